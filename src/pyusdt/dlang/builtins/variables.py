@@ -1,0 +1,41 @@
+"""Built-in variables: each is a field of the state block, which the engine fills.
+
+Source of the types: the DTrace guide, "Variables", and dtrace 2.0's own dlibs.
+"""
+
+from .. import program as p
+from .. import types as t
+
+
+class VariableRow:
+    """name; type; offset in the state block and size in bytes there; `uses`: the part of the
+    state block that the engine must fill for it ("" where it always does); doc: one line."""
+
+    __slots__ = ("name", "type", "offset", "size", "uses", "doc")
+
+    def __init__(self, name, type, offset, size, doc, uses=""):
+        self.name, self.type, self.offset, self.size = name, type, offset, size
+        self.uses, self.doc = uses, doc
+
+
+_rows = [
+    VariableRow("timestamp", t.UINT64, p.STATE_TIME, 8, "nanoseconds of a monotonic clock at the firing"),
+    VariableRow("id", t.UINT, p.STATE_PROBE, 4, "the probe's id"),
+    VariableRow("cpu", t.INT32, p.STATE_CPU, 4, "the CPU that the probe fired on"),
+    VariableRow("pid", t.PID_T, p.STATE_PID, 4, "process id of the firing process"),
+    VariableRow("tid", t.PID_T, p.STATE_TID, 4, "thread id of the firing thread"),
+    VariableRow("uid", t.UINT32, p.STATE_UID, 4, "real user id of the firing process"),
+    VariableRow("gid", t.UINT32, p.STATE_GID, 4, "real group id of the firing process"),
+    VariableRow("walltimestamp", t.INT64, p.STATE_WALL, 8, "nanoseconds since the epoch", uses="wall"),
+    VariableRow("execname", t.STRING, p.STATE_EXECNAME, 16, "name of the firing thread's command", uses="execname"),
+    VariableRow("probeprov", t.STRING, p.STATE_PROBEPROV, 64, "provider of the probe", uses="names"),
+    VariableRow("probemod", t.STRING, p.STATE_PROBEMOD, 64, "module of the probe", uses="names"),
+    VariableRow("probefunc", t.STRING, p.STATE_PROBEFUNC, 128, "function of the probe", uses="names"),
+    VariableRow("probename", t.STRING, p.STATE_PROBENAME, 64, "name of the probe", uses="names"),
+]
+_rows += [
+    VariableRow(f"arg{i}", t.INT64, p.STATE_ARGS + 8 * i, 8, f"argument {i} of the probe, 0 where it has none")
+    for i in range(10)
+]
+
+VARIABLES = {row.name: row for row in _rows}

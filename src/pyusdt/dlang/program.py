@@ -1,0 +1,127 @@
+"""The compiled program: what the compiler hands to an engine and to the consumer.
+
+Everything here is plain data.  An engine loads `maps` and each clause's `code`; the
+consumer decodes each clause's `record`.  docs/program.md describes the layouts.
+"""
+
+# --- the state block: map 0, one element, the same bytes in every engine -----
+# The engine fills the event part before it runs the clauses of a firing, and zeroes
+# the `this` part; the rest is the program's scratch memory.
+STATE_TIME = 0  # u64 timestamp, ns, CLOCK_MONOTONIC
+STATE_PROBE = 8  # u32 probe id, as D's `id`, also the index into the probe table
+STATE_CPU = 12  # u32
+STATE_PID = 16  # u32
+STATE_TID = 20  # u32
+STATE_UID = 24  # u32
+STATE_GID = 28  # u32
+STATE_WALL = 32  # u64 walltimestamp, ns since the epoch
+STATE_EXECNAME = 40  # char[16], NUL padded
+STATE_PROBEPROV = 56  # char[64], NUL padded
+STATE_PROBEMOD = 120  # char[64]
+STATE_PROBEFUNC = 184  # char[128]
+STATE_PROBENAME = 312  # char[64]
+STATE_ARGS = 376  # u64[12]; absent arguments are 0
+STATE_EVENT_END = 472  # what follows belongs to the program: this-> area, record, scratch
+
+# --- record header: at the start of every record that a clause emits ---------
+RECORD_SIZE = 0  # u32: whole record, header included
+RECORD_CLAUSE = 4  # u32: index of the clause, or FAULT | index
+RECORD_PROBE = 8  # u32: probe id
+RECORD_CPU = 12  # u32
+RECORD_TIME = 16  # u64
+RECORD_PID = 24  # u32
+RECORD_TID = 28  # u32
+RECORD_DATA = 32  # the fields of RecordLayout
+RECORD_FAULT = 0x80000000  # in RECORD_CLAUSE: a run-time error, data is FAULT_*
+
+# --- fault data, after RECORD_DATA -------------------------------------------
+FAULT_KIND = 32  # u32, FAULTS
+FAULT_PC = 36  # u32: instruction index in the clause's code
+FAULT_VALUE = 40  # u64: the illegal value (an address), else 0
+FAULT_RECORD_SIZE = 48
+FAULT_DIVZERO, FAULT_BADADDR, FAULT_NULL = 1, 2, 3
+
+
+class MapDef:
+    """One map.  kind: a key of bpf.maps.KINDS ("array", "percpu_array", "hash", "percpu_hash",
+    "ringbuf"); key_size, value_size in bytes; entries: the bound on elements (ringbuf: bytes)."""
+
+    __slots__ = ("name", "kind", "key_size", "value_size", "entries")
+
+    def __init__(self, name, kind, key_size, value_size, entries):
+        self.name, self.kind, self.key_size = name, kind, key_size
+        self.value_size, self.entries = value_size, entries
+
+
+class Data:
+    """One value in a record, a key or an aggregation tuple: `type` (types.Type), `offset`
+    from the start of the record (of the key for keys), `size` in bytes."""
+
+    __slots__ = ("type", "offset", "size")
+
+    def __init__(self, type, offset, size):
+        self.type, self.offset, self.size = type, offset, size
+
+
+class Action:
+    """One data-recording action of a clause, in the order of the source.
+
+    row: its row of builtins.ACTIONS; data: list of Data; fmt: consumer.format.Format for
+    printf-like actions, else None; args: constant operands (an Aggregation, an int, …);
+    loc: for messages.  guard: offset of a u8 that is 1 where the action was reached, or
+    None where it always is.
+    """
+
+    __slots__ = ("row", "data", "fmt", "args", "loc", "guard")
+
+    def __init__(self, row, data, fmt, args, loc, guard=None):
+        self.row, self.data, self.fmt, self.args = row, data, fmt, args
+        self.loc, self.guard = loc, guard
+
+
+class Clause:
+    """One compiled clause.
+
+    index: position in the program; probes: list of ast.ProbeDesc; code: list of bpf.insn.Insn
+    ending in exit, maps by index in Program.maps; actions: list of Action; record_size:
+    bytes of its record (RECORD_DATA where it emits no data but has a record, 0 where it
+    emits none); demand: {argument index: bytes of string wanted, 0 = the value only};
+    lines: [(first instruction, ast location)] ascending, to name the place of a fault.
+    """
+
+    __slots__ = ("index", "probes", "code", "actions", "record_size", "demand", "lines", "loc")
+
+    def __init__(self, index, probes, loc):
+        self.index, self.probes, self.loc = index, probes, loc
+        self.code, self.actions, self.lines = [], [], []
+        self.record_size = 0
+        self.demand = {}
+
+
+class AggDef:
+    """One aggregation: name, ident (1…), row (builtins.AGGREGATIONS), params, keys (list of
+    Data within the map's key), map (index in Program.maps)."""
+
+    __slots__ = ("name", "ident", "row", "params", "keys", "map")
+
+    def __init__(self, name, ident, row, params, keys, map):
+        self.name, self.ident, self.row = name, ident, row
+        self.params, self.keys, self.map = params, keys, map
+
+
+class Program:
+    """clauses: list of Clause; maps: list of MapDef (0 state, 1 globals, 2 output ring);
+    aggregations: list of AggDef; options: {name: value} of its pragmas; this_area:
+    (offset, size) in the state block that the engine zeroes before each firing; strsize."""
+
+    __slots__ = ("clauses", "maps", "aggregations", "options", "this_area", "strsize", "uses")
+
+    def __init__(self):
+        self.clauses, self.maps, self.aggregations = [], [], []
+        self.options = {}
+        self.this_area = (STATE_EVENT_END, 0)
+        self.strsize = 256
+        self.uses = set()  # parts of the state block that the clauses read: VariableRow.uses
+
+
+MAP_STATE, MAP_GLOBALS, MAP_OUTPUT = 0, 1, 2

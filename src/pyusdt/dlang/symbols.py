@@ -1,0 +1,35 @@
+"""Variables and aggregations: what names resolve to.
+
+Made by the resolve pass, typed by the types pass, placed by layout.
+"""
+
+
+class Variable:
+    """A D variable.
+
+    scope: "global", "self" or "this".  keys: None for a scalar, else the list of the key
+    types of an associative array.  type: types.Type of the (element) value.
+    slot: set by layout: the byte offset in its home for a scalar ("this": in the state
+    block; "global": in the globals map), the index of its map for self and associative.
+    """
+
+    __slots__ = ("scope", "name", "type", "keys", "loc", "slot")
+
+    def __init__(self, scope, name, loc, type=None, keys=None):
+        self.scope, self.name, self.loc, self.type, self.keys = scope, name, loc, type, keys
+        self.slot = None
+
+    def __str__(self):
+        return self.name if self.scope == "global" else f"{self.scope}->{self.name}"
+
+
+class Aggregation:
+    """@name: one aggregating function (`row` of builtins.AGGREGATIONS) with constant `params`
+    and one tuple of key types.  `ident` counts from 1 in the order of first use."""
+
+    __slots__ = ("name", "ident", "row", "params", "keys", "loc", "map")
+
+    def __init__(self, name, ident, loc):
+        self.name, self.ident, self.loc = name, ident, loc
+        self.row = self.keys = self.map = None
+        self.params = ()
