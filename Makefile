@@ -1,0 +1,49 @@
+# pyusdt: every entry point. `make help` lists them; each does all of its own set-up.
+# The set-up itself (packages, .venv, the build) is .ci/setup.
+
+PYTHON ?= python3
+VENV := .venv/bin
+# What the extension is built from; Python files need no rebuild, .venv sees src/ itself.
+SOURCES := $(wildcard setup.py pyproject.toml requirements-dev.txt include/*.d include/*.h c/*.c c/*.h c/*.py \
+	src/pyusdt/*.pyx src/pyusdt/*.pxd src/pyusdt/*.h src/pyusdt/_fast.c)
+BUILT := .venv/built
+PYTEST := $(VENV)/python -m pytest -q
+
+.DEFAULT_GOAL := help
+.PHONY: help build packages demo test test-long bench lint sanitize clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+build: $(BUILT) ## build pyusdt into .venv
+
+$(BUILT): $(SOURCES)
+	.ci/setup venv $(PYTHON)
+	touch $@
+
+packages: ## install the system packages of .ci/packages.txt (as root)
+	.ci/setup packages
+
+demo: build ## trace the example web server through 2,000 requests and print its histograms
+	$(VENV)/python examples/demo.py
+
+test: packages build ## all tests but the hours-long ones (at most 10 minutes)
+	$(PYTEST) -m "not long" tests
+
+test-long: packages build ## kill loops, fuzzing and exhaustive checks (hours)
+	$(PYTEST) -m long tests
+
+bench: packages build ## the performance budgets, measured beside their peers
+	$(VENV)/python benchmarks/run.py
+
+lint: build ## ruff, mypy on the public API, gcc's and clang's warnings
+	$(VENV)/ruff check .
+	$(VENV)/mypy
+	.ci/lint-c
+
+sanitize: build ## the C core's tests under ASan, UBSan and TSan
+	$(PYTEST) -m "not long" --sanitize tests/c
+
+clean: ## remove what was built (.venv stays until `rm -rf .venv`)
+	rm -rf build c/generated src/pyusdt/generated src/pyusdt/_core.c src/pyusdt/*.so src/*.egg-info $(BUILT)
+	find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
