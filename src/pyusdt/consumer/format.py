@@ -1,0 +1,311 @@
+"""printf formats: source bytes in, a Format (checked list of conversions) out.
+
+`parse` knows every conversion of dtrace's printf; `check` compares them with the types of
+the arguments.  Both raise FormatError with dtrace's tag and words.  A Format says nothing
+about the arguments' sizes and signs: these come from the record's layout (table.py).
+
+Source of the rules: the DTrace guide, "Output Formatting", and dtrace 2.0's answers.
+"""
+
+MAX_WIDTH = 0xFFFF  # of a width or precision; dtrace has no bound, and takes the memory
+
+# Flags of a conversion.
+ALT, ZERO, LEFT, PLUS, GROUP, SPACE = 1, 2, 4, 8, 16, 32
+_FLAGS = {ord("#"): ALT, ord("+"): PLUS, ord("'"): GROUP, ord(" "): SPACE}
+
+# What a conversion prints: how C's code takes it (c/format.h has the same numbers).
+SIGNED, UNSIGNED, BY_TYPE, CHAR, STRING, ESCAPED, TIME, TIME822 = range(1, 9)
+PERCENT = 0
+
+_INTEGER = "char, short, int, long, or long long"
+_SMALL = "char, short, or int"
+_STRING = "char [] or string (or use stringof)"
+_FLOAT = "float, double, or long double"
+_WIDE = "wchar_t []"
+_USER_ADDRESS = "pointer or integer (with -p/-c) or _usymaddr (without -p/-c)"
+
+
+class FormatError(Exception):
+    """A format that D refuses.  tag: dtrace's; message: dtrace's, without the place;
+    index: the argument it is about (0 = the first after the format), or None."""
+
+    def __init__(self, tag, message, index=None):
+        super().__init__(message)
+        self.tag, self.message, self.index = tag, message, index
+
+
+class ConversionRow:
+    """One conversion: name without the %; letter: C's, as printed; kind: how it is printed,
+    None where that is not supported yet; accepts(type) -> bool; proto: the accepted types in words."""
+
+    __slots__ = ("name", "letter", "kind", "accepts", "proto")
+
+    def __init__(self, name, letter, kind, accepts, proto):
+        self.name, self.letter, self.kind = name, letter, kind
+        self.accepts, self.proto = accepts, proto
+
+
+def _any_integer(type):
+    return type.is_integer
+
+
+def _small_integer(type):
+    return type.is_integer and type.size <= 4
+
+
+def _address(type):
+    return type.is_pointer or type.is_integer
+
+
+def _string(type):
+    return type.is_string
+
+
+def _time(type):
+    return type.is_integer and type.size == 8
+
+
+def _never(type):
+    return False
+
+
+def _exactly(size, signed):
+    return lambda type: type.is_integer and type.size == size and type.signed == signed
+
+
+def _of_size(size):
+    return lambda type: type.is_integer and type.size == size
+
+
+_rows = [
+    ConversionRow("a", "s", None, _address, "pointer or integer"),
+    ConversionRow("A", "s", None, _address, _USER_ADDRESS),
+    ConversionRow("c", "c", CHAR, _small_integer, _SMALL),
+    ConversionRow("C", "s", ESCAPED, _small_integer, _SMALL),
+    ConversionRow("d", "d", BY_TYPE, _any_integer, _INTEGER),
+    ConversionRow("i", "d", BY_TYPE, _any_integer, _INTEGER),
+    ConversionRow("o", "o", UNSIGNED, _any_integer, _INTEGER),
+    ConversionRow("u", "u", UNSIGNED, _any_integer, _INTEGER),
+    ConversionRow("x", "x", UNSIGNED, _any_integer, _INTEGER),
+    ConversionRow("X", "X", UNSIGNED, _any_integer, _INTEGER),
+    ConversionRow("p", "x", UNSIGNED, _address, "pointer or integer"),
+    ConversionRow("s", "s", STRING, _string, _STRING),
+    ConversionRow("S", "s", ESCAPED, _string, _STRING),
+    ConversionRow("T", "s", TIME822, _time, "int64_t"),
+    ConversionRow("Y", "s", TIME, _time, "int64_t"),
+    ConversionRow("k", "s", None, _never, "stack"),
+    ConversionRow("lc", "lc", None, _exactly(4, True), "int"),
+    ConversionRow("wc", "wc", None, _exactly(4, True), "int"),
+    ConversionRow("ls", "ls", None, _never, _WIDE),
+    ConversionRow("ws", "ws", None, _never, _WIDE),
+    ConversionRow("%", "%", PERCENT, _never, "void"),
+]
+for _prefix, _size, _type, _accepts_hex in (
+    ("h", 2, "short", _of_size(2)),
+    ("l", 8, "long", lambda t: t.is_integer and t.size == 8 and "long long" not in t.name),
+    ("ll", 8, "long long", lambda t: t.is_integer and t.size == 8 and t.name.endswith(("long long", "int64_t"))),
+):
+    for _letter in "di":
+        _rows.append(ConversionRow(_prefix + _letter, "d", SIGNED, _exactly(_size, True), _type))
+    for _letter in "ou":
+        _rows.append(ConversionRow(_prefix + _letter, _letter, UNSIGNED, _exactly(_size, False), "unsigned " + _type))
+    for _letter in "xX":
+        _rows.append(ConversionRow(_prefix + _letter, _letter, UNSIGNED, _accepts_hex, _type))
+for _letter in "eEfgG":
+    _rows.append(ConversionRow(_letter, _letter, None, _never, _FLOAT))
+    _rows.append(ConversionRow("L" + _letter, _letter, None, _never, "long double"))
+
+CONVERSIONS = {row.name: row for row in _rows}
+
+
+class Conversion:
+    """One % of a format.  prefix: the literal bytes before it; row: its ConversionRow; flags;
+    width, precision (0 = none); star_width, star_precision: True where an argument gives it;
+    aggregate: True for %@, which takes the aggregation's value instead of an argument."""
+
+    __slots__ = ("prefix", "row", "flags", "width", "precision", "star_width", "star_precision", "aggregate")
+
+    def __init__(self, prefix):
+        self.prefix = prefix
+        self.row = None
+        self.flags = self.width = self.precision = 0
+        self.star_width = self.star_precision = self.aggregate = False
+
+    @property
+    def arguments(self):
+        """The number of arguments that it takes, stars first."""
+        value = 0 if self.aggregate or self.row.kind == PERCENT else 1
+        return value + self.star_width + self.star_precision
+
+
+class Format:
+    """A parsed format.  source: as given; conversions: list of Conversion; tail: the literal
+    bytes after the last of them."""
+
+    __slots__ = ("source", "conversions", "tail")
+
+    def __init__(self, source, conversions, tail):
+        self.source, self.conversions, self.tail = source, conversions, tail
+
+    @property
+    def arguments(self):
+        return sum(c.arguments for c in self.conversions)
+
+
+def parse(source: bytes) -> Format:
+    """Parse a format string, escapes already resolved, no NUL in it."""
+    conversions = []
+    start = 0
+    while True:
+        percent = source.find(b"%", start)
+        if percent < 0:
+            return Format(source, conversions, source[start:])
+        conversion = Conversion(source[start:percent])
+        start = _parse_conversion(source, percent + 1, conversion, len(conversions) + 1)
+        conversions.append(conversion)
+
+
+def _parse_conversion(source, at, conversion, number):
+    """Parse what follows a %, from `at`; returns the place after it."""
+    begin = at
+    length = ""  # of h, l, L, w
+    dots = 0
+    digits = False
+    while True:
+        if at >= len(source):
+            raise _syntax(number, "name expected before end of format string")
+        char = source[at]
+        if char in b"0123456789":
+            if char == 0x30 and not dots and not digits:
+                conversion.flags = conversion.flags & ~LEFT | ZERO
+                at += 1
+                continue
+            at = _parse_number(source, at, conversion, dots)
+            digits = True
+            continue
+        at += 1
+        if char in _FLAGS:
+            conversion.flags |= _FLAGS[char]
+        elif char == ord("-"):
+            conversion.flags = conversion.flags & ~ZERO | LEFT
+        elif char == ord("*"):
+            _set_star(conversion, dots, number)
+        elif char == ord("."):
+            if dots:
+                raise _syntax(number, "has more than one '.' specified")
+            dots, digits = 1, False
+        elif char == ord("?"):
+            conversion.width = 16
+        elif char == ord("@"):
+            conversion.aggregate = True
+        elif char == ord("$"):
+            raise _syntax(number, "uses unsupported positional format (%n$)")
+        elif char in b"hlLw":
+            if len(length) < 6:
+                length += chr(char)
+        else:
+            if char == ord("%") and at - 1 != begin:
+                raise _syntax(number, "cannot be combined with other format flags: %%")
+            name = length + chr(char)
+            conversion.row = CONVERSIONS.get(name)
+            if conversion.row is None:
+                raise _syntax(number, f"is undefined: %{name}")
+            return at
+
+
+def _parse_number(source, at, conversion, is_precision):
+    end = at
+    while end < len(source) and source[end] in b"0123456789":
+        end += 1
+    number = int(source[at:end])
+    if number > MAX_WIDTH:
+        raise FormatError("D_UNSUPPORTED", f"a width or precision over {MAX_WIDTH} is not supported")
+    if is_precision:
+        conversion.precision = number
+    else:
+        conversion.width = number
+    return end
+
+
+def _set_star(conversion, is_precision, number):
+    what = "precision" if is_precision else "width"
+    slot = "star_" + what
+    if getattr(conversion, slot):
+        raise _syntax(number, f"has more than one '*' specified for the output {what}")
+    setattr(conversion, slot, True)
+
+
+def _syntax(number, message):
+    return FormatError("D_SYNTAX", f"format conversion #{number} {message}")
+
+
+def check(format: Format, types: list, function: str = "printf", first: int = 2, value_type=None) -> None:
+    """Check a format against the types of its arguments (types.Type).
+
+    function: the action's name, for messages; first: the number, counted from 1, of types[0]
+    among the action's arguments; value_type: what %@ prints (printa), None where there is none.
+    """
+    if not format.source:
+        raise FormatError("D_PRINTF_FMT_EMPTY", f"{function}( ) format string is empty")
+    used = 0
+    for number, conversion in enumerate(format.conversions, 1):
+        row = conversion.row
+        if row.kind == PERCENT:
+            continue
+        if conversion.star_width:
+            _check_star(function, types, used, first, number, "*", row)
+            used += 1
+        if conversion.star_precision:
+            _check_star(function, types, used, first, number, ".*", row)
+            used += 1
+        if conversion.aggregate:
+            if value_type is None:
+                raise FormatError(
+                    "D_PRINTF_AGG_CONV",
+                    f"%@ conversion requires an aggregation and is not for use with {function}( )",
+                )
+            what, type, index = "aggregating action", value_type, None
+        elif used < len(types):
+            what, type, index = f"argument #{used + first}", types[used], used
+            used += 1
+        else:
+            raise _missing(function, number, row, "value")
+        _check_value(function, what, type, index, number, row)
+    if used < len(types):
+        raise FormatError(
+            "D_PRINTF_ARG_EXTRA",
+            f"{function}( ) prototype mismatch: only {used} arguments required by this format string",
+            used,
+        )
+
+
+def _check_star(function, types, used, first, number, star, row):
+    if used >= len(types):
+        raise _missing(function, number, row, f'"{star}"')
+    if not types[used].is_integer:
+        raise FormatError(
+            "D_PRINTF_DYN_TYPE",
+            f"{function}( ) argument #{used + first} is incompatible with conversion #{number} prototype:\n"
+            f"\tconversion: % {star} {row.name}\n\t prototype: int\n\t  argument: {types[used]}",
+            used,
+        )
+
+
+def _missing(function, number, row, what):
+    tag = "D_PRINTF_ARG_PROTO" if what == "value" else "D_PRINTF_DYN_PROTO"
+    return FormatError(
+        tag,
+        f"{function}( ) prototype mismatch: conversion #{number} (%{row.name}) is missing a corresponding {what} argument",
+    )
+
+
+def _check_value(function, what, type, index, number, row):
+    if not row.accepts(type):
+        raise FormatError(
+            "D_PRINTF_ARG_TYPE",
+            f"{function}( ) {what} is incompatible with conversion #{number} prototype:\n"
+            f"\tconversion: %{row.name}\n\t prototype: {row.proto}\n\t  argument: {type}",
+            index,
+        )
+    if row.kind is None:
+        raise FormatError("D_UNSUPPORTED", f"conversion %{row.name} of {function}( ) is not supported yet", index)
