@@ -1,0 +1,23 @@
+"""Map kinds: one row per kind of map that a program may have.
+
+`number` is Linux's map type (enum bpf_map_type), also the kind's number in c/bpf.h.  Where
+`per_cpu` holds, the kernel keeps one value a CPU; the embedded interpreter has one instance.
+"""
+
+
+class MapKind:
+    __slots__ = ("name", "number", "per_cpu", "hashed")
+
+    def __init__(self, name, number, per_cpu, hashed):
+        self.name, self.number, self.per_cpu, self.hashed = name, number, per_cpu, hashed
+
+
+_rows = [
+    MapKind("hash", 1, False, True),
+    MapKind("array", 2, False, False),
+    MapKind("percpu_hash", 5, True, True),
+    MapKind("percpu_array", 6, True, False),
+    MapKind("ringbuf", 27, False, False),
+]
+
+KINDS = {row.name: row for row in _rows}
