@@ -35,25 +35,26 @@ class Row:
         self.ident = name.upper() + {"dst_imm": "_K", "jump_imm": "_K", "dst_src": "_X", "jump_reg": "_X"}.get(form, "")
 
 
-# Operand forms: the assembly text after the mnemonic, and which fields of the slot are used.
+# Operand forms: the operands in the order of the assembly text.  "mem_src" and "mem_dst" are
+# [register+off]; "target" a label; what is not named (but `sub`) is 0 in the slot.
 FORMS = {
-    "dst_src": "%dst, %src",
-    "dst_imm": "%dst, %imm",
-    "dst": "%dst",  # neg
-    "swap": "%dst",  # byte swaps; imm is the width
-    "load": "%dst, [%src%off]",
-    "store": "[%dst%off], %src",
-    "store_imm": "[%dst%off], %imm",
-    "atomic": "[%dst%off], %src",  # imm is the operation
-    "jump_reg": "%dst, %src, %target",
-    "jump_imm": "%dst, %imm, %target",
-    "jump": "%target",
-    "wide": "%dst, %wide",
-    "map": "%dst, %map",
-    "map_value": "%dst, %map, %wide",
-    "call": "%helper",
-    "call_sub": "%function",
-    "exit": "",
+    "dst_src": ("dst", "src"),
+    "dst_imm": ("dst", "imm"),
+    "dst": ("dst",),
+    "swap": ("dst",),  # imm is the width
+    "load": ("dst", "mem_src"),
+    "store": ("mem_dst", "src"),
+    "store_imm": ("mem_dst", "imm"),
+    "atomic": ("mem_dst", "src"),  # imm is the operation
+    "jump_reg": ("dst", "src", "target"),
+    "jump_imm": ("dst", "imm", "target"),
+    "jump": ("target",),
+    "wide": ("dst", "wide"),
+    "map": ("dst", "map"),
+    "map_value": ("dst", "map", "offset"),
+    "call": ("helper",),
+    "call_sub": ("function",),
+    "exit": (),
 }
 
 _ALU = [("add", 0x00), ("sub", 0x10), ("mul", 0x20), ("div", 0x30), ("or", 0x40), ("and", 0x50),
