@@ -1,0 +1,42 @@
+/* The probe sites of the provider that this object carries: where tracers attach.
+ *
+ * In:      a probe's index (generated/user_trace.h) and its argument words.
+ * Out:     the instruction at the probe's note is executed with the words in the registers that the note tells.
+ * Always:  one site and one semaphore a probe; a site never crosses a page; nothing live lies below the stack
+ *          pointer there.  A semaphore is a hint: a probe may be hit once after a tracer has gone, and a string
+ *          must be in resident memory before the site is hit, since a kernel tracer can not fault a page in. */
+#ifndef PYUSDT_SITES_H
+#define PYUSDT_SITES_H
+
+#include <stdint.h>
+
+#include "generated/user_trace.h"
+
+#if defined(__linux__) && defined(__ELF__) && defined(__LP64__) && !defined(PYUSDT_NO_SITES)
+#if defined(__x86_64__)
+#define PYUSDT_SITES 1
+#elif defined(__aarch64__)
+#define PYUSDT_SITES 1
+#endif
+#endif
+#ifndef PYUSDT_SITES
+#define PYUSDT_SITES 0
+#endif
+
+/* What stays the same of a probe while the process lives. */
+struct pyusdt_site_desc {
+    const char *note_name; /* as in the note: user_trace__i4s4 */
+    const char *function;  /* symbol of the site: user_trace_i4s4 */
+    uint16_t strings;      /* bit i: argument i is a string */
+    uint8_t nargs;
+};
+
+extern const struct pyusdt_site_desc pyusdt_site_table[PYUSDT_PROBE_COUNT];
+
+/* How many tracers of each probe are attached to its site; the kernel and debuggers write it. */
+extern uint16_t pyusdt_semaphores[] __attribute__((visibility("hidden")));
+
+/* Hit a probe's site.  values: PYUSDT_MAX_ARGS words, a string's is its address.  Does nothing without sites. */
+void pyusdt_site_hit(unsigned probe, const uint64_t *values) __attribute__((visibility("hidden")));
+
+#endif
