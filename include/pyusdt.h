@@ -1,0 +1,123 @@
+/*
+ * pyusdt's C core: what a program that fires probes sees of it.
+ *
+ * In:  firings of the probes of one table, described once to pyusdt_publish().
+ * Out: events in the rings of every embedded session that wants them (docs/ring.md).
+ *
+ * The menu
+ *   pyusdt_publish / pyusdt_unpublish   make this process traceable, or not
+ *   pyusdt_enabled                      is a probe wanted by anybody?          (one load and a test)
+ *   pyusdt_demand                       which of its arguments, then?
+ *   pyusdt_fire                         offer one event to the embedded sessions
+ *   pyusdt_glob, pyusdt_probe_name, pyusdt_note_name    names, as DTrace treats them
+ *
+ * Always true
+ *   - Nothing here blocks, raises, takes a lock of the application's, or calls malloc; all but pyusdt_publish and
+ *     pyusdt_unpublish may be called from any thread and from a signal handler.
+ *   - The enabled test is a hint: a probe may fire once after it was disabled, and an event is then not counted.
+ *   - An event that was offered while a session was attached is in that session's ring, or counted as its drop.
+ *   - The core is hidden in the object it is linked into: two of them live side by side in one process.
+ */
+#ifndef PYUSDT_H
+#define PYUSDT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(hidden)
+
+#define PYUSDT_MAX_ARGS 12
+#define PYUSDT_MAX_PROBES 4096   /* in one process: the size of the page that stands in before publishing */
+#define PYUSDT_MAX_SESSIONS 64   /* in one run directory: one bit of an enable word each */
+#define PYUSDT_MAX_STRING 1023   /* bytes of one string argument that an event holds at most, without its NUL */
+
+/* What went wrong, for a person: `code` is the -errno that was returned. */
+struct pyusdt_error {
+	int code;
+	char message[252];
+};
+
+/*
+ * One probe, or a family of them: a family of `count` probes has the names name0, name1, … and the functions
+ * function0, function1, …; they take consecutive indices. Names are D's (`user_trace-i4s4`).
+ */
+struct pyusdt_probe_desc {
+	const char *provider; /* without the pid: "pyusdt" */
+	const char *module;
+	const char *function;
+	const char *name;
+	uint32_t count;   /* 0 and 1: one probe, nothing appended */
+	uint32_t strings; /* bit i: argument i is a string */
+	uint32_t nargs;
+};
+
+/* A string: value is its address, length its bytes without the NUL; address 0: absent. An integer: length is ignored. */
+struct pyusdt_args {
+	uint64_t value[PYUSDT_MAX_ARGS];
+	uint32_t length[PYUSDT_MAX_ARGS];
+};
+
+/*
+ * One word a probe; bit s: the session in slot s wants it. Before pyusdt_publish() all are 0; in a forked child all
+ * are ~0 until its first pyusdt_demand() or pyusdt_fire(), which publishes the child anew.
+ */
+extern uint64_t *pyusdt_enabled_words;
+
+/* From the probe sites: how many USDT tracers are attached to each probe. A target without sites has none. */
+extern uint16_t pyusdt_semaphores[];
+
+/* The hint for the embedded sessions alone. */
+static inline int pyusdt_wanted(unsigned probe)
+{
+	return __atomic_load_n(&pyusdt_enabled_words[probe], __ATOMIC_RELAXED) != 0;
+}
+
+/* The hint: anybody, embedded or USDT. */
+static inline int pyusdt_enabled(unsigned probe)
+{
+	return (pyusdt_semaphores[probe] | __atomic_load_n(&pyusdt_enabled_words[probe], __ATOMIC_RELAXED)) != 0;
+}
+
+#define PYUSDT_DEMAND_FIRE 0x80000000u /* somebody wants the firing itself, whatever of its arguments */
+
+/*
+ * What the embedded sessions want of a firing of `probe`: bit i: argument i is read; PYUSDT_DEMAND_FIRE: there is such
+ * a session. 0: none. (A USDT tracer that is attached wants every argument; the caller knows it by the semaphore.)
+ * Sets up a session that is new to this process, so the first call after an attach is slow.
+ */
+uint32_t pyusdt_demand(unsigned probe);
+
+/* Offers the event to each session that wants it. Reads only the arguments that pyusdt_demand() named. */
+void pyusdt_fire(unsigned probe, const struct pyusdt_args *args);
+
+/*
+ * Makes the process traceable: n descriptions (copied), probes numbered from 0 in their order. Sessions that wait for
+ * this process are in place when it returns. Failure (no run directory, no memory) leaves every probe off: -errno.
+ * -EALREADY when published. -EINVAL for a table that has too many probes or an impossible argument count.
+ */
+int pyusdt_publish(const struct pyusdt_probe_desc *table, unsigned n);
+
+/* Takes it back: probes are off, and the control file is gone unless a session still has events to read. */
+void pyusdt_unpublish(void);
+
+/* DTrace's globs: * ? [a-z] [!a-z] \x; an empty pattern matches everything. 1 or 0. */
+int pyusdt_glob(const char *pattern, const char *string);
+
+/*
+ * The one rule between the name in a probe's note (`user_trace__i4s4`) and D's (`user_trace-i4s4`): `__` <-> `-`.
+ * Writes at most size bytes with the NUL; returns the length, or -ENAMETOOLONG.
+ */
+int pyusdt_probe_name(const char *note, char *name, size_t size);
+int pyusdt_note_name(const char *name, char *note, size_t size);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
