@@ -1,9 +1,16 @@
 """The syntax tree of a D program, from the parser to code generation.
 
-In: built by parser.py.  The resolve and types passes fill in `type` on every
-expression and replace names by symbols; code generation only reads.
-Always: every node has a `loc` (source.Location), and after the types pass
-every expression has a `type` (types.Type).
+In: built by parser.py.  The types pass fills in `type` on every expression and replaces
+names by symbols (in D what a name is depends on the types met before it, so names and
+types are one walk); the lower pass leaves a smaller language; code generation only reads.
+Always: every node has a `loc` (source.Location).
+
+What code generation meets, after the lower pass: IntLit, StrLit, Var, AssocRef, Builtin,
+Unary (- + ~ !), Binary, Assign with op "=", Ternary, Cast, Comma, Call, AggRef (only in
+AggStmt), Clause, ExprStmt, AggStmt.  Every expression there has a `type`.  Integers are
+64-bit registers as in dtrace: an operator's result is NOT cut to its type, only a Cast
+and a store are.  No operand is cast to the other's type; Binary.common says in which
+type (that is: with which sign) the two are compared, divided or shifted.
 """
 
 
@@ -96,7 +103,7 @@ class AggRef(Expr):
 
 
 class Unary(Expr):
-    """`op` is one of - + ~ ! * &"""
+    """`op` is one of - + ~ ! * & (* and & are refused by the types pass for now)."""
 
     __slots__ = _fields = ("op", "operand")
 
@@ -108,13 +115,24 @@ class IncDec(Expr):
 
 
 class Binary(Expr):
-    """`op`: + - * / % << >> & | ^ < <= > >= == != && || ^^"""
+    """`op`: + - * / % << >> & | ^ < <= > >= == != && || ^^
 
-    __slots__ = _fields = ("op", "left", "right")
+    common: the type of both operands after the types pass: its sign decides for / % >> and
+    the comparisons; STRING means a comparison of strings.  Shifts: the left operand's type."""
+
+    _fields = ("op", "left", "right")
+    __slots__ = (*_fields, "common")
+
+    def __init__(self, loc, op, left, right):
+        self.common = None
+        super().__init__(loc, op, left, right)
 
 
 class Assign(Expr):
-    """`op` is "=" or one of += -= *= /= %= &= |= ^= <<= >>="""
+    """`op` is "=" or one of += -= *= /= %= &= |= ^= <<= >>=
+
+    target: Var or AssocRef.  The value of a string, self-> or associative target may be the
+    IntLit 0 (uncast): that deletes a self-> or associative variable and empties a string."""
 
     __slots__ = _fields = ("op", "target", "value")
 
@@ -124,7 +142,8 @@ class Ternary(Expr):
 
 
 class Cast(Expr):
-    """An explicit cast, or a conversion that the types pass put in; the target is `type`."""
+    """An explicit cast, or a conversion that the types pass put in; the target is `type`.
+    `to` is a TypeName (None for a conversion) until then."""
 
     __slots__ = _fields = ("operand", "to")
 
@@ -134,15 +153,43 @@ class Comma(Expr):
 
 
 class Sizeof(Expr):
-    """`operand` is an Expr or a types.Type."""
+    """`operand` is an Expr or a TypeName; an IntLit after the types pass."""
 
     __slots__ = _fields = ("operand",)
 
 
-class Call(Expr):
-    """A subroutine or action call; `row` is its row of builtins after the resolve pass."""
+class Stringof(Expr):
+    __slots__ = _fields = ("operand",)
 
-    __slots__ = _fields = ("name", "row", "args")
+
+class Offsetof(Expr):
+    __slots__ = _fields = ("type_name", "member")
+
+
+class Xlate(Expr):
+    """`xlate <type_name> (operand)`"""
+
+    __slots__ = _fields = ("type_name", "operand")
+
+
+class Select(Expr):
+    """`base.name` and `base->name`; `op` is "." or "->"."""
+
+    __slots__ = _fields = ("op", "base", "name")
+
+
+class Call(Expr):
+    """A subroutine, aggregating function or action call.
+
+    row: its row of builtins after the types pass; format: the consumer.format.Format of a
+    printf-like action (args[0] is its StrLit still), else None."""
+
+    _fields = ("name", "row", "args")
+    __slots__ = (*_fields, "format")
+
+    def __init__(self, loc, name, row, args):
+        self.format = None
+        super().__init__(loc, name, row, args)
 
 
 # --- statements and declarations -------------------------------------------
@@ -171,24 +218,87 @@ class ProbeDesc(Node):
 
 class Clause(Node):
     """One clause: `probes` list of ProbeDesc, `predicate` Expr or None, `body` list of
-    statements, or None where there were no braces (the default action)."""
+    statements, or None for the default action (no braces, or nothing between them)."""
 
     __slots__ = _fields = ("probes", "predicate", "body")
 
 
 class Pragma(Node):
-    """`#pragma D option name=value`; `value` is None where none was given."""
+    """A control line.  kind: "option", "error", "depends_on", …; words: what followed, each
+    (kind, value) with kind "word", "string" or "int"."""
 
-    __slots__ = _fields = ("kind", "name", "value")
+    __slots__ = _fields = ("kind", "words")
+
+
+class Unit(Node):
+    """A whole program: `items` in the order of the source (Clause, Pragma, Declaration,
+    TypeDeclaration, Inline, Translator, Provider)."""
+
+    __slots__ = _fields = ("items",)
+
+
+# --- types as written, and declarations -----------------------------------------
+
+
+class TypeName(Node):
+    """A type as written.  words: its specifiers and qualifiers, each a str, a StructSpec or an
+    EnumSpec; steps: what the declarator makes of it, from the name outwards: ("*",),
+    ("[]", size), ("[]", list of Parameter) for an associative array, ("()", list of Parameter);
+    a size is an Expr, or None for []."""
+
+    __slots__ = _fields = ("words", "steps")
+
+
+class StructSpec(Node):
+    """kind: "struct" or "union"; tag: str or None; members: list of Member, None for a mere
+    reference."""
+
+    __slots__ = _fields = ("kind", "tag", "members")
+
+
+class Member(Node):
+    """bits: the Expr of a bit-field's width, or None."""
+
+    __slots__ = _fields = ("type_name", "name", "bits")
+
+
+class EnumSpec(Node):
+    """values: list of (name, Expr or None), None for a mere reference."""
+
+    __slots__ = _fields = ("tag", "values")
+
+
+class Parameter(Node):
+    """One parameter of a function, or one key of an associative array's declaration.
+    type_name is None for `...`."""
+
+    __slots__ = _fields = ("type_name", "name")
 
 
 class Declaration(Node):
-    """An explicit variable declaration: `[self|this] type name[keys];`"""
+    """`[class] type name, …;`, one node a name.  scope: "global", "self", "this", or C's
+    "typedef", "extern", "static", "auto", "register"; keys: list of Parameter, or None."""
 
     __slots__ = _fields = ("scope", "type_name", "name", "keys")
 
 
-class Unit(Node):
-    """A whole program: `items` in the order of the source (Clause, Pragma, Declaration)."""
+class TypeDeclaration(Node):
+    """A declaration without a name: `struct s { … };`"""
 
-    __slots__ = _fields = ("items",)
+    __slots__ = _fields = ("type_name",)
+
+
+class Inline(Node):
+    __slots__ = _fields = ("type_name", "name", "keys", "value")
+
+
+class Translator(Node):
+    """members: list of (name, Expr)"""
+
+    __slots__ = _fields = ("to", "source", "name", "members")
+
+
+class Provider(Node):
+    """probes: list of (name, list of Parameter, list of Parameter or None)"""
+
+    __slots__ = _fields = ("name", "probes")

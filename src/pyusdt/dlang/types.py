@@ -21,12 +21,16 @@ class Type:
 
 
 class Integer(Type):
-    __slots__ = ("signed",)
+    """rank: which of two types an operator's result has, the greater one: by size, then
+    unsigned over signed, then `base`, the place of its basic type in C's order."""
+
+    __slots__ = ("signed", "rank")
     is_integer = True
 
-    def __init__(self, name, size, signed):
+    def __init__(self, name, size, signed, base=0):
         super().__init__(name, size)
         self.signed = signed
+        self.rank = (size, not signed, base)
 
 
 class String(Type):
@@ -60,12 +64,67 @@ class Void(Type):
 
 VOID = Void()
 STRING = String()
-CHAR = Integer("char", 1, True)
-INT = Integer("int", 4, True)
-UINT = Integer("unsigned int", 4, False)
-LONG = Integer("long", 8, True)
-INT64 = Integer("int64_t", 8, True)
-UINT64 = Integer("uint64_t", 8, False)
-INT32 = Integer("int32_t", 4, True)
-UINT32 = Integer("uint32_t", 4, False)
-PID_T = Integer("pid_t", 4, True)
+
+# C's basic integer types, in the order that decides between equals.
+_basic = [
+    ("char", 1, True),
+    ("short", 2, True),
+    ("int", 4, True),
+    ("long", 8, True),
+    ("long long", 8, True),
+    ("signed char", 1, True),
+    ("unsigned char", 1, False),
+    ("unsigned short", 2, False),
+    ("unsigned int", 4, False),
+    ("unsigned long", 8, False),
+    ("unsigned long long", 8, False),
+    ("_Bool", 1, False),
+]
+BASIC = {row[0]: Integer(*row, base) for base, row in enumerate(_basic)}
+
+# D's own typedefs of LP64, and those of <sys/types.h> that D programs use.
+_typedefs = """
+    int8_t=signed char int16_t=short int32_t=int int64_t=long intptr_t=long ssize_t=long
+    uint8_t=unsigned char uint16_t=unsigned short uint32_t=unsigned int uint64_t=unsigned long
+    uchar_t=unsigned char ushort_t=unsigned short uint_t=unsigned int ulong_t=unsigned long
+    u_longlong_t=unsigned long long ptrdiff_t=long uintptr_t=unsigned long size_t=unsigned long
+    id_t=int pid_t=int uid_t=unsigned int gid_t=unsigned int dev_t=unsigned int mode_t=unsigned short
+    off_t=long loff_t=long long clockid_t=int bool=_Bool u_char=unsigned char u_int=unsigned int
+    u_long=unsigned long u_short=unsigned short u8=unsigned char u16=unsigned short u32=unsigned int
+    u64=unsigned long long s8=signed char s16=short s32=int s64=long long
+"""
+
+
+def _read_typedefs(text):
+    found, name = {}, None
+    for word in text.split():
+        if "=" in word:
+            name, word = word.split("=")
+            found[name] = word
+        else:
+            found[name] += " " + word
+    return {name: typedef(name, BASIC[base]) for name, base in found.items()}
+
+
+def typedef(name, type):
+    """A named copy of a type: the same in every way but how messages call it."""
+    copy = object.__new__(type.__class__)
+    for cls in type.__class__.__mro__:
+        for slot in getattr(cls, "__slots__", ()):
+            setattr(copy, slot, getattr(type, slot))
+    copy.name = name
+    return copy
+
+
+TYPEDEFS = _read_typedefs(_typedefs)
+
+CHAR, SHORT, INT, LONG = BASIC["char"], BASIC["short"], BASIC["int"], BASIC["long"]
+UINT, ULONG = BASIC["unsigned int"], BASIC["unsigned long"]
+INT64, UINT64 = TYPEDEFS["int64_t"], TYPEDEFS["uint64_t"]
+INT32, UINT32 = TYPEDEFS["int32_t"], TYPEDEFS["uint32_t"]
+PID_T, SIZE_T = TYPEDEFS["pid_t"], TYPEDEFS["size_t"]
+
+
+def promote(left, right):
+    """The type of an operator's result.  As in dtrace, and unlike C, nothing is widened to int."""
+    return left if left.rank >= right.rank else right

@@ -1,0 +1,92 @@
+"""D source text and places in it.
+
+In: the text of a script or of a command-line clause, as bytes or str.  Out: Source, which
+maps offsets to lines and columns, and Location, which every token and node carries.
+Always: `text` holds one character a byte (latin-1), so that offsets, string literals and
+what is printed are exact for any input; the preprocessor's `# line "file"` markers, noted
+by the lexer, change what lines are called and nothing else.
+"""
+
+from bisect import bisect_right
+
+
+class Source:
+    """A text to compile.
+
+    text: one character a byte; name: the file's name, None for a command-line clause;
+    what: how messages call it ("script" or "probe specifier").
+    """
+
+    __slots__ = ("text", "name", "what", "_starts", "_markers")
+
+    def __init__(self, text, name=None):
+        if isinstance(text, str):
+            text = text.encode("utf-8", "surrogateescape")
+        self.text = text.decode("latin-1")
+        self.name = name
+        self.what = "probe specifier" if name is None else "script"
+        self._starts = None  # offset of the first character of each line, when first asked
+        self._markers = []  # (physical line index that follows the marker, its number, file or None)
+
+    def mark_line(self, offset, number, file):
+        """Note a line marker: the line after the one of `offset` is `number` of `file`."""
+        self._markers.append((self.row(offset) + 1, number, file))
+
+    def row(self, offset):
+        """Index of the physical line of an offset, from 0."""
+        starts = self._starts
+        if starts is None:
+            starts = [0]
+            find = self.text.find
+            at = find("\n")
+            while at >= 0:
+                starts.append(at + 1)
+                at = find("\n", at + 1)
+            self._starts = starts
+        return bisect_right(starts, offset) - 1
+
+    def place(self, offset):
+        """(file or None, line, column) of an offset; file is None in the main text."""
+        row = self.row(offset)
+        column = offset - self._starts[row] + 1
+        file, line = None, row + 1
+        for first, number, name in self._markers:
+            if first > row:
+                break
+            line = number + row - first
+            file = name
+        return file, line, column
+
+    def line_text(self, offset):
+        """The whole physical line of an offset, without its line end."""
+        start = self._starts[self.row(offset)]
+        end = self.text.find("\n", start)
+        return self.text[start : len(self.text) if end < 0 else end].rstrip("\r")
+
+
+class Location:
+    """Where something stands: characters start … end of source.  mark: how far dtrace's own
+    parser has read when it makes the node, which is the line that its messages name."""
+
+    __slots__ = ("source", "start", "end", "mark")
+
+    def __init__(self, source, start, end, mark):
+        self.source, self.start, self.end, self.mark = source, start, end, mark
+
+    @property
+    def file(self):
+        return self.source.place(self.start)[0]
+
+    @property
+    def line(self):
+        return self.source.place(self.start)[1]
+
+    @property
+    def column(self):
+        return self.source.place(self.start)[2]
+
+    def __str__(self):
+        file, line, column = self.source.place(self.start)
+        return f"{file or self.source.name or '-n'}:{line}:{column}"
+
+    __repr__ = __str__
