@@ -1,4 +1,4 @@
-/* The error struct of the C core: functions that can fail for more reasons than an errno tells take
+/* Filling in struct pyusdt_error (pyusdt.h): functions that can fail for more reasons than an errno tells take
  * one of the caller's (or NULL), and return -errno.  After a success its contents are undefined. */
 #ifndef PYUSDT_ERROR_H
 #define PYUSDT_ERROR_H
@@ -6,10 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-struct pyusdt_error {
-    int code;          /* -errno */
-    char message[256]; /* one line, no newline; ends up in "dtrace: …" messages and exceptions */
-};
+#include "../include/pyusdt.h"
 
 /* Fill *err, which may be NULL; returns code. */
 __attribute__((format(printf, 3, 4))) static inline int pyusdt_error_set(struct pyusdt_error *err, int code,

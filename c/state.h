@@ -1,0 +1,38 @@
+/* The event part of the state block, as program.py lays it out: what the engine fills before it runs
+ * the clauses of a firing.  The asserts hold the two to each other. */
+#ifndef PYUSDT_STATE_H
+#define PYUSDT_STATE_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "generated/program.h"
+
+struct pyusdt_state {
+    uint64_t time;
+    uint32_t probe, cpu, pid, tid, uid, gid;
+    uint64_t wall;
+    char execname[16], probeprov[64], probemod[64], probefunc[128], probename[64];
+    uint64_t arg[12];
+};
+
+#define PYUSDT_AT(field, offset) static_assert(offsetof(struct pyusdt_state, field) == (offset), #field)
+PYUSDT_AT(time, PYUSDT_STATE_TIME);
+PYUSDT_AT(probe, PYUSDT_STATE_PROBE);
+PYUSDT_AT(cpu, PYUSDT_STATE_CPU);
+PYUSDT_AT(pid, PYUSDT_STATE_PID);
+PYUSDT_AT(tid, PYUSDT_STATE_TID);
+PYUSDT_AT(uid, PYUSDT_STATE_UID);
+PYUSDT_AT(gid, PYUSDT_STATE_GID);
+PYUSDT_AT(wall, PYUSDT_STATE_WALL);
+PYUSDT_AT(execname, PYUSDT_STATE_EXECNAME);
+PYUSDT_AT(probeprov, PYUSDT_STATE_PROBEPROV);
+PYUSDT_AT(probemod, PYUSDT_STATE_PROBEMOD);
+PYUSDT_AT(probefunc, PYUSDT_STATE_PROBEFUNC);
+PYUSDT_AT(probename, PYUSDT_STATE_PROBENAME);
+PYUSDT_AT(arg, PYUSDT_STATE_ARGS);
+static_assert(sizeof(struct pyusdt_state) == PYUSDT_STATE_EVENT_END, "state block");
+#undef PYUSDT_AT
+
+#endif
