@@ -99,10 +99,12 @@ static uint64_t event_time(void *arg)
 
 /* --- running ----------------------------------------------------------------------------------------- */
 
-static void put_name(uint8_t *to, size_t size, const char *name)
+/* Cut where it is too long, and padded with NULs, as D's strings must be. */
+static void put_name(char *to, size_t size, const char *name)
 {
-    strncpy((char *)to, name, size - 1); /* pads with NULs, as D's strings must be */
-    to[size - 1] = 0;
+    size_t n = strnlen(name, size - 1);
+    memcpy(to, name, n);
+    memset(to + n, 0, size - n);
 }
 
 static void fill_state(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
@@ -195,7 +197,7 @@ static int add_target(struct pyusdt_consumer *c, const struct pyusdt_session *se
         return code;
     struct pyusdt_process *who = &c->who[target];
     *who = (struct pyusdt_process){.pid = info.pid, .uid = info.uid, .gid = info.gid};
-    put_name((uint8_t *)who->comm, sizeof who->comm, info.comm);
+    put_name(who->comm, sizeof who->comm, info.comm);
     c->targets[target] = pyusdt_registry_count(c->registry);
     for (uint32_t i = 0; i < info.nprobes; i++) {
         struct pyusdt_probe_info probe;
