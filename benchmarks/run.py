@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""`make bench`: what pyusdt costs, side by side with its peers, as ratios beside the budgets of docs/DESIGN.md.
+
+Every figure is the median over rounds; in each round every subject is asked once, in turn, so that whatever else the
+machine does hits all of them alike. Prints a table and writes it, with the absolute figures, to
+benchmarks/results/DATE.json. Exit status 1 if a budget is exceeded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+
+import subjects
+
+# A burst is small enough for the ring and is followed by a pause in which the consumer catches up: "on" means
+# consumed live and nothing dropped. LTTng's tracepoint gets the same bursts and pauses.
+BURST = 1000
+PAUSE = 0.005
+
+ALL_TEN = """pyusdt*:::user_trace-i4s4 {
+    this->a = copyinstr(arg0); this->b = copyinstr(arg1);
+    this->c = copyinstr(arg6); this->d = arg7; this->e = arg8; this->f = arg9;
+    @all[arg2, arg3, arg4, arg5, this->b, this->c] = count(); fired++; }
+END { printf("delivered %d\\n", fired); }"""
+COUNT = 'pyusdt*:::user_trace-i4s4 { @ = count(); fired++; } END { printf("delivered %d\\n", fired); }'
+QUANTIZE = """pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6)] = quantize(arg2); fired++; }
+END { printf("delivered %d\\n", fired); }"""
+
+
+class Comparison:
+    """One line of the table: the median of `ours` over the median of `peer`, and the most it may be."""
+
+    def __init__(self, title: str, budget: float, ours: list[float], peer: list[float]):
+        self.title, self.budget = title, budget
+        self.ours, self.peer = statistics.median(ours), statistics.median(peer)
+        self.ratio = self.ours / self.peer
+
+    def row(self) -> str:
+        verdict = "ok" if self.ratio <= self.budget else "OVER"
+        return f"{self.title:52} {self.ours:8.1f} {self.peer:8.1f} {self.ratio:7.2f} {self.budget:7.2f}  {verdict}"
+
+
+def per_event(subject, operation: str, n: int) -> float:
+    return subject.ask(operation, n) / n
+
+
+def measure_off(rounds: int) -> list[Comparison]:
+    """Nobody traces: p and `if probe:` against the empty builtin, all in one process."""
+    subject = subjects.PythonSubject()
+    samples: dict[str, list[float]] = {"empty": [], "p": [], "if probe": []}
+    for operation in samples:  # warm up: CPython specialises code after some runs
+        subject.ask(operation, 20_000)
+    for _ in range(rounds):
+        for operation, figures in samples.items():
+            figures.append(per_event(subject, operation, 100_000))
+    subject.close()
+    return [
+        Comparison('Python p(1, 2, "a"), off, tag set / empty builtin', 1.3, samples["p"], samples["empty"]),
+        Comparison("Python `if probe:`, off / empty builtin", 0.6, samples["if probe"], samples["empty"]),
+    ]
+
+
+def start_lttng() -> tuple[subjects.LttngSession, subjects.CSubject]:
+    program = subjects.build(
+        "lttng_fire", ["peers/lttng_fire.c"], f"-I{subjects.HERE}/peers", "-llttng-ust", "-ldl"
+    )
+    session = subjects.LttngSession()
+    # the program waits until the session daemon has enabled the tracepoint
+    return session, subjects.CSubject([program], {"LTTNG_UST_REGISTER_TIMEOUT": "-1"})
+
+
+def measure_on(rounds: int) -> list[Comparison]:
+    """Traced, all ten arguments read: Python's p and the C core's fire against LTTng's tracepoint."""
+    session, lttng = start_lttng()
+    ours = {"p": subjects.TracedSubject(ALL_TEN)}
+    core = core_subject()
+    if core:
+        ours["core"] = core
+    samples: dict[str, list[float]] = {name: [] for name in [*ours, "lttng"]}
+    for kept in range(-20, rounds):
+        for name, subject in [*ours.items(), ("lttng", lttng)]:
+            figure = per_event(subject, name, BURST)
+            time.sleep(PAUSE)
+            if kept >= 0:
+                samples[name].append(figure)
+    for subject in [*ours.values(), lttng]:
+        subject.close()
+    session.close()
+    rows = [Comparison('Python p(1, 2, "a"), on / LTTng-UST tracepoint', 0.75, samples["p"], samples["lttng"])]
+    if core:
+        rows.append(Comparison("the C core's firing, on / LTTng-UST tracepoint", 0.35, samples["core"], samples["lttng"]))
+    return rows
+
+
+def core_subject():
+    """benchmarks/core_fire.c: a traced process without Python, with its own in-process session."""
+    source = os.path.join(subjects.HERE, "core_fire.c")
+    return None if not os.path.exists(source) else subjects.CSubject([subjects.build_core()])
+
+
+def measure_consumer(rounds: int) -> list[Comparison]:
+    """CPU time of pydtrace for each event, from first to last, against LTTng's tracepoint in its producer."""
+    session, lttng = start_lttng()
+    rows = []
+    for title, budget, script, operation in (
+        ("consumer, @ = count() / LTTng-UST tracepoint", 1.0, COUNT, "p"),
+        ("consumer, keyed quantize, 256 bytes / LTTng-UST", 2.0, QUANTIZE, "p 256"),
+    ):
+        subject = subjects.TracedSubject(script)
+        ours, peer = [], []
+        for kept in range(-5, rounds):
+            before = subject.consumer_nanoseconds()
+            for _ in range(20):
+                subject.ask(operation, BURST)
+                time.sleep(PAUSE)
+            figure = (subject.consumer_nanoseconds() - before) / (20 * BURST)
+            if kept >= 0:
+                ours.append(figure)
+                peer.append(per_event(lttng, "", BURST))
+        subject.close()
+        rows.append(Comparison(title, budget, ours, peer))
+    lttng.close()
+    session.close()
+    return rows
+
+
+def write_results(rows: list[Comparison]) -> str:
+    folder = os.path.join(subjects.HERE, "results")
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, time.strftime("%Y-%m-%d.json"))
+    result = {
+        "date": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+        "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}, "
+        f"{platform.python_implementation()} {platform.python_version()}",
+        "nanoseconds": [
+            {"what": row.title, "ours": round(row.ours, 1), "peer": round(row.peer, 1),
+             "ratio": round(row.ratio, 3), "budget": row.budget}
+            for row in rows
+        ],
+    }
+    with open(path, "w") as file:
+        json.dump(result, file, indent=1)
+        file.write("\n")
+    return path
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--quick", action="store_true", help="few rounds, nothing written: does it run at all?")
+    quick = options.parse_args().quick
+    subjects.build_empty()
+    rows: list[Comparison] = []
+    print(f"{'what / its peer':52} {'ns':>8} {'peer ns':>8} {'ratio':>7} {'budget':>7}")
+    for measure, rounds in ((measure_off, 101), (measure_on, 301), (measure_consumer, 21)):
+        for row in measure(3 if quick else rounds):
+            rows.append(row)
+            print(row.row(), flush=True)
+    if not quick:
+        print("written to", os.path.relpath(write_results(rows), subjects.ROOT))
+    return any(row.ratio > row.budget for row in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

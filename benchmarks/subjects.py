@@ -1,0 +1,163 @@
+"""What is measured: processes that do an operation n times when told to, and say how many nanoseconds it took.
+
+Subject is the whole interface: `ask(operation, n) -> nanoseconds` and `close()`. Python subjects run worker.py,
+alone or under pydtrace; C subjects read n from their standard input and print the nanoseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+BUILD = os.path.join(ROOT, "build", "benchmarks")
+PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
+
+
+def build(target: str, sources: list[str], *options: str) -> str:
+    """Compile sources of benchmarks/ to build/benchmarks/target; returns its path."""
+    os.makedirs(BUILD, exist_ok=True)
+    output = os.path.join(BUILD, target)
+    paths = [os.path.join(HERE, source) for source in sources]
+    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-o", output, *paths, *options], check=True)
+    return output
+
+
+def build_empty() -> None:
+    """The extension module with the empty builtin."""
+    include = sysconfig.get_paths()["include"]
+    build("empty" + sysconfig.get_config_var("EXT_SUFFIX"), ["peers/empty.c"], "-shared", "-fPIC", f"-I{include}")
+
+
+class CSubject:
+    """A C program that reads a number of events and prints nanoseconds, line by line."""
+
+    def __init__(self, command: list[str], environment: dict[str, str] | None = None):
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+        )
+
+    def ask(self, operation: str, n: int) -> int:
+        print(n, file=self.process.stdin, flush=True)
+        return int(self.process.stdout.readline())
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait(timeout=30)
+
+
+class PythonSubject:
+    """worker.py by itself: pyusdt loaded, nobody tracing."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="pyusdt-bench-")
+        path = os.path.join(self.folder, "orders")
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(path)
+        listener.listen(1)
+        listener.settimeout(30)
+        self.process = self.start(f"{sys.executable} {HERE}/worker.py {path}")
+        self.connection, _ = listener.accept()
+        listener.close()
+        self.stream = self.connection.makefile("rw")
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "PYUSDT_BENCH_BUILD": BUILD}
+
+    def start(self, command: str) -> subprocess.Popen:
+        return subprocess.Popen(command.split(), env=self.environment())
+
+    def ask(self, operation: str, n: int) -> int:
+        print(operation, n, file=self.stream, flush=True)
+        return int(self.stream.readline())
+
+    def close(self) -> None:
+        self.stream.close()
+        self.connection.close()
+        self.process.wait(timeout=30)
+        shutil.rmtree(self.folder)
+
+
+class TracedSubject(PythonSubject):
+    """worker.py under pydtrace. The script's output and the drops that pydtrace reports are kept."""
+
+    def __init__(self, script: str, output: int | None = None):
+        self.script = script
+        self.asked = 0
+        self.output = tempfile.TemporaryFile("w+")
+        self.errors = tempfile.TemporaryFile("w+")
+        super().__init__()
+
+    def start(self, command: str) -> subprocess.Popen:
+        return subprocess.Popen(
+            [PYDTRACE, "-q", "-x", "bufsize=16m", "-n", self.script, "-c", command],
+            env=self.environment(), stdout=self.output, stderr=self.errors,
+        )
+
+    def ask(self, operation: str, n: int) -> int:
+        self.asked += n
+        return super().ask(operation, n)
+
+    def consumer_nanoseconds(self) -> int:
+        """CPU time that pydtrace has used so far."""
+        total = 0
+        for task in os.listdir(f"/proc/{self.process.pid}/task"):
+            with open(f"/proc/{self.process.pid}/task/{task}/schedstat") as file:
+                total += int(file.read().split()[0])
+        return total
+
+    def close(self) -> None:
+        """Ends, and raises unless every event arrived: `delivered N` is what the script says at its END."""
+        super().close()
+        self.output.seek(0)
+        self.errors.seek(0)
+        output, errors = self.output.read(), self.errors.read()
+        delivered = re.search(r"^delivered (\d+)$", output, re.MULTILINE)
+        if self.process.returncode or not delivered or int(delivered[1]) != self.asked:
+            raise RuntimeError(f"{self.asked} events asked for, {output[-300:]!r} printed, errors: {errors!r}")
+
+
+class LttngSession:
+    """A session of LTTng-UST in snapshot mode (memory only, the oldest overwritten) that enables our tracepoint.
+
+    Uses the user's own session daemon; one that had to be started is ended with the session.
+    """
+
+    NAME = "pyusdt-bench"
+
+    def __init__(self):
+        self.daemon = None
+        self.pid_file = os.path.join(tempfile.mkdtemp(prefix="pyusdt-lttng-"), "pid")
+        if self.lttng("list", check=False):
+            subprocess.run(
+                ["lttng-sessiond", "--daemonize", "--no-kernel", "--pidfile", self.pid_file], check=True, timeout=30
+            )
+            with open(self.pid_file) as file:
+                self.daemon = int(file.read())
+        self.lttng("destroy", self.NAME, check=False)
+        self.lttng("create", self.NAME, "--snapshot")
+        self.lttng("enable-channel", "--userspace", "bench", "--subbuf-size=1M", "--num-subbuf=8")
+        self.lttng("enable-event", "--userspace", "--channel=bench", "pyusdt_bench:i4s4")
+        self.lttng("start")
+
+    @staticmethod
+    def lttng(*arguments: str, check: bool = True) -> int:
+        command = ["lttng", "--no-sessiond", *arguments]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        if check and done.returncode:
+            raise RuntimeError(f"{' '.join(command)}: {done.stdout}")
+        return done.returncode
+
+    def close(self) -> None:
+        self.lttng("destroy", self.NAME)
+        if self.daemon:
+            os.kill(self.daemon, signal.SIGTERM)
+        shutil.rmtree(os.path.dirname(self.pid_file))

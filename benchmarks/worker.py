@@ -1,0 +1,54 @@
+"""One measured Python process. In: a socket's path; from the socket, lines `operation n`. For each, does the
+operation n times and answers with the nanoseconds that took. Runs under pydtrace or alone.
+
+The statements are unrolled, so that the loop around them hardly counts, and see only local variables.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+
+sys.path.insert(0, os.environ["PYUSDT_BENCH_BUILD"])
+import empty
+import pyusdt
+
+UNROLL = 20
+OPERATIONS = {
+    "empty": 'empty(1, 2, "a")',
+    "p": 'p(1, 2, "a")',
+    "if probe": "if probe: pass",
+    "p 256": f'p(n % 1000, 2, "{"x" * 256}")',
+}
+
+
+def unrolled(statement: str):
+    """A function of n that executes the statement n times, n a multiple of UNROLL, and returns nanoseconds."""
+    body = f"\n        {statement}" * UNROLL
+    source = f"""def run(n, clock, empty, p, probe):
+    start = clock()
+    for _ in range(n // {UNROLL}):{body}
+    return clock() - start
+"""
+    names: dict = {}
+    exec(source, names)
+    return names["run"]
+
+
+def main() -> None:
+    orders = socket.socket(socket.AF_UNIX)
+    orders.connect(sys.argv[1])
+    probe = pyusdt.probe("user_trace-i4s4")
+    operations = {name: unrolled(statement) for name, statement in OPERATIONS.items()}
+    pyusdt.put_tag("bench")
+    with orders.makefile("rw") as stream:
+        for line in stream:
+            name, n = line.rsplit(None, 1)
+            nanoseconds = operations[name](int(n), time.perf_counter_ns, empty.empty, pyusdt.p, probe)
+            print(nanoseconds, file=stream, flush=True)
+
+
+if __name__ == "__main__":
+    main()
