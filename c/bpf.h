@@ -18,20 +18,19 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "generated/bpf_opcodes.h"
 
-enum { /* map kinds: Linux's numbers, the rows of src/pyusdt/bpf/maps.py */
-    PYUSDT_MAP_HASH = 1,
-    PYUSDT_MAP_ARRAY = 2,
-    PYUSDT_MAP_PERCPU_HASH = 5,
-    PYUSDT_MAP_PERCPU_ARRAY = 6,
-    PYUSDT_MAP_RINGBUF = 27,
+enum pyusdt_map_kind { /* Linux's numbers: PYUSDT_MAP_HASH, PYUSDT_MAP_ARRAY, … */
+#define X(name, number, hashed) PYUSDT_MAP_##name = number,
+    PYUSDT_BPF_MAP_KINDS(X)
+#undef X
 };
 
 struct pyusdt_map_def {
     uint32_t kind;
     uint32_t key_size;   /* arrays: 4; ringbuf: 0 */
     uint32_t value_size; /* ringbuf: 0 */
-    uint32_t entries;    /* the bound on elements */
+    uint32_t entries;    /* the bound on elements; ringbuf: bytes */
 };
 
 struct pyusdt_insn { /* one slot, as in struct bpf_insn */
@@ -56,7 +55,7 @@ struct pyusdt_vm_env {
     void *arg;
     const void *context; /* what r1 points at, read only; NULL: r1 is 0 */
     uint32_t context_size;
-    uint32_t step_limit; /* instructions that one run may take; 0: PYUSDT_VM_STEPS */
+    uint32_t step_limit; /* bound on the instructions of a run, beyond one pass through it; 0: PYUSDT_VM_STEPS */
     /* out, when a run fails: */
     uint32_t fault_pc;   /* slot of the instruction */
     uint32_t fault_size; /* bytes of the refused access */
