@@ -1,0 +1,56 @@
+"""The kernel's verdict on a program: BPF_PROG_LOAD without attaching anything.
+
+    verdict = verify(clause.code, program.maps)
+    verdict.status is OK, REFUSED (verdict.log says why) or CANNOT (this process or this
+    machine may not load programs at all; verdict.log says what failed)
+
+Everything that is made in the kernel is given back before `verify` returns.
+"""
+
+from .insn import exit_, mov_imm
+from .kernel import KPROBE, Loaded, Refused
+
+OK, REFUSED, CANNOT = "ok", "refused", "cannot"
+
+
+class Verdict:
+    __slots__ = ("status", "log")
+
+    def __init__(self, status, log=""):
+        self.status, self.log = status, log
+
+    def __repr__(self):
+        return f"Verdict({self.status}, {self.log[-500:]!r})"
+
+
+_reason = None  # why nothing can be loaded here; "" if it can; None: not asked yet
+
+
+def cannot():
+    """Why this process can not load programs, or "" if it can."""
+    global _reason
+    if _reason is None:
+        try:
+            Loaded([mov_imm(0, 0), exit_()]).close()
+            _reason = ""
+        except (OSError, Refused) as error:
+            _reason = f"BPF_PROG_LOAD of an empty program: {error}"
+    return _reason
+
+
+def verify(insns, maps=(), prog_type=KPROBE):
+    """insns: a finished program, maps by index; maps: its definitions (program.MapDef)."""
+    if cannot():
+        return Verdict(CANNOT, cannot())
+    try:
+        Loaded(insns, maps, prog_type).close()
+    except Refused as error:
+        return Verdict(REFUSED, str(error))
+    except OSError as error:
+        return Verdict(REFUSED, f"BPF_MAP_CREATE: {error}")
+    return Verdict(OK)
+
+
+def verify_program(program):
+    """{clause index: Verdict} of a compiled program.Program."""
+    return {clause.index: verify(clause.code, program.maps) for clause in program.clauses}
