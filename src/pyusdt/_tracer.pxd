@@ -1,0 +1,120 @@
+# What the tracer's binding sees of the C core: c/bpf.h, c/reader.h, c/registry.h, c/consumer.h.
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from posix.types cimport pid_t
+
+
+cdef extern from "pyusdt.h" nogil:
+    enum: PYUSDT_MAX_ARGS
+    struct pyusdt_error:
+        int code
+        char message[252]
+    int pyusdt_glob(const char *pattern, const char *string)
+
+
+cdef extern from "bpf.h" nogil:
+    struct pyusdt_map_def:
+        uint32_t kind, key_size, value_size, entries
+    struct pyusdt_insn:
+        pass
+    struct pyusdt_vm:
+        pass
+    pyusdt_vm *pyusdt_vm_new(const pyusdt_map_def *maps, unsigned n, pyusdt_error *err)
+    void pyusdt_vm_free(pyusdt_vm *vm)
+    int pyusdt_vm_load(pyusdt_vm *vm, const pyusdt_insn *insns, unsigned n, pyusdt_error *err)
+    void *pyusdt_vm_map_value(pyusdt_vm *vm, unsigned map, uint32_t index)
+    bint pyusdt_vm_map_next(pyusdt_vm *vm, unsigned map, uint32_t *cursor, const void **key, void **value)
+    uint32_t pyusdt_vm_map_count(const pyusdt_vm *vm, unsigned map)
+    void pyusdt_vm_map_clear(pyusdt_vm *vm, unsigned map)
+
+
+cdef extern from "reader.h" nogil:
+    enum: PYUSDT_GLOB_SIZE
+    struct pyusdt_session_config:
+        uint64_t bufsize
+        uint32_t max_rings
+        uint64_t orderlag_ns
+    struct pyusdt_want:
+        uint32_t pid
+        char provider[PYUSDT_GLOB_SIZE]
+        char module[PYUSDT_GLOB_SIZE]
+        char function[PYUSDT_GLOB_SIZE]
+        char name[PYUSDT_GLOB_SIZE]
+        uint32_t args
+        uint16_t bytes[PYUSDT_MAX_ARGS]
+    struct pyusdt_event:
+        uint64_t time
+        uint32_t target, probe, tid, cpu, nargs, ncaptures
+        uint64_t arg[PYUSDT_MAX_ARGS]
+    struct pyusdt_target_info:
+        uint32_t pid, uid, gid, nprobes, rings, wanted
+        int alive
+        char comm[16]
+    struct pyusdt_probe_info:
+        uint32_t index, nargs, strings
+        char provider[64]
+        char module[64]
+        char function[128]
+        char name[128]
+    struct pyusdt_session_stats:
+        uint64_t delivered, dropped, out_of_order, corrupt, bytes
+        uint32_t targets, alive, slot
+    struct pyusdt_session:
+        pass
+    int pyusdt_session_open(const char *rundir, const pyusdt_session_config *config, pyusdt_session **session,
+                            pyusdt_error *error)
+    int pyusdt_session_want(pyusdt_session *session, const pyusdt_want *want)
+    int pyusdt_session_attach_all(pyusdt_session *session, pyusdt_error *error)
+    int pyusdt_session_attach_pid(pyusdt_session *session, pid_t pid, pyusdt_error *error)
+    int pyusdt_session_expect_pid(pyusdt_session *session, pid_t pid, pyusdt_error *error)
+    int pyusdt_session_start(pyusdt_session *session, pyusdt_error *error)
+    int pyusdt_session_target(const pyusdt_session *session, uint32_t target, pyusdt_target_info *info)
+    int64_t pyusdt_session_drops(const pyusdt_session *session, uint32_t target, uint32_t probe)
+    void pyusdt_session_stats_get "pyusdt_session_stats"(pyusdt_session *session, pyusdt_session_stats *stats)
+    void pyusdt_session_stop(pyusdt_session *session)
+    void pyusdt_session_close(pyusdt_session *session)
+    ctypedef int pyusdt_list_fn(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept
+    int pyusdt_list(const char *rundir, pid_t pid, pyusdt_list_fn *fn, void *arg, pyusdt_error *error)
+    int pyusdt_find_rundir(pid_t pid, char *path, size_t size, pyusdt_error *error)
+
+
+cdef extern from "registry.h" nogil:
+    struct pyusdt_probe_names:
+        const char *provider
+        const char *module
+        const char *function
+        const char *name
+    struct pyusdt_registry:
+        pass
+    int pyusdt_registry_describe(pyusdt_registry *r, uint32_t clause, const pyusdt_probe_names *globs)
+    int64_t pyusdt_registry_add(pyusdt_registry *r, const pyusdt_probe_names *names)
+    uint32_t pyusdt_registry_count(const pyusdt_registry *r)
+    bint pyusdt_registry_names(const pyusdt_registry *r, uint32_t id, pyusdt_probe_names *names)
+
+
+cdef extern from "consumer.h" nogil:
+    enum:
+        PYUSDT_USES_EXECNAME
+        PYUSDT_USES_NAMES
+        PYUSDT_USES_WALL
+        PYUSDT_CLAUSE_EXITS
+    struct pyusdt_consumer_config:
+        uint32_t clauses, uses, this_offset, this_size
+    struct pyusdt_process:
+        uint32_t pid, uid, gid
+        char comm[16]
+    struct pyusdt_consumer:
+        pass
+    int pyusdt_consumer_new(pyusdt_vm *vm, const pyusdt_consumer_config *config, pyusdt_consumer **out,
+                            pyusdt_error *err)
+    void pyusdt_consumer_free(pyusdt_consumer *c)
+    int pyusdt_consumer_clause(pyusdt_consumer *c, uint32_t index, int program, uint32_t flags)
+    pyusdt_registry *pyusdt_consumer_registry(pyusdt_consumer *c)
+    int pyusdt_consumer_add_targets(pyusdt_consumer *c, pyusdt_session *session)
+    void pyusdt_consumer_fire(pyusdt_consumer *c, uint32_t id, const pyusdt_process *who, const pyusdt_event *event)
+    int pyusdt_consumer_poll(pyusdt_consumer *c, pyusdt_session *session, uint64_t until, int max)
+    const uint8_t *pyusdt_consumer_records(const pyusdt_consumer *c, size_t *size)
+    void pyusdt_consumer_clear(pyusdt_consumer *c)
+    bint pyusdt_consumer_exiting(const pyusdt_consumer *c)
+    uint64_t pyusdt_consumer_lost(const pyusdt_consumer *c)
+    uint64_t pyusdt_consumer_stopped(const pyusdt_consumer *c, pyusdt_error *what)

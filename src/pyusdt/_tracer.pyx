@@ -1,0 +1,322 @@
+# cython: language_level=3, binding=True, embedsignature=True
+"""The tracer's binding to the C core: sessions, the interpreter, the consumer.
+
+Converts, calls and maps errors, nothing else.  Errors of the core are OSError with the core's own
+message; -ENODATA (no pyusdt in a process) and -ESRCH and -EPERM tell the reasons of attach() apart.
+Text goes in as str and comes out as str (file system encoding); names of probes are ASCII.
+"""
+
+from libc.string cimport memcpy, memset
+
+import os
+
+
+cdef object failure(int code, pyusdt_error *err):
+    """The exception for a core error: the one place where codes become exceptions."""
+    message = err.message.decode("utf-8", "replace") if err is not NULL and err.message[0] else os.strerror(-code)
+    return OSError(-code, message)
+
+
+cdef int put(char *to, size_t size, text) except -1:
+    data = text.encode()
+    if len(data) >= size or b"\0" in data:
+        raise ValueError(f"a probe name or pattern has at most {size - 1} bytes and no NUL: {text!r}")
+    memset(to, 0, size)
+    memcpy(to, <const char *>data, len(data))
+    return 0
+
+
+def glob(str pattern, str text):
+    """True where DTrace's glob `pattern` matches the whole of `text`; an empty pattern matches all."""
+    return bool(pyusdt_glob(pattern.encode(), text.encode()))
+
+
+cdef class VM:
+    """The eBPF interpreter with its maps.
+
+    maps: sequence of (kind number, key size, value size, entries), sizes in bytes.
+    """
+
+    cdef pyusdt_vm *vm
+    cdef tuple sizes
+
+    def __cinit__(self, maps):
+        cdef pyusdt_map_def defs[256]
+        cdef pyusdt_error err
+        if len(maps) > 256:
+            raise ValueError("at most 256 maps")
+        for i, (kind, key, value, entries) in enumerate(maps):
+            defs[i] = pyusdt_map_def(kind, key, value, entries)
+        self.sizes = tuple((m[1], m[2]) for m in maps)
+        self.vm = pyusdt_vm_new(defs, <unsigned>len(maps), &err)
+        if self.vm is NULL:
+            raise failure(err.code, &err)
+
+    def __dealloc__(self):
+        pyusdt_vm_free(self.vm)
+
+    def load(self, bytes code):
+        """Check and load a program (8 bytes an instruction); its id."""
+        cdef pyusdt_error err
+        cdef int program = pyusdt_vm_load(self.vm, <const pyusdt_insn *><const char *>code,
+                                          <unsigned>(len(code) // 8), &err)
+        if program < 0:
+            raise failure(program, &err)
+        return program
+
+    def items(self, unsigned map):
+        """[(key, value)] of a hash map, as bytes."""
+        cdef uint32_t cursor = 0
+        cdef const void *key
+        cdef void *value
+        key_size, value_size = self.sizes[map]
+        out = []
+        while pyusdt_vm_map_next(self.vm, map, &cursor, &key, &value):
+            out.append(((<const char *>key)[:key_size], (<const char *>value)[:value_size]))
+        return out
+
+    def value(self, unsigned map, uint32_t index):
+        """The value of one element of an array map, as bytes."""
+        cdef const char *value = <const char *>pyusdt_vm_map_value(self.vm, map, index)
+        if value is NULL:
+            raise IndexError(f"map {map} has no element {index}")
+        return value[:self.sizes[map][1]]
+
+    def clear(self, unsigned map):
+        """Empty a hash map, zero an array map."""
+        pyusdt_vm_map_clear(self.vm, map)
+
+
+cdef class Session:
+    """One consumer's tracing of processes, through the run directory `rundir` (None: the user's own).
+
+    bufsize: bytes of one ring; orderlag: ns that an unfinished firing is waited for; 0: the defaults.
+    """
+
+    cdef pyusdt_session *session
+
+    def __cinit__(self, rundir=None, uint64_t bufsize=0, uint64_t orderlag=0):
+        cdef pyusdt_session_config config
+        cdef pyusdt_error err
+        memset(&config, 0, sizeof(config))
+        config.bufsize = bufsize
+        config.orderlag_ns = orderlag
+        path = os.fsencode(rundir) if rundir is not None else None
+        cdef const char *where = NULL if path is None else <const char *>path
+        cdef int code = pyusdt_session_open(where, &config, &self.session, &err)
+        if code < 0:
+            raise failure(code, &err)
+
+    def __dealloc__(self):
+        self.close()
+
+    def want(self, str provider, str module, str function, str name, dict demand, uint32_t pid=0):
+        """Before start: probes that match are enabled, and of argument i demand[i] bytes of string are
+        captured (0: the value only).  Arguments that demand does not have are not looked at."""
+        cdef pyusdt_want want
+        memset(&want, 0, sizeof(want))
+        want.pid = pid
+        put(want.provider, sizeof(want.provider), provider)
+        put(want.module, sizeof(want.module), module)
+        put(want.function, sizeof(want.function), function)
+        put(want.name, sizeof(want.name), name)
+        for argument, size in demand.items():
+            want.args |= 1u << <int>argument
+            want.bytes[<int>argument] = size
+        cdef int code = pyusdt_session_want(self.session, &want)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def attach(self, pid_t pid):
+        """A process that runs joins."""
+        cdef pyusdt_error err
+        cdef int code = pyusdt_session_attach_pid(self.session, pid, &err)
+        if code < 0:
+            raise failure(code, &err)
+
+    def expect(self, pid_t pid):
+        """A process that is about to start joins when it publishes itself."""
+        cdef pyusdt_error err
+        cdef int code = pyusdt_session_expect_pid(self.session, pid, &err)
+        if code < 0:
+            raise failure(code, &err)
+
+    def attach_all(self):
+        """Every process of the run directory joins, now and later."""
+        cdef pyusdt_error err
+        cdef int code = pyusdt_session_attach_all(self.session, &err)
+        if code < 0:
+            raise failure(code, &err)
+
+    def start(self):
+        cdef pyusdt_error err
+        cdef int code = pyusdt_session_start(self.session, &err)
+        if code < 0:
+            raise failure(code, &err)
+
+    def target(self, uint32_t index):
+        """(pid, command, probes enabled, alive) of one target."""
+        cdef pyusdt_target_info info
+        cdef int code = pyusdt_session_target(self.session, index, &info)
+        if code < 0:
+            raise failure(code, NULL)
+        return info.pid, info.comm.decode("utf-8", "replace"), info.wanted, bool(info.alive)
+
+    def stats(self):
+        """Counters: delivered, dropped, out_of_order, corrupt (events, events, events, rings), bytes of
+        rings, targets (all there were), alive."""
+        cdef pyusdt_session_stats s
+        pyusdt_session_stats_get(self.session, &s)
+        return {"delivered": s.delivered, "dropped": s.dropped, "out_of_order": s.out_of_order,
+                "corrupt": s.corrupt, "bytes": s.bytes, "targets": s.targets, "alive": s.alive}
+
+    def stop(self):
+        """Probes off; what was fired before stays readable."""
+        pyusdt_session_stop(self.session)
+
+    def close(self):
+        pyusdt_session_close(self.session)
+        self.session = NULL
+
+
+cdef class Consumer:
+    """Runs a program's clauses on events.
+
+    clauses: how many; uses: set of "execname", "names", "wall"; this_area: (offset, size).
+    """
+
+    cdef pyusdt_consumer *consumer
+    cdef VM vm
+
+    def __cinit__(self, VM vm, uint32_t clauses, uses, this_area):
+        cdef pyusdt_consumer_config config
+        cdef pyusdt_error err
+        bits = {"execname": PYUSDT_USES_EXECNAME, "names": PYUSDT_USES_NAMES, "wall": PYUSDT_USES_WALL}
+        config.clauses = clauses
+        config.uses = sum(bits[use] for use in uses)
+        config.this_offset, config.this_size = this_area
+        self.vm = vm
+        cdef int code = pyusdt_consumer_new(vm.vm, &config, &self.consumer, &err)
+        if code < 0:
+            raise failure(code, &err)
+
+    def __dealloc__(self):
+        pyusdt_consumer_free(self.consumer)
+
+    def clause(self, uint32_t index, int program, bint exits):
+        """Clause `index` is this program of the vm; exits: it calls exit()."""
+        cdef int code = pyusdt_consumer_clause(self.consumer, index, program, PYUSDT_CLAUSE_EXITS if exits else 0)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def describe(self, uint32_t clause, str provider, str module, str function, str name):
+        """A probe description of a clause; before any probe is added."""
+        p, m, f, n = provider.encode(), module.encode(), function.encode(), name.encode()
+        cdef pyusdt_probe_names names = pyusdt_probe_names(p, m, f, n)
+        cdef int code = pyusdt_registry_describe(pyusdt_consumer_registry(self.consumer), clause, &names)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def add_probe(self, str provider, str module, str function, str name):
+        """Make a probe known; its id."""
+        p, m, f, n = provider.encode(), module.encode(), function.encode(), name.encode()
+        cdef pyusdt_probe_names names = pyusdt_probe_names(p, m, f, n)
+        cdef int64_t probe = pyusdt_registry_add(pyusdt_consumer_registry(self.consumer), &names)
+        if probe < 0:
+            raise failure(<int>probe, NULL)
+        return probe
+
+    def add_targets(self, Session session):
+        """Make the probes of the session's targets known."""
+        cdef int code = pyusdt_consumer_add_targets(self.consumer, session.session)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def probe(self, uint32_t probe):
+        """(provider, module, function, name) of a probe id; LookupError where there is none."""
+        cdef pyusdt_probe_names names
+        if not pyusdt_registry_names(pyusdt_consumer_registry(self.consumer), probe, &names):
+            raise LookupError(f"no probe {probe}")
+        return names.provider.decode(), names.module.decode(), names.function.decode(), names.name.decode()
+
+    def probes(self):
+        """How many probes are known; their ids are 1 to this."""
+        return pyusdt_registry_count(pyusdt_consumer_registry(self.consumer))
+
+    def fire(self, uint32_t probe, uint64_t time, uint32_t pid, uint32_t tid, uint32_t uid, uint32_t gid,
+             uint32_t cpu, str comm, args=()):
+        """Run the clauses of a probe on an event that is made here (BEGIN, END, tick); time in ns."""
+        cdef pyusdt_process who
+        cdef pyusdt_event event
+        memset(&who, 0, sizeof(who))
+        memset(&event, 0, sizeof(event))
+        who.pid, who.uid, who.gid = pid, uid, gid
+        put(who.comm, sizeof(who.comm), comm[:15])
+        event.time, event.tid, event.cpu = time, tid, cpu
+        event.nargs = <uint32_t>len(args)
+        for i, value in enumerate(args):
+            event.arg[<int>i] = <uint64_t>(value & 0xFFFFFFFFFFFFFFFF)
+        pyusdt_consumer_fire(self.consumer, probe, &who, &event)
+
+    def poll(self, Session session, uint64_t until, int max_events):
+        """Run the clauses of at most max_events events that are ripe and not later than `until` (ns);
+        how many there were."""
+        cdef int n
+        with nogil:
+            n = pyusdt_consumer_poll(self.consumer, session.session, until, max_events)
+        if n < 0:
+            raise failure(n, NULL)
+        return n
+
+    def take_records(self):
+        """The records since the last call, as bytes."""
+        cdef size_t size
+        cdef const uint8_t *records = pyusdt_consumer_records(self.consumer, &size)
+        out = (<const char *>records)[:size] if size else b""
+        pyusdt_consumer_clear(self.consumer)
+        return out
+
+    @property
+    def exiting(self):
+        """A clause called exit()."""
+        return bool(pyusdt_consumer_exiting(self.consumer))
+
+    @property
+    def lost(self):
+        """Records that found no room."""
+        return pyusdt_consumer_lost(self.consumer)
+
+    def stopped(self):
+        """(n, why): programs that the interpreter had to stop, which is a bug of the compiler."""
+        cdef pyusdt_error err
+        cdef uint64_t n = pyusdt_consumer_stopped(self.consumer, &err)
+        return n, err.message.decode("utf-8", "replace") if n else ""
+
+
+cdef int collect(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept with gil:
+    (<list>arg).append((target.pid, probe.provider.decode(), probe.module.decode(), probe.function.decode(),
+                        probe.name.decode(), probe.nargs, probe.strings))
+    return 0
+
+
+def list_probes(rundir=None, pid_t pid=0):
+    """The probes of the live processes of a run directory, or of one process: a list of (pid, provider,
+    module, function, name, number of arguments, bits of those that are strings)."""
+    cdef pyusdt_error err
+    out = []
+    path = os.fsencode(rundir) if rundir is not None else None
+    cdef const char *where = NULL if path is None else <const char *>path
+    cdef int code = pyusdt_list(where, pid, collect, <void *>out, &err)
+    if code < 0:
+        raise failure(code, &err)
+    return out
+
+
+def find_rundir(pid_t pid):
+    """The run directory of a process that has pyusdt in it."""
+    cdef char path[4096]
+    cdef pyusdt_error err
+    cdef int code = pyusdt_find_rundir(pid, path, sizeof(path), &err)
+    if code < 0:
+        raise failure(code, &err)
+    return os.fsdecode(<bytes>path)
