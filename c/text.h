@@ -1,0 +1,55 @@
+/* Text in memory that grows, and the conversions of printf that D has, as dtrace prints them.
+ *
+ * In: values and a conversion's flags, width and precision.  Out: bytes at the end of a pyusdt_text.
+ * Always: the result does not depend on the locale; what is appended is bounded by the arguments, never
+ * by their contents; 0 or -ENOMEM is returned, and after -ENOMEM the text is still valid.
+ */
+#ifndef PYUSDT_TEXT_H
+#define PYUSDT_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pyusdt_text {
+    char *data;
+    size_t size, capacity;
+};
+
+/* Flags of a conversion; consumer/format.py has the same numbers. */
+enum {
+    PYUSDT_FLAG_ALT = 1,
+    PYUSDT_FLAG_ZERO = 2,
+    PYUSDT_FLAG_LEFT = 4,
+    PYUSDT_FLAG_PLUS = 8,
+    PYUSDT_FLAG_GROUP = 16, /* means nothing: dtrace runs in the C locale */
+    PYUSDT_FLAG_SPACE = 32,
+};
+
+/* How to lay out one conversion.  letter: d u o x X for integers; precision 0: none, as in dtrace, where
+ * even an explicit .0 means none. */
+struct pyusdt_layout {
+    char letter;
+    uint8_t flags;
+    uint32_t width, precision;
+};
+
+void pyusdt_text_free(struct pyusdt_text *text);
+
+/* Make room for `more` bytes; returns where they go, or NULL.  The caller adds to text->size. */
+char *pyusdt_text_reserve(struct pyusdt_text *text, size_t more);
+int pyusdt_text_append(struct pyusdt_text *text, const void *data, size_t size);
+
+/* An integer; `value` already extended to 64 bits by its type, `is_signed` for %d of a signed type. */
+int pyusdt_text_integer(struct pyusdt_text *text, const struct pyusdt_layout *layout, uint64_t value, bool is_signed);
+/* A string of `size` bytes, cut to the precision and padded with spaces. */
+int pyusdt_text_string(struct pyusdt_text *text, const struct pyusdt_layout *layout, const char *data, size_t size);
+/* The same with C's escapes for what does not print (%S, %C). */
+int pyusdt_text_escaped(struct pyusdt_text *text, const struct pyusdt_layout *layout, const uint8_t *data, size_t size);
+/* A table of bytes in hexadecimal and as characters. */
+int pyusdt_text_dump(struct pyusdt_text *text, const uint8_t *data, size_t size);
+
+/* True if dtrace's default format shows these bytes as text: they print, or are space, \a or \b. */
+bool pyusdt_text_printable(const uint8_t *data, size_t size);
+
+#endif

@@ -1,0 +1,90 @@
+"""The formatter's table: a Program in, the bytes that c/format.h describes out.
+
+The table tells C what each record holds and how its values are printed, so that C needs neither the
+program nor Python.  Everything that depends on types is decided here.
+"""
+
+import struct
+
+from . import format as f
+
+_MAGIC = 0x31464450
+_NONE = 0xFFFFFFFF
+_ACTION_CALLER, _ACTION_TRACE, _ACTION_PRINTF = 0, 1, 2
+_PART_LITERAL = 0
+_HEAD, _CLAUSE, _ACTION, _PART = (struct.Struct(layout) for layout in ("=8I", "=3I", "=4I", "=4B8I"))
+
+
+class _Builder:
+    """Collects the table's parts; literals are shared."""
+
+    def __init__(self):
+        self.clauses, self.actions, self.parts = [], [], []
+        self.literals = bytearray()
+
+    def literal(self, text):
+        if text:
+            self.parts.append(_PART.pack(_PART_LITERAL, 0, 0, 0, len(self.literals), len(text), 0, 0, _NONE, 0, _NONE, 0))
+            self.literals += text
+
+    def value(self, data, kind, letter="d", conversion=None, stars=(_NONE, 0, _NONE, 0)):
+        """A value of the record; conversion: its place in a format, None for trace()."""
+        flags, width, precision = (conversion.flags, conversion.width, conversion.precision) if conversion else (0, 0, 0)
+        self.parts.append(_PART.pack(kind, ord(letter[0]), flags, data.type.is_string, data.offset, data.size,
+                                     width, precision, *stars))
+
+    def clause(self, clause):
+        first = len(self.actions)
+        for action in clause.actions:
+            self.action(action)
+        self.clauses.append(_CLAUSE.pack(clause.record_size, first, len(self.actions) - first))
+
+    def action(self, action):
+        first = len(self.parts)
+        kind = _ACTION_CALLER
+        if action.row.kind == "trace":
+            kind = _ACTION_TRACE
+            self.value(action.data[0], _kind_of_type(action.data[0].type))
+        elif action.row.kind == "printf":
+            kind = _ACTION_PRINTF
+            self.format(action.fmt, action.data)
+        guard = _NONE if action.guard is None else action.guard
+        self.actions.append(_ACTION.pack(kind, guard, first, len(self.parts) - first))
+
+    def format(self, fmt, data):
+        values = iter(data)
+        for conversion in fmt.conversions:
+            row = conversion.row
+            if row.kind == f.PERCENT:
+                self.literal(conversion.prefix + b"%")
+                continue
+            self.literal(conversion.prefix)
+            stars = []
+            for present in (conversion.star_width, conversion.star_precision):
+                star = next(values) if present else None
+                stars += (star.offset, star.size) if star else (_NONE, 0)
+            value = next(values)
+            kind = _kind_of_type(value.type) if row.kind == f.BY_TYPE else row.kind
+            self.value(value, kind, row.letter, conversion, stars)
+        self.literal(fmt.tail)
+
+    def finish(self, strsize):
+        rows = [*self.clauses, *self.actions, *self.parts, bytes(self.literals)]
+        size = _HEAD.size + sum(map(len, rows))
+        head = _HEAD.pack(_MAGIC, size, len(self.clauses), len(self.actions), len(self.parts), len(self.literals),
+                          strsize, 0)
+        return b"".join([head, *rows])
+
+
+def _kind_of_type(type):
+    if type.is_string:
+        return f.STRING
+    return f.SIGNED if type.is_integer and type.signed else f.UNSIGNED
+
+
+def build(program) -> bytes:
+    """The table of a program (dlang.program.Program)."""
+    builder = _Builder()
+    for clause in program.clauses:
+        builder.clause(clause)
+    return builder.finish(program.strsize)
