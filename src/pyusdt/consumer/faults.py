@@ -22,7 +22,7 @@ def fault_line(record, probe_name) -> str:
     kind, pc, value = _DATA.unpack_from(record, p.FAULT_KIND)
     if kind == p.FAULT_DIVZERO:
         what = "divide-by-zero"
-    elif kind in (p.FAULT_BADADDR, p.FAULT_NULL):
+    elif kind == p.FAULT_BADADDR:
         what = f"invalid address (0x{value:x})"
     else:
         what = "unknown fault"
