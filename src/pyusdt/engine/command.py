@@ -1,0 +1,78 @@
+"""A command that is traced from its first probe on (-c).
+
+In: the command line.  Out: a process that exists, so that its pid can be named in the session and in
+the script ($target), but runs the command only after go().  Always: if the tracer dies before go(), the
+child ends without having run anything.
+"""
+
+import os
+import signal
+import time
+
+
+class Command:
+    """argv: list of str; pid: the child's process id, which the command keeps."""
+
+    def __init__(self, argv):
+        self.argv = argv
+        self.status = None  # wait status, once it has ended
+        gate_read, self._gate = os.pipe()
+        self._failure, failure_write = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._child(gate_read, failure_write)
+        os.close(gate_read)
+        os.close(failure_write)
+
+    def _child(self, gate, failure):
+        """Waits for go(), then becomes the command; tells the errno if that fails."""
+        try:
+            os.close(self._gate)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+                signal.signal(number, signal.SIG_DFL)
+            if os.read(gate, 1) == b"g":
+                os.execvp(self.argv[0], self.argv)
+        except OSError as error:
+            os.write(failure, str(error.errno).encode())
+        finally:
+            os._exit(127)
+
+    def go(self):
+        """Let the command run.  Raises OSError if it can not be started."""
+        os.write(self._gate, b"g")
+        os.close(self._gate)
+        self._gate = -1
+        code = os.read(self._failure, 16)  # closed by a successful exec
+        os.close(self._failure)
+        if code:
+            self.wait()
+            raise OSError(int(code), os.strerror(int(code)), self.argv[0])
+
+    def poll(self):
+        """True once the command has ended."""
+        if self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = status
+        return self.status is not None
+
+    def wait(self):
+        if self.status is None:
+            self.status = os.waitpid(self.pid, 0)[1]
+
+    def stop(self, patience=0.5):
+        """End it: SIGTERM, then after `patience` seconds SIGKILL; nothing if it has ended."""
+        if self._gate >= 0:
+            os.close(self._gate)  # never started: it ends by itself
+            self._gate = -1
+            self.wait()
+            return
+        if self.poll():
+            return
+        os.kill(self.pid, signal.SIGTERM)
+        deadline = time.monotonic() + patience
+        while not self.poll() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if not self.poll():
+            os.kill(self.pid, signal.SIGKILL)
+            self.wait()
