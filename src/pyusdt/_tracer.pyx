@@ -320,3 +320,56 @@ def find_rundir(pid_t pid):
     if code < 0:
         raise failure(code, &err)
     return os.fsdecode(<bytes>path)
+
+
+DONE, FULL, PROBE, ACTION, FAULT = (PYUSDT_FORMAT_DONE, PYUSDT_FORMAT_FULL, PYUSDT_FORMAT_PROBE,
+                                    PYUSDT_FORMAT_ACTION, PYUSDT_FORMAT_FAULT)
+QUIET, TESTING, RAWBYTES = PYUSDT_FORMAT_QUIET, PYUSDT_FORMAT_TESTING, PYUSDT_FORMAT_RAWBYTES
+
+
+cdef class Formatter:
+    """Records to text, by the packed table that consumer/table.py makes of a program.
+
+    flags: QUIET, TESTING, RAWBYTES or-ed.  start(records) begins a buffer; step() formats on, to the next
+    place where the caller has something to do.
+    """
+
+    cdef pyusdt_formatter *formatter
+    cdef pyusdt_text text
+    cdef pyusdt_format_place place
+    cdef bytes records
+
+    def __cinit__(self, bytes table, unsigned flags):
+        cdef pyusdt_error err
+        cdef int code = pyusdt_formatter_new(<const char *>table, len(table), flags, &self.formatter, &err)
+        if code < 0:
+            raise failure(code, &err)
+        self.records = b""
+
+    def __dealloc__(self):
+        pyusdt_formatter_free(self.formatter)
+        pyusdt_text_free(&self.text)
+
+    def name_probe(self, uint32_t probe, str function, str name):
+        """Tell the names of a probe id; needed once, when step() returned PROBE."""
+        f, n = function.encode(), name.encode()
+        cdef int code = pyusdt_format_probe(self.formatter, probe, f, n)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def start(self, bytes records):
+        self.records = records
+        memset(&self.place, 0, sizeof(self.place))
+
+    def step(self):
+        """(stop, text, offset, action): DONE, FULL (call again), PROBE (name_probe() for the record at
+        offset, call again), ACTION (the caller's action number `action` of the record at offset) or FAULT
+        (the record at offset).  Raises OSError (EINVAL) where the records are not well-formed."""
+        cdef int stop
+        self.text.size = 0
+        stop = pyusdt_format(self.formatter, <const uint8_t *><const char *>self.records, len(self.records),
+                             &self.place, &self.text)
+        if stop < 0:
+            raise failure(stop, NULL)
+        text = self.text.data[:self.text.size] if self.text.size else b""
+        return stop, text, self.place.offset, self.place.action
