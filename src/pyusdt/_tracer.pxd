@@ -118,28 +118,3 @@ cdef extern from "consumer.h" nogil:
     bint pyusdt_consumer_exiting(const pyusdt_consumer *c)
     uint64_t pyusdt_consumer_lost(const pyusdt_consumer *c)
     uint64_t pyusdt_consumer_stopped(const pyusdt_consumer *c, pyusdt_error *what)
-
-
-cdef extern from "text.h" nogil:
-    struct pyusdt_text:
-        char *data
-        size_t size, capacity
-    void pyusdt_text_free(pyusdt_text *text)
-
-
-cdef extern from "format.h" nogil:
-    enum pyusdt_format_stop:
-        PYUSDT_FORMAT_DONE, PYUSDT_FORMAT_FULL, PYUSDT_FORMAT_PROBE, PYUSDT_FORMAT_ACTION, PYUSDT_FORMAT_FAULT
-    enum:
-        PYUSDT_FORMAT_QUIET, PYUSDT_FORMAT_TESTING, PYUSDT_FORMAT_RAWBYTES
-    struct pyusdt_format_place:
-        size_t offset
-        uint32_t action, resume
-    struct pyusdt_formatter:
-        pass
-    int pyusdt_formatter_new(const void *table, size_t size, unsigned flags, pyusdt_formatter **out,
-                             pyusdt_error *err)
-    void pyusdt_formatter_free(pyusdt_formatter *f)
-    int pyusdt_format_probe(pyusdt_formatter *f, uint32_t id, const char *function, const char *name)
-    int pyusdt_format(pyusdt_formatter *f, const uint8_t *records, size_t size, pyusdt_format_place *place,
-                      pyusdt_text *text)
