@@ -21,7 +21,9 @@ STATE_PROBEMOD = 120  # char[64]
 STATE_PROBEFUNC = 184  # char[128]
 STATE_PROBENAME = 312  # char[64]
 STATE_ARGS = 376  # u64[12]; absent arguments are 0
-STATE_EVENT_END = 472  # what follows belongs to the program: this-> area, record, scratch
+STATE_EVENT_END = 472  # what follows belongs to the program:
+STATE_FAULT = 472  # the record of a fault, FAULT_RECORD_SIZE bytes
+STATE_PROGRAM = 520  # this-> area, zeros, record, scratch
 
 # --- record header: at the start of every record that a clause emits ---------
 RECORD_SIZE = 0  # u32: whole record, header included
@@ -39,7 +41,14 @@ FAULT_KIND = 32  # u32, FAULTS
 FAULT_PC = 36  # u32: instruction index in the clause's code
 FAULT_VALUE = 40  # u64: the illegal value (an address), else 0
 FAULT_RECORD_SIZE = 48
-FAULT_DIVZERO, FAULT_BADADDR, FAULT_NULL = 1, 2, 3
+FAULT_DIVZERO, FAULT_BADADDR = 1, 2  # a NULL string is the bad address 0
+
+# --- the globals map: map 1, one element --------------------------------------
+# Counts of what was lost, each a u64 to which the programs of all CPUs add; then the variables.
+DROP_RECORD = 0  # records that found no room in the output
+DROP_AGGREGATION = 8  # aggregating calls whose new key found no room
+DROP_DYNAMIC = 16  # assignments to associative or self-> variables that found no room
+DROP_END = 24
 
 
 class MapDef:

@@ -1,12 +1,19 @@
-"""Subroutines: functions that an expression may call."""
+"""Subroutines: functions that an expression may call, and the code that they become.
 
+`emit(g, call, target)`: g is the emit.Emitter; an integer result is left in r0, a string result is
+written, padded, to the emit.Place `target` in the state block.
+"""
+
+from ...bpf.code import Label
+from ...bpf.insn import R0, R1, R2, R3, jump_imm, mov, mov_imm
+from .. import program as p
 from .. import types as t
 
 
 class SubroutineRow:
     """name; params: list of types (a type class of types.py stands for any type of it);
-    optional: how many of the last may be left out; result: its type; emit(gen, call) gives
-    the code, see codegen.py; doc: one line."""
+    optional: how many of the last may be left out; result: its type; emit: see above;
+    doc: one line."""
 
     __slots__ = ("name", "params", "optional", "result", "emit", "doc")
 
@@ -15,8 +22,28 @@ class SubroutineRow:
         self.result, self.emit, self.doc = result, emit, doc
 
 
-def emit_copyinstr(gen, call):
-    raise NotImplementedError
+def emit_copyinstr(g, call, target):
+    """The second argument, an unsigned number, bounds the bytes with the NUL."""
+    strsize = g.layout.strsize
+    g.zero(target)  # the helper writes the string and no padding
+    g.value(call.args[0])
+    address = g.push()
+    if len(call.args) > 1:
+        bounded = Label()
+        g.value(call.args[1])
+        g.mark(call.loc)
+        g.emit(jump_imm("jeq", R0, 0, g.fault(p.FAULT_BADADDR, address)),
+               jump_imm("jle", R0, strsize, bounded), mov_imm(R0, strsize))
+        g.place(bounded)
+        g.emit(mov(R2, R0))
+    else:
+        g.emit(mov_imm(R2, strsize))
+    g.address(R1, target)
+    g.get(address, R3)
+    g.helper("probe_read_user_str")
+    g.mark(call.loc)
+    g.emit(jump_imm("jslt", R0, 0, g.fault(p.FAULT_BADADDR, address)))
+    g.release(address)
 
 
 _rows = [

@@ -1,0 +1,68 @@
+"""Code generation: the typed, lowered tree -> program.Program.
+
+In: the program's ast.Unit, its options.  Out: a Program, its code linked and complete.
+Always: one eBPF program a clause, which any engine can run by itself: it begins with the state block's
+lookup, ends with its record, and passes the verifier of Linux 5.15.
+"""
+
+from . import assign, ast, strings, variables  # noqa: F401  (each adds its nodes to emit's tables)
+from . import program as p
+from .demand import demand_of, walk
+from .emit import Emitter
+from .layout import Layout, parse_size
+from .statements import clause_body
+
+
+def generate(unit, options=None):
+    """The Program of a unit.  options: {name: value} as given, values str or None."""
+    program = p.Program()
+    program.options = dict(options or {})
+    program.strsize = parse_size(program.options.get("strsize"), program.strsize)
+    clauses = [item for item in unit.items if item.__class__ is ast.Clause]
+    layout = Layout(program.options, program.strsize)
+    program.aggregations = place_symbols(clauses, layout)
+    for index, clause in enumerate(clauses):
+        out = p.Clause(index, clause.probes, clause.loc)
+        out.demand, uses = demand_of(clause, program.strsize)
+        program.uses |= uses
+        _clause(layout, clause, out)
+        program.clauses.append(out)
+    program.maps = layout.finish(unit.loc)
+    program.this_area = (p.STATE_PROGRAM, layout.this_end - p.STATE_PROGRAM)
+    return program
+
+
+def place_symbols(clauses, layout):
+    """Give every symbol of the clauses its place; returns the AggDefs in the order of first use."""
+    aggregations, seen = [], set()
+    for clause in clauses:
+        for node in walk(clause):
+            cls = node.__class__
+            if cls is ast.Assign and node.target.type.is_string and node.value.__class__ is ast.IntLit:
+                layout.nullable.add(node.target.symbol)
+            if cls not in (ast.Var, ast.AssocRef, ast.AggRef) or node.symbol in seen:
+                continue
+            symbol = node.symbol
+            seen.add(symbol)
+            if cls is ast.AggRef:
+                layout.place_aggregation(symbol)
+                keys = layout.key(symbol.keys or (), symbol.loc).fields
+                aggregations.append(p.AggDef(symbol.name, symbol.ident, symbol.row, symbol.params, keys, symbol.map))
+            elif cls is ast.AssocRef or symbol.scope == "self":
+                layout.place_dynamic(symbol)
+            elif symbol.scope == "this":
+                layout.place_this(symbol)
+            else:
+                layout.place_global(symbol)
+    layout.seal()
+    return aggregations
+
+
+def _clause(layout, clause, out):
+    g = Emitter(layout, out)
+    g.mark(clause.loc)
+    g.prologue()
+    if clause.predicate is not None:
+        g.branch(clause.predicate, g.end, False)
+    clause_body(g, clause)
+    g.finish()

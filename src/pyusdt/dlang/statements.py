@@ -1,0 +1,109 @@
+"""Statements -> code: actions into the clause's record, aggregating functions, expressions.
+
+In: a clause's typed body.  Out: code and the Clause's `actions` and `record_size`.
+Always: a firing of a clause emits at most one record, with the data of all its actions at fixed
+offsets; nothing is emitted if the firing ends in a fault.  A clause without a body (the default
+action) emits a record without data; one that only computes emits none.
+"""
+
+from ..bpf.code import Label
+from ..bpf.insn import R0, R3, R4, R6, alu_imm, jump_imm, mov, mov_imm
+from . import ast
+from . import program as p
+from .integers import discard, store_field
+from .layout import round_up
+from .strings import natural_size
+from .variables import build_key
+
+
+def clause_body(g, clause):
+    """All of a clause's body (ast.Clause.body, None for the default action)."""
+    out = g.clause
+    end = p.RECORD_DATA
+    for statement in clause.body or ():
+        call = action_of(statement)
+        if call is not None:
+            action, end = _lay_out(g, call, end)
+            out.actions.append(action)
+    if out.actions or clause.body is None:
+        out.record_size = round_up(end)
+    record = g.alloc(out.record_size)
+    actions = iter(out.actions)
+    for statement in clause.body or ():
+        g.mark(statement.loc)
+        _statement(g, statement, record, actions)
+    if out.record_size:
+        g.mark(clause.loc)
+        g.header(record, out.record_size)
+        g.output(record, out.record_size)
+
+
+def action_of(statement):
+    """The Call of an action, or None."""
+    if statement.__class__ is ast.ExprStmt and statement.expr.__class__ is ast.Call:
+        if hasattr(statement.expr.row, "records"):
+            return statement.expr
+    return None
+
+
+def _lay_out(g, call, end):
+    """(program.Action of a call, end of the record with it)."""
+    row, data = call.row, []
+    for expr in call.args[row.first :]:
+        type = row.type or expr.type
+        size = natural_size(g, expr) if type.is_string else type.size
+        offset = round_up(end, 8 if type.is_string else type.align)
+        data.append(p.Data(type, offset, size))
+        end = offset + size
+    return p.Action(row, data, call.format, [], call.loc), end
+
+
+def _statement(g, statement, record, actions):
+    mark = g.scratch
+    if statement.__class__ is ast.AggStmt:
+        _aggregate(g, statement)
+    elif action_of(statement) is not None:
+        call = statement.expr
+        for data, expr in zip(next(actions).data, call.args[call.row.first :]):
+            store_field(g, record, data, expr)
+            g.scratch = mark
+    else:
+        discard(g, statement.expr)
+    g.scratch = mark
+
+
+def _aggregate(g, statement):
+    """Find the value of the key, or make it from zeros, and update it."""
+    symbol, row = statement.agg.symbol, statement.row
+    value = None
+    if row.params:
+        g.value(statement.args[0])
+        if row.prepare:
+            row.prepare(g)
+        value = g.push()
+    done = Label()
+    if symbol.keys:
+        _find_or_make(g, statement.agg, done)
+    else:
+        g.lookup_only(symbol.map)
+        g.emit(jump_imm("jeq", R0, 0, done))
+    row.emit(g, value)
+    g.place(done)
+    if value:
+        g.release(value)
+
+
+def _find_or_make(g, agg, lost):
+    """r0 = the address of the value; jumps to `lost` where there is no room for it."""
+    symbol = agg.symbol
+    key = build_key(g, g.layout.key(symbol.keys, agg.loc), agg.keys)
+    found, made = Label(), Label()
+    g.map_call("map_lookup_elem", symbol.map, key)
+    g.emit(jump_imm("jne", R0, 0, found), mov(R3, R6), alu_imm("add", R3, g.layout.zeros), mov_imm(R4, 0))
+    g.map_call("map_update_elem", symbol.map, key)
+    g.map_call("map_lookup_elem", symbol.map, key)
+    g.emit(jump_imm("jne", R0, 0, made))
+    g.count_drop(p.DROP_AGGREGATION)
+    g.jump(lost)
+    g.place(made)
+    g.place(found)
