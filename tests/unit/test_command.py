@@ -1,0 +1,68 @@
+"""engine.command: the traced command waits for go(), and never outlives what it was told."""
+
+import errno
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from pyusdt.engine.command import Command
+
+
+def test_nothing_runs_before_go(tmp_path):
+    proof = tmp_path / "ran"
+    command = Command(["touch", str(proof)])
+    time.sleep(0.1)
+    assert not proof.exists()
+    assert not command.poll()
+    command.go()
+    command.wait()
+    assert proof.exists()
+    assert command.status == 0
+
+
+def test_the_command_keeps_its_pid(tmp_path):
+    out = tmp_path / "pid"
+    command = Command(["sh", "-c", f"echo $$ > {out}"])
+    command.go()
+    command.wait()
+    assert int(out.read_text()) == command.pid
+
+
+def test_what_can_not_be_started_says_why():
+    command = Command(["/nonexistent/command"])
+    with pytest.raises(OSError) as error:
+        command.go()
+    assert error.value.errno == errno.ENOENT
+
+
+def test_stop_before_go_runs_nothing(tmp_path):
+    proof = tmp_path / "ran"
+    command = Command(["touch", str(proof)])
+    command.stop()
+    assert not proof.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(command.pid, 0)
+
+
+def test_stop_ends_a_command_that_ignores_sigterm():
+    command = Command(["sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"])
+    command.go()
+    time.sleep(0.1)
+    command.stop(patience=0.1)
+    assert os.WTERMSIG(command.status) == 9
+
+
+def test_a_dead_tracer_leaves_no_command_behind(tmp_path):
+    proof = tmp_path / "ran"
+    code = ("import os, sys; from pyusdt.engine.command import Command; "
+            f"c = Command(['touch', {str(proof)!r}]); print(c.pid, flush=True); os.kill(os.getpid(), 9)")
+    out = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    pid = int(out.stdout)
+    deadline = time.monotonic() + 10
+    while os.path.exists(f"/proc/{pid}") and open(f"/proc/{pid}/stat").read().split()[2] != "Z":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert not proof.exists()

@@ -1,0 +1,39 @@
+"""tick-n: names and when they are due."""
+
+import pytest
+
+from pyusdt.engine.ticks import Ticks, period
+
+
+@pytest.mark.parametrize("name, nanoseconds", [
+    ("tick-1s", 10**9), ("tick-10ms", 10**7), ("tick-1sec", 10**9), ("tick-500msec", 5 * 10**8),
+    ("tick-300us", 300_000), ("tick-1m", 60 * 10**9), ("tick-2hour", 7200 * 10**9), ("tick-1d", 86400 * 10**9),
+    ("tick-100", 10**7), ("tick-50hz", 2 * 10**7), ("tick-5000", 200_000), ("tick-250000ns", 250_000),
+])
+def test_period(name, nanoseconds):
+    assert period(name) == nanoseconds
+
+
+@pytest.mark.parametrize("name", ["tick-", "tick-0", "tick-1x", "tick-5001hz", "tick-100us", "tick--1s", "tick-1s ", "BEGIN"])
+def test_not_a_tick(name):
+    assert period(name) is None
+
+
+def test_ticks_come_in_the_order_of_their_times():
+    ticks = Ticks({7: 100, 8: 250}, now=1000)
+    fired = []
+    while len(fired) < 7:
+        when, probe = ticks.next()
+        fired.append((when, probe))
+        ticks.fired(probe, when)
+    assert fired == [(1100, 7), (1200, 7), (1250, 8), (1300, 7), (1400, 7), (1500, 7), (1500, 8)]
+
+
+def test_a_late_tracer_skips_ticks():
+    ticks = Ticks({7: 100}, now=0)
+    ticks.fired(7, now=1050)
+    assert ticks.next() == (1100, 7)
+
+
+def test_no_ticks():
+    assert Ticks({}, now=0).next() is None
