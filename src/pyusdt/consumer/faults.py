@@ -1,6 +1,6 @@
 """Lines on the standard error: run-time errors and drops, in dtrace's words.
 
-In: fault records (program.py) and engine.Drop.  Out: text without the program's name and newline.
+In: fault records (program.py), and what Engine.drops() counts.  Out: text without the program's name and newline.
 """
 
 import struct
@@ -8,11 +8,11 @@ import struct
 from ..dlang import program as p
 
 _DATA = struct.Struct("=IIQ")  # kind, pc, value, at FAULT_KIND
-_DROPS = {
-    "principal": ("DTRACEDROP_PRINCIPAL", "drop"),
-    "aggregation": ("DTRACEDROP_AGGREGATION", "aggregation drop"),
-    "dynamic": ("DTRACEDROP_DYNAMIC", "dynamic variable drop"),
-    "order": ("PYUSDTDROP_ORDER", "event{s} out of order"),
+_DROPS = {  # kind: dtrace's tag, and its words where one and where several were lost
+    "principal": ("DTRACEDROP_PRINCIPAL", "drop", "drops"),
+    "aggregation": ("DTRACEDROP_AGGREGATION", "aggregation drop", "aggregation drops"),
+    "dynamic": ("DTRACEDROP_DYNAMIC", "dynamic variable drop", "dynamic variable drops"),
+    "order": ("PYUSDTDROP_ORDER", "event out of order", "events out of order"),
 }
 
 
@@ -30,10 +30,8 @@ def fault_line(record, probe_name) -> str:
     return f"error in dt_clause_{index} for probe ID {probe} ({':'.join(probe_name(probe))}): {what} at BPF pc {pc}"
 
 
-def drop_line(drop, tags=False) -> str:
-    """The message of one engine.Drop; tags: the droptags option."""
-    tag, words = _DROPS[drop.kind]
-    plural = "s" if drop.count > 1 else ""
-    words = words.replace("{s}", plural) if "{s}" in words else words + plural
-    where = "" if drop.where is None else f" {drop.where}"
-    return f"{f'[{tag}] ' if tags else ''}{drop.count} {words}{where}"
+def drop_line(kind, count, tags=False) -> str:
+    """The message of a loss.  kind: a key of Engine.drops(); tags: the droptags option.  dtrace goes on
+    with the CPU, which is not known here: a ring belongs to a process."""
+    tag, one, several = _DROPS[kind]
+    return f"{f'[{tag}] ' if tags else ''}{count} {several if count > 1 else one}"

@@ -1,0 +1,154 @@
+"""The tracing itself: an opened engine in, dtrace's output out, until everything is over.
+
+Ties the engine, the formatter, the output and the signals together, in dtrace's order: BEGIN, the command
+starts, records as they come, END, an empty line, the aggregations.  Always: END runs and aggregations print
+after exit(), after the end of the targets and after the first Ctrl-C; a second Ctrl-C stops at once.
+"""
+
+import errno
+import os
+import signal
+import struct
+
+from ..dlang import program as p
+from . import aggregations, faults
+
+_POLL = 0.1  # s, at most: so long a pause without records may delay drop messages and the command's end
+
+
+class OutputError(Exception):
+    """The output can not be written to; the message is one line for the user."""
+
+
+class Output:
+    """Where the text goes: a file descriptor and its name for messages.  What is written is out at once."""
+
+    __slots__ = ("fd", "name")
+
+    def __init__(self, fd, name):
+        self.fd, self.name = fd, name
+
+    def write(self, text):
+        """Write bytes; BrokenPipeError where the reader is gone, OutputError for other failures."""
+        view = memoryview(text)
+        try:
+            while view:
+                view = view[os.write(self.fd, view) :]
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            raise OutputError(f"failed to write to {self.name}: {error.strerror}") from None
+
+
+class Interrupts:
+    """Ctrl-C and SIGTERM while tracing.  count: how many came; newline: the first of them is not yet
+    answered with an empty line."""
+
+    SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self):
+        self.count = 0
+        self.newline = False
+        self._before = {}
+
+    def __enter__(self):
+        for number in self.SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup and background jobs stay so
+                self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *exception):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number, frame):
+        self.newline = self.newline or self.count == 0
+        self.count += 1
+
+
+class Run:
+    """One tracing session.  program: dlang.program.Program; engine: opened; formatter: _tracer.Formatter
+    (or what has its methods); output: Output; notify(text): a line on the standard error; options:
+    {name: value}.  status: the exit status, from the exit() action."""
+
+    def __init__(self, program, engine, formatter, output, notify, options):
+        self.program, self.engine, self.formatter = program, engine, formatter
+        self.output, self.notify, self.options = output, notify, options
+        self.status = 0
+        self._drops = {}
+
+    def run(self, command=None):
+        """Trace; command: engine.command.Command to start once tracing is on.  Returns the exit status.
+
+        EngineError, OutputError and BrokenPipeError mean that tracing ended early.
+        """
+        with Interrupts() as interrupts:
+            self.engine.begin()
+            if self.options.get("destructive"):
+                self.notify("allowing destructive actions")
+            if command and not self.engine.exiting:
+                command.go()
+            self._trace(interrupts)
+            self.output.write(b"\n")
+            if interrupts.count < 2:
+                self.output.write(self._aggregations())
+        return self.status
+
+    def _trace(self, interrupts):
+        engine = self.engine
+        timeout = min(self.options.get("switchrate", 1_000_000_000) / 1e9, _POLL)
+        while True:
+            if interrupts.newline:
+                interrupts.newline = False
+                self.output.write(b"\n")
+            over = engine.exiting or engine.finished or interrupts.count
+            records = engine.end() if over else engine.poll(timeout)
+            if interrupts.count < 2:
+                self._print(records)
+            self._report_drops()
+            if over:
+                return
+
+    def _print(self, records):
+        """Print a buffer of records, and do what the formatter leaves to us."""
+        formatter = self.formatter
+        formatter.feed(records)
+        while True:
+            stop, text, offset, action = formatter.next()
+            if text:
+                self.output.write(text)
+            if stop == formatter.DONE:
+                return
+            if stop == formatter.PROBE:
+                probe = struct.unpack_from("=I", records, offset + p.RECORD_PROBE)[0]
+                _, _, function, name = self.engine.probe(probe)
+                formatter.probe(probe, function, name)
+            elif stop == formatter.FAULT:
+                size = struct.unpack_from("=I", records, offset)[0]
+                self.notify(faults.fault_line(records[offset : offset + size], self.engine.probe))
+            elif stop == formatter.ACTION:
+                self._act(records, offset, action)
+
+    def _act(self, records, offset, index):
+        """An action that is not printing.  index: of its clause's actions."""
+        clause = struct.unpack_from("=I", records, offset + p.RECORD_CLAUSE)[0]
+        action = self.program.clauses[clause].actions[index]
+        if action.row.kind == "exit":
+            self.status = struct.unpack_from("=i", records, offset + action.data[0].offset)[0]
+        else:
+            raise AssertionError(f"no consumer for the action {action.row.name}")
+
+    def _aggregations(self):
+        options = self.options
+        order = aggregations.Order(
+            bool(options.get("aggsortkey")), bool(options.get("aggsortrev")), options.get("aggsortkeypos", 0)
+        )
+        found = [(aggdef, self.engine.items(aggdef.map)) for aggdef in self.program.aggregations]
+        return aggregations.render(found, self.program.strsize, order)
+
+    def _report_drops(self):
+        for kind, count in self.engine.drops().items():
+            new = count - self._drops.get(kind, 0)
+            if new > 0:
+                self._drops[kind] = count
+                self.notify(faults.drop_line(kind, new, bool(self.options.get("droptags"))))
