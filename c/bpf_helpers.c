@@ -118,7 +118,7 @@ static uint64_t ringbuf_output(struct pyusdt_run *run, const uint64_t *args)
         return 0;
     if (map->def.kind != PYUSDT_MAP_RINGBUF)
         return wrong(run, args[0]);
-    const uint8_t *record = pyusdt_run_memory(run, args[1], args[2], false);
+    const uint8_t *record = args[2] ? pyusdt_run_memory(run, args[1], args[2], false) : (const uint8_t *)"";
     if (!record)
         return 0;
     return (uint64_t)(int64_t)(run->env->output ? run->env->output(run->env->arg, record, (uint32_t)args[2]) : -EAGAIN);

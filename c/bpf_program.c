@@ -177,7 +177,7 @@ static int check_insns(struct load *load)
     for (unsigned slot = 0; slot < load->n; slot++) {
         int index = find_row(&load->insns[slot]);
         if (index < 0)
-            return refuse(load, slot, "unknown opcode %#04x", load->insns[slot].opcode);
+            return refuse(load, slot, "unknown opcode 0x%02x", load->insns[slot].opcode);
         int rc = check_insn(load, slot, &rows[index]);
         if (rc)
             return rc;

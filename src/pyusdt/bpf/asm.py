@@ -69,6 +69,8 @@ class _Assembler:
         if len(rows) > 1 and len(operands) > 1:  # with an immediate, or with a register
             row = rows[operands[1] in _REGISTERS]
         form = FORMS[row.form]
+        if form[-1:] == ("offset",) and len(operands) == len(form) - 1:
+            operands.append("0")
         if len(form) != len(operands):
             raise ValueError(f"{name} takes {len(form)} operands")
         insn = Insn(row.opcode)

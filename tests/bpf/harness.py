@@ -1,0 +1,151 @@
+"""What the bytecode tests share: the case files, the drivers, and the kernel as judge.
+
+A case file holds cases, each
+
+    === what it shows => OUTCOME
+        assembly (pyusdt.bpf.asm)
+    -- SECTION
+    text of it
+
+OUTCOME: a number (r0); `load: message`; `EFAULT at SLOT`; `ELOOP at SLOT`.  Sections: maps (name kind
+key value entries, a line each), state, context, user (hex, or "text"; user memory starts at
+0x10000), steps (the step limit), output (records as hex), after (the maps' lines as driver.c
+prints them), rows (a table: $1 … in the assembly stand for the columns, the last column is
+the outcome), kernel: what the judge says instead of the same outcome: `accepts` (it would need
+the traced process to give the same value), `refuses`, or `skip`, each with the reason behind it.
+"""
+
+import functools
+import os
+import re
+import struct
+import subprocess
+
+from pyusdt.bpf import insn
+from pyusdt.bpf.asm import assemble
+from pyusdt.bpf.kernel import RAW_TRACEPOINT, Loaded, Refused, map_lookup, map_update, prog_test_run
+from pyusdt.dlang.program import MapDef
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+C = os.path.join(ROOT, "c")
+SOURCES = ["bpf_map.c", "bpf_program.c", "bpf_helpers.c", "bpf_run.c", "bpf_vm.c"]
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
+
+
+class Case:
+    def __init__(self, file, name, outcome, text, sections):
+        self.id = f"{os.path.basename(file)[:-5]}: {name}"
+        self.outcome, self.text = outcome, text
+        self.maps = [MapDef(n, kind, int(k), int(v), int(e))
+                     for n, kind, k, v, e in (line.split() for line in sections.get("maps", "").splitlines())]
+        self.map_names = [m.name for m in self.maps]
+        self.state, self.context, self.user = (_bytes(sections.get(s, "")) for s in ("state", "context", "user"))
+        self.steps = int(sections.get("steps", "0"))
+        self.output = [_bytes(line) for line in sections.get("output", "").splitlines()]
+        self.after = sections.get("after", "").split("\n") if "after" in sections else []
+        self.kernel = sections.get("kernel", "agrees").split(":")[0]
+
+    @functools.cached_property
+    def insns(self):
+        return assemble(self.text, self.map_names)
+
+
+def _bytes(text):
+    text = text.strip()
+    return text[1:-1].encode() if text.startswith('"') else bytes.fromhex(text)
+
+
+def parse(file):
+    with open(file) as f:
+        text = f.read()
+    for chunk in re.split(r"^=== ", text, flags=re.M)[1:]:
+        head, _, body = chunk.partition("\n")
+        name, _, outcome = head.partition("=>")
+        parts = re.split(r"^-- (\w+)\n", body, flags=re.M)
+        sections = {name: text.strip() for name, text in zip(parts[1::2], parts[2::2])}
+        if "rows" not in sections:
+            yield Case(file, name.strip(), outcome.strip(), parts[0], sections)
+            continue
+        for row in sections["rows"].splitlines():
+            columns = [column.strip() for column in row.split("|")]
+            source = re.sub(r"\$(\d)", lambda m, columns=columns: columns[int(m[1]) - 1], parts[0])
+            yield Case(file, f"{name.strip()} {row}", columns[-1], source, sections)
+
+
+def build(path, main, flags=(), compiler="gcc", sources=None):
+    """Compile tests/bpf/`main` with the interpreter; sources: paths instead of c/'s own files."""
+    subprocess.run(["python3", os.path.join(C, "generate_bpf.py")], check=True)
+    sources = sources or [os.path.join(C, name) for name in SOURCES]
+    subprocess.run([compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", *flags, "-I", C, "-o", path,
+                    os.path.join(HERE, main), *sources], check=True)
+    return path
+
+
+class Result:
+    def __init__(self, lines):
+        self.load = self.run = None
+        self.output, self.after = [], []
+        for line in lines:
+            what, _, rest = line.partition(" ")
+            if what in ("load", "maps"):
+                code, _, message = rest.partition(" ")
+                self.load = (int(code), message)
+            elif what == "run":
+                self.run = tuple(int(n) for n in rest.split())
+            elif what == "output":
+                self.output.append(bytes.fromhex(rest))
+            else:
+                self.after.append(line)
+
+    @property
+    def outcome(self):
+        """As a case file has it."""
+        if self.load[0] < 0:
+            return f"load: {self.load[1]}"
+        rc, r0, pc = self.run[:3]
+        return hex(r0) if rc == 0 else f"{ {-14: 'EFAULT', -40: 'ELOOP'}.get(rc, rc) } at {pc}"
+
+
+def request(case):
+    blocks = b"".join(struct.pack("=I", len(b)) + b for b in (case.context, case.user, case.state))
+    maps = b"".join(struct.pack("=4I", _kind(m), m.key_size, m.value_size, m.entries) for m in case.maps)
+    return (struct.pack("=I", len(case.maps)) + maps + struct.pack("=I", len(case.insns)) + insn.encode(case.insns)
+            + blocks + struct.pack("=I", case.steps))
+
+
+def _kind(definition):
+    from pyusdt.bpf.maps import KINDS
+
+    return KINDS[definition.kind].number
+
+
+def run_all(driver, cases):
+    """[Result] of the cases, in one process of the driver."""
+    done = subprocess.run([driver], input=b"".join(request(c) for c in cases), capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr.decode()
+    chunks = done.stdout.decode().split("end\n")
+    assert chunks.pop() == "" and len(chunks) == len(cases)
+    return [Result(chunk.splitlines()) for chunk in chunks]
+
+
+# --- the kernel ----------------------------------------------------------------
+def in_kernel(case):
+    """The kernel's Result-like outcome: ("refused", log) or ("ran", r0, state after)."""
+    result_map = MapDef("result", "array", 4, 8, 1)
+    maps = [*case.maps, result_map]
+    code = [*assemble("callsub +5\nldmapval r1, result\nstxdw [r1], r0\nmov r0, 0\nexit", [m.name for m in maps]),
+            *case.insns]
+    try:
+        with Loaded(code, maps, RAW_TRACEPOINT) as loaded:
+            if case.state:
+                map_update(loaded.map_fds[0], bytes(4), case.state.ljust(case.maps[0].value_size, b"\0"))
+            if case.kernel == "accepts":
+                return ("accepted",)
+            prog_test_run(loaded.fd, case.context)
+            r0 = struct.unpack("=Q", map_lookup(loaded.map_fds[-1], bytes(4), 8))[0]
+            arrays = [f"array {i} {map_lookup(fd, bytes(4), m.value_size).hex()}"
+                      for i, (m, fd) in enumerate(zip(case.maps, loaded.map_fds)) if m.kind == "array"]
+            return "ran", hex(r0), arrays
+    except Refused as error:
+        return "refused", str(error)
