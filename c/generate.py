@@ -132,24 +132,47 @@ def read_provider(source: Path, provider: str | None = None) -> Provider:
 
 
 def c_probes(provider: Provider) -> str:
-    """The list of probes that c/sites.c includes: index, names, number of arguments, strings, operands."""
+    """The list of probes that c/sites.c includes: index, name, symbol of the site, operands."""
     lines = [f"/* {provider.made_from} */"]
     for probe in provider.probes:
         operands = ' " " '.join(
             f'PYUSDT_OPERAND("{argument.size}", {i})' for i, argument in enumerate(probe.arguments))
         lines.append(f'PYUSDT_PROBE({probe.index}, "{probe.note_name}", {probe.function}, '
-                     f'{len(probe.arguments)}, 0x{probe.string_mask:03x}, {operands or chr(34) * 2})')
+                     f'{operands or chr(34) * 2})')
     return "\n".join(lines) + "\n"
+
+
+def families(provider: Provider) -> list[list[Probe]]:
+    """Probes by what pyusdt_publish() takes as one: the same name and arguments, numbered from 0."""
+    groups: list[list[Probe]] = []
+    for probe in provider.probes:
+        stem, number = split_number(probe.note_name)
+        if (number is not None and groups and len(groups[-1]) == number
+                and split_number(groups[-1][0].note_name) == (stem, 0)
+                and groups[-1][0].signature == probe.signature):
+            groups[-1].append(probe)
+        else:
+            groups.append([probe])
+    return groups
+
+
+def split_number(name: str) -> tuple[str, int | None]:
+    """user_trace__n17 is (user_trace__n, 17): a family is what ends in _n and a number."""
+    match = re.fullmatch(r"(.*_n)(\d+)", name)
+    return (match[1], int(match[2])) if match else (name, None)
 
 
 def c_header(provider: Provider) -> str:
     stem = provider.source.stem.upper()
-    single = [f"#define PYUSDT_{probe.function.upper()} {probe.index}u"
-              for probe in provider.probes if not is_numbered(probe)]
-    numbered = [probe for probe in provider.probes if is_numbered(probe)]
-    if numbered:
-        single.append(f"#define PYUSDT_{stem}_N0 {numbered[0].index}u /* and so on, in order */")
-        single.append(f"#define PYUSDT_{stem}_NUMBERED {len(numbered)}u /* n0 to n{len(numbered) - 1} */")
+    indices, rows = [], []
+    for family in families(provider):
+        first, count = family[0], len(family)
+        number = -len("0") if count > 1 else None
+        indices.append(f"#define PYUSDT_{first.function.upper()} {first.index}u"
+                       + (f" /* and so on, to {family[-1].function} */" if count > 1 else ""))
+        rows.append(f'    {{PYUSDT_PROVIDER, module, "{first.function[:number]}", "{first.d_name[:number]}", '
+                    f"{count}, 0x{first.string_mask:03x}, {len(first.arguments)}}},")
+    numbered = max(map(len, families(provider)))
     return "\n".join([
         f"/* {provider.made_from} */",
         f"#ifndef PYUSDT_GENERATED_{stem}_H",
@@ -157,15 +180,16 @@ def c_header(provider: Provider) -> str:
         "",
         f'#define PYUSDT_PROVIDER "{provider.name}"',
         f"#define PYUSDT_PROBE_COUNT {len(provider.probes)}",
-        *single,
+        f"#define PYUSDT_NUMBERED {numbered} /* members of the largest family */",
+        *indices,
+        "",
+        "/* What pyusdt_publish() takes: struct pyusdt_probe_desc, one a family. */",
+        f"#define PYUSDT_{stem}_FAMILIES(module) \\",
+        " \\\n".join(rows),
         "",
         "#endif",
         "",
     ])
-
-
-def is_numbered(probe: Probe) -> bool:
-    return re.search(r"__n\d+$", probe.note_name) is not None
 
 
 def python_stub(provider: Provider) -> str:
@@ -179,7 +203,7 @@ def python_stub(provider: Provider) -> str:
         "@MADE_FROM@": provider.made_from,
         "@PROBE_NAMES@": "ProbeName = Literal[\n" + "\n".join(names) + "\n]",
         "@TAG_AND_ARGUMENTS@": "".join(parameters) + "/",
-        "@LAST_NUMBER@": str(sum(map(is_numbered, provider.probes)) - 1),
+        "@LAST_NUMBER@": str(max(map(len, families(provider))) - 1),
     }
     for key, value in replaced.items():
         template = template.replace(key, value)

@@ -1,6 +1,6 @@
-/* The probe sites: functions, stapsdt notes, semaphores, and the table of the probes.
+/* The probe sites: functions, stapsdt notes and semaphores.
  *
- * In:      generated/user_trace.inc, one PYUSDT_PROBE(index, note name, function, nargs, strings, operands) a line.
+ * In:      generated/user_trace.inc, one PYUSDT_PROBE(index, note name, function, operands) a line.
  * Out:     sites.h.  In the linked object: a .note.stapsdt entry (version 3) and a 16-bit semaphore in .probes a
  *          probe, in the order of the provider file.
  * Always:  everything here that tools look at is assembly of our own in one statement, which compilers pass on as
@@ -20,12 +20,6 @@
 
 #define PYUSDT_STRING_(x) #x
 #define PYUSDT_STRING(x) PYUSDT_STRING_(x)
-
-const struct pyusdt_site_desc pyusdt_site_table[PYUSDT_PROBE_COUNT] = {
-#define PYUSDT_PROBE(index, note_name, function, nargs, strings, operands) {note_name, #function, strings, nargs},
-#include "generated/user_trace.inc"
-#undef PYUSDT_PROBE
-};
 
 #if PYUSDT_SITES
 
@@ -86,7 +80,7 @@ __asm__(
     "  .pushsection .text\n"
     PYUSDT_SITES_BEGIN
     "  .cfi_startproc\n" /* one entry for all sites: none touches the stack */
-#define PYUSDT_PROBE(index, note_name, function, nargs, strings, operands) \
+#define PYUSDT_PROBE(index, note_name, function, operands) \
     "  pyusdt_site " #index ", " note_name ", " #function ", \"" operands "\"\n"
 #include "generated/user_trace.inc"
 #undef PYUSDT_PROBE

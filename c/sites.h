@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "../include/pyusdt.h"
 #include "generated/user_trace.h"
 
 #if defined(__linux__) && defined(__ELF__) && defined(__LP64__) && !defined(PYUSDT_NO_SITES)
@@ -21,20 +22,10 @@
 #endif
 #ifndef PYUSDT_SITES
 #define PYUSDT_SITES 0
+#if defined(PYUSDT_REQUIRE_SITES)
+#error "PYUSDT_REQUIRE_PROBES: there are no probe sites for this system and processor"
 #endif
-
-/* What stays the same of a probe while the process lives. */
-struct pyusdt_site_desc {
-    const char *note_name; /* as in the note: user_trace__i4s4 */
-    const char *function;  /* symbol of the site: user_trace_i4s4 */
-    uint16_t strings;      /* bit i: argument i is a string */
-    uint8_t nargs;
-};
-
-extern const struct pyusdt_site_desc pyusdt_site_table[PYUSDT_PROBE_COUNT];
-
-/* How many tracers of each probe are attached to its site; the kernel and debuggers write it. */
-extern uint16_t pyusdt_semaphores[] __attribute__((visibility("hidden")));
+#endif
 
 /* Hit a probe's site.  values: PYUSDT_MAX_ARGS words, a string's is its address.  Does nothing without sites. */
 void pyusdt_site_hit(unsigned probe, const uint64_t *values) __attribute__((visibility("hidden")));

@@ -1,0 +1,85 @@
+"""Builds the two extensions: pyusdt._core (the probes, in every traced process) and pyusdt._tracer (the tracer's side).
+
+Everything else about the package stands in pyproject.toml.  In the environment:
+    PYUSDT_DEBUG=1              no optimisation, assertions on
+    PYUSDT_SANITIZE=address,undefined
+    PYUSDT_COVERAGE=1           gcov's instrumentation
+    PYUSDT_REQUIRE_PROBES=1     fail where USDT probe sites can not be built, instead of going without
+    PYUSDT_NO_PROBES=1          go without; the embedded engine works regardless
+"""
+
+import os
+import subprocess
+import sys
+from fnmatch import fnmatch
+from glob import glob
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+# The C core's files, by who needs them; those named in neither list are for both.
+TARGET_ONLY = ["sites.c", "who.c", "control.c", "session.c", "ring.c"]
+TRACER_ONLY = ["bpf*.c", "consumer*.c", "format*.c", "registry.c", "text.c", "reader*.c"]
+
+
+def on(name: str) -> bool:
+    return os.environ.get(name, "") not in ("", "0")
+
+
+def core_files(without: list[str]) -> list[str]:
+    return [path for path in sorted(glob("c/*.c"))
+            if not any(fnmatch(os.path.basename(path), pattern) for pattern in without)]
+
+
+def flags() -> tuple[list[str], list[str]]:
+    """Options of the compiler and of the linker."""
+    compile_args = ["-std=gnu11", "-fvisibility=hidden", "-Wall"]
+    link_args = []
+    if on("PYUSDT_DEBUG"):
+        compile_args += ["-O0", "-g", "-UNDEBUG"]
+    if os.environ.get("PYUSDT_SANITIZE"):
+        option = "-fsanitize=" + os.environ["PYUSDT_SANITIZE"]
+        compile_args += [option, "-g", "-fno-omit-frame-pointer"]
+        link_args += [option]
+    if on("PYUSDT_COVERAGE"):
+        compile_args += ["--coverage", "-O0", "-UNDEBUG"]
+        link_args += ["--coverage"]
+    for name, macro in (("PYUSDT_REQUIRE_PROBES", "PYUSDT_REQUIRE_SITES"), ("PYUSDT_NO_PROBES", "PYUSDT_NO_SITES")):
+        if on(name):
+            compile_args.append(f"-D{macro}=1")
+    return compile_args, link_args
+
+
+def extensions() -> list[Extension]:
+    compile_args, link_args = flags()
+    headers = glob("c/*.h") + glob("include/*") + glob("src/pyusdt/*.h") + glob("src/pyusdt/*.p[xy][di]")
+    common = dict(include_dirs=["include", "c", "src/pyusdt"], depends=sorted(headers),
+                  extra_compile_args=compile_args, extra_link_args=link_args)
+    ours = sorted(path for path in glob("src/pyusdt/_*.c") if not os.path.exists(path[:-1] + "pyx"))
+    made = [Extension("pyusdt._core", ["src/pyusdt/_core.pyx", *ours, *core_files(TRACER_ONLY)], **common)]
+    if glob("c/reader*.c"):
+        made.append(Extension("pyusdt._tracer", ["src/pyusdt/_tracer.pyx", *core_files(TARGET_ONLY)], **common))
+    return made
+
+
+def generate() -> None:
+    """Everything that is made before a compiler runs; see c/generate*.py."""
+    for script in sorted(glob("c/generate*.py")):
+        options = ["--stub", "src/pyusdt/_core.pyi", "--docs", "docs/probes.md"] if script == "c/generate.py" else []
+        subprocess.run([sys.executable, script, *options], check=True)
+
+
+class Build(build_ext):
+    """build_ext that knows what the generated headers are needed for."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        for extension in self.extensions:
+            extension.depends = [*extension.depends, *sorted(glob("c/generated/*"))]
+
+
+os.chdir(Path(__file__).resolve().parent)
+generate()
+setup(ext_modules=cythonize(extensions(), build_dir="build/cython"), cmdclass={"build_ext": Build})

@@ -1,0 +1,12 @@
+# What the binding sees of the C core (include/pyusdt.h) and of the C beside it (_fast.h, _fire.h).
+
+cdef extern from "pyusdt.h" nogil:
+    void pyusdt_unpublish()
+
+cdef extern from "_fire.h":
+    int pyusdt_strict
+
+cdef extern from "_fast.h":
+    int pyusdt_fast_add(object module) except -1
+    int pyusdt_fast_publish(const char *module_name)
+    int pyusdt_fast_available()

@@ -1,0 +1,36 @@
+# cython: language_level=3
+"""The probes of this process: what C has for Python, and the control file.
+
+p, pn, user_trace_s1, user_trace_i4s4, user_trace_n, probe, Probe, encode_tag and tag_variable come from _fast.c.
+"""
+
+import os
+import sys
+
+
+cdef void publish() noexcept:
+    """Make the process traceable; without a run directory probes work for USDT tracers only."""
+    name = os.fsencode(os.path.basename(__file__))
+    pyusdt_fast_publish(name)
+
+
+def unpublish() -> None:
+    """Remove the control file: the embedded engine no longer sees this process."""
+    pyusdt_unpublish()
+
+
+def available() -> bool:
+    """Whether this build has USDT probe sites, which other tracers see; the embedded engine needs none."""
+    return pyusdt_fast_available() != 0
+
+
+def set_strict(bint on) -> bool:
+    """Check types at every call, traced or not, and raise TypeError; returns what was set before."""
+    global pyusdt_strict
+    before = pyusdt_strict != 0
+    pyusdt_strict = on
+    return before
+
+
+pyusdt_fast_add(sys.modules[__name__])
+publish()

@@ -1,0 +1,220 @@
+/* One event of a user-trace probe: see _fire.h. */
+#define PY_SSIZE_T_CLEAN
+#include "_fire.h"
+
+#include <string.h>
+
+#include "_convert.h"
+
+/* The probes' arguments, as include/user_trace.d has them. */
+enum {
+    ARG_WHO = 0,
+    ARG_TAG = 1,
+    ARG_INTEGER = 2,
+    ARG_STRING = ARG_INTEGER + PYUSDT_INTEGERS,
+};
+
+int pyusdt_strict;
+
+/* What of the event somebody reads, found before the application's code is run for it. */
+struct event {
+    unsigned probe;
+    int semaphore;    /* a USDT tracer is attached: it may read everything */
+    uint32_t demand;  /* of the embedded sessions */
+    struct pyusdt_args args;
+};
+
+static int event_begin(struct event *event, unsigned probe)
+{
+    event->probe = probe;
+    event->semaphore = __atomic_load_n(&pyusdt_semaphores[probe], __ATOMIC_RELAXED) != 0;
+    event->demand = pyusdt_wanted(probe) ? pyusdt_demand(probe) : 0;
+    memset(&event->args, 0, sizeof event->args);
+    return event->semaphore || event->demand != 0;
+}
+
+static int event_reads(const struct event *event, unsigned arg)
+{
+    return event->semaphore || (event->demand >> arg & 1) != 0;
+}
+
+static void event_string(struct event *event, unsigned arg, const struct pyusdt_string *string)
+{
+    event->args.value[arg] = (uintptr_t)string->address;
+    event->args.length[arg] = string->length;
+}
+
+static void event_fire(const struct event *event)
+{
+    if (event->semaphore)
+        pyusdt_site_hit(event->probe, event->args.value);
+    if (event->demand != 0)
+        pyusdt_fire(event->probe, &event->args);
+}
+
+/* The exception that is pending while a probe fires (there is one in an except clause of C code, say). */
+struct pending {
+#if PY_VERSION_HEX >= 0x030c0000
+    PyObject *exception;
+#else
+    PyObject *type, *value, *traceback;
+#endif
+};
+
+static void pending_save(struct pending *pending)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    pending->exception = PyErr_GetRaisedException();
+#else
+    PyErr_Fetch(&pending->type, &pending->value, &pending->traceback);
+#endif
+}
+
+static void pending_restore(struct pending *pending)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    PyErr_SetRaisedException(pending->exception);
+#else
+    PyErr_Restore(pending->type, pending->value, pending->traceback);
+#endif
+}
+
+/* The texts of a general event: who, tag, four strings. */
+struct sources {
+    PyObject *task_name;
+    PyObject *tag;
+    struct pyusdt_source tag_source;
+    struct pyusdt_source strings[PYUSDT_STRINGS];
+};
+
+/* All that may run the application's code. */
+static void sources_open(struct sources *sources, const struct event *event, struct pyusdt_context *context,
+                         PyObject *tag, PyObject *const *strings)
+{
+    sources->task_name = event_reads(event, ARG_WHO) ? pyusdt_context_task_name(context) : NULL;
+    sources->tag = tag == NULL && event_reads(event, ARG_TAG) ? pyusdt_context_tag(context) : NULL;
+    pyusdt_source_open(&sources->tag_source,
+                       !event_reads(event, ARG_TAG) ? NULL : tag != NULL ? tag : sources->tag);
+    for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
+        pyusdt_source_open(&sources->strings[i], event_reads(event, ARG_STRING + i) ? strings[i] : NULL);
+}
+
+static void sources_close(struct sources *sources)
+{
+    for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
+        pyusdt_source_close(&sources->strings[i]);
+    pyusdt_source_close(&sources->tag_source);
+    Py_XDECREF(sources->tag);
+    Py_XDECREF(sources->task_name);
+}
+
+/* The large frame: nothing of the application's runs below it. */
+__attribute__((noinline)) static void fire_general(struct event *event, const struct sources *sources)
+{
+    struct pyusdt_string who, tag, strings[PYUSDT_STRINGS];
+
+    if (event_reads(event, ARG_WHO)) {
+        pyusdt_string_set_who(&who, sources->task_name);
+        event_string(event, ARG_WHO, &who);
+    }
+    pyusdt_string_set(&tag, &sources->tag_source);
+    event_string(event, ARG_TAG, &tag);
+    for (unsigned i = 0; i < PYUSDT_STRINGS; i++) {
+        pyusdt_string_set(&strings[i], &sources->strings[i]);
+        event_string(event, ARG_STRING + i, &strings[i]);
+    }
+    event_fire(event);
+}
+
+__attribute__((noinline)) static void fire_message(struct event *event, const struct pyusdt_source *message)
+{
+    struct pyusdt_string text;
+
+    pyusdt_string_set(&text, message);
+    event_string(event, 0, &text);
+    event_fire(event);
+}
+
+/* Modulo 2^64; what is no int is 0. */
+static uint64_t integer(PyObject *value)
+{
+    return value != NULL && PyLong_Check(value) ? PyLong_AsUnsignedLongLongMask(value) : 0;
+}
+
+static int check_strict(PyObject *const *values)
+{
+    for (unsigned i = 0; i < PYUSDT_VALUES; i++) {
+        PyObject *value = values[i];
+        if (value == NULL || value == Py_None)
+            continue;
+        if (i < PYUSDT_INTEGERS && !PyLong_Check(value)) {
+            PyErr_Format(PyExc_TypeError, "integer %u must be int or None, not %.200s", i + 1, Py_TYPE(value)->tp_name);
+            return -1;
+        }
+        if (i >= PYUSDT_INTEGERS && !PyUnicode_Check(value) && !PyObject_CheckBuffer(value)) {
+            PyErr_Format(PyExc_TypeError, "string %u must be str, bytes-like or None, not %.200s",
+                         i + 1 - PYUSDT_INTEGERS, Py_TYPE(value)->tp_name);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int pyusdt_place(PyObject *values[PYUSDT_VALUES], PyObject *const *args, Py_ssize_t nargs)
+{
+    unsigned integers = 0, strings = 0;
+
+    memset(values, 0, PYUSDT_VALUES * sizeof *values);
+    for (Py_ssize_t i = 0; i < nargs; i++) {
+        PyObject *arg = args[i];
+        if (strings == 0 && integers < PYUSDT_INTEGERS && (PyLong_Check(arg) || arg == Py_None)) {
+            values[integers++] = arg;
+        } else if (strings < PYUSDT_STRINGS) {
+            values[PYUSDT_INTEGERS + strings++] = arg;
+        } else if (pyusdt_strict) {
+            PyErr_SetString(PyExc_TypeError, "at most four integers, then at most four strings");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject *tag,
+                       PyObject *const values[PYUSDT_VALUES])
+{
+    struct event event;
+    struct sources sources;
+    struct pending pending;
+
+    if (pyusdt_strict && check_strict(values) < 0)
+        return NULL;
+    if (!event_begin(&event, probe))
+        Py_RETURN_FALSE;
+    pending_save(&pending);
+    for (unsigned i = 0; i < PYUSDT_INTEGERS; i++)
+        event.args.value[ARG_INTEGER + i] = integer(values[i]);
+    sources_open(&sources, &event, context, tag, values + PYUSDT_INTEGERS);
+    fire_general(&event, &sources);
+    sources_close(&sources);
+    pending_restore(&pending);
+    Py_RETURN_TRUE;
+}
+
+PyObject *pyusdt_offer_message(PyObject *message)
+{
+    struct event event;
+    struct pyusdt_source source;
+    struct pending pending;
+
+    if (pyusdt_strict && message != Py_None && !PyUnicode_Check(message) && !PyObject_CheckBuffer(message))
+        return PyErr_Format(PyExc_TypeError, "the message must be str, bytes-like or None, not %.200s",
+                            Py_TYPE(message)->tp_name);
+    if (!event_begin(&event, PYUSDT_USER_TRACE_S1))
+        Py_RETURN_FALSE;
+    pending_save(&pending);
+    pyusdt_source_open(&source, event_reads(&event, 0) ? message : NULL);
+    fire_message(&event, &source);
+    pyusdt_source_close(&source);
+    pending_restore(&pending);
+    Py_RETURN_TRUE;
+}

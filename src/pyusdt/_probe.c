@@ -1,0 +1,244 @@
+/* Probe objects: see _probe.h. */
+#define PY_SSIZE_T_CLEAN
+#include "_probe.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <structmember.h>
+
+#include "_convert.h"
+#include "_fire.h"
+
+#define NAME_SIZE 64 /* longer than every name in include/user_trace.d */
+
+struct probe {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    struct pyusdt_context *context;
+    unsigned index;
+};
+
+static const struct pyusdt_probe_desc families[] = {PYUSDT_USER_TRACE_FAMILIES(NULL)};
+
+#define FAMILIES (sizeof families / sizeof families[0])
+
+/* The index of a probe's D name, or -1. */
+static int find_probe(const char *name)
+{
+    unsigned first = 0;
+
+    for (size_t i = 0; i < FAMILIES; first += families[i++].count) {
+        size_t length = strlen(families[i].name);
+        if (strncmp(name, families[i].name, length) != 0)
+            continue;
+        if (families[i].count == 1) {
+            if (name[length] == '\0')
+                return (int)first;
+            continue;
+        }
+        const char *digits = name + length;
+        size_t n = strspn(digits, "0123456789");
+        if (n == 0 || n > 6 || digits[n] != '\0' || (digits[0] == '0' && n > 1))
+            continue;
+        unsigned number = (unsigned)atoi(digits);
+        if (number < families[i].count)
+            return (int)(first + number);
+    }
+    return -1;
+}
+
+PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *values[PYUSDT_VALUES];
+
+    if (pyusdt_place(values, args, nargs) < 0)
+        return NULL;
+    return pyusdt_offer(context, probe, NULL, values);
+}
+
+/* The largest number of arguments of a probe's call; what is more is an error, on or off. */
+static Py_ssize_t max_arguments(unsigned index)
+{
+    return index == PYUSDT_USER_TRACE_S1 ? 1 : PYUSDT_VALUES;
+}
+
+static PyObject *fire(const struct probe *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    if (self->index == PYUSDT_USER_TRACE_S1)
+        return pyusdt_offer_message(nargs > 0 ? args[0] : Py_None);
+    return pyusdt_call_probe(self->context, self->index, args, nargs);
+}
+
+static PyObject *probe_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *keywords)
+{
+    const struct probe *self = (struct probe *)object;
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+
+    if (keywords != NULL && PyTuple_GET_SIZE(keywords) > 0) {
+        PyErr_SetString(PyExc_TypeError, "a probe takes no keyword arguments");
+        return NULL;
+    }
+    if (nargs > max_arguments(self->index))
+        return PyErr_Format(PyExc_TypeError, "a probe call takes at most %zd arguments (%zd given)",
+                            max_arguments(self->index), nargs);
+    if (!pyusdt_has_work(self->index))
+        Py_RETURN_FALSE;
+    return fire(self, args, nargs);
+}
+
+/* Fires with what the function has returned. */
+static PyObject *fire_result(const struct probe *self, PyObject *result)
+{
+    PyObject *one[1] = {result};
+    PyObject *const *args = one;
+    Py_ssize_t nargs = 1;
+
+    if (PyTuple_Check(result)) {
+        args = PySequence_Fast_ITEMS(result);
+        nargs = PyTuple_GET_SIZE(result);
+    }
+    if (nargs > max_arguments(self->index)) {
+        if (pyusdt_strict)
+            return PyErr_Format(PyExc_TypeError, "a probe call takes at most %zd arguments (%zd returned)",
+                                max_arguments(self->index), nargs);
+        nargs = max_arguments(self->index);
+    }
+    return fire(self, args, nargs);
+}
+
+/* The function is the application's, but runs only while somebody traces: what it raises ends here, and the event is
+ * fired without arguments. */
+static PyObject *probe_lazy(PyObject *object, PyObject *function)
+{
+    const struct probe *self = (struct probe *)object;
+    PyObject *result, *fired;
+
+    if (!PyCallable_Check(function)) {
+        PyErr_Format(PyExc_TypeError, "lazy() takes a function that returns the arguments, not %.200s",
+                     Py_TYPE(function)->tp_name);
+        return NULL;
+    }
+    if (!pyusdt_has_work(self->index))
+        Py_RETURN_FALSE;
+    result = PyObject_CallNoArgs(function);
+    if (result == NULL) {
+        if (pyusdt_strict)
+            return NULL;
+        pyusdt_swallow_exception();
+        return fire(self, NULL, 0);
+    }
+    fired = fire_result(self, result);
+    Py_DECREF(result);
+    return fired;
+}
+
+static int probe_bool(PyObject *self)
+{
+    return pyusdt_enabled(((struct probe *)self)->index);
+}
+
+static PyObject *probe_name(PyObject *object, void *unused)
+{
+    unsigned index = ((struct probe *)object)->index, first = 0;
+    size_t i = 0;
+
+    (void)unused;
+    while (index - first >= families[i].count)
+        first += families[i++].count;
+    if (families[i].count == 1)
+        return PyUnicode_FromString(families[i].name);
+    return PyUnicode_FromFormat("%s%u", families[i].name, index - first);
+}
+
+static PyObject *probe_repr(PyObject *self)
+{
+    PyObject *name = probe_name(self, NULL), *repr = NULL;
+
+    if (name != NULL)
+        repr = PyUnicode_FromFormat("<pyusdt.Probe %U: %s>", name, probe_bool(self) ? "on" : "off");
+    Py_XDECREF(name);
+    return repr;
+}
+
+static void probe_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+
+    PyObject_GC_UnTrack(object);
+    Py_CLEAR(((struct probe *)object)->context);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static int probe_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(((struct probe *)object)->context);
+    return 0;
+}
+
+PyTypeObject *pyusdt_probe_type(void)
+{
+    static PyMethodDef methods[] = {
+        {"lazy", probe_lazy, METH_O,
+         "lazy($self, function, /)\n--\n\n"
+         "Fire with the arguments that function() returns, a tuple or one value, called only while the probe is on.\n\n"
+         "What function raises does not get out (it does in strict mode): the event then has no arguments.\n"
+         "Returns True if the event was offered to a tracer."},
+        {NULL, NULL, 0, NULL},
+    };
+    static PyGetSetDef attributes[] = {
+        {"name", probe_name, NULL, "The probe's name as D writes it.", NULL},
+        {NULL, NULL, NULL, NULL, NULL},
+    };
+    static PyMemberDef members[] = {
+        {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct probe, vectorcall), READONLY, NULL},
+        {NULL, 0, 0, 0, NULL},
+    };
+    static PyType_Slot slots[] = {
+        {Py_tp_doc, "One probe.  Its truth tells whether a tracer listens; called, it fires, with the arguments of p()."},
+        {Py_tp_call, PyVectorcall_Call},
+        {Py_tp_repr, probe_repr},
+        {Py_tp_dealloc, probe_dealloc},
+        {Py_tp_traverse, probe_traverse},
+        {Py_tp_methods, methods},
+        {Py_tp_getset, attributes},
+        {Py_tp_members, members},
+        {Py_nb_bool, probe_bool},
+        {0, NULL},
+    };
+    static PyType_Spec spec = {
+        .name = "pyusdt.Probe",
+        .basicsize = sizeof(struct probe),
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                 Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+        .slots = slots,
+    };
+    return (PyTypeObject *)PyType_FromSpec(&spec);
+}
+
+PyObject *pyusdt_probe_new(PyObject *context, PyObject *name)
+{
+    struct pyusdt_context *self = (struct pyusdt_context *)context;
+    char d_name[NAME_SIZE];
+    const char *given = PyUnicode_AsUTF8(name); /* TypeError where it is no str */
+    struct probe *probe;
+    int index = -1;
+
+    if (given == NULL)
+        return NULL;
+    if (pyusdt_probe_name(given, d_name, sizeof d_name) >= 0)
+        index = find_probe(d_name);
+    if (index < 0)
+        return PyErr_Format(PyExc_ValueError, "no such probe: %R (user_trace-s1, user_trace-i4s4, "
+                            "user_trace-n0 to user_trace-n%d)", name, PYUSDT_NUMBERED - 1);
+    probe = (struct probe *)self->probe_type->tp_alloc(self->probe_type, 0);
+    if (probe == NULL)
+        return NULL;
+    probe->vectorcall = probe_vectorcall;
+    probe->context = self;
+    Py_INCREF(self);
+    probe->index = (unsigned)index;
+    return (PyObject *)probe;
+}

@@ -1,0 +1,19 @@
+/* Probe objects: `probe = pyusdt.probe("user_trace-i4s4")`, `if probe: probe(1, 2, "a")`, `probe.lazy(function)`.
+ *
+ * Always:  a probe's truth is the is-enabled test, a slot of the C type, so the cheapest guard that CPython has. */
+#ifndef PYUSDT_PROBE_H
+#define PYUSDT_PROBE_H
+
+#include <Python.h>
+
+#include "_context.h"
+
+PyTypeObject *pyusdt_probe_type(void);
+
+/* METH_O with a context as self: the probe object of a name, D's or the note's; ValueError for one that is none. */
+PyObject *pyusdt_probe_new(PyObject *context, PyObject *name);
+
+/* The general and the numbered probes' call: the arguments of p(). */
+PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyObject *const *args, Py_ssize_t nargs);
+
+#endif

@@ -1,0 +1,74 @@
+"""Tags: a text that every event of the present context carries, as in OTP's dyntrace.
+
+Always: a tag belongs to the context (contextvars), so asyncio tasks, asyncio.to_thread and copy_context()
+inherit it and other threads do not; it is encoded once, when put, and read only while a tracer listens.
+How spread_tag() carries it further is in _spread.py, which is not loaded before it is used.
+"""
+
+from pyusdt._core import encode_tag, tag_variable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextvars import Token
+    from types import TracebackType
+
+__all__ = ["get_tag", "get_tag_data", "put_tag", "restore_tag", "spread_tag", "tag"]
+
+
+def put_tag(tag: object) -> "str | None":
+    """Set the tag of this context; None takes it away.
+
+    str, bytes-like or any other object, converted as p() converts a string: UTF-8, up to the first NUL, at
+    most 1023 bytes.  Returns the tag before, as get_tag() would.
+    """
+    before = get_tag()
+    tag_variable.set(encode_tag(tag))
+    return before
+
+
+def get_tag() -> "str | None":
+    """The tag of this context as text, None without one."""
+    data = tag_variable.get()
+    return None if data is None else data.decode("utf-8", "replace")
+
+
+def get_tag_data() -> "bytes | None":
+    """The tag of this context as the bytes that probes show, None without one."""
+    return tag_variable.get()
+
+
+class tag:
+    """`with pyusdt.tag("request 17"):` sets a tag for the block, and afterwards the one before again."""
+
+    __slots__ = ("_data", "_tokens")
+
+    def __init__(self, tag: object) -> None:
+        self._data = encode_tag(tag)
+        self._tokens: list[Token[bytes | None]] = []
+
+    def __enter__(self) -> None:
+        self._tokens.append(tag_variable.set(self._data))
+
+    def __exit__(self, exception_type: "type[BaseException] | None", exception: "BaseException | None",
+                 traceback: "TracebackType | None") -> None:
+        tag_variable.reset(self._tokens.pop())
+
+
+def spread_tag(on: bool) -> "tuple[bool, bytes | None]":
+    """Make threads, executors' calls and multiprocessing children that this context starts take over its tag.
+
+    Returns what restore_tag() takes to have tag and spreading as they were before.
+    """
+    from pyusdt import _spread
+
+    return _spread.spread(bool(on)), tag_variable.get()
+
+
+def restore_tag(before: "tuple[bool, bytes | None]") -> bool:
+    """Set tag and spreading to what they were when spread_tag() returned `before`.  Returns True, as in OTP."""
+    from pyusdt import _spread
+
+    spreading, data = before
+    _spread.spread(spreading)
+    tag_variable.set(data)
+    return True
