@@ -1,109 +1,80 @@
-"""The engines: each runs a compiled D program on the events of its targets.
+"""Engines: what runs a compiled D program on processes.  One interface, a module per engine.
 
-An engine is used by consumer/run.py, always in this order:
-
-    engine = SomeEngine(options)            # cli.options.Options; nothing is touched yet
-    engine.open(program, targets)           # the program is loaded; nothing is enabled yet
-    engine.matches(description)             # how many probes a description stands for now
-    engine.go()                             # BEGIN fires, tracing is on, commands run
-    while not engine.finished:
-        records = engine.poll(timeout)      # records in dtrace's order
-        ...                                 # engine.stop() at exit(), Ctrl-C or when engine.idle
-    engine.aggregations()
-    engine.close()
-
-`-l` needs list_probes() only, which works before open().
+The order of calls, by consumer/run.py:
+    engine = Engine(program, options)      load the program: maps, clauses
+    engine.open(targets)                   find the probes; nothing is enabled yet
+    engine.matched                         how many probes each description matches
+    engine.begin()                         BEGIN fires, then the probes are enabled
+    engine.poll(timeout) -> records        until engine.exiting or engine.finished, or as long as one likes
+    engine.end()                           probes off, the events that are still there, then END
+    engine.take_records(), engine.items()  at any time between
+    engine.close()                         everything that was made is undone; may be called at any time, twice
+Records are bytes, laid out by dlang/program.py; formatting them is the consumer's.
 """
 
 
 class EngineError(Exception):
-    """What the user did or the host can not do; the message is for him, without the program's name."""
+    """What the host, the target or the user's rights do not allow: `str` is one line for the user."""
 
 
 class Targets:
-    """What is traced.  commands: list of command.Command (-c), made before the script is compiled, since it
-    may name their pids ($target), and run by the engine's go(); pids: list of int (-p).  Both empty: every process of the user that has probes which the program enables, now or later."""
+    """What to trace.  pids: processes that run; command: engine.command.Command that waits for go(), or
+    None; neither: every process of the user, those to come as well."""
 
-    __slots__ = ("commands", "pids")
+    __slots__ = ("pids", "command")
 
-    def __init__(self, commands=(), pids=()):
-        self.commands, self.pids = list(commands), list(pids)
-
-
-class Probe:
-    """One probe: id as D's `id`, and its four names."""
-
-    __slots__ = ("id", "provider", "module", "function", "name")
-
-    def __init__(self, id, provider, module, function, name):
-        self.id, self.provider, self.module = id, provider, module
-        self.function, self.name = function, name
-
-
-class Drop:
-    """Data that was lost since the last call of drops().  kind: a key of consumer.faults' table
-    ("principal", "aggregation", "dynamic", "order"); count; where: words for the end of the message,
-    such as "on CPU 0" or "in process 12", or None."""
-
-    __slots__ = ("kind", "count", "where")
-
-    def __init__(self, kind, count, where=None):
-        self.kind, self.count, self.where = kind, count, where
+    def __init__(self, pids=(), command=None):
+        self.pids, self.command = tuple(pids), command
 
 
 class Engine:
-    """The interface, with what most engines share.
-
-    idle: True once all commands and pids that were asked for are gone, and all of their events are
-    polled; never where none were asked for.  finished: True once stop() was called and poll() has
-    returned the last record (END's).
-    """
+    """The interface.  program: dlang.program.Program; options: {name: value} of -x and pragmas, in the
+    units of cli/options.py."""
 
     name = ""
-    idle = False
-    finished = False
 
-    def __init__(self, options):
-        self.options = options
+    def __init__(self, program, options):
+        self.program, self.options = program, options
+        self.matched = []  # [(ast.ProbeDesc, number of probes)] in the order of the source, after open()
 
-    def open(self, program, targets):
-        """Load the program and find the targets; EngineError where that can not be."""
+    def open(self, targets):
+        """Find targets and probes.  Raises EngineError."""
         raise NotImplementedError
 
-    def matches(self, description) -> int:
-        """How many probes an ast.ProbeDesc stands for.  Between open() and go()."""
+    def begin(self):
+        """Fire BEGIN, then enable the probes (unless BEGIN called exit())."""
         raise NotImplementedError
 
-    def list_probes(self):
-        """The probes that there are now: list of Probe in the order of their ids."""
+    def poll(self, timeout):
+        """Wait at most `timeout` seconds for events, run the clauses on them, and give the records that
+        came of it (bytes, maybe none)."""
         raise NotImplementedError
 
-    def probe(self, id) -> Probe:
-        """The probe of an id that a record has."""
+    def end(self):
+        """Disable the probes, run what was fired before, fire END; gives the records."""
         raise NotImplementedError
 
-    def go(self):
-        """Start tracing: BEGIN fires, then the commands run."""
+    def close(self):
         raise NotImplementedError
 
-    def poll(self, timeout) -> bytes:
-        """Records that came since the last call, waiting at most `timeout` seconds for the first.
-
-        A signal's handler may run meanwhile; then poll returns early.
-        """
+    @property
+    def exiting(self):
+        """A clause called exit()."""
         raise NotImplementedError
 
-    def stop(self):
-        """Fire END, once, and trace nothing more; poll() still returns what was recorded."""
+    @property
+    def finished(self):
+        """The traced command or all traced processes have ended."""
         raise NotImplementedError
 
-    def aggregations(self):
-        """A snapshot: list of (AggDef, list of (key bytes, value bytes)), entries without data left out."""
+    def probe(self, ident):
+        """(provider, module, function, name) of a probe id in a record."""
+        raise NotImplementedError
+
+    def items(self, map_index):
+        """[(key, value)] of a map of the program, as bytes: an aggregation's data."""
         raise NotImplementedError
 
     def drops(self):
-        """What was lost since the last call: list of Drop."""
-        return []
-
-    def close(self):
-        """Let go of everything; commands that still run are killed, as dtrace does.  May be called at any time."""
+        """{kind: number of events or records lost} so far; kinds: "principal", "order"."""
+        raise NotImplementedError
