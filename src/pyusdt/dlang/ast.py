@@ -143,7 +143,7 @@ class Ternary(Expr):
 
 class Cast(Expr):
     """An explicit cast, or a conversion that the types pass put in; the target is `type`.
-    `to` is a TypeName (None for a conversion) until then."""
+    `to` is the types.Type that was written, None for a conversion."""
 
     __slots__ = _fields = ("operand", "to")
 

@@ -1,6 +1,6 @@
 """Variables and aggregations: what names resolve to.
 
-Made by the resolve pass, typed by the types pass, placed by layout.
+Made by resolve.Names, typed by the types pass, placed by layout.
 """
 
 
@@ -8,15 +8,17 @@ class Variable:
     """A D variable.
 
     scope: "global", "self" or "this".  keys: None for a scalar, else the list of the key
-    types of an associative array.  type: types.Type of the (element) value.
+    types of an associative array.  type: types.Type of the (element) value, None until it is
+    known.  known: True once it is declared, assigned or read; before that it can not be read.
     slot: set by layout: the byte offset in its home for a scalar ("this": in the state
     block; "global": in the globals map), the index of its map for self and associative.
     """
 
-    __slots__ = ("scope", "name", "type", "keys", "loc", "slot")
+    __slots__ = ("scope", "name", "type", "keys", "loc", "known", "slot")
 
     def __init__(self, scope, name, loc, type=None, keys=None):
         self.scope, self.name, self.loc, self.type, self.keys = scope, name, loc, type, keys
+        self.known = False
         self.slot = None
 
     def __str__(self):

@@ -128,3 +128,26 @@ PID_T, SIZE_T = TYPEDEFS["pid_t"], TYPEDEFS["size_t"]
 def promote(left, right):
     """The type of an operator's result.  As in dtrace, and unlike C, nothing is widened to int."""
     return left if left.rank >= right.rank else right
+
+
+class Dynamic(Type):
+    """The type of what has no value of its own: an aggregation.  `name` is the kind."""
+
+    __slots__ = ()
+
+    def __init__(self, name):
+        super().__init__(name, 0, 1)
+
+
+AGGREGATION = Dynamic("aggregation")
+
+
+def is_scalar(type):
+    return type.is_integer or type.is_pointer
+
+
+def compatible(left, right):
+    """True if two types are the same but for typedef names."""
+    if left.is_integer and right.is_integer:
+        return left.rank == right.rank
+    return left is right or left.is_string and right.is_string

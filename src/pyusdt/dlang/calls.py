@@ -1,0 +1,155 @@
+"""The types of calls, aggregations and keys: a base class of expressions.Typer.
+
+In: Call, AggRef and AssocRef nodes.  Out: the same, with their rows of builtins, arguments
+and keys converted to the types of their prototypes.
+"""
+
+from . import ast, constants, prototypes
+from . import types as t
+from .builtins import ACTIONS, AGGREGATIONS, SUBROUTINES
+from .errors import CompileError
+
+_ROWS = {prototypes.FUNCTION: SUBROUTINES, prototypes.AGGREGATING: AGGREGATIONS, prototypes.ACTION: ACTIONS}
+
+
+class CallTyper:
+    @staticmethod
+    def error(tag, loc, message, hint=None, region=None):
+        raise CompileError(tag, loc, message, hint, region)
+
+    @staticmethod
+    def convert(node, to):
+        """The node as a value of type `to`, where that changes it."""
+        source = node.type
+        if not (to.is_integer and source.is_integer) or not constants.cuts(source, to):
+            return node
+        if type(node) is ast.IntLit:
+            return constants.literal(node.loc, constants.convert(node.value, source, to), to)
+        found = ast.Cast(node.loc, node, None)
+        found.type = to
+        return found
+
+    def keys(self, node, symbol, name):
+        """Type the keys of an array or aggregation and convert them to its key types."""
+        keys = [self.value(key) for key in node.keys]
+        if type(symbol.keys) is not list:
+            kind = "aggregation" if type(node) is ast.AggRef else "associative array"
+            for number, key in enumerate(keys, 1):
+                if not (t.is_scalar(key.type) or key.type.is_string):
+                    if type(key) is ast.Call and not key.type.is_void:
+                        self.names.unsupported(key.loc, f"{key.name}() as a key is")
+                    message = f"{key.type} expression may not be used as {kind} index: key #{number}"
+                    self.error("D_KEY_TYPE", key.loc, message)
+            symbol.keys = [key.type for key in keys]
+            return keys
+        self.check_arguments(node, f"{name}[ ]", "key", symbol.keys, keys, len(symbol.keys), False)
+        return [self.convert(key, to) for key, to in zip(keys, symbol.keys)]
+
+    def check_arguments(self, node, name, what, params, args, required, varargs):
+        """Compare arguments or keys with their prototype."""
+        count, limit, at = len(args), len(params), ""
+        if varargs:
+            at, limit = "at least ", len(params)
+            wrong = count < limit
+        elif required < len(params):
+            wrong = not required <= count <= len(params)
+            at, limit = ("at least ", required) if count < required else ("at most ", len(params))
+        else:
+            wrong = count != limit
+        if wrong:
+            plural = " " if count == 1 else "s "
+            message = f"{name} prototype mismatch: {count} {what[:3]}{plural}passed, {at}{limit} expected"
+            self.error("D_PROTO_LEN", node.loc, message)
+        word = "key" if what == "key" else "argument"
+        for number, (param, arg) in enumerate(zip(params, args), 1):
+            if param is not None and not self.fits(param, arg):
+                message = f"{name} {word} #{number} is incompatible with prototype:\n"
+                message += f"\tprototype: {param}\n\t{word:>9}: {arg.type}"
+                error = CompileError("D_PROTO_ARG", arg.loc, message)
+                error.mark = node.loc.mark
+                raise error
+
+    @staticmethod
+    def fits(param, arg):
+        """True if an argument, or what is assigned, goes with a type."""
+        if param.is_integer and arg.type.is_integer:
+            return True
+        if arg.type.is_string:
+            return param.is_string or param.name in ("const char *", "char *", "void *")
+        return param.name.endswith("*") and type(arg) is ast.IntLit and arg.value == 0
+
+    # --- aggregations ---------------------------------------------------------------
+
+    def aggregate(self, node):
+        """@a[keys] = func(args), the target of an assignment being an aggregation."""
+        target = node.target
+        if node.op != "=":
+            message = f"@{target.symbol} has not yet been declared or assigned"
+            self.error("D_VAR_UNDEF", node.loc, message, f"aggregations are assigned: @{target.symbol} = sum(…)")
+        loc = target.loc if target.keys else node.loc
+        if type(target.symbol) is str:
+            target.symbol = self.names.aggregation(target.symbol, loc, create=True)
+        symbol = target.symbol
+        if type(node.value) is ast.Call:
+            value = self.call(node.value, used=True)
+        else:
+            value = self.value(node.value)
+        kind = prototypes.FUNCTIONS[value.name][0] if type(value) is ast.Call else None
+        if kind != prototypes.AGGREGATING:
+            message = f"@{symbol.name} must be assigned the result of an aggregating function"
+            self.error("D_AGG_FUNC", node.loc, message, "such as count(), sum(x), quantize(x)")
+        if symbol.row is not None and symbol.row is not value.row:
+            self.redefined(node, symbol, value.row.name)
+        symbol.row = value.row
+        target.keys = self.keys(target, symbol, "@" + symbol.name)
+        target.type = node.type = t.AGGREGATION
+        node.value = value
+        return node
+
+    def redefined(self, node, symbol, name):
+        at, old = f"@{symbol.name}", symbol.row.name
+        line = symbol.loc.source.place(symbol.loc.mark)[1]
+        message = f"aggregation redefined: {at}\n\t current: {at} = {name}( )"
+        message += f"\n\tprevious: {at} = {old}( ) : line {line}"
+        self.error("D_AGG_REDEF", node.loc, message, "use another name for the other function")
+
+    # --- calls --------------------------------------------------------------------
+
+    def call(self, node, used=False):
+        """A call.  used: True where an action or aggregating function may stand."""
+        if type(node.name) is str:
+            return node
+        callee = node.name
+        if type(callee) is not ast.Ident:
+            self.error("D_FUNC_IDENT", node.loc, "function designator is not of function type", region="")
+        name = callee.name
+        known = prototypes.FUNCTIONS.get(name)
+        if known is None:
+            self.no_function(node, name)
+        node.args = [self.value(arg) for arg in node.args]
+        proto = prototypes.prototype(name)
+        self.check_arguments(node, f"{name}( )", "argument", proto.params, node.args, proto.required, proto.varargs)
+        row = _ROWS[known[0]].get(name)
+        if row is None:
+            self.names.unsupported(node.loc, f"the {known[0]} {name}() is")
+        node.name, node.row, node.type = name, row, proto.result
+        node.args = [self.convert(a, p) if p is not None else a for a, p in zip(node.args, proto.params)] + node.args[
+            len(proto.params) :
+        ]
+        if known[0] != prototypes.FUNCTION and not used:
+            self.misplaced.append(node)
+        return node
+
+    def no_function(self, node, name):
+        loc = node.loc
+        symbol = self.names.scopes["global"].get(name)
+        if symbol is not None or self.names.is_builtin(name):
+            kind = "scalar" if symbol is None or symbol.keys is None else "associative array"
+            message = f"{kind} '{name}' may not be referenced as a function"
+            self.error("D_FUNC_IDKIND", loc, message, region="")
+        hint = self.names.similar(name, prototypes.FUNCTIONS)
+        self.error("D_FUNC_UNDEF", loc, f"undefined function name: {name}", hint, region="")
+
+    @staticmethod
+    def is_action(node):
+        return type(node) is ast.Call and prototypes.FUNCTIONS[node.name][0] == prototypes.ACTION

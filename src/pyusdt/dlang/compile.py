@@ -1,0 +1,84 @@
+"""The compiler's driver: D text in, program.Program out.
+
+A program may come from several texts (dtrace's -n, -s … may be given more than once): they
+share variables and aggregations, and their clauses stand one after the other.
+"""
+
+import os
+
+from . import ast
+from .passes import front_end
+from .resolve import Names
+from .source import Source
+
+DUMPS = ("ast", "types", "bpf")
+_DUMPED = {"ast": "parse", "types": "lower"}
+
+
+def default_macros(target=0):
+    """The macro variables of dtrace(1): this process's ids, and $target's."""
+    found = {"target": target, "pid": os.getpid(), "ppid": os.getppid(), "pgid": os.getpgrp(), "sid": os.getsid(0)}
+    found.update(uid=os.getuid(), euid=os.geteuid(), gid=os.getgid(), egid=os.getegid())
+    return found
+
+
+class Compiler:
+    """options: cli.options.Options, to which the texts' pragmas are added; macros: see
+    default_macros; arguments: the texts of $0, $1 …"""
+
+    def __init__(self, options=None, macros=None, arguments=()):
+        if options is None:
+            from ..cli.options import Options
+
+            options = Options()
+        self.options = options
+        self.macros = default_macros() if macros is None else macros
+        self.arguments = list(arguments)
+        self.names = Names()
+        self.items = []
+        self.last = None  # Location of the last text, for what no clause is to blame for
+
+    def add(self, text, name=None, probe_level="name", upto="lower"):
+        """Compile one text (bytes or str) as far as to the tree; raises errors.CompileError.
+
+        name: the file's, None for a clause of the command line; probe_level: what the last
+        part of its probe descriptions is (for dtrace's -P, -m, -f: "provider", "module",
+        "function").  Returns the tree of the pass `upto`.
+        """
+        names = self.names
+        names.scopes["this"] = {}  # these belong to one text
+        values = {
+            "source": Source(text, name),
+            "names": names,
+            "options": self.options,
+            "macros": self.macros,
+            "arguments": self.arguments,
+            "probe_level": probe_level,
+        }
+        passes = front_end().upto(upto)
+        tree = passes.run(values)[passes.passes[-1].makes]
+        self.items += tree.items
+        self.last = tree.loc
+        return tree
+
+    def finish(self):
+        """The program.Program of all texts."""
+        from .codegen import generate
+
+        return generate(ast.Unit(self.last, self.items), self.options)
+
+
+def compile_program(text, name=None, options=None, macros=None, arguments=(), probe_level="name"):
+    """The program.Program of one text; see Compiler."""
+    compiler = Compiler(options, macros, arguments)
+    compiler.add(text, name, probe_level)
+    return compiler.finish()
+
+
+def dump(stage, text, name=None, options=None, macros=None, arguments=(), probe_level="name"):
+    """What --dump=STAGE shows of a text, STAGE one of DUMPS."""
+    from .dump import code, tree
+
+    if stage == "bpf":
+        return code(compile_program(text, name, options, macros, arguments, probe_level))
+    return tree(Compiler(options, macros, arguments).add(text, name, probe_level, _DUMPED[stage]))

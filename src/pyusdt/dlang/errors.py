@@ -1,0 +1,150 @@
+"""Compile errors: one table of tags, and how an error is told.
+
+In: a tag, a place, dtrace's message, a hint of ours.  Out: CompileError, whose first line is
+what dtrace prints, byte for byte; then ours: the place with its column, the source line, an
+underline and the hint.
+Always: every tag that the compiler raises stands in TAGS, with dtrace's meaning.
+"""
+
+TAGS = {
+    "D_UNSUPPORTED": "part of D that pyusdt does not have yet (ours; no tag of dtrace)",
+    "D_UNKNOWN": "error of no kind of its own",
+    "D_SYNTAX": "the text is not D",
+    "D_EMPTY": "there is nothing to compile",
+    "D_PDESC_INVAL": "probe description that can not be",
+    "D_PRED_SCALAR": "predicate that is neither integer nor pointer",
+    "D_FUNC_IDENT": "what is called is not a name",
+    "D_FUNC_UNDEF": "no function has this name",
+    "D_FUNC_IDKIND": "the name is not a function's",
+    "D_SIZEOF_TYPE": "sizeof of what has no size",
+    "D_OP_INT": "operand must be an integer",
+    "D_OP_SCALAR": "operand must be an integer or a pointer",
+    "D_OP_ARITH": "operand must be a number",
+    "D_OP_WRITE": "operand must be a variable that may be written",
+    "D_OP_LVAL": "operand must be something that can be assigned to",
+    "D_OP_INCOMPAT": "operand types do not go together",
+    "D_OP_VFPTR": "operand has no known size",
+    "D_OP_PTR": "operand must be a pointer",
+    "D_OP_SOU": "operand must be a struct or union",
+    "D_OP_DYN": "operand can not be an aggregation or a whole array",
+    "D_OP_ACT": "operand can not be an action",
+    "D_AGG_REDEF": "aggregation already has another aggregating function",
+    "D_AGG_FUNC": "aggregation must be assigned an aggregating function",
+    "D_AGG_MDIM": "aggregation indexed twice",
+    "D_ARR_BADREF": "indexed by a tuple, but no associative array",
+    "D_ARR_LOCAL": "this-> variables can not be associative arrays",
+    "D_DIV_ZERO": "division by the constant zero",
+    "D_DEREF_NONPTR": "only a pointer can be dereferenced",
+    "D_ADDROF_LVAL": "& needs something that has an address",
+    "D_ADDROF_VAR": "D variables have no address",
+    "D_CAST_INVAL": "no such cast",
+    "D_PRAGERR": "#error or #pragma error",
+    "D_PRAGCTL_INVAL": "control line that does not exist",
+    "D_PRAGMA_INVAL": "#pragma D that does not exist",
+    "D_PRAGMA_MALFORM": "control line with wrong arguments",
+    "D_PRAGMA_OPTSET": "option that can not be set so",
+    "D_MACRO_UNDEF": "macro variable or argument that is not defined",
+    "D_MACRO_OFLOW": "macro argument is too large an integer",
+    "D_MACRO_UNUSED": "argument of the command line that the program does not use",
+    "D_INT_OFLOW": "integer constant is too large",
+    "D_INT_DIGIT": "digit that is none in this base",
+    "D_STR_NL": "string that is not closed on its line",
+    "D_CHR_NL": "character constant that is not closed on its line",
+    "D_CHR_NULL": "character constant without a character",
+    "D_CHR_OFLOW": "character constant of more than eight characters",
+    "D_IDENT_BADREF": "name used as another kind of thing than it is",
+    "D_IDENT_UNDEF": "name that nothing defines",
+    "D_VAR_UNDEF": "variable read before anything is assigned to it",
+    "D_PROTO_LEN": "wrong number of arguments or keys",
+    "D_PROTO_ARG": "argument or key of a wrong type",
+    "D_KEY_TYPE": "type that can not be a key",
+    "D_PRINTF_DYN_PROTO": "argument for a * of the format is missing",
+    "D_PRINTF_DYN_TYPE": "argument for a * of the format is not an integer",
+    "D_PRINTF_AGG_CONV": "%@ belongs to printa()",
+    "D_PRINTF_ARG_PROTO": "argument for a conversion is missing",
+    "D_PRINTF_ARG_TYPE": "argument does not fit its conversion",
+    "D_PRINTF_ARG_EXTRA": "more arguments than conversions",
+    "D_PRINTF_ARG_FMT": "format must be a string constant",
+    "D_PRINTF_FMT_EMPTY": "format is empty",
+    "D_DECL_CHARATTR": "short or long char",
+    "D_DECL_VOIDATTR": "signed, short or long void",
+    "D_DECL_SIGNINT": "signed or unsigned of what is no integer",
+    "D_DECL_LONGINT": "long of what is no number",
+    "D_DECL_CLASS": "more than one storage class",
+    "D_DECL_BADCLASS": "storage class that D does not have",
+    "D_DECL_COMBO": "two types in one declaration",
+    "D_DECL_ARRSUB": "array dimension must be a positive constant or a tuple of types",
+    "D_DECL_ARRNULL": "array declared without dimension or tuple",
+    "D_DECL_IDRED": "name declared twice, or another's",
+    "D_DECL_SCOPE": "` in a name that is declared",
+    "D_DECL_USELESS": "declaration that declares nothing",
+    "D_DECL_LOCASSC": "this-> variables can not be associative arrays",
+    "D_DECL_VOIDOBJ": "object of type void",
+    "D_DECL_PROTO_VARARGS": "... among the keys of an associative array",
+    "D_DECL_PROTO_TYPE": "type that can not be a key of an associative array",
+    "D_DECL_PROTO_NAME": "parameter without its name, or void with one",
+    "D_DECL_PROTO_VOID": "void among other parameters",
+    "D_AGG_NULL": "aggregation alone, without a function assigned",
+    "D_AGG_SCALAR": "aggregating function of what is no number",
+    "D_TRACE_VOID": "trace() of nothing",
+    "D_TRACE_DYN": "trace() of an aggregation or a whole array",
+    "D_CG_EXPR": "action or aggregating function inside an expression",
+    "D_CG_DYN": "statement that is an aggregation or a whole array",
+}
+
+
+class CompileError(Exception):
+    """A program that can not be compiled.
+
+    tag: key of TAGS; loc: source.Location of the culprit; message: dtrace's, which may have
+    several lines; hint: ours, or None; region: "action list" or "predicate" where dtrace
+    names it (only for command-line clauses, which have no line numbers there), else None;
+    mark: offset whose line dtrace reports, loc.mark where it is not given.
+    """
+
+    def __init__(self, tag, loc, message, hint=None, region=None, mark=None):
+        super().__init__(message)
+        self.tag, self.loc, self.message = tag, loc, message
+        self.hint, self.region = hint, region
+        self.mark = loc.mark if mark is None else mark
+
+    def summary(self, errtags=False):
+        """What dtrace prints, without `dtrace: `."""
+        source = self.loc.source
+        text = f"[{self.tag}] " if errtags else ""
+        file, line, _ = source.place(self.mark)
+        if file is not None:
+            text += f'"{file}", line {line if source.name is not None else 0}: '
+        elif source.name is not None:
+            text += f"line {line}: "
+        elif self.region:
+            text += f"in {self.region}: "
+        text += self.message
+        if source.name is None:
+            return f"invalid {source.what} {printable(source.text)}: {text}"
+        return f"failed to compile {source.what} {source.name}: {text}"
+
+    def render(self, errtags=False, program="dtrace"):
+        """The whole text for the user, without a last newline."""
+        lines = [f"{program}: {self.summary(errtags)}"]
+        source, loc = self.loc.source, self.loc
+        lines.append(f"{loc}: [{self.tag}]")
+        text = source.line_text(loc.start)
+        if text.strip():
+            lines += underlined(text, loc.column - 1, loc.end - loc.start)
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+
+def printable(text):
+    """Latin-1 text of a Source as the user wrote it: UTF-8 where it is that."""
+    return text.encode("latin-1").decode("utf-8", "replace")
+
+
+def underlined(text, column, length):
+    """A source line and the line under it that marks `length` characters from `column`."""
+    length = max(1, min(length, len(text) - column))
+    before, marked = printable(text[:column]), printable(text[column : column + length])
+    blank = "".join("\t" if c == "\t" else " " for c in before)
+    return [f"    {printable(text)}", f"    {blank}{'^' * max(1, len(marked))}"]

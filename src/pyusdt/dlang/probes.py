@@ -1,0 +1,52 @@
+"""Probe descriptions: `provider:module:function:name`, as dtrace reads them.
+
+In: the text of one, macro variables not yet replaced.  Out: ast.ProbeDesc.
+The parts are counted from the right: `a` is a name, `a:b` a function and a name; what is
+left out is "", and matches everything.
+"""
+
+from . import ast
+from .errors import CompileError
+
+LEVELS = ("provider", "module", "function", "name")
+
+
+def describe(text, loc, lexer, level="name"):
+    """The ProbeDesc of a text; `lexer` knows the macros; `level` is what the last part is."""
+    last = LEVELS.index(level)
+    parts = text.split(":")
+    if len(parts) > 1 and parts[0] == "":
+        # As dtrace reads from the right, it never sees an empty first part.
+        parts = parts[1:]
+    if len(parts) > last + 1:
+        hint = "a probe description has at most four parts, provider:module:function:name"
+        raise invalid(text, loc, "Overspecified probe description", hint)
+    fields = [""] * 4
+    for place, part in zip(range(last - len(parts) + 1, last + 1), parts):
+        fields[place] = expand(part, text, loc, lexer)
+    return ast.ProbeDesc(loc, *fields)
+
+
+def expand(part, text, loc, lexer):
+    """Replace the macro variable of one part, as in pyusdt$target."""
+    begin = part.find("$")
+    if begin < 0:
+        return part
+    name = part[begin + 1 :]
+    if name.startswith("$") and len(name) > 1:
+        name = name[1:]
+    rest = ""
+    if name[:1].isdigit() and name.isascii():
+        digits = name[: len(name) - len(name.lstrip("0123456789"))]
+        name, rest = digits, name[len(digits) :]
+        number = int(digits[:9])
+        if number < len(lexer.args):
+            lexer.used_args.add(number)
+            return part[:begin] + lexer.args[number] + rest
+    elif name in lexer.macros:
+        return f"{part[:begin]}{lexer.macros[name]}"
+    raise invalid(text, loc, "Undefined macro variable in probe description")
+
+
+def invalid(text, loc, why, hint=None):
+    return CompileError("D_PDESC_INVAL", loc, f'invalid probe description "{text}": {why}', hint)
