@@ -73,11 +73,11 @@ def parse(file):
             yield Case(file, f"{name.strip()} {row}", columns[-1], source, sections)
 
 
-def build(path, main, flags=(), compiler="gcc", sources=None):
-    """Compile tests/bpf/`main` with the interpreter; sources: paths instead of c/'s own files."""
+def build(path, main, flags=(), compiler="gcc", sources=None, include=C):
+    """Compile tests/bpf/`main` with the interpreter; sources, include: instead of c/'s own files."""
     subprocess.run(["python3", os.path.join(C, "generate_bpf.py")], check=True)
     sources = sources or [os.path.join(C, name) for name in SOURCES]
-    subprocess.run([compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", *flags, "-I", C, "-o", path,
+    subprocess.run([compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", *flags, "-I", include, "-o", path,
                     os.path.join(HERE, main), *sources], check=True)
     return path
 

@@ -1,0 +1,240 @@
+/* Random programs through the loader and the interpreter, under ASan and UBSan.
+ *
+ *     fuzz SECONDS SEED
+ *
+ * A program is made of the table's instructions, mostly well-formed, with pointers to all that a
+ * program may touch in its registers and offsets around the edges; some get a random byte.  The
+ * sanitizers see an access outside (arena.h); checked here: a run ends, the context and the vm
+ * itself are as before, and the hash maps still count what they hold.  Prints what it did.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "arena.h"
+#include "bpf_internal.h"
+
+enum { SLOTS = 96, CONTEXT = 24, STEPS = 3000 };
+
+static const struct pyusdt_map_def maps[] = {
+    {PYUSDT_MAP_ARRAY, 4, 72, 1},       {PYUSDT_MAP_ARRAY, 4, 40, 1},       {PYUSDT_MAP_PERCPU_ARRAY, 4, 12, 3},
+    {PYUSDT_MAP_HASH, 8, 24, 5},         {PYUSDT_MAP_PERCPU_HASH, 12, 8, 3}, {PYUSDT_MAP_RINGBUF, 0, 0, 4096},
+};
+enum { MAPS = sizeof maps / sizeof *maps };
+
+static const struct {
+    const char *name;
+    uint8_t opcode, sub, size;
+} rows[] = {
+#define X(ident, opcode, sub, form, size) {#ident, opcode, sub, size},
+    PYUSDT_BPF_INSNS(X)
+#undef X
+};
+
+static const int32_t numbers[] = {
+#define X(ident, number) number,
+    PYUSDT_BPF_HELPERS(X)
+#undef X
+};
+
+static struct pyusdt_insn code[SLOTS];
+static unsigned n;
+
+static void emit(uint8_t opcode, unsigned dst, unsigned src, int off, int32_t imm)
+{
+    code[n].opcode = opcode;
+    code[n].dst = dst & 15;
+    code[n].src = src & 15;
+    code[n].off = (int16_t)off;
+    code[n++].imm = imm;
+}
+
+static int32_t some_imm(void)
+{
+    static const int32_t values[] = {0, 1, -1, 2, 3, 4, 5, 7, 8, -8, 12, 16, 23, 24, 31, 32, 40, 63, 72, -512, INT32_MIN, INT32_MAX};
+    return below(8) ? values[below(sizeof values / sizeof *values)] : (int32_t)random64();
+}
+
+static int some_off(void)
+{
+    static const int sizes[] = {0, 8, 12, 16, 24, 36, 40, 72, 120, -512, -8, -16, -24, -504};
+    return sizes[below(sizeof sizes / sizeof *sizes)] + (int)below(19) - 9;
+}
+
+/* A register with a pointer: to a map's value, found or looked up, to the stack, or to a map. */
+static void emit_pointer(void)
+{
+    unsigned reg = below(10), map = below(MAPS), key = 8 * (1 + below(3));
+    switch (below(4)) {
+    case 0: /* lddw pseudo map value */
+        emit(0x18, reg, 2, 0, (int32_t)below(2));
+        emit(0, 0, 0, 0, below(2) ? 0 : (int32_t)below(40));
+        break;
+    case 1: /* the stack */
+        emit(0xbf, reg, 10, 0, 0);
+        emit(0x07, reg, 0, 0, -(int32_t)below(530));
+        break;
+    default: /* key on the stack; update or look up; keep the result */
+        emit(0x7a, 10, 0, -(int)key, (int32_t)below(6));
+        emit(0x18, 1, 1, 0, (int32_t)map);
+        emit(0, 0, 0, 0, 0);
+        emit(0xbf, 2, 10, 0, 0);
+        emit(0x07, 2, 0, 0, -(int32_t)key);
+        emit(0xbf, 3, below(2) ? 10 : 2, 0, 0);
+        emit(0x07, 3, 0, 0, -(int32_t)(72 + below(8)));
+        emit(0x85, 0, 0, 0, below(3) ? 1 : 1 + (int32_t)below(3));
+        emit(0xbf, reg, 0, 0, 0);
+    }
+}
+
+static void emit_row(void)
+{
+    unsigned row = below(sizeof rows / sizeof *rows), dst = below(10), src = below(11);
+    uint8_t opcode = rows[row].opcode, class = opcode & 7;
+    if (opcode == 0x18) {
+        emit_pointer();
+    } else if (opcode == 0x85) {
+        if (rows[row].sub)
+            emit(opcode, 0, 1, 0, 0); /* its target: fix_flow */
+        else
+            emit(opcode, 0, 0, 0, numbers[below(sizeof numbers / sizeof *numbers)]);
+    } else if (opcode == 0x95) {
+        emit(opcode, 0, 0, 0, 0);
+    } else if (opcode == 0x05) {
+        emit(opcode, 0, 0, (int)below(16) - 4, 0);
+    } else if (class == 5 || class == 6) {
+        emit(opcode, below(11), opcode & 8 ? src : 0, (int)below(16) - 4, opcode & 8 ? 0 : some_imm());
+    } else if (rows[row].size) {
+        bool atomic = (opcode & 0xe0) == 0xc0;
+        emit(opcode, class == 1 ? dst : below(11), class == 2 ? 0 : src, some_off(),
+             atomic ? rows[row].sub : class == 2 ? some_imm() : 0);
+    } else if ((opcode & 0xf0) == 0xd0) {
+        emit(opcode, dst, 0, 0, rows[row].sub);
+    } else if ((opcode & 0xf0) == 0x80) {
+        emit(opcode, dst, 0, 0, 0);
+    } else {
+        emit(opcode, dst, opcode & 8 ? src : 0, 0, opcode & 8 ? 0 : below(3) ? some_imm() & 31 : some_imm());
+    }
+}
+
+/* Calls go to the functions; most jumps that leave their function, or land inside of an instruction, go on instead. */
+static void fix_flow(const unsigned *starts, unsigned functions)
+{
+    unsigned function = 0;
+    for (unsigned slot = 0; slot < n; slot++) {
+        uint8_t class = code[slot].opcode & 7, op = code[slot].opcode & 0xf0;
+        while (slot >= starts[function + 1])
+            function++;
+        if (code[slot].opcode == 0x18) {
+            slot++;
+        } else if (code[slot].opcode == 0x85 && code[slot].src == 1) {
+            code[slot].imm = (int32_t)(starts[below(functions)] - slot) - 1;
+        } else if ((class == 5 && op < 0x80) || (class == 5 && op > 0x90) || class == 6) {
+            int target = (int)slot + 1 + code[slot].off;
+            bool inside = target >= (int)starts[function] && target < (int)starts[function + 1];
+            if ((!inside || code[target].opcode == 0) && below(64))
+                code[slot].off = 0;
+        }
+    }
+}
+
+static void make_program(void)
+{
+    unsigned starts[5] = {0}, functions = 1 + below(4);
+    memset(code, 0, sizeof code);
+    n = 0;
+    for (unsigned i = 0; i < functions; i++) {
+        unsigned end = n + 1 + below((SLOTS - 64) / functions);
+        starts[i] = n;
+        while (n < end)
+            below(6) ? emit_row() : emit_pointer();
+        emit(0x95, 0, 0, 0, 0);
+    }
+    starts[functions] = n;
+    fix_flow(starts, functions);
+    if (below(8) == 0) {
+        uint8_t *bytes = (uint8_t *)code;
+        bytes[below(n * 8)] = (uint8_t)random64();
+    }
+}
+
+static int read_user(void *arg, uint64_t addr, void *dst, uint32_t size, int string)
+{
+    (void)arg;
+    if (addr & 1)
+        return -EFAULT;
+    memset(dst, 'x', size);
+    if (string)
+        ((char *)dst)[size - 1] = 0;
+    return (int)size;
+}
+
+static int output(void *arg, const void *record, uint32_t size)
+{
+    for (uint32_t i = 0; i < size; i++)
+        *(uint8_t *)arg ^= ((const uint8_t *)record)[i];
+    return 0;
+}
+
+static void check(bool right, const char *what, unsigned long runs)
+{
+    if (right)
+        return;
+    fprintf(stderr, "%s, in run %lu\n", what, runs);
+    abort();
+}
+
+static void run_programs(struct pyusdt_vm *vm, unsigned programs, unsigned long *ended, unsigned long *faults,
+                         unsigned long *loops, unsigned long run)
+{
+    uint8_t sum = 0, *context = malloc(CONTEXT), before[CONTEXT]; /* on the heap: read only, and exactly so large */
+    memset(context, 0xc0, CONTEXT);
+    memcpy(before, context, CONTEXT);
+    for (unsigned i = 0; i < programs; i++) {
+        struct pyusdt_vm_env env = {.read_user = read_user, .output = output, .arg = &sum, .context = context,
+                                    .context_size = CONTEXT, .step_limit = STEPS};
+        struct pyusdt_vm copy = *vm;
+        uint64_t r0;
+        int rc = pyusdt_vm_run(vm, (int)i, &env, &r0);
+        *(rc == 0 ? ended : rc == -EFAULT ? faults : loops) += 1;
+        check(rc == 0 || rc == -EFAULT || rc == -ELOOP, "unknown result", run);
+        check(memcmp(context, before, CONTEXT) == 0, "the context was written", run);
+        copy.last = vm->last;
+        check(memcmp(&copy, vm, offsetof(struct pyusdt_vm, stack)) == 0, "the vm was written", run);
+        for (unsigned map = 0; map < MAPS; map++) {
+            uint32_t cursor = 0, count = 0;
+            const void *key;
+            void *value;
+            while (pyusdt_vm_map_next(vm, map, &cursor, &key, &value))
+                check(pyusdt_vm_map_lookup(vm, map, key) == value && ++count, "a key is lost", run);
+            check(count == pyusdt_vm_map_count(vm, map), "a map miscounts", run);
+        }
+    }
+    free(context);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3)
+        return 2;
+    unsigned long runs = 0, loaded = 0, ended = 0, faults = 0, loops = 0;
+    time_t end = time(NULL) + atoi(argv[1]);
+    random_state = strtoull(argv[2], NULL, 0) * 2 + 1;
+    while (time(NULL) < end) {
+        struct pyusdt_vm *vm = pyusdt_vm_new(maps, MAPS, NULL);
+        unsigned programs = 0;
+        for (int i = 0; i < 8; i++, runs++) {
+            make_program();
+            struct pyusdt_insn *exact = malloc(n * sizeof *exact);
+            memcpy(exact, code, n * sizeof *exact);
+            programs += pyusdt_vm_load(vm, exact, n, NULL) >= 0;
+            free(exact);
+        }
+        run_programs(vm, programs, &ended, &faults, &loops, runs);
+        loaded += programs;
+        pyusdt_vm_free(vm);
+    }
+    printf("%lu programs, %lu loaded: %lu ended, %lu faults, %lu without end\n", runs, loaded, ended, faults, loops);
+    return 0;
+}
