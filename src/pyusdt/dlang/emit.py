@@ -13,8 +13,30 @@ from ..bpf import lib
 from ..bpf.code import Code, CodeError, Label
 from ..bpf.helpers import HELPERS
 from ..bpf.insn import (
-    R0, R1, R2, R3, R4, R5, R6, R10, alu, alu_imm, atomic, call, call_sub, const, exit_, ja, jump_imm,
-    ld_map, ld_map_value, load, mov, mov_imm, store, store_imm,
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R5,
+    R6,
+    R10,
+    alu,
+    alu_imm,
+    atomic,
+    call,
+    call_sub,
+    const,
+    exit_,
+    ja,
+    jump_imm,
+    ld_map,
+    ld_map_value,
+    load,
+    mov,
+    mov_imm,
+    store,
+    store_imm,
 )
 from . import program as p
 from .errors import CompileError
@@ -225,6 +247,11 @@ class Emitter:
 
     def jump(self, label):
         self.emit(ja(label))
+
+    def jump_surely(self, label):
+        """A jump that is always taken, where code without another way to it follows: the verifier
+        refuses code that nothing seems to reach.  r0 is lost."""
+        self.emit(mov_imm(R0, 0), jump_imm("jeq", R0, 0, label))
 
     # --- maps ------------------------------------------------------------------------
     def map_call(self, name, index, key_off):

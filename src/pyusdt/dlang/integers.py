@@ -9,7 +9,22 @@ made from the unsigned one.
 
 from ..bpf.code import Label
 from ..bpf.insn import (
-    R0, R1, R2, R6, alu, alu_imm, const, ja, jump, jump_imm, ld_map_value, mov, mov_imm, neg, store, store_imm,
+    R0,
+    R1,
+    R2,
+    R6,
+    alu,
+    alu_imm,
+    const,
+    ja,
+    jump,
+    jump_imm,
+    ld_map_value,
+    mov,
+    mov_imm,
+    neg,
+    store,
+    store_imm,
 )
 from . import ast
 from . import program as p

@@ -10,6 +10,7 @@ from ..bpf.code import Label
 from ..bpf.insn import R0, R3, R4, R6, alu_imm, jump_imm, mov, mov_imm
 from . import ast
 from . import program as p
+from .builtins import ACTIONS
 from .integers import discard, store_field
 from .layout import round_up
 from .strings import natural_size
@@ -40,10 +41,9 @@ def clause_body(g, clause):
 
 def action_of(statement):
     """The Call of an action, or None."""
-    if statement.__class__ is ast.ExprStmt and statement.expr.__class__ is ast.Call:
-        if hasattr(statement.expr.row, "records"):
-            return statement.expr
-    return None
+    if statement.__class__ is not ast.ExprStmt or statement.expr.__class__ is not ast.Call:
+        return None
+    return statement.expr if statement.expr.name in ACTIONS else None
 
 
 def _lay_out(g, call, end):

@@ -13,7 +13,22 @@ bad address 0.  In a scalar's storage NULL is a NUL with a mark behind it, where
 import sys
 
 from ..bpf.code import Label
-from ..bpf.insn import R0, R1, R2, R3, R6, const, ja, jump, jump_imm, ld_map_value, load, mov, mov_imm, store_imm
+from ..bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R6,
+    const,
+    ja,
+    jump,
+    jump_imm,
+    ld_map_value,
+    load,
+    mov,
+    mov_imm,
+    store_imm,
+)
 from . import ast
 from . import program as p
 from .emit import COMPARISONS, STRINGS, VALUES, Place, handles
@@ -137,7 +152,7 @@ def _cast(g, expr, off, size):
 @handles(STRINGS, ast.IntLit)
 def _null(g, expr, off, size):
     g.mark(expr.loc)
-    g.emit(ja(g.fault(p.FAULT_BADADDR)))
+    g.jump_surely(g.fault(p.FAULT_BADADDR))
 
 
 @handles(STRINGS, ast.Comma)
@@ -207,8 +222,7 @@ def _compare_null(g, expr, op, label):
         g.emit(jump_imm(_JUMPS[op], R1, _NULL_MARK, label))
         return
     discard(g, expr)
-    if op == "!=":
-        g.emit(ja(label))
+    g.emit(mov_imm(R0, 0), jump_imm(_JUMPS[_INVERSE[op]], R0, 0, label))  # see jump_surely
 
 
 def _compare_literal(g, expr, op, text, label):
@@ -227,7 +241,7 @@ def _compare_literal(g, expr, op, text, label):
         else:
             base, off = R6, place.off
     if len(text) >= size:
-        g.emit(ja(different))
+        g.jump_surely(different)
     else:
         for i in range(0, len(text) + 1, 8):
             word = int.from_bytes(text[i : i + 8].ljust(8, b"\0"), sys.byteorder, signed=True)

@@ -1,0 +1,164 @@
+"""A machine for compiled programs: the core's interpreter, with events made up by the test.
+
+In: a program.Program.  Out: the records that its clauses emit, decoded, and its maps.
+The interpreter is compiled once a run from c/bpf_*.c; nothing of it needs to be installed.
+"""
+
+import ctypes
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+from pyusdt.bpf.insn import encode
+from pyusdt.bpf.maps import KINDS
+from pyusdt.dlang import program as p
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+USER_BASE = 0x7F0000000000  # where the event's strings are said to be
+EFAULT = 14
+
+_library = None
+
+
+def library():
+    """The interpreter as a ctypes library."""
+    global _library
+    if _library is None:
+        c = os.path.join(ROOT, "c")
+        for generator in ("generate_bpf.py", "generate_program.py"):
+            subprocess.run([sys.executable, os.path.join(c, generator)], check=True)
+        out = tempfile.mkdtemp(prefix="pyusdt-vm-")
+        path = os.path.join(out, "vm.so")
+        sources = sorted(os.path.join(c, f) for f in os.listdir(c) if f.startswith("bpf_") and f.endswith(".c"))
+        subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-shared", "-fPIC", "-I", c, "-o", path,
+                        *sources], check=True)
+        _library = ctypes.CDLL(path)
+        os.unlink(path)
+        os.rmdir(out)
+        for name in ("pyusdt_vm_new", "pyusdt_vm_map_value", "pyusdt_vm_map_lookup"):
+            getattr(_library, name).restype = ctypes.c_void_p
+    return _library
+
+
+_Read = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int)
+_Output = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32)
+
+
+class _Env(ctypes.Structure):
+    _fields_ = [("read_user", _Read), ("output", _Output), ("time", ctypes.c_void_p), ("arg", ctypes.c_void_p),
+                ("context", ctypes.c_void_p), ("context_size", ctypes.c_uint32), ("step_limit", ctypes.c_uint32),
+                ("fault_pc", ctypes.c_uint32), ("fault_size", ctypes.c_uint32), ("fault_addr", ctypes.c_uint64)]
+
+
+class Fault(tuple):
+    """(kind, value, line text at the place)"""
+
+
+class Machine:
+    """One program in one interpreter.  records: what was emitted, (clause, [values]) or (clause, Fault)."""
+
+    def __init__(self, program, room=1 << 30):
+        self.program, self.records, self.raw, self.room = program, [], [], room
+        self.lib = library()
+        maps = b"".join(struct.pack("=4I", KINDS[m.kind].number, m.key_size, m.value_size, m.entries)
+                        for m in program.maps)
+        error = ctypes.create_string_buffer(4096)
+        self.vm = ctypes.c_void_p(self.lib.pyusdt_vm_new(maps, len(program.maps), error))
+        assert self.vm, error.raw
+        self.ids = []
+        for clause in program.clauses:
+            code = encode(clause.code)
+            ident = self.lib.pyusdt_vm_load(self.vm, code, len(clause.code), error)
+            assert ident >= 0, error.raw
+            self.ids.append(ident)
+        self.state = self.lib.pyusdt_vm_map_value(self.vm, p.MAP_STATE, 0)
+        self.strings = {}
+        self.env = _Env(_Read(self._read), _Output(self._output))
+
+    def __del__(self):
+        self.lib.pyusdt_vm_free(self.vm)
+
+    def _read(self, _, address, to, size, string):
+        for start, data in self.strings.items():
+            if start <= address <= start + len(data) - 1:
+                data = data[address - start :]
+                if string:
+                    data = data[: data.index(0)][: size - 1] + b"\0" if size else b""
+                elif len(data) < size:
+                    return -EFAULT
+                ctypes.memmove(to, data[:size], min(size, len(data)))
+                return min(size, len(data))
+        return -EFAULT
+
+    def _output(self, _, record, size):
+        if len(self.raw) >= self.room:
+            return -28
+        data = ctypes.string_at(record, size)
+        self.raw.append(data)
+        self.records.append(self._decode(data))
+        return 0
+
+    def fire(self, clauses=None, args=(), probe=1, tid=101, pid=100, time=1_000_000, names=("", "", "", "BEGIN")):
+        """One event for these clauses (default: all).  args: ints, or bytes for strings."""
+        state = bytearray(p.STATE_EVENT_END)
+        struct.pack_into("=Q6IQ", state, 0, time, probe, 3, pid, tid, 1000, 1001, 1_700_000_000_000_000_000)
+        struct.pack_into("16s64s64s128s64s", state, p.STATE_EXECNAME, b"python3", *[n.encode() for n in names])
+        self.strings = {}
+        for i, arg in enumerate(args):
+            if isinstance(arg, bytes):
+                address = USER_BASE + 0x1000 * i
+                self.strings[address] = arg + b"\0"
+                arg = address
+            struct.pack_into("=Q", state, p.STATE_ARGS + 8 * i, arg & (1 << 64) - 1)
+        ctypes.memmove(self.state, bytes(state), len(state))
+        offset, size = self.program.this_area
+        ctypes.memset(self.state + offset, 0, size)
+        before = len(self.records)
+        for index in range(len(self.ids)) if clauses is None else clauses:
+            r0 = ctypes.c_uint64()
+            code = self.lib.pyusdt_vm_run(self.vm, self.ids[index], ctypes.byref(self.env), ctypes.byref(r0))
+            assert code == 0, f"clause {index}: {code} at pc {self.env.fault_pc}, address {self.env.fault_addr:#x}"
+        return self.records[before:]
+
+    def _decode(self, data):
+        size, clause = struct.unpack_from("=II", data)
+        assert size == len(data)
+        if clause & p.RECORD_FAULT:
+            clause &= ~p.RECORD_FAULT
+            kind, pc, value = struct.unpack_from("=IIQ", data, p.FAULT_KIND)
+            place = [loc for start, loc in self.program.clauses[clause].lines if start <= pc][-1]
+            return clause, Fault((kind, value, place))
+        out = self.program.clauses[clause]
+        assert size == out.record_size
+        return clause, [value_of(data, field) for action in out.actions for field in action.data]
+
+    def drops(self):
+        """(records, aggregations, dynamic variables) that were lost."""
+        return struct.unpack("=3Q", ctypes.string_at(self.lib.pyusdt_vm_map_value(self.vm, p.MAP_GLOBALS, 0), 24))
+
+    def aggregation(self, name):
+        """{key tuple: value words} of an aggregation."""
+        definition = next(a for a in self.program.aggregations if a.name == name)
+        map = self.program.maps[definition.map]
+        if not definition.keys:
+            value = ctypes.string_at(self.lib.pyusdt_vm_map_value(self.vm, definition.map, 0), map.value_size)
+            return {(): struct.unpack(f"={map.value_size // 8}q", value)}
+        cursor, key, value, found = ctypes.c_uint32(), ctypes.c_void_p(), ctypes.c_void_p(), {}
+        while self.lib.pyusdt_vm_map_next(self.vm, definition.map, ctypes.byref(cursor), ctypes.byref(key),
+                                          ctypes.byref(value)) & 0xFF:
+            data = ctypes.string_at(key, map.key_size)
+            words = struct.unpack(f"={map.value_size // 8}q", ctypes.string_at(value, map.value_size))
+            found[tuple(value_of(data, field) for field in definition.keys)] = words
+        return found
+
+
+def value_of(data, field):
+    """The Python value of a program.Data in bytes; checks that strings are padded."""
+    raw = data[field.offset : field.offset + field.size]
+    if field.type.is_string:
+        text, _, padding = raw.partition(b"\0")
+        assert len(text) < len(raw) and not padding.strip(b"\0"), raw
+        return text
+    return int.from_bytes(raw, sys.byteorder, signed=field.type.is_integer and field.type.signed)
