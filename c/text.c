@@ -30,7 +30,7 @@ static bool grow(struct pyusdt_text *text, size_t more)
 
 char *pyusdt_text_reserve(struct pyusdt_text *text, size_t more)
 {
-    if (text->capacity - text->size < more && !grow(text, more))
+    if ((!text->data || text->capacity - text->size < more) && !grow(text, more))
         return NULL;
     return text->data + text->size;
 }

@@ -108,59 +108,48 @@ def _flag(text):
     return True
 
 
-def _unsupported(why):
-    def refuse(text):
-        raise OptionError(f"not supported: {why}")
+def _refuse(reason):
+    """The parser of an option that means nothing here, or nothing yet."""
 
-    return refuse
+    def parse(text):
+        raise OptionError(f"not supported: {reason}")
 
+    return parse
 
-def _preprocessor(text):
-    raise OptionError("not supported yet: the preprocessor")
-
-
-_LINKING = _unsupported("there is nothing to link, the probes are part of pyusdt's own build")
-_KERNEL = _unsupported("it is about the kernel, and only user processes are traced")
 
 PARSERS = {
-    "aggrate": _rate, "aggsize": _size, "bufsize": _size, "cleanrate": _rate, "dynvarsize": _size,
-    "nspec": _count, "specsize": _size, "statusrate": _rate, "strsize": _strsize, "switchrate": _rate,
-    "orderlag": _rate,
-    "aggsortkey": _switch, "aggsortkeypos": _count, "aggsortpos": _count, "aggsortrev": _switch,
-    "destructive": _switch, "quiet": _switch, "quietresize": _switch, "rawbytes": _switch,
-    "stackindent": _count, "stackframes": _count, "ustackframes": _count, "maxframes": _count,
-    "argref": _flag, "defaultargs": _flag, "droptags": lambda text: True, "empty": _flag, "errtags": _flag,
-    "nolibs": _flag, "pspec": _flag, "zdefs": _flag,
-    "amin": _unsupported("stability attributes"),
-    "cpp": _preprocessor, "cppargs": _preprocessor, "cpphdrs": _preprocessor, "cpppath": _preprocessor,
-    "define": _preprocessor, "incdir": _preprocessor, "stdc": _preprocessor, "undef": _preprocessor,
-    "aggpercpu": _unsupported("an aggregation has one part, whichever CPU its events come from"),
-    "flowindent": _unsupported("-F"),
-    "disasm": _unsupported("see pydtrace --dump=bpf"),
-    "tree": _unsupported("see pydtrace --dump=ast"),
-    "verbose": _unsupported("see pydtrace --dump=bpf"),
-    "bufpolicy": _unsupported("buffers are rings that are read all the time"),
-    "bufresize": _unsupported("buffers have the size that bufsize says, or tracing does not start"),
-    "cpu": _unsupported("events come from every CPU"),
-    "evaltime": _unsupported("a command is traced from its first probe on"),
-    "lockmem": _unsupported("no memory is locked"),
-    "noresolve": _unsupported("stacks"),
-    "libdir": _unsupported("D libraries"), "syslibdir": _unsupported("D libraries"),
-    "version": _unsupported("there is one version of the language here"),
-    "linkmode": _LINKING, "linktype": _LINKING, "linknommap": _LINKING, "ldpath": _LINKING, "strip": _LINKING,
-    "dofstashpath": _LINKING, "xlate": _LINKING, "late": _LINKING,
-    "bpflog": _KERNEL, "bpflogsize": _KERNEL, "ctypes": _KERNEL, "ctfpath": _KERNEL, "dtypes": _KERNEL,
-    "kdefs": _KERNEL, "knodefs": _KERNEL, "modpath": _KERNEL, "pcapsize": _KERNEL, "procfspath": _KERNEL,
-    "udefs": _KERNEL, "unodefs": _KERNEL, "grabanon": _KERNEL,
-    "core": _unsupported("it is for developers of dtrace"), "debug": _unsupported("it is for developers of dtrace"),
-    "debugassert": _unsupported("it is for developers of dtrace"),
-    "iregs": _unsupported("it is for developers of dtrace"), "tregs": _unsupported("it is for developers of dtrace"),
-    "lazyload": _unsupported("it is for developers of dtrace"), "pgmax": _unsupported("it is for developers of dtrace"),
-    "preallocate": _unsupported("it is for developers of dtrace"),
-    "jstackframes": _unsupported("jstack()"), "jstackstrsize": _unsupported("jstack()"),
-    "printsize": _unsupported("print()"), "scratchsize": _unsupported("alloca()"),
-    "sysslice": _unsupported("system processes"), "useruid": _unsupported("system processes"),
+    "aggrate": _rate, "cleanrate": _rate, "orderlag": _rate, "statusrate": _rate, "switchrate": _rate,
+    "aggsize": _size, "bufsize": _size, "dynvarsize": _size, "specsize": _size, "strsize": _strsize,
+    "aggsortkeypos": _count, "aggsortpos": _count, "maxframes": _count, "nspec": _count,
+    "stackframes": _count, "stackindent": _count, "ustackframes": _count,
+    "aggsortkey": _switch, "aggsortrev": _switch, "destructive": _switch, "quiet": _switch,
+    "quietresize": _switch, "rawbytes": _switch,
+    "argref": _flag, "defaultargs": _flag, "empty": _flag, "errtags": _flag, "nolibs": _flag,
+    "zdefs": _flag, "droptags": lambda text: True,
 }  # fmt: skip
+_REFUSED = {
+    "the preprocessor is not there yet": "cpp cppargs cpphdrs cpppath define incdir stdc undef",
+    "-F is not there yet": "flowindent",
+    "print() is not there yet": "printsize",
+    "alloca() is not there yet": "scratchsize",
+    "stacks are not there yet": "noresolve jstackframes jstackstrsize",
+    "stability attributes are not there yet": "amin",
+    "--dump=bpf and --dump=ast show what the compiler made": "disasm tree verbose",
+    "there is one version of the language": "version",
+    "D libraries of one's own are not there yet": "libdir syslibdir",
+    "-n, -m, -f and -P say what a clause's text begins with": "pspec",
+    "an aggregation has one part, whichever CPU its events come from": "aggpercpu",
+    "events come from every CPU": "cpu",
+    "buffers are rings that are read all the time, of the size that bufsize says": "bufpolicy bufresize",
+    "a command is traced from its first probe on": "evaltime",
+    "only processes that have probes are traced, and no other is looked into": "pgmax sysslice useruid",
+    "there is nothing to link": "dofstashpath late ldpath linkmode linknommap linktype strip xlate",
+    "the kernel is not traced": "bpflog bpflogsize ctfpath ctypes dtypes grabanon kdefs knodefs lockmem modpath"
+                                " pcapsize procfspath udefs unodefs",
+    "it is for dtrace's own developers": "core debug debugassert iregs lazyload preallocate tregs",
+}  # fmt: skip
+for _reason, _names in _REFUSED.items():
+    PARSERS.update(dict.fromkeys(_names.split(), _refuse(_reason)))
 
 
 class Options(dict):

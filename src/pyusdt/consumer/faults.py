@@ -1,6 +1,7 @@
 """Lines on the standard error: run-time errors and drops, in dtrace's words.
 
-In: fault records (program.py), and what Engine.drops() counts.  Out: text without the program's name and newline.
+In: fault records (program.py), and what Engine.drops() counts.  Out: text without the program's
+name and without a newline.
 """
 
 import struct
@@ -26,8 +27,8 @@ def fault_line(record, probe_name) -> str:
         what = f"invalid address (0x{value:x})"
     else:
         what = "unknown fault"
-    index = clause & ~p.RECORD_FAULT
-    return f"error in dt_clause_{index} for probe ID {probe} ({':'.join(probe_name(probe))}): {what} at BPF pc {pc}"
+    where = f"dt_clause_{clause & ~p.RECORD_FAULT} for probe ID {probe} ({':'.join(probe_name(probe))})"
+    return f"error in {where}: {what} at BPF pc {pc}"
 
 
 def drop_line(kind, count, tags=False) -> str:

@@ -7,15 +7,16 @@ about the arguments' sizes and signs: these come from the record's layout (table
 Source of the rules: the DTrace guide, "Output Formatting", and dtrace 2.0's answers.
 """
 
+from ..dlang import types as t
+
 MAX_WIDTH = 0xFFFF  # of a width or precision; dtrace has no bound, and takes the memory
 
 # Flags of a conversion.
 ALT, ZERO, LEFT, PLUS, GROUP, SPACE = 1, 2, 4, 8, 16, 32
 _FLAGS = {ord("#"): ALT, ord("+"): PLUS, ord("'"): GROUP, ord(" "): SPACE}
 
-# What a conversion prints: how C's code takes it (c/format.h has the same numbers).
-SIGNED, UNSIGNED, BY_TYPE, CHAR, STRING, ESCAPED, TIME, TIME822 = range(1, 9)
-PERCENT = 0
+# What a conversion prints; c/format.h has the same numbers.
+PERCENT, SIGNED, UNSIGNED, BY_TYPE, CHAR, STRING, ESCAPED, TIME, TIME822 = range(9)
 
 _INTEGER = "char, short, int, long, or long long"
 _SMALL = "char, short, or int"
@@ -73,8 +74,17 @@ def _exactly(size, signed):
     return lambda type: type.is_integer and type.size == size and type.signed == signed
 
 
-def _of_size(size):
-    return lambda type: type.is_integer and type.size == size
+def _basic(*names):
+    """Types that are one of C's basic ones, under whatever name."""
+    ranks = [t.BASIC[name].rank for name in names]
+    return lambda type: type.is_integer and type.rank in ranks
+
+
+_long_long = _basic("long long", "unsigned long long")
+
+
+def _hex_long_long(type):
+    return _long_long(type) or type.name in ("int64_t", "uint64_t")
 
 
 _rows = [
@@ -93,7 +103,7 @@ _rows = [
     ConversionRow("S", "s", ESCAPED, _string, _STRING),
     ConversionRow("T", "s", TIME822, _time, "int64_t"),
     ConversionRow("Y", "s", TIME, _time, "int64_t"),
-    ConversionRow("k", "s", None, _never, "stack"),
+    ConversionRow("k", "s", None, _never, "dt_stack_t"),
     ConversionRow("lc", "lc", None, _exactly(4, True), "int"),
     ConversionRow("wc", "wc", None, _exactly(4, True), "int"),
     ConversionRow("ls", "ls", None, _never, _WIDE),
@@ -101,14 +111,15 @@ _rows = [
     ConversionRow("%", "%", PERCENT, _never, "void"),
 ]
 for _prefix, _size, _type, _accepts_hex in (
-    ("h", 2, "short", _of_size(2)),
-    ("l", 8, "long", lambda t: t.is_integer and t.size == 8 and "long long" not in t.name),
-    ("ll", 8, "long long", lambda t: t.is_integer and t.size == 8 and t.name.endswith(("long long", "int64_t"))),
+    ("h", 2, "short", _basic("short", "unsigned short")),
+    ("l", 8, "long", _basic("long", "unsigned long")),
+    ("ll", 8, "long long", _hex_long_long),
 ):
     for _letter in "di":
         _rows.append(ConversionRow(_prefix + _letter, "d", SIGNED, _exactly(_size, True), _type))
     for _letter in "ou":
-        _rows.append(ConversionRow(_prefix + _letter, _letter, UNSIGNED, _exactly(_size, False), "unsigned " + _type))
+        _unsigned = _exactly(_size, False)
+        _rows.append(ConversionRow(_prefix + _letter, _letter, UNSIGNED, _unsigned, "unsigned " + _type))
     for _letter in "xX":
         _rows.append(ConversionRow(_prefix + _letter, _letter, UNSIGNED, _accepts_hex, _type))
 for _letter in "eEfgG":
@@ -293,10 +304,8 @@ def _check_star(function, types, used, first, number, star, row):
 
 def _missing(function, number, row, what):
     tag = "D_PRINTF_ARG_PROTO" if what == "value" else "D_PRINTF_DYN_PROTO"
-    return FormatError(
-        tag,
-        f"{function}( ) prototype mismatch: conversion #{number} (%{row.name}) is missing a corresponding {what} argument",
-    )
+    text = f"conversion #{number} (%{row.name}) is missing a corresponding {what} argument"
+    return FormatError(tag, f"{function}( ) prototype mismatch: {text}")
 
 
 def _check_value(function, what, type, index, number, row):
@@ -308,4 +317,5 @@ def _check_value(function, what, type, index, number, row):
             index,
         )
     if row.kind is None:
-        raise FormatError("D_UNSUPPORTED", f"conversion %{row.name} of {function}( ) is not supported yet", index)
+        message = f"conversion %{row.name} of {function}( ) is not supported yet"
+        raise FormatError("D_UNSUPPORTED", message, index)

@@ -12,6 +12,7 @@ _MAGIC = 0x31464450
 _NONE = 0xFFFFFFFF
 _ACTION_CALLER, _ACTION_TRACE, _ACTION_PRINTF = 0, 1, 2
 _PART_LITERAL = 0
+_NO_STARS = (_NONE, 0, _NONE, 0)
 _HEAD, _CLAUSE, _ACTION, _PART = (struct.Struct(layout) for layout in ("=8I", "=3I", "=4I", "=4B8I"))
 
 
@@ -24,14 +25,17 @@ class _Builder:
 
     def literal(self, text):
         if text:
-            self.parts.append(_PART.pack(_PART_LITERAL, 0, 0, 0, len(self.literals), len(text), 0, 0, _NONE, 0, _NONE, 0))
+            place = len(self.literals), len(text)
+            self.parts.append(_PART.pack(_PART_LITERAL, 0, 0, 0, *place, 0, 0, *_NO_STARS))
             self.literals += text
 
-    def value(self, data, kind, letter="d", conversion=None, stars=(_NONE, 0, _NONE, 0)):
+    def value(self, data, kind, letter="d", conversion=None, stars=_NO_STARS):
         """A value of the record; conversion: its place in a format, None for trace()."""
-        flags, width, precision = (conversion.flags, conversion.width, conversion.precision) if conversion else (0, 0, 0)
-        self.parts.append(_PART.pack(kind, ord(letter[0]), flags, data.type.is_string, data.offset, data.size,
-                                     width, precision, *stars))
+        flags = width = precision = 0
+        if conversion:
+            flags, width, precision = conversion.flags, conversion.width, conversion.precision
+        head = kind, ord(letter), flags, data.type.is_string
+        self.parts.append(_PART.pack(*head, data.offset, data.size, width, precision, *stars))
 
     def clause(self, clause):
         first = len(self.actions)
@@ -71,9 +75,8 @@ class _Builder:
     def finish(self, strsize):
         rows = [*self.clauses, *self.actions, *self.parts, bytes(self.literals)]
         size = _HEAD.size + sum(map(len, rows))
-        head = _HEAD.pack(_MAGIC, size, len(self.clauses), len(self.actions), len(self.parts), len(self.literals),
-                          strsize, 0)
-        return b"".join([head, *rows])
+        counts = len(self.clauses), len(self.actions), len(self.parts), len(self.literals)
+        return b"".join([_HEAD.pack(_MAGIC, size, *counts, strsize, 0), *rows])
 
 
 def _kind_of_type(type):

@@ -1,0 +1,64 @@
+"""The formatter in C as a child process that runs under the sanitizers (tests/c/format_main.c)."""
+
+import os
+import struct
+import subprocess
+
+from pyusdt.consumer import aggregations, table
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.join(HERE, os.pardir, os.pardir)
+QUIET, TESTING, RAWBYTES = 1, 2, 4
+DONE, FULL, PROBE, ACTION, FAULT = range(5)
+SOURCES = ("tests/c/format_main.c", "c/format.c", "c/format_table.c", "c/text.c")
+
+
+def build(folder):
+    """Compile the harness into a folder; its path."""
+    program = os.path.join(folder, "format_main")
+    subprocess.run(["python3", os.path.join(TOP, "c", "generate_program.py")], check=True)
+    subprocess.run(
+        [os.environ.get("CC", "gcc"), "-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-Ic", *SOURCES,
+         "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o", program],
+        cwd=TOP, check=True,
+    )  # fmt: skip
+    return program
+
+
+class Result:
+    """text: what was printed; stops: list of (stop, offset, action), the last of them the end."""
+
+    def __init__(self, done):
+        self.text, self.errors = done.stdout, done.stderr.decode()
+        self.returncode = done.returncode
+        words = [line.split() for line in self.errors.splitlines()]
+        self.stops = [tuple(map(int, w)) for w in words if len(w) == 3 and w[0].lstrip("-").isdigit()]
+
+
+def run(harness, table_bytes, records, names, flags=0):
+    """Feed the harness; names: {id: (provider, module, function, name)}."""
+    chunks = [(b"t", struct.pack("=I", flags) + table_bytes)]
+    for probe, (_, _, function, name) in names.items():
+        chunks.append((b"p", struct.pack("=I", probe) + f"{function}\0{name}\0".encode()))
+    chunks += [(b"r", buffer) for buffer in (records if isinstance(records, list) else [records])]
+    fed = b"".join(struct.pack("=II", kind[0], len(data)) + data for kind, data in chunks)
+    env = {**os.environ, "TZ": "UTC", "ASAN_OPTIONS": "detect_leaks=1"}
+    return Result(subprocess.run([harness], input=fed, capture_output=True, env=env, timeout=60))
+
+
+def flags_of(options):
+    """The formatter's flags of dtrace's options."""
+    return (QUIET if "-q" in options else 0) | (RAWBYTES if "-xrawbytes" in options else 0)
+
+
+def print_case(harness, case, names):
+    """All that our code prints for a case, to compare with the oracle's standard output."""
+    program, records = case.program_and_records()
+    result = run(harness, table.build(program), records, names, flags_of(case.options))
+    assert result.returncode == 0, result.errors
+    assert result.stops[-1][0] == DONE, result.errors
+    position = [int(o.partition("=")[2]) for o in case.options if o.startswith("-xaggsortkeypos")]
+    order = aggregations.Order(
+        "-xaggsortkey" in case.options, "-xaggsortrev" in case.options, position[0] if position else 0
+    )
+    return result.text + b"\n" + aggregations.render(case.aggregations(), program.strsize, order)

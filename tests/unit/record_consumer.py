@@ -1,0 +1,47 @@
+"""Record what the real dtrace prints for the consumer's cases: tests/unit/consumer/NAME.d and NAME.r.
+
+    python tests/unit/record_consumer.py [NAME …]      (as root; see tests/oracle/oracle)
+
+CPU numbers are masked, since they are not the script's.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+from consumer_cases import CASES
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ORACLE = os.path.join(HERE, os.pardir, "oracle", "oracle")
+FOLDER = os.path.join(HERE, "consumer")
+
+
+def mask_cpu(text):
+    return re.sub(rb"(?m)^ +\d+( +1 +:BEGIN )", rb"  0\1", text)
+
+
+def ask_oracle(path, options):
+    """Standard output of the real dtrace for a script."""
+    done = subprocess.run([ORACLE, "dtrace", *options, "-s", path], capture_output=True, timeout=120,
+                          env={**os.environ, "TZ": "UTC"})  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(f"{path}: {done.stderr.decode()}")
+    return mask_cpu(done.stdout)
+
+
+def main(names):
+    os.makedirs(FOLDER, exist_ok=True)
+    for case in CASES:
+        if names and case.name not in names:
+            continue
+        path = os.path.join(FOLDER, case.name)
+        with open(path + ".d", "w", encoding="ascii") as script:
+            script.write(case.source())
+        with open(path + ".r", "wb") as expected:
+            expected.write(ask_oracle(path + ".d", case.options))
+        print(case.name)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,25 @@
+"""What the consumer prints, against what the real dtrace printed for the same script (consumer/*.r)."""
+
+import os
+
+import consumer_harness as harness
+import pytest
+from consumer_cases import CASES, NAMES
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "consumer")
+
+
+@pytest.fixture(scope="session")
+def formatter(tmp_path_factory):
+    return harness.build(tmp_path_factory.mktemp("format"))
+
+
+def read(name):
+    with open(os.path.join(FOLDER, name), "rb") as file:
+        return file.read()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_prints_what_dtrace_printed(case, formatter):
+    assert read(case.name + ".d").decode() == case.source(), "the recorded script is another: record it again"
+    assert harness.print_case(formatter, case, NAMES) == read(case.name + ".r")
