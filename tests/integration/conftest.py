@@ -1,0 +1,100 @@
+"""Fixtures: tracers to run, and users to run them as.
+
+What a fixture needs it installs or makes, where it may; where it may not, the test is skipped, and the reason says
+what is missing ("host:" if nothing could be installed against it; see tests/conftest.py).
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+
+import harness
+import pytest
+
+# "not in the clone": what is built, and what a fresh checkout would not have
+NOT_SOURCE = shutil.ignore_patterns(
+    ".venv", ".git", "build", "generated", "results", "*.so", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"
+)
+
+
+@pytest.fixture(scope="session")
+def pydtrace():
+    """pydtrace(ARG …, timeout=…) -> Run"""
+    assert os.path.exists(harness.PYDTRACE), "pydtrace is not built: `make build`"
+
+    def run(*arguments: str, **options) -> harness.Run:
+        return harness.run([harness.PYDTRACE, *arguments], **options)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def root():
+    """For tests of what only root can do."""
+    if os.geteuid() != 0:
+        pytest.skip("host: not root")
+
+
+class Oracle:
+    """The real dtrace and a current bpftrace, in the chroot of tests/oracle."""
+
+    @staticmethod
+    def run(*command: str, timeout: float = 60, **options) -> harness.Run:
+        return harness.run([harness.ORACLE, *command], timeout=timeout, **options)
+
+    def dtrace(self, *arguments: str, **options) -> harness.Run:
+        return self.run("dtrace", *arguments, **options)
+
+    def bpftrace(self, *arguments: str, **options) -> harness.Run:
+        return self.run("bpftrace", *arguments, **options)
+
+
+@pytest.fixture(scope="session")
+def oracle(root) -> Oracle:
+    if not os.path.exists("/sys/kernel/tracing") or not os.path.exists("/sys/kernel/btf/vmlinux"):
+        pytest.skip("host: a kernel without tracefs or BTF")
+    made = harness.run([harness.ORACLE, "setup"], timeout=900)
+    assert made.status == 0, made
+    return Oracle()
+
+
+class User:
+    """Somebody who is not root, with a checkout of his own in `root`, built with `python`."""
+
+    def __init__(self, root: str, prefix: list[str], environment: dict[str, str]):
+        self.root, self.prefix, self.environment = root, prefix, environment
+        self.pydtrace = os.path.join(root, ".venv/bin/pydtrace")
+        self.python = os.path.join(root, ".venv/bin/python")
+
+    def run(self, *command: str, timeout: float = 60) -> harness.Run:
+        return harness.run([*self.prefix, *command], timeout=timeout, cwd=self.root, env=self.environment)
+
+
+@pytest.fixture(scope="session")
+def unprivileged():
+    """A User. As root: `nobody`, in a copy of this tree built by his own `make build`, with the system's Python,
+    since root's home, where another one may be, is closed to him. Otherwise: whoever runs the tests, here.
+    """
+    if os.geteuid() != 0:
+        yield User(harness.ROOT, [], dict(os.environ))
+        return
+    nobody = pwd.getpwnam("nobody")
+    folder = tempfile.mkdtemp(prefix="pyusdt-nobody-")
+    try:
+        tree = os.path.join(folder, "pyusdt")
+        shutil.copytree(harness.ROOT, tree, ignore=NOT_SOURCE)
+        subprocess.run(["chown", "-R", f"{nobody.pw_uid}:{nobody.pw_gid}", folder], check=True)
+        ids = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
+        environment = {**os.environ, "HOME": folder, "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHON": "/usr/bin/python3"}
+        user = User(tree, ["setpriv", *ids, "--"], environment)
+        if not os.path.exists("/usr/bin/python3"):
+            pytest.skip("no /usr/bin/python3 for the unprivileged user")
+        built = user.run("make", "build", timeout=300)
+        assert built.status == 0, built
+        yield user
+    finally:
+        shutil.rmtree(folder)

@@ -1,0 +1,12 @@
+"""Fires one event, then keeps its CPU busy for some seconds: on some virtual machines an idle CPU has late ticks."""
+
+import time
+
+import pyusdt
+from traced import wait_for_tracer
+
+wait_for_tracer()
+pyusdt.p(1)
+deadline = time.monotonic() + 5
+while time.monotonic() < deadline:
+    pass

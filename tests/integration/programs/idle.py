@@ -1,0 +1,10 @@
+"""Fires one event, then does nothing for some seconds: for scripts that end by themselves."""
+
+import time
+
+import pyusdt
+from traced import wait_for_tracer
+
+wait_for_tracer()
+pyusdt.p(1)
+time.sleep(5)
