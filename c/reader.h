@@ -32,80 +32,80 @@
 
 /* 0 or NULL anywhere: the default. */
 struct pyusdt_session_config {
-	uint64_t bufsize;     /* bytes of one ring, rounded up to a power of two, 64 KiB … 1 GiB; 1 MiB */
-	uint32_t max_rings;   /* per process, 1 … PYUSDT_RINGS_MAX; all of them */
-	uint64_t orderlag_ns; /* how long a producer that is inside a firing is waited for; 100 ms */
+    uint64_t bufsize;     /* bytes of one ring, rounded up to a power of two, 64 KiB … 1 GiB; 1 MiB */
+    uint32_t max_rings;   /* per process, 1 … PYUSDT_RINGS_MAX; all of them */
+    uint64_t orderlag_ns; /* how long a producer that is inside a firing is waited for; 100 ms */
 };
 
 /* One probe description of the program. What several of them want of a probe is wanted together. */
 struct pyusdt_want {
-	uint32_t pid; /* only in this process; 0: any */
-	char provider[PYUSDT_GLOB_SIZE]; /* matched with the pid: pyusdt1234 */
-	char module[PYUSDT_GLOB_SIZE];
-	char function[PYUSDT_GLOB_SIZE];
-	char name[PYUSDT_GLOB_SIZE];
-	uint32_t args;                    /* bit i: argument i is read */
-	uint16_t bytes[PYUSDT_MAX_ARGS];  /* of the string that argument i is; 0: only its address */
+    uint32_t pid; /* only in this process; 0: any */
+    char provider[PYUSDT_GLOB_SIZE]; /* matched with the pid: pyusdt1234 */
+    char module[PYUSDT_GLOB_SIZE];
+    char function[PYUSDT_GLOB_SIZE];
+    char name[PYUSDT_GLOB_SIZE];
+    uint32_t args;                    /* bit i: argument i is read */
+    uint16_t bytes[PYUSDT_MAX_ARGS];  /* of the string that argument i is; 0: only its address */
 };
 
 /* One firing. Valid during the callback; strings are NUL-terminated and hold length bytes before it. */
 struct pyusdt_event {
-	uint64_t time;   /* CLOCK_MONOTONIC, ns */
-	uint32_t target; /* index for pyusdt_session_target() */
-	uint32_t probe;  /* index in the target's probe table, always below its nprobes */
-	uint32_t tid;
-	uint32_t cpu;
-	uint32_t nargs; /* arguments beyond are 0 */
-	uint32_t ncaptures;
-	uint64_t arg[PYUSDT_MAX_ARGS];
-	struct pyusdt_capture {
-		uint64_t address;
-		uint32_t length;
-		uint32_t index; /* the argument that it is */
-		const char *data;
-	} capture[PYUSDT_MAX_ARGS];
+    uint64_t time;   /* CLOCK_MONOTONIC, ns */
+    uint32_t target; /* index for pyusdt_session_target() */
+    uint32_t probe;  /* index in the target's probe table, always below its nprobes */
+    uint32_t tid;
+    uint32_t cpu;
+    uint32_t nargs; /* arguments beyond are 0 */
+    uint32_t ncaptures;
+    uint64_t arg[PYUSDT_MAX_ARGS];
+    struct pyusdt_capture {
+        uint64_t address;
+        uint32_t length;
+        uint32_t index; /* the argument that it is */
+        const char *data;
+    } capture[PYUSDT_MAX_ARGS];
 };
 
 /* Returns 0 to go on, anything else to have pyusdt_session_poll() return at once (this event counts as delivered). */
 typedef int pyusdt_event_fn(void *arg, const struct pyusdt_event *event);
 
 struct pyusdt_target_info {
-	uint32_t pid; /* as the tracer sees it, where it can */
-	uint32_t uid;
-	uint32_t gid;
-	uint32_t nprobes;
-	uint32_t rings;
-	uint32_t wanted; /* probes that this session has enabled in it */
-	int alive;       /* 0: dead, and all that it had published has been delivered */
-	char comm[16];
+    uint32_t pid; /* as the tracer sees it, where it can */
+    uint32_t uid;
+    uint32_t gid;
+    uint32_t nprobes;
+    uint32_t rings;
+    uint32_t wanted; /* probes that this session has enabled in it */
+    int alive;       /* 0: dead, and all that it had published has been delivered */
+    char comm[16];
 };
 
 struct pyusdt_probe_info {
-	uint32_t index;
-	uint32_t nargs;
-	uint32_t strings;
-	char provider[64]; /* with the pid */
-	char module[64];
-	char function[128];
-	char name[128];
+    uint32_t index;
+    uint32_t nargs;
+    uint32_t strings;
+    char provider[64]; /* with the pid */
+    char module[64];
+    char function[128];
+    char name[128];
 };
 
 struct pyusdt_session_stats {
-	uint64_t delivered;
-	uint64_t dropped;      /* events that did not fit, of all targets, the dead ones too */
-	uint64_t out_of_order; /* delivered, but after a younger one */
-	uint64_t corrupt;      /* rings given up because what they held can not have been written by the protocol */
-	uint64_t bytes;        /* of all rings mapped now */
-	uint32_t targets;      /* indices handed out */
-	uint32_t alive;
-	uint32_t slot;
+    uint64_t delivered;
+    uint64_t dropped;      /* events that did not fit, of all targets, the dead ones too */
+    uint64_t out_of_order; /* delivered, but after a younger one */
+    uint64_t corrupt;      /* rings given up because what they held can not have been written by the protocol */
+    uint64_t bytes;        /* of all rings mapped now */
+    uint32_t targets;      /* indices handed out */
+    uint32_t alive;
+    uint32_t slot;
 };
 
 struct pyusdt_session;
 
 /* Claims a slot of the run directory (NULL: the user's own, made if need be) and sweeps what the dead have left. */
 int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *config, struct pyusdt_session **session,
-			struct pyusdt_error *error);
+            struct pyusdt_error *error);
 
 /* Before start. */
 int pyusdt_session_want(struct pyusdt_session *session, const struct pyusdt_want *want);
@@ -131,22 +131,22 @@ int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *er
  * many. New processes and rings are found here. Never waits: call it again after a while.
  */
 int pyusdt_session_poll(struct pyusdt_session *session, uint64_t until_ns, int max_events, pyusdt_event_fn *fn,
-			void *arg);
+            void *arg);
 
 /* Everything older than this has been delivered (but for what will be counted as out of order). */
 uint64_t pyusdt_session_watermark(const struct pyusdt_session *session);
 
 int pyusdt_session_target(const struct pyusdt_session *session, uint32_t target, struct pyusdt_target_info *info);
 int pyusdt_session_probe(const struct pyusdt_session *session, uint32_t target, uint32_t probe,
-			 struct pyusdt_probe_info *info);
+             struct pyusdt_probe_info *info);
 
 /* Events of one probe that one target dropped so far; those of a target whose rings could not be made have no probe. */
 int64_t pyusdt_session_drops(const struct pyusdt_session *session, uint32_t target, uint32_t probe);
 void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_stats *stats);
 
 /*
- * Switches its probes off; events that are not polled yet stay readable (poll until it returns 0 to have them all).
- * After it no new process joins.
+ * Switches its probes off; no process joins any more. Events that are not polled yet stay readable: poll until it
+ * returns 0 to have them all. (Such a poll may wait for a producer that is inside a firing, orderlag at most.)
  */
 void pyusdt_session_stop(struct pyusdt_session *session);
 

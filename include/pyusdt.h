@@ -37,8 +37,8 @@ extern "C" {
 
 /* What went wrong, for a person: `code` is the -errno that was returned. */
 struct pyusdt_error {
-	int code;
-	char message[252];
+    int code;
+    char message[252];
 };
 
 /*
@@ -46,19 +46,19 @@ struct pyusdt_error {
  * function0, function1, …; they take consecutive indices. Names are D's (`user_trace-i4s4`).
  */
 struct pyusdt_probe_desc {
-	const char *provider; /* without the pid: "pyusdt" */
-	const char *module;
-	const char *function;
-	const char *name;
-	uint32_t count;   /* 0 and 1: one probe, nothing appended */
-	uint32_t strings; /* bit i: argument i is a string */
-	uint32_t nargs;
+    const char *provider; /* without the pid: "pyusdt" */
+    const char *module;
+    const char *function;
+    const char *name;
+    uint32_t count;   /* 0 and 1: one probe, nothing appended */
+    uint32_t strings; /* bit i: argument i is a string */
+    uint32_t nargs;
 };
 
 /* A string: value is its address, length its bytes without the NUL; address 0: absent. An integer: length is ignored. */
 struct pyusdt_args {
-	uint64_t value[PYUSDT_MAX_ARGS];
-	uint32_t length[PYUSDT_MAX_ARGS];
+    uint64_t value[PYUSDT_MAX_ARGS];
+    uint32_t length[PYUSDT_MAX_ARGS];
 };
 
 /*
@@ -73,13 +73,13 @@ extern uint16_t pyusdt_semaphores[];
 /* The hint for the embedded sessions alone. */
 static inline int pyusdt_wanted(unsigned probe)
 {
-	return __atomic_load_n(&pyusdt_enabled_words[probe], __ATOMIC_RELAXED) != 0;
+    return __atomic_load_n(&pyusdt_enabled_words[probe], __ATOMIC_RELAXED) != 0;
 }
 
 /* The hint: anybody, embedded or USDT. */
 static inline int pyusdt_enabled(unsigned probe)
 {
-	return (pyusdt_semaphores[probe] | __atomic_load_n(&pyusdt_enabled_words[probe], __ATOMIC_RELAXED)) != 0;
+    return (pyusdt_semaphores[probe] | __atomic_load_n(&pyusdt_enabled_words[probe], __ATOMIC_RELAXED)) != 0;
 }
 
 #define PYUSDT_DEMAND_FIRE 0x80000000u /* somebody wants the firing itself, whatever of its arguments */

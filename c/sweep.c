@@ -1,0 +1,105 @@
+/* What the dead have left in a run directory: sessions' bits and files, processes' control files. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "guard.h"
+#include "tracer.h"
+
+/* Whoever still maps the file keeps its pages; a hole gives them back at once, and reads as zeros, unlike truncation. */
+void pyusdt_file_discard(int dir, const char *text, bool mapped)
+{
+    uint64_t size;
+    int fd = mapped ? pyusdt_file_open(dir, text, O_RDWR, &size) : -1;
+
+    unlinkat(dir, text, 0);
+    if (fd >= 0) {
+        (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
+        close(fd);
+    }
+}
+
+/* Takes back one dead session's bits from a living process. Its area and rings go by their own names. */
+static void undo(struct pyusdt_ctl_header *ctl, const struct pyusdt_ctl_header *header, uint32_t number)
+{
+    struct pyusdt_ctl_slot *slot = (struct pyusdt_ctl_slot *)(void *)((char *)ctl + header->slots) + number;
+    _Atomic uint64_t *words = (void *)((char *)ctl + header->words);
+    uint64_t wanted = atomic_load(&slot->wanted);
+
+    if (!atomic_compare_exchange_strong(&slot->wanted, &wanted, 0))
+        return;
+    for (uint32_t probe = 0; probe < header->nprobes; probe++)
+        if (atomic_load(&words[probe]) >> number & 1)
+            atomic_fetch_and(&words[probe], ~(1ull << number));
+}
+
+static bool is_sane(const struct pyusdt_ctl_header *header, uint64_t size)
+{
+    return header->magic == PYUSDT_CTL_MAGIC && header->version == PYUSDT_LAYOUT_VERSION &&
+           header->nprobes <= PYUSDT_MAX_PROBES && header->slots % 64 == 0 && header->slots <= size &&
+           size - header->slots >= PYUSDT_MAX_SESSIONS * sizeof(struct pyusdt_ctl_slot) && header->words % 8 == 0 &&
+           header->words <= size && size - header->words >= header->nprobes * sizeof(uint64_t);
+}
+
+/* true: a living session wants something of the process. */
+static bool look_at_slots(int dir, struct pyusdt_ctl_header *ctl, const struct pyusdt_ctl_header *header, bool alive)
+{
+    struct pyusdt_ctl_slot *slots = (void *)((char *)ctl + header->slots);
+    bool wanted = false;
+
+    for (uint32_t i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
+        uint64_t generation = atomic_load(&slots[i].wanted);
+        if (generation == 0)
+            continue;
+        if (pyusdt_session_alive(dir, i, generation))
+            wanted = true;
+        else if (alive)
+            undo(ctl, header, i);
+    }
+    return wanted;
+}
+
+static void sweep_ctl(int dir, const char *text, const struct pyusdt_name *name)
+{
+    bool alive = pyusdt_alive(&name->who), keep = alive;
+    struct pyusdt_ctl_header header, *ctl = NULL;
+    uint64_t size;
+    int fd = pyusdt_file_open(dir, text, O_RDWR, &size);
+
+    if (fd < 0)
+        return;
+    if (size >= sizeof header && size <= 2 * PYUSDT_TABLE_MAX)
+        ctl = pyusdt_guard_map(NULL, size, PROT_READ | PROT_WRITE, fd);
+    close(fd);
+    if (ctl) {
+        memcpy(&header, ctl, sizeof header);
+        if (header.magic == PYUSDT_CTL_MAGIC && header.pidns != pyusdt_pidns())
+            keep = alive = true; /* its pid says nothing here */
+        if (is_sane(&header, size))
+            keep |= look_at_slots(dir, ctl, &header, alive);
+        pyusdt_guard_unmap(ctl, size);
+    }
+    if (!keep)
+        unlinkat(dir, text, 0);
+}
+
+static int sweep_one(void *arg, const char *text, const struct pyusdt_name *name)
+{
+    int dir = *(const int *)arg;
+
+    if (name->kind == PYUSDT_FILE_CTL)
+        sweep_ctl(dir, text, name);
+    else if ((name->kind == PYUSDT_FILE_AREA || name->kind == PYUSDT_FILE_RING) &&
+             !pyusdt_session_alive(dir, name->slot, name->generation))
+        pyusdt_file_discard(dir, text, name->kind == PYUSDT_FILE_RING);
+    return 0;
+}
+
+void pyusdt_sweep(int dir)
+{
+    pyusdt_rundir_each(dir, sweep_one, &dir);
+}
