@@ -75,7 +75,7 @@ class CallTyper:
         if param.is_integer and arg.type.is_integer:
             return True
         if arg.type.is_string:
-            return param.is_string or param.name in ("const char *", "char *", "void *")
+            return param.is_string or param.name in ("char *", "void *")
         return param.name.endswith("*") and type(arg) is ast.IntLit and arg.value == 0
 
     # --- aggregations ---------------------------------------------------------------
@@ -120,12 +120,8 @@ class CallTyper:
         if type(node.name) is str:
             return node
         callee = node.name
-        if type(callee) is not ast.Ident:
-            self.error("D_FUNC_IDENT", node.loc, "function designator is not of function type", region="")
         name = callee.name
-        known = prototypes.FUNCTIONS.get(name)
-        if known is None:
-            self.no_function(node, name)
+        known = prototypes.FUNCTIONS[name]
         node.args = [self.value(arg) for arg in node.args]
         proto = prototypes.prototype(name)
         self.check_arguments(node, f"{name}( )", "argument", proto.params, node.args, proto.required, proto.varargs)
@@ -139,16 +135,6 @@ class CallTyper:
         if known[0] != prototypes.FUNCTION and not used:
             self.misplaced.append(node)
         return node
-
-    def no_function(self, node, name):
-        loc = node.loc
-        symbol = self.names.scopes["global"].get(name)
-        if symbol is not None or self.names.is_builtin(name):
-            kind = "scalar" if symbol is None or symbol.keys is None else "associative array"
-            message = f"{kind} '{name}' may not be referenced as a function"
-            self.error("D_FUNC_IDKIND", loc, message, region="")
-        hint = self.names.similar(name, prototypes.FUNCTIONS)
-        self.error("D_FUNC_UNDEF", loc, f"undefined function name: {name}", hint, region="")
 
     @staticmethod
     def is_action(node):

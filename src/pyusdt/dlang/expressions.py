@@ -103,9 +103,11 @@ class Typer(CallTyper):
             symbol = self.array(base)
         elif type(base) is ast.ScopedName:
             symbol = self.scoped_array(base)
+        elif type(base) is ast.AggRef:
+            message = f"improper attempt to reference @{base.symbol} as a multi-dimensional array"
+            self.error("D_AGG_MDIM", node.loc, message, "several keys are one tuple: @name[a, b]")
         else:
-            base = self.value(base)
-            self.error_index(node, base)
+            self.error_index(node, self.value(base))
         found = ast.AssocRef(node.loc, symbol, node.keys)
         found.keys = self.keys(found, symbol, str(symbol.name))
         found.type = symbol.type
@@ -126,7 +128,9 @@ class Typer(CallTyper):
             self.error_index(base, self.names.scalar(base))
         if "`" in name:
             self.names.refuse_reserved(base)
-        return self.names.create("global", name, loc)
+        symbol = self.names.create("global", name, loc)
+        symbol.keys = ()
+        return symbol
 
     def scoped_array(self, base):
         symbol = self.names.scoped(base)
@@ -138,6 +142,7 @@ class Typer(CallTyper):
         if symbol.scope == "this":
             message = f"local variables may not be used as associative arrays: {symbol.name}"
             self.error("D_ARR_LOCAL", base.loc, message, "use self-> or a global array")
+        symbol.keys = ()
         return symbol
 
     def error_index(self, node, base):
@@ -146,6 +151,8 @@ class Typer(CallTyper):
             name = getattr(base, "symbol", None)
             what = f"scalar {name.name}" if name is not None else "this"
             self.error("D_ARR_BADREF", node.loc, f"cannot access {what} as an associative array")
+        if base.type is None:
+            self.names.bad_reference(node.loc, "scalar", base.symbol.name, "associative array")
         if base.type.is_string:
             self.names.unsupported(node.loc, "indexing a string is")
         message = f'operands have incompatible types: "{base.type}" + "int"'

@@ -17,7 +17,7 @@ IDENT, INT, STRING, AGG, PSPEC, EOF = "IDENT", "INT", "STRING", "AGG", "PSPEC", 
 
 KEYWORDS = frozenset(
     "auto break case char const continue counter default do double else enum extern float for goto"
-    " if import inline int long offsetof probe provider register restrict return self short signed"
+    " if import inline int long offsetof probe provider register restrict self short signed"
     " sizeof static string stringof struct switch this translator typedef union unsigned void"
     " volatile while xlate".split()
 )
@@ -94,6 +94,9 @@ class Lexer:
                 pos += 1
             elif c == "/" and text.startswith("/*", pos):
                 pos = self.comment(pos)
+            elif c == "/" and text.startswith("//", pos):
+                end = text.find("\n", pos)
+                pos = size if end < 0 else end
             elif c == "#" and self.line_begins(pos):
                 self.pos = pos
                 pos = self.control_line(pos)

@@ -98,7 +98,7 @@ class TypeParser:
             while True:
                 name = self.expect(IDENT)
                 values.append((name.value, self.assignment() if self.accept("=") else None))
-                if not self.accept(","):
+                if not self.accept(",") or self.peek() == "}":
                     break
             self.expect("}")
         elif tag is None:
@@ -193,6 +193,7 @@ class TypeParser:
 
     def declaration(self):
         """`[class] type name, *name[keys], …;`"""
+        self.peek()
         start = self.token.start
         storage, words = self.specifiers(CLASSES)
         if self.accept(";"):

@@ -8,7 +8,8 @@ line that dtrace's messages name, is how far the text has been read when the nod
 """
 
 from . import ast, constants
-from .lexer import AGG, CLAUSE, EOF, EXPR, IDENT, INT, PSPEC, STRING, Lexer
+from .errors import CompileError, printable
+from .lexer import AGG, CLAUSE, EOF, EXPR, IDENT, INT, PSPEC, SPACE, STRING, Lexer
 from .parse_types import TypeParser
 from .probes import describe
 from .source import Location
@@ -76,8 +77,6 @@ class Parser(TypeParser):
         return Location(self.source, token.start, token.end, self.lexer.pos)
 
     def error(self, tag, loc, message, hint=None):
-        from .errors import CompileError
-
         raise CompileError(tag, loc, message, hint)
 
     def syntax_error(self, hint=None):
@@ -89,8 +88,26 @@ class Parser(TypeParser):
             if hint is None and self.lexer.braces > 0:
                 hint = "a { is not closed"
         else:
-            near = f'"{self.source.text[token.start : token.end]}"'
+            near = f'"{self.near(token)}"'
         self.error("D_SYNTAX", self.at(token), f"syntax error near {near}", hint)
+
+    def near(self, token):
+        """What dtrace shows of a token.  Where its lexer had to look behind the token to tell what
+        it is, it shows the rest of the line too, white space turned to blanks."""
+        text = self.source.text
+        shown = text[token.start : token.end]
+        if token.kind not in (IDENT, "/", "EPRED") or token.kind == IDENT and self.names.is_known(shown):
+            return printable(shown)
+        end = token.end
+        while text[end : end + 1] in SPACE and end < len(text):
+            end += 1
+        gap = text[token.end : end]
+        if token.kind == IDENT and "\n" in gap:
+            return printable(shown) + " " * (len(gap) - gap.count("\n"))
+        newline = text.find("\n", end)
+        rest = text[end : len(text) if newline < 0 else newline]
+        gap = " " * len(gap) if token.kind == IDENT else gap
+        return printable((shown + gap + rest).split("\n")[0])
 
     def enter(self):
         self.depth += 1
@@ -381,7 +398,7 @@ class Parser(TypeParser):
             return self.offsetof()
         if kind == "xlate":
             return self.xlate()
-        if kind in ("if", "else", "for", "while", "do", "switch", "goto", "return"):
+        if kind in ("if", "else", "for", "while", "do", "switch", "goto"):
             self.syntax_error("D has no statements but expressions: use a predicate or ?:")
         return self.syntax_error()
 
@@ -398,7 +415,9 @@ class Parser(TypeParser):
                 self.take()
                 args = self.arguments(")") if self.peek() != ")" else []
                 self.take()
-                expr = ast.Call(self.loc(start), expr, None, args)
+                loc = self.loc(start)
+                self.names.need_function(loc, expr)
+                expr = ast.Call(loc, expr, None, args)
             elif kind in (".", "->"):
                 self.take()
                 self.lexer.after_member = True

@@ -48,5 +48,10 @@ def expand(part, text, loc, lexer):
     raise invalid(text, loc, "Undefined macro variable in probe description")
 
 
+def unmatched(probe):
+    """The error for a ProbeDesc that no probe matches; who knows the probes raises it."""
+    return CompileError("D_PDESC_ZERO", probe.loc, f"probe description {probe} does not match any probes")
+
+
 def invalid(text, loc, why, hint=None):
     return CompileError("D_PDESC_INVAL", loc, f'invalid probe description "{text}": {why}', hint)

@@ -42,7 +42,7 @@ breakpoint void(); chill void(int); clear void(@); commit void(int); denormalize
 discard void(int); exit void(int); freopen void(@, ...); ftruncate void()
 func _symaddr(uintptr_t); jstack stack([uint32_t], [uint32_t]); mod _symaddr(uintptr_t)
 normalize void(@, uint64_t); panic void(); pcap void(void *, int); print void(@); printa void(@, ...)
-printf void(string, ...); raise void(int); setopt void(const char *, [const char *])
+printf void(string, ...); raise void(int); return void(int); setopt void(const char *, [const char *])
 speculate void(int); stack stack([uint32_t]); stop void(); sym _symaddr(uintptr_t)
 system void(@, ...); trace void(@); tracemem void(@, size_t, [size_t]); trunc void(@, [int64_t])
 uaddr _usymaddr(uintptr_t); ufunc _usymaddr(uintptr_t); umod _usymaddr(uintptr_t)
@@ -52,7 +52,15 @@ ustack stack([uint32_t], [uint32_t]); usym _usymaddr(uintptr_t)
 # Variables of D that have no row in builtins/ (those that have are found there).
 OTHER_VARIABLES = frozenset(
     "caller curcpu curlwpsinfo curpsinfo curthread cwd epid errno execargs ipl ppid pwd root stackdepth"
-    " ucaller ustackdepth vtimestamp zonename NULL".split()
+    " ucaller ustackdepth vtimestamp zonename NULL chip lgrp pset"
+    " DTRACEFLT_UNKNOWN DTRACEFLT_BADADDR DTRACEFLT_BADALIGN DTRACEFLT_ILLOP DTRACEFLT_DIVZERO"
+    " DTRACEFLT_NOSCRATCH DTRACEFLT_KPRIV DTRACEFLT_UPRIV DTRACEFLT_TUPOFLOW DTRACEFLT_BADSTACK".split()
+)
+# Types that D takes from the kernel or from its library files.
+OTHER_TYPES = frozenset(
+    "bufinfo_t conninfo_t cpuinfo_t devinfo_t fileinfo_t in6_addr_t ip6_t ipaddr_t ipinfo_t ipv4info_t"
+    " ipv6info_t iscsiinfo_t lockinfo_t lwpsinfo_t mblk_t pktinfo_t psinfo_t tcpinfo_t"
+    " tcplsinfo_t tcpsinfo_t udpinfo_t udpsinfo_t vnode_t".split()
 )
 OTHER_ARRAYS = frozenset(("args", "regs", "uregs"))
 
@@ -93,6 +101,7 @@ class Prototype:
 def _type(text):
     if text in ("void", "string"):
         return t.VOID if text == "void" else t.STRING
+    text = text.replace("const ", "")  # as dtrace prints it
     found = t.BASIC.get(text) or t.TYPEDEFS.get(text)
     return found or t.Type(text, 8)
 

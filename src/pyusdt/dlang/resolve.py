@@ -37,11 +37,14 @@ class Names:
     # --- types ------------------------------------------------------------------
 
     def is_type(self, name):
-        return name in self.typedefs and name not in self.mentioned and name not in self.scopes["global"]
+        return (name in self.typedefs or name in prototypes.OTHER_TYPES) and name not in self.mentioned and name not in self.scopes["global"]
 
     def mention(self, name):
-        if name in self.typedefs:
-            self.mentioned.add(name)
+        self.mentioned.add(name)
+
+    def is_known(self, name):
+        """True if a word can only be a variable or a function."""
+        return self.is_builtin(name) or name in self.scopes["global"] or name in self.mentioned
 
     def resolve_type(self, node):
         """The types.Type of a TypeName."""
@@ -97,13 +100,16 @@ class Names:
             self.unsupported(loc, "floating-point types are")
         if name in self.typedefs:
             return self.typedefs[name]
+        if name in prototypes.OTHER_TYPES:
+            self.unsupported(loc, f"the type {name} is")
         sign = "unsigned " if "unsigned" in attributes else ""
         if name == "char":
             return t.BASIC["signed char" if "signed" in attributes else sign + "char"]
         longs = attributes.count("long")
         size = "short" if "short" in attributes else ("int", "long", "long long")[min(longs, 2)]
         if longs > 2 or longs and size == "short" or ("unsigned" in attributes and "signed" in attributes):
-            text = " ".join(attributes)
+            order = ("signed", "unsigned", "short", "long")
+            text = "".join(f"{word} " * attributes.count(word) for word in order)
             self.error("D_UNKNOWN", loc, f"failed to resolve type {text}: Unknown type name")
         return t.BASIC[sign + size]
 
@@ -128,12 +134,12 @@ class Names:
         if "`" in name:
             message = f"D scoping operator may not be used in a declaration name ({name})"
             self.error("D_DECL_SCOPE", loc, message)
-        type = self.resolve_type(node.type_name) if node.keys is not None else self.declared_type(node)
         if scope in ("auto", "register", "static"):
             message = "specified storage class not appropriate in D"
             self.error("D_DECL_BADCLASS", loc, message, "D has global, self and this variables")
         if scope == "extern":
             self.unsupported(loc, "external declarations are")
+        type = self.resolve_type(node.type_name) if node.keys is not None else self.declared_type(node)
         if scope == "typedef":
             self.declare_typedef(node, type)
             return
@@ -179,12 +185,8 @@ class Names:
                 self.error("D_DECL_PROTO_VARARGS", parameter.loc, message)
             type = self.resolve_type(parameter.type_name)
             if type.is_void:
-                if parameter.name is not None:
-                    message = f"void parameter may not have a name: {parameter.name}"
-                    self.error("D_DECL_PROTO_NAME", parameter.loc, message)
-                if len(parameters) > 1:
-                    self.error("D_DECL_PROTO_VOID", parameter.loc, "void must be sole parameter")
-                message = f"array prototype may not use parameter of type void: (anonymous), parameter #{number}"
+                shown = parameter.name or "(anonymous)"
+                message = f"array prototype may not use parameter of type void: {shown}, parameter #{number}"
                 self.error("D_DECL_PROTO_TYPE", parameter.loc, message)
             types.append(type)
         return types
@@ -287,6 +289,21 @@ class Names:
                 self.error("D_IDENT_UNDEF", loc, message, f"assign it first: @{name} = count();")
             found = self.aggregations[name] = Aggregation(name, len(self.aggregations) + 1, loc)
         return found
+
+    def need_function(self, loc, callee):
+        """Check that what is called is a function of D."""
+        if type(callee) is not ast.Ident:
+            self.error("D_FUNC_IDENT", loc, "function designator is not of function type")
+        name = callee.name
+        if name in prototypes.FUNCTIONS:
+            return
+        symbol = self.scopes["global"].get(name)
+        if symbol is not None or self.is_builtin(name):
+            kind = "scalar" if symbol is None else kind_of(symbol.keys)
+            message = f"{kind} '{name}' may not be referenced as a function"
+            self.error("D_FUNC_IDKIND", loc, message)
+        hint = self.similar(name, prototypes.FUNCTIONS)
+        self.error("D_FUNC_UNDEF", loc, f"undefined function name: {name}", hint)
 
     def similar(self, name, among=None):
         """A hint that names the nearest known name."""

@@ -73,7 +73,7 @@ class Checker(Typer):
         """An action inside an expression is refused, unless a statement before it is worse."""
         first = min(self.misplaced, key=lambda node: node.loc.start)
         for i, statement in enumerate(body):
-            if statement.loc.end > first.loc.start:
+            if statement.loc.start > first.loc.start:
                 break
             body[i] = self.finish(statement)
         kind = prototypes.FUNCTIONS[first.name][0]

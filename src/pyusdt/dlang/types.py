@@ -92,6 +92,7 @@ _typedefs = """
     off_t=long loff_t=long long clockid_t=int bool=_Bool u_char=unsigned char u_int=unsigned int
     u_long=unsigned long u_short=unsigned short u8=unsigned char u16=unsigned short u32=unsigned int
     u64=unsigned long long s8=signed char s16=short s32=int s64=long long
+    uint=unsigned int ushort=unsigned short ulong=unsigned long
 """
 
 
