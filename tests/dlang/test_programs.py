@@ -111,7 +111,7 @@ def test_an_element_may_be_the_key_of_another_and_its_own_value():
 def test_assigning_0_gives_room_back_and_want_of_room_is_counted():
     x = variable("global", "x", t.LONG, [t.LONG])
     machine = Machine(compiled(clause([do(assign(var(x, builtin("arg0")), builtin("arg1"))), trace(var(x, builtin("arg0")))]),
-                               dynvarsize="64"))  # room for 4
+                               dynvarsize=64))  # room for 4
     for i in range(4):
         assert machine.fire(args=[i, 5]) == [(0, [5])]
     assert machine.drops() == (0, 0, 0)
@@ -164,7 +164,7 @@ def test_keys_are_told_apart_by_all_their_bytes():
 
 def test_an_aggregation_without_room_counts_what_it_loses():
     agg = aggregation("a", "count", [t.LONG])
-    machine = Machine(compiled(clause([aggregate(agg, [builtin("arg0")])]), aggsize="48"))  # room for 3
+    machine = Machine(compiled(clause([aggregate(agg, [builtin("arg0")])]), aggsize=48))  # room for 3
     for i in range(10):
         machine.fire(args=[i])
     assert len(machine.aggregation("a")) == 3
@@ -203,7 +203,7 @@ def test_uses():
 
 # --- limits ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("build", [
-    lambda: compiled(clause([do(assign(var(variable("this", f"s{i}", t.STRING)), text(b"a"))) for i in range(40)]), strsize="1k"),
+    lambda: compiled(clause([do(assign(var(variable("this", f"s{i}", t.STRING)), text(b"a"))) for i in range(40)]), strsize=1024),
     lambda: compiled(clause(trace(*[copyinstr(builtin("arg0")) for _ in range(200)]))),
     lambda: compiled(clause([aggregate(aggregation("a", "count", [t.STRING] * 3), [text(b"a")] * 3)])),
     lambda: compiled(clause(trace(*[binary("/", builtin("arg0"), builtin("arg1")) for _ in range(3000)]))),

@@ -60,7 +60,7 @@ def test_strsize(strsize):
     machine = Machine(compiled(clause([
         do(assign(var(s), builtin("probefunc"))),
         trace(text(word(100)), copyinstr(builtin("arg0")), builtin("execname"), builtin("probefunc"), var(s)),
-    ]), strsize=str(strsize)))
+    ]), strsize=strsize))
     n = strsize - 1
     assert values(machine, args=[word(100)], names=("", "", word(90).decode(), "")) == [
         word(100)[:n], word(100)[:n], b"python3"[:n], word(90)[:n], word(90)[:n]]

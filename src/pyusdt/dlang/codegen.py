@@ -9,15 +9,15 @@ from . import assign, ast, strings, variables  # noqa: F401  (each adds its node
 from . import program as p
 from .demand import demand_of, walk
 from .emit import Emitter
-from .layout import Layout, parse_size
+from .layout import Layout
 from .statements import clause_body
 
 
 def generate(unit, options=None):
-    """The Program of a unit.  options: {name: value} as given, values str or None."""
+    """The Program of a unit.  options: cli.options.Options, or a dict like it."""
     program = p.Program()
     program.options = dict(options or {})
-    program.strsize = parse_size(program.options.get("strsize"), program.strsize)
+    program.strsize = program.options.get("strsize", program.strsize)
     clauses = [item for item in unit.items if item.__class__ is ast.Clause]
     layout = Layout(program.options, program.strsize)
     program.aggregations = place_symbols(clauses, layout)

@@ -26,12 +26,13 @@ def round_up(n, to=8):
 
 
 class Layout:
-    """strsize: the option; string_size: bytes of a string's storage."""
+    """options: {name: value}, sizes in bytes; strsize: that option; string_size: bytes of a string's
+    storage."""
 
     def __init__(self, options, strsize):
         self.strsize = strsize
         self.string_size = round_up(strsize)
-        self.sizes = {name: parse_size(options.get(name), default) for name, default in _SIZES.items()}
+        self.sizes = {name: options.get(name, default) for name, default in _SIZES.items()}
         self.maps = [
             p.MapDef("state", "percpu_array", 4, 0, 1),
             p.MapDef("globals", "array", 4, p.DROP_END, 1),
@@ -141,15 +142,6 @@ def dynamic_key_types(symbol):
     belongs to a thread: its key begins with pid and tid, together 8 bytes as the state block has them."""
     keys = list(symbol.keys or ())
     return [t.UINT64, *keys] if symbol.scope == "self" else keys
-
-
-def parse_size(text, default):
-    """The bytes that an option's value says ("4m", "256k", "1024"); D's own check comes before."""
-    if text is None:
-        return default
-    text = str(text).lower()
-    shift = {"k": 10, "m": 20, "g": 30, "t": 40}.get(text[-1:], 0)
-    return int(text[:-1] if shift else text, 0) << shift
 
 
 def _power_of_two(n):
