@@ -11,7 +11,6 @@ Everything else about the package stands in pyproject.toml.  In the environment:
 import os
 import subprocess
 import sys
-from fnmatch import fnmatch
 from glob import glob
 from pathlib import Path
 
@@ -19,18 +18,17 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-# The C core's files, by who needs them; those named in neither list are for both.
-TARGET_ONLY = ["sites.c", "who.c", "control.c", "session.c", "ring.c"]
-TRACER_ONLY = ["bpf*.c", "consumer*.c", "format*.c", "registry.c", "text.c", "reader*.c"]
+# The C core's files, by who needs them; those named in neither list are the tracer's.
+TARGET = ["control.c", "ring.c", "session.c", "sites.c", "who.c"]
+BOTH = ["glob.c", "guard.c", "rundir.c", "table.c"]
 
 
 def on(name: str) -> bool:
     return os.environ.get(name, "") not in ("", "0")
 
 
-def core_files(without: list[str]) -> list[str]:
-    return [path for path in sorted(glob("c/*.c"))
-            if not any(fnmatch(os.path.basename(path), pattern) for pattern in without)]
+def core_files(*names: str) -> list[str]:
+    return [f"c/{name}" for name in names]
 
 
 def flags() -> tuple[list[str], list[str]]:
@@ -55,12 +53,12 @@ def flags() -> tuple[list[str], list[str]]:
 def extensions() -> list[Extension]:
     compile_args, link_args = flags()
     headers = glob("c/*.h") + glob("include/*") + glob("src/pyusdt/*.h") + glob("src/pyusdt/*.p[xy][di]")
-    common = dict(include_dirs=["include", "c", "src/pyusdt"], depends=sorted(headers),
-                  extra_compile_args=compile_args, extra_link_args=link_args)
+    common = {"include_dirs": ["include", "c", "src/pyusdt"], "depends": sorted(headers),
+              "extra_compile_args": compile_args, "extra_link_args": link_args}
     ours = sorted(path for path in glob("src/pyusdt/_*.c") if not os.path.exists(path[:-1] + "pyx"))
-    made = [Extension("pyusdt._core", ["src/pyusdt/_core.pyx", *ours, *core_files(TRACER_ONLY)], **common)]
-    if glob("c/reader*.c"):
-        made.append(Extension("pyusdt._tracer", ["src/pyusdt/_tracer.pyx", *core_files(TARGET_ONLY)], **common))
+    made = [Extension("pyusdt._core", ["src/pyusdt/_core.pyx", *ours, *core_files(*TARGET, *BOTH)], **common)]
+    tracer = sorted(set(map(os.path.basename, glob("c/*.c"))) - set(TARGET))
+    made.append(Extension("pyusdt._tracer", ["src/pyusdt/_tracer.pyx", *core_files(*tracer)], **common))
     return made
 
 
