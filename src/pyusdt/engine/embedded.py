@@ -7,10 +7,12 @@ the traced process loses is counted in drops().
 
 import errno
 import os
+import struct
 import time
 
 from .. import _tracer
 from ..bpf import insn, maps
+from ..dlang import program as p
 from . import Engine, EngineError
 from .ticks import Ticks, period
 
@@ -183,8 +185,14 @@ class EmbeddedEngine(Engine):
         return self._consumer.probe(ident)
 
     def items(self, map_index):
-        return self._vm.items(map_index)
+        if self.program.maps[map_index].kind != "percpu_array":
+            return self._vm.items(map_index)
+        value = self._vm.value(map_index, 0)  # an aggregation without keys
+        return [(b"", value)] if any(value[:8]) else []
 
     def drops(self):
         stats = self._session.stats()
-        return {"principal": stats["dropped"] + self._consumer.lost, "order": stats["out_of_order"]}
+        globals_value = self._vm.value(p.MAP_GLOBALS, 0)
+        aggregation, dynamic = struct.unpack_from("=QQ", globals_value, p.DROP_AGGREGATION)
+        return {"principal": stats["dropped"] + self._consumer.lost, "order": stats["out_of_order"],
+                "aggregation": aggregation, "dynamic": dynamic}
