@@ -79,28 +79,35 @@ class PythonSubject:
         print(operation, n, file=self.stream, flush=True)
         return int(self.stream.readline())
 
-    def close(self) -> None:
+    def end(self) -> None:
         self.stream.close()
         self.connection.close()
         self.process.wait(timeout=30)
+
+    def close(self) -> None:
+        self.end()
         shutil.rmtree(self.folder)
 
 
 class TracedSubject(PythonSubject):
     """worker.py under pydtrace. The script's output and the drops that pydtrace reports are kept."""
 
-    def __init__(self, script: str, output: int | None = None):
+    def __init__(self, script: str):
         self.script = script
         self.asked = 0
-        self.output = tempfile.TemporaryFile("w+")
-        self.errors = tempfile.TemporaryFile("w+")
         super().__init__()
 
     def start(self, command: str) -> subprocess.Popen:
-        return subprocess.Popen(
-            [PYDTRACE, "-q", "-x", "bufsize=16m", "-n", self.script, "-c", command],
-            env=self.environment(), stdout=self.output, stderr=self.errors,
-        )
+        command_line = [PYDTRACE, "-q", "-x", "bufsize=16m", "-n", self.script, "-c", command]
+        with open(self.path("output"), "w") as output, open(self.path("errors"), "w") as errors:
+            return subprocess.Popen(command_line, env=self.environment(), stdout=output, stderr=errors)
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def read(self, name: str) -> str:
+        with open(self.path(name)) as file:
+            return file.read()
 
     def ask(self, operation: str, n: int) -> int:
         self.asked += n
@@ -116,10 +123,9 @@ class TracedSubject(PythonSubject):
 
     def close(self) -> None:
         """Ends, and raises unless every event arrived: `delivered N` is what the script says at its END."""
-        super().close()
-        self.output.seek(0)
-        self.errors.seek(0)
-        output, errors = self.output.read(), self.errors.read()
+        self.end()
+        output, errors = self.read("output"), self.read("errors")
+        shutil.rmtree(self.folder)
         delivered = re.search(r"^delivered (\d+)$", output, re.MULTILINE)
         if self.process.returncode or not delivered or int(delivered[1]) != self.asked:
             raise RuntimeError(f"{self.asked} events asked for, {output[-300:]!r} printed, errors: {errors!r}")
@@ -151,7 +157,9 @@ class LttngSession:
     @staticmethod
     def lttng(*arguments: str, check: bool = True) -> int:
         command = ["lttng", "--no-sessiond", *arguments]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        done = subprocess.run(
+            command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60
+        )
         if check and done.returncode:
             raise RuntimeError(f"{' '.join(command)}: {done.stdout}")
         return done.returncode

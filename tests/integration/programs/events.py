@@ -1,7 +1,8 @@
 """A fixed sequence of events on several probes: integers of both signs and many sizes, strings of both kinds."""
 
-import pyusdt
 from traced import wait_for_tracer
+
+import pyusdt
 
 wait_for_tracer()
 COLOURS = ["red", "green", "blue"]

@@ -2,8 +2,9 @@
 
 import time
 
-import pyusdt
 from traced import wait_for_tracer
+
+import pyusdt
 
 wait_for_tracer()
 pyusdt.p(1)

@@ -2,8 +2,9 @@
 
 import threading
 
-import pyusdt
 from traced import wait_for_tracer
+
+import pyusdt
 
 START, STEP, END = 0, 1, 2
 

@@ -1,0 +1,8 @@
+BEGIN
+{
+	trace(1);
+}
+
+nosuchprovider*:::nosuchprobe
+{
+}

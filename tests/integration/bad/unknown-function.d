@@ -1,0 +1,4 @@
+BEGIN
+{
+	nosuch(1);
+}

@@ -1,0 +1,131 @@
+"""What pydtrace says to wrong scripts, wrong processes and wrong commands.
+
+bad/*.d are scripts that do not compile. The first line said is the real dtrace's, whatever the mistake.
+"""
+
+import glob
+import os
+import re
+
+import harness
+import pytest
+
+BAD = sorted(glob.glob(os.path.join(harness.HERE, "bad", "*.d")))
+NAMES = [os.path.basename(path).removesuffix(".d") for path in BAD]
+PLACED = [path for path in BAD if "no-such-probe" not in path]
+
+
+@pytest.fixture(params=BAD, ids=NAMES)
+def script(request) -> str:
+    return request.param
+
+
+@pytest.mark.parametrize("options", [(), ("-xerrtags",)], ids=["plain", "errtags"])
+def test_first_line_is_dtraces(script, options, pydtrace, oracle):
+    want = oracle.dtrace(*options, "-s", script)
+    got = pydtrace(*options, "-s", script)
+    assert got.stderr.splitlines()[0] == want.stderr.splitlines()[0]
+    assert (got.status, got.stdout.strip()) == (want.status, want.stdout.strip()) == (1, "")
+
+
+def test_command_is_not_started(script, pydtrace, tmp_path):
+    started = tmp_path / "started"
+    got = pydtrace("-s", script, "-c", f"touch {started}")
+    assert got.status == 1, got
+    assert not started.exists()
+
+
+@pytest.mark.parametrize("script", PLACED, ids=[os.path.basename(path) for path in PLACED])
+def test_place_is_shown(script, pydtrace):
+    """After dtrace's line: file and place, the source line, an underline below what is wrong."""
+    got = pydtrace("-s", script)
+    place = re.search(rf"{re.escape(script)}:(\d+):(\d+)", got.stderr)
+    assert place, got
+    with open(script) as file:
+        source = file.read().splitlines()[int(place[1]) - 1]
+    lines = got.stderr.splitlines()
+    at = next((i for i, line in enumerate(lines) if line.strip() == source.strip()), None)
+    assert at, got
+    assert re.fullmatch(r"\s*\^+", lines[at + 1]), got
+
+
+def test_hint_names_what_was_meant(pydtrace):
+    got = pydtrace("-s", os.path.join(harness.HERE, "bad", "unknown-identifier.d"))
+    assert re.search(r"^hint: .*arg0", got.stderr, re.MULTILINE), got
+
+
+def test_error_on_the_command_line(pydtrace, oracle):
+    bad = "BEGIN { trace(1) trace(2); }"
+    want, got = oracle.dtrace("-n", bad), pydtrace("-n", bad)
+    assert got.stderr.splitlines()[0] == want.stderr.splitlines()[0]
+    assert got.status == want.status == 1
+
+
+@pytest.mark.parametrize("way", ["-Zs", "-Z -n"])
+def test_zero_probes_may_be_allowed(way, pydtrace, tmp_path):
+    text = "nosuch*:::probe { } BEGIN { exit(2); }"
+    file = tmp_path / "zero.d"
+    file.write_text(text)
+    arguments = ["-Z", "-s", str(file)] if way == "-Zs" else ["-Z", "-n", text]
+    assert pydtrace("-q", *arguments).status == 2
+
+
+def test_unsupported_says_so(pydtrace):
+    got = pydtrace("-n", "BEGIN { speculate(speculation()); }")
+    assert got.status == 1
+    assert re.search(r"not supported", got.stderr), got
+
+
+@pytest.mark.parametrize("arguments", [["-s", "/nonexistent.d"], ["-x", "nosuch", "-n", "BEGIN"], ["-y"], []], ids=str)
+def test_wrong_options(arguments, pydtrace, oracle):
+    want, got = oracle.dtrace(*arguments), pydtrace(*arguments)
+    assert got.status == want.status, got
+    assert got.stderr.splitlines()[0] == want.stderr.splitlines()[0]
+
+
+TRACE = ["-n", "pyusdt*:::user_trace-i4s4 { }"]
+
+
+def messages(pydtrace, nobody, dead: int, other: int, foreign: int) -> dict[str, harness.Run]:
+    """What is said to each kind of process that can not be traced."""
+    return {
+        "dead": pydtrace(*TRACE, "-p", str(dead)),
+        "without pyusdt": pydtrace(*TRACE, "-p", str(other)),
+        "another user's": nobody.run(nobody.pydtrace, *TRACE, "-p", str(foreign)),
+    }
+
+
+def test_each_wrong_process_has_its_message(pydtrace, root, unprivileged):
+    with harness.running(["true"]) as ended:
+        ended.wait()
+    with harness.running(["sleep", "60"]) as sleeper, harness.running_program("idle.py") as program:
+        said = messages(pydtrace, unprivileged, ended.pid, sleeper.pid, program.pid)
+    assert all(run.status == 1 and run.stderr.startswith("dtrace: ") for run in said.values()), said
+    texts = {kind: re.sub(r"\d+", "N", run.stderr) for kind, run in said.items()}
+    assert len(set(texts.values())) == 3, texts
+    assert re.search(r"no such process", texts["dead"], re.IGNORECASE)
+    assert "pyusdt" in texts["without pyusdt"]
+    assert re.search(r"permi|allowed|another user|not yours|root", texts["another user's"], re.IGNORECASE)
+
+
+@pytest.mark.parametrize(
+    "command, reason",
+    [("/nonexistent/command", "No such file or directory"), ("/etc/passwd", "Permission denied")],
+)
+def test_command_that_can_not_be_started(command, reason, pydtrace):
+    got = pydtrace("-n", "BEGIN { }", "-c", command)
+    assert got.status == 1, got
+    assert command in got.stderr and reason in got.stderr, got
+
+
+def test_nobody_to_trace(pydtrace, tmp_path):
+    """No process at all, and a description that could match later: waits, and ends at Ctrl-C."""
+    command = [harness.PYDTRACE, "-qn", "END { printf(\"over\\n\"); }"]
+    with harness.running(command, env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}) as tracer:
+        with pytest.raises(harness.subprocess.TimeoutExpired):
+            tracer.wait(1)
+        tracer.send_signal(harness.signal.SIGINT)
+        got = harness.finish(tracer, 10)
+    assert (got.status, got.stdout.strip()) == (0, "over"), got
+
+
