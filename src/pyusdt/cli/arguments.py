@@ -1,0 +1,167 @@
+"""pydtrace's command line, parsed: argv in, Arguments out.
+
+Always: nothing is opened, started or looked up here; -x and its like are checked, as dtrace does,
+before anything else happens.
+"""
+
+from .options import OptionError, Options
+
+_LETTERS = "3:6:aAb:Bc:CD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"  # as getopt(3) takes them
+_LEVELS = {"n": "name", "f": "function", "m": "module", "P": "provider"}
+_OPTION_OF = {"D": "define", "I": "incdir", "L": "libdir", "U": "undef", "X": "stdc", "b": "bufsize",
+              "C": "cpp", "H": "cpphdrs", "F": "flowindent", "S": "disasm", "q": "quiet", "w": "destructive",
+              "Z": "zdefs"}  # fmt: skip
+_REFUSED = {
+    "a": "anonymous tracing is a kernel's", "A": "anonymous tracing is a kernel's",
+    "B": "it is for dtrace's own developers",
+    "G": "probes need no -G on Linux: <sys/sdt.h> alone makes them",
+    "h": "headers are not made yet; SystemTap's `dtrace -h` takes the same files",
+    "i": "ids are given out while tracing; name the probe with -n",
+}  # fmt: skip
+
+
+class UsageError(Exception):
+    """What can not be parsed; usage: True where the list of options is to follow."""
+
+    def __init__(self, message, usage=True):
+        super().__init__(message)
+        self.usage = usage
+
+
+class Refused(Exception):
+    """An option that is understood and can not be done; the message is one line for the user."""
+
+
+class Request:
+    """One -n, -f, -m, -P or -s.  text: of the clause, None for a script; script: its path, else None;
+    level: what the last part of its probe descriptions is."""
+
+    __slots__ = ("level", "script", "text")
+
+    def __init__(self, text=None, script=None, level="name"):
+        self.text, self.script, self.level = text, script, level
+
+    @property
+    def what(self):
+        return "description" if self.script is None else "script"
+
+    @property
+    def name(self):
+        """What messages about its probes call it: a clause is cut before its predicate or body."""
+        if self.script is not None:
+            return self.script
+        ends = [end for end in (self.text.find(c) for c in "{/;") if end >= 0]
+        return self.text[: min(ends)] if ends else self.text
+
+
+class Arguments:
+    """requests: list of Request; options: Options; commands: list of str (-c); pids: list of int (-p);
+    output: path (-o) or None; mode: "trace", "list" or "version"; execute: False for -e; verbose: number
+    of -v; dump: stage of --dump or None; operands: the arguments $1 and up."""
+
+    def __init__(self):
+        self.requests, self.commands, self.pids, self.operands = [], [], [], []
+        self.options = Options()
+        self.output = self.dump = None
+        self.mode, self.execute, self.verbose = "trace", True, 0
+
+
+def split(argv):
+    """getopt(3): argv without the program's name in, ([(letter, argument or None)], operands) out."""
+    found, operands = [], []
+    words = iter(argv)
+    for word in words:
+        if word == "--":
+            operands.extend(words)
+        elif not word.startswith("-") or word == "-":
+            operands.append(word)
+        elif word.startswith("--dump="):
+            found.append(("--dump", word[len("--dump="):]))
+        else:
+            at = 1
+            while at < len(word):
+                letter = word[at]
+                place = _LETTERS.find(letter)
+                at += 1
+                if place < 0 or letter == ":":
+                    raise UsageError(f"invalid option -- '{letter}'")
+                if _LETTERS[place + 1 : place + 2] != ":":
+                    found.append((letter, None))
+                    continue
+                argument = word[at:] or next(words, None)
+                if argument is None:
+                    raise UsageError(f"option requires an argument -- '{letter}'")
+                found.append((letter, argument))
+                break
+    return found, operands
+
+
+def parse(argv, environ):
+    """Arguments of an argv without the program's name; UsageError, Refused."""
+    found, operands = split(argv)
+    arguments = Arguments()
+    arguments.operands = operands
+    _set_modes(arguments, found)
+    if arguments.mode == "version":
+        return arguments
+    arguments.options.read_environment(environ)
+    for letter, value in found:
+        _take(arguments, letter, value)
+    return arguments
+
+
+def _set_modes(arguments, found):
+    """What decides before anything else: wrong word sizes, and more than one mode."""
+    modes = [letter for letter, _ in found if letter in "GhlV"]
+    for letter, value in found:
+        if letter in "36" and letter + value not in ("32", "64"):
+            raise UsageError(f"illegal option -- {letter}{value}")
+    if len(modes) > 1:
+        raise UsageError("only one of the [-GhlV] options can be specified at a time", usage=False)
+    arguments.mode = {"l": "list", "V": "version"}.get(modes[0] if modes else "", "trace")
+    arguments.verbose = sum(letter == "v" for letter, _ in found)
+    if arguments.mode == "list":
+        arguments.options["zdefs"] = True
+
+
+def _take(arguments, letter, value):
+    """One option of the second pass."""
+    if letter in _REFUSED:
+        raise Refused(f"-{letter} is not supported: {_REFUSED[letter]}")
+    if letter == "3":
+        raise Refused("-32 is not supported: 32-bit processes have no probes of ours")
+    if letter in _LEVELS:
+        arguments.requests.append(Request(text=value, level=_LEVELS[letter]))
+    elif letter == "s":
+        arguments.requests.append(Request(script=value))
+    elif letter == "c":
+        arguments.commands.append(value)
+    elif letter == "p":
+        arguments.pids.append(_pid(value))
+    elif letter == "o":
+        arguments.output = value
+    elif letter == "e":
+        arguments.execute = False
+    elif letter == "--dump":
+        arguments.dump = value
+    elif letter == "x":
+        name, equals, text = value.partition("=")
+        _set(arguments.options, f"-x {name}", name, text if equals else None)
+    elif letter in _OPTION_OF:
+        _set(arguments.options, f"-{letter}" if value is None else f"-{letter} {value}", _OPTION_OF[letter], value)
+
+
+def _set(options, shown, name, text):
+    try:
+        options.set(name, text)
+    except OptionError as error:
+        raise Refused(f"failed to set {shown}: {error}") from None
+
+
+def _pid(text):
+    digits = text.strip(" \t\n\v\f\r")
+    if digits[:1] in ("+", "-"):
+        digits = digits[1:]
+    if not (digits.isascii() and digits.isdigit()) or text[-1:].isspace() or len(digits) > 18:
+        raise Refused(f"invalid pid: {text}")
+    return int(text)

@@ -1,0 +1,253 @@
+"""pydtrace: dtrace(1) for processes that have pyusdt in them.
+
+In: the command line.  Out: dtrace's output, messages and exit status: 0, 1 for any failure, 2 for wrong
+usage, or what the exit() action says.  Always: the traced command is started last, and only if all
+that could fail before has not.
+"""
+
+import os
+import signal
+import sys
+
+from ..consumer.run import Output, OutputError, Run
+from ..dlang.compile import Compiler, default_macros, dump
+from ..dlang.errors import CompileError
+from ..engine import EngineError, Targets
+from . import arguments as cli
+from . import listing
+from .usage import PROGRAM, USAGE, VERSION
+
+
+class Failure(Exception):
+    """The end, with exit status 1; the message is for the user, None where he has been told."""
+
+
+def complain(message):
+    """A line on the standard error."""
+    print(f"{PROGRAM}: {message}", file=sys.stderr, flush=True)
+
+
+class Compiled:
+    """The requests of a command line, compiled.  program: dlang.program.Program; sources: for each
+    request its source.Source."""
+
+    def __init__(self, program, sources):
+        self.program, self.sources = program, sources
+
+
+# --- compiling -----------------------------------------------------------------
+
+
+def read_script(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise Failure(f"failed to open {path}: {error.strerror}") from None
+
+
+def compile_requests(arguments, target):
+    """All requests as one program; target: the pid that is $target.  Raises CompileError."""
+    compiler = Compiler(arguments.options, default_macros(target))
+    sources = []
+    for request in arguments.requests:
+        text = os.fsencode(request.text) if request.script is None else read_script(request.script)
+        compiler.arguments = [request.script or PROGRAM, *arguments.operands]
+        sources.append(compiler.add(text, request.script, request.level).loc.source)
+    return Compiled(compiler.finish(), sources)
+
+
+def show_dumps(arguments):
+    """--dump: what the compiler made of each request."""
+    for request in arguments.requests:
+        text = os.fsencode(request.text) if request.script is None else read_script(request.script)
+        given = [request.script or PROGRAM, *arguments.operands]
+        print(dump(arguments.dump, text, request.script, arguments.options, None, given, request.level))
+
+
+def check_matches(engine, options):
+    """Refuse descriptions that stand for no probe, unless -Z allows them."""
+    if options.get("zdefs"):
+        return
+    for description, count in engine.matched:
+        if count == 0:
+            name = ":".join((description.provider, description.module, description.function, description.name))
+            hint = "pydtrace -l lists the probes that there are; -Z accepts those to come"
+            raise CompileError("D_PDESC_ZERO", description.loc, f"probe description {name} does not match any probes", hint)
+
+
+def report_matches(arguments, compiled, engine):
+    """dtrace's line for each request: how many probes it stands for."""
+    for request, source in zip(arguments.requests, compiled.sources):
+        count = sum(count for description, count in engine.matched if description.loc.source is source)
+        complain(f"{request.what} '{request.name}' matched {count} probe{'' if count == 1 else 's'}")
+
+
+# --- targets and output ----------------------------------------------------------
+
+
+def make_targets(arguments):
+    """The Targets of -c and -p; the command is made, and waits."""
+    if not arguments.commands:
+        return Targets(arguments.pids)
+    if len(arguments.commands) > 1 or arguments.pids:
+        raise Failure("more than one -c, or -c with -p, is not supported")
+    words = arguments.commands[0].split() or [""]
+    check_command(words[0])
+    from ..engine.command import Command
+
+    return Targets((), Command(words))
+
+
+def check_command(name):
+    """Find out before anything runs that a command can not be started."""
+    folders = [""] if "/" in name else os.environ.get("PATH", os.defpath).split(os.pathsep)
+    paths = [os.path.join(folder, name) for folder in folders]
+    if any(os.path.isfile(path) and os.access(path, os.X_OK) for path in paths):
+        return
+    why = "Permission denied" if any(os.path.exists(path) for path in paths if name) else "No such file or directory"
+    raise Failure(f"failed to start {name}: {why}")
+
+
+def open_output(path):
+    if path is None:
+        return Output(1, "<stdout>")
+    try:
+        return Output(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666), path)
+    except OSError as error:
+        raise Failure(f"failed to open output file '{path}': {error.strerror}") from None
+
+
+# --- modes -----------------------------------------------------------------------
+
+
+def show_version(verbose):
+    print(f"{PROGRAM}: D {VERSION}")
+    if verbose:
+        from importlib.metadata import version
+
+        print(f"This is pydtrace, pyusdt {version('pyusdt')}")
+    return 0
+
+
+def list_probes(arguments):
+    """-l."""
+    from .. import _tracer
+
+    known = _tracer.list_probes()
+    if arguments.pids:
+        known = [probe for pid in arguments.pids for probe in _tracer.list_probes(_tracer.find_rundir(pid), pid)]
+    probes = listing.OWN + [tuple(probe[1:5]) for probe in known]
+    descriptions = None
+    if arguments.requests:
+        program = compile_requests(arguments, arguments.pids[0] if arguments.pids else 0).program
+        descriptions = [description for clause in program.clauses for description in clause.probes]
+    text, messages = listing.listing(descriptions, probes, _tracer.glob)
+    open_output(arguments.output).write(os.fsencode(text))
+    for message in messages:
+        complain(message)
+    return 0
+
+
+def trace(arguments):
+    """Compile, open the engine, trace; the exit status."""
+    if not arguments.requests:
+        raise Failure("no probes specified")
+    targets = make_targets(arguments)
+    engine = None
+    try:
+        target = targets.command.pid if targets.command else (arguments.pids or [0])[0]
+        compiled = compile_requests(arguments, target)
+        from ..engine.embedded import EmbeddedEngine
+
+        engine = EmbeddedEngine(compiled.program, arguments.options)
+        engine.open(targets)
+        check_matches(engine, arguments.options)
+        if arguments.verbose:
+            complain(f"engine: {engine.name}")
+        if not arguments.execute:
+            return 0
+        return run(arguments, compiled, engine, targets)
+    finally:
+        if engine:
+            engine.close()
+        if targets.command:
+            targets.command.stop()
+
+
+def run(arguments, compiled, engine, targets):
+    from .._tracer import Formatter
+    from ..consumer import table
+
+    options = arguments.options
+    output = open_output(arguments.output)
+    if not options.get("quiet"):
+        report_matches(arguments, compiled, engine)
+    if not any(count for _, count in engine.matched) and not options.get("zdefs"):
+        raise Failure("no probes matched")
+    flags = Formatter.QUIET if options.get("quiet") else 0
+    flags |= Formatter.RAWBYTES if options.get("rawbytes") else 0
+    flags |= Formatter.TESTING if "_DTRACE_TESTING" in os.environ else 0
+    formatter = Formatter(table.build(compiled.program), flags)
+
+    def notify(message, error=True):
+        if error or not options.get("quiet"):
+            complain(message)
+
+    try:
+        return Run(compiled.program, engine, formatter, output, notify, options).run(targets.command)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise Failure(f"processing aborted: {error.strerror or error}") from None
+
+
+# --- main --------------------------------------------------------------------------
+
+
+def dispatch(argv):
+    """Do what a command line (without the program's name) asks for; the exit status."""
+    if not argv:
+        raise cli.UsageError(None)
+    arguments = cli.parse(argv, os.environ)
+    try:
+        if arguments.mode == "version":
+            return show_version(arguments.verbose)
+        if arguments.dump:
+            show_dumps(arguments)
+            return 0
+        if arguments.mode == "list":
+            return list_probes(arguments)
+        return trace(arguments)
+    except CompileError as error:
+        print(error.render(bool(arguments.options.get("errtags")), PROGRAM), file=sys.stderr, flush=True)
+        return 1
+
+
+def die_of(number):
+    """End as a program does that does not handle the signal: what waits for us sees it."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def main(argv=None):
+    """The command `pydtrace`.  Does not return."""
+    from .. import _core
+
+    _core.unpublish()  # a tracer is no target
+    try:
+        status = dispatch(sys.argv[1:] if argv is None else argv)
+    except cli.UsageError as error:
+        if error.args[0]:
+            complain(error)
+        if error.args[0] is None or error.usage:
+            print(USAGE, end="", file=sys.stderr)
+        status = 2
+    except (Failure, cli.Refused, EngineError, OutputError) as error:
+        complain(error)
+        status = 1
+    except BrokenPipeError:
+        status = die_of(signal.SIGPIPE)
+    except KeyboardInterrupt:
+        status = die_of(signal.SIGINT)
+    sys.exit(status)
