@@ -23,8 +23,23 @@ struct pyusdt_run {
     int error;                      /* a helper's: ends the run */
 };
 
-/* Address of `size` bytes that the program may read, or write; NULL: none, and *run is told. */
-uint8_t *pyusdt_run_memory(struct pyusdt_run *run, uint64_t addr, uint64_t size, bool write);
+/* The accesses that miss state block and stack: maps, the context.  NULL: none, and *run is told. */
+uint8_t *pyusdt_run_search(struct pyusdt_run *run, uint64_t addr, uint64_t size, bool write);
+
+static inline bool pyusdt_inside(uint64_t addr, uint64_t size, uintptr_t low, uintptr_t high)
+{
+    return addr >= low && addr <= high && size <= high - addr;
+}
+
+/* Address of `size` bytes, not 0, that the program may read, or write; NULL: none, and *run is told. */
+static inline uint8_t *pyusdt_run_memory(struct pyusdt_run *run, uint64_t addr, uint64_t size, bool write)
+{
+    uintptr_t state = (uintptr_t)run->vm->state;
+    if (pyusdt_inside(addr, size, run->stack_low, run->stack_top) ||
+        pyusdt_inside(addr, size, state, state + run->vm->state_slack + 8))
+        return (uint8_t *)(uintptr_t)addr;
+    return pyusdt_run_search(run, addr, size, write);
+}
 
 /* The same for the 1 to 8 bytes of an instruction, by far the most: the state block first. */
 static inline uint8_t *pyusdt_run_access(struct pyusdt_run *run, uint64_t addr, unsigned size, bool write)
@@ -34,7 +49,7 @@ static inline uint8_t *pyusdt_run_access(struct pyusdt_run *run, uint64_t addr, 
         return (uint8_t *)(uintptr_t)addr;
     if (addr >= run->stack_low && addr <= run->stack_top - size)
         return (uint8_t *)(uintptr_t)addr;
-    return pyusdt_run_memory(run, addr, size, write);
+    return pyusdt_run_search(run, addr, size, write);
 }
 
 /* args: r1 … r5; returns r0.  Sets run->error where the call itself is wrong (what the kernel's

@@ -75,32 +75,25 @@ int pyusdt_vm_run(struct pyusdt_vm *vm, int program, struct pyusdt_vm_env *env, 
 
 /* --- memory ------------------------------------------------------------------------------------- */
 
-static inline bool inside(uint64_t addr, uint64_t size, uintptr_t low, uintptr_t high)
+static inline bool in_map(const struct pyusdt_map *map, uint64_t addr, uint64_t size)
 {
-    return addr >= low && addr <= high && size <= high - addr;
+    return pyusdt_inside(addr, size, (uintptr_t)map->values, (uintptr_t)map->values_end);
 }
 
-uint8_t *pyusdt_run_memory(struct pyusdt_run *run, uint64_t addr, uint64_t size, bool write)
+uint8_t *pyusdt_run_search(struct pyusdt_run *run, uint64_t addr, uint64_t size, bool write)
 {
     struct pyusdt_vm *vm = run->vm;
     const struct pyusdt_vm_env *env = run->env;
-    if (size == 0) /* of nothing, no address is right */
-        goto outside;
-    if (inside(addr, size, (uintptr_t)vm->state, (uintptr_t)vm->state + vm->state_slack + 8) ||
-        inside(addr, size, run->stack_low, run->stack_top))
-        return (uint8_t *)(uintptr_t)addr;
-    if (vm->n_maps && inside(addr, size, (uintptr_t)vm->last->values, (uintptr_t)vm->last->values_end))
+    if (vm->n_maps && in_map(vm->last, addr, size))
         return (uint8_t *)(uintptr_t)addr;
     for (unsigned i = 0; i < vm->n_maps; i++) {
-        struct pyusdt_map *map = &vm->maps[i];
-        if (inside(addr, size, (uintptr_t)map->values, (uintptr_t)map->values_end)) {
-            vm->last = map;
+        if (in_map(&vm->maps[i], addr, size)) {
+            vm->last = &vm->maps[i];
             return (uint8_t *)(uintptr_t)addr;
         }
     }
-    if (!write && inside(addr, size, (uintptr_t)env->context, (uintptr_t)env->context + env->context_size))
+    if (!write && pyusdt_inside(addr, size, (uintptr_t)env->context, (uintptr_t)env->context + env->context_size))
         return (uint8_t *)(uintptr_t)addr;
-outside:
     run->error = -EFAULT;
     run->env->fault_addr = addr;
     run->env->fault_size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;

@@ -1,5 +1,6 @@
 """The drivers, built once a run: as it ships, by the other compiler, and under ASan and UBSan."""
 
+import os
 import shutil
 
 import harness
@@ -14,3 +15,28 @@ def build_driver(request, tmp_path_factory):
     if not shutil.which(compiler):
         pytest.skip(f"needs {compiler}")
     return lambda main: harness.build(str(tmp_path_factory.mktemp("bpf") / main[:-2]), main, flags, compiler)
+
+
+@pytest.fixture
+def unprivileged():
+    """Calls a function as nobody, in a child process; returns what it returns, as text."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become somebody else")
+
+    def run(function):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setgid(65534)
+                os.setuid(65534)
+                os.write(write, str(function()).encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        with open(read) as file:
+            text = file.read()
+        os.waitpid(child, 0)
+        return text
+
+    return run

@@ -7,7 +7,7 @@ if there is none, to the library function of that name (left for code.link).  Ma
 name or index.  `.insn opcode, dst, src, off, imm` is a slot as it is, however wrong.
 """
 
-from .code import Code, Label
+from .code import Code, CodeError, Label
 from .helpers import HELPERS
 from .insn import FORMS, ROWS, Insn, ld_imm64
 
@@ -45,7 +45,7 @@ class _Assembler:
                     self.code.place(self.label(line[:-1].strip()))
                 elif line:
                     self.instruction(line)
-            except (ValueError, KeyError, ArithmeticError) as error:
+            except (ValueError, TypeError, CodeError) as error:
                 raise AsmError(number, f"{line}: {error}") from None
         for position, name in self.calls:
             label = self.labels.get(name)

@@ -1,0 +1,117 @@
+"""Assembler, program building, the library: what the cases do not show."""
+
+import os
+
+import pytest
+
+from pyusdt.bpf import insn, lib, verifier
+from pyusdt.bpf.asm import AsmError, assemble
+from pyusdt.bpf.code import Code, CodeError, Label, link
+from pyusdt.bpf.disasm import disassemble
+from pyusdt.bpf.helpers import BY_NUMBER, HELPERS, ROWS
+from pyusdt.dlang.program import MapDef
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("mov r1, 1\nfrob r1", "line 2: frob r1: unknown mnemonic"),
+    ("mov r1", "line 1: mov r1: mov takes 2 operands"),
+    ("mov r11, 1", "line 1: mov r11, 1: r11 is not a register"),
+    ("mov r1, 0x100000000", "line 1: mov r1, 0x100000000: 0x100000000 does not fit into 32 bits"),
+    ("ldxw r1, [r2+40000]", "line 1: ldxw r1, [r2+40000]: 40000 does not fit into 16 bits"),
+    ("ldxw r1, r2", "line 1: ldxw r1, r2: r2 is not [register+offset]"),
+    ("a:\na:", "line 2: a:: label a placed twice"),
+])
+def test_errors_name_the_line(text, message):
+    with pytest.raises(AsmError) as error:
+        assemble(text)
+    assert str(error.value) == message
+
+
+def test_a_label_that_is_nowhere():
+    with pytest.raises(CodeError, match="label out is used but was never placed"):
+        assemble("ja out")
+
+
+def test_a_jump_that_is_too_far():
+    code, far = Code(), Label()
+    code.emit(insn.ja(far), *[insn.mov_imm(0, 0)] * 0x8000)
+    code.place(far)
+    with pytest.raises(CodeError, match="too far"):
+        code.finish()
+
+
+def test_linking_appends_each_function_once():
+    functions = {
+        "twice": lambda: assemble("callsub once\ncallsub once\nexit"),
+        "once": lambda: assemble("mov r0, 7\nexit"),
+    }
+    code = link(assemble("callsub twice\ncallsub once\nexit"), lambda name: functions[name]())
+    assert disassemble(code) == disassemble(assemble("""
+        callsub twice
+        callsub once
+        exit
+    twice:
+        callsub once
+        callsub once
+        exit
+    once:
+        mov r0, 7
+        exit
+    """))
+
+
+def test_wide_constants():
+    for value in (0, -1, 0x7FFFFFFF, 0x80000000, -0x80000000, -0x80000001, 1 << 63, 0xFFFFFFFFFFFFFFFF):
+        code = insn.const(1, value)
+        wide = code[0].imm & 0xFFFFFFFF | (code[1].imm & 0xFFFFFFFF) << 32 if len(code) == 2 else code[0].imm
+        assert (wide - value) % (1 << 64) == 0
+        assert (len(code) == 1) == (code[0].opcode == insn.mov_imm(0, 0).opcode)
+
+
+def test_comments_and_numbers_survive_assembly():
+    code = assemble("mov r0, 1\nexit")
+    code[0].comment = "arg0"
+    text = disassemble(code, numbers=True)
+    assert "; 0 arg0" in text
+    assert assemble(text) == code
+
+
+def test_the_tables_are_consistent():
+    assert len({row.ident for row in insn.ROWS}) == len(insn.ROWS)
+    assert len({(row.opcode, row.sub) for row in insn.ROWS}) == len(insn.ROWS)
+    assert len(HELPERS) == len(BY_NUMBER) == len(ROWS)
+
+
+@pytest.mark.parametrize("name", lib.names())
+def test_library_functions(name):
+    """Each assembles, alone and twice over, and keeps the assembler's round trip."""
+    code = lib.load(name)
+    code[0].imm = 12345
+    code = lib.load(name)
+    assert code == assemble(disassemble(code)) and code[0].imm != 12345
+    assert link(assemble(f"callsub {name}\nexit"), lib.load)[2:][: len(code)] == code
+
+
+class TestVerifier:
+    def test_accepts(self):
+        assert verifier.cannot() or verifier.verify(assemble("mov r0, 0\nexit")).status == verifier.OK
+
+    def test_refuses_with_the_log(self):
+        if not verifier.cannot():
+            verdict = verifier.verify(assemble("mov r0, r5\nexit"))
+            assert verdict.status == verifier.REFUSED and "R5 !read_ok" in verdict.log
+
+    def test_tells_no_privilege_from_a_refusal(self, unprivileged):
+        def verify():
+            verifier._reason = None  # what is remembered was found out as root
+            return verifier.verify(assemble("mov r0, r5\nexit"))
+
+        verdict = unprivileged(verify)
+        assert verdict.startswith(f"Verdict({verifier.CANNOT}, ") and "Operation not permitted" in verdict
+
+    def test_gives_everything_back(self):
+        maps = [MapDef("a", "array", 4, 8, 1), MapDef("h", "hash", 8, 8, 4)]
+        before = os.listdir("/proc/self/fd")
+        verifier.verify(assemble("mov r0, 0\nexit"), maps)
+        verifier.verify(assemble("mov r0, r5\nexit"), maps)
+        assert os.listdir("/proc/self/fd") == before
