@@ -43,6 +43,9 @@ class CallTyper:
             symbol.keys = [key.type for key in keys]
             return keys
         self.check_arguments(node, f"{name}[ ]", "key", symbol.keys, keys, len(symbol.keys), False)
+        for key, to in zip(keys, symbol.keys):
+            if to.is_string and not key.type.is_string:
+                self.names.unsupported(key.loc, "0 as a key that is a string is", 'the empty string is ""')
         return [self.convert(key, to) for key, to in zip(keys, symbol.keys)]
 
     def check_arguments(self, node, name, what, params, args, required, varargs):
@@ -74,9 +77,11 @@ class CallTyper:
         """True if an argument, or what is assigned, goes with a type."""
         if param.is_integer and arg.type.is_integer:
             return True
+        if type(arg) is ast.IntLit and arg.value == 0:
+            return param.is_string or param.name.endswith("*")
         if arg.type.is_string:
             return param.is_string or param.name in ("char *", "void *")
-        return param.name.endswith("*") and type(arg) is ast.IntLit and arg.value == 0
+        return False
 
     # --- aggregations ---------------------------------------------------------------
 
@@ -128,7 +133,8 @@ class CallTyper:
         row = _ROWS[known[0]].get(name)
         if row is None:
             self.names.unsupported(node.loc, f"the {known[0]} {name}() is")
-        node.name, node.row, node.type = name, row, proto.result
+        node.name, node.row = name, row
+        node.type = t.AGGREGATING if known[0] == prototypes.AGGREGATING else proto.result
         node.args = [self.convert(a, p) if p is not None else a for a, p in zip(node.args, proto.params)] + node.args[
             len(proto.params) :
         ]

@@ -90,9 +90,8 @@ class Typer(CallTyper):
         found = ast.Var(node.loc, self.names.scoped(node))
         symbol = found.symbol
         if symbol.keys is not None:
-            kind = f"associative array {symbol}"
-            hint = f"give it its keys: {symbol}[…]"
-            self.error("D_IDENT_BADREF", node.loc, f"{kind} may not be referenced as scalar", hint)
+            message = f"{symbol.name}[ ] prototype mismatch: 0 keys passed, {len(symbol.keys)} expected"
+            self.error("D_PROTO_LEN", node.loc, message, f"give it its keys: {symbol}[…]")
         found.type = symbol.type
         return found
 
@@ -100,9 +99,9 @@ class Typer(CallTyper):
         """a[keys]; makes the array where it is new."""
         base = node.base
         if type(base) is ast.Ident:
-            symbol = self.array(base)
+            symbol = self.array(node, base)
         elif type(base) is ast.ScopedName:
-            symbol = self.scoped_array(base)
+            symbol = self.scoped_array(node, base)
         elif type(base) is ast.AggRef:
             message = f"improper attempt to reference @{base.symbol} as a multi-dimensional array"
             self.error("D_AGG_MDIM", node.loc, message, "several keys are one tuple: @name[a, b]")
@@ -113,32 +112,32 @@ class Typer(CallTyper):
         found.type = symbol.type
         return found
 
-    def array(self, base):
+    def array(self, node, base):
         """The symbol of a global associative array."""
         name, loc = base.name, base.loc
         symbol = self.names.scopes["global"].get(name)
         if symbol is not None:
             if symbol.keys is None:
-                self.error_index(base, self.names.scalar(base))
+                self.error_index(node, self.names.scalar(base))
             return symbol
         if name in prototypes.FUNCTIONS:
             kind = prototypes.FUNCTIONS[name][0]
             self.names.bad_reference(loc, kind, name, "associative array")
         if self.names.is_builtin(name):
-            self.error_index(base, self.names.scalar(base))
+            self.error_index(node, self.names.scalar(base))
         if "`" in name:
             self.names.refuse_reserved(base)
         symbol = self.names.create("global", name, loc)
         symbol.keys = ()
         return symbol
 
-    def scoped_array(self, base):
+    def scoped_array(self, node, base):
         symbol = self.names.scoped(base)
         if symbol.keys is not None:
             return symbol
         if symbol.known:
             base.type = symbol.type
-            self.error_index(base, base)
+            self.error_index(node, base)
         if symbol.scope == "this":
             message = f"local variables may not be used as associative arrays: {symbol.name}"
             self.error("D_ARR_LOCAL", base.loc, message, "use self-> or a global array")
@@ -147,9 +146,9 @@ class Typer(CallTyper):
 
     def error_index(self, node, base):
         """Refuse [] after what is no array."""
-        if len(getattr(node, "keys", ())) > 1:
-            name = getattr(base, "symbol", None)
-            what = f"scalar {name.name}" if name is not None else "this"
+        if len(node.keys) > 1:
+            name = getattr(base, "name", None) or getattr(getattr(base, "symbol", None), "name", None)
+            what = f"scalar {name}" if name is not None else "an expression"
             self.error("D_ARR_BADREF", node.loc, f"cannot access {what} as an associative array")
         if base.type is None:
             self.names.bad_reference(node.loc, "scalar", base.symbol.name, "associative array")
@@ -229,12 +228,18 @@ class Typer(CallTyper):
             node.type = t.INT
         elif op in _RELATIONS:
             if not integers and not (a.is_string and b.is_string):
+                if self.is_null(left, b) or self.is_null(right, a):
+                    self.names.unsupported(node.loc, "comparing a string with 0 is", 'compare it with ""')
                 self.incompatible(node, a, op, b)
             node.common = t.promote(a, b) if integers else t.STRING
             node.type = t.INT
         else:
             self.additive(node, a, op, b)
         return node
+
+    @staticmethod
+    def is_null(node, other):
+        return other.is_string and type(node) is ast.IntLit and node.value == 0
 
     def additive(self, node, a, op, b):
         if not (a.is_integer and b.is_integer):
@@ -245,6 +250,9 @@ class Typer(CallTyper):
 
     def incompatible(self, node, a, op, b, hint=None):
         message = f'operands have incompatible types: "{a}" {op} "{b}"'
+        if op == "=" and isinstance(a, t.Dynamic):
+            kind = "scalar" if type(node.target) is ast.Var else "associative array"
+            message = f'operands have incompatible types: "{kind}" = "{b}"'
         if hint is None and a.is_string != b.is_string and (a.is_integer or b.is_integer):
             hint = "copyinstr(arg) makes a string of an argument that is an address"
         self.error("D_OP_INCOMPAT", node.loc, message, hint)
@@ -314,6 +322,8 @@ class Typer(CallTyper):
         elif a.is_integer and b.is_integer:
             node.type = t.promote(a, b)
         else:
+            if self.is_null(then, b) or self.is_null(otherwise, a):
+                self.names.unsupported(node.loc, "?: between a string and 0 is", 'the empty string is ""')
             self.error("D_OP_INCOMPAT", node.loc, "operator ?: operands must have compatible types")
         if self.is_action(then) or self.is_action(otherwise):
             hint = "put the condition into the clause's predicate"
@@ -369,7 +379,8 @@ class Typer(CallTyper):
             if operand.type.is_integer or operand.type.is_void:
                 self.error("D_OP_PTR", node.loc, "operator -> must be applied to a pointer")
         elif t.is_scalar(operand.type) or operand.type.is_string:
-            message = f'operator . cannot be applied to type "{operand.type}"; must be applied to a struct or union'
+            shown = "char [256]" if operand.type.is_string else operand.type
+            message = f'operator . cannot be applied to type "{shown}"; must be applied to a struct or union'
             self.error("D_OP_SOU", node.loc, message)
         return self.names.unsupported(node.loc, "structures and unions are")
 

@@ -54,7 +54,7 @@ ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, '"': 34, 
 
 class Token:
     """kind; value: the name, the bytes of a string, (value, decimal, suffix, sign) of an
-    integer, else None; start, end: offsets."""
+    integer, "/" for a division or a predicate's end, else None; start, end: offsets."""
 
     __slots__ = ("kind", "value", "start", "end")
 
@@ -262,11 +262,11 @@ class Lexer:
             pos += 1
         self.pos = pos
         if pos < size and text[pos] not in ";{/":
-            return Token("/", None, start, start + 1)
+            return Token("/", "/", start, start + 1)
         for count, close in ((self.parens, ")"), (self.brackets, "]")):
             if count:
                 self.error("D_SYNTAX", f"closing {close} expected in predicate before /", start, end=start + 1)
-        return Token("EPRED", None, start, start + 1)
+        return Token("EPRED", "/", start, start + 1)
 
     def aggregation(self, start):
         text, size = self.text, len(self.text)
@@ -361,6 +361,9 @@ class Lexer:
                     self.pos = start + 1
                     self.error("D_SYNTAX", 'syntax error near """', start, 'this string has no closing "')
                 self.pos = newline + 1
+                if text[newline - 1] == "\\":
+                    self.pos = start + 1
+                    self.error("D_SYNTAX", 'syntax error near """', start, "a string can not go over two lines")
                 hint = "close the string on its line; \\n is the newline inside one"
                 self.error("D_STR_NL", "newline encountered in string literal", start, hint, newline)
             backslash = text.find("\\", pos, quote)

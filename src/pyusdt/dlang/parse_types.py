@@ -9,6 +9,7 @@ from .lexer import EOF, IDENT
 CLASSES = frozenset("auto register static extern typedef self this".split())
 QUALIFIERS = frozenset("const restrict volatile".split())
 TYPE_WORDS = frozenset("void char short int long float double signed unsigned string".split())
+_ATTRIBUTES = frozenset("short long signed unsigned".split())
 _SPECIFIERS = TYPE_WORDS | QUALIFIERS | {"struct", "union", "enum"}
 
 
@@ -53,7 +54,7 @@ class TypeParser:
 
     @staticmethod
     def _has_type(words):
-        return any(type(w) is not str or w not in QUALIFIERS for w in words)
+        return any(type(w) is not str or w not in QUALIFIERS and w not in _ATTRIBUTES for w in words)
 
     def struct_spec(self):
         token = self.take()
@@ -72,7 +73,7 @@ class TypeParser:
         _, words = self.specifiers()
         found = []
         while True:
-            start = self.token.start
+            start = self.here()
             name, steps, bits = None, [], None
             if self.peek() != ":":
                 name, steps = self.declarator()
@@ -164,8 +165,7 @@ class TypeParser:
     def parameters(self):
         found = []
         while True:
-            self.peek()
-            start = self.token.start
+            start = self.here()
             if self.accept("..."):
                 found.append(ast.Parameter(self.loc(start), None, None))
                 return found
@@ -181,8 +181,7 @@ class TypeParser:
 
     def type_name(self):
         """A type without a name, as in a cast."""
-        self.peek()
-        start = self.token.start
+        start = self.here()
         _, words = self.specifiers()
         name, steps = self.declarator(abstract=True)
         if name is not None:
@@ -193,8 +192,7 @@ class TypeParser:
 
     def declaration(self):
         """`[class] type name, *name[keys], …;`"""
-        self.peek()
-        start = self.token.start
+        start = self.here()
         storage, words = self.specifiers(CLASSES)
         if self.accept(";"):
             loc = self.loc(start)
@@ -239,7 +237,7 @@ class TypeParser:
         start = self.take().start
         to = self.type_name()
         self.expect("<")
-        source_start = self.peek() and self.token.start
+        source_start = self.here()
         _, words = self.specifiers()
         name, steps = self.declarator()
         source = ast.TypeName(self.loc(source_start), words, steps)

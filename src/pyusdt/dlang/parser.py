@@ -37,6 +37,7 @@ class Parser(TypeParser):
         self.control, self.probe_level = control, probe_level
         self.lexer = Lexer(source, macros or {}, args, default_args, self._control)
         self.token = None  # the token that has been looked at and not taken
+        self.last = None  # the one that was taken last
         self.depth = 0
         self.items = []
 
@@ -49,13 +50,18 @@ class Parser(TypeParser):
             token = self.token = self.lexer.next()
         return token.kind
 
+    def here(self):
+        """Where the next token begins."""
+        self.peek()
+        return self.token.start
+
     def take(self):
         """Take the next token."""
         token = self.token
         if token is None:
             token = self.lexer.next()
         self.token = None
-        self.last_end = token.end
+        self.last, self.last_end = token, token.end
         return token
 
     def accept(self, kind):
@@ -69,9 +75,10 @@ class Parser(TypeParser):
             self.syntax_error(hint or f"expected {kind if kind.islower() or not kind.isalpha() else 'a name'} here")
         return self.take()
 
-    def loc(self, start):
-        """A Location from `start` to the end of the last token taken."""
-        return Location(self.source, start, self.last_end, self.lexer.pos)
+    def loc(self, start, named=None):
+        """A Location from `start` to the end of the last token taken.  named: the node of the name
+        that dtrace turns into this one, and whose line it keeps."""
+        return Location(self.source, start, self.last_end, self.lexer.pos if named is None else named.loc.mark)
 
     def at(self, token):
         return Location(self.source, token.start, token.end, self.lexer.pos)
@@ -84,7 +91,7 @@ class Parser(TypeParser):
         self.peek()
         token = self.token
         if token.kind == EOF:
-            near = "end of input"
+            near = "end-of-input" if self.looked_behind(self.last) else "end of input"
             if hint is None and self.lexer.braces > 0:
                 hint = "a { is not closed"
         else:
@@ -96,7 +103,7 @@ class Parser(TypeParser):
         it is, it shows the rest of the line too, white space turned to blanks."""
         text = self.source.text
         shown = text[token.start : token.end]
-        if token.kind not in (IDENT, "/", "EPRED") or token.kind == IDENT and self.names.is_known(shown):
+        if not self.looked_behind(token) or token.kind != IDENT and text[token.end : token.end + 1] in SPACE:
             return printable(shown)
         end = token.end
         while text[end : end + 1] in SPACE and end < len(text):
@@ -106,8 +113,13 @@ class Parser(TypeParser):
             return printable(shown) + " " * (len(gap) - gap.count("\n"))
         newline = text.find("\n", end)
         rest = text[end : len(text) if newline < 0 else newline]
-        gap = " " * len(gap) if token.kind == IDENT else gap
-        return printable((shown + gap + rest).split("\n")[0])
+        return printable(shown + " " * len(gap) + rest)
+
+    def looked_behind(self, token):
+        """Whether dtrace's lexer had to read on to tell what this token is."""
+        if token is None or token.kind not in (IDENT, "/", "EPRED"):
+            return False
+        return token.value is not None and not (token.kind == IDENT and self.names.is_known(token.value))
 
     def enter(self):
         self.depth += 1
@@ -170,7 +182,7 @@ class Parser(TypeParser):
 
     def clause(self):
         """probe descriptions, predicate, actions"""
-        start = self.token.start
+        start = self.here()
         probes = [self.probe_description()]
         while self.peek() == ",":
             self.take()
@@ -183,6 +195,8 @@ class Parser(TypeParser):
         if self.accept("/"):
             predicate = self.expression()
             self.expect("EPRED", "a predicate ends with / before the {")
+            if self.peek() == EOF:
+                self.syntax_error("expected { } after the predicate")
             if self.peek() != "{":
                 message = "expected actions { } following probe description and predicate"
                 self.error("D_SYNTAX", predicate.loc, message)
@@ -216,7 +230,7 @@ class Parser(TypeParser):
                     self.syntax_error("expected ; after the statement")
 
     def statement(self):
-        start = self.token.start
+        start = self.here()
         expr = self.expression()
         self.peek()
         return ast.ExprStmt(self.loc(start), expr)
@@ -225,8 +239,7 @@ class Parser(TypeParser):
 
     def expression(self):
         """Comma expressions."""
-        self.peek()
-        start = self.token.start
+        start = self.here()
         expr = self.assignment()
         if self.peek() != ",":
             return expr
@@ -238,8 +251,7 @@ class Parser(TypeParser):
 
     def assignment(self):
         self.enter()
-        self.peek()
-        start = self.token.start
+        start = self.here()
         expr, assignable = self.conditional()
         op = self.peek()
         if op in _ASSIGNMENTS:
@@ -256,7 +268,7 @@ class Parser(TypeParser):
 
     def conditional(self):
         """(node, True if it may stand on the left of an assignment)"""
-        start = self.token.start
+        start = self.here()
         cond, assignable = self.binary(1)
         if self.peek() != "?":
             return cond, assignable
@@ -272,8 +284,7 @@ class Parser(TypeParser):
 
     def binary(self, level):
         """Operators of at least `level`, by precedence climbing."""
-        self.peek()
-        start = self.token.start
+        start = self.here()
         left, assignable = self.cast()
         links = 0
         while True:
@@ -294,7 +305,7 @@ class Parser(TypeParser):
         """(node, False) for a cast, else a unary expression and True."""
         if self.peek() != "(":
             return self.unary(), True
-        start = self.token.start
+        start = self.here()
         self.take()
         if not self.starts_type():
             return self.unary(self.parenthesized(start)), True
@@ -322,7 +333,7 @@ class Parser(TypeParser):
         if primary is not None:
             return self.postfix(primary)
         op = self.peek()
-        start = self.token.start
+        start = self.here()
         if op in _UNARY:
             self.enter()
             self.take()
@@ -353,7 +364,7 @@ class Parser(TypeParser):
     def sizeof(self, start):
         self.take()
         if self.peek() == "(":
-            open_at = self.token.start
+            open_at = self.here()
             self.take()
             if self.starts_type():
                 name = self.type_name()
@@ -376,8 +387,11 @@ class Parser(TypeParser):
         kind = self.peek()
         token = self.token
         if kind == IDENT:
+            if self.assigned(token):
+                self.names.mention(token.value)
+            elif self.names.is_type(token.value):
+                self.syntax_error(f"{token.value} is a type")
             self.take()
-            self.names.mention(token.value)
             return ast.Ident(self.at(token), token.value)
         if kind == INT:
             self.take()
@@ -402,6 +416,17 @@ class Parser(TypeParser):
             self.syntax_error("D has no statements but expressions: use a predicate or ?:")
         return self.syntax_error()
 
+    def assigned(self, token):
+        """Whether what follows a name can only follow a variable's: = ++ -- [ ; or a comma outside
+        parentheses."""
+        text, pos = self.source.text, token.end
+        while text[pos : pos + 1] in SPACE and pos < len(text):
+            pos += 1
+        c, two = text[pos : pos + 1], text[pos : pos + 2]
+        if c == "=":
+            return two != "=="
+        return c in ("[", ";") or two in ("++", "--") or c == "," and self.lexer.parens == 0
+
     def postfix(self, expr):
         start = expr.loc.start
         links = 0
@@ -410,14 +435,13 @@ class Parser(TypeParser):
             if kind == "[":
                 self.take()
                 keys = self.arguments("]")
-                expr = self.index(self.loc(start), expr, keys)
+                expr = self.index(self.loc(start, expr), expr, keys)
             elif kind == "(":
                 self.take()
                 args = self.arguments(")") if self.peek() != ")" else []
                 self.take()
-                loc = self.loc(start)
-                self.names.need_function(loc, expr)
-                expr = ast.Call(loc, expr, None, args)
+                self.names.need_function(self.loc(start), expr)
+                expr = ast.Call(self.loc(start, expr), expr, None, args)
             elif kind in (".", "->"):
                 self.take()
                 self.lexer.after_member = True

@@ -32,7 +32,7 @@ class ControlLines:
         level = DIRECTIVE
         for i, (kind, value, _, _) in enumerate(words):
             if kind == "int":
-                self.line(loc, words[i:])
+                self.line(loc, words[i:], 0)
                 return
             if kind != "word":
                 self.refuse("D_PRAGCTL_INVAL", loc, "invalid control directive", after=True)
@@ -64,8 +64,8 @@ class ControlLines:
         elif level == D_PRAGMA:
             self.refuse("D_PRAGMA_INVAL", loc, f"invalid D pragma: {name}", "the most used one is #pragma D option")
 
-    def line(self, loc, words):
-        """# 12 "file" flags…: the next line is line 12 of that file."""
+    def line(self, loc, words, more=1):
+        """# 12 "file" flags…: the next line is line 12 of that file; but after #line 12, it is 13."""
         kinds = [kind for kind, _, _, _ in words]
         if kinds[:1] != ["int"] or kinds[1:2] not in ([], ["string"]) or any(kind != "int" for kind in kinds[2:]):
             self.refuse("D_PRAGMA_MALFORM", loc, 'malformed #line <line> [ ["file"] state ]')
@@ -74,7 +74,7 @@ class ControlLines:
         if len(words) > 1:
             name = words[1][1].decode("utf-8", "replace")
             file = None if name == "/dev/stdin" else name
-        source.mark_line(loc.start, int(words[0][1][:9]), file)
+        source.mark_line(loc.start, int(words[0][1][:9]) + more, file)
 
     def ident(self, loc, words):
         """#ident says nothing to a compiler."""

@@ -64,7 +64,7 @@ class Checker(Typer):
             if not t.is_scalar(predicate.type):
                 message = "predicate result must be of scalar type"
                 hint = 'compare the string with ""' if predicate.type.is_string else None
-                mark = clause.probes[0].loc.mark
+                mark = clause.loc.mark
                 raise CompileError("D_PRED_SCALAR", predicate.loc, message, hint, mark=mark)
 
     # --- what is checked after the clause is typed ------------------------------------

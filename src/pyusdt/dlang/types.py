@@ -141,6 +141,7 @@ class Dynamic(Type):
 
 
 AGGREGATION = Dynamic("aggregation")
+AGGREGATING = Dynamic("aggregating function")
 
 
 def is_scalar(type):
