@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Make everything that is made from a provider file.
 
 In:      a D provider file (include/user_trace.d), read through the C preprocessor.
@@ -214,8 +213,8 @@ def docs_page(provider: Provider) -> str:
     """docs/probes.md: each documented probe; those that share its arguments follow it."""
     lines = [f"<!-- {provider.made_from} -->", "# The user-trace probes", "",
              f"Provider `{provider.name}` (`{provider.name}<pid>` in D), {len(provider.probes)} probes.",
-             "Every string ends with a NUL and is in memory when the probe fires; an absent string is NULL, "
-             "an absent integer 0.", ""]
+             "Every string ends with a NUL and is in memory when the probe fires;",
+             "an absent string is NULL, an absent integer 0.", ""]
     for title, probe in documented_groups(provider):
         text = re.split(r"\n\s*\n", probe.comment)
         described = dict(line.split(": ", 1) for part in text[1:] for line in part.splitlines() if ": " in line)

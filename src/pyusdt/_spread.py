@@ -76,9 +76,13 @@ def _starting(start: Any) -> Any:
 
 def _submitting(submit: Any) -> Any:
     def submit_tagged(self: Any, fn: Any, /, *args: Any, **keywords: Any) -> Any:
-        if _spreading.get():
-            fn = _Tagged(fn, tag_variable.get())
-        return submit(self, fn, *args, **keywords)
+        if not _spreading.get():
+            return submit(self, fn, *args, **keywords)
+        token = _spreading.set(False)  # a worker that is started now serves others too: only the call is tagged
+        try:
+            return submit(self, _Tagged(fn, tag_variable.get()), *args, **keywords)
+        finally:
+            _spreading.reset(token)
 
     return submit_tagged
 

@@ -1,0 +1,63 @@
+"""The stapsdt notes of an ELF file, read without pyusdt's help.
+
+In: a 64-bit ELF file. Out: a Note a probe, addresses as linked; where the file is mapped in this process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from typing import NamedTuple
+
+
+class Note(NamedTuple):
+    provider: str
+    name: str
+    location: int
+    semaphore: int
+    operands: tuple[str, ...]
+
+
+def sections(data: bytes) -> dict[str, tuple[int, int, int, int]]:
+    """Section name: (address, file offset, size, flags)."""
+    assert data[:5] == b"\x7fELF\x02", "not a 64-bit ELF file"
+    table, = struct.unpack_from("<Q", data, 0x28)
+    entry_size, count, names_index = struct.unpack_from("<HHH", data, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQ", data, table + i * entry_size) for i in range(count)]
+    names = headers[names_index][4]
+    found = {}
+    for name, _type, flags, address, offset, size in headers:
+        start = names + name
+        found[data[start:data.index(b"\0", start)].decode()] = (address, offset, size, flags)
+    return found
+
+
+def read_notes(path: str) -> list[Note]:
+    with open(path, "rb") as file:
+        data = file.read()
+    found = sections(data)
+    base = found[".stapsdt.base"][0]
+    _address, offset, size, _flags = found[".note.stapsdt"]
+    notes, end = [], offset + size
+    while offset < end:
+        name_size, size, kind = struct.unpack_from("<III", data, offset)
+        assert data[offset + 12:offset + 12 + name_size] == b"stapsdt\0" and kind == 3
+        offset += 12 + (name_size + 3) // 4 * 4
+        location, linked_base, semaphore = struct.unpack_from("<QQQ", data, offset)
+        provider, name, operands, rest = data[offset + 24:offset + size].split(b"\0", 3)
+        assert rest == b"" and linked_base == base
+        notes.append(Note(provider.decode(), name.decode(), location, semaphore, tuple(operands.decode().split())))
+        offset += (size + 3) // 4 * 4
+    return notes
+
+
+def load_bias(path: str) -> int:
+    """What has to be added to the addresses of a shared object that this process has mapped."""
+    path = os.path.realpath(path)
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            match = re.match(r"([0-9a-f]+)-\S+ \S+ ([0-9a-f]+) \S+ \d+ +(.*)", line)
+            if match and os.path.realpath(match[3]) == path and int(match[2], 16) == 0:
+                return int(match[1], 16)
+    raise LookupError(f"{path} is not mapped")
