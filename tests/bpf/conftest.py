@@ -3,10 +3,10 @@
 import os
 import shutil
 
-import harness
+import bytecode
 import pytest
 
-BUILDS = {"gcc": ("gcc", []), "clang": ("clang", []), "asan": ("gcc", harness.SANITIZE)}
+BUILDS = {"gcc": ("gcc", []), "clang": ("clang", []), "asan": ("gcc", bytecode.SANITIZE)}
 
 
 @pytest.fixture(scope="session", params=BUILDS)
@@ -14,7 +14,7 @@ def build_driver(request, tmp_path_factory):
     compiler, flags = BUILDS[request.param]
     if not shutil.which(compiler):
         pytest.skip(f"needs {compiler}")
-    return lambda main: harness.build(str(tmp_path_factory.mktemp("bpf") / main[:-2]), main, flags, compiler)
+    return lambda main: bytecode.build(str(tmp_path_factory.mktemp("bpf") / main[:-2]), main, flags, compiler)
 
 
 @pytest.fixture

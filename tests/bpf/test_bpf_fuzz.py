@@ -10,13 +10,13 @@ import re
 import shutil
 import subprocess
 
-import harness
+import bytecode
 import pytest
 
 from pyusdt.bpf import insn, verifier
 
 WRAP = ["-Wl,--wrap=mmap,--wrap=munmap"]
-FLAGS = [*harness.SANITIZE, *WRAP]
+FLAGS = [*bytecode.SANITIZE, *WRAP]
 
 
 def run(binary, seconds, seed):
@@ -26,12 +26,12 @@ def run(binary, seconds, seed):
 
 @pytest.fixture(scope="module")
 def fuzzer(tmp_path_factory):
-    return harness.build(str(tmp_path_factory.mktemp("fuzz") / "fuzz"), "fuzz.c", FLAGS)
+    return bytecode.build(str(tmp_path_factory.mktemp("fuzz") / "fuzz"), "fuzz.c", FLAGS)
 
 
 @pytest.fixture(scope="module")
 def map_model(tmp_path_factory):
-    return harness.build(str(tmp_path_factory.mktemp("model") / "map_model"), "map_model.c", FLAGS)
+    return bytecode.build(str(tmp_path_factory.mktemp("model") / "map_model"), "map_model.c", FLAGS)
 
 
 def fuzz_programs(fuzzer, seconds, seed):
@@ -78,13 +78,13 @@ PLANTED = [
 @pytest.mark.parametrize(("file", "right", "wrong"), PLANTED, ids=[f"{file}: {wrong}" for file, _, wrong in PLANTED])
 def test_a_planted_fault_is_found(tmp_path, file, right, wrong):
     c = tmp_path / "c"
-    shutil.copytree(harness.C, c)
-    (tmp_path / "include").symlink_to(os.path.join(harness.ROOT, "include"))
+    shutil.copytree(bytecode.C, c)
+    (tmp_path / "include").symlink_to(os.path.join(bytecode.ROOT, "include"))
     text = (c / file).read_text()
     assert right in text
     (c / file).write_text(text.replace(right, wrong))
-    sources = [str(c / name) for name in harness.SOURCES]
-    fuzzer = harness.build(str(tmp_path / "fuzz"), "fuzz.c", FLAGS, sources=sources, include=str(c))
+    sources = [str(c / name) for name in bytecode.SOURCES]
+    fuzzer = bytecode.build(str(tmp_path / "fuzz"), "fuzz.c", FLAGS, sources=sources, include=str(c))
     assert any(run(fuzzer, 3, seed).returncode != 0 for seed in range(1, 5))
 
 
@@ -117,7 +117,7 @@ def random_arithmetic(rng):
 
 
 class Arithmetic:
-    """What harness takes for a case."""
+    """What bytecode takes for a case."""
 
     maps, map_names, state, context, user, steps, kernel = (), (), b"", b"", b"", 0, "agrees"
 
@@ -130,9 +130,9 @@ def test_the_kernel_computes_the_same(tmp_path):
         pytest.skip(f"host: {verifier.cannot()}")
     rng = random.Random(20)
     cases = [Arithmetic(random_arithmetic(rng)) for _ in range(150)]
-    driver = harness.build(str(tmp_path / "driver"), "driver.c")
-    ours = [result.outcome for result in harness.run_all(driver, cases)]
-    kernels = [harness.in_kernel(case) for case in cases]
+    driver = bytecode.build(str(tmp_path / "driver"), "driver.c")
+    ours = [result.outcome for result in bytecode.run_all(driver, cases)]
+    kernels = [bytecode.in_kernel(case) for case in cases]
     ran = [i for i, verdict in enumerate(kernels) if verdict[0] == "ran"]
     assert len(ran) > 100, kernels[0]
     assert [ours[i] for i in ran] == [kernels[i][1] for i in ran]

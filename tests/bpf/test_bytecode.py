@@ -3,14 +3,14 @@
 import glob
 import os
 
-import harness
+import bytecode
 import pytest
 
 from pyusdt.bpf import insn, verifier
 from pyusdt.bpf.asm import assemble
 from pyusdt.bpf.disasm import disassemble
 
-CASES = [case for file in sorted(glob.glob(os.path.join(harness.HERE, "cases", "*.data"))) for case in harness.parse(file)]
+CASES = [case for file in sorted(glob.glob(os.path.join(bytecode.HERE, "cases", "*.data"))) for case in bytecode.parse(file)]
 BY_ID = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 
 
@@ -24,7 +24,7 @@ def normal(outcome):
 
 @pytest.fixture(scope="session")
 def results(build_driver):
-    return {case.id: result for case, result in zip(CASES, harness.run_all(build_driver("driver.c"), CASES))}
+    return {case.id: result for case, result in zip(CASES, bytecode.run_all(build_driver("driver.c"), CASES))}
 
 
 def test_ids_are_unique():
@@ -53,7 +53,7 @@ def test_kernel_agrees(case):
         pytest.skip(f"host: {verifier.cannot()}")
     if case.kernel == "skip":
         return
-    verdict = harness.in_kernel(case)
+    verdict = bytecode.in_kernel(case)
     fails = case.kernel == "refuses" or " at " in case.outcome or case.outcome.startswith("load")
     if fails:
         assert verdict[0] == "refused", verdict
