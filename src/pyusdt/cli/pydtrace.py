@@ -73,7 +73,8 @@ def check_matches(engine, options):
         if count == 0:
             name = ":".join((description.provider, description.module, description.function, description.name))
             hint = "pydtrace -l lists the probes that there are; -Z accepts those to come"
-            raise CompileError("D_PDESC_ZERO", description.loc, f"probe description {name} does not match any probes", hint)
+            message = f"probe description {name} does not match any probes"
+            raise CompileError("D_PDESC_ZERO", description.loc, message, hint)
 
 
 def report_matches(arguments, compiled, engine):
@@ -109,6 +110,13 @@ def check_command(name):
     raise Failure(f"failed to start {name}: {why}")
 
 
+def hide():
+    """Take this process out of what can be traced: a tracer is no target."""
+    from .. import _core
+
+    _core.unpublish()
+
+
 def open_output(path):
     if path is None:
         return Output(1, "<stdout>")
@@ -134,6 +142,7 @@ def list_probes(arguments):
     """-l."""
     from .. import _tracer
 
+    hide()
     known = _tracer.list_probes()
     if arguments.pids:
         known = [probe for pid in arguments.pids for probe in _tracer.list_probes(_tracer.find_rundir(pid), pid)]
@@ -161,7 +170,8 @@ def trace(arguments):
         from ..engine.embedded import EmbeddedEngine
 
         engine = EmbeddedEngine(compiled.program, arguments.options)
-        engine.open(targets)
+        engine.open(targets)  # which looks at this process, to know what a command will have
+        hide()
         check_matches(engine, arguments.options)
         if arguments.verbose:
             complain(f"engine: {engine.name}")
@@ -232,9 +242,6 @@ def die_of(number):
 
 def main(argv=None):
     """The command `pydtrace`.  Does not return."""
-    from .. import _core
-
-    _core.unpublish()  # a tracer is no target
     try:
         status = dispatch(sys.argv[1:] if argv is None else argv)
     except cli.UsageError as error:

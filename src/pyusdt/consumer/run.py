@@ -11,6 +11,7 @@ import signal
 import struct
 
 from ..dlang import program as p
+from ..engine import EngineError
 from . import aggregations, faults
 
 _POLL = 0.1  # s, at most: so long a pause without records may delay drop messages and the command's end
@@ -68,8 +69,8 @@ class Interrupts:
 
 class Run:
     """One tracing session.  program: dlang.program.Program; engine: opened; formatter: _tracer.Formatter
-    (or what has its methods); output: Output; notify(text): a line on the standard error; options:
-    {name: value}.  status: the exit status, from the exit() action."""
+    (or what has its methods); output: Output; notify(text, error=True): a line on the standard error,
+    error: False where quiet silences it; options: {name: value}.  status: the exit status, from the exit() action."""
 
     def __init__(self, program, engine, formatter, output, notify, options):
         self.program, self.engine, self.formatter = program, engine, formatter
@@ -85,14 +86,20 @@ class Run:
         with Interrupts() as interrupts:
             self.engine.begin()
             if self.options.get("destructive"):
-                self.notify("allowing destructive actions")
+                self.notify("allowing destructive actions", error=False)
             if command and not self.engine.exiting:
-                command.go()
+                self._start(command)
             self._trace(interrupts)
             self.output.write(b"\n")
             if interrupts.count < 2:
                 self.output.write(self._aggregations())
         return self.status
+
+    def _start(self, command):
+        try:
+            command.go()
+        except OSError as error:
+            raise EngineError(f"failed to start {command.argv[0]}: {error.strerror}") from None
 
     def _trace(self, interrupts):
         engine = self.engine

@@ -1,0 +1,250 @@
+"""The consumer's loop, driven by an engine that plays back records."""
+
+import os
+import signal
+import struct
+
+import pytest
+from consumer_cases import Aggregate, Case, header
+from pyusdt.consumer import faults, run
+from pyusdt.dlang import program as p
+from pyusdt.dlang import types as t
+from pyusdt.dlang.builtins import ACTIONS
+from pyusdt.engine import Engine, EngineError
+
+
+class FakeEngine(Engine):
+    """begins: called in begin(); buffers: what poll() returns, one after the other; last: what end() returns."""
+
+    def __init__(self, program, buffers=(), last=b"", aggregations=(), begins=None):
+        super().__init__(program, {})
+        self.buffers, self.last, self.data = list(buffers), last, dict(aggregations)
+        self.calls, self.begins, self.lost = [], begins, {}
+        self.exiting = False
+
+    finished = exiting = False
+
+    def begin(self):
+        self.calls.append("begin")
+        if self.begins:
+            self.begins()
+
+    def poll(self, timeout):
+        self.calls.append("poll")
+        if len(self.buffers) <= 1:
+            self.finished = True
+        buffer = self.buffers.pop(0) if self.buffers else b""
+        if callable(buffer):
+            return buffer() or b""
+        return buffer
+
+    def end(self):
+        self.calls.append("end")
+        return self.last
+
+    def probe(self, ident):
+        return ("provider", "module", "function", f"probe-{ident}")
+
+    def items(self, map_index):
+        return self.data[map_index]
+
+    def drops(self):
+        return self.lost
+
+
+class FakeFormatter:
+    """Prints each record as `<clause>`; the records of clause 9 are exit actions of it."""
+
+    DONE, FULL, PROBE, ACTION, FAULT = range(5)
+
+    def __init__(self):
+        self.names = {}
+
+    def probe(self, ident, function, name):
+        self.names[ident] = (function, name)
+
+    def feed(self, records):
+        self.records, self.offset, self.acted = records, 0, False
+
+    def next(self):
+        text = b""
+        while self.offset < len(self.records):
+            size, clause, probe = struct.unpack_from("=3I", self.records, self.offset)
+            at = self.offset
+            if clause & p.RECORD_FAULT:
+                self.offset += size
+                return self.FAULT, text, at, 0
+            if probe not in self.names:
+                return self.PROBE, text, at, 0
+            if size > p.RECORD_DATA and not self.acted:
+                self.acted = True
+                return self.ACTION, text, at, 0
+            text += b"<%d>" % clause
+            self.offset, self.acted = self.offset + size, False
+        return self.DONE, text, self.offset, 0
+
+
+class Said(list):
+    def __call__(self, message, error=True):
+        self.append((message, error))
+
+
+def exit_program():
+    """A program whose clause 0 records nothing and whose clause 1 is exit()."""
+    program = p.Program()
+    for index in range(2):
+        program.clauses.append(p.Clause(index, [], None))
+    program.clauses[1].actions = [p.Action(ACTIONS["exit"], [p.Data(t.INT, p.RECORD_DATA, 4)], None, [], None)]
+    return program
+
+
+def exit_record(status):
+    return header(1, p.RECORD_DATA + 8) + struct.pack("=iI", status, 0)
+
+
+PLAIN = header(0, p.RECORD_DATA)
+
+
+@pytest.fixture
+def pipe():
+    """(Output, function that gives what was written to it)."""
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    yield run.Output(writer, "<pipe>"), lambda: os.read(reader, 1 << 16)
+    os.close(writer)
+    os.close(reader)
+
+
+def trace(engine, pipe, options=None, command=None):
+    """(exit status, text, messages)."""
+    said = Said()
+    status = run.Run(engine.program, engine, FakeFormatter(), pipe[0], said, options or {}).run(command)
+    return status, pipe[1](), said
+
+
+def test_records_end_and_the_empty_line_come_in_order(pipe):
+    engine = FakeEngine(exit_program(), [PLAIN, PLAIN + PLAIN], last=PLAIN)
+    assert trace(engine, pipe) == (0, b"<0><0><0><0>\n", [])
+    assert engine.calls == ["begin", "poll", "poll", "end"]
+
+
+def test_the_exit_status_is_the_last_exit_action_s(pipe):
+    engine = FakeEngine(exit_program(), [exit_record(3)], last=exit_record(7))
+    assert trace(engine, pipe)[0] == 7
+
+
+def test_exit_in_begin_starts_no_command(pipe):
+    class Command:
+        argv = ["x"]
+
+        def go(self):
+            raise AssertionError("started")
+
+    engine = FakeEngine(exit_program(), [], last=exit_record(2))
+    engine.exiting = True
+    assert trace(engine, pipe, command=Command())[0] == 2
+    assert engine.calls == ["begin", "end"]
+
+
+def test_a_command_that_does_not_start_is_the_user_s_error(pipe):
+    class Command:
+        argv = ["nosuch"]
+
+        def go(self):
+            raise FileNotFoundError(2, "No such file or directory")
+
+    with pytest.raises(EngineError, match="failed to start nosuch: No such file or directory"):
+        trace(FakeEngine(exit_program()), pipe, command=Command())
+
+
+def test_aggregations_print_after_the_empty_line(pipe):
+    found = Case("x", [[Aggregate("b", [("int", 2)], "count"), Aggregate("a", [], "sum", -4)]]).aggregations()
+    program = exit_program()
+    for number, (aggdef, _) in enumerate(found):
+        aggdef.map = number
+        program.aggregations.append(aggdef)
+    engine = FakeEngine(program, aggregations=[(number, entries) for number, (_, entries) in enumerate(found)])
+    expected = b"\n        2                1\n               -4\n"
+    assert trace(engine, pipe)[1] == expected
+
+
+def interrupt(times, number=signal.SIGINT):
+    for _ in range(times):
+        os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_interrupt_ends_tracing_as_exit_does(pipe, number):
+    before = signal.getsignal(number)
+    engine = FakeEngine(exit_program(), [lambda: interrupt(1, number), PLAIN, PLAIN], last=PLAIN)
+    assert trace(engine, pipe) == (0, b"\n<0>\n", [])
+    assert engine.calls == ["begin", "poll", "end"]
+    assert signal.getsignal(number) is before
+
+
+def test_the_second_interrupt_prints_nothing_more(pipe):
+    found = Case("x", [[Aggregate("a", [], "count")]]).aggregations()
+    found[0][0].map = 0
+    program = exit_program()
+    program.aggregations = [found[0][0]]
+    engine = FakeEngine(program, [lambda: interrupt(2)], last=PLAIN, aggregations=[(0, found[0][1])])
+    assert trace(engine, pipe) == (0, b"\n\n", [])
+
+
+def test_ignored_interrupts_stay_ignored(pipe):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        engine = FakeEngine(exit_program(), [lambda: interrupt(1), PLAIN], last=PLAIN)
+        assert trace(engine, pipe)[1] == b"<0><0>\n"
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_fault_is_told_and_tracing_goes_on(pipe):
+    data = struct.pack("=IIQ", p.FAULT_BADADDR, 12, 0x1F)
+    fault = header(4 | p.RECORD_FAULT, p.FAULT_RECORD_SIZE, probe=6) + data
+    status, text, said = trace(FakeEngine(exit_program(), [PLAIN + fault + PLAIN]), pipe)
+    message = "error in dt_clause_4 for probe ID 6 (provider:module:function:probe-6): invalid address (0x1f) at BPF pc 12"
+    assert (status, text, said) == (0, b"<0><0>\n", [(message, True)])
+
+
+def test_drops_are_told_once(pipe):
+    engine = FakeEngine(exit_program(), [])
+
+    def lose(count):
+        engine.lost = {"principal": count, "order": 1}
+
+    engine.buffers = [lambda: lose(2), lambda: lose(2), lambda: lose(3)]
+    assert [message for message, _ in trace(engine, pipe)[2]] == ["2 drops", "1 event out of order", "1 drop"]
+
+
+def test_drops_with_tags():
+    assert faults.drop_line("aggregation", 5, tags=True) == "[DTRACEDROP_AGGREGATION] 5 aggregation drops"
+    assert faults.drop_line("dynamic", 1) == "1 dynamic variable drop"
+
+
+def test_division_by_zero_is_dtrace_s_line():
+    record = header(0 | p.RECORD_FAULT, p.FAULT_RECORD_SIZE) + struct.pack("=IIQ", p.FAULT_DIVZERO, 216, 0)
+    line = faults.fault_line(record, lambda ident: ("dtrace", "", "", "BEGIN"))
+    assert line == "error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): divide-by-zero at BPF pc 216"
+
+
+def test_notices_are_silenced_by_quiet_alone(pipe):
+    assert trace(FakeEngine(exit_program()), pipe, {"destructive": True})[2] == [
+        ("allowing destructive actions", False)
+    ]
+
+
+def test_a_reader_that_is_gone_ends_the_run():
+    reader, writer = os.pipe()
+    os.close(reader)
+    with pytest.raises(BrokenPipeError):
+        trace(FakeEngine(exit_program()), (run.Output(writer, "<pipe>"), None))
+    os.close(writer)
+
+
+def test_a_full_disk_is_told_with_the_file_s_name():
+    fd = os.open("/dev/full", os.O_WRONLY)
+    with pytest.raises(run.OutputError, match="failed to write to x.txt: No space left on device"):
+        trace(FakeEngine(exit_program()), (run.Output(fd, "x.txt"), None))
+    os.close(fd)
