@@ -9,11 +9,6 @@ from consumer_cases import CASES, NAMES
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "consumer")
 
 
-@pytest.fixture(scope="session")
-def formatter(tmp_path_factory):
-    return harness.build(tmp_path_factory.mktemp("format"))
-
-
 def read(name):
     with open(os.path.join(FOLDER, name), "rb") as file:
         return file.read()
