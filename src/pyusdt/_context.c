@@ -92,13 +92,18 @@ static PyObject *attribute_of_loaded(PyObject *module_name, const char *attribut
     return value;
 }
 
-/* Are asyncio's functions at hand? */
+/* Are asyncio's functions at hand?  While they are not, only a change in the number of loaded modules makes it worth
+ * looking again: looking costs a fifth of an event. */
 static int find_asyncio(struct pyusdt_context *context)
 {
+    PyObject *modules;
+
     if (context->current_task != NULL)
         return 1;
-    if (context->events_name == NULL)
+    modules = PyImport_GetModuleDict();
+    if (context->events_name == NULL || modules == NULL || PyDict_Size(modules) == context->modules_seen)
         return 0;
+    context->modules_seen = PyDict_Size(modules);
     if (context->get_running_loop == NULL)
         context->get_running_loop = attribute_of_loaded(context->events_name, "_get_running_loop");
     if (context->get_running_loop != NULL)

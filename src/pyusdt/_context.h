@@ -15,6 +15,7 @@ struct pyusdt_context {
     PyTypeObject *probe_type;   /* what probe() makes */
     PyObject *get_running_loop; /* of asyncio, once it is loaded; else NULL, as the next */
     PyObject *current_task;
+    Py_ssize_t modules_seen;    /* how many modules were loaded when asyncio was not among them */
     PyObject *events_name, *tasks_name, *get_name; /* interned */
 };
 

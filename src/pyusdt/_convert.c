@@ -170,8 +170,12 @@ void pyusdt_string_set(struct pyusdt_string *string, const struct pyusdt_source 
         set_str(string, text);
 }
 
-void pyusdt_string_set_who(struct pyusdt_string *string, PyObject *task_name)
+void pyusdt_string_set_who(struct pyusdt_string *string, int wanted, PyObject *task_name)
 {
+    if (!wanted) {
+        set_absent(string);
+        return;
+    }
     string->address = pyusdt_who(&string->length);
     if (task_name != NULL && PyUnicode_Check(task_name) && str_is_ready(task_name)) {
         size_t length = string->length - 1; /* without the > */

@@ -35,8 +35,9 @@ struct pyusdt_string {
 /* str in UTF-8 (what can not be encoded is ?), bytes as they are.  Lives as long as the source is open. */
 void pyusdt_string_set(struct pyusdt_string *string, const struct pyusdt_source *source);
 
-/* "<pid.tid>" of this thread, or "<pid.tid.name>" with the name of an asyncio task (a str, or NULL). */
-void pyusdt_string_set_who(struct pyusdt_string *string, PyObject *task_name);
+/* "<pid.tid>" of this thread, or "<pid.tid.name>" with the name of an asyncio task (a str, or NULL); absent if nobody
+ * wants it. */
+void pyusdt_string_set_who(struct pyusdt_string *string, int wanted, PyObject *task_name);
 
 /* Drops the pending exception; a Ctrl-C that it stands for is raised again, outside of the probe. */
 void pyusdt_swallow_exception(void);

@@ -1,7 +1,7 @@
 """Assignments -> code.
 
 In: Assign nodes, whose op is always "=" here.  Out: code.
-Always: assigning 0 to a self-> variable or an element deletes it.  A new element that finds no room is
+Always: assigning 0 or NULL to a self-> variable or an element deletes it.  A new element that finds no room is
 lost, and counted (DROP_DYNAMIC).  Where the value is a fault, the variable stays as it was.
 """
 
@@ -11,7 +11,7 @@ from . import ast
 from . import program as p
 from .emit import VALUES, Place, handles
 from .integers import constant
-from .strings import locate, set_null
+from .strings import jump_if_null, locate_or_null, may_be_null, set_null
 from .variables import element_key, is_dynamic, scalar_place
 
 
@@ -76,16 +76,26 @@ def _assign_string(g, target, value):
     elif value.__class__ is ast.StrLit and not target.map:
         g.string(value, target.off)
     else:
-        g.copy(locate(g, value), target)
+        g.copy(locate_or_null(g, value), target)
 
 
 def _assign_dynamic_string(g, target, value):
-    source = locate(g, value)
+    """A NULL value deletes the element, as 0 does."""
+    source = locate_or_null(g, value)
     size = g.layout.string_size
     if source.size < size:
         whole = Place(False, g.alloc(size), size)
         g.copy(source, whole)
         source = whole
+    delete, end = Label(), Label()
+    nullable = may_be_null(g.layout, value)
     key = element_key(g, target)
+    if nullable:
+        jump_if_null(g, source, delete)
     g.address(R3, source)
     _update(g, target.symbol.slot, key)
+    if nullable:
+        g.emit(ja(end))
+        g.place(delete)
+        g.map_call("map_delete_elem", target.symbol.slot, key)
+        g.place(end)

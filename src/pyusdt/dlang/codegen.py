@@ -38,8 +38,6 @@ def place_symbols(clauses, layout):
     for clause in clauses:
         for node in walk(clause):
             cls = node.__class__
-            if cls is ast.Assign and node.target.type.is_string and node.value.__class__ is ast.IntLit:
-                layout.nullable.add(node.target.symbol)
             if cls not in (ast.Var, ast.AssocRef, ast.AggRef) or node.symbol in seen:
                 continue
             symbol = node.symbol
@@ -55,7 +53,18 @@ def place_symbols(clauses, layout):
             else:
                 layout.place_global(symbol)
     layout.seal()
+    _find_nullable(clauses, layout)
     return aggregations
+
+
+def _find_nullable(clauses, layout):
+    """Which string scalars may be NULL: those to which something is assigned that may be."""
+    assigns = [node for clause in clauses for node in walk(clause)
+               if node.__class__ is ast.Assign and node.type.is_string and not variables.is_dynamic(node.target)]
+    before = -1
+    while len(layout.nullable) != before:
+        before = len(layout.nullable)
+        layout.nullable.update(node.target.symbol for node in assigns if strings.may_be_null(layout, node.value))
 
 
 def _clause(layout, clause, out):

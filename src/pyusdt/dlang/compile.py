@@ -5,6 +5,7 @@ share variables and aggregations, and their clauses stand one after the other.
 """
 
 import os
+import sys
 
 from . import ast
 from .passes import front_end
@@ -13,6 +14,23 @@ from .source import Source
 
 DUMPS = ("ast", "types", "bpf")
 _DUMPED = {"ast": "parse", "types": "lower"}
+
+
+# Frames that a compilation may need: the parser's bound on nesting, times its functions a level.
+_FRAMES = 4000
+
+
+class DeepRecursion:
+    """Room for the compiler's recursion, whatever the stack of the caller is."""
+
+    __slots__ = ("limit",)
+
+    def __enter__(self):
+        self.limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(self.limit, _FRAMES))
+
+    def __exit__(self, *error):
+        sys.setrecursionlimit(self.limit)
 
 
 def default_macros(target=0):
@@ -56,7 +74,8 @@ class Compiler:
             "probe_level": probe_level,
         }
         passes = front_end().upto(upto)
-        tree = passes.run(values)[passes.passes[-1].makes]
+        with DeepRecursion():
+            tree = passes.run(values)[passes.passes[-1].makes]
         self.items += tree.items
         self.last = tree.loc
         return tree
@@ -65,7 +84,8 @@ class Compiler:
         """The program.Program of all texts."""
         from .codegen import generate
 
-        return generate(ast.Unit(self.last, self.items), self.options)
+        with DeepRecursion():
+            return generate(ast.Unit(self.last, self.items), self.options)
 
 
 def compile_program(text, name=None, options=None, macros=None, arguments=(), probe_level="name"):

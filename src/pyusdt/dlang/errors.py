@@ -73,6 +73,7 @@ TAGS = {
     "D_DECL_LONGINT": "long of what is no number",
     "D_DECL_CLASS": "more than one storage class",
     "D_DECL_BADCLASS": "storage class that D does not have",
+    "D_DECL_PARMCLASS": "storage class among the keys of an associative array",
     "D_DECL_COMBO": "two types in one declaration",
     "D_DECL_ARRSUB": "array dimension must be a positive constant or a tuple of types",
     "D_DECL_ARRNULL": "array declared without dimension or tuple",
@@ -88,7 +89,6 @@ TAGS = {
     "D_TRACE_VOID": "trace() of nothing",
     "D_TRACE_DYN": "trace() of an aggregation or a whole array",
     "D_CG_EXPR": "action or aggregating function inside an expression",
-    "D_CG_DYN": "statement that is an aggregation or a whole array",
 }
 
 

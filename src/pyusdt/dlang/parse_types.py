@@ -146,7 +146,7 @@ class TypeParser:
             if self.accept("["):
                 if self.peek() == "]":
                     size = None
-                elif self.starts_type() or self.peek() == "...":
+                elif self.starts_type() or self.peek() == "..." or self.peek() in CLASSES:
                     size = self.parameters()
                 else:
                     size, _ = self.conditional()

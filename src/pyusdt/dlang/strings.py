@@ -5,9 +5,10 @@ compares two.
 Always: a string is NUL-terminated and padded with zeros to its storage, at most strsize - 1 bytes
 long.  Where a string already lies somewhere (a Place) it is used there and not copied.
 
-NULL: a self-> variable or an element that was never assigned is NULL, and so is a scalar to which 0
-was assigned.  As in dtrace a NULL string equals no other, and every use but a comparison is a fault,
-bad address 0.  In a scalar's storage NULL is a NUL with a mark behind it, where padding would be.
+NULL: a self-> variable or an element that was never assigned is NULL, and so is a scalar to which 0 or
+another NULL was assigned.  As in dtrace NULL equals only NULL and comes before every string; every use
+but comparing and assigning is a fault, bad address 0.  In storage NULL is a NUL with a mark behind it,
+where padding would be; maps have no element for it.
 """
 
 import sys
@@ -66,6 +67,56 @@ def locate(g, expr):
     return place
 
 
+def locate_or_null(g, expr):
+    """The Place of a string that may be NULL, marked as such then."""
+    place = place_of(g, expr)
+    if place is not None or not may_be_null(g.layout, expr):
+        return place or locate(g, expr)
+    place = _scratch(g)
+    _write_or_null(g, expr, place)
+    return place
+
+
+def _write_or_null(g, expr, place):
+    """Write expr, or the mark of NULL, to a Place in the state block."""
+    cls = expr.__class__
+    other, end = Label(), Label()
+    if cls is ast.Ternary:
+        g.branch(expr.cond, other, False)
+        _write_or_null(g, expr.then, place)
+        g.emit(ja(end))
+        g.place(other)
+        _write_or_null(g, expr.otherwise, place)
+    elif cls is ast.Comma:
+        for part in expr.parts[:-1]:
+            discard(g, part)
+        _write_or_null(g, expr.parts[-1], place)
+    elif cls is ast.Assign:
+        g.value(expr)
+        _write_or_null(g, expr.target, place)
+    elif is_dynamic(expr):
+        element(g, expr)
+        g.emit(jump_imm("jeq", R0, 0, other), mov(R3, R0))
+        g.copy_from_r3(place, place.size)
+        g.emit(ja(end))
+        g.place(other)
+        set_null(g, place)
+    elif _is_null(expr):
+        set_null(g, place)
+    else:
+        source = place_of(g, expr)
+        if source is not None:
+            g.copy(source, place)
+        else:
+            g.string(expr, place.off)
+    g.place(end)
+
+
+def jump_if_null(g, place, label):
+    _load_mark(g, place)
+    g.emit(jump_imm("jeq", R1, _NULL_MARK, label))
+
+
 def natural_size(g, expr):
     """The bytes of a record's field for expr: its storage, or less where it is known to be shorter."""
     if expr.__class__ is ast.StrLit:
@@ -81,6 +132,23 @@ def _scratch(g):
 def literal(g, expr):
     """The bytes of a constant as D sees them."""
     return expr.value.split(b"\0", 1)[0][: g.layout.strsize - 1]
+
+
+def may_be_null(layout, expr):
+    """Whether expr can be NULL without a fault before."""
+    cls = expr.__class__
+    if cls is ast.Ternary:
+        return may_be_null(layout, expr.then) or may_be_null(layout, expr.otherwise)
+    if cls in (ast.Cast, ast.Comma, ast.Assign):
+        return may_be_null(layout, _inner(expr))
+    if cls is ast.Var and not is_dynamic(expr):
+        return expr.symbol in layout.nullable
+    return is_dynamic(expr) or _is_null(expr)
+
+
+def _inner(expr):
+    """The expression whose value expr has."""
+    return expr.operand if expr.__class__ is ast.Cast else expr.parts[-1] if expr.__class__ is ast.Comma else expr.value
 
 
 def set_null(g, place):
@@ -197,11 +265,11 @@ def _compare(g, expr, label, when):
     elif right.__class__ is ast.StrLit and op in ("==", "!="):
         _compare_literal(g, left, op, literal(g, right), label)
     else:
-        a, b = _comparable(g, left), _comparable(g, right)
+        a, b = locate_or_null(g, left), locate_or_null(g, right)
         g.address(R1, a)
         g.address(R2, b)
         g.emit(mov_imm(R3, min(a.size, b.size) // 8))
-        g.routine("string_compare")
+        g.routine("string_compare_null" if may_be_null(g.layout, left) or may_be_null(g.layout, right) else "string_compare")
         g.emit(jump_imm(_JUMPS[op], R0, 0, label))
     g.scratch = mark
 
@@ -234,7 +302,7 @@ def _compare_literal(g, expr, op, text, label):
         element(g, expr)
         g.emit(jump_imm("jeq", R0, 0, different))
     else:
-        place = place_of(g, expr) or locate(g, expr)
+        place = locate_or_null(g, expr)
         size = place.size
         if place.map:
             g.emit(ld_map_value(R0, p.MAP_GLOBALS, place.off))
@@ -253,19 +321,3 @@ def _compare_literal(g, expr, op, text, label):
     if op == "==":
         g.emit(ja(label))
         g.place(different)
-
-
-def _comparable(g, expr):
-    """The Place of expr; a NULL string has there what a scalar has for it."""
-    if not is_dynamic(expr):
-        return place_of(g, expr) or locate(g, expr)
-    place = _scratch(g)
-    null, end = Label(), Label()
-    element(g, expr)
-    g.emit(jump_imm("jeq", R0, 0, null), mov(R3, R0))
-    g.copy_from_r3(place, place.size)
-    g.emit(ja(end))
-    g.place(null)
-    set_null(g, place)
-    g.place(end)
-    return place
