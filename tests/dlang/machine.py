@@ -1,7 +1,7 @@
 """A machine for compiled programs: the core's interpreter, with events made up by the test.
 
-In: a program.Program.  Out: the records that its clauses emit, decoded, and its maps.
-The interpreter is compiled once a run from c/bpf_*.c; nothing of it needs to be installed.
+In: a program.Program.  Out: the records that its clauses emit, decoded or as text, and its maps.
+The interpreter and the formatter are compiled once a run from c/; nothing of them needs to be built.
 """
 
 import ctypes
@@ -13,6 +13,9 @@ import tempfile
 
 from pyusdt.bpf.insn import encode
 from pyusdt.bpf.maps import KINDS
+from pyusdt.consumer import aggregations as consumer_aggregations
+from pyusdt.consumer import faults as consumer_faults
+from pyusdt.consumer import table as consumer_table
 from pyusdt.dlang import program as p
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -31,7 +34,8 @@ def library():
             subprocess.run([sys.executable, os.path.join(c, generator)], check=True)
         out = tempfile.mkdtemp(prefix="pyusdt-vm-")
         path = os.path.join(out, "vm.so")
-        sources = sorted(os.path.join(c, f) for f in os.listdir(c) if f.startswith("bpf_") and f.endswith(".c"))
+        names = [f for f in os.listdir(c) if f.startswith("bpf_") and f.endswith(".c")]
+        sources = [os.path.join(c, f) for f in [*sorted(names), "format.c", "format_table.c", "text.c"]]
         subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-shared", "-fPIC", "-I", c, "-o", path,
                         *sources], check=True)
         _library = ctypes.CDLL(path)
@@ -50,6 +54,14 @@ class _Env(ctypes.Structure):
     _fields_ = [("read_user", _Read), ("output", _Output), ("time", ctypes.c_void_p), ("arg", ctypes.c_void_p),
                 ("context", ctypes.c_void_p), ("context_size", ctypes.c_uint32), ("step_limit", ctypes.c_uint32),
                 ("fault_pc", ctypes.c_uint32), ("fault_size", ctypes.c_uint32), ("fault_addr", ctypes.c_uint64)]
+
+
+class _FormatPlace(ctypes.Structure):
+    _fields_ = [("offset", ctypes.c_size_t), ("action", ctypes.c_uint32), ("resume", ctypes.c_uint32)]
+
+
+class _Text(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_size_t), ("capacity", ctypes.c_size_t)]
 
 
 class Fault(tuple):
@@ -117,9 +129,14 @@ class Machine:
         ctypes.memset(self.state + offset, 0, size)
         before = len(self.records)
         for index in range(len(self.ids)) if clauses is None else clauses:
-            r0 = ctypes.c_uint64()
-            code = self.lib.pyusdt_vm_run(self.vm, self.ids[index], ctypes.byref(self.env), ctypes.byref(r0))
-            assert code == 0, f"clause {index}: {code} at pc {self.env.fault_pc}, address {self.env.fault_addr:#x}"
+            self.run(index)
+        return self.records[before:]
+
+    def run(self, index):
+        """One clause, on the event as it is; returns what it emitted."""
+        before, r0 = len(self.records), ctypes.c_uint64()
+        code = self.lib.pyusdt_vm_run(self.vm, self.ids[index], ctypes.byref(self.env), ctypes.byref(r0))
+        assert code == 0, f"clause {index}: {code} at pc {self.env.fault_pc}, address {self.env.fault_addr:#x}"
         return self.records[before:]
 
     def _decode(self, data):
@@ -134,24 +151,60 @@ class Machine:
         assert size == out.record_size
         return clause, [value_of(data, field) for action in out.actions for field in action.data]
 
+    # --- as text ------------------------------------------------------------------
+    def run_begin(self):
+        """Run the clauses as dtrace's BEGIN does, up to the one that exits; returns its status, or 0."""
+        self.fire([], names=("dtrace", "", "", "BEGIN"))
+        for clause in self.program.clauses:
+            emitted = self.run(clause.index)
+            for action in clause.actions:
+                if emitted and action.row.kind == "exit" and not isinstance(emitted[0][1], Fault):
+                    return value_of(self.raw[-1], action.data[0])
+        return 0
+
+    def printed(self):
+        """(standard output, lines of the standard error) for what was emitted and aggregated so far."""
+        lib, names = self.lib, lambda _: ("dtrace", "", "", "BEGIN")
+        table, formatter = consumer_table.build(self.program), ctypes.c_void_p()
+        error = ctypes.create_string_buffer(4096)
+        flags = 1 if self.program.options.get("quiet") else 0
+        assert lib.pyusdt_formatter_new(table, len(table), flags, ctypes.byref(formatter), error) == 0, error.raw
+        lib.pyusdt_format_probe(formatter, 1, b"", b"BEGIN")
+        records, place, text = b"".join(self.raw), _FormatPlace(), _Text()
+        faults, stop = [], -1
+        while stop != 0:
+            stop = lib.pyusdt_format(formatter, records, len(records), ctypes.byref(place), ctypes.byref(text))
+            assert stop in (0, 3, 4)  # done, an action of the caller, a fault
+            if stop == 4:
+                faults.append(consumer_faults.fault_line(records[place.offset :], names))
+        out = ctypes.string_at(text.data, text.size)
+        lib.pyusdt_formatter_free(formatter)
+        lib.pyusdt_text_free(ctypes.byref(text))
+        found = [(a, self.items(a)) for a in self.program.aggregations]
+        return out + b"\n" + consumer_aggregations.render(found, self.program.strsize), faults
+
     def drops(self):
         """(records, aggregations, dynamic variables) that were lost."""
         return struct.unpack("=3Q", ctypes.string_at(self.lib.pyusdt_vm_map_value(self.vm, p.MAP_GLOBALS, 0), 24))
 
+    def items(self, definition):
+        """[(key, value)] of an aggregation, as bytes."""
+        map = self.program.maps[definition.map]
+        if not definition.keys:
+            address = self.lib.pyusdt_vm_map_value(self.vm, definition.map, 0)
+            value = ctypes.string_at(address, map.value_size)
+            return [(b"", value)] if any(value[:8]) else []
+        cursor, key, value, found = ctypes.c_uint32(), ctypes.c_void_p(), ctypes.c_void_p(), []
+        at = [ctypes.byref(x) for x in (cursor, key, value)]
+        while self.lib.pyusdt_vm_map_next(self.vm, definition.map, *at) & 0xFF:
+            found.append((ctypes.string_at(key, map.key_size), ctypes.string_at(value, map.value_size)))
+        return found
+
     def aggregation(self, name):
         """{key tuple: value words} of an aggregation."""
         definition = next(a for a in self.program.aggregations if a.name == name)
-        map = self.program.maps[definition.map]
-        if not definition.keys:
-            value = ctypes.string_at(self.lib.pyusdt_vm_map_value(self.vm, definition.map, 0), map.value_size)
-            return {(): struct.unpack(f"={map.value_size // 8}q", value)}
-        cursor, key, value, found = ctypes.c_uint32(), ctypes.c_void_p(), ctypes.c_void_p(), {}
-        while self.lib.pyusdt_vm_map_next(self.vm, definition.map, ctypes.byref(cursor), ctypes.byref(key),
-                                          ctypes.byref(value)) & 0xFF:
-            data = ctypes.string_at(key, map.key_size)
-            words = struct.unpack(f"={map.value_size // 8}q", ctypes.string_at(value, map.value_size))
-            found[tuple(value_of(data, field) for field in definition.keys)] = words
-        return found
+        return {tuple(value_of(key, field) for field in definition.keys): struct.unpack(f"={len(value) // 8}q", value)
+                for key, value in self.items(definition)}
 
 
 def value_of(data, field):

@@ -1,0 +1,46 @@
+"""Record what the real dtrace does with cases/tst.*.d: cases/NAME.r.
+
+    python tests/dlang/record_cases.py [NAME …]      (as root; see tests/oracle/oracle)
+
+A .r file: the exit status, then the run-time errors without their pc, then an empty line, then the
+standard output.  CPU numbers are masked, since they are not the script's.
+"""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ORACLE = os.path.join(HERE, os.pardir, "oracle", "oracle")
+SCRIPTS = sorted(glob.glob(os.path.join(HERE, "cases", "tst.*.d")))
+
+
+def expectation(status, errors, output):
+    """The text of a .r file."""
+    errors = [re.sub(r" at BPF pc \d+$", "", line) for line in errors]
+    output = re.sub(r"(?m)^ +\d+( +1 +:BEGIN )", r"  0\1", output)
+    return "\n".join([f"exit {status}", *errors, "", output])
+
+
+def ask_oracle(path):
+    command = [ORACLE, "dtrace", "-s", path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    lines = done.stderr.splitlines()
+    errors = [line.removeprefix("dtrace: ") for line in lines if line.startswith("dtrace: error in")]
+    if not errors and done.stderr and "matched" not in done.stderr:
+        raise RuntimeError(f"{path}: {done.stderr}")
+    return expectation(done.returncode, errors, done.stdout)
+
+
+def main(names):
+    for path in SCRIPTS:
+        if not names or os.path.basename(path) in names:
+            with open(path.removesuffix(".d") + ".r", "w", encoding="utf-8") as file:
+                file.write(ask_oracle(path))
+            print(os.path.basename(path))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
