@@ -60,7 +60,7 @@ def _size(text):
 
 def _strsize(text):
     value = _size(text)
-    if value < 5:  # dtrace: its word for NULL, and a NUL
+    if value < 2:  # a character and its NUL
         raise _invalid()
     if value > 65536:
         raise OptionError("strings of more than 65536 bytes are not supported")

@@ -1,0 +1,92 @@
+"""pydtrace's command line."""
+
+import pytest
+from pyusdt.cli.arguments import Refused, Request, UsageError, parse, split
+
+
+def test_options_may_be_joined_and_mixed_with_operands():
+    found, operands = split(["-qs", "x.d", "one", "-nBEGIN", "-", "--", "-q", "two"])
+    assert found == [("q", None), ("s", "x.d"), ("n", "BEGIN")]
+    assert operands == ["one", "-", "-q", "two"]
+
+
+@pytest.mark.parametrize(
+    "argv, message",
+    [
+        (["-y"], "invalid option -- 'y'"),
+        (["-q:"], "invalid option -- ':'"),
+        (["--quiet"], "invalid option -- '-'"),
+        (["-n"], "option requires an argument -- 'n'"),
+        (["-qn"], "option requires an argument -- 'n'"),
+        (["-31"], "illegal option -- 31"),
+        (["-6", "2"], "illegal option -- 62"),
+    ],
+)
+def test_wrong_usage(argv, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        parse(argv, {})
+    assert caught.value.usage
+
+
+def test_modes_exclude_each_other():
+    with pytest.raises(UsageError, match="only one of the .-GhlV. options") as caught:
+        parse(["-lV"], {})
+    assert not caught.value.usage
+
+
+def test_everything_finds_its_place():
+    arguments = parse(
+        ["-q", "-wZ", "-b", "8k", "-o", "out", "-n", "a:b{}", "-P", "prov", "-s", "x.d", "-c", "cmd a", "-p", "12",
+         "-x", "aggrate=5hz", "-x", "errtags", "-e", "-vv", "$1"],
+        {"DTRACE_OPT_STRSIZE": "99"},
+    )  # fmt: skip
+    assert dict(arguments.options) == {
+        "quiet": True, "destructive": True, "zdefs": True, "bufsize": 8192, "aggrate": 200_000_000,
+        "errtags": True, "strsize": 99,
+    }  # fmt: skip
+    assert [(r.text, r.script, r.level) for r in arguments.requests] == [
+        ("a:b{}", None, "name"), ("prov", None, "provider"), (None, "x.d", "name"),
+    ]  # fmt: skip
+    assert (arguments.commands, arguments.pids, arguments.output) == (["cmd a"], [12], "out")
+    assert (arguments.execute, arguments.verbose, arguments.operands) == (False, 2, ["$1"])
+
+
+@pytest.mark.parametrize(
+    "text, name",
+    [("BEGIN", "BEGIN"), ("BEGIN { }", "BEGIN "), ("a /b/ {}", "a "), ("int x; BEGIN", "int x"), ("{", "")],
+)
+def test_a_description_is_cut_as_dtrace_cuts_it(text, name):
+    assert Request(text=text).name == name
+
+
+@pytest.mark.parametrize(
+    "argv, message",
+    [
+        (["-x", "foo"], "failed to set -x foo: Invalid option name"),
+        (["-x", "bufsize=abc"], "failed to set -x bufsize: Invalid value for specified option"),
+        (["-b", "4x"], "failed to set -b 4x: Invalid value for specified option"),
+        (["-p", "abc"], "invalid pid: abc"),
+        (["-p", ""], "invalid pid: "),
+        (["-p", "12x"], "invalid pid: 12x"),
+        (["-p", "1_2"], "invalid pid: 1_2"),
+        (["-C"], "failed to set -C: not supported: the preprocessor is not there yet"),
+        (["-D", "X=1"], "failed to set -D X=1: not supported: the preprocessor is not there yet"),
+        (["-F"], "failed to set -F: not supported: -F is not there yet"),
+        (["-S"], "failed to set -S: not supported: --dump=bpf and --dump=ast show what the compiler made"),
+        (["-32"], "-32 is not supported: 32-bit processes have no probes of ours"),
+        (["-G"], "-G is not supported: probes need no -G on Linux: <sys/sdt.h> alone makes them"),
+        (["-i", "5"], "-i is not supported: ids are given out while tracing; name the probe with -n"),
+    ],
+)
+def test_what_can_not_be_done_is_refused_with_the_reason(argv, message):
+    with pytest.raises(Refused) as caught:
+        parse(argv, {})
+    assert str(caught.value) == message
+
+
+def test_version_looks_at_nothing_else():
+    assert parse(["-V", "-x", "foo"], {}).mode == "version"
+
+
+def test_listing_allows_what_matches_nothing():
+    assert parse(["-l"], {}).options["zdefs"]
