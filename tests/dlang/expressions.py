@@ -39,10 +39,11 @@ class Expression:
 
 
 class Generator:
-    """variables: [(Variable, value)], two of each type, for the values of which `random` decides."""
+    """variables: [(Variable, value)], two of each type, for the values of which `random` decides.
+    as_dtrace: nothing in which we differ from dtrace on purpose (docs/program.md)."""
 
-    def __init__(self, random, scope="global"):
-        self.random = random
+    def __init__(self, random, scope="global", as_dtrace=False):
+        self.random, self.as_dtrace = random, as_dtrace
         self.variables = []
         for i, type in enumerate(TYPES + TYPES):
             value = random.choice(EDGES) if random.random() < 0.7 else random.getrandbits(64)
@@ -74,6 +75,10 @@ class Generator:
         left, right = self.make(depth), self.make(depth)
         if op in "/%" and right.d.isdigit() and int(right.d) == 0:
             right = Expression(num(3), "((int64_t)3)", "3")  # D refuses a constant 0
+        elif op in "/%" and self.as_dtrace:
+            if op == "%":
+                right = Expression(binary("&", right.tree, num(127)), f"({right.c} & 127)", f"({right.d} & 127)")
+            right = Expression(binary("|", right.tree, num(1)), f"({right.c} | 1)", f"({right.d} | 1)")
         tree = binary(op, left.tree, right.tree)
         side = _c64(tree.common)
         if op in "/%":
@@ -148,6 +153,19 @@ def c_program(variables, expressions):
     lines += [f'fault = 0; v = e{i}(); if (fault) puts("fault"); else printf("%lld\\n", (long long)v);'
               for i in range(len(expressions))]
     return "\n".join([*lines, "return 0; }\n"])
+
+
+def d_program(variables, expressions):
+    """A D script that prints each value, a line each."""
+    lines = ["/* Random expressions, made by record_cases.py. */", "#pragma D option quiet"]
+    lines += [f"{symbol.type.name} {symbol.name};" for symbol, _ in variables]
+    lines.append("BEGIN {")
+    for symbol, value in variables:
+        value = value - (1 << 64) if value >= 1 << 63 else value  # D has no larger constants
+        lines.append(f"\t{symbol.name} = {f'{value + 1} - 1' if value < 0 else value};")
+    lines.append("}")
+    lines += [f'BEGIN {{ printf("%d\\n", (long){e.d}); }}' for e in expressions]
+    return "\n".join([*lines, "BEGIN { exit(0); }", ""])
 
 
 def _literal(value):

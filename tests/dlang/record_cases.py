@@ -1,6 +1,7 @@
 """Record what the real dtrace does with cases/tst.*.d: cases/NAME.r.
 
     python tests/dlang/record_cases.py [NAME …]      (as root; see tests/oracle/oracle)
+    python tests/dlang/record_cases.py --random SEED COUNT      make cases/tst.random-SEED.d, and record it
 
 A .r file: the exit status, then the run-time errors without their pc, then an empty line, then the
 standard output.  CPU numbers are masked, since they are not the script's.
@@ -8,6 +9,7 @@ standard output.  CPU numbers are masked, since they are not the script's.
 
 import glob
 import os
+import random
 import re
 import subprocess
 import sys
@@ -34,7 +36,23 @@ def ask_oracle(path):
     return expectation(done.returncode, errors, done.stdout)
 
 
+def make_random(seed, count):
+    """Write a script of random expressions; returns its file name."""
+    from expressions import Generator, d_program
+
+    generator = Generator(random.Random(seed), as_dtrace=True)
+    expressions = [generator.make(1 + i % 4) for i in range(count)]
+    name = f"tst.random-{seed}.d"
+    path = os.path.join(HERE, "cases", name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(d_program(generator.variables, expressions))
+    SCRIPTS.append(path)
+    return name
+
+
 def main(names):
+    if names[:1] == ["--random"]:
+        names = [make_random(int(names[1]), int(names[2]))]
     for path in SCRIPTS:
         if not names or os.path.basename(path) in names:
             with open(path.removesuffix(".d") + ".r", "w", encoding="utf-8") as file:
