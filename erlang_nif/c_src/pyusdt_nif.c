@@ -1,0 +1,291 @@
+/* The NIFs of pyusdt_nif.erl: the enabled tests, and firing.
+ *
+ * In:      the values that the Erlang functions were called with, the tag, and what the C core wants of them.
+ * Out:     events at the probe sites and in the rings.
+ * Always:  a call is bounded; nobody listening, nothing is converted; with somebody, only what he reads is.  All
+ *          instances of the module (old and current code) share one core: the library stays mapped (-z nodelete), since
+ *          threads of the emulator keep addresses of it, and the last instance that goes unpublishes. */
+#include <erl_nif.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "pyusdt.h"
+#include "sites.h"
+#include "text.h"
+
+#define INTEGERS 4
+#define STRINGS 4
+#define VALUES (INTEGERS + STRINGS)
+#define OTP_LAST_NUMBER 1023 /* OTP takes numbers up to here for valid, and answers error beyond its last probe */
+#define WHO_SIZE 32
+
+/* The probes' arguments, as include/user_trace.d has them. */
+enum {
+    ARG_WHO = 0,
+    ARG_TAG = 1,
+    ARG_INTEGER = 2,
+    ARG_STRING = ARG_INTEGER + INTEGERS,
+};
+
+static ERL_NIF_TERM atom_true, atom_false, atom_badarg, atom_error;
+static int instances; /* of the module; changed while code is loaded or purged only, which the emulator does in turn */
+
+/* ---- what of an event somebody reads ---- */
+
+struct event {
+    unsigned probe;
+    bool semaphore;  /* a USDT tracer is attached: it may read everything */
+    uint32_t demand; /* of the embedded sessions */
+    struct pyusdt_args args;
+};
+
+static bool event_begin(struct event *event, unsigned probe)
+{
+    event->probe = probe;
+    event->semaphore = __atomic_load_n(&pyusdt_semaphores[probe], __ATOMIC_RELAXED) != 0;
+    event->demand = pyusdt_wanted(probe) ? pyusdt_demand(probe) : 0;
+    memset(&event->args, 0, sizeof event->args);
+    return event->semaphore || event->demand != 0;
+}
+
+static bool event_reads(const struct event *event, unsigned arg)
+{
+    return event->semaphore || (event->demand >> arg & 1) != 0;
+}
+
+static void event_text(struct event *event, unsigned arg, const struct pyusdt_text *text)
+{
+    event->args.value[arg] = (uintptr_t)text->address;
+    event->args.length[arg] = text->length;
+}
+
+static void event_fire(const struct event *event)
+{
+    if (event->semaphore)
+        pyusdt_site_hit(event->probe, event->args.value);
+    if (event->demand != 0)
+        pyusdt_fire(event->probe, &event->args);
+}
+
+/* ---- a general event ---- */
+
+/* The calling process as the shell shows it.  Each scheduler keeps its last one, since a pid is an immediate term. */
+static const char *who(ErlNifEnv *env, uint32_t *length)
+{
+    static _Thread_local struct {
+        ERL_NIF_TERM pid;
+        uint32_t length;
+        char text[WHO_SIZE];
+    } last;
+    ErlNifPid self;
+
+    if (enif_self(env, &self) == NULL)
+        return NULL;
+    if (last.length == 0 || last.pid != self.pid) {
+        int size = enif_snprintf(last.text, sizeof last.text, "%T", self.pid);
+        last.pid = self.pid;
+        last.length = size < 0 ? 0 : size < WHO_SIZE ? (uint32_t)size : WHO_SIZE - 1;
+    }
+    *length = last.length;
+    return last.text;
+}
+
+/* The eight values, each in its place; those that were not given are atoms. */
+static void fire_values(ErlNifEnv *env, struct event *event, ERL_NIF_TERM tag, const ERL_NIF_TERM values[VALUES])
+{
+    struct pyusdt_text tag_text, texts[STRINGS];
+
+    if (event_reads(event, ARG_WHO))
+        event->args.value[ARG_WHO] = (uintptr_t)who(env, &event->args.length[ARG_WHO]);
+    if (event_reads(event, ARG_TAG) && pyusdt_text_set(env, &tag_text, tag))
+        event_text(event, ARG_TAG, &tag_text);
+    for (unsigned i = 0; i < INTEGERS; i++) {
+        ErlNifSInt64 integer;
+        if (enif_get_int64(env, values[i], &integer))
+            event->args.value[ARG_INTEGER + i] = (uint64_t)integer;
+    }
+    for (unsigned i = 0; i < STRINGS; i++)
+        if (event_reads(event, ARG_STRING + i) && pyusdt_text_set(env, &texts[i], values[INTEGERS + i]))
+            event_text(event, ARG_STRING + i, &texts[i]);
+    event_fire(event);
+}
+
+/* p's rule: integers from the left, at most four, are integers; from the first that is none on, all are strings. */
+static bool place(ErlNifEnv *env, ERL_NIF_TERM list, ERL_NIF_TERM values[VALUES])
+{
+    unsigned integers = 0, strings = 0;
+    ERL_NIF_TERM value;
+
+    for (unsigned i = 0; i < VALUES; i++)
+        values[i] = atom_false;
+    while (enif_get_list_cell(env, list, &value, &list)) {
+        if (strings == 0 && integers < INTEGERS && enif_term_type(env, value) == ERL_NIF_TERM_TYPE_INTEGER)
+            values[integers++] = value;
+        else if (strings < STRINGS)
+            values[INTEGERS + strings++] = value;
+        else
+            return false;
+    }
+    return true;
+}
+
+/* ---- the NIFs ---- */
+
+static ERL_NIF_TERM boolean(bool value)
+{
+    return value ? atom_true : atom_false;
+}
+
+/* The index of a numbered probe, or -1 and what OTP answers instead. */
+static int numbered(ErlNifEnv *env, ERL_NIF_TERM term, ERL_NIF_TERM *answer)
+{
+    unsigned number;
+
+    if (!enif_get_uint(env, term, &number) || number > OTP_LAST_NUMBER) {
+        *answer = atom_badarg;
+        return -1;
+    }
+    if (number >= PYUSDT_NUMBERED) {
+        *answer = atom_error;
+        return -1;
+    }
+    return (int)(PYUSDT_USER_TRACE_N0 + number);
+}
+
+/* available() */
+static ERL_NIF_TERM nif_available(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    (void)env, (void)argc, (void)argv;
+    return atom_true;
+}
+
+/* usdt(): are there probe sites that other tracers see? */
+static ERL_NIF_TERM nif_usdt(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    (void)env, (void)argc, (void)argv;
+    return boolean(PYUSDT_SITES);
+}
+
+/* enabled(): user_trace-i4s4 */
+static ERL_NIF_TERM nif_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    (void)env, (void)argc, (void)argv;
+    return boolean(pyusdt_enabled(PYUSDT_USER_TRACE_I4S4));
+}
+
+/* enabled(Number): user_trace-n<Number> */
+static ERL_NIF_TERM nif_enabled_number(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    ERL_NIF_TERM answer;
+    int probe = numbered(env, argv[0], &answer);
+
+    (void)argc;
+    return probe < 0 ? answer : boolean(pyusdt_enabled((unsigned)probe));
+}
+
+static ERL_NIF_TERM offer(ErlNifEnv *env, unsigned probe, ERL_NIF_TERM tag, ERL_NIF_TERM list)
+{
+    ERL_NIF_TERM values[VALUES];
+    struct event event;
+
+    if (!place(env, list, values))
+        return enif_make_badarg(env);
+    if (!event_begin(&event, probe))
+        return atom_false;
+    fire_values(env, &event, tag, values);
+    return atom_true;
+}
+
+/* fire(Tag, Values): p's values, from the left */
+static ERL_NIF_TERM nif_fire(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    (void)argc;
+    return offer(env, PYUSDT_USER_TRACE_I4S4, argv[0], argv[1]);
+}
+
+/* fire(Number, Tag, Values) */
+static ERL_NIF_TERM nif_fire_number(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    ERL_NIF_TERM answer;
+    int probe = numbered(env, argv[0], &answer);
+
+    (void)argc;
+    return probe < 0 ? answer : offer(env, (unsigned)probe, argv[1], argv[2]);
+}
+
+/* user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4): each value in its own place */
+static ERL_NIF_TERM nif_user_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    struct event event;
+
+    (void)argc;
+    if (!pyusdt_enabled(PYUSDT_USER_TRACE_I4S4) || !event_begin(&event, PYUSDT_USER_TRACE_I4S4))
+        return atom_false;
+    fire_values(env, &event, argv[0], argv + 1);
+    return atom_true;
+}
+
+/* user_trace_s1(Message) */
+static ERL_NIF_TERM nif_user_trace_s1(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    struct pyusdt_text text;
+    struct event event;
+
+    (void)argc;
+    if (!pyusdt_enabled(PYUSDT_USER_TRACE_S1) || !event_begin(&event, PYUSDT_USER_TRACE_S1))
+        return atom_false;
+    if (!pyusdt_text_set(env, &text, argv[0]))
+        return atom_badarg;
+    event_text(&event, 0, &text);
+    event_fire(&event);
+    return atom_true;
+}
+
+static ErlNifFunc functions[] = {
+    {"available", 0, nif_available, 0},
+    {"usdt", 0, nif_usdt, 0},
+    {"enabled", 0, nif_enabled, 0},
+    {"enabled", 1, nif_enabled_number, 0},
+    {"fire", 2, nif_fire, 0},
+    {"fire", 3, nif_fire_number, 0},
+    {"user_trace_i4s4", 9, nif_user_trace_i4s4, 0},
+    {"user_trace_s1", 1, nif_user_trace_s1, 0},
+};
+
+/* ---- being loaded ---- */
+
+/* Without a control file (no run directory, say) USDT tracers still see the probes, so that is no failure. */
+static void instance_added(ErlNifEnv *env)
+{
+    static const struct pyusdt_probe_desc table[] = {PYUSDT_USER_TRACE_FAMILIES("pyusdt_nif.so")};
+
+    atom_true = enif_make_atom(env, "true");
+    atom_false = enif_make_atom(env, "false");
+    atom_badarg = enif_make_atom(env, "badarg");
+    atom_error = enif_make_atom(env, "error");
+    if (instances++ == 0)
+        pyusdt_publish(table, sizeof table / sizeof table[0]);
+}
+
+static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info)
+{
+    (void)priv_data, (void)load_info;
+    instance_added(env);
+    return 0;
+}
+
+/* New code of the module while the old one still runs. */
+static int upgrade(ErlNifEnv *env, void **priv_data, void **old_priv_data, ERL_NIF_TERM load_info)
+{
+    (void)old_priv_data;
+    return load(env, priv_data, load_info);
+}
+
+static void unload(ErlNifEnv *env, void *priv_data)
+{
+    (void)env, (void)priv_data;
+    if (--instances == 0)
+        pyusdt_unpublish();
+}
+
+ERL_NIF_INIT(pyusdt_nif, functions, load, NULL, upgrade, unload)

@@ -1,0 +1,174 @@
+%% @doc OTP's module of this name, over the probes of {@link pyusdt}: it needs no emulator built for dynamic tracing.
+%%
+%% It takes the place of the one in runtime_tools: with `erl -pa', being found first, and in a release by the start of
+%% the application pyusdt, which loads it over OTP's. So it stands outside src/, and the application does not list it:
+%% in a release two applications can not have the same module. See docs/erlang.md.
+%%
+%% Always: every export of OTP's. The erl_tracer callbacks are NIFs, of a library of their own, since the emulator takes
+%% no others; they discard everything.
+-module(dyntrace).
+
+-export([available/0, user_trace_s1/1, user_trace_i4s4/9]).
+-export([p/0, p/1, p/2, p/3, p/4, p/5, p/6, p/7, p/8]).
+-export([pn/1, pn/2, pn/3, pn/4, pn/5, pn/6, pn/7, pn/8, pn/9]).
+-export([put_tag/1, get_tag/0, get_tag_data/0, spread_tag/1, restore_tag/1]).
+-export([trace/5, trace_call/5, trace_garbage_collection/5, trace_ports/5, trace_procs/5, trace_receive/5,
+         trace_running_ports/5, trace_running_procs/5, trace_send/5]).
+-export([enabled/3, enabled_call/3, enabled_garbage_collection/3, enabled_ports/3, enabled_procs/3,
+         enabled_receive/3, enabled_running_ports/3, enabled_running_procs/3, enabled_send/3]).
+
+-on_load(on_load/0).
+-nifs([trace/5, trace_call/5, trace_garbage_collection/5, trace_ports/5, trace_procs/5, trace_receive/5,
+       trace_running_ports/5, trace_running_procs/5, trace_send/5,
+       enabled/3, enabled_call/3, enabled_garbage_collection/3, enabled_ports/3, enabled_procs/3,
+       enabled_receive/3, enabled_running_ports/3, enabled_running_procs/3, enabled_send/3]).
+
+-spec available() -> boolean().
+available() -> pyusdt:available().
+
+-spec user_trace_s1(iolist() | binary()) -> pyusdt:answer().
+user_trace_s1(Message) -> pyusdt:user_trace_s1(Message).
+
+-spec user_trace_i4s4(binary() | undefined, pyusdt:integer_maybe(), pyusdt:integer_maybe(), pyusdt:integer_maybe(),
+                      pyusdt:integer_maybe(), pyusdt:iolist_maybe(), pyusdt:iolist_maybe(), pyusdt:iolist_maybe(),
+                      pyusdt:iolist_maybe()) -> pyusdt:answer().
+user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4) ->
+    pyusdt:user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4).
+
+-spec p() -> pyusdt:answer().
+p() -> pyusdt:p().
+
+-spec p(pyusdt:probe_arg()) -> pyusdt:answer().
+p(A1) -> pyusdt:p(A1).
+
+-spec p(pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+p(A1, A2) -> pyusdt:p(A1, A2).
+
+-spec p(pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+p(A1, A2, A3) -> pyusdt:p(A1, A2, A3).
+
+-spec p(pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+p(A1, A2, A3, A4) -> pyusdt:p(A1, A2, A3, A4).
+
+-spec p(integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+p(A1, A2, A3, A4, A5) -> pyusdt:p(A1, A2, A3, A4, A5).
+
+-spec p(integer(), integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+p(A1, A2, A3, A4, A5, A6) -> pyusdt:p(A1, A2, A3, A4, A5, A6).
+
+-spec p(integer(), integer(), integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+p(A1, A2, A3, A4, A5, A6, A7) -> pyusdt:p(A1, A2, A3, A4, A5, A6, A7).
+
+-spec p(integer(), integer(), integer(), integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+p(A1, A2, A3, A4, A5, A6, A7, A8) -> pyusdt:p(A1, A2, A3, A4, A5, A6, A7, A8).
+
+-spec pn(pyusdt:number_of_probe()) -> pyusdt:answer().
+pn(Number) -> pyusdt:pn(Number).
+
+-spec pn(pyusdt:number_of_probe(), pyusdt:probe_arg()) -> pyusdt:answer().
+pn(Number, A1) -> pyusdt:pn(Number, A1).
+
+-spec pn(pyusdt:number_of_probe(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+pn(Number, A1, A2) -> pyusdt:pn(Number, A1, A2).
+
+-spec pn(pyusdt:number_of_probe(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+pn(Number, A1, A2, A3) -> pyusdt:pn(Number, A1, A2, A3).
+
+-spec pn(pyusdt:number_of_probe(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+pn(Number, A1, A2, A3, A4) -> pyusdt:pn(Number, A1, A2, A3, A4).
+
+-spec pn(pyusdt:number_of_probe(), integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+pn(Number, A1, A2, A3, A4, A5) -> pyusdt:pn(Number, A1, A2, A3, A4, A5).
+
+-spec pn(pyusdt:number_of_probe(), integer(), integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+pn(Number, A1, A2, A3, A4, A5, A6) -> pyusdt:pn(Number, A1, A2, A3, A4, A5, A6).
+
+-spec pn(pyusdt:number_of_probe(), integer(), integer(), integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+pn(Number, A1, A2, A3, A4, A5, A6, A7) -> pyusdt:pn(Number, A1, A2, A3, A4, A5, A6, A7).
+
+-spec pn(pyusdt:number_of_probe(), integer(), integer(), integer(), integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+pn(Number, A1, A2, A3, A4, A5, A6, A7, A8) -> pyusdt:pn(Number, A1, A2, A3, A4, A5, A6, A7, A8).
+
+-spec put_tag(undefined | unicode:chardata()) -> binary() | undefined.
+put_tag(Data) -> pyusdt:put_tag(Data).
+
+-spec get_tag() -> binary() | undefined.
+get_tag() -> pyusdt:get_tag().
+
+-spec get_tag_data() -> binary() | undefined.
+get_tag_data() -> pyusdt:get_tag_data().
+
+-spec spread_tag(boolean()) -> pyusdt_tag:state().
+spread_tag(On) -> pyusdt:spread_tag(On).
+
+-spec restore_tag(pyusdt_tag:state()) -> true.
+restore_tag(State) -> pyusdt:restore_tag(State).
+
+%% The erl_tracer callbacks. Without the library they are called by nobody but Erlang code, and answer the same.
+
+-spec enabled(atom(), term(), term()) -> discard.
+enabled(_TraceTag, _State, _Tracee) -> discard.
+
+-spec enabled_call(atom(), term(), term()) -> discard.
+enabled_call(_TraceTag, _State, _Tracee) -> discard.
+
+-spec enabled_garbage_collection(atom(), term(), term()) -> discard.
+enabled_garbage_collection(_TraceTag, _State, _Tracee) -> discard.
+
+-spec enabled_ports(atom(), term(), term()) -> discard.
+enabled_ports(_TraceTag, _State, _Tracee) -> discard.
+
+-spec enabled_procs(atom(), term(), term()) -> discard.
+enabled_procs(_TraceTag, _State, _Tracee) -> discard.
+
+-spec enabled_receive(atom(), term(), term()) -> discard.
+enabled_receive(_TraceTag, _State, _Tracee) -> discard.
+
+-spec enabled_running_ports(atom(), term(), term()) -> discard.
+enabled_running_ports(_TraceTag, _State, _Tracee) -> discard.
+
+-spec enabled_running_procs(atom(), term(), term()) -> discard.
+enabled_running_procs(_TraceTag, _State, _Tracee) -> discard.
+
+-spec enabled_send(atom(), term(), term()) -> discard.
+enabled_send(_TraceTag, _State, _Tracee) -> discard.
+
+-spec trace(atom(), term(), term(), term(), map()) -> ok.
+trace(_TraceTag, _State, _Tracee, _Term, _Opts) -> ok.
+
+-spec trace_call(atom(), term(), term(), term(), map()) -> ok.
+trace_call(_TraceTag, _State, _Tracee, _Term, _Opts) -> ok.
+
+-spec trace_garbage_collection(atom(), term(), term(), term(), map()) -> ok.
+trace_garbage_collection(_TraceTag, _State, _Tracee, _Term, _Opts) -> ok.
+
+-spec trace_ports(atom(), term(), term(), term(), map()) -> ok.
+trace_ports(_TraceTag, _State, _Tracee, _Term, _Opts) -> ok.
+
+-spec trace_procs(atom(), term(), term(), term(), map()) -> ok.
+trace_procs(_TraceTag, _State, _Tracee, _Term, _Opts) -> ok.
+
+-spec trace_receive(atom(), term(), term(), term(), map()) -> ok.
+trace_receive(_TraceTag, _State, _Tracee, _Term, _Opts) -> ok.
+
+-spec trace_running_ports(atom(), term(), term(), term(), map()) -> ok.
+trace_running_ports(_TraceTag, _State, _Tracee, _Term, _Opts) -> ok.
+
+-spec trace_running_procs(atom(), term(), term(), term(), map()) -> ok.
+trace_running_procs(_TraceTag, _State, _Tracee, _Term, _Opts) -> ok.
+
+-spec trace_send(atom(), term(), term(), term(), map()) -> ok.
+trace_send(_TraceTag, _State, _Tracee, _Term, _Opts) -> ok.
+
+%% Where pyusdt_nif has no library, it has said so; this one is then not tried.
+on_load() ->
+    case pyusdt_nif:available() of
+        true ->
+            Library = pyusdt_nif:library("dyntrace"),
+            case erlang:load_nif(Library, 0) of
+                ok -> ok;
+                Error -> pyusdt_nif:without_library(Library, Error)
+            end;
+        false ->
+            ok
+    end.

@@ -1,0 +1,32 @@
+%% @doc The application: its start puts our `dyntrace' in the place of OTP's.
+%%
+%% A release that contains runtime_tools has loaded OTP's module by then, and the code path names that one; so ours is
+%% loaded from priv/otp, whichever is there. It has no processes of its own yet.
+-module(pyusdt_app).
+
+-behaviour(application).
+-behaviour(supervisor).
+
+-export([start/2, stop/1]).
+-export([init/1]).
+
+-spec start(application:start_type(), term()) -> supervisor:startlink_ret().
+start(_Type, _Arguments) ->
+    take_over(pyusdt_nif:library("otp/dyntrace")),
+    supervisor:start_link({local, ?MODULE}, ?MODULE, []).
+
+%% The module stays: code that calls it goes on doing so.
+-spec stop(term()) -> ok.
+stop(_State) ->
+    ok.
+
+-spec init([]) -> {ok, {supervisor:sup_flags(), []}}.
+init([]) ->
+    {ok, {#{}, []}}.
+
+take_over(Beam) ->
+    code:soft_purge(dyntrace),
+    case code:load_abs(Beam) of
+        {module, dyntrace} -> ok;
+        {error, Reason} -> logger:warning("pyusdt: dyntrace stays OTP's, ~ts.beam can not be loaded: ~p", [Beam, Reason])
+    end.

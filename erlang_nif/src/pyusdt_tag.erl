@@ -1,0 +1,125 @@
+%% @doc The tag of a process: what OTP's emulator keeps only when it is built for dynamic tracing.
+%%
+%% In:  iodata or text for a tag.
+%% Out: the tag as UTF-8, kept in the process dictionary; the states that OTP's functions return.
+%% Always: a sequential-trace token of the user's is left alone; ours is one with the label `{pyusdt_tag, Tag}' and no
+%% flags, so that nothing is traced by it.
+%%
+%% How a tag spreads on a stock emulator: the token goes with each message that the process sends and becomes the
+%% receiver's. A message that carries none takes it away from the receiver, so a process that talks with untagged ones
+%% calls `spread_tag(true)' again before it sends. A receiver passes the token on (OTP's own passes a tag on only from a
+%% process that asked for it).
+-module(pyusdt_tag).
+
+-export([put/1, get/0, get_data/0, spread/1, restore/1]).
+
+-export_type([tag/0, state/0]).
+
+-define(TAG, '$pyusdt_tag').
+-define(SPREADING, '$pyusdt_spreading').
+-define(LABEL, pyusdt_tag).
+
+%% The bits of a state, as OTP has them.
+-define(FLAG_PERMANENT, 1).
+-define(FLAG_SPREADING, 2).
+
+-type tag() :: binary().
+-type state() :: true | {non_neg_integer(), tag() | []}.
+%% `true' is what a stock emulator's own functions know.
+
+%% @doc Set the tag, `undefined' takes it away. Returns the one before.
+-spec put(undefined | unicode:chardata()) -> tag() | undefined.
+put(undefined) ->
+    Before = erlang:erase(?TAG),
+    stop_spreading(),
+    Before;
+put(Data) ->
+    Tag = encode(Data),
+    Before = erlang:put(?TAG, Tag),
+    erlang:get(?SPREADING) =:= true andalso set_token(Tag),
+    Before.
+
+-spec get() -> tag() | undefined.
+get() ->
+    erlang:get(?TAG).
+
+%% @doc The process's own tag, or the one that came with the last message.
+-spec get_data() -> tag() | undefined.
+get_data() ->
+    case erlang:get(?TAG) of
+        undefined -> received();
+        Tag -> Tag
+    end.
+
+%% @doc Start or stop sending the tag with messages. Returns the state before, for {@link restore/1}.
+-spec spread(boolean()) -> state().
+spread(On) when is_boolean(On) ->
+    Tag = get_data(),
+    Before = state(Tag),
+    case On of
+        false -> stop_spreading();
+        true when Tag =:= undefined -> ok;
+        true -> start_spreading(Tag)
+    end,
+    Before;
+spread(On) ->
+    error(badarg, [On]).
+
+-spec restore(state()) -> true.
+restore(true) ->
+    true;
+restore({Flags, []}) when is_integer(Flags) ->
+    erlang:erase(?TAG),
+    stop_spreading(),
+    true;
+restore({Flags, Tag}) when is_integer(Flags), is_binary(Tag) ->
+    case Flags band ?FLAG_PERMANENT of
+        0 -> erlang:erase(?TAG);
+        _ -> erlang:put(?TAG, Tag)
+    end,
+    case Flags band ?FLAG_SPREADING of
+        0 -> stop_spreading();
+        _ -> start_spreading(Tag)
+    end,
+    Flags band ?FLAG_PERMANENT =:= 0 andalso set_token(Tag),
+    true;
+restore(State) ->
+    error(badarg, [State]).
+
+-spec encode(unicode:chardata()) -> tag().
+encode(Data) ->
+    case unicode:characters_to_binary(Data) of
+        Tag when is_binary(Tag) -> Tag;
+        _NoText -> error(badarg, [Data])
+    end.
+
+state(undefined) ->
+    {0, []};
+state(Tag) ->
+    Permanent = case erlang:get(?TAG) of undefined -> 0; _ -> ?FLAG_PERMANENT end,
+    Spreading = case erlang:get(?SPREADING) of true -> ?FLAG_SPREADING; _ -> 0 end,
+    {Permanent bor Spreading, Tag}.
+
+start_spreading(Tag) ->
+    erlang:put(?SPREADING, true),
+    set_token(Tag).
+
+stop_spreading() ->
+    erlang:erase(?SPREADING),
+    received() =:= undefined orelse seq_trace:set_token([]),
+    ok.
+
+%% The tag in the token, whether it came with a message or was put there to be sent.
+received() ->
+    case seq_trace:get_token(label) of
+        {label, {?LABEL, Tag}} -> Tag;
+        _OfTheUserOrNone -> undefined
+    end.
+
+set_token(Tag) ->
+    case seq_trace:get_token(label) of
+        [] -> seq_trace:set_token(label, {?LABEL, Tag});
+        {label, {?LABEL, _}} -> seq_trace:set_token(label, {?LABEL, Tag});
+        _OfTheUser -> ok
+    end,
+    ok.
