@@ -12,16 +12,19 @@
  * operand is size@register, the size negative for a signed integer. */
 #include "sites.h"
 
-#if PYUSDT_SITES && defined(__x86_64__)
+/* Where the assembly is ours; PYUSDT_SITES_GENERIC is for testing the other way on these processors. */
+#if PYUSDT_SITES && !defined(PYUSDT_SITES_GENERIC) && defined(__x86_64__)
 #include "sites_x86_64.h"
-#elif PYUSDT_SITES && defined(__aarch64__)
+#elif PYUSDT_SITES && !defined(PYUSDT_SITES_GENERIC) && defined(__aarch64__)
 #include "sites_aarch64.h"
+#elif PYUSDT_SITES
+#include "sites_generic.h"
 #endif
 
 #define PYUSDT_STRING_(x) #x
 #define PYUSDT_STRING(x) PYUSDT_STRING_(x)
 
-#if PYUSDT_SITES
+#if defined(PYUSDT_SITE_BODY)
 
 #define PYUSDT_OPERAND(size, n) size "@" PYUSDT_REGISTER_##n
 
@@ -100,7 +103,7 @@ __asm__(
 );
 /* clang-format on */
 
-#else
+#elif !PYUSDT_SITES
 
 /* Without sites the semaphores stay 0, and the embedded engine works regardless. */
 uint16_t pyusdt_semaphores[PYUSDT_PROBE_COUNT];

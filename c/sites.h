@@ -13,14 +13,10 @@
 #include "../include/pyusdt.h"
 #include "generated/user_trace.h"
 
+/* 32-bit processors have none: an int64_t argument does not fit a register there. */
 #if defined(__linux__) && defined(__ELF__) && defined(__LP64__) && !defined(PYUSDT_NO_SITES)
-#if defined(__x86_64__)
 #define PYUSDT_SITES 1
-#elif defined(__aarch64__)
-#define PYUSDT_SITES 1
-#endif
-#endif
-#ifndef PYUSDT_SITES
+#else
 #define PYUSDT_SITES 0
 #if defined(PYUSDT_REQUIRE_SITES)
 #error "PYUSDT_REQUIRE_PROBES: there are no probe sites for this system and processor"

@@ -21,7 +21,7 @@ SITE = bytes.fromhex("90" "662e0f1f840000000000" "0f1f440000" "c3")  # nop, nop1
 # fires each probe with arguments that tell where they belong
 USER = """
 #include "sites.h"
-void fire(unsigned probe);
+__attribute__((visibility("default"))) void fire(unsigned probe);
 void fire(unsigned probe)
 {
     uint64_t values[PYUSDT_MAX_ARGS] = {(uintptr_t)"who", (uintptr_t)"tag", 1, 2, 3, 4, (uintptr_t)"s1"};
@@ -111,6 +111,32 @@ def test_aarch64(tmp_path):
     for note in notes:
         at = note.location - text + offset
         assert data[at - 4:at + 8].hex() == "5f2403d5" "1f2003d5" "c0035fd6", note  # bti c, nop, ret
+
+
+@pytest.mark.parametrize("target", ["riscv64 -march=rv64gc -mabi=lp64d", "powerpc64le"])
+def test_other_processors(target, tmp_path):
+    """A function with a nop a site; the compiler chooses the registers."""
+    processor, *options = target.split(" ", 1)
+    compile_sites("clang", " ".join([f"--target={processor}-linux-gnu -O2 -fuse-ld=lld", *options]), tmp_path,
+                  "-ffreestanding", "-nostdlib")
+    check_notes(str(tmp_path / "sites.so"))
+
+
+@pytest.mark.parametrize("options", ["-O2", "-O3 -flto"])
+def test_generic_sites(options, tmp_path):
+    """Those of other processors, made and hit on this one."""
+    if lacking := harness.tools("gdb"):
+        pytest.skip(f"no {lacking}")
+    path = compile_sites("gcc", options, tmp_path, "-DPYUSDT_SITES_GENERIC")
+    check_notes(path)
+    main = tmp_path / "main.c"
+    main.write_text("void fire(unsigned); int main(void) { fire(951); fire(952); return 0; }")
+    subprocess.run(["gcc", main, path, "-o", tmp_path / "main"], check=True)
+    show = 'printf "%s|%s|%d|%d|%d|%d|%s|%d\\n", (char *)$_probe_arg0, (char *)$_probe_arg1, ' + ", ".join(
+        f"$_probe_arg{i}" for i in (2, 3, 4, 5)) + ", (char *)$_probe_arg6, $_probe_arg9"
+    shown = harness.run(["gdb", "-nx", "-batch", "-ex", "start", "-ex", "break -probe-stap pyusdt:user_trace__n950",
+                         "-ex", "continue", "-ex", show, "-ex", "info symbol $pc", str(tmp_path / "main")], timeout=60)
+    assert "who|tag|1|2|3|4|s1|0\nuser_trace_n950 + " in shown.stdout, shown
 
 
 def test_without_sites(tmp_path):
