@@ -123,7 +123,8 @@ def test_assigning_0_gives_room_back_and_want_of_room_is_counted():
 
 
 # --- aggregations -------------------------------------------------------------------------
-VALUES = [0, 1, -1, 2, 3, 4, -4, 255, 256, -(1 << 63), (1 << 63) - 1, 1 << 62, -(1 << 62), 1023, 1024, -1025]
+VALUES = [0, 1, -1, -(1 << 63), (1 << 63) - 1]
+VALUES += [sign * ((1 << k) + step) for k in range(1, 63) for step in (-1, 0, 1) for sign in (1, -1)]
 
 
 def bucket(value):
