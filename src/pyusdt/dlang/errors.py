@@ -98,14 +98,17 @@ class CompileError(Exception):
     tag: key of TAGS; loc: source.Location of the culprit; message: dtrace's, which may have
     several lines; hint: ours, or None; region: "action list" or "predicate" where dtrace
     names it (only for command-line clauses, which have no line numbers there), else None;
-    mark: offset whose line dtrace reports, loc.mark where it is not given.
+    mark: offset whose line dtrace reports; where it is not given loc.mark, but for what dtrace
+    does not refuse, the place itself.
     """
 
     def __init__(self, tag, loc, message, hint=None, region=None, mark=None):
         super().__init__(message)
         self.tag, self.loc, self.message = tag, loc, message
         self.hint, self.region = hint, region
-        self.mark = loc.mark if mark is None else mark
+        if mark is None:
+            mark = loc.start if tag == "D_UNSUPPORTED" else loc.mark
+        self.mark = mark
 
     def summary(self, errtags=False):
         """What dtrace prints, without `dtrace: `."""

@@ -12,10 +12,10 @@ from . import ast, constants, prototypes
 from . import types as t
 from .calls import CallTyper
 
-_INTEGER_OPS = frozenset("& | ^ << >> %".split())
-_ARITHMETIC_OPS = frozenset("* /".split())
-_LOGICAL_OPS = frozenset("&& || ^^".split())
-_RELATIONS = frozenset("< <= > >= == !=".split())
+_INTEGER_OPS = frozenset(["&", "|", "^", "<<", ">>", "%"])
+_ARITHMETIC_OPS = frozenset(["*", "/"])
+_LOGICAL_OPS = frozenset(["&&", "||", "^^"])
+_RELATIONS = frozenset(["<", "<=", ">", ">=", "==", "!="])
 JOIN_HINT = "strings have no + in D; print the parts, or compare them with =="
 
 
@@ -48,6 +48,8 @@ class Typer(CallTyper):
 
     def value(self, node):
         """Type an expression that is read."""
+        if type(node) is ast.Index:
+            return self.index(node, read=True)
         node = self.place(node)
         if type(node) in (ast.Var, ast.AssocRef):
             self.need_known(node)
@@ -95,8 +97,9 @@ class Typer(CallTyper):
         found.type = symbol.type
         return found
 
-    def index(self, node):
-        """a[keys]; makes the array where it is new."""
+    def index(self, node, read=False):
+        """a[keys]; makes the array where it is new.  A read of one that is not known is refused
+        before its keys are looked at."""
         base = node.base
         if type(base) is ast.Ident:
             symbol = self.array(node, base)
@@ -108,6 +111,8 @@ class Typer(CallTyper):
         else:
             self.error_index(node, self.value(base))
         found = ast.AssocRef(node.loc, symbol, node.keys)
+        if read:
+            self.need_known(found)
         found.keys = self.keys(found, symbol, str(symbol.name))
         found.type = symbol.type
         return found
@@ -243,7 +248,8 @@ class Typer(CallTyper):
 
     def additive(self, node, a, op, b):
         if not (a.is_integer and b.is_integer):
-            if a.is_string and b.is_integer or op == "+" and a.is_integer and b.is_string:
+            either = op == "+" and a.is_integer or op == "-" and a.is_string
+            if a.is_string and b.is_integer or either and b.is_string:
                 self.names.unsupported(node.loc, "arithmetic with a string's address is", JOIN_HINT)
             self.incompatible(node, a, op, b, JOIN_HINT if op == "+" and a.is_string else None)
         node.common = node.type = t.promote(a, b)

@@ -16,16 +16,11 @@ CLAUSE, EXPR = 0, 1
 IDENT, INT, STRING, AGG, PSPEC, EOF = "IDENT", "INT", "STRING", "AGG", "PSPEC", "EOF"
 
 KEYWORDS = frozenset(
-    "auto break case char const continue counter default do double else enum extern float for goto"
-    " if import inline int long offsetof probe provider register restrict self short signed"
-    " sizeof static string stringof struct switch this translator typedef union unsigned void"
-    " volatile while xlate".split()
+    ["auto", "break", "case", "char", "const", "continue", "counter", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "import", "inline", "int", "long", "offsetof", "probe", "provider", "register", "restrict", "self", "short", "signed", "sizeof", "static", "string", "stringof", "struct", "switch", "this", "translator", "typedef", "union", "unsigned", "void", "volatile", "while", "xlate"]
 )
 # What may begin a declaration outside clauses.  Other keywords are probe names there.
 CLAUSE_KEYWORDS = frozenset(
-    "auto char const counter double enum extern float import inline int long provider register"
-    " restrict self short signed static string struct this translator typedef union unsigned void"
-    " volatile".split()
+    ["auto", "char", "const", "counter", "double", "enum", "extern", "float", "import", "inline", "int", "long", "provider", "register", "restrict", "self", "short", "signed", "static", "string", "struct", "this", "translator", "typedef", "union", "unsigned", "void", "volatile"]
 )
 DEFINING = frozenset(("inline", "provider", "translator", "counter"))
 
@@ -336,7 +331,7 @@ class Lexer:
         """(value, decimal, suffix, sign) of an integer constant's text."""
         try:
             if digits[:2] in ("0x", "0X"):
-                value = int(digits[2:], 16)
+                value = int(digits, 16)
             elif digits[0] == "0":
                 value = int(digits, 8)
             else:

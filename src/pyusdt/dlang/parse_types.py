@@ -6,10 +6,10 @@ In: tokens.  Out: TypeName nodes, and the items that are not clauses.
 from . import ast
 from .lexer import EOF, IDENT
 
-CLASSES = frozenset("auto register static extern typedef self this".split())
-QUALIFIERS = frozenset("const restrict volatile".split())
-TYPE_WORDS = frozenset("void char short int long float double signed unsigned string".split())
-_ATTRIBUTES = frozenset("short long signed unsigned".split())
+CLASSES = frozenset(["auto", "register", "static", "extern", "typedef", "self", "this"])
+QUALIFIERS = frozenset(["const", "restrict", "volatile"])
+TYPE_WORDS = frozenset(["void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "string"])
+_ATTRIBUTES = frozenset(["short", "long", "signed", "unsigned"])
 _SPECIFIERS = TYPE_WORDS | QUALIFIERS | {"struct", "union", "enum"}
 
 
@@ -19,7 +19,9 @@ class TypeParser:
     def starts_type(self):
         """True if the next token begins a type."""
         kind = self.peek()
-        return kind in _SPECIFIERS or kind == IDENT and self.names.is_type(self.token.value)
+        if kind != IDENT:
+            return kind in _SPECIFIERS
+        return self.names.is_type(self.token.value) and not self.assigned(self.token, comma=False)
 
     # --- specifiers ---------------------------------------------------------------
 
@@ -220,7 +222,7 @@ class TypeParser:
 
     def inline(self):
         start = self.take().start
-        storage, words = self.specifiers(CLASSES)
+        _, words = self.specifiers(CLASSES)
         name, steps = self.declarator()
         keys = None
         if steps and steps[0][0] == "[]" and type(steps[0][1]) is list:

@@ -23,8 +23,8 @@ for _level, _ops in enumerate(
 ):
     for _op in _ops.split():
         _precedence[_op] = _level
-_ASSIGNMENTS = frozenset("= *= /= %= += -= <<= >>= &= ^= |=".split())
-_UNARY = frozenset("& * + - ~ !".split())
+_ASSIGNMENTS = frozenset(["=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=", "^=", "|="])
+_UNARY = frozenset(["&", "*", "+", "-", "~", "!"])
 
 
 class Parser(TypeParser):
@@ -416,16 +416,16 @@ class Parser(TypeParser):
             self.syntax_error("D has no statements but expressions: use a predicate or ?:")
         return self.syntax_error()
 
-    def assigned(self, token):
-        """Whether what follows a name can only follow a variable's: = ++ -- [ ; or a comma outside
-        parentheses."""
+    def assigned(self, token, comma=True):
+        """Whether what follows a name can only follow a variable's: = ++ -- [ ; or (comma) a comma
+        outside parentheses."""
         text, pos = self.source.text, token.end
         while text[pos : pos + 1] in SPACE and pos < len(text):
             pos += 1
         c, two = text[pos : pos + 1], text[pos : pos + 2]
         if c == "=":
             return two != "=="
-        return c in ("[", ";") or two in ("++", "--") or c == "," and self.lexer.parens == 0
+        return c in ("[", ";") or two in ("++", "--") or comma and c == "," and self.lexer.parens == 0
 
     def postfix(self, expr):
         start = expr.loc.start

@@ -13,7 +13,7 @@ from .errors import CompileError
 from .symbols import Aggregation, Variable
 
 STRSIZE = 256  # what sizeof says of a string, whatever the strsize option is; as in dtrace
-_ATTRIBUTES = frozenset("short long signed unsigned".split())
+_ATTRIBUTES = frozenset(["short", "long", "signed", "unsigned"])
 _KEEP = 3  # how unlike a name may be, of those that a hint offers
 
 
@@ -102,16 +102,16 @@ class Names:
             return self.typedefs[name]
         if name in prototypes.OTHER_TYPES:
             self.unsupported(loc, f"the type {name} is")
-        sign = "unsigned " if "unsigned" in attributes else ""
-        if name == "char":
-            return t.BASIC["signed char" if "signed" in attributes else sign + "char"]
-        longs = attributes.count("long")
-        size = "short" if "short" in attributes else ("int", "long", "long long")[min(longs, 2)]
-        if longs > 2 or longs and size == "short" or ("unsigned" in attributes and "signed" in attributes):
-            order = ("signed", "unsigned", "short", "long")
-            text = "".join(f"{word} " * attributes.count(word) for word in order)
+        # As dtrace puts the words together, so that a type's name is the one that it prints.
+        words = [word for word in ("signed", "unsigned", "short") if word in attributes]
+        words += ["long"] * attributes.count("long")
+        if not words or name is not None and words[-1] not in ("short", "long"):
+            words.append(name or "int")
+        found = t.BASIC.get(" ".join(words))
+        if found is None:
+            text = "".join(f"{word} " for word in words)
             self.error("D_UNKNOWN", loc, f"failed to resolve type {text}: Unknown type name")
-        return t.BASIC[sign + size]
+        return found
 
     def sizeof(self, loc, type):
         """What sizeof says of a type."""
@@ -325,12 +325,17 @@ def kind_of(keys):
 
 
 def distance(a, b, limit):
-    """The number of letters to change to make `a` into `b`, or `limit` where it is not less."""
+    """The number of letters to change, or of neighbours to swap, that make `a` into `b`; `limit`
+    where it is not less."""
     if abs(len(a) - len(b)) >= limit or len(a) > 64:
         return limit
-    row = list(range(len(b) + 1))
+    before, above = None, list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
-        above, row[0] = row[0], i
+        row = [i]
         for j, y in enumerate(b, 1):
-            above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (x != y))
-    return row[-1]
+            best = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                best = min(best, before[j - 2] + 1)
+            row.append(best)
+        before, above = above, row
+    return above[-1]

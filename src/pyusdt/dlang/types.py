@@ -67,12 +67,18 @@ STRING = String()
 
 # C's basic integer types, in the order that decides between equals.
 _basic = [
+    ("signed", 4, True),
+    ("unsigned", 4, False),
     ("char", 1, True),
     ("short", 2, True),
     ("int", 4, True),
     ("long", 8, True),
     ("long long", 8, True),
     ("signed char", 1, True),
+    ("signed short", 2, True),
+    ("signed int", 4, True),
+    ("signed long", 8, True),
+    ("signed long long", 8, True),
     ("unsigned char", 1, False),
     ("unsigned short", 2, False),
     ("unsigned int", 4, False),
@@ -88,7 +94,7 @@ _typedefs = """
     uint8_t=unsigned char uint16_t=unsigned short uint32_t=unsigned int uint64_t=unsigned long
     uchar_t=unsigned char ushort_t=unsigned short uint_t=unsigned int ulong_t=unsigned long
     u_longlong_t=unsigned long long ptrdiff_t=long uintptr_t=unsigned long size_t=unsigned long
-    id_t=int pid_t=int uid_t=unsigned int gid_t=unsigned int dev_t=unsigned int mode_t=unsigned short
+    id_t=int pid_t=int processorid_t=int uid_t=unsigned int gid_t=unsigned int dev_t=unsigned int mode_t=unsigned short
     off_t=long loff_t=long long clockid_t=int bool=_Bool u_char=unsigned char u_int=unsigned int
     u_long=unsigned long u_short=unsigned short u8=unsigned char u16=unsigned short u32=unsigned int
     u64=unsigned long long s8=signed char s16=short s32=int s64=long long

@@ -20,12 +20,12 @@ class VariableRow:
 
 _rows = [
     VariableRow("timestamp", t.UINT64, p.STATE_TIME, 8, "nanoseconds of a monotonic clock at the firing"),
-    VariableRow("id", t.UINT, p.STATE_PROBE, 4, "the probe's id"),
-    VariableRow("cpu", t.INT32, p.STATE_CPU, 4, "the CPU that the probe fired on"),
+    VariableRow("id", t.TYPEDEFS["uint_t"], p.STATE_PROBE, 4, "the probe's id"),
+    VariableRow("cpu", t.TYPEDEFS["processorid_t"], p.STATE_CPU, 4, "the CPU that the probe fired on"),
     VariableRow("pid", t.PID_T, p.STATE_PID, 4, "process id of the firing process"),
-    VariableRow("tid", t.PID_T, p.STATE_TID, 4, "thread id of the firing thread"),
-    VariableRow("uid", t.UINT32, p.STATE_UID, 4, "real user id of the firing process"),
-    VariableRow("gid", t.UINT32, p.STATE_GID, 4, "real group id of the firing process"),
+    VariableRow("tid", t.TYPEDEFS["id_t"], p.STATE_TID, 4, "thread id of the firing thread"),
+    VariableRow("uid", t.TYPEDEFS["uid_t"], p.STATE_UID, 4, "real user id of the firing process"),
+    VariableRow("gid", t.TYPEDEFS["gid_t"], p.STATE_GID, 4, "real group id of the firing process"),
     VariableRow("walltimestamp", t.INT64, p.STATE_WALL, 8, "nanoseconds since the epoch", uses="wall"),
     VariableRow("execname", t.STRING, p.STATE_EXECNAME, 16, "name of the firing thread's command", uses="execname"),
     VariableRow("probeprov", t.STRING, p.STATE_PROBEPROV, 64, "provider of the probe", uses="names"),

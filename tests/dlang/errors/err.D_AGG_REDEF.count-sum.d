@@ -1,0 +1,9 @@
+BEGIN
+{
+	@calls = count();
+}
+
+END
+{
+	@calls = sum(1);
+}

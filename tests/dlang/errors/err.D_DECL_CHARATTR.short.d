@@ -1,0 +1,2 @@
+short char c;
+BEGIN { }

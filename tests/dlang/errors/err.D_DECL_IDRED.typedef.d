@@ -1,0 +1,3 @@
+typedef int size;
+typedef char size;
+BEGIN { }

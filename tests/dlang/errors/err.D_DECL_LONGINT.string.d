@@ -1,0 +1,2 @@
+long string s;
+BEGIN { }

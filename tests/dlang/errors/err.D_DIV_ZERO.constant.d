@@ -1,0 +1,5 @@
+BEGIN
+{
+	trace(arg0 /
+	    (2 - 2));
+}

@@ -1,0 +1,5 @@
+BEGIN
+/seen/
+{
+	trace(1);
+}

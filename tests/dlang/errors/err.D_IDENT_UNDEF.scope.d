@@ -1,0 +1,2 @@
+BEGIN { self->start = timestamp; }
+END { trace(timestamp - start); }

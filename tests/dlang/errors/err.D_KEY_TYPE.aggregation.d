@@ -1,0 +1,1 @@
+BEGIN { @a = count(); b[@a] = 2; }

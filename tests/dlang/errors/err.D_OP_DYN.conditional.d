@@ -1,0 +1,1 @@
+BEGIN { @a = count(); trace(pid ? @a : 1); }

@@ -1,0 +1,4 @@
+BEGIN
+/arg0 == "/index.html"/
+{
+}

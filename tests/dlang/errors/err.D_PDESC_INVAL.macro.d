@@ -1,0 +1,1 @@
+pyusdt$nosuch:::user_trace-s1 { trace(1); }

@@ -1,0 +1,2 @@
+#error not for this machine
+BEGIN { }

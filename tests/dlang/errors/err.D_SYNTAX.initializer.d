@@ -1,0 +1,2 @@
+int x = 3;
+BEGIN { trace(x); }

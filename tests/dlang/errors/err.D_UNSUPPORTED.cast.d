@@ -1,0 +1,1 @@
+BEGIN { trace(((struct point *)arg0)->x); }

@@ -1,0 +1,2 @@
+enum color { RED, GREEN = 3, BLUE, };
+BEGIN { }

@@ -1,0 +1,4 @@
+provider web {
+	probe start(char *path, int) : (int);
+};
+BEGIN { }

@@ -1,0 +1,5 @@
+struct point {
+	int x, y : 3;
+	struct point *next;
+};
+BEGIN { }

@@ -1,0 +1,1 @@
+BEGIN { trace(`max_pfn); }

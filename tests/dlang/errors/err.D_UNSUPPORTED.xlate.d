@@ -1,0 +1,1 @@
+BEGIN { trace(xlate <struct point *> (arg0)); }

@@ -1,0 +1,93 @@
+"""Compile errors: errors/err.TAG.what.d must fail with that tag, and be told as errors/*.r says (made by
+record_errors.py from what the real dtrace says)."""
+
+import os
+
+import pytest
+from record_errors import SCRIPTS, compile_error, tag_of
+
+from pyusdt.dlang.compile import compile_program
+from pyusdt.dlang.errors import TAGS, CompileError
+from pyusdt.dlang.probes import unmatched
+
+# Raised with arguments of the command line, or by who knows the probes: tested below.
+ELSEWHERE = {"D_MACRO_UNUSED", "D_MACRO_OFLOW", "D_PDESC_ZERO"}
+
+
+def error_of(text, name=None, **settings):
+    with pytest.raises(CompileError) as raised:
+        compile_program(text, name, macros={"target": 12}, **settings)
+    return raised.value
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=[os.path.basename(path) for path in SCRIPTS])
+def test_is_told_as_dtrace_tells_it(path):
+    error = compile_error(path)
+    assert error is not None, "it compiles"
+    assert error.tag == tag_of(path)
+    with open(path.removesuffix(".d") + ".r", encoding="utf-8") as file:
+        assert error.render(errtags=True) + "\n" == file.read()
+
+
+def test_every_tag_has_a_case():
+    assert {tag_of(path) for path in SCRIPTS} | ELSEWHERE == set(TAGS)
+
+
+def test_a_clause_of_the_command_line_is_told_by_its_text_and_region():
+    error = error_of("BEGIN { x = y; }")
+    text = "dtrace: invalid probe specifier BEGIN { x = y; }: "
+    assert error.render().splitlines()[0] == text + "in action list: failed to resolve y: Unknown variable name"
+    assert error.render(errtags=True).startswith(text + "[D_IDENT_UNDEF] in action list: ")
+    assert error_of("BEGIN /y/ { }").summary().endswith(": in predicate: failed to resolve y: Unknown variable name")
+    assert error_of("BEGIN { 1 + }").summary().endswith(': syntax error near "}"')
+
+
+def test_the_underline_stands_under_the_culprit():
+    error = error_of("BEGIN\n{\n\ttrace(1 + nosuch);\n}\n", "x.d")
+    assert error.render().splitlines()[1:4] == [
+        "x.d:3:12: [D_IDENT_UNDEF]",
+        "    \ttrace(1 + nosuch);",
+        "    \t          ^^^^^^",
+    ]
+
+
+def test_the_underline_counts_characters_not_bytes():
+    lines = error_of('BEGIN { s = "é" + 1 + x; }').render().splitlines()
+    assert lines[3].index("^") == lines[2].index('"é"')
+    assert lines[3].count("^") == len('"é" + 1')
+
+
+def test_line_markers_of_the_preprocessor_name_file_and_line():
+    text = '# 1 "/dev/stdin"\n# 20 "include/sub.d" 1\nBEGIN { a = b; }\n# 3 "/dev/stdin" 2\nEND { c = d; }\n'
+    error = error_of(text, "main.d")
+    expected = 'failed to compile script main.d: "include/sub.d", line 20: failed to resolve b: Unknown variable name'
+    assert error.summary() == expected
+    assert str(error.loc) == "include/sub.d:20:13"
+    error = error_of(text.replace("a = b", "b = 1"), "main.d")
+    assert error.summary() == "failed to compile script main.d: line 3: failed to resolve d: Unknown variable name"
+
+
+def test_arguments_must_be_used():
+    error = error_of("BEGIN { }", "x.d", arguments=["x.d", "17"])
+    assert (error.tag, error.message) == ("D_MACRO_UNUSED", "extraneous argument '17' ($1 is not referenced)")
+    compile_program("BEGIN { trace($1); }", "x.d", arguments=["x.d", "17"])
+    compile_program("pyusdt$1:::n0 { }", "x.d", arguments=["x.d", "17"])
+
+
+def test_an_argument_may_be_too_large():
+    error = error_of("BEGIN { trace($1); }", arguments=["dtrace", "18446744073709551616"])
+    assert error.tag == "D_MACRO_OFLOW"
+    assert error.message.startswith("macro argument $1 constant 18446744073709551616 results in")
+
+
+def test_a_probe_that_nothing_matches_is_told_with_its_line():
+    program = compile_program("BEGIN { }\npyusdt$target::nosuch:\n{ trace(1); }\n", "x.d", macros={"target": 12})
+    error = unmatched(program.clauses[1].probes[0])
+    message = "line 2: probe description pyusdt12::nosuch: does not match any probes"
+    assert error.summary(errtags=True) == f"failed to compile script x.d: [D_PDESC_ZERO] {message}"
+
+
+def test_hints_name_what_was_meant():
+    assert error_of("BEGIN { trace(timestmp); }").hint == "did you mean timestamp?"
+    assert error_of("BEGIN { pritnf(1); }").hint == "did you mean printf?"
+    assert error_of("BEGIN { self->t = 1; trace(t); }").hint == "did you mean self->t?"

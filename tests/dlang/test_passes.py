@@ -1,0 +1,99 @@
+"""The pass manager and the driver."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from pyusdt.dlang.compile import DUMPS, Compiler, compile_program, dump
+from pyusdt.dlang.errors import CompileError
+from pyusdt.dlang.passes import PassError, Passes, front_end
+
+
+def test_a_pass_gets_what_it_needs_and_nothing_else():
+    passes = Passes(("a", "b")).add("sum", ("a", "b"), "c", lambda a, b: a + b)
+    passes.add("double", ("c",), "d", lambda c: 2 * c)
+    assert passes.run({"a": 1, "b": 2})["d"] == 6
+    assert "d" not in passes.upto("sum").run({"a": 1, "b": 2})
+
+
+def test_what_is_missing_is_found_at_registration():
+    passes = Passes(("a",))
+    with pytest.raises(PassError, match="pass p needs b, which no pass before it makes"):
+        passes.add("p", ("a", "b"), "c", None)
+    with pytest.raises(PassError, match="makes a, which is there already"):
+        passes.add("p", ("a",), "a", None)
+    with pytest.raises(PassError, match="no value for a"):
+        passes.run({})
+    with pytest.raises(PassError, match="the passes are parse, types, lower"):
+        front_end().upto("nosuch")
+
+
+def test_texts_share_variables_but_not_clause_local_ones():
+    compiler = Compiler()
+    compiler.add("BEGIN { x = 1; this->y = 1; @a[x] = count(); }")
+    compiler.add('END { trace(x); this->y = "s"; @a["s"] = count(); }'.replace('@a["s"]', "@a[x]"), "x.d")
+    program = compiler.finish()
+    assert [len(program.clauses), len(program.aggregations)] == [2, 1]
+    with pytest.raises(CompileError, match="operands have incompatible types"):
+        compiler.add('END { x = "s"; }')
+
+
+def test_pragmas_set_the_options_of_the_program():
+    program = compile_program("#pragma D option strsize=16\n#pragma D option quiet\nBEGIN { s = execname; }")
+    assert (program.strsize, program.options["quiet"]) == (16, True)
+
+
+@pytest.mark.parametrize("stage", DUMPS)
+def test_every_stage_can_be_dumped(stage):
+    text = dump(stage, "#pragma D option quiet\nBEGIN /pid/ { x++; @a[x] = count(); printf(\"%d\", x); }")
+    expected = {"ast": "IncDec op=++", "types": "Assign op==  <int64_t>", "bpf": "exit"}[stage]
+    assert expected in text
+
+
+def script(clauses):
+    """About ten lines a clause, with a bit of everything."""
+    body = """
+int64_t total{n};
+pyusdt$target:::user_trace-n{n}
+/arg0 > {n} && copyinstr(arg4) != "skip" /* {n} */ /
+{{
+	self->start{n} = timestamp;
+	total{n} += arg1 * {n} + (arg2 >> 3);
+	seen[arg3, copyinstr(arg5)]++;
+	@calls[copyinstr(arg4)] = count();
+	@latency{n}["read", pid] = quantize(timestamp - self->start{n});
+	printf("%d %s %x\\n", total{n}, execname, arg7 ? arg8 : arg9);
+}}
+"""
+    return "".join(body.format(n=n) for n in range(clauses))
+
+
+def test_a_thousand_lines_take_well_under_a_second():
+    text = script(100)
+    assert text.count("\n") >= 1000
+    compiler = Compiler(macros={"target": 1})
+    compiler.add("BEGIN { }")  # what is imported on first use
+    begin = time.process_time()
+    compiler.add(text, "x.d")
+    assert time.process_time() - begin < 0.5
+
+
+def test_the_compiler_is_imported_and_run_in_25_ms(tmp_path):
+    """From bytecode, as it is installed."""
+    code = """
+import sys, time
+before = set(sys.modules)
+begin = time.process_time()
+from pyusdt.dlang.compile import Compiler
+Compiler(macros={}).add('BEGIN { printf("%d", pid); }')
+print(time.process_time() - begin, *sorted(set(sys.modules) - before))
+"""
+    env = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
+    command = [sys.executable, "-c", code]
+    runs = [subprocess.run(command, env=env, check=True, capture_output=True, text=True) for _ in range(4)]
+    seconds, *modules = min((run.stdout.split() for run in runs), key=lambda words: float(words[0]))
+    assert float(seconds) < 0.025
+    assert not {"dataclasses", "enum", "inspect", "asyncio", "typing", "re"} & set(modules)
