@@ -20,7 +20,7 @@ from setuptools.command.build_ext import build_ext
 
 # The C core's files, by who needs them; those named in neither list are the tracer's.
 TARGET = ["control.c", "ring.c", "session.c", "sites.c", "who.c"]
-BOTH = ["glob.c", "guard.c", "rundir.c", "table.c"]
+BOTH = ["glob.c", "guard.c", "rundir.c", "slot.c", "table.c"]
 
 
 def on(name: str) -> bool:

@@ -14,6 +14,7 @@
 
 #include "layout.h"
 #include "rundir.h"
+#include "slot.h"
 #include "table.h"
 
 #pragma GCC visibility push(hidden)
@@ -59,7 +60,8 @@ struct pyusdt_slot {
     _Atomic uint32_t nrings;
     _Atomic uint32_t max_rings;
     uint64_t opened;   /* generation that area and ring files are of, until they are gone */
-    uint64_t retry_at; /* after a failure: when to try again */
+    _Atomic uint64_t refused;  /* generation that could not be served, */
+    _Atomic uint64_t retry_at; /* and when to try it again */
     struct pyusdt_ring ring[PYUSDT_RINGS_MAX];
 };
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -241,23 +240,4 @@ bool pyusdt_alive(const struct pyusdt_identity *who)
         return access("/proc/self/stat", R_OK) != 0; /* without /proc, kill()'s word is all there is */
     /* A zombie has run its last instruction: dead. */
     return (who->starttime == 0 || starttime == who->starttime) && state != 'Z' && state != 'X';
-}
-
-bool pyusdt_session_alive(int dir, uint32_t slot, uint64_t generation)
-{
-    struct pyusdt_session_header header;
-    struct pyusdt_name name = {.kind = PYUSDT_FILE_SESSION, .slot = slot};
-    char text[PYUSDT_NAME_SIZE];
-    bool alive = false;
-    uint64_t size;
-    int fd;
-
-    pyusdt_name_format(&name, text);
-    fd = pyusdt_file_open(dir, text, O_RDONLY, &size);
-    if (fd < 0)
-        return fd == -EMFILE || fd == -ENFILE; /* no verdict: let it live */
-    if (pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header && header.generation == generation)
-        alive = flock(fd, LOCK_SH | LOCK_NB) != 0; /* closing fd gives back what we got */
-    close(fd);
-    return alive;
 }

@@ -60,9 +60,6 @@ uint64_t pyusdt_pidns(void);
 /* Does the process still run? (Meaningful in its own pid namespace only.) */
 bool pyusdt_alive(const struct pyusdt_identity *who);
 
-/* Does the session of this slot and generation still have its tracer? */
-bool pyusdt_session_alive(int dir, uint32_t slot, uint64_t generation);
-
 /* CLOCK_MONOTONIC in ns: the only clock of the protocol. */
 uint64_t pyusdt_now(void);
 

@@ -106,13 +106,15 @@ static int join(void *arg, const char *text, const struct pyusdt_name *name)
 {
     int dir = *(const int *)arg;
     unsigned number = name->slot;
+    uint64_t nobody = 0;
     struct session_file file;
 
     (void)text;
     if (name->kind != PYUSDT_FILE_SESSION || session_file_open(dir, number, &file) != 0)
         return 0;
-    if (invites_us(&file.header) && pyusdt_session_alive(dir, number, file.header.generation)) {
-        atomic_store(&pyusdt_ctl_slot(number)->wanted, file.header.generation);
+    /* Without the flock: only where the session, or another in its place, has not attached us already. */
+    if (invites_us(&file.header) && pyusdt_session_alive(dir, number, file.header.generation) &&
+        atomic_compare_exchange_strong(&pyusdt_ctl_slot(number)->wanted, &nobody, file.header.generation)) {
         PYUSDT_HOOK(20);
         session_file_match(&file, enable_probe, &number, enable_begin);
     }
@@ -316,15 +318,11 @@ static bool slot_close(struct pyusdt_slot *slot, int dir, unsigned number)
     return true;
 }
 
-/* The tracer is dead: nobody wants anything here any more. Under the lock. */
-static void slot_abandon(unsigned number, uint64_t generation)
+/* The tracer is dead (0: there is none): nobody wants anything here any more. Under the lock. */
+static int slot_abandon(int dir, unsigned number, uint64_t generation)
 {
-    if (!atomic_compare_exchange_strong(&pyusdt_ctl_slot(number)->wanted, &generation, 0))
-        return; /* another session has the slot now, and its bits */
-    PYUSDT_HOOK(24);
-    for (uint32_t probe = 0; probe < pyusdt_core.table.nprobes; probe++)
-        if (atomic_load_explicit(&pyusdt_core.words[probe], memory_order_relaxed) >> number & 1)
-            atomic_fetch_and(&pyusdt_core.words[probe], ~(1ull << number));
+    struct pyusdt_bits bits = {pyusdt_ctl_slot(number), pyusdt_core.words, pyusdt_core.table.nprobes, number};
+    return pyusdt_bits_undo(&bits, dir, generation);
 }
 
 /* Called by producers when next_check is past. One of them does the work, the others go on. */
@@ -341,7 +339,7 @@ void pyusdt_slot_check(unsigned number, uint64_t now)
         return;
     if (pyusdt_core_lock()) {
         if (slot->opened != 0 && !pyusdt_session_alive(dir, number, slot->opened)) {
-            slot_abandon(number, slot->opened);
+            slot_abandon(dir, number, slot->opened);
             slot_close(slot, dir, number);
         }
         pyusdt_core_unlock();
@@ -361,8 +359,7 @@ static int open_session(struct pyusdt_slot *slot, int dir, unsigned number, uint
             close(file.fd);
         if (r == -EMFILE || r == -ENFILE || r == -EACCES)
             return r;
-        slot_abandon(number, wanted);
-        return 0;
+        return slot_abandon(dir, number, wanted);
     }
     slot->opened = wanted;
     slot->size = file.header.bufsize;
@@ -386,35 +383,48 @@ static int open_session(struct pyusdt_slot *slot, int dir, unsigned number, uint
     return r;
 }
 
+/* What slot_open() does once it has the lock. */
+static int serve(struct pyusdt_slot *slot, unsigned number, uint64_t wanted)
+{
+    int dir = open_rundir(), r;
+
+    if (dir < 0)
+        return dir;
+    if (wanted == 0)
+        r = slot_abandon(dir, number, 0); /* a stray bit: who set it found its session dead too late */
+    else
+        r = slot_close(slot, dir, number) ? open_session(slot, dir, number, wanted) : -EBUSY;
+    close(dir);
+    return r;
+}
+
 bool pyusdt_slot_open(unsigned number)
 {
     struct pyusdt_slot *slot = &pyusdt_core.slot[number];
     struct pyusdt_ctl_slot *shared = pyusdt_ctl_slot(number);
-    uint64_t wanted = atomic_load(&shared->wanted), now;
-    int dir, r = 0;
+    uint64_t wanted = atomic_load(&shared->wanted), now = pyusdt_now();
+    bool open;
+    int r;
 
-    if (wanted == 0 || !pyusdt_core_lock())
+    if (wanted == atomic_load(&slot->refused) && now < atomic_load(&slot->retry_at))
+        return false;
+    if (!pyusdt_core_lock())
         return false;
     wanted = atomic_load(&shared->wanted);
-    now = pyusdt_now();
-    if (wanted == 0 || wanted == atomic_load(&slot->generation) || now < slot->retry_at) {
-        pyusdt_core_unlock();
-        return wanted != 0 && wanted == atomic_load(&slot->generation);
+    if (wanted == 0 || wanted != atomic_load(&slot->generation)) {
+        r = serve(slot, number, wanted);
+        if (r != 0 && wanted != 0) {
+            atomic_store(&shared->error, r);
+            atomic_store(&shared->state, PYUSDT_SLOT_FAILED);
+        }
+        if (r != -EBUSY && (r != 0 || wanted == 0)) {
+            atomic_store(&slot->refused, wanted);
+            atomic_store(&slot->retry_at, now + PYUSDT_CHECK_NS);
+        }
     }
-    dir = open_rundir();
-    if (dir >= 0) {
-        r = slot_close(slot, dir, number) ? open_session(slot, dir, number, wanted) : -EBUSY;
-        close(dir);
-    } else {
-        r = dir;
-    }
-    if (r != 0) {
-        atomic_store(&shared->error, r);
-        atomic_store(&shared->state, PYUSDT_SLOT_FAILED);
-        slot->retry_at = r == -EBUSY ? 0 : now + PYUSDT_CHECK_NS;
-    }
+    open = wanted != 0 && wanted == atomic_load(&slot->generation);
     pyusdt_core_unlock();
-    return wanted == atomic_load(&slot->generation);
+    return open;
 }
 
 void pyusdt_slot_lost(unsigned number, uint64_t wanted)

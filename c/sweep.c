@@ -23,20 +23,6 @@ void pyusdt_file_discard(int dir, const char *text, bool mapped)
     }
 }
 
-/* Takes back one dead session's bits from a living process. Its area and rings go by their own names. */
-static void undo(struct pyusdt_ctl_header *ctl, const struct pyusdt_ctl_header *header, uint32_t number)
-{
-    struct pyusdt_ctl_slot *slot = (struct pyusdt_ctl_slot *)(void *)((char *)ctl + header->slots) + number;
-    _Atomic uint64_t *words = (void *)((char *)ctl + header->words);
-    uint64_t wanted = atomic_load(&slot->wanted);
-
-    if (!atomic_compare_exchange_strong(&slot->wanted, &wanted, 0))
-        return;
-    for (uint32_t probe = 0; probe < header->nprobes; probe++)
-        if (atomic_load(&words[probe]) >> number & 1)
-            atomic_fetch_and(&words[probe], ~(1ull << number));
-}
-
 static bool is_sane(const struct pyusdt_ctl_header *header, uint64_t size)
 {
     return header->magic == PYUSDT_CTL_MAGIC && header->version == PYUSDT_LAYOUT_VERSION &&
@@ -45,30 +31,38 @@ static bool is_sane(const struct pyusdt_ctl_header *header, uint64_t size)
            header->words <= size && size - header->words >= header->nprobes * sizeof(uint64_t);
 }
 
-/* true: a living session wants something of the process. */
-static bool look_at_slots(int dir, struct pyusdt_ctl_header *ctl, const struct pyusdt_ctl_header *header, bool alive)
+struct sweep {
+    int dir;
+    uint32_t ours;
+};
+
+/* true: a living session wants something of the process. Area and rings go by their own names. */
+static bool look_at_slots(const struct sweep *sweep, struct pyusdt_ctl_header *ctl,
+                          const struct pyusdt_ctl_header *header, bool alive)
 {
-    struct pyusdt_ctl_slot *slots = (void *)((char *)ctl + header->slots);
+    struct pyusdt_bits bits = {.slot = (void *)((char *)ctl + header->slots),
+                               .words = (void *)((char *)ctl + header->words),
+                               .nprobes = header->nprobes};
     bool wanted = false;
 
-    for (uint32_t i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
-        uint64_t generation = atomic_load(&slots[i].wanted);
+    for (; bits.number < PYUSDT_MAX_SESSIONS; bits.number++, bits.slot++) {
+        uint64_t generation = atomic_load(&bits.slot->wanted);
         if (generation == 0)
             continue;
-        if (pyusdt_session_alive(dir, i, generation))
+        if (pyusdt_session_alive(sweep->dir, bits.number, generation))
             wanted = true;
-        else if (alive)
-            undo(ctl, header, i);
+        else if (alive && bits.number != sweep->ours) /* in our slot, attaching does it */
+            pyusdt_bits_undo(&bits, sweep->dir, generation);
     }
     return wanted;
 }
 
-static void sweep_ctl(int dir, const char *text, const struct pyusdt_name *name)
+static void sweep_ctl(const struct sweep *sweep, const char *text, const struct pyusdt_name *name)
 {
     bool alive = pyusdt_alive(&name->who), keep = alive;
     struct pyusdt_ctl_header header, *ctl = NULL;
     uint64_t size;
-    int fd = pyusdt_file_open(dir, text, O_RDWR, &size);
+    int fd = pyusdt_file_open(sweep->dir, text, O_RDWR, &size);
 
     if (fd < 0)
         return;
@@ -80,26 +74,27 @@ static void sweep_ctl(int dir, const char *text, const struct pyusdt_name *name)
         if (header.magic == PYUSDT_CTL_MAGIC && header.pidns != pyusdt_pidns())
             keep = alive = true; /* its pid says nothing here */
         if (is_sane(&header, size))
-            keep |= look_at_slots(dir, ctl, &header, alive);
+            keep |= look_at_slots(sweep, ctl, &header, alive);
         pyusdt_guard_unmap(ctl, size);
     }
     if (!keep)
-        unlinkat(dir, text, 0);
+        unlinkat(sweep->dir, text, 0);
 }
 
 static int sweep_one(void *arg, const char *text, const struct pyusdt_name *name)
 {
-    int dir = *(const int *)arg;
+    const struct sweep *sweep = arg;
 
     if (name->kind == PYUSDT_FILE_CTL)
-        sweep_ctl(dir, text, name);
+        sweep_ctl(sweep, text, name);
     else if ((name->kind == PYUSDT_FILE_AREA || name->kind == PYUSDT_FILE_RING) &&
-             !pyusdt_session_alive(dir, name->slot, name->generation))
-        pyusdt_file_discard(dir, text, name->kind == PYUSDT_FILE_RING);
+             !pyusdt_session_alive(sweep->dir, name->slot, name->generation))
+        pyusdt_file_discard(sweep->dir, text, name->kind == PYUSDT_FILE_RING);
     return 0;
 }
 
-void pyusdt_sweep(int dir)
+void pyusdt_sweep(int dir, uint32_t ours)
 {
-    pyusdt_rundir_each(dir, sweep_one, &dir);
+    struct sweep sweep = {dir, ours};
+    pyusdt_rundir_each(dir, sweep_one, &sweep);
 }

@@ -141,27 +141,36 @@ static int enable_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
     return 0;
 }
 
+static struct pyusdt_bits bits_of(const struct pyusdt_session *session, const struct pyusdt_target *target)
+{
+    return (struct pyusdt_bits){target->slot, target->words, target->table->table.nprobes, session->header.slot};
+}
+
+/* A process that has joined by itself is left alone but for bits that it may not have set yet. */
 void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     struct enable enable = {target, 1ull << session->header.slot};
+    struct pyusdt_bits bits = bits_of(session, target);
     struct pyusdt_table table = target->table->table;
 
     table.pid = target->who.pid;
     target->wanted = 0;
-    atomic_store(&target->slot->wanted, session->header.generation); /* before the bits that lead to it */
+    if (atomic_load(&target->slot->wanted) != session->header.generation) {
+        pyusdt_bits_clear(&bits); /* the slot's former owner's */
+        atomic_store(&target->slot->wanted, session->header.generation); /* before the bits that lead to it */
+    }
     for (uint32_t i = 0; i < session->header.nwants; i++)
         pyusdt_table_match(&table, &session->wants[i], enable_probe, &enable);
 }
 
 void pyusdt_target_detach(struct pyusdt_session *session, struct pyusdt_target *target)
 {
-    uint64_t generation = session->header.generation, bit = 1ull << session->header.slot;
+    uint64_t generation = session->header.generation;
+    struct pyusdt_bits bits = bits_of(session, target);
 
     if (!target->ctl)
         return;
-    for (uint32_t probe = 0; probe < target->table->table.nprobes; probe++)
-        if (atomic_load_explicit(&target->words[probe], memory_order_relaxed) & bit)
-            atomic_fetch_and(&target->words[probe], ~bit);
+    pyusdt_bits_clear(&bits);
     atomic_compare_exchange_strong(&target->slot->wanted, &generation, 0);
 }
 

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -33,35 +32,12 @@ static int write_state(struct pyusdt_session *session, uint32_t state)
     return write_at(session->fd, &session->header, sizeof session->header, 0);
 }
 
-/* Opens one slot's file and locks it; it must be the one that has the name then. -EWOULDBLOCK: somebody's. */
-static int claim_slot(int dir, uint32_t slot)
-{
-    struct pyusdt_name name = {.kind = PYUSDT_FILE_SESSION, .slot = slot};
-    char text[PYUSDT_NAME_SIZE];
-    struct stat ours, named, owner;
-    int fd;
-
-    pyusdt_name_format(&name, text);
-    fd = openat(dir, text, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-    if (fd < 0)
-        return -errno;
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &ours) != 0 ||
-        fstatat(dir, text, &named, AT_SYMLINK_NOFOLLOW) != 0 || ours.st_ino != named.st_ino ||
-        ours.st_dev != named.st_dev || !S_ISREG(ours.st_mode) || ours.st_nlink != 1 || fstat(dir, &owner) != 0) {
-        close(fd);
-        return -EWOULDBLOCK;
-    }
-    if (geteuid() == 0 && owner.st_uid != 0)
-        (void)!fchown(fd, owner.st_uid, owner.st_gid); /* root in a user's directory: the user's processes read it */
-    return fd;
-}
-
 static int claim(struct pyusdt_session *session, struct pyusdt_error *error)
 {
     int fd = -EWOULDBLOCK;
 
     for (uint32_t slot = 0; fd == -EWOULDBLOCK && slot < PYUSDT_MAX_SESSIONS; slot++) {
-        fd = claim_slot(session->dir, slot);
+        fd = pyusdt_slot_claim(session->dir, slot);
         session->header.slot = slot;
     }
     if (fd == -EWOULDBLOCK)
@@ -124,7 +100,7 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
         pyusdt_session_close(session);
         return r;
     }
-    pyusdt_sweep(session->dir);
+    pyusdt_sweep(session->dir, session->header.slot);
     *out = session;
     return 0;
 }
@@ -362,20 +338,13 @@ void pyusdt_session_stop(struct pyusdt_session *session)
 
 void pyusdt_session_close(struct pyusdt_session *session)
 {
-    struct pyusdt_name name = {.kind = PYUSDT_FILE_SESSION};
-    char text[PYUSDT_NAME_SIZE];
-
     if (!session)
         return;
     pyusdt_session_stop(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_finish(session, session->targets[i]);
-    if (session->fd >= 0) {
-        name.slot = session->header.slot;
-        pyusdt_name_format(&name, text);
-        unlinkat(session->dir, text, 0); /* while it is locked: ours */
-        close(session->fd);
-    }
+    if (session->fd >= 0)
+        pyusdt_slot_release(session->dir, session->header.slot, session->fd);
     if (session->dir >= 0)
         close(session->dir);
     for (uint32_t i = 0; i < session->ntargets; i++)

@@ -10,6 +10,7 @@
 
 #include "layout.h"
 #include "rundir.h"
+#include "slot.h"
 #include "table.h"
 
 #pragma GCC visibility push(hidden)
@@ -116,7 +117,7 @@ void pyusdt_target_free(struct pyusdt_target *target);
 void pyusdt_target_info(const struct pyusdt_target *target, struct pyusdt_target_info *info);
 
 /* sweep.c */
-void pyusdt_sweep(int dir);                                     /* what dead tracers and dead targets left */
+void pyusdt_sweep(int dir, uint32_t ours);                       /* what the dead left; `ours`: the slot we hold */
 void pyusdt_file_discard(int dir, const char *text, bool mapped); /* unlinks; frees the memory that others map */
 
 /* reader.c */

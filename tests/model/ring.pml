@@ -1,0 +1,279 @@
+/*
+ * The rings (docs/ring.md, "Rings" and "Order"): two producers of one process, rings of two cells that one more is added
+ * to under contention, one tracer; SIGKILL of either side before every shared store.
+ *
+ * One line of this model is one access to shared memory; what is private happens with the next access. Sequential
+ * consistency is what the memory orders in c/ring.c and c/reader.c give these accesses (docs/ring.md argues each).
+ *
+ * Checked: no event is delivered torn, twice or unpublished; in order of time; fired = delivered + dropped, but for one
+ * unfinished event per producer that was killed inside; all that was published before a kill is delivered; nobody waits
+ * for ever. Each MUTANT_… breaks one rule, and must be found.
+ *
+ * FIRST, SECOND: events that each producer fires; RINGS: how many rings there may be; GROWING: one, and more as needed.
+ */
+#define PRODUCERS 2
+#ifndef RINGS
+#define RINGS 2
+#endif
+#define CELLS 2 /* of one ring */
+
+typedef ring {
+    bool busy;
+    byte head, tail;    /* cells published and consumed, ever */
+    byte first[CELLS];  /* the two halves of an event: its time … */
+    byte second[CELLS]; /* … again */
+    byte private_head;  /* the holder's; not shared */
+    byte seen_tail;
+}
+ring rings[RINGS];
+#ifdef GROWING
+byte nrings = 1;
+#else
+byte nrings = RINGS;
+#endif
+byte clock = 1;    /* CLOCK_MONOTONIC: moves on with each event, so that times are names */
+byte dropped;      /* shared, counted up with one atomic instruction */
+bool lock;         /* of the slow paths */
+bool target = true, tracer = true; /* they live */
+
+/* What the model knows and the processes do not. */
+byte fired, published, delivered, inside, finished;
+bool reported;
+
+inline offer()
+{
+    /* the clause of every access: a dead process makes none */
+    atomic { fired++; inside++; k = 0; held = false }
+#ifdef MUTANT_CLOCK_BEFORE_BUSY
+    atomic { now = clock; clock++ }
+#endif
+    do
+    :: k < nrings ->
+#ifdef MUTANT_BUSY_NOT_ATOMIC
+        if
+        :: !rings[k].busy -> rings[k].busy = true; held = true; break
+        :: else -> k++
+        fi
+#else
+        atomic {
+            if
+            :: !rings[k].busy -> rings[k].busy = true; held = true; break
+            :: else -> k++
+            fi
+        }
+#endif
+    :: else ->
+        if
+        :: atomic { nrings < RINGS && !lock -> lock = true }
+            if
+            :: nrings < RINGS -> nrings++ /* the file is there, and then it is told */
+            :: else
+            fi;
+            lock = false
+        :: break /* no free ring: the event is dropped */
+        fi
+    od;
+    if
+    :: !held -> atomic { dropped++; inside-- }
+    :: held ->
+#ifndef MUTANT_CLOCK_BEFORE_BUSY
+        atomic { now = clock; clock++ }
+#endif
+        if
+        :: rings[k].private_head - rings[k].seen_tail >= CELLS -> rings[k].seen_tail = rings[k].tail
+        :: else
+        fi;
+        if
+#ifdef MUTANT_ROOM_OFF_BY_ONE
+        :: rings[k].private_head - rings[k].seen_tail > CELLS ->
+#else
+        :: rings[k].private_head - rings[k].seen_tail >= CELLS ->
+#endif
+#ifndef MUTANT_DROP_NOT_COUNTED
+            atomic { dropped++; inside-- };
+#else
+            inside--;
+#endif
+            rings[k].busy = false
+        :: else ->
+            rings[k].first[rings[k].private_head % CELLS] = now;
+#ifdef MUTANT_PUBLISHED_BEFORE_PAYLOAD
+            atomic { rings[k].head = rings[k].private_head + 1; published++ };
+            rings[k].second[rings[k].private_head % CELLS] = now;
+            rings[k].private_head++;
+            inside--;
+            rings[k].busy = false
+#else
+            atomic { rings[k].second[rings[k].private_head % CELLS] = now; rings[k].private_head++ };
+#ifdef MUTANT_FREED_BEFORE_PUBLISHED
+            mine = rings[k].private_head;
+            rings[k].busy = false;
+            atomic { rings[k].head = mine; published++; inside-- }
+#else
+            atomic { rings[k].head = rings[k].private_head; published++; inside-- };
+            rings[k].busy = false
+#endif
+#endif
+        fi
+    fi;
+    atomic { k = 0; held = false; now = 0; mine = 0 }
+}
+
+proctype producer(byte events)
+{
+    byte k, now, n, mine;
+    bool held;
+    {
+        for (n : 1 .. events) {
+            offer()
+        }
+    } unless { !target };
+    finished++
+}
+
+/* Either side may be killed at any time, or never. */
+proctype killer()
+{
+    if
+    :: target = false
+    :: tracer = false
+    :: true
+    fi
+}
+
+inline look(r)
+{
+#ifdef MUTANT_HEAD_BEFORE_BUSY
+    head = rings[r].head;
+    busy = rings[r].busy;
+#else
+    busy = rings[r].busy;
+    head = rings[r].head;
+#endif
+    d_step {
+        limit[r] = head;
+        if
+        :: dead -> safe[r] = 255
+        :: !dead && !busy -> safe[r] = t
+        :: else
+        fi;
+        if
+        :: safe[r] < watermark -> watermark = safe[r]
+        :: else
+        fi;
+        head = 0;
+        busy = false
+    }
+}
+
+/* The oldest event that is ripe, from ring `from`. Limits are private copies; the cells are not. */
+inline choose()
+{
+    d_step {
+        from = RINGS;
+        r = 0;
+        do
+        :: r < RINGS ->
+            if
+            :: position[r] < limit[r] && rings[r].first[position[r] % CELLS] < watermark ->
+                if
+                :: from == RINGS -> from = r
+                :: from < RINGS ->
+                    if
+                    :: rings[r].first[position[r] % CELLS] < rings[from].first[position[from] % CELLS] -> from = r
+                    :: else
+                    fi
+                fi
+            :: else
+            fi;
+            r++
+        :: else -> break
+        od;
+        r = 0
+    }
+}
+
+inline deliver()
+{
+#ifdef MUTANT_TAIL_BEFORE_COPY
+    rings[from].tail = position[from] + 1;
+#endif
+    event = rings[from].first[position[from] % CELLS];
+    d_step {
+        assert(event == rings[from].second[position[from] % CELLS]); /* whole */
+        assert(event > last); /* once, and in order: times are different */
+        last = event;
+        event = 0;
+        rings[from].first[position[from] % CELLS] = 0; /* only so that there are fewer states */
+        rings[from].second[position[from] % CELLS] = 0;
+        delivered++;
+        position[from]++
+    }
+#ifndef MUTANT_TAIL_BEFORE_COPY
+    rings[from].tail = position[from]
+#endif
+}
+
+proctype reader()
+{
+    byte position[RINGS], limit[RINGS], safe[RINGS];
+    byte t, n, r, from, head, watermark, last, event;
+    bool busy, dead, over;
+    {
+        do
+        :: over -> break
+        :: else ->
+            over = (finished == PRODUCERS); /* nothing is fired any more, so this look is the last */
+#ifdef MUTANT_CLOCK_AFTER_RINGS
+            n = nrings;
+            t = clock;
+#else
+            t = clock; /* what was fired before has a time below t, what is fired later t or more */
+            n = nrings;
+#endif
+            dead = !target;
+            watermark = t;
+            for (r : 0 .. n - 1) {
+                look(r)
+            }
+#ifdef MUTANT_DEATH_AFTER_LOOK
+            over = over || !target;
+#endif
+            do
+            :: choose();
+                if
+                :: from == RINGS -> break
+                :: else -> deliver()
+                fi
+            od
+            atomic {
+                t = 0;
+                n = 0;
+                from = 0;
+                watermark = 0;
+                dead = false;
+                for (r : 0 .. RINGS - 1) { limit[r] = 0 };
+                r = 0
+            }
+        od
+    } unless { !tracer };
+    if
+    :: tracer ->
+        assert(delivered == published);
+        assert(fired == delivered + dropped + inside);
+        assert(inside <= PRODUCERS && (!target || inside == 0))
+    :: else
+    fi;
+    reported = true
+}
+
+init
+{
+    atomic {
+        run producer(FIRST);
+        run producer(SECOND);
+        run reader();
+        run killer()
+    }
+    (finished == PRODUCERS && reported) /* an invalid end state otherwise: somebody waits for ever */
+}
