@@ -31,13 +31,15 @@ def _is_own(description):
 
 
 def _alive(pid):
+    """Whether the process still runs; one that has ended but that its parent has not waited for does not."""
     try:
         os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b") ")[2][:1] != b"Z"
     except ProcessLookupError:
         return False
-    except PermissionError:
-        pass
-    return True
+    except OSError:  # another user's, or a system without /proc
+        return True
 
 
 class EmbeddedEngine(Engine):
