@@ -5,9 +5,9 @@ import contextlib
 import os
 
 import pytest
+from pyusdt._tracer import Session
 
 import pyusdt
-from pyusdt._tracer import Session
 
 
 class Counting:
