@@ -1,37 +1,51 @@
-"""bpf(2): maps and programs of the kernel, by way of ctypes.
+"""bpf(2) and perf_event_open(2): maps, programs and links of the kernel, by way of ctypes.
 
-In: map rows and Insn lists.  Out: file descriptors, which the caller closes (Loaded does).
+In: map rows and Insn lists.  Out: file descriptors, which the caller closes (Loaded does); a program or a
+link lives as long as somebody holds its descriptor, so nothing is left when a process dies.
 Always: a failing call raises OSError with the kernel's errno.
 """
 
 import ctypes
+import errno
 import os
-import platform
 import struct
 
 from . import insn as i
 from .maps import KINDS
 
-_NUMBERS = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "loongarch64": 280, "s390x": 351, "ppc64le": 361,
-            "armv7l": 386, "i686": 357}
-MAP_CREATE, MAP_LOOKUP, MAP_UPDATE, PROG_LOAD, PROG_TEST_RUN = 0, 1, 2, 5, 10
-KPROBE, RAW_TRACEPOINT = 2, 17  # program types
-_LOG_BYTES = 4 << 20
+_MACHINE = os.uname().machine
+_BPF = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "loongarch64": 280, "s390x": 351, "ppc64le": 361,
+        "armv7l": 386, "i686": 357}
+_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "loongarch64": 241, "s390x": 331, "ppc64le": 319,
+                    "armv7l": 364, "i686": 336}
+(MAP_CREATE, MAP_LOOKUP, MAP_UPDATE, MAP_DELETE, MAP_NEXT_KEY, PROG_LOAD, PROG_TEST_RUN, MAP_LOOKUP_BATCH,
+ LINK_CREATE) = 0, 1, 2, 3, 4, 5, 10, 24, 28
+KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT = 2, 5, 7, 17  # program types
+ATTACH_PERF_EVENT, ATTACH_UPROBE_MULTI = 41, 48  # attach types
+NO_PREALLOC = 1  # a hash map's elements are allocated as they come
+_UPROBE_MULTI_RETURN = 1
+_PERF_FLAG_CLOEXEC = 8
+_LOG_BYTES = 16 << 20
+_BATCH = 1024  # elements read by one call
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 
 
-def bpf(command, attributes):
-    """The system call; attributes: a ctypes buffer, written by some commands."""
-    number = _NUMBERS.get(platform.machine())
+def _call(numbers, what, *arguments):
+    number = numbers.get(_MACHINE)
     if number is None:
-        raise OSError(38, "bpf(2) is not known on this machine")
-    result = _libc.syscall(ctypes.c_long(number), ctypes.c_int(command), attributes, ctypes.c_uint(len(attributes)))
+        raise OSError(errno.ENOSYS, f"{what} is not known on this machine")
+    result = _libc.syscall(ctypes.c_long(number), *arguments)
     if result < 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
     return result
+
+
+def bpf(command, attributes):
+    """The system call; attributes: a ctypes buffer, written by some commands."""
+    return _call(_BPF, "bpf(2)", ctypes.c_int(command), attributes, ctypes.c_uint(len(attributes)))
 
 
 def _buffer(data):
@@ -39,37 +53,101 @@ def _buffer(data):
     return ctypes.create_string_buffer(data, max(len(data), 144))
 
 
+def _bytes(data):
+    return ctypes.create_string_buffer(data, len(data))
+
+
+def _words(values):
+    return (ctypes.c_uint64 * len(values))(*values)
+
+
 def _address(buffer):
     return ctypes.addressof(buffer) if buffer is not None else 0
 
 
-def map_create(definition):
+# --- maps ---------------------------------------------------------------------------
+
+
+def map_create(definition, flags=0):
     """definition has kind, key_size, value_size, entries (program.MapDef).  Returns an fd."""
     return bpf(MAP_CREATE, _buffer(struct.pack(
-        "=5I", KINDS[definition.kind].number, definition.key_size, definition.value_size, definition.entries, 0)))
+        "=5I", KINDS[definition.kind].number, definition.key_size, definition.value_size, definition.entries, flags)))
+
+
+def _element(command, fd, key, value, flags=0):
+    bpf(command, _buffer(struct.pack("=IIQQQ", fd, 0, _address(key), _address(value), flags)))
 
 
 def map_update(fd, key, value):
-    key, value = ctypes.create_string_buffer(key, len(key)), ctypes.create_string_buffer(value, len(value))
-    bpf(MAP_UPDATE, _buffer(struct.pack("=IIQQQ", fd, 0, _address(key), _address(value), 0)))
+    """value: of a per-CPU map one for each possible CPU, each rounded up to 8 bytes."""
+    _element(MAP_UPDATE, fd, _bytes(key), _bytes(value))
 
 
 def map_lookup(fd, key, value_size):
-    """The value's bytes; raises FileNotFoundError if there is none."""
-    key, value = ctypes.create_string_buffer(key, len(key)), ctypes.create_string_buffer(value_size)
-    bpf(MAP_LOOKUP, _buffer(struct.pack("=IIQQQ", fd, 0, _address(key), _address(value), 0)))
+    """The value's bytes, of a per-CPU map those of all CPUs; raises FileNotFoundError if there is none."""
+    value = ctypes.create_string_buffer(value_size)
+    _element(MAP_LOOKUP, fd, _bytes(key), value)
     return value.raw
 
 
-def prog_load(insns, map_fds=(), prog_type=KPROBE, log=None):
+def map_delete(fd, key):
+    """Raises FileNotFoundError if there is none."""
+    _element(MAP_DELETE, fd, _bytes(key), None)
+
+
+def map_items(fd, key_size, value_size):
+    """[(key, value)] of a hash map; value_size as for map_lookup."""
+    found, token = [], None
+    count = _BATCH
+    keys, values = ctypes.create_string_buffer(count * key_size), ctypes.create_string_buffer(count * value_size)
+    following = ctypes.create_string_buffer(max(8, key_size))
+    while True:
+        attributes = _buffer(struct.pack("=4QIIQQ", _address(token), _address(following), _address(keys),
+                                         _address(values), count, fd, 0, 0))
+        over = False
+        try:
+            bpf(MAP_LOOKUP_BATCH, attributes)
+        except FileNotFoundError:
+            over = True
+        except OSError as error:
+            if error.errno != errno.ENOSPC:  # one bucket has more than there is room for
+                raise
+            return map_items_singly(fd, key_size, value_size)
+        n = struct.unpack_from("=I", attributes.raw, 32)[0]
+        raw_keys, raw_values = keys.raw, values.raw
+        found += [(raw_keys[k * key_size : (k + 1) * key_size], raw_values[k * value_size : (k + 1) * value_size])
+                  for k in range(n)]
+        if over:
+            return found
+        token = _bytes(following.raw)
+
+
+def map_items_singly(fd, key_size, value_size):
+    """As map_items, key by key."""
+    found, key, following = [], None, ctypes.create_string_buffer(key_size)
+    while True:
+        try:
+            _element(MAP_NEXT_KEY, fd, key, following)
+        except FileNotFoundError:
+            return found
+        key = _bytes(following.raw)
+        try:
+            found.append((key.raw, map_lookup(fd, key.raw, value_size)))
+        except FileNotFoundError:
+            continue  # deleted meanwhile
+
+
+# --- programs -----------------------------------------------------------------------
+
+
+def prog_load(insns, map_fds=(), prog_type=KPROBE, log=None, attach_type=0):
     """insns: maps by index, replaced here by map_fds.  log: a ctypes buffer for the verifier's."""
     insns = [_with_fd(insn, map_fds) for insn in insns]
-    code = i.encode(insns)
-    code = ctypes.create_string_buffer(code, len(code))
+    code = _bytes(i.encode(insns))
     license = ctypes.create_string_buffer(b"GPL")
     attributes = _buffer(struct.pack(
-        "=IIQQIIQII16s", prog_type, len(insns), _address(code), _address(license),
-        1 if log else 0, len(log) if log else 0, _address(log), 0, 0, b"pyusdt"))
+        "=IIQQIIQII16sII", prog_type, len(insns), _address(code), _address(license),
+        1 if log else 0, len(log) if log else 0, _address(log), 0, 0, b"pyusdt", 0, attach_type))
     return bpf(PROG_LOAD, attributes)
 
 
@@ -82,12 +160,57 @@ def _with_fd(insn, map_fds):
     return insn
 
 
+def load(insns, map_fds=(), prog_type=KPROBE, attach_type=0):
+    """As prog_load; raises Refused with the verifier's log."""
+    try:
+        return prog_load(insns, map_fds, prog_type, None, attach_type)
+    except OSError as first:
+        log = ctypes.create_string_buffer(_LOG_BYTES)
+        try:
+            return prog_load(insns, map_fds, prog_type, log, attach_type)
+        except OSError:
+            raise Refused(first, log.value.decode(errors="replace")) from None
+
+
 def prog_test_run(fd, context=b""):
     """Run a RAW_TRACEPOINT program once; returns the low 32 bits of its r0."""
     data = ctypes.create_string_buffer(context, len(context)) if context else None
     attributes = _buffer(struct.pack("=4IQQ4IQQ", fd, 0, 0, 0, 0, 0, 0, 0, len(context), 0, _address(data), 0))
     bpf(PROG_TEST_RUN, attributes)
     return struct.unpack_from("=I", attributes.raw, 4)[0]
+
+
+# --- links --------------------------------------------------------------------------
+
+
+def link_uprobe_multi(prog_fd, path, offsets, counters, cookies, pid=0, returns=False):
+    """Attach a program (loaded with ATTACH_UPROBE_MULTI) to many places of one file.  offsets: in the file;
+    counters: file offsets of the sites' semaphores, 0 for none; pid: 0 for every process."""
+    name = ctypes.create_string_buffer(os.fsencode(path))
+    offsets, counters, cookies = _words(offsets), _words(counters), _words(cookies)
+    return bpf(LINK_CREATE, _buffer(struct.pack(
+        "=4I4Q3I", prog_fd, 0, ATTACH_UPROBE_MULTI, 0, _address(name), _address(offsets), _address(counters),
+        _address(cookies), len(offsets), _UPROBE_MULTI_RETURN if returns else 0, pid)))
+
+
+def link_perf(prog_fd, perf_fd, cookie):
+    """Run a program at each of a perf event's firings."""
+    return bpf(LINK_CREATE, _buffer(struct.pack("=4IQ", prog_fd, perf_fd, ATTACH_PERF_EVENT, 0, cookie)))
+
+
+def _perf_event(kind, config, config1=0, config2=0, period=0, flags=0, pid=-1, cpu=0):
+    attributes = ctypes.create_string_buffer(struct.pack(
+        "=IIQQQQQIIQQ", kind, 112, config, period, 0, 0, flags, 0, 0, config1, config2), 112)
+    return _call(_PERF_EVENT_OPEN, "perf_event_open(2)", attributes, ctypes.c_int(pid), ctypes.c_int(cpu),
+                 ctypes.c_int(-1), ctypes.c_ulong(_PERF_FLAG_CLOEXEC))
+
+
+def perf_uprobe(path, offset, counter, returns=False):
+    """A perf event of one place of a file, in every process."""
+    with open("/sys/bus/event_source/devices/uprobe/type") as file:
+        kind = int(file.read())
+    name = ctypes.create_string_buffer(os.fsencode(path))
+    return _perf_event(kind, counter << 32 | returns, _address(name), offset)
 
 
 class Loaded:
@@ -99,20 +222,10 @@ class Loaded:
         try:
             for definition in maps:
                 self.map_fds.append(map_create(definition))
-            self.fd = self._load(insns, prog_type)
+            self.fd = load(insns, self.map_fds, prog_type)
         except BaseException:
             self.close()
             raise
-
-    def _load(self, insns, prog_type):
-        try:
-            return prog_load(insns, self.map_fds, prog_type)
-        except OSError as first:
-            log = ctypes.create_string_buffer(_LOG_BYTES)
-            try:
-                return prog_load(insns, self.map_fds, prog_type, log)
-            except OSError:
-                raise Refused(first, log.value.decode(errors="replace")) from None
 
     def close(self):
         for fd in [*self.map_fds, self.fd]:
