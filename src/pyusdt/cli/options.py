@@ -108,6 +108,33 @@ def _flag(text):
     return True
 
 
+def _text(text):
+    """An option that needs a value."""
+    if text is None:
+        raise _invalid()
+    return text
+
+
+def _stdc(text):
+    if text not in ("a", "c", "s", "t"):
+        raise _invalid()
+    return text
+
+
+def _preprocessor(switch):
+    """The parser of an option that gives the preprocessor an argument: they come in the order of the options."""
+
+    def parse(text):
+        return [switch + _text(text)]
+
+    return parse
+
+
+def _headers(text):
+    _flag(text)
+    return ["-H"]
+
+
 def _refuse(reason):
     """The parser of an option that means nothing here, or nothing yet."""
 
@@ -125,10 +152,11 @@ PARSERS = {
     "aggsortkey": _switch, "aggsortrev": _switch, "destructive": _switch, "quiet": _switch,
     "quietresize": _switch, "rawbytes": _switch,
     "argref": _flag, "defaultargs": _flag, "empty": _flag, "errtags": _flag, "nolibs": _flag,
+    "cpp": _flag, "cppargs": lambda text: _text(text).split(), "cpphdrs": _headers, "cpppath": _text, "stdc": _stdc,
+    "define": _preprocessor("-D"), "incdir": _preprocessor("-I"), "undef": _preprocessor("-U"),
     "zdefs": _flag, "droptags": lambda text: True,
 }  # fmt: skip
 _REFUSED = {
-    "the preprocessor is not there yet": "cpp cppargs cpphdrs cpppath define incdir stdc undef",
     "-F is not there yet": "flowindent",
     "print() is not there yet": "printsize",
     "alloca() is not there yet": "scratchsize",
@@ -152,6 +180,12 @@ for _reason, _names in _REFUSED.items():
     PARSERS.update(dict.fromkeys(_names.split(), _refuse(_reason)))
 
 
+# These add to the arguments of the preprocessor, which are the option cppargs.
+_GATHERED = frozenset(("cppargs", "cpphdrs", "define", "incdir", "undef"))
+# What decides how a text is read can not be set by the text.
+COMMAND_LINE = _GATHERED | {"cpppath", "stdc", "libdir", "syslibdir", "version", "xlate"}
+
+
 class Options(dict):
     """The options that are set: {name: value}."""
 
@@ -162,7 +196,10 @@ class Options(dict):
         parser = PARSERS.get(name)
         if parser is None:
             raise OptionError("Invalid option name")
-        self[name] = parser(text)
+        value = parser(text)
+        if name in _GATHERED:
+            name, value = "cppargs", self.get("cppargs", []) + value
+        self[name] = value
 
     def read_environment(self, environ, prefix="DTRACE_OPT_"):
         """Set options from variables such as DTRACE_OPT_QUIET; what can not be set is passed over, as

@@ -57,12 +57,17 @@ class Compiler:
         self.last = None  # Location of the last text, for what no clause is to blame for
 
     def add(self, text, name=None, probe_level="name", upto="lower"):
-        """Compile one text (bytes or str) as far as to the tree; raises errors.CompileError.
+        """Compile one text (bytes or str) as far as to the tree; raises errors.CompileError, and
+        errors.PreprocessError for a script under -C.
 
         name: the file's, None for a clause of the command line; probe_level: what the last
         part of its probe descriptions is (for dtrace's -P, -m, -f: "provider", "module",
         "function").  Returns the tree of the pass `upto`.
         """
+        if name is not None and self.options.get("cpp"):
+            from .preprocess import preprocess
+
+            text = preprocess(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"), self.options)
         names = self.names
         names.scopes["this"] = {}  # these belong to one text
         values = {

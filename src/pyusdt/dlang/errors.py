@@ -139,6 +139,10 @@ class CompileError(Exception):
         return "\n".join(lines)
 
 
+class PreprocessError(Exception):
+    """The preprocessor could not do its work; the message is dtrace's, after the script's name."""
+
+
 def printable(text):
     """Latin-1 text of a Source as the user wrote it: UTF-8 where it is that."""
     return text.encode("latin-1").decode("utf-8", "replace")

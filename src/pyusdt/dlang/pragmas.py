@@ -59,7 +59,7 @@ class ControlLines:
         elif level == DIRECTIVE:
             hint = None
             if name in ("define", "include", "if", "ifdef", "ifndef", "else", "elif", "endif", "undef"):
-                hint = "this is for the C preprocessor: -C, which is not supported yet"
+                hint = "this is for the C preprocessor: run with -C"
             self.refuse("D_PRAGCTL_INVAL", loc, f"invalid control directive: #{name}", hint)
         elif level == D_PRAGMA:
             self.refuse("D_PRAGMA_INVAL", loc, f"invalid D pragma: {name}", "the most used one is #pragma D option")
@@ -99,8 +99,10 @@ class ControlLines:
 
     def set_option(self, name, value):
         """What is wrong with an option, or None."""
-        from ..cli.options import OptionError
+        from ..cli.options import COMMAND_LINE, OptionError
 
+        if name in COMMAND_LINE:
+            return "Option cannot be used from within a D program"
         try:
             self.options.set(name, value)
         except OptionError as error:
