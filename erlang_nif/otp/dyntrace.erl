@@ -23,71 +23,85 @@
        enabled/3, enabled_call/3, enabled_garbage_collection/3, enabled_ports/3, enabled_procs/3,
        enabled_receive/3, enabled_running_ports/3, enabled_running_procs/3, enabled_send/3]).
 
+-type answer() :: pyusdt:answer().
+-type arg() :: pyusdt:probe_arg().
+-type number_of_probe() :: pyusdt:number_of_probe().
+-type integer_maybe() :: pyusdt:integer_maybe().
+-type iolist_maybe() :: pyusdt:iolist_maybe().
+
 -spec available() -> boolean().
 available() -> pyusdt:available().
 
--spec user_trace_s1(iolist() | binary()) -> pyusdt:answer().
+-spec user_trace_s1(iolist() | binary()) -> answer().
 user_trace_s1(Message) -> pyusdt:user_trace_s1(Message).
 
--spec user_trace_i4s4(binary() | undefined, pyusdt:integer_maybe(), pyusdt:integer_maybe(), pyusdt:integer_maybe(),
-                      pyusdt:integer_maybe(), pyusdt:iolist_maybe(), pyusdt:iolist_maybe(), pyusdt:iolist_maybe(),
-                      pyusdt:iolist_maybe()) -> pyusdt:answer().
+-spec user_trace_i4s4(binary() | undefined, integer_maybe(), integer_maybe(), integer_maybe(), integer_maybe(),
+                      iolist_maybe(), iolist_maybe(), iolist_maybe(), iolist_maybe()) -> answer().
 user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4) ->
     pyusdt:user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4).
 
--spec p() -> pyusdt:answer().
+%% What can not be, is a function_clause of this module, as with OTP's.
+-spec p() -> answer().
 p() -> pyusdt:p().
 
--spec p(pyusdt:probe_arg()) -> pyusdt:answer().
+-spec p(arg()) -> answer().
 p(A1) -> pyusdt:p(A1).
 
--spec p(pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+-spec p(arg(), arg()) -> answer().
 p(A1, A2) -> pyusdt:p(A1, A2).
 
--spec p(pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+-spec p(arg(), arg(), arg()) -> answer().
 p(A1, A2, A3) -> pyusdt:p(A1, A2, A3).
 
--spec p(pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+-spec p(arg(), arg(), arg(), arg()) -> answer().
 p(A1, A2, A3, A4) -> pyusdt:p(A1, A2, A3, A4).
 
--spec p(integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
-p(A1, A2, A3, A4, A5) -> pyusdt:p(A1, A2, A3, A4, A5).
+-spec p(integer(), arg(), arg(), arg(), arg()) -> answer().
+p(A1, A2, A3, A4, A5) when is_integer(A1) ->
+    pyusdt:p(A1, A2, A3, A4, A5).
 
--spec p(integer(), integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
-p(A1, A2, A3, A4, A5, A6) -> pyusdt:p(A1, A2, A3, A4, A5, A6).
+-spec p(integer(), integer(), arg(), arg(), arg(), arg()) -> answer().
+p(A1, A2, A3, A4, A5, A6) when is_integer(A1), is_integer(A2) ->
+    pyusdt:p(A1, A2, A3, A4, A5, A6).
 
--spec p(integer(), integer(), integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
-p(A1, A2, A3, A4, A5, A6, A7) -> pyusdt:p(A1, A2, A3, A4, A5, A6, A7).
+-spec p(integer(), integer(), integer(), arg(), arg(), arg(), arg()) -> answer().
+p(A1, A2, A3, A4, A5, A6, A7) when is_integer(A1), is_integer(A2), is_integer(A3) ->
+    pyusdt:p(A1, A2, A3, A4, A5, A6, A7).
 
--spec p(integer(), integer(), integer(), integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
-p(A1, A2, A3, A4, A5, A6, A7, A8) -> pyusdt:p(A1, A2, A3, A4, A5, A6, A7, A8).
+-spec p(integer(), integer(), integer(), integer(), arg(), arg(), arg(), arg()) -> answer().
+p(A1, A2, A3, A4, A5, A6, A7, A8) when is_integer(A1), is_integer(A2), is_integer(A3), is_integer(A4) ->
+    pyusdt:p(A1, A2, A3, A4, A5, A6, A7, A8).
 
--spec pn(pyusdt:number_of_probe()) -> pyusdt:answer().
+-spec pn(number_of_probe()) -> answer().
 pn(Number) -> pyusdt:pn(Number).
 
--spec pn(pyusdt:number_of_probe(), pyusdt:probe_arg()) -> pyusdt:answer().
+-spec pn(number_of_probe(), arg()) -> answer().
 pn(Number, A1) -> pyusdt:pn(Number, A1).
 
--spec pn(pyusdt:number_of_probe(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+-spec pn(number_of_probe(), arg(), arg()) -> answer().
 pn(Number, A1, A2) -> pyusdt:pn(Number, A1, A2).
 
--spec pn(pyusdt:number_of_probe(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+-spec pn(number_of_probe(), arg(), arg(), arg()) -> answer().
 pn(Number, A1, A2, A3) -> pyusdt:pn(Number, A1, A2, A3).
 
--spec pn(pyusdt:number_of_probe(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
+-spec pn(number_of_probe(), arg(), arg(), arg(), arg()) -> answer().
 pn(Number, A1, A2, A3, A4) -> pyusdt:pn(Number, A1, A2, A3, A4).
 
--spec pn(pyusdt:number_of_probe(), integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
-pn(Number, A1, A2, A3, A4, A5) -> pyusdt:pn(Number, A1, A2, A3, A4, A5).
+-spec pn(number_of_probe(), integer(), arg(), arg(), arg(), arg()) -> answer().
+pn(Number, A1, A2, A3, A4, A5) when is_integer(A1) ->
+    pyusdt:pn(Number, A1, A2, A3, A4, A5).
 
--spec pn(pyusdt:number_of_probe(), integer(), integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
-pn(Number, A1, A2, A3, A4, A5, A6) -> pyusdt:pn(Number, A1, A2, A3, A4, A5, A6).
+-spec pn(number_of_probe(), integer(), integer(), arg(), arg(), arg(), arg()) -> answer().
+pn(Number, A1, A2, A3, A4, A5, A6) when is_integer(A1), is_integer(A2) ->
+    pyusdt:pn(Number, A1, A2, A3, A4, A5, A6).
 
--spec pn(pyusdt:number_of_probe(), integer(), integer(), integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
-pn(Number, A1, A2, A3, A4, A5, A6, A7) -> pyusdt:pn(Number, A1, A2, A3, A4, A5, A6, A7).
+-spec pn(number_of_probe(), integer(), integer(), integer(), arg(), arg(), arg(), arg()) -> answer().
+pn(Number, A1, A2, A3, A4, A5, A6, A7) when is_integer(A1), is_integer(A2), is_integer(A3) ->
+    pyusdt:pn(Number, A1, A2, A3, A4, A5, A6, A7).
 
--spec pn(pyusdt:number_of_probe(), integer(), integer(), integer(), integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
-pn(Number, A1, A2, A3, A4, A5, A6, A7, A8) -> pyusdt:pn(Number, A1, A2, A3, A4, A5, A6, A7, A8).
+-spec pn(number_of_probe(), integer(), integer(), integer(), integer(), arg(), arg(), arg(), arg()) -> answer().
+pn(Number, A1, A2, A3, A4, A5, A6, A7, A8) when is_integer(A1), is_integer(A2), is_integer(A3), is_integer(A4) ->
+    pyusdt:pn(Number, A1, A2, A3, A4, A5, A6, A7, A8).
 
 -spec put_tag(undefined | unicode:chardata()) -> binary() | undefined.
 put_tag(Data) -> pyusdt:put_tag(Data).

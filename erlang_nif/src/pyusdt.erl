@@ -6,9 +6,9 @@
 %%
 %% In:  integers and iolists, in this order.
 %% Out: true if the event was offered to a tracer; OTP's answers otherwise.
-%% Always: an integer of more than 64 bits is 0, a string that is no iolist is NULL, a longer one than 1023 bytes is cut;
-%% nothing of that is looked at while nobody traces. Where an argument stands that can be neither is a function_clause,
-%% traced or not.
+%% Always: an integer of more than 64 bits is 0, a string that is no iolist is NULL, a longer one than 1023 bytes is
+%% cut; nothing of that is looked at while nobody traces. An argument in a place where it can be neither is a
+%% function_clause, traced or not.
 -module(pyusdt).
 
 -export([available/0, enabled/0, enabled/1]).
@@ -158,14 +158,16 @@ pn(Number, A1, A2, A3, A4, A5, A6) when is_integer(A1), is_integer(A2) ->
         Not -> Not
     end.
 
--spec pn(number_of_probe(), integer(), integer(), integer(), probe_arg(), probe_arg(), probe_arg(), probe_arg()) -> answer().
+-spec pn(number_of_probe(), integer(), integer(), integer(), probe_arg(), probe_arg(), probe_arg(), probe_arg()) ->
+      answer().
 pn(Number, A1, A2, A3, A4, A5, A6, A7) when is_integer(A1), is_integer(A2), is_integer(A3) ->
     case pyusdt_nif:enabled(Number) of
         true -> pyusdt_nif:fire(Number, pyusdt_tag:get(), [A1, A2, A3, A4, A5, A6, A7]);
         Not -> Not
     end.
 
--spec pn(number_of_probe(), integer(), integer(), integer(), integer(), probe_arg(), probe_arg(), probe_arg(), probe_arg()) -> answer().
+-spec pn(number_of_probe(), integer(), integer(), integer(), integer(),
+         probe_arg(), probe_arg(), probe_arg(), probe_arg()) -> answer().
 pn(Number, A1, A2, A3, A4, A5, A6, A7, A8) when is_integer(A1), is_integer(A2), is_integer(A3), is_integer(A4) ->
     case pyusdt_nif:enabled(Number) of
         true -> pyusdt_nif:fire(Number, pyusdt_tag:get(), [A1, A2, A3, A4, A5, A6, A7, A8]);

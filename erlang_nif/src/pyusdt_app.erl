@@ -10,10 +10,13 @@
 -export([start/2, stop/1]).
 -export([init/1]).
 
--spec start(application:start_type(), term()) -> supervisor:startlink_ret().
+-spec start(application:start_type(), term()) -> {ok, pid()} | {error, term()}.
 start(_Type, _Arguments) ->
     take_over(pyusdt_nif:library("otp/dyntrace")),
-    supervisor:start_link({local, ?MODULE}, ?MODULE, []).
+    case supervisor:start_link({local, ?MODULE}, ?MODULE, []) of
+        {ok, Pid} -> {ok, Pid};
+        {error, Reason} -> {error, Reason}
+    end.
 
 %% The module stays: code that calls it goes on doing so.
 -spec stop(term()) -> ok.
@@ -27,6 +30,8 @@ init([]) ->
 take_over(Beam) ->
     code:soft_purge(dyntrace),
     case code:load_abs(Beam) of
-        {module, dyntrace} -> ok;
-        {error, Reason} -> logger:warning("pyusdt: dyntrace stays OTP's, ~ts.beam can not be loaded: ~p", [Beam, Reason])
+        {module, dyntrace} ->
+            ok;
+        {error, Reason} ->
+            logger:warning("pyusdt: dyntrace stays OTP's, ~ts.beam can not be loaded: ~p", [Beam, Reason])
     end.

@@ -36,7 +36,10 @@ put(undefined) ->
 put(Data) ->
     Tag = encode(Data),
     Before = erlang:put(?TAG, Tag),
-    erlang:get(?SPREADING) =:= true andalso set_token(Tag),
+    case erlang:get(?SPREADING) of
+        true -> set_token(Tag);
+        _ -> ok
+    end,
     Before.
 
 -spec get() -> tag() | undefined.
@@ -81,7 +84,10 @@ restore({Flags, Tag}) when is_integer(Flags), is_binary(Tag) ->
         0 -> stop_spreading();
         _ -> start_spreading(Tag)
     end,
-    Flags band ?FLAG_PERMANENT =:= 0 andalso set_token(Tag),
+    case Flags band ?FLAG_PERMANENT of
+        0 -> set_token(Tag); % as if it had come with a message
+        _ -> ok
+    end,
     true;
 restore(State) ->
     error(badarg, [State]).
@@ -106,20 +112,29 @@ start_spreading(Tag) ->
 
 stop_spreading() ->
     erlang:erase(?SPREADING),
-    received() =:= undefined orelse seq_trace:set_token([]),
-    ok.
+    case received() of
+        undefined -> ok;
+        _Ours -> _ = seq_trace:set_token([]), ok
+    end.
 
 %% The tag in the token, whether it came with a message or was put there to be sent.
 received() ->
-    case seq_trace:get_token(label) of
-        {label, {?LABEL, Tag}} -> Tag;
+    case label() of
+        {?LABEL, Tag} -> Tag;
         _OfTheUserOrNone -> undefined
     end.
 
 set_token(Tag) ->
-    case seq_trace:get_token(label) of
-        [] -> seq_trace:set_token(label, {?LABEL, Tag});
-        {label, {?LABEL, _}} -> seq_trace:set_token(label, {?LABEL, Tag});
+    case label() of
+        none -> _ = seq_trace:set_token(label, {?LABEL, Tag});
+        {?LABEL, _} -> _ = seq_trace:set_token(label, {?LABEL, Tag});
         _OfTheUser -> ok
     end,
     ok.
+
+%% The label of the process's token; `none' without a token.
+label() ->
+    case seq_trace:get_token() of
+        [] -> none;
+        _ -> element(2, seq_trace:get_token(label))
+    end.
