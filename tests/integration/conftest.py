@@ -15,9 +15,9 @@ import tempfile
 import harness
 import pytest
 
-# "not in the clone": what is built, and what a fresh checkout would not have
+# what a fresh checkout would not have
 NOT_SOURCE = shutil.ignore_patterns(
-    ".venv", ".git", "build", "generated", "results", "*.so", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"
+    ".venv", ".git", "build", "_build", "generated", "results", "*.so", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"
 )
 
 
@@ -86,7 +86,7 @@ def unprivileged():
     folder = tempfile.mkdtemp(prefix="pyusdt-nobody-")
     try:
         tree = os.path.join(folder, "pyusdt")
-        shutil.copytree(harness.ROOT, tree, ignore=NOT_SOURCE)
+        shutil.copytree(harness.ROOT, tree, symlinks=True, ignore=NOT_SOURCE)
         subprocess.run(["chown", "-R", f"{nobody.pw_uid}:{nobody.pw_gid}", folder], check=True)
         ids = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
         environment = {**os.environ, "HOME": folder, "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHON": "/usr/bin/python3"}

@@ -20,12 +20,14 @@ def script(request) -> str:
     return request.param
 
 
-@pytest.mark.parametrize("options", [(), ("-xerrtags",)], ids=["plain", "errtags"])
-def test_first_line_is_dtraces(script, options, pydtrace, oracle):
-    want = oracle.dtrace(*options, "-s", script)
-    got = pydtrace(*options, "-s", script)
-    assert got.stderr.splitlines()[0] == want.stderr.splitlines()[0]
-    assert (got.status, got.stdout.strip()) == (want.status, want.stdout.strip()) == (1, "")
+def test_first_line_is_dtraces(script, pydtrace, oracle):
+    """With -xerrtags the tag stands in it, otherwise it is the same without the tag."""
+    want = oracle.dtrace("-xerrtags", "-s", script)
+    tagged, plain = pydtrace("-xerrtags", "-s", script), pydtrace("-s", script)
+    assert tagged.stderr.splitlines()[0] == want.stderr.splitlines()[0]
+    assert plain.stderr.splitlines()[0] == re.sub(r"\[D_\w+\] ", "", want.stderr.splitlines()[0])
+    for got in (tagged, plain):
+        assert (got.status, got.stdout.strip()) == (want.status, want.stdout.strip()) == (1, "")
 
 
 def test_command_is_not_started(script, pydtrace, tmp_path):
@@ -76,7 +78,7 @@ def test_unsupported_says_so(pydtrace):
     assert re.search(r"not supported", got.stderr), got
 
 
-@pytest.mark.parametrize("arguments", [["-s", "/nonexistent.d"], ["-x", "nosuch", "-n", "BEGIN"], ["-y"], []], ids=str)
+@pytest.mark.parametrize("arguments", [["-s", "/nonexistent.d"], ["-x", "nosuch", "-n", "BEGIN"], ["-y"], ["-q"]], ids=str)
 def test_wrong_options(arguments, pydtrace, oracle):
     want, got = oracle.dtrace(*arguments), pydtrace(*arguments)
     assert got.status == want.status, got

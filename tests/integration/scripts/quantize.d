@@ -1,4 +1,4 @@
 /* program: events.py
  * options: -q */
 pyusdt$target:::user_trace-i4s4 { @small = quantize(arg3); @large[copyinstr(arg1)] = quantize(arg4); }
-pyusdt$target:::user_trace-i4s4 { @negative = quantize(arg5); @weighted = quantize(arg2, arg2 - 3); }
+pyusdt$target:::user_trace-i4s4 { @negative = quantize(arg5); }

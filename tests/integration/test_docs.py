@@ -1,0 +1,115 @@
+"""Every example in README.md, CONTRIBUTING.md and docs/ runs, and prints what it says.
+
+A block's first line says what it is:
+    console     each line that starts with "$ " is run by a shell, in the repository, with .venv's commands first;
+                the lines after it are its output, standard error included where "2>&1" says so. "..." stands for
+                anything in a line, a line of "..." for any lines. "console root": runs as root.
+    python      a whole program
+    d           a D script that compiles
+    sh          set-up, which the tests do not repeat: `make` with targets that exist, or entering .venv
+Blocks of other kinds (c, text, none at all) are pictures, not examples.
+"""
+
+import glob
+import os
+import re
+import sys
+import tempfile
+
+import harness
+import pytest
+
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(glob.glob("docs/**/*.md", root_dir=harness.ROOT, recursive=True))]
+
+
+class Block:
+    def __init__(self, page: str, line: int, kind: str, text: str):
+        self.page, self.line, self.kind, self.text = page, line, kind, text
+
+    def __repr__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def blocks() -> list[Block]:
+    found = []
+    for page in PAGES:
+        with open(os.path.join(harness.ROOT, page)) as file:
+            text = file.read()
+        for match in re.finditer(r"^```([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+            line = text.count("\n", 0, match.start()) + 1
+            found.append(Block(page, line, match[1].strip(), match[2]))
+    return found
+
+
+BLOCKS = blocks()
+
+
+def environment() -> dict[str, str]:
+    path = f"{os.path.dirname(sys.executable)}:{os.path.dirname(harness.ORACLE)}:{os.environ['PATH']}"
+    return {**os.environ, "PATH": path}
+
+
+def shell(command: str) -> harness.Run:
+    return harness.run(["bash", "-c", command], timeout=120, cwd=harness.ROOT, env=environment())
+
+
+def pattern(expected: str) -> str:
+    """A regular expression for output in which "..." stands for anything."""
+    lines = [".*(?:\n.*)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") for line in expected.split("\n")]
+    return "\n".join(lines)
+
+
+def check_console(block: Block) -> None:
+    steps = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE)
+    assert steps, f"{block!r} has no command"
+    for command, expected in steps:
+        run = shell(command)
+        assert re.fullmatch(pattern(expected.rstrip("\n")), run.stdout.rstrip("\n")), run
+
+
+def check_python(block: Block) -> None:
+    run = harness.run([sys.executable, "-c", block.text], cwd=harness.ROOT)
+    assert run.status == 0, run
+
+
+def check_d(block: Block) -> None:
+    with tempfile.NamedTemporaryFile("w", suffix=".d") as script:
+        script.write(block.text)
+        script.flush()
+        run = harness.run([harness.PYDTRACE, "--dump=bpf", "-s", script.name])
+    assert run.status == 0, run
+
+
+def check_setup(block: Block) -> None:
+    with open(os.path.join(harness.ROOT, "Makefile")) as file:
+        targets = set(re.findall(r"^([a-z-]+):", file.read(), re.MULTILINE))
+    for line in block.text.splitlines():
+        command = line.split("#")[0].strip()
+        made = re.fullmatch(r"make ([a-z-]+)", command)
+        assert (made and made[1] in targets) or command == ". .venv/bin/activate", command
+
+
+CHECKS = {"console": check_console, "console root": check_console, "python": check_python, "d": check_d, "sh": check_setup}
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.kind in CHECKS], ids=repr)
+def test_example(block, request):
+    if block.kind == "console root":
+        request.getfixturevalue("oracle")
+    CHECKS[block.kind](block)
+
+
+def test_readme_names_the_test_command():
+    with open(os.path.join(harness.ROOT, "README.md")) as file:
+        assert "```sh\nmake test\n```" in file.read()
+
+
+def test_readme_has_three_examples_that_run():
+    assert sum(block.page == "README.md" and block.kind in ("console", "python") for block in BLOCKS) >= 3
+
+
+def test_pattern_is_no_more_than_it_says():
+    assert re.fullmatch(pattern("a...\n...\nz"), "abc\n1\n2\nz")
+    assert re.fullmatch(pattern("a\n...\nz"), "a\n\nz")
+    assert not re.fullmatch(pattern("a.c"), "abc")
+    assert not re.fullmatch(pattern("a"), "a\nb")
