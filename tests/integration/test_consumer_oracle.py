@@ -13,9 +13,9 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "unit"))
 
-import consumer_harness  # noqa: E402
-from consumer_cases import INTEGERS, NAMES, Aggregate, Case, Printf, Trace, type_of  # noqa: E402
-from record_consumer import ask_oracle  # noqa: E402
+import consumer_harness
+from consumer_cases import INTEGERS, NAMES, Aggregate, Case, Printf, Trace, type_of
+from record_consumer import ask_oracle
 
 SEED = int(os.environ.get("PYUSDT_TEST_SEED", random.randrange(10**6)))
 PLAIN = [b"d", b"i", b"u", b"o", b"x", b"X", b"p"]

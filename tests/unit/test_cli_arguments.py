@@ -1,6 +1,7 @@
 """pydtrace's command line."""
 
 import pytest
+
 from pyusdt.cli.arguments import Refused, Request, UsageError, parse, split
 
 
@@ -69,12 +70,12 @@ def test_a_description_is_cut_as_dtrace_cuts_it(text, name):
         (["-p", ""], "invalid pid: "),
         (["-p", "12x"], "invalid pid: 12x"),
         (["-p", "1_2"], "invalid pid: 1_2"),
-        (["-C"], "failed to set -C: not supported: the preprocessor is not there yet"),
-        (["-D", "X=1"], "failed to set -D X=1: not supported: the preprocessor is not there yet"),
+        (["-X", "q"], "failed to set -X q: Invalid value for specified option"),
         (["-F"], "failed to set -F: not supported: -F is not there yet"),
         (["-S"], "failed to set -S: not supported: --dump=bpf and --dump=ast show what the compiler made"),
         (["-32"], "-32 is not supported: 32-bit processes have no probes of ours"),
         (["-G"], "-G is not supported: probes need no -G on Linux: <sys/sdt.h> alone makes them"),
+        (["--dump=foo"], "--dump shows one of ast, types, bpf"),
         (["-i", "5"], "-i is not supported: ids are given out while tracing; name the probe with -n"),
     ],
 )

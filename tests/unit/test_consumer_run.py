@@ -6,6 +6,7 @@ import struct
 
 import pytest
 from consumer_cases import Aggregate, Case, header
+
 from pyusdt.consumer import faults, run
 from pyusdt.dlang import program as p
 from pyusdt.dlang import types as t
@@ -84,6 +85,14 @@ class FakeFormatter:
         return self.DONE, text, self.offset, 0
 
 
+class FakeCommand:
+    def __init__(self, error):
+        self.argv, self.error = ["nosuch"], error
+
+    def go(self):
+        raise self.error
+
+
 class Said(list):
     def __call__(self, message, error=True):
         self.append((message, error))
@@ -134,27 +143,16 @@ def test_the_exit_status_is_the_last_exit_action_s(pipe):
 
 
 def test_exit_in_begin_starts_no_command(pipe):
-    class Command:
-        argv = ["x"]
-
-        def go(self):
-            raise AssertionError("started")
-
     engine = FakeEngine(exit_program(), [], last=exit_record(2))
     engine.exiting = True
-    assert trace(engine, pipe, command=Command())[0] == 2
+    assert trace(engine, pipe, command=FakeCommand(AssertionError("started")))[0] == 2
     assert engine.calls == ["begin", "end"]
 
 
 def test_a_command_that_does_not_start_is_the_user_s_error(pipe):
-    class Command:
-        argv = ["nosuch"]
-
-        def go(self):
-            raise FileNotFoundError(2, "No such file or directory")
-
+    command = FakeCommand(FileNotFoundError(2, "No such file or directory"))
     with pytest.raises(EngineError, match="failed to start nosuch: No such file or directory"):
-        trace(FakeEngine(exit_program()), pipe, command=Command())
+        trace(FakeEngine(exit_program()), pipe, command=command)
 
 
 def test_aggregations_print_after_the_empty_line(pipe):

@@ -7,6 +7,7 @@ import consumer_harness as harness
 import pytest
 from consumer_cases import CASES, NAMES, Case, Printf, Trace, header
 from consumer_harness import ACTION, DONE, FAULT, FULL, PROBE
+
 from pyusdt.consumer import table
 from pyusdt.dlang import program as p
 
@@ -33,7 +34,7 @@ def test_stops_at_the_caller_s_actions_and_goes_on_behind_them(formatter):
 
 
 def test_a_record_with_an_action_of_the_caller_s_has_one_line(formatter):
-    program, (first, second, exits) = records_of(CASE)
+    program, (first, _, exits) = records_of(CASE)
     result = harness.run(formatter, table.build(program), exits + first, NAMES)
     assert result.text.splitlines()[1:] == [
         b"  0      1                           :BEGIN ",

@@ -4,6 +4,7 @@ Always: nothing is opened, started or looked up here; -x and its like are checke
 before anything else happens.
 """
 
+from ..dlang.compile import DUMPS
 from .options import OptionError, Options
 
 _LETTERS = "3:6:aAb:Bc:CD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"  # as getopt(3) takes them
@@ -143,6 +144,8 @@ def _take(arguments, letter, value):
     elif letter == "e":
         arguments.execute = False
     elif letter == "--dump":
+        if value not in DUMPS:
+            raise Refused(f"--dump shows one of {', '.join(DUMPS)}")
         arguments.dump = value
     elif letter == "x":
         name, equals, text = value.partition("=")

@@ -4,22 +4,29 @@ In: probes as (provider, module, function, name), descriptions to match.  Out: l
 Always: ids are those that a tracing started now would give.
 """
 
-HEADING = "%5s %10s %17s %33s %s\n" % ("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
+def _row(number, provider, module, function, name):
+    return f"{number:>5} {provider:>10} {module:>17} {function:>33} {name}\n"
+
+
+HEADING = _row("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
 OWN = [("dtrace", "", "", name) for name in ("BEGIN", "END", "ERROR")]
+
+
+def described(description):
+    """A description's four parts (ast.ProbeDesc), as messages show them."""
+    return f"{description.provider}:{description.module}:{description.function}:{description.name}"
 
 
 def rows(probes, numbers):
     """Lines for the probes of these ids, in the order of `numbers`."""
-    return "".join("%5d %10s %17s %33s %s\n" % (number, *probes[number - 1]) for number in numbers)
+    return "".join(_row(number, *probes[number - 1]) for number in numbers)
 
 
 def matching(probes, description, glob):
     """The ids of the probes that a description (ast.ProbeDesc) stands for, as dtrace orders them: the
     latest first.  glob(pattern, text) -> bool."""
     parts = (description.provider, description.module, description.function, description.name)
-    found = [
-        number for number, probe in enumerate(probes, 1) if all(glob(part, text) for part, text in zip(parts, probe))
-    ]
+    found = [number for number, probe in enumerate(probes, 1) if all(map(glob, parts, probe))]
     return found[::-1]
 
 
@@ -32,7 +39,6 @@ def listing(descriptions, probes, glob):
     for description in descriptions:
         numbers = matching(probes, description, glob)
         if not numbers:
-            name = f"{description.provider}:{description.module}:{description.function}:{description.name}"
-            messages.append(f"failed to match {name}: No probe matches description")
+            messages.append(f"failed to match {described(description)}: No probe matches description")
         text += rows(probes, numbers)
     return text, messages

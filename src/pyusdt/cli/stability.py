@@ -1,0 +1,36 @@
+"""pydtrace -v: the stability report of a request, in dtrace's words.
+
+In: the probe descriptions of a request, and how many probes each stands for.  Out: text.  Always: all that user-level D programs can use is
+Stable, so only the probes decide.  Source: what dtrace 2.0 reports for the same probes.
+"""
+
+_LEVELS = ("Unstable", "Evolving", "Stable")  # ascending
+_CLASSES = ("ISA", "Common")
+_OWN = ("Unstable", "Common")  # BEGIN, tick-1s …, and what stands for none: name and data alike, class
+_USER = ("Evolving", "ISA")  # probes of user processes
+_STATEMENTS = ("Stable", "Common")
+_OWN_NAMES = ("BEGIN", "END", "ERROR", "tick-", "profile-")
+
+
+def _attributes(description, count):
+    own = count == 0 or description.provider in ("dtrace", "profile") or description.name.startswith(_OWN_NAMES)
+    return _OWN if own else _USER
+
+
+def _block(title, level, dependency):
+    return (
+        f"\n\t{title}\n"
+        f"\t\tIdentifier Names: {level}\n"
+        f"\t\tData Semantics:   {level}\n"
+        f"\t\tDependency Class: {dependency}\n"
+    )
+
+
+def report(what, name, matched):
+    """The report on a request (arguments.Request's what and name); matched: its part of Engine.matched."""
+    found = [_attributes(description, count) for description, count in matched]
+    level = min((level for level, _ in found), key=_LEVELS.index, default=_STATEMENTS[0])
+    dependency = min((each for _, each in found), key=_CLASSES.index, default=_STATEMENTS[1])
+    text = f"\nStability attributes for {what} {name}:\n"
+    text += _block("Minimum Probe Description Attributes", level, dependency)
+    return text + _block("Minimum Statement Attributes", *_STATEMENTS) + "\n"
