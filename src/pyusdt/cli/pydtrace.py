@@ -14,7 +14,7 @@ from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError
 from ..engine import EngineError, Targets
 from . import arguments as cli
-from . import listing
+from . import listing, stability
 from .usage import PROGRAM, USAGE, VERSION
 
 
@@ -71,17 +71,20 @@ def check_matches(engine, options):
         return
     for description, count in engine.matched:
         if count == 0:
-            name = ":".join((description.provider, description.module, description.function, description.name))
             hint = "pydtrace -l lists the probes that there are; -Z accepts those to come"
-            message = f"probe description {name} does not match any probes"
+            message = f"probe description {listing.described(description)} does not match any probes"
             raise CompileError("D_PDESC_ZERO", description.loc, message, hint)
 
 
-def report_matches(arguments, compiled, engine):
-    """dtrace's line for each request: how many probes it stands for."""
+def report_requests(arguments, compiled, engine, output):
+    """What dtrace says of each request: how many probes it stands for, and with -v how stable they are."""
     for request, source in zip(arguments.requests, compiled.sources):
-        count = sum(count for description, count in engine.matched if description.loc.source is source)
-        complain(f"{request.what} '{request.name}' matched {count} probe{'' if count == 1 else 's'}")
+        found = [pair for pair in engine.matched if pair[0].loc.source is source]
+        count = sum(count for _, count in found)
+        if arguments.execute and not arguments.options.get("quiet"):
+            complain(f"{request.what} '{request.name}' matched {count} probe{'' if count == 1 else 's'}")
+        if arguments.verbose:
+            output.write(os.fsencode(stability.report(request.what, request.name, found)))
 
 
 # --- targets and output ----------------------------------------------------------
@@ -175,9 +178,11 @@ def trace(arguments):
         check_matches(engine, arguments.options)
         if arguments.verbose:
             complain(f"engine: {engine.name}")
+        output = open_output(arguments.output)
+        report_requests(arguments, compiled, engine, output)
         if not arguments.execute:
             return 0
-        return run(arguments, compiled, engine, targets)
+        return run(arguments.options, compiled.program, engine, output, targets.command)
     finally:
         if engine:
             engine.close()
@@ -185,27 +190,24 @@ def trace(arguments):
             targets.command.stop()
 
 
-def run(arguments, compiled, engine, targets):
+def run(options, program, engine, output, command):
+    """Trace with an opened engine; the exit status."""
     from .._tracer import Formatter
     from ..consumer import table
 
-    options = arguments.options
-    output = open_output(arguments.output)
-    if not options.get("quiet"):
-        report_matches(arguments, compiled, engine)
     if not any(count for _, count in engine.matched) and not options.get("zdefs"):
         raise Failure("no probes matched")
     flags = Formatter.QUIET if options.get("quiet") else 0
     flags |= Formatter.RAWBYTES if options.get("rawbytes") else 0
     flags |= Formatter.TESTING if "_DTRACE_TESTING" in os.environ else 0
-    formatter = Formatter(table.build(compiled.program), flags)
+    formatter = Formatter(table.build(program), flags)
 
     def notify(message, error=True):
         if error or not options.get("quiet"):
             complain(message)
 
     try:
-        return Run(compiled.program, engine, formatter, output, notify, options).run(targets.command)
+        return Run(program, engine, formatter, output, notify, options).run(command)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
@@ -253,8 +255,13 @@ def main(argv=None):
     except (Failure, cli.Refused, EngineError, OutputError) as error:
         complain(error)
         status = 1
-    except BrokenPipeError:
+    except BrokenPipeError:  # as a program that does not know about it
         status = die_of(signal.SIGPIPE)
     except KeyboardInterrupt:
         status = die_of(signal.SIGINT)
+    except Exception as error:
+        if "PYUSDT_DEBUG" in os.environ:
+            raise
+        complain(f"bug in pydtrace: {type(error).__name__}: {error} (PYUSDT_DEBUG=1 shows where)")
+        status = 1
     sys.exit(status)
