@@ -11,7 +11,7 @@ import sys
 
 from ..consumer.run import Output, OutputError, Run
 from ..dlang.compile import Compiler, default_macros, dump
-from ..dlang.errors import CompileError
+from ..dlang.errors import CompileError, PreprocessError
 from ..engine import EngineError, Targets
 from . import arguments as cli
 from . import listing, stability
@@ -53,7 +53,10 @@ def compile_requests(arguments, target):
     for request in arguments.requests:
         text = os.fsencode(request.text) if request.script is None else read_script(request.script)
         compiler.arguments = [request.script or PROGRAM, *arguments.operands]
-        sources.append(compiler.add(text, request.script, request.level).loc.source)
+        try:
+            sources.append(compiler.add(text, request.script, request.level).loc.source)
+        except PreprocessError as error:
+            raise Failure(f"failed to compile script {request.script}: {error}") from None
     return Compiled(compiler.finish(), sources)
 
 
@@ -232,7 +235,11 @@ def dispatch(argv):
             return list_probes(arguments)
         return trace(arguments)
     except CompileError as error:
-        print(error.render(bool(arguments.options.get("errtags")), PROGRAM), file=sys.stderr, flush=True)
+        errtags = bool(arguments.options.get("errtags"))
+        if "_DTRACE_TESTING" in os.environ:  # set by DTrace's own test suite, which compares what dtrace says
+            complain(error.summary(errtags))
+        else:
+            print(error.render(errtags, PROGRAM), file=sys.stderr, flush=True)
         return 1
 
 
