@@ -15,7 +15,7 @@ from . import types as t
 from .errors import CompileError
 
 STATE_LIMIT = 32768  # the kernel's bound on a per-CPU value
-KEY_LIMIT = 512  # and, up to Linux 5.15 at least, on a key
+KEY_LIMIT = 8192  # leaves room in the state block; Linux 5.15's maps take 512, there only the embedded engine has more
 _ZEROS_MIN = 256
 _SIZES = {"dynvarsize": 1 << 20, "aggsize": 4 << 20, "bufsize": 4 << 20}  # dtrace's defaults, bytes
 _ENTRIES_MAX = 1 << 16  # more would only cost memory
