@@ -323,3 +323,4 @@ def find_rundir(pid_t pid):
 
 
 include "_formatter.pxi"
+include "_kernel.pxi"

@@ -135,6 +135,17 @@ def _headers(text):
     return ["-H"]
 
 
+def _choice(*names):
+    """The parser of an option that is one of a few words."""
+
+    def parse(text):
+        if text not in names:
+            raise OptionError(f"one of {', '.join(names)} is needed")
+        return text
+
+    return parse
+
+
 def _refuse(reason):
     """The parser of an option that means nothing here, or nothing yet."""
 
@@ -155,6 +166,8 @@ PARSERS = {
     "cpp": _flag, "cppargs": lambda text: _text(text).split(), "cpphdrs": _headers, "cpppath": _text, "stdc": _stdc,
     "define": _preprocessor("-D"), "incdir": _preprocessor("-I"), "undef": _preprocessor("-U"),
     "zdefs": _flag, "droptags": lambda text: True,
+    # pyusdt's own: which engine; how the kernel's attaches; that it does so at the nop that a note names
+    "engine": _choice("embedded", "kernel"), "attach": _choice("multi", "perf"), "plainnop": _flag,
 }  # fmt: skip
 _REFUSED = {
     "-F is not there yet": "flowindent",

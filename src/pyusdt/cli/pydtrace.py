@@ -173,14 +173,14 @@ def trace(arguments):
     try:
         target = targets.command.pid if targets.command else (arguments.pids or [0])[0]
         compiled = compile_requests(arguments, target)
-        from ..engine.embedded import EmbeddedEngine
+        from ..engine.choice import open_engine
 
-        engine = EmbeddedEngine(compiled.program, arguments.options)
-        engine.open(targets)  # which looks at this process, to know what a command will have
+        # opening looks at this process, to know what a command will have
+        engine, reason = open_engine(compiled.program, arguments.options, targets)
         hide()
         check_matches(engine, arguments.options)
         if arguments.verbose:
-            complain(f"engine: {engine.name}")
+            complain(f"engine: {engine.name} ({reason})")
         output = open_output(arguments.output)
         report_requests(arguments, compiled, engine, output)
         if not arguments.execute:

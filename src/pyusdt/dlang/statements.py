@@ -7,7 +7,7 @@ action) emits a record without data; one that only computes emits none.
 """
 
 from ..bpf.code import Label
-from ..bpf.insn import R0, R3, R4, R6, alu_imm, jump_imm, mov, mov_imm
+from ..bpf.insn import R0, R3, R4, R6, alu_imm, exit_, jump_imm, mov, mov_imm
 from . import ast
 from . import program as p
 from .builtins import ACTIONS
@@ -37,6 +37,8 @@ def clause_body(g, clause):
         g.mark(clause.loc)
         g.header(record, out.record_size)
         g.output(record, out.record_size)
+        if any(action.row.kind == "exit" for action in out.actions):  # the kernel engine is told by r0 = 1
+            g.emit(jump_imm("jne", R0, 0, g.end), mov_imm(R0, 1), exit_())
 
 
 def action_of(statement):

@@ -1,0 +1,12 @@
+/* The kernel's own type information (BTF): which number a function has.
+ * In: BTF as /sys/kernel/btf/vmlinux gives it.  Out: type ids.  Always: checked, never past its end. */
+#ifndef PYUSDT_BTF_H
+#define PYUSDT_BTF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The id of the function `name`; -ENOENT where there is none, -EINVAL where this is no BTF. */
+int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name);
+
+#endif

@@ -1,0 +1,43 @@
+# The binding of c/kernel_ring.h and c/btf.h; part of _tracer.pyx.
+
+cdef extern from "kernel_ring.h" nogil:
+    ctypedef struct pyusdt_kernel_ring "struct pyusdt_kernel_ring":
+        pass
+
+    int pyusdt_kernel_ring_open(int fd, uint64_t size, pyusdt_kernel_ring **out, pyusdt_error *err)
+    void pyusdt_kernel_ring_close(pyusdt_kernel_ring *ring)
+    const uint8_t *pyusdt_kernel_ring_take(pyusdt_kernel_ring *ring, size_t *size)
+
+
+cdef extern from "btf.h" nogil:
+    int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
+
+
+cdef class KernelRing:
+    """A ring buffer map of the kernel.  fd: of the map; size: its bytes."""
+
+    cdef pyusdt_kernel_ring *ring
+
+    def __cinit__(self, int fd, uint64_t size):
+        cdef pyusdt_error err
+        cdef int code = pyusdt_kernel_ring_open(fd, size, &self.ring, &err)
+        if code < 0:
+            raise failure(code, &err)
+
+    def __dealloc__(self):
+        pyusdt_kernel_ring_close(self.ring)
+
+    def take(self):
+        """The records that are complete, as bytes, in time order."""
+        cdef size_t size
+        cdef const uint8_t *records
+        with nogil:
+            records = pyusdt_kernel_ring_take(self.ring, &size)
+        return (<const char *>records)[:size] if size else b""
+
+
+def btf_function(bytes btf, str name):
+    """The type id of a function in BTF, or None."""
+    text = name.encode()
+    cdef int64_t found = pyusdt_btf_function(<const uint8_t *><const char *>btf, len(btf), text)
+    return found if found > 0 else None

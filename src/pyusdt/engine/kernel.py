@@ -1,0 +1,326 @@
+"""The kernel engine: eBPF on uprobes, for any USDT probe in any process.
+
+In: a compiled program and processes with USDT probes in them, pyusdt's or others'.  Out: the records that the
+clauses, run by the kernel where the probes are hit, left in the ring buffer.
+Always: the clauses' code is the same bytes as the embedded engine's; BEGIN, END and ticks run in the kernel as well,
+by BPF_PROG_TEST_RUN in this process, so there is one semantics and all share maps and variables; what was made in
+the kernel hangs on descriptors and goes with this process, however it ends.
+"""
+
+import errno
+import os
+import select
+import struct
+import time
+
+from .. import _tracer
+from ..bpf import kernel
+from ..dlang import program as p
+from . import Engine, EngineError, kernel_errors
+from . import kernel_operands as operands
+from .kernel_attach import Attacher, Own, Place
+from .kernel_link import NAMES_SIZE, NO_PID, Event, Linker, demanded
+from .kernel_maps import KernelMaps
+from .kernel_match import Matcher
+from .kernel_probes import Finder
+from .ticks import Ticks, period
+
+_DTRACE_PROBES = ("BEGIN", "END", "ERROR")
+_BEGIN, _END = 1, 2  # ids, in the order of _DTRACE_PROBES
+_SETTLE = 0.001  # s between two looks at a ring that is being filled
+_RESCAN_FIRST, _RESCAN_LAST = 0.005, 0.5  # s between two looks for files that were mapped since
+_MORE_PROBES = 4096  # ids that files found later may take
+
+
+class KernelEngine(Engine):
+    name = "kernel"
+
+    def __init__(self, program, options):
+        super().__init__(program, options)
+        self._maps = self._linker = self._ticks = self._command = None
+        self._attacher = Attacher(options.get("attach"), options.get("plainnop", False))
+        self._finder = Finder()
+        self._matcher = Matcher(program.clauses)
+        self._own = {}  # id: Own, of the probes that are fired here
+        self._programs = {}  # what makes it different: descriptor
+        self._attached = set()  # (site's id, pid or None)
+        self._begun = self._busy = False
+        self._pids = ()
+        self._probes = [None]  # by id: (provider, module, function, name), or the Site
+        self._periods = {}
+        self._rescan_every, self._rescan_due = _RESCAN_FIRST, 0.0
+
+    # --- finding ---------------------------------------------------------------------------------
+
+    def open(self, targets):
+        self._command = targets.command
+        self._pids = (targets.command.pid,) if targets.command else targets.pids
+        self._add_own_probes()
+        try:
+            if targets.command:
+                self._finder.command(targets.command.argv, targets.command.pid)
+            elif targets.pids:
+                for pid in targets.pids:
+                    self._finder.process(pid)
+            else:
+                self._finder.everything(but=(os.getpid(),))
+        except OSError as error:
+            raise self._explain(error) from None
+        self.matched = self._count()
+        self._maps = KernelMaps(self.program, len(self._probes) + _MORE_PROBES if self._wants_names else 0)
+        self._linker = Linker(self.program, self._maps.places)
+        self._load_own()
+
+    def _add_own_probes(self):
+        for name in _DTRACE_PROBES:
+            self._probes.append(("dtrace", "", "", name))
+        for clause in self.program.clauses:
+            for desc in clause.probes:
+                each = period(desc.name)
+                if each and desc.name not in self._periods:
+                    self._periods[desc.name] = (len(self._probes), each)
+                    self._probes.append(("profile", "", "", desc.name))
+
+    @property
+    def _wants_names(self):
+        return "names" in self.program.uses
+
+    def _count(self):
+        """[(description, how many probes it stands for)], one for each process that has it."""
+        own = [probe for probe in self._probes[1:] if isinstance(probe, tuple)]
+        counts = self._matcher.count(self._finder.sites, self._pids)
+        return [(desc, counts[id(desc)] + sum(self._matcher.is_named(desc, probe) for probe in own))
+                for clause in self.program.clauses for desc in clause.probes]
+
+    def _explain(self, error):
+        if error.errno in (errno.ESRCH, errno.ENOENT):
+            return EngineError("No such process")  # dtrace's own words
+        return EngineError(error.strerror)
+
+    # --- programs ----------------------------------------------------------------------------------
+
+    def _load(self, clauses, event, loader):
+        """Link and load; the errors are told by their D line."""
+        insns = self._linker.link(clauses, event)
+        try:
+            return loader(insns, self._maps.fds)
+        except kernel.Refused as error:
+            raise kernel_errors.refused(error, self._linker.places) from None
+
+    def _load_own(self):
+        for ident in range(1, len(self._probes)):
+            clauses = self._matcher.clauses_named(self._probes[ident])
+            if clauses:
+                self._own[ident] = self._load(clauses, Event(own=True, always=ident == _END), Own)
+                self._name(ident)
+
+    def _name(self, ident):
+        """Tell the programs the names of a probe, if any of them asks."""
+        if not self._wants_names:
+            return
+        site = self._probes[ident]
+        names = site if isinstance(site, tuple) else self._names_of(site, "")
+        stem = NO_PID if isinstance(site, tuple) else len(names[0].encode())
+        widths = struct.Struct("=64s64s128s64s")
+        assert widths.size == NAMES_SIZE
+        cut = [text.encode()[: size - 1] for text, size in zip(names, (64, 64, 128, 64))]
+        self._maps.put_names(ident, widths.pack(*cut) + struct.pack("=Q", stem))
+
+    # --- attaching ---------------------------------------------------------------------------------
+
+    def _attach_new(self):
+        """Attach to the sites that match and are not attached to yet."""
+        groups = {}
+        for site in self._finder.sites:
+            for pid, clauses, never in self._matcher.plan(site, self._pids):
+                if (id(site), pid) in self._attached:
+                    continue
+                self._attached.add((id(site), pid))
+                if not site.ident:
+                    site.ident = len(self._probes)
+                    self._probes.append(site)
+                    self._name(site.ident)
+                place, event = self._place(site, clauses, pid, never)
+                key = (clauses, self._key(event), site.file, pid)
+                groups.setdefault(key, (event, []))[1].append(place)
+        for (clauses, shared, file, pid), (event, places) in groups.items():
+            self._attach(clauses, shared, event, file, places, pid)
+
+    def _place(self, site, clauses, pid, never):
+        """(Place, Event) of a site."""
+        file, note = site.file, site.note
+        offset = file.elf.offset(note.address)
+        if offset is None:
+            raise EngineError(f"{file.name}:{site.function}:{note.name} lies outside of its file")
+        shift = self._attacher.shift(file.elf.data, offset)
+        counter = file.elf.offset(note.semaphore) or 0 if note.semaphore else 0
+        wanted = demanded([self.program.clauses[index] for index in clauses])
+        arguments = self._arguments(site, wanted, note.address + shift)
+        if not self._pids:
+            never = (os.getpid(), *never)
+        filtered = pid is None or self._attacher.filters_pids
+        return Place(offset + shift, counter, site.ident), Event(False, arguments, None if filtered else pid, never)
+
+    def _arguments(self, site, wanted, address):
+        """{index: (Operand, distance of its symbol)} of the arguments that are wanted and there."""
+        texts, found = operands.split(site.note.arguments), {}
+        for index in wanted:
+            if index >= len(texts):
+                continue
+            try:
+                operand = operands.parse(texts[index], site.file.elf.machine)
+                distance = self._distance(site, operand, address)
+            except operands.Unsupported as error:
+                raise EngineError(f"{site.file.name}:{site.function}:{site.note.name}: arg{index}: {error}") from None
+            found[index] = (operand, distance)
+        return found
+
+    def _distance(self, site, operand, address):
+        if not operand.symbol:
+            return 0
+        found = site.file.elf.symbol(operand.symbol)
+        if found is None:
+            raise operands.Unsupported(f"{operand.text}: the file has no symbol {operand.symbol}")
+        if not operand.relative and site.file.elf.shared:
+            raise operands.Unsupported(f"{operand.text}: an address of a file that may be anywhere")
+        return found - address if operand.relative else found
+
+    @staticmethod
+    def _key(event):
+        """What two sites must have in common for one program to serve them."""
+        arguments = tuple((index, operand.text, distance) for index, (operand, distance) in event.arguments.items())
+        return arguments, event.pid, event.never
+
+    def _attach(self, clauses, shared, event, file, places, pid):
+        key = (clauses, shared)
+        if key not in self._programs:
+            self._programs[key] = self._load(clauses, event, self._attacher.load)
+        try:
+            self._attacher.attach(self._programs[key], file.path, places, pid if self._attacher.filters_pids and pid else 0)
+        except OSError as error:
+            if error.errno == errno.ESRCH:
+                return  # it has ended meanwhile
+            raise kernel_errors.failed("attach", error, f"in {file.path}") from None
+
+    # --- running -----------------------------------------------------------------------------------
+
+    def begin(self):
+        self._maps.active = True
+        self._begun = True
+        self._set_wall()
+        self._fire(_BEGIN)
+        if self.exiting:
+            return
+        self._attach_new()
+        self._ticks = Ticks(dict(self._periods.values()), time.monotonic_ns())
+
+    def _fire(self, ident):
+        if ident in self._own:
+            self._own[ident].fire(ident)
+
+    def _set_wall(self):
+        self._maps.set_wall(time.time_ns() - time.monotonic_ns())
+
+    def poll(self, timeout):
+        deadline = time.monotonic() + timeout
+        if self._busy:
+            time.sleep(min(_SETTLE, timeout))  # so that a take brings many
+        poller = select.poll()
+        poller.register(self._maps.fds[p.MAP_OUTPUT], select.POLLIN)
+        self._set_wall()
+        while True:
+            due = self._fire_ticks()
+            records = self._maps.ring.take()
+            now = time.monotonic()
+            self._busy = bool(records)
+            if records or self.exiting or now >= deadline:
+                return records
+            self._rescan(now)
+            until = min(deadline, self._rescan_due or deadline, due or deadline)
+            poller.poll(max(0.0, until - now) * 1000 + 0.5)
+
+    def _fire_ticks(self):
+        """Fire the ticks that are due; when the next one is (s), or None."""
+        while self._ticks and not self.exiting:
+            due = self._ticks.next()
+            if due is None:
+                return None
+            now = time.monotonic_ns()
+            if due[0] > now:
+                return due[0] / 1e9
+            self._fire(due[1])
+            self._ticks.fired(due[1], now)
+        return None
+
+    def _rescan(self, now):
+        """Look for files that processes have mapped since, and for new processes of a file that is known."""
+        if now < self._rescan_due or not self._ticks:
+            return
+        self._rescan_due = now + self._rescan_every
+        self._rescan_every = min(self._rescan_every * 2, _RESCAN_LAST)
+        found = []
+        if self._pids:
+            for pid in self._pids:
+                try:
+                    found += self._finder.process(pid)
+                except OSError:
+                    continue  # it has ended
+        else:
+            before = len(self._finder.files)
+            self._finder.everything(but=(os.getpid(),))
+            found = list(self._finder.files)[before:]
+        if found:
+            self._attach_new()
+
+    def end(self):
+        exited = self.exiting
+        self._maps.active = False
+        self._attacher.close()
+        self._ticks = None
+        records = self._maps.ring.take()
+        if exited:
+            records = records  # what other CPUs had begun when exit() was called is there too
+        self._fire(_END)
+        return records + self._maps.ring.take()
+
+    def close(self):
+        self._attacher.close()
+        for own in self._own.values():
+            own.close()
+        for fd in self._programs.values():
+            os.close(fd)
+        self._own, self._programs = {}, {}
+        if self._maps:
+            self._maps.close()
+            self._maps = None
+
+    @property
+    def exiting(self):
+        return self._begun and not self._maps.active
+
+    @property
+    def finished(self):
+        if self._command:
+            return self._command.poll()
+        return bool(self._pids) and not any(os.path.exists(f"/proc/{pid}") for pid in self._pids)
+
+    # --- what the consumer asks ------------------------------------------------------------------------
+
+    def probe(self, ident):
+        probe = self._probes[ident]
+        if isinstance(probe, tuple):
+            return probe
+        pids = sorted(probe.file.pids & set(self._pids) if self._pids else probe.file.pids)
+        return self._names_of(probe, pids[0] if len(pids) == 1 else "")
+
+    @staticmethod
+    def _names_of(site, pid):
+        return f"{site.note.provider}{pid}", site.file.name, site.function, site.note.name
+
+    def items(self, map_index):
+        return self._maps.items(map_index)
+
+    def drops(self):
+        record, aggregation, dynamic = (self._maps.globals.word(offset) for offset in (
+            p.DROP_RECORD, p.DROP_AGGREGATION, p.DROP_DYNAMIC))
+        return {"principal": record + self._maps.lost, "order": 0, "aggregation": aggregation, "dynamic": dynamic}

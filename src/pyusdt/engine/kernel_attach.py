@@ -1,0 +1,92 @@
+"""Attaching programs to sites: uprobe_multi links where the kernel has them (Linux 6.6), else perf events.
+
+In: programs' descriptors, files, offsets, semaphores, cookies.  Out: descriptors that keep the programs attached.
+Always: closing them, or the end of this process, detaches everything.
+
+Where in a site.  The note names a one-byte nop; a uprobe there is a trap.  Sites of pyusdt's own are nop, nop10, nop5
+(c/sites_x86_64.h).  Linux 6.18 to 7.2 replace a uprobe on a nop5 by a call, which costs less; it pushes below the
+stack pointer, which is why it is done only where the bytes say that this is such a site.
+"""
+
+import errno
+import os
+import struct
+
+from ..bpf import kernel
+
+_SITE = bytes.fromhex("90" "662e0f1f840000000000" "0f1f440000")  # nop, nop10, nop5
+_NOP5 = 11  # where in it
+
+
+def _release():
+    """The kernel's version as a tuple of two numbers."""
+    parts = os.uname().release.split("-")[0].split(".")
+    return tuple(int(part) for part in parts[:2])
+
+
+class Place:
+    """One place of a file.  offset: of the probe in the file; counter: of its semaphore, 0 for none; cookie."""
+
+    __slots__ = ("offset", "counter", "cookie")
+
+    def __init__(self, offset, counter, cookie):
+        self.offset, self.counter, self.cookie = offset, counter, cookie
+
+
+class Attacher:
+    """method: "multi", "perf", or None to take the best; plain: always the nop that the note names."""
+
+    def __init__(self, method=None, plain=False):
+        self.method = method
+        self.fds = []
+        release = _release()
+        self.nop5 = not plain and os.uname().machine == "x86_64" and (6, 18) <= release < (7, 3)
+        # before, a pid meant one thread, so the programs have to look themselves
+        self.filters_pids = method != "perf" and release >= (6, 10)
+
+    def shift(self, data, offset):
+        """How far behind the note's nop to attach; data: the file's bytes."""
+        return _NOP5 if self.nop5 and data[offset : offset + len(_SITE)] == _SITE else 0
+
+    def load(self, insns, map_fds):
+        """A program that attach() can attach.  Raises kernel.Refused."""
+        if self.method != "perf":
+            try:
+                fd = kernel.load(insns, map_fds, attach_type=kernel.ATTACH_UPROBE_MULTI)
+                self.method = "multi"
+                return fd
+            except kernel.Refused as refused:
+                if self.method or refused.error.errno != errno.EINVAL:
+                    raise
+                self.method, self.filters_pids = "perf", False
+        return kernel.load(insns, map_fds)
+
+    def attach(self, prog_fd, path, places, pid=0):
+        """Attach to all places of a file; pid: 0, or the only process, if filters_pids."""
+        if self.method == "multi":
+            offsets, counters, cookies = zip(*[(place.offset, place.counter, place.cookie) for place in places])
+            self.fds.append(kernel.link_uprobe_multi(prog_fd, path, offsets, counters, cookies, pid))
+            return
+        for place in places:
+            event = kernel.perf_uprobe(path, place.offset, place.counter)
+            self.fds.append(event)
+            self.fds.append(kernel.link_perf(prog_fd, event, place.cookie))
+
+    def close(self):
+        for fd in reversed(self.fds):
+            os.close(fd)
+        self.fds = []
+
+
+class Own:
+    """A program for probes that the engine fires itself: BEGIN, END, tick."""
+
+    def __init__(self, insns, map_fds):
+        self.fd = kernel.load(insns, map_fds, kernel.RAW_TRACEPOINT)
+
+    def fire(self, ident, arguments=()):
+        """Run it now, in this process; `ident` is its probe's."""
+        kernel.prog_test_run(self.fd, struct.pack("=9Q", ident, *(list(arguments) + [0] * 8)[:8]))
+
+    def close(self):
+        os.close(self.fd)

@@ -1,0 +1,72 @@
+"""What the kernel refused, said so that somebody can do something about it.
+
+In: OSErrors and the verifier's log.  Out: EngineErrors: the missing capability, or, where a program was refused,
+the D line and the file with the verifier's log, since that is a bug of pyusdt's.
+"""
+
+import errno
+import os
+import re
+import tempfile
+
+from . import EngineError
+
+# Found by test (tests/kernel/test_privileges.py): what each step wants.  CAP_SYS_ADMIN has them all.
+CAPABILITIES = {"CAP_BPF": 39, "CAP_PERFMON": 38, "CAP_SYS_ADMIN": 21}
+_STEPS = {
+    "map": ("make a map", ("CAP_BPF",)),
+    "load": ("load a program", ("CAP_BPF", "CAP_PERFMON")),
+    "attach": ("attach to a probe", ("CAP_PERFMON",)),
+}
+_INSTRUCTION = re.compile(r"^(\d+): \(", re.MULTILINE)
+
+
+def effective():
+    """The effective capabilities of this process, as a bit mask."""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1], 16) for line in file if line.startswith("CapEff:"))
+
+
+def missing(step):
+    """The capabilities that a step wants and this process lacks."""
+    mask = effective()
+    if mask >> CAPABILITIES["CAP_SYS_ADMIN"] & 1:
+        return []
+    return [name for name in _STEPS[step][1] if not mask >> CAPABILITIES[name] & 1]
+
+
+def failed(step, error, what=""):
+    """The EngineError for an OSError of a step."""
+    doing, _ = _STEPS[step]
+    text = f"kernel engine: failed to {doing}{' ' + what if what else ''}: {error.strerror}"
+    if error.errno in (errno.EPERM, errno.EACCES):
+        lacks = missing(step)
+        if lacks:
+            text += f" ({' and '.join(lacks)}, or root, needed)"
+    return EngineError(text)
+
+
+def refused(error, places):
+    """The EngineError for a kernel.Refused of a linked program.  places: [(first instruction, program.Clause)]."""
+    if error.error.errno in (errno.EPERM,):
+        return failed("load", error.error)
+    with tempfile.NamedTemporaryFile("w", prefix="pyusdt-verifier-", suffix=".log", delete=False) as file:
+        file.write(error.log)
+    where = _place(error.log, places)
+    return EngineError(f"the kernel refused a program that pyusdt made{where}: {error.error.strerror}.  "
+                       f"This is a bug of pyusdt's; please report it with {file.name}")
+
+
+def _place(log, places):
+    """The D line that the last instruction the verifier looked at was made for."""
+    instructions = _INSTRUCTION.findall(log)
+    inside = [(start, clause) for start, clause in places if instructions and start <= int(instructions[-1])]
+    if not inside:
+        return ""
+    start, clause = inside[-1]
+    lines = [loc for first, loc in clause.lines if first <= int(instructions[-1]) - start]
+    loc = lines[-1] if lines else clause.loc
+    line = loc.source.place(loc.mark)[1]
+    return f" for {loc.source.name or 'the command line'}, line {line}" if line else ""
+
+

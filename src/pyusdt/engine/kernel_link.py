@@ -1,0 +1,269 @@
+"""Linking: from the clauses of a probe to one program that the kernel runs when the probe fires.
+
+In: a compiled program's clauses, untouched bytes that the interpreter runs as well, and where a probe's arguments
+are.  Out: a complete eBPF program: it fills the event part of the state block, then calls the clauses.
+Always: what no clause reads is not fetched; a firing has a state block of its own, though another one may have been
+interrupted half-way on the same CPU; what can not be run is counted in the control block.
+
+The state map has LEVELS blocks a CPU.  A firing takes the first that is not busy (the word behind the block) and
+gives it back at its end.  bpf_preempt_disable (Linux 6.10) keeps other tasks' firings away, so that only interrupts
+nest; where the kernel lacks it, taking is one atomic exchange, which other tasks' firings may do at any time.
+"""
+
+from ..bpf.code import Code, Label
+from ..bpf.insn import (
+    PSEUDO_CALL,
+    R0,
+    R1,
+    R2,
+    R3,
+    R6,
+    R7,
+    R8,
+    R10,
+    Insn,
+    alu,
+    alu_imm,
+    atomic,
+    call,
+    call_sub,
+    exit_,
+    ja,
+    jump_imm,
+    ld_map,
+    ld_map_value,
+    load,
+    mov,
+    mov_imm,
+    store,
+    store_imm,
+)
+from ..dlang import program as p
+from . import kernel_operands as operands
+
+LEVELS = 4
+# The control block: what the engine and the programs tell each other, in a map of one element.
+CONTROL_ACTIVE = 0  # u64: probes fire; exit() clears it
+CONTROL_LOST = 8  # u64: firings that found no free state block
+CONTROL_WALL = 16  # u64: what to add to the monotonic clock for walltimestamp
+CONTROL_ZEROS = 24  # as many zeros as the this-> area has bytes
+# An element of the names map, by probe id: the four names as the state block has them, then the bytes of the
+# provider's stem, behind which a program writes the process id; NO_PID where none belongs there.
+NAMES_SIZE = p.STATE_ARGS - p.STATE_PROBEPROV
+NAMES_STEM, NO_PID = NAMES_SIZE, 0xFF
+NAMES_VALUE = NAMES_SIZE + 8
+_STEM_MAX = 48
+
+_KTIME, _CPU, _PID_TGID, _UID_GID, _COMM, _READ_KERNEL, _LOOKUP, _COOKIE = 5, 8, 14, 15, 16, 113, 1, 174
+_PSEUDO_KFUNC = 2
+_FRAME = 9  # instructions of Emitter.prologue(): find the state block, leave it in r6
+_DIGITS = 10
+
+
+class Maps:
+    """Where the engine put what the compiler knows nothing of: indexes of maps.  busy: offset of the busy word in a
+    state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None."""
+
+    __slots__ = ("control", "names", "busy", "preempt")
+
+    def __init__(self, control, names, busy, preempt):
+        self.control, self.names, self.busy, self.preempt = control, names, busy, preempt
+
+
+class Event:
+    """What differs between the programs of one clause set.  own: fired by the engine, which puts the probe's id into
+    the context, else by a site, whose cookie it is; arguments: {index: (Operand, symbol's distance)}; pid: the only
+    process to run for, or None; never: processes not to run for; always: runs after exit() too."""
+
+    __slots__ = ("own", "arguments", "pid", "never", "always")
+
+    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False):
+        self.own, self.arguments, self.pid = own, dict(arguments), pid
+        self.never, self.always = tuple(never), always
+
+
+class Linker:
+    """program: program.Program; maps: Maps."""
+
+    def __init__(self, program, maps):
+        self.program, self.maps = program, maps
+        self._reads = {}
+        self.places = []  # of the last link: (first instruction, clause)
+
+    def link(self, indexes, event):
+        """The instructions for the clauses `indexes`, in this order."""
+        clauses = [self.program.clauses[index] for index in indexes]
+        g = Code()
+        out, left = Label("out"), Label("left")
+        self._enter(g, event, left)
+        self._fill(g, event, clauses)
+        calls = []
+        for clause in clauses:
+            g.emit(mov(R1, R7))
+            calls.append(len(g.insns))
+            g.emit(call_sub(0))
+            if exits(clause):
+                following = Label()
+                g.emit(jump_imm("jeq", R0, 0, following), ld_map_value(R1, self.maps.control, CONTROL_ACTIVE),
+                       store_imm(8, R1, 0, 0), ja(out))
+                g.place(following)
+        g.place(out)
+        g.emit(store_imm(8, R7, self.maps.busy, 0))
+        self._preempt(g, 1)
+        g.place(left)
+        g.emit(mov_imm(R0, 0), exit_())
+        return self._append(g.finish(), clauses, calls)
+
+    def _append(self, insns, clauses, calls):
+        """Put the clauses' code behind, as functions that get the state block."""
+        self.places = []
+        for clause, at in zip(clauses, calls):
+            self.places.append((len(insns), clause))
+            insns[at].imm = len(insns) - at - 1
+            insns += _as_function(clause.code)
+        return insns
+
+    # --- the frame ---------------------------------------------------------------------
+
+    def _enter(self, g, event, left):
+        """r6 = the context, r7 = a state block of our own; else to `left`."""
+        g.emit(mov(R6, R1))
+        if not event.always:
+            g.emit(ld_map_value(R1, self.maps.control, CONTROL_ACTIVE), load(8, R1, R1, 0), jump_imm("jeq", R1, 0, left))
+        if event.pid or event.never:
+            g.emit(call(_PID_TGID), alu_imm("rsh", R0, 32))
+            if event.pid:
+                g.emit(jump_imm("jne", R0, event.pid, left))
+            g.emit(*[jump_imm("jeq", R0, pid, left) for pid in event.never])
+        self._preempt(g, 0)
+        taken, lost = Label(), Label()
+        for level in range(LEVELS):
+            following = Label() if level < LEVELS - 1 else lost
+            g.emit(store_imm(8, R10, -8, level), ld_map(R1, p.MAP_STATE), mov(R2, R10), alu_imm("add", R2, -8),
+                   call(_LOOKUP), jump_imm("jeq", R0, 0, lost))
+            if self.maps.preempt:
+                g.emit(load(8, R1, R0, self.maps.busy), jump_imm("jne", R1, 0, following),
+                       store_imm(8, R0, self.maps.busy, 1))
+            else:
+                g.emit(mov_imm(R1, 1), atomic("atomic_xchg", R0, self.maps.busy, R1), jump_imm("jne", R1, 0, following))
+            g.emit(ja(taken))
+            g.place(following)
+        g.emit(ld_map_value(R1, self.maps.control, CONTROL_LOST), mov_imm(R2, 1), atomic("atomic_add", R1, 0, R2))
+        self._preempt(g, 1)
+        g.emit(ja(left))
+        g.place(taken)
+        g.emit(mov(R7, R0))
+
+    def _preempt(self, g, which):
+        if self.maps.preempt:
+            g.emit(Insn(call(0).opcode, 0, _PSEUDO_KFUNC, 0, self.maps.preempt[which]))
+
+    # --- the event -----------------------------------------------------------------------
+
+    def _fill(self, g, event, clauses):
+        reads = set().union(*[self._reads_of(clause) for clause in clauses])
+        if "time" in reads or "wall" in reads:
+            g.emit(call(_KTIME), store(8, R7, p.STATE_TIME, R0))
+        if "wall" in reads:
+            g.emit(ld_map_value(R1, self.maps.control, CONTROL_WALL), load(8, R1, R1, 0), alu("add", R1, R0),
+                   store(8, R7, p.STATE_WALL, R1))
+        if "probe" in reads or "names" in reads:
+            g.emit(load(8, R0, R6, 0) if event.own else (mov(R1, R6), call(_COOKIE)), store(4, R7, p.STATE_PROBE, R0))
+        if "names" in reads:
+            self._names(g)
+        if "cpu" in reads:
+            g.emit(call(_CPU), store(4, R7, p.STATE_CPU, R0))
+        if "pid" in reads:
+            g.emit(call(_PID_TGID), store(4, R7, p.STATE_TID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_PID, R0))
+        if "uid" in reads:
+            g.emit(call(_UID_GID), store(4, R7, p.STATE_UID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_GID, R0))
+        if "execname" in reads:
+            g.emit(mov(R1, R7), alu_imm("add", R1, p.STATE_EXECNAME), mov_imm(R2, 16), call(_COMM))
+        for index in demanded(clauses):
+            operand, distance = event.arguments.get(index, (None, 0))
+            offset = p.STATE_ARGS + 8 * index
+            if operand is None:
+                g.emit(store_imm(8, R7, offset, 0))
+            else:
+                operands.emit(g, operand, R6, R7, offset, distance)
+        self._zero_this(g)
+
+    def _zero_this(self, g):
+        offset, size = self.program.this_area
+        if size <= 128:
+            g.emit(*[store_imm(8, R7, offset + i, 0) for i in range(0, size, 8)])
+        else:
+            g.emit(ld_map_value(R3, self.maps.control, CONTROL_ZEROS), mov(R1, R7), alu_imm("add", R1, offset),
+                   mov_imm(R2, size), call(_READ_KERNEL))
+
+    def _names(self, g):
+        """Copy the names of probe id r0; write the process id behind the provider's stem."""
+        done = Label()
+        g.emit(store(4, R10, -8, R0), ld_map(R1, self.maps.names), mov(R2, R10), alu_imm("add", R2, -8), call(_LOOKUP),
+               jump_imm("jeq", R0, 0, done), mov(R8, R0), mov(R3, R0), mov(R1, R7),
+               alu_imm("add", R1, p.STATE_PROBEPROV), mov_imm(R2, NAMES_SIZE), call(_READ_KERNEL),
+               load(8, R8, R8, NAMES_STEM), jump_imm("jgt", R8, _STEM_MAX, done),
+               call(_PID_TGID), alu_imm("rsh", R0, 32))
+        # the digits, the last first, into the stack; r1 = how many
+        g.emit(mov_imm(R1, 0))
+        counted = Label()
+        for i in range(_DIGITS):
+            g.emit(mov(R2, R0), alu_imm("mod", R2, 10), alu_imm("add", R2, 48), store(1, R10, -16 - i, R2),
+                   alu_imm("div", R0, 10), mov_imm(R1, i + 1), jump_imm("jeq", R0, 0, counted))
+        g.place(counted)
+        g.emit(mov(R3, R7), alu("add", R3, R8), alu_imm("add", R3, p.STATE_PROBEPROV))
+        for i in range(_DIGITS):  # digit i - 1 from the right is there if there are i
+            skip = Label()
+            g.emit(jump_imm("jlt", R1, _DIGITS - i, skip), load(1, R2, R10, -16 - (_DIGITS - i - 1)),
+                   store(1, R3, 0, R2), alu_imm("add", R3, 1))
+            g.place(skip)
+        g.place(done)
+
+    # --- what clauses read -----------------------------------------------------------------
+
+    def _reads_of(self, clause):
+        """Which parts of the event a clause's code touches: a set of names of _FIELDS."""
+        found = self._reads.get(clause.index)
+        if found is None:
+            offsets = _touched(clause.code)
+            found = {name for name, start, end in _FIELDS if any(start <= offset < end for offset in offsets)}
+            self._reads[clause.index] = found
+        return found
+
+
+_FIELDS = [
+    ("time", p.STATE_TIME, p.STATE_PROBE), ("probe", p.STATE_PROBE, p.STATE_CPU), ("cpu", p.STATE_PROBE, p.STATE_PID),
+    ("pid", p.STATE_PID, p.STATE_UID), ("uid", p.STATE_UID, p.STATE_WALL), ("wall", p.STATE_WALL, p.STATE_EXECNAME),
+    ("execname", p.STATE_EXECNAME, p.STATE_PROBEPROV), ("names", p.STATE_PROBEPROV, p.STATE_ARGS),
+]  # fmt: skip
+_ADD = alu_imm("add", R1, 0).opcode
+_LOADS = {load(size, R1, R1, 0).opcode for size in (1, 2, 4, 8)}
+
+
+def _touched(code):
+    """The offsets in the event part that the instructions of a clause load from or take the address of.  The state
+    block is r6 in a clause and r1 in the routine that reports a fault, which begins by reading the event."""
+    found = set()
+    for insn in code:
+        if insn.opcode in _LOADS and insn.src in (R1, R6) and insn.off < p.STATE_ARGS:
+            found.add(insn.off)
+        elif insn.opcode == _ADD and 0 < insn.imm < p.STATE_ARGS:
+            found.add(insn.imm)
+    return found
+
+
+def exits(clause):
+    return any(action.row.kind == "exit" for action in clause.actions)
+
+
+def demanded(clauses):
+    """The arguments that any of the clauses reads, ascending."""
+    return sorted(set().union(*[clause.demand for clause in clauses]))
+
+
+def _as_function(code):
+    """A clause's code with the state block's lookup replaced: it comes in r1."""
+    assert code[8] == mov(R6, R0) and code[5] == call(_LOOKUP) and code[6].src != PSEUDO_CALL, "not a clause's frame"
+    nothing = [ja(0) for _ in range(4)]  # as many instructions as before, so that places in the source stay right
+    copies = [Insn(i.opcode, i.dst, i.src, i.off, i.imm) for i in code[_FRAME:]]
+    return [code[0], mov(R0, R1), *nothing, code[6], code[7], code[8], *copies]

@@ -1,0 +1,183 @@
+"""The kernel engine's maps: made, read, added up.
+
+In: program.MapDefs.  Out: descriptors for the programs, values for the consumer.
+Always: an aggregation's values of all CPUs are added up by its function's rule when they are read.
+"""
+
+import mmap
+import os
+import struct
+
+from .. import _tracer
+from ..bpf import kernel
+from ..bpf.maps import KINDS
+from ..dlang import program as p
+from . import EngineError
+from .kernel_link import (
+    CONTROL_ACTIVE,
+    CONTROL_LOST,
+    CONTROL_WALL,
+    CONTROL_ZEROS,
+    LEVELS,
+    NAMES_VALUE,
+    Maps,
+)
+
+_MMAPABLE = 1024  # an array that user space maps; Linux 5.5
+_WORD = struct.Struct("=Q")
+
+
+def _possible_cpus():
+    """How many values a per-CPU map has for an element."""
+    with open("/sys/devices/system/cpu/possible") as file:
+        text = file.read().strip()
+    return max(int(part.split("-")[-1]) for part in text.split(",")) + 1
+
+
+class Array:
+    """An array map of one element, mapped: words of it are read and written without a system call."""
+
+    def __init__(self, definition):
+        self.fd = kernel.map_create(definition, _MMAPABLE)
+        size = (definition.value_size + mmap.PAGESIZE - 1) // mmap.PAGESIZE * mmap.PAGESIZE
+        self.memory = mmap.mmap(self.fd, size)
+
+    def word(self, offset):
+        return _WORD.unpack_from(self.memory, offset)[0]
+
+    def put_word(self, offset, value):
+        _WORD.pack_into(self.memory, offset, value & (1 << 64) - 1)
+
+    def close(self):
+        self.memory.close()
+        os.close(self.fd)
+
+
+class KernelMaps:
+    """All maps of a program.  fds: by index in Program.maps, then the engine's own; places: kernel_link.Maps."""
+
+    def __init__(self, program, probes):
+        """probes: bound on probe ids, for the names; 0 where no clause wants them."""
+        self.program, self._arrays, self.fds = program, [], []
+        self.cpus = _possible_cpus()
+        definitions = list(program.maps)
+        self.places = Maps(len(definitions), len(definitions) + 1, definitions[p.MAP_STATE].value_size, _preempt())
+        zeros = program.this_area[1]
+        definitions.append(p.MapDef("control", "array", 4, CONTROL_ZEROS + zeros, 1))
+        definitions.append(p.MapDef("names", "array", 4, NAMES_VALUE, probes + 1))
+        try:
+            for index, definition in enumerate(definitions):
+                self.fds.append(self._make(index, definition))
+            self.ring = _tracer.KernelRing(self.fds[p.MAP_OUTPUT], definitions[p.MAP_OUTPUT].entries)
+        except OSError as error:
+            self.close()
+            raise EngineError(f"the kernel makes no map: {error.strerror}") from error
+
+    def _make(self, index, d):
+        if index == p.MAP_STATE:
+            return kernel.map_create(p.MapDef(d.name, d.kind, d.key_size, d.value_size + 8, LEVELS))
+        if index in (p.MAP_GLOBALS, self.places.control):
+            self._arrays.append(Array(d))
+            return self._arrays[-1].fd
+        return kernel.map_create(d)
+
+    @property
+    def globals(self):
+        return self._arrays[0]
+
+    @property
+    def control(self):
+        return self._arrays[1]
+
+    def close(self):
+        self.ring = None
+        mapped = [array.fd for array in self._arrays]
+        for array in self._arrays:
+            array.close()
+        for fd in self.fds:
+            if fd not in mapped:
+                os.close(fd)
+        self._arrays, self.fds = [], []
+
+    # --- the control block ----------------------------------------------------------------
+
+    @property
+    def active(self):
+        return self.control.word(CONTROL_ACTIVE) != 0
+
+    @active.setter
+    def active(self, value):
+        self.control.put_word(CONTROL_ACTIVE, int(value))
+
+    @property
+    def lost(self):
+        return self.control.word(CONTROL_LOST)
+
+    def set_wall(self, offset):
+        self.control.put_word(CONTROL_WALL, offset)
+
+    def put_names(self, ident, value):
+        kernel.map_update(self.fds[self.places.names], struct.pack("=I", ident), value)
+
+    # --- values -----------------------------------------------------------------------------
+
+    def items(self, index):
+        """[(key, value)] of a map; of an array with one element (b"", value), if anything was put there."""
+        definition = self.program.maps[index]
+        each = (definition.value_size + 7) & ~7
+        merge = _merge_of(self.program, index)
+        if definition.kind == "percpu_array":
+            raw = kernel.map_lookup(self.fds[index], bytes(4), each * self.cpus)
+            value = merge(raw, definition.value_size, each)
+            return [(b"", value)] if any(value[:8]) else []
+        if not KINDS[definition.kind].per_cpu:
+            return kernel.map_items(self.fds[index], definition.key_size, definition.value_size)
+        found = kernel.map_items(self.fds[index], definition.key_size, each * self.cpus)
+        return [(key, merge(raw, definition.value_size, each)) for key, raw in found]
+
+
+def _preempt():
+    """Type ids of the functions that keep other tasks away, or None before Linux 6.10."""
+    try:
+        with open("/sys/kernel/btf/vmlinux", "rb") as file:
+            btf = file.read()
+    except OSError:
+        return None
+    ids = tuple(_tracer.btf_function(btf, name) for name in ("bpf_preempt_disable", "bpf_preempt_enable"))
+    return ids if all(ids) else None
+
+
+# --- adding up what the CPUs have ---------------------------------------------------------------
+
+
+def _merge_of(program, index):
+    """The rule for a map: f(values of all CPUs, bytes of one, distance between them) -> one value."""
+    for aggregation in program.aggregations:
+        if aggregation.map == index:
+            return _EXTREMES.get(aggregation.row.name, _add)
+    return _add
+
+
+def _add(raw, size, each):
+    words = size // 8
+    shape = struct.Struct(f"={words}q")
+    columns = [shape.unpack_from(raw, start) for start in range(0, len(raw), each)]
+    used = [column for column in columns if column[0]]
+    if len(used) == 1:
+        return shape.pack(*used[0])
+    mask = (1 << 64) - 1
+    return struct.pack(f"={words}Q", *[sum(column) & mask for column in zip(*used)]) if used else bytes(size)
+
+
+def _extreme(choose):
+    def merge(raw, size, each):
+        columns = [struct.unpack_from("=Qq", raw, start) for start in range(0, len(raw), each)]
+        used = [column for column in columns if column[0]]
+        if not used:
+            return bytes(size)
+        return struct.pack("=Qq", sum(column[0] for column in used), choose(column[1] for column in used))
+
+    return merge
+
+
+_EXTREMES = {"min": _extreme(min), "max": _extreme(max)}

@@ -1,0 +1,80 @@
+"""Matching: which clauses run at a site, in which process.
+
+In: the clauses' probe descriptions, sites, processes.  Out: a plan for a site: the programs that it needs.
+Always: in one process a site has one program, with the clauses in the order of the source; a provider's name
+ends in the process id, so clauses may match in one process and not in another.
+"""
+
+from .. import _tracer
+
+_NEVER_PIDS = ("4194305", "7538620")  # no Linux has such pids: what matches both matches any
+
+
+class Matcher:
+    """clauses: [program.Clause]"""
+
+    def __init__(self, clauses):
+        self._descriptions = [(clause.index, desc) for clause in clauses for desc in clause.probes]
+        self._providers = {}
+        self._sites = {}
+
+    @staticmethod
+    def is_named(desc, probe):
+        """Whether a description stands for (provider, module, function, name)."""
+        return all(map(_tracer.glob, (desc.provider, desc.module, desc.function, desc.name), probe))
+
+    def clauses_named(self, probe):
+        """Indexes of the clauses for a probe that is not a site's."""
+        return _ordered(index for index, desc in self._descriptions if self.is_named(desc, probe))
+
+    def _provider(self, pattern, name):
+        found = self._providers.get((pattern, name))
+        if found is None:
+            found = self._providers[pattern, name] = _tracer.glob(pattern, name)
+        return found
+
+    def _of(self, site):
+        """[(clause index, description)] that match a site but for the provider."""
+        found = self._sites.get(id(site))
+        if found is None:
+            found = self._sites[id(site)] = [
+                (index, desc) for index, desc in self._descriptions
+                if _tracer.glob(desc.name, site.note.name) and _tracer.glob(desc.module, site.file.name)
+                and (desc.function in ("", "*") or _tracer.glob(desc.function, site.function))]
+        return found
+
+    def _clauses(self, site, pid):
+        name = f"{site.note.provider}{pid}"
+        return _ordered(index for index, desc in self._of(site) if self._provider(desc.provider, name))
+
+    def plan(self, site, pids):
+        """[(pid or None for any, clauses, pids that it is not for)]; pids: the only targets, or () for all."""
+        if not self._of(site):
+            return []
+        if pids:
+            planned = [(pid, self._clauses(site, pid), ()) for pid in sorted(site.file.pids.intersection(pids))]
+            return [plan for plan in planned if plan[1]]
+        first, second = (self._clauses(site, pid) for pid in _NEVER_PIDS)
+        general = first if first == second else ()
+        special = [(pid, self._clauses(site, pid), ()) for pid in sorted(site.file.pids)]
+        special = [plan for plan in special if plan[1] != general]
+        plans = [plan for plan in special if plan[1]]
+        if general:
+            plans.append((None, general, tuple(pid for pid, _, _ in special)))
+        return plans
+
+    def count(self, sites, pids):
+        """{id of a description: how many probes of processes it stands for}"""
+        counts = dict.fromkeys((id(desc) for _, desc in self._descriptions), 0)
+        for site in sites:
+            matching = self._of(site)
+            if matching:
+                for pid in site.file.pids.intersection(pids) if pids else site.file.pids:
+                    name = f"{site.note.provider}{pid}"
+                    for _, desc in matching:
+                        counts[id(desc)] += self._provider(desc.provider, name)
+        return counts
+
+
+def _ordered(indexes):
+    return tuple(sorted(set(indexes)))

@@ -1,0 +1,180 @@
+"""Finding probes: the USDT sites of files, and which processes have the files mapped.
+
+In: processes, commands, or nothing for all processes.  Out: TracedFile objects with their Sites.
+Always: files are told apart by inode, so one that many processes map is read once, and another mount
+namespace's file of the same name is another file; what can not be read is passed over.
+"""
+
+import os
+import subprocess
+
+from . import elf
+
+_COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
+
+
+class Site:
+    """A probe's place.  file: TracedFile; note: elf.Note; ident: the probe's id, once it is matched."""
+
+    __slots__ = ("file", "note", "ident", "_function")
+
+    def __init__(self, file, note):
+        self.file, self.note = file, note
+        self.ident, self._function = 0, None
+
+    @property
+    def function(self):
+        if self._function is None:
+            self._function = self.file.elf.function(self.note.address)
+        return self._function
+
+
+class TracedFile:
+    """A file that is mapped by processes.  path: as it can be opened here; name: D's module; pids: set of those
+    that have it mapped; sites: list, empty where it is no ELF file or has no notes."""
+
+    def __init__(self, path, name):
+        self.path, self.name, self.pids = path, name, set()
+        self.elf, self.sites = None, []
+        try:
+            self.elf = elf.File(path)
+            self.sites = [Site(self, note) for note in self.elf.notes()]
+        except (OSError, elf.BadFile):
+            pass  # not ours to complain about: most files have no probes
+        if self.elf and not self.sites:
+            self.elf.close()
+
+
+class Finder:
+    """Files by inode, found as processes are looked at.  files: {key: TracedFile}."""
+
+    def __init__(self):
+        self.files = {}
+        self._seen = {}  # what a line of maps says of a file: TracedFile or None
+
+    def process(self, pid):
+        """Look at what a process has mapped; the TracedFiles of it that were not known before, or not of it.
+        Raises OSError where it can not be looked at."""
+        changed = []
+        for where, device, inode, path in _mappings(pid):
+            line = (device, inode, path)
+            if line in self._seen:
+                file = self._seen[line]
+            else:
+                file = self._seen[line] = self._file(pid, where, inode, path)
+            if file is not None and pid not in file.pids:
+                file.pids.add(pid)
+                changed.append(file)
+        return changed
+
+    def _file(self, pid, where, inode, path):
+        name = path.removesuffix(" (deleted)")
+        own_root, root, mapped = path, f"/proc/{pid}/root{path}", f"/proc/{pid}/map_files/{where}"
+        for candidate in (own_root, root, mapped):
+            try:
+                status = os.stat(candidate)
+            except OSError:
+                continue
+            if candidate == mapped or status.st_ino == inode:
+                return self.add(candidate, os.path.basename(name), status)
+        return None
+
+    def add(self, path, name=None, status=None):
+        """A file by its path; the TracedFile."""
+        status = status or os.stat(path)
+        key = (status.st_dev, status.st_ino)
+        if key not in self.files:
+            self.files[key] = TracedFile(path, name or os.path.basename(path))
+        return self.files[key]
+
+    def command(self, argv, pid):
+        """What a command that has not started yet will have mapped: its program, the libraries that this is
+        linked with, and pyusdt's own module, which it may import."""
+        path = _which(argv[0])
+        for _ in range(_COMMAND_DEPTH):
+            interpreter = _interpreter(path)
+            if interpreter is None:
+                break
+            path = interpreter
+        paths = [path, *_libraries(path), _own_module()]
+        for each in paths:
+            if each:
+                try:
+                    self.add(os.path.realpath(each)).pids.add(pid)
+                except OSError:
+                    continue
+
+    def everything(self, but=()):
+        """Look at all processes that may be looked at; pids that are `but` are not."""
+        for entry in os.listdir("/proc"):
+            if entry.isdigit() and int(entry) not in but:
+                try:
+                    self.process(int(entry))
+                except OSError:
+                    continue
+
+    @property
+    def sites(self):
+        return [site for file in self.files.values() for site in file.sites]
+
+
+def _mappings(pid):
+    """(range, device, inode, path) of the executable mappings of files, each file once."""
+    seen = set()
+    with open(f"/proc/{pid}/maps", errors="surrogateescape") as lines:
+        for line in lines:
+            parts = line.split(None, 5)
+            if len(parts) == 6 and "x" in parts[1] and parts[4] != "0":
+                path = parts[5].rstrip("\n")
+                if path not in seen:
+                    seen.add(path)
+                    yield parts[0], parts[3], int(parts[4]), path
+
+
+def _which(name):
+    if "/" in name:
+        return name
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(folder, name)
+        if os.access(path, os.X_OK):
+            return path
+    return name
+
+
+def _interpreter(path):
+    """The program that runs a script, or None where it is none."""
+    try:
+        with open(path, "rb") as file:
+            first = file.readline(256)
+    except OSError:
+        return None
+    if first[:2] != b"#!":
+        return None
+    words = os.fsdecode(first[2:]).split()
+    if len(words) > 1 and os.path.basename(words[0]) == "env":
+        return _which(next((word for word in words[1:] if not word.startswith("-") and "=" not in word), words[1]))
+    return words[0] if words else None
+
+
+def _libraries(path):
+    """The libraries that a program is linked with, as its own dynamic loader finds them."""
+    try:
+        file = elf.File(path)
+    except (OSError, elf.BadFile):
+        return []
+    loader = file.interpreter
+    file.close()
+    if not loader:
+        return []
+    try:
+        done = subprocess.run([loader, "--list", path], capture_output=True, timeout=5)
+    except (OSError, subprocess.TimeoutExpired):
+        return [loader]
+    words = os.fsdecode(done.stdout).split()
+    return [word for word in words if word.startswith("/")]
+
+
+def _own_module():
+    from .. import _core
+
+    return _core.__file__
