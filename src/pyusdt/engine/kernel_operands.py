@@ -47,7 +47,8 @@ class Operand:
 _X86_64 = [
     (80, "rax eax ax al ah"), (40, "rbx ebx bx bl bh"), (88, "rcx ecx cx cl ch"), (96, "rdx edx dx dl dh"),
     (104, "rsi esi si sil"), (112, "rdi edi di dil"), (32, "rbp ebp bp bpl"), (152, "rsp esp sp spl"),
-    *[(72 - 8 * i, f"r{8 + i} r{8 + i}d r{8 + i}w r{8 + i}b") for i in range(8)],
+    *[(offset, f"r{n} r{n}d r{n}w r{n}b")
+      for offset, n in ((72, 8), (64, 9), (56, 10), (48, 11), (24, 12), (16, 13), (8, 14), (0, 15))],
 ]  # fmt: skip
 _SHAPES = ((8, 0), (4, 0), (2, 0), (1, 0), (1, 8))  # size, shift of each name in a row
 _IP = {X86_64: Register(128, 8), AARCH64: Register(256, 8)}

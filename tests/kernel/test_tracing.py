@@ -1,0 +1,190 @@
+"""The kernel engine from outside: targets that run, are started, come later, die; what is counted is exact."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+from elfnotes import read_notes
+from kernel_harness import DATA, pydtrace, start_pydtrace, wait_until
+
+pytestmark = pytest.mark.usefixtures("bpf")
+WAYS = [(), ("-x", "plainnop"), ("-x", "attach=perf")]
+COUNT = "target*:::plain-two { @ = count(); @s = sum(arg0); } target*:::guarded-one { @g = sum(arg0); }"
+
+
+def fire(process, times=1):
+    for _ in range(times):
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "fired\n"
+
+
+@pytest.mark.parametrize("options", WAYS, ids=" ".join)
+def test_counts_are_exact_over_threads(target, options):
+    n, threads = 100_000, 2
+    out, err, status = pydtrace("-q", "-n", COUNT, "-c", f"{target} {n} {threads}", options=options)
+    assert f"plain {n * threads} guarded {n * threads}\n" in out, err
+    total = threads * n * (n - 1) // 2
+    assert out.split()[-3:] == [str(n * threads), str(total), str(-total)] and status == 0
+
+
+@pytest.mark.long
+def test_ten_million_firings_are_counted_exactly(target):
+    out, _, _ = pydtrace("-q", "-n", COUNT, "-c", f"{target} 5000000 2", timeout=300)
+    assert out.split()[-3] == "10000000"
+
+
+def test_every_firing_is_delivered_or_counted_as_dropped(target):
+    n = 200_000
+    out, err, _ = pydtrace("-q", "-x", "bufsize=64k", "-n", 'target*:::plain-two { printf("%d %s %d\\n", arg0, '
+                           "copyinstr(arg1), tid); }", "-c", f"{target} {n}")
+    delivered = len([line for line in out.splitlines() if line and line[0].isdigit()])
+    dropped = sum(int(line.split()[1]) for line in err.splitlines() if "drop" in line)
+    assert delivered + dropped == n
+
+
+def test_strings_and_order(target):
+    out, err, _ = pydtrace("-q", "-n", 'target*:::plain-two { printf("%d %s\\n", arg0, copyinstr(arg1)); }',
+                           "-c", f"{target} 1000")
+    words = ["zero", "one", "two", "three"]
+    assert [line for line in out.splitlines() if line[:1].isdigit()] == [f"{i} {words[i % 4]}" for i in range(1000)], err
+
+
+def test_what_the_event_says_of_the_process(target, running):
+    process = running(0)
+    script = ('BEGIN { printf("ready\\n"); } target$target:::plain-two { printf("%d %d %d %d %s %s %s %s %s\\n", pid, tid, '
+              "uid, gid, execname, probeprov, probemod, probefunc, probename); exit(3); }")
+    tracer = start_pydtrace("-q", "-n", script, "-p", process.pid, wait_for="ready")
+    wait_until(lambda: fire(process) or tracer.poll() is not None)
+    pid = process.pid
+    out = tracer.communicate()[0]
+    assert out == f"{pid} {pid} 0 0 target target{pid} target fire_plain plain-two\n\n" and tracer.returncode == 3
+
+
+def test_a_process_that_is_not_the_target_is_not_seen(target, running):
+    one, other = running(0), running(0)
+    tracer = start_pydtrace("-q", "-n", SEEN, "-p", one.pid, wait_for="ready")
+    wait_until(lambda: _counter(one, target) > 0)
+    fire(other, 3)
+    fire(one, 5)
+    assert counts_of(tracer) == {one.pid: 5, -one.pid: 5}
+
+
+def _counter(process, target):
+    """The semaphore of guarded-one in a process."""
+    line = subprocess.run(["nm", target], capture_output=True, text=True, check=True).stdout.splitlines()
+    address = next(int(words[0], 16) for words in map(str.split, line) if words[-1] == "target_guarded__one_semaphore")
+    with open(f"/proc/{process.pid}/maps") as maps:
+        base = int(maps.readline().split("-")[0], 16)
+    with open(f"/proc/{process.pid}/mem", "rb") as memory:
+        memory.seek(base + address)
+        return int.from_bytes(memory.read(2), "little")
+
+
+def counts_of(tracer):
+    """End the tracer; its aggregation {integer key: count}."""
+    tracer.send_signal(signal.SIGINT)
+    words = tracer.communicate(timeout=10)[0].split()
+    return dict(zip(map(int, words[::2]), map(int, words[1::2])))
+
+
+SEEN = 'BEGIN { printf("ready\\n"); } target*:::guarded-one { @[pid] = count(); } target*:::plain-two { @[-pid] = count(); }'
+
+
+def test_all_processes_those_to_come_as_well(target, running):
+    before = running(0)
+    tracer = start_pydtrace("-q", "-n", SEEN, wait_for="ready")
+    wait_until(lambda: _counter(before, target) > 0)
+    after = running(0)
+    fire(before, 2)
+    fire(after, 3)
+    assert counts_of(tracer) == {before.pid: 2, -before.pid: 2, after.pid: 3, -after.pid: 3}
+
+
+@pytest.mark.parametrize("method", ["multi", "perf"])
+def test_nothing_is_left_after_a_kill(target, running, method):
+    process = running(0)
+    tracer = start_pydtrace("-q", "-x", f"attach={method}", "-n", SEEN, "-p", process.pid, wait_for="ready")
+    wait_until(lambda: _counter(process, target) > 0)
+    tracer.kill()
+    tracer.communicate()
+    wait_until(lambda: _counter(process, target) == 0)
+    assert _site_bytes(process, target) == _site_bytes(None, target)  # no breakpoint either
+    fire(process)
+
+
+def _site_bytes(process, target):
+    """The first bytes of plain-two's site, in the process or in the file."""
+    note = next(note for note in read_notes(target) if note.name == "plain__two")
+    if process is None:
+        with open(target, "rb") as file:
+            file.seek(note.location)  # gcc's programs have text where it is linked
+            return file.read(1)
+    with open(f"/proc/{process.pid}/maps") as maps:
+        base = int(maps.readline().split("-")[0], 16)
+    with open(f"/proc/{process.pid}/mem", "rb") as memory:
+        memory.seek(base + note.location)
+        return memory.read(1)
+
+
+def test_a_deleted_file(target, running, tmp_path):
+    copy = str(tmp_path / "gone")
+    shutil.copy(target, copy)
+    process = running(0, program=copy)
+    fire(process)
+    os.unlink(copy)
+    tracer = start_pydtrace("-q", "-n", SEEN, "-p", process.pid, wait_for="ready")
+    wait_until(lambda: _counter(process, target) > 0)
+    fire(process, 4)
+    assert counts_of(tracer) == {process.pid: 4, -process.pid: 4}
+
+
+def test_a_process_in_another_mount_namespace(target, running, tmp_path):
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    shutil.copy(target, inside / "program")
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    command = f"mount --bind {inside} {hidden} && exec {hidden}/program 0"
+    process = running("-m", "sh", "-c", command, program="unshare")
+    fire(process)
+    tracer = start_pydtrace("-q", "-n", SEEN, "-p", process.pid, wait_for="ready")
+    wait_until(lambda: _counter(process, target) > 0)
+    fire(process, 2)
+    assert counts_of(tracer) == {process.pid: 2, -process.pid: 2}
+
+
+def test_exit_stops_all_probes_at_once(target):
+    out, _, status = pydtrace("-q", "-n", 'target*:::plain-two { @ = count(); } target*:::plain-two /arg0 == 9/ { exit(7); }'
+                              ' target*:::guarded-one { @g = count(); } END { printf("end\\n"); }', "-c", f"{target} 100000")
+    assert status == 7
+    assert [line for line in out.split("\n") if line.strip().isdigit()] == ["               10", "                9"]
+    assert out.index("end\n") < out.index("  10\n")
+
+
+def test_every_numbered_probe_at_once():
+    program = os.path.join(DATA, "numbered.py")
+    out, err, _ = pydtrace("-q", "-n", "pyusdt*:::user_trace-n* { @[probename] = count(); @n = sum(arg2); }",
+                           "-c", f"{sys.executable} {program}")
+    lines = out.split("\n")
+    counted = {line.split()[0]: int(line.split()[1]) for line in lines if "user_trace" in line}
+    assert counted == {f"user_trace-n{i}": 1 for i in range(951)}, err
+    assert str(sum(range(951))) in out
+
+
+def test_begin_ticks_and_probes_share_variables(running):
+    process = running(0)
+    script = ('BEGIN { n = 5; printf("ready\\n"); } target*:::plain-two { n += 100; } '
+              'tick-10ms { ticks++; } tick-10ms /n == 105 && ticks > 2/ { printf("%d", n); exit(0); }')
+    tracer = start_pydtrace("-q", "-n", script, "-p", process.pid, wait_for="ready")
+    wait_until(lambda: fire(process) or tracer.poll() is not None or True)
+    fired = tracer.communicate(timeout=10)[0]
+    assert fired == "105\n"
+
+
+def test_no_such_process():
+    out, err, status = pydtrace("-n", "target*:::", "-p", 4194303)
+    assert (out, status) == ("", 1) and "No such process" in err
