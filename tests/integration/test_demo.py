@@ -8,7 +8,7 @@ import pytest
 
 DEMO = os.path.join(harness.ROOT, "examples")
 sys.path.insert(0, DEMO)
-import demo  # noqa: E402 (examples/ is no package)
+import demo
 
 
 def check(run: harness.Run) -> None:

@@ -44,13 +44,14 @@ def blocks() -> list[Block]:
 BLOCKS = blocks()
 
 
-def environment() -> dict[str, str]:
-    path = f"{os.path.dirname(sys.executable)}:{os.path.dirname(harness.ORACLE)}:{os.environ['PATH']}"
-    return {**os.environ, "PATH": path}
-
-
-def shell(command: str) -> harness.Run:
-    return harness.run(["bash", "-c", command], timeout=120, cwd=harness.ROOT, env=environment())
+@pytest.fixture(scope="module")
+def path(tmp_path_factory) -> str:
+    """PATH for the examples: .venv's commands, and as `dtrace` the real one."""
+    folder = tmp_path_factory.mktemp("bin")
+    dtrace = folder / "dtrace"
+    dtrace.write_text(f'#!/bin/sh\nexec {harness.ORACLE} dtrace "$@"\n')
+    dtrace.chmod(0o755)
+    return f"{os.path.dirname(sys.executable)}:{folder}:{os.environ['PATH']}"
 
 
 def pattern(expected: str) -> str:
@@ -59,20 +60,21 @@ def pattern(expected: str) -> str:
     return "\n".join(lines)
 
 
-def check_console(block: Block) -> None:
+def check_console(block: Block, path: str) -> None:
     steps = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE)
     assert steps, f"{block!r} has no command"
     for command, expected in steps:
-        run = shell(command)
+        environment = {**os.environ, "PATH": path}
+        run = harness.run(["bash", "-c", command], timeout=120, cwd=harness.ROOT, env=environment)
         assert re.fullmatch(pattern(expected.rstrip("\n")), run.stdout.rstrip("\n")), run
 
 
-def check_python(block: Block) -> None:
+def check_python(block: Block, path: str) -> None:
     run = harness.run([sys.executable, "-c", block.text], cwd=harness.ROOT)
     assert run.status == 0, run
 
 
-def check_d(block: Block) -> None:
+def check_d(block: Block, path: str) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".d") as script:
         script.write(block.text)
         script.flush()
@@ -80,7 +82,7 @@ def check_d(block: Block) -> None:
     assert run.status == 0, run
 
 
-def check_setup(block: Block) -> None:
+def check_setup(block: Block, path: str) -> None:
     with open(os.path.join(harness.ROOT, "Makefile")) as file:
         targets = set(re.findall(r"^([a-z-]+):", file.read(), re.MULTILINE))
     for line in block.text.splitlines():
@@ -93,10 +95,10 @@ CHECKS = {"console": check_console, "console root": check_console, "python": che
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.kind in CHECKS], ids=repr)
-def test_example(block, request):
+def test_example(block, path, request):
     if block.kind == "console root":
         request.getfixturevalue("oracle")
-    CHECKS[block.kind](block)
+    CHECKS[block.kind](block, path)
 
 
 def test_readme_names_the_test_command():

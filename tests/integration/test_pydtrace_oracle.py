@@ -44,7 +44,8 @@ COMMAND_LINES = [
 def comparable(run):
     """(status, standard output, messages) without what may differ."""
     stdout = re.sub(r"(?m)^ +\d+ +\d+( +\S*:)", r"CPU ID\1", run.stdout)
-    stderr = re.sub(r"at BPF pc \d+", "at BPF pc N", run.stderr.replace("dtrace: engine: embedded\n", ""))
+    stderr = re.sub(r"(?m)^dtrace: engine: .*\n", "", run.stderr)
+    stderr = re.sub(r"at BPF pc \d+", "at BPF pc N", stderr)
     if " does not match any probes" in stderr or "failed to compile" in stderr:
         stderr = stderr.split("\n")[0]
     return run.status, stdout, stderr
