@@ -151,7 +151,8 @@ def _take(arguments, letter, value):
         name, equals, text = value.partition("=")
         _set(arguments.options, f"-x {name}", name, text if equals else None)
     elif letter in _OPTION_OF:
-        _set(arguments.options, f"-{letter}" if value is None else f"-{letter} {value}", _OPTION_OF[letter], value)
+        shown = f"-{letter}" if value is None else f"-{letter} {value}"
+        _set(arguments.options, shown, _OPTION_OF[letter], value)
 
 
 def _set(options, shown, name, text):

@@ -112,7 +112,8 @@ def check_command(name):
     paths = [os.path.join(folder, name) for folder in folders]
     if any(os.path.isfile(path) and os.access(path, os.X_OK) for path in paths):
         return
-    why = "Permission denied" if any(os.path.exists(path) for path in paths if name) else "No such file or directory"
+    exists = any(os.path.isfile(path) for path in paths)
+    why = "Permission denied" if exists else "No such file or directory"
     raise Failure(f"failed to start {name}: {why}")
 
 
@@ -144,15 +145,26 @@ def show_version(verbose):
     return 0
 
 
+def known_probes(pids):
+    """What _tracer.list_probes() says of these processes, or of all of the user's."""
+    from .. import _tracer
+
+    if not pids:
+        return _tracer.list_probes()
+    try:
+        return [probe for pid in pids for probe in _tracer.list_probes(_tracer.find_rundir(pid), pid)]
+    except ProcessLookupError:
+        raise Failure("No such process") from None
+    except OSError as error:
+        raise Failure(error.strerror) from None
+
+
 def list_probes(arguments):
     """-l."""
     from .. import _tracer
 
     hide()
-    known = _tracer.list_probes()
-    if arguments.pids:
-        known = [probe for pid in arguments.pids for probe in _tracer.list_probes(_tracer.find_rundir(pid), pid)]
-    probes = listing.OWN + [tuple(probe[1:5]) for probe in known]
+    probes = listing.OWN + [tuple(probe[1:5]) for probe in known_probes(arguments.pids)]
     descriptions = None
     if arguments.requests:
         program = compile_requests(arguments, arguments.pids[0] if arguments.pids else 0).program

@@ -1,7 +1,7 @@
 """pydtrace -v: the stability report of a request, in dtrace's words.
 
-In: the probe descriptions of a request, and how many probes each stands for.  Out: text.  Always: all that user-level D programs can use is
-Stable, so only the probes decide.  Source: what dtrace 2.0 reports for the same probes.
+In: the probe descriptions of a request, and how many probes each stands for.  Out: text.  Always: all
+that user-level D programs can use is Stable, so only the probes decide.  Source: what dtrace 2.0 reports for the same probes.
 """
 
 _LEVELS = ("Unstable", "Evolving", "Stable")  # ascending
@@ -13,8 +13,9 @@ _OWN_NAMES = ("BEGIN", "END", "ERROR", "tick-", "profile-")
 
 
 def _attributes(description, count):
-    own = count == 0 or description.provider in ("dtrace", "profile") or description.name.startswith(_OWN_NAMES)
-    return _OWN if own else _USER
+    if count == 0 or description.provider in ("dtrace", "profile"):
+        return _OWN
+    return _OWN if description.name.startswith(_OWN_NAMES) else _USER
 
 
 def _block(title, level, dependency):

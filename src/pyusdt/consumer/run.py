@@ -70,7 +70,8 @@ class Interrupts:
 class Run:
     """One tracing session.  program: dlang.program.Program; engine: opened; formatter: _tracer.Formatter
     (or what has its methods); output: Output; notify(text, error=True): a line on the standard error,
-    error: False where quiet silences it; options: {name: value}.  status: the exit status, from the exit() action."""
+    error: False where quiet silences it; options: {name: value}.  status: the exit status, which exit()
+    sets."""
 
     def __init__(self, program, engine, formatter, output, notify, options):
         self.program, self.engine, self.formatter = program, engine, formatter

@@ -1,0 +1,79 @@
+"""pydtrace as a command: what needs neither a target nor a tracer's rights."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+COMMAND = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()"]
+
+
+def run(*arguments, **options):
+    """(exit status, standard output, standard error)."""
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=30, check=False, **options)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_without_arguments_the_usage_is_shown():
+    status, stdout, stderr = run()
+    assert (status, stdout) == (2, "")
+    assert stderr.startswith("Usage: dtrace [-32|-64] [-CeFGhHlqSvVwZ]")
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["-n", "BEGIN", "-c", "/nonexistent/x y"], "failed to start /nonexistent/x: No such file or directory"),
+        (["-n", "BEGIN", "-c", "/etc/passwd"], "failed to start /etc/passwd: Permission denied"),
+        (["-n", "BEGIN", "-c", ""], "failed to start : No such file or directory"),
+        (["-n", "BEGIN", "-c", "true", "-p", "1"], "more than one -c, or -c with -p, is not supported"),
+        (["-l", "-p", "4194305"], "No such process"),
+        (["-o", "/nonexistent/x", "-l"], "failed to open output file '/nonexistent/x': No such file or directory"),
+        (["-s", "/nonexistent.d", "--dump=bpf"], "failed to open /nonexistent.d: No such file or directory"),
+        (["-G", "-n", "BEGIN"], "-G is not supported: probes need no -G on Linux: <sys/sdt.h> alone makes them"),
+    ],
+)
+def test_failures_are_one_line_and_status_1(arguments, message):
+    assert run(*arguments) == (1, "", f"dtrace: {message}\n")
+
+
+def test_the_output_file_is_appended_to(tmp_path):
+    path = tmp_path / "out"
+    path.write_text("before\n")
+    assert run("-q", "-o", str(path), "-n", 'BEGIN { printf("%s", "now"); exit(0); }') == (0, "", "")
+    assert path.read_text() == "before\nnow\n"
+
+
+def test_a_reader_that_is_gone_is_the_end_by_sigpipe():
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*COMMAND, "-n", 'tick-10ms { printf("x"); }'], stdout=writer, stderr=subprocess.PIPE,
+                          timeout=30, check=False)  # fmt: skip
+    os.close(writer)
+    assert done.returncode == -13
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_full_disk_is_told():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, "-qn", "BEGIN { trace(1); exit(0); }"], stdout=full, stderr=subprocess.PIPE,
+                              timeout=30, check=False)  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, b"dtrace: failed to write to <stdout>: No space left on device\n")
+
+
+def test_dumps_need_no_target():
+    status, stdout, stderr = run("--dump=bpf", "-n", "BEGIN { trace(1); }")
+    assert (status, stderr) == (0, "")
+    assert "exit" in stdout
+
+
+def test_a_bug_is_told_in_one_line_and_shown_on_demand():
+    broken = [sys.executable, "-c", "import pyusdt.cli.pydtrace as c; c.dispatch = lambda argv: 1 // 0; c.main()"]
+    done = subprocess.run(broken, capture_output=True, text=True, timeout=30, check=False)
+    expected = "dtrace: bug in pydtrace: ZeroDivisionError: integer division or modulo by zero (PYUSDT_DEBUG=1 shows where)\n"
+    assert (done.returncode, done.stderr) == (1, expected)
+    debugged = subprocess.run(
+        broken, capture_output=True, text=True, timeout=30, check=False, env={**os.environ, "PYUSDT_DEBUG": "1"}
+    )
+    assert "Traceback" in debugged.stderr
