@@ -294,10 +294,13 @@ void pyusdt_core_reborn(void)
         return;
     if (!atomic_load(&pyusdt_core.family->alive)) {
         pyusdt_core.epoch++;
-        atomic_store(&pyusdt_core.nprobes, 0);
-        __atomic_store_n(&pyusdt_enabled_words, no_words, __ATOMIC_RELEASE);
+        memset(all_words, 0xff, atomic_load(&pyusdt_core.nprobes) * sizeof *all_words);
+        __atomic_store_n(&pyusdt_enabled_words, all_words, __ATOMIC_RELEASE); /* the child's other threads wait here */
         forget_parent();
-        publish();
+        if (publish() != 0) {
+            atomic_store(&pyusdt_core.nprobes, 0);
+            __atomic_store_n(&pyusdt_enabled_words, no_words, __ATOMIC_RELEASE);
+        }
     }
     pyusdt_core_unlock();
 }

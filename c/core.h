@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "hook.h"
 #include "layout.h"
 #include "rundir.h"
 #include "slot.h"
@@ -21,14 +22,6 @@
 
 #define PYUSDT_CHECK_NS 200000000ull /* how often a producer looks whether the tracer still lives */
 #define PYUSDT_LOCK_TRIES 200        /* of 100 us: the longest that a slow path waits for another */
-
-/* A test build stops or dies here, between any two shared stores; numbers in docs/ring.md. */
-#ifdef PYUSDT_TEST_HOOKS
-void pyusdt_hook(int place);
-#define PYUSDT_HOOK(place) pyusdt_hook(place)
-#else
-#define PYUSDT_HOOK(place) ((void)0)
-#endif
 
 #define PYUSDT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define PYUSDT_UNLIKELY(x) __builtin_expect(!!(x), 0)

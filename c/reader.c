@@ -88,6 +88,7 @@ static void tell(struct pyusdt_source *source)
         return;
     source->told = source->position;
     atomic_store_explicit(&source->line->tail, source->told, memory_order_release);
+    PYUSDT_HOOK(33);
 }
 
 /* No producer that keeps to the protocol can have made this. Its address range stays until the target goes. */

@@ -233,11 +233,12 @@ static int make_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_
     }
     ring->data = pyusdt_guard_map_twice(ring->data, slot->size, PROT_READ | PROT_WRITE, fd);
     close(fd);
-    if (!ring->data) {
-        unlinkat(dir, text, 0);
-        return -ENOMEM;
-    }
     ring->reserved = 2 * slot->size;
+    /* A session that ends takes `wanted` back, then removes the files: either it sees ours, or we see that. */
+    if (!ring->data || atomic_load(&pyusdt_ctl_slot(number)->wanted) != generation) {
+        unlinkat(dir, text, 0);
+        return ring->data ? -ECANCELED : -ENOMEM;
+    }
     ring->head = ring->tail = 0;
     PYUSDT_HOOK(23);
     atomic_store(&atomic_load(&slot->area)->rings, k + 1); /* the tracer may look for its file */

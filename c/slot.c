@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hook.h"
 #include "rundir.h"
 
 static void slot_name(uint32_t slot, char *text)
@@ -72,6 +73,7 @@ void pyusdt_bits_clear(const struct pyusdt_bits *bits)
     for (uint32_t probe = 0; probe < bits->nprobes; probe++)
         if (atomic_load_explicit(&bits->words[probe], memory_order_relaxed) & bit)
             atomic_fetch_and(&bits->words[probe], ~bit);
+    PYUSDT_HOOK(32);
 }
 
 int pyusdt_bits_undo(const struct pyusdt_bits *bits, int dir, uint64_t generation)
@@ -80,8 +82,10 @@ int pyusdt_bits_undo(const struct pyusdt_bits *bits, int dir, uint64_t generatio
 
     if (fd < 0)
         return fd;
-    if (atomic_compare_exchange_strong(&bits->slot->wanted, &generation, 0))
+    if (atomic_compare_exchange_strong(&bits->slot->wanted, &generation, 0)) {
+        PYUSDT_HOOK(26);
         pyusdt_bits_clear(bits);
+    }
     pyusdt_slot_release(dir, bits->number, fd);
     return 0;
 }

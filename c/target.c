@@ -137,6 +137,7 @@ static int enable_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
 
     (void)desc;
     atomic_fetch_or(&enable->target->words[probe], enable->bit);
+    PYUSDT_HOOK(31);
     enable->target->wanted++;
     return 0;
 }
@@ -158,6 +159,7 @@ void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *
     if (atomic_load(&target->slot->wanted) != session->header.generation) {
         pyusdt_bits_clear(&bits); /* the slot's former owner's */
         atomic_store(&target->slot->wanted, session->header.generation); /* before the bits that lead to it */
+        PYUSDT_HOOK(30);
     }
     for (uint32_t i = 0; i < session->header.nwants; i++)
         pyusdt_table_match(&table, &session->wants[i], enable_probe, &enable);
@@ -334,10 +336,11 @@ static void remove_files(struct pyusdt_session *session, struct pyusdt_target *t
 {
     char text[PYUSDT_NAME_SIZE];
 
-    for (uint32_t k = 0; k < target->rings; k++) {
+    for (uint32_t k = 0; k < session->header.max_rings; k++) { /* one may be there that was never told */
         file_name(session, target, PYUSDT_FILE_RING, k, text);
         pyusdt_file_discard(session->dir, text, target->life == PYUSDT_ALIVE);
     }
+    PYUSDT_HOOK(34);
     file_name(session, target, PYUSDT_FILE_AREA, 0, text);
     pyusdt_file_discard(session->dir, text, false);
     if (target->life == PYUSDT_DEAD && !others_read(session, target)) {

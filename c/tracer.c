@@ -132,8 +132,10 @@ int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *er
 
     if (r == 0 && size != 0)
         r = write_at(session->fd, session->wants, size, sizeof session->header);
+    PYUSDT_HOOK(35);
     if (r == 0)
         r = write_state(session, PYUSDT_SESSION_STARTED);
+    PYUSDT_HOOK(36);
     if (r != 0)
         return pyusdt_error_set(error, r, "can not start the session: %s", strerror(-r));
     session->started = true;

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "hook.h"
 #include "layout.h"
 #include "rundir.h"
 #include "slot.h"

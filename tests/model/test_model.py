@@ -38,7 +38,8 @@ def check(model, flags, tmp_path):
     assert shutil.which("spin"), "spin is not installed: see .ci/packages.txt"
     subprocess.run(["spin", "-a", *flags.split(), HERE / f"{model}.pml"], cwd=tmp_path, check=True, timeout=60)
     subprocess.run(["gcc", "-O1", "-w", "-DSAFETY", "-DMEMLIM=8000", "-o", "pan", "pan.c"], cwd=tmp_path, check=True)
-    run = subprocess.run(["./pan", "-m1000000", "-w22"], cwd=tmp_path, capture_output=True, text=True, timeout=900)
+    run = subprocess.run(["./pan", "-m1000000", "-w22"], check=False, cwd=tmp_path, capture_output=True, text=True,
+                         timeout=900)
     assert "max search depth too small" not in run.stdout
     if "errors: 0" in run.stdout and "Search not completed" not in run.stdout:
         return True

@@ -1,0 +1,15 @@
+/*
+ * Places between two shared stores, where a test build stops or dies. In a normal build they are nothing.
+ * Numbers: 1-5 firing, 10-12 publishing, 20-26 serving a session (target); 30-36 the tracer. docs/ring.md lists them.
+ */
+#ifndef PYUSDT_HOOK_H
+#define PYUSDT_HOOK_H
+
+#ifdef PYUSDT_TEST_HOOKS
+void pyusdt_hook(int place);
+#define PYUSDT_HOOK(place) pyusdt_hook(place)
+#else
+#define PYUSDT_HOOK(place) ((void)0)
+#endif
+
+#endif

@@ -1,0 +1,175 @@
+/*
+ * A process that fires: ring_target ACCOUNT THREADS COUNT [option …]
+ *
+ *   wait       each thread waits until the probe is wanted, before every firing (with until-off: the first)
+ *   until-off  after COUNT firings, goes on until the probe is off
+ *   fork       a child does the same, in ACCOUNT.child
+ *   rawfork    the same by a bare clone(), which no atfork handler sees
+ *   signal     a timer's handler, in the first thread, fires too, as thread THREADS
+ *   pace=US    sleeps in between
+ *   no-probes  publishes nothing
+ *   linger     sleeps when done, until it is killed
+ * HOOK=PLACE:N (built with PYUSDT_TEST_HOOKS): SIGKILL at the Nth passing of a place, SIGSTOP with HOOK_SIGNAL=stop.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hook_kill.h"
+#include "pyusdt.h"
+#include "traced.h"
+
+static struct account *account;
+static uint64_t count;
+static unsigned nthreads, pace;
+static int waits, until_off, forks, raw_forks, signals, no_probes, lingers;
+
+static const struct pyusdt_probe_desc PROBES[] = {
+    {"pyusdt", "ring_target", "fire_s1", "user_trace-s1", 1, 0x1, 1},
+    {"pyusdt", "ring_target", "fire_i4s4", "user_trace-i4s4", 1, 0x3e0, 10},
+    {"pyusdt", "ring_target", "fire_n", "user_trace-n", 951, 0x3e0, 10},
+};
+
+/* One firing, as the producers of pyusdt do it. */
+static int fire(uint64_t thread, uint64_t sequence)
+{
+    struct pyusdt_args args = {{0}, {0}};
+    char buffer[128];
+    uint32_t demand;
+
+    if (!pyusdt_wanted(PROBE_I4S4))
+        return 0;
+    demand = pyusdt_demand(PROBE_I4S4);
+    if (demand == 0)
+        return 0;
+    args.value[0] = thread;
+    args.value[1] = sequence;
+    args.value[2] = checksum(thread, sequence);
+    args.length[TEXT_ARGUMENT] = text(thread, sequence, buffer, sizeof buffer);
+    args.value[TEXT_ARGUMENT] = (uint64_t)(uintptr_t)buffer;
+    account->started[thread]++;
+    pyusdt_fire(PROBE_I4S4, &args);
+    account->returned[thread]++;
+    return 1;
+}
+
+static void *thread_main(void *arg)
+{
+    uint64_t thread = (uint64_t)(uintptr_t)arg;
+    sigset_t alarm;
+
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    if (thread == 0)
+        pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+    for (uint64_t i = 0; i < count || until_off; i++) {
+        while (waits && (i == 0 || !until_off) && !pyusdt_wanted(PROBE_I4S4))
+            usleep(200);
+        if (!fire(thread, i)) {
+            __atomic_fetch_add(&account->off, 1, __ATOMIC_RELAXED);
+            if (until_off && i >= count)
+                break;
+        }
+        if (pace)
+            usleep(pace);
+    }
+    return NULL;
+}
+
+static void on_timer(int number)
+{
+    static uint64_t sequence;
+    (void)number;
+    fire(nthreads, sequence++);
+}
+
+static void run(void)
+{
+    pthread_t threads[MAX_THREADS];
+    struct itimerval every = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
+
+    if (signals) {
+        sigset_t alarm;
+        sigemptyset(&alarm);
+        sigaddset(&alarm, SIGALRM);
+        pthread_sigmask(SIG_BLOCK, &alarm, NULL); /* here and in all threads but the first */
+        signal(SIGALRM, on_timer);
+        setitimer(ITIMER_REAL, &every, NULL);
+    }
+    for (uintptr_t i = 0; i < nthreads; i++)
+        pthread_create(&threads[i], NULL, thread_main, (void *)i);
+    for (unsigned i = 0; i < nthreads; i++)
+        pthread_join(threads[i], NULL);
+    if (signals)
+        setitimer(ITIMER_REAL, &never, NULL);
+}
+
+static struct account *open_account(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT, 0600);
+    struct account *made;
+
+    if (fd < 0 || ftruncate(fd, sizeof *made) != 0)
+        exit(3);
+    made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    return made;
+}
+
+static void run_in_child(const char *path)
+{
+    char child_path[512];
+    pid_t child;
+
+    fire(0, count + 1000000); /* so that the parent's rings are there and in use */
+    snprintf(child_path, sizeof child_path, "%s.child", path);
+    child = raw_forks ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
+    if (child == 0) {
+        account = open_account(child_path);
+        run();
+        exit(0);
+    }
+    run();
+    waitpid(child, NULL, 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4)
+        return 2;
+    account = open_account(argv[1]);
+    nthreads = (unsigned)atoi(argv[2]);
+    count = strtoull(argv[3], NULL, 10);
+    for (int i = 4; i < argc; i++) {
+        waits |= strcmp(argv[i], "wait") == 0;
+        until_off |= strcmp(argv[i], "until-off") == 0;
+        forks |= strcmp(argv[i], "fork") == 0;
+        raw_forks |= strcmp(argv[i], "rawfork") == 0;
+        signals |= strcmp(argv[i], "signal") == 0;
+        no_probes |= strcmp(argv[i], "no-probes") == 0;
+        lingers |= strcmp(argv[i], "linger") == 0;
+        if (strncmp(argv[i], "pace=", 5) == 0)
+            pace = (unsigned)atoi(argv[i] + 5);
+    }
+    if (!no_probes && pyusdt_publish(PROBES, 3) != 0) {
+        fprintf(stderr, "ring_target: not published\n");
+        return 4;
+    }
+    account->ready = 1;
+    if (forks || raw_forks)
+        run_in_child(argv[1]);
+    else
+        run();
+    while (lingers)
+        pause();
+    return 0;
+}

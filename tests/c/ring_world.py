@@ -1,0 +1,118 @@
+"""Building and running the C core's test programs: a world is a run directory and the processes of one test."""
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+CORE = ["rundir", "slot", "table", "glob", "guard", "control", "session", "ring",
+        "tracer", "target", "sweep", "reader", "process"]
+FLAGS = ["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-pthread"]
+VARIANTS = {
+    "plain": [],
+    "hooks": ["-DPYUSDT_TEST_HOOKS"],
+    "asan": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DPYUSDT_TEST_HOOKS"],
+    "tsan": ["-fsanitize=thread"],
+}
+MAX_THREADS = 256  # of traced.h
+
+
+class Build:
+    """Compiles a variant of the core once, and links test programs with it."""
+
+    def __init__(self, folder, sanitize):
+        self.folder, self.sanitize = folder, sanitize
+
+    def program(self, name, variant="plain"):
+        if self.sanitize and variant != "tsan":
+            variant = "asan"
+        place = self.folder / variant
+        program = place / name
+        if not program.exists():
+            place.mkdir(exist_ok=True)
+            options = [*FLAGS, *VARIANTS[variant], f"-I{ROOT}/include", f"-I{ROOT}/c", f"-I{HERE}"]
+            for each in CORE:
+                if not (place / f"{each}.o").exists():
+                    subprocess.run(["gcc", *options, "-c", ROOT / f"c/{each}.c", "-o", place / f"{each}.o"], check=True)
+            objects = [place / f"{each}.o" for each in CORE]
+            subprocess.run(["gcc", *options, HERE / f"{name}.c", *objects, "-o", program], check=True)
+        return str(program)
+
+
+class Account:
+    """What ring_target counted itself (struct account in traced.h)."""
+
+    def __init__(self, path):
+        data = path.read_bytes()
+        words = struct.unpack(f"<{len(data) // 8}Q", data)
+        self.started = sum(words[:MAX_THREADS])
+        self.returned = sum(words[MAX_THREADS:2 * MAX_THREADS])
+        self.off, self.ready = words[2 * MAX_THREADS:2 * MAX_THREADS + 2]
+
+
+class World:
+    """A run directory and the processes of one test."""
+
+    def __init__(self, build, folder):
+        self.build = build
+        self.rundir = Path(tempfile.mkdtemp(prefix="pyusdt-test-", dir="/dev/shm"))
+        self.folder = folder
+        self.children = []
+        self.env = {**os.environ, "PYUSDT_RUNDIR": str(self.rundir)}
+
+    def target_command(self, account, threads, count, *options, variant="plain"):
+        return [self.build.program("ring_target", variant), str(self.folder / account), str(threads), str(count),
+                *options]
+
+    def start(self, command, **env):
+        env = {**self.env, **env}
+        child = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.children.append(child)
+        return child
+
+    def target(self, account, threads, count, *options, variant="plain", **env):
+        """Starts one and waits until it is published."""
+        path = self.folder / account
+        path.unlink(missing_ok=True)
+        child = self.start(self.target_command(account, threads, count, *options, variant=variant), **env)
+        while child.poll() is None and not (path.exists() and path.stat().st_size and Account(path).ready):
+            time.sleep(0.001)
+        return child
+
+    def reader(self, *options, command=None, variant="plain", **env):
+        line = [self.build.program("ring_reader", variant), *options]
+        return self.start([*line, "--", *command] if command else line, **env)
+
+    def finish(self, child, timeout=60):
+        """The JSON that a reader printed."""
+        out, err = child.communicate(timeout=timeout)
+        assert child.returncode in (0, 1), (child.returncode, out, err)
+        return json.loads(out.splitlines()[-1])
+
+    def trace(self, *options, command, **more):
+        return self.finish(self.reader(*options, command=command, **more))
+
+    def account(self, name):
+        return Account(self.folder / name)
+
+    def files(self):
+        return sorted(path.name for path in self.rundir.iterdir())
+
+    def end(self):
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+            child.communicate()
+        shutil.rmtree(self.rundir)
+
+
+def check(result):
+    """Nothing wrong with what was delivered."""
+    assert {key: result[key] for key in ("bad", "unordered", "repeated", "out_of_order", "corrupt")} == {
+        "bad": 0, "unordered": 0, "repeated": 0, "out_of_order": 0, "corrupt": 0}, result

@@ -1,0 +1,180 @@
+"""What a third party does to the files: neither side crashes, hangs or believes it."""
+
+import os
+import random
+import signal
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from ring_world import check
+
+PAGE = 4096
+
+
+def wait_for(condition, timeout=5):
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.002)
+
+
+def trace_in_background(world, *options):
+    """A target that fires without end, and a reader of it that has its rings."""
+    target = world.target("a", 2, 10**12, "wait", "pace=50")
+    reader = world.reader(f"pid={target.pid}", *options)
+    wait_for(lambda: any(name.endswith("ring0") for name in world.files()))
+    return target, reader
+
+
+@pytest.mark.parametrize("kind", [".ring0", ".area", ".ctl"])
+@pytest.mark.parametrize("size", [0, 100, PAGE])
+def test_truncated_under_both_sides(world, kind, size):
+    """No SIGBUS: the target goes on, and the reader gives the ring up."""
+    target, reader = trace_in_background(world, "ms=300")
+    path = next(path for path in world.rundir.iterdir() if path.name.endswith(kind))
+    os.truncate(path, size)
+    result = world.finish(reader)
+    assert result["bad"] <= 1 and result["repeated"] == 0  # the event that was cut in two has lost its text
+    time.sleep(0.05)
+    assert target.poll() is None
+    target.kill()
+    world.trace(command=world.target_command("b", 1, 10))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_scribbled_shared_memory(world, seed):
+    """Random words in control file, area and rings, while both sides work: only crashes and hangs are failures."""
+    target, reader = trace_in_background(world, "ms=250")
+    dice = random.Random(seed)
+    end = time.monotonic() + 0.2
+    while time.monotonic() < end:
+        try:
+            paths = [path for path in sorted(world.rundir.iterdir()) if not path.name.endswith("session")]
+            path = dice.choice(paths)
+            with open(path, "r+b") as file:
+                size = os.fstat(file.fileno()).st_size
+                file.seek(dice.randrange(0, max(8, min(size, PAGE * 4)), 4))
+                file.write(struct.pack("<Q", dice.choice([0, 1, dice.getrandbits(64), 2**64 - 1, dice.getrandbits(20)])))
+        except (FileNotFoundError, IndexError):
+            continue
+    world.finish(reader)
+    assert target.poll() is None
+    target.kill()
+    target.wait()
+    for name in world.files():  # what was scribbled into may not be swept; a fresh target works beside it
+        if not name.endswith(".ctl"):
+            (world.rundir / name).unlink()
+    check(world.trace("bufsize=1048576", command=world.target_command("b", 1, 1000)))
+
+
+def fields(**changes):
+    """A control file's header (c/layout.h) that is right but for the changes, with one probe."""
+    size = 192 + 64 * 64 + 8 + 32 + 32
+    header = {"magic": 0x316c746375737970, "version": 1, "size": size, "pid": os.getpid(), "instance": 0,
+              "starttime": int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]),
+              "pidns": os.stat("/proc/self/ns/pid").st_ino, "state": 1, "nprobes": 1, "ndescs": 1, "slots": 192,
+              "words": 192 + 4096, "descs": 192 + 4096 + 8, "strings": 192 + 4096 + 40, "strings_size": 32, "gid": 0}
+    desc = {"provider": 1, "module": 3, "function": 5, "name": 7, "count": 1, "strings": 0, "nargs": 4, "family": 0}
+    strings = {"text": b"\0p\0m\0f\0user-i4\0".ljust(32, b"\0")}
+    for key, value in changes.items():
+        next(part for part in (header, desc, strings) if key in part)[key] = value
+    values = list(header.values())
+    packed = struct.pack("<QIIIIQQ", *values[:7]) + struct.pack("<9I", *values[7:]) + b"forged\0".ljust(16, b"\0")
+    body = packed.ljust(192, b"\0") + bytes(4096 + 8) + struct.pack("<8I", *desc.values()) + strings["text"]
+    name = f"{header['pid']}-{header['starttime']}-{header['instance']}.ctl"
+    return name, body
+
+
+FORGERIES = {
+    "nothing at all": {"magic": 0}, "another kind": {"magic": 7}, "another version": {"version": 2},
+    "size": {"size": 1 << 31}, "pid": None, "no probes": {"nprobes": 0}, "many probes": {"nprobes": 1 << 31},
+    "probes but no descs": {"ndescs": 0}, "many descs": {"ndescs": 1 << 30}, "slots out": {"slots": 1 << 30},
+    "slots odd": {"slots": 193}, "words out": {"words": 4_294_967_288}, "words odd": {"words": 4289},
+    "descs out": {"descs": 4_294_967_288}, "strings out": {"strings": 1 << 31},
+    "strings size": {"strings_size": 1 << 31}, "no strings": {"strings_size": 0},
+    "provider out": {"provider": 32}, "name out": {"name": 1 << 31}, "count": {"count": 2}, "no count": {"count": 0},
+    "count wraps": {"count": 2**32 - 1}, "args": {"nargs": 13}, "string mask": {"strings": 1 << 31},
+    "no final NUL": {"text": b"\0p\0m\0f\0user-i4".ljust(32, b"x")}, "no first NUL": {"text": b"x" * 31 + b"\0"},
+}
+
+
+@pytest.mark.parametrize("what", ["right", *FORGERIES])
+def test_forged_control_file(world, what):
+    """The reader takes a right one, and nothing else; what it can not read does not keep it from the rest."""
+    name, body = fields(**(FORGERIES.get(what) or {}))
+    if what == "pid":
+        name = f"1{name}"
+    path = world.rundir / name
+    path.write_bytes(body)
+    path.chmod(0o600)
+    result = world.trace("all", "ms=150", command=world.target_command("a", 1, 50))
+    check(result)
+    assert result["delivered"] == 50
+    assert result["targets"] == (2 if what == "right" else 1)
+
+
+@pytest.mark.parametrize("plant", ["symlink", "fifo", "directory", "hard link", "others may write"])
+def test_planted_files(world, plant, tmp_path):
+    """In place of the first session's file, and of a control file: never followed, never opened, no hang."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    victim.chmod(0o600)
+    for name in ("00.session", "1-1-0.ctl", "1-1-0.ctl.00.0000000000000001.ring0"):
+        path = world.rundir / name
+        if plant == "symlink":
+            path.symlink_to(victim)
+        elif plant == "fifo":
+            os.mkfifo(path, 0o600)
+        elif plant == "directory":
+            path.mkdir()
+        elif plant == "hard link":
+            other = world.rundir / f"x{name}"
+            other.write_bytes(b"precious")
+            os.link(other, path)
+        else:
+            path.touch()
+            path.chmod(0o666)
+    result = world.trace(command=world.target_command("a", 1, 50))
+    if plant == "symlink":
+        assert result.get("error", 0) < 0 or result["delivered"] == 50
+    assert victim.read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("mode, message", [(0o755, "0700"), (0o770, "0700")])
+def test_rundir_open_to_others(world, mode, message):
+    world.rundir.chmod(mode)
+    result = world.finish(world.reader("all", "ms=10"))
+    assert result["error"] == -1 and message in result["message"]
+    target = world.start(world.target_command("a", 1, 1))
+    assert target.wait() == 4  # not published, and says so to who asks
+
+
+def test_full_file_system(world, tmp_path):
+    """No room for rings: firing goes on, each event is counted as dropped."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount a small tmpfs")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k,mode=700", "tmpfs", world.rundir], check=True)
+    try:
+        result = world.trace("bufsize=1048576", command=world.target_command("a", 2, 2000))
+        assert result["delivered"] == 0 and result["dropped"] == 4000 == world.account("a").returned
+        target = world.target("b", 1, 100)
+        assert target.wait() == 0
+    finally:
+        subprocess.run(["umount", "-l", world.rundir], check=True)
+
+
+def test_stopped_target_does_not_stop_the_reader(world):
+    """SIGSTOP at any place: others' events still come."""
+    stopped = world.target("a", 1, 10**12, "wait", "pace=10")
+    reader = world.reader("all", "alive", "ms=500")
+    reader.stdout.readline()
+    time.sleep(0.1)
+    stopped.send_signal(signal.SIGSTOP)
+    other = world.target("b", 1, 500)
+    result = world.finish(reader)
+    stopped.kill()
+    assert other.wait() == 0 and result["bad"] == 0
+    assert result["delivered"] >= 500

@@ -1,0 +1,87 @@
+"""SIGKILL between every two shared stores, of the target and of the tracer (the hooks of c/hook.h).
+
+After each: the survivor goes on, nothing hangs, the account holds, and no file stays behind once a tracer has been there.
+"""
+
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from ring_world import ROOT, check
+
+TARGET_PLACES = {1, 2, 3, 4, 5, 10, 11, 12, 20, 21, 22, 23, 25}
+TRACER_PLACES = {30, 31, 32, 33, 34, 35, 36}
+UNDOING_PLACES = {26}  # in a target whose tracer was killed
+
+
+def test_all_places_are_listed():
+    """A hook that nobody dies at would be a store that nobody thought of."""
+    used = {int(number) for path in Path(ROOT / "c").glob("*.c")
+            for number in re.findall(r"PYUSDT_HOOK\((\d+)\)", path.read_text())}
+    assert used == TARGET_PLACES | TRACER_PLACES | UNDOING_PLACES
+
+
+def kills(places, first_only):
+    return [(place, n) for place in sorted(places) for n in ((1,) if place in first_only else (1, 50))]
+
+
+@pytest.mark.parametrize("place, n", kills(TARGET_PLACES, {10, 11, 12, 20, 21, 22, 23, 25}))
+def test_target_killed_at(world, place, n):
+    command = world.target_command("a", 2, 3000, variant="hooks")
+    # A small ring that is read late, so that it is full (place 2) and wraps.
+    result = world.trace("bufsize=65536", "pause=3000", "ms=400" if place in (10, 11) else "pause=3000",
+                         command=command, variant="hooks", TARGET_HOOK=f"{place}:{n}")
+    check(result)
+    account = world.account("a")
+    assert account.returned <= result["delivered"] + result["dropped"] <= account.started
+    assert account.started - account.returned <= 2
+    world.trace(command=world.target_command("b", 1, 10))
+    assert world.files() == []
+
+
+@pytest.mark.parametrize("place", sorted(TRACER_PLACES))
+def test_tracer_killed_at(world, place):
+    """Whether or not it got so far as to switch the probe on: soon it is off, and another tracer works."""
+    target = world.target("a", 2, 10**12, variant="hooks")
+    reader = world.reader(f"pid={target.pid}", "events=3000", variant="hooks", HOOK=f"{place}:1")
+    assert reader.wait(timeout=20) == -signal.SIGKILL
+    time.sleep(0.6)
+    fired = world.account("a").returned
+    time.sleep(0.1)
+    assert world.account("a").returned == fired
+    after = world.finish(world.reader(f"pid={target.pid}", "events=2000"))
+    check(after)
+    assert after["delivered"] >= 2000
+    assert [name for name in world.files() if not name.endswith(".ctl")] == []
+    target.kill()
+    target.wait()
+    world.trace(command=world.target_command("b", 1, 10))
+    assert world.files() == []
+
+
+@pytest.mark.parametrize("place", sorted(UNDOING_PLACES))
+def test_target_killed_while_it_undoes(world, place):
+    target = world.target("a", 2, 0, "until-off", "wait", variant="hooks", HOOK=f"{place}:1")
+    assert world.reader(f"pid={target.pid}", "die=1000").wait(timeout=20) == -signal.SIGKILL
+    assert target.wait(timeout=5) == -signal.SIGKILL
+    world.trace(command=world.target_command("b", 1, 10))
+    assert world.files() == []
+
+
+def test_producer_stopped_between_clock_and_commit(world):
+    """It is waited for no longer than orderlag; its event still comes, and is counted as out of order."""
+    target = world.target("a", 2, 10**12, "wait", "pace=100", variant="hooks", HOOK="3:500", HOOK_SIGNAL="stop")
+    reader = world.reader(f"pid={target.pid}", "all", "ms=900", "orderlag=50000", "alive")
+    reader.stdout.readline()
+    other = world.target("b", 1, 3000, "pace=100")  # goes on meanwhile
+    time.sleep(0.5)
+    target.send_signal(signal.SIGCONT)
+    result = world.finish(reader)
+    assert result["out_of_order"] == 1 and result["unordered"] == 1
+    assert result["bad"] == result["repeated"] == result["corrupt"] == 0
+    assert other.wait() == 0
+    target.kill()
+    account = world.account("a").started + world.account("b").started
+    assert account - 2 <= result["delivered"] + result["dropped"] <= account

@@ -1,0 +1,200 @@
+"""Rings and sessions between live processes: the account, order, attaching, forks, two sessions."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import pytest
+from ring_world import check
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_account(world, threads):
+    """Whatever fits is delivered, the rest is counted: by probe, and exactly."""
+    result = world.trace("bufsize=65536", command=world.target_command("a", threads, 100000))
+    check(result)
+    assert result["delivered"] + result["dropped"] == 100000 * threads == world.account("a").returned
+    assert result["dropped"] > 0 and result["by_probe"] == result["dropped"]
+    assert world.files() == []
+
+
+def test_nothing_lost_when_there_is_room(world):
+    result = world.trace("bufsize=16777216", command=world.target_command("a", 3, 20000))
+    check(result)
+    assert result["delivered"] == 60000 and result["threads"] == [20000, 20000, 20000]
+
+
+def test_short_lived(world):
+    """It has exited long before the reader looks."""
+    result = world.trace("pause=200000", command=world.target_command("a", 1, 10))
+    check(result)
+    assert (result["delivered"], result["dropped"]) == (10, 0)
+    assert world.files() == []
+
+
+def test_more_threads_than_rings(world):
+    result = world.trace("rings=2", "bufsize=16777216", command=world.target_command("a", 24, 2000))
+    check(result)
+    assert result["delivered"] + result["dropped"] == 48000
+
+
+def test_signal_handler_fires(world):
+    """A handler that interrupts a firing takes another ring."""
+    result = world.trace("bufsize=16777216", command=world.target_command("a", 2, 200000, "signal"))
+    check(result)
+    account = world.account("a")
+    assert account.returned > 400000
+    assert result["delivered"] + result["dropped"] == account.returned
+
+
+def test_attach_to_running(world):
+    target = world.target("a", 2, 5000, "wait", "pace=20")
+    result = world.finish(world.reader(f"pid={target.pid}"))
+    check(result)
+    assert result["targets"] == 1
+    assert result["delivered"] + result["dropped"] == 10000
+    assert world.files() == []
+
+
+def test_attach_and_detach_while_firing(world):
+    """Ten sessions, one after the other, on a process that never stops firing; then it is off."""
+    target = world.target("a", 2, 10**12)
+    for _ in range(10):
+        result = world.finish(world.reader("ms=30", f"pid={target.pid}"))
+        check(result)
+        assert result["delivered"] > 0
+    time.sleep(0.05)
+    before = world.account("a").returned
+    time.sleep(0.05)
+    assert world.account("a").returned == before
+    assert [name for name in world.files() if not name.endswith(".ctl")] == []
+
+
+def test_two_sessions_are_both_complete(world):
+    target = world.target("a", 2, 20000, "wait", "pace=10")
+    readers = [world.reader("bufsize=8388608", "alive", f"pid={target.pid}") for _ in range(2)]
+    results = [world.finish(reader) for reader in readers]
+    for result in results:
+        check(result)
+    account = world.account("a")
+    assert account.returned == 40000
+    # They did not attach at the same instant; one of them was there for every firing.
+    assert max(result["delivered"] + result["dropped"] for result in results) == 40000
+    assert world.files() == []
+
+
+def test_all_processes_of_the_user(world):
+    """Those that run, and those that come."""
+    first = world.target("a", 1, 3000, "wait", "pace=50")
+    reader = world.reader("all", "alive", "targets=3")
+    assert reader.stdout.readline() == "ready\n"
+    others = [world.target(name, 1, 3000) for name in "bc"]
+    result = world.finish(reader)
+    check(result)
+    assert result["targets"] == 3
+    assert result["delivered"] + result["dropped"] == 9000
+    assert all(child.wait() == 0 for child in (first, *others))
+
+
+@pytest.mark.parametrize("how", ["fork", "rawfork"])
+def test_forked_child_publishes_itself(world, how):
+    """It joins a session that wants all, and uses none of its parent's rings."""
+    reader = world.reader("all", "alive", "bufsize=8388608", "targets=2")
+    reader.stdout.readline()
+    target = world.target("a", 2, 10000, how)
+    result = world.finish(reader)
+    assert result["corrupt"] == result["bad"] == result["out_of_order"] == 0
+    fired = world.account("a").returned + world.account("a.child").returned
+    assert fired >= 40000 and result["delivered"] + result["dropped"] == fired
+    assert result["targets"] == 2 and target.wait() == 0
+    assert world.files() == []
+
+
+def test_forked_child_is_not_the_parents_session(world):
+    """With -c, only the command itself is traced."""
+    result = world.trace("bufsize=8388608", command=world.target_command("a", 1, 5000, "fork"))
+    assert result["targets"] == 1
+    assert result["delivered"] + result["dropped"] == world.account("a").returned
+    assert world.account("a.child").returned == 0
+
+
+def test_off_when_nobody_is_there(world):
+    target = world.target("a", 1, 50000)
+    assert target.wait() == 0
+    assert world.account("a").returned == 0 and world.account("a").off == 50000
+    assert world.files() == []
+
+
+def test_attach_errors(world):
+    """Each has its own number."""
+    silent = world.target("a", 1, 0, "no-probes", "linger")
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    assert world.finish(world.reader(f"pid={gone.pid}"))["error"] == -3
+    assert world.finish(world.reader(f"pid={silent.pid}"))["error"] == -61
+    assert world.files() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be somebody else")
+def test_another_users_process(world):
+    target = world.target("a", 1, 0, "linger")
+    nobody = 65534
+    with tempfile.TemporaryDirectory() as folder:
+        program = shutil.copy(world.build.program("ring_reader"), folder)
+        os.mkdir(f"{folder}/run", 0o700)
+        os.chown(f"{folder}/run", nobody, nobody)
+        os.chmod(folder, 0o755)
+        env = {"PYUSDT_RUNDIR": f"{folder}/run"}
+        run = subprocess.run([program, f"pid={target.pid}"], check=False, user=nobody, env=env, capture_output=True,
+                             text=True)
+    result = json.loads(run.stdout)
+    assert result["error"] == -1 and "another user" in result["message"]
+
+
+def test_killed_target(world):
+    """All that it fired before is delivered; at most the one event of each thread that was inside is not."""
+    for name in "abcde":
+        reader = world.reader("bufsize=8388608", "all", "alive", "targets=1")
+        reader.stdout.readline()
+        target = world.target(name, 2, 10**12, "pace=1")
+        time.sleep(0.03)
+        target.send_signal(signal.SIGKILL)
+        target.wait()
+        result = world.finish(reader)
+        check(result)
+        account = world.account(name)
+        assert account.returned <= result["delivered"] + result["dropped"] <= account.started
+        assert world.files() == []
+
+
+def test_killed_reader(world):
+    """The application is back at off-cost within a second, and the next tracer finds everything in order."""
+    target = world.target("a", 2, 0, "until-off", "wait")
+    for _ in range(2):
+        assert world.reader(f"pid={target.pid}", "die=2000").wait(timeout=20) == -signal.SIGKILL
+        begun = time.monotonic()
+        while target.poll() is None and time.monotonic() - begun < 1:
+            time.sleep(0.01)
+        assert target.poll() is not None, "still on a second after the tracer was killed"
+        target = world.target("a", 2, 0, "until-off", "wait")
+    target.kill()
+    target.wait()
+    world.trace(command=world.target_command("b", 1, 10))
+    assert world.files() == []
+
+
+def test_stopped_reader_costs_drops_only(world):
+    """A tracer that does not read is alive: its rings fill, and what they can not take is counted."""
+    target = world.target("a", 1, 300000, "wait")
+    reader = world.reader(f"pid={target.pid}", "bufsize=65536", "alive")
+    reader.stdout.readline()
+    reader.send_signal(signal.SIGSTOP)
+    target.wait(timeout=30)
+    reader.send_signal(signal.SIGCONT)
+    result = world.finish(reader)
+    check(result)
+    assert result["delivered"] + result["dropped"] == 300000

@@ -1,0 +1,30 @@
+"""The same processes under the sanitizers: their verdict is the exit code, so check what ran and what it said."""
+
+import pytest
+from ring_world import check
+
+
+@pytest.mark.parametrize("variant, threads, count", [("tsan", 3, 3000), ("asan", 3, 10000)])
+def test_session_under_sanitizer(world, variant, threads, count):
+    """Both sides in it. For the races between processes there is the model."""
+    target = world.target("a", threads, count, "wait", variant=variant)
+    reader = world.reader(f"pid={target.pid}", "bufsize=1048576", variant=variant)
+    out, err = reader.communicate(timeout=120)
+    assert reader.returncode == 0, err
+    assert target.wait() == 0, target.stderr.read()
+    assert '"targets": 1' in out and "Sanitizer" not in err + target.stderr.read()
+
+
+@pytest.mark.parametrize("variant", ["tsan", "asan"])
+def test_killed_tracer_under_sanitizer(world, variant):
+    target = world.target("a", 3, 0, "until-off", "wait", variant=variant)
+    world.reader(f"pid={target.pid}", "die=500", variant=variant).wait(timeout=60)
+    assert target.wait(timeout=60) == 0, target.stderr.read()
+
+
+def test_growing_under_tsan(world):
+    """Threads that collide, so that rings are added while others fire."""
+    result = world.trace("bufsize=1048576", command=world.target_command("a", 6, 1000, "signal", variant="tsan"),
+                         variant="tsan")
+    check(result)
+    assert result["delivered"] + result["dropped"] == world.account("a").returned
