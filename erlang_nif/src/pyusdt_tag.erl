@@ -125,9 +125,9 @@ received() ->
     end.
 
 set_token(Tag) ->
-    case label() of
-        none -> _ = seq_trace:set_token(label, {?LABEL, Tag});
-        {?LABEL, _} -> _ = seq_trace:set_token(label, {?LABEL, Tag});
+    _ = case label() of
+        none -> seq_trace:set_token(label, {?LABEL, Tag});
+        {?LABEL, _} -> seq_trace:set_token(label, {?LABEL, Tag});
         _OfTheUser -> ok
     end,
     ok.
