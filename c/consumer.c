@@ -152,15 +152,18 @@ void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id, const struct p
     const uint32_t *clauses = pyusdt_registry_clauses(c->registry, id, &n);
     if (n == 0)
         return;
+    bool exiting = c->exiting; /* END runs after exit(), too */
+    c->exiting = false;
     c->event = event;
     fill_state(c, id, who, event);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && !c->exiting; i++) {
         uint64_t r0;
         c->running = clauses[i];
         int code = pyusdt_vm_run(c->vm, c->clauses[c->running].program, &c->env, &r0);
         if (code)
             note_stopped(c, code);
     }
+    c->exiting |= exiting;
 }
 
 static int on_event(void *arg, const struct pyusdt_event *e)

@@ -4,7 +4,8 @@
  * a session's rings or made by the caller (BEGIN, END, tick).
  * Out: the records that the programs emitted, in order, in one buffer.
  * Always: a probe gets its id once and keeps it; the clauses of a firing run in the order of the source;
- * after a record with PYUSDT_CLAUSE_EXITS nothing more is run but what the caller fires itself.
+ * after a record of a clause that exits, the rest of its firing's clauses are not run, and nothing more but what the
+ * caller fires itself.
  */
 #ifndef PYUSDT_CONSUMER_H
 #define PYUSDT_CONSUMER_H
