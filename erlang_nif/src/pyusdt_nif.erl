@@ -58,7 +58,7 @@ user_trace_s1(_Message) ->
 %% @doc Where a library of this application is, without its extension.
 -spec library(string()) -> file:filename().
 library(Name) ->
-    filename:join([filename:dirname(code:which(?MODULE)), "..", "priv", Name]).
+    filename:join([filename:dirname(filename:dirname(code:which(?MODULE))), "priv", Name]).
 
 %% @doc The one line that says that a library could not be loaded.
 -spec without_library(file:filename(), {error, {atom(), string()}}) -> ok.

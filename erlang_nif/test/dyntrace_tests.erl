@@ -8,7 +8,7 @@ otp_beam() ->
     filename:join([code:lib_dir(runtime_tools), "ebin", "dyntrace.beam"]).
 
 our_beam() ->
-    filename:join([filename:dirname(code:which(pyusdt)), "..", "priv", "otp", "dyntrace.beam"]).
+    pyusdt_nif:library("otp/dyntrace.beam").
 
 setup() ->
     code:purge(dyntrace),
