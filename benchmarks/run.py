@@ -9,12 +9,14 @@ benchmarks/results/DATE.json. Exit status 1 if a budget is exceeded.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
 import statistics
 import sys
 import time
+from contextlib import closing
 
 import subjects
 
@@ -22,6 +24,7 @@ import subjects
 # consumed live and nothing dropped. LTTng's tracepoint gets the same bursts and pauses.
 BURST = 1000
 PAUSE = 0.005
+BURSTS = 20  # for one figure of the consumer's CPU time
 
 ALL_TEN = """pyusdt*:::user_trace-i4s4 {
     this->a = copyinstr(arg0); this->b = copyinstr(arg1);
@@ -52,82 +55,76 @@ def per_event(subject, operation: str, n: int) -> float:
 
 def measure_off(rounds: int) -> list[Comparison]:
     """Nobody traces: p and `if probe:` against the empty builtin, all in one process."""
-    subject = subjects.PythonSubject()
     samples: dict[str, list[float]] = {"empty": [], "p": [], "if probe": []}
-    for operation in samples:  # warm up: CPython specialises code after some runs
-        subject.ask(operation, 20_000)
-    for _ in range(rounds):
-        for operation, figures in samples.items():
-            figures.append(per_event(subject, operation, 100_000))
-    subject.close()
+    with closing(subjects.PythonSubject()) as subject:
+        for operation in samples:  # warm up: CPython specialises code after some runs
+            subject.ask(operation, 20_000)
+        for _ in range(rounds):
+            for operation, figures in samples.items():
+                figures.append(per_event(subject, operation, 100_000))
     return [
         Comparison('Python p(1, 2, "a"), off, tag set / empty builtin', 1.3, samples["p"], samples["empty"]),
         Comparison("Python `if probe:`, off / empty builtin", 0.6, samples["if probe"], samples["empty"]),
     ]
 
 
-def start_lttng() -> tuple[subjects.LttngSession, subjects.CSubject]:
+def start_lttng(stack: contextlib.ExitStack) -> subjects.CSubject:
+    """The C program with the tracepoint, in a session that ends with `stack`."""
     program = subjects.build(
         "lttng_fire", ["peers/lttng_fire.c"], f"-I{subjects.HERE}/peers", "-llttng-ust", "-ldl"
     )
-    session = subjects.LttngSession()
+    stack.callback(subjects.LttngSession().close)
     # the program waits until the session daemon has enabled the tracepoint
-    return session, subjects.CSubject([program], {"LTTNG_UST_REGISTER_TIMEOUT": "-1"})
+    return stack.enter_context(closing(subjects.CSubject([program], {"LTTNG_UST_REGISTER_TIMEOUT": "-1"})))
 
 
 def measure_on(rounds: int) -> list[Comparison]:
     """Traced, all ten arguments read: Python's p and the C core's fire against LTTng's tracepoint."""
-    session, lttng = start_lttng()
-    ours = {"p": subjects.TracedSubject(ALL_TEN)}
-    core = core_subject()
-    if core:
-        ours["core"] = core
-    samples: dict[str, list[float]] = {name: [] for name in [*ours, "lttng"]}
-    for kept in range(-20, rounds):
-        for name, subject in [*ours.items(), ("lttng", lttng)]:
-            figure = per_event(subject, name, BURST)
-            time.sleep(PAUSE)
-            if kept >= 0:
-                samples[name].append(figure)
-    for subject in [*ours.values(), lttng]:
-        subject.close()
-    session.close()
-    rows = [Comparison('Python p(1, 2, "a"), on / LTTng-UST tracepoint', 0.75, samples["p"], samples["lttng"])]
-    if core:
-        rows.append(Comparison("the C core's firing, on / LTTng-UST tracepoint", 0.35, samples["core"], samples["lttng"]))
-    return rows
-
-
-def core_subject():
-    """benchmarks/core_fire.c: a traced process without Python, with its own in-process session."""
-    source = os.path.join(subjects.HERE, "core_fire.c")
-    return None if not os.path.exists(source) else subjects.CSubject([subjects.build_core()])
+    samples: dict[str, list[float]] = {"p": [], "core": [], "lttng": []}
+    with contextlib.ExitStack() as stack:
+        subject = {
+            "lttng": start_lttng(stack),
+            "p": stack.enter_context(closing(subjects.TracedSubject(ALL_TEN))),
+            "core": stack.enter_context(closing(subjects.TracedCoreSubject(ALL_TEN))),
+        }
+        for kept in range(-20, rounds):
+            for name, figures in samples.items():
+                figure = per_event(subject[name], name, BURST)
+                time.sleep(PAUSE)
+                if kept >= 0:
+                    figures.append(figure)
+    return [
+        Comparison('Python p(1, 2, "a"), on / LTTng-UST tracepoint', 0.75, samples["p"], samples["lttng"]),
+        Comparison("the C core's firing, on / LTTng-UST tracepoint", 0.35, samples["core"], samples["lttng"]),
+    ]
 
 
 def measure_consumer(rounds: int) -> list[Comparison]:
     """CPU time of pydtrace for each event, from first to last, against LTTng's tracepoint in its producer."""
-    session, lttng = start_lttng()
     rows = []
-    for title, budget, script, operation in (
-        ("consumer, @ = count() / LTTng-UST tracepoint", 1.0, COUNT, "p"),
-        ("consumer, keyed quantize, 256 bytes / LTTng-UST", 2.0, QUANTIZE, "p 256"),
-    ):
-        subject = subjects.TracedSubject(script)
-        ours, peer = [], []
-        for kept in range(-5, rounds):
-            before = subject.consumer_nanoseconds()
-            for _ in range(20):
-                subject.ask(operation, BURST)
-                time.sleep(PAUSE)
-            figure = (subject.consumer_nanoseconds() - before) / (20 * BURST)
-            if kept >= 0:
-                ours.append(figure)
-                peer.append(per_event(lttng, "", BURST))
-        subject.close()
-        rows.append(Comparison(title, budget, ours, peer))
-    lttng.close()
-    session.close()
+    with contextlib.ExitStack() as stack:
+        lttng = start_lttng(stack)
+        for title, budget, script, operation in (
+            ("consumer, @ = count() / LTTng-UST tracepoint", 1.0, COUNT, "p"),
+            ("consumer, keyed quantize, 256 bytes / LTTng-UST", 2.0, QUANTIZE, "p 256"),
+        ):
+            with closing(subjects.TracedSubject(script)) as subject:
+                rows.append(Comparison(title, budget, *consumer_samples(subject, operation, lttng, rounds)))
     return rows
+
+
+def consumer_samples(subject, operation: str, lttng, rounds: int) -> tuple[list[float], list[float]]:
+    ours, peer = [], []
+    for kept in range(-5, rounds):
+        before = subject.consumer_nanoseconds()
+        for _ in range(BURSTS):
+            subject.ask(operation, BURST)
+            time.sleep(PAUSE)
+        figure = (subject.consumer_nanoseconds() - before) / (BURSTS * BURST)
+        if kept >= 0:
+            ours.append(figure)
+            peer.append(per_event(lttng, "tracepoint", BURST))
+    return ours, peer
 
 
 def write_results(rows: list[Comparison]) -> str:

@@ -64,10 +64,20 @@ class PythonSubject:
         listener.bind(path)
         listener.listen(1)
         listener.settimeout(30)
-        self.process = self.start(f"{sys.executable} {HERE}/worker.py {path}")
-        self.connection, _ = listener.accept()
-        listener.close()
+        self.process = self.start(self.worker(path))
+        try:
+            self.connection, _ = listener.accept()
+        except TimeoutError:
+            raise RuntimeError(f"{self.process.args} does not start {self.said()}") from None
+        finally:
+            listener.close()
         self.stream = self.connection.makefile("rw")
+
+    def worker(self, path: str) -> str:
+        return f"{sys.executable} {HERE}/worker.py {path}"
+
+    def said(self) -> str:
+        return ""
 
     def environment(self) -> dict[str, str]:
         return {**os.environ, "PYUSDT_BENCH_BUILD": BUILD}
@@ -105,9 +115,13 @@ class TracedSubject(PythonSubject):
     def path(self, name: str) -> str:
         return os.path.join(self.folder, name)
 
-    def read(self, name: str) -> str:
-        with open(self.path(name)) as file:
-            return file.read()
+    def said(self) -> str:
+        """All that pydtrace has printed."""
+        text = ""
+        for name in ("output", "errors"):
+            with open(self.path(name)) as file:
+                text += file.read()
+        return text
 
     def ask(self, operation: str, n: int) -> int:
         self.asked += n
@@ -124,11 +138,23 @@ class TracedSubject(PythonSubject):
     def close(self) -> None:
         """Ends, and raises unless every event arrived: `delivered N` is what the script says at its END."""
         self.end()
-        output, errors = self.read("output"), self.read("errors")
+        said = self.said()
         shutil.rmtree(self.folder)
-        delivered = re.search(r"^delivered (\d+)$", output, re.MULTILINE)
+        delivered = re.search(r"^delivered (\d+)$", said, re.MULTILINE)
         if self.process.returncode or not delivered or int(delivered[1]) != self.asked:
-            raise RuntimeError(f"{self.asked} events asked for, {output[-300:]!r} printed, errors: {errors!r}")
+            raise RuntimeError(f"{self.asked} events asked for, pydtrace said: {said[-500:]}")
+
+
+class TracedCoreSubject(TracedSubject):
+    """core_fire.c under pydtrace: the C core's files that a traced process needs, as setup.py lists them."""
+
+    CORE = ("control", "ring", "session", "sites", "who", "glob", "guard", "rundir", "slot", "table")
+
+    def worker(self, path: str) -> str:
+        sources = ["core_fire.c", *(f"../c/{name}.c" for name in self.CORE)]
+        includes = [f"-I{ROOT}/{folder}" for folder in ("include", "c", "c/generated")]
+        program = build("core_fire", sources, "-std=gnu11", "-fvisibility=hidden", "-DPYUSDT_NO_SITES=1", *includes, "-pthread")
+        return f"{program} {path}"
 
 
 class LttngSession:
