@@ -1,8 +1,10 @@
-/* The test build's hook: HOOK=PLACE:N in the environment is where and at which passing this process gets a signal. */
+/* The test build's hook: HOOK=PLACE:N in the environment is where and at which passing SIGKILL comes (or, with
+ * HOOK_SIGNAL=stop or =end-thread, what that says). */
 #ifndef HOOK_KILL_H
 #define HOOK_KILL_H
 
 #ifdef PYUSDT_TEST_HOOKS
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -26,6 +28,8 @@ void pyusdt_hook(int place)
     if (place != at || ++passings != wanted)
         return;
     how = getenv("HOOK_SIGNAL");
+    if (how && strcmp(how, "end-thread") == 0)
+        pthread_exit(NULL);
     raise(how && strcmp(how, "stop") == 0 ? SIGSTOP : SIGKILL); /* to this thread: it gets no further */
 }
 #endif

@@ -9,7 +9,7 @@
  *   pace=US    sleeps in between
  *   no-probes  publishes nothing
  *   linger     sleeps when done, until it is killed
- * HOOK=PLACE:N (built with PYUSDT_TEST_HOOKS): SIGKILL at the Nth passing of a place, SIGSTOP with HOOK_SIGNAL=stop.
+ * HOOK, HOOK_SIGNAL: see hook_kill.h.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

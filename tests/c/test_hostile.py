@@ -37,7 +37,7 @@ def test_truncated_under_both_sides(world, kind, size):
     path = next(path for path in world.rundir.iterdir() if path.name.endswith(kind))
     os.truncate(path, size)
     result = world.finish(reader)
-    assert result["bad"] <= 1 and result["repeated"] == 0  # the event that was cut in two has lost its text
+    assert result["repeated"] <= result["bad"] <= 1  # the event that was cut in two: half of it is zeros now
     time.sleep(0.05)
     assert target.poll() is None
     target.kill()

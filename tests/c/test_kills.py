@@ -85,3 +85,14 @@ def test_producer_stopped_between_clock_and_commit(world):
     target.kill()
     account = world.account("a").started + world.account("b").started
     assert account - 2 <= result["delivered"] + result["dropped"] <= account
+
+
+@pytest.mark.parametrize("place, lost", [(1, 1), (3, 1), (4, 0)])
+def test_thread_that_ends_inside(world, place, lost):
+    """Its ring is taken over by others: here there is no second one."""
+    target = world.target("a", 3, 2000, "wait", variant="hooks", HOOK=f"{place}:1000", HOOK_SIGNAL="end-thread")
+    result = world.finish(world.reader(f"pid={target.pid}", "rings=1", "bufsize=4194304", variant="hooks"))
+    check(result)
+    started = world.account("a").started
+    assert 4000 < started < 6000 and result["delivered"] + result["dropped"] == started - lost
+    assert world.files() == []
