@@ -146,14 +146,14 @@ class TracedSubject(PythonSubject):
 
 
 class TracedCoreSubject(TracedSubject):
-    """core_fire.c under pydtrace: the C core's files that a traced process needs, as setup.py lists them."""
+    """core_worker.c under pydtrace: the C core's files that a traced process needs, as setup.py lists them."""
 
     CORE = ("control", "ring", "session", "sites", "who", "glob", "guard", "rundir", "slot", "table")
 
     def worker(self, path: str) -> str:
-        sources = ["core_fire.c", *(f"../c/{name}.c" for name in self.CORE)]
+        sources = ["core_worker.c", *(f"../c/{name}.c" for name in self.CORE)]
         includes = [f"-I{ROOT}/{folder}" for folder in ("include", "c", "c/generated")]
-        program = build("core_fire", sources, "-std=gnu11", "-fvisibility=hidden", "-DPYUSDT_NO_SITES=1", *includes, "-pthread")
+        program = build("core_worker", sources, "-std=gnu11", "-fvisibility=hidden", "-DPYUSDT_NO_SITES=1", *includes, "-pthread")
         return f"{program} {path}"
 
 

@@ -7,22 +7,22 @@
 
 static PyObject *empty(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
-	(void)module;
-	(void)args;
-	(void)nargs;
-	Py_RETURN_FALSE;
+    (void)module;
+    (void)args;
+    (void)nargs;
+    Py_RETURN_FALSE;
 }
 
 static PyMethodDef methods[] = {
-	{"empty", (PyCFunction)(void (*)(void))empty, METH_FASTCALL, "Do nothing, return False."},
-	{NULL, NULL, 0, NULL},
+    {"empty", (PyCFunction)(void (*)(void))empty, METH_FASTCALL, "Do nothing, return False."},
+    {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef definition = {
-	PyModuleDef_HEAD_INIT, .m_name = "empty", .m_size = 0, .m_methods = methods,
+    PyModuleDef_HEAD_INIT, .m_name = "empty", .m_size = 0, .m_methods = methods,
 };
 
 PyMODINIT_FUNC PyInit_empty(void)
 {
-	return PyModuleDef_Init(&definition);
+    return PyModuleDef_Init(&definition);
 }

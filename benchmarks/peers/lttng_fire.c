@@ -12,23 +12,23 @@
 
 static uint64_t now(void)
 {
-	struct timespec t;
+    struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 int main(void)
 {
-	unsigned long n;
+    unsigned long n;
 
-	while (scanf("%lu", &n) == 1) {
-		uint64_t start = now();
+    while (scanf("%lu", &n) == 1) {
+        uint64_t start = now();
 
-		for (unsigned long i = 0; i < n; i++)
-			lttng_ust_tracepoint(pyusdt_bench, i4s4, "<12345.12345>", "bench", 1, 2, 0, 0, "a", "", "", "");
-		printf("%" PRIu64 "\n", now() - start);
-		fflush(stdout);
-	}
-	return 0;
+        for (unsigned long i = 0; i < n; i++)
+            lttng_ust_tracepoint(pyusdt_bench, i4s4, "<12345.12345>", "bench", 1, 2, 0, 0, "a", "", "", "");
+        printf("%" PRIu64 "\n", now() - start);
+        fflush(stdout);
+    }
+    return 0;
 }

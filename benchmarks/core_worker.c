@@ -1,0 +1,92 @@
+/*
+ * The C core's own firing, without Python: a process with one probe, user_trace-i4s4, that pydtrace traces.
+ * In: a socket's path; from it, lines `operation n`. For each, fires n times what pyusdt.p(1, 2, "a") with the tag
+ * "bench" fires, and answers with a line: the nanoseconds that took. (core_fire.c is for threads, and brings its reader.)
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "pyusdt.h"
+
+enum { PROC, TAG, I1, I2, I3, I4, S1, S2, S3, S4, NARGS };
+
+static const struct pyusdt_probe_desc TABLE = {
+    .provider = "pyusdt",
+    .module = "core_worker",
+    .function = "fire",
+    .name = "user_trace-i4s4",
+    .strings = 1u << PROC | 1u << TAG | 1u << S1 | 1u << S2 | 1u << S3 | 1u << S4,
+    .nargs = NARGS,
+};
+
+static uint64_t now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void set_string(struct pyusdt_args *args, unsigned i, const char *text)
+{
+    args->value[i] = (uintptr_t)text;
+    args->length[i] = (uint32_t)strlen(text);
+}
+
+/* noinline: the texts are not known here, as they are not to LTTng's tracepoint, so both measure their length */
+static __attribute__((noinline)) void fire(const char *proc, const char *tag, int64_t i1, int64_t i2, const char *s1)
+{
+    struct pyusdt_args args;
+
+    if (!pyusdt_wanted(0) || !pyusdt_demand(0))
+        return;
+    set_string(&args, PROC, proc);
+    set_string(&args, TAG, tag);
+    args.value[I1] = (uint64_t)i1;
+    args.value[I2] = (uint64_t)i2;
+    args.value[I3] = args.value[I4] = 0;
+    set_string(&args, S1, s1);
+    set_string(&args, S2, "");
+    set_string(&args, S3, "");
+    set_string(&args, S4, "");
+    pyusdt_fire(0, &args);
+}
+
+static int serve(FILE *orders, FILE *answers)
+{
+    unsigned long n;
+
+    while (fscanf(orders, "%*s %lu", &n) == 1) {
+        uint64_t start = now();
+
+        for (unsigned long i = 0; i < n; i++)
+            fire("<12345.12345>", "bench", 1, 2, "a");
+        fprintf(answers, "%" PRIu64 "\n", now() - start);
+        fflush(answers);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    int error = pyusdt_publish(&TABLE, 1);
+
+    if (argc == 2)
+        strncpy(address.sun_path, argv[1], sizeof(address.sun_path) - 1);
+    if (error == 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+        error = -errno;
+    if (error) {
+        fprintf(stderr, "core_worker: %s\n", strerror(-error));
+        return 1;
+    }
+    serve(fdopen(fd, "r"), fdopen(fd, "w"));
+    pyusdt_unpublish();
+    return 0;
+}
