@@ -9,8 +9,6 @@ from kernel_harness import DATA, compile_c
 from pyusdt.bpf import verifier
 
 
-
-
 @pytest.fixture(scope="session")
 def bpf():
     """For tests that load programs into the kernel."""

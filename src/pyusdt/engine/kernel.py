@@ -13,7 +13,6 @@ import select
 import struct
 import time
 
-from .. import _tracer
 from ..bpf import kernel
 from ..dlang import program as p
 from . import Engine, EngineError, kernel_errors
@@ -45,7 +44,8 @@ class KernelEngine(Engine):
         self._programs = {}  # what makes it different: descriptor
         self._attached = set()  # (site's id, pid or None)
         self._begun = self._busy = False
-        self._pids = ()
+        self._pids, self._pidfds = (), []
+        self._poller = select.poll()
         self._probes = [None]  # by id: (provider, module, function, name), or the Site
         self._periods = {}
         self._rescan_every, self._rescan_due = _RESCAN_FIRST, 0.0
@@ -61,6 +61,8 @@ class KernelEngine(Engine):
                 self._finder.command(targets.command.argv, targets.command.pid)
             elif targets.pids:
                 for pid in targets.pids:
+                    self._pidfds.append(os.pidfd_open(pid))
+                    self._poller.register(self._pidfds[-1], select.POLLIN)
                     self._finder.process(pid)
             else:
                 self._finder.everything(but=(os.getpid(),))
@@ -68,6 +70,7 @@ class KernelEngine(Engine):
             raise self._explain(error) from None
         self.matched = self._count()
         self._maps = KernelMaps(self.program, len(self._probes) + _MORE_PROBES if self._wants_names else 0)
+        self._poller.register(self._maps.fds[p.MAP_OUTPUT], select.POLLIN)
         self._linker = Linker(self.program, self._maps.places)
         self._load_own()
 
@@ -225,8 +228,6 @@ class KernelEngine(Engine):
         deadline = time.monotonic() + timeout
         if self._busy:
             time.sleep(min(_SETTLE, timeout))  # so that a take brings many
-        poller = select.poll()
-        poller.register(self._maps.fds[p.MAP_OUTPUT], select.POLLIN)
         self._set_wall()
         while True:
             due = self._fire_ticks()
@@ -237,7 +238,13 @@ class KernelEngine(Engine):
                 return records
             self._rescan(now)
             until = min(deadline, self._rescan_due or deadline, due or deadline)
-            poller.poll(max(0.0, until - now) * 1000 + 0.5)
+            for fd, _ in self._poller.poll(max(0.0, until - now) * 1000 + 0.5):
+                if fd in self._pidfds:  # it has ended, which is no reason to wake up again
+                    self._poller.unregister(fd)
+                    self._pidfds.remove(fd)
+                    os.close(fd)
+            if self.finished:
+                return self._maps.ring.take()
 
     def _fire_ticks(self):
         """Fire the ticks that are due; when the next one is (s), or None."""
@@ -273,13 +280,10 @@ class KernelEngine(Engine):
             self._attach_new()
 
     def end(self):
-        exited = self.exiting
         self._maps.active = False
         self._attacher.close()
         self._ticks = None
         records = self._maps.ring.take()
-        if exited:
-            records = records  # what other CPUs had begun when exit() was called is there too
         self._fire(_END)
         return records + self._maps.ring.take()
 
@@ -289,7 +293,9 @@ class KernelEngine(Engine):
             own.close()
         for fd in self._programs.values():
             os.close(fd)
-        self._own, self._programs = {}, {}
+        for fd in self._pidfds:
+            os.close(fd)
+        self._own, self._programs, self._pidfds = {}, {}, []
         if self._maps:
             self._maps.close()
             self._maps = None
@@ -302,7 +308,7 @@ class KernelEngine(Engine):
     def finished(self):
         if self._command:
             return self._command.poll()
-        return bool(self._pids) and not any(os.path.exists(f"/proc/{pid}") for pid in self._pids)
+        return bool(self._pids) and not self._pidfds
 
     # --- what the consumer asks ------------------------------------------------------------------------
 

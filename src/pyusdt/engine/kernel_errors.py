@@ -5,7 +5,6 @@ the D line and the file with the verifier's log, since that is a bug of pyusdt's
 """
 
 import errno
-import os
 import re
 import tempfile
 

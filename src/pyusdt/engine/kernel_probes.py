@@ -6,7 +6,6 @@ namespace's file of the same name is another file; what can not be read is passe
 """
 
 import os
-import subprocess
 
 from . import elf
 
@@ -166,12 +165,25 @@ def _libraries(path):
     file.close()
     if not loader:
         return []
+    words = os.fsdecode(_output([loader, "--list", path])).split()
+    return [loader, *[word for word in words if word.startswith("/")]]
+
+
+def _output(argv):
+    """What a command prints; b"" where it can not be run.  (Importing subprocess takes longer than this.)"""
+    reading, writing = os.pipe()
     try:
-        done = subprocess.run([loader, "--list", path], capture_output=True, timeout=5)
-    except (OSError, subprocess.TimeoutExpired):
-        return [loader]
-    words = os.fsdecode(done.stdout).split()
-    return [word for word in words if word.startswith("/")]
+        actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
+        pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=actions)
+    except OSError:
+        os.close(reading)
+        return b""
+    finally:
+        os.close(writing)
+    with open(reading, "rb") as pipe:
+        out = pipe.read()
+    os.waitpid(pid, 0)
+    return out
 
 
 def _own_module():
