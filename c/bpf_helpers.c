@@ -111,6 +111,33 @@ static uint64_t probe_read_kernel(struct pyusdt_run *run, const uint64_t *args)
     return (uint64_t)-EFAULT;
 }
 
+/* The string in the program's own memory at src: up to size - 1 bytes and a NUL, the rest of dst stays. */
+static uint64_t probe_read_kernel_str(struct pyusdt_run *run, const uint64_t *args)
+{
+    if (args[1] == 0)
+        return 0;
+    uint8_t *dst = pyusdt_run_memory(run, args[0], args[1], true);
+    if (!dst)
+        return 0;
+    const uint8_t *src = pyusdt_run_memory(run, args[2], args[1], false);
+    bool whole = src != NULL;
+    uint64_t length = 0;
+    for (; length < args[1] - 1; length++) {
+        if (!whole && !(src = pyusdt_run_memory(run, args[2] + length, 1, false))) {
+            run->error = 0;
+            memset(dst, 0, args[1]);
+            return (uint64_t)-EFAULT;
+        }
+        uint8_t byte = whole ? src[length] : *src;
+        if (!byte)
+            break;
+        dst[length] = byte;
+    }
+    run->error = 0;
+    dst[length] = 0;
+    return length + 1;
+}
+
 static uint64_t ringbuf_output(struct pyusdt_run *run, const uint64_t *args)
 {
     struct pyusdt_map *map = map_of(run, args[0]);
@@ -146,6 +173,7 @@ pyusdt_helper_fn *const pyusdt_helpers[HELPERS] = {
     [HELPER_PROBE_READ_USER] = probe_read_user,
     [HELPER_PROBE_READ_KERNEL] = probe_read_kernel,
     [HELPER_PROBE_READ_USER_STR] = probe_read_user_str,
+    [HELPER_PROBE_READ_KERNEL_STR] = probe_read_kernel_str,
     [HELPER_RINGBUF_OUTPUT] = ringbuf_output,
 };
 

@@ -28,6 +28,7 @@ ROWS = [
     Helper("probe_read_user", 112, ("out", "size", "user"), FAULTS, WORKS),
     Helper("probe_read_kernel", 113, ("out", "size", "in"), WORKS, WORKS),
     Helper("probe_read_user_str", 114, ("out", "size", "user"), FAULTS, WORKS),
+    Helper("probe_read_kernel_str", 115, ("out", "size", "in"), WORKS, WORKS),
     Helper("ringbuf_output", 130, ("map", "in", "size", "int"), WORKS, WORKS),
 ]
 

@@ -7,7 +7,7 @@ lost, and counted (DROP_DYNAMIC).  Where the value is a fault, the variable stay
 
 from ..bpf.code import Label
 from ..bpf.insn import R0, R1, R3, R4, R6, ja, jump_imm, ld_map_value, mov_imm, store
-from . import ast
+from . import ast, memory
 from . import program as p
 from .emit import VALUES, Place, handles
 from .integers import constant
@@ -19,6 +19,9 @@ from .variables import element_key, is_dynamic, scalar_place
 def _assign(g, expr):
     """Assign; an integer's value is left in r0 as it was before it was cut to the variable's type."""
     target, value = expr.target, expr.value
+    if target.__class__ in memory.NODES or target.type.is_record:
+        memory.assign(g, expr)
+        return
     mark = g.scratch
     if is_dynamic(target):
         if constant(value) == 0:

@@ -162,20 +162,53 @@ class Stringof(Expr):
     __slots__ = _fields = ("operand",)
 
 
-class Offsetof(Expr):
-    __slots__ = _fields = ("type_name", "member")
-
-
 class Xlate(Expr):
-    """`xlate <type_name> (operand)`"""
+    """`xlate <to> (operand)`; `to` is a types.Type.  After the types pass: translator, its
+    symbols.Translator, and where the whole struct is assigned conversions, a list of Conversion."""
 
-    __slots__ = _fields = ("type_name", "operand")
+    _fields = ("to", "operand", "conversions")
+    __slots__ = (*_fields, "translator")
+
+    def __init__(self, loc, to, operand):
+        self.translator = None
+        super().__init__(loc, to, operand, [])
 
 
 class Select(Expr):
     """`base.name` and `base->name`; `op` is "." or "->"."""
 
     __slots__ = _fields = ("op", "base", "name")
+
+
+class ParamRef(Expr):
+    """A parameter within the template of an inline or a translator; `symbol` is its symbols.Inline."""
+
+    __slots__ = _fields = ("symbol",)
+
+
+class Deref(Expr):
+    """What the pointer `operand` points to; like MemberRef, ElementRef and the variables of such types an
+    object in memory.  Made by the types pass, from * -> and []."""
+
+    __slots__ = _fields = ("operand",)
+
+
+class AddressOf(Expr):
+    """The address of an object in memory: of &, and of an array where a pointer is wanted."""
+
+    __slots__ = _fields = ("operand",)
+
+
+class MemberRef(Expr):
+    """A member of a struct or union object; `field` is its types.Field."""
+
+    __slots__ = _fields = ("base", "field")
+
+
+class ElementRef(Expr):
+    """An element of an array object, or a character of a string; `index` is checked against its bound."""
+
+    __slots__ = _fields = ("base", "index")
 
 
 class Call(Expr):
@@ -250,10 +283,9 @@ class TypeName(Node):
 
 
 class StructSpec(Node):
-    """kind: "struct" or "union"; tag: str or None; members: list of Member, None for a mere
-    reference."""
+    """type: the types.Record that is defined or referred to."""
 
-    __slots__ = _fields = ("kind", "tag", "members")
+    __slots__ = _fields = ("type",)
 
 
 class Member(Node):
@@ -263,9 +295,9 @@ class Member(Node):
 
 
 class EnumSpec(Node):
-    """values: list of (name, Expr or None), None for a mere reference."""
+    """type: the types.Enum that is defined or referred to."""
 
-    __slots__ = _fields = ("tag", "values")
+    __slots__ = _fields = ("type",)
 
 
 class Parameter(Node):
@@ -292,13 +324,25 @@ class Inline(Node):
     __slots__ = _fields = ("type_name", "name", "keys", "value")
 
 
+class Conversion(Node):
+    """`name = value;` of a translator."""
+
+    __slots__ = _fields = ("name", "value")
+
+
 class Translator(Node):
-    """members: list of (name, Expr)"""
+    """members: list of Conversion"""
 
     __slots__ = _fields = ("to", "source", "name", "members")
 
 
+class ProviderProbe(Node):
+    """inputs: list of Parameter; outputs: list of Parameter, or None where they are not given."""
+
+    __slots__ = _fields = ("name", "inputs", "outputs")
+
+
 class Provider(Node):
-    """probes: list of (name, list of Parameter, list of Parameter or None)"""
+    """probes: list of ProviderProbe"""
 
     __slots__ = _fields = ("name", "probes")

@@ -8,8 +8,11 @@ from . import ast, constants, prototypes
 from . import types as t
 from .builtins import ACTIONS, AGGREGATIONS, SUBROUTINES
 from .errors import CompileError
+from .pointers import pointers_fit
 
 _ROWS = {prototypes.FUNCTION: SUBROUTINES, prototypes.AGGREGATING: AGGREGATIONS, prototypes.ACTION: ACTIONS}
+# Actions that take an array of char for a string.
+_TEXTS = frozenset(("freopen", "printa", "printf", "system", "trace"))
 
 
 class CallTyper:
@@ -17,10 +20,13 @@ class CallTyper:
     def error(tag, loc, message, hint=None, region=None):
         raise CompileError(tag, loc, message, hint, region)
 
-    @staticmethod
-    def convert(node, to):
+    def convert(self, node, to):
         """The node as a value of type `to`, where that changes it."""
         source = node.type
+        if to.is_string and not source.is_string and t.is_text(source):
+            return self.text(node.loc, node)
+        if to.is_pointer and source.is_array:
+            return self.decay(node)
         if not (to.is_integer and source.is_integer) or not constants.cuts(source, to):
             return node
         if type(node) is ast.IntLit:
@@ -75,13 +81,13 @@ class CallTyper:
     @staticmethod
     def fits(param, arg):
         """True if an argument, or what is assigned, goes with a type."""
-        if param.is_integer and arg.type.is_integer:
+        if param.is_integer and arg.type.is_integer or t.is_text(param) and t.is_text(arg.type):
             return True
-        if type(arg) is ast.IntLit and arg.value == 0:
-            return param.is_string or param.name.endswith("*")
-        if arg.type.is_string:
-            return param.is_string or param.name in ("char *", "void *")
-        return False
+        if param.is_record or arg.type.is_record:
+            return t.compatible(param, arg.type)
+        if isinstance(arg.type, t.Dynamic):
+            return False
+        return param is arg.type or pointers_fit(None, arg, param)
 
     # --- aggregations ---------------------------------------------------------------
 
@@ -138,6 +144,8 @@ class CallTyper:
         node.args = [self.convert(a, p) if p is not None else a for a, p in zip(node.args, proto.params)] + node.args[
             len(proto.params) :
         ]
+        if name in _TEXTS:
+            node.args = [self.text(a.loc, a) if a.type.is_array and t.is_char(a.type.to) else a for a in node.args]
         if known[0] != prototypes.FUNCTION and not used:
             self.misplaced.append(node)
         return node

@@ -52,6 +52,7 @@ _INLINE_COPY = 32  # bytes that are copied word by word; more is cheaper with a 
 VALUES = {}  # f(g, expr): leave the integer value in r0
 BRANCHES = {}  # f(g, expr, label, when): jump to label where the truth of expr is `when`
 COMPARISONS = {}  # the same for comparisons of strings
+OBJECTS = {}  # f(g, expr, off): copy the struct, union or array into the state block at off
 STRINGS = {}  # f(g, expr, off, size): write the string into `size` bytes of the state block at off
 
 
@@ -119,6 +120,15 @@ class Emitter:
         """Write the string expr, padded, into `size` bytes (default: a string's storage) at off of the
         state block; a NULL string is a fault."""
         self._nest(STRINGS, expr, expr, off, size or self.layout.string_size)
+
+    def object(self, expr, off):
+        """Copy an object that is no scalar into the state block at off."""
+        self._nest(OBJECTS, expr, expr, off)
+
+    @staticmethod
+    def unsupported(loc, what, hint=None):
+        """The error for what has no code yet; `what` ends in its verb."""
+        return CompileError("D_UNSUPPORTED", loc, f"{what} not supported yet", hint)
 
     def _nest(self, table, expr, *args):
         if self._depth >= _DEPTH_MAX:
@@ -318,13 +328,13 @@ class Emitter:
         self.routine("report_fault")
         self.emit(mov_imm(R0, 0), exit_())
 
-    def header(self, off, size):
-        """The record header at off; the fields that follow are in the order of the state block."""
+    def header(self, off, size, flag=0):
+        """The record header at off; its fields are in the order of the state block.  flag: of RECORD_CLAUSE."""
         self.emit(load(8, R1, R6, p.STATE_PROBE), store(8, R6, off + p.RECORD_PROBE, R1),
                   load(8, R1, R6, p.STATE_TIME), store(8, R6, off + p.RECORD_TIME, R1),
                   load(8, R1, R6, p.STATE_PID), store(8, R6, off + p.RECORD_PID, R1),
                   store_imm(4, R6, off + p.RECORD_SIZE, size),
-                  store_imm(4, R6, off + p.RECORD_CLAUSE, self.clause.index))
+                  store_imm(4, R6, off + p.RECORD_CLAUSE, flag | self.clause.index))
 
     def output(self, off, size):
         """Emit the record at off."""

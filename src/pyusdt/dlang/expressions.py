@@ -11,6 +11,8 @@ other's type; conversions are where dtrace has them, in casts, assignments, keys
 from . import ast, constants, prototypes
 from . import types as t
 from .calls import CallTyper
+from .pointers import PointerTyper, has_size, pointers_fit, referenced
+from .templates import TemplateTyper
 
 _INTEGER_OPS = frozenset(["&", "|", "^", "<<", ">>", "%"])
 _ARITHMETIC_OPS = frozenset(["*", "/"])
@@ -19,7 +21,7 @@ _RELATIONS = frozenset(["<", "<=", ">", ">=", "==", "!="])
 JOIN_HINT = "strings have no + in D; print the parts, or compare them with =="
 
 
-class Typer(CallTyper):
+class Typer(CallTyper, PointerTyper, TemplateTyper):
     """names: resolve.Names; misplaced: calls of actions and aggregating functions that were met
     inside expressions; they are errors, but only after the whole clause is typed."""
 
@@ -42,7 +44,6 @@ class Typer(CallTyper):
             ast.Call: self.call,
             ast.Stringof: self.stringof,
             ast.Select: self.select,
-            ast.Offsetof: self.offsetof,
             ast.Xlate: self.xlate,
         }
 
@@ -86,7 +87,12 @@ class Typer(CallTyper):
     # --- names --------------------------------------------------------------------
 
     def ident(self, node):
-        return self.names.scalar(node)
+        inline = self.names.inline(node.name)
+        if inline is None:
+            return self.names.scalar(node)
+        if inline.keys is not None:
+            self.names.bad_reference(node.loc, "associative array", node.name, "scalar")
+        return self.expand(node.loc, inline)
 
     def scoped_name(self, node):
         found = ast.Var(node.loc, self.names.scoped(node))
@@ -98,18 +104,23 @@ class Typer(CallTyper):
         return found
 
     def index(self, node, read=False):
-        """a[keys]; makes the array where it is new.  A read of one that is not known is refused
+        """a[keys]; makes the associative array where it is new.  A read of one that is not known is refused
         before its keys are looked at."""
         base = node.base
         if type(base) is ast.Ident:
-            symbol = self.array(node, base)
+            inline = self.names.inline(base.name)
+            if inline is not None and inline.keys is not None:
+                return self.inline_call(node, inline)
+            symbol = None if inline is not None else self.array(base)
         elif type(base) is ast.ScopedName:
-            symbol = self.scoped_array(node, base)
+            symbol = self.scoped_array(base)
         elif type(base) is ast.AggRef:
             message = f"improper attempt to reference @{base.symbol} as a multi-dimensional array"
             self.error("D_AGG_MDIM", node.loc, message, "several keys are one tuple: @name[a, b]")
         else:
-            self.error_index(node, self.value(base))
+            symbol = None
+        if symbol is None:
+            return self.subscript(node, self.value(base))
         found = ast.AssocRef(node.loc, symbol, node.keys)
         if read:
             self.need_known(found)
@@ -117,53 +128,39 @@ class Typer(CallTyper):
         found.type = symbol.type
         return found
 
-    def array(self, node, base):
-        """The symbol of a global associative array."""
+    def inline_call(self, node, inline):
+        """name[arguments] of an inline array."""
+        keys = [self.value(key) for key in node.keys]
+        types = [key.type for key in inline.keys]
+        self.check_arguments(node, f"{inline.name}[ ]", "key", types, keys, len(types), False)
+        return self.expand(node.loc, inline, [self.convert(key, to) for key, to in zip(keys, types)])
+
+    def array(self, base):
+        """The symbol of a global associative array; None where the name is something else that has a value."""
         name, loc = base.name, base.loc
         symbol = self.names.scopes["global"].get(name)
         if symbol is not None:
-            if symbol.keys is None:
-                self.error_index(node, self.names.scalar(base))
-            return symbol
+            return symbol if symbol.keys is not None else None
         if name in prototypes.FUNCTIONS:
             kind = prototypes.FUNCTIONS[name][0]
             self.names.bad_reference(loc, kind, name, "associative array")
-        if self.names.is_builtin(name):
-            self.error_index(node, self.names.scalar(base))
-        if "`" in name:
-            self.names.refuse_reserved(base)
+        if self.names.is_builtin(name) or "`" in name:
+            return None
         symbol = self.names.create("global", name, loc)
         symbol.keys = ()
         return symbol
 
-    def scoped_array(self, node, base):
+    def scoped_array(self, base):
         symbol = self.names.scoped(base)
         if symbol.keys is not None:
             return symbol
         if symbol.known:
-            base.type = symbol.type
-            self.error_index(node, base)
+            return None
         if symbol.scope == "this":
             message = f"local variables may not be used as associative arrays: {symbol.name}"
             self.error("D_ARR_LOCAL", base.loc, message, "use self-> or a global array")
         symbol.keys = ()
         return symbol
-
-    def error_index(self, node, base):
-        """Refuse [] after what is no array."""
-        if len(node.keys) > 1:
-            name = getattr(base, "name", None) or getattr(getattr(base, "symbol", None), "name", None)
-            what = f"scalar {name}" if name is not None else "an expression"
-            self.error("D_ARR_BADREF", node.loc, f"cannot access {what} as an associative array")
-        if base.type is None:
-            self.names.bad_reference(node.loc, "scalar", base.symbol.name, "associative array")
-        if base.type.is_string:
-            self.names.unsupported(node.loc, "indexing a string is")
-        message = f'operands have incompatible types: "{base.type}" + "int"'
-        if base.type.is_integer:
-            message = "cannot dereference non-pointer type"
-            self.error("D_DEREF_NONPTR", node.loc, message, "only an associative array can be indexed")
-        self.error("D_OP_INCOMPAT", node.loc, message)
 
     def agg_ref(self, node):
         """An aggregation as an operand: it must exist."""
@@ -185,14 +182,9 @@ class Typer(CallTyper):
             hint = 'compare a string with "": (s == "")' if kind.is_string else None
             self.error("D_OP_SCALAR", node.loc, "operator ! requires an operand of scalar type", hint)
         if op == "*":
-            if kind.is_integer or kind.is_void:
-                hint = "copyinstr(address) reads a string of the process"
-                self.error("D_DEREF_NONPTR", node.loc, "cannot dereference non-pointer type", hint)
-            self.names.unsupported(node.loc, "dereferencing pointers is")
+            return self.dereference(node, operand)
         if op == "&":
-            if type(operand) in (ast.Var, ast.AssocRef, ast.AggRef, ast.Builtin):
-                self.error("D_ADDROF_VAR", node.loc, "cannot take address of dynamic variable")
-            self.error("D_ADDROF_LVAL", node.loc, "unacceptable operand for unary & operator")
+            return self.address_of(node, operand)
         node.type = t.INT if op == "!" else kind
         return node
 
@@ -202,6 +194,8 @@ class Typer(CallTyper):
         operand = node.operand = self.operand(node.operand)
         if not t.is_scalar(operand.type):
             self.error("D_OP_SCALAR", node.loc, f"operator {node.op} requires operand of scalar type")
+        if operand.type.is_pointer and not has_size(operand.type.to):
+            self.error("D_OP_VFPTR", node.loc, f"operator {node.op} requires an operand of known size")
         self.need_writable(node, node.op, operand, "as an operand")
         node.type = operand.type
         return node
@@ -210,7 +204,7 @@ class Typer(CallTyper):
         if type(target) is ast.Builtin:
             message = f"operator {op} can only be applied to a writable variable"
             self.error("D_OP_WRITE", node.loc, message, f"{target.row.name} belongs to D")
-        if type(target) not in (ast.Var, ast.AssocRef):
+        if type(target) not in (ast.Var, ast.AssocRef) and not self.is_object(target):
             self.error("D_OP_LVAL", node.loc, f"operator {op} requires modifiable lvalue {where}")
 
     def binary(self, node):
@@ -232,27 +226,41 @@ class Typer(CallTyper):
                 self.error("D_OP_SCALAR", node.loc, f"operator {op} requires operands of scalar type")
             node.type = t.INT
         elif op in _RELATIONS:
-            if not integers and not (a.is_string and b.is_string):
-                if self.is_null(left, b) or self.is_null(right, a):
-                    self.names.unsupported(node.loc, "comparing a string with 0 is", 'compare it with ""')
-                self.incompatible(node, a, op, b)
-            node.common = t.promote(a, b) if integers else t.STRING
+            node.left, node.right, node.common = self.compared(node, left, right)
             node.type = t.INT
         else:
-            self.additive(node, a, op, b)
+            return self.additive(node)
         return node
+
+    def compared(self, node, left, right):
+        """The operands of a comparison and the type in which they are compared."""
+        a, b = left.type, right.type
+        if a.is_integer and b.is_integer:
+            return left, right, t.promote(a, b)
+        if (a.is_string or b.is_string) and t.is_text(a) and t.is_text(b):
+            return self.convert(left, t.STRING), self.convert(right, t.STRING), t.STRING
+        if a.is_string and self.is_null(right, a) or b.is_string and self.is_null(left, b):
+            return left, right, t.STRING
+        if not pointers_fit(left, right) or a.is_record:
+            self.incompatible(node, a, node.op, b)
+        if a.is_string or b.is_string:
+            self.names.unsupported(node.loc, "comparing a string with a void pointer is")
+        left, right = self.decay(left), self.decay(right)
+        return left, right, left.type if left.type.is_pointer else right.type
 
     @staticmethod
     def is_null(node, other):
         return other.is_string and type(node) is ast.IntLit and node.value == 0
 
-    def additive(self, node, a, op, b):
-        if not (a.is_integer and b.is_integer):
-            either = op == "+" and a.is_integer or op == "-" and a.is_string
-            if a.is_string and b.is_integer or either and b.is_string:
-                self.names.unsupported(node.loc, "arithmetic with a string's address is", JOIN_HINT)
-            self.incompatible(node, a, op, b, JOIN_HINT if op == "+" and a.is_string else None)
-        node.common = node.type = t.promote(a, b)
+    def additive(self, node):
+        a, op, b = node.left.type, node.op, node.right.type
+        if a.is_integer and b.is_integer:
+            node.common = node.type = t.promote(a, b)
+            return node
+        found = self.add_pointers(node, node.left, node.right)
+        if found is None:
+            self.incompatible(node, a, op, b, JOIN_HINT if a.is_string and b.is_string else None)
+        return found
 
     def incompatible(self, node, a, op, b, hint=None):
         message = f'operands have incompatible types: "{a}" {op} "{b}"'
@@ -272,7 +280,7 @@ class Typer(CallTyper):
         target = node.target = self.place(node.target)
         if op != "=":
             return self.compound(node)
-        value = node.value = self.value(node.value)
+        value = node.value = self.whole(self.value(node.value))
         if type(target) in (ast.Var, ast.AssocRef):
             symbol = target.symbol
             if not symbol.known:
@@ -281,6 +289,9 @@ class Typer(CallTyper):
                 symbol.known = True
             target.type = symbol.type
         a, b = target.type, value.type
+        if a.is_array or a.is_function:
+            hint = "assign its elements" if a.is_array else None
+            self.error("D_OP_ARRFUN", node.loc, f'operator = may not be applied to operand of type "{a}"', hint)
         if not self.fits(a, value) and not self.deletes(target, value):
             self.incompatible(node, a, op, b)
         self.need_writable(node, op, target, "as an operand")
@@ -305,8 +316,14 @@ class Typer(CallTyper):
             if op in ("+=", "-="):
                 if a.is_string or b.is_string:
                     self.incompatible(node, a, op, b)
-                message = f"operator {op} requires left-hand scalar operand of known size"
-                self.error("D_OP_VFPTR", node.loc, message)
+                if referenced(a) is None or not has_size(referenced(a)):
+                    message = f"operator {op} requires left-hand scalar operand of known size"
+                    self.error("D_OP_VFPTR", node.loc, message)
+                if not b.is_integer:
+                    self.incompatible(node, a, op, b)
+                self.need_writable(node, op, target, "as an operand")
+                node.value, node.type = self.scaled(value, referenced(a)), a
+                return node
             if op in ("*=", "/="):
                 self.error("D_OP_ARITH", node.loc, f"operator {op} requires operands of arithmetic type")
             self.error("D_OP_INT", node.loc, f"operator {op} requires operands of integral type")
@@ -327,9 +344,15 @@ class Typer(CallTyper):
             node.type = a
         elif a.is_integer and b.is_integer:
             node.type = t.promote(a, b)
+        elif (a.is_string or b.is_string) and t.is_text(a) and t.is_text(b):
+            node.then, node.otherwise = self.convert(then, t.STRING), self.convert(otherwise, t.STRING)
+            node.type = t.STRING
+        elif self.is_null(then, b) or self.is_null(otherwise, a):
+            node.type = t.STRING
+        elif pointers_fit(then, otherwise):
+            node.then, node.otherwise = self.decay(then), self.decay(otherwise)
+            node.type = (node.then if self.points(a) else node.otherwise).type
         else:
-            if self.is_null(then, b) or self.is_null(otherwise, a):
-                self.names.unsupported(node.loc, "?: between a string and 0 is", 'the empty string is ""')
             self.error("D_OP_INCOMPAT", node.loc, "operator ?: operands must have compatible types")
         if self.is_action(then) or self.is_action(otherwise):
             hint = "put the condition into the clause's predicate"
@@ -356,42 +379,24 @@ class Typer(CallTyper):
     def cast(self, node):
         operand = node.operand = self.value(node.operand)
         to, source = node.to, operand.type
-        if to.is_string and source.is_integer:
-            self.names.unsupported(node.loc, "casts to string are", "copyinstr(address) reads a string")
-        ok = t.compatible(to, source) or to.is_integer and t.is_scalar(source) or to.is_void
-        if not ok:
+        ok = t.compatible(to, source) or t.is_scalar(to) and t.is_scalar(source) or to.is_void
+        ok = ok or to.is_pointer and source.is_array
+        ok = ok or to.is_string and (t.is_scalar(source) or source.is_array)
+        if isinstance(source, t.Dynamic) and not to.is_void or not ok:
             message = f'invalid cast expression: "{source}" to "{to}"'
             self.error("D_CAST_INVAL", node.loc, message)
+        if to.is_string and not source.is_string:
+            return self.text(node.loc, operand)
+        if to.is_record:
+            return operand
+        if to.is_pointer:
+            node.operand = self.decay(operand)
         node.type = to
         return node
 
     def sizeof(self, node):
         operand = self.operand(node.operand)
+        if type(operand) is ast.MemberRef and operand.field.width is not None:
+            self.error("D_SIZEOF_BITFIELD", node.loc, "cannot apply sizeof to a bit-field")
         size = self.names.sizeof(node.loc, operand.type)
         return constants.literal(node.loc, size, t.SIZE_T)
-
-    # --- what is parsed and not there yet --------------------------------------------
-
-    def stringof(self, node):
-        operand = self.operand(node.operand)
-        if operand.type.is_string:
-            return operand
-        hint = "copyinstr(address) reads a string of the process"
-        return self.names.unsupported(node.loc, "stringof() of an address is", hint)
-
-    def select(self, node):
-        operand = node.base = self.value(node.base)
-        if node.op == "->":
-            if operand.type.is_integer or operand.type.is_void:
-                self.error("D_OP_PTR", node.loc, "operator -> must be applied to a pointer")
-        elif t.is_scalar(operand.type) or operand.type.is_string:
-            shown = "char [256]" if operand.type.is_string else operand.type
-            message = f'operator . cannot be applied to type "{shown}"; must be applied to a struct or union'
-            self.error("D_OP_SOU", node.loc, message)
-        return self.names.unsupported(node.loc, "structures and unions are")
-
-    def offsetof(self, node):
-        return self.names.unsupported(node.loc, "offsetof() is")
-
-    def xlate(self, node):
-        return self.names.unsupported(node.loc, "translators are")

@@ -165,9 +165,18 @@ def _comma(g, expr):
     g.value(expr.parts[-1])
 
 
+def is_object(type):
+    """Whether a value of the type has no place in a register and is no string."""
+    return type.is_record or type.is_array
+
+
 def discard(g, expr):
     """Run expr for what it does."""
-    if expr.type.is_string and expr.__class__ is not ast.Assign:
+    if is_object(expr.type) and expr.__class__ is not ast.Assign:
+        mark = g.scratch
+        g.object(expr, g.alloc(expr.type.size))
+        g.scratch = mark
+    elif expr.type.is_string and expr.__class__ is not ast.Assign:
         mark = g.scratch
         g.string(expr, g.alloc(g.layout.string_size))
         g.scratch = mark
@@ -252,6 +261,9 @@ def store_field(g, base, data, expr):
     off = base + data.offset
     if data.type.is_string:
         g.string(expr, off, data.size)
+        return
+    if is_object(data.type):
+        g.object(expr, off)
         return
     value = constant(expr)
     if value is not None and _fits(value):

@@ -11,6 +11,7 @@ State block: the event | fault record | this-> variables | zeros | the running c
 """
 
 from . import program as p
+from . import speculations
 from . import types as t
 from .errors import CompileError
 
@@ -38,6 +39,8 @@ class Layout:
             p.MapDef("globals", "array", 4, p.DROP_END, 1),
             p.MapDef("output", "ringbuf", 0, 0, _power_of_two(self.sizes["bufsize"])),
         ]
+        self.speculation_count = min(options.get("nspec", speculations.DEFAULT), speculations.MOST)
+        self._speculations = None
         self.nullable = set()  # string scalars to which 0 is assigned somewhere
         self.this_end = p.STATE_PROGRAM
         self.zeros_size = max(self.string_size, _ZEROS_MIN)
@@ -47,30 +50,54 @@ class Layout:
     def size_of(self, type):
         return self.string_size if type.is_string else type.size
 
+    @staticmethod
+    def align_of(type):
+        return 8 if type.is_string or type.is_record or type.is_array else type.align
+
+    @property
+    def memory(self):
+        """(begin, end) of the part of the state block that pointers may reach."""
+        return p.STATE_PROGRAM, self.this_end
+
+    def globals_end(self):
+        """Where the globals end; only after all of them have been placed."""
+        return self.maps[p.MAP_GLOBALS].value_size
+
     # --- before code generation: everything that moves the scratch ------------
     def place_this(self, symbol):
         """Give a this-> variable its offset in the state block."""
-        self.this_end = round_up(self.this_end, 8 if symbol.type.is_string else symbol.type.align)
+        self.this_end = round_up(self.this_end, self.align_of(symbol.type))
         symbol.slot = self.this_end
         self.this_end += self.size_of(symbol.type)
 
     def place_global(self, symbol):
         """Give a global scalar its offset in the globals map."""
         globals_map = self.maps[p.MAP_GLOBALS]
-        offset = round_up(globals_map.value_size, 8 if symbol.type.is_string else symbol.type.align)
+        offset = round_up(globals_map.value_size, self.align_of(symbol.type))
         symbol.slot = offset
         globals_map.value_size = offset + self.size_of(symbol.type)
+
+    def speculations(self):
+        """The offset in the globals map of the speculations' states."""
+        if self._speculations is None:
+            globals_map = self.maps[p.MAP_GLOBALS]
+            self._speculations = round_up(globals_map.value_size)
+            globals_map.value_size = self._speculations + 8 * self.speculation_count
+        return self._speculations
 
     def place_dynamic(self, symbol):
         """Give a self-> variable or an associative array its map.  An integer takes 8 bytes, so that
         the element is loaded and stored as the register is."""
-        value_size = self.string_size if symbol.type.is_string else 8
+        value_size = 8
+        if symbol.type.is_string or symbol.type.is_record or symbol.type.is_array:
+            value_size = round_up(self.size_of(symbol.type))
+            self.zeros_size = max(self.zeros_size, value_size)
         key_size = self.key(dynamic_key_types(symbol), symbol.loc).size
         symbol.slot = self._add_hash(str(symbol), "hash", key_size, value_size, self.sizes["dynvarsize"])
 
     def place_aggregation(self, symbol):
         """Give an aggregation its map; without keys it is one element, else a hash."""
-        value_size = 8 * symbol.row.words
+        value_size = 8 * symbol.row.words(symbol.params)
         self.zeros_size = max(self.zeros_size, value_size)
         name = "@" + symbol.name
         if symbol.keys:

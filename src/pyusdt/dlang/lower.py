@@ -12,7 +12,7 @@ from . import types as t
 from .symbols import Variable
 
 # Nodes that may be evaluated twice, if all below them may.
-_PURE = frozenset((ast.IntLit, ast.StrLit, ast.Var, ast.Builtin, ast.Unary, ast.Binary, ast.Cast, ast.Ternary))
+_PURE = frozenset((ast.IntLit, ast.StrLit, ast.Var, ast.Builtin, ast.Unary, ast.Binary, ast.Cast, ast.Ternary, ast.AddressOf))
 
 
 def lower(unit):
@@ -56,6 +56,15 @@ class Lowerer:
                 return node.operand
         elif kind is ast.AssocRef:
             node.keys = self.all(node.keys)
+        elif kind in (ast.Deref, ast.AddressOf, ast.Stringof):
+            node.operand = self.expr(node.operand)
+        elif kind is ast.MemberRef:
+            node.base = self.expr(node.base)
+        elif kind is ast.ElementRef:
+            node.base, node.index = self.expr(node.base), self.expr(node.index)
+        elif kind is ast.Xlate:
+            for conversion in node.conversions:
+                conversion.value = self.expr(conversion.value)
         elif kind is ast.Call:
             node.args = self.all(node.args)
         elif kind is ast.Ternary:
@@ -77,16 +86,22 @@ class Lowerer:
 
     def step(self, node):
         """++x and --x, and where the value is not used x++ and x--."""
-        return self.update_of(node, node.operand, node.op[0], constants.literal(node.loc, 1, t.INT))
+        return self.update_of(node, node.operand, node.op[0], self.one(node))
 
     def step_after(self, node):
         """x++ is (x = x + 1) - 1, cut to x's type as x itself is."""
         back = "-" if node.op == "++" else "+"
         after = self.step(node)
-        value = self.binary(node, back, after, constants.literal(node.loc, 1, t.INT))
+        value = self.binary(node, back, after, self.one(node))
         found = ast.Cast(node.loc, value, None)
         found.type = node.type
         return found
+
+    @staticmethod
+    def one(node):
+        """What ++ adds: to a pointer the size of what it points to."""
+        step = t.extent(node.type.to) if node.type.is_pointer else 1
+        return constants.literal(node.loc, step, t.INT)
 
     def update(self, node, op, value):
         return self.update_of(node, node.target, op, value)
@@ -98,6 +113,10 @@ class Lowerer:
             target.keys = self.all(target.keys)
             if assigns(value) or not all(pure(key) for key in target.keys):
                 target.keys = [self.store(key, stores) for key in target.keys]
+        elif type(target) is not ast.Var:
+            target = self.expr(target)
+            if assigns(value) or not all(pure(below) for below in parts_of(target)):
+                self.fix(target, stores)
         found = ast.Assign(node.loc, "=", target, self.binary(node, op, target, value))
         found.type = node.type
         if not stores:
@@ -113,6 +132,17 @@ class Lowerer:
         found.type = found.common = left.type
         return found
 
+    def fix(self, target, stores):
+        """Store what decides which object `target` is, so that it can be evaluated twice."""
+        while type(target) in (ast.MemberRef, ast.ElementRef):
+            if type(target) is ast.ElementRef:
+                target.index = self.store(target.index, stores)
+            target = target.base
+        if type(target) is ast.Deref:
+            target.operand = self.store(target.operand, stores)
+        elif type(target) is ast.AssocRef:
+            target.keys = [self.store(key, stores) for key in target.keys]
+
     def store(self, key, stores):
         """A variable that holds the value of a key; its assignment is added to `stores`."""
         if type(key) in (ast.IntLit, ast.StrLit):
@@ -124,6 +154,18 @@ class Lowerer:
         first.type = again.type = assign.type = key.type
         stores.append(assign)
         return again
+
+
+def parts_of(target):
+    """The expressions that decide which object in memory `target` is."""
+    while type(target) in (ast.MemberRef, ast.ElementRef):
+        if type(target) is ast.ElementRef:
+            yield target.index
+        target = target.base
+    if type(target) is ast.Deref:
+        yield target.operand
+    elif type(target) is ast.AssocRef:
+        yield from target.keys
 
 
 def assigns(node):

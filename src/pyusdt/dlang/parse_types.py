@@ -60,33 +60,44 @@ class TypeParser:
 
     def struct_spec(self):
         token = self.take()
+        names, kind = self.names, token.kind
         tag = self.take().value if self.peek() == IDENT else None
-        members = None
-        if self.accept("{"):
-            members = []
-            while not self.accept("}"):
-                members += self.members()
-        elif tag is None:
-            self.syntax_error()
-        return ast.StructSpec(self.loc(token.start), token.kind, tag, members)
+        if self.peek() != "{":
+            if tag is None:
+                self.syntax_error()
+            return ast.StructSpec(self.loc(token.start), names.tagged(kind, tag))
+        record = names.define_tag(self.loc(token.start), kind, tag, self.nesting > 0)
+        self.take()
+        record.body.fields = {}
+        self.nesting += 1
+        while True:
+            for member in self.members():
+                names.add_member(record, member)
+            if self.accept("}"):
+                break
+        self.nesting -= 1
+        return ast.StructSpec(self.loc(token.start), record)
 
     def members(self):
         """One line of a struct: `type a, *b, c : 3;`"""
         _, words = self.specifiers()
-        found = []
         while True:
             start = self.here()
             name, steps, bits = None, [], None
+            if self.peek() == ";":
+                self.syntax_error("a member needs a name")
             if self.peek() != ":":
                 name, steps = self.declarator()
             if self.accept(":"):
                 bits, _ = self.conditional_expression()
+            self.peek()
             loc = self.loc(start)
-            found.append(ast.Member(loc, ast.TypeName(loc, words, steps), name, bits))
+            keys = steps and steps[0][0] == "[]" and isinstance(steps[0][1], list)
+            steps = steps[:1] if keys else steps
+            yield ast.Member(loc, ast.TypeName(loc, words, steps), name, bits)
             if not self.accept(","):
                 break
         self.expect(";")
-        return found
 
     def conditional_expression(self):
         self.peek()
@@ -94,19 +105,24 @@ class TypeParser:
 
     def enum_spec(self):
         token = self.take()
+        names = self.names
         tag = self.take().value if self.peek() == IDENT else None
-        values = None
-        if self.accept("{"):
-            values = []
-            while True:
-                name = self.expect(IDENT)
-                values.append((name.value, self.assignment() if self.accept("=") else None))
-                if not self.accept(",") or self.peek() == "}":
-                    break
-            self.expect("}")
-        elif tag is None:
-            self.syntax_error()
-        return ast.EnumSpec(self.loc(token.start), tag, values)
+        if self.peek() != "{":
+            if tag is None:
+                self.syntax_error()
+            return ast.EnumSpec(self.loc(token.start), names.tagged("enum", tag))
+        enum = names.define_tag(self.loc(token.start), "enum", tag, self.nesting > 0)
+        self.take()
+        enum.values = {}
+        while True:
+            name = self.expect(IDENT)
+            value = self.assignment() if self.accept("=") else None
+            self.peek()
+            names.add_enumerator(enum, self.loc(name.start), name.value, value)
+            if not self.accept(",") or self.peek() == "}":
+                break
+        self.expect("}")
+        return ast.EnumSpec(self.loc(token.start), enum)
 
     # --- declarators ----------------------------------------------------------------
 
@@ -229,10 +245,11 @@ class TypeParser:
             keys, steps = steps[0][1], steps[1:]
         self.expect("=")
         value = self.assignment()
-        self.expect(";")
+        self.peek()
         loc = self.loc(start)
+        self.expect(";")
         node = ast.Inline(loc, ast.TypeName(loc, words, steps), name, keys, value)
-        self.names.unsupported(loc, "inline definitions are")
+        self.names.define_inline(node)
         return node
 
     def translator(self):
@@ -247,14 +264,17 @@ class TypeParser:
         self.expect("{")
         members = []
         while not self.accept("}"):
+            member_start = self.here()
             member = self.expect(IDENT).value
             self.expect("=")
-            members.append((member, self.assignment()))
+            value = self.assignment()
+            members.append(ast.Conversion(self.loc(member_start), member, value))
             self.expect(";")
-        self.expect(";")
+        self.peek()
         loc = self.loc(start)
         node = ast.Translator(loc, to, source, name, members)
-        self.names.unsupported(loc, "translators are")
+        self.names.define_translator(node)
+        self.expect(";")
         return node
 
     def provider(self):
@@ -264,21 +284,24 @@ class TypeParser:
         probes = []
         while not self.accept("}"):
             probes.append(self.provider_probe())
+        self.peek()
+        node = ast.Provider(self.loc(start), name, probes)
+        self.names.define_provider(node)
         self.expect(";")
-        loc = self.loc(start)
-        node = ast.Provider(loc, name, probes)
-        self.names.unsupported(loc, "provider definitions are")
         return node
 
     def provider_probe(self):
         if self.peek() == EOF:
             self.syntax_error()
+        start = self.here()
         self.expect("probe")
         name = self.expect(IDENT).value
         inputs = self.probe_prototype()
         outputs = self.probe_prototype() if self.accept(":") else None
+        self.peek()
+        loc = self.loc(start)
         self.expect(";")
-        return name, inputs, outputs
+        return ast.ProviderProbe(loc, name, inputs, outputs)
 
     def probe_prototype(self):
         self.expect("(")

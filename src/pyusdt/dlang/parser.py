@@ -39,6 +39,7 @@ class Parser(TypeParser):
         self.token = None  # the token that has been looked at and not taken
         self.last = None  # the one that was taken last
         self.depth = 0
+        self.nesting = 0  # structs and unions around the place
         self.items = []
 
     # --- tokens and places ------------------------------------------------------
@@ -484,9 +485,10 @@ class Parser(TypeParser):
         self.expect("(")
         name = self.type_name()
         self.expect(",")
+        self.lexer.after_member = True
         member = self.expect(IDENT)
         self.expect(")")
-        return ast.Offsetof(self.loc(start), name, member.value)
+        return self.names.offsetof(self.loc(start), self.names.resolve_type(name), member.value)
 
     def xlate(self):
         start = self.take().start
@@ -496,4 +498,5 @@ class Parser(TypeParser):
         self.expect("(")
         operand = self.expression()
         self.expect(")")
-        return ast.Xlate(self.loc(start), name, operand)
+        self.peek()
+        return ast.Xlate(self.loc(start), self.names.resolve_type(name), operand)

@@ -35,20 +35,35 @@ RECORD_PID = 24  # u32
 RECORD_TID = 28  # u32
 RECORD_DATA = 32  # the fields of RecordLayout
 RECORD_FAULT = 0x80000000  # in RECORD_CLAUSE: a run-time error, data is FAULT_*
+RECORD_SPECULATIVE = 0x40000000  # in RECORD_CLAUSE: to be held back, by the speculation at RECORD_SPECULATION
+RECORD_SETTLED = 0x20000000  # in RECORD_CLAUSE: what is held back is to be released or forgotten, data is SETTLED_*
+RECORD_FLAGS = 0xE0000000
+RECORD_SPECULATION = 32  # u32: number of a speculation, with RECORD_SPECULATIVE and RECORD_SETTLED
+SETTLED_COMMIT = 36  # u32: 1 release (commit), 0 forget (discard)
+SETTLED_RECORD_SIZE = 40
 
 # --- fault data, after RECORD_DATA -------------------------------------------
-FAULT_KIND = 32  # u32, FAULTS
+FAULT_KIND = 32  # u32, one of the kinds below
 FAULT_PC = 36  # u32: instruction index in the clause's code
 FAULT_VALUE = 40  # u64: the illegal value (an address), else 0
 FAULT_RECORD_SIZE = 48
-FAULT_DIVZERO, FAULT_BADADDR = 1, 2  # a NULL string is the bad address 0
+# The kinds, with D's own numbers (DTRACEFLT_*); a NULL string is the bad address 0.
+FAULT_UNKNOWN, FAULT_BADADDR, FAULT_BADALIGN, FAULT_ILLOP, FAULT_DIVZERO, FAULT_NOSCRATCH = range(6)
+FAULT_KPRIV, FAULT_UPRIV, FAULT_TUPOFLOW, FAULT_BADSTACK, FAULT_LIBRARY, FAULT_BADINDEX, FAULT_BADSIZE = range(6, 13)
+
+# --- addresses ---------------------------------------------------------------
+# The upper half of a pointer into the program's own memory; the lower half is the offset.  No address of a
+# process has these: they are not canonical on any processor.
+ADDRESS_STATE = 0x0D7A0001  # in the state block: this-> variables and alloca()'s memory
+ADDRESS_GLOBALS = 0x0D7A0002  # in the globals map
 
 # --- the globals map: map 1, one element --------------------------------------
 # Counts of what was lost, each a u64 to which the programs of all CPUs add; then the variables.
 DROP_RECORD = 0  # records that found no room in the output
 DROP_AGGREGATION = 8  # aggregating calls whose new key found no room
 DROP_DYNAMIC = 16  # assignments to associative or self-> variables that found no room
-DROP_END = 24
+DROP_SPECULATION = 24  # speculation() calls that found none free
+DROP_END = 32
 
 
 class MapDef:

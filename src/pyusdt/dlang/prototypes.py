@@ -97,6 +97,10 @@ def _type(text):
     if text in ("void", "string"):
         return t.VOID if text == "void" else t.STRING
     text = text.replace("const ", "")  # as dtrace prints it
+    if text.endswith("*"):
+        return t.Pointer(_type(text[:-1].rstrip()))
+    if text.startswith("struct "):
+        return t.Record("struct", text[len("struct "):])
     found = t.BASIC.get(text) or t.TYPEDEFS.get(text)
     return found or t.Type(text, 8)
 

@@ -27,11 +27,35 @@ class Variable:
 
 class Aggregation:
     """@name: one aggregating function (`row` of builtins.AGGREGATIONS) with constant `params`
-    and one tuple of key types.  `ident` counts from 1 in the order of first use."""
+    and one tuple of key types.  `ident` counts from 1 in the order of first use; `constant`: the Call
+    that params were read from, None until then."""
 
-    __slots__ = ("name", "ident", "row", "params", "keys", "loc", "map")
+    __slots__ = ("name", "ident", "row", "params", "constant", "keys", "loc", "map")
 
     def __init__(self, name, ident, loc):
         self.name, self.ident, self.loc = name, ident, loc
-        self.row = self.keys = self.map = None
+        self.row = self.keys = self.map = self.constant = None
         self.params = ()
+
+
+class Inline:
+    """A name that stands for an expression, or for an enumerator's value.
+
+    kind: as messages call it; type: what the value is converted to; keys: None, or the Parameters of
+    an inline array; value: the Expr; builtin: True where the program may not define it anew."""
+
+    __slots__ = ("name", "kind", "type", "keys", "value", "loc", "builtin")
+
+    def __init__(self, name, kind, type, keys, value, loc, builtin=False):
+        self.name, self.kind, self.type, self.keys = name, kind, type, keys
+        self.value, self.loc, self.builtin = value, loc, builtin
+
+
+class Translator:
+    """to, source: types; symbol: the Inline that stands for what is translated; members: {name: Expr}, typed."""
+
+    __slots__ = ("to", "source", "symbol", "members", "loc")
+
+    def __init__(self, to, source, symbol, loc):
+        self.to, self.source, self.symbol, self.loc = to, source, symbol, loc
+        self.members = {}

@@ -9,7 +9,7 @@ class Type:
     """Base of all types.  `size` is in bytes, `align` in bytes, `name` as D spells it."""
 
     __slots__ = ("name", "size", "align")
-    is_integer = is_string = is_pointer = is_void = False
+    is_integer = is_string = is_pointer = is_void = is_array = is_record = is_enum = is_function = False
 
     def __init__(self, name, size, align=None):
         self.name, self.size, self.align = name, size, align or max(1, size)
@@ -50,8 +50,108 @@ class Pointer(Type):
     is_pointer = True
 
     def __init__(self, to):
-        super().__init__(f"{to} *", 8)
+        super().__init__(f"{to}*" if to.is_pointer and to.name[-1] == "*" else f"{to} *", 8)
         self.to = to
+
+
+class Array(Type):
+    """`count` elements of the type `to`."""
+
+    __slots__ = ("to", "count")
+    is_array = True
+
+    def __init__(self, to, count):
+        base, bracket, rest = to.name.partition("[") if to.is_array else (to.name, "", "")
+        gap = "" if base.endswith(("*", " ")) else " "
+        super().__init__(f"{base}{gap}[{count}]{bracket}{rest}", extent(to) * count, to.align)
+        self.to, self.count = to, count
+
+
+class Enum(Integer):
+    """values: {name: int} of its enumerators, None as long as only its tag is known."""
+
+    __slots__ = ("values",)
+    is_enum = True
+
+    def __init__(self, tag):
+        super().__init__(f"enum {tag or ''}", 4, True)
+        self.values = None
+
+
+class Function(Type):
+    """All functions are one type, as in dtrace."""
+
+    __slots__ = ()
+    is_function = True
+
+    def __init__(self):
+        super().__init__("function", 0, 1)
+
+
+class Field:
+    """A member of a Record.  offset: in bytes; width: None, or the bits of a bit-field."""
+
+    __slots__ = ("name", "type", "offset", "width")
+
+    def __init__(self, name, type, offset, width=None):
+        self.name, self.type, self.offset, self.width = name, type, offset, width
+
+    @property
+    def size(self):
+        """The bytes that it is read and written with."""
+        return extent(self.type) if self.width is None else 1 << (-(-self.width // 8) - 1).bit_length()
+
+
+class Body:
+    """What a struct or union consists of, shared by all typedefs of it.  fields: {name: Field}, None
+    while only the tag is known."""
+
+    __slots__ = ("fields", "size", "align", "end")
+
+    def __init__(self):
+        self.fields, self.size, self.align, self.end = None, 0, 1, 0
+
+
+class Record(Type):
+    """A struct or union.  kind: "struct" or "union"; body: Body.
+
+    Laid out as dtrace does it, which is not C's way everywhere: a struct is aligned as its first member is,
+    nothing is added behind the last one, and bit-fields do not share their bytes."""
+
+    __slots__ = ("kind", "body")
+    is_record = True
+
+    def __init__(self, kind, tag):
+        self.name = f"{kind} {tag or ''}"
+        self.kind, self.body = kind, Body()
+
+    @property
+    def size(self):
+        return self.body.size
+
+    @property
+    def align(self):
+        return self.body.align
+
+    def add(self, name, type, width=None):
+        """The next member; width: bits of a bit-field.  name: None for one without a name."""
+        body = self.body
+        field = Field(name, type, 0, width)
+        size = field.size
+        align = type.align if width is None else size
+        if self.kind == "struct":
+            field.offset = -(-body.end // align) * align
+        body.end = field.offset + (size if width is None else -(-width // 8))
+        body.size = field.offset + size if self.kind == "struct" else max(body.size, size)
+        if self.kind == "union" or not body.fields:
+            body.align = max(body.align, align)
+        body.fields[name or f"#{len(body.fields)}"] = field
+
+
+class Float(Type):
+    """A floating-point type: it can be declared and measured, and nothing else, as in dtrace."""
+
+    __slots__ = ()
 
 
 class Void(Type):
@@ -62,8 +162,14 @@ class Void(Type):
         super().__init__("void", 0, 1)
 
 
+# A string inside a struct or an array takes this much, whatever the strsize option is; as in dtrace.
+STRING_EXTENT = 256
 VOID = Void()
+FLOATS = {name: Float(name, size) for name, size in (("float", 4), ("double", 8), ("long double", 16))}
 STRING = String()
+FUNCTION = Function()
+FUNCTION_POINTER = Pointer(FUNCTION)
+FUNCTION_POINTER.name = "function pointer"
 
 # C's basic integer types, in the order that decides between equals.
 _basic = [
@@ -118,7 +224,8 @@ def typedef(name, type):
     copy = object.__new__(type.__class__)
     for cls in type.__class__.__mro__:
         for slot in getattr(cls, "__slots__", ()):
-            setattr(copy, slot, getattr(type, slot))
+            if not isinstance(getattr(type.__class__, slot), property):
+                setattr(copy, slot, getattr(type, slot))
     copy.name = name
     return copy
 
@@ -150,6 +257,11 @@ AGGREGATION = Dynamic("aggregation")
 AGGREGATING = Dynamic("aggregating function")
 
 
+def extent(type):
+    """The bytes of a type inside a struct or an array."""
+    return STRING_EXTENT if type.is_string else type.size
+
+
 def is_scalar(type):
     return type.is_integer or type.is_pointer
 
@@ -157,5 +269,20 @@ def is_scalar(type):
 def compatible(left, right):
     """True if two types are the same but for typedef names."""
     if left.is_integer and right.is_integer:
-        return left.rank == right.rank
-    return left is right or left.is_string and right.is_string
+        return left.rank == right.rank and left.is_enum == right.is_enum and (not left.is_enum or left.values is right.values)
+    if left.is_pointer and right.is_pointer:
+        return compatible(left.to, right.to)
+    if left.is_array and right.is_array:
+        return left.count == right.count and compatible(left.to, right.to)
+    if left.is_record and right.is_record:
+        return left.body is right.body
+    return left is right or left.is_string and right.is_string or left.is_void and right.is_void
+
+
+def is_text(type):
+    """True for what may stand for a string: strings, pointers to char and arrays of char."""
+    return type.is_string or (type.is_pointer or type.is_array) and is_char(type.to)
+
+
+def is_char(type):
+    return type.is_integer and type.size == 1 and not type.is_enum

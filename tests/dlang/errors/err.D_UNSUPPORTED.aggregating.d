@@ -1,1 +1,0 @@
-BEGIN { @a = lquantize(arg0, 0, 10, 1); }

@@ -1,2 +1,0 @@
-enum color { RED, GREEN = 3, BLUE, };
-BEGIN { }

@@ -1,1 +1,0 @@
-BEGIN { trace(stringof(arg0)); }

@@ -1,5 +1,0 @@
-struct point {
-	int x, y : 3;
-	struct point *next;
-};
-BEGIN { }
