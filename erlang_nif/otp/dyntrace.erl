@@ -24,8 +24,6 @@
        enabled_receive/3, enabled_running_ports/3, enabled_running_procs/3, enabled_send/3]).
 
 -type answer() :: pyusdt:answer().
--type arg() :: pyusdt:probe_arg().
--type number_of_probe() :: pyusdt:number_of_probe().
 -type integer_maybe() :: pyusdt:integer_maybe().
 -type iolist_maybe() :: pyusdt:iolist_maybe().
 
@@ -40,68 +38,7 @@ user_trace_s1(Message) -> pyusdt:user_trace_s1(Message).
 user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4) ->
     pyusdt:user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4).
 
-%% What can not be, is a function_clause of this module, as with OTP's.
--spec p() -> answer().
-p() -> pyusdt:p().
-
--spec p(arg()) -> answer().
-p(A1) -> pyusdt:p(A1).
-
--spec p(arg(), arg()) -> answer().
-p(A1, A2) -> pyusdt:p(A1, A2).
-
--spec p(arg(), arg(), arg()) -> answer().
-p(A1, A2, A3) -> pyusdt:p(A1, A2, A3).
-
--spec p(arg(), arg(), arg(), arg()) -> answer().
-p(A1, A2, A3, A4) -> pyusdt:p(A1, A2, A3, A4).
-
--spec p(integer(), arg(), arg(), arg(), arg()) -> answer().
-p(A1, A2, A3, A4, A5) when is_integer(A1) ->
-    pyusdt:p(A1, A2, A3, A4, A5).
-
--spec p(integer(), integer(), arg(), arg(), arg(), arg()) -> answer().
-p(A1, A2, A3, A4, A5, A6) when is_integer(A1), is_integer(A2) ->
-    pyusdt:p(A1, A2, A3, A4, A5, A6).
-
--spec p(integer(), integer(), integer(), arg(), arg(), arg(), arg()) -> answer().
-p(A1, A2, A3, A4, A5, A6, A7) when is_integer(A1), is_integer(A2), is_integer(A3) ->
-    pyusdt:p(A1, A2, A3, A4, A5, A6, A7).
-
--spec p(integer(), integer(), integer(), integer(), arg(), arg(), arg(), arg()) -> answer().
-p(A1, A2, A3, A4, A5, A6, A7, A8) when is_integer(A1), is_integer(A2), is_integer(A3), is_integer(A4) ->
-    pyusdt:p(A1, A2, A3, A4, A5, A6, A7, A8).
-
--spec pn(number_of_probe()) -> answer().
-pn(Number) -> pyusdt:pn(Number).
-
--spec pn(number_of_probe(), arg()) -> answer().
-pn(Number, A1) -> pyusdt:pn(Number, A1).
-
--spec pn(number_of_probe(), arg(), arg()) -> answer().
-pn(Number, A1, A2) -> pyusdt:pn(Number, A1, A2).
-
--spec pn(number_of_probe(), arg(), arg(), arg()) -> answer().
-pn(Number, A1, A2, A3) -> pyusdt:pn(Number, A1, A2, A3).
-
--spec pn(number_of_probe(), arg(), arg(), arg(), arg()) -> answer().
-pn(Number, A1, A2, A3, A4) -> pyusdt:pn(Number, A1, A2, A3, A4).
-
--spec pn(number_of_probe(), integer(), arg(), arg(), arg(), arg()) -> answer().
-pn(Number, A1, A2, A3, A4, A5) when is_integer(A1) ->
-    pyusdt:pn(Number, A1, A2, A3, A4, A5).
-
--spec pn(number_of_probe(), integer(), integer(), arg(), arg(), arg(), arg()) -> answer().
-pn(Number, A1, A2, A3, A4, A5, A6) when is_integer(A1), is_integer(A2) ->
-    pyusdt:pn(Number, A1, A2, A3, A4, A5, A6).
-
--spec pn(number_of_probe(), integer(), integer(), integer(), arg(), arg(), arg(), arg()) -> answer().
-pn(Number, A1, A2, A3, A4, A5, A6, A7) when is_integer(A1), is_integer(A2), is_integer(A3) ->
-    pyusdt:pn(Number, A1, A2, A3, A4, A5, A6, A7).
-
--spec pn(number_of_probe(), integer(), integer(), integer(), integer(), arg(), arg(), arg(), arg()) -> answer().
-pn(Number, A1, A2, A3, A4, A5, A6, A7, A8) when is_integer(A1), is_integer(A2), is_integer(A3), is_integer(A4) ->
-    pyusdt:pn(Number, A1, A2, A3, A4, A5, A6, A7, A8).
+-include("../src/probe_calls.hrl").
 
 -spec put_tag(undefined | unicode:chardata()) -> binary() | undefined.
 put_tag(Data) -> pyusdt:put_tag(Data).

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""What dyntrace:p/3 costs an Erlang program: off, against an empty NIF and OTP's own module; on; on 8 schedulers.
+
+In: nothing; builds erlang_nif/ and the peers. Out: run.py's table. As there, every figure is the median over rounds
+in which all subjects are asked in turn. Exit status 1 if a budget is exceeded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import subjects
+from run import ALL_TEN, BURST, PAUSE, Comparison
+
+NIF = os.path.join(subjects.ROOT, "erlang_nif")
+NO_BUDGET = float("inf")
+
+
+def erl(expression: str) -> str:
+    command = ["erl", "-noshell", "-eval", f"io:put_chars({expression}), halt()."]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def build() -> str:
+    """The node's modules and the empty NIF; returns their folder."""
+    subprocess.run(["make", "-s", "-C", NIF], check=True)
+    folder = os.path.join(subjects.BUILD, "erlang")
+    sources = os.path.join(subjects.HERE, "erlang")
+    os.makedirs(folder, exist_ok=True)
+    include = os.path.join(erl("code:root_dir()"), "usr", "include")
+    subjects.build("erlang/empty_nif.so", ["erlang/empty_nif.c"], "-shared", "-fPIC", "-isystem", include)
+    subprocess.run(["erlc", "-o", folder, f"{sources}/empty_nif.erl", f"{sources}/bench_node.erl"], check=True)
+    return folder
+
+
+class Node:
+    """A node with our dyntrace in the path, or, path being None, with OTP's own."""
+
+    def __init__(self, folder: str, path: str | None, schedulers: int = 2):
+        ours = ["-pa", path] if path else []
+        self.process = subprocess.Popen(
+            ["erl", "-noshell", "+S", f"{schedulers}:{schedulers}", "-pa", folder, *ours, "-s", "bench_node", "main"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def per_call(self, operation: str, n: int, processes: int = 1) -> float:
+        print(operation, processes, n, file=self.process.stdin, flush=True)
+        return int(self.process.stdout.readline()) / n / processes
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait(timeout=30)
+
+
+@contextlib.contextmanager
+def traced(node: Node, script: str):
+    """All arguments of the node's probes are read while the block runs."""
+    tracer = subprocess.Popen([subjects.PYDTRACE, "-qZ", "-n", script, "-p", str(node.process.pid)],
+                              stdout=subprocess.PIPE, text=True)
+    try:
+        while not enabled(node):
+            time.sleep(0.05)
+        yield
+    finally:
+        tracer.terminate()
+        tracer.communicate(timeout=30)
+
+
+def enabled(node: Node) -> bool:
+    """An event costs several times a call that is off."""
+    return min(node.per_call("p", 100) for _ in range(5)) > 3 * min(node.per_call("empty", 1000) for _ in range(5))
+
+
+def measure_off(folder: str, rounds: int) -> list[Comparison]:
+    samples: dict[str, list[float]] = {"empty": [], "ours": [], "otp": []}
+    with contextlib.closing(Node(folder, f"{NIF}/ebin")) as ours, contextlib.closing(Node(folder, None)) as otp:
+        for kept in range(-5, rounds):
+            figures = {"empty": ours.per_call("empty", 100_000), "ours": ours.per_call("p", 100_000),
+                       "otp": otp.per_call("p", 100_000)}
+            if kept >= 0:
+                for name, figure in figures.items():
+                    samples[name].append(figure)
+    return [
+        Comparison("Erlang dyntrace:p/3, off, tag set / empty NIF", 1.3, samples["ours"], samples["empty"]),
+        Comparison("Erlang dyntrace:p/3, off, tag set / OTP's own", 0.7, samples["ours"], samples["otp"]),
+    ]
+
+
+def measure_on(folder: str, rounds: int) -> list[Comparison]:
+    on: list[float] = []
+    empty: list[float] = []
+    with contextlib.closing(Node(folder, f"{NIF}/ebin")) as node, traced(node, ALL_TEN.replace("pyusdt", "erlang")):
+        for _ in range(rounds):
+            on.append(node.per_call("p", BURST))
+            empty.append(node.per_call("empty", 10 * BURST))
+            time.sleep(PAUSE)
+    return [Comparison("Erlang dyntrace:p/3, on / empty NIF", NO_BUDGET, on, empty)]
+
+
+def measure_parallel(folder: str, rounds: int) -> list[Comparison]:
+    """Eight processes on eight schedulers; time of all for a call of one."""
+    samples: dict[str, list[float]] = {"empty": [], "off": [], "on": []}
+    with contextlib.closing(Node(folder, f"{NIF}/ebin", schedulers=8)) as node:
+        for _ in range(rounds):
+            samples["empty"].append(node.per_call("empty", 100_000, processes=8))
+            samples["off"].append(node.per_call("p", 100_000, processes=8))
+        with traced(node, ALL_TEN.replace("pyusdt", "erlang")):
+            for _ in range(rounds):
+                samples["on"].append(node.per_call("p", BURST, processes=8))
+                time.sleep(8 * PAUSE)
+    return [
+        Comparison("Erlang dyntrace:p/3, off, 8 schedulers / empty NIF", 1.3, samples["off"], samples["empty"]),
+        Comparison("Erlang dyntrace:p/3, on, 8 schedulers / empty NIF", NO_BUDGET, samples["on"], samples["empty"]),
+    ]
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--quick", action="store_true", help="few rounds: does it run at all?")
+    rounds = 3 if options.parse_args().quick else 101
+    if not shutil.which("erl"):
+        print("no Erlang here: nothing measured")
+        return 0
+    folder = build()
+    rows: list[Comparison] = []
+    print(f"{'what / its peer':52} {'ns':>8} {'peer ns':>8} {'ratio':>7} {'budget':>7}")
+    for measure in (measure_off, measure_on, measure_parallel):
+        for row in measure(folder, rounds):
+            rows.append(row)
+            print(row.row(), flush=True)
+    return any(row.ratio > row.budget for row in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
