@@ -8,6 +8,8 @@
 Trace it with `pydtrace -n 'pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6)] = count(); }'`, or with any
 tracer that knows USDT probes (docs/probes.md).  Importing this makes the process traceable: one small
 control file, no thread.  While no tracer listens a probe costs about as much as calling an empty function.
+
+The consumer API (trace, atrace, watch …; docs/api.md) is imported when it is first used.
 """
 
 from pyusdt.api import (
@@ -23,8 +25,23 @@ from pyusdt.api import (
 )
 from pyusdt.tags import get_tag, get_tag_data, put_tag, restore_tag, spread_tag, tag
 
+TYPE_CHECKING = False  # type checkers take it for True; typing itself need not be imported
+if TYPE_CHECKING:
+    from pyusdt.consumer.atracing import atrace
+    from pyusdt.consumer.tracing import CompileError, EngineError, TraceWarning, Tracing, trace, watch
+
+_CONSUMER = dict.fromkeys(
+    ("CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"), "pyusdt.consumer.tracing"
+)
+_CONSUMER["atrace"] = "pyusdt.consumer.atracing"
+
 __all__ = [
+    "CompileError",
+    "EngineError",
     "Probe",
+    "TraceWarning",
+    "Tracing",
+    "atrace",
     "available",
     "get_tag",
     "get_tag_data",
@@ -36,7 +53,18 @@ __all__ = [
     "spread_tag",
     "strict",
     "tag",
+    "trace",
     "user_trace_i4s4",
     "user_trace_n",
     "user_trace_s1",
+    "watch",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _CONSUMER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(_CONSUMER[name]), name)
+    return value

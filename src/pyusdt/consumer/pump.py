@@ -1,0 +1,151 @@
+"""The thread between an engine and the API's user.
+
+In: an engine that has begun.  Out: batches of decoded records, snapshots of maps and counters.
+Always: after start() nobody but this thread touches the engine; at most `limit` records wait (and one poll's more);
+while the queue is full the engine is not polled, so that its rings fill and count what they drop; end() has run and
+the engine is closed when `over` is set, whatever happened.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from .records import Decoder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .records import Record
+
+_POLL = 0.02  # s: so long a snapshot may have to wait
+
+
+class Pump(threading.Thread):
+    """error: what ended the tracing early; over: tracing has ended; listener: called when there is news."""
+
+    def __init__(self, program: Any, engine: Any, limit: int, note: Callable[[str], None]) -> None:
+        super().__init__(name="pyusdt-trace", daemon=True)
+        self._program, self._engine, self._limit = program, engine, limit
+        self._decoder = Decoder(program, engine.probe, note)
+        self._condition = threading.Condition()
+        self._batches: deque[list[Record]] = deque()
+        self._waiting = 0  # records in _batches
+        self._stopping = threading.Event()
+        self._requests: queue.SimpleQueue[tuple[Callable[[], Any], list[Any], threading.Event]] = queue.SimpleQueue()
+        self._last_items: dict[int, list[tuple[bytes, bytes]]] = {}
+        self._last_drops: dict[str, int] = {}
+        self.over = threading.Event()
+        self.error: BaseException | None = None
+        self.listener: Callable[[], None] | None = None
+
+    # --- the thread -------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        try:
+            self._trace()
+        except BaseException as error:  # noqa: BLE001  (it is raised where the records are taken)
+            self.error = error
+        finally:
+            try:
+                self._engine.close()
+            except BaseException as error:  # noqa: BLE001
+                self.error = self.error or error
+            with self._condition:
+                self.over.set()
+                self._condition.notify_all()
+            self._answer()
+            self._tell()
+
+    def _trace(self) -> None:
+        engine = self._engine
+        while not (self._stopping.is_set() or engine.exiting or engine.finished):
+            self._answer()
+            if self._full():
+                continue
+            self._put(engine.poll(_POLL))
+        self._put(engine.end())
+        self._last_items = {d.map: engine.items(d.map) for d in self._program.aggregations}
+        self._last_drops = dict(engine.drops())
+
+    def _full(self) -> bool:
+        """Whether there is no room; waits a moment for some."""
+        with self._condition:
+            return self._waiting >= self._limit and not self._condition.wait_for(
+                lambda: self._waiting < self._limit or self._stopping.is_set(), _POLL)
+
+    def _put(self, records: bytes) -> None:
+        if not records:
+            return
+        batch = self._decoder.decode(records)
+        if batch:
+            with self._condition:
+                self._batches.append(batch)
+                self._waiting += len(batch)
+                self._condition.notify_all()
+            self._tell()
+
+    def _tell(self) -> None:
+        if self.listener:
+            self.listener()
+
+    def _answer(self) -> None:
+        while True:
+            try:
+                function, answer, done = self._requests.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                answer.append(None if self.over.is_set() else function())
+            except Exception:  # noqa: BLE001
+                answer.append(None)  # the engine failed: run() is told by its next poll
+            done.set()
+
+    # --- for others -------------------------------------------------------------------------------
+
+    def take(self, wait: bool = True) -> list[Record] | None:
+        """The next batch; None when tracing is over and all were taken, and if not `wait` where none is there.
+        Raises what ended the tracing."""
+        with self._condition:
+            if wait:
+                self._condition.wait_for(lambda: self._batches or self.over.is_set())
+            if self._batches:
+                batch = self._batches.popleft()
+                self._waiting -= len(batch)
+                self._condition.notify_all()
+                return batch
+        if self.error and self.over.is_set():
+            raise self.error
+        return None
+
+    def stop(self) -> None:
+        """Probes off, END, everything read; returns when that is done."""
+        self._stopping.set()
+        self.join()
+
+    def items(self, index: int) -> list[tuple[bytes, bytes]]:
+        """What a map holds now, or held at the end."""
+        found = self._ask(lambda: self._engine.items(index))
+        return self._last_items.get(index, []) if found is None else found
+
+    def drops(self) -> dict[str, int]:
+        found = self._ask(lambda: dict(self._engine.drops()))
+        return dict(self._last_drops) if found is None else found
+
+    @property
+    def status(self) -> int | None:
+        return self._decoder.status
+
+    def _ask(self, function: Callable[[], Any]) -> Any:
+        """What a function of the engine gives in the thread; None after the end."""
+        if self.over.is_set():
+            return None
+        answer: list[Any] = []
+        done = threading.Event()
+        self._requests.put((function, answer, done))
+        while not done.wait(1):
+            if self.over.is_set():  # it ended between our look and our request
+                self._answer()
+        return answer[0]

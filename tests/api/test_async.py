@@ -1,0 +1,66 @@
+"""The consumer API for asyncio."""
+
+import asyncio
+import os
+
+import pytest
+
+import pyusdt
+
+SCRIPT = "pyusdt*:::user_trace-i4s4 { trace(arg2); }"
+
+
+def test_records_come_while_other_tasks_run():
+    async def main():
+        seen = []
+        async with pyusdt.atrace(SCRIPT, pid=os.getpid()) as t:
+            async def fire():
+                for i in range(5):
+                    pyusdt.p(i)
+                    await asyncio.sleep(0.001)
+
+            task = asyncio.create_task(fire())
+            async for rec in t:
+                seen.append(rec[0])
+                if len(seen) == 5:
+                    break
+            await task
+            assert t.engine == "embedded"
+        return seen
+
+    assert asyncio.run(asyncio.wait_for(main(), 20)) == [0, 1, 2, 3, 4]
+
+
+def test_the_rest_comes_after_the_block():
+    async def main():
+        async with pyusdt.atrace(SCRIPT + " END { trace(-1); }", pid=os.getpid()) as t:
+            pyusdt.p(8)
+        return [rec[0] async for rec in t]
+
+    assert asyncio.run(asyncio.wait_for(main(), 20)) == [8, -1]
+
+
+def test_exit_ends_the_iteration():
+    async def main():
+        async with pyusdt.atrace("tick-10ms { trace(1); exit(2); }", all=True) as t:
+            return [rec[0] async for rec in t], t.status
+
+    assert asyncio.run(asyncio.wait_for(main(), 20)) == ([1], 2)
+
+
+def test_a_cancelled_task_leaves_the_probes_off():
+    async def main():
+        async def forever():
+            async with pyusdt.atrace(SCRIPT, pid=os.getpid()) as t:
+                async for _ in t:
+                    pass
+
+        task = asyncio.create_task(forever())
+        while not pyusdt.p(1):
+            await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+    assert not pyusdt.p(1)

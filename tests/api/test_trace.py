@@ -1,0 +1,189 @@
+"""The consumer API on the embedded engine: this process traces itself, or a command."""
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import pytest
+
+import pyusdt
+
+ALL_ARGUMENTS = """pyusdt*:::user_trace-i4s4 { printf("n=%d route=%s", arg2, copyinstr(arg6)); trace(arg3);
+    @lat[copyinstr(arg6), arg2 % 2] = quantize(arg3); @n = count(); }"""
+
+
+def traced(script, **more):
+    return pyusdt.trace(script, pid=os.getpid(), **more)
+
+
+def test_importing_pyusdt_imports_none_of_it():
+    code = ("import sys; before = set(sys.modules); import pyusdt; new = set(sys.modules) - before; "
+            "assert not [m for m in new if 'consumer' in m or 'dlang' in m or m in ('asyncio', 'threading', 'typing')], new;"
+            "pyusdt.trace; assert 'pyusdt.consumer.tracing' in sys.modules")
+    subprocess.run([sys.executable, "-S", "-c", code], check=True, env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
+
+
+def test_records_are_typed_and_in_order():
+    with traced(ALL_ARGUMENTS) as t:
+        for i in range(100):
+            assert pyusdt.p(i, i * 10, "/zwölf")
+    records = list(t)
+    assert [rec["n"] for rec in records] == list(range(100))
+    assert [rec.time for rec in records] == sorted(rec.time for rec in records)
+    rec = records[7]
+    assert (rec.values, rec.names) == ((7, "/zwölf", 70), ("n", "route", "arg3"))
+    assert (rec[0], rec["route"], rec["arg3"], len(rec), list(rec)) == (7, "/zwölf", 70, 3, [7, "/zwölf", 70])
+    assert (rec.pid, rec.tid) == (os.getpid(), threading.get_native_id())
+    assert (rec.probe.provider, rec.probe.name) == (f"pyusdt{os.getpid()}", "user_trace-i4s4")
+    assert rec.probe.function == "user_trace_i4s4"
+
+
+def test_records_are_frozen_and_can_be_pickled():
+    with traced(ALL_ARGUMENTS) as t:
+        pyusdt.p(1, 2, "a")
+    (rec,) = t
+    with pytest.raises(AttributeError):
+        rec.pid = 1
+    with pytest.raises(KeyError, match="route"):
+        rec["nothing"]
+    again = pickle.loads(pickle.dumps(rec))
+    assert (again.probe, again.values, again.names, again.time) == (rec.probe, rec.values, rec.names, rec.time)
+
+
+def test_strings_that_are_not_utf8_are_bytes():
+    with traced("pyusdt*:::user_trace-i4s4 { trace(copyinstr(arg6)); @[copyinstr(arg6)] = count(); }") as t:
+        pyusdt.p(b"\xff\xfe")
+        pyusdt.p("ok")
+    assert [rec[0] for rec in t] == [b"\xff\xfe", "ok"]
+    assert set(t.aggregations[""]) == {(b"\xff\xfe",), ("ok",)}
+
+
+def test_the_first_records_come_while_tracing():
+    with traced(ALL_ARGUMENTS) as t:
+        pyusdt.p(5, 6, "now")
+        assert next(t)["route"] == "now"
+
+
+def test_aggregations_are_live_and_last():
+    with traced(ALL_ARGUMENTS) as t:
+        pyusdt.p(1, 10, "/a")
+        while not t.aggregations["n"]:
+            time.sleep(0.005)
+        first = t.aggregations["n"].value
+        pyusdt.p(2, 10, "/a")
+        pyusdt.p(2, 100, "/a")
+    assert (first, t.aggregations["n"].value) == (1, 3)
+    lat = t.aggregations["lat"]
+    assert set(lat) == {("/a", 0), ("/a", 1)}
+    assert [tuple(b) for b in lat["/a", 0].buckets] == [(8, 15, 1), (64, 127, 1)]
+    assert (lat.name, lat.function, t.aggregations.keys()) == ("lat", "quantize", {"lat", "n"})
+
+
+def test_end_runs_when_the_block_is_left():
+    with traced("pyusdt*:::user_trace-i4s4 { n++; } END { trace(n); }") as t:
+        for _ in range(3):
+            pyusdt.p(1)
+    assert [(rec.probe.name, rec[0]) for rec in t] == [("END", 3)]
+    assert not pyusdt.probe("user_trace-i4s4")
+
+
+def test_exit_ends_the_iteration():
+    with pyusdt.trace("BEGIN { trace(1); } tick-10ms { exit(7); } END { trace(2); }", all=True) as t:
+        assert [rec[0] for rec in t] == [1, 2]
+        assert (t.status, t.finished) == (7, True)
+
+
+def test_a_command_is_traced_from_its_first_probe():
+    code = "import pyusdt; [pyusdt.p(i) for i in range(5)]; raise SystemExit(3)"
+    with pyusdt.trace("pyusdt$target:::user_trace-i4s4 { trace(arg2); }", cmd=[sys.executable, "-c", code]) as t:
+        assert [rec[0] for rec in t] == [0, 1, 2, 3, 4]
+    assert t.returncode == 3
+
+
+def test_macro_arguments_and_options():
+    with pyusdt.trace('BEGIN { trace($1); trace($$2); trace("abcdef"); exit(0); }', 5, "five", all=True, strsize=4) as t:
+        assert list(next(t))[:2] == [5, "fiv"]
+
+
+def test_a_compile_error_tells_its_place():
+    with pytest.raises(pyusdt.CompileError) as caught:
+        pyusdt.trace("BEGIN\n{ trace(nothing); }", all=True)
+    assert (caught.value.tag, caught.value.loc.line, caught.value.loc.column) == ("D_IDENT_UNDEF", 2, 9)
+
+
+def test_probes_that_do_not_exist_are_an_error():
+    with pytest.raises(pyusdt.CompileError, match="does not match any") as caught, traced("pyusdt*:::nothing { }"):
+        pass
+    assert caught.value.tag == "D_PDESC_ZERO"
+
+
+@pytest.mark.parametrize("wrong", [{}, {"pid": 1, "all": True}, {"pid": 1, "cmd": ["x"]}])
+def test_what_to_trace_has_to_be_named(wrong):
+    with pytest.raises(TypeError, match="exactly one"):
+        pyusdt.trace("BEGIN { }", **wrong)
+
+
+def test_options_that_do_not_exist_are_an_error():
+    with pytest.raises(ValueError, match="nosuch: Invalid option name"):
+        pyusdt.trace("BEGIN { }", all=True, nosuch=1)
+
+
+def test_a_process_that_does_not_exist_is_an_error():
+    with pytest.raises(pyusdt.EngineError, match="No such process"), pyusdt.trace("pyusdt*:::s1 { }", pid=2**22 + 1):
+        pass
+
+
+def test_run_time_errors_are_told():
+    script = "pyusdt*:::user_trace-i4s4 { trace(1 / arg2); }"
+    with pytest.warns(pyusdt.TraceWarning, match="divide-by-zero"), traced(script) as t:  # noqa: PT031
+        pyusdt.p(0)
+        pyusdt.p(0)
+    assert (len(t.faults), list(t)) == (2, [])
+
+
+def test_what_is_fired_is_delivered_or_counted():
+    """A reader that takes nothing: at most `buffer` records wait, the rings fill, what they lose is counted."""
+    fired, probe = 60_000, pyusdt.probe("user_trace-i4s4")
+    script = "pyusdt*:::user_trace-i4s4 { trace(arg2); }"
+    with pytest.warns(pyusdt.TraceWarning, match="lost"), traced(script, buffer=1000, bufsize="64k") as t:  # noqa: PT031
+        for i in range(fired):
+            probe(i)
+    values = [rec[0] for rec in t]
+    assert t.drops["principal"] > 0
+    assert len(values) + t.drops["principal"] == fired
+    assert values == sorted(values)
+
+
+def test_the_engine_is_named():
+    with traced("pyusdt*:::user_trace-s1 { }", engine="embedded") as t:
+        assert (t.engine, t.engine_reason) == ("embedded", "as -x engine says")
+
+
+def test_an_exception_in_the_block_ends_the_tracing():
+    with pytest.raises(ZeroDivisionError), traced(ALL_ARGUMENTS) as t:
+        raise ZeroDivisionError
+    assert t.finished and not pyusdt.probe("user_trace-i4s4")
+
+
+def test_no_warning_without_a_reason():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with traced(ALL_ARGUMENTS) as t:
+            pyusdt.p(1, 2, "x")
+    assert len(list(t)) == 1
+
+
+def test_watch_needs_no_script():
+    with pyusdt.watch("user_trace-i4s4", "user_trace-s1", where="arg0 != 0", pid=os.getpid()) as t:
+        with pyusdt.tag("the tag"):
+            pyusdt.p(200, -1, "GET")
+        pyusdt.user_trace_s1("hello")
+    first, second = t
+    assert first["proc"].startswith(f"<{os.getpid()}.")
+    assert {**dict(zip(first.names, first)), "proc": ""} == {
+        "proc": "", "user_tag": "the tag", "i1": 200, "i2": -1, "i3": 0, "i4": 0, "s1": "GET", "s2": "", "s3": "", "s4": ""}
+    assert second["message"] == "hello"

@@ -1,0 +1,143 @@
+"""Values and merging: what two sessions counted, merged, is what one would have counted."""
+
+import pickle
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyusdt.consumer import values
+from pyusdt.consumer.snapshot import Aggregation
+from pyusdt.dlang import types
+from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
+from pyusdt.dlang.program import AggDef, Data
+
+PARAMS = {"lquantize": (-50, 100, 10), "llquantize": (10, 0, 3, 10)}
+FUNCTIONS = [(name, PARAMS.get(name, ())) for name in ("count", "sum", "min", "max", "avg", "stddev", "quantize",
+                                                       "lquantize", "llquantize")]
+INTS = st.integers(-(2**62), 2**62) | st.integers(-2000, 2000)
+
+
+def feed(function, params, data):
+    """The words that an engine keeps, from their definition."""
+    n, total = len(data), values._wrap(sum(data))
+    if function == "count":
+        return [n]
+    if function in ("sum", "avg"):
+        return [n, total]
+    if function in ("min", "max"):
+        return [n, (min if function == "min" else max)(data, default=0)]
+    if function == "stddev":
+        squares = sum(x * x for x in data) % 2**128
+        return [n, total, values._wrap(squares), values._wrap(squares >> 64)]
+    counts = [0] * len(values.bounds(function, params))
+    for x in data:
+        counts[next(i for i, (low, high) in enumerate(values.bounds(function, params))
+                    if (low is None or low <= x) and (high is None or x <= high))] += 1
+    return [n, *counts]
+
+
+def make(function, params, data):
+    words = feed(function, params, data)
+    return values.Histogram(function, params, words) if function in values._MAKERS else values.Number(function, words)
+
+
+@pytest.mark.parametrize("function, params", FUNCTIONS)
+@settings(max_examples=60, deadline=None)
+@given(st.lists(INTS), st.lists(INTS))
+def test_merging_is_exact(function, params, x0, x1):
+    merged = make(function, params, x0).merge(make(function, params, x1))
+    whole = make(function, params, x0 + x1)
+    assert merged == whole
+    assert merged.words == whole.words
+
+
+@pytest.mark.parametrize("function, params", FUNCTIONS)
+@settings(max_examples=40, deadline=None)
+@given(st.lists(INTS, min_size=1))
+def test_packing_and_pickling_keep_everything(function, params, data):
+    value = make(function, params, data)
+    for again in (values.unpack(function, params, values.pack(value)), pickle.loads(pickle.dumps(value))):
+        assert (again, again.words, again.to_dict()) == (value, value.words, value.to_dict())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(INTS, min_size=1), st.floats(0, 100))
+def test_percentiles_bound_the_values(data, percent):
+    found = make("quantize", (), data).percentile(percent)
+    assert sum(x <= found for x in data) >= len(data) * percent / 100 - 1e-6
+    assert any(found // 2 - 1 <= abs(x) <= abs(found) * 2 + 1 for x in data) or found <= 1
+
+
+def test_percentiles_of_a_known_distribution():
+    value = make("lquantize", (0, 100, 10), list(range(100)))
+    assert [value.percentile(p) for p in (0, 10, 50, 90, 99, 100)] == [9, 9, 49, 89, 99, 99]
+    assert make("quantize", (), []).percentile(50) is None
+    with pytest.raises(ValueError, match="between 0 and 100"):
+        value.percentile(101)
+
+
+@pytest.mark.parametrize("function, params", [item for item in FUNCTIONS if item[0] in values._MAKERS])
+def test_buckets_cover_every_number_once(function, params):
+    bounds = values.bounds(function, params)
+    for (_, high), (low, _) in pairwise(bounds):
+        assert low == high + 1
+
+
+def test_numbers():
+    assert make("avg", (), [1, 2, 2]) == 1
+    assert make("avg", (), [1, 2, 2]).mean == 5 / 3
+    assert make("avg", (), [-3, -4]) == -3  # towards zero, as in dtrace
+    assert make("stddev", (), [2, 4, 4, 4, 5, 5, 7, 9]) == 2
+    assert make("max", (), [-5]).merge(make("max", (), [])) == -5
+    with pytest.raises(AttributeError):
+        make("sum", (), [1]).mean  # noqa: B018
+
+
+def test_only_what_is_alike_merges():
+    with pytest.raises(values.MergeError):
+        make("sum", (), [1]).merge(make("count", (), [1]))
+    with pytest.raises(values.MergeError):
+        make("lquantize", (0, 10, 1), []).merge(make("lquantize", (0, 10, 2), []))
+
+
+def definition(function, *types_of_keys):
+    fields = [Data(type, 264 * i, 256 if type.is_string else type.size) for i, type in enumerate(types_of_keys)]
+    return AggDef("a", 1, AGGREGATIONS[function], PARAMS.get(function, ()), fields, 3)
+
+
+def test_aggregations_merge_key_by_key():
+    keys = definition("sum", types.STRING, types.INT64)
+    one = Aggregation(keys, {("a", 1): make("sum", (), [1]), ("b", -2): make("sum", (), [5])})
+    two = Aggregation(keys, {("a", 1): make("sum", (), [10]), ("c", 3): make("sum", (), [7])})
+    assert dict(one.merge(two)) == {("a", 1): 11, ("b", -2): 5, ("c", 3): 7}
+    assert dict(one) == {("a", 1): 1, ("b", -2): 5}
+    with pytest.raises(values.MergeError):
+        one.merge(Aggregation(definition("count"), {}))
+
+
+def test_an_aggregation_prints_as_dtrace_does():
+    one = Aggregation(definition("count", types.STRING, types.INT64), {("a", -1): make("count", (), [0]), ("b", 2): make(
+        "count", (), [0, 0])})
+    assert one.text() == f"  {'a':50} {-1:16} {1:16}\n  {'b':50} {2:16} {2:16}\n"
+
+
+def test_a_histogram_prints_as_dtrace_does():
+    assert make("quantize", (), [1, 1, 2]).text() == """
+           value  ------------- Distribution ------------- count    
+               0 |                                         0        
+               1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@              2        
+               2 |@@@@@@@@@@@@@                            1        
+               4 |                                         0        
+
+"""
+
+
+def test_html_is_svg_with_every_bucket_and_keys_escaped():
+    value = make("quantize", (), [1, 1, 100])
+    html = Aggregation(definition("quantize", types.STRING), {("<b>",): value})._repr_html_()
+    assert "&lt;b&gt;" in html and html.count("<rect") == 2 and "64 … 127" in html
+    import xml.dom.minidom
+
+    xml.dom.minidom.parseString(value._repr_html_())
