@@ -50,24 +50,26 @@ class File:
         finally:
             os.close(fd)
         self._sections = self._functions = None
-        try:
-            self._read_header()
-        except struct.error:
-            raise BadFile("its header is cut off") from None
+        self._read_header()
 
     def close(self):
         self.data.close()
 
+    def _unpack(self, shape, offset):
+        if not 0 <= offset <= len(self.data) - shape.size:
+            raise BadFile("it is cut off")
+        return shape.unpack_from(self.data, offset)
+
     def _read_header(self):
         ident, kind, self.machine, _, _, segments, self._table, _, _, size, n, section_size, sections, names = (
-            _HEADER.unpack_from(self.data))
+            self._unpack(_HEADER, 0))
         if ident[:5] != b"\x7fELF\x02":
             raise BadFile("not a 64-bit ELF file")
         if n and size != _SEGMENT.size or sections and section_size != _SECTION.size:
             raise BadFile("headers of an unknown size")
         self._count, self._names = sections, names
         self.shared = kind == 3
-        rows = [_SEGMENT.unpack_from(self.data, segments + i * size) for i in range(n)]
+        rows = [self._unpack(_SEGMENT, segments + i * size) for i in range(n)]
         self.segments = [(row[3], row[2], row[5]) for row in rows if row[0] == _LOAD]  # address, offset, file size
         self.interpreter = next((self._text(row[2]) for row in rows if row[0] == _INTERPRETER), None)
 
@@ -82,12 +84,7 @@ class File:
     def sections(self):
         """{name: (type, address, offset, size, link)}; of sections with one name the last."""
         if self._sections is None:
-            self._rows = []
-            try:
-                self._rows = [_SECTION.unpack_from(self.data, self._table + i * _SECTION.size)
-                              for i in range(self._count)]
-            except struct.error:
-                raise BadFile("its section table is cut off") from None
+            self._rows = [self._unpack(_SECTION, self._table + i * _SECTION.size) for i in range(self._count)]
             names = self._rows[self._names][4] if self._names < len(self._rows) else 0
             self._sections = {self._text(names + row[0]): (row[1], row[3], row[4], row[5], row[6])
                               for row in self._rows}
@@ -111,7 +108,7 @@ class File:
         place, end = section[2], min(section[2] + section[3], len(self.data))
         found = []
         while place + _NOTE.size <= end:
-            name_size, size, kind = _NOTE.unpack_from(self.data, place)
+            name_size, size, kind = self._unpack(_NOTE, place)
             name = place + _NOTE.size
             content = name + (name_size + 3 & ~3)
             place = content + (size + 3 & ~3)

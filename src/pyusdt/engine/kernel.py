@@ -203,7 +203,7 @@ class KernelEngine(Engine):
         except OSError as error:
             if error.errno == errno.ESRCH:
                 return  # it has ended meanwhile
-            raise kernel_errors.failed("attach", error, f"in {file.path}") from None
+            raise kernel_errors.failed(self._attacher.method, error, f"in {file.path}") from None
 
     # --- running -----------------------------------------------------------------------------------
 

@@ -15,7 +15,8 @@ CAPABILITIES = {"CAP_BPF": 39, "CAP_PERFMON": 38, "CAP_SYS_ADMIN": 21}
 _STEPS = {
     "map": ("make a map", ("CAP_BPF",)),
     "load": ("load a program", ("CAP_BPF", "CAP_PERFMON")),
-    "attach": ("attach to a probe", ("CAP_PERFMON",)),
+    "multi": ("attach to a probe", ("CAP_PERFMON",)),
+    "perf": ("attach to a probe", ("CAP_SYS_ADMIN",)),
 }
 _INSTRUCTION = re.compile(r"^(\d+): \(", re.MULTILINE)
 

@@ -12,7 +12,7 @@ from .. import _tracer
 from ..bpf import kernel
 from ..bpf.maps import KINDS
 from ..dlang import program as p
-from . import EngineError
+from . import kernel_errors
 from .kernel_link import (
     CONTROL_ACTIVE,
     CONTROL_LOST,
@@ -71,7 +71,7 @@ class KernelMaps:
             self.ring = _tracer.KernelRing(self.fds[p.MAP_OUTPUT], definitions[p.MAP_OUTPUT].entries)
         except OSError as error:
             self.close()
-            raise EngineError(f"the kernel makes no map: {error.strerror}") from error
+            raise kernel_errors.failed("map", error) from None
 
     def _make(self, index, d):
         if index == p.MAP_STATE:

@@ -1,0 +1,84 @@
+"""engine/elf.py against readelf, nm and a second reader of notes; and on damaged files."""
+
+import glob
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+from elfnotes import read_notes
+from kernel_harness import DATA, compile_c
+
+import pyusdt._core
+from pyusdt.engine import elf
+
+FILES = [pyusdt._core.__file__, sys.executable, *glob.glob("/usr/lib/*/libstdc++.so.6"), *glob.glob("/usr/lib/*/libc.so.6")]
+
+
+def test_notes_are_those_of_a_second_reader(target):
+    for path in (pyusdt._core.__file__, target):
+        ours = [(n.provider, n.name, n.address, n.semaphore, n.arguments) for n in elf.File(path).notes()]
+        theirs = [(n.provider, n.name.replace("__", "-"), n.location, n.semaphore, " ".join(n.operands))
+                  for n in read_notes(path)]
+        assert ours == theirs and ours
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_offsets_are_readelfs(path):
+    path = os.path.realpath(path)
+    file = elf.File(path)
+    text = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, check=True).stdout
+    loads = [line.split() for line in text.splitlines() if line.split()[:1] == ["LOAD"]]
+    assert loads
+    for _, offset, address, _, size, *_ in loads:
+        start, length = int(address, 16), int(size, 16)
+        assert file.offset(start) == int(offset, 16) and file.offset(start + length - 1) == int(offset, 16) + length - 1
+    assert file.offset(1 << 60) is None
+
+
+def test_functions_are_nms(target):
+    file = elf.File(target)
+    text = subprocess.run(["nm", "-S", target], capture_output=True, text=True, check=True).stdout
+    sized = [line.split() for line in text.splitlines() if len(line.split()) == 4 and line.split()[2] in "tT"]
+    assert len(sized) >= 3
+    for address, size, _, name in sized:
+        start, length = int(address, 16), int(size, 16)
+        assert file.function(start) == name and file.function(start + length - 1) == name
+        assert file.symbol(name) == start
+    assert file.function(1 << 60) == "" and file.symbol("no_such_symbol") is None
+
+
+def test_a_stripped_file_has_its_dynamic_symbols(tmp_path):
+    source = os.path.join(DATA, "target_plain.c")
+    library = compile_c(source, tmp_path / "plain.so", "-shared", "-fPIC", "-s")
+    file = elf.File(library)
+    assert file.function(file.notes()[0].address) == "fire_plain"
+
+
+def look_at_everything(path):
+    try:
+        file = elf.File(path)
+        for note in file.notes():
+            file.offset(note.address)
+            file.function(note.address)
+        file.symbol("main")
+    except elf.BadFile:
+        pass
+
+
+def test_damaged_files_are_bad_files_and_nothing_else(tmp_path, target):
+    with open(target, "rb") as file:
+        whole = file.read()
+    path, chance = tmp_path / "damaged", random.Random(1)
+    for size in (0, 1, 15, 16, 63, 64, 100, *(chance.randrange(len(whole)) for _ in range(100))):
+        path.write_bytes(whole[:size])
+        look_at_everything(path)
+    headers = [*range(64), *range(len(whole) - 2500, len(whole))]  # the header and the section table
+    for _ in range(400):
+        damaged = bytearray(whole)
+        for _ in range(chance.randrange(1, 4)):
+            place = chance.choice(headers) if chance.random() < 0.7 else chance.randrange(len(whole))
+            damaged[place] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
+        path.write_bytes(damaged)
+        look_at_everything(path)
