@@ -2,7 +2,8 @@
 
 In: names and values as text, from -x, from `#pragma D option`, from DTRACE_OPT_… variables.
 Out: Options, a mapping from name to value: sizes in bytes, rates in ns, switches True or False,
-counts as int.  Always: only what was set is in it; what reads an option knows its default.
+counts as int.  Always: only what was set is in it; what reads an option knows its default.  Options that only tune parts of dtrace
+that are not here (bufpolicy, evaltime, bpflogsize …) are checked and change nothing.
 
 Source of the rules: the DTrace guide, "Options and Tunables", and dtrace 2.0's answers.
 """
@@ -17,6 +18,10 @@ _RATE_SUFFIXES = {
 _ON = ("yes", "enable", "enabled", "true", "on", "set")
 _OFF = ("no", "disable", "disabled", "false", "off", "unset")
 _LARGEST = 2**63 - 1
+# The versions of the language; of which there is no difference that a program could see.
+_VERSIONS = frozenset([(1, 0), (1, 1), (1, 2), (1, 2, 1), (1, 2, 2), (1, 3), (1, 4), (1, 4, 1), (1, 5), (1, 6), (1, 6, 1),
+                       (1, 6, 2), (1, 6, 3), (1, 6, 4), (1, 7), (1, 8), (1, 8, 1), (1, 9), (1, 9, 1), (1, 9, 2), (1, 10),
+                       (1, 11), (1, 12), (1, 12, 1), (1, 13), (1, 13, 1), (1, 13, 2), (2, 0)])
 
 
 class OptionError(Exception):
@@ -146,6 +151,42 @@ def _choice(*names):
     return parse
 
 
+def _one_of(*names):
+    """The parser of an option with these values."""
+
+    def parse(text):
+        if text not in names:
+            raise _invalid()
+        return text
+
+    return parse
+
+
+def _scratchsize(text):
+    """Room for alloca(): a word more than asked for, in whole words."""
+    value = _size(text)
+    return (value + 15) & ~7 if value else 0
+
+
+def _version(text):
+    parts = _text(text).split(".")
+    if not 1 < len(parts) < 4 or not all(part.isdigit() for part in parts):
+        raise OptionError("Invalid version string")
+    if tuple(int(part) for part in parts) not in _VERSIONS:
+        raise OptionError("Unknown version")
+    return text
+
+
+def _registers(text):
+    if text is None or not text.isdigit() or not 0 < int(text) <= 8:
+        raise _invalid()
+    return int(text)
+
+
+def _libraries(text):
+    return [_text(text)]
+
+
 def _refuse(reason):
     """The parser of an option that means nothing here, or nothing yet."""
 
@@ -157,6 +198,15 @@ def _refuse(reason):
 
 PARSERS = {
     "aggrate": _rate, "cleanrate": _rate, "orderlag": _rate, "statusrate": _rate, "switchrate": _rate,
+    "bufpolicy": _one_of("ring", "fill", "switch"), "bufresize": _one_of("auto", "manual"), "cpu": _count,
+    "evaltime": _one_of("exec", "preinit", "postinit", "main"), "linkmode": _one_of("kernel", "primary", "dynamic",
+    "static"), "linktype": _one_of("elf", "dof"), "version": _version, "libdir": _libraries, "syslibdir": _text,
+    "iregs": _registers, "tregs": _registers, "pspec": _flag, "verbose": _flag, "knodefs": _flag, "unodefs": _flag,
+    "kdefs": _flag, "udefs": _flag, "tree": _text, "disasm": lambda text: text or "1", "preallocate": _size,
+    "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size, "strip": _flag,
+    "scratchsize": _scratchsize, "noresolve": _switch, "jstackframes": _count, "jstackstrsize": _size,
+    "linknommap": _flag, "useruid": _text, "sysslice": _text, "core": _flag, "debug": _flag, "debugassert": _text,
+    "amin": _text,
     "aggsize": _size, "bufsize": _size, "dynvarsize": _size, "specsize": _size, "strsize": _strsize,
     "aggsortkeypos": _count, "aggsortpos": _count, "maxframes": _count, "nspec": _count,
     "stackframes": _count, "stackindent": _count, "ustackframes": _count,
@@ -172,22 +222,10 @@ PARSERS = {
 _REFUSED = {
     "-F is not there yet": "flowindent",
     "print() is not there yet": "printsize",
-    "alloca() is not there yet": "scratchsize",
-    "stacks are not there yet": "noresolve jstackframes jstackstrsize",
-    "stability attributes are not there yet": "amin",
-    "--dump=bpf and --dump=ast show what the compiler made": "disasm tree verbose",
-    "there is one version of the language": "version",
-    "D libraries of one's own are not there yet": "libdir syslibdir",
-    "-n, -m, -f and -P say what a clause's text begins with": "pspec",
     "an aggregation has one part, whichever CPU its events come from": "aggpercpu",
-    "events come from every CPU": "cpu",
-    "buffers are rings that are read all the time, of the size that bufsize says": "bufpolicy bufresize",
-    "a command is traced from its first probe on": "evaltime",
-    "only processes that have probes are traced, and no other is looked into": "pgmax sysslice useruid",
-    "there is nothing to link": "dofstashpath late ldpath linkmode linknommap linktype strip xlate",
-    "the kernel is not traced": "bpflog bpflogsize ctfpath ctypes dtypes grabanon kdefs knodefs lockmem modpath"
-                                " pcapsize procfspath udefs unodefs",
-    "it is for dtrace's own developers": "core debug debugassert iregs lazyload preallocate tregs",
+    "there is nothing to link": "dofstashpath late ldpath xlate",
+    "the kernel is not traced": "ctfpath ctypes dtypes grabanon modpath procfspath",
+    "it is for dtrace's own developers": "lazyload",
 }  # fmt: skip
 for _reason, _names in _REFUSED.items():
     PARSERS.update(dict.fromkeys(_names.split(), _refuse(_reason)))
@@ -196,7 +234,7 @@ for _reason, _names in _REFUSED.items():
 # These add to the arguments of the preprocessor, which are the option cppargs.
 _GATHERED = frozenset(("cppargs", "cpphdrs", "define", "incdir", "undef"))
 # What decides how a text is read can not be set by the text.
-COMMAND_LINE = _GATHERED | {"cpppath", "stdc", "libdir", "syslibdir", "version", "xlate"}
+COMMAND_LINE = _GATHERED | {"cpppath", "stdc", "ldpath", "ctfpath", "modpath", "procfspath", "lockmem"}
 
 
 class Options(dict):
@@ -212,6 +250,8 @@ class Options(dict):
         value = parser(text)
         if name in _GATHERED:
             name, value = "cppargs", self.get("cppargs", []) + value
+        elif name == "libdir":
+            value = self.get(name, []) + value
         self[name] = value
 
     def read_environment(self, environ, prefix="DTRACE_OPT_"):

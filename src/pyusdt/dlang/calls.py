@@ -41,7 +41,7 @@ class CallTyper:
         if type(symbol.keys) is not list:
             kind = "aggregation" if type(node) is ast.AggRef else "associative array"
             for number, key in enumerate(keys, 1):
-                if not (t.is_scalar(key.type) or key.type.is_string):
+                if not (t.is_scalar(key.type) or key.type.is_string or key.type.is_record):
                     if type(key) is ast.Call and not key.type.is_void:
                         self.names.unsupported(key.loc, f"{key.name}() as a key is")
                     message = f"{key.type} expression may not be used as {kind} index: key #{number}"
@@ -141,9 +141,9 @@ class CallTyper:
             self.names.unsupported(node.loc, f"the {known[0]} {name}() is")
         node.name, node.row = name, row
         node.type = t.AGGREGATING if known[0] == prototypes.AGGREGATING else proto.result
-        node.args = [self.convert(a, p) if p is not None else a for a, p in zip(node.args, proto.params)] + node.args[
-            len(proto.params) :
-        ]
+        for i, (arg, to) in enumerate(zip(node.args, proto.params)):
+            if to is not None:
+                node.args[i] = self.convert(arg, t.STRING if t.is_text(to) and t.is_text(arg.type) else to)
         if name in _TEXTS:
             node.args = [self.text(a.loc, a) if a.type.is_array and t.is_char(a.type.to) else a for a in node.args]
         if known[0] != prototypes.FUNCTION and not used:

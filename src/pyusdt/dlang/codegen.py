@@ -27,9 +27,16 @@ def generate(unit, options=None):
         program.uses |= uses
         _clause(layout, clause, out)
         program.clauses.append(out)
+        program.destructive |= any(is_destructive(node) for node in walk(clause))
+    program.speculates = layout.speculates
     program.maps = layout.finish(unit.loc)
     program.this_area = (p.STATE_PROGRAM, layout.this_end - p.STATE_PROGRAM)
     return program
+
+
+def is_destructive(node):
+    """Whether a node is the call of a destructive action or subroutine."""
+    return node.__class__ is ast.Call and node.row is not None and getattr(node.row, "destructive", False)
 
 
 def place_symbols(clauses, layout):

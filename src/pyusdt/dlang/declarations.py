@@ -39,6 +39,9 @@ class Declarations:
         """The types.Type of a TypeName.  As in dtrace, all pointers of a declarator come before its arrays."""
         type = self.base_type(node)
         steps = node.steps
+        for kind, *rest in steps:
+            if kind == "()":
+                self.prototype(node, rest[0], rest[0], "function", True, True)
         if any(kind == "()" for kind, *_ in steps):
             for kind, *_ in reversed(steps):
                 if kind == "()":
@@ -85,6 +88,19 @@ class Declarations:
         if name is not None and type(name) is not str:
             return name.type
         return self.named_type(node.loc, name, attributes)
+
+    def check_specifier(self, loc, words, word):
+        """Refuse one word more of a declaration's type, as soon as it is read."""
+        if word in _QUALIFIERS:
+            return
+        attributes = [w for w in words if w in _ATTRIBUTES]
+        name = next((w for w in words if w not in _ATTRIBUTES and w not in _QUALIFIERS), None)
+        if word in _ATTRIBUTES:
+            attributes.append(word)
+        elif name is not None:
+            hint = "a ; is missing after the }" if type(name) is not str else "only one type may be named"
+            self.error("D_DECL_COMBO", loc, "invalid type combination", hint)
+        self.check_words(loc, name or (word if word not in _ATTRIBUTES else None), attributes)
 
     def check_words(self, loc, name, attributes):
         """Refuse what can not be short, long, signed or unsigned."""
@@ -136,12 +152,12 @@ class Declarations:
 
     def offsetof(self, loc, type, name):
         """The IntLit of offsetof(type, name)."""
-        if not type.is_record:
+        if not type.is_record or type.body.fields is None:
             self.error("D_OFFSETOF_TYPE", loc, "offsetof operand must be a struct or union type")
-        field = (type.body.fields or {}).get(name)
+        field = type.body.fields.get(name)
         if field is None:
-            message = f"failed to determine offset of {name}: Member name not found"
-            self.error("D_UNKNOWN", loc, message, self.similar(name, type.body.fields or ()))
+            message = f"failed to determine offset of {name}: Member name not found."
+            self.error("D_UNKNOWN", loc, message, self.similar(name, type.body.fields))
         if field.width is not None:
             self.error("D_OFFSETOF_BITFIELD", loc, f"cannot take offset of a bit-field: {name}")
         return constants.integer(loc, (field.offset, True, "", ""))
@@ -207,7 +223,7 @@ class Declarations:
             if width == 0:
                 return
         if name is not None and name in record.body.fields:
-            message = f"failed to define member '{name}': Duplicate member or variable name"
+            message = f"failed to define member '{name}': Duplicate member, enumerator, or variable name."
             self.error("D_UNKNOWN", loc, message)
         record.add(name, type, width)
 
@@ -246,11 +262,9 @@ class Declarations:
             number = constants.signed(value.value)
             if not -_INT_MAX - 1 <= number <= _INT_MAX:
                 self.error("D_DECL_ENOFLOW", loc, f"enumerator '{name}' value overflows INT_MAX ({_INT_MAX})")
-        if name in enum.values:
-            self.error("D_UNKNOWN", loc, f"failed to define enumerator '{name}': Duplicate member or variable name")
-        enum.values[name] = number
         if name in self.scopes["global"] or name in self.inlines or self.is_builtin(name):
             self.error("D_DECL_IDRED", loc, f"identifier redeclared: {name}")
+        enum.values[name] = number
         self.inlines[name] = Inline(name, "enumerator", enum, None, constants.literal(loc, number, enum), loc)
 
     # --- variables and typedefs ---------------------------------------------------
@@ -306,20 +320,44 @@ class Declarations:
             self.unsupported(node.loc, "typedefs of associative arrays are")
         self.typedefs[name] = t.typedef(name, type)
 
+    def prototype(self, node, parameters, formal, kind, anonymous=True, varargs=False, void=True):
+        """[(name, type)] of the parameters of a function, a probe or an associative array.  formal: those
+        among which the names have to be, where it is another list."""
+        found, form = [], parameters is not formal
+        names = [p.name for p in formal]
+        for number, p in enumerate(parameters, 1):
+            if p.type_name is None:
+                if not varargs:
+                    message = f"{kind} prototype may not use a variable-length argument list"
+                    self.error("D_DECL_PROTO_VARARGS", p.loc, message)
+                continue
+            steps = p.type_name.steps
+            dynamic = bool(steps) and steps[0][0] == "[]" and isinstance(steps[0][1], list)
+            type = t.Dynamic("dynamic variable") if dynamic else self.resolve_type(p.type_name)
+            if dynamic or type.is_void and not void:
+                shown = p.name or "(anonymous)"
+                message = f"{kind} prototype may not use parameter of type {type}: {shown}, parameter #{number}"
+                self.error("D_DECL_PROTO_TYPE", p.loc, message)
+            if type.is_void and p.name is not None:
+                self.error("D_DECL_PROTO_NAME", p.loc, f"void parameter may not have a name: {p.name}")
+            known = names if form else names[: number - 1]
+            if p.name is not None and (p.name in known) != form:
+                how = "not" if form else "already"
+                message = f"parameter is {how} declared in {kind} prototype: {p.name}, parameter #{number}"
+                self.error("D_DECL_PROTO_FORM", p.loc, message)
+            if p.name is None and not type.is_void and not anonymous:
+                message = f"parameter declaration requires a name: parameter #{number}"
+                self.error("D_DECL_PROTO_NAME", p.loc, message)
+            found.append((p.name, type))
+        if any(type.is_void for _, type in found):
+            if len(parameters) > 1:
+                self.error("D_DECL_PROTO_VOID", node.loc, "void must be sole parameter")
+            return []
+        return found
+
     def declared_keys(self, parameters):
         """The key types of an associative array's declaration."""
-        types = []
-        for number, parameter in enumerate(parameters, 1):
-            if parameter.type_name is None:
-                message = "array prototype may not use a variable-length argument list"
-                self.error("D_DECL_PROTO_VARARGS", parameter.loc, message)
-            type = self.resolve_type(parameter.type_name)
-            if type.is_void:
-                shown = parameter.name or "(anonymous)"
-                message = f"array prototype may not use parameter of type void: {shown}, parameter #{number}"
-                self.error("D_DECL_PROTO_TYPE", parameter.loc, message)
-            types.append(type)
-        return types
+        return [type for _, type in self.prototype(None, parameters, parameters, "array", void=False)]
 
     def enter(self, node, type, keys):
         """Make the variable, or check that it is declared again as it was."""
@@ -331,7 +369,7 @@ class Declarations:
         if type.is_void:
             self.error("D_DECL_VOIDOBJ", node.loc, f"cannot have void object: {name}")
         self.need_complete(node.loc, type, name)
-        if type.is_array and type.to.is_string or isinstance(type, t.Float):
+        if type.is_array and type.to.is_string:
             self.unsupported(node.loc, f"variables of type {type} are")
         table[name] = symbol = Variable(node.scope, name, node.loc, type, keys)
         symbol.known = True

@@ -72,6 +72,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper):
             hint = f"declare it, or assign it in a clause before this one ({symbol} = …)"
             self.error("D_VAR_UNDEF", node.loc, message, hint)
         node.type = symbol.type
+        if isinstance(symbol.type, t.Float):
+            self.names.unsupported(node.loc, f"values of type {symbol.type} are")
 
     def operand(self, node):
         """The operand of a unary operator, which makes an unknown variable an int64_t."""
@@ -292,6 +294,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper):
         if a.is_array or a.is_function:
             hint = "assign its elements" if a.is_array else None
             self.error("D_OP_ARRFUN", node.loc, f'operator = may not be applied to operand of type "{a}"', hint)
+        if a.is_pointer and value.type.is_string:
+            self.names.unsupported(node.loc, "pointers to D's own strings are", "declare it as a string")
         if not self.fits(a, value) and not self.deletes(target, value):
             self.incompatible(node, a, op, b)
         self.need_writable(node, op, target, "as an operand")

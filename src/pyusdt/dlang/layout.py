@@ -77,6 +77,10 @@ class Layout:
         symbol.slot = offset
         globals_map.value_size = offset + self.size_of(symbol.type)
 
+    @property
+    def speculates(self):
+        return self._speculations is not None
+
     def speculations(self):
         """The offset in the globals map of the speculations' states."""
         if self._speculations is None:
@@ -128,7 +132,7 @@ class Layout:
         fields, end = [], 0
         for type in types:
             size = self.size_of(type)
-            offset = round_up(end, 8 if type.is_string else type.align)
+            offset = round_up(end, self.align_of(type))
             fields.append(p.Data(type, offset, size))
             end = offset + size
         key = Key(fields, round_up(end))

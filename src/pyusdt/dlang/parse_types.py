@@ -37,11 +37,11 @@ class TypeParser:
                     self.error("D_DECL_CLASS", self.at(token), message)
                 storage = kind
                 self.take()
-            elif kind in ("struct", "union"):
-                words.append(self.struct_spec())
-            elif kind == "enum":
-                words.append(self.enum_spec())
+            elif kind in ("struct", "union", "enum"):
+                self.names.check_specifier(self.at(token), words, kind)
+                words.append(self.enum_spec() if kind == "enum" else self.struct_spec())
             elif kind in TYPE_WORDS or kind in QUALIFIERS:
+                self.names.check_specifier(self.at(token), words, kind)
                 words.append(kind)
                 self.take()
             elif kind == IDENT and not named and not self._has_type(words) and self.names.is_type(token.value):

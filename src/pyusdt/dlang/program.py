@@ -138,13 +138,15 @@ class Program:
     aggregations: list of AggDef; options: {name: value} of its pragmas; this_area:
     (offset, size) in the state block that the engine zeroes before each firing; strsize."""
 
-    __slots__ = ("clauses", "maps", "aggregations", "options", "this_area", "strsize", "uses")
+    __slots__ = ("clauses", "maps", "aggregations", "options", "this_area", "strsize", "uses", "speculates", "destructive")
 
     def __init__(self):
         self.clauses, self.maps, self.aggregations = [], [], []
         self.options = {}
         self.this_area = (STATE_EVENT_END, 0)
         self.strsize = 256
+        self.speculates = False  # some clause has speculation(), speculate(), commit() or discard()
+        self.destructive = False  # some clause has a destructive action
         self.uses = set()  # parts of the state block that the clauses read: VariableRow.uses
 
 

@@ -115,20 +115,20 @@ class Templates:
         found = Translator(to, source, symbol, node.loc)
         self.translators.append(found)  # its members may use it
         for member in node.members:
-            self.define_conversion(found, member)
+            self.define_conversion(found, member, node.loc)
 
-    def define_conversion(self, translator, member):
+    def define_conversion(self, translator, member, loc):
         from .calls import CallTyper
 
         field = translator.to.body.fields.get(member.name)
         if field is None:
             message = f"translator member {member.name} is not a member of {translator.to}"
             hint = self.similar(member.name, translator.to.body.fields)
-            self.error("D_XLATE_MEMB", member.loc, message, hint)
+            self.error("D_XLATE_MEMB", loc, message, hint)
         value = self.typed_template({translator.symbol.name: translator.symbol}, member.value)
         if not CallTyper.fits(field.type, value):
             message = f"translator member {member.name} definition uses incompatible types: "
-            self.error("D_XLATE_INCOMPAT", member.loc, f'{message}"{field.type}" = "{value.type}"')
+            self.error("D_XLATE_INCOMPAT", loc, f'{message}"{field.type}" = "{value.type}"')
         translator.members[member.name] = value
 
     def find_translator(self, operand, to):
@@ -164,37 +164,11 @@ class Templates:
                 self.error("D_PROV_BADNAME", probe.loc, f"probe name may not exceed 63 characters: {shown}")
             if probe.name in probes:
                 self.error("D_PROV_PRDUP", probe.loc, f"probe redeclared: {name}:{shown}")
-            inputs = self.prototype(probe, probe.inputs, probe.inputs, "probe input", True)
+            inputs = self.prototype(probe, probe.inputs, probe.inputs, "probe input")
             outputs = inputs
             if probe.outputs is not None:
-                outputs = self.prototype(probe, probe.outputs, probe.inputs, "probe output", False)
+                outputs = self.prototype(probe, probe.outputs, probe.inputs, "probe output", anonymous=False)
             probes[probe.name] = (inputs, outputs)
-
-    def prototype(self, probe, parameters, formal, kind, anonymous):
-        """[(name, type)] of a probe's parameters."""
-        found, form = [], parameters is not formal
-        names = [p.name for p in formal]
-        for number, p in enumerate(parameters, 1):
-            if p.type_name is None:
-                message = f"{kind} prototype may not use a variable-length argument list"
-                self.error("D_DECL_PROTO_VARARGS", p.loc, message)
-            type = self.resolve_type(p.type_name)
-            if type.is_void and p.name is not None:
-                self.error("D_DECL_PROTO_NAME", p.loc, f"void parameter may not have a name: {p.name}")
-            known = names if form else names[: number - 1]
-            if p.name is not None and (p.name in known) != form:
-                how = "not" if form else "already"
-                message = f"parameter is {how} declared in {kind} prototype: {p.name}, parameter #{number}"
-                self.error("D_DECL_PROTO_FORM", p.loc, message)
-            if p.name is None and not type.is_void and not anonymous:
-                message = f"parameter declaration requires a name: parameter #{number}"
-                self.error("D_DECL_PROTO_NAME", p.loc, message)
-            found.append((p.name, type))
-        if any(type.is_void for _, type in found):
-            if len(found) > 1:
-                self.error("D_DECL_PROTO_VOID", probe.loc, "void must be sole parameter")
-            return []
-        return found
 
 
 class TemplateTyper:

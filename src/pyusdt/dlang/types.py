@@ -204,6 +204,8 @@ _typedefs = """
     off_t=long loff_t=long long clockid_t=int bool=_Bool u_char=unsigned char u_int=unsigned int
     u_long=unsigned long u_short=unsigned short u8=unsigned char u16=unsigned short u32=unsigned int
     u64=unsigned long long s8=signed char s16=short s32=int s64=long long
+    __u8=unsigned char __u16=unsigned short __u32=unsigned int __u64=unsigned long long
+    __s8=signed char __s16=short __s32=int __s64=long long
     uint=unsigned int ushort=unsigned short ulong=unsigned long
 """
 
@@ -275,7 +277,8 @@ def compatible(left, right):
     if left.is_array and right.is_array:
         return left.count == right.count and compatible(left.to, right.to)
     if left.is_record and right.is_record:
-        return left.body is right.body
+        either = left.body.fields is None or right.body.fields is None
+        return left.body is right.body or either and left.name == right.name
     return left is right or left.is_string and right.is_string or left.is_void and right.is_void
 
 
