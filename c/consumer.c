@@ -6,8 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "generated/program.h"
 #include "state.h"
 
+enum { PYUSDT_PROBE_ERROR = 3 };     /* its id, as in dtrace: the caller adds BEGIN, END and ERROR first */
 enum { RECORDS_BOUND = 64 << 20 }; /* bytes of records between two clears; more are lost and counted */
 enum { RECORDS_PAUSE = 4 << 20 };  /* past this a poll stops early, so that the caller can print */
 
@@ -16,13 +18,20 @@ struct clause {
     uint32_t flags;
 };
 
+/* The ids of a target's probes: those that it had when it was met are in a row; what came later has a list. */
+struct ids {
+    uint32_t before, count; /* the id before the first; how many in a row */
+    uint32_t *later;
+    uint32_t nlater;
+};
+
 struct pyusdt_consumer {
     struct pyusdt_vm *vm;
     struct pyusdt_vm_env env;
     struct pyusdt_registry *registry;
     struct pyusdt_consumer_config config;
     struct clause *clauses;
-    uint32_t *targets; /* by target index: the id before its first probe */
+    struct ids *targets; /* by target index */
     struct pyusdt_process *who;
     uint32_t ntargets;
     struct pyusdt_session *session; /* the one that is being polled */
@@ -33,6 +42,9 @@ struct pyusdt_consumer {
     uint32_t running; /* index of the clause that is being run */
     uint64_t wall;    /* realtime minus monotonic clock, ns */
     bool exiting;
+    bool pausing;        /* a record of PYUSDT_CLAUSE_PAUSES is among those since the last clear */
+    bool failed;         /* the clause that is being run emitted a fault: `fault` */
+    uint8_t fault[PYUSDT_FAULT_RECORD_SIZE];
     uint64_t lost, stopped;
     struct pyusdt_error stopped_why;
 };
@@ -70,6 +82,21 @@ static int read_captured(void *arg, uint64_t address, void *to, uint32_t size, i
     return -EFAULT;
 }
 
+/* What a record means to the running of the clauses. */
+static void note_record(struct pyusdt_consumer *c, const uint8_t *record, uint32_t size)
+{
+    uint32_t clause, flags = c->clauses[c->running].flags;
+
+    memcpy(&clause, record + PYUSDT_RECORD_CLAUSE, sizeof clause);
+    if (clause & PYUSDT_RECORD_FAULT && size == sizeof c->fault) {
+        memcpy(c->fault, record, size);
+        c->failed = true;
+    } else if (!(clause & PYUSDT_RECORD_FLAGS)) {
+        c->exiting |= flags & PYUSDT_CLAUSE_EXITS;
+        c->pausing |= flags & PYUSDT_CLAUSE_PAUSES;
+    }
+}
+
 static int add_record(void *arg, const void *record, uint32_t size)
 {
     struct pyusdt_consumer *c = arg;
@@ -87,8 +114,7 @@ static int add_record(void *arg, const void *record, uint32_t size)
     }
     memcpy(c->records + c->size, record, size);
     c->size += size;
-    if (c->clauses[c->running].flags & PYUSDT_CLAUSE_EXITS)
-        c->exiting = true;
+    note_record(c, record, size);
     return 0;
 }
 
@@ -145,6 +171,47 @@ static void note_stopped(struct pyusdt_consumer *c, int code)
                          (unsigned long long)c->env.fault_addr);
 }
 
+static void run_clause(struct pyusdt_consumer *c, uint32_t clause)
+{
+    uint64_t r0;
+
+    c->running = clause;
+    c->failed = false;
+    int code = pyusdt_vm_run(c->vm, c->clauses[clause].program, &c->env, &r0);
+    if (code)
+        note_stopped(c, code);
+}
+
+/* The ERROR probe, with the arguments that dtrace gives it: the clause, its action (which is not known
+ * here), the place in its code, the kind of fault, the address.  A fault in ERROR itself fires nothing. */
+static void fire_error(struct pyusdt_consumer *c, const struct pyusdt_process *who, const struct pyusdt_event *event)
+{
+    uint32_t n, kind, pc, failing = c->running;
+    uint64_t value;
+    const uint32_t *clauses = pyusdt_registry_clauses(c->registry, PYUSDT_PROBE_ERROR, &n);
+    if (n == 0)
+        return;
+    memcpy(&kind, c->fault + PYUSDT_FAULT_KIND, sizeof kind);
+    memcpy(&pc, c->fault + PYUSDT_FAULT_PC, sizeof pc);
+    memcpy(&value, c->fault + PYUSDT_FAULT_VALUE, sizeof value);
+    struct pyusdt_event error = {.time = event->time, .tid = event->tid, .cpu = event->cpu, .nargs = 6,
+                                 .arg = {0, failing + 1, 0, pc, kind, value}};
+    size_t size = c->config.this_offset + c->config.this_size;
+    uint8_t *saved = malloc(size);
+    if (!saved) {
+        c->lost++;
+        return;
+    }
+    memcpy(saved, c->state, size);
+    c->event = &error;
+    fill_state(c, PYUSDT_PROBE_ERROR, who, &error);
+    for (uint32_t i = 0; i < n; i++)
+        run_clause(c, clauses[i]);
+    c->event = event;
+    memcpy(c->state, saved, size);
+    free(saved);
+}
+
 void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
                           const struct pyusdt_event *event)
 {
@@ -152,26 +219,40 @@ void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id, const struct p
     const uint32_t *clauses = pyusdt_registry_clauses(c->registry, id, &n);
     if (n == 0)
         return;
-    bool exiting = c->exiting; /* END runs after exit(), too */
-    c->exiting = false;
     c->event = event;
     fill_state(c, id, who, event);
+    bool exiting = c->exiting; /* END runs after exit(), too */
+    c->exiting = false;
     for (uint32_t i = 0; i < n && !c->exiting; i++) {
-        uint64_t r0;
-        c->running = clauses[i];
-        int code = pyusdt_vm_run(c->vm, c->clauses[c->running].program, &c->env, &r0);
-        if (code)
-            note_stopped(c, code);
+        run_clause(c, clauses[i]);
+        if (c->failed)
+            fire_error(c, who, event);
     }
     c->exiting |= exiting;
+}
+
+static int add_later(struct pyusdt_consumer *c, uint32_t target);
+
+/* 0: there was no memory for it. */
+static uint32_t id_of(struct pyusdt_consumer *c, uint32_t target, uint32_t probe)
+{
+    if (target >= c->ntargets && pyusdt_consumer_add_targets(c, c->session) != 0)
+        return 0;
+    const struct ids *ids = &c->targets[target];
+    if (probe < ids->count)
+        return ids->before + probe + 1;
+    if (probe - ids->count >= ids->nlater && add_later(c, target) != 0)
+        return 0;
+    return probe - ids->count < ids->nlater ? ids->later[probe - ids->count] : 0;
 }
 
 static int on_event(void *arg, const struct pyusdt_event *e)
 {
     struct pyusdt_consumer *c = arg;
-    if (e->target < c->ntargets || pyusdt_consumer_add_targets(c, c->session) == 0)
-        pyusdt_consumer_fire(c, c->targets[e->target] + e->probe + 1, &c->who[e->target], e);
-    return c->exiting || c->size > RECORDS_PAUSE;
+    uint32_t id = id_of(c, e->target, e->probe);
+    if (id != 0)
+        pyusdt_consumer_fire(c, id, &c->who[e->target], e);
+    return c->exiting || c->pausing || c->size > RECORDS_PAUSE;
 }
 
 static uint64_t wall_offset(void)
@@ -192,6 +273,39 @@ int pyusdt_consumer_poll(struct pyusdt_consumer *c, struct pyusdt_session *sessi
 
 /* --- targets ------------------------------------------------------------------------------------------ */
 
+/* One probe of a target: its id, or -errno. */
+static int64_t add_probe(struct pyusdt_consumer *c, const struct pyusdt_session *session, uint32_t target,
+                         uint32_t index)
+{
+    struct pyusdt_probe_info probe;
+    int code = pyusdt_session_probe(session, target, index, &probe);
+    if (code)
+        return code;
+    struct pyusdt_probe_names names = {probe.provider, probe.module, probe.function, probe.name};
+    return pyusdt_registry_add(c->registry, &names);
+}
+
+/* The probes that a target has made since it was met. */
+static int add_later(struct pyusdt_consumer *c, uint32_t target)
+{
+    struct ids *ids = &c->targets[target];
+    struct pyusdt_target_info info;
+    int code = pyusdt_session_target(c->session, target, &info);
+    if (code)
+        return code;
+    uint32_t *later = realloc(ids->later, (info.nprobes - ids->count + 1) * sizeof *later);
+    if (!later)
+        return -ENOMEM;
+    ids->later = later;
+    while (ids->count + ids->nlater < info.nprobes) {
+        int64_t id = add_probe(c, c->session, target, ids->count + ids->nlater);
+        if (id < 0)
+            return (int)id;
+        ids->later[ids->nlater++] = (uint32_t)id;
+    }
+    return 0;
+}
+
 static int add_target(struct pyusdt_consumer *c, const struct pyusdt_session *session, uint32_t target)
 {
     struct pyusdt_target_info info;
@@ -201,14 +315,9 @@ static int add_target(struct pyusdt_consumer *c, const struct pyusdt_session *se
     struct pyusdt_process *who = &c->who[target];
     *who = (struct pyusdt_process){.pid = info.pid, .uid = info.uid, .gid = info.gid};
     put_name(who->comm, sizeof who->comm, info.comm);
-    c->targets[target] = pyusdt_registry_count(c->registry);
+    c->targets[target] = (struct ids){.before = pyusdt_registry_count(c->registry), .count = info.nprobes};
     for (uint32_t i = 0; i < info.nprobes; i++) {
-        struct pyusdt_probe_info probe;
-        code = pyusdt_session_probe(session, target, i, &probe);
-        if (code)
-            return code;
-        struct pyusdt_probe_names names = {probe.provider, probe.module, probe.function, probe.name};
-        int64_t id = pyusdt_registry_add(c->registry, &names);
+        int64_t id = add_probe(c, session, target, i);
         if (id < 0)
             return (int)id;
     }
@@ -221,7 +330,7 @@ int pyusdt_consumer_add_targets(struct pyusdt_consumer *c, struct pyusdt_session
     pyusdt_session_stats(session, &stats);
     if (stats.targets <= c->ntargets)
         return 0;
-    uint32_t *targets = realloc(c->targets, stats.targets * sizeof *targets);
+    struct ids *targets = realloc(c->targets, stats.targets * sizeof *targets);
     if (!targets)
         return -ENOMEM;
     c->targets = targets;
@@ -265,6 +374,8 @@ void pyusdt_consumer_free(struct pyusdt_consumer *c)
         return;
     pyusdt_registry_free(c->registry);
     free(c->clauses);
+    for (uint32_t i = 0; i < c->ntargets; i++)
+        free(c->targets[i].later);
     free(c->targets);
     free(c->who);
     free(c->records);
@@ -293,6 +404,7 @@ const uint8_t *pyusdt_consumer_records(const struct pyusdt_consumer *c, size_t *
 void pyusdt_consumer_clear(struct pyusdt_consumer *c)
 {
     c->size = 0;
+    c->pausing = false;
 }
 
 bool pyusdt_consumer_exiting(const struct pyusdt_consumer *c)

@@ -3,7 +3,8 @@
  * In: clauses (programs loaded into a vm), the registry that says which probe has which, and events, from
  * a session's rings or made by the caller (BEGIN, END, tick).
  * Out: the records that the programs emitted, in order, in one buffer.
- * Always: a probe gets its id once and keeps it; the clauses of a firing run in the order of the source;
+ * Always: where a clause ends in a fault, the clauses of the ERROR probe run on it before the next one;
+ * a probe gets its id once and keeps it; the clauses of a firing run in the order of the source;
  * after a record of a clause that exits, the rest of its firing's clauses are not run, and nothing more but what the
  * caller fires itself.
  */
@@ -39,7 +40,10 @@ struct pyusdt_process {
     char comm[16]; /* NUL padded */
 };
 
-enum { PYUSDT_CLAUSE_EXITS = 1 }; /* the clause calls exit() */
+enum {
+    PYUSDT_CLAUSE_EXITS = 1,  /* the clause calls exit() */
+    PYUSDT_CLAUSE_PAUSES = 2, /* after a record of it a poll returns, so that the caller sees it before the next event */
+};
 
 int pyusdt_consumer_new(struct pyusdt_vm *vm, const struct pyusdt_consumer_config *config,
                         struct pyusdt_consumer **out, struct pyusdt_error *err);

@@ -24,6 +24,7 @@ cdef extern from "format.h":
 
     int pyusdt_formatter_new(const void *table, size_t size, unsigned flags, pyusdt_formatter **out, pyusdt_error *err)
     void pyusdt_formatter_free(pyusdt_formatter *f)
+    void pyusdt_formatter_flags(pyusdt_formatter *f, unsigned flags)
     int pyusdt_format_probe(pyusdt_formatter *f, uint32_t id, const char *function, const char *name)
     int pyusdt_format(pyusdt_formatter *f, const uint8_t *records, size_t size, pyusdt_format_place *place,
                       pyusdt_text *text)
@@ -41,6 +42,7 @@ cdef class Formatter:
     QUIET, TESTING, RAWBYTES = PYUSDT_FORMAT_QUIET, PYUSDT_FORMAT_TESTING, PYUSDT_FORMAT_RAWBYTES
 
     cdef pyusdt_formatter *formatter
+    cdef unsigned bits
     cdef pyusdt_text text
     cdef pyusdt_format_place place
     cdef bytes records
@@ -51,6 +53,7 @@ cdef class Formatter:
         if code < 0:
             raise failure(code, &err)
         self.records = b""
+        self.bits = flags
 
     def __dealloc__(self):
         pyusdt_formatter_free(self.formatter)
@@ -62,6 +65,17 @@ cdef class Formatter:
         cdef int code = pyusdt_format_probe(self.formatter, id, f, n)
         if code < 0:
             raise failure(code, NULL)
+
+    def flags(self, bint quiet, bint rawbytes):
+        """Change how the records to come are printed."""
+        self.bits &= ~<unsigned>(PYUSDT_FORMAT_QUIET | PYUSDT_FORMAT_RAWBYTES)
+        self.bits |= (PYUSDT_FORMAT_QUIET if quiet else 0) | (PYUSDT_FORMAT_RAWBYTES if rawbytes else 0)
+        pyusdt_formatter_flags(self.formatter, self.bits)
+
+    @staticmethod
+    def another(bytes table):
+        """A formatter of text only, without columns."""
+        return Formatter(table, PYUSDT_FORMAT_QUIET)
 
     def feed(self, bytes records):
         """The records that next() goes through."""

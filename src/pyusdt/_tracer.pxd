@@ -24,6 +24,8 @@ cdef extern from "bpf.h" nogil:
     int pyusdt_vm_load(pyusdt_vm *vm, const pyusdt_insn *insns, unsigned n, pyusdt_error *err)
     void *pyusdt_vm_map_value(pyusdt_vm *vm, unsigned map, uint32_t index)
     bint pyusdt_vm_map_next(pyusdt_vm *vm, unsigned map, uint32_t *cursor, const void **key, void **value)
+    int pyusdt_vm_map_update(pyusdt_vm *vm, unsigned map, const void *key, const void *value, uint64_t flags)
+    int pyusdt_vm_map_delete(pyusdt_vm *vm, unsigned map, const void *key)
     uint32_t pyusdt_vm_map_count(const pyusdt_vm *vm, unsigned map)
     void pyusdt_vm_map_clear(pyusdt_vm *vm, unsigned map)
 
@@ -98,6 +100,7 @@ cdef extern from "consumer.h" nogil:
         PYUSDT_USES_NAMES
         PYUSDT_USES_WALL
         PYUSDT_CLAUSE_EXITS
+        PYUSDT_CLAUSE_PAUSES
     struct pyusdt_consumer_config:
         uint32_t clauses, uses, this_offset, this_size
     struct pyusdt_process:

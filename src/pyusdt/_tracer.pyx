@@ -82,6 +82,16 @@ cdef class VM:
             raise IndexError(f"map {map} has no element {index}")
         return value[:self.sizes[map][1]]
 
+    def update(self, unsigned map, bytes key, bytes value):
+        """Set an element of a hash map; OSError where there is no room."""
+        cdef int code = pyusdt_vm_map_update(self.vm, map, <const char *>key, <const char *>value, 0)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def delete(self, unsigned map, bytes key):
+        """Take an element out of a hash map, if it is there."""
+        pyusdt_vm_map_delete(self.vm, map, <const char *>key)
+
     def clear(self, unsigned map):
         """Empty a hash map, zero an array map."""
         pyusdt_vm_map_clear(self.vm, map)
@@ -203,9 +213,11 @@ cdef class Consumer:
     def __dealloc__(self):
         pyusdt_consumer_free(self.consumer)
 
-    def clause(self, uint32_t index, int program, bint exits):
-        """Clause `index` is this program of the vm; exits: it calls exit()."""
-        cdef int code = pyusdt_consumer_clause(self.consumer, index, program, PYUSDT_CLAUSE_EXITS if exits else 0)
+    def clause(self, uint32_t index, int program, bint exits, bint pauses=False):
+        """Clause `index` is this program of the vm; exits: it calls exit(); pauses: its records are to be
+        seen before the next event."""
+        cdef uint32_t flags = (PYUSDT_CLAUSE_EXITS if exits else 0) | (PYUSDT_CLAUSE_PAUSES if pauses else 0)
+        cdef int code = pyusdt_consumer_clause(self.consumer, index, program, flags)
         if code < 0:
             raise failure(code, NULL)
 

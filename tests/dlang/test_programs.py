@@ -138,14 +138,37 @@ def expected_words(function):
         for value in VALUES:
             counts[bucket(value)] += 1
         return (len(VALUES), *counts)
+    if function == "lquantize":
+        counts = [0] * 12
+        for value in VALUES:
+            counts[0 if value < -20 else min(11, (value + 20) // 5 + 1)] += 1
+        return (len(VALUES), *counts)
+    if function == "llquantize":
+        edges = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000]
+        counts = [0] * (2 * len(edges) + 1)
+        for value in VALUES:
+            distance = sum(edge <= abs(value) for edge in edges)
+            counts[len(edges) + (distance if value > 0 else -distance)] += 1
+        return (len(VALUES), *counts)
+    if function == "stddev":
+        squares = sum(value * value for value in VALUES)
+        return (len(VALUES), total, signed64(squares), signed64(squares >> 64))
     return {"count": (len(VALUES),), "sum": (len(VALUES), total), "avg": (len(VALUES), total),
             "min": (len(VALUES), min(VALUES)), "max": (len(VALUES), max(VALUES))}[function]
+
+
+PARAMS = {"lquantize": (-20, 30, 5), "llquantize": (10, 1, 2, 10)}
+
+
+def signed64(value):
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 @pytest.mark.parametrize("function", sorted(builtins.AGGREGATIONS))
 @pytest.mark.parametrize("keyed", [False, True])
 def test_aggregating_functions(function, keyed):
     agg = aggregation("a", function, [t.STRING, t.INT] if keyed else [])
+    agg.params = PARAMS.get(function, ())
     args = [builtin("arg0")] if function != "count" else []
     machine = Machine(compiled(clause([aggregate(agg, [builtin("execname"), num(7)] if keyed else [], args)])))
     for value in VALUES:

@@ -57,6 +57,7 @@ class FakeFormatter:
     """Prints each record as `<clause>`; the records of clause 9 are exit actions of it."""
 
     DONE, FULL, PROBE, ACTION, FAULT = range(5)
+    another = None  # no action here formats text
 
     def __init__(self):
         self.names = {}

@@ -212,6 +212,8 @@ def run(options, program, engine, output, command):
 
     if not any(count for _, count in engine.matched) and not options.get("zdefs"):
         raise Failure("no probes matched")
+    if program.destructive and not options.get("destructive"):
+        raise Failure("could not enable tracing: Destructive actions not allowed")
     flags = Formatter.QUIET if options.get("quiet") else 0
     flags |= Formatter.RAWBYTES if options.get("rawbytes") else 0
     flags |= Formatter.TESTING if "_DTRACE_TESTING" in os.environ else 0

@@ -1,56 +1,106 @@
-"""Aggregations to text: what dtrace prints for them at the end of tracing.
+"""Aggregations to text: what dtrace prints for them at the end of tracing, and what printa() prints.
 
 In: aggregation definitions (dlang.program.AggDef), each with its (key bytes, value bytes) as the
-program's maps hold them.  Out: bytes, dtrace's own.  Always: the order of the input does not matter.
+program's maps hold them.  Out: bytes, dtrace's own, or rows in dtrace's order.  Always: the order of the
+input does not matter.
 
-Values: builtins/aggregations.py.  Keys compare as dtrace compares them: integers of any type as unsigned,
-strings by their bytes.
+Keys compare as dtrace compares them: integers of any type as unsigned, strings by their bytes.
 """
 
 import struct
 
-_BARS = 40  # width of a distribution's bars
-_ZERO = 63  # quantize: the bucket of the value 0
-_BUCKETS = 127
-_DISTRIBUTION = b"\n%16s %41s %-9s\n" % (b"value", b"------------- Distribution -------------", b"count")
+from .distributions import FUNCTIONS
+
 _UNSIGNED = {1: "B", 2: "H", 4: "I", 8: "Q"}
 # dtrace widens only keys of less than 32 bits without their sign
 _KEY_FORMATS = {1: ("B", b" %3d"), 2: ("H", b" %5d"), 4: ("i", b" %8d"), 8: ("q", b" %16d")}
 
 
 class Order:
-    """How rows are sorted: the options aggsortkey, aggsortrev and aggsortkeypos."""
+    """How rows are sorted: the options aggsortkey, aggsortrev, aggsortpos (which of several aggregations
+    decides) and aggsortkeypos (which key does)."""
 
-    __slots__ = ("by_key", "key_position", "reverse")
+    __slots__ = ("by_key", "key_position", "position", "reverse")
 
-    def __init__(self, by_key=False, reverse=False, key_position=0):
-        self.by_key, self.reverse, self.key_position = by_key, reverse, key_position
+    def __init__(self, by_key=False, reverse=False, key_position=0, position=0):
+        self.by_key, self.reverse = by_key, reverse
+        self.key_position, self.position = key_position, position
 
 
-def render(aggregations, strsize=256, order=None) -> bytes:
-    """The text of all the given aggregations.
+class Row:
+    """One key with its values: decoded, one for each aggregation; `present`: which of them had it."""
+
+    __slots__ = ("key", "values", "present")
+
+    def __init__(self, key, values, present):
+        self.key, self.values, self.present = key, values, present
+
+
+def render(aggregations, strsize=256, order=None, normal=None) -> bytes:
+    """The text of all the given aggregations, one after the other.
 
     aggregations: list of (AggDef, list of (key, value)); those without entries print nothing.
+    normal(AggDef, key) -> what its value is divided by.
     """
     order = order or Order()
     ordered = sorted(aggregations, key=lambda pair: pair[0].ident, reverse=order.reverse)
-    return b"".join(_render_one(aggdef, entries, strsize, order) for aggdef, entries in ordered)
+    return b"".join(render_joined([pair], strsize, order, normal) for pair in ordered)
 
 
-def _render_one(aggdef, entries, strsize, order):
-    keys = [_key_printer(data, strsize) for data in aggdef.keys]
-    sort_keys = [_key_reader(data) for data in aggdef.keys]
-    position = order.key_position if order.key_position < len(sort_keys) else 0
-    sort_keys = sort_keys[position:] + sort_keys[:position]
-    decode, rank, show = _FUNCTIONS[aggdef.row.name]
-    rows = []
-    for key, value in entries:
-        key_rank = [read(key) for read in sort_keys]
-        number = decode(value)
-        rows.append((key_rank if order.by_key else (rank(number), key_rank), key, number))
-    rows.sort(key=lambda row: row[0], reverse=order.reverse)
-    return b"".join(b"%b%b\n" % (b"".join([show_key(key) for show_key in keys]), show(number))
-                    for _, key, number in rows)
+def render_joined(aggregations, strsize=256, order=None, normal=None) -> bytes:
+    """The text of aggregations with the same keys, a line for each key."""
+    first = aggregations[0][0]
+    printers = [_key_printer(data, strsize) for data in first.keys]
+    lines = []
+    for row in rows(aggregations, order or Order()):
+        lines += [show_key(row.key) for show_key in printers]
+        lines += [show_value(aggdef, value, normal(aggdef, row.key) if normal else 1)
+                  for (aggdef, _), value in zip(aggregations, row.values)]
+        lines.append(b"\n")
+    return b"".join(lines)
+
+
+def show_value(aggdef, decoded, normal):
+    """One value in its default form."""
+    return FUNCTIONS[aggdef.row.name][2](decoded, normal, aggdef.params)
+
+
+def rows(aggregations, order) -> list:
+    """The Rows of aggregations with the same keys, sorted; a key that some of them lack is zero there."""
+    found = {}
+    for index, (aggdef, entries) in enumerate(aggregations):
+        decode = FUNCTIONS[aggdef.row.name][0]
+        for key, value in entries:
+            row = found.get(key)
+            if row is None:
+                row = found[key] = Row(key, [_zero(other) for other, _ in aggregations], [False] * len(aggregations))
+            row.values[index] = decode(value, aggdef.params)
+            row.present[index] = True
+    return sorted(found.values(), key=_ranker([aggdef for aggdef, _ in aggregations], order), reverse=order.reverse)
+
+
+def _zero(aggdef):
+    """What stands for a key that an aggregation does not have: as dtrace, not what an empty one shows."""
+    if aggdef.row.name in ("min", "max"):
+        return 0
+    return FUNCTIONS[aggdef.row.name][0](bytes(8 * aggdef.row.words(aggdef.params)), aggdef.params)
+
+
+def _ranker(aggdefs, order):
+    """The function that gives what a Row is sorted by."""
+    readers = [_key_reader(data) for data in aggdefs[0].keys]
+    start = order.key_position if order.key_position < len(readers) else 0
+    readers = readers[start:] + readers[:start]
+    first = order.position if order.position < len(aggdefs) else 0
+    indexes = [*range(first, len(aggdefs)), *range(first)]
+    ranks = [(index, FUNCTIONS[aggdefs[index].row.name][1], aggdefs[index].params) for index in indexes]
+
+    def rank(row):
+        keys = [read(row.key) for read in readers]
+        values = [of(row.values[index], params) for index, of, params in ranks]
+        return (keys, values) if order.by_key else (values, keys)
+
+    return rank
 
 
 # --- keys ------------------------------------------------------------------
@@ -93,70 +143,3 @@ def dump(data):
         line = b"".join(b" %02x" % byte for byte in part)
         lines.append(b"     %5x:%-48b  %b\n" % (at, line, shown))
     return b"".join(lines)
-
-
-# --- values ----------------------------------------------------------------
-# Each function: decode(value bytes) -> what the others take; rank(it) -> for sorting; show(it) -> bytes.
-
-
-def _decode_count(value):
-    return struct.unpack_from("=q", value)[0]
-
-
-def _decode_one(value):
-    return struct.unpack_from("=q", value, 8)[0]
-
-
-def _decode_average(value):
-    count, total = struct.unpack_from("=qq", value)
-    if count == 0:
-        return 0
-    return total // count if total >= 0 else -(-total // count)
-
-
-def _decode_quantize(value):
-    return struct.unpack_from(f"={_BUCKETS}q", value, 8)
-
-
-def _bucket_value(bucket):
-    if bucket == _ZERO:
-        return 0
-    return 1 << (bucket - _ZERO - 1) if bucket > _ZERO else -(1 << (_ZERO - 1 - bucket))
-
-
-def _rank_number(number):
-    return number
-
-
-def _rank_quantize(counts):
-    """By the sum of the buckets' values, then by how many were zero."""
-    return sum(_bucket_value(bucket) * count for bucket, count in enumerate(counts) if count), counts[_ZERO]
-
-
-def _show_number(number):
-    return b" %16d" % number
-
-
-def _show_quantize(counts):
-    filled = [bucket for bucket, count in enumerate(counts) if count]
-    if filled:
-        first, last = max(filled[0] - 1, 0), min(filled[-1] + 1, _BUCKETS - 1)
-    else:
-        first, last = _ZERO - 1, _ZERO + 1
-    shown = counts[first : last + 1]
-    total = sum(shown)
-    lines = [_DISTRIBUTION]
-    for bucket, count in enumerate(shown, first):
-        length = (2 * _BARS * count + total) // (2 * total) if total else 0  # rounded to nearest
-        lines.append(b"%16d |%-40b %-9d\n" % (_bucket_value(bucket), length * b"@", count))
-    return b"".join(lines)
-
-
-_FUNCTIONS = {
-    "count": (_decode_count, _rank_number, _show_number),
-    "sum": (_decode_one, _rank_number, _show_number),
-    "min": (_decode_one, _rank_number, _show_number),
-    "max": (_decode_one, _rank_number, _show_number),
-    "avg": (_decode_average, _rank_number, _show_number),
-    "quantize": (_decode_quantize, _rank_quantize, _show_quantize),
-}

@@ -9,10 +9,21 @@ import struct
 from ..dlang import program as p
 
 _DATA = struct.Struct("=IIQ")  # kind, pc, value, at FAULT_KIND
+_FAULTS = {
+    p.FAULT_BADADDR: "invalid address", p.FAULT_BADALIGN: "invalid alignment", p.FAULT_ILLOP: "illegal operation",
+    p.FAULT_DIVZERO: "divide-by-zero", p.FAULT_NOSCRATCH: "out of scratch space",
+    p.FAULT_KPRIV: "invalid kernel access", p.FAULT_UPRIV: "invalid user access",
+    p.FAULT_TUPOFLOW: "tuple stack overflow", p.FAULT_BADSTACK: "bad stack", p.FAULT_LIBRARY: "library-level fault",
+    p.FAULT_BADINDEX: "index out of bounds", p.FAULT_BADSIZE: "invalid size",
+}  # fmt: skip
+_WITH_ADDRESS = (p.FAULT_BADADDR, p.FAULT_BADALIGN)
 _DROPS = {  # kind: dtrace's tag, and its words where one and where several were lost
     "principal": ("DTRACEDROP_PRINCIPAL", "drop", "drops"),
     "aggregation": ("DTRACEDROP_AGGREGATION", "aggregation drop", "aggregation drops"),
     "dynamic": ("DTRACEDROP_DYNAMIC", "dynamic variable drop", "dynamic variable drops"),
+    "speculative": ("DTRACEDROP_SPECULATION", "speculative drop", "speculative drops"),
+    "speculation": ("DTRACEDROP_SPECUNAVAIL", "failed speculation (no speculative buffer available)",
+                    "failed speculations (no speculative buffer available)"),
     "order": ("PYUSDTDROP_ORDER", "event out of order", "events out of order"),
 }
 
@@ -21,12 +32,9 @@ def fault_line(record, probe_name) -> str:
     """The message of one fault record.  probe_name(id) -> (provider, module, function, name)."""
     clause, probe = struct.unpack_from("=II", record, p.RECORD_CLAUSE)
     kind, pc, value = _DATA.unpack_from(record, p.FAULT_KIND)
-    if kind == p.FAULT_DIVZERO:
-        what = "divide-by-zero"
-    elif kind == p.FAULT_BADADDR:
-        what = f"invalid address (0x{value:x})"
-    else:
-        what = "unknown fault"
+    what = _FAULTS.get(kind, "unknown fault")
+    if kind in _WITH_ADDRESS:
+        what += f" (0x{value:x})"
     where = f"dt_clause_{clause & ~p.RECORD_FAULT} for probe ID {probe} ({':'.join(probe_name(probe))})"
     return f"error in {where}: {what} at BPF pc {pc}"
 

@@ -282,7 +282,7 @@ def check(format: Format, types: list, function: str = "printf", first: int = 2,
         else:
             raise _missing(function, number, row, "value")
         _check_value(function, what, type, index, number, row)
-    if used < len(types):
+    if used < len(types) and value_type is None:  # printa() need not print all keys
         raise FormatError(
             "D_PRINTF_ARG_EXTRA",
             f"{function}( ) prototype mismatch: only {used} arguments required by this format string",

@@ -12,7 +12,9 @@ import struct
 
 from ..dlang import program as p
 from ..engine import EngineError
-from . import aggregations, faults
+from . import faults
+from .actions import Actions
+from .speculations import DEFAULT_SIZE, Held
 
 _POLL = 0.1  # s, at most: so long a pause without records may delay drop messages and the command's end
 
@@ -24,9 +26,19 @@ class OutputError(Exception):
 class Output:
     """Where the text goes: a file descriptor and its name for messages.  What is written is out at once."""
 
-    __slots__ = ("fd", "name")
+    __slots__ = ("fd", "name", "_first")
 
     def __init__(self, fd, name):
+        self.fd, self.name = fd, name
+        self._first = fd, name
+
+    def reopen(self, path):
+        """Write to another file from now on (bytes; empty: to the first one); OSError."""
+        fd, name = self._first
+        if path:
+            fd, name = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666), os.fsdecode(path)
+        if self.fd != self._first[0]:
+            os.close(self.fd)
         self.fd, self.name = fd, name
 
     def write(self, text):
@@ -70,13 +82,13 @@ class Interrupts:
 class Run:
     """One tracing session.  program: dlang.program.Program; engine: opened; formatter: _tracer.Formatter
     (or what has its methods); output: Output; notify(text, error=True): a line on the standard error,
-    error: False where quiet silences it; options: {name: value}.  status: the exit status, which exit()
-    sets."""
+    error: False where quiet silences it; options: cli.options.Options, or a dict where no setopt() is."""
 
     def __init__(self, program, engine, formatter, output, notify, options):
         self.program, self.engine, self.formatter = program, engine, formatter
         self.output, self.notify, self.options = output, notify, options
-        self.status = 0
+        self.actions = Actions(program, engine, output, notify, options, formatter.another, self._option_changed)
+        self.held = Held(options.get("specsize", DEFAULT_SIZE)) if program.speculates else None
         self._drops = {}
 
     def run(self, command=None):
@@ -93,8 +105,8 @@ class Run:
             self._trace(interrupts)
             self.output.write(b"\n")
             if interrupts.count < 2:
-                self.output.write(self._aggregations())
-        return self.status
+                self.output.write(self.actions.aggregates.rest())
+        return self.actions.status
 
     def _start(self, command):
         try:
@@ -120,6 +132,8 @@ class Run:
     def _print(self, records):
         """Print a buffer of records, and do what the formatter leaves to us."""
         formatter = self.formatter
+        if self.held:
+            records = self.held.sift(records)
         formatter.feed(records)
         while True:
             stop, text, offset, action = formatter.next()
@@ -139,23 +153,19 @@ class Run:
 
     def _act(self, records, offset, index):
         """An action that is not printing.  index: of its clause's actions."""
-        clause = struct.unpack_from("=I", records, offset + p.RECORD_CLAUSE)[0]
-        action = self.program.clauses[clause].actions[index]
-        if action.row.kind == "exit":
-            self.status = struct.unpack_from("=i", records, offset + action.data[0].offset)[0]
-        else:
-            raise AssertionError(f"no consumer for the action {action.row.name}")
+        size, clause = struct.unpack_from("=II", records, offset)
+        self.actions.act(self.program.clauses[clause].actions[index], records[offset : offset + size])
 
-    def _aggregations(self):
-        options = self.options
-        order = aggregations.Order(
-            bool(options.get("aggsortkey")), bool(options.get("aggsortrev")), options.get("aggsortkeypos", 0)
-        )
-        found = [(aggdef, self.engine.items(aggdef.map)) for aggdef in self.program.aggregations]
-        return aggregations.render(found, self.program.strsize, order)
+    def _option_changed(self, name):
+        """setopt() while tracing."""
+        if name in ("quiet", "rawbytes"):
+            self.formatter.flags(bool(self.options.get("quiet")), bool(self.options.get("rawbytes")))
 
     def _report_drops(self):
-        for kind, count in self.engine.drops().items():
+        drops = self.engine.drops()
+        if self.held:
+            drops["speculative"] = self.held.lost
+        for kind, count in drops.items():
             new = count - self._drops.get(kind, 0)
             if new > 0:
                 self._drops[kind] = count

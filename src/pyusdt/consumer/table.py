@@ -87,7 +87,12 @@ def _kind_of_type(type):
 
 def build(program) -> bytes:
     """The table of a program (dlang.program.Program)."""
+    return build_clauses(program.clauses, program.strsize)
+
+
+def build_clauses(clauses, strsize) -> bytes:
+    """The table of clauses: of each its record_size and its actions."""
     builder = _Builder()
-    for clause in program.clauses:
+    for clause in clauses:
         builder.clause(clause)
-    return builder.finish(program.strsize)
+    return builder.finish(strsize)

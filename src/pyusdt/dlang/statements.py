@@ -8,7 +8,7 @@ action) emits a record without data; one that only computes emits none.
 
 from ..bpf.code import Label
 from ..bpf.insn import R0, R3, R4, R6, alu_imm, exit_, jump_imm, mov, mov_imm
-from . import ast
+from . import ast, speculations
 from . import program as p
 from .builtins import ACTIONS
 from .integers import discard, store_field
@@ -20,22 +20,23 @@ from .variables import build_key
 def clause_body(g, clause):
     """All of a clause's body (ast.Clause.body, None for the default action)."""
     out = g.clause
-    end = p.RECORD_DATA
-    for statement in clause.body or ():
-        call = action_of(statement)
-        if call is not None:
+    calls = [action_of(statement) for statement in clause.body or ()]
+    speculates = any(call is not None and call.row.kind == "speculate" for call in calls)
+    end = p.RECORD_DATA + 8 * speculates  # RECORD_SPECULATION
+    for call in calls:
+        if call is not None and call.row.records:
             action, end = _lay_out(g, call, end)
             out.actions.append(action)
-    if out.actions or clause.body is None:
+    if out.actions or speculates or clause.body is None:
         out.record_size = round_up(end)
     record = g.alloc(out.record_size)
     actions = iter(out.actions)
-    for statement in clause.body or ():
+    for statement, call in zip(clause.body or (), calls):
         g.mark(statement.loc)
-        _statement(g, statement, record, actions)
+        _statement(g, statement, call, record, actions)
     if out.record_size:
         g.mark(clause.loc)
-        g.header(record, out.record_size)
+        g.header(record, out.record_size, p.RECORD_SPECULATIVE if speculates else 0)
         g.output(record, out.record_size)
         if any(action.row.kind == "exit" for action in out.actions):  # the kernel engine is told by r0 = 1
             g.emit(jump_imm("jne", R0, 0, g.end), mov_imm(R0, 1), exit_())
@@ -48,51 +49,65 @@ def action_of(statement):
     return statement.expr if statement.expr.name in ACTIONS else None
 
 
+def _data_of(call):
+    """The arguments of an action that are data of the record."""
+    return [arg for arg in call.args[call.row.first :] if arg.__class__ is not ast.AggRef and not _is_format(call, arg)]
+
+
+def _is_format(call, arg):
+    return call.row.kind == "printa" and arg.__class__ is ast.StrLit
+
+
 def _lay_out(g, call, end):
     """(program.Action of a call, end of the record with it)."""
     row, data = call.row, []
-    for expr in call.args[row.first :]:
+    for expr in _data_of(call):
         type = row.type or expr.type
         size = natural_size(g, expr) if type.is_string else type.size
         offset = round_up(end, 8 if type.is_string else type.align)
         data.append(p.Data(type, offset, size))
         end = offset + size
-    return p.Action(row, data, call.format, [], call.loc), end
+    operands = [arg.symbol for arg in call.args if arg.__class__ is ast.AggRef]
+    return p.Action(row, data, call.format, operands, call.loc), end
 
 
-def _statement(g, statement, record, actions):
+def _statement(g, statement, call, record, actions):
+    """call: of the action that the statement is, or None."""
     mark = g.scratch
     if statement.__class__ is ast.AggStmt:
         _aggregate(g, statement)
-    elif action_of(statement) is not None:
-        call = statement.expr
-        for data, expr in zip(next(actions).data, call.args[call.row.first :]):
+    elif call is None:
+        discard(g, statement.expr)
+    elif call.row.kind == "speculate":
+        speculations.speculate(g, call, record)
+    elif call.row.kind in ("commit", "discard"):
+        speculations.settle(g, call, call.row.kind == "commit")
+    else:
+        for data, expr in zip(next(actions).data, _data_of(call)):
             store_field(g, record, data, expr)
             g.scratch = mark
-    else:
-        discard(g, statement.expr)
     g.scratch = mark
 
 
 def _aggregate(g, statement):
     """Find the value of the key, or make it from zeros, and update it."""
     symbol, row = statement.agg.symbol, statement.row
-    value = None
-    if row.params:
-        g.value(statement.args[0])
-        if row.prepare:
-            row.prepare(g)
-        value = g.push()
+    temps = []
+    for number, arg in enumerate(statement.args):
+        g.value(arg)
+        if number == 0 and row.prepare:
+            row.prepare(g, symbol.params)
+        temps.append(g.push())
     done = Label()
     if symbol.keys:
         _find_or_make(g, statement.agg, done)
     else:
         g.lookup_only(symbol.map)
         g.emit(jump_imm("jeq", R0, 0, done))
-    row.emit(g, value)
+    row.emit(g, symbol.params, *temps, *[None] * (2 - len(temps)))
     g.place(done)
-    if value:
-        g.release(value)
+    for temp in reversed(temps):
+        g.release(temp)
 
 
 def _find_or_make(g, agg, lost):

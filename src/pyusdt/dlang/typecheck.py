@@ -8,9 +8,10 @@ the predicate is tried first.  What dtrace finds only when it generates a clause
 checked after the whole clause is typed.
 """
 
-from . import ast, prototypes
+from . import ast, check_aggregations, prototypes
 from . import types as t
 from .errors import CompileError
+from .check_actions import ActionChecks, Flow
 from .expressions import Typer
 
 _UNDEFINED = ("D_IDENT_UNDEF", "D_VAR_UNDEF")
@@ -25,9 +26,9 @@ def check(unit, names):
     return unit
 
 
-class Checker(Typer):
+class Checker(ActionChecks, Typer):
     def clause(self, clause):
-        self.misplaced = []
+        self.misplaced, self.flow = [], Flow()
         body = clause.body or []
         try:
             self.actions(body)
@@ -90,6 +91,7 @@ class Checker(Typer):
         if type(expr) is ast.Call:
             kind = prototypes.FUNCTIONS[expr.name][0]
             if kind == prototypes.ACTION:
+                self.flow.action(expr)
                 getattr(self, "check_" + expr.row.kind)(expr)
             elif kind == prototypes.AGGREGATING:
                 self.misplaced = [expr]
@@ -107,49 +109,9 @@ class Checker(Typer):
         if args and not t.is_scalar(args[0].type):
             hint = "aggregate a number; a string can be a key: @[s] = count()" if args[0].type.is_string else None
             self.error("D_AGG_SCALAR", call.loc, f"{call.name}( ) argument #1 must be of scalar type", hint)
-        if len(args) > row.params:
-            self.names.unsupported(call.loc, f"more than {row.params} argument of {call.name}() is")
+        self.flow.aggregation(statement)
+        args = check_aggregations.split(call, assign.target.symbol)
         return ast.AggStmt(statement.loc, assign.target, call.name, row, args)
-
-    def check_trace(self, call):
-        arg = call.args[0]
-        if arg.type.is_void:
-            self.error("D_TRACE_VOID", arg.loc, "trace( ) may not be applied to a void expression")
-        if isinstance(arg.type, t.Dynamic):
-            message = "trace( ) may not be applied to a dynamic expression"
-            self.error("D_TRACE_DYN", arg.loc, message, "printa() prints an aggregation")
-
-    def check_exit(self, call):
-        """Its prototype says all."""
-
-    def check_printf(self, call):
-        """Compare the format with the arguments; call.format is the parsed format."""
-        from ..consumer import format as formats
-
-        text = call.args[0]
-        if type(text) is not ast.StrLit:
-            message = f"{call.name}( ) argument #1 is incompatible with prototype:\n"
-            message += f"\tprototype: string constant\n\t argument: {text.type}"
-            self.error("D_PRINTF_ARG_FMT", call.loc, message, 'printf("%s", string) prints any string')
-        args = call.args[1:]
-        try:
-            call.format = formats.parse(text.value)
-            formats.check(call.format, [arg.type for arg in args], call.name)
-        except formats.FormatError as error:
-            at = args[error.index].loc if error.index is not None else text.loc
-            hint = self.format_hint(error, args)
-            raise CompileError(error.tag, at, error.message, hint, mark=call.loc.mark) from None
-
-    @staticmethod
-    def format_hint(error, args):
-        if error.tag != "D_PRINTF_ARG_TYPE":
-            return None
-        type = args[error.index].type if error.index is not None else None
-        if type is not None and type.is_string:
-            return "%s prints a string"
-        if type is not None and type.is_integer and "%s" in error.message:
-            return "copyinstr(arg) makes a string of an argument that is an address; %d prints a number"
-        return None
 
 
 class Region:

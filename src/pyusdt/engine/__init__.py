@@ -75,6 +75,14 @@ class Engine:
         """[(key, value)] of a map of the program, as bytes: an aggregation's data."""
         raise NotImplementedError
 
+    def clear(self, map_index):
+        """Zero all values of an aggregation's map; its keys stay."""
+        raise NotImplementedError
+
+    def remove(self, map_index, keys):
+        """Take elements out of an aggregation's map; keys: as items() has them."""
+        raise NotImplementedError
+
     def drops(self):
         """{kind: number of events or records lost} so far; kinds: "principal", "order"."""
         raise NotImplementedError

@@ -55,7 +55,8 @@ class EmbeddedEngine(Engine):
         self._consumer = _tracer.Consumer(self._vm, len(program.clauses), program.uses, program.this_area)
         for clause in program.clauses:
             exits = any(action.row.kind == "exit" for action in clause.actions)
-            self._consumer.clause(clause.index, self._vm.load(insn.encode(clause.code)), exits)
+            pauses = any(action.args for action in clause.actions)  # what reads aggregations sees them as they are
+            self._consumer.clause(clause.index, self._vm.load(insn.encode(clause.code)), exits, pauses)
             for desc in clause.probes:
                 self._consumer.describe(clause.index, desc.provider, desc.module, desc.function, desc.name)
         self._add_own_probes()
@@ -192,9 +193,24 @@ class EmbeddedEngine(Engine):
         value = self._vm.value(map_index, 0)  # an aggregation without keys
         return [(b"", value)] if any(value[:8]) else []
 
+    def clear(self, map_index):
+        if self.program.maps[map_index].kind == "percpu_array":
+            self._vm.clear(map_index)
+            return
+        zeros = bytes(self.program.maps[map_index].value_size)
+        for key, _ in self._vm.items(map_index):
+            self._vm.update(map_index, key, zeros)
+
+    def remove(self, map_index, keys):
+        if self.program.maps[map_index].kind == "percpu_array":
+            self._vm.clear(map_index)
+            return
+        for key in keys:
+            self._vm.delete(map_index, key)
+
     def drops(self):
         stats = self._session.stats()
         globals_value = self._vm.value(p.MAP_GLOBALS, 0)
-        aggregation, dynamic = struct.unpack_from("=QQ", globals_value, p.DROP_AGGREGATION)
+        aggregation, dynamic, speculation = struct.unpack_from("=QQQ", globals_value, p.DROP_AGGREGATION)
         return {"principal": stats["dropped"] + self._consumer.lost, "order": stats["out_of_order"],
-                "aggregation": aggregation, "dynamic": dynamic}
+                "aggregation": aggregation, "dynamic": dynamic, "speculation": speculation}

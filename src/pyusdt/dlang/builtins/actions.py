@@ -1,28 +1,41 @@
 """Actions: statements that record data or steer the tracing.
 
 An action's data are its arguments from `first` on, each a field of the clause's record; `type`, where
-it is given, is the type that they are recorded as.
+it is given, is the type that they are recorded as.  Arguments that are aggregations are not data but
+operands: Action.args has them.
 """
 
 from .. import types as t
 
 
 class ActionRow:
-    """name; kind: "printf" (a format and its arguments), "trace" (one value, default format)
-    or "exit" (an int status); records: True where the action puts data into the record;
-    doc: one line; first, type: see above."""
+    """name; kind: what checks it (check_actions.py), emits it (statements.py) and does it (the consumer):
+    most have one of their own, and share it where they do the same; records: False where a clause with
+    nothing else has no record; destructive: True where it needs the option of that name; doc: one line;
+    first, type: see above."""
 
-    __slots__ = ("name", "kind", "records", "doc", "first", "type")
+    __slots__ = ("name", "kind", "records", "doc", "first", "type", "destructive")
 
-    def __init__(self, name, kind, records, doc, first=0, type=None):
+    def __init__(self, name, kind, doc, first=0, type=None, records=True, destructive=False):
         self.name, self.kind, self.records, self.doc = name, kind, records, doc
-        self.first, self.type = first, type
+        self.first, self.type, self.destructive = first, type, destructive
 
 
 _rows = [
-    ActionRow("printf", "printf", True, "formatted output", first=1),
-    ActionRow("trace", "trace", True, "a value in its default format"),
-    ActionRow("exit", "exit", True, "end the tracing with an exit status", type=t.INT),
+    ActionRow("printf", "printf", "formatted output", first=1),
+    ActionRow("trace", "trace", "a value in its default format"),
+    ActionRow("exit", "exit", "end the tracing with an exit status", type=t.INT),
+    ActionRow("printa", "printa", "aggregations, by a format or in the default one"),
+    ActionRow("clear", "clear", "an aggregation's values become zero"),
+    ActionRow("trunc", "trunc", "an aggregation loses its elements, or all but n of them", type=t.INT64),
+    ActionRow("normalize", "normalize", "an aggregation's values are printed divided by a number", type=t.UINT64),
+    ActionRow("denormalize", "denormalize", "undo normalize()"),
+    ActionRow("setopt", "setopt", "set an option while tracing"),
+    ActionRow("freopen", "freopen", "what follows is printed to another file", first=1, destructive=True),
+    ActionRow("system", "system", "run a command of the shell", first=1, destructive=True),
+    ActionRow("speculate", "speculate", "what the clause records is held back", records=False),
+    ActionRow("commit", "commit", "what a speculation holds back is released", records=False),
+    ActionRow("discard", "discard", "what a speculation holds back is forgotten", records=False),
 ]
 
 ACTIONS = {row.name: row for row in _rows}

@@ -7,6 +7,7 @@ written, padded, to the emit.Place `target` in the state block.
 from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R2, R3, jump_imm, mov, mov_imm
 from .. import program as p
+from .. import speculations
 from .. import types as t
 
 
@@ -49,6 +50,7 @@ def emit_copyinstr(g, call, target):
 _rows = [
     SubroutineRow("copyinstr", [t.Integer, t.Integer], t.STRING, emit_copyinstr,
                   "the NUL-terminated string at an address of the firing process", optional=1),
+    SubroutineRow("speculation", [], t.INT, speculations.emit_new, "a speculation's number, 0 where none is free"),
 ]
 
 SUBROUTINES = {row.name: row for row in _rows}

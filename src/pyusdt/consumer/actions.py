@@ -1,0 +1,117 @@
+"""Actions that are not printing a record: what the formatter leaves to the consumer.
+
+In: an Action and its record.  Out: what it does: text to the output, aggregations changed, a command run.
+Always: an action is done where it stands among the record's others; what fails is told as dtrace does,
+and tracing goes on.
+"""
+
+import os
+import struct
+
+from ..cli.options import OptionError
+from ..dlang import program as p
+from .aggregates import Aggregates
+from .texts import Texts
+
+_NOT_WHILE_TRACING = ("aggsize", "bufsize", "dynvarsize", "specsize", "strsize", "nspec", "destructive")
+
+
+class Actions:
+    """program; engine; output: run.Output; notify: as Run's; options: cli.options.Options or a dict;
+    make_formatter(table): for formatted text.  status: the exit status, which exit() sets."""
+
+    def __init__(self, program, engine, output, notify, options, make_formatter, changed):
+        self.program, self.engine, self.output = program, engine, output
+        self.notify, self.options, self.changed = notify, options, changed
+        self.aggregates = Aggregates(program, engine, options)
+        self._make_formatter = make_formatter
+        self._texts = None
+        self.status = 0
+
+    @property
+    def texts(self):
+        if self._texts is None:
+            self._texts = Texts(self.program, self._make_formatter)
+        return self._texts
+
+    def act(self, action, record):
+        """Do one action; record: bytes of its own record."""
+        getattr(self, "_" + action.row.kind)(action, record)
+
+    def _exit(self, action, record):
+        self.status = _integer(action.data[0], record)
+
+    # --- aggregations ----------------------------------------------------------------
+    def _definition(self, action):
+        return self.aggregates.definition(action.args[0])
+
+    def _clear(self, action, record):
+        self.aggregates.clear(self._definition(action))
+
+    def _trunc(self, action, record):
+        self.aggregates.trunc(self._definition(action), _integer(action.data[0], record) if action.data else 0)
+
+    def _normalize(self, action, record):
+        divisor = _integer(action.data[0], record)
+        if divisor == 0:
+            self._complain(record, "normalize( ) by 0: the values stay as they are")
+            return
+        self.aggregates.normalize(self._definition(action), divisor)
+
+    def _denormalize(self, action, record):
+        self.aggregates.normalize(self._definition(action), 1)
+
+    def _printa(self, action, record):
+        found = self.aggregates
+        aggdefs = [found.definition(symbol) for symbol in action.args]
+        if action.fmt is None:
+            text = found.text(aggdefs)
+        else:
+            text = self.texts.of_aggregations(action, found.joined(aggdefs), found.order(), found.normal)
+        found.printed(aggdefs)
+        self.output.write(text)
+
+    # --- the world outside --------------------------------------------------------------
+    def _system(self, action, record):
+        """The output of the command goes where ours goes by default, as with dtrace."""
+        os.system(self.texts.of_record(action, record))
+
+    def _freopen(self, action, record):
+        path = self.texts.of_record(action, record)
+        try:
+            self.output.reopen(path)
+        except OSError as error:
+            name = os.fsdecode(path)
+            self._complain(record, f"couldn't freopen \"{name}\": {error.strerror}")
+
+    def _setopt(self, action, record):
+        name, *rest = [_string(data, record) for data in action.data]
+        value = rest[0] if rest else None
+        try:
+            if name in _NOT_WHILE_TRACING:
+                raise OptionError("Operation illegal when tracing is active")
+            self.options.set(name, value)
+        except OptionError as error:
+            shown = "1" if value is None else value
+            self._complain(record, f'couldn\'t set option "{name}" to "{shown}": {error}\n')
+        else:
+            self.changed(name)
+
+    def _complain(self, record, what):
+        clause, probe = struct.unpack_from("=II", record, p.RECORD_CLAUSE)
+        names = ":".join(self.engine.probe(probe))
+        self.notify(f"error in dt_clause_{clause & ~p.RECORD_FLAGS} for probe ID {probe} ({names}): {what}")
+
+
+_INTEGERS = {(1, True): "b", (2, True): "h", (4, True): "i", (8, True): "q"}
+
+
+def _integer(data, record):
+    code = _INTEGERS[data.size, True]
+    if not (data.type.is_integer and data.type.signed):
+        code = code.upper()
+    return struct.unpack_from("=" + code, record, data.offset)[0]
+
+
+def _string(data, record):
+    return os.fsdecode(record[data.offset : data.offset + data.size].split(b"\0", 1)[0])

@@ -1,0 +1,83 @@
+"""The program's aggregations while tracing runs: what clear(), trunc() and normalize() do to them.
+
+In: the engine, whose maps have the values; actions on aggregations, as their records come.  Out: entries
+to print, and text.  Always: what was never assigned prints nothing, what was cleared prints as empty.
+"""
+
+from . import aggregations
+
+
+class Aggregates:
+    """program: dlang.program.Program; engine: its Engine; options: {name: value}, read at each use."""
+
+    def __init__(self, program, engine, options):
+        self.program, self.engine, self.options = program, engine, options
+        self._definitions = {aggdef.ident: aggdef for aggdef in program.aggregations}
+        self._normals = {}  # (ident, key) -> the divisor
+        self._cleared = set()  # idents of aggregations without keys that had a value before clear()
+        self._printed = set()  # idents
+
+    def definition(self, symbol):
+        """The AggDef of a symbols.Aggregation."""
+        return self._definitions[symbol.ident]
+
+    def entries(self, aggdef):
+        """[(key, value)] as they are now."""
+        found = self.engine.items(aggdef.map)
+        if not found and aggdef.ident in self._cleared:
+            found = [(b"", bytes(8 * aggdef.row.words(aggdef.params)))]
+        return found
+
+    def normal(self, aggdef, key):
+        return self._normals.get((aggdef.ident, key), 1)
+
+    def order(self):
+        options = self.options
+        return aggregations.Order(bool(options.get("aggsortkey")), bool(options.get("aggsortrev")),
+                                  options.get("aggsortkeypos", 0), options.get("aggsortpos", 0))
+
+    # --- actions ---------------------------------------------------------------------
+    def clear(self, aggdef):
+        """All values become zero; the keys stay."""
+        if not aggdef.keys and self.entries(aggdef):
+            self._cleared.add(aggdef.ident)
+        self.engine.clear(aggdef.map)
+
+    def trunc(self, aggdef, count):
+        """Keep the `count` greatest values, or the smallest where it is negative; all go where it is 0."""
+        rows = aggregations.rows([(aggdef, self.entries(aggdef))], aggregations.Order())
+        if not aggdef.keys:
+            rows = rows if count == 0 else []
+            self._cleared.discard(aggdef.ident) if rows else None
+        elif count > 0:
+            rows = rows[: max(0, len(rows) - count)]
+        elif count < 0:
+            rows = rows[-count:]
+        for row in rows:
+            self._normals.pop((aggdef.ident, row.key), None)
+        self.engine.remove(aggdef.map, [row.key for row in rows])
+
+    def normalize(self, aggdef, divisor):
+        """Values that are there now are printed divided; those to come are not."""
+        for key, _ in self.entries(aggdef):
+            self._normals[aggdef.ident, key] = divisor
+
+    # --- printing ----------------------------------------------------------------------
+    def printed(self, aggdefs):
+        """These have been printed: they are not printed again at the end."""
+        self._printed.update(aggdef.ident for aggdef in aggdefs)
+
+    def joined(self, aggdefs):
+        """[(AggDef, entries)] of what one printa() prints."""
+        return [(aggdef, self.entries(aggdef)) for aggdef in aggdefs]
+
+    def text(self, aggdefs):
+        """What printa() without a format prints."""
+        found = aggregations.render_joined(self.joined(aggdefs), self.program.strsize, self.order(), self.normal)
+        return b"\n" + found
+
+    def rest(self):
+        """The text of all that was not printed yet."""
+        found = [(aggdef, self.entries(aggdef)) for aggdef in self.program.aggregations
+                 if aggdef.ident not in self._printed]
+        return aggregations.render(found, self.program.strsize, self.order(), self.normal)

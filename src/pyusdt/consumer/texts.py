@@ -1,0 +1,129 @@
+"""Text that is not printed as it is recorded: printa() with a format, the command of system(), the name
+of freopen().
+
+In: a program, records and aggregations' rows.  Out: bytes.
+Always: formats are C's business (c/format.h): each such action is a clause of its own in a second table,
+and what it formats is a record, an aggregation's row made to look like one.
+"""
+
+import struct
+
+from ..dlang import program as p
+from ..dlang import types as t
+from . import distributions, table
+from .aggregations import rows, show_value
+
+_KINDS = ("printa", "system", "freopen")
+
+
+class Texts:
+    """make_formatter(table, quiet) -> _tracer.Formatter, or what has its methods."""
+
+    def __init__(self, program, make_formatter):
+        self._numbers = {}  # id(Action) -> index of its clause in the second table
+        self._clauses = []
+        for clause in program.clauses:
+            for action in clause.actions:
+                if action.row.kind in _KINDS and action.fmt is not None:
+                    self._numbers[id(action)] = len(self._clauses)
+                    self._clauses.append(_aggregate_clause(action, program) if action.row.kind == "printa"
+                                         else _plain_clause(action, clause))
+        self._formatter = make_formatter(table.build_clauses(self._clauses, program.strsize)) if self._clauses else None
+
+    def of_record(self, action, record):
+        """The text of an action whose arguments are in its record."""
+        number = struct.pack("=I", self._numbers[id(action)])
+        return self._format(record[: p.RECORD_CLAUSE] + number + record[p.RECORD_CLAUSE + 4 :], ())
+
+    def of_aggregations(self, action, joined, order, normal):
+        """The text of printa(): joined: [(AggDef, entries)]."""
+        number = self._numbers[id(action)]
+        clause = self._clauses[number]
+        return b"".join(self._row(clause, number, joined, row, normal) for row in rows(joined, order))
+
+    def _row(self, clause, number, joined, row, normal):
+        body, tables = row.key, []
+        for index, conversion in clause.values:
+            aggdef, decoded = joined[index][0], row.values[index]
+            divisor = normal(aggdef, row.key)
+            if conversion is None:
+                tables.append(show_value(aggdef, decoded, divisor))
+            else:
+                signed = conversion.row.letter == "d"
+                body += struct.pack("=q", distributions.number_of(aggdef.row.name, decoded, divisor, signed))
+        header = struct.pack("=II", p.RECORD_DATA + len(body), number).ljust(p.RECORD_DATA, b"\0")
+        return self._format(header + body, tables)
+
+    def _format(self, record, tables):
+        """tables: what stands where the formatter stops for it."""
+        formatter, parts, tables = self._formatter, [], iter(tables)
+        formatter.feed(record)
+        while True:
+            stop, text, _, _ = formatter.next()
+            parts.append(text)
+            if stop == formatter.DONE:
+                return b"".join(parts)
+            if stop == formatter.ACTION:
+                parts.append(next(tables))
+
+
+class _Clause:
+    """A clause of the second table.  values: for each %@ the index of its aggregation and the Conversion,
+    None where the value is a table."""
+
+    __slots__ = ("actions", "record_size", "values")
+
+    def __init__(self, record_size, actions, values=()):
+        self.record_size, self.actions, self.values = record_size, actions, values
+
+
+class _Kind:
+    __slots__ = ("kind",)
+
+    def __init__(self, kind):
+        self.kind = kind
+
+
+_PRINTF, _TABLE = _Kind("printf"), _Kind("table")
+
+
+def _plain_clause(action, clause):
+    return _Clause(clause.record_size, [p.Action(_PRINTF, action.data, action.fmt, [], action.loc)])
+
+
+def _aggregate_clause(action, program):
+    """The record of a row: the key, then a number for each aggregation."""
+    definitions = {aggdef.ident: aggdef for aggdef in program.aggregations}
+    aggdefs = [definitions[symbol.ident] for symbol in action.args]
+    key_size = _key_size(aggdefs[0].keys)
+    keys = iter([p.Data(data.type, p.RECORD_DATA + data.offset, data.size) for data in aggdefs[0].keys])
+    end = p.RECORD_DATA + key_size
+    actions, values, pending, data, index = [], [], [], [], 0
+    for conversion in action.fmt.conversions:
+        data += [next(keys) for _ in range(conversion.arguments)]
+        if not conversion.aggregate:
+            pending.append(conversion)
+            continue
+        if aggdefs[index].row.increments:  # a distribution
+            actions += [_part(action, [*pending, conversion.prefix], data), p.Action(_TABLE, [], None, [], action.loc)]
+            values.append((index, None))
+            pending, data = [], []
+        else:
+            values.append((index, conversion))
+            pending.append(conversion)
+            data.append(p.Data(t.INT64, end, 8))
+            end += 8
+        index = min(index + 1, len(aggdefs) - 1)
+    actions.append(_part(action, [*pending, action.fmt.tail], data))
+    return _Clause(end, actions, values)
+
+
+def _key_size(keys):
+    return (keys[-1].offset + keys[-1].size + 7) & ~7 if keys else 0
+
+
+def _part(action, pieces, data):
+    """A printf of some conversions of a format; the last piece may be a literal."""
+    tail = pieces.pop() if pieces and isinstance(pieces[-1], bytes) else b""
+    fmt = action.fmt.__class__(action.fmt.source, pieces, tail)
+    return p.Action(_PRINTF, data, fmt, [], action.loc)

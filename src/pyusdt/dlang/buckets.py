@@ -1,0 +1,41 @@
+"""The buckets of the distributions: where each begins.
+
+In: the constant parameters of lquantize() and llquantize().  Out: numbers for the compiler, which finds
+a value's bucket, and for the consumer, which prints them.
+Always: both see the same buckets, in the order in which they are printed and stored.
+"""
+
+QUANTIZE_ZERO = 63  # quantize: the bucket of the value 0
+QUANTIZE_BUCKETS = 127
+
+
+def quantize_value(bucket):
+    """The value that stands for a bucket of quantize()."""
+    if bucket == QUANTIZE_ZERO:
+        return 0
+    distance = bucket - QUANTIZE_ZERO
+    return 1 << (distance - 1) if distance > 0 else -(1 << (-distance - 1))
+
+
+def linear_levels(base, limit, step):
+    """lquantize: how many buckets lie between the one below `base` and the one above."""
+    return (limit - base) // step
+
+
+def log_linear_orders(factor, low, high, steps):
+    """llquantize: (first value, step, number of buckets) of each order of magnitude."""
+    orders = []
+    for exponent in range(low, high + 1):
+        first, end = factor**exponent, factor ** (exponent + 1)
+        step = max(1, end // steps)
+        orders.append((first, step, -(-(end - first) // step)))
+    return orders
+
+
+def log_linear_edges(factor, low, high, steps):
+    """llquantize: the absolute values at which buckets begin, ascending; the last one ends the orders.
+
+    The buckets: minus the edges from the last to the first, what is nearer to 0 than the first, the edges.
+    """
+    edges = [first + i * step for first, step, count in log_linear_orders(factor, low, high, steps) for i in range(count)]
+    return [*edges, factor ** (high + 1)]
