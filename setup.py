@@ -19,7 +19,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 # The C core's files, by who needs them; those named in neither list are the tracer's.
-TARGET = ["control.c", "ring.c", "session.c", "sites.c", "who.c"]
+TARGET = ["cache.c", "control.c", "elf_write.c", "own_table.c", "provider.c", "ring.c", "session.c", "sites.c", "who.c"]
 BOTH = ["glob.c", "guard.c", "rundir.c", "slot.c", "table.c"]
 
 
@@ -56,7 +56,9 @@ def extensions() -> list[Extension]:
     common = {"include_dirs": ["include", "c", "src/pyusdt"], "depends": sorted(headers),
               "extra_compile_args": compile_args, "extra_link_args": link_args}
     ours = sorted(path for path in glob("src/pyusdt/_*.c") if not os.path.exists(path[:-1] + "pyx"))
-    made = [Extension("pyusdt._core", ["src/pyusdt/_core.pyx", *ours, *core_files(*TARGET, *BOTH)], **common)]
+    libraries = ["dl"] if sys.platform == "linux" else []  # dlopen(), before glibc 2.34
+    made = [Extension("pyusdt._core", ["src/pyusdt/_core.pyx", *ours, *core_files(*TARGET, *BOTH)],
+                      libraries=libraries, **common)]
     tracer = sorted(set(map(os.path.basename, glob("c/*.c"))) - set(TARGET))
     made.append(Extension("pyusdt._tracer", ["src/pyusdt/_tracer.pyx", *core_files(*tracer)], **common))
     return made

@@ -148,7 +148,7 @@ class TracedSubject(PythonSubject):
 class TracedCoreSubject(TracedSubject):
     """core_worker.c under pydtrace: the C core's files that a traced process needs, as setup.py lists them."""
 
-    CORE = ("control", "ring", "session", "sites", "who", "glob", "guard", "rundir", "slot", "table")
+    CORE = ("control", "own_table", "ring", "session", "sites", "who", "glob", "guard", "rundir", "slot", "table")
 
     def worker(self, path: str) -> str:
         sources = ["core_worker.c", *(f"../c/{name}.c" for name in self.CORE)]

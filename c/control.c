@@ -17,8 +17,6 @@
 
 #define INSTANCES_MAX 64
 #define SWEEP_MAX 64
-#define STRINGS_MAX (1u << 20)
-#define SLOTS_AT (uint32_t)((sizeof(struct pyusdt_ctl_header) + 63) & ~63ul)
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -54,68 +52,10 @@ void pyusdt_core_unlock(void)
     atomic_store(&pyusdt_core.family->lock, 0);
 }
 
-/* ---- the probe table, private: the control file's copy is for others ---- */
-
-static uint32_t put_string(char *strings, uint32_t *used, const char *string)
-{
-    uint32_t at = *used, length = (uint32_t)strlen(string) + 1;
-    memcpy(strings + at, string, length);
-    *used += length;
-    return at;
-}
-
-static int copy_table(const struct pyusdt_probe_desc *given, unsigned n)
-{
-    struct pyusdt_table *table = &pyusdt_core.table;
-    uint64_t probes = 0, size = 1;
-    struct pyusdt_ctl_desc *descs;
-    uint32_t used = 1; /* offset 0 is the empty string */
-    char *strings;
-
-    for (unsigned i = 0; i < n; i++) {
-        if (given[i].nargs > PYUSDT_MAX_ARGS || given[i].strings >> PYUSDT_MAX_ARGS != 0 ||
-            given[i].count > PYUSDT_MAX_PROBES)
-            return -EINVAL;
-        probes += given[i].count ? given[i].count : 1;
-        size += strlen(given[i].provider) + strlen(given[i].module) + strlen(given[i].function) +
-                strlen(given[i].name) + 4;
-    }
-    if (probes == 0 || probes > PYUSDT_MAX_PROBES || size > STRINGS_MAX)
-        return -EINVAL;
-    descs = mmap(NULL, n * sizeof *descs + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (descs == MAP_FAILED)
-        return -ENOMEM;
-    if (table->descs)
-        munmap((void *)(uintptr_t)table->descs, table->ndescs * sizeof *descs + table->strings_size);
-    strings = (char *)(descs + n);
-    for (unsigned i = 0; i < n; i++) {
-        descs[i].provider = put_string(strings, &used, given[i].provider);
-        descs[i].module = put_string(strings, &used, given[i].module);
-        descs[i].function = put_string(strings, &used, given[i].function);
-        descs[i].name = put_string(strings, &used, given[i].name);
-        descs[i].count = given[i].count ? given[i].count : 1;
-        descs[i].family = given[i].count > 1;
-        descs[i].strings = given[i].strings;
-        descs[i].nargs = given[i].nargs;
-    }
-    *table = (struct pyusdt_table){
-        .descs = descs, .strings = strings, .ndescs = n, .strings_size = used, .nprobes = (uint32_t)probes};
-    return 0;
-}
-
 /* ---- the control file ---- */
-
-static uint32_t ctl_size(void)
-{
-    const struct pyusdt_table *table = &pyusdt_core.table;
-    return (uint32_t)(SLOTS_AT + PYUSDT_MAX_SESSIONS * sizeof(struct pyusdt_ctl_slot) +
-                      table->nprobes * sizeof(uint64_t) + table->ndescs * sizeof(struct pyusdt_ctl_desc)) +
-           table->strings_size;
-}
 
 static void fill(struct pyusdt_ctl_header *ctl)
 {
-    const struct pyusdt_table *table = &pyusdt_core.table;
     ssize_t length = 0;
     int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
 
@@ -126,30 +66,26 @@ static void fill(struct pyusdt_ctl_header *ctl)
     if (length > 0)
         ctl->comm[length - 1] = '\0'; /* its newline */
     ctl->version = PYUSDT_LAYOUT_VERSION;
-    ctl->size = ctl_size();
+    ctl->size = PYUSDT_CTL_SIZE;
     ctl->pid = pyusdt_core.who.pid;
     ctl->instance = pyusdt_core.who.instance;
     ctl->starttime = pyusdt_core.who.starttime;
     ctl->pidns = pyusdt_pidns();
     ctl->gid = (uint32_t)getegid();
-    ctl->nprobes = table->nprobes;
-    ctl->ndescs = table->ndescs;
-    ctl->slots = SLOTS_AT;
-    ctl->words = ctl->slots + PYUSDT_MAX_SESSIONS * (uint32_t)sizeof(struct pyusdt_ctl_slot);
-    ctl->descs = ctl->words + table->nprobes * (uint32_t)sizeof(uint64_t);
-    ctl->strings = ctl->descs + table->ndescs * (uint32_t)sizeof(struct pyusdt_ctl_desc);
-    ctl->strings_size = table->strings_size;
-    memcpy((char *)ctl + ctl->descs, table->descs, table->ndescs * sizeof(struct pyusdt_ctl_desc));
-    memcpy((char *)ctl + ctl->strings, table->strings, table->strings_size);
+    ctl->slots = PYUSDT_CTL_SLOTS;
+    ctl->words = PYUSDT_CTL_WORDS;
+    ctl->descs = PYUSDT_CTL_DESCS;
+    ctl->strings = PYUSDT_CTL_STRINGS;
+    pyusdt_own_table_show(ctl);
     atomic_store(&ctl->state, PYUSDT_CTL_LIVE);
 }
 
 /* A file that this process's former program (exec) or a dead namesake left has the name: the next instance then. */
-static int make_file(int dir, uint32_t size)
+static int make_file(int dir)
 {
     struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL};
     char text[PYUSDT_NAME_SIZE];
-    int fd = -EEXIST;
+    int r, fd = -EEXIST;
 
     pyusdt_core.who.pid = (uint32_t)getpid();
     pyusdt_starttime(0, &pyusdt_core.who.starttime);
@@ -157,9 +93,16 @@ static int make_file(int dir, uint32_t size)
         name.who = pyusdt_core.who;
         name.who.instance = pyusdt_core.who.instance = i;
         pyusdt_name_format(&name, text);
-        fd = pyusdt_file_make(dir, text, size);
+        fd = pyusdt_file_make(dir, text, PYUSDT_CTL_WORDS);
     }
-    return fd;
+    if (fd < 0)
+        return fd;
+    r = pyusdt_own_table_allocate(fd);
+    if (r == 0)
+        return fd;
+    unlinkat(dir, text, 0);
+    close(fd);
+    return r;
 }
 
 /* Control files of the dead, so that a machine where nobody traces does not collect them. Those with rings stay. */
@@ -206,12 +149,12 @@ static int sweep(void *arg, const char *text, const struct pyusdt_name *name)
 
 static int map_file(int dir)
 {
-    int fd = make_file(dir, ctl_size());
+    int fd = make_file(dir);
     struct pyusdt_ctl_header *ctl;
 
     if (fd < 0)
         return fd;
-    ctl = pyusdt_guard_map(NULL, ctl_size(), PROT_READ | PROT_WRITE, fd);
+    ctl = pyusdt_guard_map(NULL, PYUSDT_CTL_SIZE, PROT_READ | PROT_WRITE, fd);
     close(fd);
     if (!ctl)
         return -ENOMEM;
@@ -270,22 +213,20 @@ static void forked(void)
 /* None of the parent's sessions, rings and files is the child's. */
 static void forget_parent(void)
 {
-    size_t area = sizeof(struct pyusdt_area) + pyusdt_core.table.nprobes * sizeof(uint64_t);
-
     for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         struct pyusdt_slot *slot = &pyusdt_core.slot[i];
         struct pyusdt_demand *demand = atomic_load(&slot->demand);
         if (!demand)
             continue; /* never used */
         if (atomic_load(&slot->area))
-            pyusdt_guard_unmap(atomic_load(&slot->area), area);
+            pyusdt_guard_unmap(atomic_load(&slot->area), sizeof(struct pyusdt_area));
         for (unsigned k = 0; k < PYUSDT_RINGS_MAX; k++)
             if (slot->ring[k].data)
                 pyusdt_guard_unmap(slot->ring[k].data, slot->ring[k].reserved);
         memset(slot, 0, sizeof *slot);
         atomic_store(&slot->demand, demand);
     }
-    pyusdt_guard_unmap(pyusdt_core.ctl, ctl_size());
+    pyusdt_guard_unmap(pyusdt_core.ctl, PYUSDT_CTL_SIZE);
 }
 
 void pyusdt_core_reborn(void)
@@ -333,11 +274,30 @@ int pyusdt_publish(const struct pyusdt_probe_desc *table, unsigned n)
     if (atomic_load(&pyusdt_core.nprobes) != 0)
         r = -EALREADY;
     else
-        r = copy_table(table, n);
+        r = pyusdt_own_table_set(table, n);
     if (r == 0)
         r = publish();
     pyusdt_core_unlock();
     return r;
+}
+
+int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n)
+{
+    uint32_t first = atomic_load(&pyusdt_core.nprobes);
+    int r;
+
+    if (!pyusdt_core.family || first == 0)
+        return -ENOTCONN;
+    if (!atomic_load(&pyusdt_core.family->alive))
+        pyusdt_core_reborn(); /* a forked child's first act */
+    if (!pyusdt_core_lock())
+        return -EBUSY;
+    first = pyusdt_core.table.nprobes;
+    r = atomic_load(&pyusdt_core.nprobes) == 0 ? -ENOTCONN : pyusdt_own_table_grow(table, n);
+    if (r == 0)
+        atomic_store_explicit(&pyusdt_core.nprobes, pyusdt_core.table.nprobes, memory_order_release);
+    pyusdt_core_unlock();
+    return r == 0 ? (int)first : r;
 }
 
 /* The mapping stays: other threads may be inside a firing. */

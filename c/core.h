@@ -23,6 +23,14 @@
 #define PYUSDT_CHECK_NS 200000000ull /* how often a producer looks whether the tracer still lives */
 #define PYUSDT_LOCK_TRIES 200        /* of 100 us: the longest that a slow path waits for another */
 
+/* The parts of our control file: as long as they can become. What is not used is a hole in the file. */
+#define PYUSDT_STRINGS_MAX (1u << 20)
+#define PYUSDT_CTL_SLOTS (((uint32_t)sizeof(struct pyusdt_ctl_header) + 63) & ~63u)
+#define PYUSDT_CTL_WORDS (PYUSDT_CTL_SLOTS + PYUSDT_MAX_SESSIONS * (uint32_t)sizeof(struct pyusdt_ctl_slot))
+#define PYUSDT_CTL_DESCS (PYUSDT_CTL_WORDS + PYUSDT_MAX_PROBES * (uint32_t)sizeof(uint64_t))
+#define PYUSDT_CTL_STRINGS (PYUSDT_CTL_DESCS + PYUSDT_MAX_PROBES * (uint32_t)sizeof(struct pyusdt_ctl_desc))
+#define PYUSDT_CTL_SIZE (PYUSDT_CTL_STRINGS + PYUSDT_STRINGS_MAX)
+
 #define PYUSDT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define PYUSDT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
@@ -86,8 +94,15 @@ bool pyusdt_core_lock(void);
 void pyusdt_core_unlock(void);
 void pyusdt_core_reborn(void); /* a forked child publishes itself */
 
+/* own_table.c */
+int pyusdt_own_table_set(const struct pyusdt_probe_desc *table, unsigned n);  /* the private one */
+int pyusdt_own_table_allocate(int fd);                                        /* a new control file's place for it */
+void pyusdt_own_table_show(struct pyusdt_ctl_header *ctl);                    /* copies it there */
+int pyusdt_own_table_grow(const struct pyusdt_probe_desc *table, unsigned n); /* both, and the sessions */
+
 /* session.c */
 int pyusdt_sessions_join(int dir);                          /* publishing: attach to every session that waits */
+void pyusdt_sessions_grow(uint32_t first);                  /* probes from `first` on are new to those that are served */
 bool pyusdt_slot_open(unsigned number);                     /* serve what is wanted; false: an event is lost or unwanted */
 bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have);
 void pyusdt_slot_check(unsigned number, uint64_t now);      /* is the tracer alive? */

@@ -8,6 +8,7 @@
 #define PYUSDT_LAYOUT_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "reader.h"
@@ -30,7 +31,7 @@ struct pyusdt_ctl_header { /* T */
     uint64_t starttime; /* /proc/PID/stat, field 22: with the pid it names a process for good */
     uint64_t pidns;     /* inode of /proc/PID/ns/pid: whether pid means anything to who reads it */
     _Atomic uint32_t state;
-    uint32_t nprobes;
+    _Atomic uint32_t nprobes;
     uint32_t ndescs;
     uint32_t slots;   /* offset of struct pyusdt_ctl_slot[PYUSDT_MAX_SESSIONS] */
     uint32_t words;   /* offset of the enable words, uint64_t[nprobes]: both, bit s belongs to slot s */
@@ -39,6 +40,7 @@ struct pyusdt_ctl_header { /* T */
     uint32_t strings_size;
     uint32_t gid;
     char comm[16];
+    _Atomic uint32_t changes; /* of the probe table, which only grows: odd while it does */
 };
 
 struct pyusdt_ctl_desc { /* T; string fields are offsets into strings */
@@ -101,12 +103,12 @@ struct pyusdt_area {
     struct pyusdt_line line[PYUSDT_RINGS_MAX];
     _Atomic uint64_t magic; /* T, like all that follows */
     uint32_t version;
-    uint32_t nprobes;
+    uint32_t nprobes; /* room in drops: PYUSDT_MAX_PROBES */
     uint64_t generation;
     uint64_t ring_size; /* of each, a power of two */
     _Atomic uint32_t rings; /* how many ring files there are, 0 … PYUSDT_RINGS_MAX */
     uint32_t unused[7];
-    _Atomic uint64_t drops[]; /* [nprobes] events that found no room, or no free ring */
+    _Atomic uint64_t drops[PYUSDT_MAX_PROBES]; /* events that found no room, or no free ring */
 };
 
 /* ---- the ring file, <ctl>.NN.<generation>.ring<k>: ring_size bytes of events, each 8-aligned, wrapping anywhere ---- */
@@ -136,7 +138,7 @@ struct pyusdt_ring_capture {
 _Static_assert(sizeof(struct pyusdt_line) == 128, "two cache lines a ring");
 _Static_assert(sizeof(struct pyusdt_ctl_slot) == 64, "one cache line a slot");
 _Static_assert(sizeof(struct pyusdt_ring_event) == 24, "events start with 24 bytes");
-_Static_assert(sizeof(struct pyusdt_area) == PYUSDT_RINGS_MAX * 128 + 64, "the drops follow a whole line");
+_Static_assert(offsetof(struct pyusdt_area, drops) == PYUSDT_RINGS_MAX * 128 + 64, "the drops follow a whole line");
 _Static_assert(PYUSDT_EVENT_MAX * 2 <= PYUSDT_RING_MIN, "a ring holds at least two of the largest events");
 
 #endif

@@ -107,7 +107,7 @@ static bool given_up(const struct pyusdt_source *source)
 }
 
 /* Copies the header of the event at position and checks it. 1: there is one; 0: none; -EBADMSG: nonsense. */
-static int look(struct pyusdt_source *source)
+static int look(struct pyusdt_session *session, struct pyusdt_source *source)
 {
     uint64_t available = source->limit - source->position;
 
@@ -118,9 +118,13 @@ static int look(struct pyusdt_source *source)
     memcpy(&source->next, source->data + (source->position & (source->size - 1)), sizeof source->next);
     if (source->next.size % 8 != 0 || source->next.size > available || source->next.size > PYUSDT_EVENT_MAX + 7 ||
         source->next.nargs > PYUSDT_MAX_ARGS || source->next.ncaptures > PYUSDT_MAX_ARGS ||
-        source->next.size < sizeof source->next + 8u * source->next.nargs ||
-        source->next.probe >= source->target->table->table.nprobes)
+        source->next.size < sizeof source->next + 8u * source->next.nargs)
         return -EBADMSG;
+    if (source->next.probe >= source->target->table->table.nprobes) {
+        pyusdt_target_grow(session, source->target); /* made since the table was copied, if it is one */
+        if (source->next.probe >= source->target->table->table.nprobes)
+            return -EBADMSG;
+    }
     if (source->next.time > source->safe && source->next.time > pyusdt_now())
         return -EBADMSG; /* published before it happened */
     source->last = source->next.time;
@@ -129,7 +133,7 @@ static int look(struct pyusdt_source *source)
 
 static void enqueue(struct pyusdt_session *session, struct pyusdt_source *source)
 {
-    int r = look(source);
+    int r = look(session, source);
     if (r == 1 && push(session, source) == 0)
         source->waiting = true;
     else if (r < 0)
@@ -297,7 +301,7 @@ static void step(struct pyusdt_session *session, struct pyusdt_source *source)
     source->position += source->next.size;
     if (source->position - source->told >= source->size / TELL_SHARE)
         tell(source);
-    r = look(source);
+    r = look(session, source);
     if (r == 1) {
         sift_down(session, 0);
         return;

@@ -14,11 +14,6 @@
 
 #define CLOSED UINT32_MAX /* holds a ring that will not be given back: no thread's tid */
 
-static size_t area_size(void)
-{
-    return sizeof(struct pyusdt_area) + pyusdt_core.table.nprobes * sizeof(uint64_t);
-}
-
 /* ---- reading a session file ---- */
 
 struct session_file {
@@ -132,6 +127,8 @@ int pyusdt_sessions_join(int dir)
 struct demand_build {
     struct pyusdt_demand *demand;
     const struct pyusdt_want *want;
+    uint32_t first; /* those before are left alone */
+    unsigned slot;  /* for enable_new_probe() */
 };
 
 static void demand_begin(void *arg, const struct pyusdt_want *want)
@@ -145,6 +142,8 @@ static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
     struct pyusdt_demand *demand = &build->demand[probe];
     uint32_t args = build->want->args & ((1u << desc->nargs) - 1);
 
+    if (probe < build->first)
+        return 0;
     atomic_store_explicit(
         &demand->mask, atomic_load_explicit(&demand->mask, memory_order_relaxed) | args | PYUSDT_DEMAND_FIRE,
         memory_order_relaxed);
@@ -167,7 +166,7 @@ static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
 static int make_demand(struct pyusdt_slot *slot, const struct session_file *file)
 {
     struct demand_build build = {.demand = atomic_load(&slot->demand)};
-    size_t size = pyusdt_core.table.nprobes * sizeof(struct pyusdt_demand);
+    size_t size = PYUSDT_MAX_PROBES * sizeof(struct pyusdt_demand); /* as long as it can become; used as far as it is */
 
     if (!build.demand) {
         void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -182,6 +181,35 @@ static int make_demand(struct pyusdt_slot *slot, const struct session_file *file
         memset(build.demand[i].bytes, 0, sizeof build.demand[i].bytes);
     }
     return session_file_match(file, demand_probe, &build, demand_begin);
+}
+
+static int enable_new_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
+{
+    struct demand_build *build = arg;
+    return probe < build->first ? 0 : enable_probe(&build->slot, probe, desc);
+}
+
+/* Under the lock, so no session is opened or closed meanwhile. One that comes now reads the whole table. */
+void pyusdt_sessions_grow(uint32_t first)
+{
+    int dir = pyusdt_rundir_open(pyusdt_core.rundir, NULL);
+
+    for (unsigned number = 0; dir >= 0 && number < PYUSDT_MAX_SESSIONS; number++) {
+        struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+        uint64_t wanted = atomic_load(&pyusdt_ctl_slot(number)->wanted);
+        struct demand_build build = {.first = first, .slot = number};
+        struct session_file file;
+
+        if (wanted == 0 || session_file_open(dir, number, &file) != 0)
+            continue;
+        build.demand = atomic_load(&slot->demand);
+        if (file.header.generation == wanted && pyusdt_session_alive(dir, number, wanted) &&
+            (slot->opened != wanted || session_file_match(&file, demand_probe, &build, demand_begin) == 0))
+            session_file_match(&file, enable_new_probe, &build, demand_begin); /* the bits last */
+        close(file.fd);
+    }
+    if (dir >= 0)
+        close(dir);
 }
 
 /* ---- area and rings ---- */
@@ -200,16 +228,16 @@ static int make_area(struct pyusdt_slot *slot, int dir, unsigned number, const s
     int fd;
 
     file_name(number, file->header.generation, PYUSDT_FILE_AREA, 0, text);
-    fd = pyusdt_file_make(dir, text, area_size());
+    fd = pyusdt_file_make(dir, text, sizeof *area);
     if (fd < 0)
         return fd;
-    area = pyusdt_guard_map(area, area_size(), PROT_READ | PROT_WRITE, fd);
+    area = pyusdt_guard_map(area, sizeof *area, PROT_READ | PROT_WRITE, fd);
     close(fd);
     if (!area)
         return -ENOMEM;
     atomic_store(&slot->area, area);
     area->version = PYUSDT_LAYOUT_VERSION;
-    area->nprobes = pyusdt_core.table.nprobes;
+    area->nprobes = PYUSDT_MAX_PROBES;
     area->generation = file->header.generation;
     area->ring_size = file->header.bufsize;
     PYUSDT_HOOK(22);

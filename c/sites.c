@@ -21,8 +21,8 @@
 #include "sites_generic.h"
 #endif
 
-#define PYUSDT_STRING_(x) #x
-#define PYUSDT_STRING(x) PYUSDT_STRING_(x)
+#define PYUSDT_QUOTE_(x) #x
+#define PYUSDT_QUOTE(x) PYUSDT_QUOTE_(x)
 
 #if defined(PYUSDT_SITE_BODY)
 
@@ -76,7 +76,7 @@ __asm__(
     "  .hidden pyusdt_semaphores\n"
     "  .type pyusdt_semaphores, %object\n"
     "pyusdt_semaphores:\n"
-    "  .space 2 * " PYUSDT_STRING(PYUSDT_PROBE_COUNT) "\n"
+    "  .space 2 * " PYUSDT_QUOTE(PYUSDT_PROBE_COUNT) "\n"
     "  .size pyusdt_semaphores, . - pyusdt_semaphores\n"
     "  .popsection\n"
 
@@ -98,6 +98,16 @@ __asm__(
     PYUSDT_SITE_HIT
     "  .cfi_endproc\n"
     "  .size pyusdt_site_hit, . - pyusdt_site_hit\n"
+
+    /* What the one before runs into. */
+    "  .globl pyusdt_site_call\n"
+    "  .hidden pyusdt_site_call\n"
+    "  .type pyusdt_site_call, %function\n"
+    "pyusdt_site_call:\n"
+    "  .cfi_startproc\n"
+    PYUSDT_SITE_CALL
+    "  .cfi_endproc\n"
+    "  .size pyusdt_site_call, . - pyusdt_site_call\n"
     "  .popsection\n"
     "  .purgem pyusdt_site\n"
 );
@@ -111,6 +121,17 @@ uint16_t pyusdt_semaphores[PYUSDT_PROBE_COUNT];
 void pyusdt_site_hit(unsigned probe, const uint64_t *values)
 {
     (void)probe;
+    (void)values;
+}
+
+#endif
+
+#if !PYUSDT_OBJECTS
+
+/* There is no entry to call. */
+void pyusdt_site_call(void (*entry)(void), const uint64_t *values)
+{
+    (void)entry;
     (void)values;
 }
 

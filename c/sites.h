@@ -23,6 +23,13 @@
 #endif
 #endif
 
+/* Are there objects of run-time providers, which are made for these processors only (elf_write.h)? */
+#if PYUSDT_SITES && !defined(PYUSDT_SITES_GENERIC) && (defined(__x86_64__) || defined(__aarch64__))
+#define PYUSDT_OBJECTS 1
+#else
+#define PYUSDT_OBJECTS 0
+#endif
+
 /* Hit a probe's site.  values: PYUSDT_MAX_ARGS words, a string's is its address.  Does nothing without sites. */
 void pyusdt_site_hit(unsigned probe, const uint64_t *values) __attribute__((visibility("hidden")));
 

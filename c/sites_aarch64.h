@@ -32,8 +32,15 @@
 
 #define PYUSDT_SITE_FILL "  nop\n"
 
-/* pyusdt_site_hit(w0 = probe, x1 = values) */
+/* pyusdt_site_hit(w0 = probe, x1 = values) finds the site's entry, then goes on as */
 #define PYUSDT_SITE_HIT                                                                                               \
+    "  hint #34\n"                                                                                                    \
+    "  adrp x17, pyusdt_sites\n" /* entry = first entry + 16 * probe */                                               \
+    "  add x17, x17, :lo12:pyusdt_sites\n"                                                                            \
+    "  add x0, x17, w0, uxtw #4\n"
+
+/* pyusdt_site_call(x0 = entry, x1 = values) */
+#define PYUSDT_SITE_CALL                                                                                              \
     "  hint #34\n"                                                                                                    \
     "  stp x29, x30, [sp, #-16]!\n"                                                                                   \
     "  .cfi_def_cfa_offset 16\n"                                                                                      \
@@ -41,9 +48,7 @@
     "  .cfi_offset x30, -8\n"                                                                                         \
     "  mov x29, sp\n"                                                                                                 \
     "  .cfi_def_cfa_register x29\n"                                                                                   \
-    "  adrp x17, pyusdt_sites\n" /* entry = first entry + 16 * probe */                                               \
-    "  add x17, x17, :lo12:pyusdt_sites\n"                                                                            \
-    "  add x17, x17, w0, uxtw #4\n"                                                                                   \
+    "  mov x17, x0\n"                                                                                                 \
     "  ldp x2, x3, [x1, #16]\n"                                                                                       \
     "  ldp x4, x5, [x1, #32]\n"                                                                                       \
     "  ldp x6, x7, [x1, #48]\n"                                                                                       \

@@ -45,8 +45,16 @@
 /* The ret is followed by what fills up to the next entry. */
 #define PYUSDT_SITE_FILL "  .skip 11, 0xcc\n"
 
-/* pyusdt_site_hit(edi = probe, rsi = values) */
+/* pyusdt_site_hit(edi = probe, rsi = values) finds the site's entry, then goes on as */
 #define PYUSDT_SITE_HIT                                                                                               \
+    "  endbr64\n"                                                                                                     \
+    "  mov %edi, %edi\n"                                                                                              \
+    "  shl $5, %rdi\n" /* entry = first entry + 32 * probe */                                                         \
+    "  lea pyusdt_sites+12(%rip), %rax\n"                                                                             \
+    "  add %rax, %rdi\n"
+
+/* pyusdt_site_call(rdi = entry, rsi = values) */
+#define PYUSDT_SITE_CALL                                                                                              \
     "  endbr64\n"                                                                                                     \
     "  push %rbp\n"                                                                                                   \
     "  .cfi_def_cfa_offset 16\n"                                                                                      \
@@ -61,10 +69,7 @@
     "  .cfi_offset %r13, -32\n"                                                                                       \
     "  .cfi_offset %r12, -40\n"                                                                                       \
     "  .cfi_offset %rbx, -48\n"                                                                                       \
-    "  lea pyusdt_sites+12(%rip), %r14\n" /* entry = first entry + 32 * probe */                                      \
-    "  mov %edi, %eax\n"                                                                                              \
-    "  shl $5, %rax\n"                                                                                                \
-    "  add %rax, %r14\n"                                                                                              \
+    "  mov %rdi, %r14\n"                                                                                              \
     "  mov 0(%rsi), %rdi\n"                                                                                           \
     "  mov 16(%rsi), %rdx\n"                                                                                          \
     "  mov 24(%rsi), %rcx\n"                                                                                          \

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,9 +15,35 @@
 #include "guard.h"
 #include "tracer.h"
 
+#define COPY_TRIES 64 /* at a table that its target is changing */
 #define EXIT_GRACE_NS 1000000000ull /* a process that said goodbye is believed gone after this, whatever it does */
 
 /* ---- the control file ---- */
+
+static struct pyusdt_table_copy *new_copy(const struct pyusdt_ctl_header *shared, const struct pyusdt_ctl_header *header)
+{
+    uint64_t descs = (uint64_t)header->ndescs * sizeof(struct pyusdt_ctl_desc), size = descs + header->strings_size;
+    struct pyusdt_table_copy *table = calloc(1, sizeof *table + size);
+
+    if (!table)
+        return NULL;
+    memcpy(table->bytes, (const char *)shared + header->descs, descs);
+    memcpy(table->bytes + descs, (const char *)shared + header->strings, header->strings_size);
+    table->size = (uint32_t)size;
+    table->users = 1;
+    table->table = (struct pyusdt_table){.descs = (const void *)table->bytes,
+                                         .strings = table->bytes + descs,
+                                         .ndescs = header->ndescs,
+                                         .strings_size = header->strings_size,
+                                         .nprobes = header->nprobes};
+    return table;
+}
+
+static void drop_copy(struct pyusdt_table_copy *table)
+{
+    if (table && --table->users == 0)
+        free(table);
+}
 
 /* Copies and checks the probe table. Takes over the one of `like` where it is the same. */
 static int copy_table(const struct pyusdt_ctl_header *shared, const struct pyusdt_ctl_header *header,
@@ -29,18 +56,9 @@ static int copy_table(const struct pyusdt_ctl_header *shared, const struct pyusd
         header->size - header->descs < descs || header->strings > header->size ||
         header->size - header->strings < header->strings_size || header->strings_size == 0)
         return -EINVAL;
-    table = calloc(1, sizeof *table + size);
+    table = new_copy(shared, header);
     if (!table)
         return -ENOMEM;
-    memcpy(table->bytes, (const char *)shared + header->descs, descs);
-    memcpy(table->bytes + descs, (const char *)shared + header->strings, header->strings_size);
-    table->size = (uint32_t)size;
-    table->users = 1;
-    table->table = (struct pyusdt_table){.descs = (const void *)table->bytes,
-                                         .strings = table->bytes + descs,
-                                         .ndescs = header->ndescs,
-                                         .strings_size = header->strings_size,
-                                         .nprobes = header->nprobes};
     if (pyusdt_table_check(&table->table) != 0) {
         free(table);
         return -EINVAL;
@@ -69,6 +87,30 @@ static int check_header(const struct pyusdt_ctl_header *header, const struct pyu
     return 0;
 }
 
+/* The header and the table that goes with it, both whole: not while the target changes them. */
+static int copy_ctl(const struct pyusdt_target *target, const struct pyusdt_target *like,
+                    struct pyusdt_ctl_header *header, struct pyusdt_table_copy **copy)
+{
+    for (int i = 0; i < COPY_TRIES; i++) {
+        uint32_t changes = atomic_load(&target->ctl->changes);
+        int r;
+
+        memcpy(header, target->ctl, sizeof *header);
+        r = check_header(header, &target->who, target->ctl_size);
+        if (r == 0)
+            r = copy_table(target->ctl, header, like, copy);
+        atomic_thread_fence(memory_order_seq_cst);
+        if (changes % 2 == 0 && atomic_load(&target->ctl->changes) == changes) {
+            header->changes = changes;
+            return r;
+        }
+        if (r == 0)
+            drop_copy(*copy);
+        sched_yield();
+    }
+    return -EAGAIN;
+}
+
 static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *target, const char *text)
 {
     struct pyusdt_ctl_header header;
@@ -87,8 +129,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     close(fd);
     if (r != 0)
         return r;
-    memcpy(&header, target->ctl, sizeof header);
-    r = check_header(&header, &target->who, size);
+    r = copy_ctl(target, session->ntargets ? session->targets[session->ntargets - 1] : NULL, &header, &target->table);
     if (r != 0)
         return r;
     target->uid = st.st_uid;
@@ -97,11 +138,12 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     target->comm[sizeof target->comm - 1] = '\0';
     target->slot = (struct pyusdt_ctl_slot *)(void *)((char *)target->ctl + header.slots) + session->header.slot;
     target->words = (void *)((char *)target->ctl + header.words);
+    target->room = (uint32_t)((size - header.words) / sizeof(uint64_t));
+    target->changes = header.changes;
     target->visible = target->pid != 0 || header.pidns == pyusdt_pidns();
     if (target->pid == 0)
         target->pid = target->who.pid;
-    return copy_table(target->ctl, &header, session->ntargets ? session->targets[session->ntargets - 1] : NULL,
-                      &target->table);
+    return 0;
 }
 
 struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, const char *text,
@@ -142,36 +184,70 @@ static int enable_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
     return 0;
 }
 
+/* All the words that the process has by now, be they known here or not. */
 static struct pyusdt_bits bits_of(const struct pyusdt_session *session, const struct pyusdt_target *target)
 {
-    return (struct pyusdt_bits){target->slot, target->words, target->table->table.nprobes, session->header.slot};
+    uint32_t nprobes = atomic_load(&target->ctl->nprobes);
+
+    if (nprobes < target->table->table.nprobes)
+        nprobes = target->table->table.nprobes;
+    if (nprobes > target->room)
+        nprobes = target->room;
+    return (struct pyusdt_bits){target->slot, target->words, nprobes, session->header.slot};
+}
+
+static void enable_wanted(const struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    struct enable enable = {target, 1ull << session->header.slot};
+    struct pyusdt_table table = target->table->table;
+
+    table.pid = target->who.pid;
+    target->wanted = 0;
+    for (uint32_t i = 0; i < session->header.nwants; i++)
+        pyusdt_table_match(&table, &session->wants[i], enable_probe, &enable);
 }
 
 /* A process that has joined by itself is left alone but for bits that it may not have set yet. */
 void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target)
 {
-    struct enable enable = {target, 1ull << session->header.slot};
     struct pyusdt_bits bits = bits_of(session, target);
-    struct pyusdt_table table = target->table->table;
 
-    table.pid = target->who.pid;
-    target->wanted = 0;
     if (atomic_load(&target->slot->wanted) != session->header.generation) {
         pyusdt_bits_clear(&bits); /* the slot's former owner's */
         atomic_store(&target->slot->wanted, session->header.generation); /* before the bits that lead to it */
         PYUSDT_HOOK(30);
     }
-    for (uint32_t i = 0; i < session->header.nwants; i++)
-        pyusdt_table_match(&table, &session->wants[i], enable_probe, &enable);
+    enable_wanted(session, target);
+}
+
+/* A table that is no larger than it was, or can not be read, is as if it had not changed: the process is hostile. */
+void pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    struct pyusdt_table_copy *copy;
+    struct pyusdt_ctl_header header;
+
+    if (!target->ctl || atomic_load(&target->ctl->changes) == target->changes ||
+        copy_ctl(target, NULL, &header, &copy) != 0)
+        return;
+    target->changes = header.changes;
+    if (copy->table.nprobes <= target->table->table.nprobes || copy->table.nprobes > target->room) {
+        drop_copy(copy);
+        return;
+    }
+    drop_copy(target->table);
+    target->table = copy;
+    if (target->life == PYUSDT_ALIVE && !session->stopped)
+        enable_wanted(session, target);
 }
 
 void pyusdt_target_detach(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     uint64_t generation = session->header.generation;
-    struct pyusdt_bits bits = bits_of(session, target);
+    struct pyusdt_bits bits;
 
     if (!target->ctl)
         return;
+    bits = bits_of(session, target);
     pyusdt_bits_clear(&bits);
     atomic_compare_exchange_strong(&target->slot->wanted, &generation, 0);
 }
@@ -191,8 +267,7 @@ static void file_name(const struct pyusdt_session *session, const struct pyusdt_
 
 static int map_area(struct pyusdt_session *session, struct pyusdt_target *target)
 {
-    uint32_t nprobes = target->table->table.nprobes;
-    size_t wanted = sizeof(struct pyusdt_area) + nprobes * sizeof(uint64_t);
+    const size_t wanted = sizeof(struct pyusdt_area);
     char text[PYUSDT_NAME_SIZE];
     struct pyusdt_area *area;
     uint64_t size;
@@ -207,7 +282,7 @@ static int map_area(struct pyusdt_session *session, struct pyusdt_target *target
     if (!area)
         return -EINVAL;
     if (atomic_load(&area->magic) != PYUSDT_AREA_MAGIC || area->version != PYUSDT_LAYOUT_VERSION ||
-        area->nprobes != nprobes || area->generation != session->header.generation ||
+        area->nprobes != PYUSDT_MAX_PROBES || area->generation != session->header.generation ||
         area->ring_size != session->header.bufsize) {
         pyusdt_guard_unmap(area, wanted);
         return -EINVAL;
@@ -246,6 +321,7 @@ void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *
 {
     uint32_t rings;
 
+    pyusdt_target_grow(session, target);
     if (!target->area && !target->area_refused &&
         atomic_load(&target->slot->ready) == session->header.generation && map_area(session, target) != 0) {
         target->area_refused = true;
@@ -385,8 +461,7 @@ void pyusdt_target_free(struct pyusdt_target *target)
     if (!target)
         return;
     unmap(target);
-    if (target->table && --target->table->users == 0)
-        free(target->table);
+    drop_copy(target->table);
     free(target->drops);
     free(target);
 }

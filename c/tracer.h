@@ -58,6 +58,8 @@ struct pyusdt_target {
     uint32_t ctl_size;
     struct pyusdt_ctl_slot *slot; /* shared */
     _Atomic uint64_t *words;      /* shared */
+    uint32_t room;                /* words that the file has place for */
+    uint32_t changes;             /* of the shared table, when it was copied */
     struct pyusdt_table_copy *table;
     struct pyusdt_area *area; /* shared */
     size_t area_size;
@@ -110,6 +112,7 @@ struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, c
 void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target);
 void pyusdt_target_detach(struct pyusdt_session *session, struct pyusdt_target *target);
 void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *target); /* map what is new */
+void pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target);   /* learn of new probes */
 bool pyusdt_target_is_dead(struct pyusdt_target *target);
 uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe);
 uint64_t pyusdt_target_dropped(const struct pyusdt_session *session, const struct pyusdt_target *target);

@@ -9,6 +9,7 @@
  *   pyusdt_enabled                      is a probe wanted by anybody?          (one load and a test)
  *   pyusdt_demand                       which of its arguments, then?
  *   pyusdt_fire                         offer one event to the embedded sessions
+ *   pyusdt_provider_define              probes that are described at run time
  *   pyusdt_glob, pyusdt_probe_name, pyusdt_note_name    names, as DTrace treats them
  *
  * Always true
@@ -103,6 +104,63 @@ int pyusdt_publish(const struct pyusdt_probe_desc *table, unsigned n);
 
 /* Takes it back: probes are off, and the control file is gone unless a session still has events to read. */
 void pyusdt_unpublish(void);
+
+/*
+ * More probes, after pyusdt_publish(): n descriptions of one probe each, which sessions that are here already may want at
+ * once. Returns the index of the first; they are consecutive. -ENOSPC: the table is full, or the run directory.
+ * -ENOTCONN: not published. Not for signal handlers.
+ */
+int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n);
+
+/* ---- providers of run time ---- */
+
+#define PYUSDT_PROVIDER_MAX 40 /* bytes of a provider's name */
+#define PYUSDT_NAME_MAX 63     /* and of a probe's */
+
+/* The type of an argument: its kind and its size in bytes, `PYUSDT_INT | 4`. */
+#define PYUSDT_TYPE_SIZE(type) ((type) & 0xfu)
+#define PYUSDT_KIND 0xf0u
+#define PYUSDT_UINT 0x10u   /* 1, 2, 4, 8 */
+#define PYUSDT_INT 0x20u    /* signed; 1, 2, 4, 8 */
+#define PYUSDT_FLOAT 0x30u  /* its bits, as an unsigned integer; 4, 8 */
+#define PYUSDT_STRING 0x48u /* the address of NUL-terminated text */
+
+struct pyusdt_probe_def {
+    const char *name; /* D's */
+    unsigned nargs;
+    uint8_t type[PYUSDT_MAX_ARGS];
+};
+
+/* Where a probe of run time is. */
+struct pyusdt_probe_site {
+    unsigned index;            /* for pyusdt_demand() and pyusdt_fire(); PYUSDT_NO_PROBE: no session can want it */
+    const uint16_t *semaphore; /* how many USDT tracers are attached; always 0 where no object could be made */
+    void (*entry)(void);       /* for pyusdt_site_call(), while the semaphore is up; else NULL */
+};
+
+/* Its enable word is readable, and 0, unless the process has as many probes as it can. */
+#define PYUSDT_NO_PROBE (PYUSDT_MAX_PROBES - 1)
+
+static inline int pyusdt_site_enabled(const struct pyusdt_probe_site *site)
+{
+    return (__atomic_load_n(site->semaphore, __ATOMIC_RELAXED) |
+            __atomic_load_n(&pyusdt_enabled_words[site->index], __ATOMIC_RELAXED)) != 0;
+}
+
+/*
+ * Makes the n probes of a provider: an object in the user's cache that every USDT tracer can read, loaded now and never
+ * unloaded, and entries in the table that the embedded engine sees. The same call gives the same object in every process
+ * of the user, so a tracer can attach to its file before the process starts. *path (size bytes) is that file's, or "".
+ *
+ * 0, with the sites filled in; where there can be no object, `why` says so (else its message is empty) and the probes are
+ * the embedded engine's only. Who asks again gets the same. -EINVAL: a name or a type that can not be; -EEXIST: a probe of
+ * that name has other arguments; -ENOMEM.
+ */
+int pyusdt_provider_define(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
+                           struct pyusdt_probe_site *sites, char *path, size_t size, struct pyusdt_error *why);
+
+/* Hits a site of pyusdt_provider_define(): values are PYUSDT_MAX_ARGS words, of an argument's size and sign each. */
+void pyusdt_site_call(void (*entry)(void), const uint64_t *values);
 
 /* DTrace's globs: * ? [a-z] [!a-z] \x; an empty pattern matches everything. 1 or 0. */
 int pyusdt_glob(const char *pattern, const char *string);

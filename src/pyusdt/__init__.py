@@ -9,7 +9,8 @@ Trace it with `pydtrace -n 'pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6)] = cou
 tracer that knows USDT probes (docs/probes.md).  Importing this makes the process traceable: one small
 control file, no thread.  While no tracer listens a probe costs about as much as calling an empty function.
 
-The consumer API (trace, atrace, watch …; docs/api.md) is imported when it is first used.
+The consumer API (trace, atrace, watch …; docs/api.md) and providers of your own (Provider, load; docs/providers.md)
+are imported when they are first used.
 """
 
 from pyusdt.api import (
@@ -29,22 +30,26 @@ TYPE_CHECKING = False  # type checkers take it for True; typing itself need not 
 if TYPE_CHECKING:
     from pyusdt.consumer.atracing import atrace
     from pyusdt.consumer.tracing import CompileError, EngineError, TraceWarning, Tracing, trace, watch
+    from pyusdt.providers import Provider, load
 
-_CONSUMER = dict.fromkeys(
+_LATER = dict.fromkeys(
     ("CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"), "pyusdt.consumer.tracing"
 )
-_CONSUMER["atrace"] = "pyusdt.consumer.atracing"
+_LATER["atrace"] = "pyusdt.consumer.atracing"
+_LATER["Provider"] = _LATER["load"] = "pyusdt.providers"
 
 __all__ = [
     "CompileError",
     "EngineError",
     "Probe",
+    "Provider",
     "TraceWarning",
     "Tracing",
     "atrace",
     "available",
     "get_tag",
     "get_tag_data",
+    "load",
     "p",
     "pn",
     "probe",
@@ -62,9 +67,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _CONSUMER:
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = globals()[name] = getattr(import_module(_CONSUMER[name]), name)
+    value = globals()[name] = getattr(import_module(_LATER[name]), name)
     return value

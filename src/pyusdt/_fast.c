@@ -7,6 +7,7 @@
 #include "_context.h"
 #include "_convert.h"
 #include "_fire.h"
+#include "_own.h"
 #include "_probe.h"
 
 static PyObject *too_many(const char *function, Py_ssize_t most, Py_ssize_t given)
@@ -146,6 +147,11 @@ static PyMethodDef callables[] = {
     {"encode_tag", encode_tag, METH_O,
      "encode_tag(tag, /)\n--\n\n"
      "The bytes that probes show of a tag, or None."},
+    {"define", pyusdt_own_define, METH_VARARGS,
+     "define(provider, probes, /)\n--\n\n"
+     "The probes of an own provider: probes is a list of (name, types), types as bytes, one an argument (pyusdt.h).\n"
+     "Returns the Probe objects, the path of the file that tracers find them in or '', and why there is none or ''.\n"
+     "ValueError for a name or types that can not be."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "_convert.h"
+#include "_pending.h"
 
 /* The probes' arguments, as include/user_trace.d has them. */
 enum {
@@ -62,33 +63,6 @@ static void event_fire(const struct event *event)
         pyusdt_site_hit(event->probe, event->args.value);
     if (event->demand != 0)
         pyusdt_fire(event->probe, &event->args);
-}
-
-/* The exception that is pending while a probe fires (there is one in an except clause of C code, say). */
-struct pending {
-#if PY_VERSION_HEX >= 0x030c0000
-    PyObject *exception;
-#else
-    PyObject *type, *value, *traceback;
-#endif
-};
-
-static void pending_save(struct pending *pending)
-{
-#if PY_VERSION_HEX >= 0x030c0000
-    pending->exception = PyErr_GetRaisedException();
-#else
-    PyErr_Fetch(&pending->type, &pending->value, &pending->traceback);
-#endif
-}
-
-static void pending_restore(struct pending *pending)
-{
-#if PY_VERSION_HEX >= 0x030c0000
-    PyErr_SetRaisedException(pending->exception);
-#else
-    PyErr_Restore(pending->type, pending->value, pending->traceback);
-#endif
 }
 
 /* The texts of a general event: who, tag, four strings. */
@@ -196,19 +170,19 @@ PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject 
 {
     struct event event;
     struct sources sources;
-    struct pending pending;
+    struct pyusdt_pending pending;
 
     if (pyusdt_strict && check_strict(values) < 0)
         return NULL;
     if (!event_begin(&event, probe))
         Py_RETURN_FALSE;
-    pending_save(&pending);
+    pyusdt_pending_save(&pending);
     for (unsigned i = 0; i < PYUSDT_INTEGERS; i++)
         event.args.value[ARG_INTEGER + i] = integer(values[i]);
     sources_open(&sources, &event, context, tag, values + PYUSDT_INTEGERS);
     fire_general(&event, &sources);
     sources_close(&sources);
-    pending_restore(&pending);
+    pyusdt_pending_restore(&pending);
     Py_RETURN_TRUE;
 }
 
@@ -216,17 +190,17 @@ PyObject *pyusdt_offer_message(PyObject *message)
 {
     struct event event;
     struct pyusdt_source source;
-    struct pending pending;
+    struct pyusdt_pending pending;
 
     if (pyusdt_strict && message != Py_None && !PyUnicode_Check(message) && !PyObject_CheckBuffer(message))
         return PyErr_Format(PyExc_TypeError, "the message must be str, bytes-like or None, not %.200s",
                             Py_TYPE(message)->tp_name);
     if (!event_begin(&event, PYUSDT_USER_TRACE_S1))
         Py_RETURN_FALSE;
-    pending_save(&pending);
+    pyusdt_pending_save(&pending);
     pyusdt_source_open(&source, event_reads(&event, 0) ? message : NULL);
     fire_message(&event, &source);
     pyusdt_source_close(&source);
-    pending_restore(&pending);
+    pyusdt_pending_restore(&pending);
     Py_RETURN_TRUE;
 }

@@ -9,6 +9,7 @@
 
 #include "_convert.h"
 #include "_fire.h"
+#include "_own.h"
 
 #define NAME_SIZE 64 /* longer than every name in include/user_trace.d */
 
@@ -17,6 +18,8 @@ struct probe {
     vectorcallfunc vectorcall;
     struct pyusdt_context *context;
     unsigned index;
+    const uint16_t *semaphore;
+    struct pyusdt_own *own; /* NULL: a user-trace probe */
 };
 
 static const struct pyusdt_probe_desc families[] = {PYUSDT_USER_TRACE_FAMILIES(NULL)};
@@ -58,13 +61,28 @@ PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyOb
 }
 
 /* The largest number of arguments of a probe's call; what is more is an error, on or off. */
-static Py_ssize_t max_arguments(unsigned index)
+static Py_ssize_t max_arguments(const struct probe *self)
 {
-    return index == PYUSDT_USER_TRACE_S1 ? 1 : PYUSDT_VALUES;
+    if (self->own != NULL)
+        return (Py_ssize_t)self->own->nargs;
+    return self->index == PYUSDT_USER_TRACE_S1 ? 1 : PYUSDT_VALUES;
+}
+
+static inline int is_enabled(const struct probe *self)
+{
+    return (__atomic_load_n(self->semaphore, __ATOMIC_RELAXED) |
+            __atomic_load_n(&pyusdt_enabled_words[self->index], __ATOMIC_RELAXED)) != 0;
+}
+
+static inline int has_work(const struct probe *self)
+{
+    return __builtin_expect(is_enabled(self) || pyusdt_strict, 0);
 }
 
 static PyObject *fire(const struct probe *self, PyObject *const *args, Py_ssize_t nargs)
 {
+    if (self->own != NULL)
+        return pyusdt_offer_own(self->own, args, nargs);
     if (self->index == PYUSDT_USER_TRACE_S1)
         return pyusdt_offer_message(nargs > 0 ? args[0] : Py_None);
     return pyusdt_call_probe(self->context, self->index, args, nargs);
@@ -79,10 +97,10 @@ static PyObject *probe_vectorcall(PyObject *object, PyObject *const *args, size_
         PyErr_SetString(PyExc_TypeError, "a probe takes no keyword arguments");
         return NULL;
     }
-    if (nargs > max_arguments(self->index))
+    if (nargs > max_arguments(self))
         return PyErr_Format(PyExc_TypeError, "a probe call takes at most %zd arguments (%zd given)",
-                            max_arguments(self->index), nargs);
-    if (!pyusdt_has_work(self->index))
+                            max_arguments(self), nargs);
+    if (!has_work(self))
         Py_RETURN_FALSE;
     return fire(self, args, nargs);
 }
@@ -98,11 +116,11 @@ static PyObject *fire_result(const struct probe *self, PyObject *result)
         args = PySequence_Fast_ITEMS(result);
         nargs = PyTuple_GET_SIZE(result);
     }
-    if (nargs > max_arguments(self->index)) {
+    if (nargs > max_arguments(self)) {
         if (pyusdt_strict)
             return PyErr_Format(PyExc_TypeError, "a probe call takes at most %zd arguments (%zd returned)",
-                                max_arguments(self->index), nargs);
-        nargs = max_arguments(self->index);
+                                max_arguments(self), nargs);
+        nargs = max_arguments(self);
     }
     return fire(self, args, nargs);
 }
@@ -119,7 +137,7 @@ static PyObject *probe_lazy(PyObject *object, PyObject *function)
                      Py_TYPE(function)->tp_name);
         return NULL;
     }
-    if (!pyusdt_has_work(self->index))
+    if (!has_work(self))
         Py_RETURN_FALSE;
     result = PyObject_CallNoArgs(function);
     if (result == NULL) {
@@ -135,20 +153,47 @@ static PyObject *probe_lazy(PyObject *object, PyObject *function)
 
 static int probe_bool(PyObject *self)
 {
-    return pyusdt_enabled(((struct probe *)self)->index);
+    return is_enabled((struct probe *)self);
 }
 
 static PyObject *probe_name(PyObject *object, void *unused)
 {
+    const struct pyusdt_own *own = ((struct probe *)object)->own;
     unsigned index = ((struct probe *)object)->index, first = 0;
     size_t i = 0;
 
     (void)unused;
+    if (own != NULL) {
+        Py_INCREF(own->name);
+        return own->name;
+    }
     while (index - first >= families[i].count)
         first += families[i++].count;
     if (families[i].count == 1)
         return PyUnicode_FromString(families[i].name);
     return PyUnicode_FromFormat("%s%u", families[i].name, index - first);
+}
+
+static PyObject *probe_provider(PyObject *object, void *unused)
+{
+    const struct pyusdt_own *own = ((struct probe *)object)->own;
+
+    (void)unused;
+    if (own == NULL)
+        return PyUnicode_FromString("pyusdt");
+    Py_INCREF(own->provider);
+    return own->provider;
+}
+
+static PyObject *probe_path(PyObject *object, void *unused)
+{
+    const struct pyusdt_own *own = ((struct probe *)object)->own;
+
+    (void)unused;
+    if (own == NULL)
+        Py_RETURN_NONE;
+    Py_INCREF(own->path);
+    return own->path;
 }
 
 static PyObject *probe_repr(PyObject *self)
@@ -167,6 +212,7 @@ static void probe_dealloc(PyObject *object)
 
     PyObject_GC_UnTrack(object);
     Py_CLEAR(((struct probe *)object)->context);
+    pyusdt_own_free(((struct probe *)object)->own);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -190,6 +236,9 @@ PyTypeObject *pyusdt_probe_type(void)
     };
     static PyGetSetDef attributes[] = {
         {"name", probe_name, NULL, "The probe's name as D writes it.", NULL},
+        {"provider", probe_provider, NULL, "The name of the probe's provider, without the process id.", NULL},
+        {"path", probe_path, NULL,
+         "The file that tracers find an own provider's probe in; None where there is none, and for pyusdt's own.", NULL},
         {NULL, NULL, NULL, NULL, NULL},
     };
     static PyMemberDef members[] = {
@@ -218,6 +267,19 @@ PyTypeObject *pyusdt_probe_type(void)
     return (PyTypeObject *)PyType_FromSpec(&spec);
 }
 
+static struct probe *new_probe(struct pyusdt_context *context, unsigned index)
+{
+    struct probe *probe = (struct probe *)context->probe_type->tp_alloc(context->probe_type, 0);
+
+    if (probe == NULL)
+        return NULL;
+    probe->vectorcall = probe_vectorcall;
+    probe->context = context;
+    Py_INCREF(context);
+    probe->index = index;
+    return probe;
+}
+
 PyObject *pyusdt_probe_new(PyObject *context, PyObject *name)
 {
     struct pyusdt_context *self = (struct pyusdt_context *)context;
@@ -233,12 +295,21 @@ PyObject *pyusdt_probe_new(PyObject *context, PyObject *name)
     if (index < 0)
         return PyErr_Format(PyExc_ValueError, "no such probe: %R (user_trace-s1, user_trace-i4s4, "
                             "user_trace-n0 to user_trace-n%d)", name, PYUSDT_NUMBERED - 1);
-    probe = (struct probe *)self->probe_type->tp_alloc(self->probe_type, 0);
-    if (probe == NULL)
+    probe = new_probe(self, (unsigned)index);
+    if (probe != NULL)
+        probe->semaphore = &pyusdt_semaphores[index];
+    return (PyObject *)probe;
+}
+
+PyObject *pyusdt_probe_of_own(struct pyusdt_context *context, struct pyusdt_own *own)
+{
+    struct probe *probe = new_probe(context, own->site.index);
+
+    if (probe == NULL) {
+        pyusdt_own_free(own);
         return NULL;
-    probe->vectorcall = probe_vectorcall;
-    probe->context = self;
-    Py_INCREF(self);
-    probe->index = (unsigned)index;
+    }
+    probe->semaphore = own->site.semaphore;
+    probe->own = own;
     return (PyObject *)probe;
 }

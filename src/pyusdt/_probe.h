@@ -13,6 +13,10 @@ PyTypeObject *pyusdt_probe_type(void);
 /* METH_O with a context as self: the probe object of a name, D's or the note's; ValueError for one that is none. */
 PyObject *pyusdt_probe_new(PyObject *context, PyObject *name);
 
+/* The object of an own provider's probe, which takes `own` over, also where it fails (NULL with an exception). */
+struct pyusdt_own;
+PyObject *pyusdt_probe_of_own(struct pyusdt_context *context, struct pyusdt_own *own);
+
 /* The general and the numbered probes' call: the arguments of p(). */
 PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyObject *const *args, Py_ssize_t nargs);
 

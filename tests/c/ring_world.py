@@ -12,7 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 CORE = ["rundir", "slot", "table", "glob", "guard", "control", "session", "ring",
-        "tracer", "target", "sweep", "reader", "process"]
+        "tracer", "target", "sweep", "reader", "process", "own_table"]
 FLAGS = ["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-pthread"]
 VARIANTS = {
     "plain": [],

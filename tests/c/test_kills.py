@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ring_world import ROOT, check
 
-TARGET_PLACES = {1, 2, 3, 4, 5, 10, 11, 12, 20, 21, 22, 23, 25}
+TARGET_PLACES = {1, 2, 3, 4, 5, 10, 11, 12, 13, 20, 21, 22, 23, 25}
 TRACER_PLACES = {30, 31, 32, 33, 34, 35, 36}
 UNDOING_PLACES = {26}  # in a target whose tracer was killed
 
@@ -27,11 +27,11 @@ def kills(places, first_only):
     return [(place, n) for place in sorted(places) for n in ((1,) if place in first_only else (1, 50))]
 
 
-@pytest.mark.parametrize("place, n", kills(TARGET_PLACES, {10, 11, 12, 20, 21, 22, 23, 25}))
+@pytest.mark.parametrize("place, n", kills(TARGET_PLACES, {10, 11, 12, 13, 20, 21, 22, 23, 25}))
 def test_target_killed_at(world, place, n):
     command = world.target_command("a", 2, 3000, variant="hooks")
     # A small ring that is read late, so that it is full (place 2) and wraps.
-    result = world.trace("bufsize=65536", "pause=3000", "ms=400" if place in (10, 11) else "pause=3000",
+    result = world.trace("bufsize=65536", "pause=3000", "ms=400" if place in (10, 11, 13) else "pause=3000",
                          command=command, variant="hooks", TARGET_HOOK=f"{place}:{n}")
     check(result)
     account = world.account("a")

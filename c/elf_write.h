@@ -1,0 +1,52 @@
+/* A provider's ELF shared object, made from nothing: what makes probes of run time visible to every USDT tracer.
+ *
+ * In:      the provider's name and its probes: names, types of their arguments.
+ * Out:     the bytes of a shared object for a processor: a site and a 16-bit semaphore a probe, and a stapsdt note
+ *          that tells both; how to find them once it is loaded.
+ * Always:  the same probes give the same bytes, and no others do.  The object runs no code when it is loaded, needs
+ *          no library and no relocation. */
+#ifndef PYUSDT_ELF_WRITE_H
+#define PYUSDT_ELF_WRITE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../include/pyusdt.h"
+
+#pragma GCC visibility push(hidden)
+
+/* How a processor's sites look; the same as those of sites_x86_64.h and sites_aarch64.h. */
+struct pyusdt_elf_machine {
+    uint16_t number;      /* e_machine */
+    uint16_t site;        /* of the 32 bytes of a site: where the nop is, which the note names */
+    uint16_t entry;       /* and where the function begins */
+    uint8_t code[32];     /* one site */
+    const char *registers[PYUSDT_MAX_ARGS]; /* of the arguments, as the note writes them */
+};
+
+extern const struct pyusdt_elf_machine pyusdt_elf_x86_64, pyusdt_elf_aarch64;
+
+/* The one that this is compiled for, or NULL: then there are no objects. */
+const struct pyusdt_elf_machine *pyusdt_elf_native(void);
+
+#define PYUSDT_ELF_STRIDE 32                      /* from one function to the next */
+#define PYUSDT_ELF_SITES "pyusdt_provider_sites"  /* symbol: the first site's 32 bytes */
+#define PYUSDT_ELF_SEMAPHORES "pyusdt_provider_semaphores" /* symbol: uint16_t, one a probe */
+#define PYUSDT_ELF_ID_SIZE 8                      /* bytes of the hash of its contents, which is its build id */
+
+struct pyusdt_elf {
+    uint8_t *data; /* malloc'ed */
+    size_t size;
+    uint8_t id[PYUSDT_ELF_ID_SIZE];
+};
+
+/* 0, -ENOMEM, or -EINVAL for a name or a type that can not be.  The caller frees elf->data. */
+int pyusdt_elf_write(const struct pyusdt_elf_machine *machine, const char *provider,
+                     const struct pyusdt_probe_def *probes, unsigned n, struct pyusdt_elf *elf);
+
+/* The name of a probe's function, as tracers show it: `shop_order_placed`.  0 or -ENAMETOOLONG. */
+int pyusdt_elf_function(const char *provider, const char *name, char *function, size_t size);
+
+#pragma GCC visibility pop
+
+#endif

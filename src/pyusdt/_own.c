@@ -1,0 +1,264 @@
+/* Probes of the application's own providers: see _own.h. */
+#define PY_SSIZE_T_CLEAN
+#include "_own.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "_convert.h"
+#include "_fire.h"
+#include "_pending.h"
+#include "_probe.h"
+
+void pyusdt_own_free(struct pyusdt_own *own)
+{
+    if (own == NULL)
+        return;
+    Py_XDECREF(own->provider);
+    Py_XDECREF(own->name);
+    Py_XDECREF(own->path);
+    PyMem_Free(own);
+}
+
+/* ---- values ---- */
+
+/* Modulo 2^(8 * size), then what 64 bits make of it; what is no integer is 0. */
+static uint64_t integer_value(PyObject *object, unsigned type)
+{
+    unsigned unused = 64 - 8 * PYUSDT_TYPE_SIZE(type);
+    PyObject *number = PyNumber_Index(object);
+    uint64_t value;
+
+    if (number == NULL) {
+        pyusdt_swallow_exception();
+        return 0;
+    }
+    value = PyLong_AsUnsignedLongLongMask(number);
+    Py_DECREF(number);
+    value <<= unused;
+    return (type & PYUSDT_KIND) == PYUSDT_INT ? (uint64_t)((int64_t)value >> unused) : value >> unused;
+}
+
+/* The bits; what is no number is NaN. */
+static uint64_t float_value(PyObject *object, unsigned type)
+{
+    double value = PyFloat_AsDouble(object);
+    float narrow;
+    uint32_t narrow_bits;
+    uint64_t bits;
+
+    if (value == -1.0 && PyErr_Occurred()) {
+        pyusdt_swallow_exception();
+        value = NAN;
+    }
+    if (PYUSDT_TYPE_SIZE(type) == sizeof narrow) {
+        narrow = (float)value;
+        memcpy(&narrow_bits, &narrow, sizeof narrow_bits);
+        return narrow_bits;
+    }
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static int check_strict(const struct pyusdt_own *own, PyObject *const *args, Py_ssize_t nargs)
+{
+    for (Py_ssize_t i = 0; i < nargs; i++) {
+        unsigned kind = own->type[i] & PYUSDT_KIND;
+        PyObject *arg = args[i];
+        const char *wanted = NULL;
+
+        if (arg == Py_None)
+            continue;
+        if (own->type[i] == PYUSDT_STRING)
+            wanted = PyUnicode_Check(arg) || PyObject_CheckBuffer(arg) ? NULL : "str, bytes-like";
+        else if (kind == PYUSDT_FLOAT)
+            wanted = PyFloat_Check(arg) || PyLong_Check(arg) ? NULL : "float, int";
+        else
+            wanted = PyIndex_Check(arg) ? NULL : "int";
+        if (wanted != NULL) {
+            PyErr_Format(PyExc_TypeError, "argument %zd must be %s or None, not %.200s", i + 1, wanted,
+                         Py_TYPE(arg)->tp_name);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- one event ---- */
+
+struct own_event {
+    const struct pyusdt_own *own;
+    int semaphore;
+    uint32_t demand, reads;
+    struct pyusdt_args args;
+    struct pyusdt_source sources[PYUSDT_MAX_ARGS];
+};
+
+static int reads_string(const struct own_event *event, unsigned arg)
+{
+    return event->own->type[arg] == PYUSDT_STRING && (event->reads >> arg & 1) != 0;
+}
+
+/* All that may run the application's code. */
+static void open_values(struct own_event *event, PyObject *const *args, Py_ssize_t nargs)
+{
+    for (unsigned i = 0; i < event->own->nargs; i++) {
+        PyObject *given = i < (size_t)nargs ? args[i] : Py_None;
+        unsigned type = event->own->type[i];
+
+        event->args.value[i] = 0;
+        event->args.length[i] = 0;
+        if (type == PYUSDT_STRING)
+            pyusdt_source_open(&event->sources[i], reads_string(event, i) ? given : NULL);
+        else if ((event->reads >> i & 1) != 0 && given != Py_None)
+            event->args.value[i] =
+                (type & PYUSDT_KIND) == PYUSDT_FLOAT ? float_value(given, type) : integer_value(given, type);
+    }
+    for (unsigned i = event->own->nargs; i < PYUSDT_MAX_ARGS; i++) {
+        event->args.value[i] = 0;
+        event->args.length[i] = 0;
+    }
+}
+
+/* The large frame: nothing of the application's runs below it. */
+__attribute__((noinline)) static void fire_strings(struct own_event *event)
+{
+    struct pyusdt_string strings[PYUSDT_MAX_ARGS];
+
+    for (unsigned i = 0; i < event->own->nargs; i++)
+        if (reads_string(event, i)) {
+            pyusdt_string_set(&strings[i], &event->sources[i]);
+            event->args.value[i] = (uintptr_t)strings[i].address;
+            event->args.length[i] = strings[i].length;
+        }
+    if (event->semaphore && event->own->site.entry != NULL)
+        pyusdt_site_call(event->own->site.entry, event->args.value);
+    if (event->demand != 0)
+        pyusdt_fire(event->own->site.index, &event->args);
+}
+
+PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, Py_ssize_t nargs)
+{
+    struct pyusdt_pending pending;
+    struct own_event event;
+
+    if (pyusdt_strict && check_strict(own, args, nargs) < 0)
+        return NULL;
+    event.own = own;
+    event.semaphore = __atomic_load_n(own->site.semaphore, __ATOMIC_RELAXED) != 0;
+    event.demand = pyusdt_wanted(own->site.index) ? pyusdt_demand(own->site.index) : 0;
+    event.reads = event.semaphore ? ~0u : event.demand;
+    if (event.reads == 0)
+        Py_RETURN_FALSE;
+    pyusdt_pending_save(&pending);
+    open_values(&event, args, nargs);
+    fire_strings(&event);
+    for (unsigned i = 0; i < own->nargs; i++)
+        if (own->type[i] == PYUSDT_STRING)
+            pyusdt_source_close(&event.sources[i]);
+    pyusdt_pending_restore(&pending);
+    Py_RETURN_TRUE;
+}
+
+/* ---- defining ---- */
+
+/* One (name, types) of the list.  -1 with an exception. */
+static int read_probe(PyObject *item, struct pyusdt_probe_def *probe)
+{
+    const char *types;
+    Py_ssize_t n;
+
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, "a probe is a tuple of its name and its types");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(item, "sy#", &probe->name, &types, &n))
+        return -1;
+    if (n > PYUSDT_MAX_ARGS) {
+        PyErr_Format(PyExc_ValueError, "a probe has at most %d arguments", PYUSDT_MAX_ARGS);
+        return -1;
+    }
+    probe->nargs = (unsigned)n;
+    memcpy(probe->type, types, (size_t)n);
+    return 0;
+}
+
+static PyObject *new_object(PyObject *context, const char *provider, const struct pyusdt_probe_def *probe,
+                            const struct pyusdt_probe_site *site, const char *path)
+{
+    struct pyusdt_own *own = PyMem_Calloc(1, sizeof *own);
+
+    if (own == NULL)
+        return PyErr_NoMemory();
+    own->provider = PyUnicode_FromString(provider);
+    own->name = PyUnicode_FromString(probe->name);
+    if (site->entry != NULL)
+        own->path = PyUnicode_DecodeFSDefault(path);
+    else
+        Py_INCREF(own->path = Py_None);
+    own->site = *site;
+    own->nargs = probe->nargs;
+    memcpy(own->type, probe->type, sizeof own->type);
+    if (own->provider == NULL || own->name == NULL || own->path == NULL) {
+        pyusdt_own_free(own);
+        return NULL;
+    }
+    return pyusdt_probe_of_own((struct pyusdt_context *)context, own);
+}
+
+/* NULL with an exception. */
+static PyObject *define(PyObject *context, const char *provider, PyObject *list, struct pyusdt_probe_def *probes,
+                        struct pyusdt_probe_site *sites, Py_ssize_t n)
+{
+    char path[4096];
+    struct pyusdt_error why;
+    PyObject *objects;
+    int r;
+
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (read_probe(PyList_GET_ITEM(list, i), &probes[i]) < 0)
+            return NULL;
+    Py_BEGIN_ALLOW_THREADS /* it writes a file */
+    r = pyusdt_provider_define(provider, probes, (unsigned)n, sites, path, sizeof path, &why);
+    Py_END_ALLOW_THREADS
+    if (r == -ENOMEM)
+        return PyErr_NoMemory();
+    if (r < 0)
+        return PyErr_Format(PyExc_ValueError, "provider %s: %s", provider, why.message);
+    objects = PyList_New(n);
+    for (Py_ssize_t i = 0; objects != NULL && i < n; i++) {
+        PyObject *object = new_object(context, provider, &probes[i], &sites[i], path);
+        if (object == NULL)
+            Py_CLEAR(objects);
+        else
+            PyList_SET_ITEM(objects, i, object);
+    }
+    if (objects == NULL)
+        return NULL;
+    return Py_BuildValue("(NNs)", objects, PyUnicode_DecodeFSDefault(path), why.message);
+}
+
+PyObject *pyusdt_own_define(PyObject *context, PyObject *args)
+{
+    const char *provider;
+    PyObject *list, *result = NULL;
+    struct pyusdt_probe_def *probes;
+    struct pyusdt_probe_site *sites;
+    Py_ssize_t n;
+
+    if (!PyArg_ParseTuple(args, "sO!", &provider, &PyList_Type, &list))
+        return NULL;
+    n = PyList_GET_SIZE(list);
+    if (n > PYUSDT_MAX_PROBES)
+        return PyErr_Format(PyExc_ValueError, "a provider has at most %d probes", PYUSDT_MAX_PROBES);
+    probes = PyMem_Calloc((size_t)n + 1, sizeof *probes);
+    sites = PyMem_Calloc((size_t)n + 1, sizeof *sites);
+    if (probes == NULL || sites == NULL)
+        PyErr_NoMemory();
+    else
+        result = define(context, provider, list, probes, sites, n);
+    PyMem_Free(probes);
+    PyMem_Free(sites);
+    return result;
+}

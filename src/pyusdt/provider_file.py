@@ -1,0 +1,154 @@
+"""Provider files: declarations of probes in D, as dtrace -h takes them; and their Python stubs.
+
+In:      the path of a file with one `provider NAME { probe NAME(TYPE NAME, …); … };`.
+Out:     the declared probes; the text of a stub that gives pyusdt.load() of the file a type.
+Always:  a mistake is a ValueError with the file's name and the line.  Comments and lines that begin with # are passed
+         over; names and types are checked where the probes are made.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from pyusdt.providers import attribute_name, type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_WORDS = re.compile(r"(?P<blank>\s+|//[^\n]*|/\*.*?\*/|(?m:^\s*\#[^\n]*$))|(?P<word>[A-Za-z_][\w-]*)|(?P<sign>[{}();,*])",
+                    re.DOTALL)
+
+
+class Argument:
+    """type: the canonical name; name: as declared, or ""."""
+
+    __slots__ = ("name", "type")
+
+    def __init__(self, type: str, name: str) -> None:
+        self.type, self.name = type, name
+
+
+class Declared:
+    """One probe of a file."""
+
+    __slots__ = ("arguments", "name")
+
+    def __init__(self, name: str, arguments: list[Argument]) -> None:
+        self.name, self.arguments = name, arguments
+
+
+class _Reader:
+    def __init__(self, path: str, text: str) -> None:
+        self.path, self.text = path, text
+        self.words = self._split()
+        self.at = 0
+
+    def _split(self) -> list[tuple[str, int]]:
+        """[(word or sign, place)], ended by ("", length)."""
+        found, at = [], 0
+        while at < len(self.text):
+            match = _WORDS.match(self.text, at)
+            if match is None:
+                raise self.error(f"unexpected {self.text[at]!r}", at)
+            if match.lastgroup != "blank":
+                found.append((match[0], at))
+            at = match.end()
+        return [*found, ("", at)]
+
+    def error(self, message: str, at: int | None = None) -> ValueError:
+        if at is None:
+            at = self.words[self.at][1]
+        line = self.text.count("\n", 0, at) + 1
+        return ValueError(f"{self.path}:{line}: {message}")
+
+    def next(self, *wanted: str) -> str:
+        """The next word; one of `wanted` if any are given."""
+        word = self.words[self.at][0]
+        if not word or (wanted and word not in wanted) or (not wanted and not (word[0].isalpha() or word[0] == "_")):
+            expected = " or ".join(map(repr, wanted)) or "a name"
+            raise self.error(f"expected {expected}, not {word or 'the end of the file'!r}")
+        self.at += 1
+        return word
+
+    def provider(self) -> tuple[str, list[Declared]]:
+        self.next("provider")
+        name, probes = self.next(), []
+        self.next("{")
+        while self.next("probe", "}") == "probe":
+            probes.append(self.probe())
+        self.next(";")
+        if self.words[self.at][0]:
+            raise self.error("more than one provider in the file")
+        return name, probes
+
+    def probe(self) -> Declared:
+        name, arguments = self.next(), []
+        self.next("(")
+        if self.words[self.at][0] != ")":
+            arguments = list(self.arguments())
+        self.next(")")
+        self.next(";")
+        return Declared(name.replace("__", "-"), arguments)
+
+    def arguments(self) -> Iterator[Argument]:
+        while True:
+            start, words = self.at, []
+            while self.words[self.at][0] not in (",", ")", ""):
+                words.append(self.words[self.at][0])
+                self.at += 1
+            if words != ["void"]:
+                yield self.argument(words, start)
+            if self.words[self.at][0] != ",":
+                return
+            self.at += 1
+
+    def argument(self, words: list[str], start: int) -> Argument:
+        """The last word is the argument's name, unless all of them are needed for a type."""
+        for type_words, name in ((words, ""), (words[:-1], words[-1] if words else "")):
+            try:
+                return Argument(type_name(" ".join(type_words)), name)
+            except TypeError:
+                continue
+        self.at = start
+        raise self.error(f"not a type that a probe's argument can have: {' '.join(words) or 'nothing'}")
+
+
+def read(path: str | os.PathLike[str]) -> tuple[str, list[Declared]]:
+    """The provider's name and its probes, in the file's order."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    reader = _Reader(os.fspath(path), text)
+    name, probes = reader.provider()
+    if not probes:
+        raise ValueError(f"{os.fspath(path)}: provider {name} has no probes")
+    return name, probes
+
+
+# ---- stubs ----
+
+_PYTHON_TYPES = {"string": "str | Buffer | None", "float": "float | None", "double": "float | None"}
+
+
+def _parameters(probe: Declared) -> str:
+    parts = [f"{argument.name or f'arg{i}'}: {_PYTHON_TYPES.get(argument.type, 'int | None')} = ..."
+             for i, argument in enumerate(probe.arguments)]
+    return ", ".join(["self", *parts, "/"])
+
+
+def stub(path: str | os.PathLike[str]) -> str:
+    """The text of a .pyi whose class, named after the provider, is the type of pyusdt.load(path)."""
+    name, probes = read(path)
+    title = "".join(part.capitalize() for part in name.split("_"))
+    lines = [f'"""Made by `pyusdt stub` from {os.path.basename(path)}: the type of what pyusdt.load() makes of it."""', "",
+             "from collections.abc import Buffer, Callable", "from typing import Any, Protocol", "",
+             "from pyusdt.providers import Provider", ""]
+    for probe in probes:
+        lines += [f"class _{attribute_name(probe.name)}(Protocol):",
+                  f"    def __call__({_parameters(probe)}) -> bool: ...",
+                  "    def __bool__(self) -> bool: ...",
+                  "    def lazy(self, function: Callable[[], Any], /) -> bool: ...", ""]
+    lines.append(f"class {title}(Provider):")
+    lines += [f"    {attribute_name(probe.name)}: _{attribute_name(probe.name)}" for probe in probes]
+    return "\n".join([*lines, ""])

@@ -1,0 +1,128 @@
+"""Providers of the application's own, at run time: `Provider("shop").probe("order-placed", int, str)`.
+
+In:      names and types of arguments, or a provider file in D.
+Out:     Probe objects, which every tracer of USDT probes sees in an object in the user's cache, and the embedded
+         engine by itself.
+Always:  the same names and types give the same object in every process of the user; a probe is made once.
+         Loaded by who uses it only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyusdt._core import define
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+
+    from pyusdt._core import Probe
+
+__all__ = ["Provider", "load"]
+
+_UINT, _INT, _FLOAT, _STRING = 0x10, 0x20, 0x30, 0x48  # pyusdt.h: PYUSDT_UINT …, with the size in bytes
+
+_TYPES = {
+    "int8_t": _INT | 1, "int16_t": _INT | 2, "int32_t": _INT | 4, "int64_t": _INT | 8,
+    "uint8_t": _UINT | 1, "uint16_t": _UINT | 2, "uint32_t": _UINT | 4, "uint64_t": _UINT | 8,
+    "float": _FLOAT | 4, "double": _FLOAT | 8, "string": _STRING,
+}  # fmt: skip
+# The names that C has for them on the 64-bit systems that have probe sites.
+_SAME = {
+    "char": "int8_t", "signed char": "int8_t", "short": "int16_t", "int": "int32_t", "long": "int64_t",
+    "long long": "int64_t", "unsigned char": "uint8_t", "unsigned short": "uint16_t", "unsigned int": "uint32_t",
+    "unsigned": "uint32_t", "unsigned long": "uint64_t", "unsigned long long": "uint64_t", "size_t": "uint64_t",
+    "ssize_t": "int64_t", "intptr_t": "int64_t", "uintptr_t": "uint64_t", "pid_t": "int32_t", "uid_t": "uint32_t",
+    "char *": "string",
+}  # fmt: skip
+_PYTHON = {int: "int64_t", str: "string", bytes: "string", float: "double", bool: "uint8_t"}
+
+
+
+
+def type_name(given: object) -> str:
+    """The canonical name of an argument's type: a key of _TYPES.  TypeError for what is none."""
+    if isinstance(given, str):
+        name = " ".join(given.replace("*", " * ").split()).removeprefix("const ")
+        name = _SAME.get(name, name)
+        if name in _TYPES:
+            return name
+    elif isinstance(given, type) and given in _PYTHON:
+        return _PYTHON[given]
+    raise TypeError(f"an argument's type is int, str, bytes, float, bool, or one of {', '.join(_TYPES)} as a str: "
+                    f"not {given!r}")
+
+
+class Provider:
+    """Probes under one name of the application's.
+
+    name: a letter or underscore, then letters, digits and underscores, at most 40, no digit at its end (D appends
+    the process id to it).  ValueError for others, when the first probe is made.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.reason = ""  # why tracers other than the embedded engine do not see its probes, or ""
+        self._probes: dict[str, Probe] = {}
+
+    def __repr__(self) -> str:
+        return f"<pyusdt.Provider {self.name}: {', '.join(self._probes) or 'no probes'}>"
+
+    @property
+    def probes(self) -> dict[str, Probe]:
+        """Its probes so far, by name."""
+        return dict(self._probes)
+
+    def probe(self, name: str, *types: Any) -> Probe:
+        """The probe of that name with arguments of these types; made where it is not there yet.
+
+        name: D's ("order-placed") or a note's ("order__placed").  types: at most twelve of int (64 bits, signed),
+        str or bytes (a string), float (the bits of a double), bool, or C's name of a type: "int32_t", "uint8_t",
+        "float", "char *" …
+
+        Called with values, it fires: integers are taken modulo 2**bits, strings as p() takes them, None and what is
+        not given is absent (0, NULL), what is no number is NaN where a float stands.  ValueError where a probe of
+        that name has other types, or the name can not be one.
+        """
+        return self._define([(name, types)])[0]
+
+    def _define(self, wanted: Iterable[tuple[str, Iterable[Any]]]) -> list[Probe]:
+        rows = [(name.replace("__", "-"), bytes(_TYPES[type_name(each)] for each in types)) for name, types in wanted]
+        names = [name for name, _ in rows]
+        if len(set(names)) < len(names):
+            raise ValueError(f"provider {self.name}: two probes of one name")
+        probes, _path, self.reason = define(self.name, rows)
+        self._probes.update(zip(names, probes, strict=True))
+        return probes
+
+
+class _Loaded(Provider):
+    """A provider from a file: each probe is an attribute too, `-` as `_`."""
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The provider that a file declares in D, each of its probes an attribute: order-placed is order_placed.
+
+        provider shop {
+            probe order__placed(int64_t id, char *item, double price);
+        };
+
+    `pyusdt stub shop.d` writes a type for what this returns.  OSError where it can not be read, ValueError where it
+    does not declare just one provider, or something that is no probe of it.
+    """
+    from pyusdt.provider_file import read
+
+    name, declared = read(path)
+    provider = _Loaded(name)
+    for probe in provider._define((each.name, [argument.type for argument in each.arguments]) for each in declared):
+        setattr(provider, attribute_name(probe.name), probe)
+    return provider
+
+
+def attribute_name(probe: str) -> str:
+    """What Python calls a probe of a loaded provider; one that is taken (probe, name, import) gets a `_`."""
+    from keyword import iskeyword
+
+    name = probe.replace("-", "_")
+    return f"{name}_" if iskeyword(name) or hasattr(Provider, name) or name in ("name", "reason") else name
