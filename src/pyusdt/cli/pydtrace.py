@@ -11,7 +11,7 @@ import sys
 
 from ..consumer.run import Output, OutputError, Run
 from ..dlang.compile import Compiler, default_macros, dump
-from ..dlang.errors import CompileError, PreprocessError
+from ..dlang.errors import CompileError, LibraryError, PreprocessError
 from ..engine import EngineError, Targets
 from . import arguments as cli
 from . import listing, stability
@@ -55,8 +55,9 @@ def compile_requests(arguments, target):
         compiler.arguments = [request.script or PROGRAM, *arguments.operands]
         try:
             sources.append(compiler.add(text, request.script, request.level).loc.source)
-        except PreprocessError as error:
-            raise Failure(f"failed to compile script {request.script}: {error}") from None
+        except (LibraryError, PreprocessError) as error:
+            what = "invalid probe specifier" if request.script is None else "failed to compile script"
+            raise Failure(f"{what} {request.script or request.text}: {error}") from None
     return Compiled(compiler.finish(), sources)
 
 
@@ -179,6 +180,8 @@ def list_probes(arguments):
 def trace(arguments):
     """Compile, open the engine, trace; the exit status."""
     if not arguments.requests:
+        if not arguments.execute:
+            return 0
         raise Failure("no probes specified")
     targets = make_targets(arguments)
     engine = None

@@ -8,6 +8,7 @@ import os
 import sys
 
 from . import ast
+from .errors import CompileError
 from .passes import front_end
 from .resolve import Names
 from .source import Source
@@ -54,11 +55,12 @@ class Compiler:
         self.arguments = list(arguments)
         self.names = Names()
         self.items = []
+        self.libraries_read = False
         self.last = None  # Location of the last text, for what no clause is to blame for
 
     def add(self, text, name=None, probe_level="name", upto="lower"):
-        """Compile one text (bytes or str) as far as to the tree; raises errors.CompileError, and
-        errors.PreprocessError for a script under -C.
+        """Compile one text (bytes or str) as far as to the tree; raises errors.CompileError,
+        errors.PreprocessError for a script under -C, errors.LibraryError for -L.
 
         name: the file's, None for a clause of the command line; probe_level: what the last
         part of its probe descriptions is (for dtrace's -P, -m, -f: "provider", "module",
@@ -68,6 +70,32 @@ class Compiler:
             from .preprocess import preprocess
 
             text = preprocess(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"), self.options)
+        if not self.libraries_read:
+            self.read_libraries(Source(text, name))
+        tree = self.run(text, name, probe_level, upto)
+        self.items += tree.items
+        self.last = tree.loc
+        return tree
+
+    def read_libraries(self, source):
+        """Add what -L names; source: of the program, for messages."""
+        self.libraries_read = True
+        folders = [folder for folder in (self.options.get("syslibdir"), *self.options.get("libdir", ())) if folder]
+        if folders and not self.options.get("nolibs"):
+            from .libraries import load
+
+            try:
+                load(self, folders)
+            except CompileError as error:
+                error.within = source
+                raise
+
+    def add_library(self, text, path):
+        """One library file: of what it declares only, not of its clauses, a program is made."""
+        self.run(text, path, "name", "types", path)
+
+    def run(self, text, name, probe_level, upto, library=None):
+        """The tree of a text after the pass `upto`."""
         names = self.names
         names.scopes["this"] = {}  # these belong to one text
         values = {
@@ -77,13 +105,11 @@ class Compiler:
             "macros": self.macros,
             "arguments": self.arguments,
             "probe_level": probe_level,
+            "library": library,
         }
         passes = front_end().upto(upto)
         with DeepRecursion():
-            tree = passes.run(values)[passes.passes[-1].makes]
-        self.items += tree.items
-        self.last = tree.loc
-        return tree
+            return passes.run(values)[passes.passes[-1].makes]
 
     def finish(self):
         """The program.Program of all texts."""

@@ -17,6 +17,38 @@ TAGS = {
     "D_FUNC_IDENT": "what is called is not a name",
     "D_FUNC_UNDEF": "no function has this name",
     "D_FUNC_IDKIND": "the name is not a function's",
+    "D_ARR_BOUNDS": "constant index outside of an array",
+    "D_DEREF_VOID": "a void pointer can not be dereferenced",
+    "D_DEREF_FUNC": "a function pointer can not be dereferenced",
+    "D_ADDROF_BITFIELD": "a bit-field has no address",
+    "D_SIZEOF_BITFIELD": "a bit-field has no size",
+    "D_OFFSETOF_TYPE": "offsetof of what is no struct or union",
+    "D_OFFSETOF_BITFIELD": "a bit-field has no offset",
+    "D_STRINGOF_TYPE": "stringof of what is neither number nor pointer",
+    "D_TYPE_MEMBER": "struct or union has no such member",
+    "D_OP_ARRFUN": "an array can not be assigned",
+    "D_OP_INCOMPLETE": "struct or union of which only the tag is known",
+    "D_XLATE_REDECL": "translator declared twice",
+    "D_XLATE_NOCONV": "translator says nothing of this member",
+    "D_XLATE_NONE": "no translator for these types",
+    "D_XLATE_SOU": "a translator makes a struct or union",
+    "D_XLATE_INCOMPAT": "translator's expression does not fit its member",
+    "D_XLATE_MEMB": "translator's output has no such member",
+    "D_DECL_ARRBIG": "array dimension does not fit in 32 bits",
+    "D_DECL_TYPERED": "struct, union or enumeration defined twice",
+    "D_DECL_MNAME": "member without a name",
+    "D_DECL_BFCONST": "bit-field's width must be a positive constant",
+    "D_DECL_BFSIZE": "bit-field wider than its type",
+    "D_DECL_BFTYPE": "bit-field of a type that is no integer",
+    "D_DECL_ENCONST": "enumerator must be a constant",
+    "D_DECL_ENOFLOW": "enumerator does not fit in an int",
+    "D_DECL_DYNOBJ": "associative array where only an object can be",
+    "D_DECL_INCOMPLETE": "object of a type of which only the tag is known",
+    "D_DECL_PROTO_VOID": "void together with other parameters",
+    "D_DECL_PROTO_NAME": "parameter that must, or must not, have a name",
+    "D_DECL_PROTO_FORM": "parameter's name is not among, or twice among, the parameters",
+    "D_PROV_BADNAME": "provider or probe name that can not be",
+    "D_PROV_PRDUP": "probe declared twice",
     "D_SIZEOF_TYPE": "sizeof of what has no size",
     "D_OP_INT": "operand must be an integer",
     "D_OP_SCALAR": "operand must be an integer or a pointer",
@@ -44,6 +76,9 @@ TAGS = {
     "D_PRAGMA_INVAL": "#pragma D that does not exist",
     "D_PRAGMA_MALFORM": "control line with wrong arguments",
     "D_PRAGMA_OPTSET": "option that can not be set so",
+    "D_PRAGMA_UNUSED": "#pragma D attributes or binding of a name that nothing defines",
+    "D_PRAGMA_SCOPE": "#pragma D attributes or binding of a name that is not the program's",
+    "D_PRAGMA_DEPEND": "#pragma D depends_on of what is not there",
     "D_MACRO_UNDEF": "macro variable or argument that is not defined",
     "D_MACRO_OFLOW": "macro argument is too large an integer",
     "D_MACRO_UNUSED": "argument of the command line that the program does not use",
@@ -106,6 +141,7 @@ class CompileError(Exception):
         super().__init__(message)
         self.tag, self.loc, self.message = tag, loc, message
         self.hint, self.region = hint, region
+        self.within = None  # Source of the program, where the culprit is a library that was read for it
         if mark is None:
             mark = loc.start if tag == "D_UNSUPPORTED" else loc.mark
         self.mark = mark
@@ -115,7 +151,10 @@ class CompileError(Exception):
         source = self.loc.source
         text = f"[{self.tag}] " if errtags else ""
         file, line, _ = source.place(self.mark)
-        if file is not None:
+        if self.within is not None:
+            text += f'"{file or source.name}", line {line}: '
+            source = self.within
+        elif file is not None:
             text += f'"{file}", line {line if source.name is not None else 0}: '
         elif source.name is not None:
             text += f"line {line}: "
@@ -137,6 +176,10 @@ class CompileError(Exception):
         if self.hint:
             lines.append(f"hint: {self.hint}")
         return "\n".join(lines)
+
+
+class LibraryError(Exception):
+    """Libraries that can not be put in order; the message is dtrace's, after the program's name."""
 
 
 class PreprocessError(Exception):

@@ -59,16 +59,16 @@ class Passes:
         return values
 
 
-def parse(source, names, options, macros, arguments, probe_level):
+def parse(source, names, options, macros, arguments, probe_level, library):
     from .errors import CompileError
     from .parser import Parser
     from .pragmas import ControlLines
     from .source import Location
 
     defaults = "defaultargs" in options
-    parser = Parser(source, names, macros, arguments, defaults, ControlLines(options), probe_level)
+    parser = Parser(source, names, macros, arguments, defaults, ControlLines(options, names, library), probe_level)
     tree = parser.parse()
-    last = len(arguments) - 1
+    last = len(arguments) - 1 if library is None else 0
     if last > 0 and last not in parser.lexer.used_args and "argref" not in options:
         end = len(source.text)
         message = f"extraneous argument '{arguments[last]}' (${last} is not referenced)"
@@ -79,7 +79,9 @@ def parse(source, names, options, macros, arguments, probe_level):
 def types(tree, names):
     from .typecheck import check
 
-    return check(tree, names)
+    typed = check(tree, names)
+    names.check_pragmas()
+    return typed
 
 
 def lower(typed):
@@ -90,7 +92,7 @@ def lower(typed):
 
 def front_end():
     """The passes from a text to the tree that code generation takes."""
-    passes = Passes(("source", "names", "options", "macros", "arguments", "probe_level"))
+    passes = Passes(("source", "names", "options", "macros", "arguments", "probe_level", "library"))
     passes.add("parse", passes.inputs, "tree", parse)
     passes.add("types", ("tree", "names"), "typed", types)
     passes.add("lower", ("typed",), "lowered", lower)

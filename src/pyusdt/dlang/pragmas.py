@@ -22,10 +22,11 @@ _LEVELS = {
 
 
 class ControlLines:
-    """options: has set(name, text), which raises what option_error names; see cli.options."""
+    """options: has set(name, text); see cli.options.  names: resolve.Names; library: path of the library that is
+    read, None for a program."""
 
-    def __init__(self, options):
-        self.options = options
+    def __init__(self, options, names=None, library=None):
+        self.options, self.names, self.library = options, names, library
 
     def __call__(self, words, loc, items):
         """One control line; `words` are (kind, value, start, end) as the lexer has them."""
@@ -109,10 +110,61 @@ class ControlLines:
             return str(error)
         return None
 
-    def unsupported(self, loc, words):
-        raise CompileError("D_UNSUPPORTED", loc, "#pragma D of this kind is not supported yet")
+    def attributes(self, loc, words):
+        """#pragma D attributes Name/Data/Class name: they are checked, and nothing depends on them."""
+        kinds = [kind for kind, *_ in words]
+        if kinds[:2] != ["word", "word"]:
+            self.refuse("D_PRAGMA_MALFORM", loc, "malformed #pragma attributes <attributes> <ident>")
+        if not is_attributes(words[0][1]):
+            hint = "such as Evolving/Evolving/Common"
+            self.refuse("D_PRAGMA_INVAL", loc, "invalid attributes specified by #pragma attributes", hint)
+        if words[1][1] != "provider":
+            self.modifies("attributes", loc, words[1][1])
 
-    attributes = binding = depends_on = unsupported
+    def binding(self, loc, words):
+        """#pragma D binding "1.0" name"""
+        kinds = [kind for kind, *_ in words]
+        if kinds[:2] != ["string", "word"]:
+            self.refuse("D_PRAGMA_MALFORM", loc, 'malformed #pragma binding "version" <ident>')
+        parts = printed(words[0][1]).split(".")
+        if not 2 <= len(parts) <= 3 or not all(part.isdigit() for part in parts):
+            self.refuse("D_PRAGMA_INVAL", loc, "invalid version string specified by #pragma binding")
+        self.modifies("binding", loc, words[1][1])
+
+    def modifies(self, pragma, loc, name):
+        """A pragma about a name: one that the program defines, now or later."""
+        names = self.names
+        if name in names.scopes["global"] or name in names.inlines:
+            return
+        if names.is_builtin(name):
+            message = f"#pragma {pragma} cannot modify entity defined outside program scope"
+            self.refuse("D_PRAGMA_SCOPE", loc, message)
+        names.pragmas.append((pragma, name, loc))
+
+    def depends_on(self, loc, words):
+        """#pragma D depends_on class name.  What libraries depend on has been read before (libraries.py)."""
+        if [kind for kind, *_ in words[:2]] != ["word", "word"]:
+            self.refuse("D_PRAGMA_MALFORM", loc, "malformed #pragma depends_on <class> <name>")
+        kind, name = words[0][1], words[1][1]
+        if kind == "library":
+            if self.library is None:
+                message = "main program may not explicitly depend on a library"
+                self.refuse("D_PRAGMA_DEPEND", loc, message, "-L names a folder of libraries")
+        elif kind not in ("provider", "module"):
+            self.refuse("D_PRAGMA_INVAL", loc, f"invalid class {kind} specified by #pragma depends_on")
+        elif kind == "module" or name not in ("dtrace", "profile", "pyusdt"):
+            self.refuse("D_PRAGMA_DEPEND", loc, f"program requires {kind} {name}")
+
+
+_LEVELS_OF_STABILITY = ("Internal", "Private", "Obsolete", "External", "Unstable", "Evolving", "Stable", "Standard")
+_CLASSES = ("Unknown", "CPU", "Platform", "Group", "ISA", "Common")
+
+
+def is_attributes(text):
+    """Whether a text is such as Evolving/Evolving/Common."""
+    parts = text.split("/")
+    levels = all(part in _LEVELS_OF_STABILITY for part in parts[:2])
+    return len(parts) == 3 and levels and parts[2] in _CLASSES
 
 
 def printed(value):

@@ -25,6 +25,7 @@ class Names(Templates, Declarations):
         self.tags = {}  # "struct s", "enum e" … -> its type
         self.inlines = {}  # name -> symbols.Inline; enumerators are such too
         self.translators = []
+        self.pragmas = []  # (pragma, name, Location) about names that are not known yet
         self.providers = {}  # name -> {probe's raw name: ([(name, type)] of the inputs, of the outputs)}
         self.parameters = {}  # name -> symbols.Inline, of the template that is being typed
         self.scopes = {"global": {}, "self": {}, "this": {}}
@@ -33,6 +34,14 @@ class Names(Templates, Declarations):
 
     def mention(self, name):
         self.mentioned.add(name)
+
+    def check_pragmas(self):
+        """Refuse pragmas about names that the program has not defined."""
+        for pragma, name, loc in self.pragmas:
+            if name not in self.scopes["global"] and name not in self.inlines:
+                hint = f"nothing defines {name}"
+                raise CompileError("D_PRAGMA_UNUSED", loc, f"unused #pragma {pragma}", hint, mark=loc.start)
+        self.pragmas = []
 
     def is_known(self, name):
         """True if a word can only be a variable or a function."""
