@@ -24,7 +24,7 @@ KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT = 2, 5, 7, 17  # program types
 ATTACH_PERF_EVENT, ATTACH_UPROBE_MULTI = 41, 48  # attach types
 NO_PREALLOC = 1  # a hash map's elements are allocated as they come
 _UPROBE_MULTI_RETURN = 1
-_PERF_FLAG_CLOEXEC = 8
+_PERF_FLAG_CLOEXEC, _PERF_TRACEPOINT = 8, 2
 _LOG_BYTES = 16 << 20
 _BATCH = 1024  # elements read by one call
 
@@ -203,6 +203,11 @@ def _perf_event(kind, config, config1=0, config2=0, period=0, flags=0, pid=-1, c
         "=IIQQQQQIIQQ", kind, 112, config, period, 0, 0, flags, 0, 0, config1, config2), 112)
     return _call(_PERF_EVENT_OPEN, "perf_event_open(2)", attributes, ctypes.c_int(pid), ctypes.c_int(cpu),
                  ctypes.c_int(-1), ctypes.c_ulong(_PERF_FLAG_CLOEXEC))
+
+
+def perf_tracepoint(number):
+    """A perf event of a tracepoint (the number is in its `id` file), on every CPU."""
+    return _perf_event(_PERF_TRACEPOINT, number, period=1)
 
 
 def perf_uprobe(path, offset, counter, returns=False):

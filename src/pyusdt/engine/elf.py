@@ -141,6 +141,12 @@ class File:
                 return rows, self._rows[link][4]
         return iter(()), 0
 
+    def functions(self):
+        """[(address, name)] of the functions that a probe can be put on, ascending."""
+        rows, names = self.symbols()
+        found = {(row[4], self._text(names + row[0])) for row in rows if row[1] & 15 == _STT_FUNC and row[3] and row[4]}
+        return sorted(found)
+
     def function(self, address):
         """The name of the function that an address as linked lies in, or ""."""
         if self._functions is None:

@@ -15,7 +15,7 @@ import time
 
 from ..bpf import kernel
 from ..dlang import program as p
-from . import Engine, EngineError, kernel_errors
+from . import Engine, EngineError, kernel_errors, kernel_tracepoints
 from . import kernel_operands as operands
 from .kernel_attach import Attacher, Own, Place
 from .kernel_link import NAMES_SIZE, NO_PID, Event, Linker, demanded
@@ -40,6 +40,7 @@ class KernelEngine(Engine):
         self._attacher = Attacher(options.get("attach"), options.get("plainnop", False))
         self._finder = Finder()
         self._matcher = Matcher(program.clauses)
+        self._tracepoints = {}  # id: kernel_tracepoints.Tracepoint
         self._own = {}  # id: Own, of the probes that are fired here
         self._programs = {}  # what makes it different: descriptor
         self._attached = set()  # (site's id, pid or None)
@@ -68,6 +69,8 @@ class KernelEngine(Engine):
                 self._finder.everything(but=(os.getpid(),))
         except OSError as error:
             raise self._explain(error) from None
+        self._add_functions()
+        self._add_tracepoints()
         self.matched = self._count()
         self._maps = KernelMaps(self.program, len(self._probes) + _MORE_PROBES if self._wants_names else 0)
         self._poller.register(self._maps.fds[p.MAP_OUTPUT], select.POLLIN)
@@ -83,6 +86,19 @@ class KernelEngine(Engine):
                 if each and desc.name not in self._periods:
                     self._periods[desc.name] = (len(self._probes), each)
                     self._probes.append(("profile", "", "", desc.name))
+
+    def _add_tracepoints(self):
+        for tracepoint in kernel_tracepoints.find([desc for clause in self.program.clauses for desc in clause.probes]):
+            self._tracepoints[len(self._probes)] = tracepoint
+            self._probes.append(tracepoint.names)
+
+    def _add_functions(self):
+        """Sites of the pid provider in the files that were found since."""
+        for file in self._finder.files.values():
+            if not file.searched:
+                wanted = self._matcher.functions_of(file, self._pids)
+                if wanted:
+                    file.add_functions(wanted)
 
     @property
     def _wants_names(self):
@@ -112,6 +128,8 @@ class KernelEngine(Engine):
 
     def _load_own(self):
         for ident in range(1, len(self._probes)):
+            if ident in self._tracepoints:
+                continue
             clauses = self._matcher.clauses_named(self._probes[ident])
             if clauses:
                 self._own[ident] = self._load(clauses, Event(own=True, always=ident == _END), Own)
@@ -131,8 +149,24 @@ class KernelEngine(Engine):
 
     # --- attaching ---------------------------------------------------------------------------------
 
+    def _attach_tracepoints(self):
+        for ident, tracepoint in self._tracepoints.items():
+            clauses = self._matcher.clauses_named(tracepoint.names)
+            wanted = demanded([self.program.clauses[index] for index in clauses])
+            arguments = {index: (operand, 0) for index, operand in tracepoint.arguments.items() if index in wanted}
+            key = (clauses, tracepoint.names[3], tuple(arguments))
+            if key not in self._programs:
+                self._programs[key] = self._load(clauses, Event(arguments=arguments),
+                                                 lambda insns, fds: kernel.load(insns, fds, kernel.TRACEPOINT))
+            self._name(ident)
+            try:
+                self._attacher.attach_tracepoint(self._programs[key], tracepoint.number, ident)
+            except OSError as error:
+                raise kernel_errors.failed("perf", error, ":".join(tracepoint.names)) from None
+
     def _attach_new(self):
         """Attach to the sites that match and are not attached to yet."""
+        self._add_functions()
         groups = {}
         for site in self._finder.sites:
             for pid, clauses, never in self._matcher.plan(site, self._pids):
@@ -144,10 +178,10 @@ class KernelEngine(Engine):
                     self._probes.append(site)
                     self._name(site.ident)
                 place, event = self._place(site, clauses, pid, never)
-                key = (clauses, self._key(event), site.file, pid)
+                key = (clauses, self._key(event), site.file, pid, site.returns)
                 groups.setdefault(key, (event, []))[1].append(place)
-        for (clauses, shared, file, pid), (event, places) in groups.items():
-            self._attach(clauses, shared, event, file, places, pid)
+        for (clauses, shared, file, pid, returns), (event, places) in groups.items():
+            self._attach(clauses, shared, event, file, places, pid, returns)
 
     def _place(self, site, clauses, pid, never):
         """(Place, Event) of a site."""
@@ -194,12 +228,13 @@ class KernelEngine(Engine):
         arguments = tuple((index, operand.text, distance) for index, (operand, distance) in event.arguments.items())
         return arguments, event.pid, event.never
 
-    def _attach(self, clauses, shared, event, file, places, pid):
+    def _attach(self, clauses, shared, event, file, places, pid, returns):
         key = (clauses, shared)
         if key not in self._programs:
             self._programs[key] = self._load(clauses, event, self._attacher.load)
         try:
-            self._attacher.attach(self._programs[key], file.path, places, pid if self._attacher.filters_pids and pid else 0)
+            only = pid if self._attacher.filters_pids and pid else 0
+            self._attacher.attach(self._programs[key], file.path, places, only, returns)
         except OSError as error:
             if error.errno == errno.ESRCH:
                 return  # it has ended meanwhile
@@ -215,6 +250,7 @@ class KernelEngine(Engine):
         if self.exiting:
             return
         self._attach_new()
+        self._attach_tracepoints()
         self._ticks = Ticks(dict(self._periods.values()), time.monotonic_ns())
 
     def _fire(self, ident):
@@ -326,7 +362,14 @@ class KernelEngine(Engine):
     def items(self, map_index):
         return self._maps.items(map_index)
 
+    def clear(self, map_index):
+        self._maps.clear(map_index)
+
+    def remove(self, map_index, keys):
+        self._maps.remove(map_index, keys)
+
     def drops(self):
-        record, aggregation, dynamic = (self._maps.globals.word(offset) for offset in (
-            p.DROP_RECORD, p.DROP_AGGREGATION, p.DROP_DYNAMIC))
-        return {"principal": record + self._maps.lost, "order": 0, "aggregation": aggregation, "dynamic": dynamic}
+        kinds = [(name.removeprefix("DROP_").lower(), value) for name, value in vars(p).items()
+                 if name.startswith("DROP_") and name != "DROP_END"]
+        counts = {kind: self._maps.globals.word(offset) for kind, offset in kinds}
+        return {"principal": counts.pop("record") + self._maps.lost, "order": 0, **counts}

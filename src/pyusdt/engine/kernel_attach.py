@@ -16,6 +16,7 @@ from ..bpf import kernel
 
 _SITE = bytes.fromhex("90" "662e0f1f840000000000" "0f1f440000")  # nop, nop10, nop5
 _NOP5 = 11  # where in it
+_INSTRUCTION_ERRORS = (errno.EINVAL, errno.EIO, errno.EOPNOTSUPP, 524)  # 524: ENOTSUPP, the kernel's own
 
 
 def _release():
@@ -38,7 +39,7 @@ class Attacher:
 
     def __init__(self, method=None, plain=False):
         self.method = method
-        self.fds = []
+        self.fds, self.refused = [], []
         release = _release()
         self.nop5 = not plain and os.uname().machine == "x86_64" and (6, 18) <= release < (7, 3)
         # before, a pid meant one thread, so the programs have to look themselves
@@ -61,16 +62,38 @@ class Attacher:
                 self.method, self.filters_pids = "perf", False
         return kernel.load(insns, map_fds)
 
-    def attach(self, prog_fd, path, places, pid=0):
-        """Attach to all places of a file; pid: 0, or the only process, if filters_pids."""
+    def attach(self, prog_fd, path, places, pid=0, returns=False):
+        """Attach to places of a file; pid: 0, or the only process, if filters_pids; returns: where the functions
+        there return to.  The places that the kernel refuses, because of what instruction is there, are added to
+        `refused`; where it refuses the only one, OSError."""
+        try:
+            self._attach(prog_fd, path, places, pid, returns)
+        except OSError as error:
+            if len(places) == 1 or error.errno not in _INSTRUCTION_ERRORS:
+                raise
+            middle = len(places) // 2
+            for half in (places[:middle], places[middle:]):
+                try:
+                    self.attach(prog_fd, path, half, pid, returns)
+                except OSError as error:
+                    if len(half) > 1 or error.errno not in _INSTRUCTION_ERRORS:
+                        raise
+                    self.refused += half
+
+    def _attach(self, prog_fd, path, places, pid, returns):
         if self.method == "multi":
             offsets, counters, cookies = zip(*[(place.offset, place.counter, place.cookie) for place in places])
-            self.fds.append(kernel.link_uprobe_multi(prog_fd, path, offsets, counters, cookies, pid))
+            self.fds.append(kernel.link_uprobe_multi(prog_fd, path, offsets, counters, cookies, pid, returns))
             return
         for place in places:
-            event = kernel.perf_uprobe(path, place.offset, place.counter)
+            event = kernel.perf_uprobe(path, place.offset, place.counter, returns)
             self.fds.append(event)
             self.fds.append(kernel.link_perf(prog_fd, event, place.cookie))
+
+    def attach_tracepoint(self, prog_fd, number, cookie):
+        """Attach to one of the kernel's tracepoints, on every CPU."""
+        self.fds.append(kernel.perf_tracepoint(number))
+        self.fds.append(kernel.link_perf(prog_fd, self.fds[-1], cookie))
 
     def close(self):
         for fd in reversed(self.fds):

@@ -136,6 +136,26 @@ class KernelMaps:
         return [(key, merge(raw, definition.value_size, each)) for key, raw in found]
 
 
+    def clear(self, index):
+        """Zero all values of an aggregation's map."""
+        definition = self.program.maps[index]
+        zeros = bytes(((definition.value_size + 7) & ~7) * self.cpus)
+        keys = [bytes(4)] if definition.kind == "percpu_array" else [key for key, _ in self.items(index)]
+        for key in keys:
+            kernel.map_update(self.fds[index], key, zeros)
+
+    def remove(self, index, keys):
+        """Take elements out of an aggregation's map; that of an array with one element is zeroed."""
+        if self.program.maps[index].kind == "percpu_array":
+            self.clear(index)
+            return
+        for key in keys:
+            try:
+                kernel.map_delete(self.fds[index], key)
+            except FileNotFoundError:
+                continue
+
+
 def _preempt():
     """Type ids of the functions that keep other tasks away, or None before Linux 6.10."""
     try:

@@ -27,6 +27,17 @@ class Matcher:
         """Indexes of the clauses for a probe that is not a site's."""
         return _ordered(index for index, desc in self._descriptions if self.is_named(desc, probe))
 
+    def functions_of(self, file, pids):
+        """For TracedFile.add_functions: f(function) -> the pid provider's probes of it that are asked for, or None
+        where nothing of the file is."""
+        asked = [desc for _, desc in self._descriptions if desc.provider.startswith("pid")
+                 and any(_tracer.glob(desc.module, module) for module in file.short_names)
+                 and any(_tracer.glob(desc.provider, f"pid{pid}") for pid in (pids or file.pids))]
+        if not asked:
+            return None
+        return lambda function: [name for name in ("entry", "return") if any(
+            _tracer.glob(desc.name, name) and _tracer.glob(desc.function, function) for desc in asked)]
+
     def _provider(self, pattern, name):
         found = self._providers.get((pattern, name))
         if found is None:
@@ -39,7 +50,8 @@ class Matcher:
         if found is None:
             found = self._sites[id(site)] = [
                 (index, desc) for index, desc in self._descriptions
-                if _tracer.glob(desc.name, site.note.name) and _tracer.glob(desc.module, site.file.name)
+                if _tracer.glob(desc.name, site.note.name)
+                and any(_tracer.glob(desc.module, module) for module in site.modules)
                 and (desc.function in ("", "*") or _tracer.glob(desc.function, site.function))]
         return found
 

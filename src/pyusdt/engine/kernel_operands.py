@@ -59,6 +59,12 @@ REGISTERS = {
 REGISTERS[AARCH64].update(sp=Register(248, 8), wsp=Register(248, 4), fp=Register(232, 8), lr=Register(240, 8))
 _ZERO = ("xzr", "wzr")
 
+# Where a function's arguments are at its entry, and what arg0 and arg1 are where it returns: 0 and its value
+FUNCTION_ARGUMENTS = {
+    X86_64: ("8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9 8@8(%rsp) 8@16(%rsp) 8@24(%rsp) 8@32(%rsp)", "8@$0 8@%rax"),
+    AARCH64: ("8@x0 8@x1 8@x2 8@x3 8@x4 8@x5 8@x6 8@x7 8@[sp] 8@[sp, 8]", "8@0 8@x0"),
+}
+
 # --- grammar --------------------------------------------------------------------------
 _PREFIX = re.compile(r"(-?)(\d+)(f?)@")
 _NUMBER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|\d+)\Z")

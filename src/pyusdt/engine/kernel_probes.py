@@ -8,18 +8,25 @@ namespace's file of the same name is another file; what can not be read is passe
 import os
 
 from . import elf
+from . import kernel_operands as operands
 
 _COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
 
 
 class Site:
-    """A probe's place.  file: TracedFile; note: elf.Note; ident: the probe's id, once it is matched."""
+    """A probe's place.  file: TracedFile; note: elf.Note, for functions one that is made up; returns: the probe is
+    where the function returns to; ident: the probe's id, once it is matched."""
 
-    __slots__ = ("file", "note", "ident", "_function")
+    __slots__ = ("file", "note", "returns", "ident", "_function")
 
-    def __init__(self, file, note):
-        self.file, self.note = file, note
-        self.ident, self._function = 0, None
+    def __init__(self, file, note, function=None, returns=False):
+        self.file, self.note, self.returns = file, note, returns
+        self.ident, self._function = 0, function
+
+    @property
+    def modules(self):
+        """What D may call the file.  The pid provider knows short names as well."""
+        return self.file.short_names if self.note.provider == "pid" else (self.file.name,)
 
     @property
     def function(self):
@@ -30,18 +37,42 @@ class Site:
 
 class TracedFile:
     """A file that is mapped by processes.  path: as it can be opened here; name: D's module; pids: set of those
-    that have it mapped; sites: list, empty where it is no ELF file or has no notes."""
+    that have it mapped; main: it is a process's program; sites: list, empty where it is no ELF file or has no notes;
+    searched: its functions were looked at."""
 
     def __init__(self, path, name):
         self.path, self.name, self.pids = path, name, set()
+        self.main = self.searched = False
         self.elf, self.sites = None, []
         try:
             self.elf = elf.File(path)
             self.sites = [Site(self, note) for note in self.elf.notes()]
         except (OSError, elf.BadFile):
             pass  # not ours to complain about: most files have no probes
-        if self.elf and not self.sites:
-            self.elf.close()
+
+    @property
+    def short_names(self):
+        """libc.so.6 is libc.so too, and a process's program is a.out."""
+        stem = self.name.partition(".so.")[0] + ".so" if ".so." in self.name else self.name
+        return (self.name, stem, "a.out") if self.main else (self.name, stem)
+
+    def add_functions(self, wanted):
+        """Sites of the pid provider: for each function the names in wanted(function)."""
+        self.searched = True
+        if self.elf is None:
+            return
+        arguments = operands.FUNCTION_ARGUMENTS.get(self.elf.machine)
+        if arguments is None:
+            return
+        try:
+            functions = self.elf.functions()
+        except elf.BadFile:
+            return
+        for address, name in functions:
+            for probe in wanted(name):
+                returns = probe == "return"
+                note = elf.Note("pid", probe, address, 0, arguments[returns])
+                self.sites.append(Site(self, note, name, returns))
 
 
 class Finder:
@@ -55,6 +86,7 @@ class Finder:
         """Look at what a process has mapped; the TracedFiles of it that were not known before, or not of it.
         Raises OSError where it can not be looked at."""
         changed = []
+        program = os.readlink(f"/proc/{pid}/exe")
         for where, device, inode, path in _mappings(pid):
             line = (device, inode, path)
             if line in self._seen:
@@ -63,6 +95,7 @@ class Finder:
                 file = self._seen[line] = self._file(pid, where, inode, path)
             if file is not None and pid not in file.pids:
                 file.pids.add(pid)
+                file.main = file.main or path == program
                 changed.append(file)
         return changed
 
@@ -99,9 +132,11 @@ class Finder:
         for each in paths:
             if each:
                 try:
-                    self.add(os.path.realpath(each)).pids.add(pid)
+                    file = self.add(os.path.realpath(each))
                 except OSError:
                     continue
+                file.pids.add(pid)
+                file.main = file.main or each == path
 
     def everything(self, but=()):
         """Look at all processes that may be looked at; pids that are `but` are not."""
