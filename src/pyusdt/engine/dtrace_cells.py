@@ -10,6 +10,7 @@ two; what does not fit takes what it needs.
 
 import re
 
+_SPACE, _ZERO = b" 0"
 _NUMBER = re.compile(rb" ( *-?\d+)(?= |\n|\Z)")
 _LOOSE = re.compile(rb"  (\S.*?) {2,}(-?\d{1,20})\n?\Z")
 _GAP = re.compile(rb" {2,}")
@@ -50,48 +51,43 @@ def columns(data):
 def _parse(line, width, widths):
     """Cells from the left; a string that is longer than its column ends where the rest is cells again."""
     line = line[:-1] if line[-1:] == b"\n" else line
-    found, at, end = [], 0, len(line)
+    found, at, end, match = [], 0, len(line), _NUMBER.match
     while at < end:
-        number = _number(line, at, widths)
-        if number is not None:
-            value, at = number
-            found.append(value)
+        number = match(line, at)
+        if number and _is_number(number[1], widths):
+            found.append(int(number[1]))
+            at = number.end()
             continue
         if line[at : at + 2] != b"  " or line[at + 2 : at + 3] in (b"", b"\n"):
             return None if line[at:].strip(b" ") else found
-        stop = _string_end(line, at + 2, width, widths)
+        stop = at + 2 + width
+        if stop < end and line[stop] != _SPACE:
+            stop = _string_end(line, stop, widths)
         found.append(_str(line[at + 2 : stop].rstrip(b" ")))
         at = stop
     return found
 
 
-def _string_end(line, start, width, widths):
-    """Where a string's column ends."""
-    stop = start + width
-    if stop >= len(line) or line[stop : stop + 1] == b" ":
-        return min(stop, len(line))
-    while True:  # too long a string: it ends at the first space from which on all is numbers or padded
+def _string_end(line, stop, widths):
+    """Where a string ends that is too long for its column: at the first space after which numbers or padding follow."""
+    while True:
         stop = line.find(b" ", stop)
         if stop < 0:
             return len(line)
-        if _number(line, stop, widths) is not None or line[stop : stop + 2] == b"  ":
+        number = _NUMBER.match(line, stop)
+        if line[stop : stop + 2] == b"  " or (number and _is_number(number[1], widths)):
             return stop
         stop += 1
 
 
-def _number(line, at, widths):
-    """(value, end) of a right-aligned integer, or None."""
-    match = _NUMBER.match(line, at)
-    if not match:
-        return None
-    text = match[1]
+def _is_number(text, widths):
+    """Whether the digits stand as dtrace would have put them: to the right of a column, or wider than theirs."""
     digits = text.lstrip(b" ")
-    if (len(text) not in widths and digits != text) or len(digits) > 20:
-        return None
-    if len(text) < 3 or (digits[0] == 48 and len(digits) > 1):
-        return None
-    return int(digits), match.end()
+    size = len(text)
+    if (size not in widths and digits != text) or size < 3 or len(digits) > 20:
+        return False
+    return digits[0] != _ZERO or len(digits) == 1
 
 
 def _str(text):
-    return text.decode("utf-8", "surrogateescape")
+    return str(text, "utf-8", "surrogateescape")
