@@ -1,5 +1,6 @@
 """The kernel engine from outside: targets that run, are started, come later, die; what is counted is exact."""
 
+import math
 import os
 import shutil
 import signal
@@ -29,6 +30,28 @@ def test_counts_are_exact_over_threads(target, options):
     assert f"plain {n * threads} guarded {n * threads}\n" in out, err
     total = threads * n * (n - 1) // 2
     assert out.split()[-3:] == [str(n * threads), str(total), str(-total)] and status == 0
+
+
+FUNCTIONS = """target*:::guarded-one { @n = count(); @s = sum(arg0); @a = avg(arg0); @l = min(arg0); @h = max(arg0);
+    @d = stddev(arg0 * 3000000000); @q = quantize(arg0); @lq = lquantize(arg0, -100, 100, 50); }
+    END { printa("%@d ", @n); printa("%@d ", @s); printa("%@d ", @a); printa("%@d ", @l); printa("%@d ", @h);
+    printa("%@d\\n", @d); printa(@q); printa(@lq); clear(@n); }"""
+
+
+def test_every_function_adds_up_what_the_cpus_have(target):
+    """Two threads on two CPUs: the same as if one had done it all."""
+    n, threads = 50_000, 2
+    out, err, _ = pydtrace("-q", "-n", FUNCTIONS, "-c", f"{target} {n} {threads}")
+    values = [-i for i in range(n)] * threads
+    scaled = [value * 3_000_000_000 for value in values]
+    mean = abs(sum(scaled)) // len(values)
+    deviation = math.isqrt(sum(value * value for value in scaled) // len(values) - mean * mean)
+    expected = [len(values), sum(values), -(-sum(values) // len(values)), 1 - n, 0, deviation]
+    line = next(line for line in out.splitlines() if line.endswith(str(deviation)))
+    assert list(map(int, line.split())) == expected, err
+    buckets = [line.split() for line in out.splitlines() if "|" in line]
+    assert sum(int(words[-1]) for words in buckets) == 2 * len(values)
+    assert [words[-1] for words in buckets if words[0] == "<"] == [str(len(values) - 2 * 101)]
 
 
 @pytest.mark.long

@@ -174,7 +174,7 @@ def _merge_of(program, index):
     """The rule for a map: f(values of all CPUs, bytes of one, distance between them) -> one value."""
     for aggregation in program.aggregations:
         if aggregation.map == index:
-            return _EXTREMES.get(aggregation.row.name, _add)
+            return _MERGES.get(aggregation.row.name, _add)
     return _add
 
 
@@ -200,4 +200,12 @@ def _extreme(choose):
     return merge
 
 
-_EXTREMES = {"min": _extreme(min), "max": _extreme(max)}
+def _stddev(raw, size, each):
+    """n, sum, and the sum of squares in two words, the low one first."""
+    rows = [struct.unpack_from("=QqQQ", raw, start) for start in range(0, len(raw), each)]
+    squares = sum(low | high << 64 for _, _, low, high in rows) & (1 << 128) - 1
+    mask = (1 << 64) - 1
+    return struct.pack("=4Q", sum(row[0] for row in rows), sum(row[1] for row in rows) & mask, squares & mask, squares >> 64)
+
+
+_MERGES = {"min": _extreme(min), "max": _extreme(max), "stddev": _stddev}
