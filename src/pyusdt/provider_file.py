@@ -17,7 +17,7 @@ from pyusdt.providers import attribute_name, type_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_WORDS = re.compile(r"(?P<blank>\s+|//[^\n]*|/\*.*?\*/|(?m:^\s*\#[^\n]*$))|(?P<word>[A-Za-z_][\w-]*)|(?P<sign>[{}();,*])",
+_WORDS = re.compile(r"(?P<blank>\s+|//[^\n]*|/\*.*?\*/|(?m:^\s*\#[^\n]*$))|(?P<word>[A-Za-z_][\w-]*)|(?P<sign>.)",
                     re.DOTALL)
 
 
@@ -50,17 +50,14 @@ class _Reader:
         found, at = [], 0
         while at < len(self.text):
             match = _WORDS.match(self.text, at)
-            if match is None:
-                raise self.error(f"unexpected {self.text[at]!r}", at)
+            assert match is not None  # a sign is anything
             if match.lastgroup != "blank":
                 found.append((match[0], at))
             at = match.end()
         return [*found, ("", at)]
 
-    def error(self, message: str, at: int | None = None) -> ValueError:
-        if at is None:
-            at = self.words[self.at][1]
-        line = self.text.count("\n", 0, at) + 1
+    def error(self, message: str) -> ValueError:
+        line = self.text.count("\n", 0, self.words[self.at][1]) + 1
         return ValueError(f"{self.path}:{line}: {message}")
 
     def next(self, *wanted: str) -> str:
