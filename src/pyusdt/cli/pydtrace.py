@@ -58,7 +58,10 @@ def compile_requests(arguments, target):
         except (LibraryError, PreprocessError) as error:
             what = "invalid probe specifier" if request.script is None else "failed to compile script"
             raise Failure(f"{what} {request.script or request.text}: {error}") from None
-    return Compiled(compiler.finish(), sources)
+    program = compiler.finish()
+    if "disasm" in arguments.options:
+        print(compiler.disassembly(program), file=sys.stderr, flush=True)
+    return Compiled(program, sources)
 
 
 def show_dumps(arguments):
@@ -146,30 +149,18 @@ def show_version(verbose):
     return 0
 
 
-def known_probes(pids):
-    """What _tracer.list_probes() says of these processes, or of all of the user's."""
-    from .. import _tracer
-
-    if not pids:
-        return _tracer.list_probes()
-    try:
-        return [probe for pid in pids for probe in _tracer.list_probes(_tracer.find_rundir(pid), pid)]
-    except ProcessLookupError:
-        raise Failure("No such process") from None
-    except OSError as error:
-        raise Failure(error.strerror) from None
-
-
 def list_probes(arguments):
     """-l."""
     from .. import _tracer
 
     hide()
-    probes = listing.OWN + [tuple(probe[1:5]) for probe in known_probes(arguments.pids)]
     descriptions = None
     if arguments.requests:
         program = compile_requests(arguments, arguments.pids[0] if arguments.pids else 0).program
         descriptions = [description for clause in program.clauses for description in clause.probes]
+    from ..engine import choice
+
+    probes = listing.OWN + choice.list_probes(arguments.options, arguments.pids, descriptions)
     text, messages = listing.listing(descriptions, probes, _tracer.glob)
     open_output(arguments.output).write(os.fsencode(text))
     for message in messages:

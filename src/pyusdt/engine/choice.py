@@ -4,8 +4,10 @@ In: a compiled program, options, targets.  Out: an opened engine, and why it is 
 Always: an engine that was named is the one that runs or fails; no other takes its place.
 """
 
+import errno
 import os
 
+from .. import _tracer
 from . import EngineError
 
 
@@ -51,6 +53,30 @@ def open_engine(program, options, targets):
     if embedded:
         embedded.close()
     return engine, why
+
+
+def list_probes(options, pids, descriptions):
+    """[(provider, module, function, name)]: what the engine that -x engine names could trace, or every engine that
+    may be used.  Raises EngineError, OSError."""
+    name = options.get("engine")
+    found = [] if name == "kernel" else _listed_embedded(pids, may_fail=name != "embedded" and os.geteuid() == 0)
+    if name == "kernel" or (name is None and os.geteuid() == 0):
+        from . import kernel_list
+
+        known = set(found)
+        found += [probe for probe in kernel_list.known(pids, descriptions) if probe not in known]
+    return found
+
+
+def _listed_embedded(pids, may_fail):
+    try:
+        if not pids:
+            return [tuple(probe[1:5]) for probe in _tracer.list_probes()]
+        return [tuple(probe[1:5]) for pid in pids for probe in _tracer.list_probes(_tracer.find_rundir(pid), pid)]
+    except OSError as error:
+        if may_fail:
+            return []
+        raise EngineError("No such process" if error.errno == errno.ESRCH else error.strerror) from None
 
 
 def _opened(engine, targets):

@@ -1,0 +1,37 @@
+"""What the kernel engine could trace: for pydtrace -l.
+
+In: processes, or none for all; probe descriptions, or None.  Out: probes as (provider, module, function, name).
+Always: functions (the pid provider) and the kernel's own probes only where a description names them.
+"""
+
+import os
+
+from ..dlang import program as p
+from . import EngineError, kernel_tracepoints
+from .kernel_match import Matcher
+from .kernel_probes import Finder
+
+
+def known(pids, descriptions=None):
+    """[(provider, module, function, name)].  Raises EngineError where a process of `pids` can not be looked at."""
+    finder = Finder()
+    try:
+        for pid in pids:
+            finder.process(pid)
+    except FileNotFoundError:
+        raise EngineError("No such process") from None
+    except OSError as error:
+        raise EngineError(error.strerror) from None
+    if not pids:
+        finder.everything(but=(os.getpid(),))
+    found = []
+    if descriptions:
+        clause = p.Clause(0, descriptions, None)
+        matcher = Matcher([clause])
+        for file in finder.files.values():
+            wanted = matcher.functions_of(file, pids)
+            if wanted:
+                file.add_functions(wanted)
+        found = [tracepoint.names for tracepoint in kernel_tracepoints.find(descriptions)]
+    return found + [(f"{site.note.provider}{pid}", site.file.name, site.function, site.note.name)
+                    for site in finder.sites for pid in sorted(site.file.pids.intersection(pids) if pids else site.file.pids)]
