@@ -8,7 +8,7 @@ from ..dlang.compile import DUMPS
 from .options import OptionError, Options
 
 _LETTERS = "3:6:aAb:Bc:CD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"  # as getopt(3) takes them
-_LEVELS = {"n": "name", "f": "function", "m": "module", "P": "provider"}
+_LEVELS = {"n": "name", "i": "name", "f": "function", "m": "module", "P": "provider"}
 _OPTION_OF = {"D": "define", "I": "incdir", "L": "libdir", "U": "undef", "X": "stdc", "b": "bufsize",
               "C": "cpp", "H": "cpphdrs", "F": "flowindent", "S": "disasm", "q": "quiet", "w": "destructive",
               "Z": "zdefs"}  # fmt: skip
@@ -17,7 +17,6 @@ _REFUSED = {
     "B": "it is for dtrace's own developers",
     "G": "probes need no -G on Linux: <sys/sdt.h> alone makes them",
     "h": "headers are not made yet; SystemTap's `dtrace -h` takes the same files",
-    "i": "ids are given out while tracing; name the probe with -n",
 }  # fmt: skip
 
 

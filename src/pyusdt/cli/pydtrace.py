@@ -49,6 +49,7 @@ def read_script(path):
 def compile_requests(arguments, target):
     """All requests as one program; target: the pid that is $target.  Raises CompileError."""
     compiler = Compiler(arguments.options, default_macros(target))
+    compiler.names.probes = lambda: all_probes(arguments)
     sources = []
     for request in arguments.requests:
         text = os.fsencode(request.text) if request.script is None else read_script(request.script)
@@ -147,6 +148,13 @@ def show_version(verbose):
 
         print(f"This is pydtrace, pyusdt {version('pyusdt')}")
     return 0
+
+
+def all_probes(arguments):
+    """(provider, module, function, name) of all probes, in the order of their ids."""
+    from ..engine import choice
+
+    return listing.OWN + choice.list_probes(arguments.options, arguments.pids, None)
 
 
 def list_probes(arguments):

@@ -45,6 +45,8 @@ def place_symbols(clauses, layout):
     for clause in clauses:
         for node in walk(clause):
             cls = node.__class__
+            if cls is ast.Call and node.name == "strtok":
+                layout.place_tokens()
             if cls not in (ast.Var, ast.AssocRef, ast.AggRef) or node.symbol in seen:
                 continue
             symbol = node.symbol

@@ -111,6 +111,13 @@ class Compiler:
         with DeepRecursion():
             return passes.run(values)[passes.passes[-1].makes]
 
+    def disassembly(self, program):
+        """What -S shows of the program that finish() made."""
+        from .disassembly import report
+
+        clauses = [item for item in self.items if item.__class__ is ast.Clause]
+        return report(clauses, program, self.names)
+
     def finish(self):
         """The program.Program of all texts."""
         from .codegen import generate

@@ -89,12 +89,18 @@ class Typer(CallTyper, PointerTyper, TemplateTyper):
     # --- names --------------------------------------------------------------------
 
     def ident(self, node):
-        inline = self.names.inline(node.name)
+        inline = self.names.inline(node.name, node.loc)
         if inline is None:
             return self.names.scalar(node)
         if inline.keys is not None:
             self.names.bad_reference(node.loc, "associative array", node.name, "scalar")
         return self.expand(node.loc, inline)
+
+    def created(self, node):
+        """What an Ident stands for that is written: a variable, made where it is new."""
+        if self.names.inline(node.name) is not None:
+            return self.ident(node)
+        return self.names.scalar(node, create=True)
 
     def scoped_name(self, node):
         found = ast.Var(node.loc, self.names.scoped(node))
@@ -192,7 +198,7 @@ class Typer(CallTyper, PointerTyper, TemplateTyper):
 
     def inc_dec(self, node):
         if type(node.operand) is ast.Ident:
-            node.operand = self.names.scalar(node.operand, create=True)
+            node.operand = self.created(node.operand)
         operand = node.operand = self.operand(node.operand)
         if not t.is_scalar(operand.type):
             self.error("D_OP_SCALAR", node.loc, f"operator {node.op} requires operand of scalar type")
@@ -278,7 +284,7 @@ class Typer(CallTyper, PointerTyper, TemplateTyper):
         if type(node.target) is ast.AggRef:
             return self.aggregate(node)
         if type(node.target) is ast.Ident:
-            node.target = self.names.scalar(node.target, create=True)
+            node.target = self.created(node.target)
         target = node.target = self.place(node.target)
         if op != "=":
             return self.compound(node)

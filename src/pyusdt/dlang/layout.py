@@ -41,6 +41,7 @@ class Layout:
         ]
         self.speculation_count = min(options.get("nspec", speculations.DEFAULT), speculations.MOST)
         self._speculations = None
+        self.tokens = None  # strtok()'s state: what it returns next, and its string
         self.nullable = set()  # string scalars to which 0 is assigned somewhere
         self.this_end = p.STATE_PROGRAM
         self.zeros_size = max(self.string_size, _ZEROS_MIN)
@@ -69,6 +70,12 @@ class Layout:
         self.this_end = round_up(self.this_end, self.align_of(symbol.type))
         symbol.slot = self.this_end
         self.this_end += self.size_of(symbol.type)
+
+    def place_tokens(self):
+        """Give strtok() its state, which is forgotten after each firing as this-> variables are."""
+        if self.tokens is None:
+            self.tokens = round_up(self.this_end)
+            self.this_end = self.tokens + 8 + self.string_size
 
     def place_global(self, symbol):
         """Give a global scalar its offset in the globals map."""

@@ -11,7 +11,7 @@ from . import ast, constants
 from .errors import CompileError, printable
 from .lexer import AGG, CLAUSE, EOF, EXPR, IDENT, INT, PSPEC, SPACE, STRING, Lexer
 from .parse_types import TypeParser
-from .probes import describe
+from .probes import by_number, describe
 from .source import Location
 
 # Levels of expressions within expressions, so that no program can exhaust the stack.
@@ -214,7 +214,7 @@ class Parser(TypeParser):
         token = self.take()
         loc = self.at(token)
         if token.kind == INT:
-            return self.error("D_UNSUPPORTED", loc, "probe ids are not supported yet", "name the probe")
+            return by_number(token.value[0], loc, self.names.probes, self.probe_level)
         return describe(token.value, loc, self.lexer, self.probe_level)
 
     def statements(self):

@@ -9,6 +9,8 @@ from . import ast
 from .errors import CompileError
 
 LEVELS = ("provider", "module", "function", "name")
+# The probes with the ids 1 to 3.
+OWN = [("dtrace", "", "", name) for name in ("BEGIN", "END", "ERROR")]
 
 
 def describe(text, loc, lexer, level="name"):
@@ -25,6 +27,22 @@ def describe(text, loc, lexer, level="name"):
     for place, part in zip(range(last - len(parts) + 1, last + 1), parts):
         fields[place] = expand(part, text, loc, lexer)
     return ast.ProbeDesc(loc, *fields)
+
+
+def by_number(number, loc, known, level):
+    """The ProbeDesc of the probe with this id.  known: a function that gives the (provider, module, function,
+    name) of all probes, the first of which has the id 1."""
+    if number > 0xFFFFFFFF:
+        raise CompileError("D_PDESC_INVAL", loc, f"identifier {number} exceeds maximum probe id")
+    if level != "name":
+        raise CompileError("D_PDESC_INVAL", loc, f"probe identifier {number} not permitted when specifying {level}s")
+    probes = OWN
+    if number > len(OWN) and known is not None:
+        probes = known()
+    if not 0 < number <= len(probes):
+        message = f"invalid probe identifier {number}: Unknown probe identifier"
+        raise CompileError("D_PDESC_INVAL", loc, message, "pydtrace -l shows the ids that there are")
+    return ast.ProbeDesc(loc, *probes[number - 1])
 
 
 def expand(part, text, loc, lexer):

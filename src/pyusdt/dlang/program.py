@@ -138,7 +138,8 @@ class Program:
     aggregations: list of AggDef; options: {name: value} of its pragmas; this_area:
     (offset, size) in the state block that the engine zeroes before each firing; strsize."""
 
-    __slots__ = ("clauses", "maps", "aggregations", "options", "this_area", "strsize", "uses", "speculates", "destructive")
+    __slots__ = ("clauses", "maps", "aggregations", "options", "this_area", "strsize", "uses", "speculates", "destructive",
+                 "arguments")
 
     def __init__(self):
         self.clauses, self.maps, self.aggregations = [], [], []
@@ -147,6 +148,7 @@ class Program:
         self.strsize = 256
         self.speculates = False  # some clause has speculation(), speculate(), commit() or discard()
         self.destructive = False  # some clause has a destructive action
+        self.arguments = []  # the texts of $0, $1 …
         self.uses = set()  # parts of the state block that the clauses read: VariableRow.uses
 
 

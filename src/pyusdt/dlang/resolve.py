@@ -6,7 +6,7 @@ Always: D makes variables when they are first assigned, in the order of the prog
 same Names serves the parser and then the types pass; messages are dtrace's.
 """
 
-from . import ast, prototypes
+from . import ast, prelude, prototypes
 from . import types as t
 from .builtins import VARIABLES
 from .declarations import Declarations, kind_of
@@ -25,6 +25,7 @@ class Names(Templates, Declarations):
         self.tags = {}  # "struct s", "enum e" … -> its type
         self.inlines = {}  # name -> symbols.Inline; enumerators are such too
         self.translators = []
+        self.probes = None  # a function that gives all probes there are; see probes.by_number
         self.pragmas = []  # (pragma, name, Location) about names that are not known yet
         self.providers = {}  # name -> {probe's raw name: ([(name, type)] of the inputs, of the outputs)}
         self.parameters = {}  # name -> symbols.Inline, of the template that is being typed
@@ -59,9 +60,15 @@ class Names(Templates, Declarations):
             or name in ("self", "this")
         )
 
-    def inline(self, name):
+    def inline(self, name, loc=None):
         """The symbols.Inline of a name, or None."""
-        return self.parameters.get(name) or self.inlines.get(name)
+        return self.parameters.get(name) or self.inlines.get(name) or self.constant_of(name, loc)
+
+    def constant_of(self, name, loc):
+        """The symbols.Inline of a constant that belongs to every program, or None."""
+        if name in self.scopes["global"] or name in VARIABLES or not name[:1].isupper():
+            return None
+        return prelude.inline(name, loc)
 
     def scalar(self, node, create=False):
         """The Var or Builtin that an Ident stands for, as a scalar."""

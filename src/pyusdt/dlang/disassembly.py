@@ -1,0 +1,105 @@
+"""What -S shows of a program: each clause's code, and its variables as dtrace -S lists them.
+
+In: the lowered clauses and the program.Program made of them.  Out: text.
+Always: the offsets of global and this-> variables are those that dtrace gives them, in the order in which the
+program mentions them; our own layout is another one.
+"""
+
+from . import ast
+from . import types as t
+from .demand import walk
+
+HEADING = "NAME             ID   OFFSET KND SCP RANGE       FLAG TYPE"
+_FIRST_ID = 500  # of a program's own variables; what is below belongs to D
+_ORDER = ("self", "agg", "builtin", "global", "this")
+_SCOPES = {"self": "tls", "agg": "glb", "builtin": "glb", "global": "glb", "this": "loc"}
+
+
+def report(clauses, program, names):
+    """The text for all clauses.  names: resolve.Names, which has the variables in the order of their making."""
+    from ..bpf.disasm import disassemble
+
+    places = _places(names)
+    maps = [m.name for m in program.maps]
+    parts = []
+    for clause, compiled in zip(clauses, program.clauses):
+        probes = ", ".join(str(probe) for probe in compiled.probes)
+        parts.append(f"\nDisassembly of clause {compiled.index}, {probes}:\n{disassemble(compiled.code, maps)}\n")
+        parts.append(_table(clause, len(compiled.code), places))
+    return "\n".join(parts)
+
+
+def _places(names):
+    """{symbol: (id, offset)}"""
+    found = {}
+    for scope in ("global", "this", "self"):
+        end = 0
+        for number, symbol in enumerate(names.scopes[scope].values(), _FIRST_ID if scope != "this" else 0):
+            size = t.extent(symbol.type) if symbol.type is not None else 8
+            if scope == "self":
+                found[symbol] = (number, 0)
+                continue
+            align = _align(symbol.type)
+            end = -(-end // align) * align
+            found[symbol] = (number, end)
+            end += size
+    return found
+
+
+def _align(type):
+    if type is None or type.is_record:
+        return 8
+    if type.is_string:
+        return 1
+    return max(1, t.extent(type.to) if type.is_array else type.size)
+
+
+def _table(clause, size, places):
+    rows, seen = [], {}
+    for node, written in _uses(clause):
+        key = node.row if node.__class__ is ast.Builtin else node.symbol
+        flags = seen.setdefault(key, [node, set()])
+        flags[1].add("w" if written else "r")
+    for key, (node, flags) in seen.items():
+        rows.append(_row(key, node, flags, size, places))
+    rows.sort(key=lambda row: row[0])
+    return "\n".join([HEADING, *(text for _, text in rows)]) + "\n"
+
+
+def _uses(clause):
+    """(node, True where it is written) of the variables of a clause."""
+    targets = set()
+    for node in walk(clause):
+        if node.__class__ is ast.Assign and node.target.__class__ in (ast.Var, ast.AssocRef):
+            targets.add(id(node.target))
+        if node.__class__ is ast.Var and "#" in node.symbol.name:
+            continue  # the compiler's own
+        if node.__class__ in (ast.Var, ast.AssocRef, ast.Builtin, ast.AggRef):
+            yield node, id(node) in targets
+    for node in walk(clause):  # a compound assignment reads the node that it writes
+        if node.__class__ is ast.Assign and any(below is node.target for below in walk(node.value)):
+            yield node.target, False
+
+
+def _row(key, node, flags, size, places):
+    kind, scope, flag, offset = "scl", "builtin", "/".join(sorted(flags)), ""
+    if node.__class__ is ast.AggRef:
+        kind, scope, flag, number, offset = "agg", "agg", "", key.ident, 0
+        type = "any (unknown) by ref (size 0)"
+    elif node.__class__ is ast.Builtin:
+        number, type = 0, _type(key.type)
+    else:
+        scope, (number, offset) = key.scope, places.get(key, (0, 0))
+        kind = "arr" if key.keys is not None else "scl"
+        type = _type(key.type)
+    order = (_ORDER.index(scope), number)
+    text = f"{key.name:<16} {number:<4} {offset:<6} {kind} {_SCOPES[scope]} {f'[0-{size}]':<11} {flag:<4} {type}"
+    return order, text
+
+
+def _type(type):
+    if type.is_string:
+        return f"string (unknown) by ref (size {t.STRING_EXTENT})"
+    if type.is_record or type.is_array:
+        return f"D type ({type.kind if type.is_record else 'array'}) by ref (size {type.size})"
+    return f"D type ({'pointer' if type.is_pointer else 'integer'}) (size {type.size})"
