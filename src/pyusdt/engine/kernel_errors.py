@@ -6,7 +6,6 @@ the D line and the file with the verifier's log, since that is a bug of pyusdt's
 
 import errno
 import re
-import tempfile
 
 from . import EngineError
 
@@ -50,6 +49,8 @@ def refused(error, places):
     """The EngineError for a kernel.Refused of a linked program.  places: [(first instruction, program.Clause)]."""
     if error.error.errno in (errno.EPERM,):
         return failed("load", error.error)
+    import tempfile  # here, since it takes longer to import than a program to load
+
     with tempfile.NamedTemporaryFile("w", prefix="pyusdt-verifier-", suffix=".log", delete=False) as file:
         file.write(error.log)
     where = _place(error.log, places)
