@@ -50,6 +50,15 @@ def compile_requests(arguments, target):
     """All requests as one program; target: the pid that is $target.  Raises CompileError."""
     compiler = Compiler(arguments.options, default_macros(target))
     compiler.names.probes = lambda: all_probes(arguments)
+    sources = add_requests(compiler, arguments)
+    program = compiler.finish()
+    if "disasm" in arguments.options:
+        print(compiler.disassembly(program), file=sys.stderr, flush=True)
+    return Compiled(program, sources)
+
+
+def add_requests(compiler, arguments):
+    """Compile the requests into the compiler's names and items; the Source of each."""
     sources = []
     for request in arguments.requests:
         text = os.fsencode(request.text) if request.script is None else read_script(request.script)
@@ -59,10 +68,7 @@ def compile_requests(arguments, target):
         except (LibraryError, PreprocessError) as error:
             what = "invalid probe specifier" if request.script is None else "failed to compile script"
             raise Failure(f"{what} {request.script or request.text}: {error}") from None
-    program = compiler.finish()
-    if "disasm" in arguments.options:
-        print(compiler.disassembly(program), file=sys.stderr, flush=True)
-    return Compiled(program, sources)
+    return sources
 
 
 def show_dumps(arguments):
@@ -176,6 +182,26 @@ def list_probes(arguments):
     return 0
 
 
+def write_headers(arguments):
+    """-h."""
+    from .header import default_path, header
+
+    scripts = [request.script for request in arguments.requests if request.script is not None]
+    if not arguments.requests:
+        raise Failure("-h requires one or more scripts or enabling options")
+    if not scripts and arguments.output is None:
+        raise Failure("-h requires an output file if no scripts are specified")
+    path = arguments.output or default_path(scripts[-1])
+    compiler = Compiler(arguments.options, default_macros())
+    add_requests(compiler, arguments)
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(header(path, compiler.names.providers))
+    except OSError as error:
+        raise Failure(f"failed to create header file '{path}': {error.strerror}") from None
+    return 0
+
+
 def trace(arguments):
     """Compile, open the engine, trace; the exit status."""
     if not arguments.requests:
@@ -249,6 +275,8 @@ def dispatch(argv):
             return 0
         if arguments.mode == "list":
             return list_probes(arguments)
+        if arguments.mode == "header":
+            return write_headers(arguments)
         return trace(arguments)
     except CompileError as error:
         errtags = bool(arguments.options.get("errtags"))
