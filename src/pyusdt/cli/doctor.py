@@ -1,0 +1,251 @@
+"""pyusdt doctor: what works on this machine and in this process, what does not, and what to do about it.
+
+In: the machine; a process.  Out: Finding objects, in the order of how often they are the answer.
+Always: looks, and tries only what leaves nothing behind but an object in the cache; never raises: what can not be looked
+at is a Finding as well.
+"""
+
+import os
+import platform
+import re
+import shutil
+import stat
+import subprocess
+import sys
+
+from ..engine import elf
+from ..engine.kernel_errors import CAPABILITIES, effective
+
+
+class Finding:
+    """good: True works, False does not and could, None: is not needed or can not be; advice: what to do, or ""."""
+
+    __slots__ = ("advice", "good", "subject", "text")
+
+    def __init__(self, subject, good, text, advice=""):
+        self.subject, self.good, self.text, self.advice = subject, good, text, advice
+
+    def __repr__(self):
+        return f"Finding({self.subject!r}, {self.good}, {self.text!r}, {self.advice!r})"
+
+
+def _read(path):
+    """The text of a small file, or None."""
+    try:
+        with open(path) as file:
+            return file.read().strip()
+    except OSError:
+        return None
+
+
+# --- the package -----------------------------------------------------------------------------
+
+
+def _module():
+    from .. import _core
+
+    name = os.path.basename(_core.__file__)
+    if not _core.available():
+        return Finding("probes", None, f"{name} was built without USDT probe sites; the embedded engine works regardless",
+                       "build it on Linux (64 bits), macOS or FreeBSD with PYUSDT_REQUIRE_PROBES=1 to see what is missing")
+    try:
+        file = elf.File(_core.__file__)
+        notes = file.notes()
+        file.close()
+    except (OSError, elf.BadFile) as error:
+        return Finding("probes", False, f"{name}: {error}", "install pyusdt again")
+    if not notes:
+        return Finding("probes", False, f"{name} has lost its .note.stapsdt section",
+                       "something has stripped more than symbols: strip --keep-section=.note.stapsdt")
+    return Finding("probes", True, f"{len(notes)} USDT probes in {_core.__file__}")
+
+
+def _run_directory():
+    from .. import _tracer
+
+    try:
+        listed = {row[0] for row in _tracer.list_probes()}
+    except OSError as error:
+        return Finding("embedded engine", False, error.strerror or str(error),
+                       "make that directory yours with mode 0700, or set PYUSDT_RUNDIR to one, for program and tracer alike")
+    if os.getpid() not in listed:
+        return Finding("embedded engine", False, "this process could not publish itself in the run directory",
+                       "is the file system full (df /dev/shm), or PYUSDT_RUNDIR another one than the program's?")
+    return Finding("embedded engine", True, f"processes of this user with pyusdt, this one among them: {len(listed)}")
+
+
+def _cache():
+    from ..providers import Provider
+
+    provider = Provider("pyusdt_doctor")
+    probe = provider.probe("check", int)
+    if probe.path:
+        return Finding("own providers", True, f"objects in {os.path.dirname(probe.path)}")
+    return Finding("own providers", None, f"seen by the embedded engine only: {provider.reason}",
+                   "set PYUSDT_CACHE to a directory of yours that others can not write in")
+
+
+# --- the kernel ------------------------------------------------------------------------------
+
+
+def kernel_version(release):
+    """(6, 18) of "6.18.3-amd64"; (0, 0) where it is none."""
+    match = re.match(r"(\d+)\.(\d+)", release)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def what_uprobes_do(version):
+    """What the kernel makes of a uprobe at one of our sites."""
+    if version < (4, 20):
+        return "a trap; it does not count semaphores up, so tracers must do it themselves (bpftrace -p, gdb)"
+    if version < (6, 18):
+        return "a trap"
+    if version < (7, 3):
+        return "a trap at the note's nop; a call, about a quarter cheaper, for a tracer that attaches at the site's nop5 (+11)"
+    return "a trap at the note's nop; a call for a tracer that attaches at the site's nop10 (+1)"
+
+
+def _uprobes():
+    release = platform.release()
+    if not os.path.exists("/sys/bus/event_source/devices/uprobe"):
+        return Finding("uprobes", False, f"Linux {release} has none", "a kernel with CONFIG_UPROBE_EVENTS")
+    counts = os.path.exists("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset")
+    text = f"Linux {release}: {what_uprobes_do(kernel_version(release))}"
+    return Finding("uprobes", True, text if counts else f"{text}; no reference counters")
+
+
+def _rights():
+    mask = effective()
+    held = [name for name, bit in CAPABILITIES.items() if mask >> bit & 1]
+    lockdown = re.search(r"\[(\w+)\]", _read("/sys/kernel/security/lockdown") or "")
+    if lockdown and lockdown[1] == "confidentiality":
+        return Finding("kernel engine", False, "the kernel is locked down (confidentiality): no tracing of memory",
+                       "boot without lockdown=confidentiality, or use the embedded engine")
+    if "CAP_SYS_ADMIN" in held or {"CAP_BPF", "CAP_PERFMON"} <= set(held):
+        if not os.path.exists("/sys/kernel/btf/vmlinux"):
+            return Finding("kernel engine", None, f"allowed ({', '.join(held)}), but the kernel has no BTF; bpftrace and "
+                           "dtrace may refuse to work")
+        return Finding("kernel engine", True, f"allowed: {', '.join(held)}")
+    return Finding("kernel engine", None, f"not allowed: this user lacks CAP_BPF and CAP_PERFMON (has {', '.join(held) or 'none'})",
+                   "run pydtrace as root, or trace processes that have pyusdt in them: the embedded engine needs no right")
+
+
+def _tracefs():
+    for path in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
+        if os.path.exists(f"{path}/uprobe_events"):
+            return Finding("tracefs", True, f"{path} (perf and stap use it)")
+    if os.geteuid() != 0:
+        return Finding("tracefs", None, "not visible to this user (perf and stap need it)")
+    return Finding("tracefs", False, "not mounted: perf and stap need it", "mount -t tracefs tracefs /sys/kernel/tracing")
+
+
+def _namespaces():
+    ours, first = (os.stat(f"/proc/{who}/ns/pid") if os.path.exists(f"/proc/{who}/ns/pid") else None for who in ("self", "1"))
+    container = next((name for name in ("/.dockerenv", "/run/.containerenv") if os.path.exists(name)), None)
+    mapped = (_read("/proc/self/uid_map") or "").split()
+    if mapped and mapped != ["0", "0", "4294967295"]:
+        return Finding("namespaces", None, "a user namespace: root here is not root of the machine, so kernel tracers do not work",
+                       "trace from outside the container, or use the embedded engine inside")
+    if container or (ours and first and ours.st_ino != first.st_ino):
+        return Finding("namespaces", None, "a container: processes outside are not seen, and kernel tracers need its privileges",
+                       "trace from outside with pydtrace -p PID; the embedded engine works inside and from outside")
+    return Finding("namespaces", True, "those of the machine")
+
+
+TOOLS = ("bpftrace", "perf", "stap", "gdb")
+
+
+def _tools():
+    there = [name for name in TOOLS if shutil.which(name)]
+    return Finding("other tracers", True if there else None, ", ".join(there) or "none of " + ", ".join(TOOLS))
+
+
+def is_dtrace(head):
+    """Whether the first bytes of a program called dtrace are those of a tracer: SystemTap's is a script that makes headers."""
+    return not (head.startswith(b"#!") and b"python" in head.splitlines()[0])
+
+
+def _dtrace():
+    path = shutil.which("dtrace")
+    if path is None:
+        return Finding("dtrace(1)", None, "none; pydtrace takes its place")
+    with open(path, "rb") as file:
+        real = is_dtrace(file.read(128))
+    return Finding("dtrace(1)", real or None, path if real else f"{path} is SystemTap's, which makes headers and traces nothing")
+
+
+def _sip():
+    done = subprocess.run(["csrutil", "status"], capture_output=True, text=True, check=False)
+    if "disabled" in done.stdout:
+        return Finding("SIP", True, "off: dtrace works")
+    return Finding("SIP", None, "on: the system's dtrace does not trace this Python, if it is Apple's or hardened",
+                   "a Python of Homebrew, pyenv or python.org; or `csrutil enable --without dtrace` in recovery mode")
+
+
+def here():
+    """Findings about the machine and this Python."""
+    version = f"{platform.python_implementation()} {platform.python_version()}, {sys.platform} {platform.machine()}"
+    checks = [_module, _run_directory, _cache]
+    checks += [_uprobes, _rights, _tracefs, _namespaces, _tools] if sys.platform == "linux" else []
+    checks += [_sip] if sys.platform == "darwin" else []
+    return [Finding("python", True, version), *map(_careful, [*checks, _dtrace])]
+
+
+def _careful(check):
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 - a diagnosis must not die of what it looks at
+        return Finding(check.__name__.strip("_").replace("_", " "), False, f"can not be looked at: {error!r}")
+
+
+# --- a process -------------------------------------------------------------------------------
+
+
+def process(pid):
+    """Findings about a process that somebody wants to trace."""
+    try:
+        owner = os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        return [Finding(f"process {pid}", False, "there is none", "pgrep -f names processes")]
+    name = _read(f"/proc/{pid}/comm") or "?"
+    findings = [Finding(f"process {pid}", True, f"{name}, of uid {owner}")]
+    if owner != os.geteuid() and os.geteuid() != 0:
+        return [*findings, Finding("its owner", False, "is somebody else", "trace it as that user, or as root")]
+    return [*findings, _process_embedded(pid), _process_sites(pid), *_process_namespaces(pid)]
+
+
+def _process_embedded(pid):
+    from .. import _tracer
+
+    try:
+        folder = _tracer.find_rundir(pid)
+    except OSError as error:
+        return Finding("embedded engine", False, error.strerror or str(error),
+                       "its program must `import pyusdt` (or load the NIF), and have a run directory")
+    mode = stat.S_IMODE(os.stat(folder).st_mode)
+    return Finding("embedded engine", True, f"pydtrace -p {pid} works: {folder}, mode {mode:04o}")
+
+
+def _process_sites(pid):
+    from . import found
+
+    try:
+        probes = [each for each in found.in_process(pid) if each.state != "-"]
+    except found.NotFound as error:
+        return Finding("USDT probes", False, str(error))
+    if not probes:
+        return Finding("USDT probes", None, "none with a semaphore that can be read")
+    providers = sorted({each.provider for each in probes})
+    on = [each.name for each in probes if each.state != "0"]
+    text = f"{len(probes)} of {', '.join(providers)}; a tracer is attached to {len(on)} of them"
+    return Finding("USDT probes", True, text)
+
+
+def _process_namespaces(pid):
+    for kind in ("pid", "mnt"):
+        try:
+            if os.readlink(f"/proc/{pid}/ns/{kind}") != os.readlink(f"/proc/self/ns/{kind}"):
+                yield Finding(f"{kind} namespace", None, "is its own (a container)",
+                              "pydtrace -p takes the process id of outside and finds its files by itself")
+        except OSError as error:
+            yield Finding(f"{kind} namespace", None, f"can not be looked at: {error.strerror}")

@@ -1,0 +1,167 @@
+"""pyusdt list: probes of files and of processes.
+
+In: a path, a process id, or nothing: the processes that have published themselves.  Out: Found objects in the order of
+their files.  Always: reads only; NotFound says what can not be looked at, and why.
+"""
+
+import contextlib
+import itertools
+import os
+import re
+
+from .. import _tracer
+from ..engine import elf
+
+_STRING, _INTEGER = "string", "integer"
+
+
+class NotFound(Exception):
+    """Nothing can be listed; the message says why."""
+
+
+class Found:
+    """One probe, or a row of them.  provider, name: D's; module: the file's name; arguments: the operands of its note,
+    or the kinds that its process tells; state: tracers at its semaphore, or "-" where that is not known."""
+
+    __slots__ = ("arguments", "module", "name", "provider", "state")
+
+    def __init__(self, provider, name, module, arguments, state="-"):
+        self.provider, self.name, self.module = provider, name, module
+        self.arguments, self.state = arguments, state
+
+    def __repr__(self):
+        return f"Found({self.provider}:{self.module}:{self.name} {self.state} {self.arguments})"
+
+
+def _open(path, shown):
+    try:
+        return elf.File(path)
+    except (OSError, elf.BadFile) as error:
+        raise NotFound(f"{shown}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def in_file(path):
+    """The probes that the notes of an ELF file tell."""
+    file = _open(path, path)
+    try:
+        return [Found(note.provider, note.name, os.path.basename(path), note.arguments) for note in file.notes()]
+    except elf.BadFile as error:
+        raise NotFound(f"{path}: {error}") from None
+    finally:
+        file.close()
+
+
+# --- processes -----------------------------------------------------------------------------
+
+
+class _Mapped:
+    """A file that a process has mapped: path, and its mappings [(start, end, offset in the file, writable)]."""
+
+    def __init__(self, path):
+        self.path, self.parts = path, []
+
+    def address(self, offset):
+        """Where a byte of the file is in memory and can be written to, or None."""
+        for start, end, first, writable in self.parts:
+            if writable and first <= offset < first + end - start:
+                return start + offset - first
+        return None
+
+
+def _mapped(pid):
+    try:
+        with open(f"/proc/{pid}/maps", errors="surrogateescape") as lines:
+            text = lines.readlines()
+    except FileNotFoundError:
+        raise NotFound(f"no such process: {pid}") from None
+    except OSError as error:
+        raise NotFound(f"process {pid}: {error.strerror}") from None
+    files = {}
+    for line in text:
+        match = re.match(r"(\w+)-(\w+) (\S+) (\w+) \S+ \d+ +(/.*)", line)
+        if match:
+            file = files.setdefault(match[5], _Mapped(match[5]))
+            file.parts.append((int(match[1], 16), int(match[2], 16), int(match[4], 16), "w" in match[3]))
+    return files.values()
+
+
+def _semaphore(memory, mapped, file, note):
+    """How many tracers are attached, as text."""
+    offset = file.offset(note.semaphore) if note.semaphore else None
+    address = mapped.address(offset) if offset is not None else None
+    if memory is None or address is None:
+        return "-"
+    try:
+        memory.seek(address)
+        return str(int.from_bytes(memory.read(2), "little"))
+    except (OSError, ValueError):
+        return "-"
+
+
+def _sites(pid, mapped, memory):
+    path = f"/proc/{pid}/root{mapped.path}"
+    try:
+        file = elf.File(path)
+    except (OSError, elf.BadFile):
+        return []  # deleted, or no ELF file
+    try:
+        return [Found(note.provider, note.name, os.path.basename(mapped.path), note.arguments,
+                      _semaphore(memory, mapped, file, note)) for note in file.notes()]
+    except elf.BadFile:
+        return []
+    finally:
+        file.close()
+
+
+def in_process(pid):
+    """The USDT probes of a process; and those that only the embedded engine sees."""
+    found, files = [], _mapped(pid)
+    with contextlib.ExitStack() as stack:
+        memory = None
+        with contextlib.suppress(OSError):  # it may not be ours to open
+            memory = stack.enter_context(open(f"/proc/{pid}/mem", "rb", buffering=0))
+        for mapped in files:
+            found += _sites(pid, mapped, memory)
+    seen = {(each.provider, each.name) for each in found}
+    try:
+        own = _tracer.list_probes(None, pid)
+    except OSError:
+        own = []  # no pyusdt in it, or not ours: what was found is all
+    return found + [each for each in map(_told, own) if (each.provider.removesuffix(str(pid)), each.name) not in seen]
+
+
+def _told(row):
+    """A probe as its process's control file tells it."""
+    _pid, provider, module, _function, name, nargs, strings = row
+    kinds = [_STRING if strings >> i & 1 else _INTEGER for i in range(nargs)]
+    return Found(provider, name, module, " ".join(kinds))
+
+
+def published():
+    """The probes of all of the user's processes that have pyusdt in them."""
+    try:
+        return [_told(row) for row in _tracer.list_probes()]
+    except OSError as error:
+        raise NotFound(error.strerror or str(error)) from None
+
+
+# --- many of one kind ----------------------------------------------------------------------
+
+
+def _family(probe):
+    """What the probes of a row have in common."""
+    return (probe.provider, probe.name.rstrip("0123456789"), probe.module, probe.state)
+
+
+def folded(probes):
+    """The same, but three or more in a row whose names differ in their last number only are one."""
+    out = []
+    for (_, stem, _, _), group in itertools.groupby(probes, _family):
+        members = list(group)
+        if len(members) < 3 or any(each.name == stem for each in members):
+            out += members
+            continue
+        first, last = members[0], members[-1]
+        out.append(Found(first.provider, f"{first.name} … {last.name[len(stem):]}", first.module, first.arguments,
+                         first.state))
+    return out

@@ -1,0 +1,125 @@
+"""pyusdt: what there is to trace, and what keeps it from working.
+
+In: the command line.  Out: text; exit status 0, 1 for a failure, 2 for wrong usage.
+Always: the commands (found.py, doctor.py) return plain records, the reporters here make text of them, only main() exits.
+"""
+
+import argparse
+import sys
+
+PROGRAM = "pyusdt"
+
+
+class Failure(Exception):
+    """The end, with exit status 1; the message is for the user."""
+
+
+# --- reporters -----------------------------------------------------------------------------
+
+
+def columns(rows):
+    """Lines of text; each column as wide as its longest cell, the last one as it is."""
+    if not rows:
+        return ""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    return "".join("  ".join([cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]]).rstrip() + "\n"
+                   for row in rows)
+
+
+def probe_text(probes):
+    """probes: found.Found objects."""
+    rows = [("PROVIDER", "PROBE", "ON", "MODULE", "ARGUMENTS")]
+    rows += [(each.provider, each.name, each.state, each.module, each.arguments) for each in probes]
+    return columns(rows)
+
+
+MARKS = {True: "ok", False: "NO", None: "--"}
+
+
+def finding_text(findings):
+    """findings: doctor.Finding objects: what was found, and below it what to do."""
+    width = max(len(each.subject) for each in findings)
+    lines = []
+    for each in findings:
+        lines.append(f"{MARKS[each.good]}  {each.subject.ljust(width)}  {each.text}\n")
+        if each.advice:
+            lines.append(f"    {' ' * width}  -> {each.advice}\n")
+    return "".join(lines)
+
+
+# --- commands ------------------------------------------------------------------------------
+
+
+def list_command(options):
+    from . import found
+
+    try:
+        if options.file is not None:
+            probes = found.in_file(options.file)
+        else:
+            probes = found.in_process(options.pid) if options.pid is not None else found.published()
+    except found.NotFound as error:
+        raise Failure(error) from None
+    sys.stdout.write(probe_text(probes if options.all else found.folded(probes)))
+    return 0
+
+
+def doctor_command(options):
+    from . import doctor
+
+    findings = doctor.here() + (doctor.process(options.pid) if options.pid is not None else [])
+    sys.stdout.write(finding_text(findings))
+    return 1 if any(each.good is False for each in findings) else 0
+
+
+def stub_command(options):
+    from ..provider_file import stub
+
+    path = options.output or f"{options.file.removesuffix('.d')}.pyi"
+    try:
+        text = stub(options.file)
+        if path == "-":
+            sys.stdout.write(text)
+        else:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+    except (OSError, ValueError) as error:
+        raise Failure(error) from None
+    return 0
+
+
+def parser():
+    made = argparse.ArgumentParser(prog=PROGRAM, description="What there is to trace, and what keeps it from working.")
+    commands = made.add_subparsers(required=True, metavar="COMMAND")
+    each = commands.add_parser("list", help="the USDT probes of a process, of a file, or of all processes with pyusdt")
+    what = each.add_mutually_exclusive_group()
+    what.add_argument("-p", "--pid", type=int, help="a process, any: with pyusdt in it or not")
+    what.add_argument("file", nargs="?", metavar="FILE", help="an ELF file, any: a program, a library, a Python extension")
+    each.add_argument("-a", "--all", action="store_true", help="a line for every probe: user_trace-n0, user_trace-n1 …")
+    each.set_defaults(run=list_command)
+    each = commands.add_parser("doctor", help="what works here, what does not, and what to do about it")
+    each.add_argument("-p", "--pid", type=int, help="a process that is to be traced")
+    each.set_defaults(run=doctor_command)
+    each = commands.add_parser("stub", help="write the Python stub of a provider file, for pyusdt.load()")
+    each.add_argument("file", metavar="FILE", help="shop.d")
+    each.add_argument("-o", "--output", help="where to; default: shop.pyi beside it; - is the standard output")
+    each.set_defaults(run=stub_command)
+    return made
+
+
+def main():
+    options = parser().parse_args()
+    try:
+        status = options.run(options)
+        sys.stdout.flush()
+    except Failure as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        status = 1
+    except BrokenPipeError:  # `pyusdt list | head`
+        sys.stderr.close()
+        status = 1
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

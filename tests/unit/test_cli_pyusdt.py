@@ -1,0 +1,188 @@
+"""The pyusdt command: its reporters on made-up records, its commands on files and processes."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import pyusdt
+from pyusdt.cli import doctor, found, main
+from pyusdt.cli.doctor import Finding
+from pyusdt.cli.found import Found
+
+PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
+MODULE = pyusdt._core.__file__
+ARGUMENTS = "8@%rdi 8@%rsi -8@%rdx -8@%rcx -8@%r8 -8@%r9 8@%rax 8@%r10 8@%r11 8@%rbx"
+
+
+def run(*arguments, **environment):
+    return subprocess.run([PYUSDT, *arguments], capture_output=True, text=True, timeout=30, check=False,
+                          env={**os.environ, **environment})
+
+
+# ---- reporters ----
+
+def test_probe_text():
+    probes = [Found("shop", "order-placed", "shop-1.so", "-8@%rdi 8@%rsi", "1"), Found("a", "b", "c", "")]
+    assert main.probe_text(probes) == ("PROVIDER  PROBE         ON  MODULE     ARGUMENTS\n"
+                                       "shop      order-placed  1   shop-1.so  -8@%rdi 8@%rsi\n"
+                                       "a         b             -   c\n")
+
+
+def test_finding_text():
+    findings = [Finding("one", True, "fine"), Finding("another", False, "bad", "do this"), Finding("x", None, "so what")]
+    assert main.finding_text(findings) == ("ok  one      fine\nNO  another  bad\n             -> do this\n"
+                                           "--  x        so what\n")
+
+
+def test_folded():
+    def names(probes):
+        return [each.name for each in found.folded(probes)]
+
+    numbered = [Found("p", f"n{i}", "m", "") for i in range(5)]
+    assert names(numbered) == ["n0 … 4"]
+    assert names(numbered[:2]) == ["n0", "n1"]
+    assert names([*numbered, Found("p", "i4s4", "m", "")]) == ["n0 … 4", "i4s4"]
+    on = [Found("p", f"n{i}", "m", "", "1" if i == 2 else "0") for i in range(7)]
+    assert names(on) == ["n0", "n1", "n2", "n3 … 6"]
+    assert names([Found("p", name, "m", "") for name in ("a", "a", "a")]) == ["a"] * 3
+
+
+# ---- list ----
+
+def test_list_of_a_file():
+    listed = run("list", MODULE)
+    assert listed.returncode == 0 and listed.stderr == ""
+    lines = [line.split(None, 4) for line in listed.stdout.splitlines()]
+    assert lines[1] == ["pyusdt", "user_trace-s1", "-", os.path.basename(MODULE), "8@%rdi"]
+    assert lines[2] == ["pyusdt", "user_trace-i4s4", "-", os.path.basename(MODULE), ARGUMENTS]
+    assert len(lines) == 4
+    assert len(run("list", "--all", MODULE).stdout.splitlines()) == 954
+
+
+@pytest.mark.parametrize("what", ["missing", "text", "directory", "cut"])
+def test_list_of_what_is_no_elf_file(what, tmp_path):
+    path = tmp_path / "file"
+    if what == "text":
+        path.write_text("text")
+    elif what == "directory":
+        path.mkdir()
+    elif what == "cut":
+        shutil.copy(MODULE, path)
+        os.truncate(path, 200_000)
+    listed = run("list", str(path))
+    assert listed.returncode == 1 and listed.stdout == ""
+    assert re.fullmatch(rf"pyusdt: {re.escape(str(path))}: .+\n", listed.stderr), listed.stderr
+
+
+def test_list_of_a_process(tmp_path):
+    """Semaphores as they are now: up while somebody is attached; own providers, seen by tools or not."""
+    code = ("import ctypes, sys, pyusdt\n"
+            "pyusdt.Provider('listed').probe('in-a-file', int, str)\n"
+            "import os; os.environ['PYUSDT_CACHE'] = '/proc/none'\n"
+            "pyusdt.Provider('listed').probe('in-none', int, str)\n"
+            "print('ready', flush=True); sys.stdin.read()")
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env={**os.environ, "PYUSDT_CACHE": str(tmp_path / "cache")}) as process:
+        assert process.stdout.readline() == b"ready\n"
+        listed = run("list", "-p", str(process.pid))
+        set_semaphore(process.pid, "listed", 3)
+        again = run("list", "-p", str(process.pid))
+        doctored = run("doctor", "-p", str(process.pid))
+        process.stdin.close()
+    assert listed.returncode == again.returncode == 0, listed.stderr
+    assert re.search(r"^listed +in-a-file +0 +listed-\w+\.so +-8@%rdi 8@%rsi$", listed.stdout, re.MULTILINE)
+    assert re.search(rf"^listed{process.pid} +in-none +- +listed +integer string$", listed.stdout, re.MULTILINE)
+    assert re.search(rf"^pyusdt +user_trace-i4s4 +\d+ +\S+ +{re.escape(ARGUMENTS)}$", listed.stdout, re.MULTILINE)
+    assert re.search(r"^listed +in-a-file +3 ", again.stdout, re.MULTILINE)
+    assert f"pydtrace -p {process.pid} works" in doctored.stdout
+    assert re.search(r"ok +USDT probes +954 of listed, pyusdt", doctored.stdout)
+
+
+def set_semaphore(pid, provider, value):
+    """As a tracer does that has no help from the kernel."""
+    with open(f"/proc/{pid}/maps") as maps:
+        path, start, offset = next((match[3], int(match[1], 16), int(match[2], 16)) for match in
+                                   (re.match(rf"(\w+)-\w+ rw-p (\w+) \S+ \d+ +(\S+/{provider}-\w+\.so)", line) for line in maps)
+                                   if match)
+    file = pyusdt.cli.found.elf.File(path)
+    (note,) = file.notes()
+    with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        memory.seek(start + file.offset(note.semaphore) - offset)
+        memory.write(value.to_bytes(2, "little"))
+    file.close()
+
+
+def test_list_of_a_process_that_is_not_there():
+    listed = run("list", "-p", "4194305")
+    assert (listed.returncode, listed.stderr) == (1, "pyusdt: no such process: 4194305\n")
+
+
+def test_list_of_all(tmp_path):
+    """Those of one run directory."""
+    tmp_path.chmod(0o700)
+    with subprocess.Popen([sys.executable, "-c", "import pyusdt; print(flush=True); input()"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}) as process:
+        process.stdout.readline()
+        listed = run("list", PYUSDT_RUNDIR=str(tmp_path)).stdout
+        process.stdin.close()
+    providers = set(re.findall(r"^(pyusdt\d+) ", listed, re.MULTILINE))
+    assert f"pyusdt{process.pid}" in providers and len(providers) <= 2  # the command publishes itself
+
+
+# ---- doctor ----
+
+def test_doctor_finds_no_fault_here():
+    findings = {each.subject: each for each in doctor.here()}
+    assert findings["probes"].good and findings["embedded engine"].good and findings["own providers"].good
+    assert all(each.text and (each.good is not False or each.advice) for each in findings.values())
+
+
+def test_doctor_says_what_is_wrong(tmp_path):
+    tmp_path.chmod(0o755)
+    done = run("doctor", PYUSDT_RUNDIR=str(tmp_path), PYUSDT_CACHE="/proc/none")
+    assert done.returncode == 1
+    assert re.search(rf"NO  embedded engine +run directory {tmp_path} is open to others", done.stdout), done.stdout
+    assert "-> make that directory yours" in done.stdout and "-- " in done.stdout and "set PYUSDT_CACHE" in done.stdout
+
+
+def test_doctor_of_a_process_without_pyusdt():
+    with subprocess.Popen(["sleep", "30"]) as process:
+        done = run("doctor", "-p", str(process.pid))
+        process.kill()
+    assert done.returncode == 1 and "has no pyusdt in it" in done.stdout and "import pyusdt" in done.stdout
+    gone = run("doctor", "-p", "4194305")
+    assert gone.returncode == 1 and "there is none" in gone.stdout
+
+
+def test_what_uprobes_do_with_our_sites():
+    assert doctor.kernel_version("6.18.3-amd64") == (6, 18) and doctor.kernel_version("what") == (0, 0)
+    said = {version: doctor.what_uprobes_do(version) for version in [(4, 19), (5, 15), (6, 17), (6, 18), (7, 2), (7, 3)]}
+    assert "semaphores" in said[4, 19] and said[5, 15] == said[6, 17] == "a trap"
+    assert "+11" in said[6, 18] and said[6, 18] == said[7, 2] and "+1)" in said[7, 3]
+
+
+def test_systemtaps_dtrace_is_none():
+    assert not doctor.is_dtrace(b"#!/usr/bin/python3\n# vim") and doctor.is_dtrace(b"\x7fELF") and doctor.is_dtrace(b"#!/bin/sh\n")
+
+
+# ---- stub ----
+
+def test_stub(tmp_path):
+    path = tmp_path / "shop.d"
+    path.write_text("provider shop { probe order__placed(int64_t id, char *item); };")
+    assert run("stub", str(path)).returncode == 0
+    written = (tmp_path / "shop.pyi").read_text()
+    assert "def __call__(self, id: int | None = ..., item: str | Buffer | None = ..., /) -> bool: ..." in written
+    assert run("stub", str(path), "-o", "-").stdout == written
+    path.write_text("provider shop { probe order__placed(int64_t id); }")
+    failed = run("stub", str(path))
+    assert failed.returncode == 1 and failed.stderr == f"pyusdt: {path}:1: expected ';', not 'the end of the file'\n"
+
+
+def test_usage():
+    assert run().returncode == 2
+    assert run("list", "-p", "1", MODULE).returncode == 2
