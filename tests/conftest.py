@@ -1,14 +1,25 @@
-"""What holds for every test: the `long` mark, and the rule about skips.
+"""What holds for every test: the `long` mark, the run directory, the rule about skips.
 
+The tests have a run directory of their own, so that nobody's tracing on the same machine enables their probes.
 Under CI (CI=true) a skip is a failure, since its machine is root and installs whatever a test needs. A test
 that no installation could help (a kernel without the feature, say) starts its reason with "host:".
 """
 
+import atexit
 import os
+import shutil
+import tempfile
 
 import pytest
 
+os.environ["PYUSDT_RUNDIR"] = tempfile.mkdtemp(prefix="pyusdt-tests-", dir="/dev/shm")
+atexit.register(shutil.rmtree, os.environ["PYUSDT_RUNDIR"], ignore_errors=True)
+
 UNDER_CI = os.environ.get("CI") == "true" or os.environ.get("PYUSDT_CI") == "1"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--sanitize", action="store_true", help="the C core's tests under ASan and UBSan")
 
 
 def pytest_configure(config):

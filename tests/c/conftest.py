@@ -7,10 +7,6 @@ import pytest
 from ring_world import Build, World
 
 
-def pytest_addoption(parser):
-    parser.addoption("--sanitize", action="store_true", help="the C core's tests under ASan and UBSan")
-
-
 @pytest.fixture(scope="session")
 def build(request, tmp_path_factory):
     return Build(tmp_path_factory.mktemp("core"), request.config.getoption("--sanitize"))

@@ -90,6 +90,7 @@ def unprivileged():
         subprocess.run(["chown", "-R", f"{nobody.pw_uid}:{nobody.pw_gid}", folder], check=True)
         ids = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
         environment = {**os.environ, "HOME": folder, "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHON": "/usr/bin/python3"}
+        del environment["PYUSDT_RUNDIR"]  # root's
         user = User(tree, ["setpriv", *ids, "--"], environment)
         if not os.path.exists("/usr/bin/python3"):
             pytest.skip("no /usr/bin/python3 for the unprivileged user")
