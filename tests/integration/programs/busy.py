@@ -8,6 +8,6 @@ import pyusdt
 
 wait_for_tracer()
 pyusdt.p(1)
-deadline = time.monotonic() + 5
+deadline = time.monotonic() + 15  # a tracer that exits kills it before
 while time.monotonic() < deadline:
     pass
