@@ -151,6 +151,19 @@ def _choice(*names):
     return parse
 
 
+def _frames(text):
+    """A number of stack frames, at most what the kernel allows."""
+    value = _count(text)
+    try:
+        with open("/proc/sys/kernel/perf_event_max_stack", encoding="ascii") as file:
+            limit = int(file.read())
+    except (OSError, ValueError):
+        limit = _LARGEST
+    if value > limit:
+        raise _invalid()
+    return value
+
+
 def _one_of(*names):
     """The parser of an option with these values."""
 
@@ -173,7 +186,7 @@ def _version(text):
     if not 1 < len(parts) < 4 or not all(part.isdigit() for part in parts):
         raise OptionError("Invalid version string")
     if tuple(int(part) for part in parts) not in _VERSIONS:
-        raise OptionError("Unknown version")
+        raise OptionError("Operation not supported")
     return text
 
 
@@ -204,12 +217,12 @@ PARSERS = {
     "iregs": _registers, "tregs": _registers, "pspec": _flag, "verbose": _flag, "knodefs": _flag, "unodefs": _flag,
     "kdefs": _flag, "udefs": _flag, "tree": _text, "disasm": lambda text: text or "1", "preallocate": _size,
     "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size, "strip": _flag,
-    "scratchsize": _scratchsize, "noresolve": _switch, "jstackframes": _count, "jstackstrsize": _size,
+    "scratchsize": _scratchsize, "noresolve": _switch, "jstackframes": _frames, "jstackstrsize": _size,
     "linknommap": _flag, "useruid": _text, "sysslice": _text, "core": _flag, "debug": _flag, "debugassert": _text,
     "amin": _text,
     "aggsize": _size, "bufsize": _size, "dynvarsize": _size, "specsize": _size, "strsize": _strsize,
-    "aggsortkeypos": _count, "aggsortpos": _count, "maxframes": _count, "nspec": _count,
-    "stackframes": _count, "stackindent": _count, "ustackframes": _count,
+    "aggsortkeypos": _count, "aggsortpos": _count, "maxframes": _frames, "nspec": _count,
+    "stackframes": _frames, "stackindent": _count, "ustackframes": _frames,
     "aggsortkey": _switch, "aggsortrev": _switch, "destructive": _switch, "quiet": _switch,
     "quietresize": _switch, "rawbytes": _switch,
     "argref": _flag, "defaultargs": _flag, "empty": _flag, "errtags": _flag, "nolibs": _flag,
@@ -217,7 +230,7 @@ PARSERS = {
     "define": _preprocessor("-D"), "incdir": _preprocessor("-I"), "undef": _preprocessor("-U"),
     "zdefs": _flag, "droptags": lambda text: True,
     # pyusdt's own: which engine; how the kernel's attaches; that it does so at the nop that a note names
-    "engine": _choice("embedded", "kernel"), "attach": _choice("multi", "perf"), "plainnop": _flag,
+    "engine": _choice("embedded", "kernel", "dtrace"), "attach": _choice("multi", "perf"), "plainnop": _flag,
 }  # fmt: skip
 _REFUSED = {
     "-F is not there yet": "flowindent",

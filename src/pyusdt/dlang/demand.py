@@ -44,10 +44,22 @@ def demand_of(clause, strsize):
             index = argument_index(node)
             if index is not None:
                 wanted.setdefault(index, 0)
-        elif node.__class__ is ast.Call and node.name == "copyinstr":
-            for index, size in _string_read(node, strsize):
+        else:
+            for index, size in _read(node, strsize):
                 wanted[index] = max(wanted.get(index, 0), size)
     return wanted, uses
+
+
+def _read(node, strsize):
+    """(argument, bytes) for each argument whose string the node may read."""
+    if node.__class__ is ast.Call and node.name == "copyinstr":
+        bound = constant(node.args[1]) if len(node.args) > 1 else None
+        return _string_read(node.args[0], strsize if bound is None else min(bound & (1 << 64) - 1, strsize), strsize)
+    if node.__class__ is ast.Stringof and not node.operand.type.is_array:
+        return _string_read(node.operand, strsize, strsize)
+    if node.__class__ is ast.Deref:
+        return _string_read(node.operand, STRING_LIMIT, strsize)
+    return ()
 
 
 def argument_index(node):
@@ -56,15 +68,12 @@ def argument_index(node):
     return int(name[3:]) if name.startswith("arg") and name[3:].isdigit() else None
 
 
-def _string_read(call, strsize):
-    """(argument, bytes) for each argument whose string a copyinstr may read."""
-    address = call.args[0]
+def _string_read(address, size, strsize):
+    """(argument, bytes) for each argument whose string is read at an address, `size` bytes at most."""
     while address.__class__ is ast.Cast:
         address = address.operand
     if address.__class__ is ast.Builtin:
         index = argument_index(address)
-        bound = constant(call.args[1]) if len(call.args) > 1 else None
-        size = strsize if bound is None else min(bound & (1 << 64) - 1, strsize)
         return [] if index is None else [(index, max(1, size))]
     indexes = set()
     for node in walk(address):

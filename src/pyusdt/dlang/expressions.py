@@ -10,6 +10,7 @@ other's type; conversions are where dtrace has them, in casts, assignments, keys
 
 from . import ast, constants, prototypes
 from . import types as t
+from .arguments import ArgumentTyper
 from .calls import CallTyper
 from .pointers import PointerTyper, has_size, pointers_fit, referenced
 from .templates import TemplateTyper
@@ -21,7 +22,7 @@ _RELATIONS = frozenset(["<", "<=", ">", ">=", "==", "!="])
 JOIN_HINT = "strings have no + in D; print the parts, or compare them with =="
 
 
-class Typer(CallTyper, PointerTyper, TemplateTyper):
+class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper):
     """names: resolve.Names; misplaced: calls of actions and aggregating functions that were met
     inside expressions; they are errors, but only after the whole clause is typed."""
 
@@ -119,6 +120,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper):
             inline = self.names.inline(base.name)
             if inline is not None and inline.keys is not None:
                 return self.inline_call(node, inline)
+            if base.name == "args" and "args" not in self.names.scopes["global"]:
+                return self.probe_argument(node)
             symbol = None if inline is not None else self.array(base)
         elif type(base) is ast.ScopedName:
             symbol = self.scoped_array(base)

@@ -162,7 +162,7 @@ class Parser(TypeParser):
             else:
                 items += self.declaration()
         end = len(self.source.text)
-        if not items and getattr(self.control, "library", None) is None:
+        if not items and not getattr(self.control, "may_be_empty", False):
             loc = Location(self.source, max(0, end - 1), end, end)
             self.error("D_EMPTY", loc, "empty D program translation unit", "a program has at least one clause")
         return ast.Unit(Location(self.source, 0, end, end), items)

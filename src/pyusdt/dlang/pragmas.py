@@ -28,6 +28,10 @@ class ControlLines:
     def __init__(self, options, names=None, library=None):
         self.options, self.names, self.library = options, names, library
 
+    @property
+    def may_be_empty(self):
+        return self.library is not None or "empty" in self.options
+
     def __call__(self, words, loc, items):
         """One control line; `words` are (kind, value, start, end) as the lexer has them."""
         level = DIRECTIVE

@@ -101,6 +101,8 @@ class Names(Templates, Declarations):
         if name in prototypes.FUNCTIONS:
             kind = prototypes.FUNCTIONS[name][0]
             self.bad_reference(loc, kind, name, "scalar", f"call it: {name}(…)")
+        if name == "args":
+            self.bad_reference(loc, "associative array", name, "scalar", "args[0] is the probe's first argument")
         if name in prototypes.OTHER_ARRAYS:
             self.unsupported(loc, f"{name}[] is", "arg0 … arg9 are the probe's arguments")
         if name in prototypes.OTHER_VARIABLES:

@@ -28,6 +28,7 @@ def check(unit, names):
 
 class Checker(ActionChecks, Typer):
     def clause(self, clause):
+        self.probes = clause.probes
         self.misplaced, self.flow = [], Flow()
         body = clause.body or []
         try:
