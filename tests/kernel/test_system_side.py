@@ -60,3 +60,18 @@ def test_exec_and_the_end_of_threads(target):
                     'proc:::lwp-exit /pid == $target/ { @ = count(); } sched:::off-cpu /pid == $target/ { off = 1; } '
                     'END { printf("off %d\\n", off); }', f"{target} 100 3")
     assert "exec target" in lines and "off 1" in lines and lines[-1].split() == ["4"]
+
+
+def test_profile_fires_where_the_process_is(target):
+    lines = printed("profile-997 /pid == $target/ { @[arg0 != 0, arg1 != 0] = count(); }", f"{target} 3000000")
+    counted = {tuple(line.split()[:2]): int(line.split()[2]) for line in lines if len(line.split()) == 3}
+    assert counted[("0", "1")] > 0 and set(counted) <= {("0", "1"), ("1", "0")}
+
+
+def test_an_interrupt_in_a_firing_changes_nothing(target):
+    """profile-n interrupts firings that are half-way through a string; each has its own state block."""
+    lines = printed("target*:::plain-two { this->s = copyinstr(arg1); @[this->s, tid != 0] = count(); } "
+                    "profile-4999 { this->s = execname; @p[this->s] = count(); } "
+                    "target*:::plain-two /arg0 == 99999/ { @last[copyinstr(arg1)] = count(); }", f"{target} 100000 2")
+    words = [line.split() for line in lines if line.split()[:1] and line.split()[0] in ("zero", "one", "two", "three")]
+    assert sorted(words) == sorted([[word, "1", "50000"] for word in ("zero", "one", "two", "three")] + [["three", "2"]])

@@ -24,7 +24,8 @@ KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT = 2, 5, 7, 17  # program types
 ATTACH_PERF_EVENT, ATTACH_UPROBE_MULTI = 41, 48  # attach types
 NO_PREALLOC = 1  # a hash map's elements are allocated as they come
 _UPROBE_MULTI_RETURN = 1
-_PERF_FLAG_CLOEXEC, _PERF_TRACEPOINT = 8, 2
+_PERF_FLAG_CLOEXEC = 8
+_PERF_SOFTWARE, _PERF_TRACEPOINT, _PERF_CPU_CLOCK = 1, 2, 0  # two types, a config
 _LOG_BYTES = 16 << 20
 _BATCH = 1024  # elements read by one call
 
@@ -63,6 +64,11 @@ def _words(values):
 
 def _address(buffer):
     return ctypes.addressof(buffer) if buffer is not None else 0
+
+
+def close_all(fds):
+    for fd in fds:
+        os.close(fd)
 
 
 # --- maps ---------------------------------------------------------------------------
@@ -208,6 +214,11 @@ def _perf_event(kind, config, config1=0, config2=0, period=0, flags=0, pid=-1, c
 def perf_tracepoint(number):
     """A perf event of a tracepoint (the number is in its `id` file), on every CPU."""
     return _perf_event(_PERF_TRACEPOINT, number, period=1)
+
+
+def perf_clock(nanoseconds, cpu):
+    """A perf event that fires at a period on one CPU."""
+    return _perf_event(_PERF_SOFTWARE, _PERF_CPU_CLOCK, period=nanoseconds, cpu=cpu)
 
 
 def perf_uprobe(path, offset, counter, returns=False):

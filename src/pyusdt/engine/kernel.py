@@ -22,6 +22,7 @@ from .kernel_link import NAMES_SIZE, NO_PID, Event, Linker, demanded
 from .kernel_maps import KernelMaps
 from .kernel_match import Matcher
 from .kernel_probes import Finder
+from .kernel_profile import profile_period
 from .ticks import Ticks, period
 
 _DTRACE_PROBES = ("BEGIN", "END", "ERROR")
@@ -48,7 +49,7 @@ class KernelEngine(Engine):
         self._pids, self._pidfds = (), []
         self._poller = select.poll()
         self._probes = [None]  # by id: (provider, module, function, name), or the Site
-        self._periods = {}
+        self._periods, self._profiles = {}, {}  # {name: (id, ns)} of ticks, {id: ns} of profile-n
         self._rescan_every, self._rescan_due = _RESCAN_FIRST, 0.0
 
     # --- finding ---------------------------------------------------------------------------------
@@ -85,6 +86,10 @@ class KernelEngine(Engine):
                 each = period(desc.name)
                 if each and desc.name not in self._periods:
                     self._periods[desc.name] = (len(self._probes), each)
+                    self._probes.append(("profile", "", "", desc.name))
+                each = profile_period(desc.name)
+                if each and not any(desc.name == probe[3] for probe in self._probes[1:]):
+                    self._profiles[len(self._probes)] = each
                     self._probes.append(("profile", "", "", desc.name))
 
     def _add_tracepoints(self):
@@ -128,7 +133,7 @@ class KernelEngine(Engine):
 
     def _load_own(self):
         for ident in range(1, len(self._probes)):
-            if ident in self._tracepoints:
+            if ident in self._tracepoints or ident in self._profiles:
                 continue
             clauses = self._matcher.clauses_named(self._probes[ident])
             if clauses:
@@ -163,6 +168,20 @@ class KernelEngine(Engine):
                 self._attacher.attach_tracepoint(self._programs[key], tracepoint.number, ident)
             except OSError as error:
                 raise kernel_errors.failed("perf", error, ":".join(tracepoint.names)) from None
+
+    def _attach_profiles(self):
+        machine = os.uname().machine
+        for ident, nanoseconds in self._profiles.items():
+            clauses = self._matcher.clauses_named(self._probes[ident])
+            key = (clauses, "profile")
+            if key not in self._programs:
+                self._programs[key] = self._load(clauses, Event(profile=machine),
+                                                 lambda insns, fds: kernel.load(insns, fds, kernel.PERF_EVENT))
+            self._name(ident)
+            try:
+                self._attacher.attach_profile(self._programs[key], nanoseconds, ident)
+            except OSError as error:
+                raise kernel_errors.failed("perf", error, self._probes[ident][3]) from None
 
     def _attach_new(self):
         """Attach to the sites that match and are not attached to yet."""
@@ -251,6 +270,7 @@ class KernelEngine(Engine):
             return
         self._attach_new()
         self._attach_tracepoints()
+        self._attach_profiles()
         self._ticks = Ticks(dict(self._periods.values()), time.monotonic_ns())
 
     def _fire(self, ident):

@@ -13,13 +13,14 @@ import os
 import struct
 
 from ..bpf import kernel
+from . import kernel_profile
 
 _SITE = bytes.fromhex("90" "662e0f1f840000000000" "0f1f440000")  # nop, nop10, nop5
 _NOP5 = 11  # where in it
 _INSTRUCTION_ERRORS = (errno.EINVAL, errno.EIO, errno.EOPNOTSUPP, 524)  # 524: ENOTSUPP, the kernel's own
 
 
-def _release():
+def release():
     """The kernel's version as a tuple of two numbers."""
     parts = os.uname().release.split("-")[0].split(".")
     return tuple(int(part) for part in parts[:2])
@@ -40,10 +41,10 @@ class Attacher:
     def __init__(self, method=None, plain=False):
         self.method = method
         self.fds, self.refused = [], []
-        release = _release()
-        self.nop5 = not plain and os.uname().machine == "x86_64" and (6, 18) <= release < (7, 3)
+        version = release()
+        self.nop5 = not plain and os.uname().machine == "x86_64" and (6, 18) <= version < (7, 3)
         # before, a pid meant one thread, so the programs have to look themselves
-        self.filters_pids = method != "perf" and release >= (6, 10)
+        self.filters_pids = method != "perf" and version >= (6, 10)
 
     def shift(self, data, offset):
         """How far behind the note's nop to attach; data: the file's bytes."""
@@ -95,9 +96,12 @@ class Attacher:
         self.fds.append(kernel.perf_tracepoint(number))
         self.fds.append(kernel.link_perf(prog_fd, self.fds[-1], cookie))
 
+    def attach_profile(self, prog_fd, nanoseconds, cookie):
+        """Run a program at a rate, on every CPU."""
+        self.fds += kernel_profile.attach(prog_fd, nanoseconds, cookie)
+
     def close(self):
-        for fd in reversed(self.fds):
-            os.close(fd)
+        kernel.close_all(reversed(self.fds))
         self.fds = []
 
 

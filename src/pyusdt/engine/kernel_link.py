@@ -40,6 +40,7 @@ from ..bpf.insn import (
 )
 from ..dlang import program as p
 from . import kernel_operands as operands
+from .kernel_profile import emit_arguments
 
 LEVELS = 4
 # The control block: what the engine and the programs tell each other, in a map of one element.
@@ -73,13 +74,14 @@ class Maps:
 class Event:
     """What differs between the programs of one clause set.  own: fired by the engine, which puts the probe's id into
     the context, else by a site, whose cookie it is; arguments: {index: (Operand, symbol's distance)}; pid: the only
-    process to run for, or None; never: processes not to run for; always: runs after exit() too."""
+    process to run for, or None; never: processes not to run for; always: runs after exit() too; profile: the
+    processor's name, where a timer fires it."""
 
-    __slots__ = ("own", "arguments", "pid", "never", "always")
+    __slots__ = ("own", "arguments", "pid", "never", "always", "profile")
 
-    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False):
+    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False, profile=None):
         self.own, self.arguments, self.pid = own, dict(arguments), pid
-        self.never, self.always = tuple(never), always
+        self.never, self.always, self.profile = tuple(never), always, profile
 
 
 class Linker:
@@ -186,6 +188,8 @@ class Linker:
                 g.emit(store_imm(8, R7, offset, 0))
             else:
                 operands.emit(g, operand, R6, R7, offset, distance)
+        if event.profile and demanded(clauses):
+            emit_arguments(g, event.profile)
         self._zero_this(g)
 
     def _zero_this(self, g):
@@ -243,12 +247,13 @@ _LOADS = {load(size, R1, R1, 0).opcode for size in (1, 2, 4, 8)}
 def _touched(code):
     """The offsets in the event part that the instructions of a clause load from or take the address of.  The state
     block is r6 in a clause and r1 in the routine that reports a fault, which begins by reading the event."""
-    found = set()
+    found, before = set(), None
     for insn in code:
         if insn.opcode in _LOADS and insn.src in (R1, R6) and insn.off < p.STATE_ARGS:
             found.add(insn.off)
-        elif insn.opcode == _ADD and 0 < insn.imm < p.STATE_ARGS:
+        elif insn.opcode == _ADD and insn.imm < p.STATE_ARGS and before == mov(insn.dst, R6):
             found.add(insn.imm)
+        before = insn
     return found
 
 

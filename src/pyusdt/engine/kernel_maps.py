@@ -13,6 +13,7 @@ from ..bpf import kernel
 from ..bpf.maps import KINDS
 from ..dlang import program as p
 from . import kernel_errors
+from .kernel_attach import release
 from .kernel_link import (
     CONTROL_ACTIVE,
     CONTROL_LOST,
@@ -24,6 +25,7 @@ from .kernel_link import (
 )
 
 _MMAPABLE = 1024  # an array that user space maps; Linux 5.5
+_MANY = 16384  # values that are allocated when a map is made
 _WORD = struct.Struct("=Q")
 
 
@@ -79,7 +81,9 @@ class KernelMaps:
         if index in (p.MAP_GLOBALS, self.places.control):
             self._arrays.append(Array(d))
             return self._arrays[-1].fd
-        return kernel.map_create(d)
+        # allocating all values of all CPUs takes long, and until Linux 6.1 tracing programs could not do without
+        many = d.kind == "percpu_hash" and d.entries * self.cpus > _MANY and release() >= (6, 1)
+        return kernel.map_create(d, kernel.NO_PREALLOC if many else 0)
 
     @property
     def globals(self):
