@@ -21,7 +21,7 @@ INTS = st.integers(-(2**62), 2**62) | st.integers(-2000, 2000)
 
 def feed(function, params, data):
     """The words that an engine keeps, from their definition."""
-    n, total = len(data), values._wrap(sum(data))
+    n, total = len(data), values.wrap(sum(data))
     if function == "count":
         return [n]
     if function in ("sum", "avg"):
@@ -30,7 +30,7 @@ def feed(function, params, data):
         return [n, (min if function == "min" else max)(data, default=0)]
     if function == "stddev":
         squares = sum(x * x for x in data) % 2**128
-        return [n, total, values._wrap(squares), values._wrap(squares >> 64)]
+        return [n, total, values.wrap(squares), values.wrap(squares >> 64)]
     counts = [0] * len(values.bounds(function, params))
     for x in data:
         counts[next(i for i, (low, high) in enumerate(values.bounds(function, params))

@@ -157,7 +157,9 @@ class Tracing:
         else:
             with open(script, "rb") as file:
                 compiler.add(file.read(), name)
-        return compiler.finish()
+        program = compiler.finish()
+        program.arguments = compiler.arguments
+        return program
 
     # --- the block --------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _BOUNDS: dict[tuple[str, tuple[int, ...]], list[tuple[int | None, int | None]]] = {}
 
 
-def _wrap(value: int) -> int:
+def wrap(value: int) -> int:
     """A 64-bit register's signed value."""
     return (value + 2**63) % 2**64 - 2**63
 
@@ -81,11 +81,11 @@ def _deviation(words: Sequence[int]) -> int:
 
 def _merge_deviation(a: Sequence[int], b: Sequence[int]) -> list[int]:
     squares = sum(w[2] % 2**64 + (w[3] % 2**64 << 64) for w in (a, b)) % 2**128
-    return [a[0] + b[0], _wrap(a[1] + b[1]), _wrap(squares), _wrap(squares >> 64)]
+    return [a[0] + b[0], wrap(a[1] + b[1]), wrap(squares), wrap(squares >> 64)]
 
 
 def _added(a: Sequence[int], b: Sequence[int]) -> list[int]:
-    return [_wrap(x + y) for x, y in zip(a, b)]
+    return [wrap(x + y) for x, y in zip(a, b)]
 
 
 _NUMBERS: dict[str, tuple[Any, Any]] = {  # function: (the words' value, the words of two merged)
@@ -193,7 +193,7 @@ class Histogram:
 
     def merge(self, other: Histogram) -> Histogram:
         _same(self, other)
-        return Histogram(self.function, self.params, [_wrap(a + b) for a, b in zip(self.words, other.words)])
+        return Histogram(self.function, self.params, [wrap(a + b) for a, b in zip(self.words, other.words)])
 
     def to_dict(self) -> dict[str, Any]:
         return {"function": self.function, "params": list(self.params), "n": self.n,

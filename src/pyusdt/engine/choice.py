@@ -1,4 +1,5 @@
-"""Which engine traces: the one that -x engine names, or the embedded one where it knows the probes, else the kernel.
+"""Which engine traces: the one that -x engine names, or the embedded one where it knows the probes, else the kernel;
+where there is no Linux kernel, dtrace(1).
 
 In: a compiled program, options, targets.  Out: an opened engine, and why it is that one.
 Always: an engine that was named is the one that runs or fails; no other takes its place.
@@ -6,6 +7,7 @@ Always: an engine that was named is the one that runs or fails; no other takes i
 
 import errno
 import os
+import sys
 
 from .. import _tracer
 from . import EngineError
@@ -23,7 +25,13 @@ def _kernel(program, options):
     return KernelEngine(program, options)
 
 
-ENGINES = {"embedded": _embedded, "kernel": _kernel}
+def _dtrace(program, options):
+    from .dtrace import DtraceEngine
+
+    return DtraceEngine(program, options)
+
+
+ENGINES = {"embedded": _embedded, "kernel": _kernel, "dtrace": _dtrace}
 
 
 def open_engine(program, options, targets):
@@ -31,6 +39,8 @@ def open_engine(program, options, targets):
     name = options.get("engine")
     if name:
         return _opened(ENGINES[name](program, options), targets), "as -x engine says"
+    if not sys.platform.startswith("linux"):
+        return _embedded_or_dtrace(program, options, targets)
     try:
         engine = _opened(_embedded(program, options), targets)
     except EngineError as error:
@@ -53,6 +63,18 @@ def open_engine(program, options, targets):
     if embedded:
         embedded.close()
     return engine, why
+
+
+def _embedded_or_dtrace(program, options, targets):
+    """The embedded engine where it knows all the probes, else the system's dtrace."""
+    try:
+        engine = _opened(_embedded(program, options), targets)
+    except EngineError as error:
+        return _opened(_dtrace(program, options), targets), str(error)
+    if all(count for _, count in engine.matched):
+        return engine, "it needs no privilege and knows the probes"
+    engine.close()
+    return _opened(_dtrace(program, options), targets), "pyusdt's own probes do not match"
 
 
 def list_probes(options, pids, descriptions):

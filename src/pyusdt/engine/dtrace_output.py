@@ -2,7 +2,7 @@
 
 In: bytes of its standard output and error, cut anywhere.  Out: items, in their order; feed() gives what is complete.
 Always: the items' `text`, joined, is the input, byte for byte; what is not understood is a Text; at most one table of
-bounded size is held back; no input raises.  docs/dtrace-output.md says what is taken for what.
+bounded size is held back; no input raises.  docs/dtrace-engine.md says what is taken for what.
 
 Lines of -q output that look like dtrace's own tables are taken for them: their text is there too.
 """
@@ -18,7 +18,7 @@ _HEADER = re.compile(rb"CPU +(?:ID +)?FUNCTION(?::NAME)? *\n?\Z")
 _ROW = re.compile(rb"( *\d+) +(\d+) +(\S*):([^ :\n]+) (.*)\n?\Z", re.DOTALL)
 _FLOW = re.compile(rb"( *\d+) ( *)(->|<-|=>|<=| \||\| ) (\S+) *(.*)\n?\Z", re.DOTALL)
 _TABLE = re.compile(rb" *(value|key) +(-+ Distribution -+|min \.-*\. max) *(?:\|? *count) *\n?\Z")
-_BUCKET = re.compile(rb" {1,15}(?:(<|>=) )?(-?\d+) \|([@ |-]*?) (-?\d+) *\n?\Z")
+_BUCKET = re.compile(rb" *(?:(<=|<|>=) )?(-?\d+) \|([@ |-]*?) (-?\d+) *\n?\Z")
 _BAR = re.compile(rb" *(\S.*?) \|([@ |-]*?) (-?\d+) *\n?\Z")
 _PACKED = re.compile(rb" *(.*?) +((?:< )?-?\d+) :(.*): ((?:>= )?-?\d+) *\| *(\d+) *\n?\Z")
 _FRAME = re.compile(rb" {10,}(0x[0-9a-f]+|\S+`\S.*|[^ ()]\S*\+0x[0-9a-f]+) *\n?\Z")
@@ -81,7 +81,8 @@ class Total(Item):
 
 
 class Distribution(Item):
-    """A histogram.  keys: as in Total; buckets: [(label, count)], a label an int, or ("<", int), (">=", int)."""
+    """A histogram.  keys: as in Total; buckets: [(label, count)], a label an int, or ("<", int), ("<=", int),
+    (">=", int)."""
 
     __slots__ = fields = ("keys", "buckets")
 

@@ -1,0 +1,156 @@
+"""What the rewritten script prints, read: frames in, records and aggregations of the program out.
+
+In: bytes of dtrace's standard output, cut anywhere (dtrace_script.py says how frames look).  Out: records as every
+engine gives them, and for each aggregation its items.  Always: what stands between frames is kept as text; a frame
+that is damaged is text, too.
+"""
+
+import re
+import struct
+
+from ..consumer import values
+from ..consumer.snapshot import pack_key
+from .dtrace_output import Distribution, Parser
+
+_LIMIT = 1 << 24  # bytes of one frame
+_ESCAPE = re.compile(rb"\\([0-3][0-7][0-7]|.)", re.DOTALL)
+_LETTERS = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b"0": b""}
+_HEADER = struct.Struct("=IIIIQII")
+_LITTLE = struct.pack("=H", 1) == b"\1\0"
+
+
+def unescape(text):
+    """What %S printed.  It shows the NUL that ends a string as \\0."""
+    if b"\\" not in text:
+        return text
+    return _ESCAPE.sub(lambda m: bytes([int(m[1], 8)]) if len(m[1]) == 3 else _LETTERS.get(m[1], m[1]), text)
+
+
+class Frames:
+    """names: {probe id: (provider, module, function, name)}; items: by aggregation [(key, value)]; begun, ended,
+    exiting: whether BEGIN ran, END ran, a clause called exit(); text: what was no frame, since the last look."""
+
+    def __init__(self, program):
+        self._program = program
+        self._rest = b""
+        self.names, self.text = {}, b""
+        self.items = [{} for _ in program.aggregations]
+        self._fresh = [{} for _ in program.aggregations]  # what the snapshot that is being said has so far
+        self.begun = self.ended = self.exiting = False
+
+    def feed(self, data):
+        """Records, as bytes."""
+        rest = self._rest + data
+        out, at = [], 0
+        while (start := rest.find(b"\x01", at)) >= 0:
+            self.text += rest[at:start]
+            end = rest.find(b"\x04", start)
+            if end < 0:
+                at = start
+                break
+            at = end + 1
+            frame = rest[start + 1 : end]
+            try:
+                record = self._frame(frame)
+            except (ValueError, IndexError, struct.error):
+                self.text += rest[start:at]
+                continue
+            if record:
+                out.append(record)
+        else:
+            self.text, at = self.text + rest[at:], len(rest)
+        self._rest = rest[at:]
+        if len(self._rest) > _LIMIT:
+            self.text, self._rest = self.text + self._rest, b""
+        return b"".join(out)
+
+    def _frame(self, frame):
+        kind, body = frame[:1], frame[1:]
+        if kind == b"R":
+            return self._record(body.split(b"\x03"))
+        if kind == b"A":
+            self._row(body)
+        elif kind == b"S":
+            self._settle()
+            self._fresh[int(body)] = {}
+        elif kind == b"B":
+            self.begun = True
+        elif kind == b"E":
+            self._settle()
+            self.ended = True
+        else:
+            raise ValueError(kind)
+        return b""
+
+    def _settle(self):
+        """The last snapshot is whole: it is what there is now."""
+        self.items = [dict(fresh) for fresh in self._fresh]
+
+    def _record(self, fields):
+        index, ident, cpu, time, pid, tid = map(int, fields[:6])
+        if ident not in self.names:
+            self.names[ident] = tuple(unescape(name).decode("utf-8", "replace") for name in fields[6:10])
+        clause = self._program.clauses[index]
+        record = bytearray(clause.record_size)
+        _HEADER.pack_into(record, 0, clause.record_size, index, ident, cpu, time, pid, tid)
+        for field in fields[10:]:
+            number, *said = field.split(b"\x05")
+            action = clause.actions[int(number)]
+            if action.guard is not None:
+                record[action.guard] = 1
+            if action.row.kind == "exit":
+                self.exiting = True
+            for data, value in zip(action.data, said):
+                _put(record, data, value)
+        return bytes(record)
+
+    def _row(self, body):
+        head, _, shown = body.partition(b"\x06")
+        index, *keys = head.split(b"\x03")
+        definition = self._program.aggregations[int(index)]
+        key = tuple(unescape(part) if data.type.is_string else int(part) for part, data in zip(keys, definition.keys))
+        words = _words(definition, shown)
+        self._fresh[int(index)][pack_key(definition.keys, key)] = struct.pack(f"={len(words)}q", *words)
+
+
+def _put(record, data, said):
+    """Write one value where the program's records have it."""
+    if data.type.is_string:
+        raw = unescape(said)[: data.size - 1]
+    else:
+        raw = struct.pack("=Q", int(said) % 2**64)
+        raw = raw[: data.size] if _LITTLE else raw[8 - data.size :]
+    record[data.offset : data.offset + len(raw)] = raw
+
+
+def _words(definition, shown):
+    """What a map would hold of a value that dtrace printed.  How many values went in is known of counts and histograms
+    alone; the others count as one, so that avg and stddev merge without their weights."""
+    function = definition.row.name
+    if function in ("quantize", "lquantize", "llquantize"):
+        return _histogram_words(function, tuple(definition.params or ()), shown)
+    value = int(shown)
+    if function == "count":
+        return [value]
+    if function == "stddev":
+        return [1, 0, values.wrap(value * value), values.wrap(value * value >> 64)]
+    return [1, value]
+
+
+def _histogram_words(function, params, shown):
+    parser = Parser()
+    tables = [item for item in parser.feed(shown + b"\n") + parser.close() if item.__class__ is Distribution]
+    bounds = values.bounds(function, params)
+    middle = len(bounds) // 2
+    if function == "lquantize":
+        place = {low: i for i, (low, _) in enumerate(bounds)}
+    else:  # buckets below zero are called by their upper end, the middle one 0
+        place = {(0 if i == middle else low if i > middle else high): i for i, (low, high) in enumerate(bounds)}
+    if bounds[-1][1] is None:
+        place[">=", bounds[-1][0]] = len(bounds) - 1
+        below = bounds[0][1]
+        place["<", below + 1] = place["<=", below] = 0
+    counts = [0] * len(bounds)
+    for label, count in (bucket for table in tables for bucket in table.buckets):
+        counts[place[label]] += count
+    return [sum(counts), *counts]

@@ -1,0 +1,112 @@
+"""The script that dtrace(1) runs instead of the user's: the same clauses, whose data come in a form for machines.
+
+In: a compiled program, with the text it was compiled from.  Out: texts for dtrace -s.  Always: predicates, variables
+and aggregations are the user's own text; only probe descriptions (the processes asked for), data actions and what is
+put around them change.  dtrace_frames.py reads what comes of it.
+
+A frame is SOH kind … EOT.  Its fields are split by ETX, the values of a field by ENQ.  No string of the traced program
+can hold these bytes in its frame: strings are printed by %S, which escapes what is not printable.
+    R clause ETX id ETX cpu ETX time ETX pid ETX tid ETX four names {ETX action ENQ value …}    a record
+    B        BEGIN has run         S aggregation      a snapshot of it begins; after it its rows:
+    A aggregation {ETX key} ACK value         E        END has run, all has been said
+"""
+
+import re
+
+from ..consumer.records import arguments
+from . import EngineError
+
+SOH, ETX, EOT, ENQ, ACK = b"\x01\x03\x04\x05\x06".decode()
+_RECORDED = ("exit", "printf", "trace")  # kinds of actions that we know to rewrite
+_HEADER = "R%d" + r"\003%d\003%d\003%d\003%d\003%d\003%S\003%S\003%S\003%S"
+_HEADER_VALUES = "id, cpu, timestamp, pid, tid, probeprov, probemod, probefunc, probename"
+_SNAPSHOT = "tick-200ms"  # how often aggregations are said while tracing
+_TRAILING_GLOB = re.compile(r"(\w*[A-Za-z_])(?:\*|\[0-9\]\*)\Z")
+
+
+def rewrite(program, pids):
+    """[text] for dtrace -s, in their order; pids: the processes that `provider*` stands for, or none."""
+    edits = {}  # source: [(start, end, text)]
+    for clause in program.clauses:
+        source = edits.setdefault(clause.loc.source, [])
+        for desc in clause.probes:
+            source.append((desc.loc.start, desc.loc.end, _description(desc, pids)))
+        source += _actions(clause)
+    texts = [_apply(source.text, changes) for source, changes in edits.items()]
+    return [*texts, _trailer(program)]
+
+
+def _description(desc, pids):
+    """A description in full; where it means any process's provider, those of the processes asked for."""
+    match = _TRAILING_GLOB.match(desc.provider)
+    providers = [f"{match[1]}{pid}" for pid in pids] if match and pids else [desc.provider]
+    return ",".join(f"{provider}:{desc.module}:{desc.function}:{desc.name}" for provider in providers)
+
+
+def _actions(clause):
+    """Edits of a clause's body."""
+    if not clause.record_size:
+        return []
+    for action in clause.actions:
+        if action.row.kind not in _RECORDED:
+            raise EngineError(f"the dtrace engine does not have {action.row.name}() yet: {action.loc}")
+    text, at = clause.loc.source.text, max(desc.loc.end for desc in clause.probes)
+    head = rf'printf("\001{_HEADER}", {clause.index}, {_HEADER_VALUES});'
+    tail = r'printf("\004");'
+    opening = _find_brace(text, at, clause.loc.end)
+    if opening is None:
+        return [(clause.loc.end, clause.loc.end, f" {{ {head} {tail} }}")]
+    closing = text.rindex("}", opening, clause.loc.end)
+    edits = [(opening + 1, opening + 1, f" {head} "), (closing, closing, f" ; {tail} ")]
+    for index, action in enumerate(clause.actions):
+        edits += _action(index, action)
+    return edits
+
+
+def _action(index, action):
+    """Edits of one data action: its values, then, where it is exit(), itself."""
+    loc = action.loc
+    given = arguments(loc.source.text[loc.start : loc.end])[action.row.first :]
+    formats, values = [], []
+    for data, value in zip(action.data, given):
+        formats.append("%S" if data.type.is_string else "%d" if getattr(data.type, "signed", False) else "%u")
+        values.append(f"(uint64_t)({value})" if data.type.is_pointer else f"({value})")
+    said = r"\005".join([str(index), *formats])
+    call = rf'printf("\003{said}"{"".join(", " + value for value in values)})'
+    if action.row.kind == "exit":
+        return [(loc.start, loc.start, rf'{call}; printf("\004"); ')]
+    return [(loc.start, loc.end, call)]
+
+
+def _find_brace(text, start, end):
+    """Where the body begins, or None; strings and comments do not count."""
+    for match in re.compile(r'"(?:\\.|[^"\\])*"|/\*.*?\*/|\{', re.DOTALL).finditer(text, start, end):
+        if match[0] == "{":
+            return match.start()
+    return None
+
+
+def _apply(text, edits):
+    """The text with its edits, which do not overlap; a line `#!` is the shell's and goes."""
+    for start, end, new in sorted(edits, key=lambda edit: edit[0], reverse=True):
+        text = text[:start] + new + text[end:]
+    return "\n" + text.partition("\n")[2] if text.startswith("#!") else text
+
+
+def _trailer(program):
+    """Clauses of ours, after the user's, so that theirs keep their numbers."""
+    shows = [_show(index, definition) for index, definition in enumerate(program.aggregations)]
+    forget = [f"trunc(@{definition.name});" for definition in program.aggregations]
+    clauses = [r'BEGIN { printf("\001B\004"); }']
+    if shows:
+        clauses.append(f"profile:::{_SNAPSHOT} {{ {' '.join(shows)} }}")
+    clauses.append("END { " + " ".join([*shows, *forget, r'printf("\001E\004");']) + " }")
+    return "\n".join(clauses)
+
+
+def _show(index, definition):
+    keys = "".join(r"\003%S" if data.type.is_string else r"\003%d" for data in definition.keys)
+    for data in definition.keys:
+        if not (data.type.is_string or data.type.is_integer or data.type.is_pointer):
+            raise EngineError(f"the dtrace engine does not have keys of type {data.type} yet: @{definition.name}")
+    return rf'printf("\001S{index}\004"); printa("\001A{index}{keys}\006%@d\004", @{definition.name});'
