@@ -207,8 +207,6 @@ class Declarations:
         """Add an ast.Member to a Record whose { has been read."""
         name, loc = node.name, node.loc
         shown = name or "(anon)"
-        if node.bits is None and name is None:
-            self.error("D_DECL_MNAME", loc, "member declaration requires a name")
         if node.type_name.steps and node.type_name.steps[0][0] == "[]" and isinstance(node.type_name.steps[0][1], list):
             self.error("D_DECL_DYNOBJ", loc, f"cannot have dynamic member: {name}")
         type = self.resolve_type(node.type_name)

@@ -36,7 +36,6 @@ TAGS = {
     "D_XLATE_MEMB": "translator's output has no such member",
     "D_DECL_ARRBIG": "array dimension does not fit in 32 bits",
     "D_DECL_TYPERED": "struct, union or enumeration defined twice",
-    "D_DECL_MNAME": "member without a name",
     "D_DECL_BFCONST": "bit-field's width must be a positive constant",
     "D_DECL_BFSIZE": "bit-field wider than its type",
     "D_DECL_BFTYPE": "bit-field of a type that is no integer",

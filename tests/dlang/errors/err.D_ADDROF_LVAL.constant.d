@@ -1,1 +1,1 @@
-BEGIN { x = &1; }
+BEGIN { p = &3; }

@@ -1,4 +1,5 @@
-dtrace: failed to compile script err.D_UNSUPPORTED.cast.d: [D_UNSUPPORTED] line 1: structures and unions are not supported yet
-err.D_UNSUPPORTED.cast.d:1:17: [D_UNSUPPORTED]
+dtrace: failed to compile script err.D_OP_INCOMPLETE.cast.d: [D_OP_INCOMPLETE] line 1: operator -> cannot be applied to a forward declaration: no struct point definition is available
+err.D_OP_INCOMPLETE.cast.d:1:16: [D_OP_INCOMPLETE]
     BEGIN { trace(((struct point *)arg0)->x); }
-                    ^^^^^^^^^^^^
+                   ^^^^^^^^^^^^^^^^^^^^^^^^
+hint: define struct point with its members

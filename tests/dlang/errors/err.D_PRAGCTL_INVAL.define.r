@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_PRAGCTL_INVAL.define.d: [D_PRAGCTL_INVAL]
 err.D_PRAGCTL_INVAL.define.d:1:1: [D_PRAGCTL_INVAL]
     #define LIMIT 10
     ^^^^^^^^^^^^^^^^
-hint: this is for the C preprocessor: -C, which is not supported yet
+hint: this is for the C preprocessor: run with -C

@@ -1,1 +1,2 @@
+struct point { int x; };
 BEGIN { trace(offsetof(struct point, y)); }

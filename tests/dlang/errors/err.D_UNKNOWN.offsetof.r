@@ -1,4 +1,4 @@
-dtrace: failed to compile script err.D_UNSUPPORTED.offsetof.d: [D_UNSUPPORTED] line 1: offsetof() is not supported yet
-err.D_UNSUPPORTED.offsetof.d:1:15: [D_UNSUPPORTED]
+dtrace: failed to compile script err.D_UNKNOWN.offsetof.d: [D_UNKNOWN] line 2: failed to determine offset of y: Member name not found.
+err.D_UNKNOWN.offsetof.d:2:15: [D_UNKNOWN]
     BEGIN { trace(offsetof(struct point, y)); }
                   ^^^^^^^^^^^^^^^^^^^^^^^^^

@@ -1,2 +1,2 @@
 double d;
-BEGIN { }
+BEGIN { trace(d); }

@@ -1,4 +1,5 @@
-dtrace: failed to compile script err.D_UNSUPPORTED.xlate.d: [D_UNSUPPORTED] line 1: translators are not supported yet
-err.D_UNSUPPORTED.xlate.d:1:15: [D_UNSUPPORTED]
+dtrace: failed to compile script err.D_XLATE_NONE.xlate.d: [D_XLATE_NONE] line 1: cannot translate from "int64_t" to "struct point *"
+err.D_XLATE_NONE.xlate.d:1:15: [D_XLATE_NONE]
     BEGIN { trace(xlate <struct point *> (arg0)); }
                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: no translator has this output type

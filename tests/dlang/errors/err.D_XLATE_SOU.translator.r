@@ -1,4 +1,4 @@
-dtrace: failed to compile script err.D_UNSUPPORTED.translator.d: [D_UNSUPPORTED] line 1: translators are not supported yet
-err.D_UNSUPPORTED.translator.d:1:1: [D_UNSUPPORTED]
+dtrace: failed to compile script err.D_XLATE_SOU.translator.d: [D_XLATE_SOU] line 4: incomplete struct/union/enum struct point
+err.D_XLATE_SOU.translator.d:1:1: [D_XLATE_SOU]
     translator struct point <int n> {
     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^

@@ -1,0 +1,3 @@
+int n;
+struct s { int a : 0; };
+BEGIN { }

@@ -1,0 +1,2 @@
+struct s { char a : 9; };
+BEGIN { }

@@ -1,0 +1,3 @@
+struct a { int x; }
+struct b { int y; };
+BEGIN { }

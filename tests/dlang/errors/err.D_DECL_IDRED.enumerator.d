@@ -1,0 +1,3 @@
+enum a { RED };
+enum b { RED };
+BEGIN { }

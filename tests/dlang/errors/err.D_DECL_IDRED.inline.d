@@ -1,0 +1,3 @@
+int x;
+inline int x = 3;
+BEGIN { }

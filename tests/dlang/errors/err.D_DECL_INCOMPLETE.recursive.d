@@ -1,0 +1,2 @@
+struct zork { struct zork inside; };
+BEGIN { }

@@ -1,0 +1,2 @@
+struct zork x;
+BEGIN { }

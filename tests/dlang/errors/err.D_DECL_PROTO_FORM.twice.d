@@ -1,0 +1,2 @@
+extern int f(int a, int a);
+BEGIN { }

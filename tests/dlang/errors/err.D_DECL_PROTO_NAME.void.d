@@ -1,0 +1,2 @@
+extern int f(void v);
+BEGIN { }

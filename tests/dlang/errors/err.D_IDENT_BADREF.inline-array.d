@@ -1,0 +1,2 @@
+inline int add[int a, int b] = a + b;
+BEGIN { trace(add); }

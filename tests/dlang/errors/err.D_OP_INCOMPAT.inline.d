@@ -1,0 +1,2 @@
+inline int n = "three";
+BEGIN { }

@@ -1,0 +1,3 @@
+int *p;
+struct s { int a; } *q;
+BEGIN { p = q; }

@@ -1,0 +1,3 @@
+struct zork;
+struct zork *p;
+BEGIN { trace(p->x); }

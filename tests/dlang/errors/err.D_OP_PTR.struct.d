@@ -1,0 +1,2 @@
+struct s { int a; } x;
+BEGIN { x->a = 1; }

@@ -1,0 +1,2 @@
+struct s { int a; } *p;
+BEGIN { p.a = 1; }

@@ -1,0 +1,2 @@
+#pragma D depends_on moon full
+BEGIN { }

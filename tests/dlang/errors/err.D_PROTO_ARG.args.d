@@ -1,0 +1,1 @@
+BEGIN { i = 1; trace(args[i]); }

@@ -1,0 +1,4 @@
+provider web1 {
+	probe go();
+};
+BEGIN { }

@@ -1,0 +1,5 @@
+provider web {
+	probe go();
+	probe go(int);
+};
+BEGIN { }

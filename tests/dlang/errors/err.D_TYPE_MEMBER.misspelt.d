@@ -1,0 +1,2 @@
+struct s { int count; } x;
+BEGIN { x.cuont = 1; }

@@ -1,0 +1,5 @@
+struct o { string a; };
+translator struct o <int v> {
+	a = v;
+};
+BEGIN { }

@@ -1,0 +1,5 @@
+struct o { int count; };
+translator struct o <int v> {
+	cuont = v;
+};
+BEGIN { }

@@ -1,0 +1,3 @@
+struct o { int a; int b; };
+translator struct o <int v> { a = v; };
+BEGIN { trace(xlate <struct o> (1).b); }
