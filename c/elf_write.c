@@ -17,6 +17,7 @@
 #define PAGE 0x10000u /* the largest page that any of the processors has */
 #define NAME_SIZE 128
 #define OPERANDS_SIZE 256
+#define BUILD_ID_SIZE 20 /* perf takes no other for one */
 
 const struct pyusdt_elf_machine pyusdt_elf_x86_64 = {
     .number = EM_X86_64,
@@ -412,23 +413,31 @@ static void fill_headers(struct writer *w, uint64_t sections, uint64_t read_end)
     memcpy(w->data + sizeof header, segments, sizeof segments);
 }
 
-/* FNV-1a over everything, the id itself being 0; then stirred, so that no bit stands for a few bytes only. */
+/* So that no bit stands for a few bytes only. */
+static uint64_t stir(uint64_t hash)
+{
+    hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdull;
+    hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53ull;
+    return hash ^ hash >> 33;
+}
+
+/* FNV-1a over everything, the id itself being 0. */
 static void fill_id(struct writer *w, uint8_t *id)
 {
-    uint64_t hash = 0xcbf29ce484222325ull;
+    uint64_t hash = 0xcbf29ce484222325ull, words[3];
 
     for (size_t i = 0; i < w->size; i++)
         hash = (hash ^ w->data[i]) * 0x100000001b3ull;
-    hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdull;
-    hash ^= hash >> 33;
-    memcpy(id, &hash, PYUSDT_ELF_ID_SIZE);
-    memcpy(w->data + w->section[BUILD_ID].sh_offset + sizeof(Elf64_Nhdr) + 4, id, PYUSDT_ELF_ID_SIZE);
+    for (unsigned i = 0; i < 3; i++)
+        words[i] = hash = stir(hash);
+    memcpy(id, words, PYUSDT_ELF_ID_SIZE);
+    memcpy(w->data + w->section[BUILD_ID].sh_offset + sizeof(Elf64_Nhdr) + 4, words, BUILD_ID_SIZE);
 }
 
 /* In the order of the file; what comes earlier and is not known yet is filled in later. */
 static void write_file(struct writer *w, uint8_t *id)
 {
-    const uint8_t no_id[PYUSDT_ELF_ID_SIZE] = {0};
+    const uint8_t no_id[BUILD_ID_SIZE] = {0};
     size_t sites = 0, semaphores = 0;
     uint64_t read_end, sections;
 

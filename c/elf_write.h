@@ -32,7 +32,7 @@ const struct pyusdt_elf_machine *pyusdt_elf_native(void);
 #define PYUSDT_ELF_STRIDE 32                      /* from one function to the next */
 #define PYUSDT_ELF_SITES "pyusdt_provider_sites"  /* symbol: the first site's 32 bytes */
 #define PYUSDT_ELF_SEMAPHORES "pyusdt_provider_semaphores" /* symbol: uint16_t, one a probe */
-#define PYUSDT_ELF_ID_SIZE 8                      /* bytes of the hash of its contents, which is its build id */
+#define PYUSDT_ELF_ID_SIZE 8                      /* bytes of the hash of its contents; its build id begins with it */
 
 struct pyusdt_elf {
     uint8_t *data; /* malloc'ed */
