@@ -64,6 +64,7 @@ def traced(node: Node, script: str):
                               stdout=subprocess.PIPE, text=True)
     try:
         while not enabled(node):
+            assert tracer.poll() is None, "pydtrace has ended"
             time.sleep(0.05)
         yield
     finally:

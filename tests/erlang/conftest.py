@@ -54,7 +54,8 @@ def trace(erlang):
     """
 
     def run(program: str, node: list[str], *options: str, timeout: float = 60) -> harness.Run:
-        return harness.run([harness.PYDTRACE, "-qZ", *options, "-n", program, "-c", " ".join(node)], timeout=timeout)
+        tracer = [harness.PYDTRACE, "-qZ", "-x", "engine=embedded", *options]
+        return harness.run([*tracer, "-n", program, "-c", " ".join(node)], timeout=timeout)
 
     return run
 

@@ -122,7 +122,7 @@ def test_release_that_contains_runtime_tools(release, mode):
 def test_release_is_traced(release):
     node = boot(release, "-mode", "embedded", "-run", "dyntrace", "user_trace_s1", "shop", "-run", "init", "stop")
     program = 'erlang*:::user_trace-s1 { printf("%s", copyinstr(arg0)); }'
-    run = harness.run([harness.PYDTRACE, "-qZ", "-n", program, "-c", " ".join(node)])
+    run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-n", program, "-c", " ".join(node)])
     assert run.stdout.strip() == "shop", run
 
 
