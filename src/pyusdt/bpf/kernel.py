@@ -26,6 +26,7 @@ NO_PREALLOC = 1  # a hash map's elements are allocated as they come
 _UPROBE_MULTI_RETURN = 1
 _PERF_FLAG_CLOEXEC = 8
 _PERF_SOFTWARE, _PERF_TRACEPOINT, _PERF_CPU_CLOCK = 1, 2, 0  # two types, a config
+_CLOSERS = 32  # threads
 _LOG_BYTES = 16 << 20
 _BATCH = 1024  # elements read by one call
 
@@ -67,8 +68,24 @@ def _address(buffer):
 
 
 def close_all(fds):
-    for fd in fds:
-        os.close(fd)
+    """Close descriptors.  The last one of a link waits until no CPU runs its program any more, some 10 ms; several
+    are closed at once, so that they wait together."""
+    fds = list(fds)
+    if len(fds) <= 2:
+        for fd in fds:
+            os.close(fd)
+        return
+    import threading  # not needed by most runs
+
+    def close(mine):
+        for fd in mine:
+            os.close(fd)
+
+    threads = [threading.Thread(target=close, args=(fds[i::_CLOSERS],)) for i in range(min(_CLOSERS, len(fds)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 # --- maps ---------------------------------------------------------------------------

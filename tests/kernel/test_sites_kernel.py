@@ -1,0 +1,68 @@
+"""Where in pyusdt's own sites the engine attaches, and what the running kernel makes of it."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from kernel_harness import DATA, start_pydtrace, wait_until
+
+import pyusdt._core
+from pyusdt.engine import elf, kernel_attach
+
+pytestmark = pytest.mark.usefixtures("bpf")
+INT3, CALL, NOP = 0xCC, 0xE8, 0x90
+NOP10_AT, NOP5_AT = 1, 11
+
+
+@pytest.fixture
+def firing():
+    process = subprocess.Popen([sys.executable, os.path.join(DATA, "firing.py")], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def site(process):
+    """The 16 bytes of user_trace-i4s4's site in a process."""
+    path = pyusdt._core.__file__
+    note = next(note for note in elf.File(path).notes() if note.name == "user_trace-i4s4")
+    with open(f"/proc/{process.pid}/maps") as maps:
+        start = next(int(line.split("-")[0], 16) for line in maps if line.rstrip().endswith(path))
+    with open(f"/proc/{process.pid}/mem", "rb") as memory:
+        memory.seek(start + note.address)
+        return memory.read(16)
+
+
+def traced(process, *options):
+    """The site while it is traced and has been hit, and the number of events."""
+    tracer = start_pydtrace("-q", *options, "-n", 'BEGIN { printf("ready\\n"); } pyusdt$target:::user_trace-i4s4 '
+                            '{ @ = count(); n++; } tick-50ms /n > 20/ { printf("hit\\n"); n = -1000000; }',
+                            "-p", process.pid, wait_for="ready")
+    while "hit" not in tracer.stdout.readline():
+        pass
+    found = site(process)
+    tracer.send_signal(signal.SIGINT)
+    count = int(tracer.communicate(timeout=10)[0].split()[-1])
+    return found, count
+
+
+def test_the_best_place_is_what_the_kernel_replaces_by_a_call(firing):
+    untouched = site(firing)
+    assert untouched[0] == NOP
+    found, count = traced(firing)
+    assert count > 20
+    if kernel_attach.Attacher().nop5:
+        assert found[NOP5_AT] == CALL and found[:NOP5_AT] == untouched[:NOP5_AT]
+    else:
+        assert found[0] == INT3
+    wait_until(lambda: site(firing)[0] == NOP and site(firing)[NOP10_AT:NOP5_AT] == untouched[NOP10_AT:NOP5_AT])
+
+
+def test_the_plain_nop_is_used_where_it_is_asked_for(firing):
+    untouched = site(firing)
+    found, count = traced(firing, "-x", "plainnop")
+    assert found[0] == INT3 and found[1:] == untouched[1:] and count > 20
+    wait_until(lambda: site(firing) == untouched)
