@@ -59,9 +59,10 @@ class Node:
 
 @contextlib.contextmanager
 def traced(node: Node, script: str):
-    """All arguments of the node's probes are read while the block runs."""
-    tracer = subprocess.Popen([subjects.PYDTRACE, "-qZ", "-n", script, "-p", str(node.process.pid)],
-                              stdout=subprocess.PIPE, text=True)
+    """All arguments of the node's probes are read while the block runs. One call first, which loads the library."""
+    node.per_call("p", 10)
+    tracer = subprocess.Popen([subjects.PYDTRACE, "-q", "-b", "16m", "-n", script, "-p", str(node.process.pid)],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         while not enabled(node):
             assert tracer.poll() is None, "pydtrace has ended"
@@ -69,7 +70,8 @@ def traced(node: Node, script: str):
         yield
     finally:
         tracer.terminate()
-        tracer.communicate(timeout=30)
+        said = tracer.communicate(timeout=30)[1]
+    assert "drop" not in said, said
 
 
 def enabled(node: Node) -> bool:
