@@ -28,6 +28,7 @@ from .snapshot import Aggregation
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ..dlang.program import AggDef
     from .records import Record
 
 __all__ = ["Aggregations", "CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"]
@@ -45,13 +46,13 @@ class Aggregations(Mapping[str, Aggregation]):
     """The script's aggregations by name, without the @ ("" is the one that is only called @).  Each look is a snapshot of that moment, or of the end
     of tracing if that is over."""
 
-    def __init__(self, program: Any, items: Callable[[int], list[tuple[bytes, bytes]]]) -> None:
+    def __init__(self, program: Any, items: Callable[[AggDef], list[tuple[bytes, bytes]]]) -> None:
         self._definitions = {definition.name: definition for definition in program.aggregations}
         self._items, self._strsize = items, program.strsize
 
     def __getitem__(self, name: str) -> Aggregation:
         definition = self._definitions[name or _UNNAMED]
-        return Aggregation.from_items(definition, self._items(definition.map), self._strsize)
+        return Aggregation.from_items(definition, self._items(definition), self._strsize)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._definitions)
@@ -174,8 +175,8 @@ class Tracing:
             pids = (self._command.pid,) if self._command else targets.pids
             program = self._compile(pids[0] if pids else 0)
             engine, reason = open_engine(program, self._options, targets)
-            self._check_matches(engine)
-            pump = Pump(program, engine, self._buffer, self._note)
+            self._check(program, engine)
+            pump = Pump(program, engine, self._options, self._buffer, self._note)
             pump.listener = self._listener
             engine.begin()
             if self._command and not engine.exiting:
@@ -200,11 +201,11 @@ class Tracing:
 
     def _make_targets(self) -> Targets:
         if "cmd" not in self._wanted:
-            return Targets(self._wanted["pids"])
+            return Targets(self._wanted["pids"], only=True)
         from ..engine.command import Command
 
         self._command = Command(self._wanted["cmd"])
-        return Targets((), self._command)
+        return Targets((), self._command, only=True)
 
     def _go(self) -> None:
         try:
@@ -216,7 +217,10 @@ class Tracing:
         if self._command:
             self._command.stop()
 
-    def _check_matches(self, engine: Any) -> None:
+    def _check(self, program: Any, engine: Any) -> None:
+        """Refuse what pydtrace refuses before it traces."""
+        if program.destructive and not self._options.get("destructive"):
+            raise EngineError("the script has destructive actions; destructive=True allows them")
         for description, count in engine.matched:
             if count == 0 and not self._options.get("zdefs"):
                 raise CompileError("D_PDESC_ZERO", description.loc, f"probe description {description} does not match any "
@@ -286,6 +290,11 @@ class Tracing:
     def drops(self) -> dict[str, int]:
         """What was lost so far: {"principal": events or records, "order": out of order, …}."""
         return self._running.drops()
+
+    @property
+    def printed(self) -> list[str]:
+        """What printa() has printed so far: the last thousand texts."""
+        return list(self._running.printed)
 
     @property
     def status(self) -> int | None:

@@ -19,12 +19,22 @@ class EngineError(Exception):
 
 class Targets:
     """What to trace.  pids: processes that run; command: engine.command.Command that waits for go(), or
-    None; neither: every process of the user, those to come as well."""
+    None; neither: every process of the user, those to come as well.  only: no other process is traced; else the
+    probe descriptions tell: pyusdt$target is one process, pyusdt* all, forked children and strangers as well."""
 
-    __slots__ = ("pids", "command")
+    __slots__ = ("pids", "command", "only")
 
-    def __init__(self, pids=(), command=None):
-        self.pids, self.command = tuple(pids), command
+    def __init__(self, pids=(), command=None, only=False):
+        self.pids, self.command, self.only = tuple(pids), command, only
+
+    def named(self):
+        """The pids of the processes that were named."""
+        return (*self.pids, self.command.pid) if self.command else self.pids
+
+    def are_all_of(self, provider):
+        """Whether no other process can have a provider that matches: it ends with the pid of one of these."""
+        digits = provider[len(provider.rstrip("0123456789")):]
+        return bool(digits) and int(digits) in self.named() and not any(glob in provider for glob in "*?[")
 
 
 class Engine:

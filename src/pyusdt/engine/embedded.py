@@ -49,6 +49,8 @@ class EmbeddedEngine(Engine):
         super().__init__(program, options)
         self._session = self._command = self._ticks = None
         self._pids = ()
+        self._rundir = None  # the user's own
+        self._everyone = False  # processes that were not named may join
         self._sleep = _SHORTEST_SLEEP
         kinds = maps.KINDS
         self._vm = _tracer.VM([(kinds[m.kind].number, m.key_size, m.value_size, m.entries) for m in program.maps])
@@ -77,14 +79,16 @@ class EmbeddedEngine(Engine):
 
     def open(self, targets):
         self._pids, self._command = targets.pids, targets.command
-        rundir = None
+        foreign = [desc for desc in self._descriptions() if not _is_own(desc)]
+        self._everyone = not targets.named() or (
+            not targets.only and not all(targets.are_all_of(desc.provider) for desc in foreign))
         try:
             if self._pids:
-                rundir = _tracer.find_rundir(self._pids[0])
-            self._session = _tracer.Session(rundir, self.options.get("bufsize", 0), self.options.get("orderlag", 0))
+                self._rundir = _tracer.find_rundir(self._pids[0])
+            self._session = _tracer.Session(self._rundir, self.options.get("bufsize", 0), self.options.get("orderlag", 0))
             for clause in self.program.clauses:
                 for desc in clause.probes:
-                    if not _is_own(desc):
+                    if desc in foreign:
                         self._session.want(desc.provider, desc.module, desc.function, desc.name, clause.demand)
             known = self._known_probes()
         except OSError as error:
@@ -92,16 +96,18 @@ class EmbeddedEngine(Engine):
         self.matched = [(desc, self._count(desc, known)) for desc in self._descriptions()]
 
     def _known_probes(self):
-        """[(provider, module, function, name)] of the processes named; for a command that has not
+        """[(provider, module, function, name)] of the processes that are traced; for a command that has not
         started, what pyusdt gives to every process."""
-        if self._command:
-            me, child = str(os.getpid()), str(self._command.pid)
-            return [(provider.replace(me, child), *rest)
-                    for provider, *rest in (probe[1:5] for probe in _tracer.list_probes(None, os.getpid()))]
+        me = os.getpid()
         found = [probe for pid in self._pids for probe in _tracer.list_probes(None, pid)]
-        if not self._pids:
-            found = [probe for probe in _tracer.list_probes() if probe[0] != os.getpid()]
-        return [probe[1:5] for probe in found]
+        if self._everyone:
+            found += [probe for probe in _tracer.list_probes(self._rundir) if probe[0] not in (me, *self._pids)]
+        known = [probe[1:5] for probe in found]
+        if self._command:
+            child = str(self._command.pid)
+            known += [(provider.replace(str(me), child), *rest)
+                      for _, provider, *rest, _, _ in _tracer.list_probes(None, me)]
+        return known
 
     def _count(self, desc, known):
         own = [self._consumer.probe(i + 1) for i in range(self._consumer.probes())]
@@ -123,7 +129,7 @@ class EmbeddedEngine(Engine):
         try:
             if self._command:
                 self._session.expect(self._command.pid)
-            elif not self._pids:
+            if self._everyone:
                 self._session.attach_all()
             self._session.start()
             for pid in self._pids:
