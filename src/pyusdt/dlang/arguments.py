@@ -70,12 +70,8 @@ class ArgumentTyper:
         value = self.raw_argument(node.loc, place, source)
         if type.is_string or self.fits(type, value):
             return self.convert(value, type)
-        translator = self.names.find_translator(value, type)
-        if translator is None:
-            message = f"translator for args[{number}] from {source} to {type} is not defined"
-            self.error("D_ARGS_XLATOR", node.loc, message)
         found = ast.Xlate(node.loc, type, value)
-        found.translator = translator
+        found.translator = self.names.find_translator(value, type)  # the provider's declaration was checked
         found.type = t.Dynamic("pointer to translated data" if type.is_pointer else "translated data")
         return found
 

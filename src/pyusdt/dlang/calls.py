@@ -4,7 +4,7 @@ In: Call, AggRef and AssocRef nodes.  Out: the same, with their rows of builtins
 and keys converted to the types of their prototypes.
 """
 
-from . import ast, constants, prototypes
+from . import ast, constants, hints, prototypes
 from . import types as t
 from .builtins import ACTIONS, AGGREGATIONS, SUBROUTINES
 from .errors import CompileError
@@ -68,15 +68,26 @@ class CallTyper:
         if wrong:
             plural = " " if count == 1 else "s "
             message = f"{name} prototype mismatch: {count} {what[:3]}{plural}passed, {at}{limit} expected"
-            self.error("D_PROTO_LEN", node.loc, message)
+            called = getattr(getattr(node, "name", None), "name", None)
+            self.error("D_PROTO_LEN", node.loc, message, hints.signature(called) if what == "argument" else None)
         word = "key" if what == "key" else "argument"
         for number, (param, arg) in enumerate(zip(params, args), 1):
             if param is not None and not self.fits(param, arg):
                 message = f"{name} {word} #{number} is incompatible with prototype:\n"
                 message += f"\tprototype: {param}\n\t{word:>9}: {arg.type}"
-                error = CompileError("D_PROTO_ARG", arg.loc, message)
+                error = CompileError("D_PROTO_ARG", arg.loc, message, self.argument_hint(name, what, param, arg))
                 error.mark = node.loc.mark
                 raise error
+
+    @staticmethod
+    def argument_hint(name, what, param, arg):
+        if what == "key":
+            return "its first use decided the types of its keys"
+        if name.startswith("copyinstr") and arg.type.is_string:
+            return "it is a string already"
+        if t.is_text(param) and arg.type.is_integer:
+            return "copyinstr(arg) makes a string of an argument that is an address"
+        return None
 
     @staticmethod
     def fits(param, arg):

@@ -8,7 +8,7 @@ typecheck.py).  Integers are 64-bit registers as in dtrace: operands are not con
 other's type; conversions are where dtrace has them, in casts, assignments, keys and arguments.
 """
 
-from . import ast, constants, prototypes
+from . import ast, constants, hints, prototypes
 from . import types as t
 from .arguments import ArgumentTyper
 from .calls import CallTyper
@@ -19,7 +19,7 @@ _INTEGER_OPS = frozenset(["&", "|", "^", "<<", ">>", "%"])
 _ARITHMETIC_OPS = frozenset(["*", "/"])
 _LOGICAL_OPS = frozenset(["&&", "||", "^^"])
 _RELATIONS = frozenset(["<", "<=", ">", ">=", "==", "!="])
-JOIN_HINT = "strings have no + in D; print the parts, or compare them with =="
+JOIN_HINT = "strjoin(a, b) joins two strings"
 
 
 class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper):
@@ -204,7 +204,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper):
             node.operand = self.created(node.operand)
         operand = node.operand = self.operand(node.operand)
         if not t.is_scalar(operand.type):
-            self.error("D_OP_SCALAR", node.loc, f"operator {node.op} requires operand of scalar type")
+            hint = "@name = count() counts" if type(operand) is ast.AggRef else None
+            self.error("D_OP_SCALAR", node.loc, f"operator {node.op} requires operand of scalar type", hint)
         if operand.type.is_pointer and not has_size(operand.type.to):
             self.error("D_OP_VFPTR", node.loc, f"operator {node.op} requires an operand of known size")
         self.need_writable(node, node.op, operand, "as an operand")
@@ -214,7 +215,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper):
     def need_writable(self, node, op, target, where):
         if type(target) is ast.Builtin:
             message = f"operator {op} can only be applied to a writable variable"
-            self.error("D_OP_WRITE", node.loc, message, f"{target.row.name} belongs to D")
+            hint = f"{target.row.name} belongs to D"
+            self.error("D_OP_WRITE", node.loc, message, f"== compares; {hint}" if op == "=" else hint)
         if type(target) not in (ast.Var, ast.AssocRef) and not self.is_object(target):
             self.error("D_OP_LVAL", node.loc, f"operator {op} requires modifiable lvalue {where}")
 
@@ -278,8 +280,11 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper):
         if op == "=" and isinstance(a, t.Dynamic):
             kind = "scalar" if type(node.target) is ast.Var else "associative array"
             message = f'operands have incompatible types: "{kind}" = "{b}"'
+            if b is t.AGGREGATING:
+                hint = "an aggregation's name begins with @: @name = count()"
         if hint is None and a.is_string != b.is_string and (a.is_integer or b.is_integer):
-            hint = "copyinstr(arg) makes a string of an argument that is an address"
+            left, right = (node.target, node.value) if op == "=" else (node.left, node.right)
+            hint = hints.incompatible(node, left, right)
         self.error("D_OP_INCOMPAT", node.loc, message, hint)
 
     def assign(self, node):

@@ -182,7 +182,8 @@ class Lexer:
             return Token(c, None, start, self.pos)
         if c in "/,":
             return Token(c, None, start, self.pos)
-        return self.error("D_SYNTAX", f'syntax error near "{printable(c)}"', start)
+        hint = "there is no ; after a clause" if c == ";" else None
+        return self.error("D_SYNTAX", f'syntax error near "{printable(c)}"', start, hint)
 
     def expr_token(self):
         text, start = self.text, self.pos
@@ -216,7 +217,8 @@ class Lexer:
         self.pos = start + 1
         if c == "\0":
             self.error("D_SYNTAX", "syntax error near end-of-input", start)
-        return self.error("D_SYNTAX", f'syntax error near "{printable(c)}"', start)
+        hint = "a control line stands on a line of its own" if c == "#" else None
+        return self.error("D_SYNTAX", f'syntax error near "{printable(c)}"', start, hint)
 
     def word(self, start):
         text, size = self.text, len(self.text)
@@ -325,7 +327,7 @@ class Lexer:
         if end == pos and not (end < size and text[end] in "fF"):
             return
         self.pos = end
-        self.error("D_SYNTAX", "floating-point constants are not permitted", start)
+        self.error("D_SYNTAX", "floating-point constants are not permitted", start, "D calculates with integers")
 
     def integer(self, digits, suffix, start):
         """(value, decimal, suffix, sign) of an integer constant's text."""
@@ -381,7 +383,7 @@ class Lexer:
             self.error("D_CHR_NULL", "empty character constant", start)
         data = unescape(text[start + 1 : pos])
         if len(data) > 8:
-            self.error("D_CHR_OFLOW", "character constant is too long", start, "at most eight characters fit in one")
+            self.error("D_CHR_OFLOW", "character constant is too long", start, 'a string stands in double quotes: "…"')
         return Token(INT, (int.from_bytes(data, "big"), True, "", ""), start, self.pos)
 
     # --- macro variables ----------------------------------------------------------

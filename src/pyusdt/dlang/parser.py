@@ -7,7 +7,7 @@ Always: a token is fetched only when the grammar needs to see it.  A node's loc.
 line that dtrace's messages name, is how far the text has been read when the node is made.
 """
 
-from . import ast, constants
+from . import ast, constants, hints, prototypes
 from .errors import CompileError, printable
 from .lexer import AGG, CLAUSE, EOF, EXPR, IDENT, INT, PSPEC, SPACE, STRING, Lexer
 from .parse_types import TypeParser
@@ -97,7 +97,17 @@ class Parser(TypeParser):
                 hint = "a { is not closed"
         else:
             near = f'"{self.near(token)}"'
+            hint = hints.syntax(token.kind, token.value) or self.syntax_hint(token) or hint
         self.error("D_SYNTAX", self.at(token), f"syntax error near {near}", hint)
+
+    def syntax_hint(self, token):
+        """A hint that what stands before the token gives."""
+        if token.kind == ";" and self.items and self.lexer.braces == 0:
+            return "there is no ; after a clause"
+        last = self.last
+        if last is not None and last.kind == IDENT and last.value in prototypes.FUNCTIONS and token.kind in (INT, STRING):
+            return f"call it: {last.value}(…)"
+        return None
 
     def near(self, token):
         """What dtrace shows of a token.  Where its lexer had to look behind the token to tell what
@@ -414,7 +424,7 @@ class Parser(TypeParser):
         if kind == "xlate":
             return self.xlate()
         if kind in ("if", "else", "for", "while", "do", "switch", "goto"):
-            self.syntax_error("D has no statements but expressions: use a predicate or ?:")
+            self.syntax_error(hints.statement(kind) or "use a predicate or ?:")
         return self.syntax_error()
 
     def assigned(self, token, comma=True):

@@ -65,6 +65,8 @@ class ControlLines:
             hint = None
             if name in ("define", "include", "if", "ifdef", "ifndef", "else", "elif", "endif", "undef"):
                 hint = "this is for the C preprocessor: run with -C"
+            elif name not in ("include_next", "warning"):
+                hint = "a comment is /* … */ or // …"
             self.refuse("D_PRAGCTL_INVAL", loc, f"invalid control directive: #{name}", hint)
         elif level == D_PRAGMA:
             self.refuse("D_PRAGMA_INVAL", loc, f"invalid D pragma: {name}", "the most used one is #pragma D option")

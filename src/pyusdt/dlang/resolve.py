@@ -6,7 +6,7 @@ Always: D makes variables when they are first assigned, in the order of the prog
 same Names serves the parser and then the types pass; messages are dtrace's.
 """
 
-from . import ast, prelude, prototypes
+from . import ast, hints, prelude, prototypes
 from . import types as t
 from .builtins import VARIABLES
 from .declarations import Declarations, kind_of
@@ -85,11 +85,18 @@ class Names(Templates, Declarations):
             self.refuse_reserved(node)
             if not create:
                 message = f"failed to resolve {name}: Unknown variable name"
-                self.error("D_IDENT_UNDEF", loc, message, self.similar(name))
+                self.error("D_IDENT_UNDEF", loc, message, self.unknown(name))
             symbol = self.create("global", name, loc)
         found = ast.Var(loc, symbol)
         found.type = symbol.type
         return found
+
+    def unknown(self, name):
+        """A hint for a name that nothing defines."""
+        if name in self.aggregations:
+            return f"the aggregation is @{name}"
+        found = hints.unknown_name(name) or self.similar(name)
+        return found or f'a string stands in double quotes: "{name}"; a variable is assigned before it is read'
 
     def refuse_reserved(self, node):
         """Refuse a name that is D's, but not a variable that pyusdt has."""
@@ -143,7 +150,7 @@ class Names(Templates, Declarations):
             kind = "scalar" if symbol is None else kind_of(symbol.keys)
             message = f"{kind} '{name}' may not be referenced as a function"
             self.error("D_FUNC_IDKIND", loc, message)
-        hint = self.similar(name, prototypes.FUNCTIONS)
+        hint = hints.unknown_function(name) or self.similar(name, prototypes.FUNCTIONS)
         self.error("D_FUNC_UNDEF", loc, f"undefined function name: {name}", hint)
 
     def similar(self, name, among=None):

@@ -168,7 +168,24 @@ class Templates:
             outputs = inputs
             if probe.outputs is not None:
                 outputs = self.prototype(probe, probe.outputs, probe.inputs, "probe output", anonymous=False)
+            self.check_outputs(probe, f"{name}:{shown}", inputs, outputs)
             probes[probe.name] = (inputs, outputs)
+
+    def check_outputs(self, probe, shown, inputs, outputs):
+        """Refuse an output into whose type its input can not be turned."""
+        from .calls import CallTyper
+
+        for which, parameters in (("input", inputs), ("output", outputs)):
+            if len(parameters) > 255:
+                message = f"probe {shown.partition(':')[2]} {which} prototype exceeds 255 parameters: "
+                self.error("D_PROV_PRARGLEN", probe.loc, f"{message}{len(parameters)} params used")
+        types = dict(inputs)
+        for number, (name, to) in enumerate(outputs if outputs is not inputs else (), 1):
+            value = ast.Ident(probe.loc, name)
+            value.type = types[name]
+            if not CallTyper.fits(to, value) and self.find_translator(value, to) is None:
+                message = f"translator for {shown} output argument #{number} from {value.type} to {to} is not defined"
+                self.error("D_PROV_PRXLATOR", probe.loc, message)
 
 
 class TemplateTyper:

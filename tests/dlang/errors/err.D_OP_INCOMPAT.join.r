@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_OP_INCOMPAT.join.d: [D_OP_INCOMPAT] line 
 err.D_OP_INCOMPAT.join.d:1:15: [D_OP_INCOMPAT]
     BEGIN { trace(execname + ".log"); }
                   ^^^^^^^^^^^^^^^^^
-hint: strings have no + in D; print the parts, or compare them with ==
+hint: strjoin(a, b) joins two strings

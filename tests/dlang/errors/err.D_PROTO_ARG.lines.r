@@ -4,3 +4,4 @@ dtrace: failed to compile script err.D_PROTO_ARG.lines.d: [D_PROTO_ARG] line 3: 
 err.D_PROTO_ARG.lines.d:4:6: [D_PROTO_ARG]
     	    execname));
     	    ^^^^^^^^
+hint: it is a string already

@@ -2,3 +2,4 @@ dtrace: failed to compile script err.D_PROTO_LEN.optional.d: [D_PROTO_LEN] line 
 err.D_PROTO_LEN.optional.d:1:15: [D_PROTO_LEN]
     BEGIN { trace(copyinstr(1, 2, 3)); }
                   ^^^^^^^^^^^^^^^^^^
+hint: it is copyinstr(uintptr_t, [size_t])

@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_SYNTAX.statement-if.d: [D_SYNTAX] line 3:
 err.D_SYNTAX.statement-if.d:3:2: [D_SYNTAX]
     	if (arg0 > 1)
     	^^
-hint: D has no statements but expressions: use a predicate or ?:
+hint: use a predicate or ?:

@@ -1,0 +1,63 @@
+"""The mistakes that beginners make most: each gets a hint that names the way out."""
+
+import pytest
+
+from pyusdt.dlang.compile import compile_program
+from pyusdt.dlang.errors import CompileError
+
+MISTAKES = [
+    ('BEGIN { printf("%s\\n", arg0); }', "copyinstr(arg)"),
+    ('BEGIN /arg0 == "GET"/ { }', "copyinstr(arg)"),
+    ("BEGIN /execname == 'bash'/ { }", "double quotes"),
+    ("BEGIN { printf('hello world'); }", "double quotes"),
+    ("BEGIN /execname == bash/ { }", 'double quotes: "bash"'),
+    ("BEGIN { x = 1 y = 2; }", "expected ; after the statement"),
+    ("BEGIN { trace(1);", "a { is not closed"),
+    ('BEGIN { printf("unclosed); }', 'no closing "'),
+    ('BEGIN { printf("%d" pid); }', "expected , or )"),
+    ("BEGIN { for (i = 0; i < 3; i++) trace(i); }", "no loops"),
+    ("BEGIN { while (1) { } }", "no loops"),
+    ("BEGIN /pid = 3/ { }", "== compares"),
+    ("BEGIN /pid == 1 and uid == 0/ { }", "&&"),
+    ("BEGIN { trace(arg12); }", "arg0 … arg9"),
+    ("BEGIN { trace(timestmap); }", "did you mean timestamp?"),
+    ("BEGIN { @a[pid] = arg0; }", "count(), sum(x), quantize(x)"),
+    ("BEGIN { @a[pid]++; }", "@name = count()"),
+    ("BEGIN { count(); }", "@name = count("),
+    ("BEGIN { a = count(); }", "begins with @"),
+    ("BEGIN { @a = count(); printa(a); }", "@a"),
+    ("BEGIN { @ = quantize(execname); }", "@[s] = count()"),
+    ('BEGIN { s = execname + "x"; }', "strjoin(a, b)"),
+    ('BEGIN { trace("%d", pid); }', "printf("),
+    ("BEGIN { s = copyinstr(execname); }", "a string already"),
+    ("BEGIN { x = 1.5; }", "integers"),
+    ("BEGIN { exit; }", "exit(…)"),
+    ("BEGIN { exit 0; }", "exit(…)"),
+    ("BEGIN { exit(); }", "exit(int)"),
+    ("int x = 3; BEGIN { }", "gets its value in a clause"),
+    ("BEGIN { int x; x = 1; }", "declared outside"),
+    ("BEGIN { x = true; }", "1 and 0"),
+    ("BEGIN { x = null; }", "NULL"),
+    ("BEGIN { trace(1) }; END { }", "no ; after a clause"),
+    ("BEGIN {{ trace(1); }}", "one pair of { }"),
+    ('BEGIN { strcpy(x, "a"); }', "assigned with ="),
+    ('BEGIN { s = "a"; s = 1; }', "lltostr(number)"),
+    ("BEGIN { self.x = 1; }", "self->name"),
+    ("BEGIN { this->a[1] = 2; }", "self-> or a global array"),
+    ('BEGIN { x[1] = 1; x["a"] = 2; }', "types of its keys"),
+    ("BEGIN { trace($2); }", "-x defaultargs"),
+    ("# a comment\nBEGIN { }", "/* … */"),
+    ("#include <stdio.h>\nBEGIN { }", "-C"),
+    ("BEGIN", "add { }"),
+    ("struct s { int a; } *p; BEGIN { p.a = 1; }", "->"),
+    ("struct s { int count; } x; BEGIN { x.cuont = 1; }", "did you mean count?"),
+    ("struct a { int x; } struct b { int y; }; BEGIN { }", "; is missing"),
+]
+
+
+@pytest.mark.parametrize(("text", "hint"), MISTAKES, ids=[text for text, _ in MISTAKES])
+def test_the_hint_names_the_way_out(text, hint):
+    with pytest.raises(CompileError) as caught:
+        compile_program(text, "x.d", macros={"target": 0}, arguments=["x.d"])
+    assert hint in (caught.value.hint or "no hint")
+    assert caught.value.render().endswith(f"hint: {caught.value.hint}")
