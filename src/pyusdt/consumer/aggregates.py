@@ -76,8 +76,11 @@ class Aggregates:
         found = aggregations.render_joined(self.joined(aggdefs), self.program.strsize, self.order(), self.normal)
         return b"\n" + found
 
+    def unprinted(self):
+        """The AggDefs that no printa() has printed."""
+        return [aggdef for aggdef in self.program.aggregations if aggdef.ident not in self._printed]
+
     def rest(self):
         """The text of all that was not printed yet."""
-        found = [(aggdef, self.entries(aggdef)) for aggdef in self.program.aggregations
-                 if aggdef.ident not in self._printed]
+        found = [(aggdef, self.entries(aggdef)) for aggdef in self.unprinted()]
         return aggregations.render(found, self.program.strsize, self.order(), self.normal)

@@ -8,28 +8,40 @@ the engine is closed when `over` is set, whatever happened.
 
 from __future__ import annotations
 
+import errno
 import queue
 import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from .._tracer import Formatter
+from .actions import Actions
 from .records import Decoder
+from .speculations import DEFAULT_SIZE, Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..dlang.program import AggDef
     from .records import Record
 
+_TEXTS = 1000  # of printa() that are kept
 _POLL = 0.02  # s: so long a snapshot may have to wait
 
 
 class Pump(threading.Thread):
-    """error: what ended the tracing early; over: tracing has ended; listener: called when there is news."""
+    """error: what ended the tracing early; over: tracing has ended; status: exit()'s, or None; printed: the last texts
+    of printa(); listener: called when there is news."""
 
-    def __init__(self, program: Any, engine: Any, limit: int, note: Callable[[str], None]) -> None:
+    def __init__(self, program: Any, engine: Any, options: Any, limit: int, note: Callable[[str], None]) -> None:
         super().__init__(name="pyusdt-trace", daemon=True)
         self._program, self._engine, self._limit = program, engine, limit
-        self._decoder = Decoder(program, engine.probe, note)
+        self.printed: deque[str] = deque(maxlen=_TEXTS)
+        self._actions = Actions(program, engine, self, lambda text, error=True: note(text), options, Formatter.another,
+                                lambda name: None)
+        self._decoder = Decoder(program, engine.probe, note, self._act)
+        self._held = Held(options.get("specsize", DEFAULT_SIZE)) if program.speculates else None
+        self.status: int | None = None
         self._condition = threading.Condition()
         self._batches: deque[list[Record]] = deque()
         self._waiting = 0  # records in _batches
@@ -67,8 +79,27 @@ class Pump(threading.Thread):
                 continue
             self._put(engine.poll(_POLL))
         self._put(engine.end())
-        self._last_items = {d.map: engine.items(d.map) for d in self._program.aggregations}
-        self._last_drops = dict(engine.drops())
+        self._last_items = {d.map: self._actions.aggregates.entries(d) for d in self._program.aggregations}
+        self._last_drops = self._count_drops()
+
+    def _act(self, action: Any, record: bytes) -> None:
+        """An action that is not data: as pydtrace does it."""
+        self._actions.act(action, record)
+        if action.row.kind == "exit":
+            self.status = self._actions.status
+
+    def write(self, text: bytes) -> None:
+        """What printa() prints."""
+        self.printed.append(text.decode("utf-8", "surrogateescape"))
+
+    def reopen(self, path: bytes) -> None:
+        raise OSError(errno.ENOTSUP, "the API has no output file")
+
+    def _count_drops(self) -> dict[str, int]:
+        drops = dict(self._engine.drops())
+        if self._held:
+            drops["speculative"] = self._held.lost
+        return drops
 
     def _full(self) -> bool:
         """Whether there is no room; waits a moment for some."""
@@ -79,6 +110,8 @@ class Pump(threading.Thread):
     def _put(self, records: bytes) -> None:
         if not records:
             return
+        if self._held:
+            records = self._held.sift(records)
         batch = self._decoder.decode(records)
         if batch:
             with self._condition:
@@ -125,18 +158,14 @@ class Pump(threading.Thread):
         self._stopping.set()
         self.join()
 
-    def items(self, index: int) -> list[tuple[bytes, bytes]]:
-        """What a map holds now, or held at the end."""
-        found = self._ask(lambda: self._engine.items(index))
-        return self._last_items.get(index, []) if found is None else found
+    def items(self, definition: AggDef) -> list[tuple[bytes, bytes]]:
+        """What an aggregation holds now, or held at the end."""
+        found = self._ask(lambda: self._actions.aggregates.entries(definition))
+        return self._last_items.get(definition.map, []) if found is None else found
 
     def drops(self) -> dict[str, int]:
-        found = self._ask(lambda: dict(self._engine.drops()))
+        found = self._ask(self._count_drops)
         return dict(self._last_drops) if found is None else found
-
-    @property
-    def status(self) -> int | None:
-        return self._decoder.status
 
     def _ask(self, function: Callable[[], Any]) -> Any:
         """What a function of the engine gives in the thread; None after the end."""

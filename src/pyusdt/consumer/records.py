@@ -1,7 +1,7 @@
 """Records as the API shows them: what the data actions of one firing of a clause recorded.
 
-In: an engine's records (docs/program.md) and the program they belong to.  Out: Record objects, fault texts, the
-status of exit().  Always: records are immutable; integers are int, strings str (bytes where they are not UTF-8),
+In: an engine's records (docs/program.md) and the program they belong to.  Out: Record objects, fault texts, and the
+actions that do something.  Always: records are immutable; integers are int, strings str (bytes where they are not UTF-8),
 other data bytes; the value of an action that was not reached is None.
 """
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("=IIIIQII")  # size, clause, probe, cpu, time, pid, tid
 _INTEGERS = {1: "b", 2: "h", 4: "i", 8: "q"}
+_SHOWN = ("printf", "trace")  # kinds of actions whose data are values of the record
 _LABEL = re.compile(rb"([A-Za-z_]\w*)=\Z")
 
 
@@ -101,19 +102,19 @@ class Decoder:
     """Turns a program's records into Records.
 
     probe_names: (provider, module, function, name) of a probe id; fault: called with the text of each run-time
-    error.  status: exit()'s, None before.
+    error; act: with each action that shows no data but does something, and its record.
     """
 
     def __init__(self, program: Program, probe_names: Callable[[int], tuple[str, ...]],
-                 fault: Callable[[str], None]) -> None:
+                 fault: Callable[[str], None], act: Callable[[Action, bytes], None]) -> None:
         self._layouts = [_Layout(clause) for clause in program.clauses]
-        self._names, self._fault = probe_names, fault
+        self._names, self._fault, self._act = probe_names, fault, act
         self._probes: dict[int, Probe] = {}
-        self.status: int | None = None
 
-    def decode(self, records: bytes) -> list[Record]:
-        """The Records of a buffer; raises ValueError where it is damaged."""
-        out: list[Record] = []
+    def decode(self, records: bytes, out: Any = None) -> list[Record]:
+        """The Records of a buffer, in a list, or given to out.append() one by one, each before its actions are
+        done; raises ValueError where the buffer is damaged."""
+        out = [] if out is None else out
         at, end, layouts, probes, new = 0, len(records), self._layouts, self._probes, tuple.__new__
         try:
             while at < end:
@@ -126,55 +127,57 @@ class Decoder:
                 _, _, _, cpu, time, pid, tid, *values = layout.unpack(records, at)
                 for i in layout.strings:
                     values[i] = text_of(values[i])
-                if layout.special:
-                    values = self._special(layout, values)
-                at += size
+                if layout.guarded:
+                    values = layout.reached(values)
                 if layout.visible:
                     where = probes.get(probe) or self._probe(probe)
                     out.append(new(Record, (where, time, pid, tid, cpu, tuple(values), layout.names)))
+                for action, guard in layout.actions:
+                    if guard is None or records[at + guard]:
+                        self._act(action, records[at : at + size])
+                at += size
                 if size < p.RECORD_DATA:
                     raise ValueError("a record of no size")
         except (struct.error, IndexError):
             raise ValueError(f"damaged records: {len(records)} bytes, at {at}") from None
-        return out
+        return out  # type: ignore[no-any-return]
 
     def _probe(self, ident: int) -> Probe:
         return self._probes.setdefault(ident, Probe(*self._names(ident)))
 
-    def _special(self, layout: _Layout, values: list[Any]) -> list[Any]:
-        """The record of a clause that calls exit(), or some of whose actions may not have been reached."""
-        shown = []
-        for i, (kind, guard) in enumerate(layout.kinds):
-            reached = guard is None or values[guard]
-            if kind == "exit" and reached and self.status is None:
-                self.status = values[i]
-            if kind == "value":
-                shown.append(values[i] if reached else None)
-        return shown
-
 
 class _Layout:
-    """How one clause's record is read.  unpack: header and fields; strings: which of the fields are; kinds: of each
-    field ("value", "exit" or "guard") with the index of its guard; special: not all of them are values; names:
-    of the values; visible: the clause records something that is for the user."""
+    """How one clause's record is read.  unpack: header and values; strings: which of the values are; names: of the
+    values; visible: the clause records something that is for the user; actions: [(Action, its guard's offset)] that
+    do something; guarded: some values are there only if their guard is 1."""
 
     def __init__(self, clause: Clause) -> None:
-        fields, names = [], []  # (offset, size, code, kind, guard's offset)
-        for action in clause.actions:
-            kind = "exit" if action.row.kind == "exit" else "value"
-            if action.guard is not None:
-                fields.append((action.guard, 1, "B", "guard", None))
-            if kind == "value":
-                names += _names(action)
-            fields += [(d.offset, d.size, layout_of(d), kind, action.guard) for d in action.data]
-        fields = [field for _, field in sorted({field[0]: field for field in fields}.items())]  # guards are shared
-        place = {offset: i for i, (offset, _, _, kind, _) in enumerate(fields) if kind == "guard"}
-        self.kinds = [(kind, place.get(guard)) for _, _, _, kind, guard in fields]
-        self.strings = [i for i, field in enumerate(fields) if field[2].endswith("s")]
-        self.special = any(kind != "value" or guard is not None for kind, guard in self.kinds)
-        self.names = tuple(names)
-        self.visible = bool(names) or not clause.actions
-        self.unpack = struct.Struct(_format(fields)).unpack_from
+        shown = [action for action in clause.actions if action.row.kind in _SHOWN]
+        self.actions = [(a, a.guard) for a in clause.actions if a.row.kind not in _SHOWN and a.row.records]
+        fields = {data.offset: (data.size, layout_of(data), action.guard) for action in shown for data in action.data}
+        self.guarded = any(guard is not None for _, _, guard in fields.values())
+        self._guards = [guard for _, (_, _, guard) in sorted(fields.items())]
+        for guard in {guard for guard in self._guards if guard is not None}:
+            fields[guard] = (1, "B", None)
+        order = sorted(fields.items())
+        self._places = {offset: i for i, (offset, _) in enumerate(order)}
+        self._values = [i for i, (offset, _) in enumerate(order) if offset not in self._guards]
+        self.strings = [i for i, (_, (_, code, _)) in enumerate(order) if code.endswith("s")]
+        self.names = tuple(name for action in shown for name in _names(action))
+        self.visible = bool(shown) or not clause.actions
+        self.unpack = struct.Struct(_format(order)).unpack_from
+
+    def reached(self, fields: list[Any]) -> list[Any]:
+        """The values without their guards; None for those that were not reached."""
+        values = [fields[i] for i in self._values]
+        return [value if guard is None or fields[self._places[guard]] else None
+                for value, guard in zip(values, self._guards)]
+
+
+def record_layout(clause: Clause) -> list[tuple[str, str]]:
+    """[(name, struct's code)] of the values that a clause records."""
+    shown = [action for action in clause.actions if action.row.kind in _SHOWN]
+    return [(name, layout_of(data)) for action in shown for name, data in zip(_names(action), action.data)]
 
 
 def layout_of(data: Any) -> str:
@@ -186,9 +189,9 @@ def layout_of(data: Any) -> str:
 
 
 def _format(fields: list[Any]) -> str:
-    """struct's format of a whole record's header and fields."""
+    """struct's format of a record's header and fields."""
     text, at = "=IIIIQII", p.RECORD_DATA
-    for offset, size, code, *_ in fields:
+    for offset, (size, code, _) in fields:
         text += f"{offset - at}x{code}" if offset > at else code
         at = offset + size
     return text

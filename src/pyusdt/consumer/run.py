@@ -103,9 +103,9 @@ class Run:
             if command and not self.engine.exiting:
                 self._start(command)
             self._trace(interrupts)
-            self.output.write(b"\n")
+            self._newline()
             if interrupts.count < 2:
-                self.output.write(self.actions.aggregates.rest())
+                self._print_rest()
         return self.actions.status
 
     def _start(self, command):
@@ -120,7 +120,7 @@ class Run:
         while True:
             if interrupts.newline:
                 interrupts.newline = False
-                self.output.write(b"\n")
+                self._newline()
             over = engine.exiting or engine.finished or interrupts.count
             records = engine.end() if over else engine.poll(timeout)
             if interrupts.count < 2:
@@ -128,6 +128,13 @@ class Run:
             self._report_drops()
             if over:
                 return
+
+    def _newline(self):
+        self.output.write(b"\n")
+
+    def _print_rest(self):
+        """The aggregations that were not printed yet."""
+        self.output.write(self.actions.aggregates.rest())
 
     def _print(self, records):
         """Print a buffer of records, and do what the formatter leaves to us."""
@@ -161,6 +168,9 @@ class Run:
         if name in ("quiet", "rawbytes"):
             self.formatter.flags(bool(self.options.get("quiet")), bool(self.options.get("rawbytes")))
 
+    def _dropped(self, kind, count):
+        """So many more were lost; the user is told on the standard error."""
+
     def _report_drops(self):
         drops = self.engine.drops()
         if self.held:
@@ -169,4 +179,5 @@ class Run:
             new = count - self._drops.get(kind, 0)
             if new > 0:
                 self._drops[kind] = count
+                self._dropped(kind, new)
                 self.notify(faults.drop_line(kind, new, bool(self.options.get("droptags"))))

@@ -43,8 +43,8 @@ class TraceWarning(UserWarning):
 
 
 class Aggregations(Mapping[str, Aggregation]):
-    """The script's aggregations by name, without the @ ("" is the one that is only called @).  Each look is a snapshot of that moment, or of the end
-    of tracing if that is over."""
+    """The script's aggregations by name, without the @ ("" is the one that is only called @).  Each look is a
+    snapshot of that moment, or of the end of tracing if that is over."""
 
     def __init__(self, program: Any, items: Callable[[AggDef], list[tuple[bytes, bytes]]]) -> None:
         self._definitions = {definition.name: definition for definition in program.aggregations}

@@ -77,7 +77,7 @@ class DtraceEngine(Engine):
                 raise EngineError("No such process")  # dtrace's own words
         if getattr(self.program, "speculates", False):
             raise EngineError("the dtrace engine does not have speculations yet")
-        self._argv = self._arguments(find(), rewrite(self.program, self._pids))
+        self._argv = self._arguments(find(), rewrite(self.program, self._pids if targets.only else ()))
         self.matched = [(desc, 1) for clause in self.program.clauses for desc in clause.probes]
 
     def _arguments(self, dtrace, texts):

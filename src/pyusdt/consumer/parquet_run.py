@@ -1,0 +1,104 @@
+"""pydtrace --parquet FILE: records and aggregations as Parquet files.  docs/json.md tells the columns.
+
+In: what consumer/run.py takes, and a path.  Out: FILE with the records, FILE's name with .aggregations with the rest.
+Always: at most one batch of records is held in memory; the files are whole when tracing ends, however it ends.
+"""
+
+import os
+
+from .._tracer import Formatter
+from ..engine import EngineError
+from . import values
+from .records import Decoder, record_layout
+from .run import Run
+from .snapshot import Aggregation
+
+_BATCH = 50_000  # records of a row group
+_FIXED = (("time", "uint64"), ("cpu", "uint32"), ("pid", "uint32"), ("tid", "uint32"), ("provider", "string"),
+          ("module", "string"), ("function", "string"), ("name", "string"))
+
+
+class ParquetRun(Run):
+    """A Run that writes files instead of text; texts of printa() go to the output as ever."""
+
+    def __init__(self, program, engine, output, notify, options, path):
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError:
+            raise EngineError("--parquet needs pyarrow: pip install pyusdt[parquet]") from None
+        super().__init__(program, engine, Formatter, output, notify, options)
+        self._arrow, self._path = pyarrow, path
+        self._decoder = Decoder(program, engine.probe, notify, self.actions.act)
+        self._columns = columns(program)
+        types = [*_FIXED, *self._columns.items()]
+        self._schema = pyarrow.schema([(name, getattr(pyarrow, type)()) for name, type in types])
+        self._rows = []
+
+    def run(self, command=None):
+        with self._arrow.parquet.ParquetWriter(self._path, self._schema) as self._writer:
+            try:
+                return super().run(command)
+            finally:
+                self._flush()
+
+    def _print(self, records):
+        if self.held:
+            records = self.held.sift(records)
+        self._rows += self._decoder.decode(records)
+        if len(self._rows) >= _BATCH:
+            self._flush()
+
+    def _flush(self):
+        rows, self._rows = self._rows, []
+        if not rows:
+            return
+        found = [[rec.time for rec in rows], [rec.cpu for rec in rows], [rec.pid for rec in rows], [rec.tid for rec in rows]]
+        found += [[rec.probe[i] for rec in rows] for i in range(4)]
+        for name, type in self._columns.items():
+            found.append([self._cell(rec, name, type) for rec in rows])
+        arrays = [self._arrow.array(column, field.type) for column, field in zip(found, self._schema)]
+        self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema))
+
+    @staticmethod
+    def _cell(rec, name, type):
+        if name not in rec.names:
+            return None
+        value = rec[name]
+        if type != "string" or value is None:
+            return value
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+    def _newline(self):
+        """Files have no such line."""
+
+    def _print_rest(self):
+        rows = [row for definition in self.program.aggregations for row in self._aggregation_rows(definition)]
+        pa = self._arrow
+        schema = pa.schema([("aggregation", pa.string()), ("function", pa.string()), ("keys", pa.list_(pa.string())),
+                            ("n", pa.int64()), ("value", pa.int64()), ("low", pa.int64()), ("high", pa.int64()),
+                            ("count", pa.int64())])
+        base, ending = os.path.splitext(self._path)
+        pa.parquet.write_table(pa.Table.from_pylist(rows, schema=schema), f"{base}.aggregations{ending}")
+
+    def _aggregation_rows(self, definition):
+        entries = self.actions.aggregates.entries(definition)
+        found = Aggregation.from_items(definition, entries, self.program.strsize)
+        for key, value in found.items():
+            keys = [part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part) for part in key]
+            row = {"aggregation": definition.name, "function": value.function, "keys": keys, "n": value.words[0]}
+            if isinstance(value, values.Histogram):
+                for low, high, count in value.buckets:
+                    yield {**row, "low": low, "high": high, "count": count}
+            else:
+                yield {**row, "value": int(value)}
+
+
+def columns(program):
+    """{name: arrow's type} of the values of all clauses; a name with integers and strings is text."""
+    found = {}
+    for clause in program.clauses:
+        for name, code in record_layout(clause):
+            type = "string" if code.endswith("s") else "uint64" if code.isupper() else "int64"
+            found[name] = type if found.get(name, type) == type else "string"
+    return {name: type for name, type in found.items() if name not in dict(_FIXED)}
