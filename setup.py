@@ -58,7 +58,8 @@ def extensions() -> list[Extension]:
     ours = sorted(path for path in glob("src/pyusdt/_*.c") if not os.path.exists(path[:-1] + "pyx"))
     libraries = ["dl"] if sys.platform == "linux" else []  # dlopen(), before glibc 2.34
     made = [Extension("pyusdt._core", ["src/pyusdt/_core.pyx", *ours, *core_files(*TARGET, *BOTH)],
-                      libraries=libraries, **common)]
+                      libraries=libraries, define_macros=[("CYTHON_USE_MODULE_STATE", "1")],  # sub-interpreters
+                      **common)]
     tracer = sorted(set(map(os.path.basename, glob("c/*.c"))) - set(TARGET))
     made.append(Extension("pyusdt._tracer", ["src/pyusdt/_tracer.pyx", *core_files(*tracer)], **common))
     return made

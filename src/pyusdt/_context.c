@@ -8,6 +8,7 @@ static int context_traverse(struct pyusdt_context *self, visitproc visit, void *
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(self->tag_variable);
     Py_VISIT(self->probe_type);
+    Py_VISIT(self->wrapped_type);
     Py_VISIT(self->get_running_loop);
     Py_VISIT(self->current_task);
     return 0;
@@ -17,6 +18,7 @@ static int context_clear(struct pyusdt_context *self)
 {
     Py_CLEAR(self->tag_variable);
     Py_CLEAR(self->probe_type);
+    Py_CLEAR(self->wrapped_type);
     Py_CLEAR(self->get_running_loop);
     Py_CLEAR(self->current_task);
     Py_CLEAR(self->events_name);
@@ -92,6 +94,18 @@ static PyObject *attribute_of_loaded(PyObject *module_name, const char *attribut
     return value;
 }
 
+/* Where there is no GIL, another thread may do the same at the same time. */
+static void set_once(PyObject **place, PyObject *module_name, const char *attribute)
+{
+    PyObject *none = NULL, *value;
+
+    if (__atomic_load_n(place, __ATOMIC_ACQUIRE) != NULL)
+        return;
+    value = attribute_of_loaded(module_name, attribute);
+    if (value != NULL && !__atomic_compare_exchange_n(place, &none, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        Py_DECREF(value);
+}
+
 /* Are asyncio's functions at hand?  While they are not, only a change in the number of loaded modules makes it worth
  * looking again: looking costs a fifth of an event. */
 static int find_asyncio(struct pyusdt_context *context)
@@ -104,10 +118,9 @@ static int find_asyncio(struct pyusdt_context *context)
     if (context->events_name == NULL || modules == NULL || PyDict_Size(modules) == context->modules_seen)
         return 0;
     context->modules_seen = PyDict_Size(modules);
-    if (context->get_running_loop == NULL)
-        context->get_running_loop = attribute_of_loaded(context->events_name, "_get_running_loop");
+    set_once(&context->get_running_loop, context->events_name, "_get_running_loop");
     if (context->get_running_loop != NULL)
-        context->current_task = attribute_of_loaded(context->tasks_name, "current_task");
+        set_once(&context->current_task, context->tasks_name, "current_task");
     return context->current_task != NULL;
 }
 

@@ -13,6 +13,7 @@ struct pyusdt_context {
     PyObject_HEAD
     PyObject *tag_variable;     /* contextvars.ContextVar: bytes or None */
     PyTypeObject *probe_type;   /* what probe() makes */
+    PyTypeObject *wrapped_type; /* what Probe.wrap() makes */
     PyObject *get_running_loop; /* of asyncio, once it is loaded; else NULL, as the next */
     PyObject *current_task;
     Py_ssize_t modules_seen;    /* how many modules were loaded when asyncio was not among them */

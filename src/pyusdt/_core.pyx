@@ -1,4 +1,4 @@
-# cython: language_level=3
+# cython: language_level=3, freethreading_compatible=True, subinterpreters_compatible=own_gil
 """The probes of this process: what C has for Python, and the control file.
 
 p, pn, user_trace_s1, user_trace_i4s4, user_trace_n, probe, Probe, encode_tag and tag_variable come from _fast.c.

@@ -9,6 +9,7 @@
 #include "_fire.h"
 #include "_own.h"
 #include "_probe.h"
+#include "_wrap.h"
 
 static PyObject *too_many(const char *function, Py_ssize_t most, Py_ssize_t given)
 {
@@ -152,6 +153,9 @@ static PyMethodDef callables[] = {
      "The probes of an own provider: probes is a list of (name, types), types as bytes, one an argument (pyusdt.h).\n"
      "Returns the Probe objects, the path of the file that tracers find them in or '', and why there is none or ''.\n"
      "ValueError for a name or types that can not be."},
+    {"wrapped", pyusdt_wrapped_new, METH_VARARGS,
+     "wrapped(probe, function, observed, /)\n--\n\n"
+     "What calls function while the probe is off, else observed; for Probe.wrap()."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -183,7 +187,8 @@ int pyusdt_fast_add(PyObject *module)
     if (context == NULL || public_name == NULL)
         goto out;
     context->probe_type = pyusdt_probe_type();
-    if (context->probe_type == NULL)
+    context->wrapped_type = pyusdt_wrapped_type();
+    if (context->probe_type == NULL || context->wrapped_type == NULL)
         goto out;
     Py_INCREF(context->probe_type);
     Py_INCREF(context->tag_variable);

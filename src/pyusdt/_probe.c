@@ -10,6 +10,7 @@
 #include "_convert.h"
 #include "_fire.h"
 #include "_own.h"
+#include "_wrap.h"
 
 #define NAME_SIZE 64 /* longer than every name in include/user_trace.d */
 
@@ -156,6 +157,17 @@ static int probe_bool(PyObject *self)
     return is_enabled((struct probe *)self);
 }
 
+int pyusdt_probe_enabled(PyObject *probe)
+{
+    return is_enabled((struct probe *)probe);
+}
+
+static PyObject *probe_max_arguments(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromSsize_t(max_arguments((struct probe *)self));
+}
+
 static PyObject *probe_name(PyObject *object, void *unused)
 {
     const struct pyusdt_own *own = ((struct probe *)object)->own;
@@ -232,11 +244,17 @@ PyTypeObject *pyusdt_probe_type(void)
          "Fire with the arguments that function() returns, a tuple or one value, called only while the probe is on.\n\n"
          "What function raises does not get out (it does in strict mode): the event then has no arguments.\n"
          "Returns True if the event was offered to a tracer."},
+        {"wrap", pyusdt_probe_wrap, METH_O,
+         "wrap($self, function, /)\n--\n\n"
+         "A decorator: fire around each run of a function, coroutine or generator function: 0, its qualified name and\n"
+         "'entry' when it begins; the nanoseconds it took, its name and 'return', 'raise' or 'close' when it ends.\n"
+         "While the probe is off a call costs one test more."},
         {NULL, NULL, 0, NULL},
     };
     static PyGetSetDef attributes[] = {
         {"name", probe_name, NULL, "The probe's name as D writes it.", NULL},
         {"provider", probe_provider, NULL, "The name of the probe's provider, without the process id.", NULL},
+        {"max_arguments", probe_max_arguments, NULL, "How many values a call takes at most.", NULL},
         {"path", probe_path, NULL,
          "The file that tracers find an own provider's probe in; None where there is none, and for pyusdt's own.", NULL},
         {NULL, NULL, NULL, NULL, NULL},

@@ -13,6 +13,9 @@ PyTypeObject *pyusdt_probe_type(void);
 /* METH_O with a context as self: the probe object of a name, D's or the note's; ValueError for one that is none. */
 PyObject *pyusdt_probe_new(PyObject *context, PyObject *name);
 
+/* The is-enabled test of a Probe object. */
+int pyusdt_probe_enabled(PyObject *probe);
+
 /* The object of an own provider's probe, which takes `own` over, also where it fails (NULL with an exception). */
 struct pyusdt_own;
 PyObject *pyusdt_probe_of_own(struct pyusdt_context *context, struct pyusdt_own *own);
