@@ -1,0 +1,259 @@
+"""Forks, raw clones, changed users, worker pools, threads, interpreters, tasks: every event arrives, from the right process,
+and nobody is harmed.  The programs count what they fire; pydtrace counts what arrives."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import textwrap
+
+import harness
+import pytest
+
+import pyusdt
+
+SCRIPT = 'pyusdt*:::user_trace-i4s4 { @[pid, copyinstr(arg0)] = count(); } END { printa("%d %s %@d\\n", @); }'
+
+
+def run(code: str, tmp_path, *options: str, timeout: float = 60) -> tuple[list[tuple[int, str, int]], str]:
+    """[(pid, who, events)] of a program and its children, and its output."""
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(code))
+    shown = harness.run([harness.PYDTRACE, "-q", "-n", SCRIPT, *options, "-c", f"{sys.executable} {path}"], timeout=timeout)
+    assert shown.status == 0 and shown.stderr == "", shown
+    found = re.findall(r"^(\d+) (<\d+\.\d+[^>]*>) (\d+)$", shown.stdout, re.MULTILINE)
+    return [(int(pid), who, int(n)) for pid, who, n in found], shown.stdout
+
+
+def check(found: list[tuple[int, str, int]], processes: int, events: int) -> None:
+    """Each process said who it is, and all of its events arrived."""
+    assert len({pid for pid, _, _ in found}) == processes, found
+    assert all(who.startswith(f"<{pid}.") for pid, who, _ in found), found
+    assert sum(n for _, _, n in found) == events, found
+
+
+def test_fork(tmp_path):
+    """Children and grandchildren, which fire at once and after a while."""
+    found, _ = run("""
+        import os, pyusdt
+        pyusdt.p(1)
+        for _ in range(4):
+            if os.fork() == 0:
+                for _ in range(100): pyusdt.p(2)
+                if os.fork() == 0:
+                    pyusdt.p(3); os._exit(0)
+                os.wait(); pyusdt.p(4); os._exit(0)
+        for _ in range(4): os.wait()
+        pyusdt.p(5)
+    """, tmp_path)
+    check(found, 9, 1 + 4 * 102 + 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="host: the system call's number")
+def test_raw_clone(tmp_path):
+    """A child that no atfork handler has heard of."""
+    found, _ = run("""
+        import ctypes, os, signal, pyusdt
+        pyusdt.p(1)
+        libc = ctypes.CDLL(None)
+        if libc.syscall(56, signal.SIGCHLD, 0, 0, 0, 0) == 0:
+            for _ in range(50): pyusdt.p(2)
+            os._exit(0)
+        os.wait()
+        pyusdt.p(3)
+    """, tmp_path)
+    check(found, 2, 52)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_multiprocessing(method, tmp_path):
+    found, said = run(f"""
+        import multiprocessing, pyusdt
+        def work(n):
+            return pyusdt.p(n)
+        if __name__ == "__main__":
+            context = multiprocessing.get_context("{method}")
+            with context.Pool(2) as pool:
+                print("true", pool.map(work, range(20), chunksize=1).count(True))
+    """, tmp_path)
+    assert sum(n for _, _, n in found) == 20 and "true 20" in said, (found, said)
+
+
+def test_prefork_server(tmp_path):
+    """As gunicorn does it: imported once, workers forked, one killed and replaced."""
+    found, _ = run("""
+        import os, signal, sys, pyusdt
+        def worker():
+            pid = os.fork()
+            if pid: return pid
+            for _ in range(200): pyusdt.p(1)
+            sys.stdin.close(); os.kill(os.getpid(), signal.SIGKILL)
+        workers = [worker() for _ in range(3)]
+        for _ in range(3):
+            os.wait(); worker()
+        for _ in range(3): os.wait()
+    """, tmp_path)
+    check(found, 6, 1200)
+
+
+def test_threads(tmp_path):
+    """Fifty at once."""
+    found, _ = run("""
+        import threading, pyusdt
+        def work():
+            for _ in range(200): pyusdt.p(1, "text")
+        threads = [threading.Thread(target=work) for _ in range(50)]
+        for each in threads: each.start()
+        for each in threads: each.join()
+    """, tmp_path, "-b", "4m")
+    check(found, 1, 10_000)
+    assert len(found) >= 40  # a thread id may be used twice
+
+
+def test_tasks_of_asyncio(tmp_path):
+    """Who fires is the task; a thousand of them interleaved, each with its own tag."""
+    path = tmp_path / "tasks.py"
+    path.write_text(textwrap.dedent("""
+        import asyncio, pyusdt
+        async def work(n):
+            pyusdt.put_tag(f"task-{n}")
+            for _ in range(3):
+                await asyncio.sleep(0)
+                pyusdt.p(n)
+        async def main():
+            await asyncio.gather(*(asyncio.create_task(work(n), name=f"task-{n}") for n in range(1000)))
+        asyncio.run(main())
+    """))
+    script = """pyusdt*:::user_trace-i4s4 { printf("%d %s %s\\n", arg2, copyinstr(arg0), copyinstr(arg1)); }"""
+    shown = harness.run([harness.PYDTRACE, "-q", "-b", "4m", "-n", script, "-c", f"{sys.executable} {path}"])
+    found = re.findall(r"^(\d+) <\d+\.\d+\.(.*)> (.*)$", shown.stdout, re.MULTILINE)
+    assert len(found) == 3000 and all(task == tag == f"task-{n}" for n, task, tag in found), shown.stdout[:500]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
+def test_setuid(tmp_path):
+    """A child that has become somebody else leaves its parent's session alone, which goes on."""
+    found, said = run("""
+        import os, pyusdt
+        pyusdt.p(1)
+        pid = os.fork()
+        if pid == 0:
+            os.setgid(65534); os.setuid(65534)
+            print("fired", pyusdt.p(2), flush=True)   # another user's run directory: nobody listens there
+            os._exit(0)
+        os.wait()
+        pyusdt.p(3)
+    """, tmp_path)
+    assert "fired False" in said
+    check(found, 1, 2)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="host: interpreters are made otherwise since 3.14")
+def test_sub_interpreters(tmp_path):
+    """Several in one process: each fires, one's end does not end the others' probes."""
+    module = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    found, _ = run(f"""
+        import {module} as interpreters, pyusdt
+        code = "import sys; sys.path[:0] = {sys.path!r}; import pyusdt; [pyusdt.p(i, 'sub') for i in range(10)]"
+        for _ in range(3):
+            one, other = interpreters.create(), interpreters.create()
+            for each in (one, other, one):
+                assert interpreters.run_string(each, code) is None
+            interpreters.destroy(one)
+            pyusdt.p(1)
+            assert interpreters.run_string(other, code) is None
+            interpreters.destroy(other)
+        pyusdt.p(1)
+    """, tmp_path)
+    check(found, 1, 3 * 41 + 1)
+
+
+def test_own_provider_in_a_fork(tmp_path):
+    """Made before the fork, and in the child."""
+    path = tmp_path / "forked.py"
+    path.write_text(textwrap.dedent("""
+        import os, pyusdt
+        shop = pyusdt.Provider("forked")
+        before = shop.probe("before", int)
+        before(1)
+        if os.fork() == 0:
+            before(2)
+            shop.probe("in-child", int)(3)
+            if os.fork() == 0:
+                shop.probe("in-grandchild", int)(4)
+                os._exit(0)
+            os.wait()
+            os._exit(0)
+        os.wait()
+        shop.probe("after", int)(5)
+    """))
+    script = 'forked*:::* { printf("%s %d\\n", probename, arg0); }'
+    shown = harness.run([harness.PYDTRACE, "-Zq", "-n", script, "-c", f"{sys.executable} {path}"])
+    assert shown.stdout.split("\n")[:5] == ["before 1", "before 2", "in-child 3", "in-grandchild 4", "after 5"], shown
+
+
+def test_two_threads_make_the_same_provider():
+    import threading
+
+    paths = []
+
+    def make():
+        paths.append(pyusdt.Provider("racing").probe("one", int).path)
+
+    threads = [threading.Thread(target=make) for _ in range(20)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(paths) == 20 and len(set(paths)) == 1
+
+
+VALGRIND_LOOP = """
+import pyusdt, pyusdt._core
+probe = pyusdt.probe("user_trace-i4s4")
+own = pyusdt.Provider("leaks").probe("one", int, str, float)
+class Thing:
+    def __str__(self): return "thing" * 10
+thing = Thing()
+def loop(n):
+    for i in range(n):
+        pyusdt.p(i, "text", "zwölf", thing)
+        probe(i, thing)
+        own(i, thing, 1.5)
+        pyusdt.put_tag(str(i))
+"""
+
+
+def test_no_leak(tmp_path):
+    """A hundred thousand events, traced: the memory does not grow (valgrind's check is the long test's)."""
+    path = tmp_path / "leak.py"
+    path.write_text(VALGRIND_LOOP + textwrap.dedent("""
+        def pages():
+            with open("/proc/self/smaps_rollup") as file:
+                return next(int(line.split()[1]) for line in file if line.startswith("Private_Dirty"))
+        loop(5000)
+        before = pages()
+        loop(35000)
+        print("grown", pages() - before)
+    """))
+    script = "pyusdt*:::user_trace-i4s4,leaks*:::one { @ = sum(strlen(copyinstr(probename == \"one\" ? arg1 : arg7))); }"
+    shown = harness.run([harness.PYDTRACE, "-Zq", "-b", "1m", "-n", script, "-c", f"{sys.executable} {path}"], timeout=60)
+    assert int(re.search(r"grown (-?\d+)", shown.stdout)[1]) < 1024, shown
+
+
+@pytest.mark.long
+def test_no_leak_for_valgrind(tmp_path):
+    """No block is lost that is lost more often when more is fired."""
+    if lacking := harness.tools("valgrind"):
+        pytest.skip(f"no {lacking}")
+    lost = []
+    for n in (1000, 10_000):
+        path = tmp_path / f"leak{n}.py"
+        path.write_text(VALGRIND_LOOP + f"with pyusdt.trace('pyusdt*:::user_trace-i4s4,leaks*:::one {{ @ = count(); }}', "
+                        f"pid=__import__('os').getpid()): loop({n})\n")
+        shown = harness.run(["valgrind", "--leak-check=full", "--show-leak-kinds=definite", sys.executable, str(path)],
+                            timeout=600, env={**os.environ, "PYTHONMALLOC": "malloc"})
+        assert shown.status == 0, shown
+        lost.append(int(re.search(r"definitely lost: [\d,]+ bytes in ([\d,]+) blocks", shown.stderr)[1].replace(",", "")))
+    assert lost[1] <= lost[0] + 5, lost
