@@ -56,12 +56,14 @@ class Request:
 class Arguments:
     """requests: list of Request; options: Options; commands: list of str (-c); pids: list of int (-p);
     output: path (-o) or None; mode: "trace", "list" or "version"; execute: False for -e; verbose: number
-    of -v; dump: stage of --dump or None; operands: the arguments $1 and up."""
+    of -v; dump: stage of --dump or None; format: "text", "json" or "parquet" (then parquet is its path);
+    operands: the arguments $1 and up."""
 
     def __init__(self):
         self.requests, self.commands, self.pids, self.operands = [], [], [], []
         self.options = Options()
-        self.output = self.dump = None
+        self.output = self.dump = self.parquet = None
+        self.format = "text"
         self.mode, self.execute, self.verbose = "trace", True, 0
 
 
@@ -76,6 +78,12 @@ def split(argv):
             operands.append(word)
         elif word.startswith("--dump="):
             found.append(("--dump", word[len("--dump="):]))
+        elif word == "--json":
+            found.append((word, None))
+        elif word.startswith("--parquet="):
+            found.append(("--parquet", word[len("--parquet="):]))
+        elif word == "--parquet":
+            found.append((word, next(words, "")))
         else:
             at = 1
             while at < len(word):
@@ -145,6 +153,12 @@ def _take(arguments, letter, value):
         if value not in DUMPS:
             raise Refused(f"--dump shows one of {', '.join(DUMPS)}")
         arguments.dump = value
+    elif letter == "--json":
+        arguments.format = "json"
+    elif letter == "--parquet":
+        if not value:
+            raise Refused("--parquet needs the name of a file")
+        arguments.format, arguments.parquet = "parquet", value
     elif letter == "x":
         name, equals, text = value.partition("=")
         _set(arguments.options, f"-x {name}", name, text if equals else None)

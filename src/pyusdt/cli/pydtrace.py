@@ -213,6 +213,7 @@ def trace(arguments):
     try:
         target = targets.command.pid if targets.command else (arguments.pids or [0])[0]
         compiled = compile_requests(arguments, target)
+        compiled.program.arguments = [PROGRAM, *arguments.operands]
         from ..engine.choice import open_engine
 
         # opening looks at this process, to know what a command will have
@@ -225,7 +226,7 @@ def trace(arguments):
         report_requests(arguments, compiled, engine, output)
         if not arguments.execute:
             return 0
-        return run(arguments.options, compiled.program, engine, output, targets.command)
+        return run(arguments, compiled.program, engine, reason, output, targets.command)
     finally:
         if engine:
             engine.close()
@@ -233,30 +234,44 @@ def trace(arguments):
             targets.command.stop()
 
 
-def run(options, program, engine, output, command):
+def run(arguments, program, engine, reason, output, command):
     """Trace with an opened engine; the exit status."""
-    from .._tracer import Formatter
-    from ..consumer import table
-
+    options = arguments.options
     if not any(count for _, count in engine.matched) and not options.get("zdefs"):
         raise Failure("no probes matched")
     if program.destructive and not options.get("destructive"):
         raise Failure("could not enable tracing: Destructive actions not allowed")
-    flags = Formatter.QUIET if options.get("quiet") else 0
-    flags |= Formatter.RAWBYTES if options.get("rawbytes") else 0
-    flags |= Formatter.TESTING if "_DTRACE_TESTING" in os.environ else 0
-    formatter = Formatter(table.build(program), flags)
 
     def notify(message, error=True):
         if error or not options.get("quiet"):
             complain(message)
 
     try:
-        return Run(program, engine, formatter, output, notify, options).run(command)
+        return make_run(arguments, program, engine, reason, output, notify).run(command)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
         raise Failure(f"processing aborted: {error.strerror or error}") from None
+
+
+def make_run(arguments, program, engine, reason, output, notify):
+    """The Run that shows what is traced in the format asked for."""
+    options = arguments.options
+    if arguments.format == "json":
+        from ..consumer.json_run import JsonRun
+
+        return JsonRun(program, engine, output, notify, options, reason)
+    if arguments.format == "parquet":
+        from ..consumer.parquet_run import ParquetRun
+
+        return ParquetRun(program, engine, output, notify, options, arguments.parquet)
+    from .._tracer import Formatter
+    from ..consumer import table
+
+    flags = Formatter.QUIET if options.get("quiet") else 0
+    flags |= Formatter.RAWBYTES if options.get("rawbytes") else 0
+    flags |= Formatter.TESTING if "_DTRACE_TESTING" in os.environ else 0
+    return Run(program, engine, Formatter(table.build(program), flags), output, notify, options)
 
 
 # --- main --------------------------------------------------------------------------
