@@ -3,7 +3,7 @@
 In: names and values as text, from -x, from `#pragma D option`, from DTRACE_OPT_… variables.
 Out: Options, a mapping from name to value: sizes in bytes, rates in ns, switches True or False,
 counts as int.  Always: only what was set is in it; what reads an option knows its default.  Options that only tune parts of dtrace
-that are not here (bufpolicy, evaltime, bpflogsize …) are checked and change nothing.
+that are not here (aggrate, evaltime, bpflogsize …) are checked and change nothing.
 
 Source of the rules: the DTrace guide, "Options and Tunables", and dtrace 2.0's answers.
 """
@@ -175,12 +175,6 @@ def _one_of(*names):
     return parse
 
 
-def _scratchsize(text):
-    """Room for alloca(): a word more than asked for, in whole words."""
-    value = _size(text)
-    return (value + 15) & ~7 if value else 0
-
-
 def _version(text):
     parts = _text(text).split(".")
     if not 1 < len(parts) < 4 or not all(part.isdigit() for part in parts):
@@ -217,7 +211,7 @@ PARSERS = {
     "iregs": _registers, "tregs": _registers, "pspec": _flag, "verbose": _flag, "knodefs": _flag, "unodefs": _flag,
     "kdefs": _flag, "udefs": _flag, "tree": _text, "disasm": lambda text: text or "1", "preallocate": _size,
     "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size, "strip": _flag,
-    "scratchsize": _scratchsize, "noresolve": _switch, "jstackframes": _frames, "jstackstrsize": _size,
+    "scratchsize": _size, "noresolve": _switch, "jstackframes": _frames, "jstackstrsize": _size,
     "linknommap": _flag, "useruid": _text, "sysslice": _text, "core": _flag, "debug": _flag, "debugassert": _text,
     "amin": _text,
     "aggsize": _size, "bufsize": _size, "dynvarsize": _size, "specsize": _size, "strsize": _strsize,

@@ -7,6 +7,8 @@ lookup, ends with its record, and passes the verifier of Linux 5.15.
 
 from . import assign, ast, memory, strings, variables  # noqa: F401  (each adds its nodes to emit's tables)
 from . import program as p
+from ..bpf.insn import R6, store_imm
+from .builtins import heap
 from .demand import demand_of, walk
 from .emit import Emitter
 from .layout import Layout
@@ -45,6 +47,8 @@ def place_symbols(clauses, layout):
     for clause in clauses:
         for node in walk(clause):
             cls = node.__class__
+            if cls is ast.Call and node.name in heap.NAMES:
+                layout.use_heap(layout.scratchsize)
             if cls is ast.Call and node.name == "strtok":
                 layout.place_tokens()
             if cls not in (ast.Var, ast.AssocRef, ast.AggRef) or node.symbol in seen:
@@ -80,6 +84,8 @@ def _clause(layout, clause, out):
     g = Emitter(layout, out)
     g.mark(clause.loc)
     g.prologue()
+    if layout.heap:
+        g.emit(store_imm(8, R6, layout.heap_top, layout.heap))
     if clause.predicate is not None:
         g.branch(clause.predicate, g.end, False)
     clause_body(g, clause)

@@ -19,6 +19,7 @@ STATE_LIMIT = 32768  # the kernel's bound on a per-CPU value
 KEY_LIMIT = 8192  # leaves room in the state block; Linux 5.15's maps take 512, there only the embedded engine has more
 _ZEROS_MIN = 256
 _SIZES = {"dynvarsize": 1 << 20, "aggsize": 4 << 20, "bufsize": 4 << 20}  # dtrace's defaults, bytes
+_SCRATCHSIZE = 256
 _ENTRIES_MAX = 1 << 16  # more would only cost memory
 
 
@@ -33,6 +34,7 @@ class Layout:
     def __init__(self, options, strsize):
         self.strsize = strsize
         self.string_size = round_up(strsize)
+        self.scratchsize = options.get("scratchsize", _SCRATCHSIZE)
         self.sizes = {name: options.get(name, default) for name, default in _SIZES.items()}
         self.maps = [
             p.MapDef("state", "percpu_array", 4, 0, 1),
@@ -47,6 +49,7 @@ class Layout:
         self.zeros_size = max(self.string_size, _ZEROS_MIN)
         self.zeros = self.scratch = None  # set by seal()
         self.scratch_size = 0
+        self.heap = self.heap_size = self.heap_top = 0  # see use_heap
 
     def size_of(self, type):
         return self.string_size if type.is_string else type.size
@@ -58,7 +61,12 @@ class Layout:
     @property
     def memory(self):
         """(begin, end) of the part of the state block that pointers may reach."""
-        return p.STATE_PROGRAM, self.this_end
+        return p.STATE_PROGRAM, self.heap + self.heap_size if self.heap else self.this_end
+
+    def use_heap(self, size):
+        """The program needs memory for alloca() and its like.  Its offset and size; heap_top: offset of the word that
+        says where the rest of it begins."""
+        self.heap_size = round_up(size)
 
     def globals_end(self):
         """Where the globals end; only after all of them have been placed."""
@@ -120,6 +128,11 @@ class Layout:
     def seal(self):
         """All this-> variables and aggregations are placed: fix where zeros and scratch begin."""
         self.zeros = round_up(self.this_end)
+        if self.heap_size:
+            self.heap_top = self.zeros  # with the word behind it also the gap to the this-> variables
+            self.heap = self.heap_top + 16
+            # Twice: the verifier adds the greatest offset and the greatest size.
+            self.zeros = self.heap + 2 * self.heap_size
         self.scratch = self.zeros + round_up(self.zeros_size)
 
     # --- after code generation --------------------------------------------------

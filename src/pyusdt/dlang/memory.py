@@ -18,6 +18,7 @@ from ..bpf.insn import (
     alu,
     alu_imm,
     const,
+    jump,
     jump_imm,
     ld_map_value,
     load,
@@ -232,8 +233,7 @@ def pointer(g, spot, size, loc, write=False):
         g.state_address(R0, cell)
         g.jump(done)
     g.place(own)
-    low, high = g.layout.memory
-    _inside(g, low, high - size, kept)
+    _inside_state(g, size, kept)
     g.emit(mov(R1, R6), alu("add", R1, R0), mov(R0, R1))
     g.jump(done)
     g.place(shared)
@@ -242,6 +242,23 @@ def pointer(g, spot, size, loc, write=False):
     g.place(done)
     g.release(kept)
     return R0, 0
+
+
+def _inside_state(g, size, kept):
+    """r0 = the offset of `size` bytes of this-> variables or of memory that alloca() has handed out; else a fault."""
+    layout = g.layout
+    if not layout.heap:
+        _inside(g, p.STATE_PROGRAM, layout.this_end - size, kept)
+        return
+    variables, done = Label(), Label()
+    g.emit(alu("mov32", R0, R0), jump_imm("jlt", R0, layout.heap, variables))
+    g.emit(jump_imm("jgt", R0, layout.heap + layout.heap_size - size, g.fault(p.FAULT_BADADDR, kept)))
+    g.emit(load(8, R1, R6, layout.heap_top), mov(R2, R0), alu_imm("add", R2, size))
+    g.emit(jump("jgt", R2, R1, g.fault(p.FAULT_BADADDR, kept)))
+    g.jump(done)
+    g.place(variables)
+    _inside(g, p.STATE_PROGRAM, layout.this_end - size, kept)
+    g.place(done)
 
 
 def _inside(g, low, high, kept):
@@ -365,8 +382,8 @@ def _string_at(g, spot, off, size, limit, loc):
     g.emit(jump_imm("jslt", R0, 0, g.fault(p.FAULT_BADADDR, kept)))
     g.jump(done)
     g.place(own)
-    low, high = g.layout.memory
-    _inside(g, low, high - 1, kept)
+    high = g.layout.memory[1]
+    _inside_state(g, 1, kept)
     g.emit(mov_imm(R2, high), alu("sub", R2, R0), mov(R3, R6), alu("add", R3, R0))
     g.jump(copy)
     g.place(shared)
