@@ -65,6 +65,7 @@ class Arguments:
         self.output = self.dump = self.parquet = None
         self.format = "text"
         self.mode, self.execute, self.verbose = "trace", True, 0
+        self.strict = False  # a loss makes the exit status 3
 
 
 def split(argv):
@@ -76,6 +77,8 @@ def split(argv):
             operands.extend(words)
         elif not word.startswith("-") or word == "-":
             operands.append(word)
+        elif word == "--strict":
+            found.append((word, None))
         elif word.startswith("--dump="):
             found.append(("--dump", word[len("--dump="):]))
         elif word == "--json":
@@ -149,6 +152,8 @@ def _take(arguments, letter, value):
         arguments.output = value
     elif letter == "e":
         arguments.execute = False
+    elif letter == "--strict":
+        arguments.strict = True
     elif letter == "--dump":
         if value not in DUMPS:
             raise Refused(f"--dump shows one of {', '.join(DUMPS)}")

@@ -18,6 +18,9 @@ from . import listing, stability
 from .usage import PROGRAM, USAGE, VERSION
 
 
+_LOST = 3  # exit status of --strict
+
+
 class Failure(Exception):
     """The end, with exit status 1; the message is for the user, None where he has been told."""
 
@@ -247,7 +250,9 @@ def run(arguments, program, engine, reason, output, command):
             complain(message)
 
     try:
-        return make_run(arguments, program, engine, reason, output, notify).run(command)
+        made = make_run(arguments, program, engine, reason, output, notify)
+        status = made.run(command)
+        return _LOST if arguments.strict and made.lost else status
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise

@@ -168,6 +168,11 @@ class Run:
         if name in ("quiet", "rawbytes"):
             self.formatter.flags(bool(self.options.get("quiet")), bool(self.options.get("rawbytes")))
 
+    @property
+    def lost(self):
+        """Something was dropped, or came out of order."""
+        return bool(self._drops)
+
     def _dropped(self, kind, count):
         """So many more were lost; the user is told on the standard error."""
 

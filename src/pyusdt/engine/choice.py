@@ -11,6 +11,7 @@ import sys
 
 from .. import _tracer
 from . import EngineError
+from .policy import with_policy
 
 
 def _embedded(program, options):
@@ -36,6 +37,11 @@ ENGINES = {"embedded": _embedded, "kernel": _kernel, "dtrace": _dtrace}
 
 def open_engine(program, options, targets):
     """(engine, reason); raises EngineError."""
+    engine, reason = _chosen(program, options, targets)
+    return with_policy(engine, program, options), reason
+
+
+def _chosen(program, options, targets):
     name = options.get("engine")
     if name:
         return _opened(ENGINES[name](program, options), targets), "as -x engine says"

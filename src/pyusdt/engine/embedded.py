@@ -16,6 +16,7 @@ from ..dlang import program as p
 from . import Engine, EngineError
 from .ticks import Ticks, period
 
+_BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
 _BATCH = 16384  # events between two looks at the clock and at exit()
 _SHORTEST_SLEEP, _LONGEST_SLEEP = 0.0005, 0.02  # s; rings hold what comes meanwhile
 _DTRACE_PROBES = ("BEGIN", "END", "ERROR")
@@ -85,7 +86,8 @@ class EmbeddedEngine(Engine):
         try:
             if self._pids:
                 self._rundir = _tracer.find_rundir(self._pids[0])
-            self._session = _tracer.Session(self._rundir, self.options.get("bufsize", 0), self.options.get("orderlag", 0))
+            bufsize = self.options.get("bufsize") or _BUFSIZE
+            self._session = _tracer.Session(self._rundir, bufsize, self.options.get("orderlag", 0))
             for clause in self.program.clauses:
                 for desc in clause.probes:
                     if desc in foreign:

@@ -1,0 +1,113 @@
+"""When records leave an engine: the options bufpolicy, bufsize and switchrate, over any engine.
+
+In: an engine, opened; its records.  Out: the same engine, whose poll() and end() give the records that are to be seen
+now.  bufpolicy=ring: the last bufsize bytes of them, at the end.  bufpolicy=fill: the first bufsize bytes, at the end,
+which comes when the next record has no room.  switch, with a switchrate: every so often.
+Always: records are whole and in order; what exit() does happens when it is called, whenever its record is seen.
+Source: the DTrace guide, "Buffers and Buffering".
+"""
+
+import struct
+import time
+
+_DEFAULT_SIZE = 4 << 20  # bytes, dtrace's
+_HEADER = struct.Struct("=III")  # size, clause, probe, at the beginning of a record
+_END = 2  # the id of the probe
+
+
+def with_policy(engine, program, options):
+    """The engine, or one around it where an option asks for that."""
+    policy = options.get("bufpolicy", "switch")
+    if policy == "ring":
+        return Ring(engine, options.get("bufsize") or _DEFAULT_SIZE)
+    if policy == "fill":
+        return Fill(engine, options.get("bufsize") or _DEFAULT_SIZE)
+    # what reads an aggregation must see it as it was: those records do not wait
+    waits = not any(action.args for clause in program.clauses for action in clause.actions)
+    if waits and options.get("switchrate"):
+        return Switch(engine, options.get("bufsize") or _DEFAULT_SIZE, options["switchrate"])
+    return engine
+
+
+class Held:
+    """An engine whose records wait here.  All but poll() and end() is the engine's own."""
+
+    def __init__(self, engine, size):
+        self._engine, self._size = engine, size
+        self._held = bytearray()
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+    def end(self):
+        self._keep(self._engine.end())
+        return self._release()
+
+    def _keep(self, records):
+        self._held += records
+
+    def _release(self):
+        records = bytes(self._held)
+        self._held.clear()
+        return records
+
+
+class Ring(Held):
+    def poll(self, timeout):
+        self._keep(self._engine.poll(timeout))
+        return b""
+
+    def _keep(self, records):
+        self._held += records
+        if len(self._held) > 2 * self._size:
+            self._forget()
+
+    def _release(self):
+        self._forget()
+        return super()._release()
+
+    def _forget(self):
+        """The oldest records, until the others have room."""
+        at, excess = 0, len(self._held) - self._size
+        while at < excess:
+            at += _HEADER.unpack_from(self._held, at)[0]
+        del self._held[:at]
+
+
+class Fill(Held):
+    _full = False
+
+    def poll(self, timeout):
+        self._keep(self._engine.poll(timeout))
+        return b""
+
+    def _keep(self, records):
+        """Those that have room, and END's, for which dtrace keeps room."""
+        at = 0
+        while at < len(records):
+            size, _, probe = _HEADER.unpack_from(records, at)
+            fits = len(self._held) + size <= self._size
+            if probe == _END or (fits and not self._full):
+                self._held += records[at : at + size]
+            else:
+                self._full = True
+            at += size
+
+    @property
+    def exiting(self):
+        return self._full or self._engine.exiting
+
+
+class Switch(Held):
+    def __init__(self, engine, size, rate):
+        super().__init__(engine, size)
+        self._rate = rate / 1e9
+        self._switched = time.monotonic()
+
+    def poll(self, timeout):
+        self._keep(self._engine.poll(timeout))
+        now = time.monotonic()
+        if now - self._switched < self._rate and len(self._held) < self._size and not self._engine.exiting:
+            return b""
+        self._switched = now
+        return self._release()

@@ -1,0 +1,67 @@
+"""-x bufsize, bufpolicy, switchrate and --strict, on a program that fires 1 to N."""
+
+import harness
+import pytest
+
+PRINT = 'pyusdt$target:::user_trace-i4s4 { printf("%d\\n", arg2); }'
+RECORD = 40  # bytes of one of its records: the header and an int
+
+
+def numbers(got: harness.Run) -> list[int]:
+    return [int(word) for word in got.stdout.split()]
+
+
+@pytest.fixture
+def fired(pydtrace, tmp_path):
+    """fired(COUNT, OPTION …) -> Run of a pydtrace that printed what a program fired."""
+    (tmp_path / "gate").touch()
+
+    def run(count, *options, script=PRINT, burst=500):
+        return pydtrace("-q", *options, "-n", script, "-c", harness.program("gated.py", tmp_path / "gate", count, burst))
+
+    return run
+
+
+def test_ring_keeps_the_last(fired):
+    got = fired(3000, "-x", "bufpolicy=ring", "-x", f"bufsize={100 * RECORD}")
+    assert numbers(got) == list(range(2901, 3001)), got
+
+
+def test_ring_prints_at_the_end(fired):
+    """What exit() leaves of the ring is printed, what END prints comes last."""
+    script = PRINT + 'pyusdt$target:::user_trace-i4s4 /arg2 == 500/ { exit(7); } END { printf("-1\\n"); }'
+    got = fired(3000, "-x", "bufpolicy=ring", "-b", "1k", script=script)
+    assert got.status == 7 and numbers(got)[-1] == -1
+    shown = numbers(got)[:-1]
+    assert shown[-1] == 500 and shown == list(range(shown[0], 501)) and 5 < len(shown) <= 1024 // RECORD
+
+
+def test_fill_keeps_the_first_and_ends(fired):
+    got = fired(3000, "-x", "bufpolicy=fill", "-x", f"bufsize={100 * RECORD}", script=PRINT + 'END { printf("-1\\n"); }')
+    assert numbers(got) == [*range(1, 101), -1], got
+
+
+def test_fill_that_is_never_full(fired):
+    assert numbers(fired(200, "-x", "bufpolicy=fill")) == list(range(1, 201))
+
+
+def test_switchrate_holds_records_back(fired):
+    """Two seconds are longer than this takes: all comes at the end, and in order."""
+    assert numbers(fired(3000, "-x", "switchrate=2s")) == list(range(1, 3001))
+
+
+@pytest.mark.parametrize("option, status", [((), 0), (("--strict",), 3)])
+def test_drops(fired, option, status):
+    """The smallest ring: what is printed and what is said to be dropped is what was fired."""
+    got = fired(20_000, "-b", "64k", "-x", "droptags", *option, burst=20_000)
+    dropped = [line.split() for line in got.stderr.splitlines()]
+    assert dropped and all(line[:2] == ["dtrace:", "[DTRACEDROP_PRINCIPAL]"] for line in dropped), got
+    assert all(line[3] == ("drops" if int(line[2]) > 1 else "drop") for line in dropped)
+    shown = numbers(got)
+    assert shown == sorted(set(shown)) and len(shown) + sum(int(line[2]) for line in dropped) == 20_000
+    assert got.status == status
+
+
+def test_strict_without_a_loss(fired):
+    got = fired(100, "--strict")
+    assert got.status == 0 and got.stderr == "" and len(numbers(got)) == 100
