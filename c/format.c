@@ -267,7 +267,7 @@ static int print_columns(struct pyusdt_formatter *f, const uint8_t *record, stru
         return 0;
     }
     if (!f->heading) {
-        const char *line = testing ? heading + sizeof heading - 35 : heading;
+        const char *line = testing ? heading + sizeof heading - 34 : heading;
         rc = pyusdt_text_append(text, line, strlen(line));
         f->heading = rc == 0;
     }

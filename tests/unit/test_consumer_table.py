@@ -75,7 +75,7 @@ def test_the_heading_is_printed_once_over_several_buffers(formatter):
 def test_testing_mode_has_no_columns_that_change(formatter):
     program, (first, *_) = records_of(CASE)
     text = harness.run(formatter, table.build(program), first, NAMES, harness.TESTING).text
-    assert text == b"%33s\n%32s           5\n" % (b"FUNCTION:NAME", b":BEGIN")
+    assert text == b"%32s\n%32s           5\n" % (b"FUNCTION:NAME", b":BEGIN")
 
 
 def test_an_action_that_was_not_reached_prints_nothing(formatter):

@@ -23,12 +23,13 @@ def linear_levels(base, limit, step):
 
 
 def log_linear_orders(factor, low, high, steps):
-    """llquantize: (first value, step, number of buckets) of each order of magnitude."""
+    """llquantize: (first value, step, number of buckets) of each order of magnitude; the buckets begin at
+    the first value and at the multiples of the step above it."""
     orders = []
     for exponent in range(low, high + 1):
         first, end = factor**exponent, factor ** (exponent + 1)
         step = max(1, end // steps)
-        orders.append((first, step, -(-(end - first) // step)))
+        orders.append((first, step, -(-end // step) - first // step))
     return orders
 
 
@@ -37,5 +38,7 @@ def log_linear_edges(factor, low, high, steps):
 
     The buckets: minus the edges from the last to the first, what is nearer to 0 than the first, the edges.
     """
-    edges = [first + i * step for first, step, count in log_linear_orders(factor, low, high, steps) for i in range(count)]
+    edges = []
+    for first, step, count in log_linear_orders(factor, low, high, steps):
+        edges += [first, *((first // step + i) * step for i in range(1, count))]
     return [*edges, factor ** (high + 1)]

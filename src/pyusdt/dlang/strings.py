@@ -101,8 +101,10 @@ def _write_or_null(g, expr, place):
         g.emit(ja(end))
         g.place(other)
         set_null(g, place)
-    elif _is_null(expr):
+    elif is_null(expr):
         set_null(g, place)
+    elif _is_nullable_call(expr):
+        expr.row.emit(g, expr, place)
     else:
         source = place_of(g, expr)
         if source is not None:
@@ -143,7 +145,11 @@ def may_be_null(layout, expr):
         return may_be_null(layout, _inner(expr))
     if cls is ast.Var and not is_dynamic(expr):
         return expr.symbol in layout.nullable
-    return is_dynamic(expr) or _is_null(expr)
+    return is_dynamic(expr) or is_null(expr) or _is_nullable_call(expr)
+
+
+def _is_nullable_call(expr):
+    return expr.__class__ is ast.Call and expr.row.nullable
 
 
 def _inner(expr):
@@ -243,7 +249,11 @@ def _ternary(g, expr, off, size):
 
 @handles(STRINGS, ast.Call)
 def _call(g, expr, off, size):
-    expr.row.emit(g, expr, Place(False, off, size))
+    target = Place(False, off, size)
+    expr.row.emit(g, expr, target)
+    if expr.row.nullable:
+        g.mark(expr.loc)
+        _fault_if_null(g, target)
 
 
 @handles(VALUES, ast.Call)
@@ -255,12 +265,12 @@ def _call_value(g, expr):
 @handles(COMPARISONS, ast.Binary)
 def _compare(g, expr, label, when):
     left, op, right = expr.left, expr.op, expr.right
-    if left.__class__ is ast.StrLit or _is_null(left):
+    if left.__class__ is ast.StrLit or is_null(left):
         left, op, right = right, _MIRROR[op], left
     if not when:
         op = _INVERSE[op]
     mark = g.scratch
-    if _is_null(right):
+    if is_null(right):
         _compare_null(g, left, op, label)
     elif right.__class__ is ast.StrLit and op in ("==", "!="):
         _compare_literal(g, left, op, literal(g, right), label)
@@ -274,7 +284,7 @@ def _compare(g, expr, label, when):
     g.scratch = mark
 
 
-def _is_null(expr):
+def is_null(expr):
     return not expr.__class__ is ast.StrLit and constant(expr) == 0
 
 
@@ -284,8 +294,8 @@ def _compare_null(g, expr, op, label):
         element(g, expr)
         g.emit(jump_imm(_JUMPS[op], R0, 0, label))
         return
-    place = place_of(g, expr)
-    if place and place.null:
+    place = locate_or_null(g, expr) if _is_nullable_call(expr) else place_of(g, expr)
+    if place and (place.null or _is_nullable_call(expr)):
         _load_mark(g, place)
         g.emit(jump_imm(_JUMPS[op], R1, _NULL_MARK, label))
         return

@@ -114,8 +114,9 @@ def _log_linear_bucket(g, params):
     distance = 1
     for first, step, count in orders:
         higher = Label()
-        g.emit(const(R3, first + step * count), jump("jge", R1, R3, higher), const(R3, first), mov(R0, R1),
-               alu("sub", R0, R3), const(R3, step), alu("div", R0, R3), alu_imm("add", R0, distance), ja(found))
+        end = (first // step + count) * step
+        g.emit(const(R3, end), jump("jge", R1, R3, higher), const(R3, step), mov(R0, R1),
+               alu("div", R0, R3), alu_imm("add", R0, distance - first // step), ja(found))
         g.place(higher)
         distance += count
     g.emit(mov_imm(R0, distance))

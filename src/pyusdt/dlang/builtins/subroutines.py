@@ -1,26 +1,12 @@
-"""Subroutines: functions that an expression may call, and the code that they become.
-
-`emit(g, call, target)`: g is the emit.Emitter; an integer result is left in r0, a string result is
-written, padded, to the emit.Place `target` in the state block.
-"""
+"""Subroutines: functions that an expression may call, and the code that they become (row.py)."""
 
 from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R2, R3, jump_imm, mov, mov_imm
 from .. import program as p
 from .. import speculations
 from .. import types as t
-
-
-class SubroutineRow:
-    """name; params: list of types (a type class of types.py stands for any type of it);
-    optional: how many of the last may be left out; result: its type; emit: see above;
-    doc: one line."""
-
-    __slots__ = ("name", "params", "optional", "result", "emit", "doc")
-
-    def __init__(self, name, params, result, emit, doc, optional=0):
-        self.name, self.params, self.optional = name, params, optional
-        self.result, self.emit, self.doc = result, emit, doc
+from . import heap, text
+from .row import SubroutineRow
 
 
 def emit_copyinstr(g, call, target):
@@ -48,9 +34,9 @@ def emit_copyinstr(g, call, target):
 
 
 _rows = [
-    SubroutineRow("copyinstr", [t.Integer, t.Integer], t.STRING, emit_copyinstr,
-                  "the NUL-terminated string at an address of the firing process", optional=1),
-    SubroutineRow("speculation", [], t.INT, speculations.emit_new, "a speculation's number, 0 where none is free"),
+    SubroutineRow("copyinstr", t.STRING, emit_copyinstr,
+                  "the NUL-terminated string at an address of the firing process"),
+    SubroutineRow("speculation", t.INT, speculations.emit_new, "a speculation's number, 0 where none is free"),
 ]
 
-SUBROUTINES = {row.name: row for row in _rows}
+SUBROUTINES = {row.name: row for row in [*_rows, *heap.ROWS, *text.ROWS]}

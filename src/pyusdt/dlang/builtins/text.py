@@ -1,0 +1,332 @@
+"""Subroutines on strings, and the code that they become.
+
+`emit(g, call, target)`: see subroutines.py.  The loops are routines of bpf/lib; what most of them leave in
+r0 is a part of a string, its first byte << 32 | the number of its bytes, which is then copied.
+"""
+
+from ...bpf.code import Label
+from ...bpf.insn import R0, R1, R2, R3, R4, R5, R6, alu, alu_imm, const, ja, jump, jump_imm, load, mov, mov_imm, neg, store, store_imm, swap
+from .. import program as p
+from .. import types as t
+from ..emit import Place
+from ..strings import is_null, locate, set_null
+from .row import SubroutineRow
+
+_TABLE = 256  # bytes of a table with one for each character
+
+
+def _own(g, expr):
+    """The Place of a string argument in the state block."""
+    place = locate(g, expr)
+    if not place.map:
+        return place
+    own = Place(False, g.alloc(g.layout.string_size), g.layout.string_size)
+    g.copy(place, own)
+    return own
+
+
+def _length(g, place):
+    """r0 = the length of the string there."""
+    g.address(R1, place)
+    g.emit(mov_imm(R2, place.size))
+    g.routine("string_length")
+
+
+def _bound(g, reg, most):
+    """reg is at most `most`: it is already, but the verifier has to see it."""
+    done = Label()
+    g.emit(jump_imm("jle", reg, most, done), mov_imm(reg, most))
+    g.place(done)
+
+
+def _copy_part(g, source, target, shift=0):
+    """Write the part of `source` that r0 says into `target`, at most a string's bytes.  shift: added to
+    its first byte."""
+    part = g.push()
+    g.zero(target)
+    g.get(part, R4)
+    g.emit(alu_imm("rsh", R4, 32))
+    _bound(g, R4, source.size)
+    g.get(part, R2)
+    g.emit(alu_imm("lsh", R2, 32), alu_imm("rsh", R2, 32))
+    _bound(g, R2, min(g.layout.strsize - 1, target.size - 1))
+    g.address(R3, source)
+    g.emit(alu("add", R3, R4))
+    if shift:
+        g.emit(alu_imm("add", R3, shift))
+    g.address(R1, target)
+    g.helper("probe_read_kernel")
+    g.release(part)
+
+
+# --- numbers of strings -----------------------------------------------------------------
+def emit_strlen(g, call, target):
+    _length(g, locate(g, call.args[0]))
+
+
+def _find(g, call, last):
+    """r0 = the place of the second argument in the first, from or up to the third; see string_find.bpf."""
+    a, b = _own(g, call.args[0]), _own(g, call.args[1])
+    size = 1 << (g.layout.string_size - 1).bit_length()
+    scratch = g.alloc(32 + 2 * size)  # which also lies behind the strings: so far they may be read
+    if len(call.args) > 2:
+        g.value(call.args[2])
+        kept = g.push()
+    else:
+        g.emit(mov_imm(R0, g.layout.string_size if last else 0))
+        kept = g.push()
+    _length(g, a)
+    limited, positive, inside, end = Label(), Label(), Label(), Label()
+    # r3: the place from the third argument, r0: the length; r4: what an empty string is found at
+    g.get(kept, R3)
+    if not last:
+        g.emit(jump("jsle", R3, R0, inside), mov_imm(R0, -1), ja(end))
+        g.place(inside)
+    g.emit(mov(R4, R3), jump("jsle", R4, R0, limited), mov(R4, R0))
+    g.place(limited)
+    g.emit(jump_imm("jsge", R4, 0, positive), mov_imm(R4, 0))
+    g.place(positive)
+    g.emit(mov(R0, R4), load(1, R1, R6, b.off), jump_imm("jeq", R1, 0, end))
+    if last:
+        g.emit(store_imm(8, R6, scratch, 0), store(8, R6, scratch + 8, R3))
+    else:
+        g.emit(store(8, R6, scratch, R4), store_imm(8, R6, scratch + 8, size))
+    g.address(R1, a)
+    g.address(R2, b)
+    g.emit(mov_imm(R3, size - 1))
+    g.state_address(R4, scratch)
+    g.emit(mov_imm(R5, int(last)))
+    g.routine("string_find")
+    g.place(end)
+    g.release(kept)
+    return a
+
+
+def emit_index(g, call, target):
+    _find(g, call, False)
+
+
+def emit_rindex(g, call, target):
+    _find(g, call, True)
+
+
+def emit_strtoll(g, call, target):
+    place = locate(g, call.args[0])
+    _base(g, call)
+    g.emit(mov(R3, R0))
+    g.address(R1, place)
+    g.emit(mov_imm(R2, place.size))
+    g.routine("text_integer")
+
+
+def _base(g, call):
+    """r0 = the base in the second argument, 10 where it is left out; one that can not be is a fault."""
+    if len(call.args) < 2:
+        g.emit(mov_imm(R0, 10))
+        return
+    g.value(call.args[1])
+    g.emit(mov(R1, R0), alu_imm("sub", R1, 2))
+    g.mark(call.loc)
+    g.emit(jump_imm("jgt", R1, 34, g.fault(p.FAULT_ILLOP)))
+
+
+# --- strings of strings -----------------------------------------------------------------
+def emit_lltostr(g, call, target):
+    """A base other than 10 shows the number without sign."""
+    g.value(call.args[0])
+    value = g.push()
+    _base(g, call)
+    digits = g.alloc(72)
+    unsigned = Label()
+    g.emit(mov(R3, R0), mov_imm(R4, 1), jump_imm("jeq", R3, 10, unsigned), mov_imm(R4, 0))
+    g.place(unsigned)
+    g.state_address(R1, digits)
+    g.get(value, R2)
+    g.routine("integer_text")
+    g.release(value)
+    _copy_part(g, Place(False, digits, 72), target)
+
+
+def emit_strjoin(g, call, target):
+    a, b = locate(g, call.args[0]), locate(g, call.args[1])
+    g.alloc(g.layout.string_size)  # the verifier sees only that both strings fit behind the target's begin
+    if a.size <= target.size:
+        g.copy(a, target)
+    else:
+        _copy_whole(g, a, target)
+    _length(g, b)
+    length = g.push()
+    _length(g, target)
+    _bound(g, R0, g.layout.strsize - 1)
+    fits = Label()
+    g.get(length, R2)
+    g.emit(mov_imm(R4, g.layout.strsize - 1), alu("sub", R4, R0), jump("jle", R2, R4, fits), mov(R2, R4))
+    g.place(fits)
+    _bound(g, R2, g.layout.strsize - 1)
+    g.address(R1, target)
+    g.emit(alu("add", R1, R0))
+    g.address(R3, b)
+    g.helper("probe_read_kernel")
+    g.release(length)
+
+
+def _copy_whole(g, source, target):
+    """Copy a string into a smaller place."""
+    _length(g, source)
+    _copy_part(g, source, target)
+
+
+def emit_substr(g, call, target):
+    source = locate(g, call.args[0])
+    g.value(call.args[1])
+    index = g.push()
+    if len(call.args) > 2:
+        g.value(call.args[2])
+    else:
+        g.emit(mov_imm(R0, g.layout.strsize))
+    count = g.push()
+    _length(g, source)
+    g.emit(mov(R1, R0))
+    g.get(index, R2)
+    g.get(count, R3)
+    g.routine("substring_range")
+    g.release(count)
+    g.release(index)
+    _copy_part(g, source, target)
+
+
+def _from_place(g, source, target):
+    """target = the string from the place in r0 on, or NULL where that is -1."""
+    found, end = Label(), Label()
+    g.emit(jump_imm("jne", R0, -1, found))
+    set_null(g, target)
+    g.emit(ja(end))
+    g.place(found)
+    g.emit(mov_imm(R1, source.size), alu("sub", R1, R0), alu_imm("lsh", R0, 32), alu("or", R0, R1))
+    _copy_part(g, source, target)
+    g.place(end)
+
+
+def _char(last):
+    def emit(g, call, target):
+        source = _own(g, call.args[0])
+        g.value(call.args[1])
+        g.emit(mov(R3, R0))
+        g.address(R1, source)
+        g.emit(mov_imm(R2, source.size), mov_imm(R4, int(last)))
+        g.state_address(R5, g.alloc(8))
+        g.routine("string_char")
+        _from_place(g, source, target)
+    return emit
+
+
+def emit_strstr(g, call, target):
+    source = _find(g, call, False)
+    _from_place(g, source, target)
+
+
+def _case(first):
+    def emit(g, call, target):
+        source = locate(g, call.args[0])
+        if source.size <= target.size:
+            g.copy(source, target)
+        else:
+            _copy_whole(g, source, target)
+        g.address(R1, target)
+        g.emit(mov_imm(R2, target.size), mov_imm(R3, ord(first)))
+        g.routine("change_case")
+    return emit
+
+
+def _path(is_directory):
+    def emit(g, call, target):
+        source = locate(g, call.args[0])
+        g.address(R1, source)
+        g.emit(mov_imm(R2, source.size), mov_imm(R3, int(is_directory)))
+        g.state_address(R4, g.alloc(32))
+        g.routine("path_part")
+        plain, slash, end = Label(), Label(), Label()
+        dot = "." if is_directory else ""
+        other = g.push()
+        g.zero(target)
+        g.get(other, R0)
+        g.release(other)
+        g.emit(jump_imm("jslt", R0, 0, slash), jump_imm("jne", R0, 0, plain))
+        if is_directory:
+            g.emit(store_imm(1, R6, target.off, ord(dot)))
+        g.emit(ja(end))
+        g.place(slash)
+        g.emit(store_imm(1, R6, target.off, ord("/")), ja(end))
+        g.place(plain)
+        _copy_part(g, source, target)
+        g.place(end)
+    return emit
+
+
+def emit_strtok(g, call, target):
+    """The rest of the string is kept until the firing ends; NULL goes on with it."""
+    state = g.layout.tokens
+    size = g.layout.string_size
+    if not is_null(call.args[0]):
+        g.copy(locate(g, call.args[0]), Place(False, state + 8, size))
+        g.emit(store_imm(8, R6, state, 1))
+    delimiters = _own(g, call.args[1])
+    table = Place(False, g.alloc(_TABLE), _TABLE)
+    g.zero(table)
+    g.state_address(R1, state)
+    g.address(R2, delimiters)
+    g.state_address(R3, table.off)
+    g.emit(mov_imm(R4, size))
+    g.routine("token_range")
+    found, end = Label(), Label()
+    g.emit(jump_imm("jne", R0, -1, found))
+    set_null(g, target)
+    g.emit(ja(end))
+    g.place(found)
+    _copy_part(g, Place(False, state + 8, size), target)
+    g.place(end)
+
+
+# --- numbers ------------------------------------------------------------------------------
+def _network(bits):
+    """The order of bytes of the network is big-endian."""
+    def emit(g, call, target):
+        g.value(call.args[0])
+        g.emit(swap(f"be{bits}", R0))
+    return emit
+
+
+def _device(shift, mask):
+    def emit(g, call, target):
+        g.value(call.args[0])
+        g.emit(alu_imm("rsh", R0, shift)) if shift else None
+        g.emit(const(R1, mask), alu("and", R0, R1))
+    return emit
+
+
+_STR, _INT = t.STRING, t.INT
+ROWS = [
+    SubroutineRow("strlen", t.SIZE_T, emit_strlen, "the length of a string, in bytes"),
+    SubroutineRow("index", _INT, emit_index, "where a string first occurs in another one, or -1"),
+    SubroutineRow("rindex", _INT, emit_rindex, "where a string last occurs in another one, or -1"),
+    SubroutineRow("strstr", _STR, emit_strstr, "a string from the first occurrence of another one on, or NULL", nullable=True),
+    SubroutineRow("strchr", _STR, _char(False), "a string from the first occurrence of a character on, or NULL", nullable=True),
+    SubroutineRow("strrchr", _STR, _char(True), "a string from the last occurrence of a character on, or NULL", nullable=True),
+    SubroutineRow("strtok", _STR, emit_strtok, "the next part of a string between delimiters, or NULL", nullable=True),
+    SubroutineRow("substr", _STR, emit_substr, "a part of a string"),
+    SubroutineRow("strjoin", _STR, emit_strjoin, "two strings, one behind the other"),
+    SubroutineRow("tolower", _STR, _case("A"), "a string in small letters"),
+    SubroutineRow("toupper", _STR, _case("a"), "a string in capital letters"),
+    SubroutineRow("basename", _STR, _path(False), "the last part of a path"),
+    SubroutineRow("dirname", _STR, _path(True), "a path without its last part"),
+    SubroutineRow("lltostr", _STR, emit_lltostr, "the digits of an integer"),
+    SubroutineRow("strtoll", t.INT64, emit_strtoll, "the integer that a string begins with"),
+    SubroutineRow("htons", t.TYPEDEFS["uint16_t"], _network(16), "16 bits in the network's order of bytes"),
+    SubroutineRow("htonl", t.UINT32, _network(32), "32 bits in the network's order of bytes"),
+    SubroutineRow("htonll", t.UINT64, _network(64), "64 bits in the network's order of bytes"),
+    SubroutineRow("ntohs", t.TYPEDEFS["uint16_t"], _network(16), "16 bits from the network's order of bytes"),
+    SubroutineRow("ntohl", t.UINT32, _network(32), "32 bits from the network's order of bytes"),
+    SubroutineRow("ntohll", t.UINT64, _network(64), "64 bits from the network's order of bytes"),
+    SubroutineRow("getmajor", t.TYPEDEFS["dev_t"], _device(20, 0xFFF), "the major number of a device"),
+    SubroutineRow("getminor", t.TYPEDEFS["dev_t"], _device(0, 0xFFFFF), "the minor number of a device"),
+]
