@@ -1,0 +1,22 @@
+/*
+ * Which processes, threads and tasks fire probes, and how often?
+ *
+ *     pydtrace -q -s scripts/who.d   (until Ctrl-C)
+ *
+ * Prints, for instance:
+ *
+ *       python3          4711  <4711.4711>                    30
+ *
+ * Which arguments mean what: scripts/README.md.
+ */
+
+pyusdt*:::user_trace-i4s4, pyusdt*:::user_trace-n*
+{
+	@[execname, pid, copyinstr(arg0)] = count();
+}
+
+END
+{
+	printa("  %-16s %6d  %-30s %@8d\n", @);
+	trunc(@);
+}

@@ -1,0 +1,72 @@
+"""A program with the problems that scripts/ are for: shop.py PART fires what one of them asks about."""
+
+import os
+import sys
+import time
+
+import pyusdt
+
+MS = 0.001
+
+
+def operation(number, route, status=200, size=100, seconds=0.0, tag=None):
+    with pyusdt.tag(tag or f"order {number}"):
+        pyusdt.p(0, number, route)
+        if seconds:
+            time.sleep(seconds)
+        pyusdt.p(1, number, status, size, route)
+
+
+def operations():
+    """Nine quick ones, three slow ones, three that fail."""
+    for number in range(1, 10):
+        operation(number, "/index.html", size=100 * number)
+    for number in range(10, 13):
+        operation(number, "/slow", seconds=25 * MS)
+    for number in range(13, 16):
+        operation(number, "/broken", status=500, size=0)
+
+
+def overlapping():
+    for number in range(1, 5):
+        pyusdt.p(0, number, "/a")
+    pyusdt.p(0, 5, "/lost")
+    for number in range(1, 5):
+        pyusdt.p(1, number, 200, 0, "/a")
+
+
+def queue():
+    for depth in range(1, 31):
+        pyusdt.pn(1, 1, depth, depth, "jobs")
+    time.sleep(20 * MS)
+    for depth in range(29, -1, -1):
+        pyusdt.pn(1, -1, depth, 30 - depth, "jobs")
+
+
+def cache():
+    for i in range(10):
+        pyusdt.pn(2, int(i % 5 != 0), "users", "user 9" if i % 5 == 0 else f"user {i}")
+
+
+def retries():
+    for attempt in range(1, 6):
+        pyusdt.pn(3, attempt, 503, "payment")
+    pyusdt.pn(3, 1, 500, "mail")
+
+
+def messages():
+    """A child receives what its parent sends."""
+    reader, writer = os.pipe()
+    for number in (1, 2):
+        pyusdt.pn(4, 0, number, "orders")
+    if os.fork() == 0:
+        os.read(reader, 1)
+        for number in (1, 2):
+            pyusdt.pn(4, 1, number, "orders")
+        os._exit(0)
+    time.sleep(20 * MS)
+    os.write(writer, b"x")
+    os.wait()
+
+
+globals()[sys.argv[1]]()

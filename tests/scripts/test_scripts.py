@@ -1,0 +1,83 @@
+"""Each script of scripts/ over a program that has the problem it is about (shop.py)."""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCRIPTS = os.path.join(HERE, os.pardir, os.pardir, "scripts")
+NAMES = sorted(os.path.basename(path)[:-2] for path in glob.glob(os.path.join(SCRIPTS, "*.d")))
+PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
+
+
+def bar(value, count):
+    """A histogram's line with this count."""
+    return rf"^ +{value} \|@*  *{count} *$"
+
+
+CASES = {  # script: (part of shop.py, arguments, regular expressions that the output has, in this order)
+    "latency-by-route": ("operations", [], [r"^  /slow ", bar(16, 3)]),
+    "percentiles": ("operations", [], [r"^  /slow ", bar(20, 3)]),
+    "slow-calls": ("operations", ["20"], [r"^ +2\d ms  /slow  order 10$", r"^ +2\d ms  /slow  order 12$"]),
+    "slowest": ("operations", [], [r"^  /slow +order 1[012] +2\d ms$"] * 3),
+    "errors": ("operations", [], [r"^  /broken +500 +3$", r"^operations: 15, failed: 3 \(20 %\)$"]),
+    "throughput": ("operations", [], [r"in all: 15$"]),
+    "in-flight": ("overlapping", [], [r"running when another starts", bar(5, 1), r"most at once +5$"]),
+    "unfinished": ("overlapping", [], [r"^  /a +0$", r"^  /lost +1$"]),
+    "sizes": ("operations", [], [r"/index.html +average +500  largest +900  in all +4500$"]),
+    "satisfaction": ("operations", ["5"], [r"^satisfied 12, tolerating 0, frustrated 3: apdex 0\.80$"]),
+    "before-the-error": ("operations", [], [r"^/slow start$", r"^/slow end 200$", r"^/broken start$", r"^/broken end 500$"]),
+    "pauses": ("operations", [], [r"milliseconds between", bar(16, 3)]),
+    "who": ("operations", [], [r"^  python\S* +\d+  <\d+\.\d+> +30$"]),
+    "startup": ("operations", [], [r"^ +0 ms  probe user_trace-i4s4     0 /index.html$", r"probe user_trace-i4s4     1 /broken"]),
+    "queue-depth": ("queue", [], [r"^  jobs ", bar(0, 19), bar(30, 1), r"^  jobs +deepest +30$"]),
+    "queue-wait": ("queue", [], [r"^  jobs ", bar(16, 30)]),
+    "cache-hits": ("cache", [], [r"^  users +asked +10  hits +8$", r"^missed most:$", r"^  users +user 9 +2$"]),
+    "retry-storms": ("retries", ["3"], [r"^payment: attempt 3 after error 503$", r"^payment: attempt 5 after error 503$",
+                                        r"^  payment +error 503: 3 late attempts$"]),
+    "message-latency": ("messages", [], [r"^  orders ", bar(16, 2)]),
+}
+
+
+def run(name):
+    part, arguments, _ = CASES[name]
+    command = [PYDTRACE, "-q", "-s", os.path.join(SCRIPTS, name + ".d"),
+               "-c", f"{sys.executable} {os.path.join(HERE, 'shop.py')} {part}", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_finds_the_problem(name):
+    done = run(name)
+    at = 0
+    for expression in CASES[name][2]:
+        match = re.compile(expression, re.MULTILINE).search(done.stdout, at)
+        assert match, f"{expression}\n{done.stdout}\n{done.stderr}"
+        at = match.end()
+
+
+def test_every_script_has_a_case_and_says_what_it_is_for():
+    assert NAMES == sorted(CASES)
+    assert len(NAMES) >= 15
+    with open(os.path.join(SCRIPTS, "README.md")) as file:
+        readme = file.read()
+    for name in NAMES:
+        with open(os.path.join(SCRIPTS, name + ".d")) as file:
+            comment = file.read().partition("*/")[0]
+        assert f"pydtrace -q -s scripts/{name}.d" in comment
+        assert "Prints, for instance:" in comment
+        assert f"[{name}.d]({name}.d)" in readme
+
+
+def test_a_quiet_program_gives_no_bars():
+    """The cases above can fail: without the slow operations nothing is that slow."""
+    command = [PYDTRACE, "-q", "-s", os.path.join(SCRIPTS, "latency-by-route.d"),
+               "-c", f"{sys.executable} {os.path.join(HERE, 'shop.py')} overlapping"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert "/slow" not in done.stdout and not re.search(bar(16, 3), done.stdout, re.MULTILINE)
