@@ -26,6 +26,8 @@ NO_PREALLOC = 1  # a hash map's elements are allocated as they come
 _UPROBE_MULTI_RETURN = 1
 _PERF_FLAG_CLOEXEC = 8
 _PERF_SOFTWARE, _PERF_TRACEPOINT, _PERF_CPU_CLOCK = 1, 2, 0  # two types, a config
+BTF_LOAD = 18
+_FUNC_INFO_SIZE = 8
 _CLOSERS = 32  # threads
 _LOG_BYTES = 16 << 20
 _BATCH = 1024  # elements read by one call
@@ -163,14 +165,23 @@ def map_items_singly(fd, key_size, value_size):
 # --- programs -----------------------------------------------------------------------
 
 
-def prog_load(insns, map_fds=(), prog_type=KPROBE, log=None, attach_type=0):
-    """insns: maps by index, replaced here by map_fds.  log: a ctypes buffer for the verifier's."""
+def btf_load(data):
+    """A descriptor of type information."""
+    data = _bytes(data)
+    return bpf(BTF_LOAD, _buffer(struct.pack("=QQ3I", _address(data), 0, len(data), 0, 0)))
+
+
+def prog_load(insns, map_fds=(), prog_type=KPROBE, log=None, attach_type=0, types=None):
+    """insns: maps by index, replaced here by map_fds.  log: a ctypes buffer for the verifier's.  types: None, or
+    (descriptor of type information, [(first instruction of a function, type id)])."""
     insns = [_with_fd(insn, map_fds) for insn in insns]
     code = _bytes(i.encode(insns))
     license = ctypes.create_string_buffer(b"GPL")
+    functions = _bytes(b"".join(struct.pack("=II", *row) for row in types[1])) if types else None
     attributes = _buffer(struct.pack(
-        "=IIQQIIQII16sII", prog_type, len(insns), _address(code), _address(license),
-        1 if log else 0, len(log) if log else 0, _address(log), 0, 0, b"pyusdt", 0, attach_type))
+        "=IIQQIIQII16sIIIIQI", prog_type, len(insns), _address(code), _address(license),
+        1 if log else 0, len(log) if log else 0, _address(log), 0, 0, b"pyusdt", 0, attach_type,
+        types[0] if types else 0, _FUNC_INFO_SIZE if types else 0, _address(functions), len(types[1]) if types else 0))
     return bpf(PROG_LOAD, attributes)
 
 
@@ -183,14 +194,14 @@ def _with_fd(insn, map_fds):
     return insn
 
 
-def load(insns, map_fds=(), prog_type=KPROBE, attach_type=0):
+def load(insns, map_fds=(), prog_type=KPROBE, attach_type=0, types=None):
     """As prog_load; raises Refused with the verifier's log."""
     try:
-        return prog_load(insns, map_fds, prog_type, None, attach_type)
+        return prog_load(insns, map_fds, prog_type, None, attach_type, types)
     except OSError as first:
         log = ctypes.create_string_buffer(_LOG_BYTES)
         try:
-            return prog_load(insns, map_fds, prog_type, log, attach_type)
+            return prog_load(insns, map_fds, prog_type, log, attach_type, types)
         except OSError:
             raise Refused(first, log.value.decode(errors="replace")) from None
 

@@ -15,7 +15,7 @@ import time
 
 from ..bpf import kernel
 from ..dlang import program as p
-from . import Engine, EngineError, kernel_errors, kernel_tracepoints
+from . import Engine, EngineError, kernel_btf, kernel_errors, kernel_tracepoints
 from . import kernel_operands as operands
 from .kernel_attach import Attacher, Own, Place
 from .kernel_link import NAMES_SIZE, NO_PID, Event, Linker, demanded
@@ -124,12 +124,26 @@ class KernelEngine(Engine):
     # --- programs ----------------------------------------------------------------------------------
 
     def _load(self, clauses, event, loader):
-        """Link and load; the errors are told by their D line."""
+        """Link and load; the errors are told by their D line.  What is too much for the verifier at once is given to
+        it again with each clause by itself."""
         insns = self._linker.link(clauses, event)
+        places = self._linker.places
         try:
-            return loader(insns, self._maps.fds)
+            return loader(insns, self._maps.fds, None)
         except kernel.Refused as error:
-            raise kernel_errors.refused(error, self._linker.places) from None
+            refused = error
+        if refused.error.errno != errno.EPERM:
+            size = self.program.maps[p.MAP_STATE].value_size
+            data, functions = kernel_btf.describe(insns, {start for start, _ in places}, size)
+            try:
+                types = kernel.btf_load(data)
+                try:
+                    return loader(insns, self._maps.fds, (types, functions))
+                finally:
+                    os.close(types)
+            except (OSError, kernel.Refused):
+                pass  # what was said first tells more
+        raise kernel_errors.refused(refused, places)
 
     def _load_own(self):
         for ident in range(1, len(self._probes)):
@@ -162,7 +176,7 @@ class KernelEngine(Engine):
             key = (clauses, tracepoint.names[3], tuple(arguments))
             if key not in self._programs:
                 self._programs[key] = self._load(clauses, Event(arguments=arguments),
-                                                 lambda insns, fds: kernel.load(insns, fds, kernel.TRACEPOINT))
+                                                 lambda insns, fds, types: kernel.load(insns, fds, kernel.TRACEPOINT, 0, types))
             self._name(ident)
             try:
                 self._attacher.attach_tracepoint(self._programs[key], tracepoint.number, ident)
@@ -176,7 +190,7 @@ class KernelEngine(Engine):
             key = (clauses, "profile")
             if key not in self._programs:
                 self._programs[key] = self._load(clauses, Event(profile=machine),
-                                                 lambda insns, fds: kernel.load(insns, fds, kernel.PERF_EVENT))
+                                                 lambda insns, fds, types: kernel.load(insns, fds, kernel.PERF_EVENT, 0, types))
             self._name(ident)
             try:
                 self._attacher.attach_profile(self._programs[key], nanoseconds, ident)

@@ -39,29 +39,21 @@ class Attacher:
     """method: "multi", "perf", or None to take the best; plain: always the nop that the note names."""
 
     def __init__(self, method=None, plain=False):
-        self.method = method
         self.fds, self.refused = [], []
         version = release()
+        self.method = method or ("multi" if version >= (6, 6) else "perf")
         self.nop5 = not plain and os.uname().machine == "x86_64" and (6, 18) <= version < (7, 3)
         # before, a pid meant one thread, so the programs have to look themselves
-        self.filters_pids = method != "perf" and version >= (6, 10)
+        self.filters_pids = self.method == "multi" and version >= (6, 10)
 
     def shift(self, data, offset):
         """How far behind the note's nop to attach; data: the file's bytes."""
         return _NOP5 if self.nop5 and data[offset : offset + len(_SITE)] == _SITE else 0
 
-    def load(self, insns, map_fds):
+    def load(self, insns, map_fds, types=None):
         """A program that attach() can attach.  Raises kernel.Refused."""
-        if self.method != "perf":
-            try:
-                fd = kernel.load(insns, map_fds, attach_type=kernel.ATTACH_UPROBE_MULTI)
-                self.method = "multi"
-                return fd
-            except kernel.Refused as refused:
-                if self.method or refused.error.errno != errno.EINVAL:
-                    raise
-                self.method, self.filters_pids = "perf", False
-        return kernel.load(insns, map_fds)
+        attach_type = kernel.ATTACH_UPROBE_MULTI if self.method == "multi" else 0
+        return kernel.load(insns, map_fds, attach_type=attach_type, types=types)
 
     def attach(self, prog_fd, path, places, pid=0, returns=False):
         """Attach to places of a file; pid: 0, or the only process, if filters_pids; returns: where the functions
@@ -108,8 +100,8 @@ class Attacher:
 class Own:
     """A program for probes that the engine fires itself: BEGIN, END, tick."""
 
-    def __init__(self, insns, map_fds):
-        self.fd = kernel.load(insns, map_fds, kernel.RAW_TRACEPOINT)
+    def __init__(self, insns, map_fds, types=None):
+        self.fd = kernel.load(insns, map_fds, kernel.RAW_TRACEPOINT, types=types)
 
     def fire(self, ident, arguments=()):
         """Run it now, in this process; `ident` is its probe's."""
