@@ -16,7 +16,7 @@ _FAULTS = {
     p.FAULT_TUPOFLOW: "tuple stack overflow", p.FAULT_BADSTACK: "bad stack", p.FAULT_LIBRARY: "library-level fault",
     p.FAULT_BADINDEX: "index out of bounds", p.FAULT_BADSIZE: "invalid size",
 }  # fmt: skip
-_WITH_ADDRESS = (p.FAULT_BADADDR, p.FAULT_BADALIGN)
+_WITH_ADDRESS = (p.FAULT_BADADDR, p.FAULT_BADALIGN, p.FAULT_BADSIZE)
 _DROPS = {  # kind: dtrace's tag, and its words where one and where several were lost
     "principal": ("DTRACEDROP_PRINCIPAL", "drop", "drops"),
     "aggregation": ("DTRACEDROP_AGGREGATION", "aggregation drop", "aggregation drops"),
@@ -35,6 +35,8 @@ def fault_line(record, probe_name) -> str:
     what = _FAULTS.get(kind, "unknown fault")
     if kind in _WITH_ADDRESS:
         what += f" (0x{value:x})"
+    elif kind == p.FAULT_BADINDEX:
+        what += f" ({value})"
     where = f"dt_clause_{clause & ~p.RECORD_FAULT} for probe ID {probe} ({':'.join(probe_name(probe))})"
     return f"error in {where}: {what} at BPF pc {pc}"
 

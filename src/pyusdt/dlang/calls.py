@@ -13,6 +13,8 @@ from .pointers import pointers_fit
 _ROWS = {prototypes.FUNCTION: SUBROUTINES, prototypes.AGGREGATING: AGGREGATIONS, prototypes.ACTION: ACTIONS}
 # Actions that take an array of char for a string.
 _TEXTS = frozenset(("freopen", "printa", "printf", "system", "trace"))
+# Which argument of a function is where it copies to.
+_DESTINATIONS = {"bcopy": 2, "copyinto": 3}
 
 
 class CallTyper:
@@ -147,6 +149,7 @@ class CallTyper:
         node.args = [self.value(arg) for arg in node.args]
         proto = prototypes.prototype(name)
         self.check_arguments(node, f"{name}( )", "argument", proto.params, node.args, proto.required, proto.varargs)
+        self.check_destination(node, name)
         row = _ROWS[known[0]].get(name)
         if row is None:
             self.names.unsupported(node.loc, f"the {known[0]} {name}() is")
@@ -160,6 +163,14 @@ class CallTyper:
         if known[0] != prototypes.FUNCTION and not used:
             self.misplaced.append(node)
         return node
+
+    def check_destination(self, node, name):
+        """Refuse a string where memory of alloca() is to be written."""
+        number = _DESTINATIONS.get(name)
+        if number is not None and node.args[number - 1].type.is_string:
+            message = f"{name}( ) argument #{number} is incompatible with prototype:\n"
+            message += "\tprototype: alloca pointer\n\t argument: non-alloca pointer"
+            self.error("D_PROTO_ARG", node.loc, message, "alloca(size) gives memory to copy to")
 
     @staticmethod
     def is_action(node):

@@ -94,6 +94,8 @@ def load_into(g, expr, reg):
         load_into(g, expr.operand, reg)
         if _cuts(expr):
             g.narrow(reg, expr.type)
+    elif cls is ast.Builtin and expr.row.constant:
+        g.emit(const(reg, expr.row.constant(g.clause.index)))
     elif cls is ast.Builtin:
         g.load_typed(reg, R6, expr.row.offset, expr.row.type)
     elif expr.symbol.scope == "this":
@@ -236,9 +238,9 @@ def _divide(g, expr, imm):
     if not signed:
         g.emit(alu(name, R0, R1) if imm is None else alu_imm(name, R0, imm))
         return
-    # The sign of the result: of a quotient both operands', of a remainder the dividend's.
+    # The sign of the result: both operands', for a remainder too, as in dtrace.
     g.emit(mov(R2, R0))
-    if imm is None and name == "div":
+    if imm is None:
         g.emit(alu("xor", R2, R1))
     _absolute(g, R0)
     if imm is None:

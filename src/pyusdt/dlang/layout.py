@@ -43,6 +43,7 @@ class Layout:
         ]
         self.speculation_count = min(options.get("nspec", speculations.DEFAULT), speculations.MOST)
         self._speculations = None
+        self._random = None
         self.tokens = None  # strtok()'s state: what it returns next, and its string
         self.nullable = set()  # string scalars to which 0 is assigned somewhere
         self.this_end = p.STATE_PROGRAM
@@ -103,6 +104,14 @@ class Layout:
             self._speculations = round_up(globals_map.value_size)
             globals_map.value_size = self._speculations + 8 * self.speculation_count
         return self._speculations
+
+    def random(self):
+        """The offset in the globals map of rand()'s state."""
+        if self._random is None:
+            globals_map = self.maps[p.MAP_GLOBALS]
+            self._random = round_up(globals_map.value_size)
+            globals_map.value_size = self._random + 8
+        return self._random
 
     def place_dynamic(self, symbol):
         """Give a self-> variable or an associative array its map.  An integer takes 8 bytes, so that

@@ -11,6 +11,7 @@ from ...bpf.insn import (
     R1,
     R2,
     R3,
+    R5,
     R6,
     alu,
     alu_imm,
@@ -128,26 +129,29 @@ def emit_copyinto(g, call, target):
 
 def emit_bcopy(g, call, target):
     source, destination, count = call.args
-    place = None
+    place, temps = None, []
     if source.type.is_string:
         from ..strings import locate
 
         place = locate(g, source)
-    temps = []
-    for arg in (destination, count) if place else (destination, count, source):
+    else:
+        g.value(source)
+        temps.append(g.push())
+    for arg in (destination, count):
         g.value(arg)
         temps.append(g.push())
+    pointer, size = temps[-2:]
     g.mark(call.loc)
-    _checked(g, temps[0], temps[1])
-    temps.append(g.push())
+    _checked(g, pointer, size)
+    offset = g.push()
     if place:
-        _destination(g, temps[-1], temps[1])
-        g.emit(jump_imm("jgt", R2, place.size, g.fault(p.FAULT_BADSIZE, temps[1])))
+        _destination(g, offset, size)
+        g.emit(jump_imm("jgt", R2, place.size, g.fault(p.FAULT_BADSIZE, size)))
         _place_address(g, place)
         g.helper("probe_read_kernel")
     else:
-        _copy_from(g, temps[2], temps[-1], temps[1])
-    for temp in reversed(temps):
+        _copy_from(g, temps[0], offset, size)
+    for temp in (offset, *reversed(temps)):
         g.release(temp)
 
 
@@ -171,11 +175,15 @@ def _copy_from(g, source, offset, size):
     g.jump(done)
     g.place(own)
     low, high = g.layout.memory
+    heap = Label()
     g.emit(alu("mov32", R3, R3))
     g.emit(jump_imm("jlt", R3, low, g.fault(p.FAULT_BADADDR, source)))
-    g.emit(mov(R0, R3), alu("add", R0, R2))
-    g.emit(jump_imm("jgt", R0, high, g.fault(p.FAULT_BADADDR, source)))
-    g.emit(jump_imm("jgt", R3, high, g.fault(p.FAULT_BADADDR, source)), alu("add", R3, R6))
+    g.emit(jump_imm("jgt", R3, high, g.fault(p.FAULT_BADADDR, source)))
+    g.emit(mov(R0, R3), alu("add", R0, R2), jump_imm("jge", R3, g.layout.heap, heap))
+    g.emit(jump_imm("jgt", R0, g.layout.this_end, g.fault(p.FAULT_BADSIZE, size)))
+    g.place(heap)
+    g.emit(load(8, R5, R6, g.layout.heap_top))
+    g.emit(jump("jgt", R0, R5, g.fault(p.FAULT_BADSIZE, size)), alu("add", R3, R6))
     g.jump(copy)
     g.place(shared)
     g.emit(alu("mov32", R3, R3))
