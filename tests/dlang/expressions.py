@@ -19,7 +19,7 @@ C_PRELUDE = """
 #include <stdint.h>
 static int fault;
 static int64_t sdiv(int64_t a, int64_t b) { if (!b) fault = 1; return !b ? 0 : b == -1 ? -a : a / b; }
-static int64_t smod(int64_t a, int64_t b) { if (!b) fault = 1; return !b || b == -1 ? 0 : a % b; }
+static int64_t smod(int64_t a, int64_t b) { if (!b) fault = 1; return !b || b == -1 ? 0 : b < 0 ? -(a % b) : a % b; }
 static uint64_t udiv(uint64_t a, uint64_t b) { if (!b) fault = 1; return b ? a / b : 0; }
 static uint64_t umod(uint64_t a, uint64_t b) { if (!b) fault = 1; return b ? a % b : 0; }
 """

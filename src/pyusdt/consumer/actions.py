@@ -6,6 +6,7 @@ and tracing goes on.
 """
 
 import os
+import signal
 import struct
 
 from ..cli.options import OptionError
@@ -83,6 +84,23 @@ class Actions:
         except OSError as error:
             name = os.fsdecode(path)
             self._complain(record, f"couldn't freopen \"{name}\": {error.strerror}")
+
+    def _ftruncate(self, action, record):
+        self.output.truncate()
+
+    def _raise(self, action, record):
+        self._signal(record, _integer(action.data[0], record))
+
+    def _stop(self, action, record):
+        self._signal(record, signal.SIGSTOP)
+
+    def _signal(self, record, number):
+        """The process may have gone on since, or have ended."""
+        pid = struct.unpack_from("=i", record, p.RECORD_PID)[0]
+        try:
+            os.kill(pid, number)
+        except (OSError, ValueError) as error:
+            self._complain(record, f"couldn't send signal {number} to {pid}: {error}")
 
     def _setopt(self, action, record):
         name, *rest = [_string(data, record) for data in action.data]

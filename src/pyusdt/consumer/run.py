@@ -41,6 +41,14 @@ class Output:
             os.close(self.fd)
         self.fd, self.name = fd, name
 
+    def truncate(self):
+        """Empty the file, if it is one."""
+        try:
+            os.ftruncate(self.fd, 0)
+            os.lseek(self.fd, 0, os.SEEK_SET)
+        except OSError:
+            pass
+
     def write(self, text):
         """Write bytes; BrokenPipeError where the reader is gone, OutputError for other failures."""
         view = memoryview(text)

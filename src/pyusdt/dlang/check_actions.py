@@ -65,7 +65,10 @@ class ActionChecks:
     def check_exit(self, call):
         """Its prototype says all; so do those of the next ones."""
 
-    check_speculate = check_commit = check_discard = check_raise = check_chill = check_setopt = check_exit
+    check_speculate = check_commit = check_discard = check_raise = check_stop = check_ftruncate = check_setopt = check_exit
+
+    def check_refused(self, call):
+        self.names.error("D_UNSUPPORTED", call.loc, f"{call.name}() is not supported: {call.row.doc}")
 
     # --- formats ----------------------------------------------------------------------
 

@@ -11,8 +11,8 @@ from .. import types as t
 class ActionRow:
     """name; kind: what checks it (check_actions.py), emits it (statements.py) and does it (the consumer):
     most have one of their own, and share it where they do the same; records: False where a clause with
-    nothing else has no record; destructive: True where it needs the option of that name; doc: one line;
-    first, type: see above."""
+    nothing else has no record; destructive: True where it needs the option of that name; doc: one line, of
+    the kind "refused" why there is no such thing; first, type: see above."""
 
     __slots__ = ("name", "kind", "records", "doc", "first", "type", "destructive")
 
@@ -33,6 +33,14 @@ _rows = [
     ActionRow("setopt", "setopt", "set an option while tracing"),
     ActionRow("freopen", "freopen", "what follows is printed to another file", first=1, destructive=True),
     ActionRow("system", "system", "run a command of the shell", first=1, destructive=True),
+    ActionRow("ftruncate", "ftruncate", "the output file becomes empty"),
+    ActionRow("raise", "raise", "send a signal to the firing process", type=t.INT, destructive=True),
+    ActionRow("stop", "stop", "stop the firing process, until it gets SIGCONT", destructive=True),
+    *[ActionRow(name, "refused", reason, destructive=True, records=False) for name, reason in (
+        ("panic", "it would stop the whole machine"),
+        ("breakpoint", "it enters a debugger of the kernel"),
+        ("chill", "the firing process does not wait for D"),
+    )],
     ActionRow("speculate", "speculate", "what the clause records is held back", records=False),
     ActionRow("commit", "commit", "what a speculation holds back is released", records=False),
     ActionRow("discard", "discard", "what a speculation holds back is forgotten", records=False),

@@ -5,7 +5,7 @@ r0 is a part of a string, its first byte << 32 | the number of its bytes, which 
 """
 
 from ...bpf.code import Label
-from ...bpf.insn import R0, R1, R2, R3, R4, R5, R6, alu, alu_imm, const, ja, jump, jump_imm, load, mov, mov_imm, neg, store, store_imm, swap
+from ...bpf.insn import R0, R1, R2, R3, R4, R5, R6, alu, alu_imm, const, ja, jump, jump_imm, ld_map_value, load, mov, mov_imm, store, store_imm, swap
 from .. import program as p
 from .. import types as t
 from ..emit import Place
@@ -304,6 +304,13 @@ def _device(shift, mask):
     return emit
 
 
+def emit_rand(g, call, target):
+    """A linear congruential generator, stirred by the event's time; its upper bits are the better ones."""
+    g.emit(ld_map_value(R1, p.MAP_GLOBALS, g.layout.random()), load(8, R0, R1, 0), load(8, R2, R6, p.STATE_TIME),
+           alu("xor", R0, R2), const(R2, 6364136223846793005), alu("mul", R0, R2), const(R2, 1442695040888963407),
+           alu("add", R0, R2), store(8, R1, 0, R0), alu_imm("rsh", R0, 33))
+
+
 _STR, _INT = t.STRING, t.INT
 ROWS = [
     SubroutineRow("strlen", t.SIZE_T, emit_strlen, "the length of a string, in bytes"),
@@ -327,6 +334,7 @@ ROWS = [
     SubroutineRow("ntohs", t.TYPEDEFS["uint16_t"], _network(16), "16 bits from the network's order of bytes"),
     SubroutineRow("ntohl", t.UINT32, _network(32), "32 bits from the network's order of bytes"),
     SubroutineRow("ntohll", t.UINT64, _network(64), "64 bits from the network's order of bytes"),
+    SubroutineRow("rand", _INT, emit_rand, "a number that can not be foretold easily, from 0 to 2147483647"),
     SubroutineRow("getmajor", t.TYPEDEFS["dev_t"], _device(20, 0xFFF), "the major number of a device"),
     SubroutineRow("getminor", t.TYPEDEFS["dev_t"], _device(0, 0xFFFFF), "the minor number of a device"),
 ]

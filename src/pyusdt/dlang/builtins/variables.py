@@ -1,4 +1,4 @@
-"""Built-in variables: each is a field of the state block, which the engine fills.
+"""Built-in variables: most are fields of the state block, which the engine fills.
 
 Source of the types: the DTrace guide, "Variables", and dtrace 2.0's own dlibs.
 """
@@ -9,13 +9,14 @@ from .. import types as t
 
 class VariableRow:
     """name; type; offset in the state block and size in bytes there; `uses`: the part of the
-    state block that the engine must fill for it ("" where it always does); doc: one line."""
+    state block that the engine must fill for it ("" where it always does); doc: one line; constant: where it
+    is no field of the block: a function of the clause's index that gives the value."""
 
-    __slots__ = ("name", "type", "offset", "size", "uses", "doc")
+    __slots__ = ("name", "type", "offset", "size", "uses", "doc", "constant")
 
-    def __init__(self, name, type, offset, size, doc, uses=""):
+    def __init__(self, name, type, offset, size, doc, uses="", constant=None):
         self.name, self.type, self.offset, self.size = name, type, offset, size
-        self.uses, self.doc = uses, doc
+        self.uses, self.doc, self.constant = uses, doc, constant
 
 
 _rows = [
@@ -36,6 +37,12 @@ _rows = [
 _rows += [
     VariableRow(f"arg{i}", t.INT64, p.STATE_ARGS + 8 * i, 8, f"argument {i} of the probe, 0 where it has none")
     for i in range(10)
+]
+
+_rows += [
+    VariableRow("epid", t.TYPEDEFS["uint_t"], 0, 4, "a number for the clause", constant=lambda index: index + 1),
+    VariableRow("ipl", t.TYPEDEFS["uint_t"], 0, 4, "interrupt level: 0, since no interrupt is traced", constant=lambda _: 0),
+    VariableRow("errno", t.INT, 0, 4, "the system call's error: 0, since none is being traced", constant=lambda _: 0),
 ]
 
 VARIABLES = {row.name: row for row in _rows}
