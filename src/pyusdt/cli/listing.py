@@ -4,7 +4,7 @@ In: probes as (provider, module, function, name), descriptions to match.  Out: l
 Always: ids are those that a tracing started now would give.
 """
 
-from ..dlang.probes import OWN
+from ..dlang.probes import OWN as OWN  # pydtrace lists them first
 
 
 def _row(number, provider, module, function, name):
