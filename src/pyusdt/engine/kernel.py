@@ -28,7 +28,7 @@ from .ticks import Ticks, period
 _DTRACE_PROBES = ("BEGIN", "END", "ERROR")
 _BEGIN, _END = 1, 2  # ids, in the order of _DTRACE_PROBES
 _SETTLE = 0.001  # s between two looks at a ring that is being filled
-_RESCAN_FIRST, _RESCAN_LAST = 0.005, 0.5  # s between two looks for files that were mapped since
+_RESCAN_FIRST, _RESCAN_LAST, _RESCAN_ALL = 0.005, 0.5, 2.0  # s between two looks for files that were mapped since
 _MORE_PROBES = 4096  # ids that files found later may take
 
 
@@ -334,7 +334,7 @@ class KernelEngine(Engine):
         if now < self._rescan_due or not self._ticks:
             return
         self._rescan_due = now + self._rescan_every
-        self._rescan_every = min(self._rescan_every * 2, _RESCAN_LAST)
+        self._rescan_every = min(self._rescan_every * 2, _RESCAN_LAST if self._pids else _RESCAN_ALL)
         found = []
         if self._pids:
             for pid in self._pids:
