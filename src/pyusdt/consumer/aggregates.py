@@ -48,7 +48,8 @@ class Aggregates:
         rows = aggregations.rows([(aggdef, self.entries(aggdef))], aggregations.Order())
         if not aggdef.keys:
             rows = rows if count == 0 else []
-            self._cleared.discard(aggdef.ident) if rows else None
+            if rows:
+                self._cleared.discard(aggdef.ident)
         elif count > 0:
             rows = rows[: max(0, len(rows) - count)]
         elif count < 0:

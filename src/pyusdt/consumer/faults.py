@@ -41,6 +41,21 @@ def fault_line(record, probe_name) -> str:
     return f"error in {where}: {what} at BPF pc {pc}"
 
 
+def fault_place(record, clauses) -> str:
+    """Where the statement of a fault stands in the source: "script.d:3:17"; "" where the record is of no
+    clause of the program's."""
+    clause = struct.unpack_from("=I", record, p.RECORD_CLAUSE)[0] & ~p.RECORD_FLAGS
+    if clause >= len(clauses):
+        return ""
+    pc = struct.unpack_from("=I", record, p.FAULT_PC)[0]
+    place = clauses[clause].loc
+    for first, loc in clauses[clause].lines:
+        if first > pc:
+            break
+        place = loc
+    return str(place)
+
+
 def drop_line(kind, count, tags=False) -> str:
     """The message of a loss.  kind: a key of Engine.drops(); tags: the droptags option.  dtrace goes on
     with the CPU, which is not known here: a ring belongs to a process."""

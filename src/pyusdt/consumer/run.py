@@ -162,9 +162,17 @@ class Run:
                 formatter.probe(probe, function, name)
             elif stop == formatter.FAULT:
                 size = struct.unpack_from("=I", records, offset)[0]
-                self.notify(faults.fault_line(records[offset : offset + size], self.engine.probe))
+                self._tell_fault(records[offset : offset + size])
             elif stop == formatter.ACTION:
                 self._act(records, offset, action)
+
+    def _tell_fault(self, record):
+        """dtrace's line, then the place in the source; DTrace's own suite compares, and gets dtrace's alone."""
+        line = faults.fault_line(record, self.engine.probe)
+        place = faults.fault_place(record, self.program.clauses)
+        if place and "_DTRACE_TESTING" not in os.environ:
+            line += f"\n    at {place}"
+        self.notify(line)
 
     def _act(self, records, offset, index):
         """An action that is not printing.  index: of its clause's actions."""

@@ -10,7 +10,6 @@ from . import types as t
 from .errors import CompileError
 
 
-
 class Flow:
     """The order of a clause's actions.  data, speculated, committed: there was such an action."""
 
@@ -126,7 +125,7 @@ class ActionChecks:
         """printa([format,] @a, @b, …): all with the same keys."""
         first = 1 if call.args[0].type.is_string else 0
         if first and type(call.args[0]) is not ast.StrLit:
-            message = f"printa( ) argument #1 is incompatible with prototype:\n\tprototype: string constant\n"
+            message = "printa( ) argument #1 is incompatible with prototype:\n\tprototype: string constant\n"
             self.error("D_PRINTF_ARG_FMT", call.loc, message + f"\t argument: {call.args[0].type}")
         if len(call.args) == first:
             self.error("D_PRINTA_PROTO", call.loc, "printa( ) prototype mismatch: 1 args passed, 2 expected")

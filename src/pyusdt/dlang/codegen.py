@@ -5,9 +5,9 @@ Always: one eBPF program a clause, which any engine can run by itself: it begins
 lookup, ends with its record, and passes the verifier of Linux 5.15.
 """
 
+from ..bpf.insn import R6, store_imm
 from . import assign, ast, memory, strings, variables  # noqa: F401  (each adds its nodes to emit's tables)
 from . import program as p
-from ..bpf.insn import R6, store_imm
 from .builtins import heap
 from .demand import demand_of, walk
 from .emit import Emitter

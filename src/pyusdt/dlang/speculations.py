@@ -8,7 +8,24 @@ or of what is not active does nothing, and one of what can not be is a fault.
 """
 
 from ..bpf.code import Label
-from ..bpf.insn import R0, R1, R2, R3, R4, R5, R6, alu, alu_imm, const, jump_imm, ld_map_value, load, mov, mov_imm, store
+from ..bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R5,
+    R6,
+    alu,
+    alu_imm,
+    const,
+    jump_imm,
+    ld_map_value,
+    load,
+    mov,
+    mov_imm,
+    store,
+)
 from . import program as p
 
 DEFAULT, MOST = 1, 1024  # of the nspec option; more would make the search for a free one too long

@@ -9,7 +9,23 @@ Code: `prepare(g, params)`, where a row has it, changes the value in r0 before t
 """
 
 from ...bpf.code import Label
-from ...bpf.insn import R0, R1, R2, R3, alu, alu_imm, const, ja, jump, jump_imm, load, mov, mov_imm, neg, store
+from ...bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    alu,
+    alu_imm,
+    const,
+    ja,
+    jump,
+    jump_imm,
+    load,
+    mov,
+    mov_imm,
+    neg,
+    store,
+)
 from .. import buckets
 
 

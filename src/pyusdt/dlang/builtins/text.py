@@ -5,7 +5,28 @@ r0 is a part of a string, its first byte << 32 | the number of its bytes, which 
 """
 
 from ...bpf.code import Label
-from ...bpf.insn import R0, R1, R2, R3, R4, R5, R6, alu, alu_imm, const, ja, jump, jump_imm, ld_map_value, load, mov, mov_imm, store, store_imm, swap
+from ...bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R5,
+    R6,
+    alu,
+    alu_imm,
+    const,
+    ja,
+    jump,
+    jump_imm,
+    ld_map_value,
+    load,
+    mov,
+    mov_imm,
+    store,
+    store_imm,
+    swap,
+)
 from .. import program as p
 from .. import types as t
 from ..emit import Place

@@ -1,0 +1,20 @@
+"""docs/LANGUAGE.md is what docs/make_language.py makes of the tables."""
+
+import os
+import runpy
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
+
+
+def test_the_table_is_up_to_date():
+    made = runpy.run_path(os.path.join(TOP, "docs", "make_language.py"))
+    with open(made["PATH"], encoding="utf-8") as file:
+        assert file.read() == made["text"](), "run docs/make_language.py"
+
+
+def test_what_is_absent_is_absent():
+    from pyusdt.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES, absent
+
+    there = {*ACTIONS, *AGGREGATIONS, *SUBROUTINES, *VARIABLES}
+    assert not there & set(absent.ABSENT)
+    assert set(absent.NOTES) <= there

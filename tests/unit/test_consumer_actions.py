@@ -1,0 +1,62 @@
+"""Actions of the consumer, in whole programs: BEGIN runs in the embedded engine, what is printed is compared
+with what the real dtrace printed for the same script (cases in consumer/actions-*.d, .r)."""
+
+import glob
+import os
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CASES = sorted(glob.glob(os.path.join(HERE, "consumer", "actions-*.d")))
+
+
+def pydtrace(*arguments):
+    command = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("path", CASES, ids=[os.path.basename(path) for path in CASES])
+def test_prints_what_dtrace_printed(path):
+    done = pydtrace("-q", "-s", path)
+    with open(path.removesuffix(".d") + ".r", encoding="utf-8") as file:
+        assert done.stdout == file.read(), done.stderr
+
+
+def test_destructive_actions_need_w():
+    script = 'BEGIN { system("echo %s", "ran"); exit(0); }'
+    done = pydtrace("-qn", script)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "could not enable tracing: Destructive actions not allowed" in done.stderr
+    assert pydtrace("-wqn", script).stdout == "ran\n\n"
+
+
+def test_freopen_and_back(tmp_path):
+    path = tmp_path / "out.3"
+    script = f'BEGIN {{ printf("a"); freopen("{tmp_path}/out.%d", 3); printf("b"); freopen(""); printf("c"); exit(0); }}'
+    assert pydtrace("-wqn", script).stdout == "ac\n"
+    assert path.read_text() == "b"
+
+
+def test_setopt_says_what_it_can_not_set():
+    done = pydtrace("-qn", 'BEGIN { setopt("nosuch"); setopt("bufsize", "1m"); setopt("quiet"); exit(0); }')
+    assert 'couldn\'t set option "nosuch" to "1": Invalid option name' in done.stderr
+    assert 'couldn\'t set option "bufsize" to "1m": Operation illegal when tracing is active' in done.stderr
+
+
+def test_a_speculation_that_is_too_long_drops():
+    script = 'BEGIN { i = speculation(); } BEGIN { speculate(i); printf("%d", i); } ' \
+             'BEGIN { speculate(i); trace(1); } BEGIN { commit(i); } BEGIN { exit(0); }'
+    done = pydtrace("-q", "-x", "specsize=50", "-n", script)
+    assert "1 speculative drop" in done.stderr
+    assert done.stdout == "1\n"
+
+
+def test_a_fault_runs_error_and_tells_its_place(tmp_path):
+    script = tmp_path / "x.d"
+    script.write_text("BEGIN { x = 0; }\nBEGIN { this->k = 5;\n  y = 1 / x; }\n"
+                      'ERROR { printf("%d %d %d", arg1, arg4, this->k); }\nBEGIN { printf("-%d", this->k); exit(0); }\n')
+    done = pydtrace("-qs", str(script))
+    assert done.stdout == "2 4 0-5\n"
+    assert "divide-by-zero at BPF pc" in done.stderr and f"\n    at {script}:3:7" in done.stderr
