@@ -32,6 +32,7 @@ def _dtrace(program, options):
     return DtraceEngine(program, options)
 
 
+OWN_PROVIDERS = ("pyusdt", "erlang")  # of the Python module and of the NIF
 ENGINES = {"embedded": _embedded, "kernel": _kernel, "dtrace": _dtrace}
 
 
@@ -63,12 +64,23 @@ def _chosen(program, options, targets):
         if embedded is None:
             raise
         return embedded, "the kernel can not be used"
-    if embedded and sum(1 for _, n in engine.matched if n) <= sum(1 for _, n in embedded.matched if n):
+    if embedded and not _knows_more(engine, embedded, targets):
         engine.close()
         return embedded, "the kernel's engine knows no more of the probes"
     if embedded:
         embedded.close()
     return engine, why
+
+
+def _knows_more(kernel, embedded, targets):
+    """Whether the kernel's engine finds probes for a description that the embedded one has none for.
+
+    Where no process is named, our own providers do not count: the embedded engine has such a process from its first
+    probe on, the kernel's only after it was noticed.
+    """
+    named = targets.pids or targets.command
+    return any(there and not here and (named or not desc.provider.startswith(OWN_PROVIDERS))
+               for (desc, there), (_, here) in zip(kernel.matched, embedded.matched))
 
 
 def _embedded_or_dtrace(program, options, targets):
