@@ -72,11 +72,9 @@ def test_a_description_is_cut_as_dtrace_cuts_it(text, name):
         (["-p", "1_2"], "invalid pid: 1_2"),
         (["-X", "q"], "failed to set -X q: Invalid value for specified option"),
         (["-F"], "failed to set -F: not supported: -F is not there yet"),
-        (["-S"], "failed to set -S: not supported: --dump=bpf and --dump=ast show what the compiler made"),
         (["-32"], "-32 is not supported: 32-bit processes have no probes of ours"),
-        (["-G"], "-G is not supported: probes need no -G on Linux: <sys/sdt.h> alone makes them"),
+        (["-G"], "-G is not supported: probes need no -G on Linux: compile with the header that -h makes, or with <sys/sdt.h>, and link as usual"),
         (["--dump=foo"], "--dump shows one of ast, types, bpf"),
-        (["-i", "5"], "-i is not supported: ids are given out while tracing; name the probe with -n"),
     ],
 )
 def test_what_can_not_be_done_is_refused_with_the_reason(argv, message):

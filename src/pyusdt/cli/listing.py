@@ -4,9 +4,6 @@ In: probes as (provider, module, function, name), descriptions to match.  Out: l
 Always: ids are those that a tracing started now would give.
 """
 
-from ..dlang.probes import OWN as OWN  # pydtrace lists them first
-
-
 def _row(number, provider, module, function, name):
     return f"{number:>5} {provider:>10} {module:>17} {function:>33} {name}\n"
 

@@ -12,11 +12,11 @@ import sys
 from ..consumer.run import Output, OutputError, Run
 from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, LibraryError, PreprocessError
+from ..dlang.probes import OWN
 from ..engine import EngineError, Targets
 from . import arguments as cli
 from . import listing, stability
 from .usage import PROGRAM, USAGE, VERSION
-
 
 _LOST = 3  # exit status of --strict
 
@@ -109,6 +109,8 @@ def report_requests(arguments, compiled, engine, output):
 
 def make_targets(arguments):
     """The Targets of -c and -p; the command is made, and waits."""
+    if "replay" in arguments.options and (arguments.commands or arguments.pids or "record" in arguments.options):
+        raise Failure("--replay traces nothing: it goes without -c, -p and --record")
     if not arguments.commands:
         return Targets(arguments.pids)
     if len(arguments.commands) > 1 or arguments.pids:
@@ -118,6 +120,15 @@ def make_targets(arguments):
     from ..engine.command import Command
 
     return Targets((), Command(words))
+
+
+def recorded_target(options):
+    """What $target was when the recording of --replay was made, or 0."""
+    if "replay" not in options:
+        return 0
+    from ..engine.replay import open_recording
+
+    return open_recording(options["replay"]).about()["target"]
 
 
 def check_command(name):
@@ -163,7 +174,7 @@ def all_probes(arguments):
     """(provider, module, function, name) of all probes, in the order of their ids."""
     from ..engine import choice
 
-    return listing.OWN + choice.list_probes(arguments.options, arguments.pids, None)
+    return OWN + choice.list_probes(arguments.options, arguments.pids, None)
 
 
 def list_probes(arguments):
@@ -177,7 +188,7 @@ def list_probes(arguments):
         descriptions = [description for clause in program.clauses for description in clause.probes]
     from ..engine import choice
 
-    probes = listing.OWN + choice.list_probes(arguments.options, arguments.pids, descriptions)
+    probes = OWN + choice.list_probes(arguments.options, arguments.pids, descriptions)
     text, messages = listing.listing(descriptions, probes, _tracer.glob)
     open_output(arguments.output).write(os.fsencode(text))
     for message in messages:
@@ -214,7 +225,7 @@ def trace(arguments):
     targets = make_targets(arguments)
     engine = None
     try:
-        target = targets.command.pid if targets.command else (arguments.pids or [0])[0]
+        target = (targets.named() or (recorded_target(arguments.options),))[0]
         compiled = compile_requests(arguments, target)
         compiled.program.arguments = [PROGRAM, *arguments.operands]
         from ..engine.choice import open_engine
@@ -223,6 +234,8 @@ def trace(arguments):
         engine, reason = open_engine(compiled.program, arguments.options, targets)
         hide()
         check_matches(engine, arguments.options)
+        for note in engine.notes:
+            complain(note)
         if arguments.verbose:
             complain(f"engine: {engine.name} ({reason})")
         output = open_output(arguments.output)

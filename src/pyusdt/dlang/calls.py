@@ -156,7 +156,7 @@ class CallTyper:
         node.name, node.row = name, row
         node.type = t.AGGREGATING if known[0] == prototypes.AGGREGATING else proto.result
         for i, (arg, to) in enumerate(zip(node.args, proto.params)):
-            if to is not None:
+            if to is not None and known[0] != prototypes.AGGREGATING:  # whose constants are checked as written
                 node.args[i] = self.convert(arg, t.STRING if t.is_text(to) and t.is_text(arg.type) else to)
         if name in _TEXTS:
             node.args = [self.text(a.loc, a) if a.type.is_array and t.is_char(a.type.to) else a for a in node.args]

@@ -7,12 +7,13 @@ Always: a token is fetched only when the grammar needs to see it.  A node's loc.
 line that dtrace's messages name, is how far the text has been read when the node is made.
 """
 
-from . import ast, constants, hints, prototypes
-from .errors import CompileError, printable
+from . import ast, constants, hints
+from .errors import CompileError
 from .lexer import AGG, CLAUSE, EOF, EXPR, IDENT, INT, PSPEC, SPACE, STRING, Lexer
 from .parse_types import TypeParser
 from .probes import by_number, describe
 from .source import Location
+from .syntax_errors import SyntaxErrors
 
 # Levels of expressions within expressions, so that no program can exhaust the stack.
 MAX_DEPTH = 150
@@ -27,7 +28,7 @@ _ASSIGNMENTS = frozenset(["=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=",
 _UNARY = frozenset(["&", "*", "+", "-", "~", "!"])
 
 
-class Parser(TypeParser):
+class Parser(TypeParser, SyntaxErrors):
     """macros, args, default_args: see Lexer; control(words, loc): called for each control line;
     names: resolve.Names; probe_level: what a probe description's last part is, "name" but
     for dtrace's -P, -m and -f."""
@@ -86,51 +87,6 @@ class Parser(TypeParser):
 
     def error(self, tag, loc, message, hint=None):
         raise CompileError(tag, loc, message, hint)
-
-    def syntax_error(self, hint=None):
-        """Refuse the next token."""
-        self.peek()
-        token = self.token
-        if token.kind == EOF:
-            near = "end-of-input" if self.looked_behind(self.last) else "end of input"
-            if hint is None and self.lexer.braces > 0:
-                hint = "a { is not closed"
-        else:
-            near = f'"{self.near(token)}"'
-            hint = hints.syntax(token.kind, token.value) or self.syntax_hint(token) or hint
-        self.error("D_SYNTAX", self.at(token), f"syntax error near {near}", hint)
-
-    def syntax_hint(self, token):
-        """A hint that what stands before the token gives."""
-        if token.kind == ";" and self.items and self.lexer.braces == 0:
-            return "there is no ; after a clause"
-        last = self.last
-        if last is not None and last.kind == IDENT and last.value in prototypes.FUNCTIONS and token.kind in (INT, STRING):
-            return f"call it: {last.value}(…)"
-        return None
-
-    def near(self, token):
-        """What dtrace shows of a token.  Where its lexer had to look behind the token to tell what
-        it is, it shows the rest of the line too, white space turned to blanks."""
-        text = self.source.text
-        shown = text[token.start : token.end]
-        if not self.looked_behind(token) or token.kind != IDENT and text[token.end : token.end + 1] in SPACE:
-            return printable(shown)
-        end = token.end
-        while text[end : end + 1] in SPACE and end < len(text):
-            end += 1
-        gap = text[token.end : end]
-        if token.kind == IDENT and "\n" in gap:
-            return printable(shown) + " " * (len(gap) - gap.count("\n"))
-        newline = text.find("\n", end)
-        rest = text[end : len(text) if newline < 0 else newline]
-        return printable(shown + " " * len(gap) + rest)
-
-    def looked_behind(self, token):
-        """Whether dtrace's lexer had to read on to tell what this token is."""
-        if token is None or token.kind not in (IDENT, "/", "EPRED"):
-            return False
-        return token.value is not None and not (token.kind == IDENT and self.names.is_known(token.value))
 
     def enter(self):
         self.depth += 1
