@@ -34,13 +34,15 @@ struct pyusdt_consumer {
     struct ids *targets; /* by target index */
     struct pyusdt_process *who;
     uint32_t ntargets;
-    struct pyusdt_session *session; /* the one that is being polled */
+    struct pyusdt_feed feed; /* the one that is being polled */
+    struct pyusdt_recorder *recorder; /* of what it delivers, or NULL */
     uint8_t *state;
     const struct pyusdt_event *event; /* the one that is being run */
     uint8_t *records;
     size_t size, room;
     uint32_t running; /* index of the clause that is being run */
     uint64_t wall;    /* realtime minus monotonic clock, ns */
+    bool wall_is_set; /* by the caller: not today's */
     bool exiting;
     bool pausing;        /* a record of PYUSDT_CLAUSE_PAUSES is among those since the last clear */
     bool failed;         /* the clause that is being run emitted a fault: `fault` */
@@ -182,11 +184,12 @@ static void run_clause(struct pyusdt_consumer *c, uint32_t clause)
         note_stopped(c, code);
 }
 
-/* The ERROR probe, with the arguments that dtrace gives it: the clause, its action (which is not known
+/* The ERROR probe, with the arguments that dtrace gives it: the probe, the action (which is not known
  * here), the place in its code, the kind of fault, the address.  A fault in ERROR itself fires nothing. */
-static void fire_error(struct pyusdt_consumer *c, const struct pyusdt_process *who, const struct pyusdt_event *event)
+static void fire_error(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
+                       const struct pyusdt_event *event)
 {
-    uint32_t n, kind, pc, failing = c->running;
+    uint32_t n, kind, pc;
     uint64_t value;
     const uint32_t *clauses = pyusdt_registry_clauses(c->registry, PYUSDT_PROBE_ERROR, &n);
     if (n == 0)
@@ -195,7 +198,7 @@ static void fire_error(struct pyusdt_consumer *c, const struct pyusdt_process *w
     memcpy(&pc, c->fault + PYUSDT_FAULT_PC, sizeof pc);
     memcpy(&value, c->fault + PYUSDT_FAULT_VALUE, sizeof value);
     struct pyusdt_event error = {.time = event->time, .tid = event->tid, .cpu = event->cpu, .nargs = 6,
-                                 .arg = {0, failing + 1, 0, pc, kind, value}};
+                                 .arg = {0, id, 0, pc, kind, value}};
     size_t size = c->config.this_offset + c->config.this_size;
     uint8_t *saved = malloc(size);
     if (!saved) {
@@ -226,7 +229,7 @@ void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id, const struct p
     for (uint32_t i = 0; i < n && !c->exiting; i++) {
         run_clause(c, clauses[i]);
         if (c->failed)
-            fire_error(c, who, event);
+            fire_error(c, id, who, event);
     }
     c->exiting |= exiting;
 }
@@ -236,7 +239,7 @@ static int add_later(struct pyusdt_consumer *c, uint32_t target);
 /* 0: there was no memory for it. */
 static uint32_t id_of(struct pyusdt_consumer *c, uint32_t target, uint32_t probe)
 {
-    if (target >= c->ntargets && pyusdt_consumer_add_targets(c, c->session) != 0)
+    if (target >= c->ntargets && pyusdt_consumer_add_targets(c, &c->feed) != 0)
         return 0;
     const struct ids *ids = &c->targets[target];
     if (probe < ids->count)
@@ -249,6 +252,8 @@ static uint32_t id_of(struct pyusdt_consumer *c, uint32_t target, uint32_t probe
 static int on_event(void *arg, const struct pyusdt_event *e)
 {
     struct pyusdt_consumer *c = arg;
+    if (c->recorder)
+        pyusdt_recorder_event(c->recorder, e);
     uint32_t id = id_of(c, e->target, e->probe);
     if (id != 0)
         pyusdt_consumer_fire(c, id, &c->who[e->target], e);
@@ -263,22 +268,34 @@ static uint64_t wall_offset(void)
     return (uint64_t)(real.tv_sec - mono.tv_sec) * 1000000000u + (uint64_t)(real.tv_nsec - mono.tv_nsec);
 }
 
-int pyusdt_consumer_poll(struct pyusdt_consumer *c, struct pyusdt_session *session, uint64_t until, int max)
+int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint64_t until, int max)
 {
-    if (c->config.uses & PYUSDT_USES_WALL)
+    if (c->config.uses & PYUSDT_USES_WALL && !c->wall_is_set)
         c->wall = wall_offset();
-    c->session = session;
-    return pyusdt_session_poll(session, until, max, on_event, c);
+    c->feed = *feed;
+    int n = feed->kind->poll(feed->of, until, max, on_event, c);
+    int failed = c->recorder ? pyusdt_recorder_flush(c->recorder) : 0;
+    return failed ? failed : n;
+}
+
+void pyusdt_consumer_record(struct pyusdt_consumer *c, struct pyusdt_recorder *recorder)
+{
+    c->recorder = recorder;
+}
+
+void pyusdt_consumer_set_wall(struct pyusdt_consumer *c, uint64_t offset)
+{
+    c->wall = offset;
+    c->wall_is_set = true;
 }
 
 /* --- targets ------------------------------------------------------------------------------------------ */
 
 /* One probe of a target: its id, or -errno. */
-static int64_t add_probe(struct pyusdt_consumer *c, const struct pyusdt_session *session, uint32_t target,
-                         uint32_t index)
+static int64_t add_probe(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint32_t target, uint32_t index)
 {
     struct pyusdt_probe_info probe;
-    int code = pyusdt_session_probe(session, target, index, &probe);
+    int code = feed->kind->probe(feed->of, target, index, &probe);
     if (code)
         return code;
     struct pyusdt_probe_names names = {probe.provider, probe.module, probe.function, probe.name};
@@ -290,7 +307,7 @@ static int add_later(struct pyusdt_consumer *c, uint32_t target)
 {
     struct ids *ids = &c->targets[target];
     struct pyusdt_target_info info;
-    int code = pyusdt_session_target(c->session, target, &info);
+    int code = c->feed.kind->target(c->feed.of, target, &info);
     if (code)
         return code;
     uint32_t *later = realloc(ids->later, (info.nprobes - ids->count + 1) * sizeof *later);
@@ -298,7 +315,7 @@ static int add_later(struct pyusdt_consumer *c, uint32_t target)
         return -ENOMEM;
     ids->later = later;
     while (ids->count + ids->nlater < info.nprobes) {
-        int64_t id = add_probe(c, c->session, target, ids->count + ids->nlater);
+        int64_t id = add_probe(c, &c->feed, target, ids->count + ids->nlater);
         if (id < 0)
             return (int)id;
         ids->later[ids->nlater++] = (uint32_t)id;
@@ -306,10 +323,10 @@ static int add_later(struct pyusdt_consumer *c, uint32_t target)
     return 0;
 }
 
-static int add_target(struct pyusdt_consumer *c, const struct pyusdt_session *session, uint32_t target)
+static int add_target(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint32_t target)
 {
     struct pyusdt_target_info info;
-    int code = pyusdt_session_target(session, target, &info);
+    int code = feed->kind->target(feed->of, target, &info);
     if (code)
         return code;
     struct pyusdt_process *who = &c->who[target];
@@ -317,29 +334,28 @@ static int add_target(struct pyusdt_consumer *c, const struct pyusdt_session *se
     put_name(who->comm, sizeof who->comm, info.comm);
     c->targets[target] = (struct ids){.before = pyusdt_registry_count(c->registry), .count = info.nprobes};
     for (uint32_t i = 0; i < info.nprobes; i++) {
-        int64_t id = add_probe(c, session, target, i);
+        int64_t id = add_probe(c, feed, target, i);
         if (id < 0)
             return (int)id;
     }
     return 0;
 }
 
-int pyusdt_consumer_add_targets(struct pyusdt_consumer *c, struct pyusdt_session *session)
+int pyusdt_consumer_add_targets(struct pyusdt_consumer *c, const struct pyusdt_feed *feed)
 {
-    struct pyusdt_session_stats stats;
-    pyusdt_session_stats(session, &stats);
-    if (stats.targets <= c->ntargets)
+    uint32_t n = feed->kind->targets(feed->of);
+    if (n <= c->ntargets)
         return 0;
-    struct ids *targets = realloc(c->targets, stats.targets * sizeof *targets);
+    struct ids *targets = realloc(c->targets, n * sizeof *targets);
     if (!targets)
         return -ENOMEM;
     c->targets = targets;
-    struct pyusdt_process *who = realloc(c->who, stats.targets * sizeof *who);
+    struct pyusdt_process *who = realloc(c->who, n * sizeof *who);
     if (!who)
         return -ENOMEM;
     c->who = who;
-    while (c->ntargets < stats.targets) {
-        int code = add_target(c, session, c->ntargets);
+    while (c->ntargets < n) {
+        int code = add_target(c, feed, c->ntargets);
         if (code)
             return code;
         c->ntargets++;

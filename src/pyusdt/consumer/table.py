@@ -80,8 +80,8 @@ class _Builder:
 
 
 def _kind_of_type(type):
-    if type.is_string:
-        return f.STRING
+    if not (type.is_integer or type.is_pointer):
+        return f.STRING  # a struct or an array shows as text, too, where its bytes are such
     return f.SIGNED if type.is_integer and type.signed else f.UNSIGNED
 
 
