@@ -26,27 +26,31 @@ BURST = 1000
 PAUSE = 0.005
 BURSTS = 20  # for one figure of the consumer's CPU time
 
-ALL_TEN = """pyusdt*:::user_trace-i4s4 {
+ALL_TEN = """pyusdt$target:::user_trace-i4s4 {
     this->a = copyinstr(arg0); this->b = copyinstr(arg1);
     this->c = copyinstr(arg6); this->d = arg7; this->e = arg8; this->f = arg9;
     @all[arg2, arg3, arg4, arg5, this->b, this->c] = count(); fired++; }
 END { printf("delivered %d\\n", fired); }"""
-COUNT = 'pyusdt*:::user_trace-i4s4 { @ = count(); fired++; } END { printf("delivered %d\\n", fired); }'
-QUANTIZE = """pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6)] = quantize(arg2); fired++; }
+OWN = 'bench$target:::fired { @[arg0, arg1, copyinstr(arg2)] = count(); fired++; } END { printf("delivered %d\\n", fired); }'
+COUNT = 'pyusdt$target:::user_trace-i4s4 { @ = count(); fired++; } END { printf("delivered %d\\n", fired); }'
+QUANTIZE = """pyusdt$target:::user_trace-i4s4 { @[copyinstr(arg6)] = quantize(arg2); fired++; }
 END { printf("delivered %d\\n", fired); }"""
 
 
 class Comparison:
-    """One line of the table: the median of `ours` over the median of `peer`, and the most it may be."""
+    """One line of the table: the median of `ours` over the median of `peer`, and the most it may be (None: it is told only)."""
 
-    def __init__(self, title: str, budget: float, ours: list[float], peer: list[float]):
+    def __init__(self, title: str, budget: float | None, ours: list[float], peer: list[float]):
         self.title, self.budget = title, budget
         self.ours, self.peer = statistics.median(ours), statistics.median(peer)
         self.ratio = self.ours / self.peer
 
     def row(self) -> str:
-        verdict = "ok" if self.ratio <= self.budget else "OVER"
-        return f"{self.title:52} {self.ours:8.1f} {self.peer:8.1f} {self.ratio:7.2f} {self.budget:7.2f}  {verdict}"
+        start = f"{self.title:52} {self.ours:8.1f} {self.peer:8.1f} {self.ratio:7.2f}"
+        return start if self.budget is None else f"{start} {self.budget:7.2f}  {'OVER' if self.is_over() else 'ok'}"
+
+    def is_over(self) -> bool:
+        return self.budget is not None and self.ratio > self.budget
 
 
 def per_event(subject, operation: str, n: int) -> float:
@@ -55,7 +59,9 @@ def per_event(subject, operation: str, n: int) -> float:
 
 def measure_off(rounds: int) -> list[Comparison]:
     """Nobody traces: p and `if probe:` against the empty builtin, all in one process."""
-    samples: dict[str, list[float]] = {"empty": [], "p": [], "if probe": []}
+    samples: dict[str, list[float]] = {
+        name: [] for name in ("empty", "p", "if probe", "own", "function", "wrapped", "put_tag")
+    }
     with closing(subjects.PythonSubject()) as subject:
         for operation in samples:  # warm up: CPython specialises code after some runs
             subject.ask(operation, 20_000)
@@ -65,6 +71,27 @@ def measure_off(rounds: int) -> list[Comparison]:
     return [
         Comparison('Python p(1, 2, "a"), off, tag set / empty builtin', 1.3, samples["p"], samples["empty"]),
         Comparison("Python `if probe:`, off / empty builtin", 0.6, samples["if probe"], samples["empty"]),
+        Comparison('own(1, 2, "a"), off / empty builtin', None, samples["own"], samples["empty"]),
+        Comparison("@probe.wrap'ped function, off / the function", None, samples["wrapped"], samples["function"]),
+        Comparison('put_tag("request 17") / empty builtin', None, samples["put_tag"], samples["empty"]),
+    ]
+
+
+def measure_start(rounds: int) -> list[Comparison]:
+    """import pyusdt in a new process against the empty extension: its time, and the memory of the whole process after."""
+    ours, peer, provider = [], [], []
+    for kept in range(-2, rounds):
+        pair = subjects.start_cost("pyusdt"), subjects.start_cost("empty")
+        made = subjects.provider_cost(20)
+        if kept >= 0:
+            ours.append(pair[0])
+            peer.append(pair[1])
+            provider.append(made)
+    times, memories = ([[figures[i] for figures in samples] for samples in (ours, peer)] for i in (0, 1))
+    return [
+        Comparison("import pyusdt / import of an empty extension", 5.0, *times),
+        Comparison("KiB of the process then / with the empty one", None, *memories),
+        Comparison("Provider.probe(int, str) / import of an empty one", None, provider, times[1]),
     ]
 
 
@@ -80,11 +107,12 @@ def start_lttng(stack: contextlib.ExitStack) -> subjects.CSubject:
 
 def measure_on(rounds: int) -> list[Comparison]:
     """Traced, all ten arguments read: Python's p and the C core's fire against LTTng's tracepoint."""
-    samples: dict[str, list[float]] = {"p": [], "core": [], "lttng": []}
+    samples: dict[str, list[float]] = {"p": [], "own": [], "core": [], "lttng": []}
     with contextlib.ExitStack() as stack:
         subject = {
             "lttng": start_lttng(stack),
             "p": stack.enter_context(closing(subjects.TracedSubject(ALL_TEN))),
+            "own": stack.enter_context(closing(subjects.TracedSubject(OWN))),
             "core": stack.enter_context(closing(subjects.TracedCoreSubject(ALL_TEN))),
         }
         for kept in range(-20, rounds):
@@ -95,6 +123,7 @@ def measure_on(rounds: int) -> list[Comparison]:
                     figures.append(figure)
     return [
         Comparison('Python p(1, 2, "a"), on / LTTng-UST tracepoint', 0.75, samples["p"], samples["lttng"]),
+        Comparison('own(1, 2, "a"), on / LTTng-UST tracepoint', 0.75, samples["own"], samples["lttng"]),
         Comparison("the C core's firing, on / LTTng-UST tracepoint", 0.35, samples["core"], samples["lttng"]),
     ]
 
@@ -154,13 +183,13 @@ def main() -> int:
     subjects.build_empty()
     rows: list[Comparison] = []
     print(f"{'what / its peer':52} {'ns':>8} {'peer ns':>8} {'ratio':>7} {'budget':>7}")
-    for measure, rounds in ((measure_off, 101), (measure_on, 301), (measure_consumer, 21)):
+    for measure, rounds in ((measure_off, 101), (measure_start, 31), (measure_on, 301), (measure_consumer, 21)):
         for row in measure(3 if quick else rounds):
             rows.append(row)
             print(row.row(), flush=True)
     if not quick:
         print("written to", os.path.relpath(write_results(rows), subjects.ROOT))
-    return any(row.ratio > row.budget for row in rows)
+    return any(row.is_over() for row in rows)
 
 
 if __name__ == "__main__":

@@ -99,6 +99,30 @@ class PythonSubject:
         shutil.rmtree(self.folder)
 
 
+START = """import time
+start = time.perf_counter_ns()
+import {module}
+took = time.perf_counter_ns() - start
+with open("/proc/self/smaps_rollup") as file:
+    print(took, next(int(line.split()[1]) for line in file if line.startswith("Private_Dirty")))
+"""
+
+
+def start_cost(module: str) -> tuple[int, int]:
+    """What the import of a module costs a new process: nanoseconds, and KiB of memory that it has to itself then."""
+    done = subprocess.run([sys.executable, "-c", START.format(module=module)], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PYTHONPATH": BUILD})
+    nanoseconds, kibibytes = map(int, done.stdout.split())
+    return nanoseconds, kibibytes
+
+
+def provider_cost(n: int) -> float:
+    """Nanoseconds that a new probe of one's own takes in a process that makes n of them, its file being in the cache."""
+    code = (f"import time, pyusdt; shop = pyusdt.Provider('bench_made'); start = time.perf_counter_ns()\n"
+            f"for i in range({n}): shop.probe(f'probe-{{i}}', int, str)\nprint((time.perf_counter_ns() - start) / {n})")
+    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
 class TracedSubject(PythonSubject):
     """worker.py under pydtrace. The script's output and the drops that pydtrace reports are kept."""
 
@@ -108,7 +132,7 @@ class TracedSubject(PythonSubject):
         super().__init__()
 
     def start(self, command: str) -> subprocess.Popen:
-        command_line = [PYDTRACE, "-q", "-x", "bufsize=16m", "-n", self.script, "-c", command]
+        command_line = [PYDTRACE, "-Zq", "-x", "bufsize=16m", "-n", self.script, "-c", command]
         with open(self.path("output"), "w") as output, open(self.path("errors"), "w") as errors:
             return subprocess.Popen(command_line, env=self.environment(), stdout=output, stderr=errors)
 

@@ -21,6 +21,10 @@ OPERATIONS = {
     "empty": 'empty(1, 2, "a")',
     "p": 'p(1, 2, "a")',
     "if probe": "if probe: pass",
+    "own": 'own(1, 2, "a")',
+    "wrapped": "wrapped()",
+    "function": "function()",
+    "put_tag": 'put_tag("request 17")',
     "p 256": f'p(n % 1000, 2, "{"x" * 256}")',
 }
 
@@ -28,7 +32,7 @@ OPERATIONS = {
 def unrolled(statement: str):
     """A function of n that executes the statement n times, n a multiple of UNROLL, and returns nanoseconds."""
     body = f"\n        {statement}" * UNROLL
-    source = f"""def run(n, clock, empty, p, probe):
+    source = f"""def run(n, clock, empty, p, probe, own, wrapped, function, put_tag):
     start = clock()
     for _ in range(n // {UNROLL}):{body}
     return clock() - start
@@ -42,12 +46,18 @@ def main() -> None:
     orders = socket.socket(socket.AF_UNIX)
     orders.connect(sys.argv[1])
     probe = pyusdt.probe("user_trace-i4s4")
+    own = pyusdt.Provider("bench").probe("fired", int, int, str)
+
+    def function():
+        pass
+
+    subjects = (empty.empty, pyusdt.p, probe, own, probe.wrap(function), function, pyusdt.put_tag)
     operations = {name: unrolled(statement) for name, statement in OPERATIONS.items()}
     pyusdt.put_tag("bench")
     with orders.makefile("rw") as stream:
         for line in stream:
             name, n = line.rsplit(None, 1)
-            nanoseconds = operations[name](int(n), time.perf_counter_ns, empty.empty, pyusdt.p, probe)
+            nanoseconds = operations[name](int(n), time.perf_counter_ns, *subjects)
             print(nanoseconds, file=stream, flush=True)
 
 

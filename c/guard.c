@@ -126,7 +126,8 @@ void *pyusdt_guard_map(void *at, size_t size, int protection, int fd)
     install();
     if (!reserved)
         return NULL;
-    if (mmap(reserved, size, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED) {
+    /* Not populated, as rings are: most of a control file is a hole, and would be filled with pages. */
+    if (mmap(reserved, size, protection, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
         int saved = errno;
         if (!at)
             pyusdt_guard_unmap(reserved, size);

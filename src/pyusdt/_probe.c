@@ -19,6 +19,7 @@ struct probe {
     vectorcallfunc vectorcall;
     struct pyusdt_context *context;
     unsigned index;
+    unsigned most; /* arguments of a call; what is more is an error, on or off */
     const uint16_t *semaphore;
     struct pyusdt_own *own; /* NULL: a user-trace probe */
 };
@@ -61,12 +62,9 @@ PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyOb
     return pyusdt_offer(context, probe, NULL, values);
 }
 
-/* The largest number of arguments of a probe's call; what is more is an error, on or off. */
-static Py_ssize_t max_arguments(const struct probe *self)
+static inline Py_ssize_t max_arguments(const struct probe *self)
 {
-    if (self->own != NULL)
-        return (Py_ssize_t)self->own->nargs;
-    return self->index == PYUSDT_USER_TRACE_S1 ? 1 : PYUSDT_VALUES;
+    return (Py_ssize_t)self->most;
 }
 
 static inline int is_enabled(const struct probe *self)
@@ -295,6 +293,7 @@ static struct probe *new_probe(struct pyusdt_context *context, unsigned index)
     probe->context = context;
     Py_INCREF(context);
     probe->index = index;
+    probe->most = index == PYUSDT_USER_TRACE_S1 ? 1 : PYUSDT_VALUES;
     return probe;
 }
 
@@ -327,6 +326,7 @@ PyObject *pyusdt_probe_of_own(struct pyusdt_context *context, struct pyusdt_own 
         pyusdt_own_free(own);
         return NULL;
     }
+    probe->most = own->nargs;
     probe->semaphore = own->site.semaphore;
     probe->own = own;
     return (PyObject *)probe;

@@ -226,6 +226,21 @@ def test_more_probes_than_there_is_room(cache):
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=60)
 
 
+def test_the_control_file_is_mostly_a_hole(tmp_path):
+    """Also when a tracer has mapped it: what a process costs in memory is what it uses."""
+    tmp_path.chmod(0o700)
+    code = """
+        import os, pyusdt
+        with pyusdt.trace("pyusdt$1:::user_trace-s1 { trace(1); }", os.getpid(), pid=os.getpid()):
+            pyusdt.user_trace_s1("x")
+            (name,) = (name for name in os.listdir(os.environ["PYUSDT_RUNDIR"]) if name.endswith(".ctl"))
+            state = os.stat(os.path.join(os.environ["PYUSDT_RUNDIR"], name))
+        print(state.st_size, state.st_blocks * 512)
+    """
+    size, allocated = map(int, in_another_process(code, PYUSDT_RUNDIR=str(tmp_path)).split())
+    assert size > 1 << 20 and allocated <= 40_960
+
+
 # ---- files ----
 
 def test_load(tmp_path, cache):
