@@ -130,6 +130,13 @@ def test_arguments_of_calls():
     assert arguments("trace(a)") == ["a"]
 
 
+def test_commands_are_refused(dtrace):
+    dtrace()
+    with pytest.raises(pyusdt.EngineError, match="does not start commands"), pyusdt.trace(
+        "BEGIN { }", cmd=["true"], engine="dtrace"):
+        pass
+
+
 def test_what_can_not_be_rewritten_is_refused(dtrace):
     dtrace()
     assert "printa() yet" in failure("BEGIN { @ = count(); printa(@); }")
