@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pathlib
 import subprocess
 import sys
 import time
@@ -59,10 +60,10 @@ def test_a_dead_tracer_leaves_no_command_behind(tmp_path):
     proof = tmp_path / "ran"
     code = ("import os, sys; from pyusdt.engine.command import Command; "
             f"c = Command(['touch', {str(proof)!r}]); print(c.pid, flush=True); os.kill(os.getpid(), 9)")
-    out = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE)
-    pid = int(out.stdout)
+    out = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=False)
+    stat = pathlib.Path(f"/proc/{int(out.stdout)}/stat")
     deadline = time.monotonic() + 10
-    while os.path.exists(f"/proc/{pid}") and open(f"/proc/{pid}/stat").read().split()[2] != "Z":
+    while stat.exists() and stat.read_text().split()[2] != "Z":
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert not proof.exists()
