@@ -17,7 +17,8 @@
 
 #include "bpf.h"
 #include "error.h"
-#include "reader.h"
+#include "feed.h"
+#include "record.h"
 #include "registry.h"
 
 struct pyusdt_consumer;
@@ -53,16 +54,21 @@ void pyusdt_consumer_free(struct pyusdt_consumer *c);
 int pyusdt_consumer_clause(struct pyusdt_consumer *c, uint32_t index, int program, uint32_t flags);
 /* The probes known so far; probes that are not a target's (BEGIN, tick-1s) are added to it by the caller. */
 struct pyusdt_registry *pyusdt_consumer_registry(struct pyusdt_consumer *c);
-/* Make all probes of the session's targets known, in the order of their tables; targets that are known
+/* Make all probes of the feed's targets known, in the order of their tables; targets that are known
  * already cost nothing. */
-int pyusdt_consumer_add_targets(struct pyusdt_consumer *c, struct pyusdt_session *session);
+int pyusdt_consumer_add_targets(struct pyusdt_consumer *c, const struct pyusdt_feed *feed);
 
 /* Run the clauses of probe `id` on an event that is made here. */
 void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
                           const struct pyusdt_event *event);
-/* Take events from the session, in time order, none later than `until` (ns, CLOCK_MONOTONIC), at most
+/* Take events from the feed, in time order, none later than `until` (ns, CLOCK_MONOTONIC), at most
  * `max`, and run their clauses.  Returns how many events were taken, or -errno. */
-int pyusdt_consumer_poll(struct pyusdt_consumer *c, struct pyusdt_session *session, uint64_t until, int max);
+int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint64_t until, int max);
+
+/* Every event that a poll takes goes to the recorder, too (NULL: no longer); a poll fails when that can not write. */
+void pyusdt_consumer_record(struct pyusdt_consumer *c, struct pyusdt_recorder *recorder);
+/* Wall-clock time is the events' and this, not today's difference of the clocks. */
+void pyusdt_consumer_set_wall(struct pyusdt_consumer *c, uint64_t offset);
 
 /* The records since the last clear; `*size` bytes. */
 const uint8_t *pyusdt_consumer_records(const struct pyusdt_consumer *c, size_t *size);

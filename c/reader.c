@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "event.h"
 #include "guard.h"
 #include "tracer.h"
 
@@ -116,9 +117,7 @@ static int look(struct pyusdt_session *session, struct pyusdt_source *source)
     if (available < sizeof source->next)
         return -EBADMSG;
     memcpy(&source->next, source->data + (source->position & (source->size - 1)), sizeof source->next);
-    if (source->next.size % 8 != 0 || source->next.size > available || source->next.size > PYUSDT_EVENT_MAX + 7 ||
-        source->next.nargs > PYUSDT_MAX_ARGS || source->next.ncaptures > PYUSDT_MAX_ARGS ||
-        source->next.size < sizeof source->next + 8u * source->next.nargs)
+    if (!pyusdt_event_header_ok(&source->next, available))
         return -EBADMSG;
     if (source->next.probe >= source->target->table->table.nprobes) {
         pyusdt_target_grow(session, source->target); /* made since the table was copied, if it is one */
@@ -259,38 +258,10 @@ static bool is_pending(const struct pyusdt_session *session)
 static int decode(struct pyusdt_session *session, const struct pyusdt_source *source, struct pyusdt_event *event)
 {
     const struct pyusdt_ring_event *header = &source->next; /* as it was when it was checked */
-    uint8_t *bytes = session->event;
-    uint32_t at = (uint32_t)sizeof *header + 8u * header->nargs;
 
-    memcpy(bytes, source->data + (source->position & (source->size - 1)), header->size);
-    event->time = header->time;
+    memcpy(session->event, source->data + (source->position & (source->size - 1)), header->size);
     event->target = source->target->index;
-    event->probe = header->probe;
-    event->tid = header->tid;
-    event->cpu = header->cpu;
-    event->nargs = header->nargs;
-    event->ncaptures = header->ncaptures;
-    memcpy(event->arg, bytes + sizeof *header, 8u * header->nargs);
-    memset(event->arg + header->nargs, 0, 8u * (PYUSDT_MAX_ARGS - header->nargs));
-    for (uint32_t i = 0; i < header->ncaptures; i++) {
-        struct pyusdt_ring_capture capture;
-        if (header->size - at < sizeof capture)
-            return -EBADMSG;
-        memcpy(&capture, bytes + at, sizeof capture);
-        at += (uint32_t)sizeof capture;
-        if (capture.index >= header->nargs || capture.length > PYUSDT_MAX_STRING ||
-            header->size - at < (uint32_t)capture.length + 1)
-            return -EBADMSG;
-        bytes[at + capture.length] = '\0';
-        event->capture[i] = (struct pyusdt_capture){.address = event->arg[capture.index],
-                                                    .length = capture.length,
-                                                    .index = capture.index,
-                                                    .data = (const char *)bytes + at};
-        at = (at + capture.length + 1 + 3) & ~3u;
-        if (at > header->size)
-            return -EBADMSG;
-    }
-    return 0;
+    return pyusdt_event_decode(header, session->event, event);
 }
 
 /* Behind the event: the next one of this ring takes its place in the heap. */

@@ -345,6 +345,8 @@ void pyusdt_session_close(struct pyusdt_session *session)
     pyusdt_session_stop(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_finish(session, session->targets[i]);
+    if (session->started)
+        pyusdt_sweep(session->dir, session->header.slot); /* of targets whose death was not noticed any more */
     if (session->fd >= 0)
         pyusdt_slot_release(session->dir, session->header.slot, session->fd);
     if (session->dir >= 0)

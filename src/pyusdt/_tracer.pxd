@@ -80,6 +80,40 @@ cdef extern from "reader.h" nogil:
     int pyusdt_find_rundir(pid_t pid, char *path, size_t size, pyusdt_error *error)
 
 
+cdef extern from "feed.h" nogil:
+    struct pyusdt_feed_kind:
+        pass
+    struct pyusdt_feed:
+        const pyusdt_feed_kind *kind
+        void *of
+    const pyusdt_feed_kind pyusdt_session_feed
+
+
+cdef extern from "record.h" nogil:
+    struct pyusdt_record_header:
+        uint64_t begun, wall
+        uint32_t target, pid, uid, gid
+        char host[64]
+    struct pyusdt_loss_block:
+        uint64_t dropped, out_of_order
+    struct pyusdt_recorder:
+        pass
+    struct pyusdt_replay:
+        pass
+    int pyusdt_recorder_new(int fd, pyusdt_session *session, const pyusdt_record_header *header, pyusdt_recorder **out)
+    int pyusdt_recorder_close(pyusdt_recorder *recorder, uint64_t time)
+    int pyusdt_replay_open(int fd, pyusdt_replay **out, pyusdt_error *error)
+    void pyusdt_replay_close(pyusdt_replay *replay)
+    const pyusdt_record_header *pyusdt_replay_header(const pyusdt_replay *replay)
+    uint64_t pyusdt_replay_end(const pyusdt_replay *replay)
+    const char *pyusdt_replay_damage(const pyusdt_replay *replay)
+    bint pyusdt_replay_next(pyusdt_replay *replay, uint64_t *time)
+    bint pyusdt_replay_over(const pyusdt_replay *replay)
+    void pyusdt_replay_loss(const pyusdt_replay *replay, pyusdt_loss_block *loss)
+    int pyusdt_replay_list(const pyusdt_replay *replay, pyusdt_list_fn *fn, void *arg)
+    const pyusdt_feed_kind pyusdt_replay_feed
+
+
 cdef extern from "registry.h" nogil:
     struct pyusdt_probe_names:
         const char *provider
@@ -113,9 +147,11 @@ cdef extern from "consumer.h" nogil:
     void pyusdt_consumer_free(pyusdt_consumer *c)
     int pyusdt_consumer_clause(pyusdt_consumer *c, uint32_t index, int program, uint32_t flags)
     pyusdt_registry *pyusdt_consumer_registry(pyusdt_consumer *c)
-    int pyusdt_consumer_add_targets(pyusdt_consumer *c, pyusdt_session *session)
+    int pyusdt_consumer_add_targets(pyusdt_consumer *c, const pyusdt_feed *feed)
+    void pyusdt_consumer_record(pyusdt_consumer *c, pyusdt_recorder *recorder)
+    void pyusdt_consumer_set_wall(pyusdt_consumer *c, uint64_t offset)
     void pyusdt_consumer_fire(pyusdt_consumer *c, uint32_t id, const pyusdt_process *who, const pyusdt_event *event)
-    int pyusdt_consumer_poll(pyusdt_consumer *c, pyusdt_session *session, uint64_t until, int max)
+    int pyusdt_consumer_poll(pyusdt_consumer *c, const pyusdt_feed *feed, uint64_t until, int max)
     const uint8_t *pyusdt_consumer_records(const pyusdt_consumer *c, size_t *size)
     void pyusdt_consumer_clear(pyusdt_consumer *c)
     bint pyusdt_consumer_exiting(const pyusdt_consumer *c)

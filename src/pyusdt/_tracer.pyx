@@ -26,6 +26,11 @@ cdef int put(char *to, size_t size, text) except -1:
     return 0
 
 
+cdef object text(const char *name):
+    """A name that a stranger may have given."""
+    return name.decode("utf-8", "replace")
+
+
 def glob(str pattern, str text):
     """True where DTrace's glob `pattern` matches the whole of `text`; an empty pattern matches all."""
     return bool(pyusdt_glob(pattern.encode(), text.encode()))
@@ -97,7 +102,13 @@ cdef class VM:
         pyusdt_vm_map_clear(self.vm, map)
 
 
-cdef class Session:
+cdef class Feed:
+    """What a Consumer takes events from: a Session or a Replay."""
+
+    cdef pyusdt_feed feed
+
+
+cdef class Session(Feed):
     """One consumer's tracing of processes, through the run directory `rundir` (None: the user's own).
 
     bufsize: bytes of one ring; orderlag: ns that an unfinished firing is waited for; 0: the defaults.
@@ -116,6 +127,7 @@ cdef class Session:
         cdef int code = pyusdt_session_open(where, &config, &self.session, &err)
         if code < 0:
             raise failure(code, &err)
+        self.feed = pyusdt_feed(&pyusdt_session_feed, self.session)
 
     def __dealloc__(self):
         self.close()
@@ -238,9 +250,9 @@ cdef class Consumer:
             raise failure(<int>probe, NULL)
         return probe
 
-    def add_targets(self, Session session):
-        """Make the probes of the session's targets known."""
-        cdef int code = pyusdt_consumer_add_targets(self.consumer, session.session)
+    def add_targets(self, Feed feed):
+        """Make the probes of the feed's targets known."""
+        cdef int code = pyusdt_consumer_add_targets(self.consumer, &feed.feed)
         if code < 0:
             raise failure(code, NULL)
 
@@ -249,7 +261,7 @@ cdef class Consumer:
         cdef pyusdt_probe_names names
         if not pyusdt_registry_names(pyusdt_consumer_registry(self.consumer), probe, &names):
             raise LookupError(f"no probe {probe}")
-        return names.provider.decode(), names.module.decode(), names.function.decode(), names.name.decode()
+        return text(names.provider), text(names.module), text(names.function), text(names.name)
 
     def probes(self):
         """How many probes are known; their ids are 1 to this."""
@@ -270,15 +282,23 @@ cdef class Consumer:
             event.arg[<int>i] = <uint64_t>(value & 0xFFFFFFFFFFFFFFFF)
         pyusdt_consumer_fire(self.consumer, probe, &who, &event)
 
-    def poll(self, Session session, uint64_t until, int max_events):
+    def poll(self, Feed feed, uint64_t until, int max_events):
         """Run the clauses of at most max_events events that are ripe and not later than `until` (ns);
         how many there were."""
         cdef int n
         with nogil:
-            n = pyusdt_consumer_poll(self.consumer, session.session, until, max_events)
+            n = pyusdt_consumer_poll(self.consumer, &feed.feed, until, max_events)
         if n < 0:
             raise failure(n, NULL)
         return n
+
+    def record(self, Recorder recorder):
+        """From now on every event goes to the recorder, too; None: to none."""
+        pyusdt_consumer_record(self.consumer, NULL if recorder is None else recorder.recorder)
+
+    def set_wall(self, uint64_t offset):
+        """Wall-clock time is the time of events and this (ns), whatever it is now."""
+        pyusdt_consumer_set_wall(self.consumer, offset)
 
     def take_records(self):
         """The records since the last call, as bytes."""
@@ -306,8 +326,8 @@ cdef class Consumer:
 
 
 cdef int collect(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept with gil:
-    (<list>arg).append((target.pid, probe.provider.decode(), probe.module.decode(), probe.function.decode(),
-                        probe.name.decode(), probe.nargs, probe.strings))
+    (<list>arg).append((target.pid, text(probe.provider), text(probe.module), text(probe.function),
+                        text(probe.name), probe.nargs, probe.strings))
     return 0
 
 
@@ -334,5 +354,6 @@ def find_rundir(pid_t pid):
     return os.fsdecode(<bytes>path)
 
 
+include "_record.pxi"
 include "_formatter.pxi"
 include "_kernel.pxi"

@@ -79,6 +79,8 @@ def split(argv):
             operands.append(word)
         elif word == "--strict":
             found.append((word, None))
+        elif word.startswith(("--record", "--replay")) and word[8:9] in ("", "="):
+            found.append((word[:8], word[9:] or next(words, "")))
         elif word.startswith("--dump="):
             found.append(("--dump", word[len("--dump="):]))
         elif word == "--json":
@@ -152,6 +154,10 @@ def _take(arguments, letter, value):
         arguments.output = value
     elif letter == "e":
         arguments.execute = False
+    elif letter in ("--record", "--replay"):
+        if not value:
+            raise Refused(f"{letter} needs the name of a file")
+        arguments.options[letter[2:]] = value
     elif letter == "--strict":
         arguments.strict = True
     elif letter == "--dump":

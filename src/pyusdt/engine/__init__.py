@@ -45,6 +45,7 @@ class Engine:
 
     def __init__(self, program, options):
         self.program, self.options = program, options
+        self.notes = []  # what the user is to be told before tracing starts
         self.matched = []  # [(ast.ProbeDesc, number of probes)] in the order of the source, after open()
 
     def open(self, targets):

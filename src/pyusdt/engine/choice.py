@@ -43,7 +43,15 @@ def open_engine(program, options, targets):
 
 
 def _chosen(program, options, targets):
+    if "replay" in options:
+        from .replay import ReplayEngine
+
+        return _opened(ReplayEngine(program, options), targets), "it is a replay"
     name = options.get("engine")
+    if "record" in options:
+        if name not in (None, "embedded"):
+            raise EngineError(f"--record is not possible with the {name} engine")
+        name = "embedded"
     if name:
         return _opened(ENGINES[name](program, options), targets), "as -x engine says"
     if not sys.platform.startswith("linux"):

@@ -24,6 +24,7 @@ _OWN_NAMES = _DTRACE_PROBES + ("tick-", "profile-")
 _BEGIN, _END = 1, 2  # ids, in the order of _DTRACE_PROBES
 _COMM = "pydtrace"
 _EVERYTHING = 2**64 - 1
+_EVERY_ARGUMENT = dict.fromkeys(range(12), 1023)  # a demand for all that there is
 
 
 def _is_own(description):
@@ -48,7 +49,7 @@ class EmbeddedEngine(Engine):
 
     def __init__(self, program, options):
         super().__init__(program, options)
-        self._session = self._command = self._ticks = None
+        self._session = self._command = self._ticks = self._recorder = None
         self._pids = ()
         self._rundir = None  # the user's own
         self._everyone = False  # processes that were not named may join
@@ -88,10 +89,11 @@ class EmbeddedEngine(Engine):
                 self._rundir = _tracer.find_rundir(self._pids[0])
             bufsize = self.options.get("bufsize") or _BUFSIZE
             self._session = _tracer.Session(self._rundir, bufsize, self.options.get("orderlag", 0))
+            demand = _EVERY_ARGUMENT if "record" in self.options else None  # for the scripts to come
             for clause in self.program.clauses:
                 for desc in clause.probes:
                     if desc in foreign:
-                        self._session.want(desc.provider, desc.module, desc.function, desc.name, clause.demand)
+                        self._session.want(desc.provider, desc.module, desc.function, desc.name, demand or clause.demand)
             known = self._known_probes()
         except OSError as error:
             raise self._explain(error) from None
@@ -125,7 +127,10 @@ class EmbeddedEngine(Engine):
     # --- running -----------------------------------------------------------------------------------
 
     def begin(self):
-        self._fire(_BEGIN)
+        begun = time.monotonic_ns()
+        if "record" in self.options:
+            self._record(self.options["record"], begun)
+        self._fire(_BEGIN, begun)
         if self.exiting:
             return
         try:
@@ -138,11 +143,28 @@ class EmbeddedEngine(Engine):
                 self._session.attach(pid)
         except OSError as error:
             raise self._explain(error) from None
-        self._ticks = Ticks(dict(self._periods.values()), time.monotonic_ns())
+        self._ticks = Ticks(dict(self._periods.values()), begun)
 
-    def _fire(self, probe, when=None):
+    def _record(self, path, begun):
+        """Keep the events of this session in a file."""
+        target = self._command.pid if self._command else (self._pids or (0,))[0]
+        try:
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            self._recorder = _tracer.Recorder(fd, self._session, begun, time.time_ns() - time.monotonic_ns(), target,
+                                              os.uname().nodename)
+        except OSError as error:
+            raise EngineError(f"failed to record to {path}: {error.strerror}") from None
+        self._consumer.record(self._recorder)
+
+    def _stop_recording(self, when):
+        if self._recorder:
+            recorder, self._recorder = self._recorder, None
+            self._consumer.record(None)
+            recorder.close(when)
+
+    def _fire(self, probe, when):
         pid = os.getpid()
-        self._consumer.fire(probe, when or time.monotonic_ns(), pid, pid, os.getuid(), os.getgid(), 0, _COMM)
+        self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), 0, _COMM)
 
     def poll(self, timeout):
         deadline = time.monotonic() + timeout
@@ -154,7 +176,7 @@ class EmbeddedEngine(Engine):
             if records or self.exiting or left <= 0:
                 return records
             if n < _BATCH:
-                time.sleep(min(self._sleep, left))
+                time.sleep(max(0, min(self._sleep, left, self._until_tick())))
 
     def _poll_once(self):
         """Events that are ripe up to the next tick, and the tick where it is due; how many events."""
@@ -163,21 +185,32 @@ class EmbeddedEngine(Engine):
         due = self._ticks.next()
         until = due[0] if due else _EVERYTHING
         n = self._consumer.poll(self._session, until, _BATCH)
-        now = time.monotonic_ns()
-        if due and now >= due[0] and n < _BATCH and not self.exiting:
-            self._fire(due[1], now)
-            self._ticks.fired(due[1], now)
+        if due and time.monotonic_ns() >= due[0] and n < _BATCH and not self.exiting:
+            self._fire(due[1], due[0])  # all events before that were seen, none after it
+            self._ticks.fired(due[1], due[0])  # however late we are: each has its place among the events
         return n
+
+    def _is_due(self, when):
+        due = self._ticks.next()
+        return due is not None and due[0] <= when
+
+    def _until_tick(self):
+        """Seconds; negative where it is overdue."""
+        due = self._ticks and self._ticks.next()
+        return (due[0] - time.monotonic_ns()) / 1e9 if due else _LONGEST_SLEEP
 
     def end(self):
         if self._ticks:
             self._session.stop()
-            while not self.exiting and self._consumer.poll(self._session, _EVERYTHING, _BATCH):
-                pass
-        self._fire(_END)
+        when = time.monotonic_ns()
+        while self._ticks and not self.exiting and (self._poll_once() or self._is_due(when)):
+            pass
+        self._fire(_END, when)
+        self._stop_recording(when)
         return self._consumer.take_records()
 
     def close(self):
+        self._stop_recording(time.monotonic_ns())
         if self._session:
             self._session.close()
             self._session = None
@@ -217,8 +250,13 @@ class EmbeddedEngine(Engine):
             self._vm.delete(map_index, key)
 
     def drops(self):
-        stats = self._session.stats()
+        dropped, out_of_order = self._lost()
         globals_value = self._vm.value(p.MAP_GLOBALS, 0)
         aggregation, dynamic, speculation = struct.unpack_from("=QQQ", globals_value, p.DROP_AGGREGATION)
-        return {"principal": stats["dropped"] + self._consumer.lost, "order": stats["out_of_order"],
+        return {"principal": dropped + self._consumer.lost, "order": out_of_order,
                 "aggregation": aggregation, "dynamic": dynamic, "speculation": speculation}
+
+    def _lost(self):
+        """Events that did not fit, events that came too late to be in order."""
+        stats = self._session.stats()
+        return stats["dropped"], stats["out_of_order"]

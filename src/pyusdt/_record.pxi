@@ -1,0 +1,86 @@
+# Recordings of events, c/record.h: writing and reading them.
+
+
+cdef class Recorder:
+    """Writes what a session delivers to a file.
+
+    fd: taken over; begun: ns; wall: ns, realtime minus monotonic clock; target: pid that is $target, or 0.
+    """
+
+    cdef pyusdt_recorder *recorder
+    cdef Session session
+
+    def __cinit__(self, int fd, Session session, uint64_t begun, uint64_t wall, uint32_t target, str host):
+        cdef pyusdt_record_header header
+        memset(&header, 0, sizeof(header))
+        header.begun, header.wall, header.target = begun, wall, target
+        header.pid, header.uid, header.gid = os.getpid(), os.getuid(), os.getgid()
+        put(header.host, sizeof(header.host), host[:60])
+        self.session = session
+        cdef int code = pyusdt_recorder_new(fd, session.session, &header, &self.recorder)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def __dealloc__(self):
+        if self.recorder is not NULL and self.session.session is not NULL:
+            pyusdt_recorder_close(self.recorder, 0)
+
+    def close(self, uint64_t time):
+        """The end of the recording, at that time (ns); not while a Consumer records to it."""
+        cdef int code = 0
+        if self.recorder is not NULL:
+            code = pyusdt_recorder_close(self.recorder, time)
+            self.recorder = NULL
+        if code < 0:
+            raise failure(code, NULL)
+
+
+cdef class Replay(Feed):
+    """A recording, as a feed.  fd: taken over."""
+
+    cdef pyusdt_replay *replay
+
+    def __cinit__(self, int fd):
+        cdef pyusdt_error err
+        cdef int code = pyusdt_replay_open(fd, &self.replay, &err)
+        if code < 0:
+            raise failure(code, &err)
+        self.feed = pyusdt_feed(&pyusdt_replay_feed, self.replay)
+
+    def __dealloc__(self):
+        pyusdt_replay_close(self.replay)
+
+    def about(self):
+        """What the header says: a dict of begun, wall (ns), target, pid, uid, gid, host; and end (ns)."""
+        cdef const pyusdt_record_header *header = pyusdt_replay_header(self.replay)
+        return {"begun": header.begun, "wall": header.wall, "target": header.target, "pid": header.pid,
+                "uid": header.uid, "gid": header.gid, "host": header.host.decode("utf-8", "replace"),
+                "end": pyusdt_replay_end(self.replay)}
+
+    def probes(self):
+        """(pid, provider, module, function, name, …) of all probes, as list_probes() gives them."""
+        out = []
+        pyusdt_replay_list(self.replay, collect, <void *>out)
+        return out
+
+    def loss(self):
+        """(events dropped, events out of order) so far."""
+        cdef pyusdt_loss_block loss
+        pyusdt_replay_loss(self.replay, &loss)
+        return loss.dropped, loss.out_of_order
+
+    def next_time(self):
+        """The time (ns) of the next event, or None."""
+        cdef uint64_t time
+        return time if pyusdt_replay_next(self.replay, &time) else None
+
+    @property
+    def over(self):
+        """All events have been delivered."""
+        return bool(pyusdt_replay_over(self.replay))
+
+    @property
+    def damage(self):
+        """Why the rest of the file is not read, or None."""
+        cdef const char *why = pyusdt_replay_damage(self.replay)
+        return None if why is NULL else why.decode()

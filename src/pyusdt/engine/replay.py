@@ -1,0 +1,86 @@
+"""The embedded engine on a recording: the events of then, the program of now.
+
+In: a compiled program and a file that --record made (docs/record.md).  Out: the records
+of the clauses, as if tracing went on.  Always: time is the recording's: BEGIN, ticks, END and the events have the times
+that they had or would have had; nothing is traced, and nothing in the file is trusted.
+"""
+
+import os
+
+from .. import _tracer
+from . import EngineError
+from .embedded import _BATCH, _BEGIN, _COMM, _END, EmbeddedEngine
+from .ticks import Ticks
+
+
+def open_recording(path):
+    """The _tracer.Replay of a file; EngineError."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return _tracer.Replay(fd)
+    except OSError as error:
+        raise EngineError(f"failed to replay {path}: {error.strerror}") from None
+
+
+class ReplayEngine(EmbeddedEngine):
+    name = "replay"
+
+    def __init__(self, program, options):
+        super().__init__(program, options)
+        self._replay = open_recording(options["replay"])
+        self._about = self._replay.about()
+        self._consumer.set_wall(self._about["wall"])
+        if self._replay.damage:
+            self.notes.append(f"{options['replay']} is read only in part: {self._replay.damage}")
+
+    def open(self, targets):
+        known = [probe[1:5] for probe in self._replay.probes()]
+        self.matched = [(desc, self._count(desc, known)) for desc in self._descriptions()]
+
+    def begin(self):
+        begun = self._about["begun"]
+        self._fire(_BEGIN, begun)
+        if not self.exiting:
+            self._ticks = Ticks(dict(self._periods.values()), begun)
+
+    def _fire(self, probe, when):
+        about = self._about
+        self._consumer.fire(probe, when, about["pid"], about["pid"], about["uid"], about["gid"], 0, _COMM)
+
+    def poll(self, timeout):
+        if not self.finished:
+            self._poll_once()
+        return self._consumer.take_records()
+
+    def _poll_once(self):
+        """Events up to the next tick, and the tick, unless that is later than the recording."""
+        end = self._about["end"]
+        due = self._ticks.next()
+        until = min(due[0], end) if due else end
+        n = self._consumer.poll(self._replay, until, _BATCH)
+        if due and due[0] <= end and not self.exiting and not self._pending(until):
+            self._fire(due[1], due[0])
+            self._ticks.fired(due[1], due[0])
+        return n
+
+    def _pending(self, until):
+        """An event that is not later is still to come."""
+        when = self._replay.next_time()
+        return when is not None and when <= until
+
+    def end(self):
+        self._fire(_END, self._about["end"])
+        return self._consumer.take_records()
+
+    def close(self):
+        self._replay = None
+
+    @property
+    def finished(self):
+        if not (self._replay.over and self._ticks):
+            return False
+        due = self._ticks.next()
+        return due is None or due[0] > self._about["end"]
+
+    def _lost(self):
+        return self._replay.loss()

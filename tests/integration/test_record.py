@@ -1,0 +1,169 @@
+"""--record and --replay: the same script prints the same, others see all, damaged files do no harm."""
+
+import os
+import struct
+import subprocess
+import sys
+
+import harness
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+SCRIPT = """
+    BEGIN { printf("begin %d %Y", timestamp, walltimestamp); }
+    pyusdt$target:::user_trace-i4s4 /arg6/ { printf("%d %s %s", arg2, copyinstr(arg6), execname); @[probename] = quantize(arg2); }
+    pyusdt*::: { trace(timestamp); @all[pid, tid, uid, cpu >= 0] = count(); }
+    pyusdt$target:::user_trace-s1 { trace(stringof(copyinstr(arg0))); trace(copyinstr(1)); }
+    tick-5ms { n++; }
+    END { printf("%d %d", timestamp, n); }
+"""
+COUNT = 'pyusdt*:::user_trace-i4s4 { @[arg0 ? copyinstr(arg0) : "", copyinstr(arg6)] = count(); }'
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    """(path, Run of the pydtrace that made it)"""
+    path = tmp_path_factory.mktemp("recording") / "events"
+    got = harness.run([harness.PYDTRACE, "--record", str(path), "-n", SCRIPT, "-c", harness.program("events.py")])
+    assert got.status == 0, got
+    return path, got
+
+
+def replay(path, *arguments) -> harness.Run:
+    return harness.run([harness.PYDTRACE, "--replay", str(path), *arguments])
+
+
+def said(text: str) -> list[str]:
+    """What was printed on the standard error, but for how many probes there are: nobody else is in the recording."""
+    return [line for line in text.splitlines() if "matched" not in line]
+
+
+def test_the_same_script_prints_the_same(recording):
+    path, live = recording
+    got = replay(path, "-n", SCRIPT)
+    assert got.stdout == live.stdout and said(got.stderr) == said(live.stderr) and got.status == 0
+    assert "item 11 python" in got.stdout and "END" in got.stdout and "invalid address" in got.stderr
+
+
+def test_another_script(recording):
+    """It asks for what the first script did not look at; $target is as it was."""
+    path, _ = recording
+    got = replay(path, "-q", "-n", 'pyusdt$target:::user_trace-i4s4 /arg1/ { printf("%s|%s|%d\\n", copyinstr(arg1), copyinstr(arg7), arg5); }')
+    assert got.stdout.splitlines()[:2] == ["red|even|-2147483648", "green|odd|-2147483649"], got
+
+
+def test_exit_in_a_replay(recording):
+    got = replay(recording[0], "-q", "-n", 'pyusdt*:::user_trace-i4s4 /arg2 == 3/ { trace(arg2); exit(5); }')
+    assert got.status == 5 and got.stdout.split() == ["3"]
+
+
+def test_cannot_be_traced_too(recording):
+    got = replay(recording[0], "-n", "BEGIN", "-c", "true")
+    assert got.status == 1 and "--replay traces nothing" in got.stderr
+
+
+def test_drops_are_in_the_recording(tmp_path):
+    (tmp_path / "gate").touch()
+    script = "pyusdt$target:::user_trace-i4s4 { @ = count(); }"
+    live = harness.run([harness.PYDTRACE, "--record", str(tmp_path / "r"), "-q", "-b", "64k", "-n", script, "-c",
+                        harness.program("gated.py", tmp_path / "gate", 20_000, 20_000)])
+    got = replay(tmp_path / "r", "-q", "--strict", "-n", script)
+    dropped = [sum(int(line.split()[1]) for line in run.stderr.splitlines()) for run in (live, got)]
+    assert got.stdout == live.stdout and dropped[0] == dropped[1] > 0 and got.status == 3
+    assert int(got.stdout) + dropped[0] == 20_000
+
+
+def test_forked_children_and_new_probes_keep_their_ids(tmp_path):
+    script = "pyusdt*:::user_trace-i4s4"
+    live = harness.run([harness.PYDTRACE, "--record", str(tmp_path / "r"), "-n", script, "-c", harness.program("forks.py")])
+    assert len(live.stdout.splitlines()) == 5 and replay(tmp_path / "r", "-n", script).stdout == live.stdout
+
+
+def test_a_disk_that_is_full():
+    got = harness.run([harness.PYDTRACE, "--record", "/dev/full", "-q", "-n", "BEGIN { exit(0); }"])
+    assert got.status == 1 and "No space left" in got.stderr, got
+
+
+@pytest.mark.parametrize("spoil, message", [
+    (lambda data: b"", "not a recording"),
+    (lambda data: b"x" * 500, "not a recording"),
+    (lambda data: data[:8] + struct.pack("=I", 2) + data[12:], "another version"),
+    (lambda data: data[:12] + data[12:16][::-1] + data[16:], "byte order"),
+    (lambda data: data[:-5], "ends in the middle"),
+    (lambda data: data[:128] + struct.pack("=II", 99, 8) + bytes(8), "unknown kind"),
+    (lambda data: data[:128] + struct.pack("=II", 1, 2**32 - 8) + bytes(8), "impossible size"),
+])
+def test_what_is_no_recording(recording, tmp_path, spoil, message):
+    bad = tmp_path / "bad"
+    bad.write_bytes(spoil(recording[0].read_bytes()))
+    got = replay(bad, "-Zq", "-n", COUNT)
+    assert message in got.stderr, got
+    assert got.status == (1 if bad.stat().st_size < 1000 and "unknown" not in message and "size" not in message else got.status)
+
+
+CHILD = """
+import os, sys
+from pyusdt import _tracer
+from pyusdt.engine.choice import open_engine
+from pyusdt.engine import Targets
+from pyusdt.dlang.compile import Compiler
+compiler = Compiler()
+compiler.add(sys.argv[2])
+program = compiler.finish()
+for name in sys.stdin:
+    try:
+        engine, _ = open_engine(program, {"replay": name.strip(), "zdefs": True}, Targets())
+    except Exception as error:
+        print(type(error).__name__, flush=True)
+        continue
+    engine.begin()
+    while not engine.finished:
+        engine.poll(0)
+    engine.end()
+    engine.close()
+    print("ok", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def replayer(tmp_path_factory):
+    """replayer(bytes) -> what a child process that replays it says; it must live on."""
+    path = tmp_path_factory.mktemp("fuzz") / "recording"
+    with harness.running([sys.executable, "-c", CHILD, "", COUNT], stdin=subprocess.PIPE) as child:
+
+        def say(data: bytes) -> str:
+            path.write_bytes(data)
+            child.stdin.write(f"{path}\n")
+            child.stdin.flush()
+            answer = child.stdout.readline()
+            assert answer, (child.wait(5), child.stderr.read())
+            return answer.strip()
+
+        yield say
+        child.stdin.close()
+
+
+MUTATIONS = st.lists(st.tuples(st.integers(0, 2**32), st.one_of(
+    st.binary(min_size=1, max_size=8), st.sampled_from([b"\xff" * 4, b"\0" * 8, struct.pack("=I", 2**31), b"\xff" * 8]))),
+    min_size=1, max_size=6)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(MUTATIONS, st.integers(0, 2**32))
+def test_mutated_recordings(recording, replayer, mutations, cut):
+    """Whatever a stranger changes: an error, or a replay of what makes sense."""
+    data = bytearray(recording[0].read_bytes())
+    for at, put in mutations:
+        at %= len(data)
+        data[at : at + len(put)] = put
+    if cut % 3 == 0:
+        del data[cut % len(data) :]
+    assert replayer(bytes(data)) in ("ok", "EngineError")
+
+
+def test_leaves_no_descriptor_open(recording, replayer):
+    """A hundred replays in one process."""
+    data = recording[0].read_bytes()
+    assert {replayer(data) for _ in range(100)} == {"ok"}
+    assert os.path.getsize(recording[0]) == len(data)
