@@ -38,8 +38,7 @@ class TypeParser:
                 storage = kind
                 self.take()
             elif kind in ("struct", "union", "enum"):
-                self.names.check_specifier(self.at(token), words, kind)
-                words.append(self.enum_spec() if kind == "enum" else self.struct_spec())
+                words.append(self.enum_spec(words) if kind == "enum" else self.struct_spec(words))
             elif kind in TYPE_WORDS or kind in QUALIFIERS:
                 self.names.check_specifier(self.at(token), words, kind)
                 words.append(kind)
@@ -58,10 +57,13 @@ class TypeParser:
     def _has_type(words):
         return any(type(w) is not str or w not in QUALIFIERS and w not in _ATTRIBUTES for w in words)
 
-    def struct_spec(self):
+    def struct_spec(self, words):
+        """words: those of the declaration so far."""
         token = self.take()
         names, kind = self.names, token.kind
         tag = self.take().value if self.peek() == IDENT else None
+        self.peek()
+        names.check_specifier(self.at(token), words, kind)
         if self.peek() != "{":
             if tag is None:
                 self.syntax_error()
@@ -103,10 +105,12 @@ class TypeParser:
         self.peek()
         return self.conditional()
 
-    def enum_spec(self):
+    def enum_spec(self, words):
         token = self.take()
         names = self.names
         tag = self.take().value if self.peek() == IDENT else None
+        self.peek()
+        names.check_specifier(self.at(token), words, "enum")
         if self.peek() != "{":
             if tag is None:
                 self.syntax_error()
