@@ -202,7 +202,7 @@ def python_stub(provider: Provider) -> str:
     parameters = [f'{argument.name}: {"Text" if argument.is_string else "Integer"} = None, ' for argument in own]
     replaced = {
         "@MADE_FROM@": provider.made_from,
-        "@PROBE_NAMES@": "ProbeName = Literal[\n" + "\n".join(names) + "\n]",
+        "@PROBE_NAMES@": "ProbeName: TypeAlias = Literal[\n" + "\n".join(names) + "\n]",
         "@TAG_AND_ARGUMENTS@": "".join(parameters) + "/",
         "@LAST_NUMBER@": str(max(map(len, families(provider))) - 1),
     }

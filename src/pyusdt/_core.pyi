@@ -1,15 +1,17 @@
 # Made by c/generate.py from include/user_trace.d; do not edit. Its other source is src/pyusdt/_core.pyi.in.
 """Types of the C extension that pyusdt.api and pyusdt.tags build on."""
 
-from collections.abc import Buffer, Callable
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Literal, TypeVar, final
+from typing import Any, Literal, TypeAlias, TypeVar, final
+
+from typing_extensions import Buffer
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-Text = str | Buffer | None
-Integer = int | None
+Text: TypeAlias = str | Buffer | None
+Integer: TypeAlias = int | None
 
-ProbeName = Literal[
+ProbeName: TypeAlias = Literal[
     "user_trace-s1",
     "user_trace-i4s4",
     "user_trace-n0",

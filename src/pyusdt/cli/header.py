@@ -56,7 +56,7 @@ __extension__ unsigned short {provider}_{probe}_semaphore
 def default_path(script):
     """Where the header of a script goes if -o does not say: x.h for x.d, in the current folder."""
     name = os.path.basename(script)
-    return (name[:-2] if name.endswith(".d") else name) + ".h"
+    return (name.removesuffix(".d")) + ".h"
 
 
 def header(path, providers):

@@ -10,8 +10,8 @@ checked after the whole clause is typed.
 
 from . import ast, check_aggregations, prototypes
 from . import types as t
-from .errors import CompileError
 from .check_actions import ActionChecks, Flow
+from .errors import CompileError
 from .expressions import Typer
 
 _UNDEFINED = ("D_IDENT_UNDEF", "D_VAR_UNDEF")
