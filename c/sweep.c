@@ -81,12 +81,23 @@ static void sweep_ctl(const struct sweep *sweep, const char *text, const struct 
         unlinkat(sweep->dir, text, 0);
 }
 
+/* Of a tracer that died before anybody had joined it: no control file leads there. */
+static void sweep_session(const struct sweep *sweep, uint32_t slot)
+{
+    int fd = slot != sweep->ours ? pyusdt_slot_claim(sweep->dir, slot) : -EBUSY;
+
+    if (fd >= 0)
+        pyusdt_slot_release(sweep->dir, slot, fd);
+}
+
 static int sweep_one(void *arg, const char *text, const struct pyusdt_name *name)
 {
     const struct sweep *sweep = arg;
 
     if (name->kind == PYUSDT_FILE_CTL)
         sweep_ctl(sweep, text, name);
+    else if (name->kind == PYUSDT_FILE_SESSION)
+        sweep_session(sweep, name->slot);
     else if ((name->kind == PYUSDT_FILE_AREA || name->kind == PYUSDT_FILE_RING) &&
              !pyusdt_session_alive(sweep->dir, name->slot, name->generation))
         pyusdt_file_discard(sweep->dir, text, name->kind == PYUSDT_FILE_RING);
