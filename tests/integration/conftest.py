@@ -15,11 +15,6 @@ import tempfile
 import harness
 import pytest
 
-# what a fresh checkout would not have
-NOT_SOURCE = shutil.ignore_patterns(
-    ".venv", ".git", "build", "_build", "generated", "results", "*.so", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"
-)
-
 
 @pytest.fixture(scope="session")
 def pydtrace():
@@ -86,7 +81,7 @@ def unprivileged():
     folder = tempfile.mkdtemp(prefix="pyusdt-nobody-")
     try:
         tree = os.path.join(folder, "pyusdt")
-        shutil.copytree(harness.ROOT, tree, symlinks=True, ignore=NOT_SOURCE)
+        shutil.copytree(harness.ROOT, tree, symlinks=True, ignore=harness.NOT_SOURCE)
         subprocess.run(["chown", "-R", f"{nobody.pw_uid}:{nobody.pw_gid}", folder], check=True)
         ids = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
         environment = {**os.environ, "HOME": folder, "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHON": "/usr/bin/python3"}

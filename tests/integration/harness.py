@@ -21,6 +21,10 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 PROGRAMS = os.path.join(HERE, "programs")
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
 ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
+# what a fresh checkout would not have
+NOT_SOURCE = shutil.ignore_patterns(
+    ".venv", ".git", "build", "_build", "generated", "results", "*.so", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"
+)
 
 
 class Run:

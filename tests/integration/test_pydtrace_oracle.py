@@ -1,7 +1,7 @@
 """pydtrace's command line against the real dtrace's: standard output, messages and exit status.
 
-CPU numbers, ids and BPF addresses are masked, our line about the engine is left out; of a compile error the first message is dtrace's, what
-follows (place, source line, hint) is ours.
+CPU numbers, ids and BPF addresses are masked; our lines about the engine and about a fault's place are left out; of a
+compile error the first message is dtrace's, what follows (place, source line, hint) is ours.
 """
 
 import re
@@ -45,7 +45,7 @@ def comparable(run):
     """(status, standard output, messages) without what may differ."""
     stdout = re.sub(r"(?m)^ +\d+ +\d+( +\S*:)", r"CPU ID\1", run.stdout)
     stderr = re.sub(r"(?m)^dtrace: engine: .*\n", "", run.stderr)
-    stderr = re.sub(r"at BPF pc \d+", "at BPF pc N", stderr)
+    stderr = re.sub(r"at BPF pc \d+(\n {4}at \S+:\d+:\d+$)?", "at BPF pc N", stderr, flags=re.MULTILINE)
     if " does not match any probes" in stderr or "failed to compile" in stderr:
         stderr = stderr.split("\n")[0]
     return run.status, stdout, stderr

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import zipfile
 
-import conftest
 import elfnotes
 import harness
 import pytest
@@ -23,7 +22,7 @@ PYTHONS = sorted(path for version in ("3.10", "3.11", "3.12", "3.13", "3.14")
 def build(python: str, folder) -> str:
     """The path of a repaired wheel, built by a Python that has setuptools and cython."""
     tree = folder / "tree"
-    shutil.copytree(harness.ROOT, tree, symlinks=True, ignore=conftest.NOT_SOURCE)
+    shutil.copytree(harness.ROOT, tree, symlinks=True, ignore=harness.NOT_SOURCE)
     made = harness.run([python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-build-isolation", "--no-deps",
                         "--wheel-dir", str(folder / "made"), str(tree)], timeout=300, cwd=tree)
     assert made.status == 0, made
