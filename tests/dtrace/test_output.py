@@ -1,6 +1,6 @@
 """The parser of dtrace's output: a corpus of the systems' formats, and what holds for any bytes.
 
-corpus/linux-*.out come from DTrace for Linux, the others from the published guides' examples with the differences of
+corpus/linux-*.out come from DTrace for Linux, the others were written by hand after the documented formats, with the differences of
 their systems.  Each file's lines that are rightly left as text are listed here.
 """
 

@@ -2,7 +2,7 @@
  * options: -q
  *
  * The real dtrace takes globs in a function's name, and no name at all, but no globs in the names of probes that
- * are described by ELF notes; tests/integration/test_pydtrace.py has those.
+ * are described by ELF notes.
  */
 pyusdt$target::*user_trace*:user_trace-n1,
 pyusdt$target::[a-z]*n2:user_trace-n2,
