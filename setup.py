@@ -18,17 +18,17 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-# The C core's files, by who needs them; those named in neither list are the tracer's.
-TARGET = ["cache.c", "control.c", "elf_write.c", "own_table.c", "provider.c", "ring.c", "session.c", "sites.c", "who.c"]
-BOTH = ["glob.c", "guard.c", "rundir.c", "slot.c", "table.c"]
+# The folders of the C core that each side is made of.
+TARGET = ["target", "shared"]
+TRACER = ["tracer", "bpf", "format", "shared"]
 
 
 def on(name: str) -> bool:
     return os.environ.get(name, "") not in ("", "0")
 
 
-def core_files(*names: str) -> list[str]:
-    return [f"c/{name}" for name in names]
+def core_files(folders: list[str]) -> list[str]:
+    return sorted(path for folder in folders for path in glob(f"c/{folder}/*.c"))
 
 
 def flags() -> tuple[list[str], list[str]]:
@@ -52,16 +52,15 @@ def flags() -> tuple[list[str], list[str]]:
 
 def extensions() -> list[Extension]:
     compile_args, link_args = flags()
-    headers = glob("c/*.h") + glob("include/*") + glob("src/pyusdt/*.h") + glob("src/pyusdt/*.p[xy][di]")
+    headers = glob("c/*/*.h") + glob("include/*") + glob("src/pyusdt/*.h") + glob("src/pyusdt/*.p[xy][di]")
     common = {"include_dirs": ["include", "c", "src/pyusdt"], "depends": sorted(headers),
               "extra_compile_args": compile_args, "extra_link_args": link_args}
     ours = sorted(path for path in glob("src/pyusdt/_*.c") if not os.path.exists(path[:-1] + "pyx"))
     libraries = ["dl"] if sys.platform == "linux" else []  # dlopen(), before glibc 2.34
-    made = [Extension("pyusdt._core", ["src/pyusdt/_core.pyx", *ours, *core_files(*TARGET, *BOTH)],
+    made = [Extension("pyusdt._core", ["src/pyusdt/_core.pyx", *ours, *core_files(TARGET)],
                       libraries=libraries, define_macros=[("CYTHON_USE_MODULE_STATE", "1")],  # sub-interpreters
                       **common)]
-    tracer = sorted(set(map(os.path.basename, glob("c/*.c"))) - set(TARGET))
-    made.append(Extension("pyusdt._tracer", ["src/pyusdt/_tracer.pyx", *core_files(*tracer)], **common))
+    made.append(Extension("pyusdt._tracer", ["src/pyusdt/_tracer.pyx", *core_files(TRACER)], **common))
     return made
 
 

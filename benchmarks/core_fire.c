@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "pyusdt.h"
-#include "reader.h"
+#include "tracer/reader.h"
 
 #define MAX_THREADS 64
 #define MAX_ROUNDS 100

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from glob import glob
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -170,12 +171,10 @@ class TracedSubject(PythonSubject):
 
 
 class TracedCoreSubject(TracedSubject):
-    """core_worker.c under pydtrace: the C core's files that a traced process needs, as setup.py lists them."""
-
-    CORE = ("control", "own_table", "ring", "session", "sites", "who", "glob", "guard", "rundir", "slot", "table")
+    """core_worker.c under pydtrace: the C core's files that a traced process needs, as in setup.py."""
 
     def worker(self, path: str) -> str:
-        sources = ["core_worker.c", *(f"../c/{name}.c" for name in self.CORE)]
+        sources = ["core_worker.c", *sorted(path for folder in ("target", "shared") for path in glob(f"{ROOT}/c/{folder}/*.c"))]
         includes = [f"-I{ROOT}/{folder}" for folder in ("include", "c", "c/generated")]
         program = build("core_worker", sources, "-std=gnu11", "-fvisibility=hidden", "-DPYUSDT_NO_SITES=1", *includes, "-pthread")
         return f"{program} {path}"

@@ -1,7 +1,7 @@
 """Make everything that is made from a provider file.
 
 In:      a D provider file (include/user_trace.d), read through the C preprocessor.
-Out:     c/generated/<file>.inc: one PYUSDT_PROBE(...) line a probe, which c/sites.c includes wherever it
+Out:     c/generated/<file>.inc: one PYUSDT_PROBE(...) line a probe, which c/target/sites.c includes wherever it
          needs all of them; c/generated/<file>.h: their number, their places and the provider's name;
          with --stub the Python type stub, with --docs the reference page.
 Always:  runs at build time with the standard library only, and writes a file only when it changes, so
@@ -131,7 +131,7 @@ def read_provider(source: Path, provider: str | None = None) -> Provider:
 
 
 def c_probes(provider: Provider) -> str:
-    """The list of probes that c/sites.c includes: index, name, symbol of the site, operands."""
+    """The list of probes that c/target/sites.c includes: index, name, symbol of the site, operands."""
     lines = [f"/* {provider.made_from} */"]
     for probe in provider.probes:
         operands = ' " " '.join(

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "pyusdt.h"
-#include "sites.h"
+#include "target/sites.h"
 #include "text.h"
 
 #define INTEGERS 4

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "who.h"
+#include "target/who.h"
 
 void pyusdt_swallow_exception(void)
 {

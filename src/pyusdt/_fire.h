@@ -10,7 +10,7 @@
 #include <Python.h>
 
 #include "_context.h"
-#include "sites.h"
+#include "target/sites.h"
 
 #define PYUSDT_INTEGERS 4
 #define PYUSDT_STRINGS 4

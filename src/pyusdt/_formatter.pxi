@@ -1,6 +1,6 @@
-# The binding of c/format.h; part of _tracer.pyx.
+# The binding of c/format/format.h; part of _tracer.pyx.
 
-cdef extern from "format.h":
+cdef extern from "format/format.h":
     enum:
         PYUSDT_FORMAT_QUIET
         PYUSDT_FORMAT_TESTING
@@ -32,7 +32,7 @@ cdef extern from "format.h":
 
 
 cdef class Formatter:
-    """Turns records into dtrace's text.  table: consumer.table.build()'s; see c/format.h.
+    """Turns records into dtrace's text.  table: consumer.table.build()'s; see c/format/format.h.
 
     feed() a buffer, then call next() until it says DONE.
     """

@@ -1,6 +1,6 @@
-# The binding of c/kernel_ring.h and c/btf.h; part of _tracer.pyx.
+# The binding of c/tracer/kernel_ring.h and c/tracer/btf.h; part of _tracer.pyx.
 
-cdef extern from "kernel_ring.h" nogil:
+cdef extern from "tracer/kernel_ring.h" nogil:
     ctypedef struct pyusdt_kernel_ring "struct pyusdt_kernel_ring":
         pass
 
@@ -9,7 +9,7 @@ cdef extern from "kernel_ring.h" nogil:
     const uint8_t *pyusdt_kernel_ring_take(pyusdt_kernel_ring *ring, size_t *size)
 
 
-cdef extern from "btf.h" nogil:
+cdef extern from "tracer/btf.h" nogil:
     int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
 
 

@@ -1,4 +1,4 @@
-# Recordings of events, c/record.h: writing and reading them.
+# Recordings of events, c/tracer/record.h: writing and reading them.
 
 
 cdef class Recorder:

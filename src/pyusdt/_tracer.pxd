@@ -1,4 +1,4 @@
-# What the tracer's binding sees of the C core: c/bpf.h, c/reader.h, c/registry.h, c/consumer.h.
+# What the tracer's binding sees of the C core: c/bpf/bpf.h, c/tracer/reader.h, c/tracer/registry.h, c/tracer/consumer.h.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from posix.types cimport pid_t
@@ -12,7 +12,7 @@ cdef extern from "pyusdt.h" nogil:
     int pyusdt_glob(const char *pattern, const char *string)
 
 
-cdef extern from "bpf.h" nogil:
+cdef extern from "bpf/bpf.h" nogil:
     struct pyusdt_map_def:
         uint32_t kind, key_size, value_size, entries
     struct pyusdt_insn:
@@ -30,7 +30,7 @@ cdef extern from "bpf.h" nogil:
     void pyusdt_vm_map_clear(pyusdt_vm *vm, unsigned map)
 
 
-cdef extern from "reader.h" nogil:
+cdef extern from "tracer/reader.h" nogil:
     enum: PYUSDT_GLOB_SIZE
     struct pyusdt_session_config:
         uint64_t bufsize
@@ -80,7 +80,7 @@ cdef extern from "reader.h" nogil:
     int pyusdt_find_rundir(pid_t pid, char *path, size_t size, pyusdt_error *error)
 
 
-cdef extern from "feed.h" nogil:
+cdef extern from "tracer/feed.h" nogil:
     struct pyusdt_feed_kind:
         pass
     struct pyusdt_feed:
@@ -89,7 +89,7 @@ cdef extern from "feed.h" nogil:
     const pyusdt_feed_kind pyusdt_session_feed
 
 
-cdef extern from "record.h" nogil:
+cdef extern from "tracer/record.h" nogil:
     struct pyusdt_record_header:
         uint64_t begun, wall
         uint32_t target, pid, uid, gid
@@ -114,7 +114,7 @@ cdef extern from "record.h" nogil:
     const pyusdt_feed_kind pyusdt_replay_feed
 
 
-cdef extern from "registry.h" nogil:
+cdef extern from "tracer/registry.h" nogil:
     struct pyusdt_probe_names:
         const char *provider
         const char *module
@@ -128,7 +128,7 @@ cdef extern from "registry.h" nogil:
     bint pyusdt_registry_names(const pyusdt_registry *r, uint32_t id, pyusdt_probe_names *names)
 
 
-cdef extern from "consumer.h" nogil:
+cdef extern from "tracer/consumer.h" nogil:
     enum:
         PYUSDT_USES_EXECNAME
         PYUSDT_USES_NAMES

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf.h"
+#include "bpf/bpf.h"
 
 #define USER_BASE 0x10000u
 #define NOW 1234567890123u

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "arena.h"
-#include "bpf_internal.h"
+#include "bpf/internal.h"
 
 enum { SLOTS = 96, CONTEXT = 24, STEPS = 3000 };
 

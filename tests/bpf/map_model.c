@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "arena.h"
-#include "bpf_map.h"
+#include "bpf/map.h"
 
 enum { ENTRIES = 3000, KEY = 72, VALUE = 24 };
 

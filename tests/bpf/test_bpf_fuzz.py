@@ -66,12 +66,12 @@ def test_maps_against_a_model_long(map_model):
 
 
 PLANTED = [
-    ("bpf_internal.h", "size <= high - addr;", "size <= high - addr + 1;"),
-    ("bpf_internal.h", "(8 - size)", "(9 - size)"),
-    ("bpf_internal.h", "addr <= run->stack_top - size", "addr <= run->stack_top - size + 1"),
-    ("bpf_helpers.c", "pyusdt_run_memory(run, args[1], map->def.key_size, false)", "(const void *)args[1]"),
-    ("bpf_program.c", "target >= function->end", "target > function->end"),
-    ("bpf_run.c", "frame == frames + PYUSDT_VM_FRAMES - 1", "frame == frames + PYUSDT_VM_FRAMES"),
+    ("bpf/internal.h", "size <= high - addr;", "size <= high - addr + 1;"),
+    ("bpf/internal.h", "(8 - size)", "(9 - size)"),
+    ("bpf/internal.h", "addr <= run->stack_top - size", "addr <= run->stack_top - size + 1"),
+    ("bpf/helpers.c", "pyusdt_run_memory(run, args[1], map->def.key_size, false)", "(const void *)args[1]"),
+    ("bpf/program.c", "target >= function->end", "target > function->end"),
+    ("bpf/run.c", "frame == frames + PYUSDT_VM_FRAMES - 1", "frame == frames + PYUSDT_VM_FRAMES"),
 ]
 
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf_write.h"
+#include "target/elf_write.h"
 
 int main(int argc, char **argv)
 {

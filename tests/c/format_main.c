@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../c/format.h"
+#include "../../c/format/format.h"
 
 static struct pyusdt_formatter *formatter;
 

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../c/tracer.h"
+#include "../../c/tracer/tracer.h"
 
 #define OPERATIONS_MAX 64
 #define SPOILED_MAX (1u << 18) /* of a file: what lies behind is never touched */

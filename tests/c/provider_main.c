@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sites.h"
+#include "target/sites.h"
 
 int main(void)
 {

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "hook_kill.h"
-#include "reader.h"
+#include "tracer/reader.h"
 #include "traced.h"
 
 #define MAX_TARGETS 1024

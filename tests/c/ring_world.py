@@ -11,8 +11,9 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-CORE = ["rundir", "slot", "table", "glob", "guard", "control", "session", "ring",
-        "tracer", "target", "sweep", "reader", "process", "own_table"]
+CORE = ["shared/rundir", "shared/slot", "shared/table", "shared/glob", "shared/guard",
+        "target/control", "target/session", "target/ring", "target/own_table",
+        "tracer/tracer", "tracer/target", "tracer/sweep", "tracer/reader", "tracer/process"]
 FLAGS = ["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-pthread"]
 VARIANTS = {
     "plain": [],
@@ -35,7 +36,8 @@ class Build:
         place = self.folder / variant
         program = place / name
         if not program.exists():
-            place.mkdir(exist_ok=True)
+            for folder in {Path(each).parent for each in CORE}:
+                (place / folder).mkdir(parents=True, exist_ok=True)
             options = [*FLAGS, *VARIANTS[variant], f"-I{ROOT}/include", f"-I{ROOT}/c", f"-I{HERE}"]
             for each in CORE:
                 if not (place / f"{each}.o").exists():

@@ -3,7 +3,6 @@ hit, and events arrive at a tracer of this machine."""
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -16,10 +15,8 @@ LIBRARIES = "/usr/aarch64-linux-gnu"
 
 
 def target_sources():
-    """What a traced process needs of the core, as setup.py lists it."""
-    with open(ROOT / "setup.py") as file:
-        lists = re.findall(r"^(?:TARGET|BOTH) = \[(.*)\]", file.read(), re.MULTILINE)
-    return [ROOT / "c" / name for name in re.findall(r'"(\w+\.c)"', " ".join(lists))]
+    """What a traced process needs of the core, as in setup.py."""
+    return sorted(path for folder in ("target", "shared") for path in (ROOT / "c" / folder).glob("*.c"))
 
 
 @pytest.fixture(scope="module")

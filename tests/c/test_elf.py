@@ -1,4 +1,4 @@
-"""Provider objects (c/elf_write.c) for both processors, as readelf and objdump show them; bad names and types."""
+"""Provider objects (c/target/elf_write.c) for both processors, as readelf and objdump show them; bad names and types."""
 
 import errno
 import re
@@ -19,8 +19,8 @@ TYPES = {0x11: "1", 0x12: "2", 0x14: "4", 0x18: "8", 0x21: "-1", 0x22: "-2", 0x2
 def elf_main(tmp_path_factory):
     program = tmp_path_factory.mktemp("elf") / "elf_main"
     subprocess.run(["gcc", "-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined",
-                    "-fno-sanitize-recover=all", f"-I{ROOT}/c", HERE / "elf_main.c", ROOT / "c/elf_write.c",
-                    ROOT / "c/glob.c", "-o", program], check=True)
+                    "-fno-sanitize-recover=all", f"-I{ROOT}/c", HERE / "elf_main.c", ROOT / "c/target/elf_write.c",
+                    ROOT / "c/shared/glob.c", "-o", program], check=True)
 
     def run(*arguments):
         return subprocess.run([program, *arguments], check=False).returncode

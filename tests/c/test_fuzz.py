@@ -58,9 +58,9 @@ def test_a_planted_bug_is_found(corpus, tmp_path):
     hand: a search of 90 s did not come upon it."""
     planted = tmp_path / "c"
     shutil.copytree(ROOT / "c", planted)
-    reader = (planted / "reader.c").read_text()
+    reader = (planted / "tracer/reader.c").read_text()
     right = "source->next.probe >= source->target->table->table.nprobes"
     assert reader.count(right) == 2
-    (planted / "reader.c").write_text(reader.replace(right, right.replace(">=", ">")))
+    (planted / "tracer/reader.c").write_text(reader.replace(right, right.replace(">=", ">")))
     got = run(build(tmp_path, planted), "-runs=0", corpus)
     assert got.returncode != 0 and "an event of no probe" in got.stderr

@@ -71,7 +71,7 @@ def test_scribbled_shared_memory(world, seed):
 
 
 def fields(**changes):
-    """A control file's header (c/layout.h) that is right but for the changes, with one probe."""
+    """A control file's header (c/shared/layout.h) that is right but for the changes, with one probe."""
     size = 192 + 64 * 64 + 8 + 32 + 32
     header = {"magic": 0x316c746375737970, "version": 1, "size": size, "pid": os.getpid(), "instance": 0,
               "starttime": int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]),

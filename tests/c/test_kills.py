@@ -1,4 +1,4 @@
-"""SIGKILL between every two shared stores, of the target and of the tracer (the hooks of c/hook.h).
+"""SIGKILL between every two shared stores, of the target and of the tracer (the hooks of c/shared/hook.h).
 
 After each: the survivor goes on, nothing hangs, the account holds, and no file stays behind once a tracer has been there.
 """
@@ -18,7 +18,7 @@ UNDOING_PLACES = {26}  # in a target whose tracer was killed
 
 def test_all_places_are_listed():
     """A hook that nobody dies at would be a store that nobody thought of."""
-    used = {int(number) for path in Path(ROOT / "c").glob("*.c")
+    used = {int(number) for path in Path(ROOT / "c").glob("*/*.c")
             for number in re.findall(r"PYUSDT_HOOK\((\d+)\)", path.read_text())}
     assert used == TARGET_PLACES | TRACER_PLACES | UNDOING_PLACES
 

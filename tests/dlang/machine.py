@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from glob import glob
 
 from pyusdt.bpf.insn import encode
 from pyusdt.bpf.maps import KINDS
@@ -34,8 +35,7 @@ def library():
             subprocess.run([sys.executable, os.path.join(c, generator)], check=True)
         out = tempfile.mkdtemp(prefix="pyusdt-vm-")
         path = os.path.join(out, "vm.so")
-        names = [f for f in os.listdir(c) if f.startswith("bpf_") and f.endswith(".c")]
-        sources = [os.path.join(c, f) for f in [*sorted(names), "format.c", "format_table.c", "text.c"]]
+        sources = sorted(path for folder in ("bpf", "format") for path in glob(os.path.join(c, folder, "*.c")))
         subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-shared", "-fPIC", "-I", c, "-o", path,
                         *sources], check=True)
         _library = ctypes.CDLL(path)

@@ -20,7 +20,7 @@ SITE = bytes.fromhex("90" "662e0f1f840000000000" "0f1f440000" "c3")  # nop, nop1
 
 # fires each probe with arguments that tell where they belong
 USER = """
-#include "sites.h"
+#include "target/sites.h"
 __attribute__((visibility("default"))) void fire(unsigned probe);
 void fire(unsigned probe)
 {
@@ -40,7 +40,7 @@ def compile_sites(compiler: str, options: str, folder, *more: str) -> str:
     user, out = folder / "user.c", folder / "sites.so"
     user.write_text(USER)
     subprocess.run([compiler, *options.split(), "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", *more,
-                    "-fvisibility=hidden", "-I", f"{harness.ROOT}/c", f"{harness.ROOT}/c/sites.c", user, "-o", out],
+                    "-fvisibility=hidden", "-I", f"{harness.ROOT}/c", f"{harness.ROOT}/c/target/sites.c", user, "-o", out],
                    check=True)
     return str(out)
 
@@ -143,8 +143,8 @@ def test_without_sites(tmp_path):
     """Where no sites are known the core builds without, unless they are demanded."""
     path = compile_sites("gcc", "-O2", tmp_path, "-DPYUSDT_NO_SITES")
     assert readelf_notes(path) == []
-    demanded = harness.run(["gcc", "-fsyntax-only", "-DPYUSDT_NO_SITES", "-DPYUSDT_REQUIRE_SITES",
-                            f"{harness.ROOT}/c/sites.c"])
+    demanded = harness.run(["gcc", "-fsyntax-only", f"-I{harness.ROOT}/c", "-DPYUSDT_NO_SITES", "-DPYUSDT_REQUIRE_SITES",
+                            f"{harness.ROOT}/c/target/sites.c"])
     assert demanded.status != 0 and "PYUSDT_REQUIRE_PROBES" in demanded.stderr
 
 

@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.join(HERE, os.pardir, os.pardir)
 QUIET, TESTING, RAWBYTES = 1, 2, 4
 DONE, FULL, PROBE, ACTION, FAULT = range(5)
-SOURCES = ("tests/c/format_main.c", "c/format.c", "c/format_table.c", "c/text.c")
+SOURCES = ("tests/c/format_main.c", "c/format/format.c", "c/format/table.c", "c/format/text.c")
 
 
 def build(folder):

@@ -15,7 +15,7 @@ MAX_WIDTH = 0xFFFF  # of a width or precision; dtrace has no bound, and takes th
 ALT, ZERO, LEFT, PLUS, GROUP, SPACE = 1, 2, 4, 8, 16, 32
 _FLAGS = {ord("#"): ALT, ord("+"): PLUS, ord("'"): GROUP, ord(" "): SPACE}
 
-# What a conversion prints; c/format.h has the same numbers.
+# What a conversion prints; c/format/format.h has the same numbers.
 PERCENT, SIGNED, UNSIGNED, BY_TYPE, CHAR, STRING, ESCAPED, TIME, TIME822 = range(9)
 
 _INTEGER = "char, short, int, long, or long long"

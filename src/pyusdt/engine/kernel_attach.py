@@ -4,7 +4,7 @@ In: programs' descriptors, files, offsets, semaphores, cookies.  Out: descriptor
 Always: closing them, or the end of this process, detaches everything.
 
 Where in a site.  The note names a one-byte nop; a uprobe there is a trap.  Sites of pyusdt's own are nop, nop10, nop5
-(c/sites_x86_64.h).  Linux 6.18 to 7.2 replace a uprobe on a nop5 by a call, which costs less; it pushes below the
+(c/target/sites_x86_64.h).  Linux 6.18 to 7.2 replace a uprobe on a nop5 by a call, which costs less; it pushes below the
 stack pointer, which is why it is done only where the bytes say that this is such a site.
 """
 

@@ -1,0 +1,186 @@
+/* The helpers of the embedded engine.  In: r1 … r5.  Out: r0, as Linux's helper of that number
+ * returns it.  Always: each pointer is checked over its whole length before it is used. */
+#include "bpf/internal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+static uint64_t wrong(struct pyusdt_run *run, uint64_t value)
+{
+    run->error = -EFAULT;
+    run->env->fault_addr = value;
+    run->env->fault_size = 0;
+    return 0;
+}
+
+static struct pyusdt_map *map_of(struct pyusdt_run *run, uint64_t handle)
+{
+    uint64_t index = handle - PYUSDT_MAP_HANDLE;
+    if (index < run->vm->n_maps)
+        return &run->vm->maps[index];
+    wrong(run, handle);
+    return NULL;
+}
+
+/* The map and its key; NULL (and the run ends) unless both are right. */
+static struct pyusdt_map *map_and_key(struct pyusdt_run *run, const uint64_t *args, const void **key)
+{
+    struct pyusdt_map *map = map_of(run, args[0]);
+    if (map && map->def.key_size == 0) /* a ringbuf */
+        return wrong(run, args[0]), NULL;
+    if (!map)
+        return NULL;
+    *key = pyusdt_run_memory(run, args[1], map->def.key_size, false);
+    return *key ? map : NULL;
+}
+
+static uint64_t map_lookup_elem(struct pyusdt_run *run, const uint64_t *args)
+{
+    const void *key;
+    struct pyusdt_map *map = map_and_key(run, args, &key);
+    return map ? (uintptr_t)pyusdt_map_lookup(map, key) : 0;
+}
+
+static uint64_t map_update_elem(struct pyusdt_run *run, const uint64_t *args)
+{
+    const void *key;
+    struct pyusdt_map *map = map_and_key(run, args, &key);
+    const void *value = map ? pyusdt_run_memory(run, args[2], map->def.value_size, false) : NULL;
+    return value ? (uint64_t)(int64_t)pyusdt_map_update(map, key, value, args[3]) : 0;
+}
+
+static uint64_t map_delete_elem(struct pyusdt_run *run, const uint64_t *args)
+{
+    const void *key;
+    struct pyusdt_map *map = map_and_key(run, args, &key);
+    return map ? (uint64_t)(int64_t)pyusdt_map_delete(map, key) : 0;
+}
+
+static uint64_t ktime_get_ns(struct pyusdt_run *run, const uint64_t *args)
+{
+    struct timespec now;
+    (void)args;
+    if (run->env->time)
+        return run->env->time(run->env->arg);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* probe_read_*(dst, size, src): what can not be read leaves zeroes and -EFAULT, and the program goes on. */
+static uint64_t read_user(struct pyusdt_run *run, const uint64_t *args, int string)
+{
+    if (args[1] == 0)
+        return 0;
+    uint8_t *dst = pyusdt_run_memory(run, args[0], args[1], true);
+    if (!dst)
+        return 0;
+    uint32_t size = (uint32_t)args[1]; /* exact: no region is that large */
+    int rc = run->env->read_user ? run->env->read_user(run->env->arg, args[2], dst, size, string) : -EFAULT;
+    if (rc < 0)
+        memset(dst, 0, size);
+    else if (!string)
+        rc = 0;
+    return (uint64_t)(int64_t)rc;
+}
+
+static uint64_t probe_read_user(struct pyusdt_run *run, const uint64_t *args)
+{
+    return read_user(run, args, 0);
+}
+
+static uint64_t probe_read_user_str(struct pyusdt_run *run, const uint64_t *args)
+{
+    return read_user(run, args, 1);
+}
+
+static uint64_t probe_read_kernel(struct pyusdt_run *run, const uint64_t *args)
+{
+    if (args[1] == 0)
+        return 0;
+    uint8_t *dst = pyusdt_run_memory(run, args[0], args[1], true);
+    if (!dst)
+        return 0;
+    const uint8_t *src = pyusdt_run_memory(run, args[2], args[1], false);
+    if (src) {
+        memmove(dst, src, args[1]);
+        return 0;
+    }
+    run->error = 0;
+    memset(dst, 0, args[1]);
+    return (uint64_t)-EFAULT;
+}
+
+/* The string in the program's own memory at src: up to size - 1 bytes and a NUL, the rest of dst stays. */
+static uint64_t probe_read_kernel_str(struct pyusdt_run *run, const uint64_t *args)
+{
+    if (args[1] == 0)
+        return 0;
+    uint8_t *dst = pyusdt_run_memory(run, args[0], args[1], true);
+    if (!dst)
+        return 0;
+    const uint8_t *src = pyusdt_run_memory(run, args[2], args[1], false);
+    bool whole = src != NULL;
+    uint64_t length = 0;
+    for (; length < args[1] - 1; length++) {
+        if (!whole && !(src = pyusdt_run_memory(run, args[2] + length, 1, false))) {
+            run->error = 0;
+            memset(dst, 0, args[1]);
+            return (uint64_t)-EFAULT;
+        }
+        uint8_t byte = whole ? src[length] : *src;
+        if (!byte)
+            break;
+        dst[length] = byte;
+    }
+    run->error = 0;
+    dst[length] = 0;
+    return length + 1;
+}
+
+static uint64_t ringbuf_output(struct pyusdt_run *run, const uint64_t *args)
+{
+    struct pyusdt_map *map = map_of(run, args[0]);
+    if (!map)
+        return 0;
+    if (map->def.kind != PYUSDT_MAP_RINGBUF)
+        return wrong(run, args[0]);
+    const uint8_t *record = args[2] ? pyusdt_run_memory(run, args[1], args[2], false) : (const uint8_t *)"";
+    if (!record)
+        return 0;
+    return (uint64_t)(int64_t)(run->env->output ? run->env->output(run->env->arg, record, (uint32_t)args[2]) : -EAGAIN);
+}
+
+static const int32_t numbers[] = {
+#define X(ident, number) number,
+    PYUSDT_BPF_HELPERS(X)
+#undef X
+};
+
+/* A row of the helper table that has no function here does not compile. */
+enum {
+#define X(ident, number) HELPER_##ident,
+    PYUSDT_BPF_HELPERS(X)
+#undef X
+        HELPERS
+};
+
+pyusdt_helper_fn *const pyusdt_helpers[HELPERS] = {
+    [HELPER_MAP_LOOKUP_ELEM] = map_lookup_elem,
+    [HELPER_MAP_UPDATE_ELEM] = map_update_elem,
+    [HELPER_MAP_DELETE_ELEM] = map_delete_elem,
+    [HELPER_KTIME_GET_NS] = ktime_get_ns,
+    [HELPER_PROBE_READ_USER] = probe_read_user,
+    [HELPER_PROBE_READ_KERNEL] = probe_read_kernel,
+    [HELPER_PROBE_READ_USER_STR] = probe_read_user_str,
+    [HELPER_PROBE_READ_KERNEL_STR] = probe_read_kernel_str,
+    [HELPER_RINGBUF_OUTPUT] = ringbuf_output,
+};
+
+int pyusdt_helper_index(int32_t number)
+{
+    for (int i = 0; i < HELPERS; i++)
+        if (numbers[i] == number)
+            return i;
+    return -1;
+}

@@ -1,0 +1,365 @@
+/* Records to text; see format.h. */
+#include "format/format.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "format/table.h"
+#include "generated/program.h"
+
+enum {
+    TEXT_FULL = 1 << 18,    /* bytes of text after which the caller is asked to write them */
+    MAX_PROBES = 1 << 22,   /* of a probe id; more is not a probe but a damaged record */
+    HEAD_DONE = 1 << 30,    /* in place.resume: the record's columns are printed; the rest is the next action */
+};
+
+struct probe_head {
+    char *text; /* NULL: not named yet */
+    size_t size;
+};
+
+struct pyusdt_formatter {
+    struct pyusdt_table table;
+    unsigned flags;
+    bool heading; /* the header line is printed, or is never to be */
+    struct probe_head *probes; /* by id: the columns ID and FUNCTION:NAME */
+    uint32_t probe_count;
+};
+
+int pyusdt_formatter_new(const void *table, size_t size, unsigned flags, struct pyusdt_formatter **out,
+                         struct pyusdt_error *err)
+{
+    struct pyusdt_formatter *f = calloc(1, sizeof *f);
+
+    if (!f)
+        return pyusdt_error_set(err, -ENOMEM, "formatter: out of memory");
+    int rc = pyusdt_table_load(&f->table, table, size, err);
+    if (rc < 0) {
+        free(f);
+        return rc;
+    }
+    f->flags = flags;
+    tzset(); /* localtime_r() need not do it */
+    *out = f;
+    return 0;
+}
+
+void pyusdt_formatter_free(struct pyusdt_formatter *f)
+{
+    if (!f)
+        return;
+    for (uint32_t i = 0; i < f->probe_count; i++)
+        free(f->probes[i].text);
+    free(f->probes);
+    pyusdt_table_free(&f->table);
+    free(f);
+}
+
+void pyusdt_formatter_flags(struct pyusdt_formatter *f, unsigned flags)
+{
+    f->flags = flags;
+}
+
+static int grow_probes(struct pyusdt_formatter *f, uint32_t id)
+{
+    uint32_t count = f->probe_count ? f->probe_count : 64;
+
+    while (count <= id)
+        count *= 2;
+    struct probe_head *probes = realloc(f->probes, count * sizeof *probes);
+    if (!probes)
+        return -ENOMEM;
+    memset(probes + f->probe_count, 0, (count - f->probe_count) * sizeof *probes);
+    f->probes = probes;
+    f->probe_count = count;
+    return 0;
+}
+
+/* The columns ID and FUNCTION:NAME never change, so they are made once. */
+int pyusdt_format_probe(struct pyusdt_formatter *f, uint32_t id, const char *function, const char *name)
+{
+    struct pyusdt_text text = {0}, head = {0};
+    const struct pyusdt_layout id_column = {.letter = 'd', .width = 6}, name_column = {.width = 32};
+
+    if (id >= MAX_PROBES)
+        return -EINVAL;
+    if (id >= f->probe_count && grow_probes(f, id) < 0)
+        return -ENOMEM;
+    int rc = pyusdt_text_append(&text, function, strlen(function));
+    rc = rc ? rc : pyusdt_text_append(&text, ":", 1);
+    rc = rc ? rc : pyusdt_text_append(&text, name, strlen(name));
+    if (!(f->flags & PYUSDT_FORMAT_TESTING)) {
+        rc = rc ? rc : pyusdt_text_integer(&head, &id_column, id, false);
+        rc = rc ? rc : pyusdt_text_append(&head, " ", 1);
+    }
+    rc = rc ? rc : pyusdt_text_string(&head, &name_column, text.data, text.size);
+    rc = rc ? rc : pyusdt_text_append(&head, " ", 1);
+    pyusdt_text_free(&text);
+    if (rc) {
+        pyusdt_text_free(&head);
+        return rc;
+    }
+    free(f->probes[id].text);
+    f->probes[id] = (struct probe_head){head.data, head.size};
+    return 0;
+}
+
+static uint32_t read_u32(const uint8_t *at)
+{
+    uint32_t value;
+
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+/* An integer of 1, 2, 4 or 8 bytes, extended to 64 bits. */
+static uint64_t read_integer(const uint8_t *at, uint32_t size, bool is_signed)
+{
+    union {
+        uint8_t u8;
+        uint16_t u16;
+        uint32_t u32;
+        uint64_t u64;
+    } value;
+
+    memcpy(&value, at, size);
+    switch (size) {
+    case 1:
+        return is_signed ? (uint64_t)(int8_t)value.u8 : value.u8;
+    case 2:
+        return is_signed ? (uint64_t)(int16_t)value.u16 : value.u16;
+    case 4:
+        return is_signed ? (uint64_t)(int32_t)value.u32 : value.u32;
+    default:
+        return value.u64;
+    }
+}
+
+/* The bytes of a string, up to its NUL or the end of its storage. */
+static size_t string_length(const uint8_t *at, uint32_t size)
+{
+    const uint8_t *nul = memchr(at, 0, size);
+
+    return nul ? (size_t)(nul - at) : size;
+}
+
+static uint32_t clamp_width(int64_t value)
+{
+    if (value < 0)
+        value = value < -PYUSDT_MAX_WIDTH ? PYUSDT_MAX_WIDTH : -value;
+    return value > PYUSDT_MAX_WIDTH ? PYUSDT_MAX_WIDTH : (uint32_t)value;
+}
+
+/* Apply the arguments that stand for the width and the precision. */
+static void apply_stars(struct pyusdt_layout *layout, const struct pyusdt_table_part *part, const uint8_t *record)
+{
+    if (part->star_width != PYUSDT_TABLE_NONE) {
+        int32_t width = (int32_t)read_integer(record + part->star_width, part->star_width_size, true);
+        layout->width = clamp_width(width);
+        if (width < 0)
+            layout->flags |= PYUSDT_FLAG_LEFT;
+    }
+    if (part->star_precision != PYUSDT_TABLE_NONE) {
+        int32_t precision = (int32_t)read_integer(record + part->star_precision, part->star_precision_size, true);
+        layout->precision = precision > 0 ? clamp_width(precision) : 0;
+    }
+}
+
+static int print_time(struct pyusdt_text *text, const struct pyusdt_layout *layout, uint64_t ns, uint8_t kind)
+{
+    char out[64];
+    struct tm tm;
+    time_t seconds = (time_t)(ns / 1000000000u);
+
+    if (!localtime_r(&seconds, &tm))
+        return -EINVAL;
+    const char *format = kind == PYUSDT_PART_TIME ? "%Y %b %e %H:%M:%S" : "%a, %d %b %G %T %Z";
+    return pyusdt_text_string(text, layout, out, strftime(out, sizeof out, format, &tm));
+}
+
+/* %S of a string shows its NUL as well; %C has one byte. */
+static int print_escaped(struct pyusdt_text *text, const struct pyusdt_layout *layout,
+                         const struct pyusdt_table_part *part, const uint8_t *at)
+{
+    if (part->is_string) {
+        size_t length = string_length(at, part->size);
+        return pyusdt_text_escaped(text, layout, at, length < part->size ? length + 1 : length);
+    }
+    uint8_t byte = (uint8_t)read_integer(at, part->size, false);
+    return pyusdt_text_escaped(text, layout, &byte, 1);
+}
+
+static int print_part(const struct pyusdt_table *t, const struct pyusdt_table_part *part, const uint8_t *record,
+                      struct pyusdt_text *text)
+{
+    if (part->kind == PYUSDT_PART_LITERAL)
+        return pyusdt_text_append(text, t->literals + part->offset, part->size);
+
+    struct pyusdt_layout layout = {part->letter, part->flags, part->width, part->precision};
+    const uint8_t *at = record + part->offset;
+
+    apply_stars(&layout, part, record);
+    switch (part->kind) {
+    case PYUSDT_PART_SIGNED:
+    case PYUSDT_PART_UNSIGNED: {
+        bool is_signed = part->kind == PYUSDT_PART_SIGNED;
+        return pyusdt_text_integer(text, &layout, read_integer(at, part->size, is_signed), is_signed);
+    }
+    case PYUSDT_PART_CHAR: {
+        char byte = (char)read_integer(at, part->size, false);
+        layout.precision = 0;
+        return pyusdt_text_string(text, &layout, &byte, 1);
+    }
+    case PYUSDT_PART_STRING:
+        return pyusdt_text_string(text, &layout, (const char *)at, string_length(at, part->size));
+    case PYUSDT_PART_ESCAPED:
+        return print_escaped(text, &layout, part, at);
+    default:
+        return print_time(text, &layout, read_integer(at, 8, false), part->kind);
+    }
+}
+
+/* trace() of a string: as text where it prints, else as a dump of as many bytes as a string can have. */
+static int trace_string(struct pyusdt_formatter *f, const uint8_t *at, uint32_t size, struct pyusdt_text *text)
+{
+    static const struct pyusdt_layout column = {.flags = PYUSDT_FLAG_LEFT, .width = 33};
+    size_t length = string_length(at, size);
+
+    if (f->flags & PYUSDT_FORMAT_RAWBYTES || !pyusdt_text_printable(at, length))
+        return pyusdt_text_dump(text, at, size < f->table.head.strsize ? size : f->table.head.strsize);
+    if (f->flags & PYUSDT_FORMAT_QUIET)
+        return pyusdt_text_append(text, at, length);
+    int rc = pyusdt_text_append(text, "  ", 2);
+    return rc ? rc : pyusdt_text_string(text, &column, (const char *)at, length);
+}
+
+static int trace_value(struct pyusdt_formatter *f, const struct pyusdt_table_part *part, const uint8_t *record,
+                       struct pyusdt_text *text)
+{
+    const uint8_t *at = record + part->offset;
+    bool is_signed = part->kind == PYUSDT_PART_SIGNED;
+    struct pyusdt_layout layout = {.letter = 'd'};
+
+    if (part->kind == PYUSDT_PART_STRING)
+        return trace_string(f, at, part->size, text);
+    if (f->flags & PYUSDT_FORMAT_RAWBYTES)
+        return pyusdt_text_dump(text, at, part->size);
+    if (!(f->flags & PYUSDT_FORMAT_QUIET)) {
+        layout.width = part->size == 8 ? (is_signed ? 19 : 20) : part->size == 4 ? 10 : part->size == 2 ? 5 : 3;
+        if (pyusdt_text_append(text, " ", 1) < 0)
+            return -ENOMEM;
+    }
+    return pyusdt_text_integer(text, &layout, read_integer(at, part->size, is_signed), is_signed);
+}
+
+/* The header line and a record's columns. */
+static int print_columns(struct pyusdt_formatter *f, const uint8_t *record, struct pyusdt_text *text)
+{
+    static const struct pyusdt_layout cpu_column = {.letter = 'd', .width = 3};
+    static const char heading[] = "CPU     ID                    FUNCTION:NAME\n";
+    bool testing = f->flags & PYUSDT_FORMAT_TESTING;
+    int rc = 0;
+
+    if (f->flags & PYUSDT_FORMAT_QUIET) {
+        f->heading = true;
+        return 0;
+    }
+    if (!f->heading) {
+        const char *line = testing ? heading + sizeof heading - 34 : heading;
+        rc = pyusdt_text_append(text, line, strlen(line));
+        f->heading = rc == 0;
+    }
+    const struct probe_head *head = &f->probes[read_u32(record + PYUSDT_RECORD_PROBE)];
+    if (!testing) {
+        uint64_t cpu = (uint64_t)(int32_t)read_u32(record + PYUSDT_RECORD_CPU);
+        rc = rc ? rc : pyusdt_text_integer(text, &cpu_column, cpu, true);
+        rc = rc ? rc : pyusdt_text_append(text, " ", 1);
+    }
+    return rc ? rc : pyusdt_text_append(text, head->text, head->size);
+}
+
+/* Do the actions of a record from place->resume on; stops at the caller's. */
+static int print_actions(struct pyusdt_formatter *f, const struct pyusdt_table_clause *clause, const uint8_t *record,
+                         struct pyusdt_format_place *place, struct pyusdt_text *text)
+{
+    const struct pyusdt_table *t = &f->table;
+
+    for (uint32_t i = place->resume & ~HEAD_DONE; i < clause->actions; i++) {
+        const struct pyusdt_table_action *action = &t->actions[clause->first_action + i];
+        const struct pyusdt_table_part *part = &t->parts[action->first_part];
+        int rc = 0;
+
+        if (action->guard != PYUSDT_TABLE_NONE && !record[action->guard])
+            continue;
+        if (action->kind == PYUSDT_ACTION_CALLER) {
+            place->action = i;
+            place->resume = HEAD_DONE | (i + 1);
+            return PYUSDT_FORMAT_ACTION;
+        }
+        if (action->kind == PYUSDT_ACTION_TRACE)
+            rc = trace_value(f, part, record, text);
+        for (uint32_t k = 0; !rc && action->kind == PYUSDT_ACTION_PRINTF && k < action->parts; k++)
+            rc = print_part(t, part + k, record, text);
+        if (rc < 0)
+            return rc;
+    }
+    if (!(f->flags & PYUSDT_FORMAT_QUIET))
+        return pyusdt_text_append(text, "\n", 1);
+    return 0;
+}
+
+static int print_record(struct pyusdt_formatter *f, const uint8_t *record, uint32_t size,
+                        struct pyusdt_format_place *place, struct pyusdt_text *text)
+{
+    uint32_t index = read_u32(record + PYUSDT_RECORD_CLAUSE), probe = read_u32(record + PYUSDT_RECORD_PROBE);
+    int rc;
+
+    if (index >= f->table.head.clauses || probe >= MAX_PROBES)
+        return -EINVAL;
+    const struct pyusdt_table_clause *clause = &f->table.clauses[index];
+    if (clause->record_size == 0 || size < clause->record_size)
+        return -EINVAL;
+    if (!place->resume) {
+        bool named = probe < f->probe_count && f->probes[probe].text;
+        if (!named && !(f->flags & PYUSDT_FORMAT_QUIET))
+            return PYUSDT_FORMAT_PROBE;
+        rc = print_columns(f, record, text);
+        if (rc)
+            return rc;
+        place->resume = HEAD_DONE;
+    }
+    return print_actions(f, clause, record, place, text);
+}
+
+int pyusdt_format(struct pyusdt_formatter *f, const uint8_t *records, size_t size,
+                  struct pyusdt_format_place *place, struct pyusdt_text *text)
+{
+    while (place->offset < size) {
+        const uint8_t *record = records + place->offset;
+        size_t rest = size - place->offset;
+        uint32_t length = rest < PYUSDT_RECORD_DATA ? 0 : read_u32(record + PYUSDT_RECORD_SIZE);
+        int rc = 0;
+
+        if (length < PYUSDT_RECORD_DATA || length > rest)
+            return -EINVAL;
+        if (read_u32(record + PYUSDT_RECORD_CLAUSE) & PYUSDT_RECORD_FAULT) {
+            if (length < PYUSDT_FAULT_RECORD_SIZE)
+                return -EINVAL;
+            if (!place->resume) {
+                place->resume = HEAD_DONE;
+                return PYUSDT_FORMAT_FAULT;
+            }
+        } else {
+            rc = print_record(f, record, length, place, text);
+        }
+        if (rc)
+            return rc;
+        place->offset += length;
+        place->resume = 0;
+        if (text->size >= TEXT_FULL && place->offset < size)
+            return PYUSDT_FORMAT_FULL;
+    }
+    return PYUSDT_FORMAT_DONE;
+}

@@ -1,0 +1,23 @@
+/* A formatter's table (format.h), loaded and checked. */
+#ifndef PYUSDT_FORMAT_TABLE_H
+#define PYUSDT_FORMAT_TABLE_H
+
+#include "format/format.h"
+
+enum { PYUSDT_MAX_WIDTH = 0xffff }; /* of a width or precision; consumer/format.py has the same */
+
+struct pyusdt_table {
+    struct pyusdt_table_head head;
+    void *memory; /* a copy of the table, which the others point into */
+    const struct pyusdt_table_clause *clauses;
+    const struct pyusdt_table_action *actions;
+    const struct pyusdt_table_part *parts;
+    const char *literals;
+};
+
+/* After 0 every offset in the table is good: into the table itself, or into any record that is at least as
+ * long as its clause says. */
+int pyusdt_table_load(struct pyusdt_table *t, const void *data, size_t size, struct pyusdt_error *err);
+void pyusdt_table_free(struct pyusdt_table *t);
+
+#endif

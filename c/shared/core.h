@@ -1,0 +1,122 @@
+/*
+ * The target's private state: what control.c (being traceable), session.c (serving a session) and ring.c (the hot
+ * path) share. One core a linked object; nothing here is ever read back from shared memory.
+ *
+ * Locking: the hot path takes rings, never the lock. The lock is for the slow paths; who does not get it soon, counts
+ * its event as lost and goes on. Slots' addresses, area mappings and demand tables stay for the life of the process,
+ * so a thread that comes late finds memory, then sees that it is late.
+ */
+#ifndef PYUSDT_CORE_H
+#define PYUSDT_CORE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "shared/hook.h"
+#include "shared/layout.h"
+#include "shared/rundir.h"
+#include "shared/slot.h"
+#include "shared/table.h"
+
+#pragma GCC visibility push(hidden)
+
+#define PYUSDT_CHECK_NS 200000000ull /* how often a producer looks whether the tracer still lives */
+#define PYUSDT_LOCK_TRIES 200        /* of 100 us: the longest that a slow path waits for another */
+
+/* The parts of our control file: as long as they can become. What is not used is a hole in the file. */
+#define PYUSDT_STRINGS_MAX (1u << 20)
+#define PYUSDT_CTL_SLOTS (((uint32_t)sizeof(struct pyusdt_ctl_header) + 63) & ~63u)
+#define PYUSDT_CTL_WORDS (PYUSDT_CTL_SLOTS + PYUSDT_MAX_SESSIONS * (uint32_t)sizeof(struct pyusdt_ctl_slot))
+#define PYUSDT_CTL_DESCS (PYUSDT_CTL_WORDS + PYUSDT_MAX_PROBES * (uint32_t)sizeof(uint64_t))
+#define PYUSDT_CTL_STRINGS (PYUSDT_CTL_DESCS + PYUSDT_MAX_PROBES * (uint32_t)sizeof(struct pyusdt_ctl_desc))
+#define PYUSDT_CTL_SIZE (PYUSDT_CTL_STRINGS + PYUSDT_STRINGS_MAX)
+
+#define PYUSDT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define PYUSDT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* What one session wants of one probe. Written while all of the slot's rings are held. */
+struct pyusdt_demand {
+    _Atomic uint32_t mask; /* as pyusdt_demand() returns it; 0: the probe is not wanted */
+    uint8_t nargs;         /* highest wanted argument + 1 */
+    uint8_t ncaptures;     /* wanted strings: */
+    uint8_t index[PYUSDT_MAX_ARGS];
+    uint16_t bytes[PYUSDT_MAX_ARGS]; /* by argument */
+};
+
+/* A ring as its holder knows it: the shared words are copies for the tracer. */
+struct pyusdt_ring {
+    _Alignas(64) uint8_t *data; /* twice in a row; the reservation outlives the session */
+    uint64_t head;
+    uint64_t tail; /* as last seen, always within [head - size, head] */
+    uint64_t reserved;
+};
+
+/* A session slot. generation, then rings: who holds a ring and sees the generation may use all else. */
+struct pyusdt_slot {
+    _Alignas(64) struct pyusdt_area *_Atomic area;
+    _Atomic uint64_t generation; /* of the session that is served; 0 none */
+    _Atomic uint64_t next_check;
+    struct pyusdt_demand *_Atomic demand; /* [nprobes] */
+    uint64_t size;                        /* of each ring */
+    _Atomic uint32_t nrings;
+    _Atomic uint32_t max_rings;
+    uint64_t opened;   /* generation that area and ring files are of, until they are gone */
+    _Atomic uint64_t refused;  /* generation that could not be served, */
+    _Atomic uint64_t retry_at; /* and when to try it again */
+    struct pyusdt_ring ring[PYUSDT_RINGS_MAX];
+};
+
+/* Zeroed by fork, by whatever name it is called (WIPEONFORK), so that a child knows itself. */
+struct pyusdt_family {
+    _Atomic uint32_t alive;
+    _Atomic uint32_t lock; /* tid of the holder */
+};
+
+struct pyusdt_core {
+    struct pyusdt_family *family; /* NULL: never published */
+    struct pyusdt_ctl_header *ctl;
+    struct pyusdt_ctl_slot *slots;
+    _Atomic uint64_t *words;
+    _Atomic uint32_t nprobes; /* 0: not published */
+    pthread_key_t key;
+    bool has_key;
+    uint32_t epoch; /* forks since the first ancestor: a thread's remembered tid is of one epoch */
+    struct pyusdt_table table; /* a private copy */
+    struct pyusdt_identity who;
+    char rundir[PYUSDT_PATH_SIZE];
+    struct pyusdt_slot slot[PYUSDT_MAX_SESSIONS];
+};
+
+extern struct pyusdt_core pyusdt_core;
+
+/* control.c */
+bool pyusdt_core_lock(void);
+void pyusdt_core_unlock(void);
+void pyusdt_core_reborn(void); /* a forked child publishes itself */
+
+/* own_table.c */
+int pyusdt_own_table_set(const struct pyusdt_probe_desc *table, unsigned n);  /* the private one */
+int pyusdt_own_table_allocate(int fd);                                        /* a new control file's place for it */
+void pyusdt_own_table_show(struct pyusdt_ctl_header *ctl);                    /* copies it there */
+int pyusdt_own_table_grow(const struct pyusdt_probe_desc *table, unsigned n); /* both, and the sessions */
+
+/* session.c */
+int pyusdt_sessions_join(int dir);                          /* publishing: attach to every session that waits */
+void pyusdt_sessions_grow(uint32_t first);                  /* probes from `first` on are new to those that are served */
+bool pyusdt_slot_open(unsigned number);                     /* serve what is wanted; false: an event is lost or unwanted */
+bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have);
+void pyusdt_slot_check(unsigned number, uint64_t now);      /* is the tracer alive? */
+void pyusdt_slot_lost(unsigned number, uint64_t wanted);    /* count an event that found no area */
+
+/* ring.c */
+uint32_t pyusdt_self_tid(void);
+bool pyusdt_ring_take_from_dead(struct pyusdt_line *line, uint32_t heir);
+
+#pragma GCC visibility pop
+
+static inline struct pyusdt_ctl_slot *pyusdt_ctl_slot(unsigned number)
+{
+    return &pyusdt_core.slots[number];
+}
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * The bytes that the two sides share: control file, session file, area file, ring, event. docs/ring.md explains them.
+ *
+ * Every field belongs to one writer, named here (T: the target, S: the tracer's session), except where it says "both":
+ * those are changed with atomic read-modify-write only. A file's magic is stored last; before, the file is not there.
+ */
+#ifndef PYUSDT_LAYOUT_H
+#define PYUSDT_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracer/reader.h"
+
+#define PYUSDT_CTL_MAGIC 0x316c746375737970ull     /* "pysuctl1", read as bytes */
+#define PYUSDT_SESSION_MAGIC 0x3165737375737970ull /* "pysusse1" */
+#define PYUSDT_AREA_MAGIC 0x3161726175737970ull    /* "pysuara1" */
+#define PYUSDT_LAYOUT_VERSION 1
+
+/* ---- the control file, <pid>-<starttime>-<instance>.ctl: made by T ---- */
+
+enum { PYUSDT_CTL_LIVE = 1, PYUSDT_CTL_EXITED = 2 };
+
+struct pyusdt_ctl_header { /* T */
+    _Atomic uint64_t magic;
+    uint32_t version;
+    uint32_t size; /* of the file */
+    uint32_t pid;  /* in the target's own pid namespace */
+    uint32_t instance;
+    uint64_t starttime; /* /proc/PID/stat, field 22: with the pid it names a process for good */
+    uint64_t pidns;     /* inode of /proc/PID/ns/pid: whether pid means anything to who reads it */
+    _Atomic uint32_t state;
+    _Atomic uint32_t nprobes;
+    uint32_t ndescs;
+    uint32_t slots;   /* offset of struct pyusdt_ctl_slot[PYUSDT_MAX_SESSIONS] */
+    uint32_t words;   /* offset of the enable words, uint64_t[nprobes]: both, bit s belongs to slot s */
+    uint32_t descs;   /* offset of struct pyusdt_ctl_desc[ndescs] */
+    uint32_t strings; /* offset of NUL-terminated strings; the first byte is a NUL, the last one too */
+    uint32_t strings_size;
+    uint32_t gid;
+    char comm[16];
+    _Atomic uint32_t changes; /* of the probe table, which only grows: odd while it does */
+};
+
+struct pyusdt_ctl_desc { /* T; string fields are offsets into strings */
+    uint32_t provider;
+    uint32_t module;
+    uint32_t function;
+    uint32_t name;
+    uint32_t count; /* at least 1 */
+    uint32_t strings;
+    uint32_t nargs;
+    uint32_t family; /* 1: numbers are appended to function and name */
+};
+
+enum { PYUSDT_SLOT_NONE, PYUSDT_SLOT_READY, PYUSDT_SLOT_FAILED };
+
+/* The tag makes the count start anew with each session, without anybody's having to reset it. */
+#define PYUSDT_FAILED_BITS 40
+#define PYUSDT_FAILED_TAG(generation) ((generation) >> PYUSDT_FAILED_BITS << PYUSDT_FAILED_BITS)
+#define PYUSDT_FAILED_COUNT(failed) ((failed) & ((1ull << PYUSDT_FAILED_BITS) - 1))
+
+struct pyusdt_ctl_slot {
+    _Atomic uint64_t wanted; /* both: generation of the session that is to be served here, 0 none */
+    _Atomic uint64_t ready;  /* T: generation whose area exists: what the other T fields are about */
+    _Atomic uint32_t state;  /* T: of the last attempt to serve `wanted` */
+    _Atomic int32_t error;   /* T: -errno of that attempt */
+    _Atomic uint64_t failed; /* T: events lost because there is no area: PYUSDT_FAILED_TAG of `wanted`, and the count */
+    uint64_t unused[4];
+};
+
+/* ---- the session file, NN.session: made by S, read by T with pread only, flock()ed by S while it lives ---- */
+
+enum { PYUSDT_SESSION_MAKING = 0, PYUSDT_SESSION_STARTED = 1 };
+
+struct pyusdt_session_header { /* S */
+    uint64_t magic;
+    uint32_t version;
+    uint32_t state;
+    uint64_t generation; /* random, never 0: tells this session from all others */
+    uint32_t tracer;     /* pid, for people */
+    uint32_t slot;
+    uint64_t bufsize;
+    uint32_t max_rings;
+    uint32_t nwants;
+    uint32_t want_size; /* sizeof (struct pyusdt_want) */
+    uint32_t all;       /* 1: every process may join, else those of pids */
+    uint32_t pids[PYUSDT_PIDS_MAX];
+    /* struct pyusdt_want[nwants] follows */
+};
+
+/* ---- the area file, <ctl>.NN.<generation>.area: made by T, one per process and session ---- */
+
+struct pyusdt_line { /* one ring's shared words; two cache lines */
+    _Alignas(64) _Atomic uint32_t busy; /* T: tid of the thread that is inside, 0 none */
+    uint32_t unused;
+    _Atomic uint64_t head; /* T: bytes published, ever */
+    _Alignas(64) _Atomic uint64_t tail; /* S: bytes consumed, ever */
+};
+
+struct pyusdt_area {
+    struct pyusdt_line line[PYUSDT_RINGS_MAX];
+    _Atomic uint64_t magic; /* T, like all that follows */
+    uint32_t version;
+    uint32_t nprobes; /* room in drops: PYUSDT_MAX_PROBES */
+    uint64_t generation;
+    uint64_t ring_size; /* of each, a power of two */
+    _Atomic uint32_t rings; /* how many ring files there are, 0 … PYUSDT_RINGS_MAX */
+    uint32_t unused[7];
+    _Atomic uint64_t drops[PYUSDT_MAX_PROBES]; /* events that found no room, or no free ring */
+};
+
+/* ---- the ring file, <ctl>.NN.<generation>.ring<k>: ring_size bytes of events, each 8-aligned, wrapping anywhere ---- */
+
+struct pyusdt_ring_event {
+    uint32_t size; /* of the whole event, a multiple of 8 */
+    uint32_t probe;
+    uint64_t time;
+    uint32_t tid;
+    uint16_t cpu;
+    uint8_t nargs;
+    uint8_t ncaptures;
+    /* uint64_t arg[nargs]; then per capture, 4-aligned: struct pyusdt_ring_capture, its bytes, a NUL, 0 … 3 zeros */
+};
+
+struct pyusdt_ring_capture {
+    uint16_t index;
+    uint16_t length;
+};
+
+#define PYUSDT_EVENT_MAX                                                                                                \
+    (sizeof(struct pyusdt_ring_event) + PYUSDT_MAX_ARGS * (8 + sizeof(struct pyusdt_ring_capture) + PYUSDT_MAX_STRING + 1))
+#define PYUSDT_RING_MIN 65536ull
+#define PYUSDT_RING_MAX (1ull << 30)
+#define PYUSDT_RING_DEFAULT (1ull << 20)
+
+_Static_assert(sizeof(struct pyusdt_line) == 128, "two cache lines a ring");
+_Static_assert(sizeof(struct pyusdt_ctl_slot) == 64, "one cache line a slot");
+_Static_assert(sizeof(struct pyusdt_ring_event) == 24, "events start with 24 bytes");
+_Static_assert(offsetof(struct pyusdt_area, drops) == PYUSDT_RINGS_MAX * 128 + 64, "the drops follow a whole line");
+_Static_assert(PYUSDT_EVENT_MAX * 2 <= PYUSDT_RING_MIN, "a ring holds at least two of the largest events");
+
+#endif

@@ -1,0 +1,243 @@
+/* The run directory and its files: see rundir.h. */
+#define _GNU_SOURCE
+#include "shared/rundir.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shared/layout.h"
+
+uint64_t pyusdt_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- names ---- */
+
+void pyusdt_name_format(const struct pyusdt_name *name, char *text)
+{
+    int n = 0;
+    if (name->kind == PYUSDT_FILE_SESSION) {
+        snprintf(text, PYUSDT_NAME_SIZE, "%02u.session", name->slot);
+        return;
+    }
+    n = snprintf(text, PYUSDT_NAME_SIZE, "%u-%llu-%u.ctl", name->who.pid, (unsigned long long)name->who.starttime,
+                 name->who.instance);
+    if (name->kind == PYUSDT_FILE_CTL)
+        return;
+    n += snprintf(text + n, PYUSDT_NAME_SIZE - (size_t)n, ".%02u.%016llx.", name->slot,
+                  (unsigned long long)name->generation);
+    if (name->kind == PYUSDT_FILE_AREA)
+        snprintf(text + n, PYUSDT_NAME_SIZE - (size_t)n, "area");
+    else
+        snprintf(text + n, PYUSDT_NAME_SIZE - (size_t)n, "ring%u", name->ring);
+}
+
+/* A name is ours only if formatting what it says gives it back: no second spelling of one file. */
+void pyusdt_name_parse(const char *text, struct pyusdt_name *name)
+{
+    char again[PYUSDT_NAME_SIZE];
+    unsigned long long starttime = 0, generation = 0;
+    char kind[8] = "";
+    int fields;
+
+    memset(name, 0, sizeof *name);
+    if (strlen(text) >= PYUSDT_NAME_SIZE || !isdigit((unsigned char)text[0]))
+        return;
+    fields = sscanf(text, "%u-%llu-%u.ctl.%2u.%16llx.%7s", &name->who.pid, &starttime, &name->who.instance, &name->slot,
+                    &generation, kind);
+    name->who.starttime = starttime;
+    name->generation = generation;
+    if (fields == 3) {
+        name->kind = PYUSDT_FILE_CTL;
+    } else if (fields == 6) {
+        name->kind = strcmp(kind, "area") == 0 ? PYUSDT_FILE_AREA : PYUSDT_FILE_RING;
+        if (name->kind == PYUSDT_FILE_RING && sscanf(kind, "ring%2u", &name->ring) != 1)
+            name->kind = PYUSDT_FILE_OTHER;
+    } else if (fields == 1 && sscanf(text, "%2u.session", &name->slot) == 1) {
+        name->kind = PYUSDT_FILE_SESSION;
+    }
+    if (name->kind == PYUSDT_FILE_OTHER)
+        return;
+    pyusdt_name_format(name, again);
+    if (strcmp(text, again) != 0 || name->slot >= PYUSDT_MAX_SESSIONS || name->ring >= PYUSDT_RINGS_MAX)
+        name->kind = PYUSDT_FILE_OTHER;
+}
+
+/* ---- the directory ---- */
+
+static int choose(char *path, size_t size)
+{
+    const char *own = getauxval(AT_SECURE) ? NULL : getenv("PYUSDT_RUNDIR");
+    const char *temporary = getauxval(AT_SECURE) ? NULL : getenv("TMPDIR");
+    int n;
+
+    if (own && *own)
+        n = snprintf(path, size, "%s", own);
+    else if (access("/dev/shm", W_OK | X_OK) == 0)
+        n = snprintf(path, size, "/dev/shm/pyusdt-%u", (unsigned)geteuid());
+    else
+        n = snprintf(path, size, "%s/pyusdt-%u", temporary && *temporary ? temporary : "/tmp", (unsigned)geteuid());
+    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+int pyusdt_rundir_open(const char *path, struct pyusdt_error *error)
+{
+    struct stat st;
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0)
+        return pyusdt_error_set(error, -errno, "run directory %s: %s", path, strerror(errno));
+    if (fstat(dir, &st) != 0)
+        st.st_uid = (uid_t)-1;
+    if (st.st_uid != geteuid() && geteuid() != 0) {
+        close(dir);
+        return pyusdt_error_set(error, -EPERM, "run directory %s belongs to another user", path);
+    }
+    if ((st.st_mode & 077) != 0) {
+        close(dir);
+        return pyusdt_error_set(error, -EPERM, "run directory %s is open to others: its mode must be 0700", path);
+    }
+    return dir;
+}
+
+int pyusdt_rundir(char *path, size_t size, struct pyusdt_error *error)
+{
+    int dir, r = choose(path, size);
+    if (r != 0)
+        return pyusdt_error_set(error, r, "the run directory's path is too long");
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return pyusdt_error_set(error, -errno, "can not make the run directory %s: %s", path, strerror(errno));
+    dir = pyusdt_rundir_open(path, error);
+    if (dir < 0)
+        return dir;
+    close(dir);
+    return 0;
+}
+
+/* getdents64, not readdir: a forked child of a threaded program may not call malloc. */
+int pyusdt_rundir_each(int dir, pyusdt_name_fn *fn, void *arg)
+{
+    struct entry {
+        uint64_t inode;
+        int64_t offset;
+        unsigned short length;
+        unsigned char type;
+        char name[];
+    };
+    _Alignas(8) char buffer[4096];
+    struct pyusdt_name name;
+
+    if (lseek(dir, 0, SEEK_SET) < 0)
+        return -errno;
+    for (;;) {
+        long n = syscall(SYS_getdents64, dir, buffer, sizeof buffer);
+        if (n <= 0)
+            return n < 0 ? -errno : 0;
+        for (long at = 0; at < n;) {
+            const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
+            at += entry->length;
+            pyusdt_name_parse(entry->name, &name);
+            if (name.kind != PYUSDT_FILE_OTHER && fn(arg, entry->name, &name) != 0)
+                return 0;
+        }
+    }
+}
+
+/* ---- files ---- */
+
+int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size)
+{
+    struct stat st, owner;
+    /* O_NONBLOCK: a fifo planted under the name must not hang us. */
+    int fd = openat(dir, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) != 0 || fstat(dir, &owner) != 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 ||
+        (st.st_uid != owner.st_uid && st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & 077) != 0) {
+        close(fd);
+        return -EPERM;
+    }
+    *size = (uint64_t)st.st_size;
+    return fd;
+}
+
+int pyusdt_file_make(int dir, const char *name, uint64_t size)
+{
+    int r, fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    /* Every page now: a full tmpfs is an error here, and would be a SIGBUS later. */
+    do
+        r = posix_fallocate(fd, 0, (off_t)size);
+    while (r == EINTR);
+    if (r != 0) {
+        unlinkat(dir, name, 0);
+        close(fd);
+        return -r;
+    }
+    return fd;
+}
+
+/* ---- processes ---- */
+
+/* Of /proc/PID/stat, fields 3 and 22. pid 0: the caller. */
+static int read_stat(uint32_t pid, char *state, uint64_t *starttime)
+{
+    char path[32] = "/proc/self/stat", text[1024];
+    const char *at;
+    ssize_t n;
+    int fd;
+
+    if (pid != 0)
+        snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0)
+        return n < 0 ? -errno : -ESRCH;
+    text[n] = '\0';
+    at = strrchr(text, ')'); /* the name in parentheses may hold anything */
+    *state = at && at[1] == ' ' ? at[2] : '?';
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    *starttime = at ? strtoull(at + 1, NULL, 10) : 0;
+    return 0;
+}
+
+int pyusdt_starttime(uint32_t pid, uint64_t *starttime)
+{
+    char state;
+    *starttime = 0;
+    return read_stat(pid, &state, starttime);
+}
+
+uint64_t pyusdt_pidns(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+bool pyusdt_alive(const struct pyusdt_identity *who)
+{
+    uint64_t starttime;
+    char state;
+    if (kill((pid_t)who->pid, 0) != 0 && errno == ESRCH)
+        return false;
+    if (read_stat(who->pid, &state, &starttime) != 0)
+        return access("/proc/self/stat", R_OK) != 0; /* without /proc, kill()'s word is all there is */
+    /* A zombie has run its last instruction: dead. */
+    return (who->starttime == 0 || starttime == who->starttime) && state != 'Z' && state != 'X';
+}

@@ -1,0 +1,68 @@
+/*
+ * The run directory: where it is, the names of the files in it, and opening them without trusting them.
+ * Both sides use it; nothing here calls malloc, and nothing follows a symbolic link.
+ */
+#ifndef PYUSDT_RUNDIR_H
+#define PYUSDT_RUNDIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "shared/error.h"
+#include "tracer/reader.h"
+
+#pragma GCC visibility push(hidden)
+
+#define PYUSDT_PATH_SIZE 512
+#define PYUSDT_NAME_SIZE 128
+
+/* What names a core: one process may hold several, one after the other have the same pid. */
+struct pyusdt_identity {
+    uint32_t pid;
+    uint32_t instance;
+    uint64_t starttime;
+};
+
+/* What a name in the run directory says. */
+enum pyusdt_file { PYUSDT_FILE_OTHER, PYUSDT_FILE_SESSION, PYUSDT_FILE_CTL, PYUSDT_FILE_AREA, PYUSDT_FILE_RING };
+struct pyusdt_name {
+    enum pyusdt_file kind;
+    struct pyusdt_identity who; /* CTL, AREA, RING */
+    uint32_t slot;              /* SESSION, AREA, RING */
+    uint64_t generation;        /* AREA, RING */
+    uint32_t ring;              /* RING */
+};
+
+/* Writes the name of a file (PYUSDT_NAME_SIZE bytes), or reads one. */
+void pyusdt_name_format(const struct pyusdt_name *name, char *text);
+void pyusdt_name_parse(const char *text, struct pyusdt_name *name);
+
+/* Opens a directory that belongs to the caller (root: to anybody) and is closed to others. fd or -errno. */
+int pyusdt_rundir_open(const char *path, struct pyusdt_error *error);
+
+/* Opens one plain file with one link whose owner is the directory's, root or the caller. Its size; fd or -errno. */
+int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size);
+
+/* Makes one of size bytes, every page of it allocated, and maps it shared. fd or -errno. */
+int pyusdt_file_make(int dir, const char *name, uint64_t size);
+
+/* The directory's entries with an interesting name; stops when fn returns nonzero. 0 or -errno. */
+typedef int pyusdt_name_fn(void *arg, const char *text, const struct pyusdt_name *name);
+int pyusdt_rundir_each(int dir, pyusdt_name_fn *fn, void *arg);
+
+/* /proc/PID/stat's start time (0 without /proc; pid 0: the caller), or -errno. */
+int pyusdt_starttime(uint32_t pid, uint64_t *starttime);
+
+/* Inode of the caller's pid namespace; 0 if unknown. */
+uint64_t pyusdt_pidns(void);
+
+/* Does the process still run? (Meaningful in its own pid namespace only.) */
+bool pyusdt_alive(const struct pyusdt_identity *who);
+
+/* CLOCK_MONOTONIC in ns: the only clock of the protocol. */
+uint64_t pyusdt_now(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,91 @@
+/* Session slots: see slot.h. */
+#define _GNU_SOURCE
+#include "shared/slot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shared/hook.h"
+#include "shared/rundir.h"
+
+static void slot_name(uint32_t slot, char *text)
+{
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_SESSION, .slot = slot};
+    pyusdt_name_format(&name, text);
+}
+
+int pyusdt_slot_claim(int dir, uint32_t slot)
+{
+    char text[PYUSDT_NAME_SIZE];
+    struct stat ours, named, owner;
+    int fd;
+
+    slot_name(slot, text);
+    fd = openat(dir, text, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (fd < 0)
+        return -errno;
+    /* Locked, and still the file that has the name: the one that others will find locked. */
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &ours) != 0 ||
+        fstatat(dir, text, &named, AT_SYMLINK_NOFOLLOW) != 0 || ours.st_ino != named.st_ino ||
+        ours.st_dev != named.st_dev || !S_ISREG(ours.st_mode) || ours.st_nlink != 1 || fstat(dir, &owner) != 0) {
+        close(fd);
+        return -EWOULDBLOCK;
+    }
+    if (geteuid() == 0 && owner.st_uid != 0)
+        (void)!fchown(fd, owner.st_uid, owner.st_gid); /* root in a user's directory: the user's processes read it */
+    return fd;
+}
+
+void pyusdt_slot_release(int dir, uint32_t slot, int fd)
+{
+    char text[PYUSDT_NAME_SIZE];
+
+    slot_name(slot, text);
+    unlinkat(dir, text, 0); /* while it is locked: ours */
+    close(fd);
+}
+
+bool pyusdt_session_alive(int dir, uint32_t slot, uint64_t generation)
+{
+    struct pyusdt_session_header header;
+    char text[PYUSDT_NAME_SIZE];
+    bool alive = false;
+    uint64_t size;
+    int fd;
+
+    slot_name(slot, text);
+    fd = pyusdt_file_open(dir, text, O_RDONLY, &size);
+    if (fd < 0)
+        return fd == -EMFILE || fd == -ENFILE; /* no verdict: let it live */
+    if (pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header && header.generation == generation)
+        alive = flock(fd, LOCK_SH | LOCK_NB) != 0; /* closing fd gives back what we got */
+    close(fd);
+    return alive;
+}
+
+void pyusdt_bits_clear(const struct pyusdt_bits *bits)
+{
+    uint64_t bit = 1ull << bits->number;
+
+    for (uint32_t probe = 0; probe < bits->nprobes; probe++)
+        if (atomic_load_explicit(&bits->words[probe], memory_order_relaxed) & bit)
+            atomic_fetch_and(&bits->words[probe], ~bit);
+    PYUSDT_HOOK(32);
+}
+
+int pyusdt_bits_undo(const struct pyusdt_bits *bits, int dir, uint64_t generation)
+{
+    int fd = pyusdt_slot_claim(dir, bits->number);
+
+    if (fd < 0)
+        return fd;
+    if (atomic_compare_exchange_strong(&bits->slot->wanted, &generation, 0)) {
+        PYUSDT_HOOK(26);
+        pyusdt_bits_clear(bits);
+    }
+    pyusdt_slot_release(dir, bits->number, fd);
+    return 0;
+}

@@ -1,0 +1,208 @@
+/* The cache of provider objects: see cache.h. */
+#define _GNU_SOURCE
+#include "target/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
+#include "shared/error.h"
+
+#define OBJECT_NAME 96 /* provider, id, ".so", and what is added while it is written */
+
+/* Set-uid, set-gid, or with capabilities of its own: whoever set the environment is not who would run the code. */
+static bool has_more_rights(void)
+{
+#if defined(__linux__)
+    if (getauxval(AT_SECURE))
+        return true;
+#endif
+    return geteuid() != getuid() || getegid() != getgid();
+}
+
+static int choose(char *path, size_t size)
+{
+    const char *own = getenv("PYUSDT_CACHE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n = -1;
+
+    if (own && *own == '/')
+        n = snprintf(path, size, "%s", own);
+    else if (cache && *cache == '/')
+        n = snprintf(path, size, "%s/pyusdt", cache);
+    else if (home && *home == '/')
+        n = snprintf(path, size, "%s/.cache/pyusdt", home);
+    else
+        return -ENOENT;
+    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+/* ---- who can change what ---- */
+
+/* Nobody but the user and root: or anybody, but only what is theirs (sticky, as /tmp is). */
+static bool is_trusted_directory(const struct stat *st)
+{
+    return S_ISDIR(st->st_mode) && (st->st_uid == geteuid() || st->st_uid == 0) &&
+           ((st->st_mode & 022) == 0 || (st->st_mode & S_ISVTX) != 0);
+}
+
+/* Looks at every directory of an absolute path, as it is without symbolic links. */
+static int check_path(const char *path, struct pyusdt_error *error)
+{
+    char part[PATH_MAX];
+    struct stat st;
+
+    for (size_t i = 1;; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (lstat(part, &st) != 0)
+            return pyusdt_error_set(error, -errno, "the cache %s: %s", part, strerror(errno));
+        if (!is_trusted_directory(&st))
+            return pyusdt_error_set(error, -EPERM, "the cache %s: %s can be changed by others", path, part);
+        if (path[i] == '\0')
+            return 0;
+    }
+}
+
+/* Makes the directories of a path that are not there yet. */
+static int make_path(char *path)
+{
+    for (char *at = path + 1;; at++) {
+        char here = *at;
+        if (here != '/' && here != '\0')
+            continue;
+        *at = '\0';
+        int failed = mkdir(path, 0700) != 0 && errno != EEXIST ? errno : 0;
+        *at = here;
+        if (failed != 0 && failed != EACCES && failed != EROFS) /* of a directory on the way: it may be there */
+            return -failed;
+        if (here == '\0')
+            return -failed;
+    }
+}
+
+int pyusdt_cache_directory(char *path, size_t size, struct pyusdt_error *error)
+{
+    char asked[PYUSDT_CACHE_PATH], real[PATH_MAX];
+    struct stat st;
+    int r;
+
+    if (has_more_rights())
+        return pyusdt_error_set(error, -EPERM, "no cache in a process with more rights than its user");
+    r = choose(asked, sizeof asked);
+    if (r != 0)
+        return pyusdt_error_set(error, r, "no cache: neither PYUSDT_CACHE nor HOME is an absolute path");
+    make_path(asked);
+    if (!realpath(asked, real))
+        return pyusdt_error_set(error, -errno, "the cache %s: %s", asked, strerror(errno));
+    r = check_path(real, error);
+    if (r != 0)
+        return r;
+    if (lstat(real, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 022) != 0)
+        return pyusdt_error_set(error, -EPERM, "the cache %s belongs to another user (sudo?), or others may write in it",
+                                real);
+    r = snprintf(path, size, "%s", real);
+    return r < 0 || (size_t)r >= size ? pyusdt_error_set(error, -ENAMETOOLONG, "the cache's path is too long") : 0;
+}
+
+/* ---- a file ---- */
+
+static bool has_bytes(int fd, const struct pyusdt_elf *elf)
+{
+    uint8_t piece[4096];
+
+    for (size_t at = 0; at < elf->size;) {
+        ssize_t n = pread(fd, piece, sizeof piece, (off_t)at);
+        if (n <= 0 || (size_t)n > elf->size - at || memcmp(piece, elf->data + at, (size_t)n) != 0)
+            return false;
+        at += (size_t)n;
+    }
+    return true;
+}
+
+static bool is_there(int dir, const char *name, const struct pyusdt_elf *elf)
+{
+    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    bool good;
+
+    if (fd < 0)
+        return false;
+    good = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0 &&
+           st.st_nlink == 1 && (size_t)st.st_size == elf->size && has_bytes(fd, elf);
+    close(fd);
+    return good;
+}
+
+static int write_all(int fd, const uint8_t *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = write(fd, data, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -ENOSPC;
+        data += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+static int put_file(int dir, const char *name, const struct pyusdt_elf *elf)
+{
+    static unsigned made;
+    char temporary[OBJECT_NAME + 48];
+    int r, fd;
+
+    snprintf(temporary, sizeof temporary, ".%s.%ld.%u", name, (long)getpid(),
+             __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+    fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    r = write_all(fd, elf->data, elf->size);
+    if (r == 0 && fchmod(fd, 0644) != 0) /* tools that list probes may read it */
+        r = -errno;
+    if (close(fd) != 0 && r == 0)
+        r = -errno;
+    if (r == 0 && renameat(dir, temporary, dir, name) != 0)
+        r = -errno;
+    if (r != 0)
+        unlinkat(dir, temporary, 0);
+    return r;
+}
+
+int pyusdt_cache_object(const char *provider, const struct pyusdt_elf *elf, char *path, size_t size,
+                        struct pyusdt_error *error)
+{
+    char directory[PYUSDT_CACHE_PATH], name[OBJECT_NAME], *at = name;
+    int dir, n, r = pyusdt_cache_directory(directory, sizeof directory, error);
+
+    if (r != 0)
+        return r;
+    at += snprintf(name, sizeof name, "%.*s-", PYUSDT_PROVIDER_MAX, provider);
+    for (unsigned i = 0; i < PYUSDT_ELF_ID_SIZE; i++)
+        at += snprintf(at, 3, "%02x", elf->id[i]);
+    snprintf(at, 4, ".so");
+    n = snprintf(path, size, "%s/%s", directory, name);
+    if (n < 0 || (size_t)n >= size)
+        return pyusdt_error_set(error, -ENAMETOOLONG, "the cache's path is too long");
+    dir = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0)
+        return pyusdt_error_set(error, -errno, "the cache %s: %s", directory, strerror(errno));
+    r = is_there(dir, name, elf) ? 0 : put_file(dir, name, elf);
+    if (r == 0 && !is_there(dir, name, elf))
+        r = -EIO;
+    close(dir);
+    return r == 0 ? 0 : pyusdt_error_set(error, r, "can not write %s: %s", path, strerror(-r));
+}

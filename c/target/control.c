@@ -1,0 +1,335 @@
+/*
+ * Being traceable: the control file, and being forked. See docs/ring.md; the public functions are in pyusdt.h.
+ *
+ * Always: pyusdt_enabled_words points at readable words; published ones, zeros before, ones in a forked child until it
+ * has published itself, which its first firing does.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shared/core.h"
+#include "shared/guard.h"
+
+#define INSTANCES_MAX 64
+#define SWEEP_MAX 64
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+static uint64_t no_words[PYUSDT_MAX_PROBES];  /* never written: costs no memory */
+static uint64_t all_words[PYUSDT_MAX_PROBES]; /* filled in a forked child only, as far as there are probes */
+
+uint64_t *pyusdt_enabled_words = no_words;
+struct pyusdt_core pyusdt_core;
+
+/* ---- the lock of the slow paths ---- */
+
+/* Waits a little for another thread; not at all for the thread that it interrupted as a signal handler. */
+bool pyusdt_core_lock(void)
+{
+    const struct timespec pause = {0, 100000};
+    uint32_t tid = pyusdt_self_tid();
+
+    for (int i = 0; i < PYUSDT_LOCK_TRIES; i++) {
+        uint32_t holder = 0;
+        if (atomic_compare_exchange_strong(&pyusdt_core.family->lock, &holder, tid))
+            return true;
+        if (holder == tid)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+void pyusdt_core_unlock(void)
+{
+    atomic_store(&pyusdt_core.family->lock, 0);
+}
+
+/* ---- the control file ---- */
+
+static void fill(struct pyusdt_ctl_header *ctl)
+{
+    ssize_t length = 0;
+    int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0) {
+        length = read(fd, ctl->comm, sizeof ctl->comm - 1);
+        close(fd);
+    }
+    if (length > 0)
+        ctl->comm[length - 1] = '\0'; /* its newline */
+    ctl->version = PYUSDT_LAYOUT_VERSION;
+    ctl->size = PYUSDT_CTL_SIZE;
+    ctl->pid = pyusdt_core.who.pid;
+    ctl->instance = pyusdt_core.who.instance;
+    ctl->starttime = pyusdt_core.who.starttime;
+    ctl->pidns = pyusdt_pidns();
+    ctl->gid = (uint32_t)getegid();
+    ctl->slots = PYUSDT_CTL_SLOTS;
+    ctl->words = PYUSDT_CTL_WORDS;
+    ctl->descs = PYUSDT_CTL_DESCS;
+    ctl->strings = PYUSDT_CTL_STRINGS;
+    pyusdt_own_table_show(ctl);
+    atomic_store(&ctl->state, PYUSDT_CTL_LIVE);
+}
+
+/* A file that this process's former program (exec) or a dead namesake left has the name: the next instance then. */
+static int make_file(int dir)
+{
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL};
+    char text[PYUSDT_NAME_SIZE];
+    int r, fd = -EEXIST;
+
+    pyusdt_core.who.pid = (uint32_t)getpid();
+    pyusdt_starttime(0, &pyusdt_core.who.starttime);
+    for (uint32_t i = 0; fd == -EEXIST && i < INSTANCES_MAX; i++) {
+        name.who = pyusdt_core.who;
+        name.who.instance = pyusdt_core.who.instance = i;
+        pyusdt_name_format(&name, text);
+        fd = pyusdt_file_make(dir, text, PYUSDT_CTL_WORDS);
+    }
+    if (fd < 0)
+        return fd;
+    r = pyusdt_own_table_allocate(fd);
+    if (r == 0)
+        return fd;
+    unlinkat(dir, text, 0);
+    close(fd);
+    return r;
+}
+
+/* Control files of the dead, so that a machine where nobody traces does not collect them. Those with rings stay. */
+struct sweep {
+    int dir;
+    int budget;
+};
+
+static bool may_sweep(int fd)
+{
+    struct pyusdt_ctl_header header;
+    struct pyusdt_ctl_slot slot;
+
+    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || header.magic == 0)
+        return true; /* died while it made it */
+    if (header.pidns != pyusdt_pidns())
+        return false; /* dead only as far as we can see */
+    for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
+        off_t at = (off_t)(header.slots + (uint64_t)i * sizeof slot);
+        if (pread(fd, &slot, sizeof slot, at) != (ssize_t)sizeof slot || slot.ready != 0)
+            return false;
+    }
+    return true;
+}
+
+static int sweep(void *arg, const char *text, const struct pyusdt_name *name)
+{
+    struct sweep *state = arg;
+    uint64_t size;
+    int fd;
+
+    if (name->kind != PYUSDT_FILE_CTL || pyusdt_alive(&name->who))
+        return 0;
+    fd = pyusdt_file_open(state->dir, text, O_RDONLY, &size);
+    if (fd >= 0) {
+        if (may_sweep(fd))
+            unlinkat(state->dir, text, 0);
+        close(fd);
+    }
+    return --state->budget <= 0;
+}
+
+/* ---- publishing ---- */
+
+static int map_file(int dir)
+{
+    int fd = make_file(dir);
+    struct pyusdt_ctl_header *ctl;
+
+    if (fd < 0)
+        return fd;
+    ctl = pyusdt_guard_map(NULL, PYUSDT_CTL_SIZE, PROT_READ | PROT_WRITE, fd);
+    close(fd);
+    if (!ctl)
+        return -ENOMEM;
+    fill(ctl);
+    pyusdt_core.ctl = ctl;
+    pyusdt_core.slots = (void *)((char *)ctl + ctl->slots);
+    pyusdt_core.words = (void *)((char *)ctl + ctl->words);
+    pyusdt_core.table.pid = ctl->pid;
+    return 0;
+}
+
+/* Under the lock. */
+static int publish(void)
+{
+    struct sweep sweeping = {.budget = SWEEP_MAX};
+    int dir, r = pyusdt_rundir(pyusdt_core.rundir, sizeof pyusdt_core.rundir, NULL);
+
+    if (r != 0)
+        return r;
+    dir = pyusdt_rundir_open(pyusdt_core.rundir, NULL);
+    if (dir < 0)
+        return dir;
+    sweeping.dir = dir;
+    pyusdt_rundir_each(dir, sweep, &sweeping);
+    r = map_file(dir);
+    if (r == 0) {
+        PYUSDT_HOOK(10);
+        atomic_store(&pyusdt_core.ctl->magic, PYUSDT_CTL_MAGIC);
+        PYUSDT_HOOK(11);
+        /* Tracers that start from here on see us. Those that started before, we see: */
+        atomic_thread_fence(memory_order_seq_cst);
+        pyusdt_sessions_join(dir);
+        atomic_store(&pyusdt_core.family->alive, 1);
+        atomic_store_explicit(&pyusdt_core.nprobes, pyusdt_core.table.nprobes, memory_order_release);
+        __atomic_store_n(&pyusdt_enabled_words, (uint64_t *)(void *)pyusdt_core.words, __ATOMIC_RELEASE);
+    }
+    close(dir);
+    return r;
+}
+
+/* ---- forks ---- */
+
+/* Runs in the child of fork(). Cheap, since most children exec at once: publishing waits for the first firing. */
+static void forked(void)
+{
+    uint32_t n = atomic_load(&pyusdt_core.nprobes);
+
+    atomic_store(&pyusdt_core.family->alive, 0); /* where the kernel does not wipe */
+    atomic_store(&pyusdt_core.family->lock, 0);
+    pyusdt_core.epoch++;
+    memset(all_words, 0xff, n * sizeof *all_words);
+    if (n != 0)
+        __atomic_store_n(&pyusdt_enabled_words, all_words, __ATOMIC_RELEASE);
+}
+
+/* None of the parent's sessions, rings and files is the child's. */
+static void forget_parent(void)
+{
+    for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
+        struct pyusdt_slot *slot = &pyusdt_core.slot[i];
+        struct pyusdt_demand *demand = atomic_load(&slot->demand);
+        if (!demand)
+            continue; /* never used */
+        if (atomic_load(&slot->area))
+            pyusdt_guard_unmap(atomic_load(&slot->area), sizeof(struct pyusdt_area));
+        for (unsigned k = 0; k < PYUSDT_RINGS_MAX; k++)
+            if (slot->ring[k].data)
+                pyusdt_guard_unmap(slot->ring[k].data, slot->ring[k].reserved);
+        memset(slot, 0, sizeof *slot);
+        atomic_store(&slot->demand, demand);
+    }
+    pyusdt_guard_unmap(pyusdt_core.ctl, PYUSDT_CTL_SIZE);
+}
+
+void pyusdt_core_reborn(void)
+{
+    if (!pyusdt_core_lock())
+        return;
+    if (!atomic_load(&pyusdt_core.family->alive)) {
+        pyusdt_core.epoch++;
+        memset(all_words, 0xff, atomic_load(&pyusdt_core.nprobes) * sizeof *all_words);
+        __atomic_store_n(&pyusdt_enabled_words, all_words, __ATOMIC_RELEASE); /* the child's other threads wait here */
+        forget_parent();
+        if (publish() != 0) {
+            atomic_store(&pyusdt_core.nprobes, 0);
+            __atomic_store_n(&pyusdt_enabled_words, no_words, __ATOMIC_RELEASE);
+        }
+    }
+    pyusdt_core_unlock();
+}
+
+/* ---- the public functions ---- */
+
+static int prepare(void)
+{
+    void *family;
+
+    if (pyusdt_core.family)
+        return 0;
+    family = mmap(NULL, sizeof(struct pyusdt_family), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (family == MAP_FAILED)
+        return -ENOMEM;
+    madvise(family, sizeof(struct pyusdt_family), MADV_WIPEONFORK);
+    pyusdt_core.has_key = pthread_key_create(&pyusdt_core.key, NULL) == 0;
+    pyusdt_core.family = family;
+    return -pthread_atfork(NULL, NULL, forked);
+}
+
+int pyusdt_publish(const struct pyusdt_probe_desc *table, unsigned n)
+{
+    int r = prepare();
+
+    if (r != 0)
+        return r;
+    if (!pyusdt_core_lock())
+        return -EBUSY;
+    if (atomic_load(&pyusdt_core.nprobes) != 0)
+        r = -EALREADY;
+    else
+        r = pyusdt_own_table_set(table, n);
+    if (r == 0)
+        r = publish();
+    pyusdt_core_unlock();
+    return r;
+}
+
+int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n)
+{
+    uint32_t first = atomic_load(&pyusdt_core.nprobes);
+    int r;
+
+    if (!pyusdt_core.family || first == 0)
+        return -ENOTCONN;
+    if (!atomic_load(&pyusdt_core.family->alive))
+        pyusdt_core_reborn(); /* a forked child's first act */
+    if (!pyusdt_core_lock())
+        return -EBUSY;
+    first = pyusdt_core.table.nprobes;
+    r = atomic_load(&pyusdt_core.nprobes) == 0 ? -ENOTCONN : pyusdt_own_table_grow(table, n);
+    if (r == 0)
+        atomic_store_explicit(&pyusdt_core.nprobes, pyusdt_core.table.nprobes, memory_order_release);
+    pyusdt_core_unlock();
+    return r == 0 ? (int)first : r;
+}
+
+/* The mapping stays: other threads may be inside a firing. */
+void pyusdt_unpublish(void)
+{
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .who = pyusdt_core.who};
+    bool was = pyusdt_core.family && atomic_load(&pyusdt_core.nprobes) != 0, read = false;
+    char text[PYUSDT_NAME_SIZE];
+    int dir;
+
+    __atomic_store_n(&pyusdt_enabled_words, no_words, __ATOMIC_RELEASE);
+    if (!was)
+        return;
+    atomic_store(&pyusdt_core.nprobes, 0);
+    if (!atomic_load(&pyusdt_core.family->alive))
+        return; /* a forked child that fired nothing: the file is its parent's */
+    for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
+        uint64_t wanted = atomic_load(&pyusdt_core.slots[i].wanted);
+        read |= wanted != 0 && (wanted == atomic_load(&pyusdt_core.slots[i].ready) ||
+                                PYUSDT_FAILED_TAG(atomic_load(&pyusdt_core.slots[i].failed)) == PYUSDT_FAILED_TAG(wanted));
+    }
+    atomic_store(&pyusdt_core.ctl->state, PYUSDT_CTL_EXITED);
+    PYUSDT_HOOK(12);
+    dir = read ? -1 : pyusdt_rundir_open(pyusdt_core.rundir, NULL);
+    if (dir < 0)
+        return; /* who reads the rings removes the files */
+    pyusdt_name_format(&name, text);
+    unlinkat(dir, text, 0);
+    close(dir);
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+    pyusdt_unpublish();
+}

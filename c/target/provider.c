@@ -1,0 +1,248 @@
+/* Providers of run time: pyusdt_provider_define() of pyusdt.h.
+ *
+ * In:      a provider's name and its probes.
+ * Out:     sites in an object that tools see, and entries in the probe table that sessions see.
+ * Always:  the one works without the other; nothing that was made is taken away while the process runs; a probe is
+ *          made once, whoever asks for it again (another interpreter, say). */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "target/cache.h"
+#include "shared/error.h"
+#include "target/sites.h"
+
+static const uint16_t no_semaphore;
+
+/* Where the sites and the semaphores are in memory. */
+struct loaded {
+    char *sites;
+    uint16_t *semaphores;
+};
+
+#if PYUSDT_OBJECTS
+
+static int load(const char *path, struct loaded *loaded, struct pyusdt_error *why)
+{
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+    if (!object)
+        return pyusdt_error_set(why, -ENOEXEC, "%s", dlerror());
+    loaded->sites = dlsym(object, PYUSDT_ELF_SITES);
+    loaded->semaphores = dlsym(object, PYUSDT_ELF_SEMAPHORES);
+    if (loaded->sites && loaded->semaphores)
+        return 0;
+    dlclose(object);
+    return pyusdt_error_set(why, -ENOEXEC, "%s: not as it was written", path);
+}
+
+static int make_object(const char *provider, const struct pyusdt_elf *elf, struct loaded *loaded, char *path,
+                       size_t size, struct pyusdt_error *why)
+{
+    int r = pyusdt_cache_object(provider, elf, path, size, why);
+    return r == 0 ? load(path, loaded, why) : r;
+}
+
+#else
+
+static int make_object(const char *provider, const struct pyusdt_elf *elf, struct loaded *loaded, char *path,
+                       size_t size, struct pyusdt_error *why)
+{
+    (void)provider, (void)elf, (void)loaded, (void)path, (void)size;
+    return pyusdt_error_set(why, -ENOSYS, "this build has no USDT probe sites");
+}
+
+#endif
+
+static void fill_desc(struct pyusdt_probe_desc *desc, const char *provider, const char *module, const char *function,
+                      const struct pyusdt_probe_def *probe)
+{
+    *desc = (struct pyusdt_probe_desc){
+        .provider = provider, .module = module, .function = function, .name = probe->name, .nargs = probe->nargs};
+    for (unsigned i = 0; i < probe->nargs; i++)
+        if (probe->type[i] == PYUSDT_STRING)
+            desc->strings |= 1u << i;
+}
+
+/* Tells the embedded engine.  The index of the first, or -errno. */
+static int publish(const char *provider, const char *path, const struct pyusdt_probe_def *probes, unsigned n)
+{
+    const char *slash = strrchr(path, '/'), *module = slash ? slash + 1 : provider;
+    enum { FUNCTION = PYUSDT_PROVIDER_MAX + 2 * PYUSDT_NAME_MAX + 2 };
+    struct pyusdt_probe_desc *table = calloc(n, sizeof *table + FUNCTION);
+    char *functions = (char *)(table + n);
+    int r;
+
+    if (!table)
+        return -ENOMEM;
+    for (unsigned i = 0; i < n; i++) {
+        char *function = functions + (size_t)i * FUNCTION;
+        pyusdt_elf_function(provider, probes[i].name, function, FUNCTION);
+        fill_desc(&table[i], provider, module, function, &probes[i]);
+    }
+    r = pyusdt_publish_more(table, n);
+    free(table);
+    return r;
+}
+
+/* ---- what there is already ---- */
+
+/* One probe that was made.  Never freed, never changed. */
+struct made {
+    struct made *next;
+    char provider[PYUSDT_PROVIDER_MAX + 1];
+    char name[PYUSDT_NAME_MAX + 1];
+    struct pyusdt_probe_def probe;
+    struct pyusdt_probe_site site;
+    char path[PYUSDT_CACHE_PATH];
+    struct pyusdt_error why;
+};
+
+static struct made *all;
+static atomic_int lock_holder; /* process id: a child forked meanwhile is not held up by its parent's thread */
+
+static void lock(void)
+{
+    const struct timespec pause = {0, 100000};
+    int mine = (int)getpid();
+
+    for (;;) {
+        int holder = 0;
+        if (atomic_compare_exchange_strong(&lock_holder, &holder, mine) ||
+            (holder != mine && atomic_compare_exchange_strong(&lock_holder, &holder, mine)))
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void unlock(void)
+{
+    atomic_store(&lock_holder, 0);
+}
+
+static const struct made *find(const char *provider, const char *name)
+{
+    const struct made *each = all;
+
+    while (each && (strcmp(each->provider, provider) != 0 || strcmp(each->name, name) != 0))
+        each = each->next;
+    return each;
+}
+
+static bool same_types(const struct pyusdt_probe_def *a, const struct pyusdt_probe_def *b)
+{
+    return a->nargs == b->nargs && memcmp(a->type, b->type, a->nargs) == 0;
+}
+
+/* How many of the probes there are; -EEXIST where one is of other types. */
+static int count_made(const char *provider, const struct pyusdt_probe_def *probes, unsigned n)
+{
+    int found = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        const struct made *made = find(provider, probes[i].name);
+        if (made && !same_types(&made->probe, &probes[i]))
+            return -EEXIST;
+        found += made != NULL;
+    }
+    return found;
+}
+
+/* ---- making ---- */
+
+static void fill_site(struct pyusdt_probe_site *site, const struct loaded *loaded, unsigned i, int first)
+{
+    const struct pyusdt_elf_machine *machine = pyusdt_elf_native();
+
+    site->index = first < 0 ? PYUSDT_NO_PROBE : (unsigned)first + i;
+    site->semaphore = loaded->semaphores ? &loaded->semaphores[i] : &no_semaphore;
+    site->entry = NULL;
+    if (machine && loaded->sites)
+        site->entry = (void (*)(void))(uintptr_t)(loaded->sites + (size_t)i * PYUSDT_ELF_STRIDE + machine->entry);
+}
+
+/* All of them are new. */
+static int make(const char *provider, const struct pyusdt_probe_def *probes, unsigned n, struct pyusdt_error *why)
+{
+    const struct pyusdt_elf_machine *machine = pyusdt_elf_native();
+    struct made *made = calloc(n, sizeof *made);
+    struct loaded loaded = {NULL, NULL};
+    char path[PYUSDT_CACHE_PATH] = "";
+    struct pyusdt_elf elf;
+    int first, r = -ENOMEM;
+
+    /* Where there are no objects, the names and types are checked all the same. */
+    if (made)
+        r = pyusdt_elf_write(machine ? machine : &pyusdt_elf_x86_64, provider, probes, n, &elf);
+    if (r != 0) {
+        free(made);
+        return pyusdt_error_set(why, r, r == -EINVAL ? "a name or a type that can not be" : "no memory");
+    }
+    made->why.message[0] = '\0';
+    if (make_object(provider, &elf, &loaded, path, sizeof path, &made->why) != 0)
+        path[0] = '\0';
+    free(elf.data);
+    first = publish(provider, path, probes, n);
+    for (unsigned i = 0; i < n; i++) {
+        snprintf(made[i].provider, sizeof made[i].provider, "%s", provider);
+        snprintf(made[i].name, sizeof made[i].name, "%s", probes[i].name);
+        snprintf(made[i].path, sizeof made[i].path, "%s", path);
+        made[i].why = made->why;
+        made[i].probe = probes[i];
+        made[i].probe.name = made[i].name;
+        fill_site(&made[i].site, &loaded, i, first);
+        made[i].next = all;
+        all = &made[i];
+    }
+    return 0;
+}
+
+/* Those that are missing, in an object of their own. */
+static int make_missing(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
+                        struct pyusdt_error *why)
+{
+    struct pyusdt_probe_def *missing = calloc(n, sizeof *missing);
+    unsigned count = 0;
+    int r;
+
+    if (!missing)
+        return pyusdt_error_set(why, -ENOMEM, "no memory");
+    for (unsigned i = 0; i < n; i++)
+        if (!find(provider, probes[i].name))
+            missing[count++] = probes[i];
+    r = make(provider, missing, count, why);
+    free(missing);
+    return r;
+}
+
+int pyusdt_provider_define(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
+                           struct pyusdt_probe_site *sites, char *path, size_t size, struct pyusdt_error *why)
+{
+    int found, r = 0;
+
+    if (n == 0)
+        return pyusdt_error_set(why, -EINVAL, "a provider without probes");
+    lock();
+    found = count_made(provider, probes, n);
+    if (found < 0)
+        r = pyusdt_error_set(why, found, "a probe of this name has other arguments");
+    else if ((unsigned)found < n)
+        r = make_missing(provider, probes, n, why);
+    for (unsigned i = 0; r == 0 && i < n; i++) {
+        const struct made *made = find(provider, probes[i].name);
+        sites[i] = made->site;
+        if (i == 0) {
+            snprintf(path, size, "%s", made->path);
+            *why = made->why;
+        }
+    }
+    unlock();
+    return r;
+}

@@ -1,0 +1,295 @@
+/*
+ * The hot path: one event into a ring of each session that wants it.
+ *
+ * In:  a probe, its arguments, the enable word. Out: the event, published; or a drop, counted.
+ * Always: no lock, no allocation, no system call but on the paths marked slow; a ring has one producer at a time, the
+ * one whose tid is in its busy word; nothing unfinished is ever below the shared head. docs/ring.md argues each order.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shared/core.h"
+
+#define SLOW __attribute__((noinline, cold))
+#define TAKE_ROUNDS 8 /* over all rings, giving way to their holders in between, before the event is dropped */
+
+/*
+ * What a thread remembers, in its one pointer of thread-specific data (a thread variable of a dlopened object would be
+ * allocated on first use, perhaps inside a signal handler): tid 22 bits, the ring it had last 4, epoch the rest.
+ */
+#define SELF_TID_BITS 22
+#define SELF_EPOCH_SHIFT (SELF_TID_BITS + 4)
+#define SELF_TID(self) ((uint32_t)((self) & ((1u << SELF_TID_BITS) - 1)))
+#define SELF_RING(self) ((uint32_t)((self) >> SELF_TID_BITS) & 15)
+
+static SLOW uintptr_t remember(uint32_t tid, uint32_t ring)
+{
+    uintptr_t self =
+        (uintptr_t)tid | (uintptr_t)ring << SELF_TID_BITS | (uintptr_t)pyusdt_core.epoch << SELF_EPOCH_SHIFT;
+    if (pyusdt_core.has_key)
+        pthread_setspecific(pyusdt_core.key, (void *)self);
+    return self;
+}
+
+static inline uintptr_t self_get(void)
+{
+    uintptr_t self = pyusdt_core.has_key ? (uintptr_t)pthread_getspecific(pyusdt_core.key) : 0;
+    if (PYUSDT_LIKELY(self != 0 && self >> SELF_EPOCH_SHIFT == (uintptr_t)pyusdt_core.epoch))
+        return self;
+    return remember((uint32_t)syscall(SYS_gettid), 0);
+}
+
+uint32_t pyusdt_self_tid(void)
+{
+    return SELF_TID(self_get());
+}
+
+/* ---- taking a ring ---- */
+
+/* A full barrier: the clock is read after the tracer can see that the ring is busy. */
+static inline bool take(struct pyusdt_line *line, uint32_t tid)
+{
+    uint32_t none = 0;
+    if (atomic_load_explicit(&line->busy, memory_order_relaxed) != 0 ||
+        !atomic_compare_exchange_strong(&line->busy, &none, tid))
+        return false;
+#ifndef __x86_64__
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+    return true;
+}
+
+static inline void give(struct pyusdt_line *line)
+{
+    atomic_store_explicit(&line->busy, 0, memory_order_release);
+}
+
+/* A thread that ended inside (cancelled, say) left a ring whose private head is right: payloads go in before it moves. */
+bool pyusdt_ring_take_from_dead(struct pyusdt_line *line, uint32_t heir)
+{
+    uint32_t holder = atomic_load(&line->busy);
+    if (holder == 0 || syscall(SYS_tgkill, getpid(), holder, 0) == 0 || errno != ESRCH)
+        return false;
+    return atomic_compare_exchange_strong(&line->busy, &holder, heir);
+}
+
+static SLOW int take_another(struct pyusdt_slot *slot, unsigned number, struct pyusdt_area *area, uint32_t tid)
+{
+    for (int round = 0; round < TAKE_ROUNDS; round++) {
+        uint32_t n = atomic_load_explicit(&slot->nrings, memory_order_acquire);
+        for (uint32_t k = 0; k < n; k++)
+            if (take(&area->line[k], tid)) {
+                remember(tid, k);
+                return (int)k;
+            }
+        if (n < atomic_load_explicit(&slot->max_rings, memory_order_relaxed) && pyusdt_slot_grow(slot, number, n))
+            continue;
+        if (round == TAKE_ROUNDS / 2)
+            for (uint32_t k = 0; k < n; k++)
+                if (pyusdt_ring_take_from_dead(&area->line[k], tid))
+                    return (int)k;
+        sched_yield();
+    }
+    return -1;
+}
+
+/* ---- writing an event ---- */
+
+static inline void copy_short(uint8_t *to, const uint8_t *from, uint32_t n)
+{
+    uint64_t a, b;
+    uint32_t c, d;
+    if (n > 16) {
+        memcpy(to, from, n);
+    } else if (n >= 8) {
+        memcpy(&a, from, 8), memcpy(&b, from + n - 8, 8);
+        memcpy(to, &a, 8), memcpy(to + n - 8, &b, 8);
+    } else if (n >= 4) {
+        memcpy(&c, from, 4), memcpy(&d, from + n - 4, 4);
+        memcpy(to, &c, 4), memcpy(to + n - 4, &d, 4);
+    } else {
+        for (uint32_t i = 0; i < n; i++)
+            to[i] = from[i];
+    }
+}
+
+static inline uint32_t capture_size(uint32_t length)
+{
+    return ((uint32_t)sizeof(struct pyusdt_ring_capture) + length + 1 + 3) & ~3u;
+}
+
+struct strings {
+    uint32_t n;
+    uint32_t length[PYUSDT_MAX_ARGS];
+    uint8_t index[PYUSDT_MAX_ARGS];
+};
+
+/* How long the event is; what of which strings goes in. */
+static inline uint32_t measure(const struct pyusdt_demand *demand, const struct pyusdt_args *args,
+                               struct strings *strings)
+{
+    uint32_t size = (uint32_t)sizeof(struct pyusdt_ring_event) + demand->nargs * 8u;
+    strings->n = 0;
+    for (uint32_t i = 0; i < demand->ncaptures; i++) {
+        uint32_t index = demand->index[i], length = args->length[index];
+        if (args->value[index] == 0)
+            continue;
+        if (length > demand->bytes[index])
+            length = demand->bytes[index];
+        strings->length[strings->n] = length;
+        strings->index[strings->n++] = (uint8_t)index;
+        size += capture_size(length);
+    }
+    return (size + 7) & ~7u;
+}
+
+static inline void encode(uint8_t *at, const struct pyusdt_ring_event *header, uint32_t mask,
+                          const struct pyusdt_args *args, const struct strings *strings)
+{
+    memcpy(at, header, sizeof *header);
+    if (strings->n != 0)
+        memset(at + header->size - 8, 0, 8); /* the padding of the last string */
+    at += sizeof *header;
+    for (uint32_t i = 0; i < header->nargs; i++, at += 8) {
+        uint64_t value = mask >> i & 1 ? args->value[i] : 0;
+        memcpy(at, &value, 8);
+    }
+    for (uint32_t i = 0; i < strings->n; i++) {
+        uint32_t length = strings->length[i], size = capture_size(length);
+        struct pyusdt_ring_capture capture = {strings->index[i], (uint16_t)length};
+        memset(at + size - 4, 0, 4); /* the NUL and the padding: the string's last bytes overwrite what is theirs */
+        memcpy(at, &capture, sizeof capture);
+        copy_short(at + sizeof capture, (const uint8_t *)(uintptr_t)args->value[strings->index[i]], length);
+        at += size;
+    }
+}
+
+/* Whether size bytes fit behind the head. The tracer's tail is believed only where it makes sense. */
+static inline bool has_room(struct pyusdt_ring *ring, const struct pyusdt_line *line, uint64_t ring_size, uint32_t size)
+{
+    uint64_t tail;
+    if (PYUSDT_LIKELY(ring->head + size - ring->tail <= ring_size))
+        return true;
+    tail = atomic_load_explicit(&line->tail, memory_order_acquire);
+    if (tail - ring->tail > ring->head - ring->tail) /* not in [what was seen last, head] */
+        return false;
+    ring->tail = tail;
+    return ring->head + size - tail <= ring_size;
+}
+
+/* The holder of ring k writes one event. Returns its time. */
+static inline uint64_t write_event(struct pyusdt_slot *slot, struct pyusdt_area *area, uint32_t k, uint32_t tid,
+                                   unsigned probe, const struct pyusdt_args *args)
+{
+    const struct pyusdt_demand *demand =
+        &atomic_load_explicit(&slot->demand, memory_order_relaxed)[probe];
+    uint32_t mask = atomic_load_explicit(&demand->mask, memory_order_relaxed);
+    struct pyusdt_ring *ring = &slot->ring[k];
+    struct strings strings;
+    struct pyusdt_ring_event header = {.probe = probe, .tid = tid, .cpu = (uint16_t)sched_getcpu()};
+
+    header.time = pyusdt_now();
+    if (PYUSDT_UNLIKELY(mask == 0))
+        return header.time; /* a stray bit in the enable word */
+    header.nargs = demand->nargs;
+    header.size = measure(demand, args, &strings);
+    header.ncaptures = (uint8_t)strings.n;
+    if (PYUSDT_UNLIKELY(!has_room(ring, &area->line[k], slot->size, header.size))) {
+        atomic_fetch_add_explicit(&area->drops[probe], 1, memory_order_relaxed);
+        PYUSDT_HOOK(2);
+        return header.time;
+    }
+    encode(ring->data + (ring->head & (slot->size - 1)), &header, mask, args, &strings);
+    PYUSDT_HOOK(3);
+    ring->head += header.size;
+    atomic_store_explicit(&area->line[k].head, ring->head, memory_order_release);
+    PYUSDT_HOOK(4);
+    return header.time;
+}
+
+static inline void offer(unsigned number, unsigned probe, const struct pyusdt_args *args)
+{
+    struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+    uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire), time;
+    struct pyusdt_area *area;
+    uintptr_t self;
+    uint32_t tid, k;
+    int taken;
+
+    if (PYUSDT_UNLIKELY(wanted != atomic_load_explicit(&slot->generation, memory_order_acquire) || wanted == 0) &&
+        !pyusdt_slot_open(number)) {
+        pyusdt_slot_lost(number, wanted);
+        return;
+    }
+    self = self_get();
+    tid = SELF_TID(self);
+    k = SELF_RING(self);
+    area = atomic_load_explicit(&slot->area, memory_order_relaxed);
+    if (PYUSDT_UNLIKELY(k >= atomic_load_explicit(&slot->nrings, memory_order_acquire) ||
+                        !take(&area->line[k], tid))) {
+        taken = take_another(slot, number, area, tid);
+        if (taken < 0) {
+            atomic_fetch_add_explicit(&area->drops[probe], 1, memory_order_relaxed);
+            return;
+        }
+        k = (uint32_t)taken;
+    }
+    PYUSDT_HOOK(1);
+    /* Only now is it sure that the session does not change under us: who changes it holds every ring. */
+    if (PYUSDT_UNLIKELY(atomic_load_explicit(&slot->generation, memory_order_acquire) == 0 ||
+                        k >= atomic_load_explicit(&slot->nrings, memory_order_acquire))) {
+        give(&area->line[k]);
+        pyusdt_slot_lost(number, wanted);
+        return;
+    }
+    time = write_event(slot, area, k, tid, probe, args);
+    give(&area->line[k]);
+    PYUSDT_HOOK(5);
+    if (PYUSDT_UNLIKELY(time >= atomic_load_explicit(&slot->next_check, memory_order_relaxed)))
+        pyusdt_slot_check(number, time);
+}
+
+/* ---- the public functions ---- */
+
+static inline uint64_t wanting(unsigned probe)
+{
+    if (PYUSDT_UNLIKELY(probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire)))
+        return 0;
+    if (PYUSDT_UNLIKELY(!atomic_load_explicit(&pyusdt_core.family->alive, memory_order_relaxed))) {
+        pyusdt_core_reborn();
+        if (probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire) ||
+            !atomic_load_explicit(&pyusdt_core.family->alive, memory_order_acquire))
+            return 0; /* the child can not be traced */
+    }
+    return atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
+}
+
+void pyusdt_fire(unsigned probe, const struct pyusdt_args *args)
+{
+    for (uint64_t word = wanting(probe); word != 0; word &= word - 1)
+        offer((unsigned)__builtin_ctzll(word), probe, args);
+}
+
+uint32_t pyusdt_demand(unsigned probe)
+{
+    uint32_t mask = 0;
+    for (uint64_t word = wanting(probe); word != 0; word &= word - 1) {
+        unsigned number = (unsigned)__builtin_ctzll(word);
+        struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+        uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
+        if (wanted == 0)
+            continue;
+        if (PYUSDT_LIKELY(wanted == atomic_load_explicit(&slot->generation, memory_order_acquire)) ||
+            pyusdt_slot_open(number))
+            mask |= atomic_load_explicit(&atomic_load_explicit(&slot->demand, memory_order_relaxed)[probe].mask,
+                                         memory_order_relaxed);
+        else if (atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_relaxed) != 0)
+            mask |= PYUSDT_DEMAND_FIRE; /* wanted, but it can not be served: pyusdt_fire() counts it */
+    }
+    return mask;
+}

@@ -1,0 +1,440 @@
+/* See consumer.h. */
+#include "tracer/consumer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "generated/program.h"
+#include "tracer/state.h"
+
+enum { PYUSDT_PROBE_ERROR = 3 };     /* its id, as in dtrace: the caller adds BEGIN, END and ERROR first */
+enum { RECORDS_BOUND = 64 << 20 }; /* bytes of records between two clears; more are lost and counted */
+enum { RECORDS_PAUSE = 4 << 20 };  /* past this a poll stops early, so that the caller can print */
+
+struct clause {
+    int program;
+    uint32_t flags;
+};
+
+/* The ids of a target's probes: those that it had when it was met are in a row; what came later has a list. */
+struct ids {
+    uint32_t before, count; /* the id before the first; how many in a row */
+    uint32_t *later;
+    uint32_t nlater;
+};
+
+struct pyusdt_consumer {
+    struct pyusdt_vm *vm;
+    struct pyusdt_vm_env env;
+    struct pyusdt_registry *registry;
+    struct pyusdt_consumer_config config;
+    struct clause *clauses;
+    struct ids *targets; /* by target index */
+    struct pyusdt_process *who;
+    uint32_t ntargets;
+    struct pyusdt_feed feed; /* the one that is being polled */
+    struct pyusdt_recorder *recorder; /* of what it delivers, or NULL */
+    uint8_t *state;
+    const struct pyusdt_event *event; /* the one that is being run */
+    uint8_t *records;
+    size_t size, room;
+    uint32_t running; /* index of the clause that is being run */
+    uint64_t wall;    /* realtime minus monotonic clock, ns */
+    bool wall_is_set; /* by the caller: not today's */
+    bool exiting;
+    bool pausing;        /* a record of PYUSDT_CLAUSE_PAUSES is among those since the last clear */
+    bool failed;         /* the clause that is being run emitted a fault: `fault` */
+    uint8_t fault[PYUSDT_FAULT_RECORD_SIZE];
+    uint64_t lost, stopped;
+    struct pyusdt_error stopped_why;
+};
+
+/* --- what the programs see of the outside ---------------------------------------------------------- */
+
+/* A read inside what was captured of the event; all else is a bad address. */
+static int read_captured(void *arg, uint64_t address, void *to, uint32_t size, int string)
+{
+    const struct pyusdt_consumer *c = arg;
+    const struct pyusdt_event *e = c->event;
+    for (unsigned i = 0; i < e->ncaptures; i++) {
+        uint64_t offset = address - e->capture[i].address;
+        if (address < e->capture[i].address || offset > e->capture[i].length)
+            continue;
+        uint32_t rest = e->capture[i].length - (uint32_t)offset; /* bytes before the NUL */
+        const char *from = e->capture[i].data + offset;
+        if (!string) {
+            if (size > rest + 1)
+                return -EFAULT;
+            memcpy(to, from, size < rest ? size : rest);
+            if (size > rest)
+                ((char *)to)[rest] = 0;
+            return (int)size;
+        }
+        if (size == 0)
+            return 0;
+        const char *end = memchr(from, 0, rest);
+        uint32_t n = end ? (uint32_t)(end - from) : rest;
+        n = n < size - 1 ? n : size - 1;
+        memcpy(to, from, n);
+        ((char *)to)[n] = 0;
+        return (int)n + 1;
+    }
+    return -EFAULT;
+}
+
+/* What a record means to the running of the clauses. */
+static void note_record(struct pyusdt_consumer *c, const uint8_t *record, uint32_t size)
+{
+    uint32_t clause, flags = c->clauses[c->running].flags;
+
+    memcpy(&clause, record + PYUSDT_RECORD_CLAUSE, sizeof clause);
+    if (clause & PYUSDT_RECORD_FAULT && size == sizeof c->fault) {
+        memcpy(c->fault, record, size);
+        c->failed = true;
+    } else if (!(clause & PYUSDT_RECORD_FLAGS)) {
+        c->exiting |= flags & PYUSDT_CLAUSE_EXITS;
+        c->pausing |= flags & PYUSDT_CLAUSE_PAUSES;
+    }
+}
+
+static int add_record(void *arg, const void *record, uint32_t size)
+{
+    struct pyusdt_consumer *c = arg;
+    if (c->size + size > c->room) {
+        size_t room = c->room ? c->room * 2 : 1 << 20;
+        while (room < c->size + size)
+            room *= 2;
+        uint8_t *larger = room <= RECORDS_BOUND ? realloc(c->records, room) : NULL;
+        if (!larger) {
+            c->lost++;
+            return -EAGAIN;
+        }
+        c->records = larger;
+        c->room = room;
+    }
+    memcpy(c->records + c->size, record, size);
+    c->size += size;
+    note_record(c, record, size);
+    return 0;
+}
+
+static uint64_t event_time(void *arg)
+{
+    return ((const struct pyusdt_consumer *)arg)->event->time;
+}
+
+/* --- running ----------------------------------------------------------------------------------------- */
+
+/* Cut where it is too long, and padded with NULs, as D's strings must be. */
+static void put_name(char *to, size_t size, const char *name)
+{
+    size_t n = strnlen(name, size - 1);
+    memcpy(to, name, n);
+    memset(to + n, 0, size - n);
+}
+
+static void fill_state(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
+                       const struct pyusdt_event *e)
+{
+    struct pyusdt_state *s = (struct pyusdt_state *)c->state;
+    s->time = e->time;
+    s->probe = id;
+    s->cpu = e->cpu;
+    s->pid = who->pid;
+    s->tid = e->tid;
+    s->uid = who->uid;
+    s->gid = who->gid;
+    memcpy(s->arg, e->arg, e->nargs * sizeof s->arg[0]);
+    memset(s->arg + e->nargs, 0, (PYUSDT_MAX_ARGS - e->nargs) * sizeof s->arg[0]);
+    if (c->config.uses & PYUSDT_USES_WALL)
+        s->wall = e->time + c->wall;
+    if (c->config.uses & PYUSDT_USES_EXECNAME)
+        memcpy(s->execname, who->comm, sizeof s->execname);
+    if (c->config.uses & PYUSDT_USES_NAMES) {
+        struct pyusdt_probe_names names;
+        if (pyusdt_registry_names(c->registry, id, &names)) {
+            put_name(s->probeprov, sizeof s->probeprov, names.provider);
+            put_name(s->probemod, sizeof s->probemod, names.module);
+            put_name(s->probefunc, sizeof s->probefunc, names.function);
+            put_name(s->probename, sizeof s->probename, names.name);
+        }
+    }
+    if (c->config.this_size)
+        memset(c->state + c->config.this_offset, 0, c->config.this_size);
+}
+
+static void note_stopped(struct pyusdt_consumer *c, int code)
+{
+    if (c->stopped++ == 0)
+        pyusdt_error_set(&c->stopped_why, code, "clause %u: %s at instruction %u, address 0x%llx", c->running,
+                         code == -ELOOP ? "too many steps" : "invalid access", c->env.fault_pc,
+                         (unsigned long long)c->env.fault_addr);
+}
+
+static void run_clause(struct pyusdt_consumer *c, uint32_t clause)
+{
+    uint64_t r0;
+
+    c->running = clause;
+    c->failed = false;
+    int code = pyusdt_vm_run(c->vm, c->clauses[clause].program, &c->env, &r0);
+    if (code)
+        note_stopped(c, code);
+}
+
+/* The ERROR probe, with the arguments that dtrace gives it: the probe, the action (which is not known
+ * here), the place in its code, the kind of fault, the address.  A fault in ERROR itself fires nothing. */
+static void fire_error(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
+                       const struct pyusdt_event *event)
+{
+    uint32_t n, kind, pc;
+    uint64_t value;
+    const uint32_t *clauses = pyusdt_registry_clauses(c->registry, PYUSDT_PROBE_ERROR, &n);
+    if (n == 0)
+        return;
+    memcpy(&kind, c->fault + PYUSDT_FAULT_KIND, sizeof kind);
+    memcpy(&pc, c->fault + PYUSDT_FAULT_PC, sizeof pc);
+    memcpy(&value, c->fault + PYUSDT_FAULT_VALUE, sizeof value);
+    struct pyusdt_event error = {.time = event->time, .tid = event->tid, .cpu = event->cpu, .nargs = 6,
+                                 .arg = {0, id, 0, pc, kind, value}};
+    size_t size = c->config.this_offset + c->config.this_size;
+    uint8_t *saved = malloc(size);
+    if (!saved) {
+        c->lost++;
+        return;
+    }
+    memcpy(saved, c->state, size);
+    c->event = &error;
+    fill_state(c, PYUSDT_PROBE_ERROR, who, &error);
+    for (uint32_t i = 0; i < n; i++)
+        run_clause(c, clauses[i]);
+    c->event = event;
+    memcpy(c->state, saved, size);
+    free(saved);
+}
+
+void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
+                          const struct pyusdt_event *event)
+{
+    uint32_t n;
+    const uint32_t *clauses = pyusdt_registry_clauses(c->registry, id, &n);
+    if (n == 0)
+        return;
+    c->event = event;
+    fill_state(c, id, who, event);
+    bool exiting = c->exiting; /* END runs after exit(), too */
+    c->exiting = false;
+    for (uint32_t i = 0; i < n && !c->exiting; i++) {
+        run_clause(c, clauses[i]);
+        if (c->failed)
+            fire_error(c, id, who, event);
+    }
+    c->exiting |= exiting;
+}
+
+static int add_later(struct pyusdt_consumer *c, uint32_t target);
+
+/* 0: there was no memory for it. */
+static uint32_t id_of(struct pyusdt_consumer *c, uint32_t target, uint32_t probe)
+{
+    if (target >= c->ntargets && pyusdt_consumer_add_targets(c, &c->feed) != 0)
+        return 0;
+    const struct ids *ids = &c->targets[target];
+    if (probe < ids->count)
+        return ids->before + probe + 1;
+    if (probe - ids->count >= ids->nlater && add_later(c, target) != 0)
+        return 0;
+    return probe - ids->count < ids->nlater ? ids->later[probe - ids->count] : 0;
+}
+
+static int on_event(void *arg, const struct pyusdt_event *e)
+{
+    struct pyusdt_consumer *c = arg;
+    if (c->recorder)
+        pyusdt_recorder_event(c->recorder, e);
+    uint32_t id = id_of(c, e->target, e->probe);
+    if (id != 0)
+        pyusdt_consumer_fire(c, id, &c->who[e->target], e);
+    return c->exiting || c->pausing || c->size > RECORDS_PAUSE;
+}
+
+static uint64_t wall_offset(void)
+{
+    struct timespec real, mono;
+    clock_gettime(CLOCK_MONOTONIC, &mono);
+    clock_gettime(CLOCK_REALTIME, &real);
+    return (uint64_t)(real.tv_sec - mono.tv_sec) * 1000000000u + (uint64_t)(real.tv_nsec - mono.tv_nsec);
+}
+
+int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint64_t until, int max)
+{
+    if (c->config.uses & PYUSDT_USES_WALL && !c->wall_is_set)
+        c->wall = wall_offset();
+    c->feed = *feed;
+    int n = feed->kind->poll(feed->of, until, max, on_event, c);
+    int failed = c->recorder ? pyusdt_recorder_flush(c->recorder) : 0;
+    return failed ? failed : n;
+}
+
+void pyusdt_consumer_record(struct pyusdt_consumer *c, struct pyusdt_recorder *recorder)
+{
+    c->recorder = recorder;
+}
+
+void pyusdt_consumer_set_wall(struct pyusdt_consumer *c, uint64_t offset)
+{
+    c->wall = offset;
+    c->wall_is_set = true;
+}
+
+/* --- targets ------------------------------------------------------------------------------------------ */
+
+/* One probe of a target: its id, or -errno. */
+static int64_t add_probe(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint32_t target, uint32_t index)
+{
+    struct pyusdt_probe_info probe;
+    int code = feed->kind->probe(feed->of, target, index, &probe);
+    if (code)
+        return code;
+    struct pyusdt_probe_names names = {probe.provider, probe.module, probe.function, probe.name};
+    return pyusdt_registry_add(c->registry, &names);
+}
+
+/* The probes that a target has made since it was met. */
+static int add_later(struct pyusdt_consumer *c, uint32_t target)
+{
+    struct ids *ids = &c->targets[target];
+    struct pyusdt_target_info info;
+    int code = c->feed.kind->target(c->feed.of, target, &info);
+    if (code)
+        return code;
+    uint32_t *later = realloc(ids->later, (info.nprobes - ids->count + 1) * sizeof *later);
+    if (!later)
+        return -ENOMEM;
+    ids->later = later;
+    while (ids->count + ids->nlater < info.nprobes) {
+        int64_t id = add_probe(c, &c->feed, target, ids->count + ids->nlater);
+        if (id < 0)
+            return (int)id;
+        ids->later[ids->nlater++] = (uint32_t)id;
+    }
+    return 0;
+}
+
+static int add_target(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint32_t target)
+{
+    struct pyusdt_target_info info;
+    int code = feed->kind->target(feed->of, target, &info);
+    if (code)
+        return code;
+    struct pyusdt_process *who = &c->who[target];
+    *who = (struct pyusdt_process){.pid = info.pid, .uid = info.uid, .gid = info.gid};
+    put_name(who->comm, sizeof who->comm, info.comm);
+    c->targets[target] = (struct ids){.before = pyusdt_registry_count(c->registry), .count = info.nprobes};
+    for (uint32_t i = 0; i < info.nprobes; i++) {
+        int64_t id = add_probe(c, feed, target, i);
+        if (id < 0)
+            return (int)id;
+    }
+    return 0;
+}
+
+int pyusdt_consumer_add_targets(struct pyusdt_consumer *c, const struct pyusdt_feed *feed)
+{
+    uint32_t n = feed->kind->targets(feed->of);
+    if (n <= c->ntargets)
+        return 0;
+    struct ids *targets = realloc(c->targets, n * sizeof *targets);
+    if (!targets)
+        return -ENOMEM;
+    c->targets = targets;
+    struct pyusdt_process *who = realloc(c->who, n * sizeof *who);
+    if (!who)
+        return -ENOMEM;
+    c->who = who;
+    while (c->ntargets < n) {
+        int code = add_target(c, feed, c->ntargets);
+        if (code)
+            return code;
+        c->ntargets++;
+    }
+    return 0;
+}
+
+/* --- making and reading it ------------------------------------------------------------------------------ */
+
+int pyusdt_consumer_new(struct pyusdt_vm *vm, const struct pyusdt_consumer_config *config,
+                        struct pyusdt_consumer **out, struct pyusdt_error *err)
+{
+    struct pyusdt_consumer *c = calloc(1, sizeof *c);
+    if (!c || !(c->registry = pyusdt_registry_new()) ||
+        !(c->clauses = calloc(config->clauses + 1, sizeof *c->clauses))) {
+        pyusdt_consumer_free(c);
+        return pyusdt_error_set(err, -ENOMEM, "no memory for the consumer");
+    }
+    c->vm = vm;
+    c->config = *config;
+    c->state = pyusdt_vm_map_value(vm, PYUSDT_MAP_STATE, 0);
+    c->wall = wall_offset();
+    c->env = (struct pyusdt_vm_env){
+        .read_user = read_captured, .output = add_record, .time = event_time, .arg = c};
+    *out = c;
+    return 0;
+}
+
+void pyusdt_consumer_free(struct pyusdt_consumer *c)
+{
+    if (!c)
+        return;
+    pyusdt_registry_free(c->registry);
+    free(c->clauses);
+    for (uint32_t i = 0; i < c->ntargets; i++)
+        free(c->targets[i].later);
+    free(c->targets);
+    free(c->who);
+    free(c->records);
+    free(c);
+}
+
+int pyusdt_consumer_clause(struct pyusdt_consumer *c, uint32_t index, int program, uint32_t flags)
+{
+    if (index >= c->config.clauses)
+        return -EINVAL;
+    c->clauses[index] = (struct clause){program, flags};
+    return 0;
+}
+
+struct pyusdt_registry *pyusdt_consumer_registry(struct pyusdt_consumer *c)
+{
+    return c->registry;
+}
+
+const uint8_t *pyusdt_consumer_records(const struct pyusdt_consumer *c, size_t *size)
+{
+    *size = c->size;
+    return c->records;
+}
+
+void pyusdt_consumer_clear(struct pyusdt_consumer *c)
+{
+    c->size = 0;
+    c->pausing = false;
+}
+
+bool pyusdt_consumer_exiting(const struct pyusdt_consumer *c)
+{
+    return c->exiting;
+}
+
+uint64_t pyusdt_consumer_lost(const struct pyusdt_consumer *c)
+{
+    return c->lost;
+}
+
+uint64_t pyusdt_consumer_stopped(const struct pyusdt_consumer *c, struct pyusdt_error *what)
+{
+    *what = c->stopped_why;
+    return c->stopped;
+}

@@ -1,0 +1,82 @@
+/* The consumer's engine room: events in, records out.
+ *
+ * In: clauses (programs loaded into a vm), the registry that says which probe has which, and events, from
+ * a session's rings or made by the caller (BEGIN, END, tick).
+ * Out: the records that the programs emitted, in order, in one buffer.
+ * Always: where a clause ends in a fault, the clauses of the ERROR probe run on it before the next one;
+ * a probe gets its id once and keeps it; the clauses of a firing run in the order of the source;
+ * after a record of a clause that exits, the rest of its firing's clauses are not run, and nothing more but what the
+ * caller fires itself.
+ */
+#ifndef PYUSDT_CONSUMER_H
+#define PYUSDT_CONSUMER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/bpf.h"
+#include "shared/error.h"
+#include "tracer/feed.h"
+#include "tracer/record.h"
+#include "tracer/registry.h"
+
+struct pyusdt_consumer;
+
+enum { /* parts of the state block that cost something and are filled only where a clause reads them */
+    PYUSDT_USES_EXECNAME = 1,
+    PYUSDT_USES_NAMES = 2,
+    PYUSDT_USES_WALL = 4,
+};
+
+struct pyusdt_consumer_config {
+    uint32_t clauses;                  /* how many */
+    uint32_t uses;                     /* PYUSDT_USES_* */
+    uint32_t this_offset, this_size;   /* part of the state block that is zeroed before each firing */
+};
+
+/* Who fired: what an event does not carry itself. */
+struct pyusdt_process {
+    uint32_t pid, uid, gid;
+    char comm[16]; /* NUL padded */
+};
+
+enum {
+    PYUSDT_CLAUSE_EXITS = 1,  /* the clause calls exit() */
+    PYUSDT_CLAUSE_PAUSES = 2, /* after a record of it a poll returns, so that the caller sees it before the next event */
+};
+
+int pyusdt_consumer_new(struct pyusdt_vm *vm, const struct pyusdt_consumer_config *config,
+                        struct pyusdt_consumer **out, struct pyusdt_error *err);
+void pyusdt_consumer_free(struct pyusdt_consumer *c);
+
+/* Clause `index` runs `program` of the vm.  Before any probe is added. */
+int pyusdt_consumer_clause(struct pyusdt_consumer *c, uint32_t index, int program, uint32_t flags);
+/* The probes known so far; probes that are not a target's (BEGIN, tick-1s) are added to it by the caller. */
+struct pyusdt_registry *pyusdt_consumer_registry(struct pyusdt_consumer *c);
+/* Make all probes of the feed's targets known, in the order of their tables; targets that are known
+ * already cost nothing. */
+int pyusdt_consumer_add_targets(struct pyusdt_consumer *c, const struct pyusdt_feed *feed);
+
+/* Run the clauses of probe `id` on an event that is made here. */
+void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
+                          const struct pyusdt_event *event);
+/* Take events from the feed, in time order, none later than `until` (ns, CLOCK_MONOTONIC), at most
+ * `max`, and run their clauses.  Returns how many events were taken, or -errno. */
+int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint64_t until, int max);
+
+/* Every event that a poll takes goes to the recorder, too (NULL: no longer); a poll fails when that can not write. */
+void pyusdt_consumer_record(struct pyusdt_consumer *c, struct pyusdt_recorder *recorder);
+/* Wall-clock time is the events' and this, not today's difference of the clocks. */
+void pyusdt_consumer_set_wall(struct pyusdt_consumer *c, uint64_t offset);
+
+/* The records since the last clear; `*size` bytes. */
+const uint8_t *pyusdt_consumer_records(const struct pyusdt_consumer *c, size_t *size);
+void pyusdt_consumer_clear(struct pyusdt_consumer *c);
+
+bool pyusdt_consumer_exiting(const struct pyusdt_consumer *c); /* a clause called exit() */
+uint64_t pyusdt_consumer_lost(const struct pyusdt_consumer *c); /* records that found no room */
+/* Programs that the interpreter stopped: always 0 unless the compiler has a bug.  `*what` says which. */
+uint64_t pyusdt_consumer_stopped(const struct pyusdt_consumer *c, struct pyusdt_error *what);
+
+#endif

@@ -1,0 +1,26 @@
+/* A session as a feed: see feed.h. */
+#include "tracer/feed.h"
+
+#include "tracer/tracer.h"
+
+static int poll(void *of, uint64_t until_ns, int max_events, pyusdt_event_fn *fn, void *arg)
+{
+    return pyusdt_session_poll(of, until_ns, max_events, fn, arg);
+}
+
+static int target_info(const void *of, uint32_t target, struct pyusdt_target_info *info)
+{
+    return pyusdt_session_target(of, target, info);
+}
+
+static int probe_info(const void *of, uint32_t target, uint32_t probe, struct pyusdt_probe_info *info)
+{
+    return pyusdt_session_probe(of, target, probe, info);
+}
+
+static uint32_t targets(const void *of)
+{
+    return ((const struct pyusdt_session *)of)->ntargets;
+}
+
+const struct pyusdt_feed_kind pyusdt_session_feed = {poll, target_info, probe_info, targets};

@@ -1,0 +1,28 @@
+/*
+ * Where a consumer's events come from: a session, or the recording of one. The functions are those of reader.h, and mean
+ * the same; events come in the order of their time, those of a target after the target is known.
+ */
+#ifndef PYUSDT_FEED_H
+#define PYUSDT_FEED_H
+
+#include "tracer/reader.h"
+
+#pragma GCC visibility push(hidden)
+
+struct pyusdt_feed_kind {
+    int (*poll)(void *of, uint64_t until_ns, int max_events, pyusdt_event_fn *fn, void *arg);
+    int (*target)(const void *of, uint32_t target, struct pyusdt_target_info *info);
+    int (*probe)(const void *of, uint32_t target, uint32_t probe, struct pyusdt_probe_info *info);
+    uint32_t (*targets)(const void *of); /* how many are known */
+};
+
+struct pyusdt_feed {
+    const struct pyusdt_feed_kind *kind;
+    void *of;
+};
+
+extern const struct pyusdt_feed_kind pyusdt_session_feed; /* over a struct pyusdt_session */
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,21 @@
+/* Finding the control file of a process: by its own mappings, wherever its run directory is. */
+#ifndef PYUSDT_PROCESS_H
+#define PYUSDT_PROCESS_H
+
+#include "shared/rundir.h"
+
+#pragma GCC visibility push(hidden)
+
+struct pyusdt_process_file {
+    char directory[PYUSDT_PATH_SIZE]; /* through /proc/PID/root */
+    uint32_t inner;                   /* its pid in its own namespace */
+    bool published;                   /* false: a forked child that will publish itself with its first probe */
+    struct pyusdt_identity who;       /* where published */
+};
+
+/* -ESRCH, -EPERM, -ENODATA as pyusdt_session_attach_pid(). */
+int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,339 @@
+/*
+ * Events of all rings in the order of their time.
+ *
+ * In:  the rings of a session's targets. Out: checked private copies of their events, each once.
+ * Always: an event is delivered only when no older one can come any more, but for producers that are inside a firing
+ * for longer than the session waits: what those publish late is delivered then, and counted as out of order.
+ *
+ * Why that is so (docs/ring.md has it in full): a refresh reads the clock first (T), then looks. A ring that is not
+ * busy then, a ring or a process that is not there yet, will be taken later, and its holder reads the clock after
+ * that: its events are not older than T. All events of a ring that is not busy are below the head that is read next.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "shared/event.h"
+#include "shared/guard.h"
+#include "tracer/tracer.h"
+
+#define BUSY_LOOKS 64            /* at a busy ring: a firing takes about as long as ten looks */
+#define LIFE_CHECK_NS 100000000u /* how often the processes are looked for */
+#define TELL_SHARE 8             /* of a ring consumed before its producer is told, within one poll */
+
+/* ---- a heap of the rings that wait, by the time of their next event ---- */
+
+static void sift_down(struct pyusdt_session *session, uint32_t at)
+{
+    struct pyusdt_source **heap = session->heap, *moving = heap[at];
+
+    for (uint32_t child; (child = 2 * at + 1) < session->nheap; at = child) {
+        if (child + 1 < session->nheap && heap[child + 1]->next.time < heap[child]->next.time)
+            child++;
+        if (heap[child]->next.time >= moving->next.time)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moving;
+}
+
+static int push(struct pyusdt_session *session, struct pyusdt_source *source)
+{
+    uint32_t at;
+
+    if (session->nheap == session->room) {
+        uint32_t room = session->room ? 2 * session->room : 64;
+        void *more = realloc(session->heap, room * sizeof(void *));
+        if (!more)
+            return -ENOMEM;
+        session->heap = more;
+        session->room = room;
+    }
+    for (at = session->nheap++; at > 0; at = (at - 1) / 2) {
+        struct pyusdt_source *parent = session->heap[(at - 1) / 2];
+        if (parent->next.time <= source->next.time)
+            break;
+        session->heap[at] = parent;
+    }
+    session->heap[at] = source;
+    return 0;
+}
+
+static void pop(struct pyusdt_session *session)
+{
+    session->heap[0]->waiting = false;
+    session->heap[0] = session->heap[--session->nheap];
+    if (session->nheap > 0)
+        sift_down(session, 0);
+}
+
+void pyusdt_source_forget(struct pyusdt_session *session, struct pyusdt_source *source)
+{
+    if (!source->waiting)
+        return;
+    for (uint32_t i = 0; i < session->nheap; i++)
+        if (session->heap[i] == source)
+            session->heap[i] = session->heap[--session->nheap];
+    for (uint32_t i = session->nheap / 2; i-- > 0;)
+        sift_down(session, i);
+    source->waiting = false;
+}
+
+/* ---- one ring ---- */
+
+static void tell(struct pyusdt_source *source)
+{
+    if (source->told == source->position)
+        return;
+    source->told = source->position;
+    atomic_store_explicit(&source->line->tail, source->told, memory_order_release);
+    PYUSDT_HOOK(33);
+}
+
+/* No producer that keeps to the protocol can have made this. Its address range stays until the target goes. */
+static void give_up(struct pyusdt_session *session, struct pyusdt_source *source)
+{
+    session->corrupt++;
+    pyusdt_source_forget(session, source);
+    source->position = source->limit;
+    source->size = 0;
+    source->safe = UINT64_MAX;
+}
+
+static bool given_up(const struct pyusdt_source *source)
+{
+    return !source->data || source->size == 0;
+}
+
+/* Copies the header of the event at position and checks it. 1: there is one; 0: none; -EBADMSG: nonsense. */
+static int look(struct pyusdt_session *session, struct pyusdt_source *source)
+{
+    uint64_t available = source->limit - source->position;
+
+    if (available == 0)
+        return 0;
+    if (available < sizeof source->next)
+        return -EBADMSG;
+    memcpy(&source->next, source->data + (source->position & (source->size - 1)), sizeof source->next);
+    if (!pyusdt_event_header_ok(&source->next, available))
+        return -EBADMSG;
+    if (source->next.probe >= source->target->table->table.nprobes) {
+        pyusdt_target_grow(session, source->target); /* made since the table was copied, if it is one */
+        if (source->next.probe >= source->target->table->table.nprobes)
+            return -EBADMSG;
+    }
+    if (source->next.time > source->safe && source->next.time > pyusdt_now())
+        return -EBADMSG; /* published before it happened */
+    source->last = source->next.time;
+    return 1;
+}
+
+static void enqueue(struct pyusdt_session *session, struct pyusdt_source *source)
+{
+    int r = look(session, source);
+    if (r == 1 && push(session, source) == 0)
+        source->waiting = true;
+    else if (r < 0)
+        give_up(session, source);
+}
+
+/* ---- looking at the rings ---- */
+
+/* Reads how far the ring is filled. A head that makes no sense is a ring that is no ring any more. */
+static void read_head(struct pyusdt_session *session, struct pyusdt_source *source)
+{
+    uint64_t head = atomic_load_explicit(&source->line->head, memory_order_acquire);
+
+    if (head - source->position > source->size || head - source->position < source->limit - source->position)
+        give_up(session, source);
+    else
+        source->limit = head;
+}
+
+static void sample(struct pyusdt_session *session, struct pyusdt_source *source, uint64_t now, bool dead)
+{
+    bool busy = true;
+
+    for (int i = 0; i < BUSY_LOOKS && busy && !dead; i++)
+        busy = atomic_load(&source->line->busy) != 0;
+    read_head(session, source);
+    if (given_up(source))
+        return;
+    if (dead) {
+        source->safe = UINT64_MAX; /* nothing will come */
+    } else if (!busy) {
+        source->safe = now;
+        source->busy_since = 0;
+    } else {
+        if (source->busy_since == 0 || source->busy_limit != source->limit) {
+            source->busy_since = now;
+            source->busy_limit = source->limit;
+        }
+        if (now - source->busy_since > session->orderlag)
+            source->safe = now; /* not waited for any longer */
+        else if (source->safe < source->last)
+            source->safe = source->last;
+    }
+    if (!source->waiting)
+        enqueue(session, source);
+}
+
+static void look_at_target(struct pyusdt_session *session, struct pyusdt_target *target, uint64_t now, bool check_life)
+{
+    if (target->life == PYUSDT_ALIVE &&
+        (check_life || atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED) && pyusdt_target_is_dead(target))
+        target->life = PYUSDT_DEAD; /* before its rings are looked at for the last time */
+    pyusdt_target_update(session, target);
+    for (uint32_t k = 0; k < target->rings; k++) {
+        struct pyusdt_source *source = target->source[k];
+        if (!source || given_up(source))
+            continue;
+        sample(session, source, now, target->life == PYUSDT_DEAD);
+        if (session->watermark > source->safe)
+            session->watermark = source->safe;
+    }
+}
+
+static bool has_more(const struct pyusdt_target *target)
+{
+    for (uint32_t k = 0; k < target->rings; k++)
+        if (target->source[k] && target->source[k]->waiting)
+            return true;
+    return false;
+}
+
+/* A dead target whose rings are empty is finished; it makes room in the list of the living. */
+static void finish_dead(struct pyusdt_session *session)
+{
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < session->nliving; i++) {
+        struct pyusdt_target *target = session->targets[session->living[i]];
+        if (target->life == PYUSDT_DEAD && !has_more(target))
+            pyusdt_target_finish(session, target);
+        else
+            session->living[left++] = session->living[i];
+    }
+    session->nliving = left;
+}
+
+static void refresh(struct pyusdt_session *session)
+{
+    uint64_t now = pyusdt_now();
+    bool check_life = now >= session->next_life_check;
+
+    atomic_thread_fence(memory_order_seq_cst); /* the clock first, then all else */
+    if (check_life)
+        session->next_life_check = now + LIFE_CHECK_NS;
+    pyusdt_session_scan(session, false);
+    session->watermark = now;
+    for (uint32_t i = 0; i < session->nliving; i++)
+        look_at_target(session, session->targets[session->living[i]], now, check_life);
+    finish_dead(session);
+    session->looked = now;
+}
+
+/* Is there something that a later poll can deliver without anybody's firing a probe? */
+static bool is_pending(const struct pyusdt_session *session)
+{
+    if (session->nheap > 0)
+        return true;
+    for (uint32_t i = 0; i < session->nliving; i++) {
+        const struct pyusdt_target *target = session->targets[session->living[i]];
+        for (uint32_t k = 0; k < target->rings; k++) {
+            const struct pyusdt_source *source = target->source[k];
+            if (source && !given_up(source) && source->busy_since != 0 &&
+                session->looked - source->busy_since <= session->orderlag)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- delivering ---- */
+
+/* Takes the event at the source's position apart, in our copy of it. */
+static int decode(struct pyusdt_session *session, const struct pyusdt_source *source, struct pyusdt_event *event)
+{
+    const struct pyusdt_ring_event *header = &source->next; /* as it was when it was checked */
+
+    memcpy(session->event, source->data + (source->position & (source->size - 1)), header->size);
+    event->target = source->target->index;
+    return pyusdt_event_decode(header, session->event, event);
+}
+
+/* Behind the event: the next one of this ring takes its place in the heap. */
+static void step(struct pyusdt_session *session, struct pyusdt_source *source)
+{
+    int r;
+
+    source->position += source->next.size;
+    if (source->position - source->told >= source->size / TELL_SHARE)
+        tell(source);
+    r = look(session, source);
+    if (r == 1) {
+        sift_down(session, 0);
+        return;
+    }
+    tell(source);
+    pop(session);
+    if (r < 0)
+        give_up(session, source);
+}
+
+static int deliver(struct pyusdt_session *session, uint64_t until, int max_events, pyusdt_event_fn *fn, void *arg,
+                   bool *stop)
+{
+    uint64_t bound = until < session->watermark ? until : session->watermark;
+    struct pyusdt_event event;
+    int n = 0;
+
+    while (!*stop && n < max_events && session->nheap > 0 && session->heap[0]->next.time <= bound) {
+        struct pyusdt_source *source = session->heap[0];
+        if (decode(session, source, &event) != 0) {
+            pop(session);
+            give_up(session, source);
+            continue;
+        }
+        if (event.time < session->last)
+            session->out_of_order++;
+        else
+            session->last = event.time;
+        session->delivered++;
+        n++;
+        *stop = fn(arg, &event) != 0;
+        step(session, source);
+    }
+    return n;
+}
+
+int pyusdt_session_poll(struct pyusdt_session *session, uint64_t until_ns, int max_events, pyusdt_event_fn *fn,
+                        void *arg)
+{
+    const struct timespec pause = {0, 1000000};
+    int limit = max_events > 0 ? max_events : INT32_MAX, n;
+    bool stop = false;
+
+    if (!session->started)
+        return 0;
+    n = deliver(session, until_ns, limit, fn, arg, &stop);
+    if (!stop && n < limit) {
+        refresh(session);
+        n += deliver(session, until_ns, limit - n, fn, arg, &stop);
+    }
+    while (session->stopped && n == 0 && !stop && is_pending(session) && session->looked <= until_ns) {
+        nanosleep(&pause, NULL); /* for who is inside a firing: orderlag at most */
+        refresh(session);
+        n = deliver(session, until_ns, limit, fn, arg, &stop);
+    }
+    for (uint32_t i = 0; i < session->nheap; i++)
+        tell(session->heap[i]);
+    return n;
+}
+
+uint64_t pyusdt_session_watermark(const struct pyusdt_session *session)
+{
+    return session->watermark;
+}

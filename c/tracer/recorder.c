@@ -1,0 +1,201 @@
+/* Writing recordings: see record.h. A block is whole in the buffer before any of it is written to the file. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracer/record.h"
+#include "tracer/tracer.h"
+
+#define BUFFER (1u << 20)
+
+struct pyusdt_recorder {
+    int fd;
+    int failed; /* -errno of the first write that failed */
+    struct pyusdt_session *session;
+    uint32_t *nprobes; /* of each target that is in the file, as it is there */
+    uint32_t ntargets, room;
+    uint32_t ntables;
+    char *table; /* what was written last, which most targets share */
+    uint32_t table_size;
+    struct pyusdt_loss_block loss;
+    size_t size;
+    uint8_t buffer[BUFFER];
+};
+
+static int write_out(struct pyusdt_recorder *r)
+{
+    size_t done = 0;
+
+    while (r->failed == 0 && done < r->size) {
+        ssize_t n = write(r->fd, r->buffer + done, r->size - done);
+        if (n < 0 && errno != EINTR)
+            r->failed = -errno;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    r->size = 0;
+    return r->failed;
+}
+
+static void put(struct pyusdt_recorder *r, const void *data, size_t size)
+{
+    while (size > 0) {
+        size_t n = size < BUFFER - r->size ? size : BUFFER - r->size;
+        memcpy(r->buffer + r->size, data, n);
+        r->size += n;
+        data = (const uint8_t *)data + n;
+        size -= n;
+        if (r->size == BUFFER)
+            write_out(r);
+    }
+}
+
+/* The beginning of a block; what follows is `size` bytes, and zeros up to a multiple of 8. */
+static size_t begin(struct pyusdt_recorder *r, uint32_t kind, size_t size)
+{
+    struct pyusdt_block block = {kind, (uint32_t)((size + 7) & ~7ull)};
+
+    put(r, &block, sizeof block);
+    return block.size - size;
+}
+
+static void put_table(struct pyusdt_recorder *r, const struct pyusdt_table_copy *copy)
+{
+    static const uint8_t zeros[8];
+    const struct pyusdt_table *table = &copy->table;
+    size_t descs = table->ndescs * sizeof *table->descs;
+    struct pyusdt_table_block block = {r->ntables++, table->nprobes, table->ndescs, table->strings_size};
+    size_t padding = begin(r, PYUSDT_BLOCK_TABLE, sizeof block + descs + table->strings_size);
+
+    put(r, &block, sizeof block);
+    put(r, table->descs, descs);
+    put(r, table->strings, table->strings_size);
+    put(r, zeros, padding);
+    free(r->table);
+    r->table = malloc(copy->size);
+    r->table_size = r->table ? copy->size : 0;
+    if (r->table)
+        memcpy(r->table, copy->bytes, copy->size);
+}
+
+static void put_target(struct pyusdt_recorder *r, uint32_t index)
+{
+    const struct pyusdt_target *target = r->session->targets[index];
+    struct pyusdt_target_block block = {index, 0, target->pid, target->who.pid, target->uid, target->gid, ""};
+
+    if (r->table_size != target->table->size || memcmp(r->table, target->table->bytes, r->table_size) != 0)
+        put_table(r, target->table);
+    block.table = r->ntables - 1;
+    memcpy(block.comm, target->comm, sizeof block.comm);
+    begin(r, PYUSDT_BLOCK_TARGET, sizeof block);
+    put(r, &block, sizeof block);
+    r->nprobes[index] = target->table->table.nprobes;
+}
+
+/* All targets that the session has by now: they get their numbers in the order in which it met them. */
+static void learn_targets(struct pyusdt_recorder *r)
+{
+    if (r->session->ntargets > r->room) {
+        uint32_t room = 2 * r->session->ntargets;
+        void *more = realloc(r->nprobes, room * sizeof *r->nprobes);
+        if (!more) {
+            r->failed = r->failed ? r->failed : -ENOMEM;
+            return;
+        }
+        r->nprobes = more;
+        r->room = room;
+    }
+    while (r->ntargets < r->session->ntargets)
+        put_target(r, r->ntargets++);
+}
+
+static void put_event(struct pyusdt_recorder *r, const struct pyusdt_event *event)
+{
+    uint8_t bytes[(PYUSDT_EVENT_MAX + 7) & ~7ull];
+    struct pyusdt_event_block block = {event->target, 0};
+    struct pyusdt_ring_event header = {.probe = event->probe,
+                                       .time = event->time,
+                                       .tid = event->tid,
+                                       .cpu = (uint16_t)event->cpu,
+                                       .nargs = (uint8_t)event->nargs,
+                                       .ncaptures = (uint8_t)event->ncaptures};
+    size_t at = sizeof header + 8u * event->nargs;
+
+    memcpy(bytes + sizeof header, event->arg, 8u * event->nargs);
+    for (uint32_t i = 0; i < event->ncaptures; i++) {
+        const struct pyusdt_capture *from = &event->capture[i];
+        struct pyusdt_ring_capture capture = {(uint16_t)from->index, (uint16_t)from->length};
+        size_t end = (at + sizeof capture + from->length + 1 + 3) & ~3ull;
+        memset(bytes + end - 4, 0, 4);
+        memcpy(bytes + at, &capture, sizeof capture);
+        memcpy(bytes + at + sizeof capture, from->data, from->length);
+        at = end;
+    }
+    header.size = (uint32_t)((at + 7) & ~7ull);
+    memset(bytes + at, 0, header.size - at);
+    memcpy(bytes, &header, sizeof header);
+    begin(r, PYUSDT_BLOCK_EVENT, sizeof block + header.size);
+    put(r, &block, sizeof block);
+    put(r, bytes, header.size);
+}
+
+void pyusdt_recorder_event(struct pyusdt_recorder *r, const struct pyusdt_event *event)
+{
+    if (event->target >= r->ntargets)
+        learn_targets(r);
+    if (event->target >= r->ntargets)
+        return;
+    if (event->probe >= r->nprobes[event->target])
+        put_target(r, event->target);
+    put_event(r, event);
+}
+
+int pyusdt_recorder_flush(struct pyusdt_recorder *r)
+{
+    struct pyusdt_session_stats stats;
+
+    pyusdt_session_stats(r->session, &stats);
+    if (stats.dropped != r->loss.dropped || stats.out_of_order != r->loss.out_of_order) {
+        r->loss = (struct pyusdt_loss_block){stats.dropped, stats.out_of_order};
+        begin(r, PYUSDT_BLOCK_LOSS, sizeof r->loss);
+        put(r, &r->loss, sizeof r->loss);
+    }
+    return write_out(r);
+}
+
+int pyusdt_recorder_new(int fd, struct pyusdt_session *session, const struct pyusdt_record_header *header,
+                        struct pyusdt_recorder **out)
+{
+    struct pyusdt_recorder *r = calloc(1, sizeof *r);
+    struct pyusdt_record_header ours = *header;
+
+    if (!r) {
+        close(fd);
+        return -ENOMEM;
+    }
+    r->fd = fd;
+    r->session = session;
+    ours.magic = PYUSDT_RECORD_MAGIC;
+    ours.version = PYUSDT_RECORD_VERSION;
+    ours.order = PYUSDT_RECORD_ORDER;
+    put(r, &ours, sizeof ours);
+    *out = r;
+    return write_out(r);
+}
+
+int pyusdt_recorder_close(struct pyusdt_recorder *r, uint64_t time)
+{
+    int failed;
+
+    pyusdt_recorder_flush(r);
+    begin(r, PYUSDT_BLOCK_END, sizeof time);
+    put(r, &time, sizeof time);
+    failed = write_out(r);
+    if (close(r->fd) != 0 && failed == 0)
+        failed = -errno;
+    free(r->nprobes);
+    free(r->table);
+    free(r);
+    return failed;
+}

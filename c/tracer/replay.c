@@ -1,0 +1,386 @@
+/*
+ * Reading recordings: see record.h.
+ * Always: what is read of the file goes into private memory first and is checked there; a block that is damaged ends
+ * the recording at the block before it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shared/error.h"
+#include "shared/event.h"
+#include "tracer/record.h"
+#include "shared/table.h"
+
+#define BUFFER (1u << 18)
+#define BLOCK_MAX (1u << 21) /* the largest, a table */
+#define TABLES_MAX 65536u
+#define TARGETS_MAX 65536u
+#define PROBES_MAX (1u << 22) /* of all targets: each gets an id, so that a small file could fill the memory */
+
+/* Tables and targets are private copies; a target that was told of again has its last table. */
+struct target {
+    struct pyusdt_target_block block;
+    struct pyusdt_table table;
+};
+
+struct pyusdt_replay {
+    int fd;
+    struct pyusdt_record_header header;
+    const char *damage;
+    uint64_t end; /* time */
+    uint64_t last; /* time of the youngest event met */
+    bool over;
+    struct pyusdt_loss_block loss;
+    void **tables; /* each: struct pyusdt_table, its descriptions and strings */
+    uint32_t ntables, all_tables;
+    struct target *targets; /* those that the events so far can be of */
+    uint32_t ntargets, all_targets;
+    uint64_t nprobes; /* of them all */
+    /* the block that is next */
+    struct pyusdt_block block;
+    uint8_t *body;
+    bool waiting;
+    size_t filled, at; /* of buffer */
+    uint8_t buffer[BUFFER];
+};
+
+/* ---- bytes ---- */
+
+static bool read_bytes(struct pyusdt_replay *r, void *to, size_t size)
+{
+    while (size > 0) {
+        if (r->at == r->filled) {
+            ssize_t n;
+            do
+                n = read(r->fd, r->buffer, sizeof r->buffer);
+            while (n < 0 && errno == EINTR);
+            if (n <= 0)
+                return false;
+            r->filled = (size_t)n;
+            r->at = 0;
+        }
+        size_t n = r->filled - r->at < size ? r->filled - r->at : size;
+        memcpy(to, r->buffer + r->at, n);
+        r->at += n;
+        to = (uint8_t *)to + n;
+        size -= n;
+    }
+    return true;
+}
+
+static int damaged(struct pyusdt_replay *r, const char *why)
+{
+    r->damage = why;
+    r->over = true;
+    return -EBADMSG;
+}
+
+/* ---- blocks ---- */
+
+/* Room for one more in a list whose length is a power of two when it is full. */
+static int make_room(void **list, uint32_t n, size_t each)
+{
+    void *more;
+
+    if ((n & (n - 1)) != 0)
+        return 0;
+    more = realloc(*list, (n ? 2 * (size_t)n : 1) * each);
+    if (!more)
+        return -ENOMEM;
+    *list = more;
+    return 0;
+}
+
+/* A table is kept when it is met first; when the file is read again, it is there. */
+static int take_table(struct pyusdt_replay *r)
+{
+    const struct pyusdt_table_block *block = (const void *)r->body;
+    struct pyusdt_table *table;
+    uint64_t descs;
+
+    if (r->block.size < sizeof *block || block->number != r->ntables || block->number >= TABLES_MAX)
+        return damaged(r, "a probe table out of order");
+    descs = (uint64_t)block->ndescs * sizeof(struct pyusdt_ctl_desc);
+    if (block->strings_size == 0 || descs + block->strings_size > r->block.size - sizeof *block)
+        return damaged(r, "a probe table that is cut off");
+    if (block->number < r->all_tables) {
+        r->ntables++;
+        return 0;
+    }
+    if (make_room((void **)&r->tables, r->all_tables, sizeof *r->tables) != 0 ||
+        !(table = malloc(sizeof *table + descs + block->strings_size)))
+        return damaged(r, "no memory for a probe table");
+    memcpy(table + 1, block + 1, descs + block->strings_size);
+    *table = (struct pyusdt_table){.descs = (const void *)(table + 1),
+                                   .strings = (const char *)(table + 1) + descs,
+                                   .ndescs = block->ndescs,
+                                   .strings_size = block->strings_size,
+                                   .nprobes = block->nprobes};
+    if (pyusdt_table_check(table) != 0) {
+        free(table);
+        return damaged(r, "a probe table that makes no sense");
+    }
+    r->tables[r->all_tables++] = table;
+    r->ntables++;
+    return 0;
+}
+
+static int take_target(struct pyusdt_replay *r)
+{
+    const struct pyusdt_target_block *block = (const void *)r->body;
+    const struct pyusdt_table *table;
+    struct target *target;
+
+    if (r->block.size != sizeof *block || block->target > r->ntargets || block->target >= TARGETS_MAX ||
+        block->table >= r->ntables)
+        return damaged(r, "a target out of order");
+    if (block->target == r->all_targets) {
+        if (make_room((void **)&r->targets, r->all_targets, sizeof *r->targets) != 0)
+            return damaged(r, "no memory for a target");
+        r->all_targets++;
+    }
+    table = r->tables[block->table];
+    target = &r->targets[block->target];
+    if (block->target == r->ntargets)
+        r->ntargets++;
+    else if (table->nprobes < target->table.nprobes)
+        return damaged(r, "a target that has lost probes");
+    else
+        r->nprobes -= target->table.nprobes;
+    r->nprobes += table->nprobes;
+    if (r->nprobes > PROBES_MAX)
+        return damaged(r, "more probes than can be told apart");
+    target->block = *block;
+    target->block.comm[sizeof target->block.comm - 1] = '\0';
+    target->table = *table;
+    target->table.pid = block->inner;
+    return 0;
+}
+
+static const struct pyusdt_ring_event *event_of(const struct pyusdt_replay *r)
+{
+    return (const void *)(r->body + sizeof(struct pyusdt_event_block));
+}
+
+static int check_event(struct pyusdt_replay *r)
+{
+    const struct pyusdt_event_block *block = (const void *)r->body;
+    const struct pyusdt_ring_event *header = event_of(r);
+
+    if (r->block.size < sizeof *block + sizeof *header ||
+        !pyusdt_event_header_ok(header, r->block.size - sizeof *block) || block->target >= r->ntargets ||
+        header->probe >= r->targets[block->target].table.nprobes)
+        return damaged(r, "an event that makes no sense");
+    return 0;
+}
+
+/* 1: the next block is an event, and waits in body; 0: the end; or the file is damaged. */
+static int next_event(struct pyusdt_replay *r)
+{
+    while (!r->over) {
+        int code = 0;
+        if (!read_bytes(r, &r->block, sizeof r->block))
+            return damaged(r, "it ends in the middle");
+        if (r->block.size % 8 != 0 || r->block.size > BLOCK_MAX)
+            return damaged(r, "a block of an impossible size");
+        if (!read_bytes(r, r->body, r->block.size))
+            return damaged(r, "it ends in the middle");
+        if (r->block.kind == PYUSDT_BLOCK_EVENT)
+            return check_event(r) == 0 ? 1 : -EBADMSG;
+        if (r->block.kind == PYUSDT_BLOCK_TABLE)
+            code = take_table(r);
+        else if (r->block.kind == PYUSDT_BLOCK_TARGET)
+            code = take_target(r);
+        else if (r->block.kind == PYUSDT_BLOCK_LOSS && r->block.size == sizeof r->loss)
+            memcpy(&r->loss, r->body, sizeof r->loss);
+        else if (r->block.kind == PYUSDT_BLOCK_END && r->block.size == sizeof r->end) {
+            memcpy(&r->end, r->body, sizeof r->end);
+            r->over = true;
+        } else
+            code = damaged(r, "a block of an unknown kind");
+        if (code != 0)
+            return code;
+    }
+    return 0;
+}
+
+/* ---- as a feed ---- */
+
+static int poll(void *of, uint64_t until_ns, int max_events, pyusdt_event_fn *fn, void *arg)
+{
+    struct pyusdt_replay *r = of;
+    bool stop = false;
+    int n = 0;
+
+    while (!stop && (max_events <= 0 || n < max_events)) {
+        struct pyusdt_event event;
+        if (!r->waiting && next_event(r) != 1)
+            break;
+        r->waiting = true;
+        const struct pyusdt_ring_event *header = event_of(r);
+        if (header->time > until_ns)
+            break;
+        r->waiting = false;
+        r->last = r->last > header->time ? r->last : header->time;
+        event.target = ((const struct pyusdt_event_block *)(const void *)r->body)->target;
+        if (pyusdt_event_decode(header, r->body + sizeof(struct pyusdt_event_block), &event) != 0) {
+            damaged(r, "an event that makes no sense");
+            break;
+        }
+        n++;
+        stop = fn(arg, &event) != 0;
+    }
+    return n;
+}
+
+static int target_info(const void *of, uint32_t number, struct pyusdt_target_info *info)
+{
+    const struct pyusdt_replay *r = of;
+    const struct target *target;
+
+    if (number >= r->ntargets)
+        return -ENOENT;
+    target = &r->targets[number];
+    *info = (struct pyusdt_target_info){.pid = target->block.pid,
+                                        .uid = target->block.uid,
+                                        .gid = target->block.gid,
+                                        .nprobes = target->table.nprobes};
+    memcpy(info->comm, target->block.comm, sizeof info->comm);
+    return 0;
+}
+
+static int probe_info(const void *of, uint32_t number, uint32_t probe, struct pyusdt_probe_info *info)
+{
+    const struct pyusdt_replay *r = of;
+    return number < r->ntargets ? pyusdt_table_probe(&r->targets[number].table, probe, info) : -ENOENT;
+}
+
+static uint32_t targets(const void *of)
+{
+    return ((const struct pyusdt_replay *)of)->ntargets;
+}
+
+const struct pyusdt_feed_kind pyusdt_replay_feed = {poll, target_info, probe_info, targets};
+
+/* ---- opening ---- */
+
+static void rewind_to_first(struct pyusdt_replay *r)
+{
+    r->over = lseek(r->fd, (off_t)sizeof r->header, SEEK_SET) < 0;
+    r->filled = r->at = 0;
+    r->ntables = r->ntargets = 0;
+    r->nprobes = 0;
+    r->loss = (struct pyusdt_loss_block){0, 0};
+}
+
+static int ignore(void *arg, const struct pyusdt_event *event)
+{
+    (void)arg, (void)event;
+    return 0;
+}
+
+/* To the end once, which tells the targets and when tracing ended. */
+static void survey(struct pyusdt_replay *r)
+{
+    r->end = 0;
+    while (poll(r, UINT64_MAX, 0, ignore, NULL) > 0)
+        ;
+    if (r->end < r->last)
+        r->end = r->last;
+    if (r->end < r->header.begun)
+        r->end = r->header.begun;
+}
+
+int pyusdt_replay_open(int fd, struct pyusdt_replay **out, struct pyusdt_error *error)
+{
+    struct pyusdt_replay *r = calloc(1, sizeof *r);
+    int code = 0;
+
+    if (r)
+        r->fd = fd;
+    else
+        close(fd);
+    if (!r || !(r->body = calloc(1, BLOCK_MAX)))
+        code = pyusdt_error_set(error, -ENOMEM, "no memory for a recording");
+    else if (!read_bytes(r, &r->header, sizeof r->header) || r->header.magic != PYUSDT_RECORD_MAGIC)
+        code = pyusdt_error_set(error, -EBADMSG, "not a recording of pydtrace");
+    else if (r->header.version != PYUSDT_RECORD_VERSION || r->header.order != PYUSDT_RECORD_ORDER)
+        code = pyusdt_error_set(error, -EPROTONOSUPPORT, "a recording of another version or byte order");
+    if (code != 0) {
+        pyusdt_replay_close(r);
+        return code;
+    }
+    r->header.host[sizeof r->header.host - 1] = '\0';
+    survey(r);
+    uint64_t end = r->end;
+    rewind_to_first(r);
+    r->end = end;
+    *out = r;
+    return 0;
+}
+
+void pyusdt_replay_close(struct pyusdt_replay *r)
+{
+    if (!r)
+        return;
+    for (uint32_t i = 0; i < r->all_tables; i++)
+        free(r->tables[i]);
+    free(r->tables);
+    free(r->targets);
+    free(r->body);
+    close(r->fd);
+    free(r);
+}
+
+const struct pyusdt_record_header *pyusdt_replay_header(const struct pyusdt_replay *r)
+{
+    return &r->header;
+}
+
+uint64_t pyusdt_replay_end(const struct pyusdt_replay *r)
+{
+    return r->end;
+}
+
+const char *pyusdt_replay_damage(const struct pyusdt_replay *r)
+{
+    return r->damage;
+}
+
+bool pyusdt_replay_next(struct pyusdt_replay *r, uint64_t *time)
+{
+    if (!r->waiting)
+        r->waiting = next_event(r) == 1;
+    if (r->waiting)
+        *time = event_of(r)->time;
+    return r->waiting;
+}
+
+bool pyusdt_replay_over(const struct pyusdt_replay *r)
+{
+    return r->over && !r->waiting;
+}
+
+void pyusdt_replay_loss(const struct pyusdt_replay *r, struct pyusdt_loss_block *loss)
+{
+    *loss = r->loss;
+}
+
+int pyusdt_replay_list(const struct pyusdt_replay *r, pyusdt_list_fn *fn, void *arg)
+{
+    for (uint32_t t = 0; t < r->all_targets; t++) {
+        struct pyusdt_target_info target = {.pid = r->targets[t].block.pid};
+        for (uint32_t p = 0; p < r->targets[t].table.nprobes; p++) {
+            struct pyusdt_probe_info probe;
+            int code = pyusdt_table_probe(&r->targets[t].table, p, &probe);
+            if (code == 0)
+                code = fn(arg, &target, &probe);
+            if (code != 0)
+                return code;
+        }
+    }
+    return 0;
+}

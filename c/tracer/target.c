@@ -1,0 +1,479 @@
+/*
+ * One traced process as its tracer sees it: control file, area, rings; joining and leaving; its death.
+ * All that it maps was made by somebody else: see tracer.h.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shared/guard.h"
+#include "tracer/tracer.h"
+
+#define COPY_TRIES 64 /* at a table that its target is changing */
+#define EXIT_GRACE_NS 1000000000ull /* a process that said goodbye is believed gone after this, whatever it does */
+
+/* ---- the control file ---- */
+
+static struct pyusdt_table_copy *new_copy(const struct pyusdt_ctl_header *shared, const struct pyusdt_ctl_header *header)
+{
+    uint64_t descs = (uint64_t)header->ndescs * sizeof(struct pyusdt_ctl_desc), size = descs + header->strings_size;
+    struct pyusdt_table_copy *table = calloc(1, sizeof *table + size);
+
+    if (!table)
+        return NULL;
+    memcpy(table->bytes, (const char *)shared + header->descs, descs);
+    memcpy(table->bytes + descs, (const char *)shared + header->strings, header->strings_size);
+    table->size = (uint32_t)size;
+    table->users = 1;
+    table->table = (struct pyusdt_table){.descs = (const void *)table->bytes,
+                                         .strings = table->bytes + descs,
+                                         .ndescs = header->ndescs,
+                                         .strings_size = header->strings_size,
+                                         .nprobes = header->nprobes};
+    return table;
+}
+
+static void drop_copy(struct pyusdt_table_copy *table)
+{
+    if (table && --table->users == 0)
+        free(table);
+}
+
+/* Copies and checks the probe table. Takes over the one of `like` where it is the same. */
+static int copy_table(const struct pyusdt_ctl_header *shared, const struct pyusdt_ctl_header *header,
+                      const struct pyusdt_target *like, struct pyusdt_table_copy **copy)
+{
+    uint64_t descs = (uint64_t)header->ndescs * sizeof(struct pyusdt_ctl_desc), size = descs + header->strings_size;
+    struct pyusdt_table_copy *table;
+
+    if (size > PYUSDT_TABLE_MAX || header->descs % 8 != 0 || header->descs > header->size ||
+        header->size - header->descs < descs || header->strings > header->size ||
+        header->size - header->strings < header->strings_size || header->strings_size == 0)
+        return -EINVAL;
+    table = new_copy(shared, header);
+    if (!table)
+        return -ENOMEM;
+    if (pyusdt_table_check(&table->table) != 0) {
+        free(table);
+        return -EINVAL;
+    }
+    if (like && like->table->size == size && like->table->table.ndescs == header->ndescs &&
+        memcmp(like->table->bytes, table->bytes, size) == 0) {
+        free(table);
+        table = like->table;
+        table->users++;
+    }
+    *copy = table;
+    return 0;
+}
+
+static int check_header(const struct pyusdt_ctl_header *header, const struct pyusdt_identity *who, uint64_t size)
+{
+    if (header->magic != PYUSDT_CTL_MAGIC)
+        return header->magic == 0 ? -EAGAIN : -EINVAL; /* still being made, or no control file */
+    if (header->version != PYUSDT_LAYOUT_VERSION)
+        return -EPROTONOSUPPORT;
+    if (header->size != size || header->pid != who->pid || header->starttime != who->starttime ||
+        header->nprobes == 0 || header->nprobes > PYUSDT_MAX_PROBES || header->slots % 64 != 0 ||
+        header->slots > size || size - header->slots < PYUSDT_MAX_SESSIONS * sizeof(struct pyusdt_ctl_slot) ||
+        header->words % 8 != 0 || header->words > size || size - header->words < header->nprobes * sizeof(uint64_t))
+        return -EINVAL;
+    return 0;
+}
+
+/* The header and the table that goes with it, both whole: not while the target changes them. */
+static int copy_ctl(const struct pyusdt_target *target, const struct pyusdt_target *like,
+                    struct pyusdt_ctl_header *header, struct pyusdt_table_copy **copy)
+{
+    for (int i = 0; i < COPY_TRIES; i++) {
+        uint32_t changes = atomic_load(&target->ctl->changes);
+        int r;
+
+        memcpy(header, target->ctl, sizeof *header);
+        r = check_header(header, &target->who, target->ctl_size);
+        if (r == 0)
+            r = copy_table(target->ctl, header, like, copy);
+        atomic_thread_fence(memory_order_seq_cst);
+        if (changes % 2 == 0 && atomic_load(&target->ctl->changes) == changes) {
+            header->changes = changes;
+            return r;
+        }
+        if (r == 0)
+            drop_copy(*copy);
+        sched_yield();
+    }
+    return -EAGAIN;
+}
+
+static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *target, const char *text)
+{
+    struct pyusdt_ctl_header header;
+    struct stat st;
+    uint64_t size;
+    int r, fd = pyusdt_file_open(session->dir, text, O_RDWR, &size);
+
+    if (fd < 0)
+        return fd;
+    r = size < sizeof header || size > 2 * PYUSDT_TABLE_MAX || fstat(fd, &st) != 0 ? -EINVAL : 0;
+    if (r == 0) {
+        target->ctl_size = (uint32_t)size;
+        target->ctl = pyusdt_guard_map(NULL, size, PROT_READ | PROT_WRITE, fd);
+        r = target->ctl ? 0 : -ENOMEM;
+    }
+    close(fd);
+    if (r != 0)
+        return r;
+    r = copy_ctl(target, session->ntargets ? session->targets[session->ntargets - 1] : NULL, &header, &target->table);
+    if (r != 0)
+        return r;
+    target->uid = st.st_uid;
+    target->gid = header.gid;
+    memcpy(target->comm, header.comm, sizeof target->comm);
+    target->comm[sizeof target->comm - 1] = '\0';
+    target->slot = (struct pyusdt_ctl_slot *)(void *)((char *)target->ctl + header.slots) + session->header.slot;
+    target->words = (void *)((char *)target->ctl + header.words);
+    target->room = (uint32_t)((size - header.words) / sizeof(uint64_t));
+    target->changes = header.changes;
+    target->visible = target->pid != 0 || header.pidns == pyusdt_pidns();
+    if (target->pid == 0)
+        target->pid = target->who.pid;
+    return 0;
+}
+
+struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, const char *text,
+                                         const struct pyusdt_identity *who, uint32_t host, struct pyusdt_error *error)
+{
+    struct pyusdt_target *target = calloc(1, sizeof *target);
+    int r = target ? 0 : -ENOMEM;
+
+    if (r == 0) {
+        target->who = *who;
+        target->pid = host;
+        target->index = session->ntargets;
+        r = map_ctl(session, target, text);
+    }
+    if (r == 0)
+        return target;
+    pyusdt_target_free(target);
+    pyusdt_error_set(error, r, "control file %s: %s", text,
+                     r == -EPROTONOSUPPORT ? "made by another version of pyusdt" : strerror(-r));
+    return NULL;
+}
+
+/* ---- joining and leaving ---- */
+
+struct enable {
+    struct pyusdt_target *target;
+    uint64_t bit;
+};
+
+static int enable_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
+{
+    struct enable *enable = arg;
+
+    (void)desc;
+    atomic_fetch_or(&enable->target->words[probe], enable->bit);
+    PYUSDT_HOOK(31);
+    enable->target->wanted++;
+    return 0;
+}
+
+/* All the words that the process has by now, be they known here or not. */
+static struct pyusdt_bits bits_of(const struct pyusdt_session *session, const struct pyusdt_target *target)
+{
+    uint32_t nprobes = atomic_load(&target->ctl->nprobes);
+
+    if (nprobes < target->table->table.nprobes)
+        nprobes = target->table->table.nprobes;
+    if (nprobes > target->room)
+        nprobes = target->room;
+    return (struct pyusdt_bits){target->slot, target->words, nprobes, session->header.slot};
+}
+
+static void enable_wanted(const struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    struct enable enable = {target, 1ull << session->header.slot};
+    struct pyusdt_table table = target->table->table;
+
+    table.pid = target->who.pid;
+    target->wanted = 0;
+    for (uint32_t i = 0; i < session->header.nwants; i++)
+        pyusdt_table_match(&table, &session->wants[i], enable_probe, &enable);
+}
+
+/* A process that has joined by itself is left alone but for bits that it may not have set yet. */
+void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    struct pyusdt_bits bits = bits_of(session, target);
+
+    if (atomic_load(&target->slot->wanted) != session->header.generation) {
+        pyusdt_bits_clear(&bits); /* the slot's former owner's */
+        atomic_store(&target->slot->wanted, session->header.generation); /* before the bits that lead to it */
+        PYUSDT_HOOK(30);
+    }
+    enable_wanted(session, target);
+}
+
+/* A table that is no larger than it was, or can not be read, is as if it had not changed: the process is hostile. */
+void pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    struct pyusdt_table_copy *copy;
+    struct pyusdt_ctl_header header;
+
+    if (!target->ctl || atomic_load(&target->ctl->changes) == target->changes ||
+        copy_ctl(target, NULL, &header, &copy) != 0)
+        return;
+    target->changes = header.changes;
+    if (copy->table.nprobes <= target->table->table.nprobes || copy->table.nprobes > target->room) {
+        drop_copy(copy);
+        return;
+    }
+    drop_copy(target->table);
+    target->table = copy;
+    if (target->life == PYUSDT_ALIVE && !session->stopped)
+        enable_wanted(session, target);
+}
+
+void pyusdt_target_detach(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    uint64_t generation = session->header.generation;
+    struct pyusdt_bits bits;
+
+    if (!target->ctl)
+        return;
+    bits = bits_of(session, target);
+    pyusdt_bits_clear(&bits);
+    atomic_compare_exchange_strong(&target->slot->wanted, &generation, 0);
+}
+
+/* ---- area and rings ---- */
+
+static void file_name(const struct pyusdt_session *session, const struct pyusdt_target *target, enum pyusdt_file kind,
+                      uint32_t ring, char *text)
+{
+    struct pyusdt_name name = {.kind = kind,
+                               .who = target->who,
+                               .slot = session->header.slot,
+                               .generation = session->header.generation,
+                               .ring = ring};
+    pyusdt_name_format(&name, text);
+}
+
+static int map_area(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    const size_t wanted = sizeof(struct pyusdt_area);
+    char text[PYUSDT_NAME_SIZE];
+    struct pyusdt_area *area;
+    uint64_t size;
+    int fd;
+
+    file_name(session, target, PYUSDT_FILE_AREA, 0, text);
+    fd = pyusdt_file_open(session->dir, text, O_RDWR, &size);
+    if (fd < 0)
+        return fd;
+    area = size == wanted ? pyusdt_guard_map(NULL, wanted, PROT_READ | PROT_WRITE, fd) : NULL;
+    close(fd);
+    if (!area)
+        return -EINVAL;
+    if (atomic_load(&area->magic) != PYUSDT_AREA_MAGIC || area->version != PYUSDT_LAYOUT_VERSION ||
+        area->nprobes != PYUSDT_MAX_PROBES || area->generation != session->header.generation ||
+        area->ring_size != session->header.bufsize) {
+        pyusdt_guard_unmap(area, wanted);
+        return -EINVAL;
+    }
+    target->area = area;
+    target->area_size = wanted;
+    return 0;
+}
+
+/* Rings come one by one; what can not be mapped is given up, and counted. */
+static void map_ring(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t k)
+{
+    struct pyusdt_source *source = calloc(1, sizeof *source);
+    char text[PYUSDT_NAME_SIZE];
+    uint64_t size;
+    int fd;
+
+    target->source[k] = source;
+    file_name(session, target, PYUSDT_FILE_RING, k, text);
+    fd = pyusdt_file_open(session->dir, text, O_RDONLY, &size);
+    if (source && fd >= 0 && size == session->header.bufsize)
+        source->data = pyusdt_guard_map_twice(NULL, size, PROT_READ, fd);
+    if (fd >= 0)
+        close(fd);
+    if (!source || !source->data) {
+        session->corrupt++;
+        return;
+    }
+    source->target = target;
+    source->line = &target->area->line[k];
+    source->size = size;
+    source->safe = session->looked;
+}
+
+void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    uint32_t rings;
+
+    pyusdt_target_grow(session, target);
+    if (!target->area && !target->area_refused &&
+        atomic_load(&target->slot->ready) == session->header.generation && map_area(session, target) != 0) {
+        target->area_refused = true;
+        session->corrupt++;
+    }
+    if (!target->area)
+        return;
+    rings = atomic_load(&target->area->rings);
+    if (rings > session->header.max_rings)
+        rings = session->header.max_rings;
+    while (target->rings < rings)
+        map_ring(session, target, target->rings++);
+}
+
+/* ---- drops ---- */
+
+uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe)
+{
+    if (target->area)
+        return atomic_load_explicit(&target->area->drops[probe], memory_order_relaxed);
+    return target->drops ? target->drops[probe] : 0;
+}
+
+static uint64_t failed_count(const struct pyusdt_session *session, const struct pyusdt_target *target)
+{
+    uint64_t failed;
+    if (!target->ctl)
+        return target->failed;
+    failed = atomic_load(&target->slot->failed);
+    return PYUSDT_FAILED_TAG(failed) == PYUSDT_FAILED_TAG(session->header.generation) ? PYUSDT_FAILED_COUNT(failed)
+                                                                                      : 0;
+}
+
+uint64_t pyusdt_target_dropped(const struct pyusdt_session *session, const struct pyusdt_target *target)
+{
+    uint64_t sum = failed_count(session, target);
+    if (!target->area)
+        return sum + target->dropped;
+    for (uint32_t probe = 0; probe < target->table->table.nprobes; probe++)
+        sum += atomic_load_explicit(&target->area->drops[probe], memory_order_relaxed);
+    return sum;
+}
+
+static void keep_drops(const struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    uint32_t nprobes = target->table->table.nprobes;
+
+    target->failed = failed_count(session, target);
+    target->dropped = pyusdt_target_dropped(session, target) - target->failed;
+    if (target->dropped == 0)
+        return;
+    target->drops = calloc(nprobes, sizeof *target->drops);
+    for (uint32_t probe = 0; target->drops && probe < nprobes; probe++)
+        target->drops[probe] = pyusdt_target_drops(target, probe);
+}
+
+/* ---- its end ---- */
+
+bool pyusdt_target_is_dead(struct pyusdt_target *target)
+{
+    struct pyusdt_identity seen = {target->pid, 0, target->who.starttime};
+    uint64_t now;
+
+    if (target->visible && !pyusdt_alive(&seen))
+        return true;
+    if (atomic_load(&target->ctl->state) != PYUSDT_CTL_EXITED)
+        return false;
+    now = pyusdt_now();
+    if (target->exited_at == 0)
+        target->exited_at = now;
+    return now - target->exited_at > EXIT_GRACE_NS;
+}
+
+/* Does a session besides ours still have something to read of the dead? */
+static bool others_read(const struct pyusdt_session *session, const struct pyusdt_target *target)
+{
+    const struct pyusdt_ctl_slot *slots = target->slot - session->header.slot;
+
+    for (uint32_t i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
+        uint64_t wanted = atomic_load(&slots[i].wanted);
+        if (i != session->header.slot && wanted != 0 && pyusdt_session_alive(session->dir, i, wanted))
+            return true;
+    }
+    return false;
+}
+
+static void remove_files(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    char text[PYUSDT_NAME_SIZE];
+
+    for (uint32_t k = 0; k < session->header.max_rings; k++) { /* one may be there that was never told */
+        file_name(session, target, PYUSDT_FILE_RING, k, text);
+        pyusdt_file_discard(session->dir, text, target->life == PYUSDT_ALIVE);
+    }
+    PYUSDT_HOOK(34);
+    file_name(session, target, PYUSDT_FILE_AREA, 0, text);
+    pyusdt_file_discard(session->dir, text, false);
+    if (target->life == PYUSDT_DEAD && !others_read(session, target)) {
+        file_name(session, target, PYUSDT_FILE_CTL, 0, text);
+        pyusdt_file_discard(session->dir, text, false);
+    }
+}
+
+static void unmap(struct pyusdt_target *target)
+{
+    for (uint32_t k = 0; k < PYUSDT_RINGS_MAX; k++)
+        if (target->source[k]) {
+            if (target->source[k]->data)
+                pyusdt_guard_unmap((void *)(uintptr_t)target->source[k]->data, 2 * target->source[k]->size);
+            free(target->source[k]);
+            target->source[k] = NULL;
+        }
+    if (target->area)
+        pyusdt_guard_unmap(target->area, target->area_size);
+    if (target->ctl)
+        pyusdt_guard_unmap(target->ctl, target->ctl_size);
+    target->area = NULL;
+    target->ctl = NULL;
+}
+
+void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    if (target->life == PYUSDT_FINISHED)
+        return;
+    keep_drops(session, target);
+    pyusdt_target_detach(session, target);
+    remove_files(session, target);
+    for (uint32_t k = 0; k < target->rings; k++)
+        if (target->source[k])
+            pyusdt_source_forget(session, target->source[k]);
+    unmap(target);
+    target->life = PYUSDT_FINISHED;
+}
+
+void pyusdt_target_free(struct pyusdt_target *target)
+{
+    if (!target)
+        return;
+    unmap(target);
+    drop_copy(target->table);
+    free(target->drops);
+    free(target);
+}
+
+void pyusdt_target_info(const struct pyusdt_target *target, struct pyusdt_target_info *info)
+{
+    *info = (struct pyusdt_target_info){.pid = target->pid,
+                                        .uid = target->uid,
+                                        .gid = target->gid,
+                                        .nprobes = target->table->table.nprobes,
+                                        .rings = target->rings,
+                                        .wanted = target->wanted,
+                                        .alive = target->life != PYUSDT_FINISHED};
+    memcpy(info->comm, target->comm, sizeof info->comm);
+}

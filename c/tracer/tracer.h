@@ -1,0 +1,132 @@
+/*
+ * The tracer's private state: what tracer.c (sessions), target.c (one traced process) and reader.c (events in order)
+ * share. Everything that lies in shared memory is reached through the pointers marked so, and copied before it is
+ * believed; sizes, counts and positions used for anything are the copies here.
+ */
+#ifndef PYUSDT_TRACER_H
+#define PYUSDT_TRACER_H
+
+#include <stdbool.h>
+
+#include "shared/hook.h"
+#include "shared/layout.h"
+#include "shared/rundir.h"
+#include "shared/slot.h"
+#include "shared/table.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Bytes of a probe table: as many as PYUSDT_MAX_PROBES long names need. */
+#define PYUSDT_TABLE_MAX (1u << 21)
+
+/* A checked copy of a probe table, shared by the targets that have the same. */
+struct pyusdt_table_copy {
+    struct pyusdt_table table;
+    uint32_t users;
+    uint32_t size;
+    _Alignas(8) char bytes[];
+};
+
+/* One ring of one target. */
+struct pyusdt_source {
+    struct pyusdt_target *target;
+    const uint8_t *data;     /* shared, twice in a row; NULL: given up */
+    struct pyusdt_line *line; /* shared */
+    uint64_t size;
+    uint64_t position; /* bytes consumed */
+    uint64_t told;     /* of them, the tracer's word for it in the shared tail */
+    uint64_t limit;    /* bytes known to be published */
+    uint64_t safe;     /* all events before this time are below limit */
+    uint64_t last;     /* time of the last event looked at: later ones are not older */
+    uint64_t busy_since;
+    uint64_t busy_limit;            /* limit when busy_since was set */
+    struct pyusdt_ring_event next; /* copy of the header at position, where `waiting` */
+    bool waiting;
+};
+
+enum pyusdt_life { PYUSDT_ALIVE, PYUSDT_DEAD /* rings still to be read */, PYUSDT_FINISHED };
+
+struct pyusdt_target {
+    uint32_t index;
+    enum pyusdt_life life;
+    struct pyusdt_identity who; /* in its own pid namespace */
+    uint32_t pid;               /* in ours */
+    bool visible;               /* pid means something here */
+    uint32_t uid, gid;
+    char comm[16];
+    struct pyusdt_ctl_header *ctl; /* shared; NULL when finished */
+    uint32_t ctl_size;
+    struct pyusdt_ctl_slot *slot; /* shared */
+    _Atomic uint64_t *words;      /* shared */
+    uint32_t room;                /* words that the file has place for */
+    uint32_t changes;             /* of the shared table, when it was copied */
+    struct pyusdt_table_copy *table;
+    struct pyusdt_area *area; /* shared */
+    size_t area_size;
+    bool area_refused;
+    uint32_t wanted;
+    uint32_t rings;
+    struct pyusdt_source *source[PYUSDT_RINGS_MAX];
+    uint64_t exited_at;
+    uint64_t failed;  /* when finished: its events lost for want of an area */
+    uint64_t dropped; /* when finished: those counted by probe, too */
+    uint64_t *drops;  /* when finished, where there are any */
+};
+
+struct pyusdt_session {
+    int dir;
+    int fd; /* of the session file: its flock is our life */
+    struct pyusdt_session_header header; /* ours: the file's is for the targets */
+    struct pyusdt_want *wants;
+    uint64_t orderlag;
+    bool started, stopped;
+    struct {
+        uint32_t pid;  /* in the target's namespace */
+        uint32_t host; /* in ours; 0: the same */
+    } pids[PYUSDT_PIDS_MAX];
+    unsigned npids;
+
+    struct pyusdt_target **targets;
+    uint32_t ntargets;
+    uint32_t *living; /* indices of those that are not finished */
+    uint32_t nliving;
+    int64_t scanned_mtime; /* of the run directory when it was last read, ns; and when that was */
+    int64_t scanned_at;
+    uint64_t next_life_check;
+
+    struct pyusdt_source **heap; /* those that wait, oldest first */
+    uint32_t nheap, room;
+    uint64_t looked; /* when the rings were last looked at: what was not there then is younger */
+    uint64_t watermark;
+    uint64_t last; /* time of the youngest event delivered */
+    uint64_t delivered, out_of_order, corrupt;
+    _Alignas(8) uint8_t event[(PYUSDT_EVENT_MAX + 7) & ~7ull];
+};
+
+/* tracer.c */
+int pyusdt_session_scan(struct pyusdt_session *session, bool always); /* look for new targets */
+
+/* target.c */
+struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, const char *text,
+                                         const struct pyusdt_identity *who, uint32_t host, struct pyusdt_error *error);
+void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target);
+void pyusdt_target_detach(struct pyusdt_session *session, struct pyusdt_target *target);
+void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *target); /* map what is new */
+void pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target);   /* learn of new probes */
+bool pyusdt_target_is_dead(struct pyusdt_target *target);
+uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe);
+uint64_t pyusdt_target_dropped(const struct pyusdt_session *session, const struct pyusdt_target *target);
+void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *target); /* nothing more to read */
+void pyusdt_target_free(struct pyusdt_target *target);
+void pyusdt_target_info(const struct pyusdt_target *target, struct pyusdt_target_info *info);
+
+/* sweep.c */
+void pyusdt_sweep(int dir, uint32_t ours);                       /* what the dead left; `ours`: the slot we hold */
+void pyusdt_file_discard(int dir, const char *text, bool mapped); /* unlinks; frees the memory that others map */
+
+/* reader.c */
+void pyusdt_source_forget(struct pyusdt_session *session, struct pyusdt_source *source);
+
+#pragma GCC visibility pop
+
+#endif
