@@ -1,0 +1,169 @@
+"""Whether memory stays flat while tracing goes on: the API's and pydtrace's, on the embedded engine.
+
+    python tests/api/soak.py --seconds 3600 --rate 2000
+
+In: how long, and how many events a second the target fires.  Out: resident memory of the target and of both tracers
+over time; exit status 1 where it grew.  Always: both tracers get every event (they count them), with records, aggregations
+of all kinds, variables, speculations, printa() and trunc() every second; nothing is dropped.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
+SCRIPT = r"""
+int64_t seen[int64_t];
+self int spec;
+pyusdt*:::user_trace-i4s4 {
+    n++;
+    self->last = arg2;
+    seen[arg2 % 100] += arg3;
+    printf("i=%d route=%s\n", arg2, copyinstr(arg6));
+    @by[copyinstr(arg6), arg2 % 10] = quantize(arg3);
+    @lin = lquantize(arg3, 0, 1000, 10);
+    @log[copyinstr(arg7)] = llquantize(arg2, 10, 0, 6, 20);
+    @mean = avg(arg3);
+    @dev = stddev(arg3);
+}
+pyusdt*:::user_trace-i4s4 /arg2 % 50 == 0/ { self->spec = speculation(); }
+pyusdt*:::user_trace-i4s4 /self->spec/ { speculate(self->spec); trace(arg2); }
+pyusdt*:::user_trace-i4s4 /self->spec && arg2 % 100 == 0/ { commit(self->spec); self->spec = 0; }
+pyusdt*:::user_trace-i4s4 /self->spec/ { discard(self->spec); self->spec = 0; }
+pyusdt*:::user_trace-i4s4 { @top[arg2] = count(); }
+tick-1s { trunc(@top, 10); printa("%d %@d\n", @top); trunc(@top); }
+END { printf("delivered %d\n", n); }
+"""
+TARGET = """import sys, time, pyusdt
+seconds, rate = float(sys.argv[1]), int(sys.argv[2])
+sys.stdin.readline()
+begun, fired = time.monotonic(), 0
+while (passed := time.monotonic() - begun) < seconds:
+    while fired < passed * rate:
+        pyusdt.p(fired, fired * 7919 % 1000, "/route/%d" % (fired % 7), "method %d" % (fired % 3))
+        fired += 1
+    time.sleep(0.02)
+print(fired, flush=True)
+sys.stdin.readline()
+"""
+API = """import sys, pyusdt
+sys.stdin.close()
+with pyusdt.trace(open(sys.argv[1]).read(), pid=int(sys.argv[2]), bufsize="8m") as t:
+    print("ready", flush=True)
+    taken = 0
+    for rec in t:
+        taken += rec.names == ("i", "route")
+        if taken % 10_000 == 0:
+            len(t.aggregations["by"]), t.aggregations["mean"].value, t.drops
+print(taken, sum(t.drops.values()), flush=True)
+"""
+WARM = 0.25  # of the time: caches fill, and each aggregation gets its keys
+GROWTH = 384  # KiB from the second quarter's median to the last's
+
+
+def resident(pid):
+    """KiB."""
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
+
+
+def soak(seconds, rate, folder):
+    """(samples: {name: [(time, KiB)]}, {name: events got}, events fired, drops)"""
+    script = os.path.join(folder, "soak.d")
+    with open(script, "w") as file:
+        file.write(SCRIPT)
+    python = [sys.executable, "-c"]
+    target = subprocess.Popen([*python, TARGET, str(seconds), str(rate)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    api = subprocess.Popen([*python, API, script, str(target.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    output = os.path.join(folder, "output")
+    command = f"{PYDTRACE} -q -x bufsize=8m -p {target.pid} -s {script} | grep delivered > {output}"
+    with open(os.path.join(folder, "errors"), "w+") as errors:
+        shell = subprocess.Popen(["bash", "-c", f"{command} & echo $!; wait"], stdout=subprocess.PIPE, stderr=errors, text=True)
+        try:
+            api.stdout.readline()
+            cli = _pydtrace_of(target.pid)
+            time.sleep(1)  # pydtrace has no word for "I trace"
+            pids = {"target": target.pid, "API": api.pid, "pydtrace": cli}
+            samples = _watch(target, pids, seconds)
+            fired = int(target.stdout.readline())
+            target.stdin.close()
+            target.wait(60)
+            taken, drops = map(int, api.stdout.readline().split())
+            shell.wait(60)
+        finally:
+            for process in (target, api, shell):
+                process.kill()
+        errors.seek(0)
+        assert errors.read() == ""
+    with open(output) as file:
+        return samples, {"API": taken, "pydtrace": int(file.read().split()[-1])}, fired, drops
+
+
+def _pydtrace_of(target):
+    """The pid of the pydtrace that traces the target."""
+    for _ in range(200):
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    words = file.read().split(b"\0")
+            except OSError:
+                continue
+            if PYDTRACE.encode() in words and str(target).encode() in words:
+                return int(pid)
+        time.sleep(0.1)
+    raise RuntimeError("pydtrace does not start")
+
+
+def _watch(target, pids, seconds):
+    """Let the target go, and look at everybody's memory until it is done."""
+    target.stdin.write("go\n")
+    target.stdin.flush()
+    samples = {name: [] for name in pids}
+    begun = time.monotonic()
+    while (passed := time.monotonic() - begun) < seconds:
+        for name, pid in pids.items():
+            samples[name].append((passed, resident(pid)))
+        time.sleep(min(seconds / 100, 5))
+    return samples
+
+
+def growth(samples):
+    """KiB between the median of the second quarter and that of the last."""
+    end = samples[-1][0]
+    second = [size for when, size in samples if WARM * end <= when < 2 * WARM * end]
+    last = [size for when, size in samples if when >= (1 - WARM) * end]
+    return statistics.median(last) - statistics.median(second)
+
+
+def report(result):
+    """(lines of the summary, what does not hold)"""
+    samples, got, fired, drops = result
+    lines = [f"{fired:,} events fired; " + ", ".join(f"{name} got {n:,}" for name, n in got.items()) + f"; dropped {drops}"]
+    wrong = [f"{name} got {n} of {fired}" for name, n in got.items() if n != fired]
+    for name, found in samples.items():
+        shown = [found[min(len(found) - 1, i * len(found) // 12)][1] for i in range(12)] + [found[-1][1]]
+        lines.append(f"{name}: KiB resident, at 13 moments: {' '.join(map(str, shown))}; growth {growth(found):+.0f}")
+        if growth(found) > GROWTH:
+            wrong.append(f"{name} grew by {growth(found):.0f} KiB")
+    return lines, wrong
+
+
+def main():
+    import tempfile
+
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--seconds", type=float, default=60)
+    options.add_argument("--rate", type=int, default=2000)
+    given = options.parse_args()
+    os.environ["PYUSDT_RUNDIR"] = tempfile.mkdtemp(prefix="pyusdt-soak-", dir="/dev/shm")
+    with tempfile.TemporaryDirectory() as folder:
+        lines, wrong = report(soak(given.seconds, given.rate, folder))
+    print("\n".join([f"{time.strftime('%Y-%m-%d %H:%M:%S')}: {given.seconds:.0f} s, {given.rate} events/s", *lines, *wrong]))
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
