@@ -52,7 +52,7 @@ class Frames:
             frame = rest[start + 1 : end]
             try:
                 record = self._frame(frame)
-            except (ValueError, IndexError, struct.error):
+            except (ValueError, LookupError, struct.error):
                 self.text += rest[start:at]
                 continue
             if record:
