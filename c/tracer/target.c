@@ -106,6 +106,7 @@ static int copy_ctl(const struct pyusdt_target *target, const struct pyusdt_targ
         }
         if (r == 0)
             drop_copy(*copy);
+        *copy = NULL;
         sched_yield();
     }
     return -EAGAIN;
@@ -314,6 +315,7 @@ static void map_ring(struct pyusdt_session *session, struct pyusdt_target *targe
     source->target = target;
     source->line = &target->area->line[k];
     source->size = size;
+    source->mapped = 2 * size;
     source->safe = session->looked;
 }
 
@@ -430,7 +432,7 @@ static void unmap(struct pyusdt_target *target)
     for (uint32_t k = 0; k < PYUSDT_RINGS_MAX; k++)
         if (target->source[k]) {
             if (target->source[k]->data)
-                pyusdt_guard_unmap((void *)(uintptr_t)target->source[k]->data, 2 * target->source[k]->size);
+                pyusdt_guard_unmap((void *)(uintptr_t)target->source[k]->data, target->source[k]->mapped);
             free(target->source[k]);
             target->source[k] = NULL;
         }

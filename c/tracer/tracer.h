@@ -30,9 +30,10 @@ struct pyusdt_table_copy {
 /* One ring of one target. */
 struct pyusdt_source {
     struct pyusdt_target *target;
-    const uint8_t *data;     /* shared, twice in a row; NULL: given up */
+    const uint8_t *data;     /* shared, twice in a row; NULL: could not be mapped */
     struct pyusdt_line *line; /* shared */
-    uint64_t size;
+    uint64_t size;           /* 0: given up */
+    uint64_t mapped;
     uint64_t position; /* bytes consumed */
     uint64_t told;     /* of them, the tracer's word for it in the shared tail */
     uint64_t limit;    /* bytes known to be published */
