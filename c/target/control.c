@@ -154,7 +154,8 @@ static int map_file(int dir)
 
     if (fd < 0)
         return fd;
-    ctl = pyusdt_guard_map(NULL, PYUSDT_CTL_SIZE, PROT_READ | PROT_WRITE, fd);
+    /* Published before: in the same place, where other threads may still look. */
+    ctl = pyusdt_guard_map(pyusdt_core.ctl, PYUSDT_CTL_SIZE, PROT_READ | PROT_WRITE, fd);
     close(fd);
     if (!ctl)
         return -ENOMEM;
@@ -227,6 +228,7 @@ static void forget_parent(void)
         atomic_store(&slot->demand, demand);
     }
     pyusdt_guard_unmap(pyusdt_core.ctl, PYUSDT_CTL_SIZE);
+    pyusdt_core.ctl = NULL;
 }
 
 void pyusdt_core_reborn(void)
