@@ -18,7 +18,7 @@ from ..dlang import program as p
 from . import Engine, EngineError, kernel_btf, kernel_errors, kernel_tracepoints
 from . import kernel_operands as operands
 from .kernel_attach import Attacher, Own, Place
-from .kernel_link import NAMES_SIZE, NO_PID, Event, Linker, demanded
+from .kernel_link import ERROR, NAMES_SIZE, NO_PID, Event, Linker, demanded
 from .kernel_maps import KernelMaps
 from .kernel_match import Matcher
 from .kernel_probes import Finder
@@ -26,7 +26,7 @@ from .kernel_profile import profile_period
 from .ticks import Ticks, period
 
 _DTRACE_PROBES = ("BEGIN", "END", "ERROR")
-_BEGIN, _END = 1, 2  # ids, in the order of _DTRACE_PROBES
+_BEGIN, _END = 1, 2  # ids, in the order of _DTRACE_PROBES; that of ERROR is the linker's
 _SETTLE = 0.001  # s between two looks at a ring that is being filled
 _RESCAN_FIRST, _RESCAN_LAST, _RESCAN_ALL = 0.005, 0.5, 2.0  # s between two looks for files that were mapped since
 _MORE_PROBES = 4096  # ids that files found later may take
@@ -75,7 +75,7 @@ class KernelEngine(Engine):
         self.matched = self._count()
         self._maps = KernelMaps(self.program, len(self._probes) + _MORE_PROBES if self._wants_names else 0)
         self._poller.register(self._maps.fds[p.MAP_OUTPUT], select.POLLIN)
-        self._linker = Linker(self.program, self._maps.places)
+        self._linker = Linker(self.program, self._maps.places, self._matcher.clauses_named(self._probes[ERROR]))
         self._load_own()
 
     def _add_own_probes(self):
@@ -151,8 +151,9 @@ class KernelEngine(Engine):
                 continue
             clauses = self._matcher.clauses_named(self._probes[ident])
             if clauses:
-                self._own[ident] = self._load(clauses, Event(own=True, always=ident == _END), Own)
                 self._name(ident)
+                if ident != ERROR:  # the others' programs fire it
+                    self._own[ident] = self._load(clauses, Event(own=True, always=ident == _END), Own)
 
     def _name(self, ident):
         """Tell the programs the names of a probe, if any of them asks."""

@@ -3,7 +3,8 @@
 In: a compiled program's clauses, untouched bytes that the interpreter runs as well, and where a probe's arguments
 are.  Out: a complete eBPF program: it fills the event part of the state block, then calls the clauses.
 Always: what no clause reads is not fetched; a firing has a state block of its own, though another one may have been
-interrupted half-way on the same CPU; what can not be run is counted in the control block.
+interrupted half-way on the same CPU; what can not be run is counted in the control block; after a clause that
+faulted the ERROR probe's clauses run, in another state block, so that nothing of the firing is changed by them.
 
 The state map has LEVELS blocks a CPU.  A firing takes the first that is not busy (the word behind the block) and
 gives it back at its end.  bpf_preempt_disable (Linux 6.10) keeps other tasks' firings away, so that only interrupts
@@ -57,6 +58,7 @@ _STEM_MAX = 48
 
 _KTIME, _CPU, _PID_TGID, _UID_GID, _COMM, _READ_KERNEL, _LOOKUP, _COOKIE = 5, 8, 14, 15, 16, 113, 1, 174
 _PSEUDO_KFUNC = 2
+ERROR = 3  # the id of the probe
 _FRAME = 9  # instructions of Emitter.prologue(): find the state block, leave it in r6
 _DIGITS = 10
 
@@ -85,45 +87,101 @@ class Event:
 
 
 class Linker:
-    """program: program.Program; maps: Maps."""
+    """program: program.Program; maps: Maps; errors: indexes of the ERROR probe's clauses."""
 
-    def __init__(self, program, maps):
+    def __init__(self, program, maps, errors=()):
         self.program, self.maps = program, maps
+        self.errors = [program.clauses[index] for index in errors]
         self._reads = {}
         self.places = []  # of the last link: (first instruction, clause)
 
     def link(self, indexes, event):
         """The instructions for the clauses `indexes`, in this order."""
         clauses = [self.program.clauses[index] for index in indexes]
+        faulting = [clause for clause in clauses if self.errors and _may_fault(clause.code)]
         g = Code()
         out, left = Label("out"), Label("left")
         self._enter(g, event, left)
-        self._fill(g, event, clauses)
-        calls = []
+        self._fill(g, event, clauses, self.errors if faulting else ())
+        calls = []  # (instruction, clause, or None for the ERROR probe)
         for clause in clauses:
-            g.emit(mov(R1, R7))
-            calls.append(len(g.insns))
-            g.emit(call_sub(0))
-            if exits(clause):
-                following = Label()
-                g.emit(jump_imm("jeq", R0, 0, following), ld_map_value(R1, self.maps.control, CONTROL_ACTIVE),
-                       store_imm(8, R1, 0, 0), ja(out))
-                g.place(following)
+            if clause in faulting:
+                g.emit(store_imm(4, R7, p.STATE_FAULT, 0))
+            self._call(g, clause, out, calls)
+            if clause in faulting:
+                self._call_error(g, out, calls)
         g.place(out)
         g.emit(store_imm(8, R7, self.maps.busy, 0))
         self._preempt(g, 1)
         g.place(left)
         g.emit(mov_imm(R0, 0), exit_())
-        return self._append(g.finish(), clauses, calls)
+        return self._append(g.finish(), calls)
 
-    def _append(self, insns, clauses, calls):
-        """Put the clauses' code behind, as functions that get the state block."""
-        self.places = []
-        for clause, at in zip(clauses, calls):
-            self.places.append((len(insns), clause))
-            insns[at].imm = len(insns) - at - 1
-            insns += _as_function(clause.code)
+    def _call(self, g, clause, out, calls):
+        """Run a clause on the state block r7; to `out` after an exit() in it."""
+        g.emit(mov(R1, R7))
+        calls.append((len(g.insns), clause))
+        g.emit(call_sub(0))
+        if exits(clause):
+            following = Label()
+            g.emit(jump_imm("jeq", R0, 0, following), ld_map_value(R1, self.maps.control, CONTROL_ACTIVE),
+                   store_imm(8, R1, 0, 0), ja(out))
+            g.place(following)
+
+    def _call_error(self, g, out, calls):
+        """Fire ERROR if the clause before left a fault in the state block; to `out` after an exit() in it."""
+        following = Label()
+        g.emit(load(4, R1, R7, p.STATE_FAULT), jump_imm("jeq", R1, 0, following), mov(R1, R7))
+        calls.append((len(g.insns), None))
+        g.emit(call_sub(0), jump_imm("jne", R0, 0, out))
+        g.place(following)
+
+    def _append(self, insns, calls):
+        """Put the clauses' code behind, as functions that get the state block, and the ERROR probe's firing."""
+        self.places, begun = [], {}
+        calls = list(calls)
+        for at, clause in calls:  # grows by what the ERROR probe's firing calls
+            if clause not in begun:
+                begun[clause] = len(insns)
+                if clause is None:
+                    code, more = self._error()
+                    calls += [(len(insns) + place, each) for place, each in more]
+                else:
+                    self.places.append((len(insns), clause))
+                    code = _as_function(clause.code)
+                insns += code
+            insns[at].imm = begun[clause] - at - 1
         return insns
+
+    def _error(self):
+        """A function that fires the ERROR probe: its instructions, and what they call.  Its argument: the state block
+        of the firing in which the fault was.  Its value: whether one of the clauses called exit()."""
+        g, calls = Code(), []
+        lost = Label("lost")
+        g.emit(mov(R6, R1))
+        self._take(g, lost)
+        g.emit(mov(R3, R6), mov(R1, R7), mov_imm(R2, p.STATE_ARGS), call(_READ_KERNEL))
+        read = set().union(*[self._reads_of(clause) for clause in self.errors])
+        fault, args = p.STATE_FAULT, p.STATE_ARGS
+        g.emit(*[store_imm(8, R7, offset, 0) for offset in range(args, p.STATE_EVENT_END, 8)])
+        for index, offset, size in ((1, p.STATE_PROBE, 4), (3, fault + p.FAULT_PC, 4), (4, fault + p.FAULT_KIND, 4),
+                                    (5, fault + p.FAULT_VALUE, 8)):
+            g.emit(load(size, R1, R6, offset), store(8, R7, args + 8 * index, R1))
+        g.emit(mov_imm(R0, ERROR), store(4, R7, p.STATE_PROBE, R0))
+        if "names" in read:
+            self._names(g)
+        self._zero_this(g)
+        g.emit(mov_imm(R8, 0))
+        for clause in self.errors:  # all of them, as in dtrace, also after an exit()
+            following = Label()
+            self._call(g, clause, following, calls)
+            g.place(following)
+            g.emit(*[alu("or", R8, R0)] * exits(clause))
+        g.emit(store_imm(8, R7, self.maps.busy, 0), mov(R0, R8), exit_())
+        g.place(lost)
+        self._count_lost(g)
+        g.emit(mov_imm(R0, 0), exit_())
+        return g.finish(), calls
 
     # --- the frame ---------------------------------------------------------------------
 
@@ -138,7 +196,18 @@ class Linker:
                 g.emit(jump_imm("jne", R0, event.pid, left))
             g.emit(*[jump_imm("jeq", R0, pid, left) for pid in event.never])
         self._preempt(g, 0)
-        taken, lost = Label(), Label()
+        lost, taken = Label(), Label()
+        self._take(g, lost)
+        g.emit(ja(taken))
+        g.place(lost)
+        self._count_lost(g)
+        self._preempt(g, 1)
+        g.emit(ja(left))
+        g.place(taken)
+
+    def _take(self, g, lost):
+        """r7 = a state block that is not busy, now ours; else to `lost`."""
+        taken = Label()
         for level in range(LEVELS):
             following = Label() if level < LEVELS - 1 else lost
             g.emit(store_imm(8, R10, -8, level), ld_map(R1, p.MAP_STATE), mov(R2, R10), alu_imm("add", R2, -8),
@@ -149,12 +218,13 @@ class Linker:
             else:
                 g.emit(mov_imm(R1, 1), atomic("atomic_xchg", R0, self.maps.busy, R1), jump_imm("jne", R1, 0, following))
             g.emit(ja(taken))
-            g.place(following)
-        g.emit(ld_map_value(R1, self.maps.control, CONTROL_LOST), mov_imm(R2, 1), atomic("atomic_add", R1, 0, R2))
-        self._preempt(g, 1)
-        g.emit(ja(left))
+            if following is not lost:
+                g.place(following)
         g.place(taken)
         g.emit(mov(R7, R0))
+
+    def _count_lost(self, g):
+        g.emit(ld_map_value(R1, self.maps.control, CONTROL_LOST), mov_imm(R2, 1), atomic("atomic_add", R1, 0, R2))
 
     def _preempt(self, g, which):
         if self.maps.preempt:
@@ -162,8 +232,8 @@ class Linker:
 
     # --- the event -----------------------------------------------------------------------
 
-    def _fill(self, g, event, clauses):
-        reads = set().union(*[self._reads_of(clause) for clause in clauses])
+    def _fill(self, g, event, clauses, errors):
+        reads = set().union(*[self._reads_of(clause) for clause in (*clauses, *errors)])
         if "time" in reads or "wall" in reads:
             g.emit(call(_KTIME), store(8, R7, p.STATE_TIME, R0))
         if "wall" in reads:
@@ -255,6 +325,12 @@ def _touched(code):
             found.add(insn.imm)
         before = insn
     return found
+
+
+def _may_fault(code):
+    """Whether a clause has the routine that reports a fault, which begins with the size of its record."""
+    size = store_imm(4, R1, p.STATE_FAULT, p.FAULT_RECORD_SIZE)
+    return any(insn == size for insn in code)
 
 
 def exits(clause):
