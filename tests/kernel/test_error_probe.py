@@ -1,5 +1,6 @@
 """The ERROR probe under the kernel engine: as the interpreter fires it, whose output the real dtrace's tests fix."""
 
+import re
 import subprocess
 
 import pytest
@@ -19,7 +20,7 @@ SCRIPTS = {
 def run(engine, script):
     done = subprocess.run([PYDTRACE, "-x", f"engine={engine}", "-n", script], check=False, capture_output=True,
                           text=True, timeout=30)
-    return done.stdout, done.stderr, done.returncode
+    return re.sub("(?m)^ +[0-9]", "  N", done.stdout), done.stderr, done.returncode  # the CPU is not the script's
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
