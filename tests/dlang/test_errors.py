@@ -1,11 +1,15 @@
 """Compile errors: errors/err.TAG.what.d must fail with that tag, and be told as errors/*.r says (made by
 record_errors.py from what the real dtrace says)."""
 
+import ast
+import glob
 import os
+import re
 
 import pytest
 from record_errors import SCRIPTS, compile_error, tag_of
 
+import pyusdt
 from pyusdt.dlang.compile import compile_program
 from pyusdt.dlang.errors import TAGS, CompileError
 from pyusdt.dlang.probes import unmatched
@@ -27,6 +31,20 @@ def test_is_told_as_dtrace_tells_it(path):
     assert error.tag == tag_of(path)
     with open(path.removesuffix(".d") + ".r", encoding="utf-8") as file:
         assert error.render(errtags=True) + "\n" == file.read()
+
+
+def test_the_table_has_every_tag_that_the_source_names():
+    """No tag is put together from parts, so that this sees all of them."""
+    named = set()
+    for path in glob.glob(os.path.join(os.path.dirname(pyusdt.__file__), "**", "*.py"), recursive=True):
+        with open(path, encoding="utf-8") as file:
+            nodes = list(ast.walk(ast.parse(file.read())))
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        named.update(text for text in texts if re.fullmatch("D_[A-Z][A-Z0-9_]*", text))
+        if os.path.basename(path) == "errors.py" and "dlang" in path:
+            keys = [key.value for node in nodes if isinstance(node, ast.Dict) for key in node.keys]
+            assert len(keys) == len(set(keys)) == len(TAGS)
+    assert named == set(TAGS)
 
 
 def test_every_tag_has_a_case():

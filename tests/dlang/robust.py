@@ -1,0 +1,60 @@
+"""What holds for any text: it compiles or is refused with a located error and a tag, soon, and what compiles can run.
+
+In: bytes that claim to be D.  Out: nothing, or an AssertionError or the exception that a user would see.
+"""
+
+import glob
+import os
+import time
+
+from machine import Machine
+
+from pyusdt.bpf.maps import KINDS
+from pyusdt.cli.options import Options
+from pyusdt.dlang.compile import compile_program
+from pyusdt.dlang.errors import TAGS, CompileError
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORDS = b"""BEGIN END tick-1s pyusdt$target:::n0 { } ( ) [ ] / , ; : ? = += ++ -- + - * % ^^ && || ! ~ & | << >>
+== != < <= -> . ... @ @a self this int char string unsigned long struct enum union typedef inline translator
+sizeof stringof offsetof xlate x y a arg0 pid execname timestamp trace printf count quantize exit copyinstr
+"s" "%d %s" 'c' 0 1 2147483648 0x7f 1.5 07 $1 $$1 $target #pragma D option quiet # /* */ // ` \\ \n""".split(b" ")
+SECONDS = 10
+_ROOM = 64 << 20  # bytes of a program's maps up to which it is run here
+
+
+def scripts():
+    """The texts that mutations begin with: what the tests compile, and what is there to deploy."""
+    root = os.path.dirname(os.path.dirname(HERE))
+    patterns = [os.path.join(HERE, "cases", "*.d"), os.path.join(HERE, "errors", "*.d"), os.path.join(HERE, "robust", "*.d"),
+                os.path.join(root, "scripts", "*.d")]
+    found = []
+    for path in sorted(path for pattern in patterns for path in glob.glob(pattern)):
+        with open(path, "rb") as file:
+            found.append(file.read())
+    return found
+
+
+def check(text, run=False):
+    """Compile; the only exception that may come is a CompileError that tells all.  run: do what BEGIN does, too."""
+    begin = time.monotonic()
+    program = None
+    try:
+        program = compile_program(text, "x.d", Options(), {"target": 1}, ["x.d"])
+    except CompileError as error:
+        check_error(error, text)
+    if program and run and sum(m.entries * (m.key_size + m.value_size) for m in program.maps if m.kind in KINDS) < _ROOM:
+        machine = Machine(program)
+        machine.run_begin()
+        machine.printed()
+    assert time.monotonic() - begin < SECONDS
+
+
+def check_error(error, text):
+    assert error.tag in TAGS
+    assert error.message
+    line = error.loc.source.row(error.loc.start)
+    assert 0 <= line <= text.count(b"\n")
+    lines = error.render(errtags=True).splitlines()
+    assert lines[0].startswith("dtrace: failed to compile script x.d: ")
+    assert any("^" in shown for shown in lines) or not error.loc.source.line_text(error.loc.start).strip()
