@@ -131,7 +131,7 @@ class ActionChecks:
             self.error("D_PRINTA_PROTO", call.loc, "printa( ) prototype mismatch: 1 args passed, 2 expected")
         symbols = []
         for number, arg in enumerate(call.args[first:], first + 1):
-            symbols.append(self.need_aggregation(call, arg, number, "D_PRINTA_AGGARG", "D_PRINTA_AGGBAD"))
+            symbols.append(self.need_aggregation(call, arg, number, "D_PRINTA_AGGARG"))
         for other in symbols[1:]:
             self.same_keys(call, symbols[0], other)
         if first:
@@ -149,24 +149,20 @@ class ActionChecks:
                 message += f"{a.name:>9} key #{number}: {left}\n{b.name:>9} key #{number}: {right}"
                 self.error("D_PRINTA_AGGPROTO", call.loc, message)
 
-    def need_aggregation(self, call, arg, number, not_one, undefined):
-        """The symbols.Aggregation that an argument names; not_one, undefined: the tags of what else it may be."""
+    def need_aggregation(self, call, arg, number, tag):
+        """The symbols.Aggregation that an argument names; tag: of the error if it is something else."""
         if type(arg) is not ast.AggRef:
             message = f"{call.name}( ) argument #{number} is incompatible with prototype:\n"
-            self.error(not_one, call.loc, f"{message}\tprototype: aggregation\n\t argument: {arg.type}")
-        symbol = arg.symbol
-        if symbol.row is None:
-            message = f"undefined aggregation: @{symbol.name}"
-            self.error(undefined, call.loc, message, f"assign it first: @{symbol.name} = count();")
-        return symbol
+            self.error(tag, call.loc, f"{message}\tprototype: aggregation\n\t argument: {arg.type}")
+        return arg.symbol
 
     def check_clear(self, call):
-        self.need_aggregation(call, call.args[0], 1, "D_CLEAR_AGGARG", "D_CLEAR_AGGBAD")
+        self.need_aggregation(call, call.args[0], 1, "D_CLEAR_AGGARG")
 
     def check_trunc(self, call):
-        self.need_aggregation(call, call.args[0], 1, "D_TRUNC_AGGARG", "D_TRUNC_AGGBAD")
+        self.need_aggregation(call, call.args[0], 1, "D_TRUNC_AGGARG")
 
     def check_normalize(self, call):
-        self.need_aggregation(call, call.args[0], 1, "D_NORMALIZE_AGGARG", "D_NORMALIZE_AGGBAD")
+        self.need_aggregation(call, call.args[0], 1, "D_NORMALIZE_AGGARG")
 
     check_denormalize = check_normalize

@@ -1,0 +1,1 @@
+BEGIN { @ = llquantize(1, 10, pid, 6, 10); }

@@ -1,1 +1,0 @@
-BEGIN { @ = lquantize(1, 0, "ten", 1); }
