@@ -1,17 +1,16 @@
 /*
- * The C core's own firing, without Python: a process with one probe, user_trace-i4s4, that pydtrace traces.
- * In: a socket's path; from it, lines `operation n`. For each, fires n times what pyusdt.p(1, 2, "a") with the tag
- * "bench" fires, and answers with a line: the nanoseconds that took. (core_fire.c is for threads, and brings its reader.)
+ * The C core's own firing, without Python: a process with one probe, user_trace-i4s4, that pydtrace traces. Its threads
+ * fire what pyusdt.p(1, 2, "a") with the tag "bench" fires. In: the path of a socket, by which orders and answers
+ * (threads.h) come and go.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 
 #include "pyusdt.h"
+#include "threads.h"
 
 enum { PROC, TAG, I1, I2, I3, I4, S1, S2, S3, S4, NARGS };
 
@@ -24,14 +23,6 @@ static const struct pyusdt_probe_desc TABLE = {
     .nargs = NARGS,
 };
 
-static uint64_t now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void set_string(struct pyusdt_args *args, unsigned i, const char *text)
 {
     args->value[i] = (uintptr_t)text;
@@ -39,7 +30,7 @@ static void set_string(struct pyusdt_args *args, unsigned i, const char *text)
 }
 
 /* noinline: the texts are not known here, as they are not to LTTng's tracepoint, so both measure their length */
-static __attribute__((noinline)) void fire(const char *proc, const char *tag, int64_t i1, int64_t i2, const char *s1)
+static __attribute__((noinline)) void fire_one(const char *proc, const char *tag, int64_t i1, int64_t i2, const char *s1)
 {
     struct pyusdt_args args;
 
@@ -57,19 +48,10 @@ static __attribute__((noinline)) void fire(const char *proc, const char *tag, in
     pyusdt_fire(0, &args);
 }
 
-static int serve(FILE *orders, FILE *answers)
+static void fire(unsigned long n)
 {
-    unsigned long n;
-
-    while (fscanf(orders, "%*s %lu", &n) == 1) {
-        uint64_t start = now();
-
-        for (unsigned long i = 0; i < n; i++)
-            fire("<12345.12345>", "bench", 1, 2, "a");
-        fprintf(answers, "%" PRIu64 "\n", now() - start);
-        fflush(answers);
-    }
-    return 0;
+    for (unsigned long i = 0; i < n; i++)
+        fire_one("<12345.12345>", "bench", 1, 2, "a");
 }
 
 int main(int argc, char **argv)
@@ -86,7 +68,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "core_worker: %s\n", strerror(-error));
         return 1;
     }
-    serve(fdopen(fd, "r"), fdopen(fd, "w"));
+    error = serve(fdopen(fd, "r"), fdopen(fd, "w"));
     pyusdt_unpublish();
-    return 0;
+    return error;
 }

@@ -98,7 +98,7 @@ def measure_start(rounds: int) -> list[Comparison]:
 def start_lttng(stack: contextlib.ExitStack) -> subjects.CSubject:
     """The C program with the tracepoint, in a session that ends with `stack`."""
     program = subjects.build(
-        "lttng_fire", ["peers/lttng_fire.c"], f"-I{subjects.HERE}/peers", "-llttng-ust", "-ldl"
+        "lttng_fire", ["peers/lttng_fire.c"], f"-I{subjects.HERE}/peers", "-llttng-ust", "-ldl", "-pthread"
     )
     stack.callback(subjects.LttngSession().close)
     # the program waits until the session daemon has enabled the tracepoint
@@ -117,7 +117,7 @@ def measure_on(rounds: int) -> list[Comparison]:
         }
         for kept in range(-20, rounds):
             for name, figures in samples.items():
-                figure = per_event(subject[name], name, BURST)
+                figure = per_event(subject[name], "1" if name in ("core", "lttng") else name, BURST)
                 time.sleep(PAUSE)
                 if kept >= 0:
                     figures.append(figure)
@@ -126,6 +126,25 @@ def measure_on(rounds: int) -> list[Comparison]:
         Comparison('own(1, 2, "a"), on / LTTng-UST tracepoint', 0.75, samples["own"], samples["lttng"]),
         Comparison("the C core's firing, on / LTTng-UST tracepoint", 0.35, samples["core"], samples["lttng"]),
     ]
+
+
+def measure_threads(rounds: int) -> list[Comparison]:
+    """CPU time of one firing in each of 1, 2, 4 and 8 threads that fire at once."""
+    counts = ("1", "2", "4", "8")
+    ours: dict[str, list[float]] = {count: [] for count in counts}
+    peer: dict[str, list[float]] = {count: [] for count in counts}
+    with contextlib.ExitStack() as stack:
+        lttng = start_lttng(stack)
+        core = stack.enter_context(closing(subjects.TracedCoreSubject(ALL_TEN)))
+        for kept in range(-5, rounds):
+            for count in counts:
+                pair = per_event(core, count, BURST), per_event(lttng, count, BURST)
+                time.sleep(PAUSE * int(count))
+                if kept >= 0:
+                    ours[count].append(pair[0])
+                    peer[count].append(pair[1])
+    return [Comparison(f"the C core's firing, {count} threads / LTTng-UST, as many", 1.0, ours[count], peer[count])
+            for count in counts]
 
 
 def measure_consumer(rounds: int) -> list[Comparison]:
@@ -152,7 +171,7 @@ def consumer_samples(subject, operation: str, lttng, rounds: int) -> tuple[list[
         figure = (subject.consumer_nanoseconds() - before) / (BURSTS * BURST)
         if kept >= 0:
             ours.append(figure)
-            peer.append(per_event(lttng, "tracepoint", BURST))
+            peer.append(per_event(lttng, "1", BURST))
     return ours, peer
 
 
@@ -183,7 +202,8 @@ def main() -> int:
     subjects.build_empty()
     rows: list[Comparison] = []
     print(f"{'what / its peer':52} {'ns':>8} {'peer ns':>8} {'ratio':>7} {'budget':>7}")
-    for measure, rounds in ((measure_off, 101), (measure_start, 31), (measure_on, 301), (measure_consumer, 21)):
+    for measure, rounds in ((measure_off, 101), (measure_start, 31), (measure_on, 301), (measure_threads, 101),
+                            (measure_consumer, 21)):
         for row in measure(3 if quick else rounds):
             rows.append(row)
             print(row.row(), flush=True)

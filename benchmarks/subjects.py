@@ -39,7 +39,7 @@ def build_empty() -> None:
 
 
 class CSubject:
-    """A C program that reads a number of events and prints nanoseconds, line by line."""
+    """A C program that fires: threads.h says what it reads and prints. An operation is the number of threads."""
 
     def __init__(self, command: list[str], environment: dict[str, str] | None = None):
         self.process = subprocess.Popen(
@@ -47,7 +47,7 @@ class CSubject:
         )
 
     def ask(self, operation: str, n: int) -> int:
-        print(n, file=self.process.stdin, flush=True)
+        print(operation, n, file=self.process.stdin, flush=True)
         return int(self.process.stdout.readline())
 
     def close(self) -> None:
@@ -171,7 +171,14 @@ class TracedSubject(PythonSubject):
 
 
 class TracedCoreSubject(TracedSubject):
-    """core_worker.c under pydtrace: the C core's files that a traced process needs, as in setup.py."""
+    """core_worker.c under pydtrace: the C core's files that a traced process needs, as in setup.py.
+
+    An operation is the number of threads; each of them fires n times.
+    """
+
+    def ask(self, operation: str, n: int) -> int:
+        self.asked += n * (int(operation) - 1)
+        return super().ask(operation, n)
 
     def worker(self, path: str) -> str:
         sources = ["core_worker.c", *sorted(path for folder in ("target", "shared") for path in glob(f"{ROOT}/c/{folder}/*.c"))]
