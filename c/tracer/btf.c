@@ -2,9 +2,10 @@
 #include "tracer/btf.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
-enum { MAGIC = 0xeB9F, TYPE_SIZE = 12, KIND_FUNC = 12 };
+enum { MAGIC = 0xeB9F, TYPE_SIZE = 12, MEMBER_SIZE = 12, KIND_STRUCT = 4, KIND_FUNC = 12 };
 
 struct header {
     uint16_t magic;
@@ -20,29 +21,78 @@ static int64_t behind(uint32_t kind, uint32_t members)
     return kind < 20 && fixed[kind] >= 0 ? fixed[kind] + (int64_t)each[kind] * members : -1;
 }
 
-int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
+struct reading {
+    const uint8_t *data;
+    uint64_t types, end;            /* of the types */
+    uint64_t strings, strings_size; /* of the names */
+};
+
+static int open_btf(struct reading *r, const uint8_t *btf, size_t size)
 {
     struct header h;
     if (size < sizeof h)
         return -EINVAL;
     memcpy(&h, btf, sizeof h);
-    uint64_t types = (uint64_t)h.header_size + h.types, strings = (uint64_t)h.header_size + h.strings;
-    if (h.magic != MAGIC || types + h.types_size > size || strings + h.strings_size > size)
-        return -EINVAL;
+    r->data = btf;
+    r->types = (uint64_t)h.header_size + h.types;
+    r->end = r->types + h.types_size;
+    r->strings = (uint64_t)h.header_size + h.strings;
+    r->strings_size = h.strings_size;
+    return h.magic != MAGIC || r->end > size || r->strings + h.strings_size > size ? -EINVAL : 0;
+}
+
+static uint32_t word(const struct reading *r, uint64_t at)
+{
+    uint32_t value;
+    memcpy(&value, r->data + at, sizeof value);
+    return value;
+}
+
+static bool is_named(const struct reading *r, uint32_t text, const char *name)
+{
     size_t length = strlen(name) + 1;
-    uint64_t at = types, end = types + h.types_size;
-    for (int64_t id = 1; at + TYPE_SIZE <= end; id++) {
-        uint32_t text, info;
-        memcpy(&text, btf + at, 4);
-        memcpy(&info, btf + at + 4, 4);
-        uint32_t kind = info >> 24 & 31;
-        if (kind == KIND_FUNC && (uint64_t)text + length <= h.strings_size &&
-            memcmp(btf + strings + text, name, length) == 0)
+    return (uint64_t)text + length <= r->strings_size && memcmp(r->data + r->strings + text, name, length) == 0;
+}
+
+/* The id of the type of this kind and name, and where it is. */
+static int64_t find(const struct reading *r, uint32_t wanted, const char *name, uint64_t *where)
+{
+    uint64_t at = r->types;
+    for (int64_t id = 1; at + TYPE_SIZE <= r->end; id++) {
+        uint32_t info = word(r, at + 4), kind = info >> 24 & 31;
+        if (kind == wanted && is_named(r, word(r, at), name)) {
+            *where = at;
             return id;
+        }
         int64_t more = behind(kind, info & 0xffff);
         if (more < 0)
             return -EINVAL;
         at += TYPE_SIZE + (uint64_t)more;
+    }
+    return -ENOENT;
+}
+
+int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
+{
+    struct reading r;
+    uint64_t at;
+    int code = open_btf(&r, btf, size);
+    return code < 0 ? code : find(&r, KIND_FUNC, name, &at);
+}
+
+int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure, const char *member)
+{
+    struct reading r;
+    uint64_t at;
+    int64_t code = open_btf(&r, btf, size);
+    code = code < 0 ? code : find(&r, KIND_STRUCT, structure, &at);
+    if (code < 0)
+        return code;
+    uint32_t info = word(&r, at + 4), members = info & 0xffff;
+    uint32_t mask = info >> 31 ? 0xffffff : 0xffffffff; /* where there are bit-fields, the upper byte is a width */
+    for (at += TYPE_SIZE; members > 0 && at + MEMBER_SIZE <= r.end; members--, at += MEMBER_SIZE) {
+        if (is_named(&r, word(&r, at), member))
+            return (word(&r, at + 8) & mask) / 8;
     }
     return -ENOENT;
 }

@@ -1,5 +1,5 @@
-/* The kernel's own type information (BTF): which number a function has.
- * In: BTF as /sys/kernel/btf/vmlinux gives it.  Out: type ids.  Always: checked, never past its end. */
+/* The kernel's own type information (BTF): which number a function has, where a member of a struct is.
+ * In: BTF as /sys/kernel/btf/vmlinux gives it.  Out: type ids, offsets.  Always: checked, never past its end. */
 #ifndef PYUSDT_BTF_H
 #define PYUSDT_BTF_H
 
@@ -8,5 +8,8 @@
 
 /* The id of the function `name`; -ENOENT where there is none, -EINVAL where this is no BTF. */
 int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name);
+
+/* The offset in bytes of a member of the struct `structure`; -ENOENT where either is not there, -EINVAL as above. */
+int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure, const char *member);
 
 #endif

@@ -11,6 +11,7 @@ cdef extern from "tracer/kernel_ring.h" nogil:
 
 cdef extern from "tracer/btf.h" nogil:
     int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
+    int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure, const char *member)
 
 
 cdef class KernelRing:
@@ -41,3 +42,10 @@ def btf_function(bytes btf, str name):
     text = name.encode()
     cdef int64_t found = pyusdt_btf_function(<const uint8_t *><const char *>btf, len(btf), text)
     return found if found > 0 else None
+
+
+def btf_member(bytes btf, str structure, str member):
+    """The offset in bytes of a struct's member in BTF, or None."""
+    texts = structure.encode(), member.encode()
+    cdef int64_t found = pyusdt_btf_member(<const uint8_t *><const char *>btf, len(btf), texts[0], texts[1])
+    return found if found >= 0 else None

@@ -2,9 +2,17 @@
 
 import os
 import re
+import signal
+import struct
+import subprocess
 
 import pytest
 from kernel_harness import DATA, compile_c, pydtrace
+
+from pyusdt.dlang.compile import compile_program
+from pyusdt.engine import Targets, kernel_system
+from pyusdt.engine.kernel import KernelEngine
+from pyusdt.engine.kernel_syscalls import numbers
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -55,11 +63,104 @@ def test_system_calls_by_name(functions):
     assert [line for line in lines if line.startswith(("in", "out"))] == [f"in write 1 {size} 0 {written[:1]}", f"out {size} {size}"]
 
 
-def test_exec_and_the_end_of_threads(target):
-    lines = printed('proc:::exec-success /pid == $target/ { printf("exec %s\\n", execname); } '
-                    'proc:::lwp-exit /pid == $target/ { @ = count(); } sched:::off-cpu /pid == $target/ { off = 1; } '
-                    'END { printf("off %d\\n", off); }', f"{target} 100 3")
-    assert "exec target" in lines and "off 1" in lines and lines[-1].split() == ["4"]
+def test_all_system_calls_at_once(functions):
+    """One program for each side: attached and taken away at once; the calls are told apart as if each had its own."""
+    script = ('syscall:::entry /pid == $target/ { @in[probefunc] = count(); } syscall:::return /pid == $target/ { @out[probefunc] = '
+              'count(); } syscall::write:entry /pid == $target/ { @alone["write"] = count(); }')
+    program = compile_program(script.replace("$target", "1"))
+    engine = KernelEngine(program, {})
+    try:
+        engine.open(Targets((os.getpid(),)))
+        assert engine.matched[0][1] > 300
+        engine.begin()
+        assert len(engine.attacher.fds) == 3  # write's entry has another set of clauses
+    finally:
+        engine.close()
+    counts = [line.split() for line in printed(script, functions) if len(line.split()) == 2]
+    per_call = {}
+    for name, count in counts:
+        per_call.setdefault(name, []).append(int(count))
+    assert per_call["openat"][0] == per_call["openat"][1] > 0 and len(per_call["write"]) == 3
+    assert len(set(per_call["write"])) == 1 and len(per_call["exit_group"]) == 1  # it does not return
+
+
+def test_the_numbers_of_system_calls_are_the_headers():
+    """Of those that the C library's headers know by the same name."""
+    found = re.findall(r"#define __NR_(\w+)\s+(\d+)", subprocess.run(
+        ["gcc", "-E", "-dM", "-include", "asm/unistd.h", "-"], input="", check=True, capture_output=True, text=True).stdout)
+    table = numbers(os.uname().machine)
+    known = {name: int(number) for name, number in found if name in table}
+    assert len(known) > 300 and {name: table[name] for name in known} == known
+
+
+def test_a_call_without_a_known_number_has_its_own_tracepoint(functions, monkeypatch):
+    monkeypatch.setattr(kernel_system, "TABLE_CALLS", 1)  # all but read
+    program = compile_program("syscall::write:entry { @ = sum(arg2); } syscall::write:return { @r = sum(arg1); }")
+    engine = KernelEngine(program, {})
+    try:
+        engine.open(Targets((os.getpid(),)))
+        engine.begin()
+        with open(os.devnull, "wb", buffering=0) as file:
+            file.write(bytes(54321))
+        sums = [struct.unpack("=Qq", engine.items(definition.map)[0][1][:16])[1] for definition in program.aggregations]
+        assert all(value >= 54321 for value in sums)
+    finally:
+        engine.close()
+
+
+LIFE = """#!/bin/sh
+/nonexistent/command 2>/dev/null
+kill -URG $$
+trap : USR1
+kill -USR1 $$
+(exit 3)
+kill -KILL $$
+"""
+
+
+@pytest.fixture
+def life(tmp_path):
+    """A script that goes through what proc:::'s probes tell of."""
+    path = tmp_path / "pyu-life"
+    path.write_text(LIFE)
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_the_life_of_a_process(life):
+    script = """
+        proc:::create /execname == "pyu-life"/ { printf("create %d\\n", arg0 != 0); }
+        proc:::lwp-create /execname == "pyu-life"/ { printf("lwp-create\\n"); }
+        proc:::start /execname == "pyu-life"/ { printf("start %d\\n", pid != $target); }
+        proc:::exec { this->path = copyinstr(arg0); } proc:::exec /this->path == "/nonexistent/command"/ { printf("exec\\n"); }
+        proc:::exec-failure /execname == "pyu-life"/ { printf("failed %d\\n", arg0); }
+        proc:::exec-success /pid == $target/ { printf("exec-success %s\\n", execname); }
+        proc:::signal-send /execname == "pyu-life" && pid == $target && arg1 != SIGKILL/ { printf("sent %d\\n", arg1); }
+        proc:::signal-discard /pid == $target && arg1 == SIGURG/ { printf("discarded %d\\n", arg1); }
+        proc:::signal-handle /pid == $target && arg0 != SIGCHLD/ { printf("handled %d\\n", arg0); }
+        proc:::exit /execname == "pyu-life"/ { printf("exit %d %d\\n", pid == $target, arg0); }
+        proc:::lwp-exit /pid == $target/ { printf("lwp-exit\\n"); }"""
+    lines = [line for line in printed(script, life) if line]
+    assert lines[0] == "exec-success pyu-life" and lines[-2:] == ["exit 1 2", "lwp-exit"]
+    once = [f"discarded {signal.SIGURG:d}", f"sent {signal.SIGUSR1:d}", f"handled {signal.SIGUSR1:d}", "exec", "failed -2"]
+    assert [lines.count(line) for line in once] == [1] * len(once)
+    forks = lines.count("create 1")
+    assert forks >= 1 and lines.count("lwp-create") == lines.count("start 1") == lines.count("exit 0 1") == forks
+
+
+def test_threads_begin_and_end(target):
+    lines = printed('proc:::lwp-start /pid == $target/ { @began = count(); } proc:::start /pid == $target/ { @p = count(); } '
+                    'proc:::lwp-exit /pid == $target/ { @ended = count(); } proc:::exit /pid == $target/ { @exit = count(); } '
+                    'END { printa("%@d ", @began); printa("%@d ", @ended); printa("%@d.\\n", @exit); }', f"{target} 100 3")
+    assert "3 4 1." in lines
+
+
+def test_on_and_off_the_cpu(target):
+    """on-cpu is told in the name of the task that comes, off-cpu in that of the one that goes."""
+    lines = printed("sched:::off-cpu /pid == $target/ { off[tid] = arg0; } sched:::on-cpu /pid == $target && off[tid]/ { back = uid + 1; "
+                    'name = execname; } sched:::wakeup { woken = arg0 != 0; } END { printf("%d %s %d\\n", back, name, woken); }',
+                    "sleep 0.05")
+    assert "1 sleep 1" in lines
 
 
 def test_profile_fires_where_the_process_is(target):

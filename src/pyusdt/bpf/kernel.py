@@ -26,7 +26,7 @@ NO_PREALLOC = 1  # a hash map's elements are allocated as they come
 _UPROBE_MULTI_RETURN = 1
 _PERF_FLAG_CLOEXEC = 8
 _PERF_SOFTWARE, _PERF_TRACEPOINT, _PERF_CPU_CLOCK = 1, 2, 0  # two types, a config
-BTF_LOAD = 18
+RAW_TRACEPOINT_OPEN, BTF_LOAD = 17, 18
 _FUNC_INFO_SIZE = 8
 _CLOSERS = 32  # threads
 _LOG_BYTES = 16 << 20
@@ -230,6 +230,12 @@ def link_uprobe_multi(prog_fd, path, offsets, counters, cookies, pid=0, returns=
 def link_perf(prog_fd, perf_fd, cookie):
     """Run a program at each of a perf event's firings."""
     return bpf(LINK_CREATE, _buffer(struct.pack("=4IQ", prog_fd, perf_fd, ATTACH_PERF_EVENT, 0, cookie)))
+
+
+def raw_tracepoint(prog_fd, name):
+    """Run a program (of type RAW_TRACEPOINT) at one of the kernel's tracepoints."""
+    name = ctypes.create_string_buffer(name.encode())
+    return bpf(RAW_TRACEPOINT_OPEN, _buffer(struct.pack("=QI", _address(name), prog_fd)))
 
 
 def _perf_event(kind, config, config1=0, config2=0, period=0, flags=0, pid=-1, cpu=0):

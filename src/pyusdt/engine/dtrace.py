@@ -18,7 +18,8 @@ import time
 from ..dlang import program as p
 from . import Engine, EngineError
 from .dtrace_frames import Frames
-from .dtrace_messages import Drop, Fault, parse
+from .dtrace_items import Drop, Fault
+from .dtrace_messages import parse
 from .dtrace_script import rewrite
 
 _START = 60  # s until BEGIN must have run: dtrace may have to look at many probes first

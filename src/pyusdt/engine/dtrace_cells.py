@@ -12,27 +12,74 @@ import re
 
 _SPACE, _ZERO = b" 0"
 _NUMBER = re.compile(rb" ( *-?\d+)(?= |\n|\Z)")
-_LOOSE = re.compile(rb"  (\S.*?) {2,}(-?\d{1,20})\n?\Z")
+_LOOSE = re.compile(rb"  (\S|\S.*\S) {2,}(-?\d{1,20})\n?\Z")
 _GAP = re.compile(rb" {2,}")
 _INTEGER = re.compile(r"-?[0-9]{1,20}\Z")
 _KEY_WIDTHS = frozenset((3, 5, 8, 16))
 _TRACE_WIDTHS = _KEY_WIDTHS | {10, 19, 20}
 _KEY_STRING, _TRACE_STRING = 50, 33
+_SHAPES_LIMIT = 100
+
+
+class Shape:
+    """The columns of a table's row, for the next rows: what read() takes, cells() would take for the same.
+
+    It begins with a string; its ints are in columns of the usual widths, its strings fit in theirs.
+    """
+
+    __slots__ = ("_match", "_widths")
+
+    def __init__(self, widths):
+        """widths: of each column, the int's width or 0 for a string."""
+        parts = [rb" ( *-?(?:0|[1-9]\d{0,18}))" if width else b"  ([^-0-9 <=|\n][^\n:`]{%d})" % (_KEY_STRING - 1)
+                 for width in widths]
+        if not widths[-1]:
+            parts[-1] = b"  ([^-0-9 <=|\n][^\n:`]{%d} )" % (_KEY_STRING - 2)  # a digit there may be a number's
+        self._match = re.compile(rb"(?= |\n)".join(parts) + rb"\n\Z").match
+        self._widths = widths
+
+    def read(self, line):
+        """The cells, or None."""
+        match = self._match(line)
+        if match is None or b"---" in line:
+            return None
+        found = []
+        for text, width in zip(match.groups(), self._widths):
+            if not width:
+                found.append(str(text.rstrip(b" "), "utf-8", "surrogateescape"))
+            elif len(text) == width:
+                found.append(int(text))
+            else:
+                return None
+        return tuple(found)
+
+
+_SHAPES = {}  # widths: Shape, or None where such rows have to be read one by one
+
+
+def _shape(widths):
+    shape = _SHAPES.get(widths)
+    if shape is None and len(_SHAPES) < _SHAPES_LIMIT:
+        shape = _SHAPES[widths] = Shape(widths)
+    return shape
 
 
 def cells(line):
-    """The cells of a row of an aggregation's table, values and keys alike, or None where the line is none."""
-    if line == b"\n":
-        return ()
-    found = _parse(line, _KEY_STRING, _KEY_WIDTHS)
-    if found is None or (found and found[-1].__class__ is str):
-        found = _loose(line) or found
-    return None if found is None else tuple(found)
+    """(cells of a row of an aggregation's table, values and keys alike, or None where the line is none; their Shape,
+    or None)."""
+    widths = []
+    found = _parse(line, _KEY_STRING, _KEY_WIDTHS, widths)
+    if (found is None or (found and found[-1].__class__ is str)) and (loose := _loose(line)):
+        found, widths = loose, None
+    if found is None:
+        return None, None
+    usable = widths and len(widths) == len(found) and widths[0] == 0
+    return tuple(found), _shape(tuple(widths)) if usable else None
 
 
 def _loose(line):
     """A row whose columns have other widths, as in printed guides: at least two spaces between columns, a number last."""
-    match = _LOOSE.match(line)
+    match = _LOOSE.match(line) if line.rstrip(b"\n")[-1:].isdigit() else None
     if not match:
         return None
     keys = [_str(part) for part in _GAP.split(match[1])]
@@ -48,14 +95,17 @@ def columns(data):
     return [_str(text)] if text else []
 
 
-def _parse(line, width, widths):
-    """Cells from the left; a string that is longer than its column ends where the rest is cells again."""
+def _parse(line, width, widths, shape=None):
+    """Cells from the left; a string that is longer than its column ends where the rest is cells again.  shape: a list for
+    the widths of those that are as wide as their columns."""
     line = line[:-1] if line[-1:] == b"\n" else line
     found, at, end, match = [], 0, len(line), _NUMBER.match
     while at < end:
         number = match(line, at)
         if number and _is_number(number[1], widths):
             found.append(int(number[1]))
+            if shape is not None and len(number[1]) in widths:
+                shape.append(len(number[1]))
             at = number.end()
             continue
         if line[at : at + 2] != b"  " or line[at + 2 : at + 3] in (b"", b"\n"):
@@ -63,6 +113,8 @@ def _parse(line, width, widths):
         stop = at + 2 + width
         if stop < end and line[stop] != _SPACE:
             stop = _string_end(line, stop, widths)
+        elif shape is not None:
+            shape.append(0)
         found.append(_str(line[at + 2 : stop].rstrip(b" ")))
         at = stop
     return found

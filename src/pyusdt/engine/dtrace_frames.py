@@ -10,7 +10,8 @@ import struct
 
 from ..consumer import values
 from ..consumer.snapshot import pack_key
-from .dtrace_output import Distribution, Parser
+from .dtrace_items import Distribution
+from .dtrace_output import Parser
 
 _LIMIT = 1 << 24  # bytes of one frame
 _ESCAPE = re.compile(rb"\\([0-3][0-7][0-7]|.)", re.DOTALL)

@@ -6,7 +6,7 @@ Notice.  Sources: the DTrace guide's chapters on buffers, errors and the ERROR p
 
 import re
 
-from .dtrace_output import Item
+from .dtrace_items import Drop, Fault, Notice
 
 _DROP = re.compile(
     rb"dtrace: (?:\[[A-Z_]+\] )?(\d+) ((?:\S+ )*?)drops?(?: on CPU (\d+))?(?: with .*|\(.*\))?(?: \(.*\))? *\n?\Z")
@@ -14,25 +14,6 @@ _CLAUSE = re.compile(rb"dtrace: error in (\S+) for probe ID (\d+) \(([^)]*)\): (
 _ENABLED = re.compile(
     rb"dtrace: error on enabled probe ID (\d+) \(ID (\d+): ([^)]*)\): (.*?)(?: in (action #\d+|predicate).*)? *\n?\Z")
 _ADDRESS = re.compile(rb"\(0x([0-9a-fA-F]+)\)")
-
-
-class Drop(Item):
-    """kind: what was lost ("principal", "aggregation", "dynamic variable" …); count; cpu: int or None."""
-
-    __slots__ = fields = ("kind", "count", "cpu")
-
-
-class Fault(Item):
-    """A run-time error.  clause: index in the program, or None; id: the probe's; probe: its names; what: dtrace's words;
-    address: int, where it names one, else 0; pc: int or 0."""
-
-    __slots__ = fields = ("clause", "id", "probe", "what", "address", "pc")
-
-
-class Notice(Item):
-    """Any other message: what matched, what failed."""
-
-    __slots__ = ()
 
 
 def parse(line):

@@ -1,8 +1,8 @@
 """What dtrace(1) prints, line by line, as typed items: whatever script it ran, on whatever system.
 
-In: bytes of its standard output and error, cut anywhere.  Out: items, in their order; feed() gives what is complete.
-Always: the items' `text`, joined, is the input, byte for byte; what is not understood is a Text; at most one table of
-bounded size is held back; no input raises.  docs/dtrace-engine.md says what is taken for what.
+In: bytes of its standard output and error, cut anywhere.  Out: items (dtrace_items.py), in their order; feed() gives what is
+complete.  Always: the items' `text`, joined, is the input, byte for byte; what is not understood is a Text; at most one
+table of bounded size is held back; no input raises.  docs/dtrace-engine.md says what is taken for what.
 
 Lines of -q output that look like dtrace's own tables are taken for them: their text is there too.
 """
@@ -10,99 +10,26 @@ Lines of -q output that look like dtrace's own tables are taken for them: their 
 import re
 
 from . import dtrace_cells as cells
+from .dtrace_items import Bars, Distribution, Flow, Header, Packed, Row, Stack, Text, Total
+from .dtrace_messages import parse
 
 _LINE_LIMIT = 1 << 16  # bytes; what is longer comes in parts, as Text
-_ROWS = 4096  # of a distribution; more are the next one's
+_ROWS = 4096  # of a table; more are text
 
-_HEADER = re.compile(rb"CPU +(?:ID +)?FUNCTION(?::NAME)? *\n?\Z")
+_HEADER = re.compile(rb" *CPU +(?:ID +)?FUNCTION(?::NAME)? *\n?\Z")
 _ROW = re.compile(rb"( *\d+) +(\d+) +(\S*):([^ :\n]+) (.*)\n?\Z", re.DOTALL)
 _FLOW = re.compile(rb"( *\d+) ( *)(->|<-|=>|<=| \||\| ) (\S+) *(.*)\n?\Z", re.DOTALL)
-_TABLE = re.compile(rb" *(value|key) +(-+ Distribution -+|min \.-*\. max) *(?:\|? *count) *\n?\Z")
-_BUCKET = re.compile(rb" *(?:(<=|<|>=) )?(-?\d+) \|([@ |-]*?) (-?\d+) *\n?\Z")
-_BAR = re.compile(rb" *(\S.*?) \|([@ |-]*?) (-?\d+) *\n?\Z")
-_PACKED = re.compile(rb" *(.*?) +((?:< )?-?\d+) :(.*): ((?:>= )?-?\d+) *\| *(\d+) *\n?\Z")
+_TABLE = re.compile(rb" *(value +|key +|)(-+ Distribution -+|min \.-*\. max) *(?:\|? *count) *\n?\Z")
+_USUAL = b"           value  ------------- Distribution ------------- count    \n"
+_DRAWING = b"@|\xe2\x96" + bytes(range(0x80, 0xA0))  # what bars are made of; -x encoding=utf8 has blocks
+# a bar begins at the line "|"; where there are counts below zero, that is further right
+_BUCKET = rb" {0,99}(?:(?:<=|<|>=) )?-?\d{1,20} [ @]{0,99}\|[ @\xe2\x96\x80-\x9f]{0,999} -?\d{1,20} {0,99}(?:\n|\Z)"
+_BUCKETS = re.compile(b"(?:%b){1,%d}" % (_BUCKET, _ROWS))
+_SIGNS = (b"<", b"<=", b">=")
+_BAR = re.compile(rb" *(\S.*?) +@*\|[ @\xe2\x96\x80-\x9f]* (-?\d+) *\n?\Z")
+_PACKED = re.compile(rb" *(?:(?!< )(\S.*?) +)?((?:< )?-?\d+) :(.*): ((?:>= )?-?\d+) *\| *(\d+) *\n?\Z")
 _FRAME = re.compile(rb" {10,}(0x[0-9a-f]+|\S+`\S.*|[^ ()]\S*\+0x[0-9a-f]+) *\n?\Z")
-
-
-class Item:
-    """text: the bytes that it stands for."""
-
-    __slots__ = ("text",)
-    fields = ()
-
-    def __init__(self, text, *values):
-        self.text = text
-        for name, value in zip(self.fields, values):
-            setattr(self, name, value)
-
-    def __repr__(self):
-        return f"{type(self).__name__}({', '.join(f'{f}={getattr(self, f)!r}' for f in self.fields)}, {self.text!r})"
-
-
-class Text(Item):
-    """What the script printed itself, and all that is not understood."""
-
-    __slots__ = ()
-
-
-class Header(Item):
-    """The names of the default columns."""
-
-    __slots__ = ()
-
-
-class Row(Item):
-    """A line in the default columns.  cpu, id: int; function, name: str; data: what follows, bytes."""
-
-    __slots__ = fields = ("cpu", "id", "function", "name", "data")
-
-    def __init__(self, text, cpu, id, function, name, data):  # as Item's, in half the time: most lines are rows
-        self.text, self.cpu, self.id, self.function, self.name, self.data = text, cpu, id, function, name, data
-
-    @property
-    def values(self):
-        """What trace() printed, as int and str; where the data are no such columns, one str."""
-        return cells.columns(self.data)
-
-
-class Flow(Item):
-    """A line of -F.  cpu: int; depth: spaces before the arrow; arrow: "->", "<-" …; probe: str; data: bytes."""
-
-    __slots__ = fields = ("cpu", "depth", "arrow", "probe", "data")
-
-
-class Total(Item):
-    """A row of an aggregation's table.  keys: tuple of int and str (of frames, where a stack is the key); value: int."""
-
-    __slots__ = fields = ("keys", "value")
-
-    def __init__(self, text, keys, value):
-        self.text, self.keys, self.value = text, keys, value
-
-
-class Distribution(Item):
-    """A histogram.  keys: as in Total; buckets: [(label, count)], a label an int, or ("<", int), ("<=", int),
-    (">=", int)."""
-
-    __slots__ = fields = ("keys", "buckets")
-
-
-class Bars(Item):
-    """A table of -x agghist.  rows: [(key text, count)]."""
-
-    __slots__ = fields = ("rows",)
-
-
-class Packed(Item):
-    """A table of -x aggpack: rows: [(key text, lowest, highest bucket's label, drawing, number of values)]."""
-
-    __slots__ = fields = ("rows",)
-
-
-class Stack(Item):
-    """frames: tuple of str."""
-
-    __slots__ = fields = ("frames",)
+_NEXT_FRAME = re.compile(rb" {10,}((?![0-9]+ *\n?\Z)[\w$<][^ |\n]*(?: \(\d+\))?|\[ .* \]) *\n?\Z")  # a virtual machine's, an address
 
 
 class Parser:
@@ -112,20 +39,25 @@ class Parser:
         self._rest = b""
         self._held = None  # a line that may be the key of what follows: (text, keys)
         self._table = None  # the item that is being read
+        self._shape = None  # of the last row of a table, which the next one probably has, too
         self._broken = False  # inside a line that was too long
 
     def feed(self, data):
         """Items; a line is taken when its end has come."""
-        lines = (self._rest + data).split(b"\n")
-        self._rest = lines.pop()
-        out = []
-        for line in lines:
-            if self._broken or len(line) >= _LINE_LIMIT:
+        data = self._rest + data
+        out, at, last = [], 0, data.rfind(b"\n") + 1
+        while at < last:
+            end = data.find(b"\n", at) + 1
+            if self._broken or end - at > _LINE_LIMIT:
                 self._finish(out)
-                out.append(Text(line + b"\n"))
+                out.append(Text(data[at:end]))
                 self._broken = False
+            elif self._table.__class__ is Distribution:
+                end = self._take_buckets(data, at, last) or self._one_line(data, at, end, out)
             else:
-                self._line(line + b"\n", out)
+                self._line(data[at:end], out)
+            at = end
+        self._rest = data[last:]
         while len(self._rest) >= _LINE_LIMIT:
             self._finish(out)
             out.append(Text(self._rest[:_LINE_LIMIT]))
@@ -144,7 +76,7 @@ class Parser:
         rest, self._rest = self._rest, b""
         if rest and self._broken:
             out.append(Text(rest))
-        elif rest:
+        elif rest and not (self._table.__class__ is Distribution and self._take_buckets(rest, 0, len(rest))):
             self._line(rest, out)
         self._finish(out)
         return out
@@ -163,37 +95,60 @@ class Parser:
             else:
                 out.append(Text(text))
 
+    def _one_line(self, data, at, end, out):
+        self._line(data[at:end], out)
+        return end
+
     def _line(self, line, out):
-        if self._table is not None and self._continues(line):
+        if self._table is None:
+            if self._shape is not None and (keys := self._shape.read(line)) is not None:
+                if self._held is not None:
+                    self._finish(out)
+                self._held = line, keys
+                return
+        elif self._continues(line):
             return
-        if line[:1] == b" " or line == b"\n":
+        if line == b"\n":
+            self._finish(out)
+            self._held = line, ()
+            return
+        if line[:1] == b" ":
             if b":" in line and (match := _ROW.match(line)):
                 self._finish(out)
                 out.append(_row(line, match))
                 return
-            if b"---" in line and self._begins(line, out):
-                return
-            if (b"`" in line or b"0x" in line) and self._stack(line, out):
-                return
-            if match := _FLOW.match(line):
-                self._finish(out)
-                cpu, depth, arrow, probe, data = match.groups()
-                out.append(Flow(line, int(cpu), len(depth), arrow.decode().strip(), _str(probe), data))
-                return
-            keys = cells.cells(line)
-            if keys is not None:
-                self._keys(line, keys, out)
+            if self._indented(line, out):
                 return
         self._finish(out)
-        if line[:3] == b"CPU" and _HEADER.match(line):
+        if _HEADER.match(line):
             out.append(Header(line))
         elif line[:8] == b"dtrace: ":
-            from .dtrace_messages import parse
-
             out.append(parse(line))
         else:
             match = _ROW.match(line) if line[:1].isdigit() else None
             out.append(_row(line, match) if match else Text(line))
+
+    def _indented(self, line, out):
+        """A line of a table, a stack or a flow; whether it is one."""
+        if b"---" in line and self._begins(line, out):
+            return True
+        if b"CPU" in line and _HEADER.match(line):
+            self._finish(out)
+            out.append(Header(line))
+            return True
+        if (b"`" in line or b"0x" in line) and self._stack(line, out):
+            return True
+        if match := _FLOW.match(line):
+            self._finish(out)
+            cpu, depth, arrow, probe, data = match.groups()
+            out.append(Flow(line, int(cpu), len(depth), arrow.decode().strip(), _str(probe), data))
+            return True
+        keys, shape = cells.cells(line)
+        if keys is None:
+            return False
+        self._keys(line, keys, out)
+        self._shape = shape or self._shape
+        return True
 
     def _keys(self, line, keys, out):
         """A line of cells: a total, or the keys of what follows.  After a stack, its total."""
@@ -208,14 +163,13 @@ class Parser:
 
     def _begins(self, line, out):
         """The heading of a table; with the held line, which has its keys."""
-        match = _TABLE.match(line)
-        if not match:
+        if line != _USUAL and not (match := _TABLE.match(line)):
             return False
         text, keys = b"", ()
         if self._held is not None:
             (text, keys), self._held = self._held, None
         self._finish(out)
-        if match[1] == b"value":
+        if line == _USUAL or match[1][:5] == b"value":
             self._table = Distribution(text + line, tuple(keys), [])
         else:
             if text and keys:
@@ -225,26 +179,41 @@ class Parser:
             self._table = (Packed if b"min" in match[2] else Bars)(text + line, [])
         return True
 
+    def _take_buckets(self, data, at, last):
+        """The buckets that stand there: where they end, or 0 where there are none."""
+        table = self._table
+        match = _BUCKETS.match(data, at, last)
+        if match is None or len(table.buckets) >= _ROWS:
+            return 0
+        text, room = match[0], _ROWS - len(table.buckets)
+        if text.count(b"\n") > room:
+            text = b"".join(line + b"\n" for line in text.split(b"\n")[:room])
+        words = text.translate(None, _DRAWING).split()
+        if b"<" in text or b">" in text:
+            table.buckets += _signed(words)
+        else:
+            numbers = [*map(int, words)]
+            table.buckets += zip(numbers[::2], numbers[1::2])
+        table.text += text
+        return at + len(text)
+
     def _continues(self, line):
         """Take a line into the table that is being read, if it belongs there."""
         table = self._table
         kind = table.__class__
-        if kind is Distribution:
-            match = _BUCKET.match(line)
-            if match and len(table.buckets) < _ROWS:
-                sign, label, _, count = match.groups()
-                table.buckets.append(((sign.decode(), int(label)) if sign else int(label), int(count)))
-                table.text += line
-                return True
-        elif kind is Bars or kind is Packed:
+        if kind is Bars or kind is Packed:
             match = (_BAR if kind is Bars else _PACKED).match(line)
             if match and len(table.rows) < _ROWS:
                 parts = match.groups()
-                found = (_str(parts[0]), int(parts[2])) if kind is Bars else (
-                    _str(parts[0]), _str(parts[1]), _str(parts[3]), parts[2], int(parts[4]))
+                found = (_str(parts[0]), int(parts[1])) if kind is Bars else (
+                    _str(parts[0] or b""), _str(parts[1]), _str(parts[3]), parts[2], int(parts[4]))
                 table.rows.append(found)
                 table.text += line
                 return True
+        elif kind is Stack and (match := _NEXT_FRAME.match(line)) and len(table.frames) < _ROWS:
+            table.frames += (_str(match[1]),)
+            table.text += line
+            return True
         return False
 
     def _stack(self, line, out):
@@ -263,6 +232,15 @@ class Parser:
         self._finish(out)
         self._table = Stack(text + line, (_str(match[1]),))
         return True
+
+
+def _signed(words):
+    """[(label, count)] where some labels have a sign before them."""
+    found, words = [], iter(words)
+    for word in words:
+        label = (word.decode(), int(next(words))) if word in _SIGNS else int(word)
+        found.append((label, int(next(words))))
+    return found
 
 
 def _row(line, match):

@@ -15,7 +15,7 @@ import time
 
 from ..bpf import kernel
 from ..dlang import program as p
-from . import Engine, EngineError, kernel_btf, kernel_errors, kernel_tracepoints
+from . import Engine, EngineError, kernel_btf, kernel_errors
 from . import kernel_operands as operands
 from .kernel_attach import Attacher, Own, Place
 from .kernel_link import ERROR, NAMES_SIZE, NO_PID, Event, Linker, demanded
@@ -23,6 +23,7 @@ from .kernel_maps import KernelMaps
 from .kernel_match import Matcher
 from .kernel_probes import Finder
 from .kernel_profile import profile_period
+from .kernel_system import SystemSide
 from .ticks import Ticks, period
 
 _DTRACE_PROBES = ("BEGIN", "END", "ERROR")
@@ -37,11 +38,11 @@ class KernelEngine(Engine):
 
     def __init__(self, program, options):
         super().__init__(program, options)
-        self._maps = self._linker = self._ticks = self._command = None
-        self._attacher = Attacher(options.get("attach"), options.get("plainnop", False))
+        self.maps = self._linker = self._ticks = self._command = None
+        self.attacher = Attacher(options.get("attach"), options.get("plainnop", False))
         self._finder = Finder()
-        self._matcher = Matcher(program.clauses)
-        self._tracepoints = {}  # id: kernel_tracepoints.Tracepoint
+        self.matcher = Matcher(program.clauses)
+        self._system, self._system_idents = None, {}  # SystemSide, {names: id}
         self._own = {}  # id: Own, of the probes that are fired here
         self._programs = {}  # what makes it different: descriptor
         self._attached = set()  # (site's id, pid or None)
@@ -71,11 +72,12 @@ class KernelEngine(Engine):
         except OSError as error:
             raise self._explain(error) from None
         self._add_functions()
-        self._add_tracepoints()
+        self._add_system_side()
         self.matched = self._count()
-        self._maps = KernelMaps(self.program, len(self._probes) + _MORE_PROBES if self._wants_names else 0)
-        self._poller.register(self._maps.fds[p.MAP_OUTPUT], select.POLLIN)
-        self._linker = Linker(self.program, self._maps.places, self._matcher.clauses_named(self._probes[ERROR]))
+        self.maps = KernelMaps(self.program, len(self._probes) + _MORE_PROBES if self._wants_names else 0,
+                               self._system.wants_table)
+        self._poller.register(self.maps.fds[p.MAP_OUTPUT], select.POLLIN)
+        self._linker = Linker(self.program, self.maps.places, self.matcher.clauses_named(self._probes[ERROR]))
         self._load_own()
 
     def _add_own_probes(self):
@@ -92,16 +94,17 @@ class KernelEngine(Engine):
                     self._profiles[len(self._probes)] = each
                     self._probes.append(("profile", "", "", desc.name))
 
-    def _add_tracepoints(self):
-        for tracepoint in kernel_tracepoints.find([desc for clause in self.program.clauses for desc in clause.probes]):
-            self._tracepoints[len(self._probes)] = tracepoint
-            self._probes.append(tracepoint.names)
+    def _add_system_side(self):
+        self._system = SystemSide([desc for clause in self.program.clauses for desc in clause.probes])
+        for names in self._system.probes:
+            self._system_idents[names] = len(self._probes)
+            self._probes.append(names)
 
     def _add_functions(self):
         """Sites of the pid provider in the files that were found since."""
         for file in self._finder.files.values():
             if not file.searched:
-                wanted = self._matcher.functions_of(file, self._pids)
+                wanted = self.matcher.functions_of(file, self._pids)
                 if wanted:
                     file.add_functions(wanted)
 
@@ -112,8 +115,8 @@ class KernelEngine(Engine):
     def _count(self):
         """[(description, how many probes it stands for)], one for each process that has it."""
         own = [probe for probe in self._probes[1:] if isinstance(probe, tuple)]
-        counts = self._matcher.count(self._finder.sites, self._pids)
-        return [(desc, counts[id(desc)] + sum(self._matcher.is_named(desc, probe) for probe in own))
+        counts = self.matcher.count(self._finder.sites, self._pids)
+        return [(desc, counts[id(desc)] + sum(self.matcher.is_named(desc, probe) for probe in own))
                 for clause in self.program.clauses for desc in clause.probes]
 
     def _explain(self, error):
@@ -129,7 +132,7 @@ class KernelEngine(Engine):
         insns = self._linker.link(clauses, event)
         places = self._linker.places
         try:
-            return loader(insns, self._maps.fds, None)
+            return loader(insns, self.maps.fds, None)
         except kernel.Refused as error:
             refused = error
         if refused.error.errno != errno.EPERM:
@@ -138,7 +141,7 @@ class KernelEngine(Engine):
             try:
                 types = kernel.btf_load(data)
                 try:
-                    return loader(insns, self._maps.fds, (types, functions))
+                    return loader(insns, self.maps.fds, (types, functions))
                 finally:
                     os.close(types)
             except (OSError, kernel.Refused):
@@ -147,15 +150,15 @@ class KernelEngine(Engine):
 
     def _load_own(self):
         for ident in range(1, len(self._probes)):
-            if ident in self._tracepoints or ident in self._profiles:
+            if self._probes[ident] in self._system_idents or ident in self._profiles:
                 continue
-            clauses = self._matcher.clauses_named(self._probes[ident])
+            clauses = self.matcher.clauses_named(self._probes[ident])
             if clauses:
-                self._name(ident)
+                self.put_names(ident)
                 if ident != ERROR:  # the others' programs fire it
                     self._own[ident] = self._load(clauses, Event(own=True, always=ident == _END), Own)
 
-    def _name(self, ident):
+    def put_names(self, ident):
         """Tell the programs the names of a probe, if any of them asks."""
         if not self._wants_names:
             return
@@ -165,36 +168,25 @@ class KernelEngine(Engine):
         widths = struct.Struct("=64s64s128s64s")
         assert widths.size == NAMES_SIZE
         cut = [text.encode()[: size - 1] for text, size in zip(names, (64, 64, 128, 64))]
-        self._maps.put_names(ident, widths.pack(*cut) + struct.pack("=Q", stem))
+        self.maps.put_names(ident, widths.pack(*cut) + struct.pack("=Q", stem))
 
     # --- attaching ---------------------------------------------------------------------------------
 
-    def _attach_tracepoints(self):
-        for ident, tracepoint in self._tracepoints.items():
-            clauses = self._matcher.clauses_named(tracepoint.names)
-            wanted = demanded([self.program.clauses[index] for index in clauses])
-            arguments = {index: (operand, 0) for index, operand in tracepoint.arguments.items() if index in wanted}
-            key = (clauses, tracepoint.names[3], tuple(arguments))
-            if key not in self._programs:
-                self._programs[key] = self._load(clauses, Event(arguments=arguments),
-                                                 lambda insns, fds, types: kernel.load(insns, fds, kernel.TRACEPOINT, 0, types))
-            self._name(ident)
-            try:
-                self._attacher.attach_tracepoint(self._programs[key], tracepoint.number, ident)
-            except OSError as error:
-                raise kernel_errors.failed("perf", error, ":".join(tracepoint.names)) from None
+    def program_for(self, key, clauses, event, prog_type):
+        """The descriptor of a program, loaded when it is first asked for; key: what makes it different."""
+        if key not in self._programs:
+            self._programs[key] = self._load(
+                clauses, event, lambda insns, fds, types: kernel.load(insns, fds, prog_type, 0, types))
+        return self._programs[key]
 
     def _attach_profiles(self):
         machine = os.uname().machine
         for ident, nanoseconds in self._profiles.items():
-            clauses = self._matcher.clauses_named(self._probes[ident])
-            key = (clauses, "profile")
-            if key not in self._programs:
-                self._programs[key] = self._load(clauses, Event(profile=machine),
-                                                 lambda insns, fds, types: kernel.load(insns, fds, kernel.PERF_EVENT, 0, types))
-            self._name(ident)
+            clauses = self.matcher.clauses_named(self._probes[ident])
+            program = self.program_for((clauses, "profile"), clauses, Event(profile=machine), kernel.PERF_EVENT)
+            self.put_names(ident)
             try:
-                self._attacher.attach_profile(self._programs[key], nanoseconds, ident)
+                self.attacher.attach_profile(program, nanoseconds, ident)
             except OSError as error:
                 raise kernel_errors.failed("perf", error, self._probes[ident][3]) from None
 
@@ -203,14 +195,14 @@ class KernelEngine(Engine):
         self._add_functions()
         groups = {}
         for site in self._finder.sites:
-            for pid, clauses, never in self._matcher.plan(site, self._pids):
+            for pid, clauses, never in self.matcher.plan(site, self._pids):
                 if (id(site), pid) in self._attached:
                     continue
                 self._attached.add((id(site), pid))
                 if not site.ident:
                     site.ident = len(self._probes)
                     self._probes.append(site)
-                    self._name(site.ident)
+                    self.put_names(site.ident)
                 place, event = self._place(site, clauses, pid, never)
                 key = (clauses, self._key(event), site.file, pid, site.returns)
                 groups.setdefault(key, (event, []))[1].append(place)
@@ -223,13 +215,13 @@ class KernelEngine(Engine):
         offset = file.elf.offset(note.address)
         if offset is None:
             raise EngineError(f"{file.name}:{site.function}:{note.name} lies outside of its file")
-        shift = self._attacher.shift(file.elf.data, offset)
+        shift = self.attacher.shift(file.elf.data, offset)
         counter = file.elf.offset(note.semaphore) or 0 if note.semaphore else 0
         wanted = demanded([self.program.clauses[index] for index in clauses])
         arguments = self._arguments(site, wanted, note.address + shift)
         if not self._pids:
             never = (os.getpid(), *never)
-        filtered = pid is None or self._attacher.filters_pids
+        filtered = pid is None or self.attacher.filters_pids
         return Place(offset + shift, counter, site.ident), Event(False, arguments, None if filtered else pid, never)
 
     def _arguments(self, site, wanted, address):
@@ -265,26 +257,26 @@ class KernelEngine(Engine):
     def _attach(self, clauses, shared, event, file, places, pid, returns):
         key = (clauses, shared)
         if key not in self._programs:
-            self._programs[key] = self._load(clauses, event, self._attacher.load)
+            self._programs[key] = self._load(clauses, event, self.attacher.load)
         try:
-            only = pid if self._attacher.filters_pids and pid else 0
-            self._attacher.attach(self._programs[key], file.path, places, only, returns)
+            only = pid if self.attacher.filters_pids and pid else 0
+            self.attacher.attach(self._programs[key], file.path, places, only, returns)
         except OSError as error:
             if error.errno == errno.ESRCH:
                 return  # it has ended meanwhile
-            raise kernel_errors.failed(self._attacher.method, error, f"in {file.path}") from None
+            raise kernel_errors.failed(self.attacher.method, error, f"in {file.path}") from None
 
     # --- running -----------------------------------------------------------------------------------
 
     def begin(self):
-        self._maps.active = True
+        self.maps.active = True
         self._begun = True
         self._set_wall()
         self._fire(_BEGIN)
         if self.exiting:
             return
         self._attach_new()
-        self._attach_tracepoints()
+        self._system.attach(self, self._system_idents)
         self._attach_profiles()
         self._ticks = Ticks(dict(self._periods.values()), time.monotonic_ns())
 
@@ -293,7 +285,7 @@ class KernelEngine(Engine):
             self._own[ident].fire(ident)
 
     def _set_wall(self):
-        self._maps.set_wall(time.time_ns() - time.monotonic_ns())
+        self.maps.set_wall(time.time_ns() - time.monotonic_ns())
 
     def poll(self, timeout):
         deadline = time.monotonic() + timeout
@@ -302,7 +294,7 @@ class KernelEngine(Engine):
         self._set_wall()
         while True:
             due = self._fire_ticks()
-            records = self._maps.ring.take()
+            records = self.maps.ring.take()
             now = time.monotonic()
             self._busy = bool(records)
             if records or self.exiting or now >= deadline:
@@ -315,7 +307,7 @@ class KernelEngine(Engine):
                     self._pidfds.remove(fd)
                     os.close(fd)
             if self.finished:
-                return self._maps.ring.take()
+                return self.maps.ring.take()
 
     def _fire_ticks(self):
         """Fire the ticks that are due; when the next one is (s), or None."""
@@ -351,15 +343,15 @@ class KernelEngine(Engine):
             self._attach_new()
 
     def end(self):
-        self._maps.active = False
-        self._attacher.close()
+        self.maps.active = False
+        self.attacher.close()
         self._ticks = None
-        records = self._maps.ring.take()
+        records = self.maps.ring.take()
         self._fire(_END)
-        return records + self._maps.ring.take()
+        return records + self.maps.ring.take()
 
     def close(self):
-        self._attacher.close()
+        self.attacher.close()
         for own in self._own.values():
             own.close()
         for fd in self._programs.values():
@@ -367,13 +359,13 @@ class KernelEngine(Engine):
         for fd in self._pidfds:
             os.close(fd)
         self._own, self._programs, self._pidfds = {}, {}, []
-        if self._maps:
-            self._maps.close()
-            self._maps = None
+        if self.maps:
+            self.maps.close()
+            self.maps = None
 
     @property
     def exiting(self):
-        return self._begun and not self._maps.active
+        return self._begun and not self.maps.active
 
     @property
     def finished(self):
@@ -395,16 +387,16 @@ class KernelEngine(Engine):
         return f"{site.note.provider}{pid}", site.file.name, site.function, site.note.name
 
     def items(self, map_index):
-        return self._maps.items(map_index)
+        return self.maps.items(map_index)
 
     def clear(self, map_index):
-        self._maps.clear(map_index)
+        self.maps.clear(map_index)
 
     def remove(self, map_index, keys):
-        self._maps.remove(map_index, keys)
+        self.maps.remove(map_index, keys)
 
     def drops(self):
         kinds = [(name.removeprefix("DROP_").lower(), value) for name, value in vars(p).items()
                  if name.startswith("DROP_") and name != "DROP_END"]
-        counts = {kind: self._maps.globals.word(offset) for kind, offset in kinds}
-        return {"principal": counts.pop("record") + self._maps.lost, "order": 0, **counts}
+        counts = {kind: self.maps.globals.word(offset) for kind, offset in kinds}
+        return {"principal": counts.pop("record") + self.maps.lost, "order": 0, **counts}

@@ -88,6 +88,10 @@ class Attacher:
         self.fds.append(kernel.perf_tracepoint(number))
         self.fds.append(kernel.link_perf(prog_fd, self.fds[-1], cookie))
 
+    def attach_raw(self, prog_fd, name):
+        """Attach to a raw tracepoint."""
+        self.fds.append(kernel.raw_tracepoint(prog_fd, name))
+
     def attach_profile(self, prog_fd, nanoseconds, cookie):
         """Run a program at a rate, on every CPU."""
         self.fds += kernel_profile.attach(prog_fd, nanoseconds, cookie)

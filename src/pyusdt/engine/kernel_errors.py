@@ -16,6 +16,7 @@ _STEPS = {
     "load": ("load a program", ("CAP_BPF", "CAP_PERFMON")),
     "multi": ("attach to a probe", ("CAP_PERFMON",)),
     "perf": ("attach to a probe", ("CAP_SYS_ADMIN",)),
+    "raw": ("attach to the tracepoint", ("CAP_PERFMON",)),
 }
 _INSTRUCTION = re.compile(r"^(\d+): \(", re.MULTILINE)
 

@@ -21,6 +21,7 @@ from ..bpf.insn import (
     R6,
     R7,
     R8,
+    R9,
     R10,
     Insn,
     alu,
@@ -58,32 +59,35 @@ _STEM_MAX = 48
 
 _KTIME, _CPU, _PID_TGID, _UID_GID, _COMM, _READ_KERNEL, _LOOKUP, _COOKIE = 5, 8, 14, 15, 16, 113, 1, 174
 _PSEUDO_KFUNC = 2
+_ANY_MEMORY = {112: 4, 114: 45}  # probe_read_user, probe_read_user_str: what reads the kernel's as well, by the address
 ERROR = 3  # the id of the probe
 _FRAME = 9  # instructions of Emitter.prologue(): find the state block, leave it in r6
 _DIGITS = 10
 
 
 class Maps:
-    """Where the engine put what the compiler knows nothing of: indexes of maps.  busy: offset of the busy word in a
-    state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None."""
+    """Where the engine put what the compiler knows nothing of: indexes of maps (syscalls: kernel_raw's table).  busy:
+    offset of the busy word in a state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None."""
 
-    __slots__ = ("control", "names", "busy", "preempt")
+    __slots__ = ("control", "names", "syscalls", "busy", "preempt")
 
-    def __init__(self, control, names, busy, preempt):
-        self.control, self.names, self.busy, self.preempt = control, names, busy, preempt
+    def __init__(self, first, busy, preempt):
+        """first: index of the first map that is not the program's."""
+        self.control, self.names, self.syscalls = first, first + 1, first + 2
+        self.busy, self.preempt = busy, preempt
 
 
 class Event:
     """What differs between the programs of one clause set.  own: fired by the engine, which puts the probe's id into
     the context, else by a site, whose cookie it is; arguments: {index: (Operand, symbol's distance)}; pid: the only
     process to run for, or None; never: processes not to run for; always: runs after exit() too; profile: the
-    processor's name, where a timer fires it."""
+    processor's name, where a timer fires it; raw: kernel_raw.Fixed or Calls, where a raw tracepoint does."""
 
-    __slots__ = ("own", "arguments", "pid", "never", "always", "profile")
+    __slots__ = ("own", "arguments", "pid", "never", "always", "profile", "raw")
 
-    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False, profile=None):
+    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False, profile=None, raw=None):
         self.own, self.arguments, self.pid = own, dict(arguments), pid
-        self.never, self.always, self.profile = tuple(never), always, profile
+        self.never, self.always, self.profile, self.raw = tuple(never), always, profile, raw
 
 
 class Linker:
@@ -115,7 +119,7 @@ class Linker:
         self._preempt(g, 1)
         g.place(left)
         g.emit(mov_imm(R0, 0), exit_())
-        return self._append(g.finish(), calls)
+        return self._append(g.finish(), calls, event.raw is not None and event.raw.kernel_reads)
 
     def _call(self, g, clause, out, calls):
         """Run a clause on the state block r7; to `out` after an exit() in it."""
@@ -136,7 +140,7 @@ class Linker:
         g.emit(call_sub(0), jump_imm("jne", R0, 0, out))
         g.place(following)
 
-    def _append(self, insns, calls):
+    def _append(self, insns, calls, kernel_reads):
         """Put the clauses' code behind, as functions that get the state block, and the ERROR probe's firing."""
         self.places, begun = [], {}
         calls = list(calls)
@@ -149,7 +153,7 @@ class Linker:
                 else:
                     self.places.append((len(insns), clause))
                     code = _as_function(clause.code)
-                insns += code
+                insns += _reading_any(code) if kernel_reads else code
             insns[at].imm = begun[clause] - at - 1
         return insns
 
@@ -195,6 +199,8 @@ class Linker:
             if event.pid:
                 g.emit(jump_imm("jne", R0, event.pid, left))
             g.emit(*[jump_imm("jeq", R0, pid, left) for pid in event.never])
+        if event.raw:
+            event.raw.enter(g, self.maps, left)
         self._preempt(g, 0)
         lost, taken = Label(), Label()
         self._take(g, lost)
@@ -240,7 +246,8 @@ class Linker:
             g.emit(ld_map_value(R1, self.maps.control, CONTROL_WALL), load(8, R1, R1, 0), alu("add", R1, R0),
                    store(8, R7, p.STATE_WALL, R1))
         if "probe" in reads or "names" in reads:
-            g.emit(load(8, R0, R6, 0) if event.own else (mov(R1, R6), call(_COOKIE)), store(4, R7, p.STATE_PROBE, R0))
+            self._ident(g, event)
+            g.emit(store(4, R7, p.STATE_PROBE, R0))
         if "names" in reads:
             self._names(g)
         if "cpu" in reads:
@@ -251,16 +258,32 @@ class Linker:
             g.emit(call(_UID_GID), store(4, R7, p.STATE_UID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_GID, R0))
         if "execname" in reads:
             g.emit(mov(R1, R7), alu_imm("add", R1, p.STATE_EXECNAME), mov_imm(R2, 16), call(_COMM))
-        for index in demanded(clauses):
+        if event.raw and event.raw.subject:
+            event.raw.emit_subject(g, reads)
+        self._arguments(g, event, demanded(clauses))
+        self._zero_this(g)
+
+    @staticmethod
+    def _ident(g, event):
+        """r0 = the probe's id."""
+        if event.raw:
+            event.raw.emit_ident(g)
+        else:
+            g.emit(load(8, R0, R6, 0) if event.own else (mov(R1, R6), call(_COOKIE)))
+
+    @staticmethod
+    def _arguments(g, event, wanted):
+        for index in wanted:
             operand, distance = event.arguments.get(index, (None, 0))
             offset = p.STATE_ARGS + 8 * index
-            if operand is None:
+            if event.raw:
+                event.raw.emit_argument(g, index, offset)
+            elif operand is None:
                 g.emit(store_imm(8, R7, offset, 0))
             else:
                 operands.emit(g, operand, R6, R7, offset, distance)
-        if event.profile and demanded(clauses):
+        if event.profile and wanted:
             emit_arguments(g, event.profile)
-        self._zero_this(g)
 
     def _zero_this(self, g):
         offset, size = self.program.this_area
@@ -274,9 +297,9 @@ class Linker:
         """Copy the names of probe id r0; write the process id behind the provider's stem."""
         done = Label()
         g.emit(store(4, R10, -8, R0), ld_map(R1, self.maps.names), mov(R2, R10), alu_imm("add", R2, -8), call(_LOOKUP),
-               jump_imm("jeq", R0, 0, done), mov(R8, R0), mov(R3, R0), mov(R1, R7),
+               jump_imm("jeq", R0, 0, done), mov(R9, R0), mov(R3, R0), mov(R1, R7),
                alu_imm("add", R1, p.STATE_PROBEPROV), mov_imm(R2, NAMES_SIZE), call(_READ_KERNEL),
-               load(8, R8, R8, NAMES_STEM), jump_imm("jgt", R8, _STEM_MAX, done),
+               load(8, R9, R9, NAMES_STEM), jump_imm("jgt", R9, _STEM_MAX, done),
                call(_PID_TGID), alu_imm("rsh", R0, 32))
         # the digits, the last first, into the stack; r1 = how many
         g.emit(mov_imm(R1, 0))
@@ -285,7 +308,7 @@ class Linker:
             g.emit(mov(R2, R0), alu_imm("mod", R2, 10), alu_imm("add", R2, 48), store(1, R10, -16 - i, R2),
                    alu_imm("div", R0, 10), mov_imm(R1, i + 1), jump_imm("jeq", R0, 0, counted))
         g.place(counted)
-        g.emit(mov(R3, R7), alu("add", R3, R8), alu_imm("add", R3, p.STATE_PROBEPROV))
+        g.emit(mov(R3, R7), alu("add", R3, R9), alu_imm("add", R3, p.STATE_PROBEPROV))
         for i in range(_DIGITS):  # digit i - 1 from the right is there if there are i
             skip = Label()
             g.emit(jump_imm("jlt", R1, _DIGITS - i, skip), load(1, R2, R10, -16 - (_DIGITS - i - 1)),
@@ -310,6 +333,7 @@ _FIELDS = [
     ("pid", p.STATE_PID, p.STATE_UID), ("uid", p.STATE_UID, p.STATE_WALL), ("wall", p.STATE_WALL, p.STATE_EXECNAME),
     ("execname", p.STATE_EXECNAME, p.STATE_PROBEPROV), ("names", p.STATE_PROBEPROV, p.STATE_ARGS),
 ]  # fmt: skip
+_CALL = call(0).opcode
 _ADD = alu_imm("add", R1, 0).opcode
 _LOADS = {load(size, R1, R1, 0).opcode for size in (1, 2, 4, 8)}
 
@@ -348,3 +372,11 @@ def _as_function(code):
     nothing = [ja(0) for _ in range(4)]  # as many instructions as before, so that places in the source stay right
     copies = [Insn(i.opcode, i.dst, i.src, i.off, i.imm) for i in code[_FRAME:]]
     return [code[0], mov(R0, R1), *nothing, code[6], code[7], code[8], *copies]
+
+
+def _reading_any(code):
+    """A function's code with reads of a process's memory replaced by such as follow the kernel's pointers, too."""
+    for insn in code:
+        if insn.opcode == _CALL and not insn.src:
+            insn.imm = _ANY_MEMORY.get(insn.imm, insn.imm)
+    return code

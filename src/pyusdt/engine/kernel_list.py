@@ -7,9 +7,10 @@ Always: functions (the pid provider) and the kernel's own probes only where a de
 import os
 
 from ..dlang import program as p
-from . import EngineError, kernel_tracepoints
+from . import EngineError
 from .kernel_match import Matcher
 from .kernel_probes import Finder
+from .kernel_system import SystemSide
 
 
 def known(pids, descriptions=None):
@@ -32,6 +33,6 @@ def known(pids, descriptions=None):
             wanted = matcher.functions_of(file, pids)
             if wanted:
                 file.add_functions(wanted)
-        found = [tracepoint.names for tracepoint in kernel_tracepoints.find(descriptions)]
+        found = list(SystemSide(descriptions).probes)
     return found + [(f"{site.note.provider}{pid}", site.file.name, site.function, site.note.name)
                     for site in finder.sites for pid in sorted(site.file.pids.intersection(pids) if pids else site.file.pids)]

@@ -23,6 +23,7 @@ from .kernel_link import (
     NAMES_VALUE,
     Maps,
 )
+from .kernel_raw import TABLE_SIZE
 
 _MMAPABLE = 1024  # an array that user space maps; Linux 5.5
 _MANY = 16384  # values that are allocated when a map is made
@@ -58,15 +59,18 @@ class Array:
 class KernelMaps:
     """All maps of a program.  fds: by index in Program.maps, then the engine's own; places: kernel_link.Maps."""
 
-    def __init__(self, program, probes):
-        """probes: bound on probe ids, for the names; 0 where no clause wants them."""
+    def __init__(self, program, probes, with_syscalls=False):
+        """probes: bound on probe ids, for the names; 0 where no clause wants them; with_syscalls: system calls are
+        traced."""
         self.program, self._arrays, self.fds = program, [], []
         self.cpus = _possible_cpus()
         definitions = list(program.maps)
-        self.places = Maps(len(definitions), len(definitions) + 1, definitions[p.MAP_STATE].value_size, _preempt())
+        self.places = Maps(len(definitions), definitions[p.MAP_STATE].value_size, _preempt())
         zeros = program.this_area[1]
         definitions.append(p.MapDef("control", "array", 4, CONTROL_ZEROS + zeros, 1))
         definitions.append(p.MapDef("names", "array", 4, NAMES_VALUE, probes + 1))
+        if with_syscalls:
+            definitions.append(p.MapDef("syscalls", "array", 4, TABLE_SIZE, 1))
         try:
             for index, definition in enumerate(definitions):
                 self.fds.append(self._make(index, definition))
@@ -78,7 +82,7 @@ class KernelMaps:
     def _make(self, index, d):
         if index == p.MAP_STATE:
             return kernel.map_create(p.MapDef(d.name, d.kind, d.key_size, d.value_size + 8, LEVELS))
-        if index in (p.MAP_GLOBALS, self.places.control):
+        if index in (p.MAP_GLOBALS, self.places.control, self.places.syscalls):
             self._arrays.append(Array(d))
             return self._arrays[-1].fd
         # allocating all values of all CPUs takes long, and until Linux 6.1 tracing programs could not do without
@@ -92,6 +96,10 @@ class KernelMaps:
     @property
     def control(self):
         return self._arrays[1]
+
+    @property
+    def syscalls(self):
+        return self._arrays[2]
 
     def close(self):
         self.ring = None

@@ -1,0 +1,333 @@
+"""Probes of the system side that raw tracepoints fire: system calls, proc, sched.
+
+In: D's names of them.  Out: the tracepoint of each, when it counts as a firing, where its arguments are: as code for
+the program that kernel_link makes.  Always: arguments mean what they mean to dtrace; a pointer to a task is the
+kernel's.  What dtrace puts on functions of the kernel (kprobes) is here only where a tracepoint says the same.
+Sources: the tracepoints' prototypes in Linux's include/trace/events, the DTrace guide's "proc" and "sched" providers.
+
+A raw tracepoint's context is its arguments, a word each.  sys_enter: the registers, the call's number; sys_exit: the
+registers, the result.  r6 = the context, r7 = the state block, r8 is kept from a condition to the arguments.
+"""
+
+import os
+
+from .. import _tracer
+from ..bpf.code import Label
+from ..bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R6,
+    R7,
+    R8,
+    R10,
+    alu,
+    alu_imm,
+    call,
+    ja,
+    jump_imm,
+    ld_map_value,
+    load,
+    mov,
+    mov_imm,
+    store,
+)
+from ..dlang import program as p
+from . import EngineError
+from .kernel_attach import release
+from .kernel_syscalls import numbers
+
+TABLE_CALLS = 512  # numbers that the table of system calls has room for, of each side
+TABLE_SIZE = 2 * 8 * TABLE_CALLS
+ENTRY, RETURN = "entry", "return"
+_ID_BITS, _MOST_ARGUMENTS = 24, 6
+_BASES = {ENTRY: 0, RETURN: 8 * TABLE_CALLS}
+_READ_KERNEL, _CURRENT_TASK, _PID_TGID = 113, 35, 14
+_BTF = "/sys/kernel/btf/vmlinux"
+
+
+class Registers:
+    """Where pt_regs has what.  number: of the system call, its bytes; arguments; mode: a word, what of it tells, and
+    what it is for a 64-bit process."""
+
+    __slots__ = ("number", "number_size", "arguments", "mode", "mask", "native")
+
+    def __init__(self, number, number_size, arguments, mode, mask, native):
+        self.number, self.number_size, self.arguments = number, number_size, arguments
+        self.mode, self.mask, self.native = mode, mask, native
+
+
+_REGISTERS = {
+    "x86_64": Registers(120, 8, (112, 104, 96, 56, 72, 64), 136, 0xFFFF, 0x33),  # rdi …; cs
+    "aarch64": Registers(280, 4, (0, 8, 16, 24, 32, 40), 264, 0x10, 0),  # x0 …; pstate's nRW
+}
+
+
+class Kernel:
+    """What the running kernel is like, looked up once.  machine: as uname says."""
+
+    def __init__(self):
+        self.machine = os.uname().machine
+        self.registers = _REGISTERS.get(self.machine)
+        self._calls = self._btf = None
+        self._members = {}
+
+    @property
+    def calls(self):
+        """{name: number} of the system calls."""
+        if self._calls is None:
+            self._calls = numbers(self.machine) if self.registers else {}
+        return self._calls
+
+    def member(self, structure, name):
+        """The offset of a member of one of the kernel's structs.  Raises EngineError."""
+        key = structure, name
+        if key not in self._members:
+            if self._btf is None:
+                try:
+                    with open(_BTF, "rb") as file:
+                        self._btf = file.read()
+                except OSError as error:
+                    raise EngineError(f"kernel engine: {_BTF}, which tells where a task has its parts: {error.strerror}") from None
+            found = _tracer.btf_member(self._btf, structure, name)
+            if found is None:
+                raise EngineError(f"kernel engine: this kernel's {structure} has no {name}")
+            self._members[key] = found
+        return self._members[key]
+
+
+# --- code: reading the kernel's memory -----------------------------------------------------------
+
+
+def _read(g, size, address, offset):
+    """r0 = what is at offset of the address in a register; 0 where it can not be read."""
+    g.emit(mov(R3, address), alu_imm("add", R3, offset), mov_imm(R1, 0), store(8, R10, -8, R1), mov(R1, R10),
+           alu_imm("add", R1, -8), mov_imm(R2, size), call(_READ_KERNEL), load(size, R0, R10, -8))
+
+
+def _read_into(g, place, size, address, offset):
+    """Copy what is at offset of the address in a register to a place in the state block."""
+    g.emit(mov(R3, address), alu_imm("add", R3, offset), mov(R1, R7), alu_imm("add", R1, place), mov_imm(R2, size),
+           call(_READ_KERNEL))
+
+
+# --- arguments: f(g, kernel) leaves the value in r0 -----------------------------------------------
+
+
+def _word(index):
+    return lambda g, kernel: g.emit(load(8, R0, R6, 8 * index))
+
+
+def _register(index):
+    def emit(g, kernel):
+        g.emit(load(8, R3, R6, 0))
+        _read(g, 8, R3, kernel.registers.arguments[index])
+
+    return emit
+
+
+def _current(g, kernel):
+    g.emit(call(_CURRENT_TASK))
+
+
+def _path(g, kernel):
+    """Of execve(path, …) and of execveat(folder, path, …); r8 is the call's number."""
+    at, done = Label(), Label()
+    g.emit(jump_imm("jeq", R8, kernel.calls["execveat"], at))
+    _register(0)(g, kernel)
+    g.emit(ja(done))
+    g.place(at)
+    _register(1)(g, kernel)
+    g.place(done)
+
+
+def _exit_reason(g, kernel):
+    """CLD_EXITED, CLD_KILLED, CLD_DUMPED, by the task's status as wait(2) has it."""
+    done = Label()
+    g.emit(load(8, R3, R6, 0))
+    _read(g, 4, R3, kernel.member("task_struct", "exit_code"))
+    g.emit(mov(R1, R0), mov_imm(R0, 1), mov(R2, R1), alu_imm("and", R2, 0x7F), jump_imm("jeq", R2, 0, done),
+           mov_imm(R0, 3), alu_imm("and", R1, 0x80), jump_imm("jne", R1, 0, done), mov_imm(R0, 2))
+    g.place(done)
+
+
+# --- conditions: f(g, kernel, left) goes to `left` where it is no firing ---------------------------
+
+
+def _word_is(index, value, test="jne"):
+    return lambda g, kernel, left: g.emit(load(8, R1, R6, 8 * index), jump_imm(test, R1, value, left))
+
+
+def _number(g, kernel, side):
+    """r8 = the number of the system call."""
+    if side == ENTRY:
+        g.emit(load(8, R8, R6, 8))
+    else:
+        g.emit(load(8, R3, R6, 0))
+        _read(g, kernel.registers.number_size, R3, kernel.registers.number)
+        g.emit(mov(R8, R0))
+
+
+def _native(g, kernel, left):
+    """The numbers of 32-bit processes mean other calls."""
+    registers = kernel.registers
+    g.emit(load(8, R3, R6, 0))
+    _read(g, 8, R3, registers.mode)
+    g.emit(alu_imm("and", R0, registers.mask), jump_imm("jne", R0, registers.native, left))
+
+
+def _is_call(side, *names):
+    def emit(g, kernel, left):
+        found = Label()
+        _number(g, kernel, side)
+        g.emit(*[jump_imm("jeq", R8, kernel.calls[name], found) for name in names if name in kernel.calls])
+        g.emit(ja(left))
+        g.place(found)
+        _native(g, kernel, left)
+
+    return emit
+
+
+def _is_process(g, kernel, left):
+    """Not one of a process's further threads."""
+    g.emit(call(_PID_TGID), mov(R1, R0), alu_imm("rsh", R1, 32), alu_imm("lsh", R0, 32), alu_imm("rsh", R0, 32),
+           alu("sub", R1, R0), jump_imm("jne", R1, 0, left))
+
+
+def _is_last_thread(g, kernel, left):
+    """No thread of the process lives any more.  Linux 6.16 says so; before, two threads that end at the same time may
+    both be taken for the last one."""
+    if release() >= (6, 16):
+        _word_is(1, 0, "jeq")(g, kernel, left)
+        return
+    g.emit(load(8, R3, R6, 0))
+    _read(g, 8, R3, kernel.member("task_struct", "signal"))
+    _read(g, 4, R0, kernel.member("signal_struct", "live"))
+    g.emit(jump_imm("jne", R0, 0, left))
+
+
+# --- the probes ------------------------------------------------------------------------------------
+
+
+class Fixed:
+    """A probe of the table below.  names: (provider, module, function, name); ident: its id, once it has one;
+    tracepoint; tests: conditions; arguments: {index: code}; subject: code for the task that the event is about, None
+    for the one that runs.  kernel_reads: D may follow its pointers into the kernel."""
+
+    __slots__ = ("names", "ident", "tracepoint", "tests", "arguments", "subject", "kernel")
+    kernel_reads = True
+
+    def __init__(self, kernel, provider, name, tracepoint, tests=(), arguments=None, subject=None):
+        self.names, self.ident, self.tracepoint = (provider, "vmlinux", "", name), 0, tracepoint
+        self.tests, self.arguments, self.subject, self.kernel = tests, arguments or {}, subject, kernel
+
+    @property
+    def key(self):
+        return self.names
+
+    def enter(self, g, maps, left):
+        for test in self.tests:
+            test(g, self.kernel, left)
+
+    def emit_ident(self, g):
+        g.emit(mov_imm(R0, self.ident))
+
+    def emit_argument(self, g, index, offset):
+        if index in self.arguments:
+            self.arguments[index](g, self.kernel)
+        else:
+            g.emit(mov_imm(R0, 0))
+        g.emit(store(8, R7, offset, R0))
+
+    def emit_subject(self, g, reads):
+        """The parts of the event that tell of the running task, of another one instead."""
+        self.subject(g, self.kernel)
+        g.emit(mov(R8, R0))
+        member = self.kernel.member
+        if "pid" in reads:
+            _read_into(g, p.STATE_TID, 4, R8, member("task_struct", "pid"))
+            _read_into(g, p.STATE_PID, 4, R8, member("task_struct", "tgid"))
+        if "execname" in reads:
+            _read_into(g, p.STATE_EXECNAME, 16, R8, member("task_struct", "comm"))
+        if "uid" in reads:
+            _read(g, 8, R8, member("task_struct", "cred"))
+            g.emit(mov(R8, R0))
+            _read_into(g, p.STATE_UID, 4, R8, member("cred", "uid"))
+            _read_into(g, p.STATE_GID, 4, R8, member("cred", "gid"))
+
+
+class Calls:
+    """All system calls of one side that run the same clauses.  side: ENTRY or RETURN; group: the number that the table
+    of system calls (TABLE_SIZE bytes) has for them.  A word of it, for each number: the group, how many arguments the
+    call has (the registers of those that it has not are anything; dtrace says 0), the probe's id."""
+
+    __slots__ = ("side", "group", "kernel")
+    kernel_reads, subject = False, None
+
+    def __init__(self, kernel, side, group):
+        self.kernel, self.side, self.group = kernel, side, group
+
+    @property
+    def tracepoint(self):
+        return "sys_enter" if self.side == ENTRY else "sys_exit"
+
+    @property
+    def key(self):
+        return "syscall", self.group
+
+    def word(self, number, ident, arguments):
+        """(offset, value) of a system call in the table."""
+        return _BASES[self.side] + 8 * number, self.group << 32 | arguments << _ID_BITS | ident
+
+    def enter(self, g, maps, left):
+        _number(g, self.kernel, self.side)
+        g.emit(jump_imm("jge", R8, TABLE_CALLS, left), alu_imm("lsh", R8, 3), ld_map_value(R1, maps.syscalls, _BASES[self.side]),
+               alu("add", R1, R8), load(8, R8, R1, 0), mov(R1, R8), alu_imm("rsh", R1, 32),
+               jump_imm("jne", R1, self.group, left), alu_imm("lsh", R8, 32), alu_imm("rsh", R8, 32))
+        _native(g, self.kernel, left)
+
+    def emit_ident(self, g):
+        g.emit(mov(R0, R8), alu_imm("and", R0, (1 << _ID_BITS) - 1))
+
+    def emit_argument(self, g, index, offset):
+        done = Label()
+        g.emit(mov_imm(R0, 0))
+        if self.side == RETURN and index < 2:
+            g.emit(load(8, R0, R6, 8))
+        elif self.side == ENTRY and index < _MOST_ARGUMENTS:
+            g.emit(mov(R1, R8), alu_imm("rsh", R1, _ID_BITS), jump_imm("jle", R1, index, done))
+            _register(index)(g, self.kernel)
+        g.place(done)
+        g.emit(store(8, R7, offset, R0))
+
+
+_EXEC, _NEW = ("execve", "execveat"), ("clone", "clone3", "fork", "vfork")
+
+
+def fixed(kernel):
+    """[Fixed]: all of them."""
+    began = _is_call(RETURN, *_NEW), _word_is(1, 0)
+    found = [
+        Fixed(kernel, "proc", "create", "sched_process_fork", arguments={0: _word(1)}),
+        Fixed(kernel, "proc", "exec-success", "sched_process_exec"),
+        Fixed(kernel, "proc", "exit", "sched_process_exit", [_is_last_thread], {0: _exit_reason}),
+        Fixed(kernel, "proc", "lwp-create", "sched_process_fork", arguments={0: _word(1)}),
+        Fixed(kernel, "proc", "lwp-exit", "sched_process_exit"),
+        Fixed(kernel, "proc", "signal-discard", "signal_generate", [_word_is(4, 1)], {0: _word(2), 1: _word(0)}),
+        Fixed(kernel, "proc", "signal-handle", "signal_deliver", arguments={i: _word(i) for i in range(3)}),
+        Fixed(kernel, "proc", "signal-send", "signal_generate", [_word_is(4, 0)], {0: _word(2), 1: _word(0)}),
+        Fixed(kernel, "sched", "off-cpu", "sched_switch", arguments={0: _word(2)}),
+        Fixed(kernel, "sched", "on-cpu", "sched_switch", subject=_word(2)),
+        Fixed(kernel, "sched", "wakeup", "sched_wakeup", arguments={0: _word(0)}),
+    ]
+    if kernel.registers:
+        found += [
+            Fixed(kernel, "proc", "exec", "sys_enter", [_is_call(ENTRY, *_EXEC)], {0: _path}),
+            Fixed(kernel, "proc", "exec-failure", "sys_exit", [_is_call(RETURN, *_EXEC), _word_is(1, 0, "jeq")], {0: _word(1)}),
+            Fixed(kernel, "proc", "lwp-start", "sys_exit", began),
+            Fixed(kernel, "proc", "start", "sys_exit", [*began, _is_process]),
+            Fixed(kernel, "proc", "signal-clear", "sys_exit", [_is_call(RETURN, "rt_sigtimedwait"), _word_is(1, 0, "jsle")], {0: _word(1)}),
+            Fixed(kernel, "sched", "surrender", "sys_enter", [_is_call(ENTRY, "sched_yield")], {0: _current}),
+        ]
+    return found

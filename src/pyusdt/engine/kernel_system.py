@@ -1,0 +1,143 @@
+"""Probes of the system side: which of them a program asks for, and attaching them.
+
+In: probe descriptions; an engine that loads programs.  Out: probes; programs attached to the kernel's tracepoints.
+Always: only what the descriptions name; a description without a provider stands for none of these.  However many
+system calls are asked for, each set of clauses has one program at the entry to all of them and one at the return.
+Source of the arguments: the DTrace guide, and the real dtrace: at a return arg0 and arg1 are the result.
+"""
+
+import os
+import re
+
+from .. import _tracer
+from ..bpf import kernel
+from . import kernel_errors
+from .kernel_link import Event, demanded
+from .kernel_operands import Operand, Register
+from .kernel_raw import ENTRY, RETURN, TABLE_CALLS, Calls, Kernel, fixed
+
+_FOLDERS = ("/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events")
+_MODULE = "vmlinux"
+_OFFSET = re.compile(r"offset:(\d+);")
+_MOST = 6  # arguments of a system call
+_ARGUMENTS, _RESULT = 16, 16  # offsets in a perf event's context: after its header and the number
+_PREFIXES = {"sys_enter_": ENTRY, "sys_exit_": RETURN}
+
+
+class SystemCall:
+    """One side of a system call.  names: (provider, module, function, name); event: the folder of its tracepoint below
+    events, "" where nobody may look there; number: the call's, or None where only the kernel knows it."""
+
+    __slots__ = ("names", "event", "number")
+
+    def __init__(self, names, event, number):
+        self.names, self.event, self.number = names, event, number
+
+    def _read(self, name):
+        with open(os.path.join(folder(), self.event, name)) as file:
+            return file.read()
+
+    @property
+    def count(self):
+        """How many arguments it has."""
+        try:
+            there = set(map(int, _OFFSET.findall(self._read("format"))))
+        except OSError:
+            return _MOST
+        return sum(_ARGUMENTS + 8 * index in there for index in range(_MOST))
+
+    def arguments(self, wanted):
+        """{index: (Operand, 0)} of those that it has."""
+        if self.names[3] == RETURN:
+            return {index: (_memory(_RESULT), 0) for index in wanted if index < 2}
+        count = self.count
+        return {index: (_memory(_ARGUMENTS + 8 * index), 0) for index in wanted if index < count}
+
+    @property
+    def tracepoint(self):
+        """The kernel's number of it."""
+        return int(self._read("id"))
+
+
+def folder():
+    return next((path for path in _FOLDERS if os.path.isdir(os.path.join(path, "sched"))), _FOLDERS[0])
+
+
+def _memory(offset):
+    operand = Operand(f"8@[{offset}]", 8, True)
+    operand.register = Register(offset, 8)
+    return operand
+
+
+def _calls(known):
+    """[(name, side, the tracepoint's folder)] of the system calls of this kernel.  known: {name: number}"""
+    try:
+        events = sorted(os.listdir(os.path.join(folder(), "syscalls")))
+    except OSError:  # who may not look there may trace what we know
+        return [(name, side, "") for name in sorted(known) for side in (ENTRY, RETURN)]
+    return [(event.removeprefix(prefix), side, f"syscalls/{event}") for event in events
+            for prefix, side in _PREFIXES.items() if event.startswith(prefix)]
+
+
+class SystemSide:
+    """The probes that any of the descriptions stands for.  probes: {(provider, module, function, name): Fixed or
+    SystemCall}, in an order that is the same each time."""
+
+    def __init__(self, descriptions):
+        self._kernel = Kernel()
+        self.probes = {}
+        asked = [desc for desc in descriptions if desc.provider]
+        if any(_tracer.glob(desc.provider, "syscall") for desc in asked):
+            for name, side, event in _calls(self._kernel.calls):
+                names = ("syscall", _MODULE, name, side)
+                number = self._kernel.calls.get(name, TABLE_CALLS)
+                self.probes[names] = SystemCall(names, event, number if number < TABLE_CALLS else None)
+        if any(_tracer.glob(desc.provider, each) for desc in asked for each in ("proc", "sched")):
+            for probe in fixed(self._kernel):
+                self.probes[probe.names] = probe
+        self.probes = {names: probe for names, probe in self.probes.items() if any(_matches(desc, names) for desc in asked)}
+
+    @property
+    def wants_table(self):
+        """Whether the programs need the table of system calls."""
+        return any(isinstance(probe, SystemCall) for probe in self.probes.values())
+
+    def attach(self, engine, idents):
+        """engine: KernelEngine, for what it has of programs, maps and an Attacher; idents: {names: id of the probe}"""
+        groups = {}  # (side, clauses): Calls
+        for names, probe in self.probes.items():
+            clauses, ident = engine.matcher.clauses_named(names), idents[names]
+            engine.put_names(ident)
+            if not isinstance(probe, SystemCall):
+                probe.ident = ident
+                self._attach_raw(engine, probe, clauses)
+            elif probe.number is None:
+                self._attach_single(engine, probe, clauses, ident)
+            else:
+                group = groups.setdefault((names[3], clauses), Calls(self._kernel, names[3], len(groups) + 1))
+                wanted = names[3] == ENTRY and demanded([engine.program.clauses[index] for index in clauses])
+                engine.maps.syscalls.put_word(*group.word(probe.number, ident, probe.count if wanted else 0))
+        for (_, clauses), group in groups.items():
+            self._attach_raw(engine, group, clauses)
+
+    @staticmethod
+    def _attach_raw(engine, probe, clauses):
+        program = engine.program_for((clauses, probe.key), clauses, Event(raw=probe), kernel.RAW_TRACEPOINT)
+        try:
+            engine.attacher.attach_raw(program, probe.tracepoint)
+        except OSError as error:
+            raise kernel_errors.failed("raw", error, probe.tracepoint) from None
+
+    @staticmethod
+    def _attach_single(engine, probe, clauses, ident):
+        arguments = probe.arguments(demanded([engine.program.clauses[index] for index in clauses]))
+        key = (clauses, probe.names[3], tuple(arguments))
+        program = engine.program_for(key, clauses, Event(arguments=arguments), kernel.TRACEPOINT)
+        try:
+            engine.attacher.attach_tracepoint(program, probe.tracepoint, ident)
+        except OSError as error:
+            raise kernel_errors.failed("perf", error, ":".join(probe.names)) from None
+
+
+def _matches(desc, names):
+    return all(map(_tracer.glob, (desc.provider, desc.module, desc.function, desc.name), names))
