@@ -24,6 +24,7 @@ import subjects
 # consumed live and nothing dropped. LTTng's tracepoint gets the same bursts and pauses.
 BURST = 1000
 PAUSE = 0.005
+FILL = 300 * BURST  # events that fill a ring, whatever their size
 BURSTS = 20  # for one figure of the consumer's CPU time
 
 ALL_TEN = """pyusdt$target:::user_trace-i4s4 {
@@ -90,7 +91,7 @@ def measure_start(rounds: int) -> list[Comparison]:
     times, memories = ([[figures[i] for figures in samples] for samples in (ours, peer)] for i in (0, 1))
     return [
         Comparison("import pyusdt / import of an empty extension", 5.0, *times),
-        Comparison("KiB of the process then / with the empty one", None, *memories),
+        Comparison("KiB of the process then, over the empty one's / 64", 1.0, [a - b for a, b in zip(*memories)], [64]),
         Comparison("Provider.probe(int, str) / import of an empty one", None, provider, times[1]),
     ]
 
@@ -145,6 +146,26 @@ def measure_threads(rounds: int) -> list[Comparison]:
                     peer[count].append(pair[1])
     return [Comparison(f"the C core's firing, {count} threads / LTTng-UST, as many", 1.0, ours[count], peer[count])
             for count in counts]
+
+
+def measure_stopped(rounds: int) -> list[Comparison]:
+    """What p costs the application while its tracer is stopped and the rings are full, and what a ring takes of memory."""
+    live, stopped = [], []
+    with closing(subjects.StoppedSubject(ALL_TEN)) as subject:
+        for kept in range(-5, rounds):
+            figure = per_event(subject, "p", BURST)
+            time.sleep(PAUSE)
+            subject.stop()
+            subject.ask("p", FILL)
+            memory = subject.shared_bytes()
+            pair = figure, per_event(subject, "p", BURST)
+            subject.resume()
+            time.sleep(10 * PAUSE)
+            if kept >= 0:
+                live.append(pair[0])
+                stopped.append(pair[1])
+    return [Comparison("Python p, its tracer stopped / live", 1.0, stopped, live),
+            Comparison("KiB of a traced process's files / of its ring", 1.1, [memory / 1024], [subjects.BUFSIZE / 1024])]
 
 
 def measure_consumer(rounds: int) -> list[Comparison]:
@@ -202,7 +223,7 @@ def main() -> int:
     subjects.build_empty()
     rows: list[Comparison] = []
     print(f"{'what / its peer':52} {'ns':>8} {'peer ns':>8} {'ratio':>7} {'budget':>7}")
-    for measure, rounds in ((measure_off, 101), (measure_start, 31), (measure_on, 301), (measure_threads, 101),
+    for measure, rounds in ((measure_off, 101), (measure_start, 31), (measure_on, 301), (measure_threads, 101), (measure_stopped, 21),
                             (measure_consumer, 21)):
         for row in measure(3 if quick else rounds):
             rows.append(row)

@@ -19,6 +19,7 @@ from glob import glob
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+BUFSIZE = 16 << 20  # of each ring, in bytes
 BUILD = os.path.join(ROOT, "build", "benchmarks")
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
 
@@ -59,7 +60,7 @@ class PythonSubject:
     """worker.py by itself: pyusdt loaded, nobody tracing."""
 
     def __init__(self):
-        self.folder = tempfile.mkdtemp(prefix="pyusdt-bench-")
+        self.folder = tempfile.mkdtemp(prefix="pyusdt-bench-", dir="/dev/shm")
         path = os.path.join(self.folder, "orders")
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(path)
@@ -112,7 +113,7 @@ with open("/proc/self/smaps_rollup") as file:
 def start_cost(module: str) -> tuple[int, int]:
     """What the import of a module costs a new process: nanoseconds, and KiB of memory that it has to itself then."""
     done = subprocess.run([sys.executable, "-c", START.format(module=module)], capture_output=True, text=True, check=True,
-                          env={**os.environ, "PYTHONPATH": BUILD})
+                          env={**os.environ, "PYTHONPATH": BUILD, "PYTHONDONTWRITEBYTECODE": ""})
     nanoseconds, kibibytes = map(int, done.stdout.split())
     return nanoseconds, kibibytes
 
@@ -133,7 +134,7 @@ class TracedSubject(PythonSubject):
         super().__init__()
 
     def start(self, command: str) -> subprocess.Popen:
-        command_line = [PYDTRACE, "-Zq", "-x", "bufsize=16m", "-n", self.script, "-c", command]
+        command_line = [PYDTRACE, "-Zq", "-x", f"bufsize={BUFSIZE}", "-n", self.script, "-c", command]
         with open(self.path("output"), "w") as output, open(self.path("errors"), "w") as errors:
             return subprocess.Popen(command_line, env=self.environment(), stdout=output, stderr=errors)
 
@@ -152,6 +153,13 @@ class TracedSubject(PythonSubject):
         self.asked += n
         return super().ask(operation, n)
 
+    def environment(self) -> dict[str, str]:
+        return {**super().environment(), "PYUSDT_RUNDIR": self.path("run")}
+
+    def shared_bytes(self) -> int:
+        """Memory that the files of the session and of the traced process take."""
+        return sum(os.stat(os.path.join(self.path("run"), name)).st_blocks * 512 for name in os.listdir(self.path("run")))
+
     def consumer_nanoseconds(self) -> int:
         """CPU time that pydtrace has used so far."""
         total = 0
@@ -160,14 +168,31 @@ class TracedSubject(PythonSubject):
                 total += int(file.read().split()[0])
         return total
 
+    def accounted(self, said: str) -> int:
+        """Events that the script saw: `delivered N` is what it says at its END."""
+        delivered = re.search(r"^delivered (\d+)$", said, re.MULTILINE)
+        return int(delivered[1]) if delivered else 0
+
     def close(self) -> None:
-        """Ends, and raises unless every event arrived: `delivered N` is what the script says at its END."""
+        """Ends, and raises unless every event is accounted for."""
         self.end()
         said = self.said()
         shutil.rmtree(self.folder)
-        delivered = re.search(r"^delivered (\d+)$", said, re.MULTILINE)
-        if self.process.returncode or not delivered or int(delivered[1]) != self.asked:
+        if self.process.returncode or self.accounted(said) != self.asked:
             raise RuntimeError(f"{self.asked} events asked for, pydtrace said: {said[-500:]}")
+
+
+class StoppedSubject(TracedSubject):
+    """worker.py under a pydtrace that can be stopped: what it misses meanwhile is dropped, and counted."""
+
+    def stop(self) -> None:
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def accounted(self, said: str) -> int:
+        return super().accounted(said) + sum(map(int, re.findall(r"^dtrace: (\d+) drops?\b", said, re.MULTILINE)))
 
 
 class TracedCoreSubject(TracedSubject):
