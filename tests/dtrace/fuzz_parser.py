@@ -25,8 +25,8 @@ SCRIPT = """BEGIN { trace(1); trace("text"); @n["key", 1] = count(); @q[7] = qua
 @w["x"] = llquantize(42, 10, 0, 3, 10); @s = stddev(1); @a = avg(2); } END { printf("%s %d", "end", 7); exit(3); }"""
 FRAMES = [b"\1B\4", b"\1E\4", b"\1R0\0031\0030\003123\0034\0035\3dtrace\3\3\3BEGIN\0030\0057\0031\5te\\001xt\\0\4",
           b"\1R1\0032\0031\00399\0034\0035\3dtrace\3\3\3END\0030\5end\5-7\0031\0053\4", b"\1S0\4", b"\1A0\3key\0031\00617\4",
-          b"\1S1\4", b"\1A1\0037\6\n           value  ------------- Distribution ------------- count    \n"
-          b"               1 |                                         0        \n               2 |@@@@ 3\n\4", b"\1A4\6-5\4"]
+          b"\1S1\4", (b"\1A1\0037\6\n           value  ------------- Distribution ------------- count    \n"
+          b"               1 |                                         0        \n               2 |@@@@ 3\n\4"), b"\1A4\6-5\4"]
 SLOWEST = 20_000  # ns of CPU time a byte: 400 times the usual
 HELD = (1 << 16) + 4096 * 100  # bytes: a line, and a table's rows
 _SPECIAL = [b"\n", b"\n\n", b" ", b"  ", b" " * 33, b" " * 50, b"\0", b"\xff", b"\t", b":", b"|", b"@", b"`", b"+0x1", b"0x",
@@ -117,13 +117,16 @@ class Maker:
 
 
 def summary(items):
-    """What of items does not depend on how the text was cut: a line that is too long comes in other parts."""
+    """What of items does not depend on how the text was cut: texts that follow each other are one."""
     found = []
     for item in items:
         values = [getattr(item, field) for field in item.fields]
         if isinstance(item, dtrace_output.Row):
             values.append(item.values)
-        found.append((type(item), item.text, values))
+        if isinstance(item, dtrace_output.Text) and found and found[-1][0] is type(item):
+            found[-1] = (type(item), found[-1][1] + item.text, values)
+        else:
+            found.append((type(item), item.text, values))
     return found
 
 
@@ -131,6 +134,12 @@ def held(parser):
     """Bytes that the parser keeps."""
     return len(parser._rest) + sum(len(part.text) for part in (parser._table,) if part) + (
         len(parser._held[0]) if parser._held else 0)
+
+
+class Slow(Parser):
+    """A parser that reads every line anew, whatever shape the last one had."""
+
+    _shape = property(lambda self: None, lambda self, shape: None)
 
 
 def check_text(data, pieces, kinds, flush):
@@ -143,6 +152,9 @@ def check_text(data, pieces, kinds, flush):
     kinds.update(type(item).__name__ for item in items)
     if b"".join(item.text for item in items) != data:
         raise Found("text was lost", data)
+    parser = Slow()
+    if summary(parser.feed(data) + parser.close()) != whole:
+        raise Found("shapes make a difference", data)
     parser, found = Parser(), []
     for piece in pieces:
         found += parser.feed(piece)

@@ -1,7 +1,6 @@
 """The parser of dtrace's output: a corpus of the systems' formats, and what holds for any bytes.
 
-corpus/linux-*.out come from DTrace for Linux, the others were written by hand after the documented formats, with the differences of
-their systems.  Each file's lines that are rightly left as text are listed here.
+corpus/README.md says where the formats come from.  Each file's lines that are rightly left as text are listed here.
 """
 
 import glob
@@ -12,19 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyusdt.engine import dtrace_cells
-from pyusdt.engine.dtrace_messages import Drop, Fault, Notice
-from pyusdt.engine.dtrace_output import (
+from pyusdt.engine.dtrace_items import (
     Bars,
     Distribution,
+    Drop,
+    Fault,
     Flow,
     Header,
+    Notice,
     Packed,
-    Parser,
     Row,
     Stack,
     Text,
     Total,
 )
+from pyusdt.engine.dtrace_output import Parser
 
 CORPUS = os.path.join(os.path.dirname(__file__), "corpus")
 FILES = sorted(glob.glob(os.path.join(CORPUS, "*.out")))
@@ -33,7 +34,15 @@ LEFT_AS_TEXT = {  # file: its lines that are text; empty lines always are
     "solaris-guide": [],
     "solaris-stacks": [],
     "freebsd-distributions": [],
-    "illumos-hist": [],
+    "solaris-guide-stacks": [],
+    "freebsd-handbook": [],
+    "illumos-agghist": ["zoomed:"],
+    "illumos-aggpack": [],
+    "illumos-negative": [],
+    "illumos-pgsql": ["All queries: latency (in microseconds), per second:",
+                      "All queries: latency (in microseconds), over all 10 seconds:", "Slowest queries: latency (us):",
+                      "     30393  UPDATE tellers SET balance = 7 WHERE tid = 8;"],
+    "macos-syscalls": [],
     "macos-flow": [],
     "quiet": ["GET /index.html 200", "POST /x 500\ttab", "naked number: 5", "  indented by two", "dtrace is a word, too"],
 }
@@ -123,13 +132,71 @@ def test_distributions_have_their_keys():
     assert (two.keys, two.buckets) == ((), [(("<", 0), 5), (0, 10), ((">=", 100), 5)])
 
 
-def test_illumos_histograms_of_tables():
-    (bars,), (packed,) = of_kind("illumos-hist", Bars), of_kind("illumos-hist", Packed)
-    assert bars.rows == [("sshd", 14), ("dtrace", 26)]
-    assert [(row[0], row[1], row[2], row[4]) for row in packed.rows] == [
-        ("sched", "2048", "65536", 321), ("init", "1", ">= 1000", 4)]
-    (zoomed,) = of_kind("illumos-hist", Distribution)
-    assert zoomed.buckets == [(1024, 0), (2048, 1), (4096, 0)]
+def test_illumos_bars():
+    assert [item.rows for item in of_kind("illumos-agghist", Bars)] == [
+        [("returned", -12), ("web orders", 14), ("phone", 24)],
+        [("HTTP/1.1", 2), ("cache store", 9), ("token", 9)],
+        [("nickel", -80), ("half a dime", -20)],
+        [("HTTP/1.1", 2), ("token", 9)],
+        [("sshd", 3), ("zpool-rpool", 22)]]
+
+
+def test_illumos_packed_tables():
+    rows = [row for item in of_kind("illumos-aggpack", Packed) for row in item.rows]
+    assert [(row[0], row[1], row[2], row[4]) for row in rows] == [
+        ("", "< -10", ">= 20", 3), ("", "4294967296", "17179869184", 1), ("1", "0", "2", 1), ("99", "0", "2", 100),
+        ("grumble", "0", "2", 40), ("bar   7     8                9", "0", "2", 5), ("2", "< 0", ">= 40", 13),
+        ("7", "< 0", ">= 40", 1)]
+    assert rows[3][3] == b"X_ "
+    (packed,) = of_kind("illumos-pgsql", Packed)
+    assert [(row[0], row[4]) for row in packed.rows] == [("1700000001", 2459), ("1700000002", 731)]
+    (latency,) = of_kind("illumos-pgsql", Distribution)
+    assert latency.buckets == [(9, 0), (10, 266), (20, 610), (100, 2543), (200, 75), (300, 0)]
+    assert [(item.keys, item.value) for item in of_kind("illumos-pgsql", Total)] == [
+        (("elapsed time (us)",), 10000321), (("queries failed",), 0), (("queries ok",), 7330)]
+
+
+def test_counts_below_zero():
+    assert [(item.keys, item.buckets) for item in of_kind("illumos-negative", Distribution)] == [
+        (("web",), [(0, 0), (1, -77), (2, 0)]),
+        (("mail",), [(("<", 0), -40), (0, 0), (1, 80), ((">=", 8), 0)]),
+        (("edge",), [(1, -(2**63)), (2, 2**63 - 1)])]
+
+
+def test_frames_of_virtual_machines_and_guides():
+    stacks = of_kind("solaris-guide-stacks", Stack)
+    assert [len(stack.frames) for stack in stacks] == [2, 2, 8]
+    assert stacks[2].frames[2:7] == ("d0c5c946", "libjava.so`Java_java_io_FileOutputStream_writeBytes+0x2c",
+                                     "java/io/PrintStream.write", "shop/Main.main([Ljava/lang/String;)V", "StubRoutines (1)")
+    assert [(len(item.keys[0]), item.value) for item in of_kind("solaris-guide-stacks", Total)] == [(2, 1), (2, 17)]
+    kernel, user = of_kind("freebsd-handbook", Total)[3:]
+    assert (kernel.value, user.value, user.keys[0][1]) == (12, 3, "[ /usr/local/lib/python3.11/socket.py:506 (send) ]")
+
+
+def test_freebsd():
+    rows = of_kind("freebsd-handbook", Row)
+    assert [(row.cpu, row.id, row.function, row.name, row.values) for row in rows] == [
+        (3, 63241, "openat", "entry", ["cron /etc/crontab"]), (3, 63241, "openat", "entry", ["cron /var/cron/tabs"]),
+        (0, 14, "open", "entry", ["ls ."])]
+    assert [(item.kind, item.count, item.cpu) for item in of_kind("freebsd-handbook", Drop)] == [
+        ("principal", 2, 1), ("dynamic variable", 1201, None), ("dynamic variable", 5, None)]
+    (fault,) = of_kind("freebsd-handbook", Fault)
+    assert (fault.clause, fault.id, fault.probe, fault.what) == (3, 29, ("syscall", "", "open", "entry"), "invalid user access")
+    assert [(item.keys, item.value) for item in of_kind("freebsd-handbook", Total)[:3]] == [
+        (("Xorg",), 4), (("getty",), 23), (("sshd",), 987)]
+
+
+def test_macos():
+    rows = of_kind("macos-syscalls", Row)
+    assert [row.values for row in rows] == [["Terminal"], ["launchd", 4096, -3], [512]]
+    assert [(row.cpu, row.id, row.function, row.name) for row in rows][1] == (0, 955, "read_nocancel", "entry")
+    totals = of_kind("macos-syscalls", Total)
+    assert [(item.keys, item.value) for item in totals[:3]] == [
+        (("mds",), 1), (("Google Chrome He",), 12), (("com.apple.WebKit",), 90)]
+    assert totals[3].keys[0][0] == "libsystem_kernel.dylib`__read_nocancel+0xa"
+    (fault,) = of_kind("macos-syscalls", Fault)
+    assert (fault.clause, fault.address) == (1, 0x7FF7BFEFF5D0)
+    assert len(of_kind("macos-syscalls", Notice)) == 4
 
 
 def test_flow():
@@ -183,6 +250,6 @@ KEYS = st.lists(st.integers(-(2**63), 2**63 - 1) | st.text("abcXYZ/.-_", min_siz
 def test_rows_of_tables_come_back(keys, value):
     """Keys without spaces; a string that is too long for its column can not be told from what follows otherwise."""
     line = b"".join(b" %16d" % key if isinstance(key, int) else b"  %-50b" % key.encode() for key in keys) + b" %16d\n" % value
-    assert dtrace_cells.cells(line) == (*keys, value)
+    assert dtrace_cells.cells(line)[0] == (*keys, value)
     (item,) = parse(line)
     assert (item.keys, item.value) == (tuple(keys), value)
