@@ -37,6 +37,9 @@ COUNT = 'pyusdt$target:::user_trace-i4s4 { @ = count(); fired++; } END { printf(
 QUANTIZE = """pyusdt$target:::user_trace-i4s4 { @[copyinstr(arg6)] = quantize(arg2); fired++; }
 END { printf("delivered %d\\n", fired); }"""
 
+PRINTF = """pyusdt$target:::user_trace-i4s4 { printf("%d %d %s\\n", arg2, arg3, copyinstr(arg6)); fired++; }
+END { printf("delivered %d\\n", fired); }"""
+
 
 class Comparison:
     """One line of the table: the median of `ours` over the median of `peer`, and the most it may be (None: it is told only)."""
@@ -169,21 +172,25 @@ def measure_stopped(rounds: int) -> list[Comparison]:
 
 
 def measure_consumer(rounds: int) -> list[Comparison]:
-    """CPU time of pydtrace for each event, from first to last, against LTTng's tracepoint in its producer."""
+    """CPU time of pydtrace for each event, from first to last: against LTTng's tracepoint in its producer, and printf's
+    against fprintf of the same lines."""
+    program = subjects.build("fprintf_lines", ["peers/fprintf_lines.c"], "-pthread")
     rows = []
     with contextlib.ExitStack() as stack:
         lttng = start_lttng(stack)
-        for title, budget, script, operation in (
-            ("consumer, @ = count() / LTTng-UST tracepoint", 1.0, COUNT, "p"),
-            ("consumer, keyed quantize, 256 bytes / LTTng-UST", 2.0, QUANTIZE, "p 256"),
+        lines = stack.enter_context(closing(subjects.CSubject([program, os.path.join(subjects.BUILD, "lines")])))
+        for title, budget, script, operation, peer in (
+            ("consumer, @ = count() / LTTng-UST tracepoint", 1.0, COUNT, "p", lttng),
+            ("consumer, keyed quantize, 256 bytes / LTTng-UST", 2.0, QUANTIZE, "p 256", lttng),
+            ("consumer, printf of three fields / fprintf", 3.0, PRINTF, "p", lines),
         ):
             with closing(subjects.TracedSubject(script)) as subject:
-                rows.append(Comparison(title, budget, *consumer_samples(subject, operation, lttng, rounds)))
+                rows.append(Comparison(title, budget, *consumer_samples(subject, operation, peer, rounds)))
     return rows
 
 
-def consumer_samples(subject, operation: str, lttng, rounds: int) -> tuple[list[float], list[float]]:
-    ours, peer = [], []
+def consumer_samples(subject, operation: str, peer, rounds: int) -> tuple[list[float], list[float]]:
+    ours, theirs = [], []
     for kept in range(-5, rounds):
         before = subject.consumer_nanoseconds()
         for _ in range(BURSTS):
@@ -192,8 +199,8 @@ def consumer_samples(subject, operation: str, lttng, rounds: int) -> tuple[list[
         figure = (subject.consumer_nanoseconds() - before) / (BURSTS * BURST)
         if kept >= 0:
             ours.append(figure)
-            peer.append(per_event(lttng, "1", BURST))
-    return ours, peer
+            theirs.append(per_event(peer, "1", BURST))
+    return ours, theirs
 
 
 def write_results(rows: list[Comparison]) -> str:
