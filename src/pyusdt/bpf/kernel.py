@@ -24,6 +24,7 @@ KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT = 2, 5, 7, 17  # program types
 ATTACH_PERF_EVENT, ATTACH_UPROBE_MULTI = 41, 48  # attach types
 NO_PREALLOC = 1  # a hash map's elements are allocated as they come
 _UPROBE_MULTI_RETURN = 1
+_UPROBE = 336  # a system call of x86-64
 _PERF_FLAG_CLOEXEC = 8
 _PERF_SOFTWARE, _PERF_TRACEPOINT, _PERF_CPU_CLOCK = 1, 2, 0  # two types, a config
 RAW_TRACEPOINT_OPEN, BTF_LOAD = 17, 18
@@ -212,6 +213,15 @@ def prog_test_run(fd, context=b""):
     attributes = _buffer(struct.pack("=4IQQ4IQQ", fd, 0, 0, 0, 0, 0, 0, 0, len(context), 0, _address(data), 0))
     bpf(PROG_TEST_RUN, attributes)
     return struct.unpack_from("=I", attributes.raw, 4)[0]
+
+
+def has_uprobe_calls():
+    """Whether the kernel replaces uprobes on nop5 by calls.  It then has a system call for where they lead to, which
+    says ENXIO to all others."""
+    if _MACHINE != "x86_64":
+        return False
+    result = _libc.syscall(ctypes.c_long(_UPROBE))
+    return result < 0 and ctypes.get_errno() == errno.ENXIO
 
 
 # --- links --------------------------------------------------------------------------

@@ -4,8 +4,9 @@ In: programs' descriptors, files, offsets, semaphores, cookies.  Out: descriptor
 Always: closing them, or the end of this process, detaches everything.
 
 Where in a site.  The note names a one-byte nop; a uprobe there is a trap.  Sites of pyusdt's own are nop, nop10, nop5
-(c/target/sites_x86_64.h).  Linux 6.18 to 7.2 replace a uprobe on a nop5 by a call, which costs less; it pushes below the
-stack pointer, which is why it is done only where the bytes say that this is such a site.
+(c/target/sites_x86_64.h).  Linux 6.18 to 7.2 replace a uprobe on a nop5 by a call, which costs less; whether the running
+kernel does is asked of it.  The call pushes below the stack pointer, which is why this is done only where the bytes say
+that it is such a site.
 """
 
 import errno
@@ -17,6 +18,7 @@ from . import kernel_profile
 
 _SITE = bytes.fromhex("90" "662e0f1f840000000000" "0f1f440000")  # nop, nop10, nop5
 _NOP5 = 11  # where in it
+_NOP10_ONLY = (7, 3)  # Linux from which on the call takes the place of a nop10
 _INSTRUCTION_ERRORS = (errno.EINVAL, errno.EIO, errno.EOPNOTSUPP, 524)  # 524: ENOTSUPP, the kernel's own
 
 
@@ -42,7 +44,7 @@ class Attacher:
         self.fds, self.refused = [], []
         version = release()
         self.method = method or ("multi" if version >= (6, 6) else "perf")
-        self.nop5 = not plain and os.uname().machine == "x86_64" and (6, 18) <= version < (7, 3)
+        self.nop5 = not plain and version < _NOP10_ONLY and kernel.has_uprobe_calls()
         # before, a pid meant one thread, so the programs have to look themselves
         self.filters_pids = self.method == "multi" and version >= (6, 10)
 
