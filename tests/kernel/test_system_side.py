@@ -7,7 +7,7 @@ import struct
 import subprocess
 
 import pytest
-from kernel_harness import DATA, compile_c, pydtrace
+from kernel_harness import DATA, compile_c, pydtrace, start_pydtrace, wait_until
 
 from pyusdt.dlang.compile import compile_program
 from pyusdt.engine import Targets, kernel_system
@@ -47,6 +47,23 @@ def test_a_glob_over_functions(functions):
     lines = printed("pid$target:a.out:add?:,pid$target:a.out:hid*:entry { @[probefunc, probename] = count(); }", functions)
     counted = {tuple(line.split()[:2]): int(line.split()[2]) for line in lines if len(line.split()) == 3}
     assert counted == {("add8", "entry"): 3, ("add8", "return"): 3, ("hidden", "entry"): 3}
+
+
+def test_what_the_kernel_can_not_probe_is_told(tmp_path, running):
+    """Linux has no uprobes on instructions with a lock prefix."""
+    source = tmp_path / "locked.c"
+    source.write_text('#include <stdio.h>\nint n; __attribute__((naked, noinline)) void one_locked(void) { __asm__("lock incl n(%rip); '
+                      'ret"); }\n__attribute__((noinline)) void one_plain(void) { __asm__ volatile(""); }\n'
+                      "int main(void) { while (getchar() > 0) { one_locked(); one_plain(); } return 0; }\n")
+    process = running(program=compile_c(source, tmp_path / "locked"))
+    tracer = start_pydtrace("-q", "-n", 'BEGIN { printf("ready\\n"); } pid$target:locked:one_*:entry { trace(probefunc); exit(0); }',
+                            "-p", process.pid, wait_for="ready")
+    wait_until(lambda: process.stdin.write("\n") and process.stdin.flush() or tracer.poll() is not None)
+    out, err = tracer.communicate()
+    assert "one_plain" in out and tracer.returncode == 0
+    assert re.search(r"no probe on pid\d+:locked:one_locked:entry: the kernel can not", err), err
+    out, err, status = pydtrace("-q", "-n", "pid$target:locked:one_locked:entry", "-p", process.pid)
+    assert status == 1 and "failed to attach to a probe" in err
 
 
 def test_all_functions_of_libc_that_can_be_attached(functions):

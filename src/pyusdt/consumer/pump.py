@@ -40,6 +40,7 @@ class Pump(threading.Thread):
         self._actions = Actions(program, engine, self, lambda text, error=True: note(text), options, Formatter.another,
                                 lambda name: None)
         self._decoder = Decoder(program, engine.probe, note, self._act)
+        self._note = note
         self._held = Held(options.get("specsize", DEFAULT_SIZE)) if program.speculates else None
         self.status: int | None = None
         self._condition = threading.Condition()
@@ -78,9 +79,15 @@ class Pump(threading.Thread):
             if self._full():
                 continue
             self._put(engine.poll(_POLL))
+            self._warn()
         self._put(engine.end())
+        self._warn()
         self._last_items = {d.map: self._actions.aggregates.entries(d) for d in self._program.aggregations}
         self._last_drops = self._count_drops()
+
+    def _warn(self) -> None:
+        for text in self._engine.warnings():
+            self._note(text)
 
     def _act(self, action: Any, record: bytes) -> None:
         """An action that is not data: as pydtrace does it."""

@@ -131,6 +131,8 @@ class Run:
                 self._newline()
             over = engine.exiting or engine.finished or interrupts.count
             records = engine.end() if over else engine.poll(timeout)
+            for text in engine.warnings():
+                self.notify(text)
             if interrupts.count < 2:
                 self._print(records)
             self._report_drops()

@@ -94,6 +94,10 @@ class Engine:
         """Take elements out of an aggregation's map; keys: as items() has them."""
         raise NotImplementedError
 
+    def warnings(self):
+        """What the user is to be told of the tracing since the last call: texts, one line each."""
+        return []
+
     def drops(self):
         """{kind: number of events or records lost} so far; kinds: "principal", "order"."""
         raise NotImplementedError

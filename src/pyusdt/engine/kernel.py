@@ -395,6 +395,14 @@ class KernelEngine(Engine):
     def remove(self, map_index, keys):
         self.maps.remove(map_index, keys)
 
+    def warnings(self):
+        refused, self.attacher.refused = self.attacher.refused, []
+        if not refused:
+            return []
+        first = ":".join(self.probe(refused[0].cookie))
+        others = f" and on {len(refused) - 1} others" if len(refused) > 1 else ""
+        return [f"kernel engine: no probe on {first}{others}: the kernel can not put one on the instruction there"]
+
     def drops(self):
         kinds = [(name.removeprefix("DROP_").lower(), value) for name, value in vars(p).items()
                  if name.startswith("DROP_") and name != "DROP_END"]
