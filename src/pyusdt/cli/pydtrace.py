@@ -5,6 +5,7 @@ usage, or what the exit() action says.  Always: the traced command is started la
 that could fail before has not.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -264,6 +265,7 @@ def run(arguments, program, engine, reason, output, command):
 
     try:
         made = make_run(arguments, program, engine, reason, output, notify)
+        gc.freeze()  # what the compiler made stays until we end: no need to look through it while tracing
         status = made.run(command)
         return _LOST if arguments.strict and made.lost else status
     except OSError as error:

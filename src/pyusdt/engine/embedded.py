@@ -19,6 +19,8 @@ from .ticks import Ticks, period
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
 _BATCH = 16384  # events between two looks at the clock and at exit()
 _SHORTEST_SLEEP, _LONGEST_SLEEP = 0.0005, 0.02  # s; rings hold what comes meanwhile
+_LONGEST_BUSY_SLEEP = 0.003  # s; while events come: a thread at full speed needs as long to fill a ring
+_WORTH = 2048  # events that are worth waking up for
 _DTRACE_PROBES = ("BEGIN", "END", "ERROR")
 _OWN_NAMES = _DTRACE_PROBES + ("tick-", "profile-")
 _BEGIN, _END = 1, 2  # ids, in the order of _DTRACE_PROBES
@@ -54,6 +56,7 @@ class EmbeddedEngine(Engine):
         self._rundir = None  # the user's own
         self._everyone = False  # processes that were not named may join
         self._sleep = _SHORTEST_SLEEP
+        self._looked = 0.0  # when
         kinds = maps.KINDS
         self._vm = _tracer.VM([(kinds[m.kind].number, m.key_size, m.value_size, m.entries) for m in program.maps])
         self._consumer = _tracer.Consumer(self._vm, len(program.clauses), program.uses, program.this_area)
@@ -171,12 +174,20 @@ class EmbeddedEngine(Engine):
         while True:
             n = self._poll_once()
             records = self._consumer.take_records()
-            self._sleep = _SHORTEST_SLEEP if n else min(self._sleep * 2, _LONGEST_SLEEP)
-            left = deadline - time.monotonic()
+            now = time.monotonic()
+            self._sleep = self._next_sleep(n, now)
+            left = deadline - now
             if records or self.exiting or left <= 0:
                 return records
             if n < _BATCH:
                 time.sleep(max(0, min(self._sleep, left, self._until_tick())))
+
+    def _next_sleep(self, n, now):
+        """Seconds until it is worth looking again, after n events since the last look: at their pace."""
+        since, self._looked = now - self._looked, now
+        if n == 0:
+            return min(self._sleep * 2, _LONGEST_SLEEP)
+        return max(_SHORTEST_SLEEP, min(since * _WORTH / n, _LONGEST_BUSY_SLEEP))
 
     def _poll_once(self):
         """Events that are ripe up to the next tick, and the tick where it is due; how many events."""
