@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from elfnotes import read_notes
-from kernel_harness import DATA, pydtrace, start_pydtrace, wait_until
+from kernel_harness import DATA, PYDTRACE, pydtrace, start_pydtrace, wait_until
 
 pytestmark = pytest.mark.usefixtures("bpf")
 WAYS = [(), ("-x", "plainnop"), ("-x", "attach=perf")]
@@ -211,3 +211,56 @@ def test_begin_ticks_and_probes_share_variables(running):
 def test_no_such_process():
     out, err, status = pydtrace("-n", "target*:::", "-p", 4194303)
     assert (out, status) == ("", 1) and "No such process" in err
+
+
+def test_from_within_a_pid_namespace(target):
+    """Ids are the namespace's."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        pytest.skip("host: only root can make a namespace")
+    script = ('target$target:::plain-two { @[pid, tid, probeprov] = count(); } syscall::exit_group:entry /pid == $target/ { '
+              'printf("exit %d %d\\n", pid, $target); }')
+    done = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", PYDTRACE, "-q", "-x", "engine=kernel", "-n", script,
+                           "-c", f"{target} 10"], check=False, capture_output=True, text=True, timeout=30)
+    words = [line.split() for line in done.stdout.splitlines() if line.strip()]
+    pid = next(row[1] for row in words if row[0] == "exit")
+    thread = next(row[1] for row in words if row[0] == pid)
+    assert 0 < int(pid) < int(thread) < 50, done
+    assert ["exit", pid, pid] in words and [pid, thread, f"target{pid}", "10"] in words, done
+
+
+def test_a_container_seen_from_outside(target, running, tmp_path):
+    """Its own mount and pid namespaces, and a program that only it can see."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        pytest.skip("host: only root can make namespaces")
+    inside = f"mount -t tmpfs none {tmp_path} && cp {target} {tmp_path}/hidden && exec {tmp_path}/hidden 0"
+    shell = running("--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", inside, program="unshare")
+    fire(shell)
+    children = f"/proc/{shell.pid}/task/{shell.pid}/children"
+    with open(children) as file:
+        pid = int(file.read())
+    tracer = start_pydtrace("-q", "-n", 'BEGIN { printf("ready\\n"); } target$target:::plain-two { printf("%d %s\\n", pid, probemod); '
+                            "exit(0); }", "-p", pid, wait_for="ready")
+    wait_until(lambda: fire(shell) or tracer.poll() is not None)
+    assert tracer.communicate()[0].split() == [str(pid), "hidden"]
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_a_program_that_is_in_no_folder(target, running):
+    """A memfd, found through /proc/PID/map_files."""
+    with open(target, "rb") as file:
+        fd = os.memfd_create("pyusdt-test")
+        os.write(fd, file.read())
+    process = running(0, program=f"/proc/self/fd/{fd}", pass_fds=(fd,))
+    os.close(fd)
+    tracer = start_pydtrace("-q", "-n", 'BEGIN { printf("ready\\n"); } target$target:::plain-two { printf("%s\\n", probemod); exit(0); }',
+                            "-p", process.pid, wait_for="ready")
+    wait_until(lambda: fire(process) or tracer.poll() is not None)
+    assert tracer.communicate()[0].split() == ["memfd:pyusdt-test"]
+
+
+def test_a_32_bit_program_is_refused(tmp_path):
+    path = tmp_path / "narrow"
+    path.write_bytes(b"\x7fELF\x01\x01\x01" + bytes(60))
+    path.chmod(0o755)
+    _, err, status = pydtrace("-n", "x$target:::y", "-c", path)
+    assert status == 1 and f"{path} is a 32-bit program, which can not be traced" in err

@@ -7,6 +7,7 @@ The order of calls, by consumer/run.py:
     engine.begin()                         BEGIN fires, then the probes are enabled
     engine.poll(timeout) -> records        until engine.exiting or engine.finished, or as long as one likes
     engine.end()                           probes off, the events that are still there, then END
+    engine.more() -> records               what end() had to leave, until it gives none
     engine.take_records(), engine.items()  at any time between
     engine.close()                         everything that was made is undone; may be called at any time, twice
 Records are bytes, laid out by dlang/program.py; formatting them is the consumer's.
@@ -64,6 +65,11 @@ class Engine:
     def end(self):
         """Disable the probes, run what was fired before, fire END; gives the records."""
         raise NotImplementedError
+
+    def more(self):
+        """Records that end() had to leave for later, since those before them read aggregations: call it until it gives
+        none."""
+        return b""
 
     def close(self):
         raise NotImplementedError

@@ -2,7 +2,7 @@
 
 In: the command line.  Out: a process that exists, so that its pid can be named in the session and in
 the script ($target), but runs the command only after go().  Always: if the tracer dies before go(), the
-child ends without having run anything.
+child ends without having run anything.  An engine may start the command in another way: hand_over().
 """
 
 import os
@@ -15,6 +15,7 @@ class Command:
 
     def __init__(self, argv):
         self.argv = argv
+        self._started_by_other = False
         self.status = None  # wait status, once it has ended
         gate_read, self._gate = os.pipe()
         self._failure, failure_write = os.pipe()
@@ -23,6 +24,16 @@ class Command:
             self._child(gate_read, failure_write)
         os.close(gate_read)
         os.close(failure_write)
+
+    def hand_over(self):
+        """Somebody else starts the command: go() will do nothing.  What it ends with is not known then; its pid is, once it
+        has been written to `pid`."""
+        os.close(self._gate)
+        os.close(self._failure)
+        self._gate = -1
+        os.waitpid(self.pid, 0)
+        self._started_by_other = True
+        self.pid = 0
 
     def _child(self, gate, failure):
         """Waits for go(), then becomes the command; tells the errno if that fails."""
@@ -39,6 +50,8 @@ class Command:
 
     def go(self):
         """Let the command run.  Raises OSError if it can not be started."""
+        if self._started_by_other:
+            return
         os.write(self._gate, b"g")
         os.close(self._gate)
         self._gate = -1
@@ -50,6 +63,8 @@ class Command:
 
     def poll(self):
         """True once the command has ended."""
+        if self._started_by_other:
+            return not (self.pid and _exists(self.pid))
         if self.status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -69,10 +84,27 @@ class Command:
             return
         if self.poll():
             return
-        os.kill(self.pid, signal.SIGTERM)
+        self._kill(signal.SIGTERM)
         deadline = time.monotonic() + patience
         while not self.poll() and time.monotonic() < deadline:
             time.sleep(0.01)
         if not self.poll():
-            os.kill(self.pid, signal.SIGKILL)
-            self.wait()
+            self._kill(signal.SIGKILL)
+            if not self._started_by_other:
+                self.wait()
+
+    def _kill(self, number):
+        try:
+            os.kill(self.pid, number)
+        except OSError:  # another's child may be gone by now, or be another user's
+            pass
+
+
+def _exists(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

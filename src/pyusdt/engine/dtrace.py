@@ -63,35 +63,39 @@ class DtraceEngine(Engine):
     def __init__(self, program, options):
         super().__init__(program, options)
         self._frames = Frames(program)
-        self._process = self._folder = None
+        self._process = self._folder = self._command = None
+        self._output = -1  # where the frames come from
         self._pids = ()
-        self._drops = {"principal": 0, "order": 0, "aggregation": 0, "dynamic": 0}
+        self._drops = {"principal": 0, "order": 0, "aggregation": 0, "dynamic": 0, "speculation": 0, "speculative": 0}
         self._errors, self._said = b"", []  # an unfinished line, and the messages that were no more than said
+        self._pending = b""
         self._over = False
+        self._deadline = None  # of the end, once that was asked for
 
     def open(self, targets):
         """What matches only dtrace knows: it is asked in begin()."""
-        if targets.command:  # DTrace for Linux does not see the probes of a process that becomes another program
-            raise EngineError("the dtrace engine does not start commands yet: start it yourself, and name its pid")
-        self._pids = targets.pids
+        self._pids, self._command = targets.pids, targets.command
         for pid in self._pids:
             if not _exists(pid):
                 raise EngineError("No such process")  # dtrace's own words
-        if getattr(self.program, "speculates", False):
-            raise EngineError("the dtrace engine does not have speculations yet")
-        self._argv = self._arguments(find(), rewrite(self.program, self._pids if targets.only else ()))
+        target, pids = None, self._pids if targets.only else ()
+        if self._command:
+            target, pids = self._command.pid, ("$target",) if targets.only else ()
+        self._argv = self._arguments(find(), rewrite(self.program, pids, target))
+        if self._command:
+            self._command.hand_over()
         self.matched = [(desc, 1) for clause in self.program.clauses for desc in clause.probes]
 
     def _arguments(self, dtrace, texts):
         argv = [*dtrace, "-q", "-xargref", "-xswitchrate=20hz", "-xaggrate=20hz"]
         argv += [f"-x{name}={self.options[name]}" for name in _HANDED_ON if name in self.options]
-        if self.options.get("zdefs"):
+        if self.options.get("zdefs") or self._command:  # the command has its probes only when it runs
             argv.append("-Z")
-        if self.options.get("destructive"):
-            argv.append("-w")
         for pid in self._pids:
             argv += ["-p", str(pid)]
         self._folder = tempfile.mkdtemp(prefix="pyusdt-dtrace-")
+        if self._command:
+            argv += ["-c", _one_line(self._command.argv), "-o", self._pipe()]
         for i, text in enumerate(texts):  # as scripts: -n does not take declarations before the first clause
             path = os.path.join(self._folder, f"{i}.d")
             with open(path, "wb") as file:
@@ -99,53 +103,87 @@ class DtraceEngine(Engine):
             argv += ["-s", path]
         return argv + getattr(self.program, "arguments", [])[1:]
 
+    def _pipe(self):
+        """A pipe with a name, for the frames: what the command prints must not stand between them."""
+        path = os.path.join(self._folder, "frames")
+        os.mkfifo(path, 0o600)
+        self._output = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # for writing, too: it never ends then
+        return path
+
     def begin(self):
         try:
-            self._process = subprocess.Popen(self._argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                             stderr=subprocess.PIPE, start_new_session=True)
+            self._process = subprocess.Popen(self._argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                             stdout=None if self._command else subprocess.PIPE, start_new_session=True)
         except OSError as error:
             raise EngineError(f"{self._argv[0]}: {error.strerror}") from None
-        self._pending = b""
-        deadline = time.monotonic() + _START
-        while not self._frames.begun and not self._over and not self._frames.exiting:
+        if not self._command:
+            self._output = os.dup(self._process.stdout.fileno())
+            self._process.stdout.close()
+        frames, deadline = self._frames, time.monotonic() + _START
+        while not (frames.begun or frames.paused or frames.exiting or self._over):
             if time.monotonic() > deadline:
                 raise EngineError(f"dtrace did not begin within {_START} s")
             self._pending += self._read(0.5)
-        if self._over and not self._frames.begun and not self._frames.exiting:
+        if self._over and not (frames.begun or frames.paused or frames.exiting):
             raise EngineError(explain("\n".join(self._said)))
 
     def poll(self, timeout):
         if self._pending:
             records, self._pending = self._pending, b""
             return records
+        if self._frames.paused:
+            return self._frames.feed(b"")
         return b"" if self._over else self._read(timeout)
 
     def _read(self, timeout):
         """Whatever dtrace says within the time, as records."""
-        process = self._process
-        pipes = [pipe for pipe in (process.stdout, process.stderr) if not pipe.closed]
-        ready, _, _ = select.select(pipes, [], [], timeout)
-        out = b""
-        for pipe in ready:
-            data = os.read(pipe.fileno(), 1 << 18)
-            if not data:
-                pipe.close()
-            elif pipe is process.stdout:
+        process, out = self._process, b""
+        pipes = [self._output] if self._output >= 0 else []
+        if not process.stderr.closed:
+            pipes.append(process.stderr.fileno())
+        for pipe in select.select(pipes, [], [], timeout)[0]:
+            data = os.read(pipe, 1 << 18)
+            if pipe == self._output:
                 out += self._frames.feed(data)
-            else:
+                self._close_output(not data)
+            elif data:
                 out += self._messages(data)
-        if process.stdout.closed and process.stderr.closed:
-            self._over = True
+            else:
+                process.stderr.close()
+        if self._command and process.poll() is not None:
+            out += self._last_words()
+        self._over = self._output < 0 and (process.stderr.closed or self._command is not None)
+        if self._frames.target:
+            self._command.pid = self._frames.target
         if self._frames.text.strip():
             self._say(self._frames.text)
         self._frames.text = b""
         return out
 
+    def _last_words(self):
+        """What is left in the pipe that never ends, dtrace having ended."""
+        out = b""
+        while self._output >= 0 and not self._frames.paused:
+            try:
+                out += self._frames.feed(os.read(self._output, 1 << 18))
+            except BlockingIOError:
+                self._close_output(True)
+        return out
+
+    def _close_output(self, ended):
+        if ended and self._output >= 0:
+            os.close(self._output)
+            self._output = -1
+
     def _messages(self, data):
-        """Lines of the standard error: drops are counted, faults become records, the rest is kept."""
+        """Lines of the standard error: drops are counted, faults become records, the rest is kept; a command's own lines
+        are passed on."""
         *lines, self._errors = (self._errors + data).split(b"\n")
         out = b""
         for line in lines:
+            if self._command and not line.startswith(b"dtrace: "):
+                os.write(2, line + b"\n")
+                continue
             item = parse(line + b"\n")
             if item.__class__ is Drop:
                 kind = {"dynamic variable": "dynamic"}.get(item.kind, item.kind)
@@ -166,16 +204,23 @@ class DtraceEngine(Engine):
         self._said = [*self._said[-99:], text.decode("utf-8", "replace")]
 
     def end(self):
+        if self._process and not self._over and self._process.poll() is None and not self._frames.exiting:
+            self._signal(signal.SIGINT)
+        self._deadline = time.monotonic() + _END
+        return self.more()
+
+    def more(self):
+        """Records up to one that has to be seen by itself, or to the end."""
         out, self._pending = self._pending, b""
-        if self._process and not self._over:
-            if self._process.poll() is None and not self._frames.exiting:
-                self._signal(signal.SIGINT)
-            deadline = time.monotonic() + _END
-            while not self._over and time.monotonic() < deadline:
-                out += self._read(0.5)
-        if self._process and not self._over:
-            self._process.kill()
-            raise EngineError(f"dtrace did not end within {_END} s")
+        if out and self._frames.paused:
+            return out
+        while self._process and not self._over or self._frames.paused:
+            out += self._frames.feed(b"") if self._frames.paused else self._read(0.5)
+            if self._frames.paused:
+                return out
+            if time.monotonic() > self._deadline and not self._over:
+                self._process.kill()
+                raise EngineError(f"dtrace did not end within {_END} s")
         if self._process and self._process.wait() != 0 and not self._frames.ended:
             raise EngineError(explain("\n".join(self._said)))
         return out
@@ -190,14 +235,14 @@ class DtraceEngine(Engine):
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
+        self._close_output(True)
         process, self._process = self._process, None
         if process is None:
             return
         if process.poll() is None:
             process.kill()
             process.wait()
-        for pipe in (process.stdout, process.stderr):
-            pipe.close()
+        process.stderr.close()
 
     @property
     def exiting(self):
@@ -210,12 +255,37 @@ class DtraceEngine(Engine):
     def probe(self, ident):
         return self._frames.names[ident]
 
-    def items(self, map_index):
+    def _items(self, map_index):
         index = next(i for i, definition in enumerate(self.program.aggregations) if definition.map == map_index)
-        return list(self._frames.items[index].items())
+        return self._frames.items[index]
+
+    def items(self, map_index):
+        return list(self._items(map_index).items())
+
+    def clear(self, map_index):
+        """In our snapshot; dtrace did it where it stands in the script, and the next snapshot comes from there."""
+        found = self._items(map_index)
+        if self.program.maps[map_index].kind == "percpu_array":
+            found.clear()
+        for key, value in found.items():
+            found[key] = bytes(len(value))
+
+    def remove(self, map_index, keys):
+        found = self._items(map_index)
+        for key in keys:
+            found.pop(key, None)
 
     def drops(self):
         return dict(self._drops)
+
+
+def _one_line(argv):
+    """A command as -c takes it: dtrace splits it at white space, and knows no quotes."""
+    for word in argv:
+        if word.split() != [word]:
+            raise EngineError(f"dtrace can not start a command with the word {word!r}: it splits at white space; start it yourself "
+                              "and name its pid, or put it into a script")
+    return " ".join(argv)
 
 
 def _exists(pid):

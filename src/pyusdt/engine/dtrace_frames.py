@@ -12,6 +12,7 @@ from ..consumer import values
 from ..consumer.snapshot import pack_key
 from .dtrace_items import Distribution
 from .dtrace_output import Parser
+from .dtrace_script import pauses
 
 _LIMIT = 1 << 24  # bytes of one frame
 _ESCAPE = re.compile(rb"\\([0-3][0-7][0-7]|.)", re.DOTALL)
@@ -28,19 +29,23 @@ def unescape(text):
 
 
 class Frames:
-    """names: {probe id: (provider, module, function, name)}; items: by aggregation [(key, value)]; begun, ended,
-    exiting: whether BEGIN ran, END ran, a clause called exit(); text: what was no frame, since the last look."""
+    """names: {probe id: (provider, module, function, name)}; items: by aggregation {key: value}; begun, ended,
+    exiting: whether BEGIN ran, END ran, a clause called exit(); target: the pid of the command that dtrace started, or 0;
+    text: what was no frame, since the last look; paused: the last record has to be seen before feed() goes on."""
 
     def __init__(self, program):
         self._program = program
+        self._pausing = {clause.index for clause in program.clauses if pauses(clause)}
         self._rest = b""
+        self.target, self.paused = 0, False
         self.names, self.text = {}, b""
         self.items = [{} for _ in program.aggregations]
         self._fresh = [{} for _ in program.aggregations]  # what the snapshot that is being said has so far
         self.begun = self.ended = self.exiting = False
 
     def feed(self, data):
-        """Records, as bytes."""
+        """Records, as bytes, up to one that has to be seen by itself."""
+        self.paused = False
         rest = self._rest + data
         out, at = [], 0
         while (start := rest.find(b"\x01", at)) >= 0:
@@ -58,10 +63,13 @@ class Frames:
                 continue
             if record:
                 out.append(record)
+                if self._pausing and _HEADER.unpack_from(record)[1] in self._pausing:
+                    self.paused = True
+                    break
         else:
             self.text, at = self.text + rest[at:], len(rest)
         self._rest = rest[at:]
-        if len(self._rest) > _LIMIT:
+        if len(self._rest) > _LIMIT and not self.paused:
             self.text, self._rest = self.text + self._rest, b""
         return b"".join(out)
 
@@ -72,20 +80,17 @@ class Frames:
         if kind == b"A":
             self._row(body)
         elif kind == b"S":
-            self._settle()
+            self._fresh[int(body)] = {}
+        elif kind == b"T":
+            self.items[int(body)] = self._fresh[int(body)]
             self._fresh[int(body)] = {}
         elif kind == b"B":
-            self.begun = True
+            self.begun, self.target = True, int(body or b"0")
         elif kind == b"E":
-            self._settle()
             self.ended = True
         else:
             raise ValueError(kind)
         return b""
-
-    def _settle(self):
-        """The last snapshot is whole: it is what there is now."""
-        self.items = [dict(fresh) for fresh in self._fresh]
 
     def _record(self, fields):
         index, ident, cpu, time, pid, tid = map(int, fields[:6])

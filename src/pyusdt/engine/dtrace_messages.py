@@ -10,6 +10,7 @@ from .dtrace_items import Drop, Fault, Notice
 
 _DROP = re.compile(
     rb"dtrace: (?:\[[A-Z_]+\] )?(\d+) ((?:\S+ )*?)drops?(?: on CPU (\d+))?(?: with .*|\(.*\))?(?: \(.*\))? *\n?\Z")
+_FAILED = re.compile(rb"dtrace: (?:\[[A-Z_]+\] )?(\d+) failed speculations? .*\n?\Z")
 _CLAUSE = re.compile(rb"dtrace: error in (\S+) for probe ID (\d+) \(([^)]*)\): (.*?)(?: at BPF pc (\d+))? *\n?\Z")
 _ENABLED = re.compile(
     rb"dtrace: error on enabled probe ID (\d+) \(ID (\d+): ([^)]*)\): (.*?)(?: in (action #\d+|predicate).*)? *\n?\Z")
@@ -22,6 +23,9 @@ def parse(line):
     if match:
         kind = match[2].decode("ascii", "replace").strip() or "principal"
         return Drop(line, kind, int(match[1]), int(match[3]) if match[3] else None)
+    match = _FAILED.match(line)
+    if match:
+        return Drop(line, "speculation", int(match[1]), None)
     match = _CLAUSE.match(line)
     if match:
         name = re.search(rb"(\d+)\Z", match[1])

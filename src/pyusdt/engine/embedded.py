@@ -13,7 +13,7 @@ import time
 from .. import _tracer
 from ..bpf import insn, maps
 from ..dlang import program as p
-from . import Engine, EngineError
+from . import Engine, EngineError, own_stack
 from .ticks import Ticks, period
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
@@ -166,6 +166,8 @@ class EmbeddedEngine(Engine):
             recorder.close(when)
 
     def _fire(self, probe, when):
+        if self.program.stacks:
+            own_stack.put(self._vm, self.program)
         pid = os.getpid()
         self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), 0, _COMM)
 

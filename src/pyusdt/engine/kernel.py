@@ -21,7 +21,7 @@ from .kernel_attach import Attacher, Own, Place
 from .kernel_link import ERROR, NAMES_SIZE, NO_PID, Event, Linker, demanded
 from .kernel_maps import KernelMaps
 from .kernel_match import Matcher
-from .kernel_probes import Finder
+from .kernel_probes import Finder, is_32_bit, which
 from .kernel_profile import profile_period
 from .kernel_system import SystemSide
 from .ticks import Ticks, period
@@ -60,6 +60,7 @@ class KernelEngine(Engine):
         self._pids = (targets.command.pid,) if targets.command else targets.pids
         self._add_own_probes()
         try:
+            self._refuse_32_bit()
             if targets.command:
                 self._finder.command(targets.command.argv, targets.command.pid)
             elif targets.pids:
@@ -79,6 +80,16 @@ class KernelEngine(Engine):
         self._poller.register(self.maps.fds[p.MAP_OUTPUT], select.POLLIN)
         self._linker = Linker(self.program, self.maps.places, self.matcher.clauses_named(self._probes[ERROR]))
         self._load_own()
+
+    def _refuse_32_bit(self):
+        for pid in self._pids:
+            path = which(self._command.argv[0]) if self._command else f"/proc/{pid}/exe"
+            try:
+                refused = is_32_bit(path)
+            except FileNotFoundError:
+                continue  # what follows says so
+            if refused:
+                raise EngineError(f"kernel engine: {os.path.realpath(path)} is a 32-bit program, which can not be traced")
 
     def _add_own_probes(self):
         for name in _DTRACE_PROBES:

@@ -18,6 +18,7 @@ from ..bpf.insn import (
     R1,
     R2,
     R3,
+    R4,
     R6,
     R7,
     R8,
@@ -29,6 +30,7 @@ from ..bpf.insn import (
     atomic,
     call,
     call_sub,
+    const,
     exit_,
     ja,
     jump_imm,
@@ -42,6 +44,7 @@ from ..bpf.insn import (
 )
 from ..dlang import program as p
 from . import kernel_operands as operands
+from . import kernel_stacks
 from .kernel_profile import emit_arguments
 
 LEVELS = 4
@@ -58,6 +61,8 @@ NAMES_VALUE = NAMES_SIZE + 8
 _STEM_MAX = 48
 
 _KTIME, _CPU, _PID_TGID, _UID_GID, _COMM, _READ_KERNEL, _LOOKUP, _COOKIE = 5, 8, 14, 15, 16, 113, 1, 174
+_NS_PID_TGID = 120
+_PIDS = -32  # where in the frame that leaves its answer
 _PSEUDO_KFUNC = 2
 _ANY_MEMORY = {112: 4, 114: 45}  # probe_read_user, probe_read_user_str: what reads the kernel's as well, by the address
 ERROR = 3  # the id of the probe
@@ -67,14 +72,24 @@ _DIGITS = 10
 
 class Maps:
     """Where the engine put what the compiler knows nothing of: indexes of maps (syscalls: kernel_raw's table).  busy:
-    offset of the busy word in a state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None."""
+    offset of the busy word in a state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None; namespace: (device, inode) of the
+    pid namespace whose numbers a program uses, or None for the machine's."""
 
-    __slots__ = ("control", "names", "syscalls", "busy", "preempt")
+    __slots__ = ("control", "names", "syscalls", "busy", "preempt", "namespace")
 
-    def __init__(self, first, busy, preempt):
+    def __init__(self, first, busy, preempt, namespace=None):
         """first: index of the first map that is not the program's."""
         self.control, self.names, self.syscalls = first, first + 1, first + 2
-        self.busy, self.preempt = busy, preempt
+        self.busy, self.preempt, self.namespace = busy, preempt, namespace
+
+    def emit_pids(self, g):
+        """r0 = the running process's id in the upper half, its thread's in the lower; 0 for one of another namespace."""
+        if self.namespace is None:
+            g.emit(call(_PID_TGID))
+            return
+        device, inode = self.namespace
+        g.emit(const(R1, device), const(R2, inode), mov(R3, R10), alu_imm("add", R3, _PIDS), mov_imm(R4, 8),
+               call(_NS_PID_TGID), load(8, R0, R10, _PIDS))
 
 
 class Event:
@@ -195,7 +210,8 @@ class Linker:
         if not event.always:
             g.emit(ld_map_value(R1, self.maps.control, CONTROL_ACTIVE), load(8, R1, R1, 0), jump_imm("jeq", R1, 0, left))
         if event.pid or event.never:
-            g.emit(call(_PID_TGID), alu_imm("rsh", R0, 32))
+            self.maps.emit_pids(g)
+            g.emit(alu_imm("rsh", R0, 32))
             if event.pid:
                 g.emit(jump_imm("jne", R0, event.pid, left))
             g.emit(*[jump_imm("jeq", R0, pid, left) for pid in event.never])
@@ -253,13 +269,15 @@ class Linker:
         if "cpu" in reads:
             g.emit(call(_CPU), store(4, R7, p.STATE_CPU, R0))
         if "pid" in reads:
-            g.emit(call(_PID_TGID), store(4, R7, p.STATE_TID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_PID, R0))
+            self.maps.emit_pids(g)
+            g.emit(store(4, R7, p.STATE_TID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_PID, R0))
         if "uid" in reads:
             g.emit(call(_UID_GID), store(4, R7, p.STATE_UID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_GID, R0))
         if "execname" in reads:
             g.emit(mov(R1, R7), alu_imm("add", R1, p.STATE_EXECNAME), mov_imm(R2, 16), call(_COMM))
         if event.raw and event.raw.subject:
             event.raw.emit_subject(g, reads)
+        kernel_stacks.emit(g, self.program.stacks, set().union(*[clause.stacks for clause in (*clauses, *errors)]))
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)
 
@@ -299,8 +317,9 @@ class Linker:
         g.emit(store(4, R10, -8, R0), ld_map(R1, self.maps.names), mov(R2, R10), alu_imm("add", R2, -8), call(_LOOKUP),
                jump_imm("jeq", R0, 0, done), mov(R9, R0), mov(R3, R0), mov(R1, R7),
                alu_imm("add", R1, p.STATE_PROBEPROV), mov_imm(R2, NAMES_SIZE), call(_READ_KERNEL),
-               load(8, R9, R9, NAMES_STEM), jump_imm("jgt", R9, _STEM_MAX, done),
-               call(_PID_TGID), alu_imm("rsh", R0, 32))
+               load(8, R9, R9, NAMES_STEM), jump_imm("jgt", R9, _STEM_MAX, done))
+        self.maps.emit_pids(g)
+        g.emit(alu_imm("rsh", R0, 32))
         # the digits, the last first, into the stack; r1 = how many
         g.emit(mov_imm(R1, 0))
         counted = Label()

@@ -27,6 +27,7 @@ from .kernel_raw import TABLE_SIZE
 
 _MMAPABLE = 1024  # an array that user space maps; Linux 5.5
 _MANY = 16384  # values that are allocated when a map is made
+_FIRST_NAMESPACE = 0xEFFFFFFC  # the inode that Linux gives to the machine's pid namespace
 _WORD = struct.Struct("=Q")
 
 
@@ -65,7 +66,7 @@ class KernelMaps:
         self.program, self._arrays, self.fds = program, [], []
         self.cpus = _possible_cpus()
         definitions = list(program.maps)
-        self.places = Maps(len(definitions), definitions[p.MAP_STATE].value_size, _preempt())
+        self.places = Maps(len(definitions), definitions[p.MAP_STATE].value_size, _preempt(), _namespace())
         zeros = program.this_area[1]
         definitions.append(p.MapDef("control", "array", 4, CONTROL_ZEROS + zeros, 1))
         definitions.append(p.MapDef("names", "array", 4, NAMES_VALUE, probes + 1))
@@ -166,6 +167,12 @@ class KernelMaps:
                 kernel.map_delete(self.fds[index], key)
             except FileNotFoundError:
                 continue
+
+
+def _namespace():
+    """(device, inode) of this process's pid namespace; None where that is the machine's own."""
+    status = os.stat("/proc/self/ns/pid")
+    return None if status.st_ino == _FIRST_NAMESPACE else (status.st_dev, status.st_ino)
 
 
 def _preempt():

@@ -122,7 +122,7 @@ class Finder:
     def command(self, argv, pid):
         """What a command that has not started yet will have mapped: its program, the libraries that this is
         linked with, and pyusdt's own module, which it may import."""
-        path = _which(argv[0])
+        path = which(argv[0])
         for _ in range(_COMMAND_DEPTH):
             interpreter = _interpreter(path)
             if interpreter is None:
@@ -152,6 +152,12 @@ class Finder:
         return [site for file in self.files.values() for site in file.sites]
 
 
+def is_32_bit(path):
+    """Whether a file is a program for 32-bit processes; OSError where it can not be read."""
+    with open(path, "rb") as file:
+        return file.read(5) == b"\x7fELF\x01"
+
+
 def _mappings(pid):
     """(range, device, inode, path) of the executable mappings of files, each file once."""
     seen = set()
@@ -165,7 +171,7 @@ def _mappings(pid):
                     yield parts[0], parts[3], int(parts[4]), path
 
 
-def _which(name):
+def which(name):
     if "/" in name:
         return name
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
@@ -186,7 +192,7 @@ def _interpreter(path):
         return None
     words = os.fsdecode(first[2:]).split()
     if len(words) > 1 and os.path.basename(words[0]) == "env":
-        return _which(next((word for word in words[1:] if not word.startswith("-") and "=" not in word), words[1]))
+        return which(next((word for word in words[1:] if not word.startswith("-") and "=" not in word), words[1]))
     return words[0] if words else None
 
 
