@@ -301,6 +301,10 @@ def dispatch(argv):
     """Do what a command line (without the program's name) asks for; the exit status."""
     if not argv:
         raise cli.UsageError(None)
+    if argv == ["--erlang-port"]:  # erltrace's
+        from ..erlang.port import main as port
+
+        return port()
     arguments = cli.parse(argv, os.environ)
     try:
         if arguments.mode == "version":

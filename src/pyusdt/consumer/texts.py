@@ -17,14 +17,14 @@ _KINDS = ("printa", "system", "freopen")
 
 
 class Texts:
-    """make_formatter(table, quiet) -> _tracer.Formatter, or what has its methods."""
+    """make_formatter(table, quiet) -> _tracer.Formatter, or what has its methods; kinds: of actions that it is asked for."""
 
-    def __init__(self, program, make_formatter):
+    def __init__(self, program, make_formatter, kinds=_KINDS):
         self._numbers = {}  # id(Action) -> index of its clause in the second table
         self._clauses = []
         for clause in program.clauses:
             for action in clause.actions:
-                if action.row.kind in _KINDS and action.fmt is not None:
+                if action.row.kind in kinds and action.fmt is not None:
                     self._numbers[id(action)] = len(self._clauses)
                     self._clauses.append(_aggregate_clause(action, program) if action.row.kind == "printa"
                                          else _plain_clause(action, clause))

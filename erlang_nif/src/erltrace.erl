@@ -1,0 +1,156 @@
+%% @doc DTrace from inside Erlang: compile a D script, let it run, and take what it records as terms.
+%%
+%% The functions and the shapes of their results are those of project-fifo's library of this name. Behind them runs
+%% pydtrace, as a port program in an operating system process of its own; nothing of it is in the emulator. So every
+%% engine of pydtrace works, and a probe in this node can be traced from this node:
+%%
+%% ```
+%% {ok, H} = erltrace:open(),
+%% ok = erltrace:compile(H, "erlang$target:::user_trace-i4s4 { @[copyinstr(arg6)] = quantize(arg2); }"),
+%% ok = erltrace:go(H),
+%% ...
+%% {ok, [{quantize, ["apple"], [{{4, 7}, 12}, {{8, 15}, 3}]}]} = erltrace:walk(H),
+%% ok = erltrace:stop(H).
+%% '''
+%%
+%% `start_link/2' is for a supervision tree: records and snapshots come as messages, no more than there is credit for.
+%%
+%% Always: a handle belongs to the process that opened it and ends with it; whichever of the two sides dies, the other
+%% ends. What could not be delivered is counted, and the count is delivered.
+-module(erltrace).
+
+-export([open/0, open/1, script/1, setopt/3, compile/2, go/1, stop/1, consume/1, walk/1, close/1]).
+-export([start_link/1, start_link/2, credit/2, snapshot/1]).
+
+-export_type([handle/0, error/0, item/0, probe/0, value/0, row/0, aggregation/0, buckets/0, options/0, message/0]).
+
+-opaque handle() :: pid().
+
+-type error() :: {error, {dtrace, Message :: string()}}.
+%% What pydtrace says, as it would say it on a terminal.
+
+-type probe() :: [string()].
+%% Provider, module, function and name.
+
+-type value() :: integer() | string() | binary().
+%% A binary is text that is no UTF-8, or data that is no text.
+
+-type item() :: {probe, probe()}                    % a clause that records nothing but that it ran
+              | {probe, probe(), value()}           % trace()
+              | {printf, probe(), string() | binary()}
+              | {printa, probe(), string() | binary()}
+              | {error, string()}                   % a run-time error of the script: tracing goes on
+              | {drop, atom(), pos_integer()}       % lost on the way, by kind: principal, aggregation, order ...
+              | {lost, pos_integer()}.              % items that were not taken in time, see the option `buffer'
+
+-type buckets() :: [{{Lowest :: integer(), Highest :: integer()}, Count :: integer()}].
+%% Those that are not empty, ascending.
+
+-type row() :: {count | sum | min | max | stddev, Keys :: [value()], integer()}
+             | {avg, Keys :: [value()], float()}
+             | {quantize | lquantize | llquantize, Keys :: [value()], buckets()}.
+
+-type aggregation() :: {Name :: string(), [row()]}.
+%% Without the `@'; "_" is the one that is only called `@'.
+
+-type options() :: #{pydtrace => file:filename(),       % default: the application's `pydtrace', else the one on PATH
+                     pids => all | self | [pos_integer()], % of operating system processes; default: all of this user
+                     command => [string()],             % started, traced from its first probe on, and ended with us
+                     options => #{string() => string()}, % pydtrace's -x options: "engine", "strsize" ...
+                     arguments => [string()],           % the script's $1, $2 ...
+                     buffer => pos_integer(),           % items that wait in pydtrace at most: 10000
+                     %% of start_link/2 alone:
+                     to => pid(),                       % who gets the messages: the caller
+                     credits => non_neg_integer(),      % messages before the first credit/2: 100
+                     batch => pos_integer(),            % items of a message at most: 100
+                     interval => pos_integer() | infinity}. % milliseconds between snapshots: 1000
+
+-type message() :: {erltrace, pid(), {records, [item()]}
+                                   | {aggregations, [aggregation()]}
+                                   | {over, exited | stopped, Status :: integer()}}.
+%% What `start_link/2' sends.
+
+%% ---- project-fifo's functions ----
+
+%% @doc A handle, for the calling process. `$target' is this node.
+-spec open() -> {ok, handle()} | error().
+open() ->
+    open(#{}).
+
+-spec open(options()) -> {ok, handle()} | error().
+open(Options) ->
+    erltrace_server:start(Options).
+
+%% @doc A handle with a compiled script.
+-spec script(iodata()) -> {ok, handle()} | error().
+script(Script) ->
+    case open() of
+        {ok, Handle} ->
+            case compile(Handle, Script) of
+                ok -> {ok, Handle};
+                Error -> close(Handle), Error
+            end;
+        Error ->
+            Error
+    end.
+
+%% @doc Set one of pydtrace's -x options, before `go/1'; the value of a switch is "".
+-spec setopt(handle(), Option :: string(), Value :: string()) -> ok | error().
+setopt(Handle, Option, Value) ->
+    call(Handle, {setopt, unicode:characters_to_binary(Option), unicode:characters_to_binary(Value)}).
+
+-spec compile(handle(), Script :: iodata()) -> ok | {error, already_running} | error().
+compile(Handle, Script) ->
+    call(Handle, {compile, unicode:characters_to_binary(Script)}).
+
+%% @doc Start tracing. When it returns, the probes are on.
+-spec go(handle()) -> ok | {error, no_prog | already_running} | error().
+go(Handle) ->
+    call(Handle, go).
+
+%% @doc Stop tracing; END runs. What was recorded until then can still be taken.
+-spec stop(handle()) -> ok | {error, no_prog} | error().
+stop(Handle) ->
+    call(Handle, stop).
+
+%% @doc What was recorded since the last time, in order; `ok': nothing.
+-spec consume(handle()) -> ok | {ok, [item()]} | {error, no_prog | exited | stopped} | error().
+consume(Handle) ->
+    call(Handle, consume).
+
+%% @doc The aggregations' rows to which something came since the last time, with what came: what was counted, added or
+%% sorted into buckets meanwhile. (min and max are those since `go/1'.) `ok': nothing came.
+-spec walk(handle()) -> ok | {ok, [row()]} | {error, no_prog | exited | stopped} | error().
+walk(Handle) ->
+    call(Handle, walk).
+
+%% ---- more ----
+
+%% @doc End it: pydtrace ends too.
+-spec close(handle()) -> ok.
+close(Handle) ->
+    erltrace_server:stop(Handle).
+
+%% @doc All aggregations as they are now, since `go/1'.
+-spec snapshot(handle() | pid()) -> {ok, [aggregation()]} | error().
+snapshot(Handle) ->
+    call(Handle, snapshot).
+
+-spec start_link(Script :: iodata()) -> {ok, pid()} | {error, term()}.
+start_link(Script) ->
+    start_link(Script, #{}).
+
+%% @doc A process that traces and sends what is recorded, as {@type message()}s. Each message costs a credit; who has
+%% dealt with some gives as many back by `credit/2'. Without credit nothing is sent: items wait, at most `buffer' of
+%% them, what is over is counted and told by `{lost, N}' behind those that waited; snapshots are left out. It ends
+%% `normal' after `over', and with `{pydtrace, Status}' if pydtrace dies.
+-spec start_link(Script :: iodata(), options()) -> {ok, pid()} | {error, term()}.
+start_link(Script, Options) ->
+    erltrace_server:start_link(unicode:characters_to_binary(Script), maps:merge(#{to => self()}, Options)).
+
+-spec credit(pid(), pos_integer()) -> ok.
+credit(Server, Number) ->
+    erltrace_server:credit(Server, Number).
+
+call(Handle, Command) ->
+    erltrace_server:call(Handle, Command).

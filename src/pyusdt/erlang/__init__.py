@@ -1,0 +1,1 @@
+"""Erlang's side door: the consumer as a port program of erltrace (erlang_nif/src/erltrace.erl)."""
