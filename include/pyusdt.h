@@ -10,6 +10,7 @@
  *   pyusdt_demand                       which of its arguments, then?
  *   pyusdt_fire                         offer one event to the embedded sessions
  *   pyusdt_provider_define              probes that are described at run time
+ *   pyusdt_flight                       where the last events are kept, for when the process is dead
  *   pyusdt_glob, pyusdt_probe_name, pyusdt_note_name    names, as DTrace treats them
  *
  * Always true
@@ -111,6 +112,12 @@ void pyusdt_unpublish(void);
  * -ENOTCONN: not published. Not for signal handlers.
  */
 int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n);
+
+/*
+ * The flight recorder, which the environment's PYUSDT_FLIGHT=SIZE asks for (docs/record.md): 1, and the path of its file;
+ * 0: not asked for; -errno: asked for, and why it is not there (-ENOTSUP: the run directory is on a disk).
+ */
+int pyusdt_flight(char *path, size_t size);
 
 /* ---- providers of run time ---- */
 

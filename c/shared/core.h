@@ -23,14 +23,6 @@
 #define PYUSDT_CHECK_NS 200000000ull /* how often a producer looks whether the tracer still lives */
 #define PYUSDT_LOCK_TRIES 200        /* of 100 us: the longest that a slow path waits for another */
 
-/* The parts of our control file: as long as they can become. What is not used is a hole in the file. */
-#define PYUSDT_STRINGS_MAX (1u << 20)
-#define PYUSDT_CTL_SLOTS (((uint32_t)sizeof(struct pyusdt_ctl_header) + 63) & ~63u)
-#define PYUSDT_CTL_WORDS (PYUSDT_CTL_SLOTS + PYUSDT_MAX_SESSIONS * (uint32_t)sizeof(struct pyusdt_ctl_slot))
-#define PYUSDT_CTL_DESCS (PYUSDT_CTL_WORDS + PYUSDT_MAX_PROBES * (uint32_t)sizeof(uint64_t))
-#define PYUSDT_CTL_STRINGS (PYUSDT_CTL_DESCS + PYUSDT_MAX_PROBES * (uint32_t)sizeof(struct pyusdt_ctl_desc))
-#define PYUSDT_CTL_SIZE (PYUSDT_CTL_STRINGS + PYUSDT_STRINGS_MAX)
-
 #define PYUSDT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define PYUSDT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
@@ -84,19 +76,24 @@ struct pyusdt_core {
     struct pyusdt_table table; /* a private copy */
     struct pyusdt_identity who;
     char rundir[PYUSDT_PATH_SIZE];
-    struct pyusdt_slot slot[PYUSDT_MAX_SESSIONS];
+    struct pyusdt_ctl_header *flight; /* the flight recorder's file; NULL: there is none */
+    int flight_error;                 /* -errno: it is wanted, and why it is not there */
+    struct pyusdt_slot slot[PYUSDT_MAX_SESSIONS + 1]; /* the last is the flight recorder's */
 };
+
+#define PYUSDT_FLIGHT_SLOT PYUSDT_MAX_SESSIONS
 
 extern struct pyusdt_core pyusdt_core;
 
 /* control.c */
+void pyusdt_ctl_fill(struct pyusdt_ctl_header *ctl); /* all but the magic */
 bool pyusdt_core_lock(void);
 void pyusdt_core_unlock(void);
 void pyusdt_core_reborn(void); /* a forked child publishes itself */
 
 /* own_table.c */
 int pyusdt_own_table_set(const struct pyusdt_probe_desc *table, unsigned n);  /* the private one */
-int pyusdt_own_table_allocate(int fd);                                        /* a new control file's place for it */
+int pyusdt_own_table_allocate(int fd);                                        /* a new file's place for it */
 void pyusdt_own_table_show(struct pyusdt_ctl_header *ctl);                    /* copies it there */
 int pyusdt_own_table_grow(const struct pyusdt_probe_desc *table, unsigned n); /* both, and the sessions */
 
@@ -107,6 +104,13 @@ bool pyusdt_slot_open(unsigned number);                     /* serve what is wan
 bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have);
 void pyusdt_slot_check(unsigned number, uint64_t now);      /* is the tracer alive? */
 void pyusdt_slot_lost(unsigned number, uint64_t wanted);    /* count an event that found no area */
+void pyusdt_demand_all(struct pyusdt_demand *demand, uint32_t first); /* everything of the probes from `first` on */
+
+/* flight.c: all of it under the lock */
+int pyusdt_flight_start(int dir); /* publishing: where PYUSDT_FLIGHT asks for it */
+int pyusdt_flight_ring(int dir, uint32_t k); /* one more */
+void pyusdt_flight_grow(uint32_t first);     /* probes from `first` on are new */
+void pyusdt_flight_forget(void);             /* in a forked child: it is the parent's */
 
 /* ring.c */
 uint32_t pyusdt_self_tid(void);

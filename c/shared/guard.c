@@ -137,14 +137,14 @@ void *pyusdt_guard_map(void *at, size_t size, int protection, int fd)
     return reserved;
 }
 
-void *pyusdt_guard_map_twice(void *at, size_t size, int protection, int fd)
+void *pyusdt_guard_map_twice(void *at, size_t size, int protection, int fd, off_t offset)
 {
     char *reserved = at ? at : pyusdt_guard_reserve(2 * size);
     if (!reserved)
         return NULL;
     install();
     for (size_t half = 0; half < 2; half++)
-        if (mmap(reserved + half * size, size, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) ==
+        if (mmap(reserved + half * size, size, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, offset) ==
             MAP_FAILED) {
             int saved = errno;
             if (!at)

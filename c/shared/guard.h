@@ -11,14 +11,15 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #pragma GCC visibility push(hidden)
 
 /* mmap(), guarded. at: NULL, or an address that pyusdt_guard_map() or _reserve() gave and that is replaced. NULL: errno. */
 void *pyusdt_guard_map(void *at, size_t size, int protection, int fd);
 
-/* A ring's address range: the file's size bytes twice in a row, so that what wraps is contiguous. */
-void *pyusdt_guard_map_twice(void *at, size_t size, int protection, int fd);
+/* A ring's address range: size bytes of the file twice in a row, so that what wraps is contiguous. */
+void *pyusdt_guard_map_twice(void *at, size_t size, int protection, int fd, off_t offset);
 
 /* Address space alone, to be replaced later. */
 void *pyusdt_guard_reserve(size_t size);

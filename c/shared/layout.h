@@ -16,7 +16,16 @@
 #define PYUSDT_CTL_MAGIC 0x316c746375737970ull     /* "pysuctl1", read as bytes */
 #define PYUSDT_SESSION_MAGIC 0x3165737375737970ull /* "pysusse1" */
 #define PYUSDT_AREA_MAGIC 0x3161726175737970ull    /* "pysuara1" */
+#define PYUSDT_FLIGHT_MAGIC 0x31746c6673757970ull  /* "pyusflt1" */
 #define PYUSDT_LAYOUT_VERSION 1
+
+/* The parts of a control file that pyusdt makes: as long as they can become. What is not used is a hole in the file. */
+#define PYUSDT_STRINGS_MAX (1u << 20)
+#define PYUSDT_CTL_SLOTS (((uint32_t)sizeof(struct pyusdt_ctl_header) + 63) & ~63u)
+#define PYUSDT_CTL_WORDS (PYUSDT_CTL_SLOTS + PYUSDT_MAX_SESSIONS * (uint32_t)sizeof(struct pyusdt_ctl_slot))
+#define PYUSDT_CTL_DESCS (PYUSDT_CTL_WORDS + PYUSDT_MAX_PROBES * (uint32_t)sizeof(uint64_t))
+#define PYUSDT_CTL_STRINGS (PYUSDT_CTL_DESCS + PYUSDT_MAX_PROBES * (uint32_t)sizeof(struct pyusdt_ctl_desc))
+#define PYUSDT_CTL_SIZE (PYUSDT_CTL_STRINGS + PYUSDT_STRINGS_MAX)
 
 /* ---- the control file, <pid>-<starttime>-<instance>.ctl: made by T ---- */
 
@@ -110,6 +119,24 @@ struct pyusdt_area {
     uint32_t unused[7];
     _Atomic uint64_t drops[PYUSDT_MAX_PROBES]; /* events that found no room, or no free ring */
 };
+
+/*
+ * ---- the flight recorder's file, <pid>-<starttime>-<instance>.flight: made by T, for itself ----
+ *
+ * As a control file up to PYUSDT_CTL_SIZE, with another magic, and with struct pyusdt_flight_info in the place of the
+ * slots; then an area, whose tails are T's: what lies below has been overwritten; then the rings, of ring_size each.
+ */
+struct pyusdt_flight_info { /* T */
+    uint64_t begun; /* ns of the clock of the events */
+    uint64_t wall;  /* what to add for the time since 1970, ns */
+    uint32_t order; /* PYUSDT_FLIGHT_ORDER, as its maker's machine writes it */
+    uint32_t uid;
+    char host[64];
+};
+
+#define PYUSDT_FLIGHT_ORDER 0x01020304u
+#define PYUSDT_FLIGHT_AREA ((PYUSDT_CTL_SIZE + 4095ull) & ~4095ull)
+#define PYUSDT_FLIGHT_RINGS ((PYUSDT_FLIGHT_AREA + sizeof(struct pyusdt_area) + 4095ull) & ~4095ull)
 
 /* ---- the ring file, <ctl>.NN.<generation>.ring<k>: ring_size bytes of events, each 8-aligned, wrapping anywhere ---- */
 

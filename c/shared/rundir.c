@@ -10,6 +10,13 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#ifdef __linux__
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#else
+#include <sys/mount.h>
+#include <sys/param.h>
+#endif
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,9 +39,9 @@ void pyusdt_name_format(const struct pyusdt_name *name, char *text)
         snprintf(text, PYUSDT_NAME_SIZE, "%02u.session", name->slot);
         return;
     }
-    n = snprintf(text, PYUSDT_NAME_SIZE, "%u-%llu-%u.ctl", name->who.pid, (unsigned long long)name->who.starttime,
-                 name->who.instance);
-    if (name->kind == PYUSDT_FILE_CTL)
+    n = snprintf(text, PYUSDT_NAME_SIZE, "%u-%llu-%u.%s", name->who.pid, (unsigned long long)name->who.starttime,
+                 name->who.instance, name->kind == PYUSDT_FILE_FLIGHT ? "flight" : "ctl");
+    if (name->kind == PYUSDT_FILE_CTL || name->kind == PYUSDT_FILE_FLIGHT)
         return;
     n += snprintf(text + n, PYUSDT_NAME_SIZE - (size_t)n, ".%02u.%016llx.", name->slot,
                   (unsigned long long)name->generation);
@@ -60,7 +67,7 @@ void pyusdt_name_parse(const char *text, struct pyusdt_name *name)
     name->who.starttime = starttime;
     name->generation = generation;
     if (fields == 3) {
-        name->kind = PYUSDT_FILE_CTL;
+        name->kind = strstr(text, ".flight") ? PYUSDT_FILE_FLIGHT : PYUSDT_FILE_CTL;
     } else if (fields == 6) {
         name->kind = strcmp(kind, "area") == 0 ? PYUSDT_FILE_AREA : PYUSDT_FILE_RING;
         if (name->kind == PYUSDT_FILE_RING && sscanf(kind, "ring%2u", &name->ring) != 1)
@@ -152,6 +159,19 @@ int pyusdt_rundir_each(int dir, pyusdt_name_fn *fn, void *arg)
                 return 0;
         }
     }
+}
+
+bool pyusdt_rundir_is_memory(int dir)
+{
+    struct statfs fs;
+
+    if (fstatfs(dir, &fs) != 0)
+        return false;
+#ifdef __linux__
+    return fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
+#else
+    return strcmp(fs.f_fstypename, "tmpfs") == 0;
+#endif
 }
 
 /* ---- files ---- */

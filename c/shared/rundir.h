@@ -25,10 +25,17 @@ struct pyusdt_identity {
 };
 
 /* What a name in the run directory says. */
-enum pyusdt_file { PYUSDT_FILE_OTHER, PYUSDT_FILE_SESSION, PYUSDT_FILE_CTL, PYUSDT_FILE_AREA, PYUSDT_FILE_RING };
+enum pyusdt_file {
+    PYUSDT_FILE_OTHER,
+    PYUSDT_FILE_SESSION,
+    PYUSDT_FILE_CTL,
+    PYUSDT_FILE_AREA,
+    PYUSDT_FILE_RING,
+    PYUSDT_FILE_FLIGHT
+};
 struct pyusdt_name {
     enum pyusdt_file kind;
-    struct pyusdt_identity who; /* CTL, AREA, RING */
+    struct pyusdt_identity who; /* CTL, AREA, RING, FLIGHT */
     uint32_t slot;              /* SESSION, AREA, RING */
     uint64_t generation;        /* AREA, RING */
     uint32_t ring;              /* RING */
@@ -46,6 +53,9 @@ int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size);
 
 /* Makes one of size bytes, every page of it allocated, and maps it shared. fd or -errno. */
 int pyusdt_file_make(int dir, const char *name, uint64_t size);
+
+/* Whether the directory's files are memory, never on a disk. */
+bool pyusdt_rundir_is_memory(int dir);
 
 /* The directory's entries with an interesting name; stops when fn returns nonzero. 0 or -errno. */
 typedef int pyusdt_name_fn(void *arg, const char *text, const struct pyusdt_name *name);

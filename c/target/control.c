@@ -23,7 +23,7 @@
 #endif
 
 static uint64_t no_words[PYUSDT_MAX_PROBES];  /* never written: costs no memory */
-static uint64_t all_words[PYUSDT_MAX_PROBES]; /* filled in a forked child only, as far as there are probes */
+static uint64_t all_words[PYUSDT_MAX_PROBES]; /* filled where they are needed only, as far as there are probes */
 
 uint64_t *pyusdt_enabled_words = no_words;
 struct pyusdt_core pyusdt_core;
@@ -52,9 +52,16 @@ void pyusdt_core_unlock(void)
     atomic_store(&pyusdt_core.family->lock, 0);
 }
 
+/* Every probe is on: for a forked child, which does not know better yet, and for the flight recorder. */
+static void enable_all(uint32_t nprobes)
+{
+    memset(all_words, 0xff, nprobes * sizeof *all_words);
+    __atomic_store_n(&pyusdt_enabled_words, all_words, __ATOMIC_RELEASE);
+}
+
 /* ---- the control file ---- */
 
-static void fill(struct pyusdt_ctl_header *ctl)
+void pyusdt_ctl_fill(struct pyusdt_ctl_header *ctl)
 {
     ssize_t length = 0;
     int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
@@ -97,7 +104,7 @@ static int make_file(int dir)
     }
     if (fd < 0)
         return fd;
-    r = pyusdt_own_table_allocate(fd);
+    r = ftruncate(fd, PYUSDT_CTL_SIZE) != 0 ? -errno : pyusdt_own_table_allocate(fd);
     if (r == 0)
         return fd;
     unlinkat(dir, text, 0);
@@ -159,7 +166,7 @@ static int map_file(int dir)
     close(fd);
     if (!ctl)
         return -ENOMEM;
-    fill(ctl);
+    pyusdt_ctl_fill(ctl);
     pyusdt_core.ctl = ctl;
     pyusdt_core.slots = (void *)((char *)ctl + ctl->slots);
     pyusdt_core.words = (void *)((char *)ctl + ctl->words);
@@ -188,9 +195,13 @@ static int publish(void)
         /* Tracers that start from here on see us. Those that started before, we see: */
         atomic_thread_fence(memory_order_seq_cst);
         pyusdt_sessions_join(dir);
+        pyusdt_core.flight_error = pyusdt_flight_start(dir);
         atomic_store(&pyusdt_core.family->alive, 1);
         atomic_store_explicit(&pyusdt_core.nprobes, pyusdt_core.table.nprobes, memory_order_release);
-        __atomic_store_n(&pyusdt_enabled_words, (uint64_t *)(void *)pyusdt_core.words, __ATOMIC_RELEASE);
+        if (pyusdt_core.flight)
+            enable_all(pyusdt_core.table.nprobes);
+        else
+            __atomic_store_n(&pyusdt_enabled_words, (uint64_t *)(void *)pyusdt_core.words, __ATOMIC_RELEASE);
     }
     close(dir);
     return r;
@@ -206,9 +217,8 @@ static void forked(void)
     atomic_store(&pyusdt_core.family->alive, 0); /* where the kernel does not wipe */
     atomic_store(&pyusdt_core.family->lock, 0);
     pyusdt_core.epoch++;
-    memset(all_words, 0xff, n * sizeof *all_words);
     if (n != 0)
-        __atomic_store_n(&pyusdt_enabled_words, all_words, __ATOMIC_RELEASE);
+        enable_all(n);
 }
 
 /* None of the parent's sessions, rings and files is the child's. */
@@ -227,6 +237,7 @@ static void forget_parent(void)
         memset(slot, 0, sizeof *slot);
         atomic_store(&slot->demand, demand);
     }
+    pyusdt_flight_forget();
     pyusdt_guard_unmap(pyusdt_core.ctl, PYUSDT_CTL_SIZE);
     pyusdt_core.ctl = NULL;
 }
@@ -237,8 +248,7 @@ void pyusdt_core_reborn(void)
         return;
     if (!atomic_load(&pyusdt_core.family->alive)) {
         pyusdt_core.epoch++;
-        memset(all_words, 0xff, atomic_load(&pyusdt_core.nprobes) * sizeof *all_words);
-        __atomic_store_n(&pyusdt_enabled_words, all_words, __ATOMIC_RELEASE); /* the child's other threads wait here */
+        enable_all(atomic_load(&pyusdt_core.nprobes)); /* the child's other threads wait for us here */
         forget_parent();
         if (publish() != 0) {
             atomic_store(&pyusdt_core.nprobes, 0);
@@ -298,6 +308,8 @@ int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n)
     r = atomic_load(&pyusdt_core.nprobes) == 0 ? -ENOTCONN : pyusdt_own_table_grow(table, n);
     if (r == 0)
         atomic_store_explicit(&pyusdt_core.nprobes, pyusdt_core.table.nprobes, memory_order_release);
+    if (r == 0 && pyusdt_core.flight)
+        enable_all(pyusdt_core.table.nprobes);
     pyusdt_core_unlock();
     return r == 0 ? (int)first : r;
 }
@@ -322,6 +334,8 @@ void pyusdt_unpublish(void)
                                 PYUSDT_FAILED_TAG(atomic_load(&pyusdt_core.slots[i].failed)) == PYUSDT_FAILED_TAG(wanted));
     }
     atomic_store(&pyusdt_core.ctl->state, PYUSDT_CTL_EXITED);
+    if (pyusdt_core.flight)
+        atomic_store(&pyusdt_core.flight->state, PYUSDT_CTL_EXITED);
     PYUSDT_HOOK(12);
     dir = read ? -1 : pyusdt_rundir_open(pyusdt_core.rundir, NULL);
     if (dir < 0)

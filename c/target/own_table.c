@@ -121,7 +121,7 @@ static int allocate(int fd, const struct pyusdt_table *table)
 
 int pyusdt_own_table_allocate(int fd)
 {
-    return ftruncate(fd, PYUSDT_CTL_SIZE) != 0 ? -errno : allocate(fd, &pyusdt_core.table);
+    return allocate(fd, &pyusdt_core.table);
 }
 
 void pyusdt_own_table_show(struct pyusdt_ctl_header *ctl)
@@ -175,6 +175,7 @@ int pyusdt_own_table_grow(const struct pyusdt_probe_desc *given, unsigned n)
     /* Sessions that look at the control file from here on find the new probes; those that did before, we find. */
     pyusdt_core.table = table;
     pyusdt_own_table_show(pyusdt_core.ctl);
+    pyusdt_flight_grow(old.nprobes);
     atomic_thread_fence(memory_order_seq_cst);
     pyusdt_sessions_grow(old.nprobes);
     discard(&old);

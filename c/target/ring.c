@@ -182,9 +182,27 @@ static inline bool has_room(struct pyusdt_ring *ring, const struct pyusdt_line *
     return ring->head + size - tail <= ring_size;
 }
 
+/*
+ * The flight recorder's ring, where the oldest events make room: nothing below the tail is believed, so it moves before
+ * they are overwritten. Their sizes lie in shared memory: where one makes no sense, all are given up.
+ */
+static inline void make_room(struct pyusdt_ring *ring, struct pyusdt_line *line, uint64_t ring_size, uint32_t size)
+{
+    if (PYUSDT_LIKELY(ring->head + size - ring->tail <= ring_size))
+        return;
+    do {
+        uint32_t oldest = ((const struct pyusdt_ring_event *)(const void *)(ring->data + (ring->tail & (ring_size - 1))))->size;
+        bool sane = oldest >= sizeof(struct pyusdt_ring_event) && oldest % 8 == 0 && oldest <= ring->head - ring->tail;
+        ring->tail = sane ? ring->tail + oldest : ring->head;
+    } while (ring->head + size - ring->tail > ring_size);
+    atomic_store_explicit(&line->tail, ring->tail, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release); /* for who reads while we write */
+    PYUSDT_HOOK(6);
+}
+
 /* The holder of ring k writes one event. Returns its time. */
 static inline uint64_t write_event(struct pyusdt_slot *slot, struct pyusdt_area *area, uint32_t k, uint32_t tid,
-                                   unsigned probe, const struct pyusdt_args *args)
+                                   unsigned probe, const struct pyusdt_args *args, bool overwrite)
 {
     const struct pyusdt_demand *demand =
         &atomic_load_explicit(&slot->demand, memory_order_relaxed)[probe];
@@ -199,7 +217,9 @@ static inline uint64_t write_event(struct pyusdt_slot *slot, struct pyusdt_area 
     header.nargs = demand->nargs;
     header.size = measure(demand, args, &strings);
     header.ncaptures = (uint8_t)strings.n;
-    if (PYUSDT_UNLIKELY(!has_room(ring, &area->line[k], slot->size, header.size))) {
+    if (overwrite)
+        make_room(ring, &area->line[k], slot->size, header.size);
+    else if (PYUSDT_UNLIKELY(!has_room(ring, &area->line[k], slot->size, header.size))) {
         atomic_fetch_add_explicit(&area->drops[probe], 1, memory_order_relaxed);
         PYUSDT_HOOK(2);
         return header.time;
@@ -247,38 +267,69 @@ static inline void offer(unsigned number, unsigned probe, const struct pyusdt_ar
         pyusdt_slot_lost(number, wanted);
         return;
     }
-    time = write_event(slot, area, k, tid, probe, args);
+    time = write_event(slot, area, k, tid, probe, args, false);
     give(&area->line[k]);
     PYUSDT_HOOK(5);
     if (PYUSDT_UNLIKELY(time >= atomic_load_explicit(&slot->next_check, memory_order_relaxed)))
         pyusdt_slot_check(number, time);
 }
 
+/* The flight recorder: a slot of our own, whose session is never over. */
+static SLOW void record(unsigned probe, const struct pyusdt_args *args)
+{
+    struct pyusdt_slot *slot = &pyusdt_core.slot[PYUSDT_FLIGHT_SLOT];
+    struct pyusdt_area *area = atomic_load_explicit(&slot->area, memory_order_relaxed);
+    uintptr_t self = self_get();
+    uint32_t tid = SELF_TID(self);
+    int k = (int)SELF_RING(self);
+
+    if ((uint32_t)k >= atomic_load_explicit(&slot->nrings, memory_order_acquire) || !take(&area->line[k], tid))
+        k = take_another(slot, PYUSDT_FLIGHT_SLOT, area, tid);
+    if (k < 0) {
+        atomic_fetch_add_explicit(&area->drops[probe], 1, memory_order_relaxed);
+        return;
+    }
+    PYUSDT_HOOK(1);
+    write_event(slot, area, (uint32_t)k, tid, probe, args, true);
+    give(&area->line[k]);
+    PYUSDT_HOOK(5);
+}
+
 /* ---- the public functions ---- */
 
-static inline uint64_t wanting(unsigned probe)
+/* Whether the probe is one of this process, which is published: a forked child publishes itself here. */
+static inline bool is_published(unsigned probe)
 {
     if (PYUSDT_UNLIKELY(probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire)))
-        return 0;
+        return false;
     if (PYUSDT_UNLIKELY(!atomic_load_explicit(&pyusdt_core.family->alive, memory_order_relaxed))) {
         pyusdt_core_reborn();
         if (probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire) ||
             !atomic_load_explicit(&pyusdt_core.family->alive, memory_order_acquire))
-            return 0; /* the child can not be traced */
+            return false; /* the child can not be traced */
     }
-    return atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
+    return true;
 }
 
 void pyusdt_fire(unsigned probe, const struct pyusdt_args *args)
 {
-    for (uint64_t word = wanting(probe); word != 0; word &= word - 1)
+    if (!is_published(probe))
+        return;
+    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire); word != 0;
+         word &= word - 1)
         offer((unsigned)__builtin_ctzll(word), probe, args);
+    if (PYUSDT_UNLIKELY(pyusdt_core.flight != NULL))
+        record(probe, args);
 }
 
 uint32_t pyusdt_demand(unsigned probe)
 {
     uint32_t mask = 0;
-    for (uint64_t word = wanting(probe); word != 0; word &= word - 1) {
+
+    if (!is_published(probe))
+        return 0;
+    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire); word != 0;
+         word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);
         struct pyusdt_slot *slot = &pyusdt_core.slot[number];
         uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
@@ -291,5 +342,9 @@ uint32_t pyusdt_demand(unsigned probe)
         else if (atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_relaxed) != 0)
             mask |= PYUSDT_DEMAND_FIRE; /* wanted, but it can not be served: pyusdt_fire() counts it */
     }
+    if (PYUSDT_UNLIKELY(pyusdt_core.flight != NULL))
+        mask |= atomic_load_explicit(
+            &atomic_load_explicit(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT].demand, memory_order_relaxed)[probe].mask,
+            memory_order_relaxed);
     return mask;
 }

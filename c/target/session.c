@@ -183,6 +183,16 @@ static int make_demand(struct pyusdt_slot *slot, const struct session_file *file
     return session_file_match(file, demand_probe, &build, demand_begin);
 }
 
+void pyusdt_demand_all(struct pyusdt_demand *demand, uint32_t first)
+{
+    struct pyusdt_want want = {.args = (1u << PYUSDT_MAX_ARGS) - 1};
+    struct demand_build build = {.demand = demand, .want = &want, .first = first};
+
+    for (unsigned i = 0; i < PYUSDT_MAX_ARGS; i++)
+        want.bytes[i] = PYUSDT_MAX_STRING;
+    pyusdt_table_match(&pyusdt_core.table, &want, demand_probe, &build);
+}
+
 static int enable_new_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
 {
     struct demand_build *build = arg;
@@ -259,7 +269,7 @@ static int make_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_
         pyusdt_guard_unmap(ring->data, ring->reserved);
         ring->data = NULL;
     }
-    ring->data = pyusdt_guard_map_twice(ring->data, slot->size, PROT_READ | PROT_WRITE, fd);
+    ring->data = pyusdt_guard_map_twice(ring->data, slot->size, PROT_READ | PROT_WRITE, fd, 0);
     close(fd);
     ring->reserved = 2 * slot->size;
     /* A session that ends takes `wanted` back, then removes the files: either it sees ours, or we see that. */
@@ -294,7 +304,8 @@ bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have)
     }
     dir = open_rundir();
     if (dir >= 0) {
-        r = make_ring(slot, dir, number, generation, have);
+        r = number == PYUSDT_FLIGHT_SLOT ? pyusdt_flight_ring(dir, have)
+                                         : make_ring(slot, dir, number, generation, have);
         close(dir);
     }
     if (r != 0)

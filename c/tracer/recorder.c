@@ -1,18 +1,14 @@
-/* Writing recordings: see record.h. A block is whole in the buffer before any of it is written to the file. */
+/* What a session delivers, as a recording: see record.h. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tracer/record.h"
+#include "tracer/record_file.h"
 #include "tracer/tracer.h"
 
-#define BUFFER (1u << 20)
-
 struct pyusdt_recorder {
-    int fd;
-    int failed; /* -errno of the first write that failed */
     struct pyusdt_session *session;
     uint32_t *nprobes; /* of each target that is in the file, as it is there */
     uint32_t ntargets, room;
@@ -20,58 +16,12 @@ struct pyusdt_recorder {
     char *table; /* what was written last, which most targets share */
     uint32_t table_size;
     struct pyusdt_loss_block loss;
-    size_t size;
-    uint8_t buffer[BUFFER];
+    struct pyusdt_record_file file;
 };
-
-static int write_out(struct pyusdt_recorder *r)
-{
-    size_t done = 0;
-
-    while (r->failed == 0 && done < r->size) {
-        ssize_t n = write(r->fd, r->buffer + done, r->size - done);
-        if (n < 0 && errno != EINTR)
-            r->failed = -errno;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    r->size = 0;
-    return r->failed;
-}
-
-static void put(struct pyusdt_recorder *r, const void *data, size_t size)
-{
-    while (size > 0) {
-        size_t n = size < BUFFER - r->size ? size : BUFFER - r->size;
-        memcpy(r->buffer + r->size, data, n);
-        r->size += n;
-        data = (const uint8_t *)data + n;
-        size -= n;
-        if (r->size == BUFFER)
-            write_out(r);
-    }
-}
-
-/* The beginning of a block; what follows is `size` bytes, and zeros up to a multiple of 8. */
-static size_t begin(struct pyusdt_recorder *r, uint32_t kind, size_t size)
-{
-    struct pyusdt_block block = {kind, (uint32_t)((size + 7) & ~7ull)};
-
-    put(r, &block, sizeof block);
-    return block.size - size;
-}
 
 static void put_table(struct pyusdt_recorder *r, const struct pyusdt_table_copy *copy)
 {
-    static const uint8_t zeros[8];
-    const struct pyusdt_table *table = &copy->table;
-    size_t descs = table->ndescs * sizeof *table->descs;
-    struct pyusdt_table_block block = {r->ntables++, table->nprobes, table->ndescs, table->strings_size};
-    size_t padding = begin(r, PYUSDT_BLOCK_TABLE, sizeof block + descs + table->strings_size);
-
-    put(r, &block, sizeof block);
-    put(r, table->descs, descs);
-    put(r, table->strings, table->strings_size);
-    put(r, zeros, padding);
+    pyusdt_record_table(&r->file, r->ntables++, &copy->table);
     free(r->table);
     r->table = malloc(copy->size);
     r->table_size = r->table ? copy->size : 0;
@@ -88,8 +38,7 @@ static void put_target(struct pyusdt_recorder *r, uint32_t index)
         put_table(r, target->table);
     block.table = r->ntables - 1;
     memcpy(block.comm, target->comm, sizeof block.comm);
-    begin(r, PYUSDT_BLOCK_TARGET, sizeof block);
-    put(r, &block, sizeof block);
+    pyusdt_record_block(&r->file, PYUSDT_BLOCK_TARGET, &block, sizeof block);
     r->nprobes[index] = target->table->table.nprobes;
 }
 
@@ -100,7 +49,7 @@ static void learn_targets(struct pyusdt_recorder *r)
         uint32_t room = 2 * r->session->ntargets;
         void *more = realloc(r->nprobes, room * sizeof *r->nprobes);
         if (!more) {
-            r->failed = r->failed ? r->failed : -ENOMEM;
+            r->file.failed = r->file.failed ? r->file.failed : -ENOMEM;
             return;
         }
         r->nprobes = more;
@@ -135,9 +84,9 @@ static void put_event(struct pyusdt_recorder *r, const struct pyusdt_event *even
     header.size = (uint32_t)((at + 7) & ~7ull);
     memset(bytes + at, 0, header.size - at);
     memcpy(bytes, &header, sizeof header);
-    begin(r, PYUSDT_BLOCK_EVENT, sizeof block + header.size);
-    put(r, &block, sizeof block);
-    put(r, bytes, header.size);
+    pyusdt_record_begin(&r->file, PYUSDT_BLOCK_EVENT, sizeof block + header.size);
+    pyusdt_record_put(&r->file, &block, sizeof block);
+    pyusdt_record_put(&r->file, bytes, header.size);
 }
 
 void pyusdt_recorder_event(struct pyusdt_recorder *r, const struct pyusdt_event *event)
@@ -158,30 +107,25 @@ int pyusdt_recorder_flush(struct pyusdt_recorder *r)
     pyusdt_session_stats(r->session, &stats);
     if (stats.dropped != r->loss.dropped || stats.out_of_order != r->loss.out_of_order) {
         r->loss = (struct pyusdt_loss_block){stats.dropped, stats.out_of_order};
-        begin(r, PYUSDT_BLOCK_LOSS, sizeof r->loss);
-        put(r, &r->loss, sizeof r->loss);
+        pyusdt_record_block(&r->file, PYUSDT_BLOCK_LOSS, &r->loss, sizeof r->loss);
     }
-    return write_out(r);
+    return pyusdt_record_flush(&r->file);
 }
 
 int pyusdt_recorder_new(int fd, struct pyusdt_session *session, const struct pyusdt_record_header *header,
                         struct pyusdt_recorder **out)
 {
     struct pyusdt_recorder *r = calloc(1, sizeof *r);
-    struct pyusdt_record_header ours = *header;
 
     if (!r) {
         close(fd);
         return -ENOMEM;
     }
-    r->fd = fd;
+    r->file.fd = fd;
     r->session = session;
-    ours.magic = PYUSDT_RECORD_MAGIC;
-    ours.version = PYUSDT_RECORD_VERSION;
-    ours.order = PYUSDT_RECORD_ORDER;
-    put(r, &ours, sizeof ours);
+    pyusdt_record_header(&r->file, *header);
     *out = r;
-    return write_out(r);
+    return pyusdt_record_flush(&r->file);
 }
 
 int pyusdt_recorder_close(struct pyusdt_recorder *r, uint64_t time)
@@ -189,10 +133,9 @@ int pyusdt_recorder_close(struct pyusdt_recorder *r, uint64_t time)
     int failed;
 
     pyusdt_recorder_flush(r);
-    begin(r, PYUSDT_BLOCK_END, sizeof time);
-    put(r, &time, sizeof time);
-    failed = write_out(r);
-    if (close(r->fd) != 0 && failed == 0)
+    pyusdt_record_block(&r->file, PYUSDT_BLOCK_END, &time, sizeof time);
+    failed = pyusdt_record_flush(&r->file);
+    if (close(r->file.fd) != 0 && failed == 0)
         failed = -errno;
     free(r->nprobes);
     free(r->table);

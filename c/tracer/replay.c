@@ -11,6 +11,7 @@
 
 #include "shared/error.h"
 #include "shared/event.h"
+#include "tracer/flight.h"
 #include "tracer/record.h"
 #include "shared/table.h"
 
@@ -294,6 +295,26 @@ static void survey(struct pyusdt_replay *r)
         r->end = r->header.begun;
 }
 
+/* The header, when a flight recorder's file has become a recording. */
+static int read_header(struct pyusdt_replay *r, struct pyusdt_error *error)
+{
+    if (!read_bytes(r, &r->header, sizeof r->header))
+        return pyusdt_error_set(error, -EBADMSG, "not a recording of pydtrace");
+    if (r->header.magic == PYUSDT_FLIGHT_MAGIC) {
+        r->fd = pyusdt_flight_convert(r->fd, error);
+        r->filled = r->at = 0;
+        if (r->fd < 0)
+            return r->fd;
+        if (!read_bytes(r, &r->header, sizeof r->header))
+            return pyusdt_error_set(error, -EIO, "the copy of a flight recorder's file can not be read");
+    }
+    if (r->header.magic != PYUSDT_RECORD_MAGIC)
+        return pyusdt_error_set(error, -EBADMSG, "not a recording of pydtrace");
+    if (r->header.version != PYUSDT_RECORD_VERSION || r->header.order != PYUSDT_RECORD_ORDER)
+        return pyusdt_error_set(error, -EPROTONOSUPPORT, "a recording of another version or byte order");
+    return 0;
+}
+
 int pyusdt_replay_open(int fd, struct pyusdt_replay **out, struct pyusdt_error *error)
 {
     struct pyusdt_replay *r = calloc(1, sizeof *r);
@@ -305,10 +326,8 @@ int pyusdt_replay_open(int fd, struct pyusdt_replay **out, struct pyusdt_error *
         close(fd);
     if (!r || !(r->body = calloc(1, BLOCK_MAX)))
         code = pyusdt_error_set(error, -ENOMEM, "no memory for a recording");
-    else if (!read_bytes(r, &r->header, sizeof r->header) || r->header.magic != PYUSDT_RECORD_MAGIC)
-        code = pyusdt_error_set(error, -EBADMSG, "not a recording of pydtrace");
-    else if (r->header.version != PYUSDT_RECORD_VERSION || r->header.order != PYUSDT_RECORD_ORDER)
-        code = pyusdt_error_set(error, -EPROTONOSUPPORT, "a recording of another version or byte order");
+    else
+        code = read_header(r, error);
     if (code != 0) {
         pyusdt_replay_close(r);
         return code;
@@ -331,7 +350,8 @@ void pyusdt_replay_close(struct pyusdt_replay *r)
     free(r->tables);
     free(r->targets);
     free(r->body);
-    close(r->fd);
+    if (r->fd >= 0)
+        close(r->fd);
     free(r);
 }
 

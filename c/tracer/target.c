@@ -305,7 +305,7 @@ static void map_ring(struct pyusdt_session *session, struct pyusdt_target *targe
     file_name(session, target, PYUSDT_FILE_RING, k, text);
     fd = pyusdt_file_open(session->dir, text, O_RDONLY, &size);
     if (source && fd >= 0 && size == session->header.bufsize)
-        source->data = pyusdt_guard_map_twice(NULL, size, PROT_READ, fd);
+        source->data = pyusdt_guard_map_twice(NULL, size, PROT_READ, fd, 0);
     if (fd >= 0)
         close(fd);
     if (!source || !source->data) {

@@ -2,6 +2,7 @@
 
 cdef extern from "pyusdt.h" nogil:
     void pyusdt_unpublish()
+    int pyusdt_flight(char *path, size_t size)
 
 cdef extern from "_fire.h":
     int pyusdt_strict

@@ -24,6 +24,16 @@ def available() -> bool:
     return pyusdt_fast_available() != 0
 
 
+def flight() -> str | None:
+    """The file in which the last events are kept, as PYUSDT_FLIGHT asks; None where it does not.  OSError: why there is
+    none."""
+    cdef char path[1024]
+    cdef int code = pyusdt_flight(path, sizeof(path))
+    if code < 0:
+        raise OSError(-code, os.strerror(-code))
+    return os.fsdecode(<bytes>path) if code else None
+
+
 def set_strict(bint on) -> bool:
     """Check types at every call, traced or not, and raise TypeError; returns what was set before."""
     global pyusdt_strict

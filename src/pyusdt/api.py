@@ -9,6 +9,7 @@ try:
     from pyusdt._core import (
         Probe,
         available,
+        flight,
         p,
         pn,
         probe,
@@ -44,3 +45,10 @@ def strict(on: bool = True) -> bool:
 
 if os.environ.get("PYUSDT_STRICT", "0") not in ("", "0"):
     set_strict(True)
+if os.environ.get("PYUSDT_FLIGHT"):
+    try:
+        flight()
+    except OSError as error:
+        import warnings
+
+        warnings.warn(f"no flight recorder (PYUSDT_FLIGHT): {error.strerror}; docs/record.md", RuntimeWarning, 3)

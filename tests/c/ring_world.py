@@ -12,7 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 CORE = ["shared/rundir", "shared/slot", "shared/table", "shared/glob", "shared/guard",
-        "target/control", "target/session", "target/ring", "target/own_table",
+        "target/control", "target/session", "target/ring", "target/own_table", "target/flight",
         "tracer/tracer", "tracer/target", "tracer/sweep", "tracer/reader", "tracer/process"]
 FLAGS = ["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-pthread"]
 VARIANTS = {
@@ -53,8 +53,8 @@ class Account:
     def __init__(self, path):
         data = path.read_bytes()
         words = struct.unpack(f"<{len(data) // 8}Q", data)
-        self.started = sum(words[:MAX_THREADS])
-        self.returned = sum(words[MAX_THREADS:2 * MAX_THREADS])
+        self.started_by, self.returned_by = words[:MAX_THREADS], words[MAX_THREADS:2 * MAX_THREADS]
+        self.started, self.returned = sum(self.started_by), sum(self.returned_by)
         self.off, self.ready = words[2 * MAX_THREADS:2 * MAX_THREADS + 2]
 
 

@@ -16,6 +16,7 @@ HERE = Path(__file__).parent
 # Small enough for every test run; and what takes longer.
 RUNS = [
     ("session", ""),
+    ("flight", ""),
     ("ring", "-DFIRST=1 -DSECOND=1 -DGROWING"),
     ("ring", "-DFIRST=2 -DSECOND=1 -DRINGS=1"),
 ]
@@ -27,7 +28,7 @@ LONG_RUNS = [
 
 
 def mutants():
-    for model in ("session", "ring"):
+    for model in ("session", "ring", "flight"):
         source = (HERE / f"{model}.pml").read_text()
         for name in sorted(set(re.findall(r"MUTANT_([A-Z]\w+)", source))):
             yield model, name

@@ -1,0 +1,34 @@
+/*
+ * Blocks of a recording on their way into its file (record.h has the format): what the recorder and the flight
+ * recorder's reader write with.
+ */
+#ifndef PYUSDT_RECORD_FILE_H
+#define PYUSDT_RECORD_FILE_H
+
+#include "shared/table.h"
+#include "tracer/record.h"
+
+#pragma GCC visibility push(hidden)
+
+#define PYUSDT_RECORD_BUFFER (1u << 20)
+
+struct pyusdt_record_file {
+    int fd;
+    int failed; /* -errno of the first write that failed */
+    size_t size;
+    uint8_t buffer[PYUSDT_RECORD_BUFFER];
+};
+
+/* All that waits, into the file; 0, or `failed`. */
+int pyusdt_record_flush(struct pyusdt_record_file *file);
+void pyusdt_record_put(struct pyusdt_record_file *file, const void *data, size_t size);
+/* The beginning of a block; what follows is `size` bytes, and as many zeros as it returns. */
+size_t pyusdt_record_begin(struct pyusdt_record_file *file, uint32_t kind, size_t size);
+/* Whole blocks. */
+void pyusdt_record_header(struct pyusdt_record_file *file, struct pyusdt_record_header header); /* magic and such: its */
+void pyusdt_record_table(struct pyusdt_record_file *file, uint32_t number, const struct pyusdt_table *table);
+void pyusdt_record_block(struct pyusdt_record_file *file, uint32_t kind, const void *data, size_t size); /* size: of 8 */
+
+#pragma GCC visibility pop
+
+#endif
