@@ -12,6 +12,7 @@ import struct
 from ..cli.options import OptionError
 from ..dlang import program as p
 from .aggregates import Aggregates
+from .symbols import Symbols
 from .texts import Texts
 
 _NOT_WHILE_TRACING = ("aggsize", "bufsize", "dynvarsize", "specsize", "strsize", "nspec", "destructive")
@@ -24,7 +25,8 @@ class Actions:
     def __init__(self, program, engine, output, notify, options, make_formatter, changed):
         self.program, self.engine, self.output = program, engine, output
         self.notify, self.options, self.changed = notify, options, changed
-        self.aggregates = Aggregates(program, engine, options)
+        self.symbols = Symbols(options)
+        self.aggregates = Aggregates(program, engine, options, self.symbols)
         self._make_formatter = make_formatter
         self._texts = None
         self.status = 0
@@ -32,7 +34,7 @@ class Actions:
     @property
     def texts(self):
         if self._texts is None:
-            self._texts = Texts(self.program, self._make_formatter)
+            self._texts = Texts(self.program, self._make_formatter, symbols=self.symbols)
         return self._texts
 
     def act(self, action, record):
@@ -41,6 +43,15 @@ class Actions:
 
     def _exit(self, action, record):
         self.status = _integer(action.data[0], record)
+
+    def _stack(self, action, record):
+        self.output.write(self.symbols.show(action.data[0], record))
+
+    _symbol = _stack
+
+    def _printf(self, action, record):
+        """One that has addresses to name in it."""
+        self.output.write(self.texts.of_record(action, record))
 
     # --- aggregations ----------------------------------------------------------------
     def _definition(self, action):

@@ -4,14 +4,20 @@ In: the engine, whose maps have the values; actions on aggregations, as their re
 to print, and text.  Always: what was never assigned prints nothing, what was cleared prints as empty.
 """
 
+import struct
+
+from ..dlang import types as t
 from . import aggregations
 
 
 class Aggregates:
-    """program: dlang.program.Program; engine: its Engine; options: {name: value}, read at each use."""
+    """program: dlang.program.Program; engine: its Engine; options: {name: value}, read at each use; symbols:
+    symbols.Symbols."""
 
-    def __init__(self, program, engine, options):
-        self.program, self.engine, self.options = program, engine, options
+    def __init__(self, program, engine, options, symbols=None):
+        self.program, self.engine, self.options, self.symbols = program, engine, options, symbols
+        self._grouped = {aggdef.ident: named for aggdef in program.aggregations
+                         if (named := [data for data in aggdef.keys if isinstance(data.type, t.Symbol)])}
         self._definitions = {aggdef.ident: aggdef for aggdef in program.aggregations}
         self._normals = {}  # (ident, key) -> the divisor
         self._cleared = set()  # idents of aggregations without keys that had a value before clear()
@@ -26,7 +32,22 @@ class Aggregates:
         found = self.engine.items(aggdef.map)
         if not found and aggdef.ident in self._cleared:
             found = [(b"", bytes(8 * aggdef.row.words(aggdef.params)))]
-        return found
+        return self._group(aggdef, found) if aggdef.ident in self._grouped else found
+
+    def _group(self, aggdef, entries):
+        """The entries, those merged whose keys name one function, one module."""
+        from .values import pack, unpack
+
+        found = {}
+        for key, value in entries:
+            group = bytearray(key)
+            for data in self._grouped[aggdef.ident]:
+                pid, address = struct.unpack_from("=QQ", key, data.offset)
+                struct.pack_into("=Q", group, data.offset + 8, self.symbols.group(data.type, pid, address))
+            made = unpack(aggdef.row.name, aggdef.params, value)
+            group = bytes(group)
+            found[group] = found[group].merge(made) if group in found else made
+        return [(key, pack(value)) for key, value in found.items()]
 
     def normal(self, aggdef, key):
         return self._normals.get((aggdef.ident, key), 1)
@@ -74,7 +95,7 @@ class Aggregates:
 
     def text(self, aggdefs):
         """What printa() without a format prints."""
-        found = aggregations.render_joined(self.joined(aggdefs), self.program.strsize, self.order(), self.normal)
+        found = aggregations.render_joined(self.joined(aggdefs), self.program.strsize, self.order(), self.normal, self.symbols)
         return b"\n" + found
 
     def unprinted(self):
@@ -84,4 +105,4 @@ class Aggregates:
     def rest(self):
         """The text of all that was not printed yet."""
         found = [(aggdef, self.entries(aggdef)) for aggdef in self.unprinted()]
-        return aggregations.render(found, self.program.strsize, self.order(), self.normal)
+        return aggregations.render(found, self.program.strsize, self.order(), self.normal, self.symbols)

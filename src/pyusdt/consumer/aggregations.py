@@ -9,6 +9,7 @@ Keys compare as dtrace compares them: integers of any type as unsigned, strings 
 
 import struct
 
+from ..dlang import types as t
 from .distributions import FUNCTIONS
 
 _UNSIGNED = {1: "B", 2: "H", 4: "I", 8: "Q"}
@@ -36,21 +37,21 @@ class Row:
         self.key, self.values, self.present = key, values, present
 
 
-def render(aggregations, strsize=256, order=None, normal=None) -> bytes:
+def render(aggregations, strsize=256, order=None, normal=None, symbols=None) -> bytes:
     """The text of all the given aggregations, one after the other.
 
     aggregations: list of (AggDef, list of (key, value)); those without entries print nothing.
-    normal(AggDef, key) -> what its value is divided by.
+    normal(AggDef, key) -> what its value is divided by; symbols: symbols.Symbols, for keys that are addresses.
     """
     order = order or Order()
     ordered = sorted(aggregations, key=lambda pair: pair[0].ident, reverse=order.reverse)
-    return b"".join(render_joined([pair], strsize, order, normal) for pair in ordered)
+    return b"".join(render_joined([pair], strsize, order, normal, symbols) for pair in ordered)
 
 
-def render_joined(aggregations, strsize=256, order=None, normal=None) -> bytes:
+def render_joined(aggregations, strsize=256, order=None, normal=None, symbols=None) -> bytes:
     """The text of aggregations with the same keys, a line for each key."""
     first = aggregations[0][0]
-    printers = [_key_printer(data, strsize) for data in first.keys]
+    printers = [_key_printer(data, strsize, symbols) for data in first.keys]
     lines = []
     for row in rows(aggregations, order or Order()):
         lines += [show_key(row.key) for show_key in printers]
@@ -109,16 +110,20 @@ def _ranker(aggdefs, order):
 def _key_reader(data):
     """A function that gives a key's part in a form that sorts as dtrace sorts it."""
     offset, size = data.offset, data.size
-    if data.type.is_string:
+    if data.type.is_string or data.type.is_record:
         return lambda key: key[offset : offset + size]
     unpack = struct.Struct("=" + _UNSIGNED[size]).unpack_from
     return lambda key: unpack(key, offset)[0]
 
 
-def _key_printer(data, strsize):
+def _key_printer(data, strsize, symbols):
     offset, size = data.offset, data.size
     if data.type.is_string:
         return lambda key: show_string(key[offset : offset + size], strsize + 1)
+    if isinstance(data.type, (t.Stack, t.Symbol)):
+        return lambda key: symbols.show(data, key)
+    if data.type.is_record:
+        return lambda key: dump(key[offset : offset + size])
     code, layout = _KEY_FORMATS[size]
     unpack = struct.Struct("=" + code).unpack_from
     return lambda key: layout % unpack(key, offset)

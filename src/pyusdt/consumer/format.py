@@ -17,6 +17,8 @@ _FLAGS = {ord("#"): ALT, ord("+"): PLUS, ord("'"): GROUP, ord(" "): SPACE}
 
 # What a conversion prints; c/format/format.h has the same numbers.
 PERCENT, SIGNED, UNSIGNED, BY_TYPE, CHAR, STRING, ESCAPED, TIME, TIME822 = range(9)
+KERNEL_ADDRESS, USER_ADDRESS, STACK = range(100, 103)  # not C's business: texts.py has them
+NAMED = (KERNEL_ADDRESS, USER_ADDRESS, STACK)
 
 _INTEGER = "char, short, int, long, or long long"
 _SMALL = "char, short, or int"
@@ -55,7 +57,15 @@ def _small_integer(type):
 
 
 def _address(type):
-    return type.is_pointer or type.is_integer
+    return type.is_pointer or type.is_integer or isinstance(type, t.Symbol) and not type.user
+
+
+def _user_address(type):
+    return type.is_pointer or type.is_integer or isinstance(type, t.Symbol) and type.user
+
+
+def _stack(type):
+    return isinstance(type, t.Stack)
 
 
 def _string(type):
@@ -88,8 +98,8 @@ def _hex_long_long(type):
 
 
 _rows = [
-    ConversionRow("a", "s", None, _address, "pointer or integer"),
-    ConversionRow("A", "s", None, _address, _USER_ADDRESS),
+    ConversionRow("a", "s", KERNEL_ADDRESS, _address, "pointer or integer"),
+    ConversionRow("A", "s", USER_ADDRESS, _user_address, _USER_ADDRESS),
     ConversionRow("c", "c", CHAR, _small_integer, _SMALL),
     ConversionRow("C", "s", ESCAPED, _small_integer, _SMALL),
     ConversionRow("d", "d", BY_TYPE, _any_integer, _INTEGER),
@@ -103,7 +113,7 @@ _rows = [
     ConversionRow("S", "s", ESCAPED, _string, _STRING),
     ConversionRow("T", "s", TIME822, _time, "int64_t"),
     ConversionRow("Y", "s", TIME, _time, "int64_t"),
-    ConversionRow("k", "s", None, _never, "dt_stack_t"),
+    ConversionRow("k", "s", STACK, _stack, "dt_stack_t"),
     ConversionRow("lc", "lc", None, _exactly(4, True), "int"),
     ConversionRow("wc", "wc", None, _exactly(4, True), "int"),
     ConversionRow("ls", "ls", None, _never, _WIDE),
@@ -157,6 +167,11 @@ class Format:
 
     def __init__(self, source, conversions, tail):
         self.source, self.conversions, self.tail = source, conversions, tail
+
+    @property
+    def names(self):
+        """Whether there are addresses to name in it."""
+        return any(c.row.kind in NAMED for c in self.conversions)
 
     @property
     def arguments(self):

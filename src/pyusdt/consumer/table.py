@@ -49,7 +49,7 @@ class _Builder:
         if action.row.kind == "trace":
             kind = _ACTION_TRACE
             self.value(action.data[0], _kind_of_type(action.data[0].type))
-        elif action.row.kind == "printf":
+        elif action.row.kind == "printf" and not action.fmt.names:
             kind = _ACTION_PRINTF
             self.format(action.fmt, action.data)
         guard = _NONE if action.guard is None else action.guard

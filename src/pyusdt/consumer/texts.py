@@ -1,5 +1,5 @@
 """Text that is not printed as it is recorded: printa() with a format, the command of system(), the name
-of freopen().
+of freopen(), printf() with addresses in it.
 
 In: a program, records and aggregations' rows.  Out: bytes.
 Always: formats are C's business (c/format/format.h): each such action is a clause of its own in a second table,
@@ -7,24 +7,28 @@ and what it formats is a record, an aggregation's row made to look like one.
 """
 
 import struct
+import sys
 
 from ..dlang import program as p
 from ..dlang import types as t
 from . import distributions, table
+from . import format as f
 from .aggregations import rows, show_value
 
 _KINDS = ("printa", "system", "freopen")
 
 
 class Texts:
-    """make_formatter(table, quiet) -> _tracer.Formatter, or what has its methods; kinds: of actions that it is asked for."""
+    """make_formatter(table, quiet) -> _tracer.Formatter, or what has its methods; kinds: of actions that it is asked for;
+    symbols: symbols.Symbols."""
 
-    def __init__(self, program, make_formatter, kinds=_KINDS):
+    def __init__(self, program, make_formatter, kinds=_KINDS, symbols=None):
+        self.symbols = symbols
         self._numbers = {}  # id(Action) -> index of its clause in the second table
         self._clauses = []
         for clause in program.clauses:
             for action in clause.actions:
-                if action.row.kind in kinds and action.fmt is not None:
+                if action.fmt is not None and (action.row.kind in kinds or action.fmt.names):
                     self._numbers[id(action)] = len(self._clauses)
                     self._clauses.append(_aggregate_clause(action, program) if action.row.kind == "printa"
                                          else _plain_clause(action, clause))
@@ -32,8 +36,24 @@ class Texts:
 
     def of_record(self, action, record):
         """The text of an action whose arguments are in its record."""
-        number = struct.pack("=I", self._numbers[id(action)])
-        return self._format(record[: p.RECORD_CLAUSE] + number + record[p.RECORD_CLAUSE + 4 :], ())
+        index = self._numbers[id(action)]
+        number = struct.pack("=I", index)
+        pid = struct.unpack_from("=I", record, p.RECORD_PID)[0]
+        tables = [self._named(*value, record, pid) for value in self._clauses[index].values]
+        return self._format(record[: p.RECORD_CLAUSE] + number + record[p.RECORD_CLAUSE + 4 :], tables)
+
+    def _named(self, data, conversion, record, pid):
+        """%a, %A or %k of a value in a record."""
+        storage = record[data.offset : data.offset + data.size]
+        if conversion.row.kind == f.STACK:
+            return self.symbols.stack(storage, conversion.width)
+        if data.type.is_record:
+            text = self.symbols.text(data.type, storage)
+        else:
+            user = conversion.row.kind == f.USER_ADDRESS
+            address = int.from_bytes(storage, sys.byteorder)
+            text = self.symbols.name(pid if user else 0, address).encode("utf-8", "surrogateescape")
+        return text.ljust(conversion.width) if conversion.flags & f.LEFT else text.rjust(conversion.width)
 
     def of_aggregations(self, action, joined, order, normal):
         """The text of printa(): joined: [(AggDef, entries)]."""
@@ -44,6 +64,9 @@ class Texts:
     def _row(self, clause, number, joined, row, normal):
         body, tables = row.key, []
         for index, conversion in clause.values:
+            if index.__class__ is p.Data:
+                tables.append(self._named(index, conversion, bytes(p.RECORD_DATA) + row.key, 0))
+                continue
             aggdef, decoded = joined[index][0], row.values[index]
             divisor = normal(aggdef, row.key)
             if conversion is None:
@@ -69,7 +92,7 @@ class Texts:
 
 class _Clause:
     """A clause of the second table.  values: for each %@ the index of its aggregation and the Conversion,
-    None where the value is a table."""
+    None where the value is a table; for each address that is named its Data and the Conversion."""
 
     __slots__ = ("actions", "record_size", "values")
 
@@ -88,34 +111,49 @@ _PRINTF, _TABLE = _Kind("printf"), _Kind("table")
 
 
 def _plain_clause(action, clause):
-    return _Clause(clause.record_size, [p.Action(_PRINTF, action.data, action.fmt, [], action.loc)])
+    return _Clause(clause.record_size, *_split(action, [], [], iter(action.data)))
 
 
 def _aggregate_clause(action, program):
     """The record of a row: the key, then a number for each aggregation."""
     definitions = {aggdef.ident: aggdef for aggdef in program.aggregations}
     aggdefs = [definitions[symbol.ident] for symbol in action.args]
-    key_size = _key_size(aggdefs[0].keys)
     keys = iter([p.Data(data.type, p.RECORD_DATA + data.offset, data.size) for data in aggdefs[0].keys])
-    end = p.RECORD_DATA + key_size
+    end, numbers = p.RECORD_DATA + _key_size(aggdefs[0].keys), []
+    actions, values = _split(action, aggdefs, numbers, keys, end)
+    return _Clause(end + 8 * len(numbers), actions, values)
+
+
+def _split(action, aggdefs, numbers, source, end=0):
+    """(actions, _Clause.values) of a format: it is divided where something stands that C does not print.  source: Data
+    of the values; aggdefs, numbers, end: of %@, the numbers that are added, and where the first lies."""
     actions, values, pending, data, index = [], [], [], [], 0
+
+    def insert(prefix, *value):
+        nonlocal pending, data
+        actions.extend([_part(action, [*pending, prefix], data), p.Action(_TABLE, [], None, [], action.loc)])
+        values.append(value)
+        pending, data = [], []
+
     for conversion in action.fmt.conversions:
-        data += [next(keys) for _ in range(conversion.arguments)]
-        if not conversion.aggregate:
+        taken = [next(source) for _ in range(conversion.arguments)]
+        if conversion.row.kind in f.NAMED:
+            insert(conversion.prefix, taken[-1], conversion)
+        elif not conversion.aggregate:
             pending.append(conversion)
-            continue
-        if aggdefs[index].row.increments:  # a distribution
-            actions += [_part(action, [*pending, conversion.prefix], data), p.Action(_TABLE, [], None, [], action.loc)]
-            values.append((index, None))
-            pending, data = [], []
+            data += taken
+        elif aggdefs[index].row.increments:  # a distribution
+            data += taken
+            insert(conversion.prefix, index, None)
         else:
             values.append((index, conversion))
             pending.append(conversion)
-            data.append(p.Data(t.INT64, end, 8))
-            end += 8
-        index = min(index + 1, len(aggdefs) - 1)
+            data += [*taken, p.Data(t.INT64, end + 8 * len(numbers), 8)]
+            numbers.append(index)
+        if conversion.aggregate:
+            index = min(index + 1, len(aggdefs) - 1)
     actions.append(_part(action, [*pending, action.fmt.tail], data))
-    return _Clause(end, actions, values)
+    return actions, values
 
 
 def _key_size(keys):

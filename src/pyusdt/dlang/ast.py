@@ -215,13 +215,13 @@ class Call(Expr):
     """A subroutine, aggregating function or action call.
 
     row: its row of builtins after the types pass; format: the consumer.format.Format of a
-    printf-like action (args[0] is its StrLit still), else None."""
+    printf-like action (args[0] is its StrLit still), else None; strsz: of ustack() and jstack()."""
 
     _fields = ("name", "row", "args")
-    __slots__ = (*_fields, "format")
+    __slots__ = (*_fields, "format", "strsz")
 
     def __init__(self, loc, name, row, args):
-        self.format = None
+        self.format, self.strsz = None, 0
         super().__init__(loc, name, row, args)
 
 

@@ -4,7 +4,7 @@ In: Call, AggRef and AssocRef nodes.  Out: the same, with their rows of builtins
 and keys converted to the types of their prototypes.
 """
 
-from . import ast, constants, hints, prototypes
+from . import ast, constants, hints, prototypes, stacks
 from . import types as t
 from .builtins import ACTIONS, AGGREGATIONS, SUBROUTINES
 from .errors import CompileError
@@ -37,9 +37,15 @@ class CallTyper:
         found.type = to
         return found
 
+    def key(self, node):
+        """One key; the functions that name an address may stand here."""
+        if type(node) is ast.Call and type(node.name) is ast.Ident and node.name.name in stacks.SYMBOLS:
+            return self.call(node, used=True)
+        return self.value(node)
+
     def keys(self, node, symbol, name):
         """Type the keys of an array or aggregation and convert them to its key types."""
-        keys = [self.value(key) for key in node.keys]
+        keys = [self.key(key) for key in node.keys]
         if type(symbol.keys) is not list:
             kind = "aggregation" if type(node) is ast.AggRef else "associative array"
             for number, key in enumerate(keys, 1):
@@ -160,7 +166,9 @@ class CallTyper:
                 node.args[i] = self.convert(arg, t.STRING if t.is_text(to) and t.is_text(arg.type) else to)
         if name in _TEXTS:
             node.args = [self.text(a.loc, a) if a.type.is_array and t.is_char(a.type.to) else a for a in node.args]
-        if known[0] != prototypes.FUNCTION and not used:
+        if name in stacks.FUNCTIONS or name in stacks.SYMBOLS:
+            stacks.type_call(self, node)
+        if known[0] != prototypes.FUNCTION and not used and name not in stacks.FUNCTIONS:
             self.misplaced.append(node)
         return node
 

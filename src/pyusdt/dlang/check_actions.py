@@ -65,6 +65,7 @@ class ActionChecks:
         """Its prototype says all; so do those of the next ones."""
 
     check_speculate = check_commit = check_discard = check_raise = check_stop = check_ftruncate = check_setopt = check_exit
+    check_stack = check_symbol = check_exit
 
     def check_refused(self, call):
         self.names.error("D_UNSUPPORTED", call.loc, f"{call.name}() is not supported: {call.row.doc}")

@@ -6,7 +6,7 @@ lookup, ends with its record, and passes the verifier of Linux 5.15.
 """
 
 from ..bpf.insn import R6, store_imm
-from . import assign, ast, memory, strings, variables  # noqa: F401  (each adds its nodes to emit's tables)
+from . import assign, ast, memory, stacks, strings, variables  # noqa: F401  (each adds its nodes to emit's tables)
 from . import program as p
 from .builtins import heap
 from .demand import demand_of, walk
@@ -22,16 +22,21 @@ def generate(unit, options=None):
     program.strsize = program.options.get("strsize", program.strsize)
     clauses = [item for item in unit.items if item.__class__ is ast.Clause]
     layout = Layout(program.options, program.strsize)
+    for clause in clauses:
+        for node in walk(clause):
+            layout.need_stack(stacks.wanted(node, program.options))
     program.aggregations = place_symbols(clauses, layout)
     for index, clause in enumerate(clauses):
         out = p.Clause(index, clause.probes, clause.loc)
         out.demand, uses = demand_of(clause, program.strsize)
+        out.stacks = {found[0] for node in walk(clause) if (found := stacks.wanted(node, program.options))}
         program.uses |= uses
         _clause(layout, clause, out)
         program.clauses.append(out)
         program.destructive |= any(is_destructive(node) for node in walk(clause))
     program.speculates = layout.speculates
     program.maps = layout.finish(unit.loc)
+    program.stacks = layout.stacks
     program.this_area = (p.STATE_PROGRAM, layout.this_end - p.STATE_PROGRAM)
     return program
 

@@ -54,6 +54,7 @@ class Compiler:
         self.macros = default_macros() if macros is None else macros
         self.arguments = list(arguments)
         self.names = Names()
+        self.names.options = self.options
         self.items = []
         self.libraries_read = False
         self.last = None  # Location of the last text, for what no clause is to blame for

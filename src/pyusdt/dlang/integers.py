@@ -20,6 +20,7 @@ from ..bpf.insn import (
     jump,
     jump_imm,
     ld_map_value,
+    load,
     mov,
     mov_imm,
     neg,
@@ -96,6 +97,9 @@ def load_into(g, expr, reg):
             g.narrow(reg, expr.type)
     elif cls is ast.Builtin and expr.row.constant:
         g.emit(const(reg, expr.row.constant(g.clause.index)))
+    elif cls is ast.Builtin and expr.row.stack:
+        whose, index = expr.row.stack
+        g.emit(load(8, reg, R6, g.layout.stacks[whose][0] + (0 if index is None else 8 + 8 * index)))
     elif cls is ast.Builtin:
         g.load_typed(reg, R6, expr.row.offset, expr.row.type)
     elif expr.symbol.scope == "this":

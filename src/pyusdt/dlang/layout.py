@@ -51,6 +51,7 @@ class Layout:
         self.zeros = self.scratch = None  # set by seal()
         self.scratch_size = 0
         self.heap = self.heap_size = self.heap_top = 0  # see use_heap
+        self.stacks = {}  # "user", "kernel" -> (offset, frames), see need_stack
 
     def size_of(self, type):
         return self.string_size if type.is_string else type.size
@@ -68,6 +69,12 @@ class Layout:
         """The program needs memory for alloca() and its like.  Its offset and size; heap_top: offset of the word that
         says where the rest of it begins."""
         self.heap_size = round_up(size)
+
+    def need_stack(self, need):
+        """Make room for a stack.  need: (whose, number of frames), or None; seal() gives it its place."""
+        if need is not None:
+            kind, frames = need
+            self.stacks[kind] = 0, max(frames, self.stacks.get(kind, (0, 0))[1])
 
     def globals_end(self):
         """Where the globals end; only after all of them have been placed."""
@@ -136,7 +143,11 @@ class Layout:
 
     def seal(self):
         """All this-> variables and aggregations are placed: fix where zeros and scratch begin."""
-        self.zeros = round_up(self.this_end)
+        end = round_up(self.this_end)
+        for kind, (_, frames) in self.stacks.items():
+            self.stacks[kind] = end, frames
+            end += 8 + 8 * frames
+        self.zeros = end
         if self.heap_size:
             self.heap_top = self.zeros  # with the word behind it also the gap to the this-> variables
             self.heap = self.heap_top + 16

@@ -110,16 +110,18 @@ class Clause:
     ending in exit, maps by index in Program.maps; actions: list of Action; record_size:
     bytes of its record (RECORD_DATA where it emits no data but has a record, 0 where it
     emits none); demand: {argument index: bytes of string wanted, 0 = the value only};
-    lines: [(first instruction, ast location)] ascending, to name the place of a fault.
+    lines: [(first instruction, ast location)] ascending, to name the place of a fault; stacks: the
+    keys of Program.stacks that it reads.
     """
 
-    __slots__ = ("index", "probes", "code", "actions", "record_size", "demand", "lines", "loc")
+    __slots__ = ("index", "probes", "code", "actions", "record_size", "demand", "lines", "loc", "stacks")
 
     def __init__(self, index, probes, loc):
         self.index, self.probes, self.loc = index, probes, loc
         self.code, self.actions, self.lines = [], [], []
         self.record_size = 0
         self.demand = {}
+        self.stacks = frozenset()
 
 
 class AggDef:
@@ -139,7 +141,7 @@ class Program:
     (offset, size) in the state block that the engine zeroes before each firing; strsize."""
 
     __slots__ = ("clauses", "maps", "aggregations", "options", "this_area", "strsize", "uses", "speculates", "destructive",
-                 "arguments")
+                 "arguments", "stacks")
 
     def __init__(self):
         self.clauses, self.maps, self.aggregations = [], [], []
@@ -149,6 +151,7 @@ class Program:
         self.speculates = False  # some clause has speculation(), speculate(), commit() or discard()
         self.destructive = False  # some clause has a destructive action
         self.arguments = []  # the texts of $0, $1 …
+        self.stacks = {}  # "user", "kernel" -> (offset in the state block, most frames): u64 their number, u64 each
         self.uses = set()  # parts of the state block that the clauses read: VariableRow.uses
 
 

@@ -21,6 +21,7 @@ class Names(Templates, Declarations):
     SIZE_T = t.SIZE_T
 
     def __init__(self):
+        self.options = {}  # the program's; the compiler puts its own here
         self.typedefs = dict(t.TYPEDEFS)
         self.tags = {}  # "struct s", "enum e" … -> its type
         self.inlines = {}  # name -> symbols.Inline; enumerators are such too
@@ -29,7 +30,7 @@ class Names(Templates, Declarations):
         self.pragmas = []  # (pragma, name, Location) about names that are not known yet
         self.providers = {}  # name -> {probe's raw name: ([(name, type)] of the inputs, of the outputs)}
         self.parameters = {}  # name -> symbols.Inline, of the template that is being typed
-        self.scopes = {"global": {}, "self": {}, "this": {}}
+        self.scopes = {"global": {}, "self": {}, "task": {}, "this": {}}
         self.aggregations = {}
         self.mentioned = set()  # names that stood where only a variable can
 

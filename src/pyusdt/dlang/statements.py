@@ -50,7 +50,9 @@ def action_of(statement):
 
 
 def _data_of(call):
-    """The arguments of an action that are data of the record."""
+    """The arguments of an action that are data of the record, or its own value."""
+    if call.row.first is None:
+        return [call]
     return [arg for arg in call.args[call.row.first :] if arg.__class__ is not ast.AggRef and not _is_format(call, arg)]
 
 

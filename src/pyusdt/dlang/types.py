@@ -148,6 +148,50 @@ class Record(Type):
         body.fields[name or f"#{len(body.fields)}"] = field
 
 
+class Stack(Record):
+    """A stack of at most `frames` addresses, the innermost first; its members are those of dtrace's type."""
+
+    __slots__ = ("frames",)
+
+    def __init__(self, frames):
+        super().__init__("struct", None)
+        self.name, self.frames, self.body.fields = "dt_stack_t", frames, {}
+        for name in ("depth", "is_user", "pid", "strsz"):
+            self.add(name, UINT32 if name != "pid" else PID_T)
+        self.add("addrs", Array(UINT64, frames))
+        self.body.align = 8
+
+
+class Symbol(Record):
+    """An address that is to be printed by a name.  function: usym, umod …; user: of a process, not the kernel."""
+
+    __slots__ = ("function", "user")
+
+    def __init__(self, function):
+        super().__init__("struct", None)
+        self.function, self.user, self.body.fields = function, function[0] == "u", {}
+        self.name = "_usymaddr" if self.user else "_symaddr"
+        self.add("pid", UINT64)
+        self.add("address", UINT64)
+
+
+_made = {}
+
+
+def stack_type(frames):
+    """The one Stack of so many frames."""
+    if frames not in _made:
+        _made[frames] = Stack(frames)
+    return _made[frames]
+
+
+def symbol_type(function):
+    """The one Symbol of a function."""
+    if function not in _made:
+        _made[function] = Symbol(function)
+    return _made[function]
+
+
 class Float(Type):
     """A floating-point type: it can be declared and measured, and nothing else, as in dtrace."""
 

@@ -1,6 +1,6 @@
 """Actions: statements that record data or steer the tracing.
 
-An action's data are its arguments from `first` on, each a field of the clause's record; `type`, where
+An action's data are its arguments from `first` on (None: the call's own value), each a field of the clause's record; `type`, where
 it is given, is the type that they are recorded as.  Arguments that are aggregations are not data but
 operands: Action.args has them.
 """
@@ -40,6 +40,20 @@ _rows = [
         ("panic", "it would stop the whole machine"),
         ("breakpoint", "it enters a debugger of the kernel"),
         ("chill", "the firing process does not wait for D"),
+    )],
+    *[ActionRow(name, "stack", doc, first=None) for name, doc in (
+        ("stack", "the kernel's stack"),
+        ("ustack", "the stack of the firing thread"),
+        ("jstack", "the same; no frame of Java's is named"),
+    )],
+    *[ActionRow(name, "symbol", doc, first=None) for name, doc in (
+        ("sym", "the name of an address of the kernel"),
+        ("func", "the name of the kernel's function at an address"),
+        ("mod", "the kernel's module that an address lies in"),
+        ("usym", "the name of an address of the firing process"),
+        ("ufunc", "the name of the function at an address of the firing process"),
+        ("umod", "the file that an address of the firing process was mapped from"),
+        ("uaddr", "the name of an address of the firing process, and the distance to it"),
     )],
     ActionRow("speculate", "speculate", "what the clause records is held back", records=False),
     ActionRow("commit", "commit", "what a speculation holds back is released", records=False),

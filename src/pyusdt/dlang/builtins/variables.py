@@ -10,13 +10,14 @@ from .. import types as t
 class VariableRow:
     """name; type; offset in the state block and size in bytes there; `uses`: the part of the
     state block that the engine must fill for it ("" where it always does); doc: one line; constant: where it
-    is no field of the block: a function of the clause's index that gives the value."""
+    is no field of the block: a function of the clause's index that gives the value; stack: where it is part of a
+    stack: (whose, index of the frame, None for the number of frames)."""
 
-    __slots__ = ("name", "type", "offset", "size", "uses", "doc", "constant")
+    __slots__ = ("name", "type", "offset", "size", "uses", "doc", "constant", "stack")
 
-    def __init__(self, name, type, offset, size, doc, uses="", constant=None):
+    def __init__(self, name, type, offset, size, doc, uses="", constant=None, stack=None):
         self.name, self.type, self.offset, self.size = name, type, offset, size
-        self.uses, self.doc, self.constant = uses, doc, constant
+        self.uses, self.doc, self.constant, self.stack = uses, doc, constant, stack
 
 
 _rows = [
@@ -43,6 +44,14 @@ _rows += [
     VariableRow("epid", t.TYPEDEFS["uint_t"], 0, 4, "a number for the clause", constant=lambda index: index + 1),
     VariableRow("ipl", t.TYPEDEFS["uint_t"], 0, 4, "interrupt level: 0, since no interrupt is traced", constant=lambda _: 0),
     VariableRow("errno", t.INT, 0, 4, "the system call's error: 0, since none is being traced", constant=lambda _: 0),
+]
+
+_UINTPTR = t.TYPEDEFS["uintptr_t"]
+_rows += [
+    VariableRow("caller", _UINTPTR, 0, 8, "address in the kernel that the probe's function returns to", stack=("kernel", 1)),
+    VariableRow("ucaller", _UINTPTR, 0, 8, "address that the probe's function returns to", stack=("user", 1)),
+    VariableRow("stackdepth", t.UINT32, 0, 8, "number of frames of the kernel's stack", stack=("kernel", None)),
+    VariableRow("ustackdepth", t.UINT32, 0, 8, "number of frames of the thread's stack", stack=("user", None)),
 ]
 
 VARIABLES = {row.name: row for row in _rows}

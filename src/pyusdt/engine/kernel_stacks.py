@@ -1,0 +1,24 @@
+"""Stacks of the kernel engine: bpf_get_stack(), into the state block.
+
+In: Program.stacks.  Out: code that puts the frames and, before them, their number where the clauses look.
+Always: what the kernel can not record is a stack without frames.
+"""
+
+from ..bpf.code import Label
+from ..bpf.insn import R0, R1, R2, R3, R4, R6, R7, alu_imm, call, ja, jump_imm, mov, mov_imm, store
+
+_GET_STACK, _USER_STACK = 67, 1 << 8
+
+
+def emit(g, stacks, wanted):
+    """The stacks `wanted` (keys of `stacks`) of what is running; r6 is the context, r7 the state block."""
+    for whose in sorted(wanted):
+        offset, frames = stacks[whose]
+        some, done = Label(), Label()
+        g.emit(mov(R1, R6), mov(R2, R7), alu_imm("add", R2, offset + 8), mov_imm(R3, 8 * frames),
+               mov_imm(R4, _USER_STACK if whose == "user" else 0), call(_GET_STACK),
+               jump_imm("jsgt", R0, 0, some), mov_imm(R0, 0), ja(done))
+        g.place(some)
+        g.emit(alu_imm("rsh", R0, 3))
+        g.place(done)
+        g.emit(store(8, R7, offset, R0))
