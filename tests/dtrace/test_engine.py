@@ -16,11 +16,20 @@ TRACER = "pyusdt*:::user_trace-i4s4"
 def dtrace(tmp_path, monkeypatch):
     """dtrace(out, err, status): from now on dtrace(1) is a program that prints this and ends."""
 
-    def make(out=b"", err="", status=0):
+    def make(out=b"", err="", status=0, command=""):
         (tmp_path / "out").write_bytes(out)
         (tmp_path / "err").write_text(err)
         path = tmp_path / "dtrace"
-        path.write_text(f"#!/bin/sh\ncat {tmp_path}/out; cat {tmp_path}/err >&2; exit {status}\n")
+        # -o FILE: the output goes there, and what `command` prints is the command's
+        path.write_text(f"""#!/bin/sh
+echo "$@" >{tmp_path}/arguments
+to=/dev/stdout
+while [ $# -gt 0 ]; do [ "$1" = -o ] && to=$2; shift; done
+exec 3>"$to"
+cat {tmp_path}/out >&3; cat {tmp_path}/err >&2
+{command}
+exit {status}
+""")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv("PYUSDT_DTRACE", str(path))
 
@@ -107,8 +116,7 @@ def rewritten(script, pids=()):
 
 def test_what_the_user_wrote_stays():
     text = rewritten(TRACER + ' /arg2 > 1 && copyinstr(arg6) != "{"/ { x = 1; @[arg2] = count(); printf("%d}", arg2); }')
-    assert '/arg2 > 1 && copyinstr(arg6) != "{"/ { printf(' in text
-    assert "x = 1; @[arg2] = count(); printf(" in text
+    assert '/arg2 > 1 && copyinstr(arg6) != "{"/ { x = 1; @[arg2] = count(); ' in text
     assert text.count("{") == 2 and text.endswith(r' ; printf("\004"); }')
 
 
@@ -130,13 +138,99 @@ def test_arguments_of_calls():
     assert arguments("trace(a)") == ["a"]
 
 
-def test_commands_are_refused(dtrace):
+def test_actions_on_aggregations_are_ours_too():
+    """The snapshot and the record's head come before the first action; dtrace clears and truncates as well, normalizes not."""
+    text = rewritten('BEGIN { n = 3; @a[1] = count(); trunc(@a, n); normalize(@a, 2); printa("%@d", @a); clear(@a); }')
+    assert text.startswith(r':::BEGIN { n = 3; @a[1] = count(); printf("\001S0\004"); printa("\001A0\003%d\006%@d\004", @a); printf("\001T0\004"); printf("\001R%d')
+    body = text[text.index(r'printf("\0030'):]
+    assert body == (r'printf("\0030\005%d", (n)); trunc(@a, n); printf("\0031\005%u", (2)); printf("\0032"); printf("\0033"); clear(@a);  ; '
+                    r'printf("\004"); }')
+
+
+def test_nothing_is_said_before_a_speculate():
+    assert rewritten("self int s; BEGIN { self->s = speculation(); } BEGIN { speculate(self->s); trace(5); } BEGIN { commit(self->s); }") == (
+        "self int s; :::BEGIN { self->s = speculation(); } :::BEGIN { speculate(self->s); " +
+        r' printf("\001R1\003%d\003%d\003%d\003%d\003%d\003%S\003%S\003%S\003%S", 1, id, cpu, timestamp, pid, tid, probeprov, probemod, '
+        r'probefunc, probename); printf("\0030\005%d", (5));  ; printf("\004"); } :::BEGIN { commit(self->s); }').replace("R1", "R%d")
+
+
+def test_exit_is_what_comes_last():
+    """What stands after exit() in a clause is done, too; the status is in the record."""
+    assert rewritten("BEGIN { exit(3); trace(4); }").endswith(r'printf("\0030\005%d", (3)); printf("\0031\005%d", (4));  ; printf("\004"); exit(0); }')
+
+
+def snapshot(index, **rows):
+    return (frame(f"S{index}") + b"".join(frame(f"A{index}", key + "\\0") [:-1] + b"\6%d\4" % n for key, n in rows.items())
+            + frame(f"T{index}"))
+
+
+def event(clause, probe, *actions):
+    return frame(f"R{clause}", 1, 0, 123, 4, 5, "dtrace", "", "", probe, *actions)
+
+
+def test_each_action_sees_the_aggregation_as_it_was(dtrace):
+    script = r"""BEGIN { @a["x"] = count(); printa("%s %@d\n", @a); } END { trunc(@a, 1); printa("%s %@d;", @a); clear(@a); }
+        END { printa("%s is %@d\n", @a); }"""
+    dtrace(snapshot(0, x=1) + event(0, "BEGIN", "0") + frame("B") + snapshot(0, x=9, y=2, z=1) + event(1, "END", b"0\0051", "1", "2")
+           + snapshot(0, x=0) + event(2, "END", "0") + snapshot(0, x=0) + frame("E"))
+    with trace(script) as t:
+        t.wait(20)
+    assert t.printed == ["x 1\n", "x 9;", "x is 0\n"]
+    assert dict(t.aggregations["a"]) == {("x",): 0}
+
+
+def test_normalized_values_are_printed_so_and_kept_whole(dtrace):
+    dtrace(frame("B") + snapshot(0, x=90) + event(0, "END", b"0\00510", "1") + snapshot(0, x=90) + frame("E"))
+    with trace('END { @a["x"] = count(); normalize(@a, 10); printa("%@d\\n", @a); }') as t:
+        pass
+    assert t.printed == ["9\n"]
+    assert t.aggregations["a"]["x"] == 90
+
+
+def test_actions_that_do_something_are_done_here(dtrace, tmp_path):
+    """system() gets the recorded values; freopen() has nothing to do in the API, and says so."""
+    dtrace(frame("B") + event(0, "BEGIN", b"0\00542", "1", b"2\0057") + frame("E"))
+    with pytest.warns(pyusdt.TraceWarning, match="no output file"), trace(
+            f'BEGIN {{ n = 42; system("echo n=%d >{tmp_path}/said", n); freopen("x"); trace(7); }}', destructive=True) as t:
+        records = list(t)
+    assert (tmp_path / "said").read_text() == "n=42\n"
+    assert [record.values for record in records] == [(7,)]
+
+
+def test_speculations_are_dtraces(dtrace):
+    dtrace(frame("B") + event(1, "BEGIN", b"0\0055") + frame("E"), "dtrace: 2 failed speculations (no speculative buffer available)\n"
+           "dtrace: 1 speculative drop\n")
+    with pytest.warns(pyusdt.TraceWarning), trace(
+            "self int s; BEGIN { self->s = speculation(); } BEGIN { speculate(self->s); trace(5); } BEGIN { commit(self->s); }") as t:
+        assert [record.values for record in t] == [(5,)]
+    assert (t.drops["speculation"], t.drops["speculative"]) == (2, 1)
+
+
+def test_a_command_is_dtraces_to_start(dtrace, tmp_path, capfd):
+    """What it prints is its own: no record can be forged with it."""
+    forged = event(0, "BEGIN", b"0\005666").decode("latin-1")
+    (tmp_path / "forged").write_text(forged)
+    dtrace(frame(f"B{2**22 + 1}") + event(0, "BEGIN", b"0\0055"), command=f"cat {tmp_path}/forged; echo complaint >&2; printf '\\001E\\004' >&3")
+    with pyusdt.trace("BEGIN { trace(5); } pyusdt$target:::user_trace-s1 { n = 1; }", cmd=["sleep", "1"], engine="dtrace") as t:
+        assert [record.values for record in t] == [(5,)]
+    assert t.returncode is None
+    assert (forged, "complaint\n") == tuple(capfd.readouterr())
+    arguments = (tmp_path / "arguments").read_text()
+    assert "-c sleep 1 -o " in arguments and " -Z " in arguments
+
+
+def test_a_command_that_dtrace_would_take_for_another(dtrace):
     dtrace()
-    with pytest.raises(pyusdt.EngineError, match="does not start commands"), pyusdt.trace(
-        "BEGIN { }", cmd=["true"], engine="dtrace"):
+    with pytest.raises(pyusdt.EngineError, match="'a b'.*splits at white space"), pyusdt.trace(
+        "BEGIN { }", cmd=["echo", "a b"], engine="dtrace"):
         pass
 
 
-def test_what_can_not_be_rewritten_is_refused(dtrace):
-    dtrace()
-    assert "printa() yet" in failure("BEGIN { @ = count(); printa(@); }")
+def test_target_stays_what_only_dtrace_knows():
+    from pyusdt.dlang.compile import Compiler, default_macros
+
+    compiler = Compiler({}, default_macros(4711))
+    compiler.add("pyusdt$target:::x,pid4711::f:entry { n = $target; }", None)
+    (text, trailer) = rewrite(compiler.finish(), ("$target",), 4711)
+    assert text == "pyusdt$target:::x,pid$target::f:entry { n = $target; }"
+    assert r'printf("\001B%d\004", $target)' in trailer

@@ -81,6 +81,8 @@ class Pump(threading.Thread):
             self._put(engine.poll(_POLL))
             self._warn()
         self._put(engine.end())
+        while records := engine.more():
+            self._put(records)
         self._warn()
         self._last_items = {d.map: self._actions.aggregates.entries(d) for d in self._program.aggregations}
         self._last_drops = self._count_drops()
@@ -105,7 +107,7 @@ class Pump(threading.Thread):
     def _count_drops(self) -> dict[str, int]:
         drops = dict(self._engine.drops())
         if self._held:
-            drops["speculative"] = self._held.lost
+            drops["speculative"] = drops.get("speculative", 0) + self._held.lost
         return drops
 
     def _full(self) -> bool:

@@ -135,6 +135,8 @@ class Run:
                 self.notify(text)
             if interrupts.count < 2:
                 self._print(records)
+            while over and interrupts.count < 2 and (records := engine.more()):
+                self._print(records)
             self._report_drops()
             if over:
                 return
@@ -197,7 +199,7 @@ class Run:
     def _report_drops(self):
         drops = self.engine.drops()
         if self.held:
-            drops["speculative"] = self.held.lost
+            drops["speculative"] = drops.get("speculative", 0) + self.held.lost
         for kind, count in drops.items():
             new = count - self._drops.get(kind, 0)
             if new > 0:

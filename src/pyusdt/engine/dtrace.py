@@ -23,7 +23,8 @@ from .dtrace_messages import parse
 from .dtrace_script import rewrite
 
 _START = 60  # s until BEGIN must have run: dtrace may have to look at many probes first
-_END = 30  # s from the interrupt to the last word
+_END = 90  # s from the interrupt to the last word
+_PATIENCE = 1  # s from the interrupt until the command that dtrace started is ended
 _PLACES = ("/usr/sbin/dtrace", "/sbin/dtrace")
 _HANDED_ON = ("aggsize", "bufsize", "dynvarsize", "nspec", "specsize", "strsize")
 _FAULTS = {"divide-by-zero": p.FAULT_DIVZERO}
@@ -70,7 +71,7 @@ class DtraceEngine(Engine):
         self._errors, self._said = b"", []  # an unfinished line, and the messages that were no more than said
         self._pending = b""
         self._over = False
-        self._deadline = None  # of the end, once that was asked for
+        self._deadline = self._patience = None  # of the end, once that was asked for
 
     def open(self, targets):
         """What matches only dtrace knows: it is asked in begin()."""
@@ -206,7 +207,8 @@ class DtraceEngine(Engine):
     def end(self):
         if self._process and not self._over and self._process.poll() is None and not self._frames.exiting:
             self._signal(signal.SIGINT)
-        self._deadline = time.monotonic() + _END
+        now = time.monotonic()
+        self._deadline, self._patience = now + _END, now + _PATIENCE
         return self.more()
 
     def more(self):
@@ -218,7 +220,10 @@ class DtraceEngine(Engine):
             out += self._frames.feed(b"") if self._frames.paused else self._read(0.5)
             if self._frames.paused:
                 return out
-            if time.monotonic() > self._deadline and not self._over:
+            now = time.monotonic()
+            if self._command and now > self._patience:  # dtrace waits for what it started
+                self._command.stop()
+            if now > self._deadline and not self._over:
                 self._process.kill()
                 raise EngineError(f"dtrace did not end within {_END} s")
         if self._process and self._process.wait() != 0 and not self._frames.ended:
