@@ -64,7 +64,7 @@ class Command:
     def poll(self):
         """True once the command has ended."""
         if self._started_by_other:
-            return not (self.pid and _exists(self.pid))
+            return not (self.pid and alive(self.pid))
         if self.status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -100,11 +100,13 @@ class Command:
             pass
 
 
-def _exists(pid):
+def alive(pid):
+    """Whether the process still runs; one that has ended but that its parent has not waited for does not."""
     try:
         os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b") ")[2][:1] != b"Z"
     except ProcessLookupError:
         return False
-    except OSError:
+    except OSError:  # another user's, or a system without /proc
         return True
-    return True

@@ -17,12 +17,13 @@ import time
 
 from ..dlang import program as p
 from . import Engine, EngineError
+from .command import alive
 from .dtrace_frames import Frames
 from .dtrace_items import Drop, Fault
 from .dtrace_messages import parse
 from .dtrace_script import rewrite
 
-_START = 60  # s until BEGIN must have run: dtrace may have to look at many probes first
+_START = 120  # s until BEGIN must have run: dtrace may have to look at many probes first
 _END = 90  # s from the interrupt to the last word
 _PATIENCE = 1  # s from the interrupt until the command that dtrace started is ended
 _PLACES = ("/usr/sbin/dtrace", "/sbin/dtrace")
@@ -77,7 +78,7 @@ class DtraceEngine(Engine):
         """What matches only dtrace knows: it is asked in begin()."""
         self._pids, self._command = targets.pids, targets.command
         for pid in self._pids:
-            if not _exists(pid):
+            if not alive(pid):
                 raise EngineError("No such process")  # dtrace's own words
         target, pids = None, self._pids if targets.only else ()
         if self._command:
@@ -255,7 +256,7 @@ class DtraceEngine(Engine):
 
     @property
     def finished(self):
-        return bool(self._pids) and not any(_exists(pid) for pid in self._pids)
+        return bool(self._pids) and not any(alive(pid) for pid in self._pids)
 
     def probe(self, ident):
         return self._frames.names[ident]
@@ -291,13 +292,3 @@ def _one_line(argv):
             raise EngineError(f"dtrace can not start a command with the word {word!r}: it splits at white space; start it yourself "
                               "and name its pid, or put it into a script")
     return " ".join(argv)
-
-
-def _exists(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -14,6 +14,7 @@ from .. import _tracer
 from ..bpf import insn, maps
 from ..dlang import program as p
 from . import Engine, EngineError, own_stack
+from .command import alive
 from .ticks import Ticks, period
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
@@ -32,18 +33,6 @@ _EVERY_ARGUMENT = dict.fromkeys(range(12), 1023)  # a demand for all that there 
 def _is_own(description):
     """Only the tracer's own probes can match it."""
     return description.name.startswith(_OWN_NAMES)
-
-
-def _alive(pid):
-    """Whether the process still runs; one that has ended but that its parent has not waited for does not."""
-    try:
-        os.kill(pid, 0)
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b") ")[2][:1] != b"Z"
-    except ProcessLookupError:
-        return False
-    except OSError:  # another user's, or a system without /proc
-        return True
 
 
 class EmbeddedEngine(Engine):
@@ -236,7 +225,7 @@ class EmbeddedEngine(Engine):
     def finished(self):
         if self._command:
             return self._command.poll()
-        return bool(self._pids) and not any(_alive(pid) for pid in self._pids)
+        return bool(self._pids) and not any(alive(pid) for pid in self._pids)
 
     def probe(self, ident):
         return self._consumer.probe(ident)
