@@ -197,6 +197,17 @@ def test_actions_that_do_something_are_done_here(dtrace, tmp_path):
     assert [record.values for record in records] == [(7,)]
 
 
+@pytest.mark.parametrize("script, what", [
+    ("BEGIN { stack(); }", r"stack\(\) of such values yet: -n:1:9"),
+    ("BEGIN { usym(arg0); }", r"usym\(\) of such values"),
+    ("BEGIN { @[ustack()] = count(); }", "keys of type .* yet: @_"),
+])
+def test_what_can_not_be_said_exactly_is_refused(dtrace, script, what):
+    dtrace()
+    with pytest.raises(pyusdt.EngineError, match=what), trace(script):
+        pass
+
+
 def test_speculations_are_dtraces(dtrace):
     dtrace(frame("B") + event(1, "BEGIN", b"0\0055") + frame("E"), "dtrace: 2 failed speculations (no speculative buffer available)\n"
            "dtrace: 1 speculative drop\n")

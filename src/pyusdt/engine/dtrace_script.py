@@ -20,6 +20,7 @@ from ..consumer.records import arguments
 from . import EngineError
 
 SOH, ETX, EOT, ENQ, ACK = b"\x01\x03\x04\x05\x06".decode()
+_REFUSED = ("stack", "symbol")  # kinds of actions whose addresses only dtrace could name
 _DTRACES = ("clear", "trunc")  # kinds of actions that dtrace does as well
 _HEADER = "R%d" + r"\003%d\003%d\003%d\003%d\003%d\003%S\003%S\003%S\003%S"
 _HEADER_VALUES = "id, cpu, timestamp, pid, tid, probeprov, probemod, probefunc, probename"
@@ -79,6 +80,8 @@ def _actions(clause, program):
 def _action(index, action):
     """The edit of one action: its values are said instead of it, or before it."""
     loc = action.loc
+    if action.row.kind in _REFUSED or not all(_sayable(data.type) for data in action.data):
+        raise EngineError(f"the dtrace engine does not have {action.row.name}() of such values yet: {loc}")
     given = arguments(loc.source.text[loc.start : loc.end])[action.row.first + len(action.args) :]
     formats, values = [], []
     for data, value in zip(action.data, given):
@@ -117,10 +120,15 @@ def _trailer(program, target):
     return "\n".join(clauses)
 
 
+def _sayable(type):
+    """Whether %S or %d prints all of a value."""
+    return type.is_string or type.is_integer or type.is_pointer
+
+
 def _show(index, definition):
     keys = "".join(r"\003%S" if data.type.is_string else r"\003%d" for data in definition.keys)
     for data in definition.keys:
-        if not (data.type.is_string or data.type.is_integer or data.type.is_pointer):
+        if not _sayable(data.type):
             raise EngineError(f"the dtrace engine does not have keys of type {data.type} yet: @{definition.name}")
     rows = rf'printa("\001A{index}{keys}\006%@d\004", @{definition.name});'
     return rf'printf("\001S{index}\004"); {rows} printf("\001T{index}\004");'
