@@ -1,15 +1,17 @@
 /*
  * libFuzzer's harness for what reads shared memory: the tracer's side, and the target's, in one process.
  *
- * In:  bytes, read as operations: fire a probe, poll, overwrite or cut a shared file, end the session.
- * Out: nothing; a crash, a hang or a sanitizer's complaint is a bug. Every event that is delivered must be whole: its
- *      probe known, its strings inside the event and ended by a NUL.
+ * In:  operations of 16 bytes (struct operation): fire, poll, overwrite or cut a shared file, forge a process with rings
+ *      of its own, fail a system call, end the session. fuzz_mutator.c makes them of each other.
+ * Out: nothing; a crash, a hang or a sanitizer's complaint is a bug. Every event that is delivered must be whole (its
+ *      probe known, its strings inside the event and ended by a NUL), and counted: delivered, out of order.
  * Always: each input starts from the same control file and an empty ring.
  *
  *     clang -fsanitize=fuzzer,address,undefined … ; ./fuzz_reader -handle_bus=0 CORPUS   (test_fuzz.py does it)
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +20,8 @@
 #include <unistd.h>
 
 #include "../../c/tracer/tracer.h"
+#include "fuzz_reader.h"
 
-#define OPERATIONS_MAX 64
 #define SPOILED_MAX (1u << 18) /* of a file: what lies behind is never touched */
 
 static const struct pyusdt_probe_desc PROBES[] = {
@@ -27,27 +29,20 @@ static const struct pyusdt_probe_desc PROBES[] = {
     {.provider = "fuzz", .module = "m", .function = "g", .name = "i4s4", .nargs = 10, .strings = 0x3c3},
     {.provider = "other", .module = "m", .function = "n", .name = "n", .nargs = 10, .strings = 0x3c3, .count = 50},
 };
-enum { NPROBES = 52 };
+static const struct pyusdt_probe_desc MORE = {"late", "m", "l", "late", 1, 1, 2};
 
 static char rundir[] = "/dev/shm/pyusdt-fuzz-XXXXXX";
-static uint8_t control[SPOILED_MAX + 64]; /* as it is when nobody traces */
-static size_t control_size;
+static uint8_t control[SPOILED_MAX]; /* as it is when nobody traces */
 
-struct input {
-    const uint8_t *at;
-    size_t left;
-};
+/* What one input has made so far. */
+static struct world {
+    struct pyusdt_session *session, *second;
+    struct forged forged[FORGED];
+    uint64_t delivered, unordered, last;
+    bool stopped, republished;
+} world;
 
-static uint32_t take(struct input *in, unsigned bytes)
-{
-    uint32_t value = 0;
-
-    for (; bytes > 0 && in->left > 0; bytes--, in->left--)
-        value = value << 8 | *in->at++;
-    return value;
-}
-
-static void require(int condition, const char *what)
+void fuzz_require(int condition, const char *what)
 {
     if (!condition) {
         fprintf(stderr, "fuzz_reader: %s\n", what);
@@ -55,170 +50,306 @@ static void require(int condition, const char *what)
     }
 }
 
-/* Opens the first file whose name ends with this; -1: there is none. */
+/* Opens the first file of this process, or of the forged, whose name ends with this; -1: there is none. */
 static int open_file(const char *ending)
 {
     DIR *dir = opendir(rundir);
     struct dirent *entry;
     int fd = -1;
 
-    require(dir != NULL, "no run directory");
+    fuzz_require(dir != NULL, "no run directory");
     while (fd < 0 && (entry = readdir(dir)) != NULL) {
         size_t n = strlen(entry->d_name), m = strlen(ending);
-        if (n > m && strcmp(entry->d_name + n - m, ending) == 0)
-            fd = openat(dirfd(dir), entry->d_name, O_RDWR);
+        if (n > m && strcmp(entry->d_name + n - m, ending) == 0 && !strstr(entry->d_name, "-9."))
+            fd = openat(dirfd(dir), entry->d_name, O_RDWR | O_NOFOLLOW);
     }
     closedir(dir);
     return fd;
 }
 
+static void remove_files(void)
+{
+    DIR *dir = opendir(rundir);
+    struct dirent *entry;
+
+    while ((entry = readdir(dir)) != NULL)
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    closedir(dir);
+}
+
+static void publish(void)
+{
+    int fd;
+
+    fuzz_require(pyusdt_publish(PROBES, sizeof PROBES / sizeof PROBES[0]) == 0, "publish");
+    fd = open_file(".ctl");
+    fuzz_require(pread(fd, control, sizeof control, 0) == (ssize_t)sizeof control, "control file");
+    close(fd);
+}
+
 static void end(void)
 {
-    char command[64];
-
     pyusdt_unpublish();
-    snprintf(command, sizeof command, "rm -rf %s", rundir);
-    require(system(command) == 0, "the run directory stays");
+    remove_files();
+    rmdir(rundir);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-    int fd;
-
     (void)argc, (void)argv;
-    require(mkdtemp(rundir) != NULL, "mkdtemp");
+    fuzz_require(mkdtemp(rundir) != NULL, "mkdtemp");
     setenv("PYUSDT_RUNDIR", rundir, 1);
-    require(pyusdt_publish(PROBES, sizeof PROBES / sizeof PROBES[0]) == 0, "publish");
-    fd = open_file(".ctl");
-    control_size = (size_t)pread(fd, control, sizeof control, 0);
-    close(fd);
-    require(control_size > 4096, "control file");
+    publish();
     atexit(end);
     return 0;
 }
 
-static void fire(struct input *in)
-{
-    static char text[PYUSDT_MAX_STRING + 1];
-    struct pyusdt_args args = {{0}, {0}};
-    uint32_t probe = take(in, 1) % NPROBES, times = take(in, 1) + 1;
-
-    memset(text, 'x', sizeof text - 1);
-    for (unsigned i = 0; i < 10; i++) {
-        args.length[i] = take(in, 2) % sizeof text;
-        args.value[i] = i < 2 || i > 5 || probe == 0 ? (uintptr_t)text : i;
-    }
-    while (times-- > 0)
-        pyusdt_fire(probe, &args);
-}
+/* ---- what is delivered ---- */
 
 static int on_event(void *arg, const struct pyusdt_event *event)
 {
+    struct pyusdt_session *session = arg;
     struct pyusdt_probe_info probe;
     struct pyusdt_target_info target;
 
-    require(pyusdt_session_target(arg, event->target, &target) == 0, "an event of no target");
-    require(pyusdt_session_probe(arg, event->target, event->probe, &probe) == 0, "an event of no probe");
-    require(event->nargs <= PYUSDT_MAX_ARGS && event->ncaptures <= PYUSDT_MAX_ARGS, "too many arguments");
+    fuzz_require(pyusdt_session_target(session, event->target, &target) == 0, "an event of no target");
+    fuzz_require(pyusdt_session_probe(session, event->target, event->probe, &probe) == 0, "an event of no probe");
+    fuzz_require(event->nargs <= PYUSDT_MAX_ARGS && event->ncaptures <= PYUSDT_MAX_ARGS, "too many arguments");
     for (uint32_t i = 0; i < event->ncaptures; i++) {
-        require(event->capture[i].length <= PYUSDT_MAX_STRING, "a string that is too long");
-        require(event->capture[i].data[event->capture[i].length] == '\0', "a string without end");
-        for (uint32_t k = 0; k < event->capture[i].length; k++) /* every byte is ours to read */
-            require(event->capture[i].data[k] != '\1' || event->time != 1 || event->cpu != 77, "never");
+        const struct pyusdt_capture *capture = &event->capture[i];
+        fuzz_require(capture->length <= PYUSDT_MAX_STRING, "a string that is too long");
+        fuzz_require(capture->data[capture->length] == '\0', "a string without end");
+        for (uint32_t k = 0; k < capture->length; k++) /* every byte is ours to read */
+            fuzz_require(capture->data[k] != '\1' || event->time != 1 || event->cpu != 77, "never");
+    }
+    if (session == world.session) {
+        world.delivered++;
+        world.unordered += event->time < world.last;
+        world.last = event->time > world.last ? event->time : world.last;
     }
     return 0;
 }
 
+static int on_probe(void *arg, const struct pyusdt_target_info *target, const struct pyusdt_probe_info *probe)
+{
+    (void)target;
+    fuzz_require(strlen(probe->name) < 4096 && strlen(probe->provider) < 4096, "a name without end");
+    return ++*(int *)arg > 5000;
+}
+
+/* ---- operations ---- */
+
+static void fire(const struct operation *op)
+{
+    static char text[PYUSDT_MAX_STRING + 1];
+    struct pyusdt_args args = {{0}, {0}};
+
+    memset(text, 'x', sizeof text - 1);
+    for (unsigned i = 0; i < 10; i++) {
+        args.length[i] = (op->at >> i) % sizeof text;
+        args.value[i] = i < 2 || i > 5 || op->which == 0 ? (uintptr_t)text : i;
+    }
+    for (unsigned n = 0; n <= op->field; n++) {
+        pyusdt_demand(op->which % NPROBES);
+        pyusdt_fire(op->which % NPROBES, &args);
+    }
+}
+
 /* Overwrites some bytes of a shared file, or cuts it (never the control file: the next input needs it). */
-static void spoil(struct input *in, unsigned which)
+static void spoil(const struct operation *op)
 {
     static const char *const endings[] = {".ctl", ".area", ".ring0", ".ring1", ".session"};
-    uint8_t bytes[32];
-    uint32_t offset = take(in, 3) % SPOILED_MAX, n = take(in, 1);
+    unsigned which = op->which % 5;
     int fd = open_file(endings[which]);
 
     if (fd < 0)
         return;
-    if (n == 255 && which != 0)
-        require(ftruncate(fd, offset) == 0, "ftruncate");
-    n %= sizeof bytes;
-    for (uint32_t i = 0; i < n; i++)
-        bytes[i] = (uint8_t)take(in, 1);
-    if (which != 0 || offset + n <= control_size)
-        require(pwrite(fd, bytes, n, offset) == (ssize_t)n, "pwrite");
+    if (op->flags & 0x80 && which != 0)
+        fuzz_require(ftruncate(fd, op->at % SPOILED_MAX) == 0, "ftruncate");
+    else
+        fuzz_require(pwrite(fd, &op->value, op->field % 8 + 1, op->at % (SPOILED_MAX - 8)) > 0, "pwrite");
     close(fd);
 }
 
-/* A word of the area or of an event that matters, rather than any byte: heads, tails, sizes. */
-static void spoil_word(struct input *in)
+/* A word of the area that matters, rather than any byte. */
+static void spoil_line(const struct operation *op)
 {
-    uint32_t field = take(in, 1), value = take(in, 3);
-    uint64_t word = field & 0x80 ? (uint64_t)-(int64_t)value : value;
+    static const unsigned words[] = {0, 8, 64, 128 * 16, 128 * 16 + 8, 128 * 16 + 16, 128 * 16 + 24, 128 * 16 + 32};
     int fd = open_file(".area");
 
     if (fd < 0)
         return;
-    if (field & 0x40)
-        word = value & 1 ? UINT64_MAX : 65536;
-    require(pwrite(fd, &word, 8, (field & 0x3f) * 8) == 8, "pwrite");
+    fuzz_require(pwrite(fd, &op->value, 8, words[op->field % 8] + (op->which & 1) * 128) == 8, "pwrite");
     close(fd);
 }
 
-static struct pyusdt_session *open_session(void)
+static void ask(const struct operation *op)
 {
-    struct pyusdt_session_config config = {.bufsize = 65536, .max_rings = 2, .orderlag_ns = 1};
+    struct pyusdt_session_stats stats;
+    struct pyusdt_target_info target;
+    struct pyusdt_probe_info probe;
+    struct pyusdt_error error;
+    struct pyusdt_want want = {.args = 1};
+    int seen = 0;
+
+    pyusdt_session_stats(world.session, &stats);
+    pyusdt_session_target(world.session, op->which, &target);
+    pyusdt_session_probe(world.session, op->which, op->at, &probe);
+    pyusdt_session_drops(world.session, op->which, op->at);
+    fuzz_require(pyusdt_session_watermark(world.session) <= pyusdt_now(), "a watermark of the future");
+    fuzz_require(pyusdt_session_want(world.session, &want) == -EBUSY, "a want after the start");
+    if (op->flags & 1)
+        pyusdt_list(rundir, 0, on_probe, &seen, &error);
+    if (op->flags & 2)
+        pyusdt_session_expect_pid(world.session, (pid_t)op->value, &error);
+    if (op->flags & 4)
+        pyusdt_session_attach_pid(world.session, op->field & 1 ? getpid() : (pid_t)(op->value % 70000), &error);
+    pyusdt_sweep(world.session->dir, world.session->header.slot);
+}
+
+/* What is not a file of ours, or has no reader any more, under a name of ours. */
+static void plant(const struct operation *op)
+{
+    char text[PYUSDT_NAME_SIZE];
+    struct pyusdt_name name = {.kind = 1 + op->which % 4,
+                               .who = {op->field & 1 ? (uint32_t)getpid() : DEAD_PID, op->field, op->value},
+                               .slot = op->at % PYUSDT_MAX_SESSIONS,
+                               .generation = op->value,
+                               .ring = op->flags % PYUSDT_RINGS_MAX};
+    int fd;
+
+    if (op->flags & 0x80)
+        snprintf(text, sizeof text, "%u-%llu-%u.ctl.%x", op->at, (unsigned long long)op->value, op->field, op->which);
+    else
+        pyusdt_name_format(&name, text);
+    fd = openat(world.session->dir, text, O_RDWR | O_CREAT | O_EXCL, op->flags & 0x40 ? 0644 : 0600);
+    if (fd < 0)
+        return;
+    fuzz_require(ftruncate(fd, op->at % 70000) == 0, "ftruncate");
+    close(fd);
+}
+
+static struct pyusdt_session *open_session(unsigned kind)
+{
+    struct pyusdt_session_config config = {.bufsize = 65536, .max_rings = kind == 1 ? 99 : 2, .orderlag_ns = 20000};
     struct pyusdt_want want = {.args = 0x3ff};
     struct pyusdt_session *session;
     struct pyusdt_error error;
 
     for (unsigned i = 0; i < 10; i++)
         want.bytes[i] = 200;
-    require(pyusdt_session_open(rundir, &config, &session, &error) == 0, error.message);
-    require(pyusdt_session_want(session, &want) == 0, "want");
-    require(pyusdt_session_attach_all(session, &error) == 0, "attach");
-    require(pyusdt_session_start(session, &error) == 0, "start");
+    if (kind == 1)
+        config.bufsize = 100000;
+    if (pyusdt_session_open(kind == 2 ? NULL : rundir, &config, &session, &error) != 0)
+        return NULL;
+    if (pyusdt_session_want(session, &want) != 0 || pyusdt_session_attach_all(session, &error) != 0 ||
+        pyusdt_session_start(session, &error) != 0) {
+        pyusdt_session_close(session);
+        return NULL;
+    }
     return session;
 }
 
+static void do_second(const struct operation *op)
+{
+    if (!world.second)
+        world.second = open_session(op->which % 3);
+    else if (op->flags & 1)
+        pyusdt_session_poll(world.second, UINT64_MAX, op->which, on_event, world.second);
+    else {
+        pyusdt_session_close(world.second);
+        world.second = NULL;
+    }
+}
+
+static void republish(const struct operation *op)
+{
+    world.republished = true;
+    if (op->flags & 1) {
+        pyusdt_publish_more(&MORE, 1);
+        return;
+    }
+    pyusdt_unpublish();
+    pyusdt_publish(PROBES, sizeof PROBES / sizeof PROBES[0]);
+}
+
+static void poll(const struct operation *op)
+{
+    uint64_t until = op->flags & 1 ? pyusdt_now() - op->at : UINT64_MAX;
+    pyusdt_session_poll(world.session, until, op->which, on_event, world.session);
+}
+
+static void stop(const struct operation *op)
+{
+    (void)op;
+    pyusdt_session_stop(world.session);
+    world.stopped = true;
+}
+
+static void run(const struct operation *op)
+{
+    struct forged *forged = &world.forged[op->which % FORGED];
+    uint64_t generation = world.session->header.generation;
+
+    fuzz_pause(op->code % OPERATIONS >= SPOIL && op->code % OPERATIONS < FAIL);
+    switch (op->code % OPERATIONS) {
+    case FIRE: fire(op); break;
+    case POLL: poll(op); break;
+    case SPOIL: spoil(op); break;
+    case SPOIL_LINE: spoil_line(op); break;
+    case STOP: stop(op); break;
+    case ASK: ask(op); break;
+    case PLANT: plant(op); break;
+    case SECOND: do_second(op); break;
+    case REPUBLISH: republish(op); break;
+    case FAIL: fuzz_fail(op->which, op->field); break;
+    case FORGE: fuzz_forge(forged, op, world.session->dir, generation); break;
+    case EVENT: fuzz_forge_event(forged, op); break;
+    case FORGED_WORD: fuzz_forge_word(forged, op, generation); break;
+    }
+}
+
+/* ---- one input ---- */
+
 static void restore(void)
 {
-    int fd = open_file(".ctl");
+    int fd;
 
-    if (fd < 0) { /* swept: a state that says "exited" made it garbage */
+    for (unsigned i = 0; i < FORGED; i++)
+        fuzz_forged_end(&world.forged[i]);
+    fd = world.republished ? -1 : open_file(".ctl");
+    if (fd < 0) { /* or swept: a state that says "exited" made it garbage */
         pyusdt_unpublish();
-        require(pyusdt_publish(PROBES, sizeof PROBES / sizeof PROBES[0]) == 0, "publish again");
-        fd = open_file(".ctl");
-        control_size = (size_t)pread(fd, control, sizeof control, 0);
+        remove_files();
+        publish();
+        return;
     }
-    require(pwrite(fd, control, control_size, 0) == (ssize_t)control_size, "restore");
+    fuzz_require(pwrite(fd, control, sizeof control, 0) == (ssize_t)sizeof control, "restore");
     close(fd);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input in = {data, size};
-    struct pyusdt_session *session = open_session();
     struct pyusdt_session_stats stats;
-    int stopped = 0;
+    struct operation op;
 
-    for (int i = 0; i < OPERATIONS_MAX && in.left > 0; i++) {
-        uint32_t operation = take(&in, 1) % 10;
-        if (operation < 5)
-            spoil(&in, operation);
-        else if (operation == 5)
-            spoil_word(&in);
-        else if (operation < 8)
-            fire(&in);
-        else if (operation == 8)
-            pyusdt_session_poll(session, UINT64_MAX, (int)take(&in, 1), on_event, session);
-        else if (!stopped++)
-            pyusdt_session_stop(session);
+    memset(&world, 0, sizeof world);
+    world.session = open_session(0);
+    fuzz_require(world.session != NULL, "no session");
+    for (unsigned i = 0; i < OPERATIONS_MAX && size >= sizeof op; i++, data += sizeof op, size -= sizeof op) {
+        memcpy(&op, data, sizeof op);
+        run(&op);
     }
-    for (int i = 0; i < 100 && pyusdt_session_poll(session, UINT64_MAX, 0, on_event, session) > 0; i++)
+    fuzz_fail(0, 0);
+    for (int i = 0; i < 100 && pyusdt_session_poll(world.session, UINT64_MAX, 0, on_event, world.session) > 0; i++)
         ;
-    pyusdt_session_stats(session, &stats);
-    require(stats.targets <= 1 + OPERATIONS_MAX, "targets out of nothing");
-    pyusdt_session_close(session);
+    pyusdt_session_stats(world.session, &stats);
+    fuzz_require(stats.delivered == world.delivered, "delivered is not what was delivered");
+    fuzz_require(stats.out_of_order == world.unordered, "out of order is not what was out of order");
+    fuzz_require(stats.targets <= 2 * OPERATIONS_MAX, "targets out of nothing");
+    pyusdt_session_close(world.second);
+    pyusdt_session_close(world.session);
     restore();
     return 0;
 }
