@@ -13,6 +13,7 @@ from . import types as t
 from .arguments import ArgumentTyper
 from .calls import CallTyper
 from .pointers import PointerTyper, has_size, pointers_fit, referenced
+from .tasks import TaskTyper
 from .templates import TemplateTyper
 
 _INTEGER_OPS = frozenset(["&", "|", "^", "<<", ">>", "%"])
@@ -22,7 +23,7 @@ _RELATIONS = frozenset(["<", "<=", ">", ">=", "==", "!="])
 JOIN_HINT = "strjoin(a, b) joins two strings"
 
 
-class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper):
+class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
     """names: resolve.Names; misplaced: calls of actions and aggregating functions that were met
     inside expressions; they are errors, but only after the whole clause is typed."""
 
@@ -125,6 +126,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper):
             symbol = None if inline is not None else self.array(base)
         elif type(base) is ast.ScopedName:
             symbol = self.scoped_array(base)
+        elif self.is_task(base):
+            return self.task_variable(base, node.keys, read)
         elif type(base) is ast.AggRef:
             message = f"improper attempt to reference @{base.symbol} as a multi-dimensional array"
             self.error("D_AGG_MDIM", node.loc, message, "several keys are one tuple: @name[a, b]")

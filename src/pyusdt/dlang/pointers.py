@@ -182,6 +182,8 @@ class PointerTyper:
 
     def select(self, node):
         """base.name and base->name"""
+        if self.is_task(node):
+            return self.task_variable(node)
         base = node.base = self.value(node.base)
         if type(base) is ast.Xlate:
             return self.translated_member(node, base)
