@@ -46,10 +46,13 @@ struct pyusdt_insn { /* one slot, as in struct bpf_insn */
 
 struct pyusdt_vm;
 
+enum { PYUSDT_READ_BYTES, PYUSDT_READ_STRING, PYUSDT_READ_REST };
+
 struct pyusdt_vm_env {
-    /* The traced process's memory: copy `size` bytes at addr to dst; or, where string is set, at most
-     * size bytes, of which the last is NUL.  Returns the bytes copied (with the NUL), or -EFAULT. */
-    int (*read_user)(void *arg, uint64_t addr, void *dst, uint32_t size, int string);
+    /* The traced process's memory: copy `size` bytes at addr to dst; or (PYUSDT_READ_STRING) at most
+     * size bytes, of which the last is NUL; or (PYUSDT_READ_REST) at most as many as are known of what lies there.
+     * Returns the bytes copied (with the NUL), or -EFAULT. */
+    int (*read_user)(void *arg, uint64_t addr, void *dst, uint32_t size, int how);
     int (*output)(void *arg, const void *record, uint32_t size); /* ringbuf_output's return value: 0 or -errno */
     uint64_t (*time)(void *arg);                                 /* ktime_get_ns; NULL: CLOCK_MONOTONIC */
     void *arg;

@@ -1,6 +1,8 @@
 /* The helpers of the embedded engine.  In: r1 … r5.  Out: r0, as Linux's helper of that number
  * returns it.  Always: each pointer is checked over its whole length before it is used. */
 #include "bpf/internal.h"
+#include "bpf/term.h"
+#include "pyusdt.h"
 
 #include <errno.h>
 #include <string.h>
@@ -94,6 +96,24 @@ static uint64_t probe_read_user_str(struct pyusdt_run *run, const uint64_t *args
     return read_user(run, args, 1);
 }
 
+/* pyusdt's own: term_text(dst, size, term, path, path size), the text of an Erlang term of the process (bpf/term.h) */
+static uint64_t term_text(struct pyusdt_run *run, const uint64_t *args)
+{
+    uint8_t term[PYUSDT_MAX_STRING];
+    uint8_t *dst = pyusdt_run_memory(run, args[0], args[1], true);
+    const uint8_t *path = !dst          ? NULL
+                          : args[4] == 0 ? (const uint8_t *)""
+                                         : pyusdt_run_memory(run, args[3], args[4], false);
+
+    if (!path)
+        return 0;
+    int size = run->env->read_user ? run->env->read_user(run->env->arg, args[2], term, sizeof term, PYUSDT_READ_REST)
+                                   : -EFAULT;
+    if (size >= 0)
+        size = pyusdt_term_text(term, (uint32_t)size, path, (uint32_t)args[4], (char *)dst, (uint32_t)args[1]);
+    return (uint64_t)(int64_t)size;
+}
+
 static uint64_t probe_read_kernel(struct pyusdt_run *run, const uint64_t *args)
 {
     if (args[1] == 0)
@@ -175,6 +195,7 @@ pyusdt_helper_fn *const pyusdt_helpers[HELPERS] = {
     [HELPER_PROBE_READ_USER_STR] = probe_read_user_str,
     [HELPER_PROBE_READ_KERNEL_STR] = probe_read_kernel_str,
     [HELPER_RINGBUF_OUTPUT] = ringbuf_output,
+    [HELPER_TERM_TEXT] = term_text,
 };
 
 int pyusdt_helper_index(int32_t number)

@@ -193,7 +193,7 @@ static bool is_type(unsigned type)
     case PYUSDT_FLOAT:
         return size == 4 || size == 8;
     default:
-        return type == PYUSDT_STRING;
+        return type == PYUSDT_STRING || type == PYUSDT_TERM;
     }
 }
 

@@ -67,7 +67,7 @@ static void fill_desc(struct pyusdt_probe_desc *desc, const char *provider, cons
     *desc = (struct pyusdt_probe_desc){
         .provider = provider, .module = module, .function = function, .name = probe->name, .nargs = probe->nargs};
     for (unsigned i = 0; i < probe->nargs; i++)
-        if (probe->type[i] == PYUSDT_STRING)
+        if (probe->type[i] == PYUSDT_STRING || probe->type[i] == PYUSDT_TERM) /* what has a length */
             desc->strings |= 1u << i;
 }
 

@@ -54,7 +54,7 @@ struct pyusdt_consumer {
 /* --- what the programs see of the outside ---------------------------------------------------------- */
 
 /* A read inside what was captured of the event; all else is a bad address. */
-static int read_captured(void *arg, uint64_t address, void *to, uint32_t size, int string)
+static int read_captured(void *arg, uint64_t address, void *to, uint32_t size, int how)
 {
     const struct pyusdt_consumer *c = arg;
     const struct pyusdt_event *e = c->event;
@@ -64,7 +64,12 @@ static int read_captured(void *arg, uint64_t address, void *to, uint32_t size, i
             continue;
         uint32_t rest = e->capture[i].length - (uint32_t)offset; /* bytes before the NUL */
         const char *from = e->capture[i].data + offset;
-        if (!string) {
+        if (how == PYUSDT_READ_REST) {
+            size = size < rest ? size : rest;
+            memcpy(to, from, size);
+            return (int)size;
+        }
+        if (how == PYUSDT_READ_BYTES) {
             if (size > rest + 1)
                 return -EFAULT;
             memcpy(to, from, size < rest ? size : rest);

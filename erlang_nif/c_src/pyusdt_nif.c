@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "own.h"
 #include "pyusdt.h"
 #include "target/sites.h"
 #include "text.h"
@@ -250,6 +251,9 @@ static ErlNifFunc functions[] = {
     {"fire", 3, nif_fire_number, 0},
     {"user_trace_i4s4", 9, nif_user_trace_i4s4, 0},
     {"user_trace_s1", 1, nif_user_trace_s1, 0},
+    {"define", 3, pyusdt_nif_define, ERL_NIF_DIRTY_JOB_IO_BOUND},
+    {"fire_own", 2, pyusdt_nif_fire_own, 0},
+    {"enabled_own", 1, pyusdt_nif_enabled_own, 0},
 };
 
 /* ---- being loaded ---- */
@@ -270,6 +274,8 @@ static void instance_added(ErlNifEnv *env)
 static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info)
 {
     (void)priv_data, (void)load_info;
+    if (!pyusdt_own_load(env))
+        return -1;
     instance_added(env);
     return 0;
 }

@@ -15,8 +15,10 @@
 -export([p/0, p/1, p/2, p/3, p/4, p/5, p/6, p/7, p/8]).
 -export([pn/1, pn/2, pn/3, pn/4, pn/5, pn/6, pn/7, pn/8, pn/9]).
 -export([user_trace_s1/1, user_trace_i4s4/9]).
+-export([provider/1, probe/3, fire/2, info/1]).
 -export([put_tag/1, get_tag/0, get_tag_data/0, spread_tag/1, restore_tag/1]).
 
+-export_type([provider/0, probe/0, arg_type/0]).
 -export_type([answer/0, probe_arg/0, number_of_probe/0, integer_maybe/0, iolist_maybe/0]).
 
 -type answer() :: pyusdt_nif:answer().
@@ -26,6 +28,14 @@
 %% Probes are user_trace-n0 to user_trace-n950; the rest is `error', as in OTP.
 -type integer_maybe() :: integer() | atom().
 -type iolist_maybe() :: iolist() | binary() | atom().
+
+-opaque provider() :: {?MODULE, Name :: binary()}.
+-record(probe, {reference :: reference(), provider :: binary(), name :: binary(), types :: [arg_type()],
+                path :: binary(), reason :: binary()}).
+-opaque probe() :: #probe{}.
+-type arg_type() :: int | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
+                  | boolean | float | float32 | string | term.
+%% `int' is int64, `boolean' uint8; `float' has 64 bits. A `string' is an iolist, a `term' anything.
 
 %% @doc Whether probes can fire: false where the library could not be loaded.
 -spec available() -> boolean().
@@ -37,8 +47,10 @@ available() ->
 enabled() ->
     pyusdt_nif:enabled().
 
-%% @doc Whether anybody traces user_trace-n<em>Number</em>.
--spec enabled(number_of_probe()) -> answer().
+%% @doc Whether anybody traces user_trace-n<em>Number</em>, or a probe of the application's own.
+-spec enabled(number_of_probe() | probe()) -> answer().
+enabled(#probe{reference = Reference}) ->
+    pyusdt_nif:enabled_own(Reference);
 enabled(Number) ->
     pyusdt_nif:enabled(Number).
 
@@ -54,6 +66,66 @@ user_trace_s1(Message) ->
                       iolist_maybe(), iolist_maybe(), iolist_maybe(), iolist_maybe()) -> answer().
 user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4) ->
     pyusdt_nif:user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4).
+
+%% @doc A provider of the application's own: a letter or underscore, then letters, digits and underscores, at most 40,
+%% no digit at the end, since D appends the process id.
+-spec provider(unicode:chardata()) -> provider().
+provider(Name) ->
+    case unicode:characters_to_binary(Name) of
+        Binary when is_binary(Binary) -> {?MODULE, Binary};
+        _NoText -> error(badarg, [Name])
+    end.
+
+%% @doc A probe of a provider, with at most twelve arguments of these types; made where it is not there yet. The name is
+%% D's (`"order-placed"') or a note's (`"order__placed"'). An error: `badarg', a name or a type that can not be;
+%% `eexist', there is one of that name with other types; `enomem'. It writes a file the first time that the user has such
+%% a probe: keep the probe, in a persistent_term say.
+-spec probe(provider(), unicode:chardata(), [arg_type()]) -> probe().
+probe({?MODULE, Provider} = Given, Name, Types) ->
+    Dashed = binary:replace(unicode:characters_to_binary(Name), <<"__">>, <<"-">>, [global]),
+    try pyusdt_nif:define(Provider, Dashed, [type(Type) || Type <- Types]) of
+        {ok, Reference, Path, Reason} ->
+            #probe{reference = Reference, provider = Provider, name = Dashed, types = Types, path = Path,
+                   reason = Reason};
+        {error, Reason} ->
+            error(Reason, [Given, Name, Types])
+    catch
+        error:function_clause -> error(badarg, [Given, Name, Types])
+    end.
+
+%% The numbers of include/pyusdt.h: the kind, and the size in bytes.
+type(int8) -> 16#21;
+type(int16) -> 16#22;
+type(int32) -> 16#24;
+type(int64) -> 16#28;
+type(int) -> 16#28;
+type(uint8) -> 16#11;
+type(uint16) -> 16#12;
+type(uint32) -> 16#14;
+type(uint64) -> 16#18;
+type(boolean) -> 16#11;
+type(float32) -> 16#34;
+type(float) -> 16#38;
+type(string) -> 16#48;
+type(term) -> 16#58.
+
+%% @doc Fire a probe of the application's own. Integers are taken modulo 2^bits (0 where they have more than 64), true
+%% and false are 1 and 0; what is no number is NaN where a float stands; strings and terms are cut at 1023 bytes, terms so
+%% that it shows. `undefined', but in the place of a term, and what is not given is absent: 0, NULL. More values than
+%% the probe has arguments: `badarg', while somebody traces.
+-spec fire(probe(), [term()]) -> answer().
+fire(#probe{reference = Reference}, Values) ->
+    pyusdt_nif:fire_own(Reference, Values).
+
+%% @doc What a probe is: its names and types; the object where USDT tracers find it, or why there is none.
+-spec info(probe()) -> #{provider := binary(), name := binary(), types := [arg_type()],
+                         path => binary(), reason => binary()}.
+info(#probe{provider = Provider, name = Name, types = Types, path = Path, reason = Reason}) ->
+    Known = #{provider => Provider, name => Name, types => Types},
+    case Path of
+        <<>> -> Known#{reason => Reason};
+        _ -> Known#{path => Path}
+    end.
 
 %% @doc Set the tag of the calling process, `undefined' takes it away. Returns the one before.
 -spec put_tag(undefined | unicode:chardata()) -> binary() | undefined.

@@ -7,12 +7,14 @@
 -module(pyusdt_nif).
 
 -export([available/0, usdt/0, enabled/0, enabled/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
+-export([define/3, fire_own/2, enabled_own/1]).
 -export([library/1, without_library/2]).
 
 -export_type([answer/0]).
 
 -on_load(on_load/0).
--nifs([available/0, usdt/0, enabled/0, enabled/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
+-nifs([available/0, usdt/0, enabled/0, enabled/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1,
+       define/3, fire_own/2, enabled_own/1]).
 
 -type answer() :: true | false | error | badarg.
 %% Offered to a tracer, nobody wants it, no such probe, or an impossible argument.
@@ -53,6 +55,21 @@ user_trace_i4s4(_Tag, _I1, _I2, _I3, _I4, _S1, _S2, _S3, _S4) ->
 
 -spec user_trace_s1(term()) -> answer().
 user_trace_s1(_Message) ->
+    not_loaded(false).
+
+%% @doc Make a probe of the application's own. Types are the numbers of include/pyusdt.h. Without the library it is
+%% a reference that nothing comes of.
+-spec define(Provider :: binary(), Name :: binary(), Types :: [byte()]) ->
+          {ok, reference(), Path :: binary(), Why :: binary()} | {error, badarg | eexist | enomem}.
+define(_Provider, _Name, _Types) ->
+    not_loaded({ok, make_ref(), <<>>, <<"the library is not loaded">>}).
+
+-spec fire_own(reference(), [term()]) -> answer().
+fire_own(_Probe, _Values) ->
+    not_loaded(false).
+
+-spec enabled_own(reference()) -> boolean().
+enabled_own(_Probe) ->
     not_loaded(false).
 
 %% @doc Where a library of this application is, without its extension.

@@ -10,6 +10,7 @@ No imports: c/generate_bpf.py reads this file by itself.
 """
 
 WORKS, FAULTS = "works", "faults"
+OWN = 0x10000
 
 
 class Helper:
@@ -30,6 +31,8 @@ ROWS = [
     Helper("probe_read_user_str", 114, ("out", "size", "user"), FAULTS, WORKS),
     Helper("probe_read_kernel_str", 115, ("out", "size", "in"), WORKS, WORKS),
     Helper("ringbuf_output", 130, ("map", "in", "size", "int"), WORKS, WORKS),
+    # No kernel has this one; numbers from here on are pyusdt's own.
+    Helper("term_text", OWN, ("out", "size", "user", "in", "size"), FAULTS, "D_UNSUPPORTED"),
 ]
 
 HELPERS = {row.name: row for row in ROWS}

@@ -9,9 +9,11 @@ Everything that is made in the kernel is given back before `verify` returns.
 
 import os
 
-from .insn import exit_, mov_imm
+from .helpers import OWN
+from .insn import PSEUDO_CALL, call, exit_, mov_imm
 from .kernel import KPROBE, Loaded, Refused, load, map_create
 
+_CALL = call(0).opcode
 OK, REFUSED, CANNOT = "ok", "refused", "cannot"
 
 
@@ -62,12 +64,18 @@ def verify_program(program):
     try:
         for definition in program.maps:
             fds.append(map_create(definition))
-        return {clause.index: _verdict(clause.code, fds) for clause in program.clauses}
+        return {clause.index: Verdict(CANNOT, "it calls what only the embedded engine has") if calls_own(clause.code)
+                else _verdict(clause.code, fds) for clause in program.clauses}
     except OSError as error:
         return {clause.index: Verdict(REFUSED, f"BPF_MAP_CREATE: {error}") for clause in program.clauses}
     finally:
         for fd in fds:
             os.close(fd)
+
+
+def calls_own(insns):
+    """Whether a program calls a helper that no kernel has."""
+    return any(insn.opcode == _CALL and insn.src != PSEUDO_CALL and insn.imm >= OWN for insn in insns)
 
 
 def _verdict(insns, fds):

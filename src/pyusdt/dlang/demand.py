@@ -55,6 +55,8 @@ def _read(node, strsize):
     if node.__class__ is ast.Call and node.name == "copyinstr":
         bound = constant(node.args[1]) if len(node.args) > 1 else None
         return _string_read(node.args[0], strsize if bound is None else min(bound & (1 << 64) - 1, strsize), strsize)
+    if node.__class__ is ast.Call and node.name == "term":
+        return _string_read(node.args[0], STRING_LIMIT, strsize)
     if node.__class__ is ast.Stringof and not node.operand.type.is_array:
         return _string_read(node.operand, strsize, strsize)
     if node.__class__ is ast.Deref:

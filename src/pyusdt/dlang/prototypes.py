@@ -30,7 +30,7 @@ rw_iswriter int(rwlock_t *); rw_read_held int(rwlock_t *); rw_write_held int(rwl
 speculation int(); strchr string(const char *, char); strjoin string(const char *, const char *)
 strlen size_t(const char *); strrchr string(const char *, char); strstr string(const char *, const char *)
 strtok string(const char *, const char *); strtoll int64_t(const char *, [int])
-substr string(const char *, int, [int]); tolower string(const char *); toupper string(const char *)
+substr string(const char *, int, [int]); term string(uintptr_t, ...); tolower string(const char *); toupper string(const char *)
 """
 _aggregating = """
 avg void(@); count void(); llquantize void(@, int32_t, int32_t, int32_t, int32_t, ...)

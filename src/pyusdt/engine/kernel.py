@@ -58,6 +58,7 @@ class KernelEngine(Engine):
     def open(self, targets):
         self._command = targets.command
         self._pids = (targets.command.pid,) if targets.command else targets.pids
+        kernel_errors.refuse_own_helpers(self.program)
         self._add_own_probes()
         try:
             self._refuse_32_bit()

@@ -7,6 +7,7 @@ the D line and the file with the verifier's log, since that is a bug of pyusdt's
 import errno
 import re
 
+from ..bpf.verifier import calls_own
 from . import EngineError
 
 # Found by test (tests/kernel/test_privileges.py): what each step wants.  CAP_SYS_ADMIN has them all.
@@ -19,6 +20,13 @@ _STEPS = {
     "raw": ("attach to the tracepoint", ("CAP_PERFMON",)),
 }
 _INSTRUCTION = re.compile(r"^(\d+): \(", re.MULTILINE)
+
+
+def refuse_own_helpers(program):
+    """EngineError where a clause calls what only the embedded engine has."""
+    for clause in program.clauses:
+        if calls_own(clause.code):
+            raise EngineError("the kernel engine can not read Erlang terms: term() needs -x engine=embedded")
 
 
 def effective():

@@ -29,6 +29,7 @@ _READ_LATER = "reads what the event captured of it; another address is a fault"
 _LATER = "when the record is printed, which is after the firing"
 NOTES = {
     **dict.fromkeys(("copyin", "copyinto", "copyinstr"), (_READ_LATER, "works")),
+    "term": (_READ_LATER, "no: no helper of the kernel reads terms"),
     **dict.fromkeys(("raise", "stop"), (_LATER, _LATER)),
     **dict.fromkeys(("uid", "gid", "execname"), ("as it was when the process was first seen", "works")),
 }

@@ -1,0 +1,230 @@
+/* Probes of the application's own: see own.h. */
+#include "own.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "pyusdt.h"
+#include "term.h"
+#include "text.h"
+
+struct own {
+    struct pyusdt_probe_site site;
+    unsigned nargs;
+    uint8_t type[PYUSDT_MAX_ARGS];
+};
+
+static ErlNifResourceType *own_type;
+static ERL_NIF_TERM atom_true, atom_false, atom_badarg, atom_undefined, atom_error, atom_ok;
+
+int pyusdt_own_load(ErlNifEnv *env)
+{
+    const ErlNifResourceFlags flags = ERL_NIF_RT_CREATE | ERL_NIF_RT_TAKEOVER;
+
+    atom_true = enif_make_atom(env, "true");
+    atom_false = enif_make_atom(env, "false");
+    atom_badarg = enif_make_atom(env, "badarg");
+    atom_undefined = enif_make_atom(env, "undefined");
+    atom_error = enif_make_atom(env, "error");
+    atom_ok = enif_make_atom(env, "ok");
+    own_type = enif_open_resource_type(env, NULL, "probe", NULL, flags, NULL);
+    return own_type != NULL;
+}
+
+/* ---- defining ---- */
+
+/* A binary as a C string. */
+static bool read_name(ErlNifEnv *env, ERL_NIF_TERM term, char *name, size_t size)
+{
+    ErlNifBinary binary;
+
+    if (!enif_inspect_binary(env, term, &binary) || binary.size >= size || memchr(binary.data, 0, binary.size))
+        return false;
+    memcpy(name, binary.data, binary.size);
+    name[binary.size] = '\0';
+    return true;
+}
+
+static bool read_types(ErlNifEnv *env, ERL_NIF_TERM list, struct pyusdt_probe_def *probe)
+{
+    ERL_NIF_TERM head;
+    unsigned type;
+
+    for (probe->nargs = 0; enif_get_list_cell(env, list, &head, &list); probe->nargs++) {
+        if (probe->nargs == PYUSDT_MAX_ARGS || !enif_get_uint(env, head, &type) || type > UINT8_MAX)
+            return false;
+        probe->type[probe->nargs] = (uint8_t)type;
+    }
+    return enif_is_empty_list(env, list);
+}
+
+static ERL_NIF_TERM make_binary(ErlNifEnv *env, const char *text)
+{
+    ERL_NIF_TERM term;
+    size_t size = strlen(text);
+
+    memcpy(enif_make_new_binary(env, size, &term), text, size);
+    return term;
+}
+
+/* {ok, Probe, Path, Why}: where its object is, or why there is none; {error, Reason} */
+ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    char provider[PYUSDT_PROVIDER_MAX + 1], name[PYUSDT_NAME_MAX + 1], path[4096];
+    struct pyusdt_probe_def probe = {.name = name};
+    struct pyusdt_probe_site site;
+    struct pyusdt_error why;
+    ERL_NIF_TERM term;
+    struct own *own;
+    int r;
+
+    (void)argc;
+    if (!read_name(env, argv[0], provider, sizeof provider) || !read_name(env, argv[1], name, sizeof name) ||
+        !read_types(env, argv[2], &probe))
+        return enif_make_tuple2(env, atom_error, atom_badarg);
+    r = pyusdt_provider_define(provider, &probe, 1, &site, path, sizeof path, &why);
+    if (r < 0)
+        return enif_make_tuple2(env, atom_error,
+                                r == -EEXIST   ? enif_make_atom(env, "eexist")
+                                : r == -ENOMEM ? enif_make_atom(env, "enomem")
+                                               : atom_badarg);
+    own = enif_alloc_resource(own_type, sizeof *own);
+    own->site = site;
+    own->nargs = probe.nargs;
+    memcpy(own->type, probe.type, sizeof own->type);
+    term = enif_make_resource(env, own);
+    enif_release_resource(own);
+    return enif_make_tuple4(env, atom_ok, term, make_binary(env, site.entry ? path : ""),
+                            make_binary(env, why.message));
+}
+
+/* ---- values ---- */
+
+/* Modulo 2^bits; of more than 64 bits, and what is no integer: 0.  true and false are 1 and 0. */
+static uint64_t integer_value(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
+{
+    unsigned unused = 64 - 8 * PYUSDT_TYPE_SIZE(type);
+    ErlNifSInt64 value = 0;
+    ErlNifUInt64 large;
+
+    if (!enif_get_int64(env, term, &value))
+        value = enif_get_uint64(env, term, &large) ? (ErlNifSInt64)large : enif_is_identical(term, atom_true);
+    if ((type & PYUSDT_KIND) == PYUSDT_INT)
+        return (uint64_t)((int64_t)((uint64_t)value << unused) >> unused);
+    return (uint64_t)value << unused >> unused;
+}
+
+/* The bits; what is no number is NaN. */
+static uint64_t float_value(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
+{
+    double value = NAN;
+    ErlNifSInt64 integer;
+    float narrow;
+    uint32_t narrow_bits;
+    uint64_t bits;
+
+    if (!enif_get_double(env, term, &value) && enif_get_int64(env, term, &integer))
+        value = (double)integer;
+    if (PYUSDT_TYPE_SIZE(type) == sizeof narrow) {
+        narrow = (float)value;
+        memcpy(&narrow_bits, &narrow, sizeof narrow_bits);
+        return narrow_bits;
+    }
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* ---- one event ---- */
+
+union area {
+    struct pyusdt_text text;
+    struct pyusdt_term term;
+};
+
+static void set_value(ErlNifEnv *env, struct pyusdt_args *args, unsigned i, unsigned type, ERL_NIF_TERM term,
+                      union area *area)
+{
+    switch (type & PYUSDT_KIND) {
+    case PYUSDT_STRING & PYUSDT_KIND:
+        pyusdt_text_set(env, &area->text, term);
+        args->value[i] = (uintptr_t)area->text.address;
+        args->length[i] = area->text.length;
+        break;
+    case PYUSDT_TERM & PYUSDT_KIND:
+        pyusdt_term_set(env, &area->term, term);
+        args->value[i] = (uintptr_t)area->term.bytes;
+        args->length[i] = area->term.length;
+        break;
+    case PYUSDT_FLOAT:
+        args->value[i] = float_value(env, term, type);
+        break;
+    default:
+        args->value[i] = integer_value(env, term, type);
+    }
+}
+
+/* `undefined` and what is not given is absent, but for a term, which may be that atom. */
+static bool is_absent(unsigned type, ERL_NIF_TERM term)
+{
+    return type != PYUSDT_TERM && enif_is_identical(term, atom_undefined);
+}
+
+/* The large frame.  False: more values than arguments. */
+static bool set_values(ErlNifEnv *env, const struct own *own, ERL_NIF_TERM list, uint32_t reads, bool semaphore,
+                       uint32_t demand)
+{
+    union area areas[PYUSDT_MAX_ARGS];
+    struct pyusdt_args args;
+    ERL_NIF_TERM term;
+
+    memset(&args, 0, sizeof args);
+    for (unsigned i = 0; enif_get_list_cell(env, list, &term, &list); i++) {
+        if (i == own->nargs)
+            return false;
+        if ((reads >> i & 1) != 0 && !is_absent(own->type[i], term))
+            set_value(env, &args, i, own->type[i], term, &areas[i]);
+    }
+    if (semaphore && own->site.entry)
+        pyusdt_site_call(own->site.entry, args.value);
+    if (demand != 0)
+        pyusdt_fire(own->site.index, &args);
+    return true;
+}
+
+static const struct own *probe_of(ErlNifEnv *env, ERL_NIF_TERM term)
+{
+    void *own;
+    return enif_get_resource(env, term, own_type, &own) ? own : NULL;
+}
+
+/* fire_own(Probe, Values) */
+ERL_NIF_TERM pyusdt_nif_fire_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    const struct own *own = probe_of(env, argv[0]);
+    uint32_t demand;
+    bool semaphore;
+
+    (void)argc;
+    if (!own || !enif_is_list(env, argv[1]))
+        return enif_make_badarg(env);
+    if (!pyusdt_site_enabled(&own->site))
+        return atom_false;
+    semaphore = __atomic_load_n(own->site.semaphore, __ATOMIC_RELAXED) != 0;
+    demand = pyusdt_wanted(own->site.index) ? pyusdt_demand(own->site.index) : 0;
+    if (!semaphore && demand == 0)
+        return atom_false;
+    return set_values(env, own, argv[1], semaphore ? ~0u : demand, semaphore, demand) ? atom_true : atom_badarg;
+}
+
+/* enabled_own(Probe) */
+ERL_NIF_TERM pyusdt_nif_enabled_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    const struct own *own = probe_of(env, argv[0]);
+
+    (void)argc;
+    if (!own)
+        return enif_make_badarg(env);
+    return pyusdt_site_enabled(&own->site) ? atom_true : atom_false;
+}

@@ -1,0 +1,23 @@
+/* Probes of the application's own, made at run time: the NIFs of pyusdt_nif.erl for them.
+ *
+ * In:      names and types; values.
+ * Out:     probes (resources of the emulator's), events.
+ * Always:  a probe is made once, whoever asks for it; its resource holds nothing that has to be given back. */
+#ifndef PYUSDT_NIF_OWN_H
+#define PYUSDT_NIF_OWN_H
+
+#include <erl_nif.h>
+
+#pragma GCC visibility push(hidden)
+
+/* When the module is loaded: false, and it can not be. */
+int pyusdt_own_load(ErlNifEnv *env);
+
+/* define(Provider, Name, Types): writes a file, so it belongs on a dirty scheduler. */
+ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+ERL_NIF_TERM pyusdt_nif_fire_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+ERL_NIF_TERM pyusdt_nif_enabled_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+#pragma GCC visibility pop
+
+#endif
