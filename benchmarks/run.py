@@ -18,6 +18,7 @@ import sys
 import time
 from contextlib import closing
 
+import reading
 import subjects
 
 # A burst is small enough for the ring and is followed by a pause in which the consumer catches up: "on" means
@@ -189,6 +190,11 @@ def measure_consumer(rounds: int) -> list[Comparison]:
     return rows
 
 
+def measure_reading(rounds: int) -> list[Comparison]:
+    """What a program pays that reads records: from dtrace's text, from the API."""
+    return [Comparison(*row) for row in (*reading.parser(rounds), *reading.api(rounds))]
+
+
 def consumer_samples(subject, operation: str, peer, rounds: int) -> tuple[list[float], list[float]]:
     ours, theirs = [], []
     for kept in range(-5, rounds):
@@ -231,7 +237,7 @@ def main() -> int:
     rows: list[Comparison] = []
     print(f"{'what / its peer':52} {'ns':>8} {'peer ns':>8} {'ratio':>7} {'budget':>7}")
     for measure, rounds in ((measure_off, 101), (measure_start, 31), (measure_on, 301), (measure_threads, 101), (measure_stopped, 21),
-                            (measure_consumer, 21)):
+                            (measure_consumer, 21), (measure_reading, 21)):
         for row in measure(3 if quick else rounds):
             rows.append(row)
             print(row.row(), flush=True)

@@ -46,7 +46,7 @@ class Shape:
         found = []
         for text, width in zip(match.groups(), self._widths):
             if not width:
-                found.append(str(text.rstrip(b" "), "utf-8", "surrogateescape"))
+                found.append(string(text.rstrip(b" ")))
             elif len(text) == width:
                 found.append(int(text))
             else:
@@ -82,7 +82,7 @@ def _loose(line):
     match = _LOOSE.match(line) if line.rstrip(b"\n")[-1:].isdigit() else None
     if not match:
         return None
-    keys = [_str(part) for part in _GAP.split(match[1])]
+    keys = [string(part) for part in _GAP.split(match[1])]
     return [*(int(key) if _INTEGER.match(key) else key for key in keys), int(match[2])]
 
 
@@ -92,7 +92,7 @@ def columns(data):
     if found is not None:
         return found
     text = data.rstrip(b"\n")
-    return [_str(text)] if text else []
+    return [string(text)] if text else []
 
 
 def _parse(line, width, widths, shape=None):
@@ -115,7 +115,7 @@ def _parse(line, width, widths, shape=None):
             stop = _string_end(line, stop, widths)
         elif shape is not None:
             shape.append(0)
-        found.append(_str(line[at + 2 : stop].rstrip(b" ")))
+        found.append(string(line[at + 2 : stop].rstrip(b" ")))
         at = stop
     return found
 
@@ -141,5 +141,9 @@ def _is_number(text, widths):
     return digits[0] != _ZERO or len(digits) == 1
 
 
-def _str(text):
-    return str(text, "utf-8", "surrogateescape")
+def string(text):
+    """Bytes as str; what is not UTF-8 as surrogates."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text.decode("utf-8", "surrogateescape")

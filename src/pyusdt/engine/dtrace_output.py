@@ -53,7 +53,12 @@ class Parser:
                 out.append(Text(data[at:end]))
                 self._broken = False
             elif self._table.__class__ is Distribution:
-                end = self._take_buckets(data, at, last) or self._one_line(data, at, end, out)
+                if taken := self._take_buckets(data, at, last):
+                    end = taken
+                    if end < last:  # the next line is none
+                        self._finish(out)
+                else:
+                    self._line(data[at:end], out)
             else:
                 self._line(data[at:end], out)
             at = end
@@ -95,11 +100,14 @@ class Parser:
             else:
                 out.append(Text(text))
 
-    def _one_line(self, data, at, end, out):
-        self._line(data[at:end], out)
-        return end
-
     def _line(self, line, out):
+        if line == b"\n":
+            self._finish(out)
+            self._held = line, ()
+            return
+        if line == _USUAL:
+            self._begins(line, out)
+            return
         if self._table is None:
             if self._shape is not None and (keys := self._shape.read(line)) is not None:
                 if self._held is not None:
@@ -107,10 +115,6 @@ class Parser:
                 self._held = line, keys
                 return
         elif self._continues(line):
-            return
-        if line == b"\n":
-            self._finish(out)
-            self._held = line, ()
             return
         if line[:1] == b" ":
             if b":" in line and (match := _ROW.match(line)):
@@ -141,7 +145,7 @@ class Parser:
         if match := _FLOW.match(line):
             self._finish(out)
             cpu, depth, arrow, probe, data = match.groups()
-            out.append(Flow(line, int(cpu), len(depth), arrow.decode().strip(), _str(probe), data))
+            out.append(Flow(line, int(cpu), len(depth), arrow.decode().strip(), cells.string(probe), data))
             return True
         keys, shape = cells.cells(line)
         if keys is None:
@@ -186,14 +190,14 @@ class Parser:
         if match is None or len(table.buckets) >= _ROWS:
             return 0
         text, room = match[0], _ROWS - len(table.buckets)
-        if text.count(b"\n") > room:
+        if len(text) > room and text.count(b"\n") > room:
             text = b"".join(line + b"\n" for line in text.split(b"\n")[:room])
         words = text.translate(None, _DRAWING).split()
         if b"<" in text or b">" in text:
             table.buckets += _signed(words)
         else:
-            numbers = [*map(int, words)]
-            table.buckets += zip(numbers[::2], numbers[1::2])
+            numbers = map(int, words)
+            table.buckets += zip(numbers, numbers)
         table.text += text
         return at + len(text)
 
@@ -205,13 +209,13 @@ class Parser:
             match = (_BAR if kind is Bars else _PACKED).match(line)
             if match and len(table.rows) < _ROWS:
                 parts = match.groups()
-                found = (_str(parts[0]), int(parts[1])) if kind is Bars else (
-                    _str(parts[0] or b""), _str(parts[1]), _str(parts[3]), parts[2], int(parts[4]))
+                found = (cells.string(parts[0]), int(parts[1])) if kind is Bars else (
+                    cells.string(parts[0] or b""), cells.string(parts[1]), cells.string(parts[3]), parts[2], int(parts[4]))
                 table.rows.append(found)
                 table.text += line
                 return True
         elif kind is Stack and (match := _NEXT_FRAME.match(line)) and len(table.frames) < _ROWS:
-            table.frames += (_str(match[1]),)
+            table.frames += (cells.string(match[1]),)
             table.text += line
             return True
         return False
@@ -223,14 +227,14 @@ class Parser:
             return False
         table = self._table
         if table.__class__ is Stack and len(table.frames) < _ROWS:
-            table.frames += (_str(match[1]),)
+            table.frames += (cells.string(match[1]),)
             table.text += line
             return True
         text = b""
         if self._held is not None and self._held[0] == b"\n":
             text, self._held = b"\n", None
         self._finish(out)
-        self._table = Stack(text + line, (_str(match[1]),))
+        self._table = Stack(text + line, (cells.string(match[1]),))
         return True
 
 
@@ -245,8 +249,4 @@ def _signed(words):
 
 def _row(line, match):
     cpu, ident, function, name, data = match.groups()
-    return Row(line, int(cpu), int(ident), _str(function), _str(name), data)
-
-
-def _str(text):
-    return str(text, "utf-8", "surrogateescape")
+    return Row(line, int(cpu), int(ident), cells.string(function), cells.string(name), data)
