@@ -5,7 +5,9 @@ corpus/README.md says where the formats come from.  Each file's lines that are r
 
 import glob
 import os
+import random
 
+import fuzz_parser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -253,3 +255,28 @@ def test_rows_of_tables_come_back(keys, value):
     assert dtrace_cells.cells(line)[0] == (*keys, value)
     (item,) = parse(line)
     assert (item.keys, item.value) == (tuple(keys), value)
+
+
+# --- fuzzing: fuzz_parser.py -----------------------------------------------------------------
+
+
+def test_seconds_of_fuzzing():
+    assert fuzz_parser.fuzz(3, seed=8)
+
+
+@pytest.mark.long
+def test_an_hour_of_fuzzing():
+    print("\n".join(fuzz_parser.fuzz(3600, seed=random.randrange(2**32))))
+
+
+def test_the_fuzzer_finds_a_parser_that_loses_text(monkeypatch):
+    class Forgets(Parser):
+        def _stack(self, line, out):
+            return super()._stack(line, []) if self._table is None else super()._stack(line, out)
+
+        def _finish(self, out):
+            super()._finish([] if self._held and self._held[1] == ("init",) else out)
+
+    monkeypatch.setattr(fuzz_parser, "Parser", Forgets)
+    with pytest.raises(fuzz_parser.Found, match="text was lost"):
+        fuzz_parser.fuzz(20, seed=8)
