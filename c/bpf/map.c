@@ -3,7 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#include "shared/os.h"
 
 /* What an element of a hash has besides its value; the key follows. */
 struct node {

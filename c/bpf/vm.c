@@ -5,13 +5,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+
+#include "shared/os.h"
 
 static uint64_t random_seed(const void *fallback)
 {
     uint64_t seed;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
-        seed = (uintptr_t)fallback * 0x9e3779b97f4a7c15; /* early in boot: still the address space's randomness */
+    if (pyusdt_os_random(&seed, sizeof seed) != 0)
+        seed = (uintptr_t)fallback * 0x9e3779b97f4a7c15; /* still the address space's randomness */
     return seed;
 }
 

@@ -6,8 +6,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
+
+#include "shared/os.h"
 
 /* Ranges are only added and emptied; the handler walks them without a lock. Blocks come from mmap(), never freed. */
 #define BLOCK_RANGES 254

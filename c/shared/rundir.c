@@ -8,20 +8,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
-#ifdef __linux__
-#include <linux/magic.h>
-#include <sys/vfs.h>
-#else
-#include <sys/mount.h>
-#include <sys/param.h>
-#endif
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "shared/layout.h"
+#include "shared/os.h"
 
 uint64_t pyusdt_now(void)
 {
@@ -86,8 +78,9 @@ void pyusdt_name_parse(const char *text, struct pyusdt_name *name)
 
 static int choose(char *path, size_t size)
 {
-    const char *own = getauxval(AT_SECURE) ? NULL : getenv("PYUSDT_RUNDIR");
-    const char *temporary = getauxval(AT_SECURE) ? NULL : getenv("TMPDIR");
+    bool trusted = !pyusdt_os_has_more_rights();
+    const char *own = trusted ? getenv("PYUSDT_RUNDIR") : NULL;
+    const char *temporary = trusted ? getenv("TMPDIR") : NULL;
     int n;
 
     if (own && *own)
@@ -132,46 +125,25 @@ int pyusdt_rundir(char *path, size_t size, struct pyusdt_error *error)
     return 0;
 }
 
-/* getdents64, not readdir: a forked child of a threaded program may not call malloc. */
-int pyusdt_rundir_each(int dir, pyusdt_name_fn *fn, void *arg)
+struct each {
+    pyusdt_name_fn *fn;
+    void *arg;
+};
+
+static int each_name(void *arg, const char *text)
 {
-    struct entry {
-        uint64_t inode;
-        int64_t offset;
-        unsigned short length;
-        unsigned char type;
-        char name[];
-    };
-    _Alignas(8) char buffer[4096];
+    const struct each *each = arg;
     struct pyusdt_name name;
 
-    if (lseek(dir, 0, SEEK_SET) < 0)
-        return -errno;
-    for (;;) {
-        long n = syscall(SYS_getdents64, dir, buffer, sizeof buffer);
-        if (n <= 0)
-            return n < 0 ? -errno : 0;
-        for (long at = 0; at < n;) {
-            const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
-            at += entry->length;
-            pyusdt_name_parse(entry->name, &name);
-            if (name.kind != PYUSDT_FILE_OTHER && fn(arg, entry->name, &name) != 0)
-                return 0;
-        }
-    }
+    pyusdt_name_parse(text, &name);
+    return name.kind != PYUSDT_FILE_OTHER && each->fn(each->arg, text, &name) != 0;
 }
 
-bool pyusdt_rundir_is_memory(int dir)
+/* A forked child of a threaded program may not call malloc, so no readdir(). */
+int pyusdt_rundir_each(int dir, pyusdt_name_fn *fn, void *arg)
 {
-    struct statfs fs;
-
-    if (fstatfs(dir, &fs) != 0)
-        return false;
-#ifdef __linux__
-    return fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
-#else
-    return strcmp(fs.f_fstypename, "tmpfs") == 0;
-#endif
+    struct each each = {fn, arg};
+    return pyusdt_os_each_name(dir, each_name, &each);
 }
 
 /* ---- files ---- */
@@ -198,66 +170,33 @@ int pyusdt_file_make(int dir, const char *name, uint64_t size)
     if (fd < 0)
         return -errno;
     /* Every page now: a full tmpfs is an error here, and would be a SIGBUS later. */
-    do
-        r = posix_fallocate(fd, 0, (off_t)size);
-    while (r == EINTR);
+    r = pyusdt_os_allocate(fd, 0, size);
     if (r != 0) {
         unlinkat(dir, name, 0);
         close(fd);
-        return -r;
+        return r;
     }
     return fd;
 }
 
 /* ---- processes ---- */
 
-/* Of /proc/PID/stat, fields 3 and 22. pid 0: the caller. */
-static int read_stat(uint32_t pid, char *state, uint64_t *starttime)
-{
-    char path[32] = "/proc/self/stat", text[1024];
-    const char *at;
-    ssize_t n;
-    int fd;
-
-    if (pid != 0)
-        snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    n = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (n <= 0)
-        return n < 0 ? -errno : -ESRCH;
-    text[n] = '\0';
-    at = strrchr(text, ')'); /* the name in parentheses may hold anything */
-    *state = at && at[1] == ' ' ? at[2] : '?';
-    for (int field = 2; at && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    *starttime = at ? strtoull(at + 1, NULL, 10) : 0;
-    return 0;
-}
-
 int pyusdt_starttime(uint32_t pid, uint64_t *starttime)
 {
-    char state;
-    *starttime = 0;
-    return read_stat(pid, &state, starttime);
-}
+    struct pyusdt_os_process process;
+    int r = pyusdt_os_process(pid, &process);
 
-uint64_t pyusdt_pidns(void)
-{
-    struct stat st;
-    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+    *starttime = process.starttime;
+    return r;
 }
 
 bool pyusdt_alive(const struct pyusdt_identity *who)
 {
-    uint64_t starttime;
-    char state;
+    struct pyusdt_os_process process;
+
     if (kill((pid_t)who->pid, 0) != 0 && errno == ESRCH)
         return false;
-    if (read_stat(who->pid, &state, &starttime) != 0)
-        return access("/proc/self/stat", R_OK) != 0; /* without /proc, kill()'s word is all there is */
-    /* A zombie has run its last instruction: dead. */
-    return (who->starttime == 0 || starttime == who->starttime) && state != 'Z' && state != 'X';
+    if (pyusdt_os_process(who->pid, &process) != 0)
+        return !pyusdt_os_knows_processes(); /* kill()'s word is all there is */
+    return (who->starttime == 0 || process.starttime == who->starttime) && !process.ended;
 }

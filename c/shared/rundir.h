@@ -54,18 +54,12 @@ int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size);
 /* Makes one of size bytes, every page of it allocated, and maps it shared. fd or -errno. */
 int pyusdt_file_make(int dir, const char *name, uint64_t size);
 
-/* Whether the directory's files are memory, never on a disk. */
-bool pyusdt_rundir_is_memory(int dir);
-
 /* The directory's entries with an interesting name; stops when fn returns nonzero. 0 or -errno. */
 typedef int pyusdt_name_fn(void *arg, const char *text, const struct pyusdt_name *name);
 int pyusdt_rundir_each(int dir, pyusdt_name_fn *fn, void *arg);
 
-/* /proc/PID/stat's start time (0 without /proc; pid 0: the caller), or -errno. */
+/* When the process (pid 0: the caller) was started, in the system's unit; 0 where that is unknown. 0 or -errno. */
 int pyusdt_starttime(uint32_t pid, uint64_t *starttime);
-
-/* Inode of the caller's pid namespace; 0 if unknown. */
-uint64_t pyusdt_pidns(void);
 
 /* Does the process still run? (Meaningful in its own pid namespace only.) */
 bool pyusdt_alive(const struct pyusdt_identity *who);

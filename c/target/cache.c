@@ -12,22 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#if defined(__linux__)
-#include <sys/auxv.h>
-#endif
-
 #include "shared/error.h"
+#include "shared/os.h"
 
 #define OBJECT_NAME 96 /* provider, id, ".so", and what is added while it is written */
 
-/* Set-uid, set-gid, or with capabilities of its own: whoever set the environment is not who would run the code. */
+/* Also where only the effective user is another: a program that was started so has the right ones in its environment,
+ * one that has changed since may not. */
 static bool has_more_rights(void)
 {
-#if defined(__linux__)
-    if (getauxval(AT_SECURE))
-        return true;
-#endif
-    return geteuid() != getuid() || getegid() != getgid();
+    return pyusdt_os_has_more_rights() || geteuid() != getuid() || getegid() != getgid();
 }
 
 static int choose(char *path, size_t size)

@@ -14,13 +14,10 @@
 
 #include "shared/core.h"
 #include "shared/guard.h"
+#include "shared/os.h"
 
 #define INSTANCES_MAX 64
 #define SWEEP_MAX 64
-
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
 
 static uint64_t no_words[PYUSDT_MAX_PROBES];  /* never written: costs no memory */
 static uint64_t all_words[PYUSDT_MAX_PROBES]; /* filled where they are needed only, as far as there are probes */
@@ -63,21 +60,13 @@ static void enable_all(uint32_t nprobes)
 
 void pyusdt_ctl_fill(struct pyusdt_ctl_header *ctl)
 {
-    ssize_t length = 0;
-    int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
-
-    if (fd >= 0) {
-        length = read(fd, ctl->comm, sizeof ctl->comm - 1);
-        close(fd);
-    }
-    if (length > 0)
-        ctl->comm[length - 1] = '\0'; /* its newline */
+    pyusdt_os_program(ctl->comm, sizeof ctl->comm);
     ctl->version = PYUSDT_LAYOUT_VERSION;
     ctl->size = PYUSDT_CTL_SIZE;
     ctl->pid = pyusdt_core.who.pid;
     ctl->instance = pyusdt_core.who.instance;
     ctl->starttime = pyusdt_core.who.starttime;
-    ctl->pidns = pyusdt_pidns();
+    ctl->pidns = pyusdt_os_pidns();
     ctl->gid = (uint32_t)getegid();
     ctl->slots = PYUSDT_CTL_SLOTS;
     ctl->words = PYUSDT_CTL_WORDS;
@@ -125,7 +114,7 @@ static bool may_sweep(int fd)
 
     if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || header.magic == 0)
         return true; /* died while it made it */
-    if (header.pidns != pyusdt_pidns())
+    if (header.pidns != pyusdt_os_pidns())
         return false; /* dead only as far as we can see */
     for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         off_t at = (off_t)(header.slots + (uint64_t)i * sizeof slot);
@@ -269,7 +258,7 @@ static int prepare(void)
     family = mmap(NULL, sizeof(struct pyusdt_family), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (family == MAP_FAILED)
         return -ENOMEM;
-    madvise(family, sizeof(struct pyusdt_family), MADV_WIPEONFORK);
+    pyusdt_os_wipe_on_fork(family, sizeof(struct pyusdt_family)); /* else forked() is all that tells a child */
     pyusdt_core.has_key = pthread_key_create(&pyusdt_core.key, NULL) == 0;
     pyusdt_core.family = family;
     return -pthread_atfork(NULL, NULL, forked);

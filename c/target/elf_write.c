@@ -7,12 +7,13 @@
 #define _GNU_SOURCE
 #include "target/elf_write.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "target/elf_types.h"
 
 #define PAGE 0x10000u /* the largest page that any of the processors has */
 #define NAME_SIZE 128

@@ -14,13 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "shared/core.h"
 #include "shared/guard.h"
+#include "shared/os.h"
 
 #define KEPT 7       /* and the new one: eight */
 #define SWEPT_MAX 64 /* at once; the next process goes on */
@@ -31,7 +31,7 @@
 static int asked_for(uint64_t *ring)
 {
     static const char units[] = "kmg";
-    const char *text = getauxval(AT_SECURE) ? NULL : getenv("PYUSDT_FLIGHT"), *unit;
+    const char *text = pyusdt_os_has_more_rights() ? NULL : getenv("PYUSDT_FLIGHT"), *unit;
     uint64_t size = 0;
 
     if (!text || !*text || strcmp(text, "0") == 0)
@@ -69,7 +69,7 @@ static int collect(void *arg, const char *text, const struct pyusdt_name *name)
     if (fd < 0)
         return 0;
     if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || header.magic != PYUSDT_FLIGHT_MAGIC ||
-        header.pidns == pyusdt_pidns()) /* of another namespace: dead only as far as we can see */
+        header.pidns == pyusdt_os_pidns()) /* of another namespace: dead only as far as we can see */
         dead->who[dead->n++] = name->who;
     close(fd);
     return dead->n == SWEPT_MAX;
@@ -123,15 +123,6 @@ static void remove_file(int dir)
     unlinkat(dir, text, 0);
 }
 
-static int allocate(int fd, uint64_t at, uint64_t size)
-{
-    int r;
-    do
-        r = posix_fallocate(fd, (off_t)at, (off_t)size);
-    while (r == EINTR);
-    return -r;
-}
-
 static void describe(struct pyusdt_ctl_header *flight)
 {
     struct pyusdt_flight_info *info = (void *)((char *)flight + PYUSDT_CTL_SLOTS);
@@ -169,7 +160,7 @@ static int make(int fd, uint64_t ring_size)
     int r = pyusdt_own_table_allocate(fd);
 
     if (r == 0)
-        r = allocate(fd, PYUSDT_FLIGHT_AREA, PYUSDT_FLIGHT_RINGS - PYUSDT_FLIGHT_AREA);
+        r = pyusdt_os_allocate(fd, PYUSDT_FLIGHT_AREA, PYUSDT_FLIGHT_RINGS - PYUSDT_FLIGHT_AREA);
     if (r == 0)
         r = make_demand(slot);
     if (r != 0)
@@ -199,7 +190,7 @@ int pyusdt_flight_ring(int dir, uint32_t k)
 
     if (fd < 0)
         return fd;
-    r = allocate(fd, at, slot->size);
+    r = pyusdt_os_allocate(fd, at, slot->size);
     if (r == 0)
         ring->data = pyusdt_guard_map_twice(NULL, slot->size, PROT_READ | PROT_WRITE, fd, (off_t)at);
     close(fd);
@@ -216,7 +207,7 @@ static int start(int dir, uint64_t ring_size)
 {
     int fd, r;
 
-    if (!pyusdt_rundir_is_memory(dir))
+    if (!pyusdt_os_is_memory(dir))
         return -ENOTSUP;
     sweep(dir);
     fd = open_file(dir, O_CREAT);

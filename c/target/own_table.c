@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "shared/core.h"
+#include "shared/os.h"
 
 static uint32_t put_string(char *strings, uint32_t *used, const char *string)
 {
@@ -101,20 +102,17 @@ int pyusdt_own_table_set(const struct pyusdt_probe_desc *given, unsigned n)
 static int allocate(int fd, const struct pyusdt_table *table)
 {
     const struct {
-        off_t at, size;
+        uint64_t at, size;
     } parts[] = {
-        {PYUSDT_CTL_WORDS, (off_t)(table->nprobes * sizeof(uint64_t))},
-        {PYUSDT_CTL_DESCS, (off_t)(table->ndescs * sizeof(struct pyusdt_ctl_desc))},
-        {PYUSDT_CTL_STRINGS, (off_t)table->strings_size},
+        {PYUSDT_CTL_WORDS, table->nprobes * sizeof(uint64_t)},
+        {PYUSDT_CTL_DESCS, table->ndescs * sizeof(struct pyusdt_ctl_desc)},
+        {PYUSDT_CTL_STRINGS, table->strings_size},
     };
 
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        int r;
-        do
-            r = posix_fallocate(fd, parts[i].at, parts[i].size);
-        while (r == EINTR);
+        int r = pyusdt_os_allocate(fd, parts[i].at, parts[i].size);
         if (r != 0)
-            return -r;
+            return r;
     }
     return 0;
 }

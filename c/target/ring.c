@@ -8,23 +8,22 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "shared/core.h"
+#include "shared/os.h"
 
 #define SLOW __attribute__((noinline, cold))
 #define TAKE_ROUNDS 8 /* over all rings, giving way to their holders in between, before the event is dropped */
 
 /*
  * What a thread remembers, in its one pointer of thread-specific data (a thread variable of a dlopened object would be
- * allocated on first use, perhaps inside a signal handler): tid 22 bits, the ring it had last 4, epoch the rest.
+ * allocated on first use, perhaps inside a signal handler): tid (Linux has 22 bits of it), the ring it had last 4 bits,
+ * epoch the rest.
  */
-#define SELF_TID_BITS 22
+#define SELF_TID_BITS (UINTPTR_MAX > UINT32_MAX ? 32 : 22)
 #define SELF_EPOCH_SHIFT (SELF_TID_BITS + 4)
-#define SELF_TID(self) ((uint32_t)((self) & ((1u << SELF_TID_BITS) - 1)))
+#define SELF_TID(self) ((uint32_t)((self) & (((uintptr_t)1 << SELF_TID_BITS) - 1)))
 #define SELF_RING(self) ((uint32_t)((self) >> SELF_TID_BITS) & 15)
 
 static SLOW uintptr_t remember(uint32_t tid, uint32_t ring)
@@ -41,7 +40,7 @@ static inline uintptr_t self_get(void)
     uintptr_t self = pyusdt_core.has_key ? (uintptr_t)pthread_getspecific(pyusdt_core.key) : 0;
     if (PYUSDT_LIKELY(self != 0 && self >> SELF_EPOCH_SHIFT == (uintptr_t)pyusdt_core.epoch))
         return self;
-    return remember((uint32_t)syscall(SYS_gettid), 0);
+    return remember(pyusdt_os_tid(), 0);
 }
 
 uint32_t pyusdt_self_tid(void)
@@ -73,7 +72,7 @@ static inline void give(struct pyusdt_line *line)
 bool pyusdt_ring_take_from_dead(struct pyusdt_line *line, uint32_t heir)
 {
     uint32_t holder = atomic_load(&line->busy);
-    if (holder == 0 || syscall(SYS_tgkill, getpid(), holder, 0) == 0 || errno != ESRCH)
+    if (holder == 0 || !pyusdt_os_thread_gone(holder))
         return false;
     return atomic_compare_exchange_strong(&line->busy, &holder, heir);
 }
@@ -209,7 +208,7 @@ static inline uint64_t write_event(struct pyusdt_slot *slot, struct pyusdt_area 
     uint32_t mask = atomic_load_explicit(&demand->mask, memory_order_relaxed);
     struct pyusdt_ring *ring = &slot->ring[k];
     struct strings strings;
-    struct pyusdt_ring_event header = {.probe = probe, .tid = tid, .cpu = (uint16_t)sched_getcpu()};
+    struct pyusdt_ring_event header = {.probe = probe, .tid = tid, .cpu = (uint16_t)pyusdt_os_cpu()};
 
     header.time = pyusdt_now();
     if (PYUSDT_UNLIKELY(mask == 0))

@@ -11,6 +11,7 @@
 
 #include "shared/core.h"
 #include "shared/guard.h"
+#include "shared/os.h"
 
 #define CLOSED UINT32_MAX /* holds a ring that will not be given back: no thread's tid */
 
@@ -347,7 +348,7 @@ static bool slot_close(struct pyusdt_slot *slot, int dir, unsigned number)
         return false;
     }
     for (uint32_t k = 0; k < n; k++) {
-        madvise(slot->ring[k].data, slot->size, MADV_REMOVE);
+        pyusdt_os_discard(slot->ring[k].data, 2 * slot->size);
         file_name(number, slot->opened, PYUSDT_FILE_RING, k, text);
         unlinkat(dir, text, 0);
     }

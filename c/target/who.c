@@ -13,46 +13,23 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#if defined(__linux__)
-#include <sys/syscall.h>
-#elif defined(__APPLE__)
-#include <pthread.h>
-#elif defined(__FreeBSD__)
-#include <pthread_np.h>
-#endif
+#include "shared/os.h"
 
 static _Atomic(_Atomic uint32_t *) epoch_page;
 static atomic_uint last_epoch; /* copied into children: no child takes a number that an ancestor had */
 
-static uint64_t thread_id(void)
-{
-#if defined(__linux__)
-    return (uint64_t)syscall(SYS_gettid);
-#elif defined(__APPLE__)
-    uint64_t tid = 0;
-    pthread_threadid_np(NULL, &tid);
-    return tid;
-#elif defined(__FreeBSD__)
-    return (uint64_t)pthread_getthreadid_np();
-#else
-    return (uint64_t)getpid();
-#endif
-}
-
 /* The page with this process's epoch, or NULL where there is none to be had. */
 static _Atomic uint32_t *map_epoch_page(void)
 {
-#ifdef MADV_WIPEONFORK
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
     void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     _Atomic uint32_t *none = NULL;
 
     if (page == MAP_FAILED)
         return NULL;
-    if (madvise(page, size, MADV_WIPEONFORK) != 0 ||
+    if (!pyusdt_os_wipe_on_fork(page, size) ||
         !atomic_compare_exchange_strong(&epoch_page, &none, (_Atomic uint32_t *)page))
         munmap(page, size); /* no such kernel, or another thread was faster */
-#endif
     return atomic_load(&epoch_page);
 }
 
@@ -99,7 +76,7 @@ const char *pyusdt_who(uint32_t *length)
         *at++ = '<';
         at = put_number(at, (uint64_t)getpid());
         *at++ = '.';
-        at = put_number(at, thread_id());
+        at = put_number(at, pyusdt_os_tid());
         *at++ = '>';
         *at = '\0';
         who.length = (uint32_t)(at - who.text);

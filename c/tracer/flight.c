@@ -17,6 +17,7 @@
 
 #include "shared/event.h"
 #include "shared/guard.h"
+#include "shared/os.h"
 #include "tracer/record_file.h"
 
 #define COPY_TRIES 64
@@ -277,20 +278,6 @@ static void close_flight(struct flight *f)
     free(f);
 }
 
-/* A file without a name. */
-static int scratch(void)
-{
-#ifdef __linux__
-    int fd = memfd_create("pyusdt-flight", MFD_CLOEXEC);
-#else
-    char path[] = "/tmp/pyusdt-flight-XXXXXX";
-    int fd = mkstemp(path);
-    if (fd >= 0)
-        unlink(path);
-#endif
-    return fd < 0 ? -errno : fd;
-}
-
 int pyusdt_flight_convert(int fd, struct pyusdt_error *error)
 {
     struct flight *f = calloc(1, sizeof *f);
@@ -301,7 +288,7 @@ int pyusdt_flight_convert(int fd, struct pyusdt_error *error)
         return pyusdt_error_set(error, -ENOMEM, "no memory for a flight recorder's file");
     }
     f->fd = fd;
-    f->out.fd = out = scratch();
+    f->out.fd = out = pyusdt_os_scratch();
     r = out < 0 ? out : open_flight(f);
     if (r == 0)
         r = write_whole(f);

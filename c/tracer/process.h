@@ -1,4 +1,4 @@
-/* Finding the control file of a process: by its own mappings, wherever its run directory is. */
+/* Finding the control file of a process; find_linux.c and find_portable.c tell how. */
 #ifndef PYUSDT_PROCESS_H
 #define PYUSDT_PROCESS_H
 
@@ -7,7 +7,7 @@
 #pragma GCC visibility push(hidden)
 
 struct pyusdt_process_file {
-    char directory[PYUSDT_PATH_SIZE]; /* through /proc/PID/root */
+    char directory[PYUSDT_PATH_SIZE]; /* on Linux through /proc/PID/root */
     uint32_t inner;                   /* its pid in its own namespace */
     bool published;                   /* false: a forked child that will publish itself with its first probe */
     struct pyusdt_identity who;       /* where published */

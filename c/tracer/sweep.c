@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "shared/guard.h"
+#include "shared/os.h"
 #include "tracer/tracer.h"
 
 /* Whoever still maps the file keeps its pages; a hole gives them back at once, and reads as zeros, unlike truncation. */
@@ -18,7 +19,7 @@ void pyusdt_file_discard(int dir, const char *text, bool mapped)
 
     unlinkat(dir, text, 0);
     if (fd >= 0) {
-        (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
+        pyusdt_os_discard_file(fd, size);
         close(fd);
     }
 }
@@ -71,7 +72,7 @@ static void sweep_ctl(const struct sweep *sweep, const char *text, const struct 
     close(fd);
     if (ctl) {
         memcpy(&header, ctl, sizeof header);
-        if (header.magic == PYUSDT_CTL_MAGIC && header.pidns != pyusdt_pidns())
+        if (header.magic == PYUSDT_CTL_MAGIC && header.pidns != pyusdt_os_pidns())
             keep = alive = true; /* its pid says nothing here */
         if (is_sane(&header, size))
             keep |= look_at_slots(sweep, ctl, &header, alive);

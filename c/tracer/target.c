@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "shared/guard.h"
+#include "shared/os.h"
 #include "tracer/tracer.h"
 
 #define COPY_TRIES 64 /* at a table that its target is changing */
@@ -141,7 +142,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     target->words = (void *)((char *)target->ctl + header.words);
     target->room = (uint32_t)((size - header.words) / sizeof(uint64_t));
     target->changes = header.changes;
-    target->visible = target->pid != 0 || header.pidns == pyusdt_pidns();
+    target->visible = target->pid != 0 || header.pidns == pyusdt_os_pidns();
     if (target->pid == 0)
         target->pid = target->who.pid;
     return 0;

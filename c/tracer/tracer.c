@@ -7,11 +7,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "shared/os.h"
 #include "tracer/process.h"
 #include "tracer/tracer.h"
 
@@ -66,7 +66,7 @@ static int configure(struct pyusdt_session *session, const struct pyusdt_session
     header->want_size = sizeof(struct pyusdt_want);
     session->orderlag = config && config->orderlag_ns ? config->orderlag_ns : ORDERLAG_DEFAULT_NS;
     do
-        if (getrandom(&header->generation, sizeof header->generation, 0) != (ssize_t)sizeof header->generation)
+        if (pyusdt_os_random(&header->generation, sizeof header->generation) != 0)
             return -EIO;
     while (PYUSDT_FAILED_TAG(header->generation) == 0);
     return 0;
@@ -273,12 +273,12 @@ int pyusdt_session_scan(struct pyusdt_session *session, bool always)
 
     if (session->stopped || fstat(session->dir, &st) != 0)
         return 0;
-    if (!always && nanoseconds(st.st_mtim) == session->scanned_mtime &&
+    if (!always && nanoseconds(pyusdt_os_modified(&st)) == session->scanned_mtime &&
         session->scanned_at - session->scanned_mtime > MTIME_GRAIN_NS)
         return 0;
     clock_gettime(CLOCK_REALTIME, &now);
     session->scanned_at = nanoseconds(now);
-    session->scanned_mtime = nanoseconds(st.st_mtim);
+    session->scanned_mtime = nanoseconds(pyusdt_os_modified(&st));
     return pyusdt_rundir_each(session->dir, scan_one, session);
 }
 

@@ -1,0 +1,118 @@
+/*
+ * What operating systems do each in their own way: the one place for it (os_linux.c, os_macos.c, os_freebsd.c).
+ *
+ * Always: where a system has no such thing, the function's comment says what the caller gets instead. Nothing here
+ * allocates memory except where that is said, so a forked child of a threaded program may call it.
+ */
+#ifndef PYUSDT_OS_H
+#define PYUSDT_OS_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#if defined(__linux__) || defined(__FreeBSD__)
+#include <sched.h>
+#elif defined(__APPLE__)
+#include <pthread.h>
+#endif
+
+#ifndef MAP_NORESERVE /* memory that nobody touches is not accounted for anyway */
+#define MAP_NORESERVE 0
+#endif
+#ifndef MAP_POPULATE /* pages come one by one, when they are touched */
+#define MAP_POPULATE 0
+#endif
+#ifndef ENODATA
+#define ENODATA ENOATTR
+#endif
+
+#pragma GCC visibility push(hidden)
+
+/* ---- threads ---- */
+
+/* The calling thread's number, as the system's tools show it; cut to 32 bits. Never 0. */
+uint32_t pyusdt_os_tid(void);
+
+/* Has a thread of this process ended? false where that can not be found out. */
+bool pyusdt_os_thread_gone(uint32_t tid);
+
+/* The processor that runs this; on the hot path. */
+static inline unsigned pyusdt_os_cpu(void)
+{
+#if defined(__APPLE__)
+    size_t cpu = 0;
+    pthread_cpu_number_np(&cpu);
+    return (unsigned)cpu;
+#else
+    return (unsigned)sched_getcpu();
+#endif
+}
+
+/* ---- processes ---- */
+
+/* Set-uid, set-gid, or with capabilities of its own: whoever set the environment is not who runs the program. */
+bool pyusdt_os_has_more_rights(void);
+
+struct pyusdt_os_process {
+    uint64_t starttime; /* in a unit of the system's own; with the pid it names a process for good */
+    bool ended;         /* a zombie: it has run its last instruction */
+};
+
+/* pid 0: the caller. 0, -ESRCH, or -errno where the system does not say. */
+int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process);
+
+/* Whether anything can be found out about processes at all: not where Linux has no /proc. */
+bool pyusdt_os_knows_processes(void);
+
+/* What tells the pid namespace from others; 0 where there is but one. */
+uint64_t pyusdt_os_pidns(void);
+
+/* The program's name, cut to size - 1 bytes. */
+void pyusdt_os_program(char *name, size_t size);
+
+/* ---- memory and files ---- */
+
+/* From now on a forked or cloned child finds zeros in these pages. false: it finds what its parent had. */
+bool pyusdt_os_wipe_on_fork(void *at, size_t size);
+
+/* Gives pages of a shared mapping back to the system, though their file may be mapped elsewhere. They read as zeros. */
+void pyusdt_os_discard(void *at, size_t size);
+
+/* The same of a whole file, where the system can do it. */
+void pyusdt_os_discard_file(int fd, uint64_t size);
+
+/* Every page of this part of the file now, and the file at least that long: 0, or -ENOSPC and the like. Where the file
+ * system can not do it (ZFS), or the part lies within the file (macOS), a page that it lacks later is a SIGBUS, which
+ * guard.c takes. */
+int pyusdt_os_allocate(int fd, uint64_t at, uint64_t size);
+
+/* Calls fn with each name in a directory until it returns other than 0. 0 or -errno. On macOS this allocates, which
+ * its malloc permits in a forked child. */
+int pyusdt_os_each_name(int dir, int (*fn)(void *arg, const char *name), void *arg);
+
+/* Is this directory's file system in memory, so that no disk slows who writes there down? */
+bool pyusdt_os_is_memory(int dir);
+
+/* A file without a name: fd or -errno. */
+int pyusdt_os_scratch(void);
+
+/* size random bytes: 0 or -EIO. */
+int pyusdt_os_random(void *bytes, size_t size);
+
+static inline struct timespec pyusdt_os_modified(const struct stat *st)
+{
+#if defined(__APPLE__)
+    return st->st_mtimespec;
+#else
+    return st->st_mtim;
+#endif
+}
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,146 @@
+/* What FreeBSD does in its own way: see os.h. */
+#if defined(__FreeBSD__)
+#include "shared/os.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <pthread_np.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <sys/mount.h>
+#include <sys/sysctl.h>
+#include <sys/thr.h>
+#include <sys/types.h>
+#include <sys/user.h>
+#include <unistd.h>
+
+uint32_t pyusdt_os_tid(void)
+{
+    return (uint32_t)pthread_getthreadid_np();
+}
+
+bool pyusdt_os_thread_gone(uint32_t tid)
+{
+    return thr_kill((long)tid, 0) != 0 && errno == ESRCH;
+}
+
+bool pyusdt_os_has_more_rights(void)
+{
+    return issetugid() != 0;
+}
+
+int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process)
+{
+    int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_PID, pid != 0 ? (int)pid : (int)getpid()};
+    struct kinfo_proc found;
+    size_t size = sizeof found;
+
+    *process = (struct pyusdt_os_process){0, false};
+    if (sysctl(name, 4, &found, &size, NULL, 0) != 0)
+        return -errno;
+    if (size == 0)
+        return -ESRCH;
+    process->starttime = (uint64_t)found.ki_start.tv_sec * 1000000u + (uint64_t)found.ki_start.tv_usec;
+    process->ended = found.ki_stat == SZOMB;
+    return 0;
+}
+
+bool pyusdt_os_knows_processes(void)
+{
+    return true;
+}
+
+/* Of jails, the host sees the processes under the same numbers. */
+uint64_t pyusdt_os_pidns(void)
+{
+    return 0;
+}
+
+void pyusdt_os_program(char *name, size_t size)
+{
+    snprintf(name, size, "%s", getprogname());
+}
+
+bool pyusdt_os_wipe_on_fork(void *at, size_t size)
+{
+    return minherit(at, size, INHERIT_ZERO) == 0;
+}
+
+/* Private memory in its place: the file's pages go when nobody maps them any more. */
+void pyusdt_os_discard(void *at, size_t size)
+{
+    mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0);
+}
+
+void pyusdt_os_discard_file(int fd, uint64_t size)
+{
+#if defined(SPACECTL_DEALLOC)
+    struct spacectl_range hole = {.r_offset = 0, .r_len = (off_t)size};
+    (void)fspacectl(fd, SPACECTL_DEALLOC, &hole, 0, NULL);
+#else
+    (void)fd, (void)size;
+#endif
+}
+
+int pyusdt_os_allocate(int fd, uint64_t at, uint64_t size)
+{
+    struct stat st;
+    int r;
+
+    do
+        r = posix_fallocate(fd, (off_t)at, (off_t)size);
+    while (r == EINTR);
+    if (r != EINVAL && r != EOPNOTSUPP && r != ENODEV)
+        return -r;
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    return at + size > (uint64_t)st.st_size && ftruncate(fd, (off_t)(at + size)) != 0 ? -errno : 0;
+}
+
+int pyusdt_os_each_name(int dir, int (*fn)(void *arg, const char *name), void *arg)
+{
+    _Alignas(struct dirent) char buffer[8192];
+    off_t base;
+
+    if (lseek(dir, 0, SEEK_SET) < 0)
+        return -errno;
+    for (;;) {
+        ssize_t n = getdirentries(dir, buffer, sizeof buffer, &base);
+        if (n <= 0)
+            return n < 0 ? -errno : 0;
+        for (ssize_t at = 0; at < n;) {
+            const struct dirent *entry = (const struct dirent *)(const void *)(buffer + at);
+            at += entry->d_reclen;
+            if (fn(arg, entry->d_name) != 0)
+                return 0;
+        }
+    }
+}
+
+bool pyusdt_os_is_memory(int dir)
+{
+    struct statfs fs;
+    return fstatfs(dir, &fs) == 0 && strcmp(fs.f_fstypename, "tmpfs") == 0;
+}
+
+int pyusdt_os_scratch(void)
+{
+    char path[] = "/tmp/pyusdt-XXXXXX";
+    int fd = mkstemp(path);
+
+    if (fd < 0)
+        return -errno;
+    unlink(path);
+    return fd;
+}
+
+int pyusdt_os_random(void *bytes, size_t size)
+{
+    arc4random_buf(bytes, size);
+    return 0;
+}
+
+#endif

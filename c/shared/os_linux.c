@@ -1,0 +1,155 @@
+/* What Linux does in its own way: see os.h. */
+#if defined(__linux__)
+#define _GNU_SOURCE
+#include "shared/os.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+uint32_t pyusdt_os_tid(void)
+{
+    return (uint32_t)syscall(SYS_gettid);
+}
+
+bool pyusdt_os_thread_gone(uint32_t tid)
+{
+    return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
+}
+
+bool pyusdt_os_has_more_rights(void)
+{
+    return getauxval(AT_SECURE) != 0;
+}
+
+/* Fields 3 and 22 of /proc/PID/stat. */
+int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process)
+{
+    char path[32] = "/proc/self/stat", text[1024];
+    const char *at;
+    ssize_t n;
+    int fd;
+
+    *process = (struct pyusdt_os_process){0, false};
+    if (pid != 0)
+        snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0)
+        return n < 0 ? -errno : -ESRCH;
+    text[n] = '\0';
+    at = strrchr(text, ')'); /* the name in parentheses may hold anything */
+    process->ended = at && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X');
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    process->starttime = at ? strtoull(at + 1, NULL, 10) : 0;
+    return 0;
+}
+
+bool pyusdt_os_knows_processes(void)
+{
+    return access("/proc/self/stat", R_OK) == 0;
+}
+
+uint64_t pyusdt_os_pidns(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+void pyusdt_os_program(char *name, size_t size)
+{
+    ssize_t length = 0;
+    int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0) {
+        length = read(fd, name, size - 1);
+        close(fd);
+    }
+    name[length > 0 ? length - 1 : 0] = '\0'; /* in the place of its newline */
+}
+
+bool pyusdt_os_wipe_on_fork(void *at, size_t size)
+{
+    return madvise(at, size, MADV_WIPEONFORK) == 0;
+}
+
+void pyusdt_os_discard(void *at, size_t size)
+{
+    madvise(at, size, MADV_REMOVE);
+}
+
+void pyusdt_os_discard_file(int fd, uint64_t size)
+{
+    (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
+}
+
+int pyusdt_os_allocate(int fd, uint64_t at, uint64_t size)
+{
+    int r;
+
+    do
+        r = posix_fallocate(fd, (off_t)at, (off_t)size);
+    while (r == EINTR);
+    return -r;
+}
+
+int pyusdt_os_each_name(int dir, int (*fn)(void *arg, const char *name), void *arg)
+{
+    struct entry {
+        uint64_t inode;
+        int64_t offset;
+        unsigned short length;
+        unsigned char type;
+        char name[];
+    };
+    _Alignas(8) char buffer[4096];
+
+    if (lseek(dir, 0, SEEK_SET) < 0)
+        return -errno;
+    for (;;) {
+        long n = syscall(SYS_getdents64, dir, buffer, sizeof buffer);
+        if (n <= 0)
+            return n < 0 ? -errno : 0;
+        for (long at = 0; at < n;) {
+            const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
+            at += entry->length;
+            if (fn(arg, entry->name) != 0)
+                return 0;
+        }
+    }
+}
+
+bool pyusdt_os_is_memory(int dir)
+{
+    struct statfs fs;
+    return fstatfs(dir, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+}
+
+int pyusdt_os_scratch(void)
+{
+    int fd = memfd_create("pyusdt", MFD_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int pyusdt_os_random(void *bytes, size_t size)
+{
+    return getrandom(bytes, size, 0) == (ssize_t)size ? 0 : -EIO;
+}
+
+#endif

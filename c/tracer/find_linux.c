@@ -1,0 +1,97 @@
+/* Finding the control file of a process on Linux: its own mappings tell, wherever its run directory is. See process.h. */
+#if defined(__linux__)
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracer/process.h"
+
+/* The process's pid in its own pid namespace: the last of NSpid. */
+static uint32_t inner_pid(pid_t pid)
+{
+    char path[32], line[256];
+    uint32_t inner = (uint32_t)pid;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "NSpid:", 6) == 0)
+            for (char *at = line + 6, *end; (inner = (uint32_t)strtoul(at, &end, 10), *end == '\t'); at = end)
+                ;
+    if (file)
+        fclose(file);
+    return inner;
+}
+
+static int why_not(pid_t pid, struct pyusdt_error *error)
+{
+    char path[32];
+    struct stat st;
+
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    if (stat(path, &st) == 0 && st.st_uid != geteuid())
+        return pyusdt_error_set(error, -EPERM, "process %d belongs to another user (uid %u)", (int)pid,
+                                (unsigned)st.st_uid);
+    return pyusdt_error_set(error, -EPERM, "process %d may not be looked at: %s", (int)pid, strerror(errno));
+}
+
+/* Takes "directory/name.ctl" of one line of /proc/PID/maps apart. */
+static bool parse_mapping(char *line, struct pyusdt_name *name, char **directory)
+{
+    char *path = strchr(line, '/'), *base;
+
+    line[strcspn(line, "\n")] = '\0';
+    base = path ? strrchr(path, '/') : NULL;
+    if (!base || base == path)
+        return false;
+    pyusdt_name_parse(base + 1, name);
+    *base = '\0';
+    *directory = path;
+    return name->kind == PYUSDT_FILE_CTL;
+}
+
+int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error)
+{
+    char path[64], line[PYUSDT_PATH_SIZE + 256], *directory;
+    struct pyusdt_name name;
+    bool parent = false;
+    FILE *maps;
+
+    memset(found, 0, sizeof *found);
+    if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH))
+        return pyusdt_error_set(error, -ESRCH, "no such process: %d", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    maps = fopen(path, "re");
+    if (!maps)
+        return why_not(pid, error);
+    found->inner = inner_pid(pid);
+    errno = 0;
+    while (fgets(line, sizeof line, maps)) {
+        if (!parse_mapping(line, &name, &directory))
+            continue;
+        parent |= name.who.pid != found->inner;
+        if (found->directory[0] == '\0' || name.who.pid == found->inner)
+            snprintf(found->directory, sizeof found->directory, "/proc/%d/root%.*s", (int)pid, PYUSDT_PATH_SIZE - 32,
+                     directory);
+        if (name.who.pid == found->inner) {
+            found->who = name.who;
+            found->published = true;
+        }
+    }
+    if (ferror(maps) && errno == EACCES) {
+        fclose(maps);
+        return why_not(pid, error);
+    }
+    fclose(maps);
+    if (!found->published && !parent)
+        return pyusdt_error_set(error, -ENODATA, "process %d has no pyusdt in it", (int)pid);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * Finding the control file of a process where a process does not show what it has mapped: by its name, in the caller's own
+ * run directory. A process with another run directory, or in a container, is not found. See process.h.
+ */
+#if !defined(__linux__)
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shared/os.h"
+#include "tracer/process.h"
+
+static int look(void *arg, const char *text, const struct pyusdt_name *name)
+{
+    struct pyusdt_process_file *found = arg;
+
+    (void)text;
+    if (name->kind != PYUSDT_FILE_CTL || name->who.pid != found->inner || !pyusdt_alive(&name->who))
+        return 0;
+    found->who = name->who;
+    found->published = true;
+    return 0; /* of several instances, any is the process's */
+}
+
+int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error)
+{
+    int dir, r;
+
+    memset(found, 0, sizeof *found);
+    if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH))
+        return pyusdt_error_set(error, -ESRCH, "no such process: %d", (int)pid);
+    found->inner = (uint32_t)pid;
+    r = pyusdt_rundir(found->directory, sizeof found->directory, error);
+    dir = r == 0 ? pyusdt_rundir_open(found->directory, error) : r;
+    if (dir < 0)
+        return dir;
+    r = pyusdt_rundir_each(dir, look, found);
+    close(dir);
+    if (r != 0)
+        return pyusdt_error_set(error, r, "run directory %s: %s", found->directory, strerror(-r));
+    if (!found->published)
+        return pyusdt_error_set(error, -ENODATA, "process %d has no pyusdt in it, or another run directory than %s",
+                                (int)pid, found->directory);
+    return 0;
+}
+
+#endif
