@@ -10,16 +10,19 @@ BUILT := .venv/built
 PYTEST := $(VENV)/python -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help build packages demo test test-long bench lint sanitize clean
+.PHONY: help build nif packages demo test test-long bench lint sanitize clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
-build: $(BUILT) ## build pyusdt into .venv
+build: $(BUILT) nif ## build pyusdt into .venv, and the Erlang application where Erlang is
 
 $(BUILT): $(SOURCES)
 	.ci/setup venv $(PYTHON)
 	touch $@
+
+nif:
+	.ci/setup erlang
 
 packages: ## install the system packages of .ci/packages.txt (as root)
 	.ci/setup packages
@@ -34,7 +37,7 @@ test-long: packages build ## kill loops, fuzzing and exhaustive checks (hours)
 	$(PYTEST) -m long tests
 
 bench: packages build ## the performance budgets, measured beside their peers
-	$(VENV)/python benchmarks/run.py
+	$(VENV)/python benchmarks/run.py; status=$$?; $(VENV)/python benchmarks/erlang_bench.py && exit $$status
 
 lint: build ## ruff, mypy on the public API, gcc's and clang's warnings
 	$(VENV)/ruff check .
@@ -46,4 +49,5 @@ sanitize: build ## the C core's tests under ASan, UBSan and TSan
 
 clean: ## remove what was built (.venv stays until `rm -rf .venv`)
 	rm -rf build c/generated src/pyusdt/generated src/pyusdt/_core.c src/pyusdt/*.so src/*.egg-info $(BUILT)
+	$(MAKE) -s -C erlang_nif clean
 	find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
