@@ -11,6 +11,7 @@ import struct
 from bisect import bisect_right
 
 from ..dlang import types as t
+from .perf_map import PerfMaps
 
 _NAMED = (1, 2, 10)  # ELF: data, functions, functions chosen at run time
 _INDENT = 14
@@ -65,8 +66,8 @@ def _table_of(path):
 class _Process:
     """The files that a process has mapped."""
 
-    def __init__(self, pid, files):
-        self.pid, self._files = pid, files
+    def __init__(self, pid, files, maps_of):
+        self.pid, self._files, self._maps_of = pid, files, maps_of
         self.read()
 
     def read(self):
@@ -74,13 +75,14 @@ class _Process:
         self.maps = []
         try:
             with open(f"/proc/{self.pid}/maps", errors="surrogateescape") as file:
-                for line in file:
-                    fields = line.split(None, 5)
-                    if len(fields) == 6 and fields[5].startswith("/"):
-                        low, _, high = fields[0].partition("-")
-                        self.maps.append((int(low, 16), int(high, 16), int(fields[2], 16), fields[5].rstrip("\n")))
-        except (OSError, ValueError):
-            pass
+                text = file.read()
+        except OSError:
+            text = ""
+        for line in (text or self._maps_of(self.pid)).splitlines():
+            fields = line.split(None, 5)
+            if len(fields) == 6 and fields[5].startswith("/"):
+                low, _, high = fields[0].partition("-")
+                self.maps.append((int(low, 16), int(high, 16), int(fields[2], 16), fields[5]))
 
     def find(self, address):
         """(path, address as linked in that file), or None."""
@@ -103,17 +105,24 @@ class _Process:
         return self._files[path]
 
 
-class Symbols:
-    """options: noresolve, stackindent.  Process ids are the traced ones', 0 the kernel's."""
+# Who knows the names of code that lies in no file, that of a just-in-time compiler or an interpreter, say: makers of
+# f(pid, address) -> text or None.  The first that knows an address names it.
+FRAME_RESOLVERS = [PerfMaps]
 
-    def __init__(self, options=None):
-        self.options = options or {}
+
+class Symbols:
+    """options: noresolve, stackindent; maps_of: Engine.maps_of, for processes that have ended.  Process ids are the
+    traced ones', 0 the kernel's."""
+
+    def __init__(self, options=None, maps_of=lambda pid: ""):
+        self.options, self._maps_of = options or {}, maps_of
+        self._resolvers = [make() for make in FRAME_RESOLVERS]
         self._files, self._processes, self._kernel = {}, {}, None
 
     # --- finding ----------------------------------------------------------------------
     def _process(self, pid):
         if pid not in self._processes:
-            self._processes[pid] = _Process(pid, self._files)
+            self._processes[pid] = _Process(pid, self._files, self._maps_of)
         return self._processes[pid]
 
     def _place(self, pid, address):
@@ -165,7 +174,7 @@ class Symbols:
         """Text of one address, as `function` (uaddr, usym, umod … of D) shows it."""
         module, symbol, distance = self.find(pid, address)
         if module is None:
-            return f"0x{address:x}"
+            return self._resolved(pid, address) or f"0x{address:x}"
         if function in ("umod", "mod"):
             return module
         if symbol is None:
@@ -173,6 +182,11 @@ class Symbols:
         if function in ("uaddr", "sym") and distance:
             return f"{module}`{symbol}+0x{distance:x}"
         return f"{module}`{symbol}"
+
+    def _resolved(self, pid, address):
+        if not pid or self.options.get("noresolve"):
+            return None
+        return next((text for text in (resolve(pid, address) for resolve in self._resolvers) if text), None)
 
     def column(self, type, storage):
         """What an action of D that names an address prints, and a key of that type: storage: its bytes."""

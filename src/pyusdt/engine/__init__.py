@@ -104,6 +104,10 @@ class Engine:
         """What the user is to be told of the tracing since the last call: texts, one line each."""
         return []
 
+    def maps_of(self, pid):
+        """What /proc/PID/maps of a traced process said of its code when it was last looked at: text, "" if it never was."""
+        return ""
+
     def drops(self):
         """{kind: number of events or records lost} so far; kinds: "principal", "order"."""
         raise NotImplementedError

@@ -29,7 +29,7 @@ from .ticks import Ticks, period
 _DTRACE_PROBES = ("BEGIN", "END", "ERROR")
 _BEGIN, _END = 1, 2  # ids, in the order of _DTRACE_PROBES; that of ERROR is the linker's
 _SETTLE = 0.001  # s between two looks at a ring that is being filled
-_RESCAN_FIRST, _RESCAN_LAST, _RESCAN_ALL = 0.005, 0.5, 2.0  # s between two looks for files that were mapped since
+_RESCAN_NOW, _RESCAN_FIRST, _RESCAN_LAST, _RESCAN_ALL = 0.0005, 0.005, 0.5, 2.0  # s between two looks for files that were mapped since
 _MORE_PROBES = 4096  # ids that files found later may take
 
 
@@ -51,7 +51,8 @@ class KernelEngine(Engine):
         self._poller = select.poll()
         self._probes = [None]  # by id: (provider, module, function, name), or the Site
         self._periods, self._profiles = {}, {}  # {name: (id, ns)} of ticks, {id: ns} of profile-n
-        self._rescan_every, self._rescan_due = _RESCAN_FIRST, 0.0
+        # the maps of a process that soon ends are wanted for the names in its stacks
+        self._rescan_every, self._rescan_due = _RESCAN_NOW if program.stacks else _RESCAN_FIRST, 0.0
 
     # --- finding ---------------------------------------------------------------------------------
 
@@ -406,6 +407,9 @@ class KernelEngine(Engine):
 
     def remove(self, map_index, keys):
         self.maps.remove(map_index, keys)
+
+    def maps_of(self, pid):
+        return self._finder.maps.get(pid, "")
 
     def warnings(self):
         refused, self.attacher.refused = self.attacher.refused, []

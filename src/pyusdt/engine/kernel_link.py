@@ -186,6 +186,10 @@ class Linker:
         for index, offset, size in ((1, p.STATE_PROBE, 4), (3, fault + p.FAULT_PC, 4), (4, fault + p.FAULT_KIND, 4),
                                     (5, fault + p.FAULT_VALUE, 8)):
             g.emit(load(size, R1, R6, offset), store(8, R7, args + 8 * index, R1))
+        for whose in set().union(*[clause.stacks for clause in self.errors]):
+            offset, frames = self.program.stacks[whose]
+            g.emit(mov(R3, R6), alu_imm("add", R3, offset), mov(R1, R7), alu_imm("add", R1, offset),
+                   mov_imm(R2, 8 + 8 * frames), call(_READ_KERNEL))
         g.emit(mov_imm(R0, ERROR), store(4, R7, p.STATE_PROBE, R0))
         if "names" in read:
             self._names(g)

@@ -76,10 +76,11 @@ class TracedFile:
 
 
 class Finder:
-    """Files by inode, found as processes are looked at.  files: {key: TracedFile}."""
+    """Files by inode, found as processes are looked at.  files: {key: TracedFile}; maps: {pid: the lines of its maps
+    that tell of code}, as last seen."""
 
     def __init__(self):
-        self.files = {}
+        self.files, self.maps = {}, {}
         self._seen = {}  # what a line of maps says of a file: TracedFile or None
 
     def process(self, pid):
@@ -87,7 +88,10 @@ class Finder:
         Raises OSError where it can not be looked at."""
         changed = []
         program = os.readlink(f"/proc/{pid}/exe")
-        for where, device, inode, path in _mappings(pid):
+        lines = _code(pid)
+        if lines and lines != _code("self"):  # a command that does not run yet is a copy of this process
+            self.maps[pid] = "".join(lines)
+        for where, device, inode, path in _mappings(lines):
             line = (device, inode, path)
             if line in self._seen:
                 file = self._seen[line]
@@ -158,17 +162,21 @@ def is_32_bit(path):
         return file.read(5) == b"\x7fELF\x01"
 
 
-def _mappings(pid):
-    """(range, device, inode, path) of the executable mappings of files, each file once."""
-    seen = set()
+def _code(pid):
+    """The lines of a process's maps that are executable and of files."""
     with open(f"/proc/{pid}/maps", errors="surrogateescape") as lines:
-        for line in lines:
-            parts = line.split(None, 5)
-            if len(parts) == 6 and "x" in parts[1] and parts[4] != "0":
-                path = parts[5].rstrip("\n")
-                if path not in seen:
-                    seen.add(path)
-                    yield parts[0], parts[3], int(parts[4]), path
+        found = [(line, line.split(None, 5)) for line in lines]
+    return [line for line, parts in found if len(parts) == 6 and "x" in parts[1] and parts[4] != "0"]
+
+
+def _mappings(lines):
+    """(range, device, inode, path) of the files in lines of maps, each file once."""
+    seen = set()
+    for line in lines:
+        where, _, _, device, inode, path = line.rstrip("\n").split(None, 5)
+        if path not in seen:
+            seen.add(path)
+            yield where, device, int(inode), path
 
 
 def which(name):

@@ -1,0 +1,72 @@
+"""ustack() and stack() under the kernel engine: frames, names, keys."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from kernel_harness import DATA, compile_c, pydtrace, start_pydtrace
+
+pytestmark = pytest.mark.usefixtures("bpf")
+FRAMES = ("-fno-omit-frame-pointer",)
+
+
+@pytest.fixture(scope="module")
+def nested(tmp_path_factory):
+    return compile_c(os.path.join(DATA, "nested.c"), tmp_path_factory.mktemp("nested") / "nested", *FRAMES)
+
+
+def frames(text):
+    """The names of the lines that are frames, without what is below main."""
+    found = [line.strip().partition("+")[0] for line in text.splitlines() if "`" in line]
+    return [name.partition("`")[2] for name in found if name.startswith(("nested`", "jit`"))]
+
+
+def stacks(text):
+    """[names] of stacks that are keys, with their counts."""
+    return [(tuple(frames(block)), int(block.split()[-1])) for block in re.split(r"\n\n+", text) if "`" in block]
+
+
+THREE, TWO = ("innermost", "middle", "outermost", "main"), ("innermost", "middle", "main")
+
+
+def test_frames_with_symbols(nested):
+    out, err, _ = pydtrace("-q", "-n", "nested$target:::here { ustack(); }", "-c", nested)
+    assert frames(out) == [*THREE] * 3 + [*TWO], (out, err)
+
+
+def test_a_stripped_program_by_its_dynamic_symbols(nested, tmp_path):
+    program = compile_c(os.path.join(DATA, "nested.c"), tmp_path / "nested", *FRAMES, "-rdynamic", "-s")
+    out, err, _ = pydtrace("-q", "-n", "nested$target:::here { ustack(); }", "-c", program)
+    assert frames(out) == [*THREE] * 3 + [*TWO], (out, err)
+
+
+def test_as_a_key_and_cut(nested):
+    out, err, _ = pydtrace("-q", "-n", "nested$target:::here { @[ustack(4)] = count(); @two[ustack(2)] = sum(arg0); }", "-c", nested)
+    text = out.partition("done\n")[2]
+    # the calls from main's loop may be several places; the frames are the same
+    counted = {}
+    for names, count in stacks(text):
+        counted[names] = counted.get(names, 0) + count
+    assert counted[THREE] == 3 and counted[TWO] == 1 and counted["innermost", "middle"] == 6, (out, err)
+
+
+def test_of_the_kernel():
+    out, err, _ = pydtrace("-q", "-n", "syscall::getpid:entry { @[stack(3)] = count(); } syscall::write:entry /pid == $target/ "
+                           "{ stack(); exit(0); }", "-c", "echo x")
+    assert "vmlinux`" in out and "do_syscall" in out, (out, err)
+
+
+def test_in_the_error_probe(nested):
+    out, err, _ = pydtrace("-q", "-n", "nested$target:::here /arg0 == 3/ { trace(copyinstr(0)); } ERROR { ustack(); }", "-c", nested)
+    assert frames(out) == [*TWO], (out, err)
+
+
+def test_code_of_a_just_in_time_compiler(tmp_path):
+    program = compile_c(os.path.join(DATA, "jit.c"), tmp_path / "jit", *FRAMES)
+    tracer = start_pydtrace("-q", "-n", 'jit$target:::here { ustack(); printf("told\\n"); }', "-c", program, stdin=subprocess.PIPE)
+    out = "".join(iter(tracer.stdout.readline, "told\n"))
+    rest, err = tracer.communicate("", timeout=30)  # the program ends
+    assert "done" in out + rest
+    lines = [line.strip() for line in out.splitlines() if line.startswith("  ")]
+    assert lines[0].startswith("jit`fire") and lines[1] == "py::handler:/srv/app.py" and lines[2].startswith("jit`main"), (out, err)
