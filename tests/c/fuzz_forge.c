@@ -16,6 +16,7 @@
 
 #include "../../c/shared/layout.h"
 #include "../../c/shared/rundir.h"
+#include "shared/os.h"
 
 /* Where the parts of a forged control file are. */
 enum { SLOTS = 192, WORDS = SLOTS + 64 * 64, DESCS = WORDS + 8 * 64, STRINGS = DESCS + 32 * 4, SIZE = STRINGS + 64 };
@@ -111,7 +112,7 @@ static void write_ctl(const struct forged *forged, const struct pyusdt_name *nam
     struct pyusdt_ctl_header header = {.magic = PYUSDT_CTL_MAGIC, .version = PYUSDT_LAYOUT_VERSION, .size = SIZE,
                                        .pid = name->who.pid, .instance = name->who.instance,
                                        .starttime = name->who.starttime,
-                                       .pidns = op->flags & 8 ? 77 : pyusdt_pidns(),
+                                       .pidns = op->flags & 8 ? 77 : pyusdt_os_pidns(),
                                        .state = op->flags & 16 ? PYUSDT_CTL_EXITED : PYUSDT_CTL_LIVE,
                                        .nprobes = forged->nprobes, .ndescs = 2, .slots = SLOTS, .words = WORDS,
                                        .descs = DESCS, .strings = STRINGS, .strings_size = 64, .comm = "forged"};
