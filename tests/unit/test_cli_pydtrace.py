@@ -72,9 +72,9 @@ def test_dumps_need_no_target():
 
 
 def test_a_bug_is_told_in_one_line_and_shown_on_demand():
-    broken = [sys.executable, "-c", "import pyusdt.cli.pydtrace as c; c.dispatch = lambda argv: 1 // 0; c.main()"]
+    broken = [sys.executable, "-c", "import pyusdt.cli.pydtrace as c; c.dispatch = lambda argv: [][1]; c.main()"]
     done = subprocess.run(broken, capture_output=True, text=True, timeout=30, check=False)
-    expected = "dtrace: bug in pydtrace: ZeroDivisionError: integer division or modulo by zero (PYUSDT_DEBUG=1 shows where)\n"
+    expected = "dtrace: bug in pydtrace: IndexError: list index out of range (PYUSDT_DEBUG=1 shows where)\n"
     assert (done.returncode, done.stderr) == (1, expected)
     debugged = subprocess.run(
         broken, capture_output=True, text=True, timeout=30, check=False, env={**os.environ, "PYUSDT_DEBUG": "1"}

@@ -99,7 +99,8 @@ def test_list_of_a_process(tmp_path):
     assert re.search(rf"^pyusdt +user_trace-i4s4 +\d+ +\S+ +{re.escape(ARGUMENTS)}$", listed.stdout, re.MULTILINE)
     assert re.search(r"^listed +in-a-file +3 ", again.stdout, re.MULTILINE)
     assert f"pydtrace -p {process.pid} works" in doctored.stdout
-    assert re.search(r"ok +USDT probes +954 of listed, pyusdt", doctored.stdout)
+    # an interpreter that is built --with-dtrace has a few more of its own
+    assert re.search(r"ok +USDT probes +(954 of listed|9\d\d of listed, python), pyusdt", doctored.stdout)
 
 
 def set_semaphore(pid, provider, value):
