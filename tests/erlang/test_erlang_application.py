@@ -24,7 +24,8 @@ def rebar3(erlang):
         pytest.skip("no rebar3")
 
     def run(*arguments: str) -> harness.Run:
-        environment = {**os.environ, "TERM": "dumb"}
+        path = os.path.dirname(harness.PYDTRACE) + os.pathsep + os.environ["PATH"]
+        environment = {**os.environ, "TERM": "dumb", "PATH": path}
         return harness.run(["rebar3", *arguments], timeout=300, cwd=NIF, env=environment)
 
     return run
@@ -48,6 +49,12 @@ def test_rebar3_builds_what_make_builds(rebar3, erlang):
 def test_eunit(rebar3):
     run = rebar3("eunit")
     assert run.status == 0 and " 0 failures" in run.stdout, run
+
+
+def test_common_test(rebar3):
+    """erltrace: a node that traces itself, with whatever ends first."""
+    run = rebar3("ct")
+    assert run.status == 0 and re.search(r"All \d+ tests passed", run.stdout), run
 
 
 def test_dialyzer(rebar3):

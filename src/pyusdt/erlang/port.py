@@ -91,7 +91,8 @@ class Stream:
         """All that there is, and that there is credit for."""
         session = self._session
         while self.credit and (session.queue or session.lost):
-            self._send((_RECORDS, session.take(self._batch), session.take_lost() if len(session.queue) <= self._batch else 0))
+            found = session.take(self._batch)
+            self._send((_RECORDS, found, 0 if session.queue else session.take_lost()))
         ended = session.state in ("stopped", "exited")
         now = time.monotonic()
         if self.credit and not self._final and (ended or (self._next is not None and now >= self._next)):
