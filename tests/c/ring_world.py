@@ -88,7 +88,8 @@ class World:
         return child
 
     def reader(self, *options, command=None, variant="plain", **env):
-        line = [self.build.program("ring_reader", variant), *options]
+        # a thread may not get the processor for a while in the middle of a firing, on a busy machine
+        line = [self.build.program("ring_reader", variant), "orderlag=5000000", *options]
         return self.start([*line, "--", *command] if command else line, **env)
 
     def finish(self, child, timeout=60):
