@@ -21,11 +21,14 @@ program; where they differ, the column says how.
 def rows_of(title, table, names):
     """One section.  names: all that D has of this kind, in order."""
     from pyusdt.dlang.builtins.absent import ABSENT, NOTES
+    from pyusdt.dlang.prelude import NAMES
 
     lines = ["", f"## {title}", "| name | what it is | embedded | kernel |", "| --- | --- | --- | --- |"]
     for name in names:
         row = table.get(name)
-        if row is None:
+        if name in NAMES:
+            lines.append(f"| `{name}` | `<unknown>`, as in dtrace 2.0 | works | works |")
+        elif row is None:
             reason = ABSENT[name]
             lines.append(f"| `{name}` | | no: {reason} | no |")
         elif getattr(row, "kind", None) == "refused":

@@ -148,8 +148,8 @@ static size_t string_length(const uint8_t *at, uint32_t size)
 static uint32_t clamp_width(int64_t value)
 {
     if (value < 0)
-        value = value < -PYUSDT_MAX_WIDTH ? PYUSDT_MAX_WIDTH : -value;
-    return value > PYUSDT_MAX_WIDTH ? PYUSDT_MAX_WIDTH : (uint32_t)value;
+        value = value < -PYUSDT_MAX_STAR ? PYUSDT_MAX_STAR : -value;
+    return value > PYUSDT_MAX_STAR ? PYUSDT_MAX_STAR : (uint32_t)value;
 }
 
 /* Apply the arguments that stand for the width and the precision. */

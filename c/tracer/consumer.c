@@ -2,6 +2,8 @@
 #include "tracer/consumer.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -151,6 +153,7 @@ static void fill_state(struct pyusdt_consumer *c, uint32_t id, const struct pyus
     s->tid = e->tid;
     s->uid = who->uid;
     s->gid = who->gid;
+    s->ppid = who->ppid;
     memcpy(s->arg, e->arg, e->nargs * sizeof s->arg[0]);
     memset(s->arg + e->nargs, 0, (PYUSDT_MAX_ARGS - e->nargs) * sizeof s->arg[0]);
     if (c->config.uses & PYUSDT_USES_WALL)
@@ -189,21 +192,22 @@ static void run_clause(struct pyusdt_consumer *c, uint32_t clause)
         note_stopped(c, code);
 }
 
-/* The ERROR probe, with the arguments that dtrace gives it: the probe, the action (which is not known
- * here), the place in its code, the kind of fault, the address.  A fault in ERROR itself fires nothing. */
+/* The ERROR probe, with the arguments that dtrace gives it: the probe, the clause, the place in its code, the kind
+ * of fault, the address.  A fault in ERROR itself fires nothing. */
 static void fire_error(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
                        const struct pyusdt_event *event)
 {
-    uint32_t n, kind, pc;
+    uint32_t n, kind, pc, clause;
     uint64_t value;
     const uint32_t *clauses = pyusdt_registry_clauses(c->registry, PYUSDT_PROBE_ERROR, &n);
     if (n == 0)
         return;
+    memcpy(&clause, c->fault + PYUSDT_RECORD_CLAUSE, sizeof clause);
     memcpy(&kind, c->fault + PYUSDT_FAULT_KIND, sizeof kind);
     memcpy(&pc, c->fault + PYUSDT_FAULT_PC, sizeof pc);
     memcpy(&value, c->fault + PYUSDT_FAULT_VALUE, sizeof value);
     struct pyusdt_event error = {.time = event->time, .tid = event->tid, .cpu = event->cpu, .nargs = 6,
-                                 .arg = {0, id, 0, pc, kind, value}};
+                                 .arg = {0, id, clause & ~PYUSDT_RECORD_FLAGS, pc, kind, value}};
     size_t size = c->config.this_offset + c->config.this_size;
     uint8_t *saved = malloc(size);
     if (!saved) {
@@ -328,6 +332,21 @@ static int add_later(struct pyusdt_consumer *c, uint32_t target)
     return 0;
 }
 
+/* As it is now; 0 where it can not be read, as of a process that has ended. */
+static uint32_t parent_of(uint32_t pid)
+{
+    char path[32], line[128];
+    uint32_t parent = 0;
+
+    snprintf(path, sizeof path, "/proc/%u/status", pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "PPid: %" SCNu32, &parent) != 1)
+        ;
+    if (file)
+        fclose(file);
+    return parent;
+}
+
 static int add_target(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint32_t target)
 {
     struct pyusdt_target_info info;
@@ -336,6 +355,7 @@ static int add_target(struct pyusdt_consumer *c, const struct pyusdt_feed *feed,
         return code;
     struct pyusdt_process *who = &c->who[target];
     *who = (struct pyusdt_process){.pid = info.pid, .uid = info.uid, .gid = info.gid};
+    who->ppid = c->config.uses & PYUSDT_USES_PPID ? parent_of(who->pid) : 0;
     put_name(who->comm, sizeof who->comm, info.comm);
     c->targets[target] = (struct ids){.before = pyusdt_registry_count(c->registry), .count = info.nprobes};
     for (uint32_t i = 0; i < info.nprobes; i++) {

@@ -27,6 +27,7 @@ enum { /* parts of the state block that cost something and are filled only where
     PYUSDT_USES_EXECNAME = 1,
     PYUSDT_USES_NAMES = 2,
     PYUSDT_USES_WALL = 4,
+    PYUSDT_USES_PPID = 8,
 };
 
 struct pyusdt_consumer_config {
@@ -37,8 +38,8 @@ struct pyusdt_consumer_config {
 
 /* Who fired: what an event does not carry itself. */
 struct pyusdt_process {
-    uint32_t pid, uid, gid;
-    char comm[16]; /* NUL padded */
+    uint32_t pid, ppid, uid, gid; /* ppid: 0 where it is not known */
+    char comm[16];                /* NUL padded */
 };
 
 enum {

@@ -15,6 +15,7 @@ struct pyusdt_state {
     uint64_t wall;
     char execname[16], probeprov[64], probemod[64], probefunc[128], probename[64];
     uint64_t arg[12];
+    uint64_t ppid;
 };
 
 #define PYUSDT_AT(field, offset) static_assert(offsetof(struct pyusdt_state, field) == (offset), #field)
@@ -32,6 +33,7 @@ PYUSDT_AT(probemod, PYUSDT_STATE_PROBEMOD);
 PYUSDT_AT(probefunc, PYUSDT_STATE_PROBEFUNC);
 PYUSDT_AT(probename, PYUSDT_STATE_PROBENAME);
 PYUSDT_AT(arg, PYUSDT_STATE_ARGS);
+PYUSDT_AT(ppid, PYUSDT_STATE_PPID);
 static_assert(sizeof(struct pyusdt_state) == PYUSDT_STATE_EVENT_END, "state block");
 #undef PYUSDT_AT
 

@@ -133,12 +133,13 @@ cdef extern from "tracer/consumer.h" nogil:
         PYUSDT_USES_EXECNAME
         PYUSDT_USES_NAMES
         PYUSDT_USES_WALL
+        PYUSDT_USES_PPID
         PYUSDT_CLAUSE_EXITS
         PYUSDT_CLAUSE_PAUSES
     struct pyusdt_consumer_config:
         uint32_t clauses, uses, this_offset, this_size
     struct pyusdt_process:
-        uint32_t pid, uid, gid
+        uint32_t pid, ppid, uid, gid
         char comm[16]
     struct pyusdt_consumer:
         pass

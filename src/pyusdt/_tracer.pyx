@@ -213,7 +213,8 @@ cdef class Consumer:
     def __cinit__(self, VM vm, uint32_t clauses, uses, this_area):
         cdef pyusdt_consumer_config config
         cdef pyusdt_error err
-        bits = {"execname": PYUSDT_USES_EXECNAME, "names": PYUSDT_USES_NAMES, "wall": PYUSDT_USES_WALL}
+        bits = {"execname": PYUSDT_USES_EXECNAME, "names": PYUSDT_USES_NAMES, "wall": PYUSDT_USES_WALL,
+                "ppid": PYUSDT_USES_PPID}
         config.clauses = clauses
         config.uses = sum(bits[use] for use in uses)
         config.this_offset, config.this_size = this_area
@@ -274,7 +275,7 @@ cdef class Consumer:
         cdef pyusdt_event event
         memset(&who, 0, sizeof(who))
         memset(&event, 0, sizeof(event))
-        who.pid, who.uid, who.gid = pid, uid, gid
+        who.pid, who.ppid, who.uid, who.gid = pid, os.getppid(), uid, gid
         put(who.comm, sizeof(who.comm), comm[:15])
         event.time, event.tid, event.cpu = time, tid, cpu
         event.nargs = <uint32_t>len(args)

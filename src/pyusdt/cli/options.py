@@ -185,7 +185,7 @@ def _version(text):
 
 
 def _registers(text):
-    if text is None or not text.isdigit() or not 0 < int(text) <= 8:
+    if text is None or not text.isdigit() or not 0 < int(text) <= 64:
         raise _invalid()
     return int(text)
 

@@ -11,8 +11,9 @@ import signal
 import sys
 
 from ..consumer.run import Output, OutputError, Run
+from ..dlang import sizes
 from ..dlang.compile import Compiler, default_macros, dump
-from ..dlang.errors import CompileError, LibraryError, PreprocessError
+from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
 from ..dlang.probes import OWN
 from ..engine import EngineError, Targets
 from . import arguments as cli
@@ -69,7 +70,7 @@ def add_requests(compiler, arguments):
         compiler.arguments = [request.script or PROGRAM, *arguments.operands]
         try:
             sources.append(compiler.add(text, request.script, request.level).loc.source)
-        except (LibraryError, PreprocessError) as error:
+        except (LibraryError, PreprocessError, GenerationError) as error:
             what = "invalid probe specifier" if request.script is None else "failed to compile script"
             raise Failure(f"{what} {request.script or request.text}: {error}") from None
     return sources
@@ -258,6 +259,9 @@ def run(arguments, program, engine, reason, output, command):
         raise Failure("no probes matched")
     if program.destructive and not options.get("destructive"):
         raise Failure("could not enable tracing: Destructive actions not allowed")
+    no_room = sizes.complaint(program)
+    if no_room:
+        raise Failure(f"could not enable tracing: {no_room}")
 
     def notify(message, error=True):
         if error or not options.get("quiet"):

@@ -21,14 +21,24 @@ _DROPS = {  # kind: dtrace's tag, and its words where one and where several were
     "principal": ("DTRACEDROP_PRINCIPAL", "drop", "drops"),
     "aggregation": ("DTRACEDROP_AGGREGATION", "aggregation drop", "aggregation drops"),
     "dynamic": ("DTRACEDROP_DYNAMIC", "dynamic variable drop", "dynamic variable drops"),
-    "speculative": ("DTRACEDROP_SPECULATION", "speculative drop", "speculative drops"),
+    "speculative": ("DTRACEDROP_SPEC", "speculative drop", "speculative drops"),
     "speculation": ("DTRACEDROP_SPECUNAVAIL", "failed speculation (no speculative buffer available)",
                     "failed speculations (no speculative buffer available)"),
     "order": ("PYUSDTDROP_ORDER", "event out of order", "events out of order"),
 }
+_ON_CPU = ("aggregation",)
 
 
-def fault_line(record, probe_name) -> str:
+def _number(clause, clauses, names):
+    """dtrace's number of a clause: it counts one for each probe description."""
+    if clause >= len(clauses):
+        return clause
+    before = sum(len(each.probes) for each in clauses[:clause])
+    same = [at for at, desc in enumerate(clauses[clause].probes) if desc.name == names[3]]
+    return before + (same[0] if same else 0)
+
+
+def fault_line(record, probe_name, clauses=()) -> str:
     """The message of one fault record.  probe_name(id) -> (provider, module, function, name)."""
     clause, probe = struct.unpack_from("=II", record, p.RECORD_CLAUSE)
     kind, pc, value = _DATA.unpack_from(record, p.FAULT_KIND)
@@ -37,7 +47,9 @@ def fault_line(record, probe_name) -> str:
         what += f" (0x{value:x})"
     elif kind == p.FAULT_BADINDEX:
         what += f" ({value})"
-    where = f"dt_clause_{clause & ~p.RECORD_FAULT} for probe ID {probe} ({':'.join(probe_name(probe))})"
+    names = probe_name(probe)
+    number = _number(clause & ~p.RECORD_FLAGS, clauses, names)
+    where = f"dt_clause_{number} for probe ID {probe} ({':'.join(names)})"
     return f"error in {where}: {what} at BPF pc {pc}"
 
 
@@ -56,8 +68,9 @@ def fault_place(record, clauses) -> str:
     return str(place)
 
 
-def drop_line(kind, count, tags=False) -> str:
-    """The message of a loss.  kind: a key of Engine.drops(); tags: the droptags option.  dtrace goes on
-    with the CPU, which is not known here: a ring belongs to a process."""
+def drop_line(kind, count, tags=False, cpu=None) -> str:
+    """The message of a loss.  kind: a key of Engine.drops(); tags: the droptags option; cpu: where that is known: a
+    ring belongs to a process."""
     tag, one, several = _DROPS[kind]
-    return f"{f'[{tag}] ' if tags else ''}{count} {several if count > 1 else one}"
+    where = f" on CPU {cpu}" if cpu is not None and kind in _ON_CPU else ""
+    return f"{f'[{tag}] ' if tags else ''}{count} {several if count > 1 else one}{where}"

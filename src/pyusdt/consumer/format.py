@@ -9,7 +9,7 @@ Source of the rules: the DTrace guide, "Output Formatting", and dtrace 2.0's ans
 
 from ..dlang import types as t
 
-MAX_WIDTH = 0xFFFF  # of a width or precision; dtrace has no bound, and takes the memory
+MAX_WIDTH = 0xFFFFFF  # of all widths and precisions together; dtrace has no bound, and takes the memory
 
 # Flags of a conversion.
 ALT, ZERO, LEFT, PLUS, GROUP, SPACE = 1, 2, 4, 8, 16, 32
@@ -185,6 +185,8 @@ def parse(source: bytes) -> Format:
     while True:
         percent = source.find(b"%", start)
         if percent < 0:
+            if sum(each.width + each.precision for each in conversions) > 2 * MAX_WIDTH:
+                raise FormatError("D_UNSUPPORTED", f"widths and precisions over {2 * MAX_WIDTH} together are not supported")
             return Format(source, conversions, source[start:])
         conversion = Conversion(source[start:percent])
         start = _parse_conversion(source, percent + 1, conversion, len(conversions) + 1)

@@ -172,7 +172,7 @@ class Run:
 
     def _tell_fault(self, record):
         """dtrace's line, then the place in the source; DTrace's own suite compares, and gets dtrace's alone."""
-        line = faults.fault_line(record, self.engine.probe)
+        line = faults.fault_line(record, self.engine.probe, self.program.clauses)
         place = faults.fault_place(record, self.program.clauses)
         if place and "_DTRACE_TESTING" not in os.environ:
             line += f"\n    at {place}"
@@ -205,4 +205,4 @@ class Run:
             if new > 0:
                 self._drops[kind] = count
                 self._dropped(kind, new)
-                self.notify(faults.drop_line(kind, new, bool(self.options.get("droptags"))))
+                self.notify(faults.drop_line(kind, new, bool(self.options.get("droptags")), self.engine.cpu))

@@ -118,6 +118,7 @@ class Symbols:
         self.options, self._maps_of = options or {}, maps_of
         self._resolvers = [make() for make in FRAME_RESOLVERS]
         self._files, self._processes, self._kernel = {}, {}, None
+        self._modules = {}  # (pid, module) -> an address in it
 
     # --- finding ----------------------------------------------------------------------
     def _process(self, pid):
@@ -160,13 +161,13 @@ class Symbols:
     def group(self, symbol, pid, address):
         """The address that stands for all that a function of D (types.Symbol) calls by one name."""
         kind = symbol.function
-        if kind in ("uaddr",):
+        if kind == "uaddr":
             return address
         module, name, distance = self.find(pid, address)
         if module is None:
             return address
         if kind in ("umod", "mod"):
-            return next((low for low, _, _, path in self._process(pid).maps if path.endswith("/" + module)), 0) if pid else 0
+            return self._modules.setdefault((pid, module), address)
         return address - distance if name else address
 
     # --- text -------------------------------------------------------------------------
@@ -178,7 +179,7 @@ class Symbols:
         if function in ("umod", "mod"):
             return module
         if symbol is None:
-            return f"{module}:0x{distance:x}" if self.options.get("noresolve") else f"0x{address:x}"
+            return f"{module}:0x{distance:x}" if self.options.get("noresolve") else f"{module}`0x{address:x}"
         if function in ("uaddr", "sym") and distance:
             return f"{module}`{symbol}+0x{distance:x}"
         return f"{module}`{symbol}"

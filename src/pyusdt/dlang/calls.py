@@ -7,7 +7,7 @@ and keys converted to the types of their prototypes.
 from . import ast, constants, hints, prototypes, stacks
 from . import types as t
 from .builtins import ACTIONS, AGGREGATIONS, SUBROUTINES
-from .errors import CompileError
+from .errors import CompileError, GenerationError
 from .pointers import pointers_fit
 
 _ROWS = {prototypes.FUNCTION: SUBROUTINES, prototypes.AGGREGATING: AGGREGATIONS, prototypes.ACTION: ACTIONS}
@@ -46,6 +46,8 @@ class CallTyper:
     def keys(self, node, symbol, name):
         """Type the keys of an array or aggregation and convert them to its key types."""
         keys = [self.key(key) for key in node.keys]
+        if len(keys) > self.names.options.get("tregs", len(keys)):
+            raise GenerationError("Insufficient tuple registers to generate code")
         if type(symbol.keys) is not list:
             kind = "aggregation" if type(node) is ast.AggRef else "associative array"
             for number, key in enumerate(keys, 1):

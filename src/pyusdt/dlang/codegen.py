@@ -5,7 +5,7 @@ Always: one eBPF program a clause, which any engine can run by itself: it begins
 lookup, ends with its record, and passes the verifier of Linux 5.15.
 """
 
-from ..bpf.insn import R6, store_imm
+from ..bpf.insn import R0, R6, jump_imm, load, store_imm
 from . import assign, ast, memory, stacks, strings, variables  # noqa: F401  (each adds its nodes to emit's tables)
 from . import program as p
 from .builtins import heap
@@ -91,6 +91,9 @@ def _clause(layout, clause, out):
     g.prologue()
     if layout.heap:
         g.emit(store_imm(8, R6, layout.heap_top, layout.heap))
+    cpu = g.layout.only_cpu
+    if cpu is not None:
+        g.emit(load(4, R0, R6, p.STATE_CPU), jump_imm("jne", R0, cpu, g.end))
     if clause.predicate is not None:
         g.branch(clause.predicate, g.end, False)
     clause_body(g, clause)

@@ -8,6 +8,9 @@ Always: every tag that the compiler raises stands in TAGS, with dtrace's meaning
 
 TAGS = {
     "D_UNSUPPORTED": "part of D that pyusdt does not have yet (ours; no tag of dtrace)",
+    "D_STACK_SIZE": "stack() of so many frames can not be",
+    "D_USTACK_FRAMES": "ustack() of so many frames can not be",
+    "D_USTACK_STRSIZE": "ustack() with strings of this size can not be",
     "D_UNKNOWN": "error of no kind of its own",
     "D_SYNTAX": "the text is not D",
     "D_EMPTY": "there is nothing to compile",
@@ -225,6 +228,10 @@ class CompileError(Exception):
 
 class LibraryError(Exception):
     """Libraries that can not be put in order; the message is dtrace's, after the program's name."""
+
+
+class GenerationError(Exception):
+    """A limit that an option sets; as dtrace says it, without a place."""
 
 
 class PreprocessError(Exception):

@@ -8,7 +8,7 @@ typecheck.py).  Integers are 64-bit registers as in dtrace: operands are not con
 other's type; conversions are where dtrace has them, in casts, assignments, keys and arguments.
 """
 
-from . import ast, constants, hints, prototypes
+from . import ast, constants, hints, prelude, prototypes
 from . import types as t
 from .arguments import ArgumentTyper
 from .calls import CallTyper
@@ -123,6 +123,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
                 return self.inline_call(node, inline)
             if base.name == "args" and "args" not in self.names.scopes["global"]:
                 return self.probe_argument(node)
+            if base.name == "uregs":
+                return self.register(node)
             symbol = None if inline is not None else self.array(base)
         elif type(base) is ast.ScopedName:
             symbol = self.scoped_array(base)
@@ -141,6 +143,17 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
         found.keys = self.keys(found, symbol, str(symbol.name))
         found.type = symbol.type
         return found
+
+    def register(self, node):
+        """uregs[i]: checked, and refused."""
+        keys = [self.value(key) for key in node.keys]
+        self.check_arguments(node, "uregs[ ]", "argument", [t.INT], keys, 1, False)
+        if type(keys[0]) is not ast.IntLit:
+            message = "uregs[ ] argument #1 is incompatible with prototype:\n\tprototype: integer constant\n"
+            self.error("D_PROTO_ARG", node.loc, message + f"\t argument: {keys[0].type}")
+        if not 0 <= keys[0].value < len(prelude.registers()):
+            self.error("D_UNKNOWN", node.loc, f"uregs[]: index out of bounds ({keys[0].value})")
+        return self.names.unsupported(node.loc, "uregs[] is", "arg0 … arg9 are the probe's arguments")
 
     def inline_call(self, node, inline):
         """name[arguments] of an inline array."""

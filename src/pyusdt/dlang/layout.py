@@ -34,6 +34,7 @@ class Layout:
     def __init__(self, options, strsize):
         self.strsize = strsize
         self.string_size = round_up(strsize)
+        self.only_cpu = options.get("cpu")
         self.scratchsize = options.get("scratchsize", _SCRATCHSIZE)
         self.sizes = {name: options.get(name, default) for name, default in _SIZES.items()}
         self.maps = [

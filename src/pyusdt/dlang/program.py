@@ -21,9 +21,10 @@ STATE_PROBEMOD = 120  # char[64]
 STATE_PROBEFUNC = 184  # char[128]
 STATE_PROBENAME = 312  # char[64]
 STATE_ARGS = 376  # u64[12]; absent arguments are 0
-STATE_EVENT_END = 472  # what follows belongs to the program:
-STATE_FAULT = 472  # the record of a fault, FAULT_RECORD_SIZE bytes
-STATE_PROGRAM = 520  # this-> area, zeros, record, scratch
+STATE_PPID = 472  # u64: the parent of the firing process
+STATE_EVENT_END = 480  # what follows belongs to the program:
+STATE_FAULT = 480  # the record of a fault, FAULT_RECORD_SIZE bytes
+STATE_PROGRAM = 528  # this-> area, zeros, record, scratch
 
 # --- record header: at the start of every record that a clause emits ---------
 RECORD_SIZE = 0  # u32: whole record, header included

@@ -67,7 +67,7 @@ class Names(Templates, Declarations):
 
     def constant_of(self, name, loc):
         """The symbols.Inline of a constant that belongs to every program, or None."""
-        if name in self.scopes["global"] or name in VARIABLES or not name[:1].isupper():
+        if name in self.scopes["global"] or name in VARIABLES or not (name[:1].isupper() or name in prelude.NAMES):
             return None
         return prelude.inline(name, loc)
 

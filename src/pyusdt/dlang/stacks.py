@@ -24,13 +24,22 @@ FUNCTIONS = {
 }
 SYMBOLS = frozenset(("sym", "func", "mod", "usym", "ufunc", "umod", "uaddr"))
 _MAXFRAMES = 127  # the kernel's bound, where nobody has changed it
+_MOST = 1024  # what the state block has room for
 _STRSZ = {"ustack": ("ustackstrsize", 0), "jstack": ("jstackstrsize", 512)}
 # Where the frames begin in the part of the state block that an engine fills; their number (u64) is before them.
 _AREA_FRAMES = 8
 
 
 def most_frames(options):
-    return min(options.get("maxframes") or _MAXFRAMES, 1024)
+    """How many frames a stack may have: what the option says, else what the kernel allows."""
+    wanted = options.get("maxframes")
+    if not wanted:
+        try:
+            with open("/proc/sys/kernel/perf_event_max_stack", encoding="ascii") as file:
+                wanted = int(file.read())
+        except (OSError, ValueError):
+            wanted = _MAXFRAMES
+    return min(wanted, _MOST)
 
 
 # --- types ---------------------------------------------------------------------------

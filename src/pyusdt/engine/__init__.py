@@ -43,6 +43,7 @@ class Engine:
     units of cli/options.py."""
 
     name = ""
+    cpu = None  # the one that runs the clauses, where it is one
 
     def __init__(self, program, options):
         self.program, self.options = program, options

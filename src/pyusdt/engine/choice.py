@@ -61,23 +61,39 @@ def _chosen(program, options, targets):
     except EngineError as error:
         if os.geteuid() != 0:
             raise
-        embedded, why = None, str(error)
+        embedded, why, better = None, str(error), None
     else:
-        if os.geteuid() != 0 or all(count for _, count in engine.matched):
+        knows = all(count for _, count in engine.matched)
+        better = _better_in_kernel(program, targets) if os.geteuid() == 0 else None
+        if os.geteuid() != 0 or (knows and not better):
             return engine, "it needs no privilege and knows the probes"
-        embedded, why = engine, "pyusdt's own probes do not match"
+        embedded, why = engine, better or "pyusdt's own probes do not match"
     try:
         engine = _opened(_kernel(program, options), targets)
     except EngineError:
         if embedded is None:
             raise
         return embedded, "the kernel can not be used"
-    if embedded and not _knows_more(engine, embedded, targets):
+    if embedded and why != better and not _knows_more(engine, embedded, targets):
         engine.close()
         return embedded, "the kernel's engine knows no more of the probes"
     if embedded:
         embedded.close()
     return engine, why
+
+
+def _better_in_kernel(program, targets):
+    """Why the kernel's engine does more for a program whose probes the embedded one knows, or None."""
+    descriptions = [desc for clause in program.clauses for desc in clause.probes]
+    named = targets.pids or targets.command
+    if not named and any(desc.provider.startswith(OWN_PROVIDERS) for desc in descriptions):
+        return None
+    if any(desc.name.startswith("profile-") for desc in descriptions):
+        return "profile-n fires on every CPU there"
+    own = ("BEGIN", "END", "ERROR", "tick-")
+    if any(clause.stacks and not all(desc.name.startswith(own) for desc in clause.probes) for clause in program.clauses):
+        return "it records stacks"
+    return None
 
 
 def _knows_more(kernel, embedded, targets):

@@ -46,6 +46,7 @@ class EmbeddedEngine(Engine):
         self._everyone = False  # processes that were not named may join
         self._sleep = _SHORTEST_SLEEP
         self._looked = 0.0  # when
+        self.cpu = options.get("cpu", 0)
         kinds = maps.KINDS
         self._vm = _tracer.VM([(kinds[m.kind].number, m.key_size, m.value_size, m.entries) for m in program.maps])
         self._consumer = _tracer.Consumer(self._vm, len(program.clauses), program.uses, program.this_area)
@@ -158,7 +159,7 @@ class EmbeddedEngine(Engine):
         if self.program.stacks:
             own_stack.put(self._vm, self.program)
         pid = os.getpid()
-        self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), 0, _COMM)
+        self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu, _COMM)
 
     def poll(self, timeout):
         deadline = time.monotonic() + timeout

@@ -282,6 +282,11 @@ class KernelEngine(Engine):
     # --- running -----------------------------------------------------------------------------------
 
     def begin(self):
+        if self.options.get("cpu") is not None:  # where BEGIN, END and ticks are fired, too
+            try:
+                os.sched_setaffinity(0, {self.options["cpu"]})
+            except OSError as error:
+                raise EngineError(f"-x cpu={self.options['cpu']}: {error.strerror}") from None
         self.maps.active = True
         self._begun = True
         self._set_wall()

@@ -44,7 +44,7 @@ from ..bpf.insn import (
 )
 from ..dlang import program as p
 from . import kernel_operands as operands
-from . import kernel_stacks
+from . import kernel_process, kernel_stacks
 from .kernel_profile import emit_arguments
 
 LEVELS = 4
@@ -183,7 +183,7 @@ class Linker:
         read = set().union(*[self._reads_of(clause) for clause in self.errors])
         fault, args = p.STATE_FAULT, p.STATE_ARGS
         g.emit(*[store_imm(8, R7, offset, 0) for offset in range(args, p.STATE_EVENT_END, 8)])
-        for index, offset, size in ((1, p.STATE_PROBE, 4), (3, fault + p.FAULT_PC, 4), (4, fault + p.FAULT_KIND, 4),
+        for index, offset, size in ((1, p.STATE_PROBE, 4), (2, fault + p.RECORD_CLAUSE, 2), (3, fault + p.FAULT_PC, 4), (4, fault + p.FAULT_KIND, 4),
                                     (5, fault + p.FAULT_VALUE, 8)):
             g.emit(load(size, R1, R6, offset), store(8, R7, args + 8 * index, R1))
         for whose in set().union(*[clause.stacks for clause in self.errors]):
@@ -282,6 +282,8 @@ class Linker:
         if event.raw and event.raw.subject:
             event.raw.emit_subject(g, reads)
         kernel_stacks.emit(g, self.program.stacks, set().union(*[clause.stacks for clause in (*clauses, *errors)]))
+        if "ppid" in self.program.uses:
+            kernel_process.emit_parent(g)
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)
 

@@ -100,7 +100,7 @@ class Kernel:
 # --- code: reading the kernel's memory -----------------------------------------------------------
 
 
-def _read(g, size, address, offset):
+def read(g, size, address, offset):
     """r0 = what is at offset of the address in a register; 0 where it can not be read."""
     g.emit(mov(R3, address), alu_imm("add", R3, offset), mov_imm(R1, 0), store(8, R10, -8, R1), mov(R1, R10),
            alu_imm("add", R1, -8), mov_imm(R2, size), call(_READ_KERNEL), load(size, R0, R10, -8))
@@ -122,7 +122,7 @@ def _word(index):
 def _register(index):
     def emit(g, kernel):
         g.emit(load(8, R3, R6, 0))
-        _read(g, 8, R3, kernel.registers.arguments[index])
+        read(g, 8, R3, kernel.registers.arguments[index])
 
     return emit
 
@@ -146,7 +146,7 @@ def _exit_reason(g, kernel):
     """CLD_EXITED, CLD_KILLED, CLD_DUMPED, by the task's status as wait(2) has it."""
     done = Label()
     g.emit(load(8, R3, R6, 0))
-    _read(g, 4, R3, kernel.member("task_struct", "exit_code"))
+    read(g, 4, R3, kernel.member("task_struct", "exit_code"))
     g.emit(mov(R1, R0), mov_imm(R0, 1), mov(R2, R1), alu_imm("and", R2, 0x7F), jump_imm("jeq", R2, 0, done),
            mov_imm(R0, 3), alu_imm("and", R1, 0x80), jump_imm("jne", R1, 0, done), mov_imm(R0, 2))
     g.place(done)
@@ -165,7 +165,7 @@ def _number(g, kernel, side):
         g.emit(load(8, R8, R6, 8))
     else:
         g.emit(load(8, R3, R6, 0))
-        _read(g, kernel.registers.number_size, R3, kernel.registers.number)
+        read(g, kernel.registers.number_size, R3, kernel.registers.number)
         g.emit(mov(R8, R0))
 
 
@@ -173,7 +173,7 @@ def _native(g, kernel, left):
     """The numbers of 32-bit processes mean other calls."""
     registers = kernel.registers
     g.emit(load(8, R3, R6, 0))
-    _read(g, 8, R3, registers.mode)
+    read(g, 8, R3, registers.mode)
     g.emit(alu_imm("and", R0, registers.mask), jump_imm("jne", R0, registers.native, left))
 
 
@@ -202,8 +202,8 @@ def _is_last_thread(g, kernel, left):
         _word_is(1, 0, "jeq")(g, kernel, left)
         return
     g.emit(load(8, R3, R6, 0))
-    _read(g, 8, R3, kernel.member("task_struct", "signal"))
-    _read(g, 4, R0, kernel.member("signal_struct", "live"))
+    read(g, 8, R3, kernel.member("task_struct", "signal"))
+    read(g, 4, R0, kernel.member("signal_struct", "live"))
     g.emit(jump_imm("jne", R0, 0, left))
 
 
@@ -251,7 +251,7 @@ class Fixed:
         if "execname" in reads:
             _read_into(g, p.STATE_EXECNAME, 16, R8, member("task_struct", "comm"))
         if "uid" in reads:
-            _read(g, 8, R8, member("task_struct", "cred"))
+            read(g, 8, R8, member("task_struct", "cred"))
             g.emit(mov(R8, R0))
             _read_into(g, p.STATE_UID, 4, R8, member("cred", "uid"))
             _read_into(g, p.STATE_GID, 4, R8, member("cred", "gid"))

@@ -4,32 +4,31 @@ No code reads this but the generator of docs/LANGUAGE.md and its test, which hol
 """
 
 _KERNEL_DATA = "it looks into the kernel's data, and the kernel is not traced"
-_STACKS = "stacks are not recorded yet"
-_SYMBOLS = "symbols are not looked up yet"
 _TARGET = "the traced process is read, never written"
 _PROCESS = "the event does not carry it yet"
 
 # Variables and functions of dtrace 2.0 without a row: the reason.
 ABSENT = {
-    **dict.fromkeys(["caller", "ucaller", "stackdepth", "ustackdepth"], _STACKS),
-    **dict.fromkeys(["stack", "ustack", "jstack"], _STACKS),
-    **dict.fromkeys(["func", "mod", "sym", "uaddr", "ufunc", "umod", "usym"], _SYMBOLS),
     **dict.fromkeys(["curthread", "curcpu", "curlwpsinfo", "curpsinfo", "chip", "lgrp", "pset"], _KERNEL_DATA),
     **dict.fromkeys(["mutex_owned", "mutex_owner", "mutex_type_adaptive", "mutex_type_spin", "rw_iswriter", "rw_read_held", "rw_write_held", "d_path", "ddi_pathname", "msgdsize", "msgsize"], _KERNEL_DATA),
     **dict.fromkeys(["copyout", "copyoutstr"], _TARGET),
-    **dict.fromkeys(["cwd", "pwd", "root", "execargs", "ppid", "zonename", "vtimestamp", "progenyof"], _PROCESS),
+    **dict.fromkeys(["pwd", "execargs", "zonename", "vtimestamp", "progenyof"], _PROCESS),
     **dict.fromkeys(["inet_ntoa", "inet_ntoa6", "inet_ntop", "link_ntop", "cleanpath"], "not there yet"),
     **dict.fromkeys(["print", "tracemem"], "not there yet"),
     "pcap": "packets belong to the kernel",
-    "return": "it changes what a function of the kernel returns",
 }
 
 # Names with a row whose meaning differs in an engine: (embedded, kernel).
 _READ_LATER = "reads what the event captured of it; another address is a fault"
+_NO_STACK = "the tracer's own where it fires the probe (BEGIN, tick-n), no frames for events of processes"
+_NO_KERNEL_STACK = "no frames"
 _LATER = "when the record is printed, which is after the firing"
 NOTES = {
     **dict.fromkeys(("copyin", "copyinto", "copyinstr"), (_READ_LATER, "works")),
     "term": (_READ_LATER, "no: no helper of the kernel reads terms"),
+    **dict.fromkeys(("ustack", "jstack", "ucaller", "ustackdepth"), (_NO_STACK, "works")),
+    **dict.fromkeys(("stack", "caller", "stackdepth"), (_NO_KERNEL_STACK, "works")),
+    "ppid": ("as it was when the process was first seen", "works"),
     **dict.fromkeys(("raise", "stop"), (_LATER, _LATER)),
     **dict.fromkeys(("uid", "gid", "execname"), ("as it was when the process was first seen", "works")),
 }

@@ -40,6 +40,7 @@ _rows = [
         ("panic", "it would stop the whole machine"),
         ("breakpoint", "it enters a debugger of the kernel"),
         ("chill", "the firing process does not wait for D"),
+        ("return", "it changes what a function of the kernel returns"),
     )],
     *[ActionRow(name, "stack", doc, first=None) for name, doc in (
         ("stack", "the kernel's stack"),

@@ -25,6 +25,7 @@ _rows = [
     VariableRow("id", t.TYPEDEFS["uint_t"], p.STATE_PROBE, 4, "the probe's id"),
     VariableRow("cpu", t.TYPEDEFS["processorid_t"], p.STATE_CPU, 4, "the CPU that the probe fired on"),
     VariableRow("pid", t.PID_T, p.STATE_PID, 4, "process id of the firing process"),
+    VariableRow("ppid", t.PID_T, p.STATE_PPID, 4, "process id of its parent", uses="ppid"),
     VariableRow("tid", t.TYPEDEFS["id_t"], p.STATE_TID, 4, "thread id of the firing thread"),
     VariableRow("uid", t.TYPEDEFS["uid_t"], p.STATE_UID, 4, "real user id of the firing process"),
     VariableRow("gid", t.TYPEDEFS["gid_t"], p.STATE_GID, 4, "real group id of the firing process"),
