@@ -215,15 +215,22 @@ class CompileError(Exception):
 
     def render(self, errtags=False, program="dtrace"):
         """The whole text for the user, without a last newline."""
-        lines = [f"{program}: {self.summary(errtags)}"]
+        return "\n".join([f"{program}: {self.summary(errtags)}", *self._ours()])
+
+    def __str__(self):
+        """For a traceback: what, where, and the hint."""
+        return "\n".join([self.message, *self._ours()])
+
+    def _ours(self):
+        """The lines that dtrace does not have."""
         source, loc = self.loc.source, self.loc
-        lines.append(f"{loc}: [{self.tag}]")
+        lines = [f"{loc}: [{self.tag}]"]
         text = source.line_text(loc.start)
         if text.strip():
             lines += underlined(text, loc.column - 1, loc.end - loc.start)
         if self.hint:
             lines.append(f"hint: {self.hint}")
-        return "\n".join(lines)
+        return lines
 
 
 class LibraryError(Exception):
