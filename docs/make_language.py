@@ -17,6 +17,27 @@ Every built-in variable and function of dtrace 2.0, and what pyusdt makes of it.
 program; where they differ, the column says how.
 """
 
+_TAIL = """
+## Beyond D
+Names that D does not have, so that no D program means something else by them; they need no option.
+- `task->x`, `task->x[keys]`: a variable of what fired the probe: an Erlang process, an asyncio task, else a thread. It is told
+  by `proc`, the first argument of `user_trace-i4s4` and `user_trace-n…`; other probes are refused with the reason. Where
+  the program itself defines a `task`, that one is meant.
+- `json(string, path)`, as in illumos: the value that a path such as `user.tags[2].name` leads to, always a string; what is
+  between the quotes of a string, with its escapes; objects and arrays whole; NULL where there is no such value or no JSON.
+- `term(arg, …)`: docs/erlang.md.
+
+## Where dtrace 2.0.7 does something else
+Found by comparing random programs (tests/differential), besides what docs/program.md lists under "Integers".
+- What `->` reads in memory of `alloca()` has that memory's address added once it was assigned to a variable.
+- An element of an array of `int` that is negative is not extended by its sign when it is cast to a longer type.
+- A string of `trace()`, or of a key, is printed as a table of bytes if the buffer behind it was not clean; we print the string.
+- Strings of more than 16 characters in a program with aggregations leave bytes in what new aggregations begin with.
+- `clear()` of `avg()` or `stddev()` ends in a failed assertion when they are printed.
+- A NULL string as a key is a fault at an address such as 0x80; here at 0x0.
+- `toupper()`, `tolower()`, `strtoll()`, and the base of `lltostr()` are not there.
+"""
+
 
 def rows_of(title, table, names):
     """One section.  names: all that D has of this kind, in order."""
@@ -50,7 +71,7 @@ def text():
     lines += rows_of("Subroutines", SUBROUTINES, functions(p.FUNCTION, SUBROUTINES))
     lines += rows_of("Aggregating functions", AGGREGATIONS, functions(p.AGGREGATING, AGGREGATIONS))
     lines += rows_of("Actions", ACTIONS, functions(p.ACTION, ACTIONS))
-    return _HEAD + "\n".join(lines) + "\n"
+    return _HEAD + "\n".join(lines) + "\n" + _TAIL
 
 
 if __name__ == "__main__":

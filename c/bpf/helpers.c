@@ -1,6 +1,7 @@
 /* The helpers of the embedded engine.  In: r1 … r5.  Out: r0, as Linux's helper of that number
  * returns it.  Always: each pointer is checked over its whole length before it is used. */
 #include "bpf/internal.h"
+#include "bpf/json.h"
 #include "bpf/term.h"
 #include "pyusdt.h"
 
@@ -114,6 +115,16 @@ static uint64_t term_text(struct pyusdt_run *run, const uint64_t *args)
     return (uint64_t)(int64_t)size;
 }
 
+/* pyusdt's own: json_text(dst, size, text, path), a value of a JSON text (bpf/json.h); all have room for size bytes */
+static uint64_t json_text(struct pyusdt_run *run, const uint64_t *args)
+{
+    char *dst = (char *)pyusdt_run_memory(run, args[0], args[1], true);
+    const char *text = dst ? (const char *)pyusdt_run_memory(run, args[2], args[1], false) : NULL;
+    const char *path = text ? (const char *)pyusdt_run_memory(run, args[3], args[1], false) : NULL;
+    uint32_t size = (uint32_t)args[1];
+    return path ? (uint64_t)(int64_t)pyusdt_json_text(text, size, path, size, dst, size) : 0;
+}
+
 static uint64_t probe_read_kernel(struct pyusdt_run *run, const uint64_t *args)
 {
     if (args[1] == 0)
@@ -196,6 +207,7 @@ pyusdt_helper_fn *const pyusdt_helpers[HELPERS] = {
     [HELPER_PROBE_READ_KERNEL_STR] = probe_read_kernel_str,
     [HELPER_RINGBUF_OUTPUT] = ringbuf_output,
     [HELPER_TERM_TEXT] = term_text,
+    [HELPER_JSON_TEXT] = json_text,
 };
 
 int pyusdt_helper_index(int32_t number)

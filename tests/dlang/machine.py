@@ -35,9 +35,10 @@ def library():
             subprocess.run([sys.executable, os.path.join(c, generator)], check=True)
         out = tempfile.mkdtemp(prefix="pyusdt-vm-")
         path = os.path.join(out, "vm.so")
-        sources = sorted(path for folder in ("bpf", "format") for path in glob(os.path.join(c, folder, "*.c")))
-        subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-shared", "-fPIC", "-I", c, "-o", path,
-                        *sources], check=True)
+        sources = [*glob(os.path.join(c, "bpf", "*.c")), *glob(os.path.join(c, "format", "*.c")),
+                   os.path.join(c, "shared", "os_linux.c")]
+        subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-shared", "-fPIC", "-I", c,
+                        "-I", os.path.join(ROOT, "include"), "-o", path, *sorted(sources)], check=True)
         _library = ctypes.CDLL(path)
         os.unlink(path)
         os.rmdir(out)

@@ -31,8 +31,9 @@ ROWS = [
     Helper("probe_read_user_str", 114, ("out", "size", "user"), FAULTS, WORKS),
     Helper("probe_read_kernel_str", 115, ("out", "size", "in"), WORKS, WORKS),
     Helper("ringbuf_output", 130, ("map", "in", "size", "int"), WORKS, WORKS),
-    # No kernel has this one; numbers from here on are pyusdt's own.
+    # No kernel has these; numbers from here on are pyusdt's own.
     Helper("term_text", OWN, ("out", "size", "user", "in", "size"), FAULTS, "D_UNSUPPORTED"),
+    Helper("json_text", OWN + 1, ("out", "size", "in", "in"), WORKS, "D_UNSUPPORTED"),  # all of the one size
 ]
 
 HELPERS = {row.name: row for row in ROWS}

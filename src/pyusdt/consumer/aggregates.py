@@ -77,7 +77,8 @@ class Aggregates:
             rows = rows[-count:]
         for row in rows:
             self._normals.pop((aggdef.ident, row.key), None)
-        self.engine.remove(aggdef.map, [row.key for row in rows])
+        if rows:
+            self.engine.remove(aggdef.map, [row.key for row in rows])
 
     def normalize(self, aggdef, divisor):
         """Values that are there now are printed divided; those to come are not."""

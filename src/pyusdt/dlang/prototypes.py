@@ -28,7 +28,7 @@ ntohl uint32_t(uint32_t); ntohll uint64_t(uint64_t); ntohs uint16_t(uint16_t)
 progenyof int(pid_t); rand int(); rindex int(const char *, const char *, [int])
 rw_iswriter int(rwlock_t *); rw_read_held int(rwlock_t *); rw_write_held int(rwlock_t *)
 speculation int(); strchr string(const char *, char); strjoin string(const char *, const char *)
-strlen size_t(const char *); strrchr string(const char *, char); strstr string(const char *, const char *)
+json string(const char *, const char *); strlen size_t(const char *); strrchr string(const char *, char); strstr string(const char *, const char *)
 strtok string(const char *, const char *); strtoll int64_t(const char *, [int])
 substr string(const char *, int, [int]); term string(uintptr_t, ...); tolower string(const char *); toupper string(const char *)
 """

@@ -25,6 +25,7 @@ _NO_KERNEL_STACK = "no frames"
 _LATER = "when the record is printed, which is after the firing"
 NOTES = {
     **dict.fromkeys(("copyin", "copyinto", "copyinstr"), (_READ_LATER, "works")),
+    "json": ("works", "no: no helper of the kernel reads JSON"),
     "term": (_READ_LATER, "no: no helper of the kernel reads terms"),
     **dict.fromkeys(("ustack", "jstack", "ucaller", "ustackdepth"), (_NO_STACK, "works")),
     **dict.fromkeys(("stack", "caller", "stackdepth"), (_NO_KERNEL_STACK, "works")),
