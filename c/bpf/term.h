@@ -1,7 +1,7 @@
 /* Terms of Erlang as text.
  *
  * In:      a term argument's bytes (shared/term.h), from a process that may write anything there; a path into it.
- * Out:     the text that Erlang's ~0p prints, with `...` where something was cut; or one element of it.
+ * Out:     the text that Erlang's ~0tp prints, with `...` where something was cut; or one element of it.
  * Always:  nothing outside [term, term + size) is read; the work is bounded by its size. */
 #ifndef PYUSDT_BPF_TERM_H
 #define PYUSDT_BPF_TERM_H
