@@ -165,6 +165,23 @@ def test_the_life_of_a_process(life):
     assert forks >= 1 and lines.count("lwp-create") == lines.count("start 1") == lines.count("exit 0 1") == forks
 
 
+def test_args_are_dtraces(life):
+    """psinfo_t and lwpsinfo_t of the task that an argument is; the members that /proc tells as well."""
+    script = """
+        proc:::exec /pid == $target/ { printf("exec %s\\n", args[0]); }
+        proc:::create /execname == "pyu-life" && pid == $target/ { self->made = args[0]->pr_pid;
+            printf("create %d %d %d %d %d %s\\n", args[0]->pr_pid != pid, args[0]->pr_ppid == pid, args[0]->pr_uid, args[0]->pr_gid,
+                   args[0]->pr_pgid == $1 && args[0]->pr_sid == $2, args[0]->pr_fname); }
+        proc:::signal-send /pid == $target && args[2] == SIGUSR1/ { printf("send %s %d %d\\n", args[1]->pr_fname,
+            args[0]->pr_lwpid == tid, args[1]->pr_pid == pid); }
+        proc:::exit /pid == $target/ { printf("exit %d\\n", args[0]); }
+        sched:::off-cpu /pid == $target/ { @[args[0]->pr_pri > 0, args[1]->pr_addr != 0] = count(); }"""
+    out, err, _ = pydtrace("-q", "-s", "/dev/stdin", "-c", life, os.getpgid(0), os.getsid(0), input=script)
+    lines = out.splitlines()
+    assert f"exec {life}" in lines and "create 1 1 0 0 1 pyu-life" in lines, (out, err)
+    assert lines.count("send pyu-life 1 1") == 1 and "exit 2" in lines and lines[-1].split()[:2] == ["1", "1"], (out, err)
+
+
 def test_threads_begin_and_end(target):
     lines = printed('proc:::lwp-start /pid == $target/ { @began = count(); } proc:::start /pid == $target/ { @p = count(); } '
                     'proc:::lwp-exit /pid == $target/ { @ended = count(); } proc:::exit /pid == $target/ { @exit = count(); } '

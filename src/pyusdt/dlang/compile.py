@@ -5,6 +5,7 @@ share variables and aggregations, and their clauses stand one after the other.
 """
 
 import os
+import re
 import sys
 
 from . import ast
@@ -19,6 +20,14 @@ _DUMPED = {"ast": "parse", "types": "lower"}
 
 # Frames that a compilation may need: the parser's bound on nesting, times its functions a level.
 _FRAMES = 4000
+
+
+# A program that has this may need what engine/kernel_types.py declares.
+_MAY_NAME_TASKS = re.compile(rb"(?s)\b(?:lw)?psinfo_t\b|\b(?:proc|sched)\b.*\bargs\b")
+
+
+def _bytes(text):
+    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
 
 
 class DeepRecursion:
@@ -56,7 +65,7 @@ class Compiler:
         self.names = Names()
         self.names.options = self.options
         self.items = []
-        self.libraries_read = False
+        self.libraries_read = self.kernel_types_read = False
         self.last = None  # Location of the last text, for what no clause is to blame for
 
     def add(self, text, name=None, probe_level="name", upto="lower"):
@@ -70,9 +79,10 @@ class Compiler:
         if name is not None and self.options.get("cpp"):
             from .preprocess import preprocess
 
-            text = preprocess(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"), self.options)
+            text = preprocess(_bytes(text), self.options)
         if not self.libraries_read:
             self.read_libraries(Source(text, name))
+        self.read_kernel_types(text)
         tree = self.run(text, name, probe_level, upto)
         self.items += tree.items
         self.last = tree.loc
@@ -90,6 +100,17 @@ class Compiler:
             except CompileError as error:
                 error.within = source
                 raise
+
+    def read_kernel_types(self, text):
+        """Add what is known of the kernel's tasks, if a text may need it, once."""
+        if self.kernel_types_read or not sys.platform.startswith("linux") or not _MAY_NAME_TASKS.search(_bytes(text)):
+            return
+        from ..engine import kernel_types
+
+        self.kernel_types_read = True
+        library = kernel_types.library()
+        if library:
+            self.add_library(library, "<kernel>")
 
     def add_library(self, text, path):
         """One library file: of what it declares only, not of its clauses, a program is made."""
