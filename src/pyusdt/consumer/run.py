@@ -173,7 +173,7 @@ class Run:
     def _tell_fault(self, record):
         """dtrace's line, then the place in the source; DTrace's own suite compares, and gets dtrace's alone."""
         line = faults.fault_line(record, self.engine.probe, self.program.clauses)
-        place = faults.fault_place(record, self.program.clauses)
+        place = faults.fault_place(record, self.program.clauses) if self.engine.has_places else ""
         if place and "_DTRACE_TESTING" not in os.environ:
             line += f"\n    at {place}"
         self.notify(line)

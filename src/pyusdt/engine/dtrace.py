@@ -61,6 +61,7 @@ def explain(said):
 
 class DtraceEngine(Engine):
     name = "dtrace"
+    has_places = False  # the pc is one of dtrace's own program
 
     def __init__(self, program, options):
         super().__init__(program, options)

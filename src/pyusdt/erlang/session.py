@@ -125,6 +125,8 @@ class Session:
 
     def _end(self, state: str) -> None:
         self._feed(self._engine.end())
+        while records := self._engine.more():
+            self._feed(records)
         self._final = self._items.aggregations()
         self.state = state
         self.close()
