@@ -52,6 +52,7 @@ struct pyusdt_slot {
     uint64_t size;                        /* of each ring */
     _Atomic uint32_t nrings;
     _Atomic uint32_t max_rings;
+    uint64_t room;     /* bytes of rings that all processes of the session may have together; 0: any number */
     uint64_t opened;   /* generation that area and ring files are of, until they are gone */
     _Atomic uint64_t refused;  /* generation that could not be served, */
     _Atomic uint64_t retry_at; /* and when to try it again */

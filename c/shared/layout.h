@@ -96,6 +96,11 @@ struct pyusdt_session_header { /* S */
     uint32_t want_size; /* sizeof (struct pyusdt_want) */
     uint32_t all;       /* 1: every process may join, else those of pids */
     uint32_t pids[PYUSDT_PIDS_MAX];
+    char comm[16];       /* only processes of this name join; empty: any */
+    char name[PYUSDT_KEEP_NAME]; /* by which its tracer finds a kept session again */
+    uint64_t keep_ns;    /* so long it goes on without its tracer; 0: it ends with it */
+    uint64_t keep_bytes; /* of rings that all processes together may have, if not 0 */
+    uint64_t seen;       /* when its tracer was last there */
     /* struct pyusdt_want[nwants] follows */
 };
 

@@ -146,6 +146,30 @@ int pyusdt_rundir_each(int dir, pyusdt_name_fn *fn, void *arg)
     return pyusdt_os_each_name(dir, each_name, &each);
 }
 
+struct rings {
+    int dir;
+    uint64_t generation, bytes;
+};
+
+static int add_ring(void *arg, const char *text, const struct pyusdt_name *name)
+{
+    struct rings *rings = arg;
+    struct stat st;
+
+    if (name->kind == PYUSDT_FILE_RING && name->generation == rings->generation &&
+        fstatat(rings->dir, text, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        rings->bytes += (uint64_t)st.st_size;
+    return 0;
+}
+
+uint64_t pyusdt_rundir_rings(int dir, uint64_t generation)
+{
+    struct rings rings = {dir, generation, 0};
+
+    pyusdt_rundir_each(dir, add_ring, &rings);
+    return rings.bytes;
+}
+
 /* ---- files ---- */
 
 int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size)

@@ -58,6 +58,9 @@ int pyusdt_file_make(int dir, const char *name, uint64_t size);
 typedef int pyusdt_name_fn(void *arg, const char *text, const struct pyusdt_name *name);
 int pyusdt_rundir_each(int dir, pyusdt_name_fn *fn, void *arg);
 
+/* Bytes of all ring files of a session. */
+uint64_t pyusdt_rundir_rings(int dir, uint64_t generation);
+
 /* When the process (pid 0: the caller) was started, in the system's unit; 0 where that is unknown. 0 or -errno. */
 int pyusdt_starttime(uint32_t pid, uint64_t *starttime);
 

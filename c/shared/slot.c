@@ -39,12 +39,26 @@ int pyusdt_slot_claim(int dir, uint32_t slot)
     return fd;
 }
 
+bool pyusdt_session_is_kept(const struct pyusdt_session_header *header)
+{
+    return header->magic == PYUSDT_SESSION_MAGIC && header->version == PYUSDT_LAYOUT_VERSION &&
+           header->state == PYUSDT_SESSION_STARTED && header->keep_ns != 0 &&
+           pyusdt_now() - header->seen < header->keep_ns;
+}
+
+static bool read_header(int fd, struct pyusdt_session_header *header)
+{
+    return pread(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header;
+}
+
 void pyusdt_slot_release(int dir, uint32_t slot, int fd)
 {
+    struct pyusdt_session_header header;
     char text[PYUSDT_NAME_SIZE];
 
     slot_name(slot, text);
-    unlinkat(dir, text, 0); /* while it is locked: ours */
+    if (!read_header(fd, &header) || !pyusdt_session_is_kept(&header))
+        unlinkat(dir, text, 0); /* while it is locked: ours */
     close(fd);
 }
 
@@ -60,8 +74,9 @@ bool pyusdt_session_alive(int dir, uint32_t slot, uint64_t generation)
     fd = pyusdt_file_open(dir, text, O_RDONLY, &size);
     if (fd < 0)
         return fd == -EMFILE || fd == -ENFILE; /* no verdict: let it live */
-    if (pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header && header.generation == generation)
-        alive = flock(fd, LOCK_SH | LOCK_NB) != 0; /* closing fd gives back what we got */
+    if (read_header(fd, &header) && header.generation == generation)
+        alive = flock(fd, LOCK_SH | LOCK_NB) != 0 /* closing fd gives back what we got */
+                || pyusdt_session_is_kept(&header);
     close(fd);
     return alive;
 }

@@ -16,10 +16,13 @@
 /* Makes or opens the slot's session file and locks it: fd, -EWOULDBLOCK where somebody has it, or -errno. */
 int pyusdt_slot_claim(int dir, uint32_t slot);
 
-/* Unlinks the claimed file and gives the slot back. */
+/* Unlinks the claimed file, unless its session goes on without a tracer, and gives the slot back. */
 void pyusdt_slot_release(int dir, uint32_t slot, int fd);
 
-/* Does the session of this slot and generation still have its tracer? */
+/* Is this the header of a session that goes on without its tracer? */
+bool pyusdt_session_is_kept(const struct pyusdt_session_header *header);
+
+/* Does the session of this slot and generation still have its tracer, or goes on without? */
 bool pyusdt_session_alive(int dir, uint32_t slot, uint64_t generation);
 
 /* One process, as far as it is about bits. */

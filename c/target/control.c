@@ -118,7 +118,8 @@ static bool may_sweep(int fd)
         return false; /* dead only as far as we can see */
     for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         off_t at = (off_t)(header.slots + (uint64_t)i * sizeof slot);
-        if (pread(fd, &slot, sizeof slot, at) != (ssize_t)sizeof slot || slot.ready != 0)
+        if (pread(fd, &slot, sizeof slot, at) != (ssize_t)sizeof slot || slot.ready != 0 ||
+            (slot.wanted != 0 && slot.failed != 0))
             return false;
     }
     return true;

@@ -190,12 +190,17 @@ static inline void make_room(struct pyusdt_ring *ring, struct pyusdt_line *line,
     if (PYUSDT_LIKELY(ring->head + size - ring->tail <= ring_size))
         return;
     do {
-        uint32_t oldest = ((const struct pyusdt_ring_event *)(const void *)(ring->data + (ring->tail & (ring_size - 1))))->size;
+        const struct pyusdt_ring_event *event = (const void *)(ring->data + (ring->tail & (ring_size - 1)));
+        uint32_t oldest = event->size;
         bool sane = oldest >= sizeof(struct pyusdt_ring_event) && oldest % 8 == 0 && oldest <= ring->head - ring->tail;
         ring->tail = sane ? ring->tail + oldest : ring->head;
     } while (ring->head + size - ring->tail > ring_size);
     atomic_store_explicit(&line->tail, ring->tail, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release); /* for who reads while we write */
+#ifdef __x86_64__
+    atomic_signal_fence(memory_order_release); /* stores are seen in their order; for who reads while we write */
+#else
+    atomic_thread_fence(memory_order_release);
+#endif
     PYUSDT_HOOK(6);
 }
 

@@ -90,6 +90,8 @@ static int enable_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
 
 static bool invites_us(const struct pyusdt_session_header *header)
 {
+    if (header->comm[0] && strncmp(header->comm, pyusdt_core.ctl->comm, sizeof header->comm) != 0)
+        return false;
     if (header->all)
         return true;
     for (unsigned i = 0; i < PYUSDT_PIDS_MAX; i++)
@@ -262,6 +264,8 @@ static int make_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_
     struct pyusdt_ring *ring = &slot->ring[k];
     int fd;
 
+    if (slot->room && pyusdt_rundir_rings(dir, generation) + slot->size > slot->room)
+        return -EDQUOT;
     file_name(number, generation, PYUSDT_FILE_RING, k, text);
     fd = pyusdt_file_make(dir, text, slot->size);
     if (fd < 0)
@@ -404,6 +408,7 @@ static int open_session(struct pyusdt_slot *slot, int dir, unsigned number, uint
     }
     slot->opened = wanted;
     slot->size = file.header.bufsize;
+    slot->room = file.header.keep_bytes;
     atomic_store(&slot->max_rings, file.header.max_rings);
     r = make_demand(slot, &file);
     if (r == 0)

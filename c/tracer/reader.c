@@ -107,6 +107,13 @@ static bool given_up(const struct pyusdt_source *source)
     return !source->data || source->size == 0;
 }
 
+void pyusdt_source_leave(struct pyusdt_session *session, struct pyusdt_source *source)
+{
+    if (!given_up(source))
+        tell(source);
+    pyusdt_source_forget(session, source);
+}
+
 /* Copies the header of the event at position and checks it. 1: there is one; 0: none; -EBADMSG: nonsense. */
 static int look(struct pyusdt_session *session, struct pyusdt_source *source)
 {
@@ -227,6 +234,7 @@ static void refresh(struct pyusdt_session *session)
     atomic_thread_fence(memory_order_seq_cst); /* the clock first, then all else */
     if (check_life)
         session->next_life_check = now + LIFE_CHECK_NS;
+    pyusdt_keep_seen(session, now);
     pyusdt_session_scan(session, false);
     session->watermark = now;
     for (uint32_t i = 0; i < session->nliving; i++)

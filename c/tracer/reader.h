@@ -28,6 +28,7 @@
 #define PYUSDT_RINGS_MAX 16     /* per process and session */
 #define PYUSDT_WANTS_MAX 4096   /* per session */
 #define PYUSDT_PIDS_MAX 64      /* processes that one session names by pid */
+#define PYUSDT_KEEP_NAME 32      /* bytes of a kept session's name, NUL included */
 #define PYUSDT_TARGETS_MAX 65536 /* processes that one session reads at once */
 
 /* 0 or NULL anywhere: the default. */
@@ -35,6 +36,11 @@ struct pyusdt_session_config {
     uint64_t bufsize;     /* bytes of one ring, rounded up to a power of two, 64 KiB … 1 GiB; 1 MiB */
     uint32_t max_rings;   /* per process, 1 … PYUSDT_RINGS_MAX; all of them */
     uint64_t orderlag_ns; /* how long a producer that is inside a firing is waited for; 100 ms */
+    const char *comm;     /* only processes of this name join; any */
+    /* A session that goes on without its tracer, until that comes back (opens one of the same name, for the same probes): */
+    const char *keep;    /* its name; "": none */
+    uint64_t keep_ns;    /* for how long */
+    uint64_t keep_bytes; /* and how much of rings all processes together may have */
 };
 
 /* One probe description of the program. What several of them want of a probe is wanted together. */
@@ -152,6 +158,12 @@ void pyusdt_session_stop(struct pyusdt_session *session);
 
 /* Stops, removes its files, frees it. NULL is fine. */
 void pyusdt_session_close(struct pyusdt_session *session);
+
+/* Frees a kept session and lets it go on. What was delivered is not delivered again to who comes back. */
+void pyusdt_session_leave(struct pyusdt_session *session);
+
+/* Whether it is one that was left. */
+int pyusdt_session_resumed(const struct pyusdt_session *session);
 
 /*
  * Calls fn for each probe of each live process of the run directory (NULL: the user's own), or of one process (pid not

@@ -205,7 +205,7 @@ static void enable_wanted(const struct pyusdt_session *session, struct pyusdt_ta
 
     table.pid = target->who.pid;
     target->wanted = 0;
-    for (uint32_t i = 0; i < session->header.nwants; i++)
+    for (uint32_t i = 0; i < session->nwants; i++)
         pyusdt_table_match(&table, &session->wants[i], enable_probe, &enable);
 }
 
@@ -317,6 +317,7 @@ static void map_ring(struct pyusdt_session *session, struct pyusdt_target *targe
     source->line = &target->area->line[k];
     source->size = size;
     source->mapped = 2 * size;
+    source->position = source->told = source->limit = atomic_load(&source->line->tail); /* of a session that was left */
     source->safe = session->looked;
 }
 
@@ -455,6 +456,15 @@ void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *
     for (uint32_t k = 0; k < target->rings; k++)
         if (target->source[k])
             pyusdt_source_forget(session, target->source[k]);
+    unmap(target);
+    target->life = PYUSDT_FINISHED;
+}
+
+void pyusdt_target_leave(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    for (uint32_t k = 0; k < target->rings; k++)
+        if (target->source[k])
+            pyusdt_source_leave(session, target->source[k]);
     unmap(target);
     target->life = PYUSDT_FINISHED;
 }

@@ -26,10 +26,28 @@ static int write_at(int fd, const void *bytes, size_t size, off_t at)
     return n == (ssize_t)size ? 0 : n < 0 ? -errno : -ENOSPC;
 }
 
+int pyusdt_session_write(struct pyusdt_session *session)
+{
+    return write_at(session->fd, &session->header, sizeof session->header, 0);
+}
+
 static int write_state(struct pyusdt_session *session, uint32_t state)
 {
     session->header.state = state;
-    return write_at(session->fd, &session->header, sizeof session->header, 0);
+    return pyusdt_session_write(session);
+}
+
+/* Not one whose session goes on without its tracer. */
+static int claim_slot(int dir, uint32_t slot)
+{
+    struct pyusdt_session_header header;
+    int fd = pyusdt_slot_claim(dir, slot);
+
+    if (fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header && pyusdt_session_is_kept(&header)) {
+        close(fd);
+        return -EWOULDBLOCK;
+    }
+    return fd;
 }
 
 static int claim(struct pyusdt_session *session, struct pyusdt_error *error)
@@ -37,7 +55,7 @@ static int claim(struct pyusdt_session *session, struct pyusdt_error *error)
     int fd = -EWOULDBLOCK;
 
     for (uint32_t slot = 0; fd == -EWOULDBLOCK && slot < PYUSDT_MAX_SESSIONS; slot++) {
-        fd = pyusdt_slot_claim(session->dir, slot);
+        fd = claim_slot(session->dir, slot);
         session->header.slot = slot;
     }
     if (fd == -EWOULDBLOCK)
@@ -93,10 +111,14 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
     if (r == 0 && configure(session, config) != 0)
         r = pyusdt_error_set(error, -EIO, "no random numbers for a session");
     if (r == 0)
+        r = pyusdt_keep_configure(session, config, error);
+    if (r == 0)
+        r = pyusdt_keep_resume(session, error);
+    if (r == 0)
         r = claim(session, error);
-    if (r == 0 && write_state(session, PYUSDT_SESSION_MAKING) != 0)
+    if (r == 0 && !session->resumed && write_state(session, PYUSDT_SESSION_MAKING) != 0)
         r = pyusdt_error_set(error, -ENOSPC, "can not write the session file in %s", rundir);
-    if (r != 0) {
+    if (r < 0) {
         pyusdt_session_close(session);
         return r;
     }
@@ -107,7 +129,7 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
 
 int pyusdt_session_want(struct pyusdt_session *session, const struct pyusdt_want *want)
 {
-    uint32_t n = session->header.nwants;
+    uint32_t n = session->nwants;
     struct pyusdt_want *more;
 
     if (session->started)
@@ -121,15 +143,19 @@ int pyusdt_session_want(struct pyusdt_session *session, const struct pyusdt_want
     more[n] = *want;
     more[n].provider[PYUSDT_GLOB_SIZE - 1] = more[n].module[PYUSDT_GLOB_SIZE - 1] = '\0';
     more[n].function[PYUSDT_GLOB_SIZE - 1] = more[n].name[PYUSDT_GLOB_SIZE - 1] = '\0';
-    session->header.nwants = n + 1;
+    session->nwants = n + 1;
     return 0;
 }
 
 int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *error)
 {
-    size_t size = session->header.nwants * sizeof *session->wants;
+    size_t size = session->nwants * sizeof *session->wants;
     int r = session->started ? -EALREADY : 0;
 
+    if (session->resumed && pyusdt_keep_check_wants(session, error) != 0)
+        return -EINVAL;
+    session->header.nwants = session->nwants;
+    session->header.seen = pyusdt_now();
     if (r == 0 && size != 0)
         r = write_at(session->fd, session->wants, size, sizeof session->header);
     PYUSDT_HOOK(35);
@@ -235,6 +261,11 @@ static int add_target(struct pyusdt_session *session, struct pyusdt_target *targ
     return 0;
 }
 
+static bool wants_comm(const struct pyusdt_session *session, const struct pyusdt_target *target)
+{
+    return !session->header.comm[0] || strncmp(session->header.comm, target->comm, sizeof target->comm) == 0;
+}
+
 static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
 {
     struct pyusdt_session *session = arg;
@@ -247,8 +278,8 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
     target = pyusdt_target_open(session, text, &name->who, host, NULL);
     if (!target)
         return 0; /* not ready, or not ours to read */
-    if (atomic_load(&target->slot->wanted) != session->header.generation &&
-        (pyusdt_target_is_dead(target) || atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED)) {
+    if (!wants_comm(session, target) || (atomic_load(&target->slot->wanted) != session->header.generation &&
+        (pyusdt_target_is_dead(target) || atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED))) {
         pyusdt_target_free(target); /* it never heard of us, or we are done with it */
         return 0;
     }
@@ -342,6 +373,10 @@ void pyusdt_session_close(struct pyusdt_session *session)
 {
     if (!session)
         return;
+    if (session->resumed && !session->started) { /* another's script, and not ours to end */
+        close(session->fd);
+        session->fd = -1;
+    }
     pyusdt_session_stop(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_finish(session, session->targets[i]);
@@ -349,6 +384,11 @@ void pyusdt_session_close(struct pyusdt_session *session)
         pyusdt_sweep(session->dir, session->header.slot); /* of targets whose death was not noticed any more */
     if (session->fd >= 0)
         pyusdt_slot_release(session->dir, session->header.slot, session->fd);
+    pyusdt_session_free(session);
+}
+
+void pyusdt_session_free(struct pyusdt_session *session)
+{
     if (session->dir >= 0)
         close(session->dir);
     for (uint32_t i = 0; i < session->ntargets; i++)

@@ -80,7 +80,9 @@ struct pyusdt_session {
     struct pyusdt_session_header header; /* ours: the file's is for the targets */
     struct pyusdt_want *wants;
     uint64_t orderlag;
+    uint32_t nwants;
     bool started, stopped;
+    bool resumed; /* a kept session, whose tracer we were or take the place of */
     struct {
         uint32_t pid;  /* in the target's namespace */
         uint32_t host; /* in ours; 0: the same */
@@ -94,6 +96,7 @@ struct pyusdt_session {
     int64_t scanned_mtime; /* of the run directory when it was last read, ns; and when that was */
     int64_t scanned_at;
     uint64_t next_life_check;
+    uint64_t next_seen; /* when a kept session's file is to say that we are here */
 
     struct pyusdt_source **heap; /* those that wait, oldest first */
     uint32_t nheap, room;
@@ -104,7 +107,16 @@ struct pyusdt_session {
     _Alignas(8) uint8_t event[(PYUSDT_EVENT_MAX + 7) & ~7ull];
 };
 
+/* keep.c */
+int pyusdt_keep_configure(struct pyusdt_session *session, const struct pyusdt_session_config *config,
+                          struct pyusdt_error *error);
+int pyusdt_keep_resume(struct pyusdt_session *session, struct pyusdt_error *error); /* 1: it is resumed; 0: there is none */
+int pyusdt_keep_check_wants(const struct pyusdt_session *session, struct pyusdt_error *error);
+void pyusdt_keep_seen(struct pyusdt_session *session, uint64_t now);
+
 /* tracer.c */
+int pyusdt_session_write(struct pyusdt_session *session); /* the header */
+void pyusdt_session_free(struct pyusdt_session *session); /* memory alone */
 int pyusdt_session_scan(struct pyusdt_session *session, bool always); /* look for new targets */
 
 /* target.c */
@@ -118,6 +130,7 @@ bool pyusdt_target_is_dead(struct pyusdt_target *target);
 uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe);
 uint64_t pyusdt_target_dropped(const struct pyusdt_session *session, const struct pyusdt_target *target);
 void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *target); /* nothing more to read */
+void pyusdt_target_leave(struct pyusdt_session *session, struct pyusdt_target *target);  /* unmapped; it goes on */
 void pyusdt_target_free(struct pyusdt_target *target);
 void pyusdt_target_info(const struct pyusdt_target *target, struct pyusdt_target_info *info);
 
@@ -127,6 +140,7 @@ void pyusdt_file_discard(int dir, const char *text, bool mapped); /* unlinks; fr
 
 /* reader.c */
 void pyusdt_source_forget(struct pyusdt_session *session, struct pyusdt_source *source);
+void pyusdt_source_leave(struct pyusdt_session *session, struct pyusdt_source *source); /* and says how far it was read */
 
 #pragma GCC visibility pop
 

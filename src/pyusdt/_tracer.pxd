@@ -36,6 +36,10 @@ cdef extern from "tracer/reader.h" nogil:
         uint64_t bufsize
         uint32_t max_rings
         uint64_t orderlag_ns
+        const char *comm
+        const char *keep
+        uint64_t keep_ns
+        uint64_t keep_bytes
     struct pyusdt_want:
         uint32_t pid
         char provider[PYUSDT_GLOB_SIZE]
@@ -75,6 +79,8 @@ cdef extern from "tracer/reader.h" nogil:
     void pyusdt_session_stats_get "pyusdt_session_stats"(pyusdt_session *session, pyusdt_session_stats *stats)
     void pyusdt_session_stop(pyusdt_session *session)
     void pyusdt_session_close(pyusdt_session *session)
+    void pyusdt_session_leave(pyusdt_session *session)
+    int pyusdt_session_resumed(const pyusdt_session *session)
     ctypedef int pyusdt_list_fn(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept
     int pyusdt_list(const char *rundir, pid_t pid, pyusdt_list_fn *fn, void *arg, pyusdt_error *error)
     int pyusdt_find_rundir(pid_t pid, char *path, size_t size, pyusdt_error *error)

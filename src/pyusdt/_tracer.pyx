@@ -1,9 +1,11 @@
-# cython: language_level=3, binding=True, embedsignature=True
+# cython: language_level=3, binding=True, embedsignature=True, freethreading_compatible=True
 """The tracer's binding to the C core: sessions, the interpreter, the consumer.
 
 Converts, calls and maps errors, nothing else.  Errors of the core are OSError with the core's own
 message; -ENODATA (no pyusdt in a process) and -ESRCH and -EPERM tell the reasons of attach() apart.
 Text goes in as str and comes out as str (file system encoding); names of probes are ASCII.
+An object, and what it was given, is used by one thread at a time, with or without a GIL (poll() goes without):
+the API's are the pump's.
 """
 
 from libc.string cimport memcpy, memset
@@ -111,17 +113,22 @@ cdef class Feed:
 cdef class Session(Feed):
     """One consumer's tracing of processes, through the run directory `rundir` (None: the user's own).
 
-    bufsize: bytes of one ring; orderlag: ns that an unfinished firing is waited for; 0: the defaults.
+    bufsize: bytes of one ring; orderlag: ns that an unfinished firing is waited for; 0: the defaults.  comm: only
+    processes of this name join.  keep: (name, ns, bytes) of a session that goes on without its tracer.
     """
 
     cdef pyusdt_session *session
 
-    def __cinit__(self, rundir=None, uint64_t bufsize=0, uint64_t orderlag=0):
+    def __cinit__(self, rundir=None, uint64_t bufsize=0, uint64_t orderlag=0, comm="", keep=None):
         cdef pyusdt_session_config config
         cdef pyusdt_error err
         memset(&config, 0, sizeof(config))
         config.bufsize = bufsize
         config.orderlag_ns = orderlag
+        encoded = os.fsencode(comm), os.fsencode(keep[0] if keep else "")
+        config.comm, config.keep = encoded[0], encoded[1]
+        if keep:
+            config.keep_ns, config.keep_bytes = keep[1], keep[2]
         path = os.fsencode(rundir) if rundir is not None else None
         cdef const char *where = NULL if path is None else <const char *>path
         cdef int code = pyusdt_session_open(where, &config, &self.session, &err)
@@ -199,6 +206,16 @@ cdef class Session(Feed):
     def close(self):
         pyusdt_session_close(self.session)
         self.session = NULL
+
+    def leave(self):
+        """Close it, and let it go on: for sessions with `keep`."""
+        pyusdt_session_leave(self.session)
+        self.session = NULL
+
+    @property
+    def resumed(self):
+        """It is one that was left."""
+        return bool(pyusdt_session_resumed(self.session))
 
 
 cdef class Consumer:

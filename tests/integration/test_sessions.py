@@ -24,12 +24,12 @@ def test_forked_children_of_a_command(pydtrace, provider, want):
 
 @pytest.fixture
 def gated(tmp_path):
-    """gated(COUNT) -> (process, gate): a program that fires once gate.touch() lets it."""
+    """gated(COUNT[, BURST]) -> (process, gate): a program that fires once gate.touch() lets it."""
     with contextlib.ExitStack() as stack:
 
-        def start(count):
+        def start(count, *burst):
             gate = tmp_path / f"gate{count}"
-            return stack.enter_context(harness.running(harness.program("gated.py", gate, count))), gate
+            return stack.enter_context(harness.running(harness.program("gated.py", gate, count, *burst))), gate
 
         yield start
 
@@ -76,7 +76,7 @@ def test_all_processes_now_and_later(gated):
 
 def test_three_sessions_at_once_while_others_come_and_go(gated):
     """Each of the three has all of the 20,000 events, whatever a fourth and its successors do."""
-    process, gate = gated(20_000)
+    process, gate = gated(20_000, 50)  # for 4 s at least, in which a busy machine starts two pydtraces
     arguments = [1, "-x", "bufsize=8m", "-n", COUNTS, "-p", str(process.pid)]
     with tracing(*arguments) as a, tracing(*arguments) as b, tracing(*arguments) as c:
         gate.touch()

@@ -81,6 +81,8 @@ def split(argv):
             found.append((word, None))
         elif word.startswith(("--record", "--replay")) and word[8:9] in ("", "="):
             found.append((word[:8], word[9:] or next(words, "")))
+        elif word.startswith(("--keep", "--wait")) and word[6:7] in ("", "="):
+            found.append((word[:6], word[7:] or next(words, "")))
         elif word.startswith("--dump="):
             found.append(("--dump", word[len("--dump="):]))
         elif word == "--json":
@@ -158,6 +160,13 @@ def _take(arguments, letter, value):
         if not value:
             raise Refused(f"{letter} needs the name of a file")
         arguments.options[letter[2:]] = value
+    elif letter == "--keep":
+        arguments.options["keep"] = _keep(value)
+    elif letter == "--wait":
+        if not 0 < len(value.encode()) < 16:
+            raise Refused("--wait needs the name of a process, of at most 15 bytes")
+        arguments.options["wait"] = value
+        arguments.options["zdefs"] = True
     elif letter == "--strict":
         arguments.strict = True
     elif letter == "--dump":
@@ -183,6 +192,21 @@ def _set(options, shown, name, text):
         options.set(name, text)
     except OptionError as error:
         raise Refused(f"failed to set {shown}: {error}") from None
+
+
+def _keep(text):
+    """NAME[,TIME[,SIZE]] of --keep, as (name, ns, bytes)."""
+    name, _, rest = text.partition(",")
+    time, _, size = rest.partition(",")
+    if not name or len(name.encode()) > 31:
+        raise Refused("--keep needs a name for the session, of at most 31 bytes")
+    values = {"--keep's time": ("switchrate", time or "1h"), "--keep's size": ("bufsize", size or "64m")}
+    read = Options()
+    for shown, (parsed_as, word) in values.items():
+        _set(read, shown, parsed_as, word)
+    if not read["switchrate"]:
+        raise Refused("--keep needs a time")
+    return name, read["switchrate"], read["bufsize"]
 
 
 def _pid(text):

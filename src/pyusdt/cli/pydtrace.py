@@ -113,6 +113,9 @@ def make_targets(arguments):
     """The Targets of -c and -p; the command is made, and waits."""
     if "replay" in arguments.options and (arguments.commands or arguments.pids or "record" in arguments.options):
         raise Failure("--replay traces nothing: it goes without -c, -p and --record")
+    for name in ("keep", "wait"):
+        if name in arguments.options and (arguments.commands or arguments.pids or "replay" in arguments.options):
+            raise Failure(f"--{name} is for processes that are not named: it goes without -c, -p and --replay")
     if not arguments.commands:
         return Targets(arguments.pids)
     if len(arguments.commands) > 1 or arguments.pids:

@@ -48,10 +48,11 @@ def _chosen(program, options, targets):
 
         return _opened(ReplayEngine(program, options), targets), "it is a replay"
     name = options.get("engine")
-    if "record" in options:
-        if name not in (None, "embedded"):
-            raise EngineError(f"--record is not possible with the {name} engine")
-        name = "embedded"
+    for option in ("record", "keep", "wait"):
+        if option in options:
+            if name not in (None, "embedded"):
+                raise EngineError(f"--{option} is not possible with the {name} engine")
+            name = "embedded"
     if name:
         return _opened(ENGINES[name](program, options), targets), "as -x engine says"
     if not sys.platform.startswith("linux"):

@@ -81,7 +81,8 @@ class EmbeddedEngine(Engine):
             if self._pids:
                 self._rundir = _tracer.find_rundir(self._pids[0])
             bufsize = self.options.get("bufsize") or _BUFSIZE
-            self._session = _tracer.Session(self._rundir, bufsize, self.options.get("orderlag", 0))
+            self._session = _tracer.Session(self._rundir, bufsize, self.options.get("orderlag", 0),
+                                            self.options.get("wait", ""), self.options.get("keep"))
             demand = _EVERY_ARGUMENT if "record" in self.options else None  # for the scripts to come
             for clause in self.program.clauses:
                 for desc in clause.probes:
@@ -90,6 +91,10 @@ class EmbeddedEngine(Engine):
             known = self._known_probes()
         except OSError as error:
             raise self._explain(error) from None
+        if "keep" in self.options:
+            name, lasts, _ = self.options["keep"]
+            self.notes.append(f"session '{name}' goes on from where it was left" if self._session.resumed else
+                              f"session '{name}' stays for {lasts / 1e9:g} s when pydtrace ends, unless by exit()")
         self.matched = [(desc, self._count(desc, known)) for desc in self._descriptions()]
 
     def _known_probes(self):
@@ -203,10 +208,14 @@ class EmbeddedEngine(Engine):
         return (due[0] - time.monotonic_ns()) / 1e9 if due else _LONGEST_SLEEP
 
     def end(self):
-        if self._ticks:
-            self._session.stop()
         when = time.monotonic_ns()
-        while self._ticks and not self.exiting and (self._poll_once() or self._is_due(when)):
+        if self._is_kept:
+            while self._ticks and not self.exiting and self._consumer.poll(self._session, when, _BATCH):
+                pass  # what comes later is for who comes back
+        elif self._ticks:
+            self._session.stop()
+            when = time.monotonic_ns()
+        while self._ticks and not self._is_kept and not self.exiting and (self._poll_once() or self._is_due(when)):
             pass
         self._fire(_END, when)
         self._stop_recording(when)
@@ -214,9 +223,16 @@ class EmbeddedEngine(Engine):
 
     def close(self):
         self._stop_recording(time.monotonic_ns())
-        if self._session:
+        if self._session and self._is_kept and self._ticks:
+            self._session.leave()
+        elif self._session:
             self._session.close()
-            self._session = None
+        self._session = None
+
+    @property
+    def _is_kept(self):
+        """The session goes on when we end, unless exit() says that it is over."""
+        return "keep" in self.options and not self.exiting
 
     @property
     def exiting(self):
@@ -226,6 +242,9 @@ class EmbeddedEngine(Engine):
     def finished(self):
         if self._command:
             return self._command.poll()
+        if "wait" in self.options and "keep" not in self.options:
+            stats = self._session.stats()
+            return stats["targets"] > 0 and stats["alive"] == 0
         return bool(self._pids) and not any(alive(pid) for pid in self._pids)
 
     def probe(self, ident):
