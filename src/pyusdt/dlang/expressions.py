@@ -299,7 +299,7 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
             if b is t.AGGREGATING:
                 hint = "an aggregation's name begins with @: @name = count()"
         if hint is None and a.is_string != b.is_string and (a.is_integer or b.is_integer):
-            left, right = (node.target, node.value) if op == "=" else (node.left, node.right)
+            left, right = (node.target, node.value) if type(node) is ast.Assign else (node.left, node.right)
             hint = hints.incompatible(node, left, right)
         self.error("D_OP_INCOMPAT", node.loc, message, hint)
 

@@ -206,7 +206,7 @@ class PointerTyper:
             self.error("D_TYPE_MEMBER", node.loc, f"{node.name} is not a member of {record}", hint)
         if node.op == "->":
             base = self.typed(ast.Deref(node.loc, base), record)
-        return self.typed(ast.MemberRef(node.loc, base, field), field.type)
+        return self.typed(ast.MemberRef(node.loc, base, field), field.value_type)
 
     def pointed_record(self, node, type):
         if not type.is_pointer:

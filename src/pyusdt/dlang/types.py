@@ -97,6 +97,15 @@ class Field:
         self.name, self.type, self.offset, self.width = name, type, offset, width
 
     @property
+    def value_type(self):
+        """The type of its value: among operands a bit-field ranks by its bits, as in dtrace."""
+        if self.width is None:
+            return self.type
+        narrow = typedef(self.type.name, self.type)
+        narrow.rank = (self.width / 8, *self.type.rank[1:])
+        return narrow
+
+    @property
     def size(self):
         """The bytes that it is read and written with."""
         return extent(self.type) if self.width is None else 1 << (-(-self.width // 8) - 1).bit_length()
