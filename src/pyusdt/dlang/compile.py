@@ -5,7 +5,6 @@ share variables and aggregations, and their clauses stand one after the other.
 """
 
 import os
-import re
 import sys
 
 from . import ast
@@ -22,12 +21,13 @@ _DUMPED = {"ast": "parse", "types": "lower"}
 _FRAMES = 4000
 
 
-# A program that has this may need what engine/kernel_types.py declares.
-_MAY_NAME_TASKS = re.compile(rb"(?s)\b(?:lw)?psinfo_t\b|\b(?:proc|sched)\b.*\bargs\b")
-
-
 def _bytes(text):
     return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+
+
+def _may_name_tasks(text):
+    """Whether a program (bytes) may need what engine/kernel_types.py declares."""
+    return b"psinfo_t" in text or (b"args" in text and (b"proc" in text or b"sched" in text))
 
 
 class DeepRecursion:
@@ -103,7 +103,7 @@ class Compiler:
 
     def read_kernel_types(self, text):
         """Add what is known of the kernel's tasks, if a text may need it, once."""
-        if self.kernel_types_read or not sys.platform.startswith("linux") or not _MAY_NAME_TASKS.search(_bytes(text)):
+        if self.kernel_types_read or not sys.platform.startswith("linux") or not _may_name_tasks(_bytes(text)):
             return
         from ..engine import kernel_types
 
