@@ -43,6 +43,7 @@ class Engine:
     units of cli/options.py."""
 
     name = ""
+    has_places = True  # a fault's record says which instruction of which clause it was
     cpu = None  # the one that runs the clauses, where it is one
 
     def __init__(self, program, options):
