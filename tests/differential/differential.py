@@ -1,0 +1,228 @@
+"""The same random D programs through pydtrace's engines and the real dtrace: what they print, clause by clause.
+
+    python tests/differential/differential.py --clauses 10000 [--seed N] [--kind numbers|strings|events] [--kernel] [--coverage FILE]
+
+In: seeds.  Out: Difference objects; on the command line each with its clause's text, and a table of what was covered.
+Always: a clause's text stands alone on its line, so that one which is refused, or whose code the kernel refuses to the
+real dtrace, is taken out and told, and the others are compared.
+"""
+
+import argparse
+import collections
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from random_clauses import Generator, probe_of
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FIRES = os.path.join(ROOT, "tests", "differential", "fires.py")
+ORACLE = [os.path.join(ROOT, "tests", "oracle", "oracle"), "dtrace"]
+PYDTRACE = [os.path.join(os.path.dirname(sys.executable), "pydtrace")]
+ENGINES = {"dtrace": ORACLE, "embedded": [*PYDTRACE, "-x", "engine=embedded"], "kernel": [*PYDTRACE, "-x", "engine=kernel"]}
+SECONDS = 120
+
+
+def comparable(text):
+    """What a clause showed, with tables of bytes as the strings that they show, up to the NUL: the real dtrace prints a
+    string of trace() or of a key so if in its buffer other bytes than zeros were left behind it."""
+    table = r"\n {13}0  1 .*\n((?: *[0-9a-f]+: .*(?:\n|$))+)"
+
+    def string(match):
+        data = bytes.fromhex("".join(line.partition(": ")[2][:48].strip() for line in match[1].splitlines()))
+        return data.partition(b"\0")[0].decode("latin-1")
+
+    found = re.sub(table, string, text)
+    return re.sub(r"\s+", " ", found)
+
+
+class Output:
+    """What one run showed.  shown: {number: text}; faults: [(clause's index, message)]; refusal: the message if it did
+    not run, else None; line: of the script that the refusal is about, or None."""
+
+    __slots__ = ("faults", "line", "refusal", "shown", "status")
+
+    def __init__(self, status, stdout, stderr):
+        self.status = status
+        self.shown = collections.defaultdict(str)
+        parts = re.split(r"(?m)^#(\d+)\|", stdout)
+        for number, text in zip(parts[1::2], parts[2::2]):
+            self.shown[int(number)] += comparable(text).rstrip("\n") + "\n"
+        # An address below a page is NULL; the real dtrace adds where in it it looked.
+        stderr = re.sub(r"invalid address \(0x[0-9a-f]{1,3}\)", "invalid address (0x0)", stderr)
+        self.faults = [(int(index), message) for index, message in
+                       re.findall(r"error in dt_clause_(\d+) for .*?: (.*?)(?: at BPF pc \d+)?$", stderr, re.MULTILINE)]
+        log = re.findall(r"(?m)^BPF: (?!processed|stack depth|verification time)(.*)$", stderr)
+        failed = re.search(r"dtrace: (failed to compile script.*|could not enable.*|.*BPF.*failed.*|.*(?:Traceback|bug in).*)", stderr)
+        self.refusal = failed[1] if failed else None if self.shown else f"nothing but: {stderr[-500:]}"
+        if self.refusal and log:
+            self.refusal += f" ({'; '.join(log[-2:])})"
+        line = re.search(r" line (\d+): ", self.refusal or "")
+        self.line = int(line[1]) if line else None
+
+
+class Target:
+    """A process that fires the events of a program's clauses; with no events, none.  arguments: for the tracer."""
+
+    def __init__(self, program, numbers):
+        self.process, self.arguments = None, []
+        if program.events:
+            probes = sorted({0, *(probe_of(number) for number in numbers)})
+            command = [sys.executable, FIRES, *map(str, probes)]
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.process.stdout.readline()  # it is ready
+            self.arguments = ["-p", str(self.process.pid)]
+
+    def go(self):
+        if self.process:
+            print("go", file=self.process.stdin, flush=True)
+
+    def end(self):
+        if self.process:
+            self.process.kill()
+            self.process.communicate()
+
+
+def run(engine, program, numbers):
+    """The Output of a program's clauses."""
+    target = Target(program, numbers)
+    with tempfile.NamedTemporaryFile("w", suffix=".d", dir="/tmp") as file, tempfile.TemporaryFile("w+", errors="replace") as errors:
+        file.write(program.text(numbers))
+        file.flush()
+        command = [*ENGINES[engine], "-w", "-s", file.name, *target.arguments]
+        tracer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace")
+        killer = threading.Timer(SECONDS, tracer.kill)
+        killer.start()
+        try:
+            if tracer.stdout.readline():  # BEGIN's
+                target.go()
+            else:
+                target.end()
+            shown = tracer.stdout.read()
+            tracer.wait()
+        finally:
+            killer.cancel()
+            target.end()
+        errors.seek(0)
+        return Output(tracer.returncode, shown, errors.read())
+
+
+class Difference:
+    """engine: which one differs from the real dtrace; number: of the clause; what: in words; source: the clause."""
+
+    def __init__(self, engine, number, what, source):
+        self.engine, self.number, self.what, self.source = engine, number, what, source
+
+    def __str__(self):
+        return f"{self.engine}: clause {self.number}: {self.what}\n    {self.source}"
+
+
+def accepted(program, engines):
+    """(numbers that every engine runs, their Outputs, Differences): clauses that one refuses are taken out."""
+    numbers, refused = {number for number, _ in program.clauses}, []
+    outputs, todo = {}, list(engines)
+    while todo:
+        engine = todo[0]
+        output = run(engine, program, numbers)
+        if output.refusal is None:
+            outputs[engine] = output
+            todo.pop(0)
+            continue
+        if "Argument list too long" in output.refusal and engine == "dtrace" and not program.events:
+            numbers -= set(sorted(numbers)[len(numbers) // 2 :])  # the real dtrace's program is too large
+            outputs, todo = {}, list(engines)
+            continue
+        for number in blamed(program, numbers, output):
+            refused.append(Difference(engine, number, f"refused: {output.refusal}", source_of(program, number)))
+            numbers.discard(number)
+        print(refused[-1], file=sys.stderr, flush=True)
+        outputs, todo = {}, list(engines)  # the others run what is left
+    return numbers, outputs, refused
+
+
+def blamed(program, numbers, output):
+    """The numbers whose clauses a refusal is about: the line's, the probe's, or all."""
+    lines = [number for number, _ in program.clauses if number in numbers]
+    if output.line is not None:
+        return [lines[output.line - 1 - program.head.count("\n") - 1]]
+    probe = re.search(r"user_trace-n(\d+)'", output.refusal)
+    return [number for number in numbers if probe is None or probe_of(number) == int(probe[1])]
+
+
+def source_of(program, number):
+    return "\n    ".join(line for each, line in program.clauses if each == number)
+
+
+def fault_number(program, numbers, index):
+    """The number of the clause with that index; the first ones are the head's."""
+    lines = [number for number, _ in program.clauses if number in numbers]
+    return lines[index - program.FIRST] if 0 <= index - program.FIRST < len(lines) else 0
+
+
+def compare(program, engines):
+    """(how many clauses were compared, Differences)"""
+    numbers, outputs, found = accepted(program, ["dtrace", *engines])
+    faults = {}
+    for engine, output in outputs.items():
+        faults[engine] = collections.defaultdict(list)
+        for index, message in output.faults:
+            faults[engine][fault_number(program, numbers, index)].append(message)
+    expected = outputs["dtrace"]
+    for engine in engines:
+        output = outputs[engine]
+        if output.status != expected.status:
+            found.append(Difference(engine, 0, f"exit status {output.status}, not {expected.status}", program.tail))
+        for number in sorted(numbers):
+            for kind, mine, its in (("prints", output.shown[number], expected.shown[number]),
+                                    ("faults", faults[engine][number], faults["dtrace"][number])):
+                if mine != its:
+                    what = f"{kind} {mine!r}, dtrace {its!r}"
+                    found.append(Difference(engine, number, what, source_of(program, number)))
+    return len(numbers), found
+
+
+KINDS = {"numbers": 150, "strings": 50, "events": 60}  # clauses that the real dtrace can have of a kind
+
+
+def make(seed, counts, kind, size=None, ours=False):
+    return Generator(random.Random(seed), counts, kind == "events", ours, kind == "numbers").program(size or KINDS[kind])
+
+
+# --- the command line -------------------------------------------------------------------
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--clauses", type=int, default=10000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kind", choices=KINDS, help="only programs of this kind")
+    parser.add_argument("--kernel", action="store_true", help="through the kernel engine, too")
+    parser.add_argument("--coverage", help="write a table of what was compared to this file")
+    options = parser.parse_args()
+    engines = ["embedded", "kernel"] if options.kernel else ["embedded"]
+    counts, compared, seed, differences = collections.Counter(), 0, options.seed, 0
+    while compared < options.clauses:
+        begun = time.monotonic()
+        kind = options.kind or ("numbers", "numbers", "strings", "numbers", "events")[seed % 5]
+        n, found = compare(make(seed, counts, kind), engines)
+        compared += n
+        differences += len(found)
+        for difference in found:
+            print(difference)
+        print(f"seed {seed}, {kind}: {n} clauses, {len(found)} differences, {time.monotonic() - begun:.0f} s; {compared} so far", flush=True)
+        seed += 1
+    if options.coverage:
+        from coverage_table import table
+
+        with open(options.coverage, "w", encoding="utf-8") as file:
+            file.write(table(counts, compared, differences, engines, range(options.seed, seed)))
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,301 @@
+"""Random D programs of numbered clauses.
+
+In: a random.Random and a Counter.  Out: Program: its head, then one line a clause.  Always: what a clause shows begins
+with `#N|`, so that differences have a place; a clause reads only variables that the first clause has set, and its
+own.  The clauses are BEGIN's; or, where there are events, of the probes that fires.py fires one after the other, a few
+of each: the real dtrace makes one eBPF program of all clauses of a probe, and the kernel takes no large ones.
+"""
+
+from random_values import EDGES, TYPES, WORDS, Values, literal
+
+from pyusdt.dlang import types as t
+from pyusdt.dlang.builtins import ACTIONS
+
+DECLARATIONS = """\
+#pragma D option quiet
+#pragma D option nspec=64
+#pragma D option aggsize=8m
+struct S { char c; unsigned short h; int i; long l; int f:7; unsigned int u:9; };
+struct S sv;
+int arr[4];
+enum E { E0, E5 = 5, E6 };
+inline int INLINED = 3;
+"""
+ASSIGNMENTS = ["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="]
+INCREMENTS = ["++x", "--x", "x++", "x--"]
+# Conversions of printf by the type that their argument is given.
+CONVERSIONS = {"d": None, "i": None, "o": None, "u": None, "x": None, "X": None, "p": t.ULONG, "c": t.INT, "C": t.INT, "s": t.STRING,
+               "S": t.STRING, "hd": t.SHORT, "hi": t.SHORT, "ho": TYPES[3], "hu": TYPES[3], "hx": TYPES[3], "hX": t.SHORT,
+               "ld": t.LONG, "li": t.LONG, "lo": t.ULONG, "lu": t.ULONG, "lx": t.LONG, "lX": t.ULONG,
+               "lld": t.BASIC["long long"], "lli": t.BASIC["long long"], "llo": t.BASIC["unsigned long long"],
+               "llu": t.BASIC["unsigned long long"], "llx": t.INT64, "llX": t.UINT64, "Y": t.INT64, "T": t.INT64, "%": t.VOID}
+AGGREGATING = {"count": 0, "sum": 1, "min": 1, "max": 1, "avg": 1, "stddev": 1, "quantize": 1, "lquantize": 1, "llquantize": 1}
+MODIFIERS = ["clear", "trunc", "normalize", "denormalize"]  # dtrace ends with a failed assertion for clear() of avg, stddev
+CONSTANTS = {"lquantize": ["-20, 30, 5", "0, 10", "0, 1000, 100", "-5, 5, 1"],
+             "llquantize": ["10, 0, 6, 20", "2, 0, 10, 2", "10, 1, 3, 10", "5, 0, 4, 5"]}
+
+
+GROUP = 5  # clauses a probe
+
+
+def probe_of(number):
+    """n of the probe user_trace-n<n> of a clause; the first one, which sets the variables, is n0's alone."""
+    return 1 + (number - 1) // GROUP
+
+
+class Program:
+    """head: declarations and the first clauses, FIRST in number; clauses: [(number, line)], of which a number may have
+    several; tail: the line that ends it; events: whether fires.py has to run."""
+
+    FIRST = 2
+
+    def __init__(self, head, clauses, tail, events):
+        self.head, self.clauses, self.tail, self.events = head, clauses, tail, events
+
+    def text(self, numbers=None):
+        lines = [line for number, line in self.clauses if numbers is None or number in numbers]
+        return "\n".join([self.head, *lines, self.tail, ""])
+
+
+class Generator:
+    """events: whether the clauses are of events, which have arguments; ours, numbers: see Values."""
+
+    def __init__(self, random, counts, events=False, ours=False, numbers=False):
+        self.random, self.counts, self.events = random, counts, events
+        self.number = 0
+        self.variables = {f"v{i}": type for i, type in enumerate(TYPES + TYPES)}
+        known = {**self.variables, **{f"arg{i}": t.INT64 for i in range(2, 6)}} if events else self.variables
+        addresses = [f"arg{i}" for i in range(6, 10)] if events else []
+        self.values = Values(random, counts, known, [f"s{i}" for i in range(5)], addresses, ours, numbers)
+
+    @property
+    def probe(self):
+        return f"pyusdt$target:::user_trace-n{probe_of(self.number)}" if self.events else "BEGIN"
+
+    def program(self, size):
+        head = DECLARATIONS + ("" if self.values.numbers else "#pragma D option strsize=64\n") + "\n".join(self.declarations()) + "\n" + self.first()
+        clauses = []
+        for self.number in range(1, size + 1):
+            clauses += [(self.number, line) for line in self.clause()]
+        status = self.random.randrange(256)
+        self.values.count("action", "exit")
+        end = "END" if self.events else "BEGIN"
+        return Program(head, clauses, f"{end} {{ exit({status}); }}", self.events)
+
+    def declarations(self):
+        yield from (f"{type.name} {name};" for name, type in self.variables.items())
+
+    def first(self):
+        rng = self.random
+        lines = []
+        for name, type in self.variables.items():
+            value = rng.choice(EDGES) if rng.random() < 0.7 else rng.getrandbits(64)
+            value &= (1 << 8 * type.size) - 1
+            value -= 1 << 8 * type.size if type.signed and value >> 8 * type.size - 1 else 0
+            lines.append(f"{name} = {literal(value)};")
+        lines += [f's{i} = "{rng.choice(WORDS)}";' for i in range(5)]
+        lines += [f"arr[{i}] = {rng.randrange(1000)};" for i in range(4)]
+        lines += [f"sv.{member} = {rng.randrange(100)};" for member in "chilu"] + ["sv.f = 5;"]
+        probe = "pyusdt$target:::user_trace-n0" if self.events else "BEGIN"
+        return f'BEGIN {{ printf("begun\\n"); }}\n{probe} {{ {" ".join(lines)} }}'
+
+    # --- clauses ----------------------------------------------------------------------
+    def clause(self):
+        """The lines of one number."""
+        kinds = {"formatted": 8, "traced": 3, "assigned": 6, "array": 2, "thread": 1, "aggregated": 6, "speculated": 1, "pointed": 2,
+                 "predicated": 2, "faulting": 1, "shown": 2, "told": 0.6}
+        if not self.values.numbers:  # long strings leave bytes where the real dtrace's aggregations begin
+            del kinds["aggregated"]
+        kind = self.random.choices(list(kinds), list(kinds.values()))[0]
+        return getattr(self, kind)()
+
+    def line(self, body, probe=None, predicate=""):
+        return f'{probe or self.probe} {predicate}{{ printf("#{self.number}|"); {body} printf("\\n"); }}'
+
+    def traced(self):
+        body = ""
+        for _ in range(self.random.randint(1, 3)):
+            self.values.count("action", "trace")
+            body += f'trace({self.values.integer(3)[0] if self.random.random() < 0.7 else self.values.string(2)}); printf("|"); '
+        return [self.line(body)]
+
+    def formatted(self):
+        return [self.line(self.printf(self.random.randint(1, 3)))]
+
+    def printf(self, count):
+        parts = [self.conversion() for _ in range(count)]
+        self.values.count("action", "printf")
+        return f'printf("{"|".join(text for text, _ in parts)}"{"".join(f", {arg}" for _, args in parts for arg in args)});'
+
+    def conversion(self):
+        """(text, arguments)"""
+        rng, values = self.random, self.values
+        name = values.rarest("conversion", list(CONVERSIONS))
+        values.count("conversion", name)
+        type = CONVERSIONS[name]
+        if name == "%":
+            return "%%", []
+        flags, args = "", []
+        if name not in "YT":
+            flags = "".join(flag for flag in "-+ #0'" if rng.random() < 0.12 and not (flag in "#0'+ " and name in "csSC"))
+            if rng.random() < 0.3:
+                flags += str(rng.randint(1, 30))
+            elif rng.random() < 0.07:
+                flags += "*"
+                args.append(str(rng.randint(0, 20)))
+            if rng.random() < 0.25 and name not in "cC":
+                flags += f".{rng.randint(0, 12)}"
+        if type is t.STRING:
+            args.append(values.string(2))
+        elif name in "cC":
+            args.append(str(rng.randrange(32, 127)) if rng.random() < 0.7 else f"((char){rng.randrange(1, 256)})")
+        elif name in "YT":
+            args.append(f"((int64_t){rng.randrange(10**18)})")
+        elif type is None:
+            args.append(values.of_type(3, rng.choice(TYPES)))
+        else:
+            args.append(f"(({type.name}){values.integer(3)[0]})")
+        return f"%{flags}{name}", args
+
+    def assigned(self):
+        """Assignments of every kind to a variable of a class of its own."""
+        rng, values = self.random, self.values
+        type = rng.choice(TYPES)
+        scope = rng.choice(["this->", "", "self->"])
+        name = f"{scope}x{self.number}"
+        body = f"{name} = {values.of_type(2, type)}; "
+        for _ in range(rng.randint(1, 4)):
+            if rng.random() < 0.35:
+                op = values.rarest("operator", INCREMENTS, type)
+                values.count("operator", op, type)
+                body += op.replace("x", name) + "; "
+                continue
+            op = values.rarest("operator", ASSIGNMENTS, type)
+            values.count("operator", op, type)
+            value = values.of_type(2, type)
+            value = f"(({value} & 63) | 1)" if op in ("/=", "%=") else f"({value} & 63)" if op in ("<<=", ">>=") else value
+            body += f"{name} {op} {value}; "
+        return [self.line(f'{body} printf("%d", {name});')]
+
+    def array(self):
+        rng, values = self.random, self.values
+        keys = [rng.choice([values.integer, values.string]) for _ in range(rng.randint(1, 3))]
+        scope = rng.choice(["", "self->"])
+        name = f"{scope}a{self.number}"
+        first, second = ([f"(long){key(1)[0]}" if key == values.integer else key(1) for key in keys] for _ in range(2))
+        type = rng.choice(TYPES)
+        values.count("operator", "a[k]", type)
+        at, other = f"{name}[{', '.join(first)}]", f"{name}[{', '.join(second)}]"
+        body = f"{at} = {values.of_type(2, type)}; {other} = {values.of_type(1, type)}; "
+        if rng.random() < 0.3:
+            body += f"{at} = 0; "
+        return [self.line(f'{body} printf("%d %d", {at}, {other});')]
+
+    def thread(self):
+        text = self.values.string(2)
+        name = f"{self.random.choice(['self->', 'this->', ''])}t{self.number}"
+        return [self.line(f'{name} = {text}; printf("%s %d", {name}, strlen({name}));')]
+
+    def pointed(self):
+        rng, values = self.random, self.values
+        kind = rng.randrange(3) if values.ours else rng.choice([0, 2])  # dtrace adds the address to what -> reads
+        if kind == 0:
+            type = rng.choice(TYPES)
+            values.count("subroutine", "alloca")
+            values.count("operator", "*x", type)
+            values.count("operator", "[]", type)
+            body = (f"this->p{self.number} = ({type.name} *)alloca({2 * type.size}); *this->p{self.number} = {values.of_type(2, type)}; "
+                    f"this->p{self.number}[1] = {values.of_type(1, type)}; "
+                    f'printf("%d %d", *this->p{self.number}, *(this->p{self.number} + 1));')
+        elif kind == 1:
+            values.count("subroutine", "alloca")
+            values.count("operator", "->", t.INT)
+            body = (f"this->q{self.number} = (struct S *)alloca(sizeof (struct S)); this->q{self.number}->i = {values.of_type(2, t.INT)}; "
+                    f"this->r{self.number} = this->q{self.number}->i; printf(\"%d\", this->r{self.number});")
+        else:
+            values.count("subroutine", "bcopy")
+            values.count("subroutine", "alloca")
+            word = rng.choice([word for word in WORDS if len(word) > 3])
+            body = (f'this->m{self.number} = (char *)alloca(32); bcopy("{word}", this->m{self.number}, {rng.randint(1, len(word))}); '
+                    f'printf("%s %d", stringof(this->m{self.number}), this->m{self.number}[2]);')
+        return [self.line(body)]
+
+    def predicated(self):
+        condition = self.values.integer(3)[0] if self.random.random() < 0.7 else self.values.string(1) + " != NULL"
+        return [self.line(self.printf(1), predicate=f"/{condition}/ ")]
+
+    def faulting(self):
+        rng, values = self.random, self.values
+        bad = rng.choice([
+            "printf(\"%d\", 1 / (v4 - v4));", "printf(\"%d\", (long)5 % (v6 - v6));", "printf(\"%s\", strchr(\"abc\", 'x'));",
+            f"trace(copyinstr((uintptr_t){rng.randrange(1, 4096)}));", f"trace(strstr(\"abc\", \"x{rng.randrange(9)}\"));",
+        ])
+        return [self.line(f"{bad} {self.printf(1)}"), self.line(f"this->ok = {values.integer(1)[0]}; trace(\"on\");")]
+
+    def shown(self):
+        """Actions that show memory, where they are there."""
+        values, rng = self.values, self.random
+        if "tracemem" not in ACTIONS:
+            return self.traced()
+        values.count("action", "tracemem")
+        values.count("subroutine", "alloca")
+        return [self.line(f"this->w{self.number} = (char *)alloca(16); this->w{self.number}[0] = {rng.randrange(128)}; "
+                          f"this->w{self.number}[5] = {values.of_type(1, t.CHAR)}; tracemem(this->w{self.number}, {rng.randint(1, 16)});")]
+
+    def told(self):
+        """Actions that steer the consumer: what they do is not shown, but that all goes on."""
+        name = self.values.rarest("action", ["setopt", "freopen", "system", "ftruncate"])
+        self.values.count("action", name)
+        call = {"setopt": 'setopt("quiet");', "freopen": 'freopen("");', "ftruncate": "ftruncate();",
+                "system": f'system("echo said {self.number} %d", {self.random.randrange(99)});'}[name]
+        return [self.line(call + ' trace("after");')]
+
+    def speculated(self):
+        values = self.values
+        ending = values.rarest("action", ["commit", "discard"])
+        for action in ("speculate", ending):
+            values.count("action", action)
+        values.count("subroutine", "speculation")
+        name = f"sp{self.number}"
+        return [f"{self.probe} {{ {name} = speculation(); }}",
+                f'{self.probe} {{ speculate({name}); printf("#{self.number}|"); {self.printf(1)} printf("\\n"); }}',
+                f"{self.probe} {{ {ending}({name}); }}"]
+
+    # --- aggregations -----------------------------------------------------------------
+    def aggregated(self):
+        rng, values = self.random, self.values
+        function = values.rarest("aggregating", list(AGGREGATING))
+        values.count("aggregating", function)
+        keys = [rng.choice(["i", "s", "n"]) for _ in range(rng.choice([0, 1, 1, 2]))]
+        name = f"@g{self.number}"
+        constants = rng.choice(CONSTANTS.get(function, [""]))
+        body = ""
+        values.nullable = False  # where a key or a value is a fault, dtrace has an element, we have none
+        for _ in range(rng.randint(1, 4)):
+            index = ", ".join({"i": f"(int){values.integer(1)[0]}", "s": values.string(1), "n": str(rng.randrange(3))}[key] for key in keys)
+            value = "" if function == "count" else f"(long){values.integer(2)[0]}"
+            if function in ("sum", "avg", "stddev"):
+                value = f"({value} >> 8)" if function == "stddev" else value
+            args = ", ".join(part for part in (value, constants) if part)
+            body += f"{name}{f'[{index}]' if keys else ''} = {function}({args}); "
+        values.nullable = True
+        return [self.line(body), self.line(self.modified(name, function) + self.printa(name, keys, function), probe="END")]
+
+    def modified(self, name, function):
+        if self.random.random() < 0.45:
+            return ""
+        action = self.values.rarest("action", MODIFIERS[function in ("avg", "stddev") :])
+        self.values.count("action", action)
+        argument = {"trunc": self.random.choice(["", ", 1", ", 2", ", -1"]),
+                    "normalize": f", {self.random.choice([1, 2, 10, 1000])}"}.get(action, "")
+        before = f"normalize({name}, 7); " if action == "denormalize" else ""
+        return f"{before}{action}({name}{argument}); "
+
+    def printa(self, name, keys, function):
+        self.values.count("action", "printa")
+        if self.random.random() < 0.5 or function.endswith(("quantize", "stddev")):
+            return f"printa({name});"
+        conversions = "".join({"i": "%d ", "s": "%s ", "n": "%x "}[key] for key in keys)
+        value = self.random.choice(["%@d", "%@u", "%@x", "%8@d", "%-12@d"])
+        self.values.count("conversion", value.replace("8", "").replace("-12", ""))
+        return f'printa("<{conversions}{value}>", {name});'
