@@ -50,6 +50,7 @@ def failure(script="BEGIN { trace(1); }"):
     ("dtrace: failed to initialize dtrace: DTrace requires additional privileges", "run as root"),
     ("sudo: a password is required", "sudo -v"),
     ("dtrace: system integrity protection is on, some features will not be available", "csrutil enable --without dtrace"),
+    ("dtrace: failed to execute /bin/ls: dtrace cannot control executables signed with restricted entitlements", "csrutil"),
     ("dtrace: invalid probe specifier x: probe description ::: does not match any probes", "does not match any probes"),
 ])
 def test_why_dtrace_does_not_run(dtrace, said, told):

@@ -54,7 +54,7 @@ def explain(said):
                 "PYUSDT_DTRACE='sudo -n dtrace' where sudo lets you")
     if "sudo:" in lower:
         return f"sudo did not let dtrace run ({text}); `sudo -v` first, or allow dtrace in sudoers"
-    if "system integrity protection" in lower:
+    if "system integrity protection" in lower or "restricted" in lower:  # "… executables signed with restricted entitlements"
         return f"System Integrity Protection keeps dtrace from this ({text}); `csrutil enable --without dtrace` allows it"
     return f"dtrace: {text}"
 
