@@ -81,9 +81,9 @@ provider(Name) ->
 %% `eexist', there is one of that name with other types; `enomem'. It writes a file the first time that the user has such
 %% a probe: keep the probe, in a persistent_term say.
 -spec probe(provider(), unicode:chardata(), [arg_type()]) -> probe().
-probe({?MODULE, Provider} = Given, Name, Types) ->
+probe({?MODULE, Provider} = Given, Name, Types) when is_list(Types) ->
     Dashed = binary:replace(unicode:characters_to_binary(Name), <<"__">>, <<"-">>, [global]),
-    try pyusdt_nif:define(Provider, Dashed, [type(Type) || Type <- Types]) of
+    try pyusdt_nif:define(Provider, Dashed, lists:map(fun type/1, Types)) of
         {ok, Reference, Path, Reason} ->
             #probe{reference = Reference, provider = Provider, name = Dashed, types = Types, path = Path,
                    reason = Reason};
@@ -91,7 +91,9 @@ probe({?MODULE, Provider} = Given, Name, Types) ->
             error(Reason, [Given, Name, Types])
     catch
         error:function_clause -> error(badarg, [Given, Name, Types])
-    end.
+    end;
+probe(Provider, Name, Types) ->
+    error(badarg, [Provider, Name, Types]).
 
 %% The numbers of include/pyusdt.h: the kind, and the size in bytes.
 type(int8) -> 16#21;

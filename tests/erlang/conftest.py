@@ -6,6 +6,7 @@ Always holds: what a test starts ends with the test. Without Erlang the tests ar
 
 from __future__ import annotations
 
+import glob
 import os
 import subprocess
 import sys
@@ -26,10 +27,10 @@ class Erlang:
     def __init__(self, ebin: str, programs: str):
         self.ebin, self.programs = ebin, programs
 
-    def node(self, function: str, *arguments: object, options: tuple[str, ...] = ()) -> list[str]:
-        """The command line of a node that runs a function of programs/fires.erl."""
+    def node(self, function: str, *arguments: object, options: tuple[str, ...] = (), module: str = "fires") -> list[str]:
+        """The command line of a node that runs a function of a module of programs/."""
         return ["erl", "-noshell", *options, "-pa", self.ebin, "-pa", self.programs,
-                "-run", "fires", function, *map(str, arguments or ["none"])]
+                "-run", module, function, *map(str, arguments or ["none"])]
 
     def evaluate(self, expressions: str, *options: str, timeout: float = 30, **more) -> harness.Run:
         return harness.run(["erl", "-noshell", *options, "-eval", expressions + ", halt()."], timeout=timeout, **more)
@@ -42,7 +43,7 @@ def erlang(tmp_path_factory) -> Erlang:
     made = harness.run(["make", "-C", NIF], timeout=120)
     assert made.status == 0, made
     programs = tmp_path_factory.mktemp("programs")
-    subprocess.run(["erlc", "-Wall", "-Werror", "-o", programs, os.path.join(HERE, "programs", "fires.erl")], check=True)
+    subprocess.run(["erlc", "-Wall", "-Werror", "-o", programs, *glob.glob(os.path.join(HERE, "programs", "*.erl"))], check=True)
     return Erlang(EBIN, str(programs))
 
 
