@@ -6,6 +6,8 @@ Everything else about the package stands in pyproject.toml.  In the environment:
     PYUSDT_COVERAGE=1           gcov's instrumentation
     PYUSDT_REQUIRE_PROBES=1     fail where USDT probe sites can not be built, instead of going without
     PYUSDT_NO_PROBES=1          go without; the embedded engine works regardless
+    PYUSDT_SITES=dtrace         on Linux: sites by dtrace(1), as macOS, FreeBSD and illumos have them (c/build_sites.py)
+    DTRACE=PATH                 the dtrace that makes them
 """
 
 import os
@@ -18,9 +20,16 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
+sys.path.insert(0, str(Path(__file__).resolve().parent / "c"))
+import build_sites
+
 # The folders of the C core that each side is made of.
 TARGET = ["target", "shared"]
 TRACER = ["tracer", "bpf", "format", "shared"]
+
+
+DTRACE = os.environ.get("DTRACE", "dtrace")
+SOURCE, HEADER = "c/generated/user_trace_dtrace.d", "c/generated/user_trace_dtrace.h"
 
 
 def on(name: str) -> bool:
@@ -29,6 +38,19 @@ def on(name: str) -> bool:
 
 def core_files(folders: list[str]) -> list[str]:
     return sorted(path for folder in folders for path in glob(f"c/{folder}/*.c"))
+
+
+def dtrace_sites() -> "build_sites.Way | None":
+    """How dtrace(1) makes the probe sites, or None: they are our own (Linux), or there are none."""
+    if on("PYUSDT_NO_PROBES") or (sys.platform == "linux" and os.environ.get("PYUSDT_SITES") != "dtrace"):
+        return None
+    way = build_sites.way()
+    failed = build_sites.make_header(DTRACE, SOURCE, HEADER) if way else f"no way to make them on {sys.platform}"
+    if failed and on("PYUSDT_REQUIRE_PROBES"):
+        raise SystemExit(f"PYUSDT_REQUIRE_PROBES: no USDT probe sites: {failed}")
+    if failed:
+        print(f"setup.py: building without USDT probe sites: {failed}", file=sys.stderr)
+    return None if failed else way
 
 
 def flags() -> tuple[list[str], list[str]]:
@@ -50,16 +72,20 @@ def flags() -> tuple[list[str], list[str]]:
     return compile_args, link_args
 
 
-def extensions() -> list[Extension]:
+def extensions(way: "build_sites.Way | None") -> list[Extension]:
     compile_args, link_args = flags()
+    macros = [("CYTHON_USE_MODULE_STATE", "1")]  # sub-interpreters
     headers = glob("c/*/*.h") + glob("include/*") + glob("src/pyusdt/*.h") + glob("src/pyusdt/*.p[xy][di]")
     common = {"include_dirs": ["include", "c", "src/pyusdt"], "depends": sorted(headers),
               "extra_compile_args": compile_args, "extra_link_args": link_args}
     ours = sorted(path for path in glob("src/pyusdt/_*.c") if not os.path.exists(path[:-1] + "pyx"))
     libraries = ["dl"] if sys.platform == "linux" else []  # dlopen(), before glibc 2.34
+    if way:
+        compile_args += way.compile_args
+        libraries += way.libraries
+        macros.append(tuple(build_sites.MACRO.split("=")))
     made = [Extension("pyusdt._core", ["src/pyusdt/_core.pyx", *ours, *core_files(TARGET)],
-                      libraries=libraries, define_macros=[("CYTHON_USE_MODULE_STATE", "1")],  # sub-interpreters
-                      **common)]
+                      libraries=libraries, define_macros=macros, **common)]
     made.append(Extension("pyusdt._tracer", ["src/pyusdt/_tracer.pyx", *core_files(TRACER)], **common))
     return made
 
@@ -72,14 +98,31 @@ def generate() -> None:
 
 
 class Build(build_ext):
-    """build_ext that knows what the generated headers are needed for."""
+    """build_ext that knows what the generated headers are needed for, and lets dtrace(1) see the objects of _core."""
+
+    way: "build_sites.Way | None" = None
 
     def finalize_options(self) -> None:
         super().finalize_options()
         for extension in self.extensions:
             extension.depends = [*extension.depends, *sorted(glob("c/generated/*"))]
 
+    def build_extension(self, extension: Extension) -> None:
+        link = self.compiler.link_shared_object
+        if self.way and extension.name == "pyusdt._core":
+            made = os.path.join(self.build_temp, "user_trace_dtrace.o")
+
+            def link_with_probes(objects, *args, **options):
+                link(build_sites.make_object(DTRACE, self.way, SOURCE, made, objects), *args, **options)
+
+            self.compiler.link_shared_object = link_with_probes
+        try:
+            super().build_extension(extension)
+        finally:
+            self.compiler.link_shared_object = link
+
 
 os.chdir(Path(__file__).resolve().parent)
 generate()
-setup(ext_modules=cythonize(extensions(), build_dir="build/cython"), cmdclass={"build_ext": Build})
+Build.way = dtrace_sites()
+setup(ext_modules=cythonize(extensions(Build.way), build_dir="build/cython"), cmdclass={"build_ext": Build})

@@ -3,6 +3,7 @@
 In:      a D provider file (include/user_trace.d), read through the C preprocessor.
 Out:     c/generated/<file>.inc: one PYUSDT_PROBE(...) line a probe, which c/target/sites.c includes wherever it
          needs all of them; c/generated/<file>.h: their number, their places and the provider's name;
+         c/generated/<file>_dtrace.d and .inc: what the system's dtrace(1) makes sites from, where it does;
          with --stub the Python type stub, with --docs the reference page.
 Always:  runs at build time with the standard library only, and writes a file only when it changes, so
          that nothing is compiled again in vain.  What it makes says so in its first line.
@@ -141,6 +142,22 @@ def c_probes(provider: Provider) -> str:
     return "\n".join(lines) + "\n"
 
 
+def dtrace_source(provider: Provider) -> str:
+    """The provider file without macros and comments: not every dtrace -h finds a C preprocessor."""
+    probes = [f"    probe {probe.note_name}({', '.join(probe.signature)});" for probe in provider.probes]
+    return "\n".join([f"/* {provider.made_from} */", f"provider {provider.name} {{", *probes, "};", ""])
+
+
+def dtrace_probes(provider: Provider) -> str:
+    """The list that c/target/sites_dtrace.h includes: the site's symbol, the macro of dtrace -h, its arguments."""
+    lines = [f"/* {provider.made_from} */"]
+    for probe in provider.probes:
+        macro = f"{provider.name}_{probe.function}".upper()
+        arguments = ", ".join(f"({argument.type})values[{i}]" for i, argument in enumerate(probe.arguments))
+        lines.append(f"PYUSDT_PROBE({probe.function}, {macro}, ({arguments}))")
+    return "\n".join(lines) + "\n"
+
+
 def families(provider: Provider) -> list[list[Probe]]:
     """Probes by what pyusdt_publish() takes as one: the same name and arguments, numbered from 0."""
     groups: list[list[Probe]] = []
@@ -259,7 +276,9 @@ def generate(source: Path, out: Path, provider_name: str | None = None, stub: Pa
              docs: Path | None = None, check: bool = False) -> list[Path]:
     """Make the files; returns those that were (checking: would be) changed."""
     provider = read_provider(source, provider_name)
-    made = {out / f"{source.stem}.inc": c_probes(provider), out / f"{source.stem}.h": c_header(provider)}
+    made = {out / f"{source.stem}.inc": c_probes(provider), out / f"{source.stem}.h": c_header(provider),
+            out / f"{source.stem}_dtrace.d": dtrace_source(provider),
+            out / f"{source.stem}_dtrace.inc": dtrace_probes(provider)}
     if stub is not None:
         made[stub] = python_stub(provider)
     if docs is not None:

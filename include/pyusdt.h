@@ -69,8 +69,18 @@ struct pyusdt_args {
  */
 extern uint64_t *pyusdt_enabled_words;
 
-/* From the probe sites: how many USDT tracers are attached to each probe. A target without sites has none. */
+/* From the probe sites: is a USDT tracer attached? Of sites that the system's dtrace makes, it alone knows; else there is
+ * a count for each probe, which stays 0 in a target without sites. */
+#if defined(PYUSDT_SITES_DTRACE)
+int pyusdt_attached(unsigned probe);
+#else
 extern uint16_t pyusdt_semaphores[];
+
+static inline int pyusdt_attached(unsigned probe)
+{
+    return __atomic_load_n(&pyusdt_semaphores[probe], __ATOMIC_RELAXED) != 0;
+}
+#endif
 
 /* The hint for the embedded sessions alone. */
 static inline int pyusdt_wanted(unsigned probe)
@@ -81,7 +91,11 @@ static inline int pyusdt_wanted(unsigned probe)
 /* The hint: anybody, embedded or USDT. */
 static inline int pyusdt_enabled(unsigned probe)
 {
+#if defined(PYUSDT_SITES_DTRACE)
+    return pyusdt_wanted(probe) || pyusdt_attached(probe);
+#else
     return (pyusdt_semaphores[probe] | __atomic_load_n(&pyusdt_enabled_words[probe], __ATOMIC_RELAXED)) != 0;
+#endif
 }
 
 #define PYUSDT_DEMAND_FIRE 0x80000000u /* somebody wants the firing itself, whatever of its arguments */

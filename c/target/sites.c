@@ -12,8 +12,10 @@
  * operand is size@register, the size negative for a signed integer. */
 #include "target/sites.h"
 
-/* Where the assembly is ours; PYUSDT_SITES_GENERIC is for testing the other way on these processors. */
-#if PYUSDT_SITES && !defined(PYUSDT_SITES_GENERIC) && defined(__x86_64__)
+/* Whose sites: the system's dtrace's, or where the assembly is ours. PYUSDT_SITES_GENERIC is for testing the other way on these processors. */
+#if defined(PYUSDT_SITES_DTRACE)
+#include "target/sites_dtrace.h"
+#elif PYUSDT_SITES && !defined(PYUSDT_SITES_GENERIC) && defined(__x86_64__)
 #include "target/sites_x86_64.h"
 #elif PYUSDT_SITES && !defined(PYUSDT_SITES_GENERIC) && defined(__aarch64__)
 #include "target/sites_aarch64.h"

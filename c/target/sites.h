@@ -13,8 +13,11 @@
 #include "../include/pyusdt.h"
 #include "generated/user_trace.h"
 
-/* 32-bit processors have none: an int64_t argument does not fit a register there. */
-#if defined(__linux__) && defined(__ELF__) && defined(__LP64__) && !defined(PYUSDT_NO_SITES)
+/* By dtrace(1), where setup.py says so; else our own.  32-bit processors have none: an int64_t argument does not fit a
+ * register there. */
+#if defined(PYUSDT_SITES_DTRACE)
+#define PYUSDT_SITES 1
+#elif defined(__linux__) && defined(__ELF__) && defined(__LP64__) && !defined(PYUSDT_NO_SITES)
 #define PYUSDT_SITES 1
 #else
 #define PYUSDT_SITES 0
@@ -24,7 +27,8 @@
 #endif
 
 /* Are there objects of run-time providers, which are made for these processors only (elf_write.h)? */
-#if PYUSDT_SITES && !defined(PYUSDT_SITES_GENERIC) && (defined(__x86_64__) || defined(__aarch64__))
+#if PYUSDT_SITES && !defined(PYUSDT_SITES_DTRACE) && !defined(PYUSDT_SITES_GENERIC) &&                                  \
+    (defined(__x86_64__) || defined(__aarch64__))
 #define PYUSDT_OBJECTS 1
 #else
 #define PYUSDT_OBJECTS 0

@@ -1,5 +1,5 @@
 /* Finding the control file of a process on Linux: its own mappings tell, wherever its run directory is. See process.h. */
-#if defined(__linux__)
+#if defined(__linux__) && !defined(PYUSDT_FIND_PORTABLE)
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>

@@ -1,8 +1,10 @@
 /*
  * Finding the control file of a process where a process does not show what it has mapped: by its name, in the caller's own
  * run directory. A process with another run directory, or in a container, is not found. See process.h.
+ * PYUSDT_FIND_PORTABLE is for testing it on Linux.
  */
-#if !defined(__linux__)
+#if !defined(__linux__) || defined(PYUSDT_FIND_PORTABLE)
+#define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

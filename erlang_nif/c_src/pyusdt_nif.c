@@ -43,7 +43,7 @@ struct event {
 static bool event_begin(struct event *event, unsigned probe)
 {
     event->probe = probe;
-    event->semaphore = __atomic_load_n(&pyusdt_semaphores[probe], __ATOMIC_RELAXED) != 0;
+    event->semaphore = pyusdt_attached(probe);
     event->demand = pyusdt_wanted(probe) ? pyusdt_demand(probe) : 0;
     memset(&event->args, 0, sizeof event->args);
     return event->semaphore || event->demand != 0;

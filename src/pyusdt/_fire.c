@@ -21,7 +21,7 @@ int pyusdt_strict;
 /* Who wants the event and what of it, found before the application's code is run for it. */
 struct event {
     unsigned probe;
-    int semaphore;   /* a USDT tracer is attached: it may read everything */
+    int attached;    /* a USDT tracer is: it may read everything */
     uint32_t demand; /* of the embedded sessions */
     uint32_t reads;  /* bit i: somebody reads argument i */
     struct pyusdt_args args;
@@ -30,9 +30,9 @@ struct event {
 static int event_begin(struct event *event, unsigned probe)
 {
     event->probe = probe;
-    event->semaphore = __atomic_load_n(&pyusdt_semaphores[probe], __ATOMIC_RELAXED) != 0;
+    event->attached = pyusdt_attached(probe);
     event->demand = pyusdt_wanted(probe) ? pyusdt_demand(probe) : 0;
-    event->reads = event->semaphore ? ~0u : event->demand;
+    event->reads = event->attached ? ~0u : event->demand;
     return event->reads != 0;
 }
 
@@ -59,7 +59,7 @@ static void event_string(struct event *event, unsigned arg, const struct pyusdt_
 
 static void event_fire(const struct event *event)
 {
-    if (event->semaphore)
+    if (event->attached)
         pyusdt_site_hit(event->probe, event->args.value);
     if (event->demand != 0)
         pyusdt_fire(event->probe, &event->args);

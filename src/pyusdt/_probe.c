@@ -20,7 +20,7 @@ struct probe {
     struct pyusdt_context *context;
     unsigned index;
     unsigned most; /* arguments of a call; what is more is an error, on or off */
-    const uint16_t *semaphore;
+    const uint16_t *semaphore; /* NULL: the system's dtrace knows */
     struct pyusdt_own *own; /* NULL: a user-trace probe */
 };
 
@@ -69,6 +69,10 @@ static inline Py_ssize_t max_arguments(const struct probe *self)
 
 static inline int is_enabled(const struct probe *self)
 {
+#if defined(PYUSDT_SITES_DTRACE)
+    if (self->own == NULL)
+        return pyusdt_enabled(self->index);
+#endif
     return (__atomic_load_n(self->semaphore, __ATOMIC_RELAXED) |
             __atomic_load_n(&pyusdt_enabled_words[self->index], __ATOMIC_RELAXED)) != 0;
 }
@@ -313,8 +317,10 @@ PyObject *pyusdt_probe_new(PyObject *context, PyObject *name)
         return PyErr_Format(PyExc_ValueError, "no such probe: %R (user_trace-s1, user_trace-i4s4, "
                             "user_trace-n0 to user_trace-n%d)", name, PYUSDT_NUMBERED - 1);
     probe = new_probe(self, (unsigned)index);
+#if !defined(PYUSDT_SITES_DTRACE)
     if (probe != NULL)
         probe->semaphore = &pyusdt_semaphores[index];
+#endif
     return (PyObject *)probe;
 }
 

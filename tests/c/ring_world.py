@@ -14,11 +14,12 @@ ROOT = HERE.parent.parent
 CORE = ["shared/rundir", "shared/slot", "shared/table", "shared/glob", "shared/guard", "shared/os_linux",
         "target/control", "target/session", "target/ring", "target/own_table", "target/flight",
         "tracer/tracer", "tracer/keep", "tracer/target", "tracer/sweep", "tracer/reader", "tracer/process",
-        "tracer/find_linux"]
+        "tracer/find_linux", "tracer/find_portable"]
 FLAGS = ["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-pthread"]
 VARIANTS = {
     "plain": [],
     "hooks": ["-DPYUSDT_TEST_HOOKS"],
+    "portable": ["-DPYUSDT_FIND_PORTABLE"],
     "asan": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DPYUSDT_TEST_HOOKS"],
     "tsan": ["-fsanitize=thread"],
 }

@@ -51,9 +51,11 @@ def test_signal_handler_fires(world):
     assert result["delivered"] + result["dropped"] == account.returned
 
 
-def test_attach_to_running(world):
+@pytest.mark.parametrize("variant", ["plain", "portable"])
+def test_attach_to_running(world, variant):
+    """Also as a system without /proc finds a process."""
     target = world.target("a", 2, 5000, "wait", "pace=20")
-    result = world.finish(world.reader(f"pid={target.pid}"))
+    result = world.finish(world.reader(f"pid={target.pid}", variant=variant))
     check(result)
     assert result["targets"] == 1
     assert result["delivered"] + result["dropped"] == 10000
