@@ -55,6 +55,23 @@ def test_the_probes_of_libc(tmp_path):
     assert ["1"] in lines and ["123456"] in lines, lines
 
 
+def test_a_library_that_is_loaded_later(tmp_path, running):
+    """It is found a moment after it was mapped; nobody knew of it when tracing began."""
+    source = tmp_path / "later.c"
+    source.write_text("#include <sys/sdt.h>\nvoid fire(void) { STAP_PROBE(later, here); }\n")
+    library = compile_c(source, tmp_path / "later.so", "-shared", "-fPIC")
+    process = running(library, program=compile_c(os.path.join(DATA, "late.c"), tmp_path / "late"))
+    tracer = start_pydtrace("-q", "-Z", "-n", 'BEGIN { printf("ready\\n"); } later$target:later.so:fire:here { printf("%s\\n", probemod); '
+                            "exit(0); }", "-p", process.pid, wait_for="ready")
+    def answered():
+        fire(process)
+        assert process.stdout.readline() == "ready\n"
+
+    answered()
+    wait_until(lambda: answered() or tracer.poll() is not None)
+    assert tracer.communicate()[0].split() == ["later.so"] and tracer.returncode == 0
+
+
 @pytest.fixture
 def rounds(running):
     """start(N, TEXT) -> a Python process that waits in data/round.py."""

@@ -127,13 +127,16 @@ def test_all_processes_those_to_come_as_well(target, running):
     assert counts_of(tracer) == {before.pid: 2, -before.pid: 2, after.pid: 3, -after.pid: 3}
 
 
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSEGV, signal.SIGINT], ids=["killed", "crashed", "stopped"])
 @pytest.mark.parametrize("method", ["multi", "perf"])
-def test_nothing_is_left_after_a_kill(target, running, method):
+def test_nothing_is_left(target, running, method, end):
     process = running(0)
     tracer = start_pydtrace("-q", "-x", f"attach={method}", "-n", SEEN, "-p", process.pid, wait_for="ready")
     wait_until(lambda: _counter(process, target) > 0)
-    tracer.kill()
+    tracer.send_signal(end)
     tracer.communicate()
+    with open("/sys/kernel/tracing/uprobe_events") as events:
+        assert os.path.basename(os.path.dirname(target)) not in events.read()
     wait_until(lambda: _counter(process, target) == 0)
     assert _site_bytes(process, target) == _site_bytes(None, target)  # no breakpoint either
     fire(process)
