@@ -7,7 +7,7 @@ Made by resolve.Names, typed by the types pass, placed by layout.
 class Variable:
     """A D variable.
 
-    scope: "global", "self" or "this".  keys: None for a scalar, else the list of the key
+    scope: "global", "self", "task" or "this".  keys: None for a scalar, else the list of the key
     types of an associative array.  type: types.Type of the (element) value, None until it is
     known.  known: True once it is declared, assigned or read; before that it can not be read.
     slot: set by layout: the byte offset in its home for a scalar ("this": in the state

@@ -1,0 +1,11 @@
+"""Fixtures: whether this machine loads eBPF."""
+
+import pytest
+
+from pyusdt.bpf import verifier
+
+
+@pytest.fixture
+def bpf():
+    if verifier.cannot():
+        pytest.skip(f"host: {verifier.cannot()}")

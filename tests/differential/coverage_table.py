@@ -1,0 +1,47 @@
+"""What random programs contained, as a table: docs for people, and the test's proof that nothing was left out.
+
+In: the Counter of random_values.Values, what was compared.  Out: Markdown.
+"""
+
+import datetime
+import platform
+
+LEAST = 50  # what is demanded of each row
+_TITLES = {"operator": "Operators by the type of their operands", "action": "Actions", "aggregating": "Aggregating functions",
+           "subroutine": "Subroutines", "conversion": "Conversions of printf() and printa()", "string": "Strings"}
+
+
+def rows(counts, kind):
+    """[(name, type or "", count)] of a kind, sorted."""
+    return sorted((name, type, n) for (each, name, type), n in counts.items() if each == kind)
+
+
+def scarce(counts):
+    """The rows with fewer than LEAST, as texts."""
+    return [f"{kind} {name} {type}".strip() for kind in _TITLES for name, type, n in rows(counts, kind) if n < LEAST]
+
+
+def table(counts, compared, differences, engines, seeds):
+    lines = [
+        "<!-- Made by tests/differential/differential.py --coverage; do not edit. -->",
+        "# What the random programs covered", "",
+        (f"{datetime.date.today()}, {platform.system()} {platform.release()}: {compared} clauses, run by {', '.join(engines)} and "
+         f"dtrace 2.0.7; seeds {seeds[0]} to {seeds[-1]}; {differences} differences that docs/LANGUAGE.md does not explain."),
+        f"Rows with fewer than {LEAST}: {', '.join(scarce(counts)) or 'none'}.",
+    ]
+    for kind, title in _TITLES.items():
+        found = rows(counts, kind)
+        if not found:
+            continue
+        lines += ["", f"## {title}"]
+        if kind == "operator":
+            types = sorted({type for _, type, _ in found})
+            by_name = {}
+            for name, type, n in found:
+                by_name.setdefault(name, {})[type] = n
+            lines += ["| | " + " | ".join(types) + " |", "| --- |" + " --- |" * len(types)]
+            lines += [f"| `{name}` | ".replace("||", "\\|\\|").replace("`|`", "`\\|`").replace("`|=`", "`\\|=`")
+                      + " | ".join(str(by_name[name].get(type, "")) for type in types) + " |" for name in sorted(by_name)]
+        else:
+            lines += ["| | |", "| --- | --- |"] + [f"| `{name}` | {n} |" for name, _, n in found]
+    return "\n".join(lines) + "\n"
