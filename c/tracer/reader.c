@@ -131,7 +131,7 @@ static int look(struct pyusdt_session *session, struct pyusdt_source *source)
         if (source->next.probe >= source->target->table->table.nprobes)
             return -EBADMSG;
     }
-    if (source->next.time > source->safe && source->next.time > pyusdt_now())
+    if (source->next.time > session->looked && source->next.time > pyusdt_now())
         return -EBADMSG; /* published before it happened */
     source->last = source->next.time;
     return 1;

@@ -9,6 +9,7 @@
  *   pace=US    sleeps in between
  *   no-probes  publishes nothing
  *   linger     sleeps when done, until it is killed
+ *   storm=N    nothing of the above: N children at once, each fires COUNT times as thread 0 … N-1, and ends
  * HOOK, HOOK_SIGNAL: see hook_kill.h.
  */
 #define _GNU_SOURCE
@@ -30,7 +31,7 @@
 
 static struct account *account;
 static uint64_t count;
-static unsigned nthreads, pace;
+static unsigned nthreads, pace, storm;
 static int waits, until_off, forks, raw_forks, signals, no_probes, lingers;
 
 static const struct pyusdt_probe_desc PROBES[] = {
@@ -142,6 +143,17 @@ static void run_in_child(const char *path)
     waitpid(child, NULL, 0);
 }
 
+static void run_storm(void)
+{
+    for (unsigned i = 0; i < storm; i++)
+        if (fork() == 0) {
+            thread_main((void *)(uintptr_t)i);
+            exit(0);
+        }
+    while (wait(NULL) > 0)
+        ;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4)
@@ -159,13 +171,17 @@ int main(int argc, char **argv)
         lingers |= strcmp(argv[i], "linger") == 0;
         if (strncmp(argv[i], "pace=", 5) == 0)
             pace = (unsigned)atoi(argv[i] + 5);
+        if (strncmp(argv[i], "storm=", 6) == 0)
+            storm = (unsigned)atoi(argv[i] + 6);
     }
     if (!no_probes && pyusdt_publish(PROBES, 3) != 0) {
         fprintf(stderr, "ring_target: not published\n");
         return 4;
     }
     account->ready = 1;
-    if (forks || raw_forks)
+    if (storm)
+        run_storm();
+    else if (forks || raw_forks)
         run_in_child(argv[1]);
     else
         run();

@@ -32,20 +32,26 @@ class Build:
     def __init__(self, folder, sanitize):
         self.folder, self.sanitize = folder, sanitize
 
+    def options(self, variant):
+        return [*FLAGS, *VARIANTS[variant], f"-I{ROOT}/include", f"-I{ROOT}/c", f"-I{HERE}"]
+
+    def objects(self, variant="plain"):
+        """The core, to link with."""
+        place = self.folder / variant
+        for each in CORE:
+            made = place / f"{each}.o"
+            if not made.exists():
+                made.parent.mkdir(parents=True, exist_ok=True)
+                subprocess.run(["gcc", *self.options(variant), "-c", ROOT / f"c/{each}.c", "-o", made], check=True)
+        return [place / f"{each}.o" for each in CORE]
+
     def program(self, name, variant="plain"):
         if self.sanitize and variant != "tsan":
             variant = "asan"
-        place = self.folder / variant
-        program = place / name
+        program = self.folder / variant / name
         if not program.exists():
-            for folder in {Path(each).parent for each in CORE}:
-                (place / folder).mkdir(parents=True, exist_ok=True)
-            options = [*FLAGS, *VARIANTS[variant], f"-I{ROOT}/include", f"-I{ROOT}/c", f"-I{HERE}"]
-            for each in CORE:
-                if not (place / f"{each}.o").exists():
-                    subprocess.run(["gcc", *options, "-c", ROOT / f"c/{each}.c", "-o", place / f"{each}.o"], check=True)
-            objects = [place / f"{each}.o" for each in CORE]
-            subprocess.run(["gcc", *options, HERE / f"{name}.c", *objects, "-o", program], check=True)
+            objects = self.objects(variant)
+            subprocess.run(["gcc", *self.options(variant), HERE / f"{name}.c", *objects, "-o", program], check=True)
         return str(program)
 
 
@@ -89,9 +95,12 @@ class World:
             time.sleep(0.001)
         return child
 
-    def reader(self, *options, command=None, variant="plain", **env):
+    def reader_command(self, *options, variant="plain"):
         # a thread may not get the processor for a while in the middle of a firing, on a busy machine
-        line = [self.build.program("ring_reader", variant), "orderlag=5000000", *options]
+        return [self.build.program("ring_reader", variant), "orderlag=5000000", *options]
+
+    def reader(self, *options, command=None, variant="plain", **env):
+        line = self.reader_command(*options, variant=variant)
         return self.start([*line, "--", *command] if command else line, **env)
 
     def finish(self, child, timeout=60):
