@@ -113,7 +113,7 @@ def run(engine, program, numbers):
 
 
 class Difference:
-    """engine: which one differs from the real dtrace; number: of the clause; what: in words; source: the clause."""
+    """engine: which one differs from the reference, the real dtrace unless another was asked for; number: of the clause; what: in words; source: the clause."""
 
     def __init__(self, engine, number, what, source):
         self.engine, self.number, self.what, self.source = engine, number, what, source
@@ -164,24 +164,24 @@ def fault_number(program, numbers, index):
     return lines[index - program.FIRST] if 0 <= index - program.FIRST < len(lines) else 0
 
 
-def compare(program, engines):
+def compare(program, engines, reference="dtrace"):
     """(how many clauses were compared, Differences)"""
-    numbers, outputs, found = accepted(program, ["dtrace", *engines])
+    numbers, outputs, found = accepted(program, [reference, *engines])
     faults = {}
     for engine, output in outputs.items():
         faults[engine] = collections.defaultdict(list)
         for index, message in output.faults:
             faults[engine][fault_number(program, numbers, index)].append(message)
-    expected = outputs["dtrace"]
+    expected = outputs[reference]
     for engine in engines:
         output = outputs[engine]
         if output.status != expected.status:
             found.append(Difference(engine, 0, f"exit status {output.status}, not {expected.status}", program.tail))
         for number in sorted(numbers):
             for kind, mine, its in (("prints", output.shown[number], expected.shown[number]),
-                                    ("faults", faults[engine][number], faults["dtrace"][number])):
+                                    ("faults", faults[engine][number], faults[reference][number])):
                 if mine != its:
-                    what = f"{kind} {mine!r}, dtrace {its!r}"
+                    what = f"{kind} {mine!r}, {reference} {its!r}"
                     found.append(Difference(engine, number, what, source_of(program, number)))
     return len(numbers), found
 
@@ -200,16 +200,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--clauses", type=int, default=10000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--size", type=int, help="clauses of a program")
     parser.add_argument("--kind", choices=KINDS, help="only programs of this kind")
     parser.add_argument("--kernel", action="store_true", help="through the kernel engine, too")
+    parser.add_argument("--reference", choices=["dtrace", "embedded"], default="dtrace",
+                        help="embedded: compare the kernel engine with it")
     parser.add_argument("--coverage", help="write a table of what was compared to this file")
     options = parser.parse_args()
     engines = ["embedded", "kernel"] if options.kernel else ["embedded"]
+    if options.reference == "embedded":
+        engines = ["kernel"]
     counts, compared, seed, differences = collections.Counter(), 0, options.seed, 0
     while compared < options.clauses:
         begun = time.monotonic()
         kind = options.kind or ("numbers", "numbers", "strings", "numbers", "events")[seed % 5]
-        n, found = compare(make(seed, counts, kind), engines)
+        program = make(seed, counts, kind, options.size, options.reference != "dtrace")
+        n, found = compare(program, engines, options.reference)
         compared += n
         differences += len(found)
         for difference in found:
