@@ -3,7 +3,7 @@
 
     benchmarks/kernel.py [--rounds N] [--events N] [--only WHAT]
 
-In each round every tracer traces the same program once, in turn.  Printed: the medians, and ours over the best of the
+run.py asks rows() for what `make bench` shows of it.  In each round every tracer traces the same program once, in turn.  Printed: the medians, and ours over the best of the
 others beside the budget.  An event's time is CPU time of the thread that fires, so that the machine's other work
 counts little; what a subject can not do is left out.
 """
@@ -37,7 +37,7 @@ D_PROBE = "pyusdt$target:::user_trace-i4s4"
 FOREIGN = "foreign"  # count() on a C program's probe, made by systemtap's header
 START = "start"  # from the command line to the end, one probe attached, a tick ends it
 ALL = "all probes"  # the same with user_trace-n0 … n950
-PATIENCE = 100  # s
+PATIENCE = 40  # s; who takes longer is taken to have taken so long
 LONGER = {"printf": 8}  # times as many events: what a buffer takes at first says nothing
 
 
@@ -93,7 +93,8 @@ def measure(tracer, probe, clause, worker, events):
             except subprocess.TimeoutExpired:
                 print(f"{tracer.name}: not done after {PATIENCE} s", file=sys.stderr)
                 worker.kill()
-                return None
+                reaper.join()
+                return None if events else (0, 0, 0, PATIENCE)
             whole = time.perf_counter() - began
             if done.returncode or not events:
                 worker.kill()
@@ -101,14 +102,22 @@ def measure(tracer, probe, clause, worker, events):
             printed.seek(0)
             lines = sum(line.strip().endswith(b" a") for line in printed)
         if not events:
+            if done.returncode:
+                print(f"{tracer.name}: {reason(done)}", file=sys.stderr)
             return None if done.returncode else (0, 0, 0, whole)
         try:
             with open(out) as file:
                 each, wall = map(float, file.read().split())
         except FileNotFoundError:
-            print(f"{tracer.name}: {done.stderr.decode()[-300:]}", file=sys.stderr)
+            print(f"{tracer.name}: {reason(done)}", file=sys.stderr)
             return None
         return each, lines / wall, lines, whole
+
+
+def reason(done):
+    """Why a tracer failed, in one line of its own."""
+    lines = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+    return next((line for line in lines if "ERROR" in line), lines[-1] if lines else f"exit status {done.returncode}")[:200]
 
 
 def case(what, events, folder):
@@ -132,10 +141,50 @@ def compare(probe, clause, worker, events, rounds, subjects):
             figures = measure(tracer, probe, clause, worker, events)
             if figures:
                 samples[tracer.name].append(figures)
-    return {name: [statistics.median(column) for column in zip(*rows)] for name, rows in samples.items() if rows}
+    return {name: rows for name, rows in samples.items() if rows}
 
 
-def report(what, events, found):
+def rows(rounds, quick=False):
+    """(title, budget, our figures, those of the best of the others), in ns; nothing where this machine can not."""
+    if os.geteuid() != 0 or not os.path.exists("/sys/kernel/btf/vmlinux"):
+        return
+    subjects = tracers()
+    with tempfile.TemporaryDirectory(prefix="pyusdt-bench-") as folder:
+        for what in [*CLAUSES, FOREIGN, START, ALL]:
+            probe, clause, worker, events = case(what, (5_000 if quick else 200_000) * LONGER.get(what, 1), folder)
+            found = compare(probe, clause, worker, events, 1 if what == ALL else rounds, subjects)
+            ours = found.pop("pydtrace", None)
+            for title, budget, figure in FIGURES[what]:
+                each = {name: [figure(row) for row in samples] for name, samples in found.items()}
+                if ours and each:
+                    best = min(each, key=lambda name: statistics.median(each[name]))
+                    yield f"{title} / {best}", budget, [figure(row) for row in ours], each[best]
+
+
+def _per_event(row):
+    return row[0]
+
+
+def _per_line(row):
+    return 1e9 / max(row[1], 1e-9)
+
+
+def _whole(row):
+    return row[3] * 1e9
+
+
+# what: (title, budget, the figure of a row of measure())
+FIGURES = {
+    **{what: [(f"kernel: {what}", 0.85, _per_event)] for what in CLAUSES},
+    "printf": [("kernel: printf, a delivered line at full speed", 0.2, _per_line)],
+    FOREIGN: [("kernel: count on a foreign binary", 1.0, _per_event)],
+    START: [("kernel: whole run, one probe", 0.35, _whole)],
+    ALL: [("kernel: whole run, 951 probes", 0.2, _whole)],
+}
+
+
+def report(what, events, samples):
+    found = {name: [statistics.median(column) for column in zip(*rows)] for name, rows in samples.items()}
     ours, others = found.pop("pydtrace"), found
     if not events:
         texts = [f"{name} {figures[3]:.3f}" for name, figures in others.items()]

@@ -17,6 +17,8 @@ if n == 0:  # only to be attached to
 deadline = time.monotonic() + ENABLED_WITHIN
 while not probe and time.monotonic() < deadline:
     time.sleep(0.001)
+if not probe:  # nobody came: there is nothing to tell
+    sys.exit(1)
 wall, cpu = time.perf_counter(), time.thread_time_ns()
 for i in range(n):
     p(i, 2, "a")

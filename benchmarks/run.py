@@ -18,6 +18,7 @@ import sys
 import time
 from contextlib import closing
 
+import kernel
 import reading
 import subjects
 
@@ -229,6 +230,11 @@ def write_results(rows: list[Comparison]) -> str:
     return path
 
 
+def measure_kernel(rounds: int) -> list[Comparison]:
+    """The kernel engine beside bpftrace and the real dtrace."""
+    return [Comparison(*row) for row in kernel.rows(rounds, rounds < 5)]
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--quick", action="store_true", help="few rounds, nothing written: does it run at all?")
@@ -237,7 +243,7 @@ def main() -> int:
     rows: list[Comparison] = []
     print(f"{'what / its peer':52} {'ns':>8} {'peer ns':>8} {'ratio':>7} {'budget':>7}")
     for measure, rounds in ((measure_off, 101), (measure_start, 31), (measure_on, 301), (measure_threads, 101), (measure_stopped, 21),
-                            (measure_consumer, 21), (measure_reading, 21)):
+                            (measure_consumer, 21), (measure_reading, 21), (measure_kernel, 5)):
         for row in measure(3 if quick else rounds):
             rows.append(row)
             print(row.row(), flush=True)
