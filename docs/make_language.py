@@ -27,6 +27,12 @@ Names that D does not have, so that no D program means something else by them; t
   between the quotes of a string, with its escapes; objects and arrays whole; NULL where there is no such value or no JSON.
 - `term(arg, …)`: docs/erlang.md.
 
+Under `-x pyusdt`, since D does it otherwise:
+- `@[copyinstr(arg)]`: strings that differ only behind `strsize` are one key in D. Here the whole string is read; what is longer
+  is shown cut, with `~` and a hash of the whole as its end.
+
+Floating-point arguments are their bits (docs/providers.md): there are no floating-point values in D, nor here yet.
+
 ## Where dtrace 2.0.7 does something else
 Found by comparing random programs (tests/differential), besides what docs/program.md lists under "Integers".
 - What `->` reads in memory of `alloca()` has that memory's address added once it was assigned to a variable.

@@ -223,8 +223,8 @@ PARSERS = {
     "cpp": _flag, "cppargs": lambda text: _text(text).split(), "cpphdrs": _headers, "cpppath": _text, "stdc": _stdc,
     "define": _preprocessor("-D"), "incdir": _preprocessor("-I"), "undef": _preprocessor("-U"),
     "zdefs": _flag, "droptags": lambda text: True,
-    # pyusdt's own: which engine; how the kernel's attaches; that it does so at the nop that a note names
-    "engine": _choice("embedded", "kernel", "dtrace"), "attach": _choice("multi", "perf"), "plainnop": _flag,
+    # pyusdt's own: what D does not do (docs/LANGUAGE.md); which engine; how the kernel's attaches; that it does so at the nop that a note names
+    "pyusdt": _flag, "engine": _choice("embedded", "kernel", "dtrace"), "attach": _choice("multi", "perf"), "plainnop": _flag,
 }  # fmt: skip
 _REFUSED = {
     "-F is not there yet": "flowindent",

@@ -8,7 +8,7 @@ lookup, ends with its record, and passes the verifier of Linux 5.15.
 from ..bpf.insn import R0, R6, jump_imm, load, store_imm
 from . import assign, ast, memory, stacks, strings, variables  # noqa: F401  (each adds its nodes to emit's tables)
 from . import program as p
-from .builtins import heap
+from .builtins import heap, whole_key
 from .demand import demand_of, walk
 from .emit import Emitter
 from .layout import Layout
@@ -54,6 +54,8 @@ def place_symbols(clauses, layout):
             cls = node.__class__
             if cls is ast.Call and node.name in heap.NAMES:
                 layout.use_heap(layout.scratchsize)
+            if cls is ast.Call and node.row is whole_key.ROW:
+                layout.zeros_size = max(layout.zeros_size, whole_key.WHOLE)
             if cls is ast.Call and node.name == "strtok":
                 layout.place_tokens()
             if cls not in (ast.Var, ast.AssocRef, ast.AggRef) or node.symbol in seen:

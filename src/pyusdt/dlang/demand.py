@@ -7,6 +7,7 @@ the arguments in plain sight (a variable may hold one) may be any of the argumen
 """
 
 from . import ast
+from .builtins import whole_key
 from .integers import constant
 
 ARGUMENTS = 12
@@ -52,6 +53,8 @@ def demand_of(clause, strsize):
 
 def _read(node, strsize):
     """(argument, bytes) for each argument whose string the node may read."""
+    if node.__class__ is ast.Call and node.row is whole_key.ROW:
+        return _string_read(node.args[0], STRING_LIMIT, strsize)
     if node.__class__ is ast.Call and node.name == "copyinstr":
         bound = constant(node.args[1]) if len(node.args) > 1 else None
         return _string_read(node.args[0], strsize if bound is None else min(bound & (1 << 64) - 1, strsize), strsize)

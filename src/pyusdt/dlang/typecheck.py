@@ -10,6 +10,7 @@ checked after the whole clause is typed.
 
 from . import ast, check_aggregations, prototypes
 from . import types as t
+from .builtins import whole_key
 from .check_actions import ActionChecks, Flow
 from .errors import CompileError
 from .expressions import Typer
@@ -111,6 +112,7 @@ class Checker(ActionChecks, Typer):
             hint = "aggregate a number; a string can be a key: @[s] = count()" if args[0].type.is_string else None
             self.error("D_AGG_SCALAR", call.loc, f"{call.name}( ) argument #1 must be of scalar type", hint)
         self.flow.aggregation(statement)
+        whole_key.mark(assign.target.keys, self.names.options)
         args = check_aggregations.split(call, assign.target.symbol)
         return ast.AggStmt(statement.loc, assign.target, call.name, row, args)
 
