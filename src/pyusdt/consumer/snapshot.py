@@ -38,6 +38,11 @@ class Aggregation(Mapping[Key, values.Value]):
         unpack_key, function, params = key_reader(definition.keys), definition.row.name, definition.params
         return cls(definition, {unpack_key(key): values.unpack(function, params, value) for key, value in items}, strsize)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        definition = self._definition
+        keys = [(data.type, data.offset, data.size) for data in definition.keys]
+        return _restored, (definition.name, definition.row.name, definition.params, keys, self._values, self._strsize)
+
     @property
     def name(self) -> str:
         return self._definition.name  # type: ignore[no-any-return]
@@ -104,6 +109,15 @@ class Aggregation(Mapping[Key, values.Value]):
             shown = value._repr_html_() if isinstance(value, values.Histogram) else str(int(value))
             rows.append("<tr>" + "".join(f"<td>{escape(str(part))}</td>" for part in key) + f"<td>{shown}</td></tr>")
         return f"<table><caption>@{self.name} = {self.function}</caption>{''.join(rows)}</table>"
+
+
+def _restored(name: str, function: str, params: Any, keys: Any, data: dict[Key, values.Value], strsize: int) -> Aggregation:
+    """What was pickled.  Its definition is as the compiler made it, but that no program has it."""
+    from ..dlang.builtins.aggregations import AGGREGATIONS
+    from ..dlang.program import AggDef, Data
+
+    definition = AggDef(name, 1, AGGREGATIONS[function], params, [Data(*key) for key in keys], 0)
+    return Aggregation(definition, data, strsize)
 
 
 def _plain(value: Any) -> Any:
