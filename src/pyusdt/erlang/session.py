@@ -115,13 +115,27 @@ class Session:
     def poll(self, timeout: float) -> None:
         """Take what there is, or comes in time."""
         engine = self._engine
-        if engine.exiting or engine.finished:
-            self._end("exited")
-            return
-        self._feed(engine.poll(timeout))
+        try:
+            if engine.exiting or engine.finished:
+                self._end("exited")
+            else:
+                self._feed(engine.poll(timeout))
+        except EngineError as error:
+            self._break(error)
 
     def stop(self) -> None:
-        self._end("stopped")
+        try:
+            self._end("stopped")
+        except EngineError as error:
+            self._break(error)
+            raise Failure(str(error)) from None
+
+    def _break(self, error: EngineError) -> None:
+        """The engine has failed: what was recorded is kept."""
+        self._items.fault(str(error))
+        self._final = self._final or []
+        self.state = "stopped"
+        self.close()
 
     def _end(self, state: str) -> None:
         self._feed(self._engine.end())

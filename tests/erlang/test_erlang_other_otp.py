@@ -1,0 +1,51 @@
+"""Newer OTPs than this machine's: the application is built, EUnit passes, and a node is traced from outside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import harness
+import pytest
+
+pytestmark = pytest.mark.long
+HERE = os.path.dirname(os.path.abspath(__file__))
+OTP = os.path.join(HERE, "otp")
+NIF = os.path.join(harness.ROOT, "erlang_nif")
+
+
+@pytest.fixture(params=["trixie", "sid"])
+def otp(request, tmp_path):
+    """otp(COMMAND of a shell) -> Run, in a copy of erlang_nif in a chroot; otp.command: that command line."""
+    if os.geteuid() != 0:
+        pytest.skip("host: not root")
+    made = harness.run([OTP, "setup", request.param], timeout=900)
+    assert made.status == 0, made
+    for name in ("Makefile", "src", "c_src", "otp", "test"):
+        copy = shutil.copytree if os.path.isdir(f"{NIF}/{name}") else shutil.copy
+        copy(f"{NIF}/{name}", tmp_path / name)
+
+    def run(command: str) -> harness.Run:
+        return harness.run(run.command("sh", "-ec", command), timeout=600, cwd=tmp_path)
+
+    run.command = lambda *words: [OTP, "run", request.param, *words]
+    run.newest, run.folder = request.param == "sid", tmp_path
+    return run
+
+
+def test_built_tested_and_traced(otp):
+    release = otp("erl -noshell -eval 'io:put_chars(erlang:system_info(otp_release)), halt().'").stdout
+    assert int(release) >= (29 if otp.newest else 27)
+    built = otp(f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -pa ebin -o ebin test/*_tests.erl {HERE}/programs/*.erl")
+    assert built.status == 0, built
+    tested = otp("erl -noshell -pa ebin -eval 'io:format(\"~p\", [eunit:test([pyusdt_tests, dyntrace_tests])]), halt().'")
+    assert tested.stdout.split()[-1] == "ok", tested
+    program = 'erlang*:::user_trace-i4s4 { @ = count(); }'
+    node = otp.command("erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "fires", "count", "4", "100")
+    run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-n", program, "-c", " ".join(node)], timeout=120)
+    assert run.stdout.split() == ["400", "400"], run
+    printed = otp.folder / "printed"
+    node = otp.command("erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "own", "terms", str(printed))
+    run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-x", "strsize=2000", "-n",
+                       'shop*:::term { printf("%s\\n", term(arg1)); }', "-c", " ".join(node)], timeout=120)
+    assert run.stdout.splitlines()[:-1] == printed.read_text().splitlines(), run

@@ -1,0 +1,61 @@
+"""The NIF under ASan and UBSan, in an ordinary emulator that the sanitizers are preloaded into.
+
+Not under TSan: with its library preloaded Debian's emulator dies before it runs a line of Erlang. The core that the NIF
+is made of is tested under TSan by itself (tests/c).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import harness
+import pytest
+
+NIF = os.path.join(harness.ROOT, "erlang_nif")
+FLAGS = "-fsanitize=address,undefined"
+
+
+@pytest.fixture(scope="module")
+def sanitized(erlang, tmp_path_factory):
+    """sanitized(erl's argument …) -> Run, in the folder of a build of its own; every report is a failure."""
+    folder = tmp_path_factory.mktemp("sanitized")
+    for name in ("Makefile", "src", "c_src", "otp", "test"):
+        copy = shutil.copytree if os.path.isdir(f"{NIF}/{name}") else shutil.copy
+        copy(f"{NIF}/{name}", folder / name)
+    made = harness.run(["make", "-s", f"PYUSDT_ROOT={harness.ROOT}", f"LDFLAGS={FLAGS}",
+                        f"CFLAGS=-O1 -g {FLAGS} -fno-sanitize-recover=undefined"], timeout=300, cwd=folder)
+    assert made.status == 0, made
+    tests = sorted(str(path) for path in folder.glob("test/*_tests.erl"))
+    subprocess.run(["erlc", "-o", folder / "ebin", *tests], check=True)
+    libraries = [harness.run(["gcc", f"-print-file-name=lib{name}.so"]).stdout.strip() for name in ("asan", "ubsan")]
+
+    def command(*arguments: str) -> list[str]:
+        return ["env", f"LD_PRELOAD={' '.join(libraries)}", f"ASAN_OPTIONS=detect_leaks=0:log_path={folder}/report",
+                "erl", "-noshell", "-pa", str(folder / "ebin"), "-pa", erlang.programs, *arguments]
+
+    command.reports = lambda: [path.read_text()[:3000] for path in folder.glob("report*")]
+    return command
+
+
+def test_eunit(sanitized):
+    run = harness.run(sanitized("-eval", "io:format(\"~p\", [eunit:test([pyusdt_tests, dyntrace_tests])]), halt()."), timeout=120)
+    assert run.stdout.split()[-1] == "ok" and not sanitized.reports(), (run, sanitized.reports())
+
+
+@pytest.mark.parametrize(("module", "function", "arguments"), [
+    ("fires", "values", ["none"]), ("fires", "bounds", ["none"]), ("fires", "count", ["8", "200"]),
+    ("own", "values", ["none"]), ("own", "cut", ["none"]), ("own", "terms", ["printed"]), ("own", "many", ["8", "20"]),
+])
+def test_traced(sanitized, tmp_path, monkeypatch, module, function, arguments):
+    """Every argument is read, so that everything is converted."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    arguments = [str(tmp_path / each) if each == "printed" else each for each in arguments]
+    program = "".join(f'{provider}*::: {{ @n = count(); {reads} }}' for provider, reads in (
+        ("erlang", "".join(f"@ = max(strlen(arg{i} ? copyinstr(arg{i}) : \"\"));" for i in (1, 6, 7, 8, 9))),
+        ("shop", "this->t = term(arg1);")))
+    run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-x", "strsize=2048", "-b", "16m", "-n", program, "-c",
+                       " ".join(sanitized("-run", module, function, *arguments))], timeout=120)
+    assert run.status == 0 and not sanitized.reports(), (run, sanitized.reports())
+    assert int(run.stdout.split()[-1]) > 0 or int(run.stdout.split()[-2]) > 0, run

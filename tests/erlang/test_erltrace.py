@@ -1,0 +1,61 @@
+"""erltrace from outside: who dies how, and the dtrace engine. The rest is erlang_nif/test/erltrace_SUITE.erl."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+
+import harness
+import pytest
+
+TRACED = ("{ok, H} = erltrace:open(#{%s}), ok = erltrace:compile(H, \"erlang$target:::user_trace-i4s4 { trace(arg2); @ = sum(arg2); }\"),"
+          " ok = erltrace:go(H), {links, L} = process_info(H, links),"
+          " [P] = [P || P <- L, is_port(P)], {os_pid, Pid} = erlang:port_info(P, os_pid),")
+
+
+@pytest.fixture
+def path(monkeypatch):
+    monkeypatch.setenv("PATH", os.path.dirname(harness.PYDTRACE) + os.pathsep + os.environ["PATH"])
+
+
+def is_there(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until_gone(pid: int) -> None:
+    deadline = time.monotonic() + 30
+    while is_there(pid):
+        assert time.monotonic() < deadline, f"{pid} is still there"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_no_orphan_of_a_killed_node(erlang, path, number):
+    """pydtrace ends, and takes its session back: the run directory has none of it."""
+    command = ["erl", "-noshell", "-pa", erlang.ebin, "-eval",
+               TRACED % "" + 'io:format("~w~n", [Pid]), receive never -> ok end.']
+    with harness.running(command) as node:
+        tracer = int(node.stdout.readline())
+        assert is_there(tracer)
+        os.kill(node.pid, number)
+        node.wait(timeout=30)
+        wait_until_gone(tracer)
+    assert not [name for name in os.listdir(os.environ["PYUSDT_RUNDIR"]) if name.endswith(".area")]
+
+
+def test_dtrace_engine(erlang, path, oracle, monkeypatch):
+    """The same calls, and the same answers."""
+    monkeypatch.setenv("PYUSDT_DTRACE", f"{harness.ORACLE} dtrace")
+    monkeypatch.setenv("ORACLE_BINDS", os.pathsep.join([harness.ROOT, "/tmp", os.path.dirname(erlang.ebin)]))
+    options = 'options => #{"engine" => "dtrace"}, pids => self'
+    run = erlang.evaluate(
+        "true = dyntrace:available(), " + TRACED % options + " [begin dyntrace:p(7), timer:sleep(20) end || _ <- lists:seq(1, 50)],"
+        " timer:sleep(500), {ok, [{probe, Probe, 7} | _]} = erltrace:consume(H), ok = erltrace:stop(H),"
+        ' {ok, [{sum, [], Sum}]} = erltrace:walk(H), io:format("~p ~p~n", [Probe, Sum rem 7])', "-pa", erlang.ebin, timeout=90)
+    assert re.fullmatch(r'\["erlang\d+",".*","user_trace-i4s4"\] 0\n', run.stdout.replace("\n ", "")), run
