@@ -36,6 +36,7 @@ static __attribute__((noinline)) void fire_one(const char *proc, const char *tag
 
     if (!pyusdt_wanted(0) || !pyusdt_demand(0))
         return;
+    args.missing = 0;
     set_string(&args, PROC, proc);
     set_string(&args, TAG, tag);
     args.value[I1] = (uint64_t)i1;

@@ -61,6 +61,7 @@ struct pyusdt_probe_desc {
 struct pyusdt_args {
     uint64_t value[PYUSDT_MAX_ARGS];
     uint32_t length[PYUSDT_MAX_ARGS];
+    uint32_t missing; /* bit i: argument i was not filled in, as pyusdt_demand() did not name it. Who reads it, drops the event */
 };
 
 /*
@@ -107,7 +108,10 @@ static inline int pyusdt_enabled(unsigned probe)
  */
 uint32_t pyusdt_demand(unsigned probe);
 
-/* Offers the event to each session that wants it. Reads only the arguments that pyusdt_demand() named. */
+/*
+ * Offers the event to each session that wants it. A session that came since pyusdt_demand() was asked, and reads what is
+ * `missing`, has it counted as dropped.
+ */
 void pyusdt_fire(unsigned probe, const struct pyusdt_args *args);
 
 /*

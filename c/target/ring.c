@@ -218,6 +218,10 @@ static inline uint64_t write_event(struct pyusdt_slot *slot, struct pyusdt_area 
     header.time = pyusdt_now();
     if (PYUSDT_UNLIKELY(mask == 0))
         return header.time; /* a stray bit in the enable word */
+    if (PYUSDT_UNLIKELY((mask & args->missing & ((1u << PYUSDT_MAX_ARGS) - 1)) != 0)) {
+        atomic_fetch_add_explicit(&area->drops[probe], 1, memory_order_relaxed); /* wanted after they were made */
+        return header.time;
+    }
     header.nargs = demand->nargs;
     header.size = measure(demand, args, &strings);
     header.ncaptures = (uint8_t)strings.n;

@@ -180,6 +180,7 @@ static bool set_values(ErlNifEnv *env, const struct own *own, ERL_NIF_TERM list,
     ERL_NIF_TERM term;
 
     memset(&args, 0, sizeof args);
+    args.missing = ~reads;
     for (unsigned i = 0; enif_get_list_cell(env, list, &term, &list); i++) {
         if (i == own->nargs)
             return false;

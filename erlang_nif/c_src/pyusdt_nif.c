@@ -46,6 +46,7 @@ static bool event_begin(struct event *event, unsigned probe)
     event->semaphore = pyusdt_attached(probe);
     event->demand = pyusdt_wanted(probe) ? pyusdt_demand(probe) : 0;
     memset(&event->args, 0, sizeof event->args);
+    event->args.missing = event->semaphore ? 0 : ~event->demand;
     return event->semaphore || event->demand != 0;
 }
 

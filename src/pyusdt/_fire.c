@@ -33,6 +33,7 @@ static int event_begin(struct event *event, unsigned probe)
     event->attached = pyusdt_attached(probe);
     event->demand = pyusdt_wanted(probe) ? pyusdt_demand(probe) : 0;
     event->reads = event->attached ? ~0u : event->demand;
+    event->args.missing = ~event->reads;
     return event->reads != 0;
 }
 

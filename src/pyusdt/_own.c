@@ -149,6 +149,7 @@ PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, 
     event.semaphore = __atomic_load_n(own->site.semaphore, __ATOMIC_RELAXED) != 0;
     event.demand = pyusdt_wanted(own->site.index) ? pyusdt_demand(own->site.index) : 0;
     event.reads = event.semaphore ? ~0u : event.demand;
+    event.args.missing = ~event.reads;
     if (event.reads == 0)
         Py_RETURN_FALSE;
     pyusdt_pending_save(&pending);

@@ -126,11 +126,11 @@ def test_a_run_directory_of_somebody_else(world):
         os.chmod(folder, 0o755)
         programs = [shutil.copy(world.build.program(name), folder) for name in ("ring_reader", "ring_target")]
         os.chmod(world.rundir, 0o755)  # that he may look at it
-        options = {"user": NOBODY, "env": world.env, "capture_output": True, "text": True, "check": False}
-        reader = subprocess.run([programs[0], "all", "ms=10"], **options)
+        options = {"user": NOBODY, "env": world.env, "capture_output": True, "text": True}
+        reader = subprocess.run([programs[0], "all", "ms=10"], check=False, **options)
         os.mkdir(f"{folder}/nobody")
         os.chown(f"{folder}/nobody", NOBODY, NOBODY)
-        target = subprocess.run([programs[1], f"{folder}/nobody/account", "1", "100"], **options)
+        target = subprocess.run([programs[1], f"{folder}/nobody/account", "1", "100"], check=False, **options)
     assert json.loads(reader.stdout)["error"] == -1 and "another user" in json.loads(reader.stdout)["message"]
     assert target.returncode == 4 and world.files() == []
 
