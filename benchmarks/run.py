@@ -66,7 +66,7 @@ def per_event(subject, operation: str, n: int) -> float:
 def measure_off(rounds: int) -> list[Comparison]:
     """Nobody traces: p and `if probe:` against the empty builtin, all in one process."""
     samples: dict[str, list[float]] = {
-        name: [] for name in ("empty", "p", "if probe", "own", "function", "wrapped", "put_tag")
+        name: [] for name in ("empty", "p", "if probe", "own", "function", "wrapped", "put_tag", *subjects.peers())
     }
     with closing(subjects.PythonSubject()) as subject:
         for operation in samples:  # warm up: CPython specialises code after some runs
@@ -80,6 +80,8 @@ def measure_off(rounds: int) -> list[Comparison]:
         Comparison('own(1, 2, "a"), off / empty builtin', None, samples["own"], samples["empty"]),
         Comparison("@probe.wrap'ped function, off / the function", None, samples["wrapped"], samples["function"]),
         Comparison('put_tag("request 17") / empty builtin', None, samples["put_tag"], samples["empty"]),
+        *(Comparison(f'own(1, 2, "a"), off / the same of PyPI\'s {name}', 1.0, samples["own"], samples[name])
+          for name in ("stapsdt", "usdt") if name in samples),
     ]
 
 

@@ -39,6 +39,13 @@ def build_empty() -> None:
     build("empty" + sysconfig.get_config_var("EXT_SUFFIX"), ["peers/empty.c"], "-shared", "-fPIC", f"-I{include}")
 
 
+def peers() -> list[str]:
+    """Of PyPI's stapsdt and usdt, those that this Python can import: neither is installed by `make`, stapsdt needs a
+    libstapsdt.so that no package has, and usdt on Linux is a function that does nothing."""
+    return [name for name in ("stapsdt", "usdt")
+            if subprocess.run([sys.executable, "-c", f"import {name}"], check=False, stderr=subprocess.DEVNULL).returncode == 0]
+
+
 class CSubject:
     """A C program that fires: threads.h says what it reads and prints. An operation is the number of threads."""
 

@@ -6,6 +6,7 @@ The statements are unrolled, so that the loop around them hardly counts, and see
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
@@ -25,6 +26,8 @@ OPERATIONS = {
     "wrapped": "wrapped()",
     "function": "function()",
     "put_tag": 'put_tag("request 17")',
+    "stapsdt": 'stapsdt(1, 2, "a")',
+    "usdt": 'usdt((1, 2, "a"))',
     "p 256": f'p(n % 1000, 2, "{"x" * 256}")',
 }
 
@@ -32,7 +35,7 @@ OPERATIONS = {
 def unrolled(statement: str):
     """A function of n that executes the statement n times, n a multiple of UNROLL, and returns nanoseconds."""
     body = f"\n        {statement}" * UNROLL
-    source = f"""def run(n, clock, empty, p, probe, own, wrapped, function, put_tag):
+    source = f"""def run(n, clock, empty, p, probe, own, wrapped, function, put_tag, stapsdt, usdt):
     start = clock()
     for _ in range(n // {UNROLL}):{body}
     return clock() - start
@@ -40,6 +43,23 @@ def unrolled(statement: str):
     names: dict = {}
     exec(source, names)  # noqa: S102 (the statements of OPERATIONS, unrolled)
     return names["run"]
+
+
+def peers() -> list:
+    """The functions that fire a probe of python-stapsdt's and of usdt's; None for what is not installed (subjects.peers())."""
+    fire = [None, None]
+    with contextlib.suppress(ImportError, OSError):  # it needs libstapsdt.so
+        import stapsdt
+
+        provider = stapsdt.Provider("stapsdtpeer")
+        probe = provider.add_probe("fired", stapsdt.ArgTypes.int64, stapsdt.ArgTypes.int64, stapsdt.ArgTypes.uint64)
+        provider.load()
+        fire[0] = probe.fire
+    with contextlib.suppress(ImportError):  # without its library (there is none for Linux) a function that does nothing
+        import usdt
+
+        fire[1] = usdt.Probe("fired", "fire", ["int", "int", "char *"]).fire
+    return fire
 
 
 def main() -> None:
@@ -51,7 +71,7 @@ def main() -> None:
     def function():
         pass
 
-    subjects = (empty.empty, pyusdt.p, probe, own, probe.wrap(function), function, pyusdt.put_tag)
+    subjects = (empty.empty, pyusdt.p, probe, own, probe.wrap(function), function, pyusdt.put_tag, *peers())
     operations = {name: unrolled(statement) for name, statement in OPERATIONS.items()}
     pyusdt.put_tag("bench")
     with orders.makefile("rw") as stream:
