@@ -117,6 +117,14 @@ def test_aggregations_merge_key_by_key():
         one.merge(Aggregation(definition("count"), {}))
 
 
+def test_an_aggregation_can_be_pickled():
+    made = definition("lquantize", types.STRING, types.INT64)
+    one = Aggregation(made, {("ä", -7): make("lquantize", PARAMS["lquantize"], [1, 5, 5])})
+    two = pickle.loads(pickle.dumps(one))
+    assert (dict(two), two.name, two.function, two.params) == (dict(one), "a", "lquantize", PARAMS["lquantize"])
+    assert two.text() == one.text() and two.merge(one)["ä", -7].n == 6
+
+
 def test_an_aggregation_prints_as_dtrace_does():
     one = Aggregation(definition("count", types.STRING, types.INT64), {("a", -1): make("count", (), [0]), ("b", 2): make(
         "count", (), [0, 0])})
