@@ -9,6 +9,7 @@ from pyusdt.bpf.asm import AsmError, assemble
 from pyusdt.bpf.code import Code, CodeError, Label, link
 from pyusdt.bpf.disasm import disassemble
 from pyusdt.bpf.helpers import BY_NUMBER, HELPERS, ROWS
+from pyusdt.dlang import program
 from pyusdt.dlang.program import MapDef
 
 
@@ -118,3 +119,14 @@ class TestVerifier:
         verifier.verify(assemble("mov r0, 0\nexit"), maps)
         verifier.verify(assemble("mov r0, r5\nexit"), maps)
         assert os.listdir("/proc/self/fd") == before
+
+
+@pytest.mark.parametrize("name, size", [("report_fault", program.FAULT_RECORD_SIZE), ("settle_speculation", program.SETTLED_RECORD_SIZE)])
+def test_the_librarys_records_are_where_the_program_has_room_for_them(name, size):
+    """They are assembly and know no names: what program.py says of a record, they have as numbers."""
+    fault, code = program.STATE_FAULT, lib.load(name)
+    stores = {i.off: i for i in code if i.dst == insn.R1 and i.opcode in {insn.store(n, 1, 0, 0).opcode for n in (4, 8)}
+              | {insn.store_imm(n, 1, 0, 0).opcode for n in (4, 8)}}
+    assert stores[fault].imm == size and min(stores) == fault and max(stores) < fault + size <= program.STATE_PROGRAM
+    assert insn.alu_imm("add", insn.R2, fault) in code
+    assert {fault + program.RECORD_CLAUSE, fault + program.RECORD_PROBE, fault + program.RECORD_TIME, fault + program.RECORD_PID} <= set(stores)

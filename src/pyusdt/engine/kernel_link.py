@@ -183,9 +183,11 @@ class Linker:
         read = set().union(*[self._reads_of(clause) for clause in self.errors])
         fault, args = p.STATE_FAULT, p.STATE_ARGS
         g.emit(*[store_imm(8, R7, offset, 0) for offset in range(args, p.STATE_EVENT_END, 8)])
-        for index, offset, size in ((1, p.STATE_PROBE, 4), (2, fault + p.RECORD_CLAUSE, 2), (3, fault + p.FAULT_PC, 4), (4, fault + p.FAULT_KIND, 4),
-                                    (5, fault + p.FAULT_VALUE, 8)):
+        for index, offset, size in ((1, p.STATE_PROBE, 4), (2, fault + p.RECORD_CLAUSE, 2), (3, fault + p.FAULT_PC, 4),
+                                    (4, fault + p.FAULT_KIND, 4), (5, fault + p.FAULT_VALUE, 8)):
             g.emit(load(size, R1, R6, offset), store(8, R7, args + 8 * index, R1))
+        if "ppid" in self.program.uses:
+            g.emit(load(8, R1, R6, p.STATE_PPID), store(8, R7, p.STATE_PPID, R1))
         for whose in set().union(*[clause.stacks for clause in self.errors]):
             offset, frames = self.program.stacks[whose]
             g.emit(mov(R3, R6), alu_imm("add", R3, offset), mov(R1, R7), alu_imm("add", R1, offset),
