@@ -210,3 +210,11 @@ def test_an_interrupt_in_a_firing_changes_nothing(target):
                     "target*:::plain-two /arg0 == 99999/ { @last[copyinstr(arg1)] = count(); }", f"{target} 100000 2")
     words = [line.split() for line in lines if line.split()[:1] and line.split()[0] in ("zero", "one", "two", "three")]
     assert sorted(words) == sorted([[word, "1", "50000"] for word in ("zero", "one", "two", "three")] + [["three", "2"]])
+
+
+def test_each_tick_prints_before_the_next_one_fires():
+    """Two ticks that are due together: the first one's printa() shows nothing of what the second one adds."""
+    out, err, _ = pydtrace("-q", "-n", 'tick-20ms { @n = count(); printa("a %@d\\n", @n); } tick-20msec { @n = count(); } '
+                           "tick-20ms /++n == 9/ { exit(0); }")
+    values = [int(line.split()[1]) for line in out.splitlines() if line.startswith("a ")]
+    assert values and values == [1 + 2 * i for i in range(len(values))], (out, err)

@@ -47,6 +47,7 @@ class KernelEngine(Engine):
         self._programs = {}  # what makes it different: descriptor
         self._attached = set()  # (site's id, pid or None)
         self._begun = self._busy = False
+        self._reads_aggregations = any(action.args for clause in program.clauses for action in clause.actions)
         self._pids, self._pidfds = (), []
         self._poller = select.poll()
         self._probes = [None]  # by id: (provider, module, function, name), or the Site
@@ -338,6 +339,8 @@ class KernelEngine(Engine):
                 return due[0] / 1e9
             self._fire(due[1])
             self._ticks.fired(due[1], now)
+            if self._reads_aggregations:
+                return now / 1e9  # what it prints is printed before the next one fires
         return None
 
     def _rescan(self, now):
