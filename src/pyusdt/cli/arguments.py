@@ -15,7 +15,6 @@ _OPTION_OF = {"D": "define", "I": "incdir", "L": "libdir", "U": "undef", "X": "s
 _REFUSED = {
     "a": "anonymous tracing is a kernel's", "A": "anonymous tracing is a kernel's",
     "B": "it is for dtrace's own developers",
-    "G": "probes need no -G on Linux: compile with the header that -h makes, or with <sys/sdt.h>, and link as usual",
 }  # fmt: skip
 
 
@@ -132,9 +131,9 @@ def _set_modes(arguments, found):
             raise UsageError(f"illegal option -- {letter}{value}")
     if len(modes) > 1:
         raise UsageError("only one of the [-GhlV] options can be specified at a time", usage=False)
-    arguments.mode = {"h": "header", "l": "list", "V": "version"}.get(modes[0] if modes else "", "trace")
+    arguments.mode = {"G": "link", "h": "header", "l": "list", "V": "version"}.get(modes[0] if modes else "", "trace")
     arguments.verbose = sum(letter == "v" for letter, _ in found)
-    if arguments.mode in ("header", "list"):
+    if arguments.mode in ("header", "link", "list"):
         arguments.options["zdefs"] = True
 
 

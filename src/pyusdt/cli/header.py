@@ -2,7 +2,7 @@
 
 In: resolve.Names of the compiled script.  Out: the header's text.
 Always: PROVIDER_PROBE(…) and PROVIDER_PROBE_ENABLED() are those that dtrace -h makes, so that one source builds with
-either; ours need SystemTap's <sys/sdt.h> and no dtrace -G.
+either; ours need neither <sys/sdt.h> nor dtrace -G.
 """
 
 import os
@@ -26,11 +26,37 @@ extern "C" {{
 # define _DTRACE_USE_USDT 1
 #endif
 
-#if _DTRACE_USE_USDT
+"""
+_SITE = r"""/* Needs no <sys/sdt.h>: what debuggers and tracers look for is written here. */
+#if _DTRACE_USE_USDT && defined(__ELF__) && (defined(__x86_64__) || defined(__aarch64__))
 
-#define	_SDT_HAS_SEMAPHORES 1
-#include <sys/sdt.h>
-#undef	_SDT_HAS_SEMAPHORES
+#ifdef	__x86_64__
+# define _PYUSDT_ANYWHERE "nor"
+#else
+# define _PYUSDT_ANYWHERE "nr"
+#endif
+
+#define	_PYUSDT_SITE(provider, probe, arguments) \
+	"990:\tnop\n" \
+	"\t.pushsection .note.stapsdt,\"?\",\"note\"\n" \
+	"\t.balign 4\n" \
+	"\t.4byte 992f-991f, 994f-993f, 3\n" \
+	"991:\t.asciz \"stapsdt\"\n" \
+	"992:\t.balign 4\n" \
+	"993:\t.8byte 990b, _.stapsdt.base, " #provider "_" #probe "_semaphore\n" \
+	"\t.asciz \"" #provider "\"\n" \
+	"\t.asciz \"" #probe "\"\n" \
+	"\t.asciz \"" arguments "\"\n" \
+	"994:\t.balign 4\n" \
+	"\t.popsection\n" \
+	"\t.ifndef _.stapsdt.base\n" \
+	"\t.pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n" \
+	"\t.weak _.stapsdt.base\n" \
+	"\t.hidden _.stapsdt.base\n" \
+	"_.stapsdt.base: .space 1\n" \
+	"\t.size _.stapsdt.base, 1\n" \
+	"\t.popsection\n" \
+	"\t.endif\n"
 
 """
 _BOTTOM = """
@@ -47,7 +73,7 @@ _PROBE = """extern unsigned short {provider}_{probe}_semaphore;
 __extension__ unsigned short {provider}_{probe}_semaphore
     __attribute__((weak, visibility("hidden"), section(".probes")));
 #define	{macro}({parameters}) \\
-	STAP_PROBE{count}({provider}, {probe}{arguments})
+	__asm__ __volatile__ (_PYUSDT_SITE({provider}, {probe}, "{formats}") {operands})
 #define	{macro}_ENABLED() \\
 	__builtin_expect({provider}_{probe}_semaphore != 0, 0)
 """
@@ -66,13 +92,24 @@ def header(path, providers):
               for provider in sorted(providers) for name in sorted(providers[provider])]
     defined = "".join(_PROBE.format(**probe) for probe in probes)
     empty = "".join("#define\t{macro}({parameters})\n#define\t{macro}_ENABLED() (0)\n".format(**p) for p in probes)
-    return _TOP.format(guard=guard) + defined + "\n#else\n\n" + empty + _BOTTOM.format(guard=guard)
+    return _TOP.format(guard=guard) + _SITE + defined + "\n#else\n\n" + empty + _BOTTOM.format(guard=guard)
 
 
 def _probe(provider, name, inputs):
     parameters = [f"arg{i}" for i in range(len(inputs))]
     macro = f"{provider}_{name.replace('__', '_')}".upper()
+    kinds = [_kind(type) for _, type in inputs]
+    operands = ", ".join(f'_PYUSDT_ANYWHERE (({c_type})({parameter}))' for (_, c_type), parameter in zip(kinds, parameters))
     return {
-        "provider": provider, "probe": name, "macro": macro, "count": len(inputs) or "",
-        "parameters": ", ".join(parameters), "arguments": "".join(f", {p}" for p in parameters),
+        "provider": provider, "probe": name, "macro": macro, "parameters": ", ".join(parameters),
+        "formats": " ".join(f"{size}@%{at}" for at, (size, _) in enumerate(kinds)),
+        "operands": f":: {operands}" if operands else "::",
     }
+
+
+def _kind(type):
+    """(size as a note has it, negative with a sign; the C type that an argument is passed as) of a D type."""
+    if not type.is_integer:
+        return 8, "void *"
+    name = {1: "char", 2: "short", 4: "int", 8: "long"}[type.size]
+    return (-type.size, f"signed {name}") if type.signed else (type.size, f"unsigned {name}")

@@ -213,7 +213,7 @@ PARSERS = {
     "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size, "strip": _flag,
     "scratchsize": _size, "noresolve": _switch, "jstackframes": _frames, "jstackstrsize": _size,
     "linknommap": _flag, "useruid": _text, "sysslice": _text, "core": _flag, "debug": _flag, "debugassert": _text,
-    "amin": _text,
+    "amin": _text, "ldpath": _text,
     "aggsize": _size, "bufsize": _size, "dynvarsize": _size, "specsize": _size, "strsize": _strsize,
     "aggsortkeypos": _count, "aggsortpos": _count, "maxframes": _frames, "nspec": _count,
     "stackframes": _frames, "stackindent": _count, "ustackframes": _frames,
@@ -230,7 +230,7 @@ _REFUSED = {
     "-F is not there yet": "flowindent",
     "print() is not there yet": "printsize",
     "an aggregation has one part, whichever CPU its events come from": "aggpercpu",
-    "there is nothing to link": "dofstashpath late ldpath xlate",
+    "there is nothing to link": "dofstashpath late xlate",
     "the kernel is not traced": "ctfpath ctypes dtypes grabanon modpath procfspath",
     "it is for dtrace's own developers": "lazyload",
 }  # fmt: skip

@@ -221,6 +221,30 @@ def write_headers(arguments):
     return 0
 
 
+def link(arguments):
+    """-G."""
+    from .link import ADVICE, default_path, empty_object
+
+    scripts = [request.script for request in arguments.requests if request.script is not None]
+    if not arguments.requests:
+        raise Failure("-G requires one or more scripts or enabling options")
+    path = arguments.output or default_path(scripts)
+    if arguments.options.get("linktype") == "dof":
+        if os.path.exists(path):
+            os.unlink(path)
+        raise Failure(f"failed to link script {os.path.splitext(path)[0]}: link type 1 (DOF) no longer supported")
+    arguments.operands = []  # the objects that dtrace would change
+    add_requests(Compiler(arguments.options, default_macros()), arguments)
+    try:
+        with open(path, "wb") as file:
+            file.write(empty_object())
+    except OSError as error:
+        raise Failure(f"failed to open output file '{path}': {error.strerror}") from None
+    if "_DTRACE_TESTING" not in os.environ:
+        complain(ADVICE)
+    return 0
+
+
 def trace(arguments):
     """Compile, open the engine, trace; the exit status."""
     if not arguments.requests:
@@ -323,6 +347,8 @@ def dispatch(argv):
             return list_probes(arguments)
         if arguments.mode == "header":
             return write_headers(arguments)
+        if arguments.mode == "link":
+            return link(arguments)
         return trace(arguments)
     except CompileError as error:
         errtags = bool(arguments.options.get("errtags"))

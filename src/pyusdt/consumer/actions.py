@@ -12,6 +12,7 @@ import struct
 from ..cli.options import OptionError
 from ..dlang import program as p
 from .aggregates import Aggregates
+from .aggregations import dump
 from .symbols import Symbols
 from .texts import Texts
 
@@ -48,6 +49,12 @@ class Actions:
         self.output.write(self.symbols.show(action.data[0], record))
 
     _symbol = _stack
+
+    def _tracemem(self, action, record):
+        memory, *most = action.data
+        shown = _integer(most[0], record) if most else -1
+        size = memory.size if shown < 0 else min(shown, memory.size)
+        self.output.write(dump(record[memory.offset : memory.offset + size]))
 
     def _printf(self, action, record):
         """One that has addresses to name in it."""

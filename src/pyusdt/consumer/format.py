@@ -17,8 +17,8 @@ _FLAGS = {ord("#"): ALT, ord("+"): PLUS, ord("'"): GROUP, ord(" "): SPACE}
 
 # What a conversion prints; c/format/format.h has the same numbers.
 PERCENT, SIGNED, UNSIGNED, BY_TYPE, CHAR, STRING, ESCAPED, TIME, TIME822 = range(9)
-KERNEL_ADDRESS, USER_ADDRESS, STACK = range(100, 103)  # not C's business: texts.py has them
-NAMED = (KERNEL_ADDRESS, USER_ADDRESS, STACK)
+KERNEL_ADDRESS, USER_ADDRESS, STACK, FLOAT = range(100, 104)  # not C's business: texts.py has them
+NAMED = (KERNEL_ADDRESS, USER_ADDRESS, STACK, FLOAT)
 
 _INTEGER = "char, short, int, long, or long long"
 _SMALL = "char, short, or int"
@@ -62,6 +62,10 @@ def _address(type):
 
 def _user_address(type):
     return type.is_pointer or type.is_integer or isinstance(type, t.Symbol) and type.user
+
+
+def _float(type):
+    return isinstance(type, t.Float) and type.size <= 8
 
 
 def _stack(type):
@@ -133,7 +137,7 @@ for _prefix, _size, _type, _accepts_hex in (
     for _letter in "xX":
         _rows.append(ConversionRow(_prefix + _letter, _letter, UNSIGNED, _accepts_hex, _type))
 for _letter in "eEfgG":
-    _rows.append(ConversionRow(_letter, _letter, None, _never, _FLOAT))
+    _rows.append(ConversionRow(_letter, _letter, FLOAT, _float, _FLOAT))
     _rows.append(ConversionRow("L" + _letter, _letter, None, _never, "long double"))
 
 CONVERSIONS = {row.name: row for row in _rows}

@@ -43,11 +43,13 @@ class Texts:
         return self._format(record[: p.RECORD_CLAUSE] + number + record[p.RECORD_CLAUSE + 4 :], tables)
 
     def _named(self, data, conversion, record, pid):
-        """%a, %A or %k of a value in a record."""
+        """%a, %A, %k, or %f and its like, of a value in a record."""
         storage = record[data.offset : data.offset + data.size]
         if conversion.row.kind == f.STACK:
             return self.symbols.stack(storage, conversion.width)
-        if data.type.is_record:
+        if conversion.row.kind == f.FLOAT:
+            text = _float(storage, conversion)
+        elif data.type.is_record:
             text = self.symbols.text(data.type, storage)
         else:
             user = conversion.row.kind == f.USER_ADDRESS
@@ -88,6 +90,16 @@ class Texts:
                 return b"".join(parts)
             if stop == formatter.ACTION:
                 parts.append(next(tables))
+
+
+def _float(storage, conversion):
+    """%e, %f, %g; a precision of 0 means none, as everywhere in dtrace."""
+    value = struct.unpack("=f" if len(storage) == 4 else "=d", storage)[0]
+    flags = "".join(char for flag, char in ((f.ALT, "#"), (f.PLUS, "+"), (f.SPACE, " ")) if conversion.flags & flag)
+    if conversion.flags & f.ZERO:
+        flags += f"0{conversion.width}"
+    precision = f".{conversion.precision}" if conversion.precision else ""
+    return f"%{flags}{precision}{conversion.row.letter}".encode() % value
 
 
 class _Clause:

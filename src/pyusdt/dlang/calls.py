@@ -18,6 +18,14 @@ _DESTINATIONS = {"bcopy": 2, "copyinto": 3}
 
 
 class CallTyper:
+    floats = False  # a variable of a floating-point type may be read: it is an argument of printf() itself
+
+    def argument(self, function, arg):
+        self.floats = function == "printf" and type(arg) in (ast.Ident, ast.ScopedName)
+        arg = self.value(arg)
+        self.floats = False
+        return arg
+
     @staticmethod
     def error(tag, loc, message, hint=None, region=None):
         raise CompileError(tag, loc, message, hint, region)
@@ -154,10 +162,12 @@ class CallTyper:
         callee = node.name
         name = callee.name
         known = prototypes.FUNCTIONS[name]
-        node.args = [self.value(arg) for arg in node.args]
+        node.args = [self.argument(name, arg) for arg in node.args]
         proto = prototypes.prototype(name)
         self.check_arguments(node, f"{name}( )", "argument", proto.params, node.args, proto.required, proto.varargs)
         self.check_destination(node, name)
+        if name == "inet_ntoa6":
+            self.check_constant(node)
         row = _ROWS[known[0]].get(name)
         if row is None:
             self.names.unsupported(node.loc, f"the {known[0]} {name}() is")
@@ -173,6 +183,12 @@ class CallTyper:
         if known[0] != prototypes.FUNCTION and not used and name not in stacks.FUNCTIONS:
             self.misplaced.append(node)
         return node
+
+    def check_constant(self, node):
+        """The second argument of inet_ntoa6()."""
+        if type(node.args[-1]) is not ast.IntLit and len(node.args) > 1:
+            message = "inet_ntoa6( ) argument #2 is incompatible with prototype:\n\tprototype: integer constant\n"
+            self.error("D_PROTO_ARG", node.loc, message + f"\t argument: {node.args[-1].type}")
 
     def check_destination(self, node, name):
         """Refuse a string where memory of alloca() is to be written."""

@@ -8,7 +8,9 @@ knows what may follow what.
 from . import ast
 from . import types as t
 from .errors import CompileError
+from .integers import constant
 
+_TRACEMEM_MOST = 16384  # bytes
 
 class Flow:
     """The order of a clause's actions.  data, speculated, committed: there was such an action."""
@@ -60,6 +62,20 @@ class ActionChecks:
         if isinstance(arg.type, t.Dynamic):
             message = "trace( ) may not be applied to a dynamic expression"
             self.error("D_TRACE_DYN", arg.loc, message, "printa() prints an aggregation")
+
+    def check_tracemem(self, call):
+        """tracemem(address, size[, bytes to show]): what is recorded is an array of bytes there."""
+        address, size = call.args[:2]
+        if not t.is_scalar(address.type):
+            message = "tracemem( ) argument #1 is incompatible with prototype:\n\tprototype: pointer or integer\n"
+            self.error("D_TRACEMEM_ADDR", call.loc, message + f"\t argument: {address.type}")
+        count = constant(size)
+        if count is None or not 0 < count <= _TRACEMEM_MOST:
+            message = "tracemem( ) argument #2 must be a non-zero positive integral constant expression"
+            self.error("D_TRACEMEM_SIZE", call.loc, message)
+        there = ast.Deref(address.loc, address)
+        there.type = t.Array(t.CHAR, count)
+        call.args = [there, *call.args[2:]]
 
     def check_exit(self, call):
         """Its prototype says all; so do those of the next ones."""

@@ -186,7 +186,7 @@ class Declarations:
         name = f"{kind} {tag}"
         found = self.tags.get(name)
         if found is None:
-            found = t.Enum(tag) if kind == "enum" else t.Record(kind, tag)
+            found = t.Enum(tag) if kind == "enum" else t.known_record(name) or t.Record(kind, tag)
             self.tags[name] = found
         return found
 

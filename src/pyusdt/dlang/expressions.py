@@ -74,7 +74,7 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
             hint = f"declare it, or assign it in a clause before this one ({symbol} = …)"
             self.error("D_VAR_UNDEF", node.loc, message, hint)
         node.type = symbol.type
-        if isinstance(symbol.type, t.Float):
+        if isinstance(symbol.type, t.Float) and not self.floats:
             self.names.unsupported(node.loc, f"values of type {symbol.type} are")
 
     def operand(self, node):

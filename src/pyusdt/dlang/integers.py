@@ -29,6 +29,7 @@ from ..bpf.insn import (
 )
 from . import ast
 from . import program as p
+from . import types as t
 from .emit import BRANCHES, VALUES, handles
 
 _MASK = (1 << 64) - 1
@@ -173,7 +174,7 @@ def _comma(g, expr):
 
 def is_object(type):
     """Whether a value of the type has no place in a register and is no string."""
-    return type.is_record or type.is_array
+    return type.is_record or type.is_array or isinstance(type, t.Float)
 
 
 def discard(g, expr):

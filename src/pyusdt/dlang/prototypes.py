@@ -55,7 +55,7 @@ OTHER_VARIABLES = frozenset(
 )
 # Types that D takes from the kernel or from its library files.
 OTHER_TYPES = frozenset(
-    ["bufinfo_t", "conninfo_t", "cpuinfo_t", "devinfo_t", "fileinfo_t", "in6_addr_t", "ip6_t", "ipaddr_t", "ipinfo_t", "ipv4info_t", "ipv6info_t", "iscsiinfo_t", "lockinfo_t", "lwpsinfo_t", "mblk_t", "pktinfo_t", "psinfo_t", "tcpinfo_t", "tcplsinfo_t", "tcpsinfo_t", "udpinfo_t", "udpsinfo_t", "vnode_t"]
+    ["bufinfo_t", "conninfo_t", "cpuinfo_t", "devinfo_t", "fileinfo_t", "in6_addr_t", "ip6_t", "ipinfo_t", "ipv4info_t", "ipv6info_t", "iscsiinfo_t", "lockinfo_t", "lwpsinfo_t", "mblk_t", "pktinfo_t", "psinfo_t", "tcpinfo_t", "tcplsinfo_t", "tcpsinfo_t", "udpinfo_t", "udpsinfo_t", "vnode_t"]
 )
 OTHER_ARRAYS = frozenset(("args", "regs", "uregs"))
 

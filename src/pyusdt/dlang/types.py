@@ -184,6 +184,27 @@ class Symbol(Record):
         self.add("address", UINT64)
 
 
+def known_record(name):
+    """A struct that every program has, or None."""
+    if name == "struct in_addr":
+        found = _record("struct", "in_addr", s_addr=UINT32)
+    elif name == "struct in6_addr":
+        parts = {"u6_addr8": Array(TYPEDEFS["uint8_t"], 16), "u6_addr16": Array(TYPEDEFS["uint16_t"], 8),
+                 "u6_addr32": Array(UINT32, 4)}
+        found = _record("struct", "in6_addr", in6_u=_record("union", None, **parts))
+    else:
+        return None
+    return found
+
+
+def _record(kind, tag, **members):
+    found = Record(kind, tag)
+    found.body.fields = {}
+    for name, type in members.items():
+        found.add(name, type)
+    return found
+
+
 _made = {}
 
 
@@ -259,7 +280,7 @@ _typedefs = """
     u64=unsigned long long s8=signed char s16=short s32=int s64=long long
     __u8=unsigned char __u16=unsigned short __u32=unsigned int __u64=unsigned long long
     __s8=signed char __s16=short __s32=int __s64=long long
-    uint=unsigned int ushort=unsigned short ulong=unsigned long
+    ipaddr_t=unsigned int uint=unsigned int ushort=unsigned short ulong=unsigned long
 """
 
 

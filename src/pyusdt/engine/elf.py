@@ -125,7 +125,7 @@ class File:
         address, note_base, semaphore = struct.unpack_from("=QQQ", self.data, content)
         moved = base - note_base if base is not None else 0
         provider, name, arguments = (text.decode("utf-8", "replace") for text in texts[:3])
-        return Note(d_name(provider), d_name(name), address + moved, semaphore + moved if semaphore else 0, arguments)
+        return Note(provider, d_name(name), address + moved, semaphore + moved if semaphore else 0, arguments)
 
     # --- symbols ---------------------------------------------------------------------
 

@@ -13,8 +13,8 @@ ABSENT = {
     **dict.fromkeys(["mutex_owned", "mutex_owner", "mutex_type_adaptive", "mutex_type_spin", "rw_iswriter", "rw_read_held", "rw_write_held", "d_path", "ddi_pathname", "msgdsize", "msgsize"], _KERNEL_DATA),
     **dict.fromkeys(["copyout", "copyoutstr"], _TARGET),
     **dict.fromkeys(["pwd", "execargs", "zonename", "vtimestamp", "progenyof"], _PROCESS),
-    **dict.fromkeys(["inet_ntoa", "inet_ntoa6", "inet_ntop", "link_ntop", "cleanpath"], "not there yet"),
-    **dict.fromkeys(["print", "tracemem"], "not there yet"),
+    **dict.fromkeys(["cleanpath"], "not there yet"),
+    **dict.fromkeys(["print"], "not there yet"),
     "pcap": "packets belong to the kernel",
 }
 

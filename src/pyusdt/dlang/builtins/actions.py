@@ -24,6 +24,7 @@ class ActionRow:
 _rows = [
     ActionRow("printf", "printf", "formatted output", first=1),
     ActionRow("trace", "trace", "a value in its default format"),
+    ActionRow("tracemem", "tracemem", "bytes of memory, as a table"),
     ActionRow("exit", "exit", "end the tracing with an exit status", type=t.INT),
     ActionRow("printa", "printa", "aggregations, by a format or in the default one"),
     ActionRow("clear", "clear", "an aggregation's values become zero"),

@@ -174,7 +174,7 @@ def emit_strjoin(g, call, target):
     if a.size <= target.size:
         g.copy(a, target)
     else:
-        _copy_whole(g, a, target)
+        copy_whole(g, a, target)
     _length(g, b)
     length = g.push()
     _length(g, target)
@@ -191,7 +191,7 @@ def emit_strjoin(g, call, target):
     g.release(length)
 
 
-def _copy_whole(g, source, target):
+def copy_whole(g, source, target):
     """Copy a string into a smaller place."""
     _length(g, source)
     _copy_part(g, source, target)
@@ -252,7 +252,7 @@ def _case(first):
         if source.size <= target.size:
             g.copy(source, target)
         else:
-            _copy_whole(g, source, target)
+            copy_whole(g, source, target)
         g.address(R1, target)
         g.emit(mov_imm(R2, target.size), mov_imm(R3, ord(first)))
         g.routine("change_case")

@@ -1,0 +1,35 @@
+"""pydtrace -G: the object file that a build written for dtrace(1) links.
+
+In: where it is to go.  Out: a relocatable ELF file without code or data.
+Always: the probes are in the objects already, put there by the header of -h, so there is nothing to make; the file is
+there so that such a build goes on unchanged.
+"""
+
+import os
+import struct
+
+_HEADER = struct.Struct("=4sBBBB8xHHIQQQIHHHHHH")
+_SECTION = struct.Struct("=IIQQQQIIQQ")
+_MACHINES = {"x86_64": 62, "aarch64": 183}
+_NAMES = b"\0.note.GNU-stack\0.shstrtab\0"
+_RELOCATABLE, _PROGBITS, _STRTAB = 1, 1, 3
+
+ADVICE = "probes need no -G on Linux: the header that -h makes has them; an empty object was written"
+
+
+def default_path(scripts):
+    """Where the object goes if -o does not say: x.o for x.d, in the current folder."""
+    return os.path.basename(scripts[-1]).removesuffix(".d") + ".o" if scripts else "d.out"
+
+
+def empty_object():
+    """The bytes of the file; it asks for no executable stack."""
+    names_at = _HEADER.size
+    table_at = names_at + len(_NAMES) + -len(_NAMES) % 8
+    ident = (b"\x7fELF", 2, 1, 1, 0)
+    machine = _MACHINES.get(os.uname().machine, 0)
+    header = _HEADER.pack(*ident, _RELOCATABLE, machine, 1, 0, 0, table_at, 0, _HEADER.size, 0, 0, _SECTION.size, 3, 2)
+    sections = [(0,) * 10, (1, _PROGBITS, 0, 0, names_at, 0, 0, 0, 1, 0),
+                (_NAMES.index(b".shstrtab"), _STRTAB, 0, 0, names_at, len(_NAMES), 0, 0, 1, 0)]
+    table = b"".join(_SECTION.pack(*section) for section in sections)
+    return (header + _NAMES).ljust(table_at, b"\0") + table

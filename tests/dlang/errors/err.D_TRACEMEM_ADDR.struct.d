@@ -1,0 +1,1 @@
+struct s { int a; }; struct s v; BEGIN { tracemem(v, 4); }
