@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from ring_world import check
 
 PAGE = 4096
@@ -114,6 +116,28 @@ def test_forged_control_file(world, what):
     check(result)
     assert result["delivered"] == 50
     assert result["targets"] == (2 if what == "right" else 1)
+
+
+EDGES = st.sampled_from([0, 1, 7, 8, 63, 64, 191, 192, 4095, 4096, 4097, 2**16, 2**20, 2**31 - 1, 2**31, 2**32 - 8, 2**32 - 1])
+WORDS = st.one_of(st.integers(0, 31), st.integers(1074, 1090))  # of the header, and of the description and the strings
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(st.lists(st.tuples(WORDS, st.one_of(EDGES, st.integers(0, 2**32 - 1))), min_size=1, max_size=4),
+       st.one_of(st.none(), st.integers(0, 4400)))
+def test_any_control_file(world, words, cut):
+    """Whatever words are in it and wherever it ends: the reader reads it, or does not; it lives on, and so do its like."""
+    name, body = fields()
+    body = bytearray(body)
+    for at, word in words:
+        struct.pack_into("<I", body, at * 4, word)
+    path = world.rundir / name
+    path.write_bytes(body[:cut])
+    path.chmod(0o600)
+    result = world.finish(world.reader("all", "ms=5"))
+    check(result)
+    assert result["targets"] <= 1 and result["delivered"] == 0
+    path.unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("plant", ["symlink", "fifo", "directory", "hard link", "others may write"])
