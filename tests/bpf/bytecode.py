@@ -30,6 +30,7 @@ from pyusdt.dlang.program import MapDef
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 C = os.path.join(ROOT, "c")
+PUBLIC = os.path.join(os.path.dirname(C), "include")
 SOURCES = ["bpf/map.c", "bpf/program.c", "bpf/helpers.c", "bpf/json.c", "bpf/term.c", "bpf/term_read.c",
            "bpf/term_show.c", "bpf/run.c", "bpf/vm.c",
            "shared/os_linux.c"]
@@ -80,8 +81,8 @@ def build(path, main, flags=(), compiler="gcc", sources=None, include=C):
     """Compile tests/bpf/`main` with the interpreter; sources, include: instead of c/'s own files."""
     subprocess.run(["python3", os.path.join(C, "generate_bpf.py")], check=True)
     sources = sources or [os.path.join(C, name) for name in SOURCES]
-    subprocess.run([compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", *flags, "-I", include, "-o", path,
-                    os.path.join(HERE, main), *sources], check=True)
+    subprocess.run([compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", *flags, "-I", include, "-I", PUBLIC, "-o",
+                    path, os.path.join(HERE, main), *sources], check=True)
     return path
 
 
