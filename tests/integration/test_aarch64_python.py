@@ -1,0 +1,100 @@
+"""The extensions on aarch64: cross-compiled for Debian's Python of that processor, which qemu's user emulation runs: the notes
+of the sites; probes of both kinds fired there, and seen by the embedded engine there. (A tracer outside would take the process
+for another one: the emulator makes up the start time in /proc/self/stat.)"""
+
+from __future__ import annotations
+
+import glob
+import os
+import platform
+import shutil
+import subprocess
+
+import elfnotes
+import harness
+import pytest
+
+pytestmark = [pytest.mark.long, pytest.mark.skipif(platform.machine() != "x86_64", reason="host: not x86-64")]
+EMULATOR, COMPILER = "qemu-aarch64-static", "aarch64-linux-gnu-gcc"
+PYTHON = "python3.11"  # bookworm's
+PACKAGES = [f"{PYTHON}-minimal", f"lib{PYTHON}-stdlib", f"lib{PYTHON}-dev"]
+FIRES = """
+import os, pyusdt
+own = pyusdt.Provider("cross").probe("made", int, str)
+pyusdt.put_tag("tag")
+script = '''pyusdt$1:::user_trace-i4s4 { printf("%s %d %s", copyinstr(arg1), arg2, copyinstr(arg6)); }
+    cross$1:::made { printf("%d %s", arg0, copyinstr(arg1)); }'''
+assert not pyusdt.p(1) and pyusdt.available() and own.path
+with pyusdt.trace(script, os.getpid(), pid=os.getpid()) as t:
+    assert pyusdt.p(17, "zw\u00f6lf") and own(-1, "text")
+print(os.uname().machine, [record.values for record in t])
+"""
+
+
+def download(folder: str) -> str:
+    """The root of an unpacked Python of Debian's for aarch64, its libc included; this machine's apt stays as it is."""
+    mirror = harness.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Identifier: Packages"]).stdout
+    (mirror, *_) = (line for line in mirror.split() if line.rstrip("/").endswith("/debian"))
+    for name in ("lists/partial", "cache/archives/partial", "root"):
+        os.makedirs(os.path.join(folder, name))
+    for name, text in (("status", ""), ("sources.list", f"deb {mirror} bookworm main\n")):
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(text)
+    options = {"APT::Architecture": "arm64", "APT::Architectures": "arm64", "Dir::Etc::SourceParts": "-",
+               "Dir::Etc::SourceList": f"{folder}/sources.list", "Dir::State::Lists": f"{folder}/lists",
+               "Dir::State::Status": f"{folder}/status", "Dir::Cache": f"{folder}/cache", "APT::Sandbox::User": "root"}
+    apt = ["apt-get", "-qq", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
+    for command in (["update"], ["install", "--download-only", "--no-install-recommends", *PACKAGES]):
+        got = harness.run([*apt, *command], timeout=300)
+        assert got.status == 0, got
+    for archive in glob.glob(f"{folder}/cache/archives/*.deb"):
+        subprocess.run(["dpkg-deb", "--extract", archive, f"{folder}/root"], check=True)
+    return f"{folder}/root"
+
+
+def compile_extension(root: str, package: str, name: str, folders: list[str]) -> str:
+    """An extension for that Python, from the C that `make build` left."""
+    path = f"{package}/{name}.cpython-311-aarch64-linux-gnu.so"
+    core = [source for folder in folders for source in glob.glob(f"{harness.ROOT}/c/{folder}/*.c")]
+    if name == "_core":
+        core += [each for each in glob.glob(f"{harness.ROOT}/src/pyusdt/_*.c") if not os.path.exists(each[:-1] + "pyx")]
+    includes = [f"-I{harness.ROOT}/{folder}" for folder in ("include", "c", "src/pyusdt")]
+    done = harness.run([COMPILER, "-shared", "-fPIC", "-std=gnu11", "-O2", "-fvisibility=hidden", "-DPYUSDT_REQUIRE_SITES=1",
+                        *(["-DCYTHON_USE_MODULE_STATE=1"] if name == "_core" else []), *includes, "-isystem",
+                        f"{root}/usr/include/{PYTHON}", "-isystem", f"{root}/usr/include",
+                        f"{harness.ROOT}/build/cython/src/pyusdt/{name}.c", *core, "-o", path], timeout=300)
+    assert done.status == 0, done
+    return path
+
+
+@pytest.fixture(scope="module")
+def emulated(tmp_path_factory):
+    """(the extension, a command that fires, its environment)"""
+    if lacking := harness.tools(EMULATOR, COMPILER, "apt-get", "dpkg-deb"):
+        pytest.skip(f"no {lacking}")
+    folder = str(tmp_path_factory.mktemp("aarch64"))
+    root = download(f"{folder}/debian")
+    package = f"{folder}/lib/pyusdt"
+    shutil.copytree(f"{harness.ROOT}/src/pyusdt", package, ignore=harness.NOT_SOURCE)
+    compile_extension(root, package, "_tracer", ["tracer", "bpf", "format", "shared"])
+    extension = compile_extension(root, package, "_core", ["target", "shared"])
+    for name in ("cache", "run"):
+        os.mkdir(f"{folder}/{name}", 0o700)
+    with open(f"{folder}/lib/fires.py", "w") as file:  # beside the package, which it thus finds
+        file.write(FIRES)
+    environment = {**os.environ, "PYUSDT_CACHE": f"{folder}/cache", "PYUSDT_RUNDIR": f"{folder}/run"}
+    return extension, f"{EMULATOR} -L {root} {root}/usr/bin/{PYTHON} {folder}/lib/fires.py", environment
+
+
+def test_notes(emulated):
+    extension, _, _ = emulated
+    notes = elfnotes.read_notes(extension)
+    assert len(notes) == len({note.semaphore for note in notes}) == 953
+    shown = harness.run(["readelf", "--wide", "--file-header", "--notes", extension]).stdout
+    assert "AArch64" in shown and "Name: user_trace__n950" in shown
+
+
+def test_fires(emulated):
+    _, command, environment = emulated
+    fired = harness.run(command.split(), timeout=120, env=environment)
+    assert fired.stdout == "aarch64 [('tag', 17, 'zwölf'), (-1, 'text')]\n", fired
