@@ -119,6 +119,41 @@ static PyObject *encode_tag(PyObject *self, PyObject *tag)
     return encoded;
 }
 
+/* The context's tag as text, which get_tag() and put_tag() return. */
+static PyObject *tag_text(struct pyusdt_context *context)
+{
+    PyObject *data = NULL, *text;
+
+    if (PyContextVar_Get(context->tag_variable, NULL, &data) < 0)
+        return NULL;
+    if (data == NULL || !PyBytes_Check(data)) { /* None: no tag */
+        Py_XDECREF(data);
+        Py_RETURN_NONE;
+    }
+    text = PyUnicode_DecodeUTF8(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), "replace");
+    Py_DECREF(data);
+    return text;
+}
+
+static PyObject *get_tag(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return tag_text((struct pyusdt_context *)self);
+}
+
+static PyObject *put_tag(PyObject *self, PyObject *tag)
+{
+    struct pyusdt_context *context = (struct pyusdt_context *)self;
+    PyObject *before = tag_text(context), *encoded = before != NULL ? encode_tag(self, tag) : NULL;
+    PyObject *token = encoded != NULL ? PyContextVar_Set(context->tag_variable, encoded) : NULL;
+
+    if (token == NULL)
+        Py_CLEAR(before);
+    Py_XDECREF(token);
+    Py_XDECREF(encoded);
+    return before;
+}
+
 #define FASTCALL(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef callables[] = {
@@ -148,6 +183,14 @@ static PyMethodDef callables[] = {
     {"encode_tag", encode_tag, METH_O,
      "encode_tag(tag, /)\n--\n\n"
      "The bytes that probes show of a tag, or None."},
+    {"get_tag", get_tag, METH_NOARGS,
+     "get_tag()\n--\n\n"
+     "The tag of this context as text, None without one."},
+    {"put_tag", put_tag, METH_O,
+     "put_tag(tag, /)\n--\n\n"
+     "Set the tag of this context; None takes it away.\n\n"
+     "str, bytes-like or any other object, converted as p() converts a string: UTF-8, up to the first NUL, at\n"
+     "most 1023 bytes.  Returns the tag before, as get_tag() would."},
     {"define", pyusdt_own_define, METH_VARARGS,
      "define(provider, probes, /)\n--\n\n"
      "The probes of an own provider: probes is a list of (name, types), types as bytes, one an argument (pyusdt.h).\n"

@@ -7,8 +7,8 @@
 
 #include <Python.h>
 
-/* Adds p, pn, user_trace_s1, user_trace_i4s4, user_trace_n, probe, Probe, encode_tag and tag_variable to the module.
- * 0, or -1 with an exception. */
+/* Adds p, pn, user_trace_s1, user_trace_i4s4, user_trace_n, probe, Probe, the tags' functions and tag_variable to the
+ * module.  0, or -1 with an exception. */
 int pyusdt_fast_add(PyObject *module);
 
 /* Makes the process traceable: the probe table under the module's file name.  0 or -errno. */

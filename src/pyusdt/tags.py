@@ -5,7 +5,7 @@ inherit it and other threads do not; it is encoded once, when put, and read only
 How spread_tag() carries it further is in _spread.py, which is not loaded before it is used.
 """
 
-from pyusdt._core import encode_tag, tag_variable
+from pyusdt._core import encode_tag, get_tag, put_tag, tag_variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,23 +13,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 __all__ = ["get_tag", "get_tag_data", "put_tag", "restore_tag", "spread_tag", "tag"]
-
-
-def put_tag(tag: object) -> "str | None":
-    """Set the tag of this context; None takes it away.
-
-    str, bytes-like or any other object, converted as p() converts a string: UTF-8, up to the first NUL, at
-    most 1023 bytes.  Returns the tag before, as get_tag() would.
-    """
-    before = get_tag()
-    tag_variable.set(encode_tag(tag))
-    return before
-
-
-def get_tag() -> "str | None":
-    """The tag of this context as text, None without one."""
-    data = tag_variable.get()
-    return None if data is None else data.decode("utf-8", "replace")
 
 
 def get_tag_data() -> "bytes | None":
