@@ -143,7 +143,7 @@ static int on_probe(void *arg, const struct pyusdt_target_info *target, const st
 static void fire(const struct operation *op)
 {
     static char text[PYUSDT_MAX_STRING + 1];
-    struct pyusdt_args args = {{0}, {0}};
+    struct pyusdt_args args = {.missing = 0};
 
     memset(text, 'x', sizeof text - 1);
     for (unsigned i = 0; i < 10; i++) {

@@ -43,7 +43,7 @@ static const struct pyusdt_probe_desc PROBES[] = {
 /* One firing, as the producers of pyusdt do it. */
 static int fire(uint64_t thread, uint64_t sequence)
 {
-    struct pyusdt_args args = {{0}, {0}};
+    struct pyusdt_args args = {.missing = 0};
     char buffer[128];
     uint32_t demand;
 

@@ -10,7 +10,7 @@ static const struct pyusdt_probe_desc PROBE = {"other", "two_cores", "main", "ti
 
 int main(void)
 {
-    struct pyusdt_args args = {{0}, {0}};
+    struct pyusdt_args args = {.missing = 0};
 
     if (pyusdt_publish(&PROBE, 1) != 0)
         return 1;
