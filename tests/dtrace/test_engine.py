@@ -188,6 +188,24 @@ def test_normalized_values_are_printed_so_and_kept_whole(dtrace):
     assert t.aggregations["a"]["x"] == 90
 
 
+def test_averages_of_dtrace_are_not_merged(dtrace):
+    """Their weights are not known; everything else is exact."""
+    def value(index, text):
+        return frame(f"S{index}") + f"\1A{index}\6{text}\4".encode() + frame(f"T{index}")
+
+    dtrace(frame("B") + value(0, "-7") + value(1, "5") + value(2, "12") + frame("E"))
+    with trace('BEGIN { @a = avg(1); @d = stddev(1); @s = sum(1); }') as t:
+        pass
+    found = {name: aggregation.value for name, aggregation in t.aggregations.items()}
+    assert found == {"a": -7, "d": 5, "s": 12}
+    assert t.aggregations["a"].text().split() == ["-7"]
+    assert found["a"].mean == -7.0
+    assert found["s"].merge(found["s"]) == 24
+    for name in "ad":
+        with pytest.raises(pyusdt.consumer.values.MergeError, match="dtrace tells the value"):
+            found[name].merge(found[name])
+
+
 def test_actions_that_do_something_are_done_here(dtrace, tmp_path):
     """system() gets the recorded values; freopen() has nothing to do in the API, and says so."""
     dtrace(frame("B") + event(0, "BEGIN", b"0\00542", "1", b"2\0057") + frame("E"))

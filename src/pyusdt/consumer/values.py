@@ -54,6 +54,11 @@ class Number(int):
         return self.words[0]
 
     @property
+    def _is_told(self) -> bool:
+        """Only the value is known (engine/dtrace_frames.py): an avg of -1 values, a stddev of one value that deviates."""
+        return self.words[0] < 0 or (self.function == "stddev" and self.words[0] == 1 and int(self) > 0)
+
+    @property
     def mean(self) -> float:
         """The mean of an avg or stddev, not cut to an integer."""
         if self.function not in ("avg", "stddev"):
@@ -64,6 +69,8 @@ class Number(int):
         _same(self, other)
         if not self.n or not other.n:
             return self if self.n else other
+        if self._is_told or other._is_told:
+            raise MergeError(f"of {self.function}() dtrace tells the value, not what it was made of: it can not be merged exactly")
         return Number(self.function, _NUMBERS[self.function][1](self.words, other.words))
 
     def to_dict(self) -> dict[str, Any]:

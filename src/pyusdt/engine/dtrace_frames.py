@@ -131,7 +131,8 @@ def _put(record, data, said):
 
 def _words(definition, shown):
     """What a map would hold of a value that dtrace printed.  How many values went in is known of counts and histograms
-    alone; the others count as one, so that avg and stddev merge without their weights."""
+    alone; the others count as one.  That can not be true of an avg or stddev, and consumer/values.py refuses to merge them:
+    the words say so themselves, an avg by a count of -1, a stddev by a deviation of a single value."""
     function = definition.row.name
     if function in ("quantize", "lquantize", "llquantize"):
         return _histogram_words(function, tuple(definition.params or ()), shown)
@@ -140,6 +141,8 @@ def _words(definition, shown):
         return [value]
     if function == "stddev":
         return [1, 0, values.wrap(value * value), values.wrap(value * value >> 64)]
+    if function == "avg":
+        return [-1, -value]
     return [1, value]
 
 
