@@ -18,8 +18,8 @@ static void put_bytes(struct pyusdt_term_writer *w, const void *bytes, size_t n)
         n = room;
         w->full = true;
     }
-    memcpy(w->to + w->length, bytes, n);
-    w->length += (uint32_t)n;
+    for (const char *from = bytes; n > 0; n--, from++) /* a string of D's ends at a NUL */
+        w->to[w->length++] = *from ? *from : '?';
 }
 
 static void put(struct pyusdt_term_writer *w, const char *text)
@@ -60,8 +60,11 @@ static void put_quoted(struct pyusdt_term_writer *w, const uint8_t *text, uint32
     for (uint32_t i = 0; i < length; i++) {
         const char *found = text[i] ? strchr(escaped, text[i]) : NULL;
         char two[2] = {'\\', found ? letters[found - escaped] : (char)text[i]};
+        char octal[5];
         if (found || text[i] == (uint8_t)quote || text[i] == '\\')
             put_bytes(w, two, 2);
+        else if (text[i] < 0x20 || text[i] == 0x7f)
+            put_bytes(w, octal, (size_t)snprintf(octal, sizeof octal, "\\%03o", text[i]));
         else if (latin1)
             put_latin1(w, text[i]);
         else
@@ -380,6 +383,6 @@ int pyusdt_term_finish(struct pyusdt_term_writer *w)
 {
     if (w->full)
         mark_cut(w);
-    w->to[w->length] = '\0';
+    memset(w->to + w->length, 0, w->size - w->length);
     return (int)w->length + 1;
 }

@@ -16,7 +16,7 @@ void pyusdt_term_put_number(struct pyusdt_term_writer *w, uint64_t number);
 /* The next term.  bare: an atom, string or binary without quotes. */
 void pyusdt_term_show(struct pyusdt_term_writer *w, struct pyusdt_term_reader *r, bool bare);
 
-/* Ends the text, with `...` where it was full; the bytes of it and its NUL. */
+/* Ends the text, with `...` where it was full and zeros behind it; the bytes of it and its NUL. */
 int pyusdt_term_finish(struct pyusdt_term_writer *w);
 
 #endif

@@ -49,6 +49,7 @@ def test_no_orphan_of_a_killed_node(erlang, path, number):
     assert not [name for name in os.listdir(os.environ["PYUSDT_RUNDIR"]) if name.endswith(".area")]
 
 
+@pytest.mark.long  # the real dtrace takes its time to let go of a node
 def test_dtrace_engine(erlang, path, oracle, monkeypatch):
     """The same calls, and the same answers."""
     monkeypatch.setenv("PYUSDT_DTRACE", f"{harness.ORACLE} dtrace")
@@ -57,5 +58,5 @@ def test_dtrace_engine(erlang, path, oracle, monkeypatch):
     run = erlang.evaluate(
         "true = dyntrace:available(), " + TRACED % options + " [begin dyntrace:p(7), timer:sleep(20) end || _ <- lists:seq(1, 50)],"
         " timer:sleep(500), {ok, [{probe, Probe, 7} | _]} = erltrace:consume(H), ok = erltrace:stop(H),"
-        ' {ok, [{sum, [], Sum}]} = erltrace:walk(H), io:format("~p ~p~n", [Probe, Sum rem 7])', "-pa", erlang.ebin, timeout=90)
+        ' {ok, [{sum, [], Sum}]} = erltrace:walk(H), io:format("~p ~p~n", [Probe, Sum rem 7])', "-pa", erlang.ebin, timeout=180)
     assert re.fullmatch(r'\["erlang\d+",".*","user_trace-i4s4"\] 0\n', run.stdout.replace("\n ", "")), run

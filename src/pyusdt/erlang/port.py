@@ -203,7 +203,7 @@ def _integers(given: Any) -> list[int]:
 def main() -> int:
     """The standard output is Erlang's alone: whatever else prints goes to the standard error.  A Ctrl-C in Erlang's
     shell is not meant for us, who share its terminal."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, lambda number, frame: None)  # not SIG_IGN: a dtrace(1) would inherit that
     sink = os.dup(1)
     os.set_inheritable(sink, False)
     os.dup2(2, 1)

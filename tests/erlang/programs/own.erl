@@ -21,7 +21,7 @@ values(_) ->
 %% Each term goes through a probe; what Erlang prints of it goes into the file.
 terms([File]) ->
     P = pyusdt:probe(pyusdt:provider("shop"), "term", [int, term]),
-    Terms = [a, 'A', 'ünïÉ', '÷', 'a b', '', 'and', 'it\'s\n', '€', a@b_1, true,
+    Terms = [a, 'A', 'ünïÉ', '÷', 'a b', '', 'and', 'it\'s\n', 'nul\0\x7f', '€', a@b_1, true,
              0, 255, 256, -1, 1 bsl 31, -(1 bsl 31), 1 bsl 40, -(1 bsl 62), (1 bsl 64) - 1,
              0.0, -0.0, 1.0, 0.1, -2.5, 100.0, 1000.0, 1.0e5, 123456.0, 0.001, 0.0001, 0.00001, 1.0e22, 1.7976931348623157e308, 5.0e-324,
              [], "text", "q\"\\\n\t\e", [1, 2, 3], [127], "gr\x{fc}n", [8364], [a | b], [1, 2 | 3], [[], [[]]], ["a", b],
