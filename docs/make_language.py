@@ -10,6 +10,7 @@ import sys
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir)
 PATH = os.path.join(TOP, "docs", "LANGUAGE.md")
+FAILING = os.path.join(TOP, "tests", "conformance", "failing.txt")
 _HEAD = """<!-- Made by docs/make_language.py from the tables in src/pyusdt/dlang; do not edit. -->
 # D in pyusdt: built-in names
 
@@ -77,7 +78,18 @@ def text():
     lines += rows_of("Subroutines", SUBROUTINES, functions(p.FUNCTION, SUBROUTINES))
     lines += rows_of("Aggregating functions", AGGREGATIONS, functions(p.AGGREGATING, AGGREGATIONS))
     lines += rows_of("Actions", ACTIONS, functions(p.ACTION, ACTIONS))
-    return _HEAD + "\n".join(lines) + "\n" + _TAIL
+    return _HEAD + "\n".join(lines) + "\n" + _TAIL + "\n".join(suite()) + "\n"
+
+
+def suite():
+    """The section on DTrace's own tests: those of tests/conformance/failing.txt, with the reasons."""
+    with open(FAILING, encoding="utf-8") as file:
+        head, rest = file.read().strip().split("\n\n", 1)
+    lines = ["", "## DTrace's own tests", head.replace("# ", ""), "", "| test | why it fails |", "| --- | --- |"]
+    for line in rest.splitlines():
+        test, _, reason = line.partition("  ")
+        lines.append(f"| `{test.removeprefix('test/').removeprefix('unittest/')}` | {reason.strip()} |")
+    return lines
 
 
 if __name__ == "__main__":

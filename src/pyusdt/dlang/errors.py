@@ -8,6 +8,7 @@ Always: every tag that the compiler raises stands in TAGS, with dtrace's meaning
 
 TAGS = {
     "D_UNSUPPORTED": "part of D that pyusdt does not have yet (ours; no tag of dtrace)",
+    "D_PRINT_SIZE": "print() of what has no size",
     "D_TRACEMEM_ADDR": "tracemem() of what is no address",
     "D_TRACEMEM_SIZE": "tracemem() of so many bytes can not be",
     "D_STACK_SIZE": "stack() of so many frames can not be",
