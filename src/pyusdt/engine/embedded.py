@@ -15,6 +15,7 @@ from ..bpf import insn, maps
 from ..dlang import program as p
 from . import Engine, EngineError, own_stack
 from .command import alive
+from .task_warning import TaskWarning
 from .ticks import Ticks, period
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
@@ -46,6 +47,7 @@ class EmbeddedEngine(Engine):
         self._everyone = False  # processes that were not named may join
         self._sleep = _SHORTEST_SLEEP
         self._looked = 0.0  # when
+        self._task_warning = TaskWarning(program)
         self.cpu = options.get("cpu", 0)
         kinds = maps.KINDS
         self._vm = _tracer.VM([(kinds[m.kind].number, m.key_size, m.value_size, m.entries) for m in program.maps])
@@ -206,6 +208,16 @@ class EmbeddedEngine(Engine):
         """Seconds; negative where it is overdue."""
         due = self._ticks and self._ticks.next()
         return (due[0] - time.monotonic_ns()) / 1e9 if due else _LONGEST_SLEEP
+
+    def warnings(self):
+        return self._task_warning.lines(self._traced)
+
+    def _traced(self):
+        """Ids of the processes that are traced."""
+        if self._command:
+            return [self._command.pid]
+        me = os.getpid()
+        return self._pids or sorted({probe[0] for probe in _tracer.list_probes(self._rundir)} - {me})
 
     def end(self):
         when = time.monotonic_ns()

@@ -267,15 +267,12 @@ def _path(is_directory):
         g.state_address(R4, g.alloc(32))
         g.routine("path_part")
         plain, slash, end = Label(), Label(), Label()
-        dot = "." if is_directory else ""
         other = g.push()
         g.zero(target)
         g.get(other, R0)
         g.release(other)
         g.emit(jump_imm("jslt", R0, 0, slash), jump_imm("jne", R0, 0, plain))
-        if is_directory:
-            g.emit(store_imm(1, R6, target.off, ord(dot)))
-        g.emit(ja(end))
+        g.emit(store_imm(1, R6, target.off, ord(".")), ja(end))
         g.place(slash)
         g.emit(store_imm(1, R6, target.off, ord("/")), ja(end))
         g.place(plain)
