@@ -63,7 +63,9 @@ static void put_quoted(struct pyusdt_term_writer *w, const uint8_t *text, uint32
         char octal[5];
         if (found || text[i] == (uint8_t)quote || text[i] == '\\')
             put_bytes(w, two, 2);
-        else if (text[i] < 0x20 || text[i] == 0x7f)
+        else if (text[i] == 0x7f)
+            put(w, "\\d");
+        else if (text[i] < 0x20)
             put_bytes(w, octal, (size_t)snprintf(octal, sizeof octal, "\\%03o", text[i]));
         else if (latin1)
             put_latin1(w, text[i]);
