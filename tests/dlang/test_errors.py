@@ -15,7 +15,7 @@ from pyusdt.dlang.errors import TAGS, CompileError
 from pyusdt.dlang.probes import unmatched
 
 # Raised with arguments of the command line, or by who knows the probes: tested below.
-ELSEWHERE = {"D_MACRO_UNUSED", "D_MACRO_OFLOW", "D_PDESC_ZERO"}
+ELSEWHERE = {"D_MACRO_UNUSED", "D_MACRO_OFLOW", "D_PDESC_ZERO", "D_PROC_LIB", "D_PROC_NAME"}
 
 
 def error_of(text, name=None, **settings):
@@ -109,3 +109,11 @@ def test_hints_name_what_was_meant():
     assert error_of("BEGIN { trace(timestmp); }").hint == "did you mean timestamp?"
     assert error_of("BEGIN { pritnf(1); }").hint == "did you mean printf?"
     assert error_of("BEGIN { self->t = 1; trace(t); }").hint == "did you mean self->t?"
+
+
+@pytest.mark.parametrize("description, tag", [("pid12::-:", "D_PROC_NAME"), ("pid12::-:10*", "D_PROC_NAME"),
+                                              ("pid12:libc:-:800", "D_PROC_LIB"), ("pid12:a.out:-:800", "D_PDESC_ZERO"),
+                                              ("pid12:libc:puts:entry", "D_PDESC_ZERO")])
+def test_a_pid_probe_that_is_not_there_says_what_is_wrong(description, tag):
+    program = compile_program(f"{description} {{ }}")
+    assert unmatched(program.clauses[0].probes[0]).tag == tag

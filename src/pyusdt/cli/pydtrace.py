@@ -14,7 +14,7 @@ from ..consumer.run import Output, OutputError, Run
 from ..dlang import sizes
 from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
-from ..dlang.probes import OWN
+from ..dlang.probes import OWN, unmatched
 from ..engine import EngineError, Targets
 from . import arguments as cli
 from . import listing, stability
@@ -91,8 +91,7 @@ def check_matches(engine, options):
     for description, count in engine.matched:
         if count == 0:
             hint = "pydtrace -l lists the probes that there are; -Z accepts those to come"
-            message = f"probe description {listing.described(description)} does not match any probes"
-            raise CompileError("D_PDESC_ZERO", description.loc, message, hint)
+            raise unmatched(description, listing.described(description), hint)
 
 
 def report_requests(arguments, compiled, engine, output):

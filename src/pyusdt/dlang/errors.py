@@ -17,6 +17,8 @@ TAGS = {
     "D_UNKNOWN": "error of no kind of its own",
     "D_SYNTAX": "the text is not D",
     "D_EMPTY": "there is nothing to compile",
+    "D_PROC_NAME": "pid probe at an address that is none",
+    "D_PROC_LIB": "pid probe at an address of a library",
     "D_PDESC_INVAL": "probe description that can not be",
     "D_PDESC_ZERO": "probe description that no probe matches",
     "D_PRED_SCALAR": "predicate that is neither integer nor pointer",

@@ -66,9 +66,16 @@ def expand(part, text, loc, lexer):
     raise invalid(text, loc, "Undefined macro variable in probe description")
 
 
-def unmatched(probe):
-    """The error for a ProbeDesc that no probe matches; who knows the probes raises it."""
-    return CompileError("D_PDESC_ZERO", probe.loc, f"probe description {probe} does not match any probes")
+def unmatched(probe, shown=None, hint=None):
+    """The error for a ProbeDesc that no probe matches; who knows the probes raises it.  shown: the description."""
+    if probe.provider.startswith("pid") and probe.provider[3:].isdigit() and probe.function == "-":
+        # the pid provider's name for an address of the module
+        if not all(char in "0123456789abcdefABCDEFxX" for char in probe.name or "-"):
+            return CompileError("D_PROC_NAME", probe.loc, "with the function - the name is one address in hexadecimal")
+        if probe.module not in ("", "a.out"):
+            return CompileError("D_PROC_LIB", probe.loc, "the function - stands for addresses of the module a.out only")
+    message = f"probe description {shown or probe} does not match any probes"
+    return CompileError("D_PDESC_ZERO", probe.loc, message, hint)
 
 
 def invalid(text, loc, why, hint=None):

@@ -1,0 +1,64 @@
+"""Names for addresses, of this very process, and how stacks show."""
+
+import ctypes
+import os
+import struct
+
+import pytest
+
+from pyusdt.cli.link import empty_object
+from pyusdt.consumer.symbols import Symbols
+from pyusdt.dlang import sizes
+from pyusdt.dlang import types as t
+from pyusdt.dlang.compile import compile_program
+from pyusdt.engine.elf import File
+
+ME = os.getpid()
+ADDRESS = ctypes.cast(ctypes.pythonapi.PyLong_FromLong, ctypes.c_void_p).value
+
+
+def test_an_address_has_its_file_its_function_and_the_distance():
+    module, symbol, distance = Symbols().find(ME, ADDRESS + 3)
+    assert (symbol, distance) == ("PyLong_FromLong", 3)
+    assert Symbols().name(ME, ADDRESS + 3) == f"{module}`PyLong_FromLong+0x3"
+    assert Symbols().name(ME, ADDRESS + 3, "usym") == f"{module}`PyLong_FromLong"
+    assert Symbols().name(ME, ADDRESS + 3, "umod") == module
+    assert Symbols({"noresolve": True}).name(ME, ADDRESS).startswith(f"{module}:0x")
+
+
+def test_what_is_unknown_is_shown_as_a_number():
+    assert Symbols().name(ME, 0x10) == "0x10"
+    assert Symbols().name(2**22 + 5, ADDRESS) == hex(ADDRESS)
+
+
+def test_addresses_of_one_function_are_one_key():
+    symbols = Symbols()
+    for kind, same in (("usym", True), ("ufunc", True), ("umod", True), ("uaddr", False)):
+        type = t.symbol_type(kind)
+        assert (symbols.group(type, ME, ADDRESS + 1) == symbols.group(type, ME, ADDRESS + 2)) is same
+
+
+def test_a_stack_is_a_line_for_each_frame_that_there_is():
+    storage = struct.pack("=IIII4Q", 2, 1, ME, 0, ADDRESS, 0x10, 0, 0)
+    lines = Symbols({"stackindent": 3}).stack(storage).decode().split("\n")
+    assert lines[0] == lines[3] == ""
+    assert lines[1].startswith("   ") and lines[1].endswith("`PyLong_FromLong")
+    assert lines[2] == "   0x10"
+
+
+@pytest.mark.parametrize("options, text, fits", [
+    ({"bufsize": 59}, "BEGIN { exit(0); }", False), ({"bufsize": 60}, "BEGIN { exit(0); }", True),
+    ({"bufsize": 0}, "BEGIN { exit(0); }", False), ({"aggsize": 8}, "BEGIN { @ = count(); }", False),
+    ({"aggsize": 16}, "BEGIN { @ = count(); }", True), ({"aggsize": 100 << 40}, "BEGIN { @ = count(); }", False),
+])  # fmt: skip
+def test_buffers_that_are_too_small_are_told(options, text, fits):
+    assert (sizes.complaint(compile_program(text, options=options)) is None) is fits
+
+
+def test_the_object_of_G_is_an_object_without_symbols(tmp_path):
+    path = tmp_path / "prov.o"
+    path.write_bytes(empty_object())
+    file = File(str(path))
+    assert ".note.GNU-stack" in file.sections
+    assert file.notes() == [] and file.functions() == []
+    file.close()
