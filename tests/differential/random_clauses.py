@@ -9,7 +9,6 @@ of each: the real dtrace makes one eBPF program of all clauses of a probe, and t
 from random_values import EDGES, TYPES, WORDS, Values, literal
 
 from pyusdt.dlang import types as t
-from pyusdt.dlang.builtins import ACTIONS
 
 DECLARATIONS = """\
 #pragma D option quiet
@@ -102,8 +101,8 @@ class Generator:
     # --- clauses ----------------------------------------------------------------------
     def clause(self):
         """The lines of one number."""
-        kinds = {"formatted": 8, "traced": 3, "assigned": 6, "array": 2, "thread": 1, "aggregated": 6, "speculated": 1, "pointed": 2,
-                 "predicated": 2, "faulting": 1, "shown": 2, "told": 0.6}
+        kinds = {"formatted": 8, "traced": 5, "assigned": 6, "array": 2, "thread": 1, "aggregated": 6, "speculated": 1, "pointed": 2,
+                 "predicated": 2, "faulting": 1, "told": 0.6}
         if not self.values.numbers:  # long strings leave bytes where the real dtrace's aggregations begin
             del kinds["aggregated"]
         kind = self.random.choices(list(kinds), list(kinds.values()))[0]
@@ -231,16 +230,6 @@ class Generator:
             f"trace(copyinstr((uintptr_t){rng.randrange(1, 4096)}));", f"trace(strstr(\"abc\", \"x{rng.randrange(9)}\"));",
         ])
         return [self.line(f"{bad} {self.printf(1)}"), self.line(f"this->ok = {values.integer(1)[0]}; trace(\"on\");")]
-
-    def shown(self):
-        """Actions that show memory, where they are there."""
-        values, rng = self.values, self.random
-        if "tracemem" not in ACTIONS:
-            return self.traced()
-        values.count("action", "tracemem")
-        values.count("subroutine", "alloca")
-        return [self.line(f"this->w{self.number} = (char *)alloca(16); this->w{self.number}[0] = {rng.randrange(128)}; "
-                          f"this->w{self.number}[5] = {values.of_type(1, t.CHAR)}; tracemem(this->w{self.number}, {rng.randint(1, 16)});")]
 
     def told(self):
         """Actions that steer the consumer: what they do is not shown, but that all goes on."""

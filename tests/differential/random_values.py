@@ -35,6 +35,11 @@ def typed(value):
     return t.INT if value < 1 << 31 else t.UINT if value < 1 << 32 else t.LONG
 
 
+def basic(type):
+    """The name of a type without typedefs, "" for None."""
+    return next((own.name for own in TYPES if t.compatible(own, type)), type.name) if type is not None else ""
+
+
 def literal(value):
     """A constant as D can write it, which has none below 0."""
     value = value - (1 << 64) if value >= 1 << 63 else value
@@ -57,12 +62,11 @@ class Values:
                                  if (ours or name not in OURS) and not (numbers and name in SEARCHES)]
 
     def count(self, kind, name, type=None):
-        self.counts[kind, name, type.name if type is not None else ""] += 1
+        self.counts[kind, name, basic(type)] += 1
 
     def rarest(self, kind, names, type=None):
         """One of the names, the more probably the less often it came."""
-        name = type.name if type is not None else ""
-        weights = [1 / (1 + self.counts[kind, each, name]) for each in names]
+        weights = [1 / (1 + self.counts[kind, each, basic(type)]) for each in names]
         return self.random.choices(names, weights)[0]
 
     # --- integers ---------------------------------------------------------------------

@@ -44,9 +44,8 @@ def test_a_few_against_the_real_dtrace(oracle):
     assert compared == 100
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_the_engines_print_the_same(kind, bpf):
-    program = make(3, collections.Counter(), kind, 30, ours=True)
+def test_the_engines_print_the_same(bpf):
+    program = make(3, collections.Counter(), "numbers", 30, ours=True)
     numbers = {number for number, _ in program.clauses}
     embedded, kernel = (run(engine, program, numbers) for engine in ("embedded", "kernel"))
     assert embedded.refusal is None and kernel.refusal is None, (embedded.refusal, kernel.refusal)
