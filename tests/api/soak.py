@@ -160,8 +160,8 @@ def main():
     options.add_argument("--seconds", type=float, default=60)
     options.add_argument("--rate", type=int, default=2000)
     given = options.parse_args()
-    os.environ["PYUSDT_RUNDIR"] = tempfile.mkdtemp(prefix="pyusdt-soak-", dir="/dev/shm")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix="pyusdt-soak-", dir="/dev/shm") as rundir, tempfile.TemporaryDirectory() as folder:
+        os.environ["PYUSDT_RUNDIR"] = rundir
         lines, wrong = report(soak(given.seconds, given.rate, folder))
     print("\n".join([f"{time.strftime('%Y-%m-%d %H:%M:%S')}: {given.seconds:.0f} s, {given.rate} events/s", *lines, *wrong]))
     return bool(wrong)
