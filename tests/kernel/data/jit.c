@@ -7,11 +7,12 @@
 #include <sys/sdt.h>
 #include <unistd.h>
 
-__attribute__((noipa)) void nothing(void)
+__attribute__((noinline)) void nothing(void)
 {
+    __asm__ volatile(""); /* what has an effect is called */
 }
 
-__attribute__((noipa)) void fire(void)
+__attribute__((noinline)) void fire(void)
 {
     nothing(); /* so that it has a frame */
     STAP_PROBE1(jit, here, 1);

@@ -5,23 +5,24 @@
 #include <sys/sdt.h>
 #include <unistd.h>
 
-__attribute__((noipa)) void nothing(void)
+__attribute__((noinline)) void nothing(void)
 {
+    __asm__ volatile(""); /* what has an effect is called */
 }
 
-__attribute__((noipa)) void innermost(long i)
+__attribute__((noinline)) void innermost(long i)
 {
     nothing(); /* a function that calls none has no frame, and its caller's is not seen */
     STAP_PROBE1(nested, here, i);
 }
 
-__attribute__((noipa)) void middle(long i)
+__attribute__((noinline)) void middle(long i)
 {
     innermost(i);
     __asm__ volatile("" ::: "memory"); /* no tail call */
 }
 
-__attribute__((noipa)) void outermost(long i)
+__attribute__((noinline)) void outermost(long i)
 {
     middle(i);
     __asm__ volatile("" ::: "memory");
