@@ -44,7 +44,7 @@ _rows += [
 _rows += [
     VariableRow("epid", t.TYPEDEFS["uint_t"], 0, 4, "a number for the clause", constant=lambda index: index + 1),
     VariableRow("ipl", t.TYPEDEFS["uint_t"], 0, 4, "interrupt level: 0, since no interrupt is traced", constant=lambda _: 0),
-    VariableRow("errno", t.INT, 0, 4, "the system call's error: 0, since none is being traced", constant=lambda _: 0),
+    VariableRow("errno", t.INT, 0, 4, "the system call's error in dtrace; always 0 here", constant=lambda _: 0),
 ]
 
 _UINTPTR = t.TYPEDEFS["uintptr_t"]
