@@ -33,7 +33,8 @@ Under `-x pyusdt`, since D does it otherwise:
 - `@[copyinstr(arg)]`: strings that differ only behind `strsize` are one key in D. Here the whole string is read; what is longer
   is shown cut, with `~` and a hash of the whole as its end.
 
-Floating-point arguments are their bits (docs/providers.md): there are no floating-point values in D, nor here yet.
+Floating-point arguments are their bits (docs/providers.md): D does not compute with floating-point values, nor do we. `%f`, `%e` and
+`%g` of `printf()` print a `float` or `double` that lies in memory: `*(double *)this->p`.
 
 ## Where dtrace 2.0.7 does something else
 Found by comparing random programs (tests/differential), besides what docs/program.md lists under "Integers".

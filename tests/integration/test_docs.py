@@ -8,6 +8,8 @@ A block's first line says what it is:
     d           a D script that compiles
     sh          set-up, which the tests do not repeat: `make` with targets that exist, or entering .venv
 Blocks of other kinds (c, text, none at all) are pictures, not examples.
+
+Every link and every path that a page names leads to what is there.
 """
 
 import glob
@@ -108,6 +110,33 @@ def test_readme_names_the_test_command():
 
 def test_readme_has_three_examples_that_run():
     assert sum(block.page == "README.md" and block.kind in ("console", "python") for block in BLOCKS) >= 3
+
+
+NAMING = ["CHANGELOG.md", "scripts/README.md", "tests/dtrace/corpus/README.md", *PAGES]
+# A path of the repository: one that begins with a folder of its top. c/generated is made by the build; NAME and TAG stand for any.
+NAMED = re.compile(r"(?<![\w./$-])(?:c|docs|src|tests|include|examples|scripts|benchmarks|erlang_nif|\.ci|\.github)/[\w./*-]*[\w*]")
+MADE = re.compile(r"^c/generated/|^erlang_nif/(?:ebin|priv)\b|NAME|TAG|what\.")
+
+
+def missing(page: str, text: str) -> list[str]:
+    """What a page with this text names, and is not there."""
+    beside = os.path.dirname(page)
+    links = [os.path.join(beside, link) for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
+    paths = [path for path in NAMED.findall(re.sub(r"\]\([^)]*\)", "", text)) if not MADE.search(path)]
+    # a program may be named without its ending: `pgrep -f examples/ticking`
+    found = {path for path in links + paths for end in ("", ".*") if glob.glob(path + end, root_dir=harness.ROOT)}
+    return [path for path in links + paths if path not in found]
+
+
+@pytest.mark.parametrize("page", NAMING)
+def test_what_a_page_names_is_there(page):
+    with open(os.path.join(harness.ROOT, page)) as file:
+        assert missing(page, file.read()) == []
+
+
+def test_missing_finds_links_and_paths():
+    text = "[a](api.md) [b](nowhere.md) [c](../README.md#x) [d](https://example.com/x) c/target/no.c, `tests/c/*.py` c/generated/x.h"
+    assert missing("docs/page.md", text) == ["docs/nowhere.md", "c/target/no.c"]
 
 
 def test_pattern_is_no_more_than_it_says():
