@@ -3,6 +3,7 @@
 import errno
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -10,6 +11,13 @@ import time
 import pytest
 
 from pyusdt.engine.command import Command
+
+PYTHONS = 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)
+
+
+def ignored(text):
+    """The set of signals of a line `SigIgn: …`."""
+    return int(text.split()[1], 16)
 
 
 def test_nothing_runs_before_go(tmp_path):
@@ -30,6 +38,14 @@ def test_the_command_keeps_its_pid(tmp_path):
     command.go()
     command.wait()
     assert int(out.read_text()) == command.pid
+
+
+def test_it_ignores_no_signal_that_python_ignores_for_itself(tmp_path):
+    out = tmp_path / "status"
+    command = Command(["sh", "-c", f"grep SigIgn /proc/self/status > {out}"])
+    command.go()
+    command.wait()
+    assert ignored(out.read_text()) & PYTHONS == 0
 
 
 def test_what_can_not_be_started_says_why():

@@ -3,6 +3,7 @@ with what the real dtrace printed for the same script (cases in consumer/actions
 
 import glob
 import os
+import signal
 import subprocess
 import sys
 
@@ -30,6 +31,12 @@ def test_destructive_actions_need_w():
     assert (done.returncode, done.stdout) == (1, "")
     assert "could not enable tracing: Destructive actions not allowed" in done.stderr
     assert pydtrace("-wqn", script).stdout == "ran\n\n"
+
+
+def test_what_system_runs_ignores_no_signal_that_python_ignores_for_itself():
+    done = pydtrace("-wqn", 'BEGIN { system("grep SigIgn /proc/self/status"); exit(0); }')
+    ignored = int(done.stdout.split()[1], 16)
+    assert ignored & (1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)) == 0
 
 
 def test_freopen_and_back(tmp_path):

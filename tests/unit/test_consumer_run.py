@@ -87,11 +87,13 @@ class FakeFormatter:
 
 
 class FakeCommand:
-    def __init__(self, error):
-        self.argv, self.error = ["nosuch"], error
+    def __init__(self, error=None):
+        self.argv, self.error, self.started = ["nosuch"], error, False
 
     def go(self):
-        raise self.error
+        if self.error:
+            raise self.error
+        self.started = True
 
 
 class Said(list):
@@ -143,10 +145,12 @@ def test_the_exit_status_is_the_last_exit_action_s(pipe):
     assert trace(engine, pipe)[0] == 7
 
 
-def test_exit_in_begin_starts_no_command(pipe):
+def test_the_command_starts_after_an_exit_in_begin_too(pipe):
     engine = FakeEngine(exit_program(), [], last=exit_record(2))
     engine.exiting = True
-    assert trace(engine, pipe, command=FakeCommand(AssertionError("started")))[0] == 2
+    command = FakeCommand()
+    assert trace(engine, pipe, command=command)[0] == 2
+    assert command.started
     assert engine.calls == ["begin", "end"]
 
 

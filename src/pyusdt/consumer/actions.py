@@ -93,7 +93,14 @@ class Actions:
     # --- the world outside --------------------------------------------------------------
     def _system(self, action, record):
         """The output of the command goes where ours goes by default, as with dtrace."""
-        os.system(self.texts.of_record(action, record))
+        from ..engine.command import IGNORED
+
+        before = [(number, signal.signal(number, signal.SIG_DFL)) for number in IGNORED]
+        try:
+            os.system(self.texts.of_record(action, record))
+        finally:
+            for number, handler in before:
+                signal.signal(number, handler)
 
     def _freopen(self, action, record):
         path = self.texts.of_record(action, record)

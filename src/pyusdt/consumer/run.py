@@ -108,7 +108,7 @@ class Run:
             self.engine.begin()
             if self.options.get("destructive"):
                 self.notify("allowing destructive actions", error=False)
-            if command and not self.engine.exiting:
+            if command:  # after an exit() in BEGIN, too: as with dtrace it runs until we end
                 self._start(command)
             self._trace(interrupts)
             self._newline()

@@ -179,7 +179,7 @@ class Tracing:
             pump = Pump(program, engine, self._options, self._buffer, self._note)
             pump.listener = self._listener
             engine.begin()
-            if self._command and not engine.exiting:
+            if self._command:
                 self._go()
         except BaseException:
             if engine:

@@ -9,6 +9,8 @@ import os
 import signal
 import time
 
+IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)  # by Python, for itself: what it starts would inherit that
+
 
 class Command:
     """argv: list of str; pid: the child's process id, which the command keeps."""
@@ -39,7 +41,7 @@ class Command:
         """Waits for go(), then becomes the command; tells the errno if that fails."""
         try:
             os.close(self._gate)
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+            for number in (signal.SIGINT, signal.SIGTERM, *IGNORED):
                 signal.signal(number, signal.SIG_DFL)
             if os.read(gate, 1) == b"g":
                 os.execvp(self.argv[0], self.argv)

@@ -108,7 +108,7 @@ class Session:
 
             self._held = Held(self._options.get("specsize", DEFAULT_SIZE))
         self._engine.begin()
-        if self._command and not self._engine.exiting:
+        if self._command:
             self._command.go()
         self.state = "tracing"
 
