@@ -21,16 +21,16 @@ class Type:
 
 
 class Integer(Type):
-    """rank: which of two types an operator's result has, the greater one: by size, then
-    unsigned over signed, then `base`, the place of its basic type in C's order."""
+    """rank: which of two types an operator's result has, the greater one: by size, then unsigned over
+    signed, then _Bool; types of one rank (long, long long) are the same but for their names."""
 
     __slots__ = ("signed", "rank")
     is_integer = True
 
-    def __init__(self, name, size, signed, base=0):
+    def __init__(self, name, size, signed):
         super().__init__(name, size)
         self.signed = signed
-        self.rank = (size, not signed, base)
+        self.rank = (size, not signed, name == "_Bool")
 
 
 class String(Type):
@@ -245,7 +245,7 @@ FUNCTION = Function()
 FUNCTION_POINTER = Pointer(FUNCTION)
 FUNCTION_POINTER.name = "function pointer"
 
-# C's basic integer types, in the order that decides between equals.
+# C's basic integer types: name, size, signed.
 _basic = [
     ("signed", 4, True),
     ("unsigned", 4, False),
@@ -266,7 +266,7 @@ _basic = [
     ("unsigned long long", 8, False),
     ("_Bool", 1, False),
 ]
-BASIC = {row[0]: Integer(*row, base) for base, row in enumerate(_basic)}
+BASIC = {row[0]: Integer(*row) for row in _basic}
 
 # D's own typedefs of LP64, and those of <sys/types.h> that D programs use.
 _typedefs = """
@@ -343,7 +343,7 @@ def is_scalar(type):
 
 
 def compatible(left, right):
-    """True if two types are the same but for typedef names."""
+    """True if two types are the same but for their names."""
     if left.is_integer and right.is_integer:
         return left.rank == right.rank and left.is_enum == right.is_enum and (not left.is_enum or left.values is right.values)
     if left.is_pointer and right.is_pointer:

@@ -1,0 +1,1 @@
+BEGIN { printf("%s", (unsigned long)1 + (u64)1); }
