@@ -43,6 +43,8 @@ Found by comparing random programs (tests/differential), besides what docs/progr
 - A string of `trace()`, or of a key, is printed as a table of bytes if the buffer behind it was not clean; we print the string.
 - Strings of more than 16 characters in a program with aggregations leave bytes in what new aggregations begin with.
 - `clear()` of `avg()` or `stddev()` ends in a failed assertion when they are printed.
+- The mean that `printa()` prints by a format of its own is divided without its sign: a negative one comes out as
+  4611686018427387895, say; we print -8.
 - A NULL string as a key is a fault at an address such as 0x80; here at 0x0.
 - `toupper()`, `tolower()`, `strtoll()`, and the base of `lltostr()` are not there.
 """
