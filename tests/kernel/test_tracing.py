@@ -267,3 +267,14 @@ def test_a_32_bit_program_is_refused(tmp_path):
     path.chmod(0o755)
     _, err, status = pydtrace("-n", "x$target:::y", "-c", path)
     assert status == 1 and f"{path} is a 32-bit program, which can not be traced" in err
+
+
+def test_string_functions_of_string_functions(tmp_path):
+    """The verifier would give up if it went through the rest of the program for every length of a string."""
+    program = tmp_path / "asks.py"
+    program.write_text("import ctypes\nctypes.CDLL(None).getenv(b'/usr/lib/NAME')\n")
+    script = """pid$target:libc.so:getenv:entry /basename(copyinstr(arg0)) == "NAME"/ {
+        printf("%d %s %s", strlen(basename(copyinstr(arg0))), strjoin(basename(copyinstr(arg0)), "x"),
+            strjoin(dirname(copyinstr(arg0)), substr(basename(copyinstr(arg0)), 1))); exit(0); }"""
+    out, err, _ = pydtrace("-qn", script, "-c", f"{sys.executable} {program}")
+    assert out == "4 NAMEx /usr/libAME\n", err
