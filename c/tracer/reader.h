@@ -151,8 +151,9 @@ int64_t pyusdt_session_drops(const struct pyusdt_session *session, uint32_t targ
 void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_stats *stats);
 
 /*
- * Switches its probes off; no process joins any more. Events that are not polled yet stay readable: poll until it
- * returns 0 to have them all. (Such a poll may wait for a producer that is inside a firing, orderlag at most.)
+ * Switches its probes off; no process joins any more, and those that had joined unseen are known now. Events that are not
+ * polled yet stay readable: poll until it returns 0 to have them all. (Such a poll may wait for a producer that is inside
+ * a firing, orderlag at most.)
  */
 void pyusdt_session_stop(struct pyusdt_session *session);
 

@@ -166,7 +166,6 @@ int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *er
         return pyusdt_error_set(error, r, "can not start the session: %s", strerror(-r));
     session->started = true;
     session->looked = pyusdt_now();
-    atomic_thread_fence(memory_order_seq_cst); /* who publishes from here on sees us; who did before, we see */
     return pyusdt_session_scan(session, true);
 }
 
@@ -270,6 +269,7 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
 {
     struct pyusdt_session *session = arg;
     struct pyusdt_target *target;
+    bool joined;
     uint32_t host;
 
     if (name->kind != PYUSDT_FILE_CTL || is_known(session, &name->who) || !may_join(session, name->who.pid, &host) ||
@@ -278,8 +278,9 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
     target = pyusdt_target_open(session, text, &name->who, host, NULL);
     if (!target)
         return 0; /* not ready, or not ours to read */
-    if (!wants_comm(session, target) || (atomic_load(&target->slot->wanted) != session->header.generation &&
-        (pyusdt_target_is_dead(target) || atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED))) {
+    joined = atomic_load(&target->slot->wanted) == session->header.generation;
+    if (!wants_comm(session, target) || (!joined && (session->stopped || pyusdt_target_is_dead(target) ||
+        atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED))) {
         pyusdt_target_free(target); /* it never heard of us, or we are done with it */
         return 0;
     }
@@ -287,7 +288,10 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
         pyusdt_target_free(target);
         return -ENOMEM;
     }
-    pyusdt_target_attach(session, target);
+    if (session->stopped)
+        pyusdt_target_detach(session, target);
+    else
+        pyusdt_target_attach(session, target);
     return 0;
 }
 
@@ -296,17 +300,18 @@ static int64_t nanoseconds(struct timespec t)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Unless the directory is as it was when it was read, and was not being changed then. */
+/* Unless the directory is as it was when it was read, and was not being changed then, or nobody joins any more. */
 int pyusdt_session_scan(struct pyusdt_session *session, bool always)
 {
     struct timespec now;
     struct stat st;
 
-    if (session->stopped || fstat(session->dir, &st) != 0)
+    if (fstat(session->dir, &st) != 0)
         return 0;
-    if (!always && nanoseconds(pyusdt_os_modified(&st)) == session->scanned_mtime &&
-        session->scanned_at - session->scanned_mtime > MTIME_GRAIN_NS)
+    if (!always && (session->stopped || (nanoseconds(pyusdt_os_modified(&st)) == session->scanned_mtime &&
+        session->scanned_at - session->scanned_mtime > MTIME_GRAIN_NS)))
         return 0;
+    atomic_thread_fence(memory_order_seq_cst); /* who publishes from here on sees what we wrote; who did before, we see */
     clock_gettime(CLOCK_REALTIME, &now);
     session->scanned_at = nanoseconds(now);
     session->scanned_mtime = nanoseconds(pyusdt_os_modified(&st));
@@ -367,6 +372,7 @@ void pyusdt_session_stop(struct pyusdt_session *session)
     write_state(session, PYUSDT_SESSION_MAKING);
     for (uint32_t i = 0; i < session->nliving; i++)
         pyusdt_target_detach(session, session->targets[session->living[i]]);
+    pyusdt_session_scan(session, true); /* who has joined by himself since we last looked, and may have fired */
 }
 
 void pyusdt_session_close(struct pyusdt_session *session)

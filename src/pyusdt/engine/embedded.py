@@ -200,9 +200,11 @@ class EmbeddedEngine(Engine):
             self._ticks.fired(due[1], due[0])  # however late we are: each has its place among the events
         return n
 
-    def _is_due(self, when):
+    def _has_more(self, when):
+        """Poll once, of a session that is stopped.  Was there something, of events and of ticks up to `when`?"""
         due = self._ticks.next()
-        return due is not None and due[0] <= when
+        n = self._poll_once()  # of the events up to that tick only
+        return n > 0 or (due is not None and due[0] <= when)
 
     def _until_tick(self):
         """Seconds; negative where it is overdue."""
@@ -227,7 +229,7 @@ class EmbeddedEngine(Engine):
         elif self._ticks:
             self._session.stop()
             when = time.monotonic_ns()
-        while self._ticks and not self._is_kept and not self.exiting and (self._poll_once() or self._is_due(when)):
+        while self._ticks and not self._is_kept and not self.exiting and self._has_more(when):
             pass
         self._fire(_END, when)
         self._stop_recording(when)
