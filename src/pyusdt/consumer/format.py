@@ -90,8 +90,7 @@ def _exactly(size, signed):
 
 def _basic(*names):
     """Types that are one of C's basic ones, under whatever name."""
-    ranks = [t.BASIC[name].rank for name in names]
-    return lambda type: type.is_integer and type.rank in ranks
+    return lambda type: type.is_integer and type.base in names
 
 
 _long_long = _basic("long long", "unsigned long long")

@@ -22,15 +22,17 @@ class Type:
 
 class Integer(Type):
     """rank: which of two types an operator's result has, the greater one: by size, then unsigned over
-    signed, then _Bool; types of one rank (long, long long) are the same but for their names."""
+    signed, then _Bool; types of one rank (long, long long) are the same but for their names.
+    base: the name of its basic type, which printf()'s %l and %ll tell apart."""
 
-    __slots__ = ("signed", "rank")
+    __slots__ = ("signed", "rank", "base")
     is_integer = True
 
     def __init__(self, name, size, signed):
         super().__init__(name, size)
         self.signed = signed
         self.rank = (size, not signed, name == "_Bool")
+        self.base = name
 
 
 class String(Type):
