@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -47,8 +48,10 @@ class Node:
         self.process = subprocess.Popen(
             ["erl", "-noshell", "+S", f"{schedulers}:{schedulers}", "-pa", folder, *ours, "-s", "bench_node", "main"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.asked = 0  # calls
 
     def per_call(self, operation: str, n: int, processes: int = 1) -> float:
+        self.asked += n * processes * (operation == "p")
         print(operation, processes, n, file=self.process.stdin, flush=True)
         return int(self.process.stdout.readline()) / n / processes
 
@@ -59,7 +62,8 @@ class Node:
 
 @contextlib.contextmanager
 def traced(node: Node, script: str):
-    """All arguments of the node's probes are read while the block runs. One call first, which loads the library."""
+    """All arguments of the node's probes are read while the block runs, and each event arrives. One call first, which loads
+    the library."""
     node.per_call("p", 10)
     tracer = subprocess.Popen([subjects.PYDTRACE, "-q", "-b", "16m", "-n", script, "-p", str(node.process.pid)],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -67,11 +71,13 @@ def traced(node: Node, script: str):
         while not enabled(node):
             assert tracer.poll() is None, "pydtrace has ended"
             time.sleep(0.05)
+        before = node.asked
         yield
     finally:
         tracer.terminate()
-        said = tracer.communicate(timeout=30)[1]
-    assert "drop" not in said, said
+        said = "".join(tracer.communicate(timeout=30))
+    delivered = re.search(r"^delivered (\d+)$", said, re.MULTILINE)
+    assert delivered and int(delivered[1]) >= node.asked - before and "drop" not in said, said
 
 
 def enabled(node: Node) -> bool:
