@@ -93,14 +93,9 @@ class Actions:
     # --- the world outside --------------------------------------------------------------
     def _system(self, action, record):
         """The output of the command goes where ours goes by default, as with dtrace."""
-        from ..engine.command import IGNORED
+        import subprocess  # with it, and not with os.system(), the command ignores no signal that Python does
 
-        before = [(number, signal.signal(number, signal.SIG_DFL)) for number in IGNORED]
-        try:
-            os.system(self.texts.of_record(action, record))
-        finally:
-            for number, handler in before:
-                signal.signal(number, handler)
+        subprocess.run(self.texts.of_record(action, record), shell=True, check=False)
 
     def _freopen(self, action, record):
         path = self.texts.of_record(action, record)
