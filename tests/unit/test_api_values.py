@@ -107,7 +107,8 @@ class NoText:
 
 
 @pytest.mark.parametrize("bad", [Failing(ValueError("x")), Failing(SystemExit(3)), Failing(MemoryError()),
-                                 Failing(GeneratorExit()), NoText()], ids=repr)
+                                 Failing(GeneratorExit()), NoText()],
+                         ids=["ValueError", "SystemExit", "MemoryError", "GeneratorExit", "not-a-string"])
 def test_what_str_raises_does_not_get_out(bad, fired):
     assert fired(lambda: pyusdt.p(1, "a", bad, "c")).values == [1, 0, 0, 0, b"a", None, b"c", None]
 
