@@ -31,7 +31,7 @@ demo: build ## trace the example web server through 2,000 requests and print its
 	$(VENV)/python examples/demo.py
 
 test: packages build ## all tests but the hours-long ones (at most 10 minutes)
-	$(PYTEST) -m "not long" tests
+	$(PYTEST) -n 2 --dist loadgroup -m "not long" tests
 
 test-long: packages build ## kill loops, fuzzing and exhaustive checks (hours)
 	$(PYTEST) -m long tests

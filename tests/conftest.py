@@ -3,6 +3,10 @@
 The tests have a run directory of their own, so that nobody's tracing on the same machine enables their probes.
 Under CI (CI=true) a skip is a failure, since its machine is root and installs whatever a test needs. A test
 that no installation could help (a kernel without the feature, say) starts its reason with "host:".
+
+Two workers share the tests (`make test`: pytest-xdist, --dist loadgroup), a file at a time. A uprobe belongs to the file of
+the module, not to a process: who attaches without a pid turns the probes on in the other worker's processes as well. So
+what does that, and what asserts that a probe is off, is one group, which one worker runs from first to last.
 """
 
 import atexit
@@ -17,6 +21,10 @@ atexit.register(shutil.rmtree, os.environ["PYUSDT_RUNDIR"], ignore_errors=True)
 
 UNDER_CI = os.environ.get("CI") == "true" or os.environ.get("PYUSDT_CI") == "1"
 
+# Folders of tests that attach to the built probes in all processes, or hold only while nobody does; a file of theirs that
+# does neither has an xdist_group of its own.
+EVERYWHERE = {"dtrace", "erlang", "integration", "kernel", "scripts", "unit"}
+
 
 def pytest_addoption(parser):
     parser.addoption("--sanitize", action="store_true", help="the C core's tests under ASan and UBSan")
@@ -24,6 +32,14 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes or hours; only `make test-long` runs it")
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):
+            group = "everywhere" if item.path.parent.name in EVERYWHERE else f"{item.path.parent.name}/{item.path.stem}"
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 def _fail_if_avoidable(report):

@@ -10,6 +10,8 @@ import re
 import harness
 import pytest
 
+pytestmark = pytest.mark.xdist_group("own_tree")
+
 BAD = sorted(glob.glob(os.path.join(harness.HERE, "bad", "*.d")))
 NAMES = [os.path.basename(path).removesuffix(".d") for path in BAD]
 PLACED = [path for path in BAD if "no-such-probe" not in path]

@@ -17,6 +17,8 @@ import consumer_harness
 from consumer_cases import INTEGERS, NAMES, Aggregate, Case, Printf, Trace, type_of
 from record_consumer import ask_oracle
 
+pytestmark = pytest.mark.xdist_group("integration/test_consumer_oracle")
+
 SEED = int(os.environ.get("PYUSDT_TEST_SEED", random.randrange(10**6)))
 PLAIN = [b"d", b"i", b"u", b"o", b"x", b"X", b"p"]
 

@@ -10,6 +10,8 @@ DEMO = os.path.join(harness.ROOT, "examples")
 sys.path.insert(0, DEMO)
 import demo
 
+pytestmark = pytest.mark.xdist_group("own_tree")
+
 
 def check(run: harness.Run) -> None:
     assert run.status == 0, run

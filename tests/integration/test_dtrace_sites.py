@@ -14,6 +14,8 @@ import pytest
 sys.path.insert(0, os.path.join(harness.ROOT, "c"))
 import build_sites
 
+pytestmark = pytest.mark.xdist_group("integration/test_dtrace_sites")
+
 SOURCE = f"{harness.ROOT}/c/generated/user_trace_dtrace.d"
 VALUES = "<who>|the tag|1|-2|3|-1099511627776|s1|zwölf"
 

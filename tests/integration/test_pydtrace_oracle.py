@@ -8,6 +8,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("integration/test_pydtrace_oracle")
+
 SCRIPTS = {
     "options.d": "#pragma D option quiet\n#pragma D option switchrate=10hz\nBEGIN { trace(1); exit(0); }\n",
     "wrong-option.d": "#pragma D option bogus=5\nBEGIN { exit(0); }\n",

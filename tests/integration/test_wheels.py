@@ -16,6 +16,8 @@ import elfnotes
 import harness
 import pytest
 
+pytestmark = pytest.mark.xdist_group("integration/test_wheels")
+
 PYTHONS = sorted(path for version in ("3.10", "3.11", "3.12", "3.13", "3.14")
                  for path in glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python{version}")))
 
