@@ -250,19 +250,29 @@ void pyusdt_core_reborn(void)
 
 /* ---- the public functions ---- */
 
-static int prepare(void)
-{
-    void *family;
+static int prepared; /* 0 or -errno */
 
-    if (pyusdt_core.family)
-        return 0;
-    family = mmap(NULL, sizeof(struct pyusdt_family), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (family == MAP_FAILED)
-        return -ENOMEM;
+static void prepare_once(void)
+{
+    void *family = mmap(NULL, sizeof(struct pyusdt_family), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (family == MAP_FAILED) {
+        prepared = -ENOMEM;
+        return;
+    }
     pyusdt_os_wipe_on_fork(family, sizeof(struct pyusdt_family)); /* else forked() is all that tells a child */
     pyusdt_core.has_key = pthread_key_create(&pyusdt_core.key, NULL) == 0;
     pyusdt_core.family = family;
-    return -pthread_atfork(NULL, NULL, forked);
+    prepared = -pthread_atfork(NULL, NULL, forked);
+}
+
+/* Several interpreters, each with a GIL of its own, may load the extension at the same time. */
+static int prepare(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, prepare_once);
+    return prepared;
 }
 
 int pyusdt_publish(const struct pyusdt_probe_desc *table, unsigned n)

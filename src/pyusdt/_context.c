@@ -94,34 +94,44 @@ static PyObject *attribute_of_loaded(PyObject *module_name, const char *attribut
     return value;
 }
 
-/* Where there is no GIL, another thread may do the same at the same time. */
-static void set_once(PyObject **place, PyObject *module_name, const char *attribute)
+static PyObject *known(PyObject **place)
+{
+    return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+}
+
+/* Where there is no GIL, another thread may do the same at the same time.  Whether the place is filled now. */
+static int set_once(PyObject **place, PyObject *module_name, const char *attribute)
 {
     PyObject *none = NULL, *value;
 
-    if (__atomic_load_n(place, __ATOMIC_ACQUIRE) != NULL)
-        return;
+    if (known(place) != NULL)
+        return 1;
     value = attribute_of_loaded(module_name, attribute);
-    if (value != NULL && !__atomic_compare_exchange_n(place, &none, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (value == NULL)
+        return 0;
+    if (!__atomic_compare_exchange_n(place, &none, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         Py_DECREF(value);
+    return 1;
 }
 
 /* Are asyncio's functions at hand?  While they are not, only a change in the number of loaded modules makes it worth
- * looking again: looking costs a fifth of an event. */
+ * looking again: looking costs a fifth of an event.  current_task is set last: who sees it sees the other, too. */
 static int find_asyncio(struct pyusdt_context *context)
 {
     PyObject *modules;
+    Py_ssize_t loaded;
 
-    if (context->current_task != NULL)
+    if (known(&context->current_task) != NULL)
         return 1;
     modules = PyImport_GetModuleDict();
-    if (context->events_name == NULL || modules == NULL || PyDict_Size(modules) == context->modules_seen)
+    if (context->events_name == NULL || modules == NULL)
         return 0;
-    context->modules_seen = PyDict_Size(modules);
-    set_once(&context->get_running_loop, context->events_name, "_get_running_loop");
-    if (context->get_running_loop != NULL)
-        set_once(&context->current_task, context->tasks_name, "current_task");
-    return context->current_task != NULL;
+    loaded = PyDict_Size(modules);
+    if (__atomic_load_n(&context->modules_seen, __ATOMIC_RELAXED) == loaded)
+        return 0;
+    __atomic_store_n(&context->modules_seen, loaded, __ATOMIC_RELAXED);
+    return set_once(&context->get_running_loop, context->events_name, "_get_running_loop") &&
+           set_once(&context->current_task, context->tasks_name, "current_task");
 }
 
 PyObject *pyusdt_context_task_name(struct pyusdt_context *context)

@@ -5,7 +5,7 @@ cdef extern from "pyusdt.h" nogil:
     int pyusdt_flight(char *path, size_t size)
 
 cdef extern from "_fire.h":
-    int pyusdt_strict
+    int pyusdt_set_strict(int on)
 
 cdef extern from "_fast.h":
     int pyusdt_fast_add(object module) except -1

@@ -36,10 +36,7 @@ def flight() -> str | None:
 
 def set_strict(bint on) -> bool:
     """Check types at every call, traced or not, and raise TypeError; returns what was set before."""
-    global pyusdt_strict
-    before = pyusdt_strict != 0
-    pyusdt_strict = on
-    return before
+    return pyusdt_set_strict(on) != 0
 
 
 pyusdt_fast_add(sys.modules[__name__])

@@ -16,7 +16,7 @@ enum {
     ARG_COUNT = ARG_STRING + PYUSDT_STRINGS,
 };
 
-int pyusdt_strict;
+int pyusdt_strict_flag;
 
 /* Who wants the event and what of it, found before the application's code is run for it. */
 struct event {
@@ -158,7 +158,7 @@ int pyusdt_place(PyObject *values[PYUSDT_VALUES], PyObject *const *args, Py_ssiz
             values[integers++] = arg;
         } else if (strings < PYUSDT_STRINGS) {
             values[PYUSDT_INTEGERS + strings++] = arg;
-        } else if (pyusdt_strict) {
+        } else if (pyusdt_is_strict()) {
             PyErr_SetString(PyExc_TypeError, "at most four integers, then at most four strings");
             return -1;
         }
@@ -173,7 +173,7 @@ PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject 
     struct sources sources;
     struct pyusdt_pending pending;
 
-    if (pyusdt_strict && check_strict(values) < 0)
+    if (pyusdt_is_strict() && check_strict(values) < 0)
         return NULL;
     if (!event_begin(&event, probe))
         Py_RETURN_FALSE;
@@ -193,7 +193,7 @@ PyObject *pyusdt_offer_message(PyObject *message)
     struct pyusdt_source source;
     struct pyusdt_pending pending;
 
-    if (pyusdt_strict && message != Py_None && !PyUnicode_Check(message) && !PyObject_CheckBuffer(message))
+    if (pyusdt_is_strict() && message != Py_None && !PyUnicode_Check(message) && !PyObject_CheckBuffer(message))
         return PyErr_Format(PyExc_TypeError, "the message must be str, bytes-like or None, not %.200s",
                             Py_TYPE(message)->tp_name);
     if (!event_begin(&event, PYUSDT_USER_TRACE_S1))

@@ -16,13 +16,24 @@
 #define PYUSDT_STRINGS 4
 #define PYUSDT_VALUES (PYUSDT_INTEGERS + PYUSDT_STRINGS)
 
-/* pyusdt.strict(): types are checked, on or off.  One flag for the process. */
-extern int pyusdt_strict __attribute__((visibility("hidden")));
+/* pyusdt.strict(): types are checked, on or off.  One flag for the process: any thread may change it while others fire. */
+extern int pyusdt_strict_flag __attribute__((visibility("hidden")));
+
+static inline int pyusdt_is_strict(void)
+{
+    return __atomic_load_n(&pyusdt_strict_flag, __ATOMIC_RELAXED);
+}
+
+/* Returns what was set before. */
+static inline int pyusdt_set_strict(int on)
+{
+    return __atomic_exchange_n(&pyusdt_strict_flag, on, __ATOMIC_RELAXED);
+}
 
 /* The test before everything else: is there anything to do for a call of this probe? */
 static inline int pyusdt_has_work(unsigned probe)
 {
-    return __builtin_expect(pyusdt_enabled(probe) || pyusdt_strict, 0);
+    return __builtin_expect(pyusdt_enabled(probe) || pyusdt_is_strict(), 0);
 }
 
 /* What p() makes of its (at most PYUSDT_VALUES) arguments: up to four integers, then up to four strings.  None counts

@@ -143,7 +143,7 @@ PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, 
     struct pyusdt_pending pending;
     struct own_event event;
 
-    if (pyusdt_strict && check_strict(own, args, nargs) < 0)
+    if (pyusdt_is_strict() && check_strict(own, args, nargs) < 0)
         return NULL;
     event.own = own;
     event.semaphore = __atomic_load_n(own->site.semaphore, __ATOMIC_RELAXED) != 0;

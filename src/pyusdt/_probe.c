@@ -79,7 +79,7 @@ static inline int is_enabled(const struct probe *self)
 
 static inline int has_work(const struct probe *self)
 {
-    return __builtin_expect(is_enabled(self) || pyusdt_strict, 0);
+    return __builtin_expect(is_enabled(self) || pyusdt_is_strict(), 0);
 }
 
 static PyObject *fire(const struct probe *self, PyObject *const *args, Py_ssize_t nargs)
@@ -120,7 +120,7 @@ static PyObject *fire_result(const struct probe *self, PyObject *result)
         nargs = PyTuple_GET_SIZE(result);
     }
     if (nargs > max_arguments(self)) {
-        if (pyusdt_strict)
+        if (pyusdt_is_strict())
             return PyErr_Format(PyExc_TypeError, "a probe call takes at most %zd arguments (%zd returned)",
                                 max_arguments(self), nargs);
         nargs = max_arguments(self);
@@ -144,7 +144,7 @@ static PyObject *probe_lazy(PyObject *object, PyObject *function)
         Py_RETURN_FALSE;
     result = PyObject_CallNoArgs(function);
     if (result == NULL) {
-        if (pyusdt_strict)
+        if (pyusdt_is_strict())
             return NULL;
         pyusdt_swallow_exception();
         return fire(self, NULL, 0);

@@ -28,3 +28,9 @@ def test_growing_under_tsan(world):
                          variant="tsan")
     check(result)
     assert result["delivered"] + result["dropped"] == world.account("a").returned
+
+
+def test_publishing_at_once_under_tsan(world):
+    child = world.start([world.build.program("publish_main", "tsan")])
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 0, err

@@ -160,6 +160,36 @@ def test_threads(tmp_path):
     assert len(found) >= 40  # a thread id may be used twice
 
 
+def test_threads_that_do_everything_at_once(tmp_path):
+    """What threads share in the extension (asyncio looked for, strictness, an own provider's table) while fifty of them fire:
+    each event arrives, with its thread's tag.  It counts most where there is no GIL."""
+    path = tmp_path / "shared.py"
+    path.write_text(textwrap.dedent("""
+        import threading, pyusdt
+        together = threading.Barrier(50)
+        text = bytearray(b"changes")
+        def work(n):
+            together.wait()
+            pyusdt.put_tag(f"tag-{n}")
+            own = pyusdt.Provider("shared").probe(f"of-{n % 5}", int)
+            for i in range(40):
+                if n == 0: import asyncio
+                if n == 1: pyusdt.strict(i % 2)
+                if n == 2: text[0] = 32 + i
+                pyusdt.p(i, text), pyusdt.probe("user_trace-n7").lazy(lambda: (i, "lazy")), own(i)
+        threads = [threading.Thread(target=work, args=[n]) for n in range(50)]
+        for each in threads: each.start()
+        for each in threads: each.join()
+    """))
+    script = """pyusdt*:::user_trace-i4s4, pyusdt*:::user_trace-n7 { @[probename, copyinstr(arg1)] = sum(arg2); }
+                shared*:::of-* { @own = count(); }
+                END { printa("%s %s %@d\\n", @); printa("%@d own\\n", @own); }"""
+    shown = harness.run([harness.PYDTRACE, "-Zq", "-b", "4m", "-n", script, "-c", f"{sys.executable} {path}"], timeout=60)
+    sums = dict(re.findall(r"^(user_trace-\S+ tag-\d+) (\d+)$", shown.stdout, re.MULTILINE))
+    assert sums == {f"{probe} tag-{n}": str(sum(range(40))) for probe in ("user_trace-i4s4", "user_trace-n7") for n in range(50)}, shown
+    assert "2000 own" in shown.stdout and shown.stderr == "", shown
+
+
 def test_tasks_of_asyncio(tmp_path):
     """Who fires is the task; a thousand of them interleaved, each with its own tag."""
     path = tmp_path / "tasks.py"
@@ -198,24 +228,42 @@ def test_setuid(tmp_path):
     check(found, 1, 2)
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="host: interpreters are made otherwise since 3.14")
+# For a program: interpreters, and what they run to have pyusdt.
+INTERPRETERS = f"import sys; sys.path.append({harness.PROGRAMS!r}); from interpreters import create"
+INSIDE = f"import sys; sys.path[:0] = {sys.path!r}; import pyusdt; "
+
+
 def test_sub_interpreters(tmp_path):
     """Several in one process: each fires, one's end does not end the others' probes."""
-    module = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
     found, _ = run(f"""
-        import {module} as interpreters, pyusdt
-        code = "import sys; sys.path[:0] = {sys.path!r}; import pyusdt; [pyusdt.p(i, 'sub') for i in range(10)]"
+        {INTERPRETERS}
+        import pyusdt
+        code = {INSIDE + "[pyusdt.p(i, 'sub') for i in range(10)]"!r}
         for _ in range(3):
-            one, other = interpreters.create(), interpreters.create()
+            one, other = create(), create()
             for each in (one, other, one):
-                assert interpreters.run_string(each, code) is None
-            interpreters.destroy(one)
+                each.exec(code)
+            one.close()
             pyusdt.p(1)
-            assert interpreters.run_string(other, code) is None
-            interpreters.destroy(other)
+            other.exec(code)
+            other.close()
         pyusdt.p(1)
     """, tmp_path)
     check(found, 1, 3 * 41 + 1)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="host: all interpreters have one GIL before 3.12")
+def test_interpreters_at_the_same_time(tmp_path):
+    """Each in a thread, with a GIL of its own: they load the extension, make the same provider, and fire."""
+    fire = "own = pyusdt.Provider('both').probe('one', int); [(pyusdt.put_tag(i), pyusdt.p(i), own(i)) for i in range(500)]"
+    found, _ = run(f"""
+        {INTERPRETERS}
+        import threading
+        threads = [threading.Thread(target=create().exec, args=[{INSIDE + fire!r}]) for _ in range(4)]
+        for each in threads: each.start()
+        for each in threads: each.join()
+    """, tmp_path, "-b", "4m")
+    check(found, 1, 4 * 500)
 
 
 def test_own_provider_in_a_fork(tmp_path):

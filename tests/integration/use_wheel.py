@@ -13,12 +13,13 @@ script = 'pyusdt$1:::user_trace-i4s4 { printf("%d %s", arg2, copyinstr(arg6)); }
 with pyusdt.trace(script, os.getpid(), pid=os.getpid()) as t:
     assert pyusdt.p(7, "zwölf") and own(8, "made")
 assert [record.values for record in t] == [(7, "zwölf"), (8, "made")]
-if sys.version_info[:2] in ((3, 12), (3, 13)):
-    name = "_interpreters" if sys.version_info[1] == 13 else "_xxsubinterpreters"
-    interpreters = __import__(name)
-    made = interpreters.create()  # with a GIL of its own
+if sys.version_info >= (3, 12):
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs"))
+    from interpreters import create
+
+    made = create()  # with a GIL of its own
     with pyusdt.trace("pyusdt$1:::user_trace-i4s4 { trace(arg2); }", os.getpid(), pid=os.getpid()) as t:
-        assert interpreters.run_string(made, "import pyusdt; assert pyusdt.p(9)") is None
-    interpreters.destroy(made)
+        made.exec("import pyusdt; assert pyusdt.p(9)")
+    made.close()
     assert [record[0] for record in t] == [9]
 print("path", pyusdt._core.__file__, "own", own.path)
