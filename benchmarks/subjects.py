@@ -117,10 +117,21 @@ with open("/proc/self/smaps_rollup") as file:
 """
 
 
+def start_folder() -> str:
+    """A folder with pyusdt and the empty extension in it: first on the path, it makes finding either cost the same."""
+    folder = os.path.join(BUILD, "start")
+    os.makedirs(folder, exist_ok=True)
+    for path in (os.path.join(ROOT, "src", "pyusdt"), *glob(os.path.join(BUILD, "empty.*.so"))):
+        link = os.path.join(folder, os.path.basename(path))
+        if not os.path.lexists(link):
+            os.symlink(path, link)
+    return folder
+
+
 def start_cost(module: str) -> tuple[int, int]:
     """What the import of a module costs a new process: nanoseconds, and KiB of memory that it has to itself then."""
     done = subprocess.run([sys.executable, "-c", START.format(module=module)], capture_output=True, text=True, check=True,
-                          env={**os.environ, "PYTHONPATH": BUILD, "PYTHONDONTWRITEBYTECODE": ""})
+                          env={**os.environ, "PYTHONPATH": start_folder(), "PYTHONDONTWRITEBYTECODE": ""})
     nanoseconds, kibibytes = map(int, done.stdout.split())
     return nanoseconds, kibibytes
 

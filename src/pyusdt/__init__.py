@@ -9,34 +9,52 @@ Trace it with `pydtrace -n 'pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6)] = cou
 tracer that knows USDT probes (docs/probes.md).  Importing this makes the process traceable: one small
 control file, no thread.  While no tracer listens a probe costs about as much as calling an empty function.
 
-The consumer API (trace, atrace, watch …; docs/api.md) and providers of your own (Provider, load; docs/providers.md)
-are imported when they are first used.
+What is not a probe is imported when it is first used, so that an application which nobody traces starts as fast as it
+can: `tag`, `spread_tag` (tags.py), providers of your own (Provider, load; docs/providers.md), the consumer API (trace,
+atrace, watch …; docs/api.md).
 """
 
-from pyusdt.api import (
-    Probe,
-    available,
-    p,
-    pn,
-    probe,
-    strict,
-    user_trace_i4s4,
-    user_trace_n,
-    user_trace_s1,
-)
-from pyusdt.tags import get_tag, get_tag_data, put_tag, restore_tag, spread_tag, tag
+import os
+
+try:
+    from pyusdt._core import (
+        Probe,
+        available,
+        flight,
+        get_tag,
+        p,
+        pn,
+        probe,
+        put_tag,
+        strict,
+        user_trace_i4s4,
+        user_trace_n,
+        user_trace_s1,
+    )
+except ModuleNotFoundError as error:
+    if error.name != "pyusdt._core":
+        raise
+    raise ImportError(
+        "pyusdt's C extension is not built for this Python; "
+        "run `make build` in pyusdt's sources, or `pip install pyusdt` for this interpreter",
+        name=error.name,
+    ) from None
 
 TYPE_CHECKING = False  # type checkers take it for True; typing itself need not be imported
 if TYPE_CHECKING:
     from pyusdt.consumer.atracing import atrace
     from pyusdt.consumer.tracing import CompileError, EngineError, TraceWarning, Tracing, trace, watch
     from pyusdt.providers import Provider, load
+    from pyusdt.tags import get_tag_data, restore_tag, spread_tag, tag
 
-_LATER = dict.fromkeys(
-    ("CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"), "pyusdt.consumer.tracing"
-)
-_LATER["atrace"] = "pyusdt.consumer.atracing"
-_LATER["Provider"] = _LATER["load"] = "pyusdt.providers"
+_LATER = {
+    **dict.fromkeys(("get_tag_data", "restore_tag", "spread_tag", "tag"), "pyusdt.tags"),
+    **dict.fromkeys(("Provider", "load"), "pyusdt.providers"),
+    **dict.fromkeys(
+        ("CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"), "pyusdt.consumer.tracing"
+    ),
+    "atrace": "pyusdt.consumer.atracing",
+}
 
 __all__ = [
     "CompileError",
@@ -73,3 +91,18 @@ def __getattr__(name: str) -> object:
 
     value = globals()[name] = getattr(import_module(_LATER[name]), name)
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+if os.environ.get("PYUSDT_STRICT", "0") not in ("", "0"):
+    strict(True)
+if os.environ.get("PYUSDT_FLIGHT"):
+    try:
+        flight()
+    except OSError as error:
+        import warnings
+
+        warnings.warn(f"no flight recorder (PYUSDT_FLIGHT): {error.strerror}; docs/record.md", RuntimeWarning, 2)

@@ -1,4 +1,4 @@
-# cython: language_level=3, freethreading_compatible=True, subinterpreters_compatible=own_gil
+# cython: language_level=3, freethreading_compatible=True, subinterpreters_compatible=own_gil, binding=False, embedsignature=True, embedsignature.format=clinic
 """The probes of this process: what C has for Python, and the control file.
 
 p, pn, user_trace_s1, user_trace_i4s4, user_trace_n, probe, Probe, encode_tag and tag_variable come from _fast.c.
@@ -34,8 +34,15 @@ def flight() -> str | None:
     return os.fsdecode(<bytes>path) if code else None
 
 
-def set_strict(bint on) -> bool:
-    """Check types at every call, traced or not, and raise TypeError; returns what was set before."""
+def strict(bint on=True) -> bool:
+    """Check the types of a probe's arguments at every call, traced or not, and raise TypeError (for development).
+
+    A value that is not int or None where an integer stands, or not str, bytes-like or None where a string stands, is
+    an error then; so are a fifth string and what a function given to Probe.lazy() raises.  For the whole process;
+    PYUSDT_STRICT=1 in the environment sets it at import.
+
+    Returns what was set before.
+    """
     return pyusdt_set_strict(on) != 0
 
 

@@ -2,17 +2,18 @@
 
 Always: a tag belongs to the context (contextvars), so asyncio tasks, asyncio.to_thread and copy_context()
 inherit it and other threads do not; it is encoded once, when put, and read only while a tracer listens.
-How spread_tag() carries it further is in _spread.py, which is not loaded before it is used.
+put_tag() and get_tag() are in _fast.c; how spread_tag() carries a tag further is in _spread.py.  This module is
+loaded when one of its names is used, _spread.py with the first spread_tag().
 """
 
-from pyusdt._core import encode_tag, get_tag, put_tag, tag_variable
+from pyusdt._core import encode_tag, tag_variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextvars import Token
     from types import TracebackType
 
-__all__ = ["get_tag", "get_tag_data", "put_tag", "restore_tag", "spread_tag", "tag"]
+__all__ = ["get_tag_data", "restore_tag", "spread_tag", "tag"]
 
 
 def get_tag_data() -> "bytes | None":

@@ -1,5 +1,7 @@
 """What depends on a call's shape: it raises always, and is told by the return value."""
 
+import os
+import re
 import subprocess
 import sys
 
@@ -171,11 +173,20 @@ def test_strict_from_the_environment(value, is_strict):
     assert done.stdout == f"{is_strict}\n", done
 
 
-def test_import_is_light():
-    """No module that a bare interpreter has not got, but pyusdt's own and what Cython puts there; no thread."""
-    code = ("import sys, os; before = set(sys.modules); import pyusdt; "
-            "print(sorted(name for name in set(sys.modules) - before "
-            "if not name.startswith('pyusdt') and 'cython' not in name), len(os.listdir('/proc/self/task')))")
-    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True,
-                          check=True)
-    assert done.stdout == "[] 1\n", done
+def test_import_is_light(tmp_path):
+    """No module but the package, its extension and what Cython puts there; no thread; no file but the control file."""
+    code = ("import sys, os; before = set(sys.modules); files = len(os.listdir('/proc/self/fd')); import pyusdt; "
+            "print(sorted(name for name in set(sys.modules) - before if 'cython' not in name), "
+            "len(os.listdir('/proc/self/task')), len(os.listdir('/proc/self/fd')) - files, "
+            "*os.listdir(os.environ['PYUSDT_RUNDIR']))")
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True,
+                          env={"PYUSDT_RUNDIR": str(tmp_path / "run")})
+    assert re.fullmatch(r"\['pyusdt', 'pyusdt._core'\] 1 0 \d+-\d+-0\.ctl\n", done.stdout), done
+    assert os.listdir(tmp_path / "run") == []
+
+
+def test_names_that_are_loaded_when_they_are_used():
+    for name in pyusdt.__all__:
+        assert getattr(pyusdt, name) is not None and name in dir(pyusdt)
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
+        _ = pyusdt.no_such_name
