@@ -45,6 +45,8 @@ Found by comparing random programs (tests/differential), besides what docs/progr
 - `clear()` of `avg()` or `stddev()` ends in a failed assertion when they are printed.
 - The mean that `printa()` prints by a format of its own is divided without its sign: a negative one comes out as
   4611686018427387895, say; we print -8.
+- `print()` shows of an array of structs the types only, and of memory that can not be read zeros; here the members, and a fault.
+  Members that are floats are shown here, not there. An enum inside of a struct lies where the next member does, there.
 - A NULL string as a key is a fault at an address such as 0x80; here at 0x0.
 - `toupper()`, `tolower()`, `strtoll()`, and the base of `lltostr()` are not there.
 """

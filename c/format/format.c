@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "format/flow.h"
 #include "format/table.h"
 #include "generated/program.h"
 
@@ -16,16 +17,19 @@ enum {
 };
 
 struct probe_head {
-    char *text; /* NULL: not named yet */
-    size_t size;
+    char *text; /* NULL: not named yet; then function:name, then the columns ID and FUNCTION:NAME */
+    size_t size, named, function; /* bytes of all, of function:name, of the function */
+    enum pyusdt_flow_kind flow;
+    const char *entry, *other; /* prefixes: as the kind says; of a further clause */
 };
 
 struct pyusdt_formatter {
     struct pyusdt_table table;
     unsigned flags;
     bool heading; /* the header line is printed, or is never to be */
-    struct probe_head *probes; /* by id: the columns ID and FUNCTION:NAME */
+    struct probe_head *probes; /* by id */
     uint32_t probe_count;
+    struct pyusdt_flow *flow; /* NULL until it is asked for */
 };
 
 int pyusdt_formatter_new(const void *table, size_t size, unsigned flags, struct pyusdt_formatter **out,
@@ -40,8 +44,8 @@ int pyusdt_formatter_new(const void *table, size_t size, unsigned flags, struct 
         free(f);
         return rc;
     }
-    f->flags = flags;
     tzset(); /* localtime_r() need not do it */
+    pyusdt_formatter_flags(f, flags);
     *out = f;
     return 0;
 }
@@ -53,13 +57,16 @@ void pyusdt_formatter_free(struct pyusdt_formatter *f)
     for (uint32_t i = 0; i < f->probe_count; i++)
         free(f->probes[i].text);
     free(f->probes);
+    free(f->flow);
     pyusdt_table_free(&f->table);
     free(f);
 }
 
 void pyusdt_formatter_flags(struct pyusdt_formatter *f, unsigned flags)
 {
-    f->flags = flags;
+    if (flags & PYUSDT_FORMAT_FLOW && !f->flow)
+        f->flow = calloc(1, sizeof *f->flow);
+    f->flags = f->flow ? flags : flags & ~(unsigned)PYUSDT_FORMAT_FLOW; /* without memory the lines are not indented */
 }
 
 static int grow_probes(struct pyusdt_formatter *f, uint32_t id)
@@ -78,31 +85,37 @@ static int grow_probes(struct pyusdt_formatter *f, uint32_t id)
 }
 
 /* The columns ID and FUNCTION:NAME never change, so they are made once. */
-int pyusdt_format_probe(struct pyusdt_formatter *f, uint32_t id, const char *function, const char *name)
+int pyusdt_format_probe(struct pyusdt_formatter *f, uint32_t id, const char *provider, const char *function,
+                        const char *name)
 {
-    struct pyusdt_text text = {0}, head = {0};
+    struct pyusdt_text head = {0};
     const struct pyusdt_layout id_column = {.letter = 'd', .width = 6}, name_column = {.width = 32};
 
     if (id >= MAX_PROBES)
         return -EINVAL;
     if (id >= f->probe_count && grow_probes(f, id) < 0)
         return -ENOMEM;
-    int rc = pyusdt_text_append(&text, function, strlen(function));
-    rc = rc ? rc : pyusdt_text_append(&text, ":", 1);
-    rc = rc ? rc : pyusdt_text_append(&text, name, strlen(name));
+    int rc = pyusdt_text_append(&head, function, strlen(function));
+    rc = rc ? rc : pyusdt_text_append(&head, ":", 1);
+    rc = rc ? rc : pyusdt_text_append(&head, name, strlen(name));
+    size_t named = head.size;
     if (!(f->flags & PYUSDT_FORMAT_TESTING)) {
         rc = rc ? rc : pyusdt_text_integer(&head, &id_column, id, false);
         rc = rc ? rc : pyusdt_text_append(&head, " ", 1);
     }
-    rc = rc ? rc : pyusdt_text_string(&head, &name_column, text.data, text.size);
+    char *label = rc ? NULL : strndup(head.data, named); /* not what is appended to while it may move */
+    rc = rc ? rc : label ? pyusdt_text_string(&head, &name_column, label, named) : -ENOMEM;
     rc = rc ? rc : pyusdt_text_append(&head, " ", 1);
-    pyusdt_text_free(&text);
+    free(label);
     if (rc) {
         pyusdt_text_free(&head);
         return rc;
     }
     free(f->probes[id].text);
-    f->probes[id] = (struct probe_head){head.data, head.size};
+    enum pyusdt_flow_kind flow = pyusdt_flow_kind(name);
+    f->probes[id] = (struct probe_head){head.data, head.size, named, strlen(function), flow,
+                                        pyusdt_flow_prefix(provider, flow),
+                                        pyusdt_flow_prefix(provider, PYUSDT_FLOW_NONE)};
     return 0;
 }
 
@@ -254,30 +267,70 @@ static int trace_value(struct pyusdt_formatter *f, const struct pyusdt_table_par
     return pyusdt_text_integer(text, &layout, read_integer(at, part->size, is_signed), is_signed);
 }
 
+/* The columns ID and FUNCTION:NAME under -F: indentation, an arrow, the function, the name where there is no arrow. */
+static int print_flow(struct pyusdt_formatter *f, const struct probe_head *head, const uint8_t *record,
+                      struct pyusdt_text *text)
+{
+    static const struct pyusdt_layout column = {.flags = PYUSDT_FLAG_LEFT, .width = 41};
+    enum pyusdt_flow_kind kind = head->flow;
+    uint32_t columns = pyusdt_flow_step(f->flow, read_u32(record + PYUSDT_RECORD_TID),
+                                        read_u32(record + PYUSDT_RECORD_PROBE),
+                                        read_u32(record + PYUSDT_RECORD_CLAUSE), &kind);
+    const char *prefix = kind == head->flow ? head->entry : head->other;
+    size_t size = kind == PYUSDT_FLOW_NONE ? head->named : head->function;
+    struct pyusdt_text line = {0};
+    const struct pyusdt_layout spaces = {.width = columns};
+
+    int rc = pyusdt_text_string(&line, &spaces, "", 0);
+    rc = rc ? rc : pyusdt_text_append(&line, prefix, strlen(prefix));
+    rc = rc ? rc : pyusdt_text_append(&line, head->text, size);
+    rc = rc ? rc : pyusdt_text_string(text, &column, line.data, line.size);
+    pyusdt_text_free(&line);
+    return rc ? rc : pyusdt_text_append(text, " ", 1);
+}
+
+/* The header line, once. */
+static int print_heading(struct pyusdt_formatter *f, struct pyusdt_text *text)
+{
+    static const char *const lines[2][2] = {{"CPU     ID                    FUNCTION:NAME\n",
+                                             "                   FUNCTION:NAME\n"},
+                                            {"CPU FUNCTION                                 \n",
+                                             "FUNCTION                                 \n"}};
+    const char *line = lines[!!(f->flags & PYUSDT_FORMAT_FLOW)][!!(f->flags & PYUSDT_FORMAT_TESTING)];
+
+    if (f->heading)
+        return 0;
+    f->heading = true;
+    return pyusdt_text_append(text, line, strlen(line));
+}
+
+/* True where lines have no columns at all. */
+static bool is_bare(const struct pyusdt_formatter *f)
+{
+    return (f->flags & (PYUSDT_FORMAT_QUIET | PYUSDT_FORMAT_FLOW)) == PYUSDT_FORMAT_QUIET;
+}
+
 /* The header line and a record's columns. */
 static int print_columns(struct pyusdt_formatter *f, const uint8_t *record, struct pyusdt_text *text)
 {
     static const struct pyusdt_layout cpu_column = {.letter = 'd', .width = 3};
-    static const char heading[] = "CPU     ID                    FUNCTION:NAME\n";
-    bool testing = f->flags & PYUSDT_FORMAT_TESTING;
-    int rc = 0;
 
-    if (f->flags & PYUSDT_FORMAT_QUIET) {
+    if (is_bare(f)) {
         f->heading = true;
         return 0;
     }
-    if (!f->heading) {
-        const char *line = testing ? heading + sizeof heading - 34 : heading;
-        rc = pyusdt_text_append(text, line, strlen(line));
-        f->heading = rc == 0;
-    }
+    int rc = print_heading(f, text);
     const struct probe_head *head = &f->probes[read_u32(record + PYUSDT_RECORD_PROBE)];
-    if (!testing) {
+    if (!(f->flags & PYUSDT_FORMAT_TESTING)) {
         uint64_t cpu = (uint64_t)(int32_t)read_u32(record + PYUSDT_RECORD_CPU);
         rc = rc ? rc : pyusdt_text_integer(text, &cpu_column, cpu, true);
         rc = rc ? rc : pyusdt_text_append(text, " ", 1);
     }
-    return rc ? rc : pyusdt_text_append(text, head->text, head->size);
+    if (rc)
+        return rc;
+    if (f->flags & PYUSDT_FORMAT_FLOW)
+        return print_flow(f, head, record, text);
+    return pyusdt_text_append(text, head->text + head->named, head->size - head->named);
 }
 
 /* Do the actions of a record from place->resume on; stops at the caller's. */
@@ -323,7 +376,7 @@ static int print_record(struct pyusdt_formatter *f, const uint8_t *record, uint3
         return -EINVAL;
     if (!place->resume) {
         bool named = probe < f->probe_count && f->probes[probe].text;
-        if (!named && !(f->flags & PYUSDT_FORMAT_QUIET))
+        if (!named && !is_bare(f))
             return PYUSDT_FORMAT_PROBE;
         rc = print_columns(f, record, text);
         if (rc)

@@ -74,7 +74,8 @@ struct pyusdt_table_part {
 enum {
     PYUSDT_FORMAT_QUIET = 1,   /* -q: only what actions print */
     PYUSDT_FORMAT_TESTING = 2, /* _DTRACE_TESTING: no CPU and ID columns, as DTrace's own test suite wants */
-    PYUSDT_FORMAT_RAWBYTES = 4 /* -x rawbytes: trace() dumps everything */
+    PYUSDT_FORMAT_RAWBYTES = 4, /* -x rawbytes: trace() dumps everything */
+    PYUSDT_FORMAT_FLOW = 8     /* -F: the columns are flow.h's, also with -q */
 };
 
 enum pyusdt_format_stop {
@@ -101,7 +102,8 @@ void pyusdt_formatter_free(struct pyusdt_formatter *f);
 void pyusdt_formatter_flags(struct pyusdt_formatter *f, unsigned flags);
 
 /* Tell the names of probe `id`. */
-int pyusdt_format_probe(struct pyusdt_formatter *f, uint32_t id, const char *function, const char *name);
+int pyusdt_format_probe(struct pyusdt_formatter *f, uint32_t id, const char *provider, const char *function,
+                        const char *name);
 
 /* Append the text of the records to *text, from *place on.  Returns an enum pyusdt_format_stop, -ENOMEM, or
  * -EINVAL where the record at *place is not well-formed: then the rest of the buffer can not be read. */

@@ -5,6 +5,7 @@ cdef extern from "format/format.h":
         PYUSDT_FORMAT_QUIET
         PYUSDT_FORMAT_TESTING
         PYUSDT_FORMAT_RAWBYTES
+        PYUSDT_FORMAT_FLOW
         PYUSDT_FORMAT_DONE
         PYUSDT_FORMAT_FULL
         PYUSDT_FORMAT_PROBE
@@ -25,7 +26,8 @@ cdef extern from "format/format.h":
     int pyusdt_formatter_new(const void *table, size_t size, unsigned flags, pyusdt_formatter **out, pyusdt_error *err)
     void pyusdt_formatter_free(pyusdt_formatter *f)
     void pyusdt_formatter_flags(pyusdt_formatter *f, unsigned flags)
-    int pyusdt_format_probe(pyusdt_formatter *f, uint32_t id, const char *function, const char *name)
+    int pyusdt_format_probe(pyusdt_formatter *f, uint32_t id, const char *provider, const char *function,
+                            const char *name)
     int pyusdt_format(pyusdt_formatter *f, const uint8_t *records, size_t size, pyusdt_format_place *place,
                       pyusdt_text *text)
     void pyusdt_text_free(pyusdt_text *text)
@@ -59,17 +61,18 @@ cdef class Formatter:
         pyusdt_formatter_free(self.formatter)
         pyusdt_text_free(&self.text)
 
-    def probe(self, uint32_t id, str function, str name):
+    def probe(self, uint32_t id, str provider, str function, str name):
         """Tell the names of a probe."""
-        f, n = function.encode(), name.encode()
-        cdef int code = pyusdt_format_probe(self.formatter, id, f, n)
+        p, f, n = provider.encode(), function.encode(), name.encode()
+        cdef int code = pyusdt_format_probe(self.formatter, id, p, f, n)
         if code < 0:
             raise failure(code, NULL)
 
-    def flags(self, bint quiet, bint rawbytes):
+    def flags(self, bint quiet, bint rawbytes, bint flow):
         """Change how the records to come are printed."""
-        self.bits &= ~<unsigned>(PYUSDT_FORMAT_QUIET | PYUSDT_FORMAT_RAWBYTES)
+        self.bits &= ~<unsigned>(PYUSDT_FORMAT_QUIET | PYUSDT_FORMAT_RAWBYTES | PYUSDT_FORMAT_FLOW)
         self.bits |= (PYUSDT_FORMAT_QUIET if quiet else 0) | (PYUSDT_FORMAT_RAWBYTES if rawbytes else 0)
+        self.bits |= PYUSDT_FORMAT_FLOW if flow else 0
         pyusdt_formatter_flags(self.formatter, self.bits)
 
     @staticmethod

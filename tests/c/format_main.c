@@ -1,7 +1,7 @@
 /* The formatter as a program, so that its tests run under the sanitizers whatever Python does.
  *
  * In (stdin): chunks of a u32 kind and a u32 size, then that many bytes:
- *   't' u32 flags, the table        'p' u32 id, function NUL name NUL        'r' records
+ *   't' u32 flags, the table        'p' u32 id, provider NUL function NUL name NUL        'r' records
  * Out: the text on stdout; on stderr a line for each stop: its number, the offset, the action.
  */
 #include <stdint.h>
@@ -42,8 +42,8 @@ static void take(uint32_t kind, uint8_t *data, uint32_t size)
     data += sizeof word;
     size -= (uint32_t)sizeof word;
     if (kind == 'p') {
-        const char *function = (const char *)data;
-        int rc = pyusdt_format_probe(formatter, word, function, function + strlen(function) + 1);
+        const char *provider = (const char *)data, *function = provider + strlen(provider) + 1;
+        int rc = pyusdt_format_probe(formatter, word, provider, function, function + strlen(function) + 1);
         if (rc < 0)
             fprintf(stderr, "probe: %d\n", rc);
     } else if (pyusdt_formatter_new(data, size, word, &formatter, &err) < 0) {

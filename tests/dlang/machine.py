@@ -170,7 +170,7 @@ class Machine:
         error = ctypes.create_string_buffer(4096)
         flags = 1 if self.program.options.get("quiet") else 0
         assert lib.pyusdt_formatter_new(table, len(table), flags, ctypes.byref(formatter), error) == 0, error.raw
-        lib.pyusdt_format_probe(formatter, 1, b"", b"BEGIN")
+        lib.pyusdt_format_probe(formatter, 1, b"dtrace", b"", b"BEGIN")
         records, place, text = b"".join(self.raw), _FormatPlace(), _Text()
         faults, stop = [], -1
         while stop != 0:

@@ -49,6 +49,18 @@ def test_a_glob_over_functions(functions):
     assert counted == {("add8", "entry"): 3, ("add8", "return"): 3, ("hidden", "entry"): 3}
 
 
+def test_flow_of_functions_and_print_of_what_a_pointer_points_to(functions):
+    script = """struct pair { int a; char n[3]; };
+        pid$target:a.out:add8:, pid$target:a.out:hidden: { }
+        pid$target:a.out:add8:entry { printf("further"); }
+        END { this->p = (struct pair *)alloca(sizeof (struct pair)); this->p->a = -2; this->p->n[0] = 'x'; print(this->p); }"""
+    out, err, _ = pydtrace("-F", "-x", "engine=kernel", "-n", script, "-c", functions)
+    lines = [line[3:].rstrip() for line in out[out.index("CPU"):].splitlines()]
+    call = ["  -> add8", f"   | {'add8:entry':37} further", "  <- add8", "  -> hidden", "  <- hidden"]
+    assert lines[1:16] == 3 * call, (out, err)
+    assert ".a = (int)-2," in out and ".n = (char [3]) [" in out and "(char)'x'," in out
+
+
 def test_what_the_kernel_can_not_probe_is_told(tmp_path, running):
     """Linux has no uprobes on instructions with a lock prefix."""
     source = tmp_path / "locked.c"

@@ -8,9 +8,9 @@ from pyusdt.consumer import aggregations, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.join(HERE, os.pardir, os.pardir)
-QUIET, TESTING, RAWBYTES = 1, 2, 4
+QUIET, TESTING, RAWBYTES, FLOW = 1, 2, 4, 8
 DONE, FULL, PROBE, ACTION, FAULT = range(5)
-SOURCES = ("tests/c/format_main.c", "c/format/format.c", "c/format/table.c", "c/format/text.c")
+SOURCES = ("tests/c/format_main.c", "c/format/flow.c", "c/format/format.c", "c/format/table.c", "c/format/text.c")
 
 
 def build(folder):
@@ -38,8 +38,8 @@ class Result:
 def run(harness, table_bytes, records, names, flags=0):
     """Feed the harness; names: {id: (provider, module, function, name)}."""
     chunks = [(b"t", struct.pack("=I", flags) + table_bytes)]
-    for probe, (_, _, function, name) in names.items():
-        chunks.append((b"p", struct.pack("=I", probe) + f"{function}\0{name}\0".encode()))
+    for probe, (provider, _, function, name) in names.items():
+        chunks.append((b"p", struct.pack("=I", probe) + f"{provider}\0{function}\0{name}\0".encode()))
     chunks += [(b"r", buffer) for buffer in (records if isinstance(records, list) else [records])]
     fed = b"".join(struct.pack("=II", kind[0], len(data)) + data for kind, data in chunks)
     env = {**os.environ, "TZ": "UTC", "ASAN_OPTIONS": "detect_leaks=1"}

@@ -62,7 +62,7 @@ class FakeFormatter:
     def __init__(self):
         self.names = {}
 
-    def probe(self, ident, function, name):
+    def probe(self, ident, provider, function, name):
         self.names[ident] = (function, name)
 
     def feed(self, records):

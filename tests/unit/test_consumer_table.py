@@ -1,6 +1,7 @@
 """The formatter on its own: places it stops at, and records and tables that are not well-formed."""
 
 import random
+import re
 import struct
 
 import consumer_harness as harness
@@ -165,3 +166,55 @@ def test_a_table_cut_short_is_refused(formatter, size):
     result = harness.run(formatter, table.build(program)[:size], b"", NAMES)
     assert result.returncode == 1
     assert result.errors.startswith("table: format table:")
+
+
+FLOW_NAMES = {1: ("dtrace", "", "", "BEGIN"), 2: ("pid1", "a", "main", "entry"), 3: ("pid1", "a", "main", "return"),
+              4: ("syscall", "k", "write", "entry"), 5: ("syscall", "k", "write", "return"), 6: ("x", "m", "f", "gentry"),
+              7: ("x", "m", "f", "method-entry"), 8: ("x", "m", "f", "method-return")}  # fmt: skip
+
+
+def flow(formatter, steps, flags=0):
+    """The lines for firings; steps: (probe, tid), or (probe, tid, clause)."""
+    program, (first, *_) = records_of(CASE)
+    program.clauses.append(program.clauses[0])
+    records = []
+    for probe, tid, *clause in steps:
+        record = bytearray(damaged(first, probe=probe, clause=clause[0] * 3 if clause else 0))
+        struct.pack_into("=I", record, p.RECORD_TID, tid)
+        records.append(bytes(record))
+    result = harness.run(formatter, table.build(program), b"".join(records), FLOW_NAMES, harness.FLOW | flags)
+    assert result.stops[-1][0] == DONE, result.errors
+    return result.text.decode()
+
+
+def test_flow_indents_what_is_called_and_marks_how(formatter):
+    assert flow(formatter, [(1, 9), (2, 9), (4, 9), (5, 9), (6, 9), (7, 9), (8, 9), (3, 9), (3, 9)]).splitlines() == [
+        "CPU FUNCTION                                 ",
+        "  0 | :BEGIN                                            5",
+        "  0  -> main                                            5",
+        "  0    => write                                         5",
+        "  0    <= write                                         5",
+        "  0   | f:gentry                                        5",
+        "  0    -> f                                             5",
+        "  0    <- f                                             5",
+        "  0  <- main                                            5",
+        "  0  <- main                                            5",
+    ]
+
+
+def test_flow_takes_a_further_clause_for_the_same_call_and_the_same_clause_for_a_recursion(formatter):
+    text = flow(formatter, [(2, 9), (2, 9, 1), (2, 9, 1), (3, 9)])
+    assert [line[4:20].rstrip() for line in text.splitlines()[1:]] == [" -> main", "  | main:entry", "   -> main", "   <- main"]
+
+
+def test_flow_is_a_threads_own_and_stands_with_quiet_as_well(formatter):
+    text = flow(formatter, [(2, 9), (2, 9 + 4096), (7, 9), (7, 9 + 4096), (8, 9), (3, 9), (8, 9 + 4096)], harness.QUIET)
+    line, *rest = text.splitlines()
+    shown = [part.rstrip() for part in re.findall(r"  0( .{41})", rest[0])]
+    assert (line, shown) == ("CPU FUNCTION                                 ",
+                             ["  -> main", "  -> main", "    -> f", "    -> f", "    <- f", "  <- main", "    <- f"])
+
+
+def test_flow_takes_a_bounded_depth(formatter):
+    lines = flow(formatter, [(2, 9)] * 2200).splitlines()
+    assert len(lines[-1]) == len(lines[-100]) and len(lines[2200]) > 4096

@@ -63,6 +63,12 @@ def _size(text):
     return value << shift
 
 
+def _printsize(text):
+    """What print() shows at most; as with dtrace a value out of bounds means its default."""
+    value = _size(text)
+    return (value if 0 < value <= 65536 else 8192) + 7 & ~7
+
+
 def _strsize(text):
     value = _size(text)
     if value < 2:  # a character and its NUL
@@ -210,14 +216,14 @@ PARSERS = {
     "static"), "linktype": _one_of("elf", "dof"), "version": _version, "libdir": _libraries, "syslibdir": _text,
     "iregs": _registers, "tregs": _registers, "pspec": _flag, "verbose": _flag, "knodefs": _flag, "unodefs": _flag,
     "kdefs": _flag, "udefs": _flag, "tree": _text, "disasm": lambda text: text or "1", "preallocate": _size,
-    "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size, "strip": _flag,
+    "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size, "printsize": _printsize, "strip": _flag,
     "scratchsize": _size, "noresolve": _switch, "jstackframes": _frames, "jstackstrsize": _size,
     "linknommap": _flag, "useruid": _text, "sysslice": _text, "core": _flag, "debug": _flag, "debugassert": _text,
     "amin": _text, "ldpath": _text,
     "aggsize": _size, "bufsize": _size, "dynvarsize": _size, "specsize": _size, "strsize": _strsize,
     "aggsortkeypos": _count, "aggsortpos": _count, "maxframes": _frames, "nspec": _count,
     "stackframes": _frames, "stackindent": _count, "ustackframes": _frames,
-    "aggsortkey": _switch, "aggsortrev": _switch, "destructive": _switch, "quiet": _switch,
+    "flowindent": _switch, "aggsortkey": _switch, "aggsortrev": _switch, "destructive": _switch, "quiet": _switch,
     "quietresize": _switch, "rawbytes": _switch,
     "argref": _flag, "defaultargs": _flag, "empty": _flag, "errtags": _flag, "nolibs": _flag,
     "cpp": _flag, "cppargs": lambda text: _text(text).split(), "cpphdrs": _headers, "cpppath": _text, "stdc": _stdc,
@@ -227,8 +233,6 @@ PARSERS = {
     "pyusdt": _flag, "engine": _choice("embedded", "kernel", "dtrace"), "attach": _choice("multi", "perf"), "plainnop": _flag,
 }  # fmt: skip
 _REFUSED = {
-    "-F is not there yet": "flowindent",
-    "print() is not there yet": "printsize",
     "an aggregation has one part, whichever CPU its events come from": "aggpercpu",
     "there is nothing to link": "dofstashpath late xlate",
     "the kernel is not traced": "ctfpath ctypes dtypes grabanon modpath procfspath",

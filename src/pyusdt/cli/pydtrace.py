@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 
-from ..consumer.run import Output, OutputError, Run
+from ..consumer.run import Output, OutputError, Run, lay_out
 from ..dlang import sizes
 from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
@@ -318,10 +318,9 @@ def make_run(arguments, program, engine, reason, output, notify):
     from .._tracer import Formatter
     from ..consumer import table
 
-    flags = Formatter.QUIET if options.get("quiet") else 0
-    flags |= Formatter.RAWBYTES if options.get("rawbytes") else 0
-    flags |= Formatter.TESTING if "_DTRACE_TESTING" in os.environ else 0
-    return Run(program, engine, Formatter(table.build(program), flags), output, notify, options)
+    formatter = Formatter(table.build(program), Formatter.TESTING if "_DTRACE_TESTING" in os.environ else 0)
+    lay_out(formatter, options)
+    return Run(program, engine, formatter, output, notify, options)
 
 
 # --- main --------------------------------------------------------------------------

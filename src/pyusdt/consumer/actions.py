@@ -56,6 +56,14 @@ class Actions:
         size = memory.size if shown < 0 else min(shown, memory.size)
         self.output.write(dump(record[memory.offset : memory.offset + size]))
 
+    def _print(self, action, record):
+        from . import structured
+
+        address, there = action.data
+        limit = self.options.get("printsize", structured.PRINTSIZE)
+        storage = record[there.offset : there.offset + there.size]
+        self.output.write(structured.show(there.type, storage, _integer(address, record), limit))
+
     def _printf(self, action, record):
         """One that has addresses to name in it."""
         self.output.write(self.texts.of_record(action, record))

@@ -18,6 +18,8 @@ from .speculations import DEFAULT_SIZE, Held
 
 _POLL = 0.1  # s, at most: so long a pause without records may delay drop messages and the command's end
 
+_LAYOUT = ("quiet", "rawbytes", "flowindent")  # options, in the order of Formatter.flags()
+
 
 class OutputError(Exception):
     """The output can not be written to; the message is one line for the user."""
@@ -85,6 +87,11 @@ class Interrupts:
     def _handle(self, number, frame):
         self.newline = self.newline or self.count == 0
         self.count += 1
+
+
+def lay_out(formatter, options):
+    """Tell the formatter what the options say about lines."""
+    formatter.flags(*[bool(options.get(name)) for name in _LAYOUT])
 
 
 class Run:
@@ -162,8 +169,8 @@ class Run:
                 return
             if stop == formatter.PROBE:
                 probe = struct.unpack_from("=I", records, offset + p.RECORD_PROBE)[0]
-                _, _, function, name = self.engine.probe(probe)
-                formatter.probe(probe, function, name)
+                provider, _, function, name = self.engine.probe(probe)
+                formatter.probe(probe, provider, function, name)
             elif stop == formatter.FAULT:
                 size = struct.unpack_from("=I", records, offset)[0]
                 self._tell_fault(records[offset : offset + size])
@@ -185,8 +192,8 @@ class Run:
 
     def _option_changed(self, name):
         """setopt() while tracing."""
-        if name in ("quiet", "rawbytes"):
-            self.formatter.flags(bool(self.options.get("quiet")), bool(self.options.get("rawbytes")))
+        if name in _LAYOUT:
+            lay_out(self.formatter, self.options)
 
     @property
     def lost(self):

@@ -84,7 +84,7 @@ class ActionChecks:
     check_stack = check_symbol = check_exit
 
     def check_print(self, call):
-        """print(pointer): refused, but what is wrong with it is told first."""
+        """print(pointer): what is recorded is the address and what is there."""
         arg = call.args[0]
         if not arg.type.is_pointer:
             message = "print( ) argument #1 is incompatible with prototype:\n\tprototype: void *\n"
@@ -92,7 +92,9 @@ class ActionChecks:
         if not t.extent(arg.type.to) and not arg.type.to.is_string:
             message = f"print( ) argument #1 reference has type '{arg.type.to}' with size 0; cannot print( ) it."
             self.error("D_PRINT_SIZE", call.loc, message)
-        self.names.unsupported(call.loc, "the tracing function print() is", "printf() and tracemem() show what is there")
+        there = ast.Deref(arg.loc, arg)
+        there.type = arg.type.to
+        call.args = [there]
 
     def check_refused(self, call):
         self.names.error("D_UNSUPPORTED", call.loc, f"{call.name}() is not supported: {call.row.doc}")

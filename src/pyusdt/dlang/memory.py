@@ -325,6 +325,17 @@ def _ternary_object(g, expr, off):
     g.place(end)
 
 
+def store_object(g, base, data, expr):
+    """An address and what lies there into two fields (program.Data) of what begins at `base` in the state block.
+    expr: ast.Deref; the address is computed once."""
+    address, there = data
+    store_field(g, base, address, expr.operand)
+    g.emit(load(8, R0, R6, base + address.offset))
+    found, at = pointer(g, Spot(R0, 0, True), there.size, expr.loc)
+    g.emit(mov(R3, found), alu_imm("add", R3, at))
+    g.copy_from_r3(Place(False, base + there.offset, there.size), there.size)
+
+
 # --- strings in memory ------------------------------------------------------------------
 @handles(STRINGS, *NODES)
 def _string(g, expr, off, size):

@@ -10,9 +10,11 @@ from ..bpf.code import Label
 from ..bpf.insn import R0, R3, R4, R6, alu_imm, exit_, jump_imm, mov, mov_imm
 from . import ast, speculations
 from . import program as p
+from . import types as t
 from .builtins import ACTIONS
 from .integers import discard, store_field
 from .layout import round_up
+from .memory import store_object
 from .strings import natural_size
 from .variables import build_key
 
@@ -53,6 +55,8 @@ def _data_of(call):
     """The arguments of an action that are data of the record, or its own value."""
     if call.row.first is None:
         return [call]
+    if call.row.kind == "print":
+        return [call.args[0].operand, call.args[0]]
     return [arg for arg in call.args[call.row.first :] if arg.__class__ is not ast.AggRef and not _is_format(call, arg)]
 
 
@@ -66,7 +70,9 @@ def _lay_out(g, call, end):
     for expr in _data_of(call):
         type = row.type or expr.type
         size = natural_size(g, expr) if type.is_string else type.size
-        offset = round_up(end, 8 if type.is_string else type.align)
+        if row.kind == "print":  # as it lies in memory, a string as well
+            size = t.extent(type)
+        offset = round_up(end, 8 if type.is_string or row.kind == "print" else type.align)
         data.append(p.Data(type, offset, size))
         end = offset + size
     operands = [arg.symbol for arg in call.args if arg.__class__ is ast.AggRef]
@@ -84,6 +90,8 @@ def _statement(g, statement, call, record, actions):
         speculations.speculate(g, call, record)
     elif call.row.kind in ("commit", "discard"):
         speculations.settle(g, call, call.row.kind == "commit")
+    elif call.row.kind == "print":
+        store_object(g, record, next(actions).data, call.args[0])
     else:
         for data, expr in zip(next(actions).data, _data_of(call)):
             store_field(g, record, data, expr)

@@ -28,7 +28,6 @@ NOTES = {
     "term": (_READ_LATER, "no: no helper of the kernel reads terms"),
     **dict.fromkeys(("ustack", "jstack", "ucaller", "ustackdepth"), (_NO_STACK, "works")),
     **dict.fromkeys(("stack", "caller", "stackdepth"), (_NO_KERNEL_STACK, "works")),
-    "print": ("no: structured data is not printed yet", "no"),
     "ppid": ("as it was when the process was first seen", "works"),
     **dict.fromkeys(("raise", "stop"), (_LATER, _LATER)),
     **dict.fromkeys(("uid", "gid", "execname"), ("as it was when the process was first seen", "works")),

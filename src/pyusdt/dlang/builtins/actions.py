@@ -43,7 +43,7 @@ _rows = [
         ("chill", "the firing process does not wait for D"),
         ("return", "it changes what a function of the kernel returns"),
     )],
-    ActionRow("print", "print", "structured data; its arguments are checked, and it is refused", records=False),
+    ActionRow("print", "print", "what a pointer points to, with its types and members"),
     *[ActionRow(name, "stack", doc, first=None) for name, doc in (
         ("stack", "the kernel's stack"),
         ("ustack", "the stack of the firing thread"),
