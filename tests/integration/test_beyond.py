@@ -15,8 +15,9 @@ def test_a_task_finds_its_own_again(pydtrace, root, engine):
     assert (got.status, got.stdout.split()) == (0, ["task2", "task1", "task0"]), got
 
 
-def test_a_thread_does_not_and_that_is_said(pydtrace):
-    got = pydtrace("-qn", THREADS, *COMMAND)
+@pytest.mark.parametrize("engine", ["embedded", "kernel"])
+def test_a_thread_does_not_and_that_is_said(pydtrace, root, engine):
+    got = pydtrace("-x", f"engine={engine}", "-qn", THREADS, *COMMAND)
     assert got.stdout.split() == ["task2"] * 3, got
     assert got.stderr.count("runs asyncio: task->name belongs to a task") == 1, got
-    assert "asyncio" not in pydtrace("-qn", TASKS, *COMMAND).stderr
+    assert "asyncio" not in pydtrace("-x", f"engine={engine}", "-qn", TASKS, *COMMAND).stderr

@@ -21,9 +21,10 @@ from .kernel_attach import Attacher, Own, Place
 from .kernel_link import ERROR, NAMES_SIZE, NO_PID, Event, Linker, demanded
 from .kernel_maps import KernelMaps
 from .kernel_match import Matcher
-from .kernel_probes import Finder, is_32_bit, which
+from .kernel_probes import Finder, Site, is_32_bit, which
 from .kernel_profile import profile_period
 from .kernel_system import SystemSide
+from .task_warning import TaskWarning
 from .ticks import Ticks, period
 
 _DTRACE_PROBES = ("BEGIN", "END", "ERROR")
@@ -49,6 +50,7 @@ class KernelEngine(Engine):
         self._begun = self._busy = False
         self._reads_aggregations = any(action.args for clause in program.clauses for action in clause.actions)
         self._pids, self._pidfds = (), []
+        self._task_warning = TaskWarning(program)
         self._poller = select.poll()
         self._probes = [None]  # by id: (provider, module, function, name), or the Site
         self._periods, self._profiles = {}, {}  # {name: (id, ns)} of ticks, {id: ns} of profile-n
@@ -420,6 +422,13 @@ class KernelEngine(Engine):
         return self._finder.maps.get(pid, "")
 
     def warnings(self):
+        return self._refused_sites() + self._task_warning.lines(self._traced)
+
+    def _traced(self):
+        """Ids of the processes that are traced, as far as they are known."""
+        return self._pids or {pid for probe in self._probes if isinstance(probe, Site) for pid in probe.file.pids}
+
+    def _refused_sites(self):
         refused, self.attacher.refused = self.attacher.refused, []
         if not refused:
             return []
