@@ -35,6 +35,17 @@ def test_importing_pyusdt_imports_none_of_it():
     subprocess.run([sys.executable, "-S", "-c", code], check=True, env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
 
 
+def test_what_print_shows_is_plain_data():
+    script = """struct pt { int x; char n[6]; union { int w; char v; } u; unsigned b:3; double d; int m[2]; enum e { A, B } k; };
+        BEGIN { this->p = (struct pt *)alloca(sizeof (struct pt)); this->p->x = -4; this->p->n[0] = 'h'; this->p->u.w = 65;
+                this->p->b = 5; this->p->m[1] = 3; this->p->k = B; print(this->p); print(&this->p->x); exit(0); }"""
+    with traced(script) as t:
+        record = next(iter(t))
+    assert record.names == ("this->p", "&this->p->x")
+    assert record[0] == {"x": -4, "n": "h", "u": {"w": 65, "v": 65}, "b": 5, "d": 0.0, "m": [0, 3], "k": "B"}
+    assert record[1] == -4
+
+
 def test_records_are_typed_and_in_order():
     with traced(ALL_ARGUMENTS) as t:
         for i in range(100):
