@@ -6,6 +6,7 @@ what is missing ("host:" if nothing could be installed against it; see tests/con
 
 from __future__ import annotations
 
+import glob
 import os
 import pwd
 import shutil
@@ -25,6 +26,22 @@ def pydtrace():
         return harness.run([harness.PYDTRACE, *arguments], **options)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def python_of():
+    """python_of(VERSION): the path of a CPython of harness.VERSIONS: one of pyenv's, or one that .ci/pythons gets."""
+    got = harness.run([os.path.join(harness.ROOT, ".ci", "pythons")], timeout=3600)
+    assert got.status == 0, got
+    paths = got.stdout.split() + glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3.1[0-9]"))
+    found = {"without the GIL" if path.endswith("t") else os.path.basename(path).removeprefix("python"): path for path in paths}
+
+    def find(version: str) -> str:
+        if version not in found:
+            pytest.skip(f"host: no CPython {version}")
+        return found[version]
+
+    return find
 
 
 @pytest.fixture(scope="session")

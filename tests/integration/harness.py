@@ -21,6 +21,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 PROGRAMS = os.path.join(HERE, "programs")
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
 ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
+# the CPythons that `make test-long` goes through, by the fixture python_of
+VERSIONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15", "without the GIL"]
 # what a fresh checkout would not have
 NOT_SOURCE = shutil.ignore_patterns(
     ".venv", ".git", "build", "_build", "generated", "results", "*.so", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"

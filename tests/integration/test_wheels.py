@@ -1,6 +1,6 @@
 """The wheel: built, repaired by auditwheel, stripped, installed without a compiler: notes, semaphores and firing survive.
 
-`make test` does it for this Python, `make test-long` for each that pyenv has."""
+`make test` does it for this Python, `make test-long` for each, and installs the source distribution, too."""
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ import harness
 import pytest
 
 pytestmark = pytest.mark.xdist_group("integration/test_wheels")
-
-PYTHONS = sorted(path for version in ("3.10", "3.11", "3.12", "3.13", "3.14")
-                 for path in glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python{version}")))
 
 def build(python: str, folder) -> str:
     """The path of a repaired wheel, built by a Python that has setuptools and cython."""
@@ -78,16 +75,44 @@ def test_wheel_of_this_python(tmp_path):
     check_use(sys.executable, wheel, tmp_path)
 
 
-@pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="host: auditwheel is for Linux")
-@pytest.mark.parametrize("python", PYTHONS)
-def test_wheel_of_every_python(python, tmp_path):
-    """Each built with its own tools, which come from the registry."""
-    builder = tmp_path / "builder"
-    subprocess.run([python, "-m", "venv", builder], check=True)
+def builder(python: str, folder, *packages: str) -> str:
+    """A Python with the tools that requirements-dev.txt pins for building, from the registry."""
+    subprocess.run([python, "-m", "venv", folder], check=True)
     with open(os.path.join(harness.ROOT, "requirements-dev.txt")) as file:
         tools = [line.strip() for line in file if line.startswith(("cython", "setuptools"))]
-    subprocess.run([builder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "wheel", *tools], check=True)
-    wheel = build(str(builder / "bin/python"), tmp_path)
+    subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *packages, *tools], check=True)
+    return str(folder / "bin/python")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="host: auditwheel is for Linux")
+@pytest.mark.parametrize("version", harness.VERSIONS)
+def test_wheel_of_every_python(version, python_of, tmp_path):
+    python = python_of(version)
+    wheel = build(builder(python, tmp_path / "builder", "wheel"), tmp_path)
     check_contents(wheel, tmp_path)
     check_use(python, wheel, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def source_distribution(tmp_path_factory) -> str:
+    folder = tmp_path_factory.mktemp("sdist")
+    shutil.copytree(harness.ROOT, folder / "tree", symlinks=True, ignore=harness.NOT_SOURCE)
+    made = harness.run([builder(sys.executable, folder / "builder", "build"), "-m", "build", "--sdist", "--outdir", str(folder),
+                        str(folder / "tree")], timeout=600)
+    assert made.status == 0, made
+    (path,) = glob.glob(str(folder / "pyusdt-*.tar.gz"))
+    return path
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", harness.VERSIONS)
+def test_source_distribution_on_every_python(version, python_of, source_distribution, tmp_path):
+    """As a user's pip does it: a compiler, and what pyproject.toml asks for from the registry."""
+    subprocess.run([python_of(version), "-m", "venv", tmp_path / "environment"], check=True)
+    inside = str(tmp_path / "environment/bin/python")
+    installed = harness.run([inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", source_distribution],
+                            timeout=900, cwd=tmp_path, env={**os.environ, "PYUSDT_REQUIRE_PROBES": "1"})
+    assert installed.status == 0, installed
+    used = harness.run([inside, os.path.join(harness.HERE, "use_wheel.py")], timeout=60, cwd=tmp_path)
+    assert used.status == 0 and "own /" in used.stdout, used

