@@ -4,7 +4,15 @@ cdef extern from "tracer/kernel_ring.h" nogil:
     ctypedef struct pyusdt_kernel_ring "struct pyusdt_kernel_ring":
         pass
 
-    int pyusdt_kernel_ring_open(int fd, uint64_t size, pyusdt_kernel_ring **out, pyusdt_error *err)
+    ctypedef struct pyusdt_kernel_cut "struct pyusdt_kernel_cut":
+        uint32_t clause, whole, offset, size
+
+    ctypedef struct pyusdt_kernel_cuts "struct pyusdt_kernel_cuts":
+        const pyusdt_kernel_cut *each
+        size_t count
+
+    int pyusdt_kernel_ring_open(int fd, uint64_t size, const pyusdt_kernel_cuts *cuts, pyusdt_kernel_ring **out,
+                                pyusdt_error *err)
     void pyusdt_kernel_ring_close(pyusdt_kernel_ring *ring)
     const uint8_t *pyusdt_kernel_ring_take(pyusdt_kernel_ring *ring, size_t *size)
 
@@ -15,13 +23,17 @@ cdef extern from "tracer/btf.h" nogil:
 
 
 cdef class KernelRing:
-    """A ring buffer map of the kernel.  fd: of the map; size: its bytes."""
+    """A ring buffer map of the kernel.  fd: of the map; size: its bytes; cuts: ascending (clause, bytes of its whole
+    records, offset, size) of the strings that are cut in it."""
 
     cdef pyusdt_kernel_ring *ring
 
-    def __cinit__(self, int fd, uint64_t size):
+    def __cinit__(self, int fd, uint64_t size, cuts=()):
         cdef pyusdt_error err
-        cdef int code = pyusdt_kernel_ring_open(fd, size, &self.ring, &err)
+        cdef bytes packed = struct.pack(f"={4 * len(cuts)}I", *[number for cut in cuts for number in cut])
+        cdef pyusdt_kernel_cuts given
+        given.each, given.count = <const pyusdt_kernel_cut *><const char *>packed, len(cuts)
+        cdef int code = pyusdt_kernel_ring_open(fd, size, &given, &self.ring, &err)
         if code < 0:
             raise failure(code, &err)
 

@@ -11,6 +11,7 @@ the API's are the pump's.
 from libc.string cimport memcpy, memset
 
 import os
+import struct
 
 
 cdef object failure(int code, pyusdt_error *err):

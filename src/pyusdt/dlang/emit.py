@@ -101,6 +101,7 @@ class Emitter:
         self.end = Label()  # where the clause ends without a record
         self._stubs = []  # (label, kind, instruction index, Temp or None)
         self._depth = 0
+        self.fields, self.lengths = {}, []  # the record's strings by their offset in the state block, words for lengths
 
     # --- expressions: to the module that knows the node ------------------------
     def value(self, expr):
@@ -236,6 +237,19 @@ class Emitter:
         else:
             self.state_address(R3, self.layout.zeros)
             self.copy_from_r3(place, place.size)
+
+    def pad(self, place):
+        """zero(); which instructions do it."""
+        first = len(self.code.insns)
+        self.zero(place)
+        return first, len(self.code.insns)
+
+    def keep_length(self, place, padding):
+        """r0 is the length of the string at `place` with its NUL: kept, where a field of the record wants to know."""
+        data = self.fields.get(place.off) if not place.map else None
+        if data is not None and data.size == place.size:
+            data.length, data.padding = self.lengths.pop(), padding
+            self.emit(store(8, R6, data.length, R0))
 
     def copy_from_r3(self, place, size):
         """Copy `size` bytes at the address in r3 to `place`."""

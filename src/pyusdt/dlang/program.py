@@ -80,12 +80,15 @@ class MapDef:
 
 class Data:
     """One value in a record, a key or an aggregation tuple: `type` (types.Type), `offset`
-    from the start of the record (of the key for keys), `size` in bytes."""
+    from the start of the record (of the key for keys), `size` in bytes.  Of a record's string
+    whose length the code knows, `length`: offset in the state block of its u64, the NUL included;
+    `padding`: (first, end) of the instructions that write zeros before the string is written."""
 
-    __slots__ = ("type", "offset", "size")
+    __slots__ = ("type", "offset", "size", "length", "padding")
 
     def __init__(self, type, offset, size):
         self.type, self.offset, self.size = type, offset, size
+        self.length = self.padding = None
 
 
 class Action:
@@ -112,10 +115,11 @@ class Clause:
     bytes of its record (RECORD_DATA where it emits no data but has a record, 0 where it
     emits none); demand: {argument index: bytes of string wanted, 0 = the value only};
     lines: [(first instruction, ast location)] ascending, to name the place of a fault; stacks: the
-    keys of Program.stacks that it reads.
+    keys of Program.stacks that it reads; emits: (first, end) of the instructions that emit the
+    record, and its offset in the state block; None where it has none.
     """
 
-    __slots__ = ("index", "probes", "code", "actions", "record_size", "demand", "lines", "loc", "stacks")
+    __slots__ = ("index", "probes", "code", "actions", "record_size", "demand", "lines", "loc", "stacks", "emits")
 
     def __init__(self, index, probes, loc):
         self.index, self.probes, self.loc = index, probes, loc
@@ -123,6 +127,7 @@ class Clause:
         self.record_size = 0
         self.demand = {}
         self.stacks = frozenset()
+        self.emits = None
 
 
 class AggDef:

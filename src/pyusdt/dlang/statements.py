@@ -32,6 +32,8 @@ def clause_body(g, clause):
     if out.actions or speculates or clause.body is None:
         out.record_size = round_up(end)
     record = g.alloc(out.record_size)
+    strings = [data for action in out.actions for data in action.data if data.type.is_string]
+    g.lengths = [g.alloc(8) for _ in strings]
     actions = iter(out.actions)
     for statement, call in zip(clause.body or (), calls):
         g.mark(statement.loc)
@@ -39,7 +41,9 @@ def clause_body(g, clause):
     if out.record_size:
         g.mark(clause.loc)
         g.header(record, out.record_size, p.RECORD_SPECULATIVE if speculates else 0)
+        first = len(g.code.insns)
         g.output(record, out.record_size)
+        out.emits = first, len(g.code.insns), record
         if any(action.row.kind == "exit" for action in out.actions):  # the kernel engine is told by r0 = 1
             g.emit(jump_imm("jne", R0, 0, g.end), mov_imm(R0, 1), exit_())
 
@@ -94,8 +98,9 @@ def _statement(g, statement, call, record, actions):
         store_object(g, record, next(actions).data, call.args[0])
     else:
         for data, expr in zip(next(actions).data, _data_of(call)):
+            g.fields = {record + data.offset: data} if getattr(expr, "name", "") == "copyinstr" else {}
             store_field(g, record, data, expr)
-            g.scratch = mark
+            g.fields, g.scratch = {}, mark
     g.scratch = mark
 
 

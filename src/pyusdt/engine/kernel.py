@@ -18,6 +18,7 @@ from ..dlang import program as p
 from . import Engine, EngineError, kernel_btf, kernel_errors
 from . import kernel_operands as operands
 from .kernel_attach import Attacher, Own, Place
+from .kernel_hurry import Hurry
 from .kernel_link import ERROR, NAMES_SIZE, NO_PID, Event, Linker, demanded
 from .kernel_maps import KernelMaps
 from .kernel_match import Matcher
@@ -39,7 +40,7 @@ class KernelEngine(Engine):
 
     def __init__(self, program, options):
         super().__init__(program, options)
-        self.maps = self._linker = self._ticks = self._command = None
+        self.maps = self._linker = self._ticks = self._command = self._hurry = None
         self.attacher = Attacher(options.get("attach"), options.get("plainnop", False))
         self._finder = Finder()
         self.matcher = Matcher(program.clauses)
@@ -83,6 +84,7 @@ class KernelEngine(Engine):
         self.maps = KernelMaps(self.program, len(self._probes) + _MORE_PROBES if self._wants_names else 0,
                                self._system.wants_table)
         self._poller.register(self.maps.fds[p.MAP_OUTPUT], select.POLLIN)
+        self._hurry = Hurry(self.program.maps[p.MAP_OUTPUT].entries)
         self._linker = Linker(self.program, self.maps.places, self.matcher.clauses_named(self._probes[ERROR]))
         self._load_own()
 
@@ -318,6 +320,7 @@ class KernelEngine(Engine):
             records = self.maps.ring.take()
             now = time.monotonic()
             self._busy = bool(records)
+            self._hurry.found(len(records))
             if records or self.exiting or now >= deadline:
                 return records
             self._rescan(now)
@@ -369,9 +372,9 @@ class KernelEngine(Engine):
         self.maps.active = False
         self.attacher.close()
         self._ticks = None
-        records = self.maps.ring.take()
+        records = list(iter(self.maps.ring.take, b""))
         self._fire(_END)
-        return records + self.maps.ring.take()
+        return b"".join([*records, *iter(self.maps.ring.take, b"")])
 
     def close(self):
         self.attacher.close()

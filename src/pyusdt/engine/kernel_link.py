@@ -44,7 +44,7 @@ from ..bpf.insn import (
 )
 from ..dlang import program as p
 from . import kernel_operands as operands
-from . import kernel_process, kernel_stacks
+from . import kernel_pack, kernel_process, kernel_stacks
 from .kernel_profile import emit_arguments
 
 LEVELS = 4
@@ -122,7 +122,7 @@ class Linker:
         out, left = Label("out"), Label("left")
         self._enter(g, event, left)
         self._fill(g, event, clauses, self.errors if faulting else ())
-        calls = []  # (instruction, clause, or None for the ERROR probe)
+        calls = []  # (instruction, clause; None for the ERROR probe; a tuple of a clause for what emits its record)
         for clause in clauses:
             if clause in faulting:
                 g.emit(store_imm(4, R7, p.STATE_FAULT, 0))
@@ -162,15 +162,21 @@ class Linker:
         for at, clause in calls:  # grows by what the ERROR probe's firing calls
             if clause not in begun:
                 begun[clause] = len(insns)
-                if clause is None:
-                    code, more = self._error()
-                    calls += [(len(insns) + place, each) for place, each in more]
-                else:
-                    self.places.append((len(insns), clause))
-                    code = _as_function(clause.code)
+                code, more = self._function(clause, len(insns))
+                calls += [(len(insns) + place, each) for place, each in more]
                 insns += _reading_any(code) if kernel_reads else code
             insns[at].imm = begun[clause] - at - 1
         return insns
+
+    def _function(self, which, start):
+        """The code of what is called, [(instruction in it, what it calls there)]."""
+        if which is None:
+            return self._error()
+        if which.__class__ is tuple:
+            return kernel_pack.function(*which), []
+        self.places.append((start, which))
+        code, packs = kernel_pack.calling(which, _as_function(which.code))
+        return code, [] if packs is None else [(packs, (which,))]
 
     def _error(self):
         """A function that fires the ERROR probe: its instructions, and what they call.  Its argument: the state block

@@ -12,7 +12,7 @@ from .. import _tracer
 from ..bpf import kernel
 from ..bpf.maps import KINDS
 from ..dlang import program as p
-from . import kernel_errors
+from . import kernel_errors, kernel_pack
 from .kernel_attach import release
 from .kernel_link import (
     CONTROL_ACTIVE,
@@ -75,7 +75,8 @@ class KernelMaps:
         try:
             for index, definition in enumerate(definitions):
                 self.fds.append(self._make(index, definition))
-            self.ring = _tracer.KernelRing(self.fds[p.MAP_OUTPUT], definitions[p.MAP_OUTPUT].entries)
+            self.ring = _tracer.KernelRing(self.fds[p.MAP_OUTPUT], definitions[p.MAP_OUTPUT].entries,
+                                           kernel_pack.cuts(program))
         except OSError as error:
             self.close()
             raise kernel_errors.failed("map", error) from None

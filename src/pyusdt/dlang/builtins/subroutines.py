@@ -12,7 +12,7 @@ from .row import SubroutineRow
 def emit_copyinstr(g, call, target):
     """The second argument, an unsigned number, bounds the bytes with the NUL."""
     strsize = g.layout.strsize
-    g.zero(target)  # the helper writes the string and no padding
+    padding = g.pad(target)  # the helper writes the string and no padding
     g.value(call.args[0])
     address = g.push()
     if len(call.args) > 1:
@@ -30,6 +30,7 @@ def emit_copyinstr(g, call, target):
     g.helper("probe_read_user_str")
     g.mark(call.loc)
     g.emit(jump_imm("jslt", R0, 0, g.fault(p.FAULT_BADADDR, address)))
+    g.keep_length(target, padding)
     g.release(address)
 
 
