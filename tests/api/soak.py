@@ -6,10 +6,15 @@ In: how long, and how many events a second the target fires.  Out: resident memo
 over time; exit status 1 where it grew.  Always: each event is got by both tracers (they count them) or counted as dropped,
 which a machine that is busy with other things does; with records, aggregations of all kinds, variables, speculations, printa()
 and trunc() every second.
+
+What waits for a tracer takes memory, up to the size of the rings and to `buffer` records, and Python keeps what it once took.  So
+the tracers are stopped for a while at first: all queues are then as long as they ever get, and what grows later is a leak, even
+on a machine that lets the tracers wait.
 """
 
 import argparse
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -53,7 +58,7 @@ sys.stdin.readline()
 API = """import sys, warnings, pyusdt
 sys.stdin.close()
 warnings.simplefilter("ignore")
-with pyusdt.trace(open(sys.argv[1]).read(), pid=int(sys.argv[2]), bufsize="8m") as t:
+with pyusdt.trace(open(sys.argv[1]).read(), pid=int(sys.argv[2]), bufsize="8m", buffer=5000) as t:
     print("ready", flush=True)
     taken = 0
     for rec in t:
@@ -62,6 +67,8 @@ with pyusdt.trace(open(sys.argv[1]).read(), pid=int(sys.argv[2]), bufsize="8m") 
             len(t.aggregations["by"]), t.aggregations["mean"].value, t.drops
 print(taken, t.drops["principal"], flush=True)
 """
+STALL = 0.02, 0.04  # of the time: so late, and so long, the tracers are stopped, but for no longer than
+STALL_MOST = 60  # s
 WARM = 0.25  # of the time: caches fill, and each aggregation gets its keys
 GROWTH = 512  # KiB from the second quarter's median to the last's: 0.1 of a byte for each event of an hour
 
@@ -124,8 +131,14 @@ def _watch(target, pids, seconds):
     target.stdin.write("go\n")
     target.stdin.flush()
     samples = {name: [] for name in pids}
+    late, long = STALL[0] * seconds, min(STALL[1] * seconds, STALL_MOST)
+    signals = [(late, signal.SIGSTOP), (late + long, signal.SIGCONT)]
     begun = time.monotonic()
     while (passed := time.monotonic() - begun) < seconds:
+        while signals and passed >= signals[0][0]:
+            _, number = signals.pop(0)
+            for name in ("API", "pydtrace"):
+                os.kill(pids[name], number)
         for name, pid in pids.items():
             samples[name].append((passed, resident(pid)))
         time.sleep(min(seconds / 100, 5))

@@ -38,6 +38,23 @@ def test_json_has_everything_in_its_order():
     assert end["status"] == 5
 
 
+def test_stacks_and_names_in_both(tmp_path):
+    script = "BEGIN { ustack(2); umod(ucaller); @[ustack(2)] = count(); exit(0); }"
+    path = str(tmp_path / "t.parquet")
+    for how in (["--json"], ["--parquet", path]):
+        done = subprocess.run([PYDTRACE, "-q", *how, "-n", script], capture_output=True, text=True, timeout=30, check=True)
+        if how == ["--json"]:
+            _, record, aggregation, _ = map(json.loads, done.stdout.splitlines())
+    stack, module = record["values"]
+    assert [list(map(type, stack)), type(module)] == [[str, str], str]
+    assert aggregation["keys"][0][0].partition("+")[0] == stack[0].partition("+")[0]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (shown,) = parquet.read_table(path)["ustack(2)"].to_pylist()
+    assert [name.partition("`")[0] for name in json.loads(shown)] == [name.partition("`")[0] for name in stack]
+    (row,) = parquet.read_table(tmp_path / "t.aggregations.parquet").to_pylist()
+    assert len(json.loads(row["keys"][0])) == 2
+
+
 def test_json_goes_where_o_says(tmp_path):
     run("--json", "-o", str(tmp_path / "out"))
     assert json.loads((tmp_path / "out").read_text().splitlines()[-1])["type"] == "end"

@@ -46,6 +46,29 @@ def test_what_print_shows_is_plain_data():
     assert record[1] == -4
 
 
+def test_stacks_and_names_are_values_and_keys():
+    """BEGIN fires in the tracer, this process: it has frames."""
+    script = """struct pair { int a, b; };
+        BEGIN { ustack(3); umod(ucaller); tracemem(alloca(8), 8, 3); trace(*(struct pair *)alloca(8)); printf("n=%d", 4);
+                @stacks[ustack(2), 5] = count(); @names[umod(ucaller), "x"] = sum(7); exit(0); }"""
+    with traced(script) as t:
+        (rec,) = t
+    assert rec.names == ("ustack(3)", "umod(ucaller)", "alloca(8)", "*(struct pair *)alloca(8)", "n")
+    stack, module, memory, pair, n = rec
+    assert 1 <= len(stack) <= 3 and all(isinstance(name, str) for name in stack)
+    assert (type(module), memory, pair, n) == (str, bytes(3), bytes(8), 4)
+    stacks, names = t.aggregations["stacks"], t.aggregations["names"]
+    ((frames, five),) = stacks
+    assert (frames[0].partition("+")[0], five) == (stack[0].partition("+")[0], 5)
+    assert dict(names) == {(module, "x"): 7}
+    for aggregation in (stacks, names):
+        again = pickle.loads(pickle.dumps(aggregation))
+        assert dict(again) == dict(aggregation)
+        assert again.merge(aggregation).text().strip()
+        assert all(name in again.text() for name in (frames if aggregation is stacks else [module]))
+    assert stacks.to_dict()["rows"][0]["keys"] == [list(frames), 5]
+
+
 def test_records_are_typed_and_in_order():
     with traced(ALL_ARGUMENTS) as t:
         for i in range(100):

@@ -1,12 +1,16 @@
 """The dtrace engine beside a dtrace of our own making: what is run, what is read, what is told when it can not."""
 
 import stat
+import struct
+import sys
 
 import pytest
 
 import pyusdt
-from pyusdt.consumer.records import arguments
-from pyusdt.engine.dtrace_frames import unescape
+from pyusdt.consumer.records import Decoder, arguments
+from pyusdt.consumer.snapshot import Aggregation
+from pyusdt.consumer.symbols import Symbols
+from pyusdt.engine.dtrace_frames import Frames, unescape
 from pyusdt.engine.dtrace_script import rewrite
 
 TRACER = "pyusdt*:::user_trace-i4s4"
@@ -216,15 +220,91 @@ def test_actions_that_do_something_are_done_here(dtrace, tmp_path):
     assert [record.values for record in records] == [(7,)]
 
 
-@pytest.mark.parametrize("script, what", [
-    ("BEGIN { stack(); }", r"stack\(\) of such values yet: -n:1:9"),
-    ("BEGIN { usym(arg0); }", r"usym\(\) of such values"),
-    ("BEGIN { @[ustack()] = count(); }", "keys of type .* yet: @_"),
-])
-def test_what_can_not_be_said_exactly_is_refused(dtrace, script, what):
+def test_what_can_not_be_said_exactly_is_refused(dtrace):
     dtrace()
-    with pytest.raises(pyusdt.EngineError, match=what), trace(script):
+    with pytest.raises(pyusdt.EngineError, match="names of addresses as keys beside integers and other names only: @a"), trace(
+            'BEGIN { @a[usym(arg0), "x"] = count(); }'):
         pass
+
+
+def frames_of(script):
+    """Frames of a script, and the marks around what dtrace shows for people."""
+    from pyusdt.dlang.compile import compile_program
+
+    return Frames(compile_program(script), "M"), b"\2M"
+
+
+@pytest.mark.parametrize("script, said", [
+    ("BEGIN { ustack(3); }", r'printf("\0030\005\002M"); ustack(3); printf("\002M");'),
+    ("BEGIN { usym(9); }", r'printf("\0030\005\002M"); usym(9); printf("\002M");'),
+    ("BEGIN { tracemem(alloca(8), 8, 4); }", r'printf("\0030\005\002M"); tracemem(alloca(8), 8, 4); printf("\002M");'),
+    ("struct q { int a, b, c; }; BEGIN { trace(*(struct q *)alloca(12)); }",
+     r'printf("\0030\005\002M"); trace(*(struct q *)alloca(12)); printf("\002M");'),
+    ("struct q { int a, b, c; }; BEGIN { this->p = (struct q *)alloca(12); print(this->p); }",
+     r'printf("\0030\005%u\005\002M", (uint64_t)(this->p)); trace(*(this->p)); printf("\002M");'),
+    ("BEGIN { this->p = (int *)alloca(4); print(this->p); }", r'printf("\0030\005%u\005%d", (uint64_t)(this->p), (*(this->p)));'),
+])
+def test_what_dtrace_shows_stands_between_marks(script, said):
+    from pyusdt.dlang.compile import compile_program
+
+    assert said in rewrite(compile_program(script), (), mark="M")[0]
+
+
+HEAD = b"\1R0\0031\0030\003123\0034\0035\003dtrace\3\3\3BEGIN"
+
+
+def test_no_name_can_forge_a_record():
+    """A symbol is called what its file says: it may hold all that frames are made of; and it may come byte by byte."""
+    frames, mark = frames_of("BEGIN { ustack(4); trace(7); }")
+    forged = b"lib`f\4\1R0\3x\0050\x05666\4\\\2"
+    data = HEAD + b"\0030\5" + mark + b"\n    a`main+0x1\n    " + forged + b"\n" + mark + b"\0031\0057\4after"
+    for size in (1, 7, len(data)):
+        frames, mark = frames_of("BEGIN { ustack(4); trace(7); }")
+        records = b"".join(frames.feed(data[i : i + size]) for i in range(0, len(data), size))
+        found = Decoder(frames._program, frames.names.get, pytest.fail, pytest.fail, Symbols(name_of=frames.shown.name)).decode(records)
+        assert [record.values for record in found] == [(("a`main+0x1", forged.decode()), 7)]
+        assert frames.text == b"after"
+
+
+def test_bytes_come_out_of_dtraces_tables():
+    script = """struct q { char c[20]; }; struct r { int a, b; };
+        BEGIN { tracemem(alloca(20), 20, 17); trace(*(struct q *)alloca(20)); trace(*(struct r *)alloca(8)); print((struct r *)alloca(8)); }"""
+    frames, mark = frames_of(script)
+    table = b"\n" + 11 * b" " + b"  0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef\n"
+    first = b"         0:" + b"".join(b" %02x" % byte for byte in range(48, 64)) + b"  0123456789:;<=>?\n"
+    number = struct.pack("=ii", -1, 2)
+    data = HEAD + b"".join(b"\3%d\5" % i + said for i, said in enumerate([
+        mark + table + first + b"        10: 40" + 46 * b" " + b"@\n" + mark,
+        mark + table + first + b"        10: 40 00 ff 0a" + 37 * b" " + b"@...\n" + mark,
+        mark + b"  %d" % int.from_bytes(number, sys.byteorder) + mark,
+        b"4096\5" + mark + b"  5" + mark])) + b"\4"
+    records = frames.feed(data)
+    (found,) = Decoder(frames._program, frames.names.get, pytest.fail, pytest.fail, Symbols()).decode(records)
+    digits = bytes(range(48, 65))
+    assert found.values == (digits, digits + b"\0\xff\n", number, {"a": 5, "b": 0} if sys.byteorder == "little" else {"a": 0, "b": 5})
+
+
+def test_keys_that_are_names(dtrace):
+    """Stacks are said by %k, names of addresses by dtrace's own table: there is no other way."""
+    from pyusdt.dlang.compile import compile_program
+
+    script = "BEGIN { @s[ustack(2), 3] = sum(1); @u[usym(1), 2] = quantize(3); @m[umod(1)] = avg(3); }"
+    trailer = rewrite(compile_program(script), (), mark="M")[1]
+    assert r'printa("\001A0\003\002M%k\002M\003%d\006%@d\004", @s)' in trailer
+    assert r'printf("\001P1\003\002M"); printa(@u); printf("\002M\004");' in trailer
+    frames, mark = frames_of(script)
+    row = b"  %-50s %16d" % (b"lib.so`f", -7)
+    frames.feed(frame("S0") + b"\1A0\3" + mark + b"\nlib.so`f+0x1\nlib.so`g\n" + mark + b"\0033\00642\4" + frame("T0")
+                + frame("S1") + b"\1P1\3" + mark + b"\n" + row + b"\n           value  ------------- Distribution ------------- count    \n"
+                b"               1 |                                         0        \n"
+                b"               2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 5        \n"
+                b"               4 |                                         0        \n\n" + mark + b"\4" + frame("T1")
+                + frame("S2") + b"\1P2\3" + mark + b"\n  %-50s %16d\n" % (b"lib.so", -3) + mark + b"\4" + frame("T2"))
+    found = [Aggregation.from_items(definition, items.items(), 256, Symbols(name_of=frames.shown.name))
+             for definition, items in zip(frames._program.aggregations, frames.items)]
+    assert dict(found[0]) == {(("lib.so`f+0x1", "lib.so`g"), 3): 42}
+    assert [(key, value.buckets) for key, value in found[1].items()] == [(("lib.so`f", -7), [(2, 3, 5)])]
+    assert dict(found[2]) == {("lib.so",): -3}
 
 
 def test_speculations_are_dtraces(dtrace):

@@ -26,7 +26,7 @@ class Actions:
     def __init__(self, program, engine, output, notify, options, make_formatter, changed):
         self.program, self.engine, self.output = program, engine, output
         self.notify, self.options, self.changed = notify, options, changed
-        self.symbols = Symbols(options, engine.maps_of)
+        self.symbols = Symbols(options, engine.maps_of, engine.name_of)
         self.aggregates = Aggregates(program, engine, options, self.symbols)
         self._make_formatter = make_formatter
         self._texts = None

@@ -23,7 +23,7 @@ class JsonRun(Run):
     def __init__(self, program, engine, output, notify, options, engine_reason):
         super().__init__(program, engine, Formatter, output, notify, options)
         self.actions = Actions(program, engine, _Texts(self), notify, options, Formatter.another, self._option_changed)
-        self._decoder = Decoder(program, engine.probe, self._fault, self.actions.act)
+        self._decoder = Decoder(program, engine.probe, self._fault, self.actions.act, self.actions.symbols)
         self._reason = engine_reason
 
     def run(self, command=None):
@@ -59,7 +59,8 @@ class JsonRun(Run):
     def _print_rest(self):
         aggregates = self.actions.aggregates
         for definition in aggregates.unprinted():
-            found = Aggregation.from_items(definition, aggregates.entries(definition), self.program.strsize)
+            found = Aggregation.from_items(definition, aggregates.entries(definition), self.program.strsize,
+                                           self.actions.symbols)
             for key, value in found.items():
                 self._say(type="aggregation", name=definition.name, keys=list(key), **shown(value))
         self._say(type="end", status=self.actions.status)

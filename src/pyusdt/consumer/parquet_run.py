@@ -4,11 +4,13 @@ In: what consumer/run.py takes, and a path.  Out: FILE with the records, FILE's 
 Always: at most one batch of records is held in memory; the files are whole when tracing ends, however it ends.
 """
 
+import json
 import os
 
 from .._tracer import Formatter
 from ..engine import EngineError
 from . import values
+from .json_run import plain
 from .records import Decoder, record_layout
 from .run import Run
 from .snapshot import Aggregation
@@ -29,7 +31,7 @@ class ParquetRun(Run):
             raise EngineError("--parquet needs pyarrow: pip install pyusdt[parquet]") from None
         super().__init__(program, engine, Formatter, output, notify, options)
         self._arrow, self._path = pyarrow, path
-        self._decoder = Decoder(program, engine.probe, notify, self.actions.act)
+        self._decoder = Decoder(program, engine.probe, notify, self.actions.act, self.actions.symbols)
         self._columns = columns(program)
         types = [*_FIXED, *self._columns.items()]
         self._schema = pyarrow.schema([(name, getattr(pyarrow, type)()) for name, type in types])
@@ -67,7 +69,7 @@ class ParquetRun(Run):
         value = rec[name]
         if type != "string" or value is None:
             return value
-        return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        return _text(value)
 
     def _newline(self):
         """Files have no such line."""
@@ -83,15 +85,21 @@ class ParquetRun(Run):
 
     def _aggregation_rows(self, definition):
         entries = self.actions.aggregates.entries(definition)
-        found = Aggregation.from_items(definition, entries, self.program.strsize)
+        found = Aggregation.from_items(definition, entries, self.program.strsize, self.actions.symbols)
         for key, value in found.items():
-            keys = [part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part) for part in key]
-            row = {"aggregation": definition.name, "function": value.function, "keys": keys, "n": value.words[0]}
+            row = {"aggregation": definition.name, "function": value.function, "keys": list(map(_text, key)), "n": value.words[0]}
             if isinstance(value, values.Histogram):
                 for low, high, count in value.buckets:
                     yield {**row, "low": low, "high": high, "count": count}
             else:
                 yield {**row, "value": int(value)}
+
+
+def _text(value):
+    """A value in a column of text: stacks, and what print() shows, as JSON."""
+    if isinstance(value, (dict, list, tuple)):
+        return json.dumps(value, ensure_ascii=False, default=plain)
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def columns(program):

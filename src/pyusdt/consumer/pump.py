@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from .._tracer import Formatter
 from .actions import Actions
 from .records import Decoder
+from .snapshot import Aggregation
 from .speculations import DEFAULT_SIZE, Held
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Pump(threading.Thread):
         self.printed: deque[str] = deque(maxlen=_TEXTS)
         self._actions = Actions(program, engine, self, lambda text, error=True: note(text), options, Formatter.another,
                                 lambda name: None)
-        self._decoder = Decoder(program, engine.probe, note, self._act)
+        self._decoder = Decoder(program, engine.probe, note, self._act, self._actions.symbols)
         self._note = note
         self._held = Held(options.get("specsize", DEFAULT_SIZE)) if program.speculates else None
         self.status: int | None = None
@@ -167,10 +168,13 @@ class Pump(threading.Thread):
         self._stopping.set()
         self.join()
 
-    def items(self, definition: AggDef) -> list[tuple[bytes, bytes]]:
+    def aggregation(self, definition: AggDef) -> Aggregation:
         """What an aggregation holds now, or held at the end."""
-        found = self._ask(lambda: self._actions.aggregates.entries(definition))
-        return self._last_items.get(definition.map, []) if found is None else found
+        found = self._ask(lambda: self._snapshot(definition, self._actions.aggregates.entries(definition)))
+        return self._snapshot(definition, self._last_items.get(definition.map, [])) if found is None else found
+
+    def _snapshot(self, definition: AggDef, items: list[tuple[bytes, bytes]]) -> Aggregation:
+        return Aggregation.from_items(definition, items, self._program.strsize, self._actions.symbols)
 
     def drops(self) -> dict[str, int]:
         found = self._ask(self._count_drops)

@@ -2,7 +2,8 @@
 
 In: an engine's records (docs/program.md) and the program they belong to.  Out: Record objects, fault texts, and the
 actions that do something.  Always: records are immutable; integers are int, strings str (bytes where they are not UTF-8),
-other data bytes; the value of an action that was not reached is None.
+stacks tuples of names, addresses that D names str, what print() shows plain data (structured.data_of), other data bytes; the
+value of an action that was not reached is None.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..dlang import program as p
+from ..dlang import types as t
 from .faults import fault_line
 from .format import PERCENT
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("=IIIIQII")  # size, clause, probe, cpu, time, pid, tid
 _INTEGERS = {1: "b", 2: "h", 4: "i", 8: "q"}
-_SHOWN = ("printf", "trace")  # kinds of actions whose data are values of the record
+_SHOWN = ("printf", "trace", "print", "stack", "symbol", "tracemem")  # kinds of actions whose data are values of the record
 _LABEL = re.compile(rb"([A-Za-z_]\w*)=\Z")
 
 
@@ -102,12 +104,12 @@ class Decoder:
     """Turns a program's records into Records.
 
     probe_names: (provider, module, function, name) of a probe id; fault: called with the text of each run-time
-    error; act: with each action that shows no data but does something, and its record.
+    error; act: with each action that shows no data but does something, and its record; symbols: symbols.Symbols.
     """
 
     def __init__(self, program: Program, probe_names: Callable[[int], tuple[str, ...]],
-                 fault: Callable[[str], None], act: Callable[[Action, bytes], None]) -> None:
-        self._layouts = [_Layout(clause) for clause in program.clauses]
+                 fault: Callable[[str], None], act: Callable[[Action, bytes], None], symbols: Any) -> None:
+        self._layouts = [_Layout(clause, symbols) for clause in program.clauses]
         self._names, self._fault, self._act = probe_names, fault, act
         self._probes: dict[int, Probe] = {}
 
@@ -127,6 +129,8 @@ class Decoder:
                 _, _, _, cpu, time, pid, tid, *values = layout.unpack(records, at)
                 for i in layout.strings:
                     values[i] = text_of(values[i])
+                for i, make in layout.made:
+                    values[i] = make(values[i])
                 if layout.guarded:
                     values = layout.reached(values)
                 if layout.visible:
@@ -147,22 +151,23 @@ class Decoder:
 
 
 class _Layout:
-    """How one clause's record is read.  unpack: header and values; strings: which of the values are; names: of the
-    values; visible: the clause records something that is for the user; actions: [(Action, its guard's offset)] that
+    """How one clause's record is read.  unpack: header and values; strings: which of the values are; made: [(which,
+    what makes it of its bytes)] for others; names: of the values; visible: the clause records something that is for the user; actions: [(Action, its guard's offset)] that
     do something; guarded: some values are there only if their guard is 1."""
 
-    def __init__(self, clause: Clause) -> None:
+    def __init__(self, clause: Clause, symbols: Any) -> None:
         shown = [action for action in clause.actions if action.row.kind in _SHOWN]
         self.actions = [(a, a.guard) for a in clause.actions if a.row.kind not in _SHOWN and a.row.records]
-        fields = {data.offset: (data.size, layout_of(data), action.guard) for action in shown for data in action.data}
-        self.guarded = any(guard is not None for _, _, guard in fields.values())
-        self._guards = [guard for _, (_, _, guard) in sorted(fields.items())]
+        fields = {field.offset: (field, action.guard) for action in shown for field in _fields(action, symbols)}
+        self.guarded = any(guard is not None for _, guard in fields.values())
+        self._guards = [guard for _, (_, guard) in sorted(fields.items())]
         for guard in {guard for guard in self._guards if guard is not None}:
-            fields[guard] = (1, "B", None)
-        order = sorted(fields.items())
-        self._places = {offset: i for i, (offset, _) in enumerate(order)}
-        self._values = [i for i, (offset, _) in enumerate(order) if offset not in self._guards]
-        self.strings = [i for i, (_, (_, code, _)) in enumerate(order) if code.endswith("s")]
+            fields[guard] = (_Field(guard, 1, "B"), None)
+        order = [field for _, (field, _) in sorted(fields.items())]
+        self._places = {field.offset: i for i, field in enumerate(order)}
+        self._values = [i for i, field in enumerate(order) if field.offset not in self._guards]
+        self.strings = [i for i, field in enumerate(order) if field.make is text_of]
+        self.made = [(i, field.make) for i, field in enumerate(order) if field.make not in (None, text_of)]
         self.names = tuple(name for action in shown for name in _names(action))
         self.visible = bool(shown) or not clause.actions
         self.unpack = struct.Struct(_format(order)).unpack_from
@@ -177,7 +182,53 @@ class _Layout:
 def record_layout(clause: Clause) -> list[tuple[str, str]]:
     """[(name, struct's code)] of the values that a clause records."""
     shown = [action for action in clause.actions if action.row.kind in _SHOWN]
-    return [(name, layout_of(data)) for action in shown for name, data in zip(_names(action), action.data)]
+    return [(name, field.code) for action in shown for name, field in zip(_names(action), _fields(action, None))]
+
+
+class _Field(NamedTuple):
+    """Where a value lies in a record, struct's code for it, and what makes the value of what struct gives, if anything does."""
+
+    offset: int
+    size: int
+    code: str
+    make: Any = None
+
+
+def _fields(action: Action, symbols: Any) -> list[_Field]:
+    """The fields of an action's values."""
+    if action.row.kind == "print":
+        from .structured import data_of
+
+        there = action.data[1]  # the first is where it was read
+        return [_Field(there.offset, there.size, f"{there.size}s", lambda storage: data_of(there.type, storage))]  # type: ignore[no-untyped-call]
+    if action.row.kind == "tracemem":
+        return [_memory(*action.data)]
+    return [_Field(data.offset, data.size, layout_of(data), maker_of(data.type, symbols)) for data in action.data]
+
+
+def _memory(memory: Any, most: Any = None) -> _Field:
+    """tracemem()'s bytes; most: where the record has the number of those that are shown."""
+    if most is None:
+        return _Field(memory.offset, memory.size, f"{memory.size}s")
+    size, at = most.offset + most.size - memory.offset, most.offset - memory.offset
+    number = struct.Struct("=" + layout_of(most))
+
+    def shown(storage: bytes) -> bytes:
+        count: int = number.unpack_from(storage, at)[0]
+        return storage[: memory.size if count < 0 else min(count, memory.size)]
+
+    return _Field(memory.offset, size, f"{size}s", shown)
+
+
+def maker_of(type: Any, symbols: Any) -> Any:
+    """What makes a value of what struct gives for a field of a type; None where that is the value."""
+    if type.is_string:
+        return text_of
+    if isinstance(type, t.Stack):
+        return lambda storage: tuple(symbols.frames(storage))
+    if isinstance(type, t.Symbol):
+        return lambda storage: symbols.text(type, storage).decode("utf-8", "surrogateescape")
+    return None
 
 
 def layout_of(data: Any) -> str:
@@ -191,17 +242,19 @@ def layout_of(data: Any) -> str:
 def _format(fields: list[Any]) -> str:
     """struct's format of a record's header and fields."""
     text, at = "=IIIIQII", p.RECORD_DATA
-    for offset, (size, code, _) in fields:
-        text += f"{offset - at}x{code}" if offset > at else code
-        at = offset + size
+    for field in fields:
+        text += f"{field.offset - at}x{field.code}" if field.offset > at else field.code
+        at = field.offset + field.size
     return text
 
 
 def _names(action: Action) -> list[str]:
     """A name for each value of an action."""
-    loc = action.loc
-    texts = arguments(loc.source.text[loc.start : loc.end])[action.row.first :]
-    names = [texts[i] if i < len(texts) else f"value{i}" for i in range(len(action.data))]
+    text = action.loc.source.text[action.loc.start : action.loc.end]
+    if action.row.first is None:
+        return [text]
+    texts, count = arguments(text)[action.row.first :], len(_fields(action, None))
+    names = [texts[i] if i < len(texts) else f"value{i}" for i in range(count)]
     at = 0
     for conversion in action.fmt.conversions if action.fmt else ():
         if conversion.row.kind == PERCENT:

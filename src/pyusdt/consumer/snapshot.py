@@ -10,8 +10,10 @@ import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..dlang import types as t
 from . import values
-from .records import layout_of, text_of
+from .names import Names
+from .records import layout_of, maker_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,10 +35,15 @@ class Aggregation(Mapping[Key, values.Value]):
         self._definition, self._values, self._strsize = definition, data, strsize
 
     @classmethod
-    def from_items(cls, definition: AggDef, items: Iterable[tuple[bytes, bytes]], strsize: int) -> Aggregation:
-        """From an engine's map; a key that nothing was added to since clear() is there, with 0."""
-        unpack_key, function, params = key_reader(definition.keys), definition.row.name, definition.params
-        return cls(definition, {unpack_key(key): values.unpack(function, params, value) for key, value in items}, strsize)
+    def from_items(cls, definition: AggDef, items: Iterable[tuple[bytes, bytes]], strsize: int, symbols: Any) -> Aggregation:
+        """From an engine's map; a key that nothing was added to since clear() is there, with 0.  symbols: symbols.Symbols;
+        different addresses may have the same name, those of two processes, say."""
+        unpack_key, function, params = key_reader(definition.keys, symbols), definition.row.name, definition.params
+        found: dict[Key, values.Value] = {}
+        for packed, words in items:
+            key, value = unpack_key(packed), values.unpack(function, params, words)
+            found[key] = found[key].merge(value) if key in found else value  # type: ignore[arg-type]
+        return cls(definition, found, strsize)
 
     def __reduce__(self) -> tuple[Any, ...]:
         definition = self._definition
@@ -92,10 +99,11 @@ class Aggregation(Mapping[Key, values.Value]):
     def text(self) -> str:
         """The table, as dtrace prints it."""
         from .aggregations import render
+        from .symbols import Symbols
 
-        definition = self._definition
-        items = [(pack_key(definition.keys, key), values.pack(value)) for key, value in self._values.items()]
-        text = render([(definition, items)], self._strsize)
+        definition, names = self._definition, Names()
+        items = [(pack_key(definition.keys, key, names), values.pack(value)) for key, value in self._values.items()]
+        text = render([(definition, items)], self._strsize, symbols=Symbols(name_of=names.name))  # type: ignore[no-untyped-call]
         return text.decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
@@ -121,28 +129,29 @@ def _restored(name: str, function: str, params: Any, keys: Any, data: dict[Key, 
 
 
 def _plain(value: Any) -> Any:
-    return value.decode("latin-1") if isinstance(value, bytes) else value
+    return value.decode("latin-1") if isinstance(value, bytes) else list(value) if isinstance(value, tuple) else value
 
 
-def key_reader(fields: Any) -> Any:
+def key_reader(fields: Any, symbols: Any) -> Any:
     """A function from a key's bytes to its tuple."""
-    codes = [(data.offset, layout_of(data)) for data in fields]
-    parts = [(offset, struct.Struct("=" + code), code.endswith("s")) for offset, code in codes]
+    parts = [(data.offset, struct.Struct("=" + layout_of(data)), maker_of(data.type, symbols)) for data in fields]
 
     def read(key: bytes) -> Key:
-        found = [(layout.unpack_from(key, offset)[0], is_text) for offset, layout, is_text in parts]
-        return tuple([text_of(part) if is_text else part for part, is_text in found])
+        found = [(layout.unpack_from(key, offset)[0], make) for offset, layout, make in parts]
+        return tuple([part if make is None else make(part) for part, make in found])
 
     return read
 
 
-def pack_key(fields: Any, key: Key) -> bytes:
+def pack_key(fields: Any, key: Key, names: Names) -> bytes:
     """A key's bytes, as an engine lays them out."""
     size = max((data.offset + data.size for data in fields), default=0)
     packed = bytearray(-(-size // 8) * 8)
     for data, part in zip(fields, key):
         if isinstance(part, int):
             raw = (part % (1 << 8 * data.size)).to_bytes(data.size, _BYTE_ORDER)
+        elif isinstance(data.type, (t.Stack, t.Symbol)):
+            raw = names.storage(data.type, data.size, (part,) if isinstance(part, str) else part)
         else:
             raw = part if isinstance(part, bytes) else part.encode("utf-8", "surrogateescape")
         packed[data.offset : data.offset + min(len(raw), data.size)] = raw[: data.size]

@@ -111,11 +111,11 @@ FRAME_RESOLVERS = [PerfMaps]
 
 
 class Symbols:
-    """options: noresolve, stackindent; maps_of: Engine.maps_of, for processes that have ended.  Process ids are the
-    traced ones', 0 the kernel's."""
+    """options: noresolve, stackindent; maps_of: Engine.maps_of, for processes that have ended; name_of: Engine.name_of.
+    Process ids are the traced ones', 0 the kernel's."""
 
-    def __init__(self, options=None, maps_of=lambda pid: ""):
-        self.options, self._maps_of = options or {}, maps_of
+    def __init__(self, options=None, maps_of=lambda pid: "", name_of=lambda address: None):
+        self.options, self._maps_of, self._name_of = options or {}, maps_of, name_of
         self._resolvers = [make() for make in FRAME_RESOLVERS]
         self._files, self._processes, self._kernel = {}, {}, None
         self._modules = {}  # (pid, module) -> an address in it
@@ -161,7 +161,7 @@ class Symbols:
     def group(self, symbol, pid, address):
         """The address that stands for all that a function of D (types.Symbol) calls by one name."""
         kind = symbol.function
-        if kind == "uaddr":
+        if kind == "uaddr" or self._name_of(address):
             return address
         module, name, distance = self.find(pid, address)
         if module is None:
@@ -173,6 +173,8 @@ class Symbols:
     # --- text -------------------------------------------------------------------------
     def name(self, pid, address, function="uaddr"):
         """Text of one address, as `function` (uaddr, usym, umod … of D) shows it."""
+        if told := self._name_of(address):
+            return told
         module, symbol, distance = self.find(pid, address)
         if module is None:
             return self._resolved(pid, address) or f"0x{address:x}"
@@ -204,11 +206,14 @@ class Symbols:
         """A line for each frame of a types.Stack, behind an empty one."""
         if indent is None:
             indent = self.options.get("stackindent", _INDENT)
+        lines = [f"{'':{indent}}{frame}\n" for frame in self.frames(storage)]
+        return ("\n" + "".join(lines)).encode("utf-8", "surrogateescape")
+
+    def frames(self, storage):
+        """The names of a types.Stack's frames, the innermost first."""
         depth, is_user, pid, _ = struct.unpack_from("=IIII", storage)
         depth = min(depth, (len(storage) - 16) // 8)
-        frames = struct.unpack_from(f"={depth}Q", storage, 16)
-        lines = [f"{'':{indent}}{self.name(pid if is_user else 0, frame)}\n" for frame in frames]
-        return ("\n" + "".join(lines)).encode("utf-8", "surrogateescape")
+        return [self.name(pid if is_user else 0, frame) for frame in struct.unpack_from(f"={depth}Q", storage, 16)]
 
     def show(self, data, record):
         """What an action or a key of type Stack or Symbol prints; data: program.Data in the record."""

@@ -46,13 +46,12 @@ class Aggregations(Mapping[str, Aggregation]):
     """The script's aggregations by name, without the @ ("" is the one that is only called @).  Each look is a
     snapshot of that moment, or of the end of tracing if that is over."""
 
-    def __init__(self, program: Any, items: Callable[[AggDef], list[tuple[bytes, bytes]]]) -> None:
+    def __init__(self, program: Any, look: Callable[[AggDef], Aggregation]) -> None:
         self._definitions = {definition.name: definition for definition in program.aggregations}
-        self._items, self._strsize = items, program.strsize
+        self._look = look
 
     def __getitem__(self, name: str) -> Aggregation:
-        definition = self._definitions[name or _UNNAMED]
-        return Aggregation.from_items(definition, self._items(definition), self._strsize)
+        return self._look(self._definitions[name or _UNNAMED])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._definitions)
@@ -284,7 +283,7 @@ class Tracing:
     def aggregations(self) -> Aggregations:
         """Live snapshots by name."""
         pump = self._running
-        return Aggregations(self._program, pump.items)
+        return Aggregations(self._program, pump.aggregation)
 
     @property
     def drops(self) -> dict[str, int]:

@@ -172,6 +172,9 @@ class Stack(Record):
         self.add("addrs", Array(UINT64, frames))
         self.body.align = 8
 
+    def __reduce__(self):
+        return Stack, (self.frames,)
+
 
 class Symbol(Record):
     """An address that is to be printed by a name.  function: usym, umod …; user: of a process, not the kernel."""
@@ -184,6 +187,9 @@ class Symbol(Record):
         self.name = "_usymaddr" if self.user else "_symaddr"
         self.add("pid", UINT64)
         self.add("address", UINT64)
+
+    def __reduce__(self):
+        return Symbol, (self.function,)
 
 
 def known_record(name):

@@ -110,6 +110,10 @@ class Engine:
         """What /proc/PID/maps of a traced process said of its code when it was last looked at: text, "" if it never was."""
         return ""
 
+    def name_of(self, address):
+        """What the engine itself calls an address of a stack or symbol; None: the process's files tell it."""
+        return
+
     def drops(self):
         """{kind: number of events or records lost} so far; kinds: "principal", "order"."""
         raise NotImplementedError

@@ -21,13 +21,13 @@ from .command import alive
 from .dtrace_frames import Frames
 from .dtrace_items import Drop, Fault
 from .dtrace_messages import parse
-from .dtrace_script import rewrite
+from .dtrace_script import rewrite, shows_bytes
 
 _START = 120  # s until BEGIN must have run: dtrace may have to look at many probes first
 _END = 90  # s from the interrupt to the last word
 _PATIENCE = 1  # s from the interrupt until the command that dtrace started is ended
 _PLACES = ("/usr/sbin/dtrace", "/sbin/dtrace")
-_HANDED_ON = ("aggsize", "bufsize", "dynvarsize", "nspec", "specsize", "strsize")
+_HANDED_ON = ("aggsize", "bufsize", "dynvarsize", "jstackframes", "nspec", "specsize", "stackframes", "strsize", "ustackframes")
 _FAULTS = {"divide-by-zero": p.FAULT_DIVZERO}
 _FAULT_RECORD = struct.Struct("=IIIIQIIIIQ")
 
@@ -65,7 +65,8 @@ class DtraceEngine(Engine):
 
     def __init__(self, program, options):
         super().__init__(program, options)
-        self._frames = Frames(program)
+        self._mark = os.urandom(16).hex()
+        self._frames = Frames(program, self._mark)
         self._process = self._folder = self._command = None
         self._output = -1  # where the frames come from
         self._pids = ()
@@ -84,7 +85,7 @@ class DtraceEngine(Engine):
         target, pids = None, self._pids if targets.only else ()
         if self._command:
             target, pids = self._command.pid, ("$target",) if targets.only else ()
-        self._argv = self._arguments(find(), rewrite(self.program, pids, target))
+        self._argv = self._arguments(find(), rewrite(self.program, pids, target, self._mark))
         if self._command:
             self._command.hand_over()
         self.matched = [(desc, 1) for clause in self.program.clauses for desc in clause.probes]
@@ -92,6 +93,7 @@ class DtraceEngine(Engine):
     def _arguments(self, dtrace, texts):
         argv = [*dtrace, "-q", "-xargref", "-xswitchrate=20hz", "-xaggrate=20hz"]
         argv += [f"-x{name}={self.options[name]}" for name in _HANDED_ON if name in self.options]
+        argv += ["-xrawbytes"] * shows_bytes(self.program) + ["-xnoresolve"] * bool(self.options.get("noresolve"))
         if self.options.get("zdefs") or self._command:  # the command has its probes only when it runs
             argv.append("-Z")
         for pid in self._pids:
@@ -261,6 +263,9 @@ class DtraceEngine(Engine):
 
     def probe(self, ident):
         return self._frames.names[ident]
+
+    def name_of(self, address):
+        return self._frames.shown.name(address)
 
     def _items(self, map_index):
         index = next(i for i, definition in enumerate(self.program.aggregations) if definition.map == map_index)

@@ -7,18 +7,21 @@ that is damaged is text, too.
 
 import re
 import struct
+import sys
 
 from ..consumer import values
+from ..consumer.names import Names
 from ..consumer.snapshot import pack_key
-from .dtrace_items import Distribution
+from .dtrace_items import Distribution, Total
 from .dtrace_output import Parser
-from .dtrace_script import pauses
+from .dtrace_script import is_sayable, pauses
+from .dtrace_shown import dumped, names_of, storage
 
 _LIMIT = 1 << 24  # bytes of one frame
 _ESCAPE = re.compile(rb"\\([0-3][0-7][0-7]|.)", re.DOTALL)
 _LETTERS = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b"0": b""}
+_ENDING = re.compile(rb"[\x00-\x06\\]")
 _HEADER = struct.Struct("=IIIIQII")
-_LITTLE = struct.pack("=H", 1) == b"\1\0"
 
 
 def unescape(text):
@@ -29,12 +32,16 @@ def unescape(text):
 
 
 class Frames:
-    """names: {probe id: (provider, module, function, name)}; items: by aggregation {key: value}; begun, ended,
-    exiting: whether BEGIN ran, END ran, a clause called exit(); target: the pid of the command that dtrace started, or 0;
-    text: what was no frame, since the last look; paused: the last record has to be seen before feed() goes on."""
+    """mark: as rewrite() got it; shown: the Names that dtrace gave to addresses; names: {probe id: (provider, module, function,
+    name)}; items: by aggregation {key: value}; begun, ended, exiting: whether BEGIN ran, END ran, a clause called exit();
+    target: the pid of the command that dtrace started, or 0; text: what was no frame, since the last look; paused: the last
+    record has to be seen before feed() goes on."""
 
-    def __init__(self, program):
+    def __init__(self, program, mark=""):
         self._program = program
+        self._mark = mark and b"\x02" + mark.encode()
+        self._open = b""  # what stands behind a mark, as long as the other has not come
+        self.shown = Names()
         self._pausing = {clause.index for clause in program.clauses if pauses(clause)}
         self._rest = b""
         self.target, self.paused = 0, False
@@ -46,7 +53,7 @@ class Frames:
     def feed(self, data):
         """Records, as bytes, up to one that has to be seen by itself."""
         self.paused = False
-        rest = self._rest + data
+        rest = self._sealed(self._rest + self._open + data) if self._mark else self._rest + data
         out, at = [], 0
         while (start := rest.find(b"\x01", at)) >= 0:
             self.text += rest[at:start]
@@ -69,9 +76,18 @@ class Frames:
         else:
             self.text, at = self.text + rest[at:], len(rest)
         self._rest = rest[at:]
+        if len(self._open) > _LIMIT:
+            self.text, self._open = self.text + self._open, b""
         if len(self._rest) > _LIMIT and not self.paused:
             self.text, self._rest = self.text + self._rest, b""
         return b"".join(out)
+
+    def _sealed(self, data):
+        """What stands between marks so that it can not end a frame, and without them; what has no second mark yet waits."""
+        parts = data.split(self._mark)
+        self._open = self._mark + parts.pop() if len(parts) % 2 == 0 else b""
+        parts[1::2] = [_ENDING.sub(lambda m: b"\\%03o" % m[0][0], part) for part in parts[1::2]]
+        return b"".join(parts)
 
     def _frame(self, frame):
         kind, body = frame[:1], frame[1:]
@@ -79,6 +95,8 @@ class Frames:
             return self._record(body.split(b"\x03"))
         if kind == b"A":
             self._row(body)
+        elif kind == b"P":
+            self._table(body)
         elif kind == b"S":
             self._fresh[int(body)] = {}
         elif kind == b"T":
@@ -107,26 +125,52 @@ class Frames:
             if action.row.kind == "exit":
                 self.exiting = True
             for data, value in zip(action.data, said):
-                _put(record, data, value)
+                self._put(record, data, value)
+            if action.row.kind == "tracemem":  # how many bytes it was to show is how many there are
+                memory, *most = action.data
+                for data in most:
+                    self._put(record, data, len(dumped(unescape(said[0]), memory.size)))
         return bytes(record)
+
+    def _put(self, record, data, said):
+        """Write one value where the program's records have it."""
+        if data.type.is_string:
+            raw = unescape(said)[: data.size - 1]
+        elif is_sayable(data.type):
+            raw = (int(said) % 2 ** (8 * data.size)).to_bytes(data.size, sys.byteorder)
+        else:
+            raw = storage(data.type, data.size, unescape(said), self.shown)
+        record[data.offset : data.offset + len(raw)] = raw
 
     def _row(self, body):
         head, _, shown = body.partition(b"\x06")
         index, *keys = head.split(b"\x03")
         definition = self._program.aggregations[int(index)]
-        key = tuple(unescape(part) if data.type.is_string else int(part) for part, data in zip(keys, definition.keys))
-        words = _words(definition, shown)
-        self._fresh[int(index)][pack_key(definition.keys, key)] = struct.pack(f"={len(words)}q", *words)
+        self._add(int(index), [self._key(data, part) for part, data in zip(keys, definition.keys)], _words(definition, shown))
 
+    def _key(self, data, said):
+        if data.type.is_string:
+            return unescape(said)
+        return names_of(unescape(said)) if data.type.is_record else int(said)
 
-def _put(record, data, said):
-    """Write one value where the program's records have it."""
-    if data.type.is_string:
-        raw = unescape(said)[: data.size - 1]
-    else:
-        raw = struct.pack("=Q", int(said) % 2**64)
-        raw = raw[: data.size] if _LITTLE else raw[8 - data.size :]
-    record[data.offset : data.offset + len(raw)] = raw
+    def _table(self, body):
+        """All rows of an aggregation; a name of an address is a str in them."""
+        index, _, text = body.partition(b"\x03")
+        definition = self._program.aggregations[int(index)]
+        parser = Parser()
+        for item in parser.feed(unescape(text)) + parser.close():
+            if item.__class__ is Total:
+                words = _words(definition, item.value)
+            elif item.__class__ is Distribution:
+                words = _counts(definition, item.buckets)
+            else:
+                continue
+            keys = [part if data.type.is_integer else str(part) for part, data in zip(item.keys, definition.keys)]
+            self._add(int(index), keys, words)
+
+    def _add(self, index, key, words):
+        keys = self._program.aggregations[index].keys
+        self._fresh[index][pack_key(keys, key, self.shown)] = struct.pack(f"={len(words)}q", *words)
 
 
 def _words(definition, shown):
@@ -135,7 +179,9 @@ def _words(definition, shown):
     the words say so themselves, an avg by a count of -1, a stddev by a deviation of a single value."""
     function = definition.row.name
     if function in ("quantize", "lquantize", "llquantize"):
-        return _histogram_words(function, tuple(definition.params or ()), shown)
+        parser = Parser()
+        tables = [item for item in parser.feed(shown + b"\n") + parser.close() if item.__class__ is Distribution]
+        return _counts(definition, [bucket for table in tables for bucket in table.buckets])
     value = int(shown)
     if function == "count":
         return [value]
@@ -146,10 +192,10 @@ def _words(definition, shown):
     return [1, value]
 
 
-def _histogram_words(function, params, shown):
-    parser = Parser()
-    tables = [item for item in parser.feed(shown + b"\n") + parser.close() if item.__class__ is Distribution]
-    bounds = values.bounds(function, params)
+def _counts(definition, buckets):
+    """What a map would hold of a histogram; buckets: [(label, count)]."""
+    function = definition.row.name
+    bounds = values.bounds(function, tuple(definition.params or ()))
     middle = len(bounds) // 2
     if function == "lquantize":
         place = {low: i for i, (low, _) in enumerate(bounds)}
@@ -160,6 +206,6 @@ def _histogram_words(function, params, shown):
         below = bounds[0][1]
         place["<", below + 1] = place["<=", below] = 0
     counts = [0] * len(bounds)
-    for label, count in (bucket for table in tables for bucket in table.buckets):
+    for label, count in buckets:
         counts[place[label]] += count
     return [sum(counts), *counts]

@@ -5,9 +5,11 @@ and aggregations are the user's own text; only probe descriptions (the processes
 put around them change.  dtrace_frames.py reads what comes of it.
 
 A frame is SOH kind … EOT.  Its fields are split by ETX, the values of a field by ENQ.  No string of the traced program
-can hold these bytes in its frame: strings are printed by %S, which escapes what is not printable.
+can hold these bytes in its frame: strings are printed by %S, which escapes what is not printable.  What only dtrace can name
+(stacks, symbols) or print (whole structs) it prints for people, between two marks, STX and a number that nobody can guess.
     R clause ETX id ETX cpu ETX time ETX pid ETX tid ETX four names {ETX action ENQ value …}    a record
     S aggregation      a snapshot of it begins         A aggregation {ETX key} ACK value        a row of it
+    P aggregation ETX table    all its rows, as dtrace prints them: those whose keys are names of addresses
     T aggregation      it is whole       B [pid]       BEGIN has run       E        END has run, all has been said
 
 Actions on aggregations are done here, by the consumer, on a snapshot that stands before their record; dtrace does clear()
@@ -17,10 +19,11 @@ and trunc() as well, since it has the values.  So are those that do something (s
 import re
 
 from ..consumer.records import arguments
+from ..dlang import types as t
 from . import EngineError
 
 SOH, ETX, EOT, ENQ, ACK = b"\x01\x03\x04\x05\x06".decode()
-_REFUSED = ("stack", "symbol")  # kinds of actions whose addresses only dtrace could name
+_SHOWN = ("stack", "symbol", "tracemem")  # kinds of actions whose data dtrace prints for people
 _DTRACES = ("clear", "trunc")  # kinds of actions that dtrace does as well
 _HEADER = "R%d" + r"\003%d\003%d\003%d\003%d\003%d\003%S\003%S\003%S\003%S"
 _HEADER_VALUES = "id, cpu, timestamp, pid, tid, probeprov, probemod, probefunc, probename"
@@ -28,17 +31,29 @@ _SNAPSHOT = "tick-200ms"  # how often aggregations are said while tracing
 _TRAILING_GLOB = re.compile(r"(\w*[A-Za-z_])(?:\*|\[0-9\]\*)\Z")
 
 
-def rewrite(program, pids, target=None):
+def rewrite(program, pids, target=None, mark=""):
     """[text] for dtrace -s, in their order; pids: the processes that `provider*` stands for, or none; target: the number
-    that stands for a command's, which only dtrace knows."""
+    that stands for a command's, which only dtrace knows; mark: what stands around what dtrace prints for people, in the
+    alphabet of identifiers."""
     edits = {}  # source: [(start, end, text)]
     for clause in program.clauses:
         source = edits.setdefault(clause.loc.source, [])
         for desc in clause.probes:
             source.append((desc.loc.start, desc.loc.end, _description(desc, pids, target)))
-        source += _actions(clause, program)
+        source += _actions(clause, program, mark)
     texts = [_apply(source.text, changes) for source, changes in edits.items()]
-    return [*texts, _trailer(program, target)]
+    return [*texts, _trailer(program, target, mark)]
+
+
+def shows_bytes(program):
+    """Whether dtrace has to be told by -xrawbytes that bytes are no text."""
+    return any(action.row.kind in ("trace", "print") and not is_sayable(data.type)
+               for clause in program.clauses for action in clause.actions for data in action.data)
+
+
+def has_table(definition):
+    """Whether an aggregation's rows are said as dtrace's table: there is no other form for names of addresses."""
+    return any(isinstance(data.type, t.Symbol) for data in definition.keys)
 
 
 def pauses(clause):
@@ -55,7 +70,7 @@ def _description(desc, pids, target):
     return ",".join(f"{provider}:{desc.module}:{desc.function}:{desc.name}" for provider in providers)
 
 
-def _actions(clause, program):
+def _actions(clause, program, mark):
     """Edits of a clause's body."""
     if not clause.record_size:
         return []
@@ -70,28 +85,42 @@ def _actions(clause, program):
         return [(closing, closing, f" ; {head} {tail} ")]
     if any(action.row.kind == "exit" for action in clause.actions):
         tail += " exit(0);"  # the status is in the record
-    edits = [_action(index, action) for index, action in enumerate(clause.actions)]
+    edits = [_action(index, action, mark) for index, action in enumerate(clause.actions)]
     start, end, first = edits[0]  # nothing may be recorded before a speculate()
-    shows = " ".join(_show(index, definition) for index, definition in enumerate(program.aggregations)
+    shows = " ".join(_show(index, definition, mark) for index, definition in enumerate(program.aggregations)
                      if any(definition.ident == symbol.ident for action in clause.actions for symbol in action.args))
     return [(start, end, f"{shows} {head} {first}"), *edits[1:], (closing, closing, f" ; {tail} ")]
 
 
-def _action(index, action):
+def _action(index, action, mark):
     """The edit of one action: its values are said instead of it, or before it."""
     loc = action.loc
-    if action.row.kind in _REFUSED or not all(_sayable(data.type) for data in action.data):
-        raise EngineError(f"the dtrace engine does not have {action.row.name}() of such values yet: {loc}")
-    given = arguments(loc.source.text[loc.start : loc.end])[action.row.first + len(action.args) :]
-    formats, values = [], []
-    for data, value in zip(action.data, given):
-        formats.append("%S" if data.type.is_string else "%d" if getattr(data.type, "signed", False) else "%u")
-        values.append(f"(uint64_t)({value})" if data.type.is_pointer else f"({value})")
-    said = r"\005".join([str(index), *formats])
-    call = rf'printf("\003{said}"{"".join(", " + value for value in values)})'
+    values, shown = _values(action, loc.source.text[loc.start : loc.end])
+    formats, given = [str(index)], ""
+    for type, value in values:
+        formats.append("%S" if type.is_string else "%d" if getattr(type, "signed", False) else "%u")
+        given += f", (uint64_t)({value})" if type.is_pointer else f", ({value})"
+    said = r"\005".join(formats)
+    if shown:
+        return loc.start, loc.end, rf'printf("\003{said}\005\002{mark}"{given}); {shown}; printf("\002{mark}")'
+    call = rf'printf("\003{said}"{given})'
     if action.row.kind in _DTRACES:
         return loc.start, loc.start, f"{call}; "
     return loc.start, loc.end, call
+
+
+def _values(action, text):
+    """([(type, expression)] of the action's values, what shows the one that comes last and can not be said, or None)"""
+    row, types = action.row, [data.type for data in action.data]
+    if row.kind in _SHOWN or (row.kind == "trace" and not is_sayable(types[0])):
+        return [], text
+    given = arguments(text)[(row.first or 0) + len(action.args) :]
+    if row.kind == "print":
+        pointer, there = (types[0], given[0]), f"*({given[0]})"
+        return ([pointer, (types[1], there)], None) if is_sayable(types[1]) else ([pointer], f"trace({there})")
+    if not all(map(is_sayable, types)):
+        raise EngineError(f"the dtrace engine does not have {row.name}() of such values: {action.loc}")
+    return list(zip(types, given)), None
 
 
 def _find_brace(text, start, end):
@@ -109,9 +138,9 @@ def _apply(text, edits):
     return "\n" + text.partition("\n")[2] if text.startswith("#!") else text
 
 
-def _trailer(program, target):
+def _trailer(program, target, mark):
     """Clauses of ours, after the user's, so that theirs keep their numbers."""
-    shows = [_show(index, definition) for index, definition in enumerate(program.aggregations)]
+    shows = [_show(index, definition, mark) for index, definition in enumerate(program.aggregations)]
     forget = [f"trunc(@{definition.name});" for definition in program.aggregations]
     clauses = [r'BEGIN { printf("\001B\004"); }' if target is None else r'BEGIN { printf("\001B%d\004", $target); }']
     if shows:
@@ -120,15 +149,28 @@ def _trailer(program, target):
     return "\n".join(clauses)
 
 
-def _sayable(type):
+def is_sayable(type):
     """Whether %S or %d prints all of a value."""
     return type.is_string or type.is_integer or type.is_pointer
 
 
-def _show(index, definition):
-    keys = "".join(r"\003%S" if data.type.is_string else r"\003%d" for data in definition.keys)
-    for data in definition.keys:
-        if not _sayable(data.type):
-            raise EngineError(f"the dtrace engine does not have keys of type {data.type} yet: @{definition.name}")
-    rows = rf'printa("\001A{index}{keys}\006%@d\004", @{definition.name});'
+def _show(index, definition, mark):
+    """What says a snapshot of an aggregation."""
+    rows = _table(index, definition, mark) if has_table(definition) else _rows(index, definition, mark)
     return rf'printf("\001S{index}\004"); {rows} printf("\001T{index}\004");'
+
+
+def _rows(index, definition, mark):
+    keys = ""
+    for data in definition.keys:
+        if not is_sayable(data.type) and not isinstance(data.type, t.Stack):
+            raise EngineError(f"the dtrace engine does not have keys of type {data.type}: @{definition.name}")
+        keys += r"\003%S" if data.type.is_string else r"\003%d" if is_sayable(data.type) else rf"\003\002{mark}%k\002{mark}"
+    return rf'printa("\001A{index}{keys}\006%@d\004", @{definition.name});'
+
+
+def _table(index, definition, mark):
+    if not all(isinstance(data.type, t.Symbol) or data.type.is_integer for data in definition.keys):
+        raise EngineError("the dtrace engine has names of addresses as keys beside integers and other names only: "
+                          f"@{definition.name}")
+    return rf'printf("\001P{index}\003\002{mark}"); printa(@{definition.name}); printf("\002{mark}\004");'

@@ -14,7 +14,7 @@ from .._tracer import Formatter
 from ..consumer import values
 from ..consumer.actions import Actions
 from ..consumer.faults import fault_line
-from ..consumer.records import layout_of, text_of
+from ..consumer.records import layout_of, maker_of
 from ..consumer.snapshot import key_reader
 from ..consumer.texts import Texts
 from ..dlang import program as p
@@ -58,7 +58,7 @@ class Items:
             if action.guard is not None and not record[action.guard]:
                 continue
             if action.row.kind == "trace":
-                self._out((_PROBE, where, value_of(action.data[0], record)))
+                self._out((_PROBE, where, value_of(action.data[0], record, self.actions.symbols)))
             elif action.row.kind == "printf":
                 self._out((_PRINTF, where, shown(self._texts.of_record(action, record))))
             elif action.row.records:
@@ -95,24 +95,29 @@ def shown(text: bytes) -> str | bytes:
         return text
 
 
-def value_of(data: Any, record: bytes) -> Any:
-    code = layout_of(data)
-    value = struct.unpack_from("=" + code, record, data.offset)[0]
-    return text_of(value) if code.endswith("s") else value
+def value_of(data: Any, record: bytes, symbols: Any) -> Any:
+    value, make = struct.unpack_from("=" + layout_of(data), record, data.offset)[0], maker_of(data.type, symbols)
+    return _term(value if make is None else make(value))
 
 
-def rows(definition: Any, items: list[tuple[bytes, bytes]]) -> list[tuple[Any, list[Any], Any]]:
+def _term(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def rows(definition: Any, items: list[tuple[bytes, bytes]], symbols: Any) -> list[tuple[Any, list[Any], Any]]:
     """[(function, keys, value)] of an aggregation, in the order of its keys."""
-    read, function = key_reader(definition.keys), definition.row.name
-    found = [(list(read(key)), values.unpack(function, definition.params, value)) for key, value in items]
+    read, function = key_reader(definition.keys, symbols), definition.row.name
+    found = [(list(map(_term, read(key))), values.unpack(function, definition.params, value)) for key, value in items]
     return [(Atom(function), keys, _value(value)) for keys, value in sorted(found, key=lambda row: list(map(_order, row[0])))]
 
 
-def _order(key: Any) -> tuple[bool, Any]:
-    """Numbers before text; text that is no UTF-8 among the other."""
+def _order(key: Any) -> tuple[int, Any]:
+    """Numbers before text; text that is no UTF-8 among the other; stacks last."""
     if isinstance(key, int):
-        return False, key
-    return True, key.encode("utf-8", "surrogateescape") if isinstance(key, str) else key
+        return 0, key
+    if isinstance(key, list):
+        return 2, key
+    return 1, key.encode("utf-8", "surrogateescape") if isinstance(key, str) else key
 
 
 def _value(value: Any) -> Any:

@@ -188,7 +188,8 @@ class Session:
 
     def snapshot(self) -> list[tuple[str, list[Any]]]:
         """[(name, rows)] of all aggregations, as they are now."""
-        return [(definition.name, rows(definition, items)) for definition, items in self._aggregations()]
+        symbols = self._items.actions.symbols
+        return [(definition.name, rows(definition, items, symbols)) for definition, items in self._aggregations()]
 
     def walk(self) -> list[Any]:
         """The rows of all aggregations to which something came since the last walk: what came."""
@@ -196,7 +197,7 @@ class Session:
         for definition, items in self._aggregations():
             last = self._last.get(definition.map, {})
             new = [(key, since(definition.row.name, last.get(key), value)) for key, value in items]
-            found += rows(definition, [(key, value) for key, value in new if value is not None])
+            found += rows(definition, [(key, value) for key, value in new if value is not None], self._items.actions.symbols)
             self._last[definition.map] = dict(items)
         return found
 

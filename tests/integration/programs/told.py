@@ -1,4 +1,5 @@
-"""The events of events.py, fired when a line comes on standard input; says "ready" when its probes can be found.
+"""The events of events.py, and some of its own, fired when a line comes on standard input; says "ready" when its probes can be
+found, "done" when all were fired, and stays until another line comes.
 
 Unlike the others here it does not look whether a tracer is there: tracers of other processes may switch the semaphores
 of this one on as well.
@@ -9,6 +10,7 @@ import sys
 
 import pyusdt
 
+placed = pyusdt.Provider("told").probe("placed", int, str)
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 print("ready", flush=True)
 sys.stdin.readline()
@@ -20,3 +22,7 @@ pyusdt.p(1, "no tag")
 pyusdt.user_trace_s1("a message")
 pyusdt.pn(1, 11, "one")
 pyusdt.pn(950, 99, "last")
+for i in range(3):
+    placed(i, f"thing {i % 2}")
+print("done", flush=True)
+sys.stdin.readline()
