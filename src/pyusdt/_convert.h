@@ -10,8 +10,55 @@
 
 #include <Python.h>
 #include <stdint.h>
+#include <string.h>
+#if PY_VERSION_HEX < 0x030b0000
+#include <longintrepr.h>
+#endif
 
 #include "pyusdt.h"
+
+/* An int modulo 2^64.  Most are small, and read here: CPython's function takes many times as long. */
+static inline uint64_t pyusdt_integer(PyObject *number)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    if (PyUnstable_Long_IsCompact((PyLongObject *)number))
+        return (uint64_t)PyUnstable_Long_CompactValue((PyLongObject *)number);
+#else
+    if (Py_SIZE(number) >= 0 && Py_SIZE(number) <= 1)
+        return Py_SIZE(number) == 0 ? 0 : ((PyLongObject *)number)->ob_digit[0];
+#endif
+    return PyLong_AsUnsignedLongLongMask(number);
+}
+
+/* The text that an object has as it is needed: an ASCII str and bytes, if not too long; NULL and None are absent.  No
+ * code of the application's runs, and the text lives as long as the object.  0: anything else. */
+static inline int pyusdt_string_plain(PyObject *object, uint64_t *address, uint32_t *length)
+{
+    const char *text;
+    Py_ssize_t size;
+
+    if (object == NULL || object == Py_None) {
+        *address = 0;
+        *length = 0;
+        return 1;
+    }
+    if (PyUnicode_Check(object) && PyUnicode_IS_COMPACT_ASCII(object)) {
+        text = (const char *)PyUnicode_DATA(object);
+        size = PyUnicode_GET_LENGTH(object);
+    } else if (PyBytes_Check(object)) {
+        text = PyBytes_AS_STRING(object);
+        size = PyBytes_GET_SIZE(object);
+    } else {
+        return 0;
+    }
+    if (size > PYUSDT_MAX_STRING)
+        return 0;
+    *length = (uint32_t)strnlen(text, (size_t)size);
+    /* strnlen() has touched all but the NUL, which may begin a page of its own */
+    (void)*(const volatile char *)(text + *length);
+    *address = (uintptr_t)text;
+    return 1;
+}
 
 /* A text before it is put into form: where the application's code runs (str(), a buffer's export), if any does. */
 struct pyusdt_source {

@@ -66,43 +66,46 @@ static void event_fire(const struct event *event)
         pyusdt_fire(event->probe, &event->args);
 }
 
-/* The texts of a general event: who, tag, four strings. */
+/* A text that an object has as it is needed.  0: this one has to be made. */
+static int event_plain(struct event *event, unsigned arg, PyObject *object)
+{
+    return pyusdt_string_plain(event_reads(event, arg) ? object : NULL, &event->args.value[arg],
+                               &event->args.length[arg]);
+}
+
+/* The usual event: every text is there already, nothing of the application's runs for it.  0: not so, nothing is done.
+ * noinline: the frame is large, and must not stand below what the application runs for other events. */
+__attribute__((noinline)) static int fire_plain(struct event *event, PyObject *task_name, PyObject *tag,
+                                                PyObject *const *strings)
+{
+    struct pyusdt_string who;
+
+    if (!event_plain(event, ARG_TAG, tag))
+        return 0;
+    for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
+        if (!event_plain(event, ARG_STRING + i, strings[i]))
+            return 0;
+    pyusdt_string_set_who(&who, event_reads(event, ARG_WHO), task_name);
+    event_string(event, ARG_WHO, &who);
+    event_no_more(event, ARG_COUNT);
+    event_fire(event);
+    return 1;
+}
+
+/* The texts of a general event that may have to be made. */
 struct sources {
-    PyObject *task_name;
-    PyObject *tag;
-    struct pyusdt_source tag_source;
+    struct pyusdt_source tag;
     struct pyusdt_source strings[PYUSDT_STRINGS];
 };
 
-/* All that may run the application's code. */
-static void sources_open(struct sources *sources, const struct event *event, struct pyusdt_context *context,
-                         PyObject *tag, PyObject *const *strings)
-{
-    sources->task_name = event_reads(event, ARG_WHO) ? pyusdt_context_task_name(context) : NULL;
-    sources->tag = tag == NULL && event_reads(event, ARG_TAG) ? pyusdt_context_tag(context) : NULL;
-    pyusdt_source_open(&sources->tag_source,
-                       !event_reads(event, ARG_TAG) ? NULL : tag != NULL ? tag : sources->tag);
-    for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
-        pyusdt_source_open(&sources->strings[i], event_reads(event, ARG_STRING + i) ? strings[i] : NULL);
-}
-
-static void sources_close(struct sources *sources)
-{
-    for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
-        pyusdt_source_close(&sources->strings[i]);
-    pyusdt_source_close(&sources->tag_source);
-    Py_XDECREF(sources->tag);
-    Py_XDECREF(sources->task_name);
-}
-
 /* The large frame: nothing of the application's runs below it. */
-__attribute__((noinline)) static void fire_general(struct event *event, const struct sources *sources)
+__attribute__((noinline)) static void fire_made(struct event *event, PyObject *task_name, const struct sources *sources)
 {
     struct pyusdt_string who, tag, strings[PYUSDT_STRINGS];
 
-    pyusdt_string_set_who(&who, event_reads(event, ARG_WHO), sources->task_name);
+    pyusdt_string_set_who(&who, event_reads(event, ARG_WHO), task_name);
     event_string(event, ARG_WHO, &who);
-    pyusdt_string_set(&tag, &sources->tag_source);
+    pyusdt_string_set(&tag, &sources->tag);
     event_string(event, ARG_TAG, &tag);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++) {
         pyusdt_string_set(&strings[i], &sources->strings[i]);
@@ -110,6 +113,20 @@ __attribute__((noinline)) static void fire_general(struct event *event, const st
     }
     event_no_more(event, ARG_COUNT);
     event_fire(event);
+}
+
+/* Opening the sources is all that may run the application's code. */
+static void fire_general(struct event *event, PyObject *task_name, PyObject *tag, PyObject *const *strings)
+{
+    struct sources sources;
+
+    pyusdt_source_open(&sources.tag, event_reads(event, ARG_TAG) ? tag : NULL);
+    for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
+        pyusdt_source_open(&sources.strings[i], event_reads(event, ARG_STRING + i) ? strings[i] : NULL);
+    fire_made(event, task_name, &sources);
+    for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
+        pyusdt_source_close(&sources.strings[i]);
+    pyusdt_source_close(&sources.tag);
 }
 
 __attribute__((noinline)) static void fire_message(struct event *event, const struct pyusdt_source *message)
@@ -125,7 +142,7 @@ __attribute__((noinline)) static void fire_message(struct event *event, const st
 /* Modulo 2^64; what is no int is 0. */
 static uint64_t integer(PyObject *value)
 {
-    return value != NULL && PyLong_Check(value) ? PyLong_AsUnsignedLongLongMask(value) : 0;
+    return value != NULL && PyLong_Check(value) ? pyusdt_integer(value) : 0;
 }
 
 static int check_strict(PyObject *const *values)
@@ -170,8 +187,8 @@ PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject 
                        PyObject *const values[PYUSDT_VALUES])
 {
     struct event event;
-    struct sources sources;
     struct pyusdt_pending pending;
+    PyObject *task_name = NULL, *tag_of_context = NULL;
 
     if (pyusdt_is_strict() && check_strict(values) < 0)
         return NULL;
@@ -180,9 +197,14 @@ PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject 
     pyusdt_pending_save(&pending);
     for (unsigned i = 0; i < PYUSDT_INTEGERS; i++)
         event.args.value[ARG_INTEGER + i] = integer(values[i]);
-    sources_open(&sources, &event, context, tag, values + PYUSDT_INTEGERS);
-    fire_general(&event, &sources);
-    sources_close(&sources);
+    if (event_reads(&event, ARG_WHO))
+        task_name = pyusdt_context_task_name(context);
+    if (tag == NULL && event_reads(&event, ARG_TAG))
+        tag = tag_of_context = pyusdt_context_tag(context);
+    if (!fire_plain(&event, task_name, tag, values + PYUSDT_INTEGERS))
+        fire_general(&event, task_name, tag, values + PYUSDT_INTEGERS);
+    Py_XDECREF(tag_of_context);
+    Py_XDECREF(task_name);
     pyusdt_pending_restore(&pending);
     Py_RETURN_TRUE;
 }

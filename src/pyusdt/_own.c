@@ -23,10 +23,18 @@ void pyusdt_own_free(struct pyusdt_own *own)
 
 /* ---- values ---- */
 
-/* Modulo 2^(8 * size), then what 64 bits make of it; what is no integer is 0. */
-static uint64_t integer_value(PyObject *object, unsigned type)
+/* Modulo 2^(8 * size), then what 64 bits make of it. */
+static uint64_t integer_bits(uint64_t value, unsigned type)
 {
     unsigned unused = 64 - 8 * PYUSDT_TYPE_SIZE(type);
+
+    value <<= unused;
+    return (type & PYUSDT_KIND) == PYUSDT_INT ? (uint64_t)((int64_t)value >> unused) : value >> unused;
+}
+
+/* What is no integer is 0. */
+static uint64_t integer_value(PyObject *object, unsigned type)
+{
     PyObject *number = PyNumber_Index(object);
     uint64_t value;
 
@@ -34,31 +42,35 @@ static uint64_t integer_value(PyObject *object, unsigned type)
         pyusdt_swallow_exception();
         return 0;
     }
-    value = PyLong_AsUnsignedLongLongMask(number);
+    value = pyusdt_integer(number);
     Py_DECREF(number);
-    value <<= unused;
-    return (type & PYUSDT_KIND) == PYUSDT_INT ? (uint64_t)((int64_t)value >> unused) : value >> unused;
+    return integer_bits(value, type);
 }
 
-/* The bits; what is no number is NaN. */
-static uint64_t float_value(PyObject *object, unsigned type)
+static uint64_t float_bits(double value, unsigned type)
 {
-    double value = PyFloat_AsDouble(object);
-    float narrow;
+    float narrow = (float)value;
     uint32_t narrow_bits;
     uint64_t bits;
 
-    if (value == -1.0 && PyErr_Occurred()) {
-        pyusdt_swallow_exception();
-        value = NAN;
-    }
     if (PYUSDT_TYPE_SIZE(type) == sizeof narrow) {
-        narrow = (float)value;
         memcpy(&narrow_bits, &narrow, sizeof narrow_bits);
         return narrow_bits;
     }
     memcpy(&bits, &value, sizeof bits);
     return bits;
+}
+
+/* What is no number is NaN. */
+static uint64_t float_value(PyObject *object, unsigned type)
+{
+    double value = PyFloat_AsDouble(object);
+
+    if (value == -1.0 && PyErr_Occurred()) {
+        pyusdt_swallow_exception();
+        value = NAN;
+    }
+    return float_bits(value, type);
 }
 
 static int check_strict(const struct pyusdt_own *own, PyObject *const *args, Py_ssize_t nargs)
@@ -87,55 +99,105 @@ static int check_strict(const struct pyusdt_own *own, PyObject *const *args, Py_
 
 /* ---- one event ---- */
 
+#define EVERY_ARGUMENT ((1u << PYUSDT_MAX_ARGS) - 1)
+
 struct own_event {
     const struct pyusdt_own *own;
     int semaphore;
     uint32_t demand, reads;
     struct pyusdt_args args;
-    struct pyusdt_source sources[PYUSDT_MAX_ARGS];
 };
 
-static int reads_string(const struct own_event *event, unsigned arg)
+/* Argument i: what the call gave, or NULL where that is nothing or nobody reads it. */
+static PyObject *read_value(const struct own_event *event, unsigned i, PyObject *const *args, Py_ssize_t nargs)
 {
-    return event->own->type[arg] == PYUSDT_STRING && (event->reads >> arg & 1) != 0;
+    return i < (size_t)nargs && (event->reads >> i & 1) != 0 && args[i] != Py_None ? args[i] : NULL;
 }
 
-/* All that may run the application's code. */
-static void open_values(struct own_event *event, PyObject *const *args, Py_ssize_t nargs)
+/* The arguments from `first` on are absent.  Seldom needed: who reads more than a probe has? */
+__attribute__((noinline)) static void no_more(struct pyusdt_args *args, unsigned first)
 {
-    for (unsigned i = 0; i < event->own->nargs; i++) {
-        PyObject *given = i < (size_t)nargs ? args[i] : Py_None;
-        unsigned type = event->own->type[i];
-
-        event->args.value[i] = 0;
-        event->args.length[i] = 0;
-        if (type == PYUSDT_STRING)
-            pyusdt_source_open(&event->sources[i], reads_string(event, i) ? given : NULL);
-        else if ((event->reads >> i & 1) != 0 && given != Py_None)
-            event->args.value[i] =
-                (type & PYUSDT_KIND) == PYUSDT_FLOAT ? float_value(given, type) : integer_value(given, type);
-    }
-    for (unsigned i = event->own->nargs; i < PYUSDT_MAX_ARGS; i++) {
-        event->args.value[i] = 0;
-        event->args.length[i] = 0;
+    for (unsigned i = first; i < PYUSDT_MAX_ARGS; i++) {
+        args->value[i] = 0;
+        args->length[i] = 0;
     }
 }
 
-/* The large frame: nothing of the application's runs below it. */
-__attribute__((noinline)) static void fire_strings(struct own_event *event)
+static void event_fire(const struct own_event *event)
 {
-    struct pyusdt_string strings[PYUSDT_MAX_ARGS];
-
-    for (unsigned i = 0; i < event->own->nargs; i++)
-        if (reads_string(event, i)) {
-            pyusdt_string_set(&strings[i], &event->sources[i]);
-            event->args.value[i] = (uintptr_t)strings[i].address;
-            event->args.length[i] = strings[i].length;
-        }
     if (event->semaphore && event->own->site.entry != NULL)
         pyusdt_site_call(event->own->site.entry, event->args.value);
     if (event->demand != 0)
         pyusdt_fire(event->own->site.index, &event->args);
+}
+
+/* A value that needs no code of the application's.  0: this one may. */
+static int plain_value(struct own_event *event, unsigned i, PyObject *given)
+{
+    unsigned type = event->own->type[i];
+
+    if (type == PYUSDT_STRING)
+        return pyusdt_string_plain(given, &event->args.value[i], &event->args.length[i]);
+    event->args.length[i] = 0;
+    if (given == NULL)
+        event->args.value[i] = 0;
+    else if ((type & PYUSDT_KIND) == PYUSDT_FLOAT && PyFloat_Check(given))
+        event->args.value[i] = float_bits(PyFloat_AS_DOUBLE(given), type);
+    else if ((type & PYUSDT_KIND) != PYUSDT_FLOAT && PyLong_Check(given))
+        event->args.value[i] = integer_bits(pyusdt_integer(given), type);
+    else
+        return 0;
+    return 1;
+}
+
+/* The usual event: every value is there as it is needed.  0: not so, and nothing is done. */
+static int fire_plain(struct own_event *event, PyObject *const *args, Py_ssize_t nargs)
+{
+    for (unsigned i = 0; i < event->own->nargs; i++)
+        if (!plain_value(event, i, read_value(event, i, args, nargs)))
+            return 0;
+    event_fire(event);
+    return 1;
+}
+
+/* All that may run the application's code. */
+static void open_values(struct own_event *event, struct pyusdt_source *sources, PyObject *const *args, Py_ssize_t nargs)
+{
+    for (unsigned i = 0; i < event->own->nargs; i++) {
+        PyObject *given = read_value(event, i, args, nargs);
+        unsigned type = event->own->type[i];
+
+        if (type == PYUSDT_STRING)
+            pyusdt_source_open(&sources[i], given);
+        else if (given != NULL)
+            event->args.value[i] =
+                (type & PYUSDT_KIND) == PYUSDT_FLOAT ? float_value(given, type) : integer_value(given, type);
+    }
+}
+
+/* The large frame: nothing of the application's runs below it. */
+__attribute__((noinline)) static void fire_made(struct own_event *event, const struct pyusdt_source *sources)
+{
+    struct pyusdt_string strings[PYUSDT_MAX_ARGS];
+
+    for (unsigned i = 0; i < event->own->nargs; i++)
+        if (event->own->type[i] == PYUSDT_STRING) {
+            pyusdt_string_set(&strings[i], &sources[i]);
+            event->args.value[i] = (uintptr_t)strings[i].address;
+            event->args.length[i] = strings[i].length;
+        }
+    event_fire(event);
+}
+
+__attribute__((noinline)) static void fire_general(struct own_event *event, PyObject *const *args, Py_ssize_t nargs)
+{
+    struct pyusdt_source sources[PYUSDT_MAX_ARGS];
+
+    open_values(event, sources, args, nargs);
+    fire_made(event, sources);
+    for (unsigned i = 0; i < event->own->nargs; i++)
+        if (event->own->type[i] == PYUSDT_STRING)
+            pyusdt_source_close(&sources[i]);
 }
 
 PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, Py_ssize_t nargs)
@@ -152,13 +214,13 @@ PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, 
     event.args.missing = ~event.reads;
     if (event.reads == 0)
         Py_RETURN_FALSE;
-    pyusdt_pending_save(&pending);
-    open_values(&event, args, nargs);
-    fire_strings(&event);
-    for (unsigned i = 0; i < own->nargs; i++)
-        if (own->type[i] == PYUSDT_STRING)
-            pyusdt_source_close(&event.sources[i]);
-    pyusdt_pending_restore(&pending);
+    if ((event.reads & EVERY_ARGUMENT) >> own->nargs != 0)
+        no_more(&event.args, own->nargs);
+    if (!fire_plain(&event, args, nargs)) {
+        pyusdt_pending_save(&pending);
+        fire_general(&event, args, nargs);
+        pyusdt_pending_restore(&pending);
+    }
     Py_RETURN_TRUE;
 }
 

@@ -1,5 +1,6 @@
 /* The exception that is pending while a probe fires (there is one in an except clause of C code, say): put aside before
- * anything of Python's is called for the event, and back when it is done. */
+ * anything of Python's is called for the event, and back when it is done.  Where there is none, nothing has to be put
+ * back: what is called for the event leaves none behind. */
 #ifndef PYUSDT_PENDING_H
 #define PYUSDT_PENDING_H
 
@@ -25,9 +26,11 @@ static inline void pyusdt_pending_save(struct pyusdt_pending *pending)
 static inline void pyusdt_pending_restore(struct pyusdt_pending *pending)
 {
 #if PY_VERSION_HEX >= 0x030c0000
-    PyErr_SetRaisedException(pending->exception);
+    if (pending->exception != NULL)
+        PyErr_SetRaisedException(pending->exception);
 #else
-    PyErr_Restore(pending->type, pending->value, pending->traceback);
+    if (pending->type != NULL)
+        PyErr_Restore(pending->type, pending->value, pending->traceback);
 #endif
 }
 
