@@ -33,8 +33,14 @@ Under `-x pyusdt`, since D does it otherwise:
 - `@[copyinstr(arg)]`: strings that differ only behind `strsize` are one key in D. Here the whole string is read; what is longer
   is shown cut, with `~` and a hash of the whole as its end.
 
-Floating-point arguments are their bits (docs/providers.md): D does not compute with floating-point values, nor do we. `%f`, `%e` and
-`%g` of `printf()` print a `float` or `double` that lies in memory: `*(double *)this->p`.
+- Floating-point values: constants (`1.5`, `2e-3`), variables, members and arguments of the types `double` and `float`, with `+ - * /`,
+  comparisons, conditions, casts and assignments; `trace()`, `%f %e %g` of `printf()` and `printa()` (`%@f`); `sum min max avg stddev` of
+  them, and `quantize` and its like of their integer part. An argument is one where a `provider` declaration says so: with `provider
+  shop { probe order(int64_t, double); };` a clause may say `shop*:::order /args[1] > 2.5/ { @ = avg(args[1]); }`. In the API they are
+  floats. The kernel engine prints and compares doubles and takes their `min` and `max`; what else there is it refuses.
+
+Without it floating-point arguments are their bits (docs/providers.md), and, as in D, `%f`, `%e` and `%g` of `printf()` print what lies
+in memory: `*(double *)this->p`.
 
 ## Where dtrace 2.0.7 does something else
 Found by comparing random programs (tests/differential), besides what docs/program.md lists under "Integers".

@@ -1,5 +1,6 @@
 /* The helpers of the embedded engine.  In: r1 … r5.  Out: r0, as Linux's helper of that number
  * returns it.  Always: each pointer is checked over its whole length before it is used. */
+#include "bpf/float.h"
 #include "bpf/internal.h"
 #include "bpf/json.h"
 #include "bpf/term.h"
@@ -125,6 +126,27 @@ static uint64_t json_text(struct pyusdt_run *run, const uint64_t *args)
     return path ? (uint64_t)(int64_t)pyusdt_json_text(text, size, path, size, dst, size) : 0;
 }
 
+/* pyusdt's own: float_compute(operation, a, b), doubles as their bits (bpf/float.h) */
+static uint64_t float_compute(struct pyusdt_run *run, const uint64_t *args)
+{
+    (void)run;
+    return pyusdt_float_compute((uint32_t)args[0], args[1], args[2]);
+}
+
+/* pyusdt's own: float_deviate(words, size, x), one value more for stddev(): n, mean, squared distances */
+static uint64_t float_deviate(struct pyusdt_run *run, const uint64_t *args)
+{
+    uint64_t words[3];
+    uint8_t *at = args[1] == sizeof words ? pyusdt_run_memory(run, args[0], sizeof words, true) : NULL;
+
+    if (!at)
+        return 0;
+    memcpy(words, at, sizeof words);
+    pyusdt_float_deviate(words, args[2]);
+    memcpy(at, words, sizeof words);
+    return 0;
+}
+
 static uint64_t probe_read_kernel(struct pyusdt_run *run, const uint64_t *args)
 {
     if (args[1] == 0)
@@ -208,6 +230,8 @@ pyusdt_helper_fn *const pyusdt_helpers[HELPERS] = {
     [HELPER_RINGBUF_OUTPUT] = ringbuf_output,
     [HELPER_TERM_TEXT] = term_text,
     [HELPER_JSON_TEXT] = json_text,
+    [HELPER_FLOAT_COMPUTE] = float_compute,
+    [HELPER_FLOAT_DEVIATE] = float_deviate,
 };
 
 int pyusdt_helper_index(int32_t number)

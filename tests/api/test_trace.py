@@ -69,6 +69,20 @@ def test_stacks_and_names_are_values_and_keys():
     assert stacks.to_dict()["rows"][0]["keys"] == [list(frames), 5]
 
 
+def test_floats_are_floats():
+    sold = pyusdt.Provider("apifloats").probe("sold", str, float)
+    with traced("""provider apifloats { probe sold(char *what, double price); };
+                apifloats*:::sold { printf("%s price=%f", stringof(args[0]), args[1]); @[copyinstr(arg0)] = sum(args[1]); @mean = avg(args[1]);
+                @spread = stddev(args[1]); }""", pyusdt=True) as t:
+        for price in (1.5, 2.5, 0.25):
+            sold("tea", price)
+    assert [rec["price"] for rec in t] == [1.5, 2.5, 0.25]
+    total = t.aggregations[""]["tea"]
+    assert (total, total.n, total.function, t.aggregations["mean"].value) == (4.25, 3, "sum", 4.25 / 3)
+    again = pickle.loads(pickle.dumps(t.aggregations["spread"]))
+    assert (again.value, again.merge(again).value.n, again.function) == (t.aggregations["spread"].value, 6, "stddev")
+
+
 def test_records_are_typed_and_in_order():
     with traced(ALL_ARGUMENTS) as t:
         for i in range(100):

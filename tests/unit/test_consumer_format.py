@@ -108,8 +108,8 @@ def test_what_does_not_fit_has_dtrace_s_tag_and_words(source, types, tag, messag
      (b"%Y", "uint64_t"), (b"%C", "short"), (b"%p", "char"), (b"%@d", "int")],
 )  # fmt: skip
 def test_what_fits(source, type):
-    value_type = t.INT64 if b"@" in source else None
-    f.check(f.parse(source), [] if value_type else [type_of(type)], value_type=value_type)
+    value_types = [t.INT64] if b"@" in source else None
+    f.check(f.parse(source), [] if value_types else [type_of(type)], value_types=value_types)
 
 
 def test_the_action_and_the_argument_s_number_are_named():

@@ -56,6 +56,14 @@ class Actions:
         size = memory.size if shown < 0 else min(shown, memory.size)
         self.output.write(dump(record[memory.offset : memory.offset + size]))
 
+    def _trace(self, action, record):
+        """Of a float; C prints the others."""
+        from .floats import of_storage, shown
+
+        data = action.data[0]
+        value = of_storage(record[data.offset : data.offset + data.size])
+        self.output.write(b"%g" % value if self.options.get("quiet") else shown(value))
+
     def _print(self, action, record):
         from . import structured
 

@@ -84,6 +84,8 @@ def _zero(aggdef):
     """What stands for a key that an aggregation does not have: as dtrace, not what an empty one shows."""
     if aggdef.row.name in ("min", "max"):
         return 0
+    if aggdef.row.is_float:
+        return 0.0
     return FUNCTIONS[aggdef.row.name][0](bytes(8 * aggdef.row.words(aggdef.params)), aggdef.params)
 
 

@@ -201,7 +201,17 @@ def _rank_log_linear(counts, params):
     return _weigh(counts, [*(-edge for edge in reversed(edges)), 0, *edges])
 
 
-FUNCTIONS = {
+class _Functions(dict):
+    """Those of floating-point values are read when a program has such."""
+
+    def __missing__(self, name):
+        from . import floats
+
+        self.update(floats.FUNCTIONS)
+        return floats.FUNCTIONS[name]
+
+
+FUNCTIONS = _Functions({
     "count": (_decode_count, _rank_number, _show_number),
     "sum": (_decode_one, _rank_number, _show_number),
     "min": (_decode_extreme(_HIGHEST), _rank_number, _show_number),
@@ -211,4 +221,4 @@ FUNCTIONS = {
     "quantize": (_decode_buckets, _rank_quantize, _show_quantize),
     "lquantize": (_decode_buckets, _rank_linear, _show_linear),
     "llquantize": (_decode_buckets, _rank_log_linear, _show_log_linear),
-}
+})

@@ -270,15 +270,16 @@ def _syntax(number, message):
     return FormatError("D_SYNTAX", f"format conversion #{number} {message}")
 
 
-def check(format: Format, types: list, function: str = "printf", first: int = 2, value_type=None) -> None:
+def check(format: Format, types: list, function: str = "printf", first: int = 2, value_types=None) -> None:
     """Check a format against the types of its arguments (types.Type).
 
     function: the action's name, for messages; first: the number, counted from 1, of types[0]
-    among the action's arguments; value_type: what %@ prints (printa), None where there is none.
+    among the action's arguments; value_types: what each %@ prints (printa), the last of them also what
+    follows; None where there is none.
     """
     if not format.source:
         raise FormatError("D_PRINTF_FMT_EMPTY", f"{function}( ) format string is empty")
-    used = 0
+    used = shown = 0
     for number, conversion in enumerate(format.conversions, 1):
         row = conversion.row
         if row.kind == PERCENT:
@@ -290,19 +291,20 @@ def check(format: Format, types: list, function: str = "printf", first: int = 2,
             _check_star(function, types, used, first, number, ".*", row)
             used += 1
         if conversion.aggregate:
-            if value_type is None:
+            if value_types is None:
                 raise FormatError(
                     "D_PRINTF_AGG_CONV",
                     f"%@ conversion requires an aggregation and is not for use with {function}( )",
                 )
-            what, type, index = "aggregating action", value_type, None
+            what, type, index = "aggregating action", value_types[min(shown, len(value_types) - 1)], None
+            shown += 1
         elif used < len(types):
             what, type, index = f"argument #{used + first}", types[used], used
             used += 1
         else:
             raise _missing(function, number, row, "value")
         _check_value(function, what, type, index, number, row)
-    if used < len(types) and value_type is None:  # printa() need not print all keys
+    if used < len(types) and value_types is None:  # printa() need not print all keys
         raise FormatError(
             "D_PRINTF_ARG_EXTRA",
             f"{function}( ) prototype mismatch: only {used} arguments required by this format string",

@@ -10,6 +10,7 @@ import json
 from .._tracer import Formatter
 from . import values
 from .actions import Actions
+from .floats import finite
 from .records import Decoder
 from .run import Run
 from .snapshot import Aggregation
@@ -45,7 +46,9 @@ class JsonRun(Run):
 
     def append(self, record):
         """One of the decoder's records."""
-        self._say(type="record", **record.to_dict())
+        found = record.to_dict()
+        found["values"] = [finite(value) if isinstance(value, float) else value for value in found["values"]]
+        self._say(type="record", **found)
 
     def _newline(self):
         """Ctrl-C and the end have no line of their own."""
@@ -84,7 +87,7 @@ def shown(value):
     members = {"function": value.function, "n": value.words[0]}
     if isinstance(value, values.Histogram):
         return {**members, "params": list(value.params), "buckets": [list(bucket) for bucket in value.buckets]}
-    return {**members, "value": int(value)}
+    return {**members, "value": finite(value) if isinstance(value, float) else int(value)}
 
 
 def plain(value):

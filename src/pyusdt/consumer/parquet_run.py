@@ -78,7 +78,7 @@ class ParquetRun(Run):
         rows = [row for definition in self.program.aggregations for row in self._aggregation_rows(definition)]
         pa = self._arrow
         schema = pa.schema([("aggregation", pa.string()), ("function", pa.string()), ("keys", pa.list_(pa.string())),
-                            ("n", pa.int64()), ("value", pa.int64()), ("low", pa.int64()), ("high", pa.int64()),
+                            ("n", pa.int64()), ("value", pa.int64()), ("real", pa.float64()), ("low", pa.int64()), ("high", pa.int64()),
                             ("count", pa.int64())])
         base, ending = os.path.splitext(self._path)
         pa.parquet.write_table(pa.Table.from_pylist(rows, schema=schema), f"{base}.aggregations{ending}")
@@ -92,7 +92,7 @@ class ParquetRun(Run):
                 for low, high, count in value.buckets:
                     yield {**row, "low": low, "high": high, "count": count}
             else:
-                yield {**row, "value": int(value)}
+                yield {**row, "real": float(value)} if isinstance(value, float) else {**row, "value": int(value)}
 
 
 def _text(value):
@@ -107,6 +107,6 @@ def columns(program):
     found = {}
     for clause in program.clauses:
         for name, code in record_layout(clause):
-            type = "string" if code.endswith("s") else "uint64" if code.isupper() else "int64"
+            type = "string" if code.endswith("s") else "float64" if code in "fd" else "uint64" if code.isupper() else "int64"
             found[name] = type if found.get(name, type) == type else "string"
     return {name: type for name, type in found.items() if name not in dict(_FIXED)}

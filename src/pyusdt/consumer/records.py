@@ -233,6 +233,8 @@ def maker_of(type: Any, symbols: Any) -> Any:
 
 def layout_of(data: Any) -> str:
     """struct's code for a field of a record or a key."""
+    if t.is_real(data.type):
+        return "f" if data.size == 4 else "d"
     code = _INTEGERS.get(data.size)
     if code is None or not (data.type.is_integer or data.type.is_pointer):
         return f"{data.size}s"

@@ -56,7 +56,8 @@ class Aggregation(Mapping[Key, values.Value]):
 
     @property
     def function(self) -> str:
-        return self._definition.row.name  # type: ignore[no-any-return]
+        name, _, _ = self._definition.row.name.partition(".")
+        return name  # type: ignore[no-any-return]
 
     @property
     def params(self) -> tuple[int, ...]:
@@ -121,10 +122,10 @@ class Aggregation(Mapping[Key, values.Value]):
 
 def _restored(name: str, function: str, params: Any, keys: Any, data: dict[Key, values.Value], strsize: int) -> Aggregation:
     """What was pickled.  Its definition is as the compiler made it, but that no program has it."""
-    from ..dlang.builtins.aggregations import AGGREGATIONS
+    from ..dlang.builtins.float_aggregations import row_of
     from ..dlang.program import AggDef, Data
 
-    definition = AggDef(name, 1, AGGREGATIONS[function], params, [Data(*key) for key in keys], 0)
+    definition = AggDef(name, 1, row_of(function), params, [Data(*key) for key in keys], 0)
     return Aggregation(definition, data, strsize)
 
 

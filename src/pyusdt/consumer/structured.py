@@ -6,10 +6,10 @@ Always: no byte behind the given ones is looked at; members that are all zeros a
 are in the data.
 """
 
-import struct
 import sys
 
 from ..dlang import types as t
+from .floats import of_storage
 
 PRINTSIZE = 8192  # the option's default: bytes of a value that are shown
 _INDENT = 44  # columns before the outermost type
@@ -31,15 +31,6 @@ def _integer(field, type, storage):
 def _enumerator(type, value):
     """The name of an enum's value, or None."""
     return next((name for name, number in (type.values or {}).items() if number == value), None)
-
-
-def is_float(type):
-    """True for what struct can read."""
-    return isinstance(type, t.Float) and type.size <= 8
-
-
-def float_of(storage):
-    return struct.unpack("=f" if len(storage) == 4 else "=d", storage)[0]
 
 
 def is_characters(type):
@@ -122,8 +113,8 @@ class _Printer:
 
 def scalar(field, type, storage):
     """The text of a value that has no parts; None where it is not shown."""
-    if is_float(type):
-        return repr(float_of(storage))
+    if t.is_real(type):
+        return repr(of_storage(storage))
     if not t.is_scalar(type):
         return None
     value = _integer(field, type, storage)
@@ -166,8 +157,8 @@ def data_of(type, storage, field=None):
     if type.is_array:
         size = t.extent(type.to)
         return [data_of(type.to, storage[i * size : (i + 1) * size]) for i in range(type.count)]
-    if is_float(type):
-        return float_of(storage)
+    if t.is_real(type):
+        return of_storage(storage)
     if not t.is_scalar(type):
         return bytes(storage)
     value = _integer(field, type, storage)

@@ -6,6 +6,7 @@ program nor Python.  Everything that depends on types is decided here.
 
 import struct
 
+from ..dlang import types as t
 from . import format as f
 
 _MAGIC = 0x31464450
@@ -46,7 +47,7 @@ class _Builder:
     def action(self, action):
         first = len(self.parts)
         kind = _ACTION_CALLER
-        if action.row.kind == "trace":
+        if action.row.kind == "trace" and not t.is_real(action.data[0].type):
             kind = _ACTION_TRACE
             self.value(action.data[0], _kind_of_type(action.data[0].type))
         elif action.row.kind == "printf" and not action.fmt.names:

@@ -48,14 +48,16 @@ class Texts:
         if conversion.row.kind == f.STACK:
             return self.symbols.stack(storage, conversion.width)
         if conversion.row.kind == f.FLOAT:
-            text = _float(storage, conversion)
+            from . import floats
+
+            text = _float(floats.of_storage(storage), conversion)
         elif data.type.is_record:
             text = self.symbols.text(data.type, storage)
         else:
             user = conversion.row.kind == f.USER_ADDRESS
             address = int.from_bytes(storage, sys.byteorder)
             text = self.symbols.name(pid if user else 0, address).encode("utf-8", "surrogateescape")
-        return text.ljust(conversion.width) if conversion.flags & f.LEFT else text.rjust(conversion.width)
+        return _placed(text, conversion)
 
     def of_aggregations(self, action, joined, order, normal):
         """The text of printa(): joined: [(AggDef, entries)]."""
@@ -71,7 +73,9 @@ class Texts:
                 continue
             aggdef, decoded = joined[index][0], row.values[index]
             divisor = normal(aggdef, row.key)
-            if conversion is None:
+            if aggdef.row.is_float:
+                tables.append(_placed(_float(decoded / divisor, conversion), conversion))
+            elif conversion is None:
                 tables.append(show_value(aggdef, decoded, divisor))
             else:
                 signed = conversion.row.letter == "d"
@@ -92,9 +96,12 @@ class Texts:
                 parts.append(next(tables))
 
 
-def _float(storage, conversion):
+def _placed(text, conversion):
+    return text.ljust(conversion.width) if conversion.flags & f.LEFT else text.rjust(conversion.width)
+
+
+def _float(value, conversion):
     """%e, %f, %g; a precision of 0 means none, as everywhere in dtrace."""
-    value = struct.unpack("=f" if len(storage) == 4 else "=d", storage)[0]
     flags = "".join(char for flag, char in ((f.ALT, "#"), (f.PLUS, "+"), (f.SPACE, " ")) if conversion.flags & flag)
     if conversion.flags & f.ZERO:
         flags += f"0{conversion.width}"
@@ -149,14 +156,14 @@ def _split(action, aggdefs, numbers, source, end=0):
 
     for conversion in action.fmt.conversions:
         taken = [next(source) for _ in range(conversion.arguments)]
-        if conversion.row.kind in f.NAMED:
+        if conversion.row.kind in f.NAMED and not conversion.aggregate:
             insert(conversion.prefix, taken[-1], conversion)
         elif not conversion.aggregate:
             pending.append(conversion)
             data += taken
-        elif aggdefs[index].row.increments:  # a distribution
+        elif aggdefs[index].row.increments or aggdefs[index].row.is_float:  # a distribution, or what C does not print
             data += taken
-            insert(conversion.prefix, index, None)
+            insert(conversion.prefix, index, conversion if aggdefs[index].row.is_float else None)
         else:
             values.append((index, conversion))
             pending.append(conversion)

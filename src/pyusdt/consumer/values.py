@@ -10,12 +10,14 @@ from __future__ import annotations
 import struct
 from itertools import pairwise
 from math import isqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from ..dlang import buckets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from .floats import FloatNumber
 
 _BOUNDS: dict[tuple[str, tuple[int, ...]], list[tuple[int | None, int | None]]] = {}
 
@@ -224,7 +226,7 @@ class Histogram:
         return histogram(self)
 
 
-Value = Number | Histogram
+Value = Union[Number, Histogram, "FloatNumber"]  # (those of floats are imported where there are some)
 
 
 def _same(a: Value, b: Value) -> None:
@@ -268,6 +270,10 @@ _MAKERS: dict[str, Any] = {"quantize": _quantize, "lquantize": _linear, "llquant
 def unpack(function: str, params: Sequence[int], value: bytes) -> Value:
     """The value object of what a map holds."""
     words = struct.unpack(f"={len(value) // 8}q", value)
+    if function.endswith(".double"):
+        from .floats import FloatNumber
+
+        return FloatNumber(function, words)
     return Number(function, words) if function in _NUMBERS else Histogram(function, params, words)
 
 

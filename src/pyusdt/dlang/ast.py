@@ -54,6 +54,19 @@ class IntLit(Expr):
     __slots__ = _fields = ("value", "text")
 
 
+class FloatLit(Expr):
+    """A floating-point constant, a double; `bits`: its representation as an int."""
+
+    __slots__ = _fields = ("bits",)
+
+
+class FloatOp(Expr):
+    """A floating-point operation of one or two operands, made by the types pass (floats.py): `op` is + - * / (- also of one)
+    or the name of a conversion."""
+
+    __slots__ = _fields = ("op", "args")
+
+
 class StrLit(Expr):
     """A string constant; `value` is bytes, escapes already replaced."""
 

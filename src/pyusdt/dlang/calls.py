@@ -17,8 +17,23 @@ _TEXTS = frozenset(("freopen", "printa", "printf", "system", "trace"))
 _DESTINATIONS = {"bcopy": 2, "copyinto": 3}
 
 
+def is_float(row):
+    """Whether an aggregation's row, or None, is one of floating-point values."""
+    return row is not None and row.is_float
+
+
 class CallTyper:
     floats = False  # a variable of a floating-point type may be read: it is an argument of printf() itself
+
+    def floating(self, *types):
+        """The module floats where an operator has floating-point values among its operands, and may have; else None."""
+        if "pyusdt" not in self.names.options or not any(map(t.is_real, types)):
+            return None
+        if not all(type.is_integer or t.is_real(type) for type in types):
+            return None
+        from . import floats
+
+        return floats
 
     def argument(self, function, arg):
         self.floats = function == "printf" and type(arg) in (ast.Ident, ast.ScopedName)
@@ -138,8 +153,10 @@ class CallTyper:
         if kind != prototypes.AGGREGATING:
             message = f"@{symbol.name} must be assigned the result of an aggregating function"
             self.error("D_AGG_FUNC", node.loc, message, "such as count(), sum(x), quantize(x)")
+        if value.args and (found := self.floating(value.args[0].type, *[t.FLOATS["double"]] * is_float(symbol.row))):
+            found.aggregate(self, node, symbol)
         if symbol.row is not None and symbol.row is not value.row:
-            self.redefined(node, symbol, value.row.name)
+            self.redefined(node, symbol, value.name)
         symbol.row = value.row
         target.keys = self.keys(target, symbol, "@" + symbol.name)
         target.type = node.type = t.AGGREGATION
@@ -147,7 +164,7 @@ class CallTyper:
         return node
 
     def redefined(self, node, symbol, name):
-        at, old = f"@{symbol.name}", symbol.row.name
+        at, old = f"@{symbol.name}", symbol.row.name.partition(".")[0]
         line = symbol.loc.source.place(symbol.loc.mark)[1]
         message = f"aggregation redefined: {at}\n\t current: {at} = {name}( )"
         message += f"\n\tprevious: {at} = {old}( ) : line {line}"

@@ -124,13 +124,13 @@ class ActionChecks:
         else:
             self.check_printf(call)
 
-    def parse_format(self, call, args, types, value_type=None):
+    def parse_format(self, call, args, types, value_types=None):
         from ..consumer import format as formats
 
         text = call.args[0]
         try:
             call.format = formats.parse(text.value)
-            formats.check(call.format, types, call.name, 2, value_type)
+            formats.check(call.format, types, call.name, 2, value_types)
         except formats.FormatError as error:
             known = error.index is not None and error.index < len(args)
             at = args[error.index].loc if known else text.loc
@@ -165,7 +165,8 @@ class ActionChecks:
         for other in symbols[1:]:
             self.same_keys(call, symbols[0], other)
         if first:
-            self.parse_format(call, (), list(symbols[0].keys or ()), t.INT64)
+            types = [t.FLOATS["double"] if symbol.row is not None and symbol.row.is_float else t.INT64 for symbol in symbols]
+            self.parse_format(call, (), list(symbols[0].keys or ()), types)
 
     def same_keys(self, call, a, b):
         mine, its = len(a.keys or ()), len(b.keys or ())

@@ -19,6 +19,8 @@ def generate(unit, options=None):
     """The Program of a unit.  options: cli.options.Options, or a dict like it."""
     program = p.Program()
     program.options = dict(options or {})
+    if "pyusdt" in program.options:
+        from . import float_code  # noqa: F401
     program.strsize = program.options.get("strsize", program.strsize)
     clauses = [item for item in unit.items if item.__class__ is ast.Clause]
     layout = Layout(program.options, program.strsize)

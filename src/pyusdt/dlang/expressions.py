@@ -18,6 +18,7 @@ from .templates import TemplateTyper
 
 _INTEGER_OPS = frozenset(["&", "|", "^", "<<", ">>", "%"])
 _ARITHMETIC_OPS = frozenset(["*", "/"])
+_LITERALS = {ast.StrLit: t.STRING, ast.FloatLit: t.FLOATS["double"]}
 _LOGICAL_OPS = frozenset(["&&", "||", "^^"])
 _RELATIONS = frozenset(["<", "<=", ">", ">=", "==", "!="])
 JOIN_HINT = "strjoin(a, b) joins two strings"
@@ -62,8 +63,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
         """Type an expression that is written, or whose variable may not be known yet."""
         if node.type is not None or type(node) in (ast.Var, ast.AssocRef):
             return node
-        if type(node) is ast.StrLit:
-            node.type = t.STRING
+        if type(node) in _LITERALS:
+            node.type = _LITERALS[type(node)]
             return node
         return self.dispatch[type(node)](node)
 
@@ -74,7 +75,7 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
             hint = f"declare it, or assign it in a clause before this one ({symbol} = …)"
             self.error("D_VAR_UNDEF", node.loc, message, hint)
         node.type = symbol.type
-        if isinstance(symbol.type, t.Float) and not self.floats:
+        if isinstance(symbol.type, t.Float) and not (self.floats or self.floating(symbol.type)):
             self.names.unsupported(node.loc, f"values of type {symbol.type} are")
 
     def operand(self, node):
@@ -201,6 +202,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
         op = node.op
         operand = node.operand = self.operand(node.operand)
         kind = operand.type
+        if (floats := self.floating(kind)) and (found := floats.unary(node, operand)):
+            return found
         if op in "+-" and not kind.is_integer:
             self.error("D_OP_ARITH", node.loc, f"operator {op} requires an operand of arithmetic type")
         if op == "~" and not kind.is_integer:
@@ -242,6 +245,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
         right = node.right = self.value(node.right)
         a, b = left.type, right.type
         integers = a.is_integer and b.is_integer
+        if not integers and (floats := self.floating(a, b)) and (found := floats.binary(node, left, right)):
+            return found
         if op in _INTEGER_OPS:
             if not integers:
                 self.error("D_OP_INT", node.loc, f"operator {op} requires operands of integral type")
@@ -326,6 +331,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
             self.error("D_OP_ARRFUN", node.loc, f'operator = may not be applied to operand of type "{a}"', hint)
         if a.is_pointer and value.type.is_string:
             self.names.unsupported(node.loc, "pointers to D's own strings are", "declare it as a string")
+        if floats := self.floating(a, b):
+            return floats.assign(self, node, value)
         if not self.fits(a, value) and not self.deletes(target, value):
             self.incompatible(node, a, op, b)
         self.need_writable(node, op, target, "as an operand")
@@ -347,6 +354,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
         value = node.value = self.value(node.value)
         a, b = target.type, value.type
         if not (a.is_integer and b.is_integer):
+            if (floats := self.floating(a, b)) and (found := floats.compound(self, node, value)):
+                return found
             if op in ("+=", "-="):
                 if a.is_string or b.is_string:
                     self.incompatible(node, a, op, b)
@@ -369,6 +378,10 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
         cond = node.cond = self.value(node.cond)
         then = node.then = self.value(node.then)
         otherwise = node.otherwise = self.value(node.otherwise)
+        floats = self.floating(cond.type) or self.floating(then.type, otherwise.type)
+        if floats and (found := floats.ternary(self, node)):
+            return found
+        cond = node.cond
         if not t.is_scalar(cond.type):
             self.error("D_OP_SCALAR", node.loc, "operator ?: expression must be of scalar type")
         a, b = then.type, otherwise.type
@@ -413,6 +426,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
     def cast(self, node):
         operand = node.operand = self.value(node.operand)
         to, source = node.to, operand.type
+        if floats := self.floating(to, source):
+            return floats.cast(node, operand)
         ok = t.compatible(to, source) or t.is_scalar(to) and t.is_scalar(source) or to.is_void
         ok = ok or to.is_pointer and source.is_array
         ok = ok or to.is_string and (t.is_scalar(source) or source.is_array)

@@ -174,7 +174,7 @@ def _comma(g, expr):
 
 def is_object(type):
     """Whether a value of the type has no place in a register and is no string."""
-    return type.is_record or type.is_array or isinstance(type, t.Float)
+    return type.is_record or type.is_array or isinstance(type, t.Float) and not t.is_real(type)
 
 
 def discard(g, expr):

@@ -13,7 +13,7 @@ from .source import Location
 CLAUSE, EXPR = 0, 1
 
 # Kinds of tokens; keywords and punctuation are their own text.
-IDENT, INT, STRING, AGG, PSPEC, EOF = "IDENT", "INT", "STRING", "AGG", "PSPEC", "EOF"
+IDENT, INT, FLOAT, STRING, AGG, PSPEC, EOF = "IDENT", "INT", "FLOAT", "STRING", "AGG", "PSPEC", "EOF"
 
 KEYWORDS = frozenset(
     ["auto", "break", "case", "char", "const", "continue", "counter", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "import", "inline", "int", "long", "offsetof", "probe", "provider", "register", "restrict", "self", "short", "signed", "sizeof", "static", "string", "stringof", "struct", "switch", "this", "translator", "typedef", "union", "unsigned", "void", "volatile", "while", "xlate"]
@@ -66,6 +66,7 @@ class Lexer:
         self.source, self.text = source, source.text
         self.macros, self.args, self.default_args = macros, args, default_args
         self.control = control
+        self.floats = lambda: False  # whether floating-point constants are allowed where the lexer is
         self.used_args = set()
         self.pos = 0
         self.mode = CLAUSE
@@ -284,7 +285,8 @@ class Lexer:
         else:
             while pos < size and text[pos] in DIGITS:
                 pos += 1
-            self.refuse_float(start, pos)
+            if end := self.float_end(pos):
+                return self.float(start, end)
         digits = text[start:pos]
         begin = pos
         for letters in ("uU", "lL", "lL"):
@@ -308,11 +310,11 @@ class Lexer:
         self.pos = pos
         return True
 
-    def refuse_float(self, start, pos):
-        """A floating-point constant is longer than the integer that it begins with."""
+    def float_end(self, pos):
+        """Where a floating-point constant ends, which is longer than the integer before `pos`; None: it is an integer."""
         text, size = self.text, len(self.text)
         if self.mode != EXPR:
-            return
+            return None
         end = pos
         if end < size and text[end] == ".":
             end += 1
@@ -324,10 +326,17 @@ class Lexer:
                 while digits < size and text[digits] in DIGITS:
                     digits += 1
                 end = digits
-        if end == pos and not (end < size and text[end] in "fF"):
-            return
+        return end if end != pos or end < size and text[end] in "fF" else None
+
+    def float(self, start, end):
+        """The token of a floating-point constant, a double."""
         self.pos = end
-        self.error("D_SYNTAX", "floating-point constants are not permitted", start, "D calculates with integers")
+        if self.floats():
+            import struct
+
+            self.pos += self.text[end : end + 1] in ("f", "F", "l", "L")
+            return Token(FLOAT, struct.unpack("=Q", struct.pack("=d", float(self.text[start:end])))[0], start, self.pos)
+        return self.error("D_SYNTAX", "floating-point constants are not permitted", start, "D calculates with integers")
 
     def integer(self, digits, suffix, start):
         """(value, decimal, suffix, sign) of an integer constant's text."""

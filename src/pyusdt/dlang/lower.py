@@ -12,7 +12,8 @@ from . import types as t
 from .symbols import Variable
 
 # Nodes that may be evaluated twice, if all below them may.
-_PURE = frozenset((ast.IntLit, ast.StrLit, ast.Var, ast.Builtin, ast.Unary, ast.Binary, ast.Cast, ast.Ternary, ast.AddressOf))
+_PURE = frozenset((ast.IntLit, ast.StrLit, ast.Var, ast.Builtin, ast.Unary, ast.Binary, ast.Cast, ast.Ternary, ast.AddressOf,
+                   ast.FloatLit, ast.FloatOp))
 
 
 def lower(unit):
@@ -65,7 +66,7 @@ class Lowerer:
         elif kind is ast.Xlate:
             for conversion in node.conversions:
                 conversion.value = self.expr(conversion.value)
-        elif kind is ast.Call:
+        elif kind in (ast.Call, ast.FloatOp):
             node.args = self.all(node.args)
         elif kind is ast.Ternary:
             node.cond = self.expr(node.cond)
@@ -128,6 +129,10 @@ class Lowerer:
     @staticmethod
     def binary(node, op, left, right):
         """In the type of the left side, whose sign decides, as in dtrace."""
+        if t.is_real(left.type):
+            from . import floats
+
+            return floats.stored(floats.op(node.loc, op, floats.real(left), right), left.type)
         found = ast.Binary(node.loc, op, left, right)
         found.type = found.common = left.type
         return found

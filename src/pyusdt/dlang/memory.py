@@ -280,7 +280,7 @@ def _value(g, expr):
     if field is not None and field.width is not None:
         base, off = pointer(g, spot, field.size, expr.loc)
         _load_bits(g, base, off, field)
-    elif expr.type.is_integer or expr.type.is_pointer:
+    elif t.in_register(expr.type):
         base, off = pointer(g, spot, expr.type.size, expr.loc)
         g.load_typed(R0, base, off, expr.type)
     g.scratch = mark
@@ -417,7 +417,7 @@ def assign(g, expr):
     in r0."""
     mark, target, value = g.scratch, expr.target, expr.value
     lost = Label()
-    if target.__class__ in NODES and (target.type.is_integer or target.type.is_pointer):
+    if target.__class__ in NODES and t.in_register(target.type):
         g.value(value)
         kept = g.push()
         _store_scalar(g, target, kept, lost)

@@ -9,7 +9,7 @@ line that dtrace's messages name, is how far the text has been read when the nod
 
 from . import ast, constants, hints
 from .errors import CompileError
-from .lexer import AGG, CLAUSE, EOF, EXPR, IDENT, INT, PSPEC, SPACE, STRING, Lexer
+from .lexer import AGG, CLAUSE, EOF, EXPR, FLOAT, IDENT, INT, PSPEC, SPACE, STRING, Lexer
 from .parse_types import TypeParser
 from .probes import by_number, describe
 from .source import Location
@@ -37,6 +37,7 @@ class Parser(TypeParser, SyntaxErrors):
         self.source, self.names = source, names
         self.control, self.probe_level = control, probe_level
         self.lexer = Lexer(source, macros or {}, args, default_args, self._control)
+        self.lexer.floats = lambda: "pyusdt" in names.options
         self.token = None  # the token that has been looked at and not taken
         self.last = None  # the one that was taken last
         self.depth = 0
@@ -363,6 +364,9 @@ class Parser(TypeParser, SyntaxErrors):
         if kind == INT:
             self.take()
             return constants.integer(self.at(token), token.value)
+        if kind == FLOAT:
+            self.take()
+            return ast.FloatLit(self.at(token), token.value)
         if kind == STRING:
             self.take()
             return ast.StrLit(self.at(token), token.value.split(b"\0", 1)[0])

@@ -161,4 +161,8 @@ class Program:
         self.uses = set()  # parts of the state block that the clauses read: VariableRow.uses
 
 
+# What the helper float_compute does, with doubles as their bits.
+FLOAT_ADD, FLOAT_SUB, FLOAT_MUL, FLOAT_DIV = range(4)
+FLOAT_FROM_SIGNED, FLOAT_FROM_UNSIGNED, FLOAT_TO_SIGNED, FLOAT_WIDEN, FLOAT_NARROW = range(4, 9)
+
 MAP_STATE, MAP_GLOBALS, MAP_OUTPUT = 0, 1, 2

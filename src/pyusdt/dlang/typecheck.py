@@ -64,6 +64,8 @@ class Checker(ActionChecks, Typer):
             return
         with Region("predicate"):
             clause.predicate = predicate = self.value(clause.predicate)
+            if floats := self.floating(predicate.type):
+                clause.predicate = predicate = floats.truth(predicate)
             if not t.is_scalar(predicate.type):
                 message = "predicate result must be of scalar type"
                 hint = 'compare the string with ""' if predicate.type.is_string else None
@@ -108,7 +110,7 @@ class Checker(ActionChecks, Typer):
     def aggregation_statement(self, statement, assign):
         call = assign.value
         row, args = call.row, call.args
-        if args and not t.is_scalar(args[0].type):
+        if args and not t.is_scalar(args[0].type) and not self.floating(args[0].type):
             hint = "aggregate a number; a string can be a key: @[s] = count()" if args[0].type.is_string else None
             self.error("D_AGG_SCALAR", call.loc, f"{call.name}( ) argument #1 must be of scalar type", hint)
         self.flow.aggregation(statement)

@@ -231,9 +231,10 @@ def symbol_type(function):
 
 
 class Float(Type):
-    """A floating-point type: it can be declared and measured, and nothing else, as in dtrace."""
+    """A floating-point type: it can be declared, measured and printed, and nothing else, as in dtrace; but see floats.py."""
 
     __slots__ = ()
+    signed = False  # its bits are no number that has a sign to extend
 
 
 class Void(Type):
@@ -344,6 +345,16 @@ AGGREGATING = Dynamic("aggregating function")
 def extent(type):
     """The bytes of a type inside a struct or an array."""
     return STRING_EXTENT if type.is_string else type.size
+
+
+def is_real(type):
+    """True for the floating-point types whose values fit into a register, as bits."""
+    return isinstance(type, Float) and type.size <= 8
+
+
+def in_register(type):
+    """True for what is loaded and stored as a register is."""
+    return type.is_integer or type.is_pointer or is_real(type)
 
 
 def is_scalar(type):

@@ -229,3 +229,4 @@ def _stddev(raw, size, each):
 
 
 _MERGES = {"min": _extreme(min), "max": _extreme(max), "stddev": _stddev}
+_MERGES.update({"min.double": _MERGES["min"], "max.double": _MERGES["max"]})  # integers that sort as the doubles do

@@ -41,6 +41,7 @@ class AggregationRow:
     """
 
     __slots__ = ("name", "params", "constants", "increments", "words", "doc", "emit", "prepare")
+    is_float = False  # float_aggregations.FloatRow
 
     def __init__(self, name, params, constants, words, doc, emit, prepare=None, increments=False):
         self.name, self.params, self.constants, self.increments = name, params, constants, increments
