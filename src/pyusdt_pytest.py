@@ -53,7 +53,7 @@ class Fired:
         """Fail unless such records are there: at least one, or exactly `times`.  Gives them."""
         __tracebackhide__ = True
         deadline = time.monotonic() + _LAG
-        while not (found := self.matching(probe, **values)) and times != 0:
+        while len(found := self.matching(probe, **values)) < (1 if times is None else times):
             if self.tracing.finished or time.monotonic() > deadline:
                 break
             time.sleep(0.005)

@@ -2,6 +2,7 @@
 
 cdef extern from "pyusdt.h" nogil:
     void pyusdt_unpublish()
+    unsigned pyusdt_demand(unsigned probe)
     int pyusdt_flight(char *path, size_t size)
 
 cdef extern from "_fire.h":

@@ -19,6 +19,11 @@ def unpublish() -> None:
     pyusdt_unpublish()
 
 
+def publish_forked() -> None:
+    """Make a forked child traceable now, and not only when it fires for the first time."""
+    pyusdt_demand(0)
+
+
 def available() -> bool:
     """Whether this build has USDT probe sites, which other tracers see; the embedded engine needs none."""
     return pyusdt_fast_available() != 0

@@ -24,7 +24,10 @@ def test_can_be_asked_inside_the_block(usdt):
         pyusdt.p(5)
         pyusdt.p(50)
         fired.expect(i1=50)
-    assert [rec["i1"] for rec in fired.records] == [50]
+        pyusdt.p(50)
+        pyusdt.p(50)
+        fired.expect(i1=50, times=3)
+    assert [rec["i1"] for rec in fired.records] == [50] * 3
 
 
 def test_fails_with_what_did_fire(usdt):

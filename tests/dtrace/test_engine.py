@@ -67,11 +67,24 @@ def test_where_there_is_no_dtrace(monkeypatch, tmp_path):
     assert "No such file" in failure()
     monkeypatch.delenv("PYUSDT_DTRACE")
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("pyusdt.engine.dtrace._PLACES", ())
+    monkeypatch.setattr("pyusdt.engine.dtrace._FOLDERS", ())
     assert "no dtrace(1) on this machine" in failure()
-    (tmp_path / "dtrace").write_text("#!/usr/bin/python3\n")
-    (tmp_path / "dtrace").chmod(0o755)
-    assert "SystemTap" in failure()
+
+
+def test_systemtaps_dtrace_is_none(monkeypatch, tmp_path):
+    """SystemTap's program of that name makes headers.  It stands in /usr/bin, before the real one, which may be in /usr/sbin."""
+    for folder, first in (("bin", "#!/usr/bin/python3"), ("sbin", "#!/bin/sh\necho this is the real one >&2\nexit 1")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "dtrace").write_text(first + "\n")
+        (tmp_path / folder / "dtrace").chmod(0o755)
+    monkeypatch.delenv("PYUSDT_DTRACE", raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{tmp_path}/sbin")
+    assert "this is the real one" in failure()
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin")
+    monkeypatch.setattr("pyusdt.engine.dtrace._FOLDERS", ())
+    assert f"{tmp_path}/bin/dtrace is SystemTap's" in failure()
+    monkeypatch.setattr("pyusdt.engine.dtrace._FOLDERS", (f"{tmp_path}/sbin",))
+    assert "this is the real one" in failure()
 
 
 def frame(*fields):

@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from .._core import publish_forked
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError
 from ..engine import EngineError, Targets
@@ -185,12 +186,14 @@ class Tracing:
                 engine.close()
             self._stop_command()
             raise
-        self._pump = pump
+        self._pump, self._owner = pump, os.getpid()
         self._program, self._engine_name, self._reason = program, engine.name, reason
         pump.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
+        if self._pump and self._owner != os.getpid():
+            return  # a forked child leaves its copy of the block: the tracing goes on
         pump = self._running
         pump.stop()
         self._stop_command()
@@ -200,6 +203,8 @@ class Tracing:
 
     def _make_targets(self) -> Targets:
         if "cmd" not in self._wanted:
+            if os.getpid() in self._wanted["pids"]:
+                publish_forked()
             return Targets(self._wanted["pids"], only=True)
         from ..engine.command import Command
 
@@ -247,6 +252,8 @@ class Tracing:
     def _running(self) -> Pump:
         if not self._pump:
             raise RuntimeError("tracing has not begun: enter the `with` block first")
+        if self._owner != os.getpid():  # the thread that knows the rest is there
+            raise RuntimeError(f"the tracing belongs to process {self._owner}, which began it")
         return self._pump
 
     def __iter__(self) -> Tracing:

@@ -26,7 +26,7 @@ from .dtrace_script import rewrite, shows_bytes
 _START = 120  # s until BEGIN must have run: dtrace may have to look at many probes first
 _END = 90  # s from the interrupt to the last word
 _PATIENCE = 1  # s from the interrupt until the command that dtrace started is ended
-_PLACES = ("/usr/sbin/dtrace", "/sbin/dtrace")
+_FOLDERS = ("/usr/sbin", "/sbin")  # which not everybody has on PATH
 _HANDED_ON = ("aggsize", "bufsize", "dynvarsize", "jstackframes", "nspec", "specsize", "stackframes", "strsize", "ustackframes")
 _FAULTS = {"divide-by-zero": p.FAULT_DIVZERO}
 _FAULT_RECORD = struct.Struct("=IIIIQIIIIQ")
@@ -36,13 +36,16 @@ def find():
     """The words of the command: PYUSDT_DTRACE, else dtrace on PATH or where systems have it.  Raises EngineError."""
     if words := shlex.split(os.environ.get("PYUSDT_DTRACE", "")):
         return words
-    path = shutil.which("dtrace") or next((place for place in _PLACES if os.access(place, os.X_OK)), None)
-    if path is None:
+    folders = [*os.get_exec_path(), *_FOLDERS]
+    found = [path for path in (os.path.join(folder, "dtrace") for folder in folders)
+             if os.path.isfile(path) and os.access(path, os.X_OK)]
+    if not found:
         raise EngineError("there is no dtrace(1) on this machine; where it has another name, PYUSDT_DTRACE says it")
-    with open(path, "rb") as file:
-        if b"python" in file.read(64):
-            raise EngineError(f"{path} is SystemTap's header generator, not DTrace; PYUSDT_DTRACE can name another")
-    return [path]
+    for path in found:
+        with open(path, "rb") as file:
+            if b"python" not in file.read(64):
+                return [path]
+    raise EngineError(f"{found[0]} is SystemTap's header generator, not DTrace; PYUSDT_DTRACE can name another")
 
 
 def explain(said):
