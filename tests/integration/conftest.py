@@ -106,7 +106,7 @@ def unprivileged():
         user = User(tree, ["setpriv", *ids, "--"], environment)
         if not os.path.exists("/usr/bin/python3"):
             pytest.skip("no /usr/bin/python3 for the unprivileged user")
-        built = user.run("make", "build", timeout=300)
+        built = user.run("make", "build", timeout=900)
         assert built.status == 0, built
         yield user
     finally:

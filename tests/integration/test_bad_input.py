@@ -118,8 +118,9 @@ def test_command_that_can_not_be_started(command, reason, pydtrace):
 
 def test_nobody_to_trace(pydtrace, tmp_path):
     """No process at all, and a description that could match later: waits, and ends at Ctrl-C."""
-    command = [harness.PYDTRACE, "-qn", "END { printf(\"over\\n\"); }"]
+    command = [harness.PYDTRACE, "-qn", 'BEGIN { printf("begun\\n"); } END { printf("over\\n"); }']
     with harness.running(command, env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}) as tracer:
+        assert tracer.stdout.readline() == "begun\n"
         with pytest.raises(harness.subprocess.TimeoutExpired):
             tracer.wait(1)
         tracer.send_signal(harness.signal.SIGINT)
