@@ -119,7 +119,7 @@ def test_an_application_of_asyncio_traces_itself():
         seen += [rec[0] async for rec in t]
         return seen, t.drops["principal"]
 
-    with pytest.warns(pyusdt.TraceWarning, match="lost"):  # noqa: PT031
+    with pytest.warns(pyusdt.TraceWarning, match="lost"):
         seen, lost = asyncio.run(asyncio.wait_for(main(), 60))
     assert len(seen) + lost == 20_001
     assert lost > 0

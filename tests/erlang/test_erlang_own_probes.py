@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import pathlib
 import re
+import signal
 import struct
 import sys
 
@@ -131,6 +133,27 @@ def test_made_and_fired_on_all_schedulers(own, trace, schedulers):
     assert run.stdout.split()[0] == "[normal]", run
     assert sorted(re.findall(r"many-(\w) +(\d+)", run.stdout)) == [(letter, "160") for letter in "abcde"], run
     assert re.search(r" x +800$", run.stdout, re.MULTILINE), run
+
+
+def test_the_flight_recorder_outlives_the_node(own, monkeypatch):
+    monkeypatch.setenv("PYUSDT_FLIGHT", "64k")
+    rundir = pathlib.Path(os.environ["PYUSDT_RUNDIR"])  # in memory, where a recording has to be
+    before = set(rundir.glob("*.flight"))
+    run = harness.run(own("killed"))
+    assert (run.status, run.stdout) == (-signal.SIGKILL, ""), run
+    flight, = set(rundir.glob("*.flight")) - before
+    program = (r'erlang*:::user_trace-i4s4 { printf("%d %s\n", arg2, copyinstr(arg6)); } '
+               r'shop*:::sold { printf("%d %s\n", arg0, term(arg1)); }')
+    run = harness.run([harness.PYDTRACE, "-qZ", "--replay", str(flight), "-n", program])
+    assert run.stdout.split("\n")[:-2] == [line for n in range(1, 6) for line in (f"{n} before", f'{n} {{a,"b"}}')], run
+
+
+def test_a_library_that_can_not_be_written(own, trace, monkeypatch):
+    """info/1 tells why; the embedded engine needs none."""
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    run = trace(r'shop*:::sold { printf("sold %d %s\n", arg0, term(arg1)); }', own("uncached"))
+    assert 'sold 7 {a,"b"}\n' in run.stdout and "} true\n" in run.stdout, run
+    assert "reason => <<\"the cache /proc/nowhere/pyusdt: No such file or directory\">>" in run.stdout, run
 
 
 # ---- real USDT ----

@@ -1,7 +1,7 @@
 %% What the tests let a node do with probes of its own: erl -run own FUNCTION ARGUMENT …
 -module(own).
 
--export([values/1, terms/1, wait/1, wrong/1, many/1, cut/1]).
+-export([values/1, terms/1, wait/1, wrong/1, many/1, cut/1, killed/1, uncached/1]).
 
 types() ->
     [int, int8, uint8, int16, uint16, int32, uint32, uint64, float, float32, boolean, string].
@@ -81,4 +81,16 @@ many([Processes, Rounds]) ->
     [begin {module, _} = code:load_file(M), timer:sleep(5), code:soft_purge(M) end || _ <- lists:seq(1, 5), M <- [pyusdt_nif, pyusdt]],
     Ends = [receive {'DOWN', _, process, Pid, Reason} -> Reason end || Pid <- Pids],
     io:format("~w~n", [lists:usort(Ends)]),
+    halt().
+
+%% Fires, and is killed with nothing said.
+killed(_) ->
+    P = pyusdt:probe(pyusdt:provider("shop"), "sold", [int, term]),
+    [begin pyusdt:p(N, "before"), pyusdt:fire(P, [N, {a, "b"}]) end || N <- lists:seq(1, 5)],
+    os:cmd("kill -9 " ++ os:getpid()).
+
+%% A probe whose library can not be written: no other tracer sees it, ours do.
+uncached(_) ->
+    P = pyusdt:probe(pyusdt:provider("shop"), "sold", [int, term]),
+    io:format("~p ~p~n", [pyusdt:info(P), pyusdt:fire(P, [7, {a, "b"}])]),
     halt().
