@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import contextlib
 import difflib
 import json
 import os
@@ -146,16 +147,21 @@ class Runner:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 output, errors = process.communicate()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # what a script started and left behind
         if errors:
             output += (b"\n" if output and not output.endswith(b"\n") else b"") + b"-- @@stderr --\n" + errors
         return 124 if late else process.returncode if process.returncode >= 0 else 128 - process.returncode, output
 
     def postprocessed(self, case: Case, output: bytes, environment: dict[str, str]) -> bytes:
         if script := case.postprocessor():
-            done = subprocess.run(
-                [script], check=False, input=output, stdout=subprocess.PIPE, cwd=SUITE, env=environment, timeout=20
-            )
-            output = done.stdout
+            try:
+                done = subprocess.run(
+                    [script], check=False, input=output, stdout=subprocess.PIPE, cwd=SUITE, env=environment, timeout=20
+                )
+                output = done.stdout
+            except subprocess.TimeoutExpired:
+                output += b"\nthe test's own filter took longer than 20 s\n"
         return normalised(output)
 
     def failure(self, case: Case, status: int, output: bytes) -> str:

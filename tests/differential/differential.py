@@ -9,9 +9,11 @@ real dtrace, is taken out and told, and the others are compared.
 
 import argparse
 import collections
+import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,7 +27,8 @@ FIRES = os.path.join(ROOT, "tests", "differential", "fires.py")
 ORACLE = [os.path.join(ROOT, "tests", "oracle", "oracle"), "dtrace"]
 PYDTRACE = [os.path.join(os.path.dirname(sys.executable), "pydtrace")]
 ENGINES = {"dtrace": ORACLE, "embedded": [*PYDTRACE, "-x", "engine=embedded"], "kernel": [*PYDTRACE, "-x", "engine=kernel"]}
-SECONDS = 120
+SECONDS = 400
+LATE = f"not done after {SECONDS} s"
 
 
 def comparable(text):
@@ -59,7 +62,7 @@ class Output:
                        re.findall(r"error in dt_clause_(\d+) for .*?: (.*?)(?: at BPF pc \d+)?$", stderr, re.MULTILINE)]
         log = re.findall(r"(?m)^BPF: (?!processed|stack depth|verification time)(.*)$", stderr)
         failed = re.search(r"dtrace: (failed to compile script.*|could not enable.*|.*BPF.*failed.*|.*(?:Traceback|bug in).*)", stderr)
-        self.refusal = failed[1] if failed else None if self.shown else f"nothing but: {stderr[-500:]}"
+        self.refusal = LATE if status == -signal.SIGKILL else failed[1] if failed else None if self.shown else f"nothing but: {stderr[-500:]}"
         if self.refusal and log:
             self.refusal += f" ({'; '.join(log[-2:])})"
         line = re.search(r" line (\d+): ", self.refusal or "")
@@ -133,7 +136,10 @@ def accepted(program, engines):
             outputs[engine] = output
             todo.pop(0)
             continue
+        if output.refusal == LATE:  # a busy machine: nothing is known of the program
+            return set(), {}, []
         if "BPF program load" in output.refusal and engine == "dtrace":  # the kernel refuses the real dtrace's own code
+            print(f"halved: {output.refusal}", file=sys.stderr, flush=True)
             numbers -= set(sorted(numbers)[len(numbers) // 2 :])
             outputs, todo = {}, list(engines)
             continue
@@ -165,13 +171,15 @@ def fault_number(program, numbers, index):
 
 
 def compare(program, engines, reference="dtrace"):
-    """(how many clauses were compared, Differences)"""
+    """(the numbers of the clauses that were compared, Differences)"""
     numbers, outputs, found = accepted(program, [reference, *engines])
     faults = {}
     for engine, output in outputs.items():
         faults[engine] = collections.defaultdict(list)
         for index, message in output.faults:
             faults[engine][fault_number(program, numbers, index)].append(message)
+    if not numbers:
+        return numbers, found
     expected = outputs[reference]
     for engine in engines:
         output = outputs[engine]
@@ -183,20 +191,47 @@ def compare(program, engines, reference="dtrace"):
                 if mine != its:
                     what = f"{kind} {mine!r}, {reference} {its!r}"
                     found.append(Difference(engine, number, what, source_of(program, number)))
-    return len(numbers), found
+    return numbers, found
 
 
-KINDS = {"numbers": 250, "strings": 40, "events": 60}  # clauses that the real dtrace can have of a kind
+KINDS = {"numbers": 190, "strings": 40, "events": 60}  # clauses that the real dtrace can have of a kind
 
 
 def make(seed, counts, kind, size=None, ours=False):
     return Generator(random.Random(seed), counts, kind == "events", ours, kind == "numbers").program(size or KINDS[kind])
 
 
+def covered(program, numbers):
+    """What of the table of coverage these clauses of a program are."""
+    return collections.Counter(key for number in (0, *numbers) for key in program.covered[number])
+
+
 # --- the command line -------------------------------------------------------------------
 
 
-def main():
+class Run:
+    """What was compared so far.  file: where it is kept, so that a run that was stopped goes on; or None."""
+
+    def __init__(self, file, seed):
+        self.file, self.counts = file, collections.Counter()
+        self.first, self.seed, self.compared, self.differences = seed, seed, 0, 0
+        if file and os.path.exists(file):
+            with open(file, encoding="utf-8") as saved:
+                state = json.load(saved)
+            self.counts.update({tuple(key): n for key, n in state.pop("counts")})
+            self.first, self.seed, self.compared, self.differences = (state[name] for name in ("first", "seed", "compared", "differences"))
+
+    def add(self, program, numbers, differences):
+        self.counts.update(covered(program, numbers))
+        self.compared, self.seed, self.differences = self.compared + len(numbers), self.seed + 1, self.differences + differences
+        if self.file:
+            state = {"counts": list(self.counts.items()), "first": self.first, "seed": self.seed, "compared": self.compared,
+                     "differences": self.differences}
+            with open(self.file, "w", encoding="utf-8") as file:
+                json.dump(state, file)
+
+
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--clauses", type=int, default=10000)
     parser.add_argument("--seed", type=int, default=1)
@@ -205,29 +240,37 @@ def main():
     parser.add_argument("--kernel", action="store_true", help="through the kernel engine, too")
     parser.add_argument("--reference", choices=["dtrace", "embedded"], default="dtrace",
                         help="embedded: compare the kernel engine with it")
+    parser.add_argument("--keep", help="write the programs that differ to this folder: a seed's depends on what was covered before")
+    parser.add_argument("--state", help="a file: go on from where a run with it was stopped")
     parser.add_argument("--coverage", help="write a table of what was compared to this file")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
     engines = ["embedded", "kernel"] if options.kernel else ["embedded"]
     if options.reference == "embedded":
         engines = ["kernel"]
-    counts, compared, seed, differences = collections.Counter(), 0, options.seed, 0
-    while compared < options.clauses:
-        begun = time.monotonic()
+    so_far = Run(options.state, options.seed)
+    while so_far.compared < options.clauses:
+        begun, seed = time.monotonic(), so_far.seed
         kind = options.kind or ("numbers", "numbers", "strings", "numbers", "events")[seed % 5]
-        program = make(seed, counts, kind, options.size, options.reference != "dtrace")
-        n, found = compare(program, engines, options.reference)
-        compared += n
-        differences += len(found)
+        program = make(seed, collections.Counter(so_far.counts), kind, options.size, options.reference != "dtrace")
+        numbers, found = compare(program, engines, options.reference)
+        so_far.add(program, numbers, len(found))
         for difference in found:
             print(difference)
-        print(f"seed {seed}, {kind}: {n} clauses, {len(found)} differences, {time.monotonic() - begun:.0f} s; {compared} so far", flush=True)
-        seed += 1
+        if found and options.keep:
+            with open(os.path.join(options.keep, f"seed{seed}.d"), "w", encoding="utf-8") as file:
+                file.write(program.text(numbers))
+        print(f"seed {seed}, {kind}: {len(numbers)} clauses, {len(found)} differences, {time.monotonic() - begun:.0f} s; "
+              f"{so_far.compared} so far", flush=True)
     if options.coverage:
         from coverage_table import table
 
         with open(options.coverage, "w", encoding="utf-8") as file:
-            file.write(table(counts, compared, differences, engines, range(options.seed, seed)))
-    return 1 if differences else 0
+            file.write(table(so_far.counts, so_far.compared, so_far.differences, engines, range(so_far.first, so_far.seed)))
+    return 1 if so_far.differences else 0
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ own.  The clauses are BEGIN's; or, where there are events, of the probes that fi
 of each: the real dtrace makes one eBPF program of all clauses of a probe, and the kernel takes no large ones.
 """
 
+from coverage_table import LEAST
 from random_values import EDGES, TYPES, WORDS, Values, literal
 
 from pyusdt.dlang import types as t
@@ -15,26 +16,51 @@ DECLARATIONS = """\
 #pragma D option nspec=64
 #pragma D option aggsize=8m
 struct S { char c; unsigned short h; int i; long l; int f:7; unsigned int u:9; };
+struct P { int i; unsigned int u; short s; unsigned short h; char c; unsigned char b; };
+struct Q { long l; };
+struct R { unsigned long l; };
 struct S sv;
 int arr[4];
 enum E { E0, E5 = 5, E6 };
 inline int INLINED = 3;
 """
 ASSIGNMENTS = ["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="]
+TOLD = ["setopt", "freopen", "system", "ftruncate", "raise"]
 INCREMENTS = ["++x", "--x", "x++", "x--"]
 # Conversions of printf by the type that their argument is given.
 CONVERSIONS = {"d": None, "i": None, "o": None, "u": None, "x": None, "X": None, "p": t.ULONG, "c": t.INT, "C": t.INT, "s": t.STRING,
                "S": t.STRING, "hd": t.SHORT, "hi": t.SHORT, "ho": TYPES[3], "hu": TYPES[3], "hx": TYPES[3], "hX": t.SHORT,
                "ld": t.LONG, "li": t.LONG, "lo": t.ULONG, "lu": t.ULONG, "lx": t.LONG, "lX": t.ULONG,
                "lld": t.BASIC["long long"], "lli": t.BASIC["long long"], "llo": t.BASIC["unsigned long long"],
-               "llu": t.BASIC["unsigned long long"], "llx": t.INT64, "llX": t.UINT64, "Y": t.INT64, "T": t.INT64, "%": t.VOID}
+               "llu": t.BASIC["unsigned long long"], "llx": t.INT64, "llX": t.UINT64, "Y": t.INT64, "T": t.INT64, "%": t.VOID,
+               "a": t.LONG, "A": t.LONG}
 AGGREGATING = {"count": 0, "sum": 1, "min": 1, "max": 1, "avg": 1, "stddev": 1, "quantize": 1, "lquantize": 1, "llquantize": 1}
+# What the text of an address is made of: function, the bytes it takes, what stands before and behind the pointer.
+ADDRESSES = [("inet_ntoa", 4, "ipaddr_t", ""), ("inet_ntop", 4, "char", "2, "), ("inet_ntop", 16, "char", "10, "),
+             ("inet_ntoa6", 16, "struct in6_addr", ""), ("link_ntop", 8, "char", "1, ")]
+SYMBOLS = ["sym", "func", "mod", "usym", "ufunc", "umod", "uaddr"]
+# Pointer to what an address in the traced process is read as, and the members by type.
+STRUCTS = {"i": "P", "u": "P", "s": "P", "h": "P", "c": "P", "b": "P", "l": "Q", "L": "R"}
+POINTED = dict(zip(TYPES, ["c", "b", "s", "h", "i", "u", "l", "L"]))
 MODIFIERS = ["clear", "trunc", "normalize", "denormalize"]  # dtrace ends with a failed assertion for clear() of avg, stddev
 CONSTANTS = {"lquantize": ["-20, 30, 5", "0, 10", "0, 1000, 100", "-5, 5, 1"],
              "llquantize": ["10, 0, 6, 20", "2, 0, 10, 2", "10, 1, 3, 10", "5, 0, 4, 5"]}
 
 
 GROUP = 5  # clauses a probe
+# Kinds of clauses: how often they come where all is covered as well as another.
+KINDS = {"formatted": 8, "traced": 5, "assigned": 6, "array": 2, "thread": 1, "aggregated": 6, "speculated": 1, "pointed": 2,
+         "predicated": 2, "faulting": 1, "told": 0.6, "network": 1, "named": 0.6, "read": 3}
+# Rows of the table of coverage that only clauses of a kind give.
+ROWS = {
+    "assigned": [("operator", op, type.name) for op in ASSIGNMENTS + INCREMENTS for type in TYPES],
+    "array": [("operator", "a[k]", type.name) for type in TYPES],
+    "pointed": [("operator", op, type.name) for op in ("*x", "&x", "[]") for type in TYPES],
+    "told": [("action", name, "") for name in TOLD],
+    "network": [("subroutine", name, "") for name, *_ in ADDRESSES],
+    "named": [("action", name, "") for name in SYMBOLS],
+    "read": [("subroutine", name, "") for name in ("copyin", "copyinto")],
+}
 
 
 def probe_of(number):
@@ -44,12 +70,13 @@ def probe_of(number):
 
 class Program:
     """head: declarations and the first clauses, FIRST in number; clauses: [(number, line)], of which a number may have
-    several; tail: the line that ends it; events: whether fires.py has to run."""
+    several; tail: the line that ends it; events: whether fires.py has to run; covered: {number: keys of the Counter},
+    0 for the tail."""
 
     FIRST = 2
 
-    def __init__(self, head, clauses, tail, events):
-        self.head, self.clauses, self.tail, self.events = head, clauses, tail, events
+    def __init__(self, head, clauses, tail, events, covered):
+        self.head, self.clauses, self.tail, self.events, self.covered = head, clauses, tail, events, covered
 
     def text(self, numbers=None):
         lines = [line for number, line in self.clauses if numbers is None or number in numbers]
@@ -73,13 +100,15 @@ class Generator:
 
     def program(self, size):
         head = DECLARATIONS + ("" if self.values.numbers else "#pragma D option strsize=64\n") + "\n".join(self.declarations()) + "\n" + self.first()
-        clauses = []
+        clauses, covered = [], {}
         for self.number in range(1, size + 1):
+            self.values.seen = covered[self.number] = set()
             clauses += [(self.number, line) for line in self.clause()]
         status = self.random.randrange(256)
+        self.values.seen = covered[0] = set()
         self.values.count("action", "exit")
         end = "END" if self.events else "BEGIN"
-        return Program(head, clauses, f"{end} {{ exit({status}); }}", self.events)
+        return Program(head, clauses, f"{end} {{ exit({status}); }}", self.events, covered)
 
     def declarations(self):
         yield from (f"{type.name} {name};" for name, type in self.variables.items())
@@ -101,12 +130,18 @@ class Generator:
     # --- clauses ----------------------------------------------------------------------
     def clause(self):
         """The lines of one number."""
-        kinds = {"formatted": 8, "traced": 5, "assigned": 6, "array": 2, "thread": 1, "aggregated": 6, "speculated": 1, "pointed": 2,
-                 "predicated": 2, "faulting": 1, "told": 0.6}
+        kinds = {kind: weight * (1 + 4 * self.scarcity(kind)) for kind, weight in KINDS.items()}
         if not self.values.numbers:  # long strings leave bytes where the real dtrace's aggregations begin
             del kinds["aggregated"]
+        if not self.events:
+            del kinds["read"]
         kind = self.random.choices(list(kinds), list(kinds.values()))[0]
         return getattr(self, kind)()
+
+    def scarcity(self, kind):
+        """How many of the rows that only this kind of clause gives are below what is demanded, from 0 to 1."""
+        rows = ROWS.get(kind, [])
+        return sum(self.counts[row] < LEAST for row in rows) / max(1, len(rows))
 
     def line(self, body, probe=None, predicate=""):
         return f'{probe or self.probe} {predicate}{{ printf("#{self.number}|"); {body} printf("\\n"); }}'
@@ -129,7 +164,8 @@ class Generator:
     def conversion(self):
         """(text, arguments)"""
         rng, values = self.random, self.values
-        name = values.rarest("conversion", list(CONVERSIONS))
+        # %A takes no integer where no process is traced
+        name = values.rarest("conversion", [name for name in CONVERSIONS if name != "A" or self.events])
         values.count("conversion", name)
         type = CONVERSIONS[name]
         if name == "%":
@@ -148,6 +184,8 @@ class Generator:
             args.append(values.string(2))
         elif name in "cC":
             args.append(str(rng.randrange(32, 127)) if rng.random() < 0.7 else f"((char){rng.randrange(1, 256)})")
+        elif name in "aA":
+            args.append(f"(long){rng.randrange(1, 4096)}")
         elif name in "YT":
             args.append(f"((int64_t){rng.randrange(10**18)})")
         elif type is None:
@@ -159,12 +197,12 @@ class Generator:
     def assigned(self):
         """Assignments of every kind to a variable of a class of its own."""
         rng, values = self.random, self.values
-        type = rng.choice(TYPES)
+        type = values.rarest_type("operator", ASSIGNMENTS + INCREMENTS)
         scope = rng.choice(["this->", "", "self->"])
         name = f"{scope}x{self.number}"
         body = f"{name} = {values.of_type(2, type)}; "
-        for _ in range(rng.randint(1, 4)):
-            if rng.random() < 0.35:
+        for _ in range(rng.randint(2, 5)):
+            if rng.random() < 0.3:
                 op = values.rarest("operator", INCREMENTS, type)
                 values.count("operator", op, type)
                 body += op.replace("x", name) + "; "
@@ -182,7 +220,7 @@ class Generator:
         scope = rng.choice(["", "self->"])
         name = f"{scope}a{self.number}"
         first, second = ([f"(long){key(1)[0]}" if key == values.integer else key(1) for key in keys] for _ in range(2))
-        type = rng.choice(TYPES)
+        type = values.rarest_type("operator", ["a[k]"])
         values.count("operator", "a[k]", type)
         at, other = f"{name}[{', '.join(first)}]", f"{name}[{', '.join(second)}]"
         body = f"{at} = {values.of_type(2, type)}; {other} = {values.of_type(1, type)}; "
@@ -199,13 +237,13 @@ class Generator:
         rng, values = self.random, self.values
         kind = rng.randrange(3) if values.ours else rng.choice([0, 2])  # dtrace adds the address to what -> reads
         if kind == 0:
-            type = rng.choice(TYPES)
+            type = values.rarest_type("operator", ["*x", "[]", "&x"])
             values.count("subroutine", "alloca")
-            values.count("operator", "*x", type)
-            values.count("operator", "[]", type)
+            for op in ("*x", "[]", "&x"):
+                values.count("operator", op, type)
             body = (f"this->p{self.number} = ({type.name} *)alloca({2 * type.size}); *this->p{self.number} = {values.of_type(2, type)}; "
                     f"this->p{self.number}[1] = {values.of_type(1, type)}; "
-                    f'printf("%d %d", *this->p{self.number}, *(this->p{self.number} + 1));')
+                    f'printf("%d %d", *this->p{self.number}, *(&this->p{self.number}[0] + 1));')
         elif kind == 1:
             values.count("subroutine", "alloca")
             values.count("operator", "->", t.INT)
@@ -233,11 +271,48 @@ class Generator:
 
     def told(self):
         """Actions that steer the consumer: what they do is not shown, but that all goes on."""
-        name = self.values.rarest("action", ["setopt", "freopen", "system", "ftruncate"])
+        name = self.values.rarest("action", TOLD[: -1 if self.events else None])  # the process that fires may be gone
         self.values.count("action", name)
         call = {"setopt": 'setopt("quiet");', "freopen": 'freopen("");', "ftruncate": "ftruncate();",
+                "raise": "raise(0);",
                 "system": f'system("echo said {self.number} %d", {self.random.randrange(99)});'}[name]
         return [self.line(call + ' trace("after");')]
+
+    def network(self):
+        """The text of an address."""
+        rng, values = self.random, self.values
+        name, size, type, before = rng.choice(ADDRESSES)
+        for each in ("alloca", "bcopy", name):
+            values.count("subroutine", each)
+        pointer = f"this->n{self.number}"
+        word = "".join(rng.choice("abcxyzAZ09 /") for _ in range(16))
+        return [self.line(f'{pointer} = ({type} *)alloca({size}); bcopy("{word}", {pointer}, {rng.randint(1, size)}); '
+                          f'printf("%s", {name}({before}{pointer}));')]
+
+    def named(self):
+        """What has no name, since nothing lies at low addresses."""
+        name = self.values.rarest("action", SYMBOLS)
+        self.values.count("action", name)
+        return [self.line(f"{name}((long){self.random.randrange(1, 4096)});")]
+
+    def read(self):
+        """The memory of the process that fired."""
+        rng, values = self.random, self.values
+        if rng.random() < 0.3:
+            for name in ("copyinto", "alloca"):
+                values.count("subroutine", name)
+            pointer = f"this->c{self.number}"
+            return [self.line(f"{pointer} = (char *)alloca(16); copyinto(arg7, {rng.randint(1, 14)}, {pointer}); "
+                              f'printf("%s %d", stringof({pointer}), {pointer}[1]);')]
+        values.count("subroutine", "copyin")
+        if rng.random() < 0.5 or not values.ours:  # dtrace adds the address to what -> reads
+            type = values.rarest_type("operator", ["*x"])
+            values.count("operator", "*x", type)
+            return [self.line(f'printf("%d", *(({type.name} *)copyin(arg7, {rng.randint(type.size, 14)})));')]
+        type = values.rarest_type("operator", ["->"])
+        values.count("operator", "->", type)
+        member = POINTED[type]
+        return [self.line(f'printf("%d", ((struct {STRUCTS[member]} *)copyin(arg7, 14))->{member.lower()});')]
 
     def speculated(self):
         values = self.values
@@ -286,6 +361,6 @@ class Generator:
         if self.random.random() < 0.5 or function.endswith(("quantize", "stddev", "avg")):
             return f"printa({name});"
         conversions = "".join({"i": "%d ", "s": "%s ", "n": "%x "}[key] for key in keys)
-        value = self.random.choice(["%@d", "%@u", "%@x", "%8@d", "%-12@d"])
+        value = self.random.choice(["%@d", "%@u", "%@x", "%8@d", "%-12@d", "%@i", "%@o", "%@X"])
         self.values.count("conversion", value.replace("8", "").replace("-12", ""))
         return f'printa("<{conversions}{value}>", {name});'

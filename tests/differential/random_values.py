@@ -1,7 +1,7 @@
 """Random well-typed D expressions.
 
 In: a random.Random and a Counter of what was written so far.  Out: (text, type) of integers, texts of strings.
-Always: of the things that could come next, those that came least often come most often, so that the coverage
+Always: of the things that could come next, those that came in the fewest clauses come most often, so that the coverage
 table fills evenly; nothing is written in which we differ from dtrace on purpose (docs/program.md, "Integers").
 """
 
@@ -27,7 +27,7 @@ OURS = {"toupper", "tolower", "strtoll"}
 # Functions of integers; their results' types.
 NUMBER_FUNCTIONS = {"strlen": t.SIZE_T, "index": t.INT, "rindex": t.INT, "strtoll": t.INT64, "htons": TYPES[3], "htonl": t.UINT,
                     "htonll": t.ULONG, "ntohs": TYPES[3], "ntohl": t.UINT, "ntohll": t.ULONG, "getmajor": t.UINT,
-                    "getminor": t.UINT, "rand": t.INT, "sizeof": t.SIZE_T}
+                    "getminor": t.UINT, "rand": t.INT, "sizeof": t.SIZE_T, "offsetof": t.SIZE_T}
 
 
 def typed(value):
@@ -55,6 +55,7 @@ class Values:
         self.random, self.counts, self.ours, self.numbers = random, counts, ours, numbers
         self.variables, self.strings, self.addresses = variables, strings, addresses
         self.nullable = True  # whether a string may be NULL
+        self.seen = set()  # keys of counts that the clause at hand has
         self.string_functions = [name for name in STRING_FUNCTIONS if ours or name not in OURS]
         if not addresses:
             self.string_functions.remove("copyinstr")
@@ -62,12 +63,20 @@ class Values:
                                  if (ours or name not in OURS) and not (numbers and name in SEARCHES)]
 
     def count(self, kind, name, type=None):
-        self.counts[kind, name, basic(type)] += 1
+        """The clause at hand has it: counts say of each thing how many clauses have it, however often."""
+        key = (kind, name, basic(type))
+        self.counts[key] += key not in self.seen
+        self.seen.add(key)
 
     def rarest(self, kind, names, type=None):
-        """One of the names, the more probably the less often it came."""
-        weights = [1 / (1 + self.counts[kind, each, basic(type)]) for each in names]
+        """One of the names, the more probably the fewer clauses have it."""
+        weights = [1 / (1 + self.counts[kind, each, basic(type)]) ** 2 for each in names]
         return self.random.choices(names, weights)[0]
+
+    def rarest_type(self, kind, names):
+        """One of TYPES, the more probably the fewer clauses have those of the names that they have least with it."""
+        weights = [1 / (1 + min(self.counts[kind, each, type.name] for each in names)) ** 2 for type in TYPES]
+        return self.random.choices(TYPES, weights)[0]
 
     # --- integers ---------------------------------------------------------------------
     def integer(self, depth):
@@ -167,11 +176,13 @@ class Values:
             args = self.string(depth)
         elif name in ("index", "rindex"):
             args = f"{self.string(depth)}, {self.string(0)}"
-            args += f", {self.random.choice([0, 1, 3, 200])}" if self.random.random() < 0.4 else ""
+            args += f", {self.random.choice([0, 1, 3, 200])}" if self.random.random() < 0.03 else ""  # the kernel refuses dtrace's code for many
         elif name == "strtoll":
             args = self.string(depth) + self.random.choice(["", ", 10", ", 16", ", 2", ", 36"])
         elif name == "rand":
             return "(rand() & 0)", t.INT
+        elif name == "offsetof":
+            return f"offsetof(struct S, {self.random.choice('chil')})", t.SIZE_T
         elif name == "sizeof":
             return f"sizeof ({self.random.choice([*TYPES, t.Record('struct', 'S')]).name})", t.SIZE_T
         else:

@@ -191,7 +191,7 @@ def _version(text):
 
 
 def _registers(text):
-    if text is None or not text.isdigit() or not 0 < int(text) <= 64:
+    if text is None or not text.isdigit() or not 0 < int(text) <= 8:
         raise _invalid()
     return int(text)
 
@@ -214,7 +214,7 @@ PARSERS = {
     "bufpolicy": _one_of("ring", "fill", "switch"), "bufresize": _one_of("auto", "manual"), "cpu": _count,
     "evaltime": _one_of("exec", "preinit", "postinit", "main"), "linkmode": _one_of("kernel", "primary", "dynamic",
     "static"), "linktype": _one_of("elf", "dof"), "version": _version, "libdir": _libraries, "syslibdir": _text,
-    "iregs": _registers, "tregs": _registers, "pspec": _flag, "verbose": _flag, "knodefs": _flag, "unodefs": _flag,
+    "iregs": _registers, "tregs": _count, "pspec": _flag, "verbose": _flag, "knodefs": _flag, "unodefs": _flag,
     "kdefs": _flag, "udefs": _flag, "tree": _text, "disasm": lambda text: text or "1", "preallocate": _size,
     "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size, "printsize": _printsize, "strip": _flag,
     "scratchsize": _size, "noresolve": _switch, "jstackframes": _frames, "jstackstrsize": _size,

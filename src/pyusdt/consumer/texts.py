@@ -57,6 +57,7 @@ class Texts:
             user = conversion.row.kind == f.USER_ADDRESS
             address = int.from_bytes(storage, sys.byteorder)
             text = self.symbols.name(pid if user else 0, address).encode("utf-8", "surrogateescape")
+            text = text[: conversion.precision or None]  # of 0: none, as everywhere in dtrace
         return _placed(text, conversion)
 
     def of_aggregations(self, action, joined, order, normal):

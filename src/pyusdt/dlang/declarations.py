@@ -16,6 +16,11 @@ _POSITIVE = "positive integral constant expression"
 _INT_MAX = (1 << 31) - 1
 
 
+def own(name):
+    """The name of a type without the scope of the program's or of C's own ones: D`record is record."""
+    return name[2:] if name and name[1:2] == "`" and name[0] in "CD" else name
+
+
 def kind_of(keys):
     return "scalar" if keys is None else "associative array"
 
@@ -32,6 +37,7 @@ class Declarations:
     # --- types ------------------------------------------------------------------
 
     def is_type(self, name):
+        name = own(name)
         known = name in self.typedefs or name in prototypes.OTHER_TYPES
         return known and name not in self.mentioned and name not in self.scopes["global"]
 
@@ -125,6 +131,7 @@ class Declarations:
             return t.STRING
         if name == "void":
             return t.VOID
+        name = own(name)
         if name in self.typedefs:
             return self.typedefs[name]
         if name in prototypes.OTHER_TYPES:
@@ -183,6 +190,7 @@ class Declarations:
 
     def tagged(self, kind, tag):
         """The type that `struct tag` and its like refer to: made, without members, where it is new."""
+        tag = own(tag)
         name = f"{kind} {tag}"
         found = self.tags.get(name)
         if found is None:

@@ -72,6 +72,7 @@ TAGS = {
     "D_OP_ACT": "operand can not be an action",
     "D_ARGS_NONE": "args[] outside of a clause",
     "D_ARGS_IDX": "the probe has no such argument",
+    "D_ALLOCA_INCOMPAT": "pointers to memory of alloca() and to other memory in one variable",
     "D_ALLOCA_SIZE": "more memory than the scratchsize option gives",
     "D_AGG_REDEF": "aggregation already has another aggregating function",
     "D_AGG_FUNC": "aggregation must be assigned an aggregating function",

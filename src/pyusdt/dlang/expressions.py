@@ -336,6 +336,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
         if not self.fits(a, value) and not self.deletes(target, value):
             self.incompatible(node, a, op, b)
         self.need_writable(node, op, target, "as an operand")
+        if type(target) in (ast.Var, ast.AssocRef):
+            self.check_allocated(node, target.symbol, value)
         node.value = self.convert(value, a)
         node.type = a
         return node

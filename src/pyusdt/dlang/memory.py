@@ -31,7 +31,7 @@ from . import program as p
 from . import types as t
 from .emit import OBJECTS, STRINGS, VALUES, Place, handles
 from .integers import constant, discard, store_field
-from .strings import locate
+from .strings import fault_if_null, locate_or_null, may_be_null
 from .variables import element_key, is_dynamic
 
 NODES = (ast.Deref, ast.MemberRef, ast.ElementRef)
@@ -110,12 +110,12 @@ def _element_of(g, expr, lost):
     base, count, size = expr.base, _count(g, expr.base), t.extent(expr.type)
     index = constant(expr.index)
     if index is not None and 0 <= index < max(count, 1):
-        spot = _reach_array(g, base, lost)
+        spot = _reach_character(g, base, constant=index) if base.type.is_string else reach(g, base, lost)
         spot.off += index * size
         return spot
     g.value(expr.index)
     kept = g.push()
-    spot = _reach_array(g, base, lost)
+    spot = _reach_character(g, base, kept) if base.type.is_string else reach(g, base, lost)
     g.get(kept, R1)
     g.mark(expr.loc)
     if count or not spot.address:
@@ -133,10 +133,18 @@ def _count(g, base):
     return g.layout.string_size if base.type.is_string else base.type.count
 
 
-def _reach_array(g, base, lost):
-    if not base.type.is_string:
-        return reach(g, base, lost)
-    place = locate(g, base)
+def _reach_character(g, base, kept=None, constant=0):
+    """The Spot of a string of which a character is read.  kept, or else constant: its index, the illegal address where
+    the string is NULL."""
+    place = locate_or_null(g, base)
+    if may_be_null(g.layout, base):
+        index = kept
+        if kept is None:
+            g.emit(mov_imm(R0, constant))
+            index = g.push()
+        fault_if_null(g, place, index)
+        if kept is None:
+            g.release(index)
     if place.map:
         g.address(R0, place)
         return Spot(R0, 0)

@@ -7,6 +7,7 @@ pointer arithmetic is explicit.
 
 from . import ast, constants
 from . import types as t
+from .builtins import SUBROUTINES
 
 
 def referenced(type):
@@ -111,8 +112,15 @@ class PointerTyper:
         else:
             return None
         if a.is_string or b.is_string:
-            self.names.unsupported(node.loc, "arithmetic with strings is", "substr() takes a part of a string")
+            return self.string_behind(node, *((left, right) if a.is_string else (right, left)))
         return node
+
+    def string_behind(self, node, string, move):
+        """A string from a character on: substr() of it."""
+        if node.op == "-":
+            self.names.unsupported(node.loc, "moving back in a string is", "substr() takes a part of a string")
+        found = ast.Call(node.loc, "substr", SUBROUTINES["substr"], [string, self.convert(move, t.INT)])
+        return self.typed(found, t.STRING)
 
     @staticmethod
     def points(type):
@@ -216,6 +224,38 @@ class PointerTyper:
             message = f'operator -> cannot be applied to pointer to type "{type.to}"; '
             self.error("D_OP_SOU", node.loc, message + "must be applied to a struct or union pointer")
         return type.to
+
+    # --- memory of alloca() ---------------------------------------------------------------
+
+    def allocated(self, node):
+        """Whether a pointer leads into memory of alloca() or copyin(), {True, False} for either, empty where its
+        origin is not told: NULL, a variable that was not assigned yet, an array."""
+        kind = type(node)
+        if not node.type.is_pointer:
+            return set() if is_zero(node) or not node.type.is_integer else {False}
+        if kind is ast.Call:
+            return {node.name in ("alloca", "copyin")}
+        if kind in (ast.Var, ast.AssocRef):
+            return {node.symbol.allocated} - {None}
+        if kind is ast.Ternary:
+            return self.allocated(node.then) | self.allocated(node.otherwise)
+        if kind is ast.Binary:
+            return self.allocated(node.left if node.left.type.is_pointer else node.right)
+        if kind in (ast.Cast, ast.IncDec):
+            return self.allocated(node.operand)
+        return self.allocated(node.value) if kind is ast.Assign else set()
+
+    def check_allocated(self, node, symbol, value):
+        """Refuse a variable that is given pointers into memory of alloca() and other ones."""
+        origins = self.allocated(value) if value.type.is_pointer else ()
+        if len(origins) > 1:
+            message = "ternary conditional with alloca and non-alloca branches cannot be assigned to a variable"
+            self.error("D_ALLOCA_INCOMPAT", node.loc, message, "use two variables")
+        for origin in origins:
+            if symbol.allocated not in (None, origin):
+                message = f"{symbol.name}: cannot reuse the same identifier for both alloca and non-alloca allocations"
+                self.error("D_ALLOCA_INCOMPAT", node.loc, message, "use two variables")
+            symbol.allocated = origin
 
     # --- stringof -----------------------------------------------------------------------
 

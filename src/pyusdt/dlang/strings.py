@@ -63,7 +63,7 @@ def locate(g, expr):
         place = _scratch(g)
         g.string(expr, place.off)
     elif place.null:
-        _fault_if_null(g, place)
+        fault_if_null(g, place)
     return place
 
 
@@ -174,9 +174,10 @@ def _load_mark(g, place):
         g.emit(load(2, R1, R6, place.off))
 
 
-def _fault_if_null(g, place):
+def fault_if_null(g, place, address=None):
+    """address: the register pushed that holds the illegal address; None for 0."""
     _load_mark(g, place)
-    g.emit(jump_imm("jeq", R1, _NULL_MARK, g.fault(p.FAULT_BADADDR)))
+    g.emit(jump_imm("jeq", R1, _NULL_MARK, g.fault(p.FAULT_BADADDR, address)))
 
 
 # --- strings into the state block ------------------------------------------------
@@ -253,7 +254,7 @@ def _call(g, expr, off, size):
     expr.row.emit(g, expr, target)
     if expr.row.nullable:
         g.mark(expr.loc)
-        _fault_if_null(g, target)
+        fault_if_null(g, target)
 
 
 @handles(VALUES, ast.Call)

@@ -10,16 +10,17 @@ class Variable:
     scope: "global", "self", "task" or "this".  keys: None for a scalar, else the list of the key
     types of an associative array.  type: types.Type of the (element) value, None until it is
     known.  known: True once it is declared, assigned or read; before that it can not be read.
+    allocated: True where it was given a pointer into alloca()'s memory, False for one to elsewhere, None before.
     slot: set by layout: the byte offset in its home for a scalar ("this": in the state
     block; "global": in the globals map), the index of its map for self and associative.
     """
 
-    __slots__ = ("scope", "name", "type", "keys", "loc", "known", "slot")
+    __slots__ = ("scope", "name", "type", "keys", "loc", "known", "slot", "allocated")
 
     def __init__(self, scope, name, loc, type=None, keys=None):
         self.scope, self.name, self.loc, self.type, self.keys = scope, name, loc, type, keys
         self.known = False
-        self.slot = None
+        self.slot = self.allocated = None
 
     def __str__(self):
         return self.name if self.scope == "global" else f"{self.scope}->{self.name}"
