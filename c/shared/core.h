@@ -77,6 +77,8 @@ struct pyusdt_core {
     struct pyusdt_table table; /* a private copy */
     struct pyusdt_identity who;
     char rundir[PYUSDT_PATH_SIZE];
+    uint32_t uid;      /* whose run directory that is */
+    _Atomic uint64_t move_at; /* when to look next whether another would do */
     struct pyusdt_ctl_header *flight; /* the flight recorder's file; NULL: there is none */
     int flight_error;                 /* -errno: it is wanted, and why it is not there */
     struct pyusdt_slot slot[PYUSDT_MAX_SESSIONS + 1]; /* the last is the flight recorder's */
@@ -91,6 +93,7 @@ void pyusdt_ctl_fill(struct pyusdt_ctl_header *ctl); /* all but the magic */
 bool pyusdt_core_lock(void);
 void pyusdt_core_unlock(void);
 void pyusdt_core_reborn(void); /* a forked child publishes itself */
+bool pyusdt_core_move(void);   /* so does a process that has become another user; false: it is where it was */
 
 /* own_table.c */
 int pyusdt_own_table_set(const struct pyusdt_probe_desc *table, unsigned n);  /* the private one */
@@ -104,6 +107,7 @@ void pyusdt_sessions_grow(uint32_t first);                  /* probes from `firs
 bool pyusdt_slot_open(unsigned number);                     /* serve what is wanted; false: an event is lost or unwanted */
 bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have);
 void pyusdt_slot_check(unsigned number, uint64_t now);      /* is the tracer alive? */
+bool pyusdt_slot_leave(struct pyusdt_slot *slot);           /* to its tracer; under the lock. false: a thread is inside */
 void pyusdt_slot_lost(unsigned number, uint64_t wanted);    /* count an event that found no area */
 void pyusdt_demand_all(struct pyusdt_demand *demand, uint32_t first); /* everything of the probes from `first` on */
 

@@ -111,6 +111,7 @@ struct pyusdt_line { /* one ring's shared words; two cache lines */
     uint32_t unused;
     _Atomic uint64_t head; /* T: bytes published, ever */
     _Alignas(64) _Atomic uint64_t tail; /* S: bytes consumed, ever */
+    _Atomic uint64_t read;              /* S, of a kept session: those that may have been shown, not below tail */
 };
 
 struct pyusdt_area {

@@ -98,6 +98,10 @@ int pyusdt_os_each_name(int dir, int (*fn)(void *arg, const char *name), void *a
 /* Is this directory's file system in memory, so that no disk slows who writes there down? */
 bool pyusdt_os_is_memory(int dir);
 
+/* Opens a name in a directory: no symbolic link, and nothing that is mounted there, where the system can tell; it does not
+ * wait (for who else has a fifo open), and is closed by exec. fd or -errno. */
+int pyusdt_os_open_in(int dir, const char *name, int flags, unsigned mode);
+
 /* A file without a name: fd or -errno. */
 int pyusdt_os_scratch(void);
 

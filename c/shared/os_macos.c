@@ -124,6 +124,12 @@ bool pyusdt_os_is_memory(int dir)
     return fstatfs(dir, &fs) == 0 && strcmp(fs.f_fstypename, "tmpfs") == 0;
 }
 
+int pyusdt_os_open_in(int dir, const char *name, int flags, unsigned mode)
+{
+    int fd = openat(dir, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode);
+    return fd < 0 ? -errno : fd;
+}
+
 int pyusdt_os_scratch(void)
 {
     char path[] = "/tmp/pyusdt-XXXXXX";

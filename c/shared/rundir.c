@@ -15,6 +15,8 @@
 #include "shared/layout.h"
 #include "shared/os.h"
 
+#define STRANGE_NAMES_MAX 65536u /* in the directory of another user, who may want to keep us busy */
+
 uint64_t pyusdt_now(void)
 {
     struct timespec now;
@@ -76,19 +78,28 @@ void pyusdt_name_parse(const char *text, struct pyusdt_name *name)
 
 /* ---- the directory ---- */
 
+static const char *given(const char *variable)
+{
+    const char *value = pyusdt_os_has_more_rights() ? NULL : getenv(variable);
+    return value && *value ? value : NULL;
+}
+
+bool pyusdt_rundir_of_all(void)
+{
+    return geteuid() == 0 && !given("PYUSDT_RUNDIR");
+}
+
 static int choose(char *path, size_t size)
 {
-    bool trusted = !pyusdt_os_has_more_rights();
-    const char *own = trusted ? getenv("PYUSDT_RUNDIR") : NULL;
-    const char *temporary = trusted ? getenv("TMPDIR") : NULL;
+    const char *own = given("PYUSDT_RUNDIR"), *parent = given("TMPDIR");
     int n;
 
-    if (own && *own)
+    if (access("/dev/shm", W_OK | X_OK) == 0)
+        parent = "/dev/shm";
+    if (own)
         n = snprintf(path, size, "%s", own);
-    else if (access("/dev/shm", W_OK | X_OK) == 0)
-        n = snprintf(path, size, "/dev/shm/pyusdt-%u", (unsigned)geteuid());
     else
-        n = snprintf(path, size, "%s/pyusdt-%u", temporary && *temporary ? temporary : "/tmp", (unsigned)geteuid());
+        n = snprintf(path, size, "%s/" PYUSDT_RUNDIR_PREFIX "%u", parent ? parent : "/tmp", (unsigned)geteuid());
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
@@ -125,16 +136,76 @@ int pyusdt_rundir(char *path, size_t size, struct pyusdt_error *error)
     return 0;
 }
 
+int pyusdt_rundir_make(const char *path, uint32_t uid)
+{
+    struct stat st;
+    int r = 0, dir;
+
+    if (mkdir(path, 0700) != 0)
+        return errno == EEXIST ? 0 : -errno;
+    dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0)
+        return -errno;
+    if (fstat(dir, &st) != 0 || st.st_uid != geteuid()) /* not the one that was made */
+        r = -EPERM;
+    else if (fchown(dir, uid, (gid_t)-1) != 0)
+        r = -errno;
+    close(dir);
+    return r;
+}
+
+struct users {
+    const char *parent;
+    pyusdt_rundir_user_fn *fn;
+    void *arg;
+};
+
+/* In the form that a process gives it: no second spelling of one uid. */
+static int each_user(void *arg, const char *text)
+{
+    const struct users *users = arg;
+    char path[PYUSDT_PATH_SIZE];
+    unsigned uid;
+
+    if (sscanf(text, PYUSDT_RUNDIR_PREFIX "%u", &uid) != 1)
+        return 0;
+    snprintf(path, sizeof path, "%s/" PYUSDT_RUNDIR_PREFIX "%u", users->parent, uid);
+    return strcmp(path + strlen(users->parent) + 1, text) == 0 && users->fn(users->arg, path, uid) != 0;
+}
+
+int pyusdt_rundir_users(unsigned parent, int64_t *modified, pyusdt_rundir_user_fn *fn, void *arg)
+{
+    static const char *const parents[PYUSDT_RUNDIR_PARENTS] = {"/dev/shm", "/tmp"};
+    struct users users = {parents[parent], fn, arg};
+    int r = 0, dir = open(parents[parent], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    int64_t now;
+
+    if (dir < 0)
+        return -errno;
+    now = fstat(dir, &st) == 0 ? pyusdt_os_modified(&st).tv_sec * 1000000000ll + pyusdt_os_modified(&st).tv_nsec : 0;
+    if (!modified || now != *modified)
+        r = pyusdt_os_each_name(dir, each_user, &users);
+    if (modified)
+        *modified = now;
+    close(dir);
+    return r;
+}
+
 struct each {
     pyusdt_name_fn *fn;
     void *arg;
+    uint32_t left; /* names that will be looked at */
 };
 
 static int each_name(void *arg, const char *text)
 {
-    const struct each *each = arg;
+    struct each *each = arg;
     struct pyusdt_name name;
 
+    if (each->left == 0)
+        return 1;
+    each->left--;
     pyusdt_name_parse(text, &name);
     return name.kind != PYUSDT_FILE_OTHER && each->fn(each->arg, text, &name) != 0;
 }
@@ -142,8 +213,11 @@ static int each_name(void *arg, const char *text)
 /* A forked child of a threaded program may not call malloc, so no readdir(). */
 int pyusdt_rundir_each(int dir, pyusdt_name_fn *fn, void *arg)
 {
-    struct each each = {fn, arg};
-    return pyusdt_os_each_name(dir, each_name, &each);
+    struct stat st;
+    bool own = fstat(dir, &st) == 0 && st.st_uid == geteuid();
+    struct each each = {fn, arg, own ? UINT32_MAX : STRANGE_NAMES_MAX};
+    int r = pyusdt_os_each_name(dir, each_name, &each);
+    return r == 0 && each.left == 0 ? -E2BIG : r;
 }
 
 struct rings {
@@ -175,10 +249,9 @@ uint64_t pyusdt_rundir_rings(int dir, uint64_t generation)
 int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size)
 {
     struct stat st, owner;
-    /* O_NONBLOCK: a fifo planted under the name must not hang us. */
-    int fd = openat(dir, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = pyusdt_os_open_in(dir, name, flags, 0);
     if (fd < 0)
-        return -errno;
+        return fd;
     if (fstat(fd, &st) != 0 || fstat(dir, &owner) != 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 ||
         (st.st_uid != owner.st_uid && st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & 077) != 0) {
         close(fd);
@@ -190,9 +263,9 @@ int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size)
 
 int pyusdt_file_make(int dir, const char *name, uint64_t size)
 {
-    int r, fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int r, fd = pyusdt_os_open_in(dir, name, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
-        return -errno;
+        return fd;
     /* Every page now: a full tmpfs is an error here, and would be a SIGBUS later. */
     r = pyusdt_os_allocate(fd, 0, size);
     if (r != 0) {

@@ -9,12 +9,28 @@
 #include <unistd.h>
 
 #include "shared/hook.h"
+#include "shared/os.h"
 #include "shared/rundir.h"
 
 static void slot_name(uint32_t slot, char *text)
 {
     struct pyusdt_name name = {.kind = PYUSDT_FILE_SESSION, .slot = slot};
     pyusdt_name_format(&name, text);
+}
+
+/*
+ * Made by root in a user's directory, it is the user's: his processes read it. One that was there is left as it is: what a
+ * user has put under the name may be anybody's.
+ */
+static int open_or_make(int dir, const char *text, const struct stat *owner)
+{
+    int fd = pyusdt_os_open_in(dir, text, O_RDWR | O_CREAT | O_EXCL, 0600);
+
+    if (fd == -EEXIST)
+        return pyusdt_os_open_in(dir, text, O_RDWR, 0);
+    if (fd >= 0 && geteuid() == 0 && owner->st_uid != 0)
+        (void)!fchown(fd, owner->st_uid, owner->st_gid);
+    return fd;
 }
 
 int pyusdt_slot_claim(int dir, uint32_t slot)
@@ -24,18 +40,25 @@ int pyusdt_slot_claim(int dir, uint32_t slot)
     int fd;
 
     slot_name(slot, text);
-    fd = openat(dir, text, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-    if (fd < 0)
+    if (fstat(dir, &owner) != 0)
         return -errno;
+    fd = open_or_make(dir, text, &owner);
+    if (fd == -ELOOP || fd == -EXDEV || fd == -EISDIR)
+        return -EWOULDBLOCK; /* something of this name that is no file here: a slot less */
+    if (fd < 0)
+        return fd;
     /* Locked, and still the file that has the name: the one that others will find locked. */
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &ours) != 0 ||
         fstatat(dir, text, &named, AT_SYMLINK_NOFOLLOW) != 0 || ours.st_ino != named.st_ino ||
-        ours.st_dev != named.st_dev || !S_ISREG(ours.st_mode) || ours.st_nlink != 1 || fstat(dir, &owner) != 0) {
+        ours.st_dev != named.st_dev || !S_ISREG(ours.st_mode) || ours.st_nlink != 1) {
         close(fd);
         return -EWOULDBLOCK;
     }
-    if (geteuid() == 0 && owner.st_uid != 0)
-        (void)!fchown(fd, owner.st_uid, owner.st_gid); /* root in a user's directory: the user's processes read it */
+    if (ours.st_uid == 0 && owner.st_uid != 0) { /* of root, killed before it was given away: nobody there can read it */
+        unlinkat(dir, text, 0);
+        close(fd);
+        return -EWOULDBLOCK;
+    }
     return fd;
 }
 

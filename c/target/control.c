@@ -179,6 +179,7 @@ static int publish(void)
     pyusdt_rundir_each(dir, sweep, &sweeping);
     r = map_file(dir);
     if (r == 0) {
+        pyusdt_core.uid = (uint32_t)geteuid();
         PYUSDT_HOOK(10);
         atomic_store(&pyusdt_core.ctl->magic, PYUSDT_CTL_MAGIC);
         PYUSDT_HOOK(11);
@@ -246,6 +247,47 @@ void pyusdt_core_reborn(void)
         }
     }
     pyusdt_core_unlock();
+}
+
+/* ---- another user ---- */
+
+/* Under the lock. What sessions have of the old control file they read to its end; those of the new place are joined. */
+static int move(void)
+{
+    char path[PYUSDT_PATH_SIZE], old[PYUSDT_PATH_SIZE];
+    struct pyusdt_identity who = pyusdt_core.who;
+    int r = pyusdt_rundir(path, sizeof path, NULL);
+
+    if (r != 0 || strcmp(path, pyusdt_core.rundir) == 0)
+        return r ? r : -EPERM;
+    for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++)
+        if (!pyusdt_slot_leave(&pyusdt_core.slot[i]))
+            return -EBUSY;
+    memcpy(old, pyusdt_core.rundir, sizeof old);
+    atomic_store(&pyusdt_core.ctl->state, PYUSDT_CTL_EXITED);
+    PYUSDT_HOOK(15);
+    r = publish();
+    if (r != 0) {
+        memcpy(pyusdt_core.rundir, old, sizeof old);
+        pyusdt_core.who = who;
+        atomic_store(&pyusdt_core.ctl->state, PYUSDT_CTL_LIVE);
+    }
+    return r;
+}
+
+bool pyusdt_core_move(void)
+{
+    uint64_t now = pyusdt_now();
+    bool moved = false;
+
+    if (now < pyusdt_core.move_at || (uint32_t)geteuid() == pyusdt_core.uid || !pyusdt_core_lock())
+        return false;
+    if ((uint32_t)geteuid() != pyusdt_core.uid) {
+        pyusdt_core.move_at = now + PYUSDT_CHECK_NS;
+        moved = move() == 0;
+    }
+    pyusdt_core_unlock();
+    return moved;
 }
 
 /* ---- the public functions ---- */

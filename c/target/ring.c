@@ -347,6 +347,8 @@ uint32_t pyusdt_demand(unsigned probe)
             pyusdt_slot_open(number))
             mask |= atomic_load_explicit(&atomic_load_explicit(&slot->demand, memory_order_relaxed)[probe].mask,
                                          memory_order_relaxed);
+        else if (pyusdt_core_move())
+            return pyusdt_demand(probe);
         else if (atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_relaxed) != 0)
             mask |= PYUSDT_DEMAND_FIRE; /* wanted, but it can not be served: pyusdt_fire() counts it */
     }

@@ -363,6 +363,19 @@ static bool slot_close(struct pyusdt_slot *slot, int dir, unsigned number)
     return true;
 }
 
+/* What is in the files stays there for the session to read: this process goes elsewhere. */
+bool pyusdt_slot_leave(struct pyusdt_slot *slot)
+{
+    if (slot->opened == 0)
+        return true;
+    atomic_store(&slot->generation, 0);
+    if (!hold_rings(slot))
+        return false;
+    atomic_store(&slot->nrings, 0);
+    slot->opened = 0;
+    return true;
+}
+
 /* The tracer is dead (0: there is none): nobody wants anything here any more. Under the lock. */
 static int slot_abandon(int dir, unsigned number, uint64_t generation)
 {

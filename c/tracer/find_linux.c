@@ -11,22 +11,55 @@
 
 #include "tracer/process.h"
 
-/* The process's pid in its own pid namespace: the last of NSpid. */
-static uint32_t inner_pid(pid_t pid)
+/* What follows a word at the beginning of a line of /proc/PID/status. */
+static bool status_of(pid_t pid, const char *word, char *rest, size_t size)
 {
     char path[32], line[256];
-    uint32_t inner = (uint32_t)pid;
+    bool found = false;
     FILE *file;
 
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, "NSpid:", 6) == 0)
-            for (char *at = line + 6, *end; (inner = (uint32_t)strtoul(at, &end, 10), *end == '\t'); at = end)
-                ;
+    while (file && !found && fgets(line, sizeof line, file)) {
+        found = strncmp(line, word, strlen(word)) == 0;
+        if (found)
+            snprintf(rest, size, "%s", line + strlen(word));
+    }
     if (file)
         fclose(file);
+    return found;
+}
+
+/* The process's pid in its own pid namespace: the last of NSpid. */
+static uint32_t inner_pid(pid_t pid)
+{
+    uint32_t inner = (uint32_t)pid;
+    char pids[256];
+
+    if (status_of(pid, "NSpid:", pids, sizeof pids))
+        for (char *at = pids, *end; (inner = (uint32_t)strtoul(at, &end, 10), *end == '\t'); at = end)
+            ;
     return inner;
+}
+
+int64_t pyusdt_process_uid(uint32_t pid)
+{
+    unsigned long real, effective;
+    char uids[256];
+
+    return status_of((pid_t)pid, "Uid:", uids, sizeof uids) && sscanf(uids, "%lu %lu", &real, &effective) == 2
+               ? (int64_t)effective : -1;
+}
+
+/* What it has mapped where, it may have arranged as it likes (bind mounts), unless it sees what we see. */
+static bool same_mounts(pid_t pid)
+{
+    struct stat ours, theirs;
+    char path[32];
+
+    snprintf(path, sizeof path, "/proc/%d/ns/mnt", (int)pid);
+    return geteuid() != 0 ||
+           (stat("/proc/self/ns/mnt", &ours) == 0 && stat(path, &theirs) == 0 && ours.st_ino == theirs.st_ino);
 }
 
 static int why_not(pid_t pid, struct pyusdt_error *error)
@@ -71,6 +104,7 @@ int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyu
     if (!maps)
         return why_not(pid, error);
     found->inner = inner_pid(pid);
+    found->owner = same_mounts(pid) ? -1 : pyusdt_process_uid((uint32_t)pid);
     errno = 0;
     while (fgets(line, sizeof line, maps)) {
         if (!parse_mapping(line, &name, &directory))

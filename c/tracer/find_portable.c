@@ -25,6 +25,12 @@ static int look(void *arg, const char *text, const struct pyusdt_name *name)
     return 0; /* of several instances, any is the process's */
 }
 
+int64_t pyusdt_process_uid(uint32_t pid)
+{
+    (void)pid;
+    return -1;
+}
+
 int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error)
 {
     int dir, r;
@@ -33,6 +39,7 @@ int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyu
     if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH))
         return pyusdt_error_set(error, -ESRCH, "no such process: %d", (int)pid);
     found->inner = (uint32_t)pid;
+    found->owner = -1;
     r = pyusdt_rundir(found->directory, sizeof found->directory, error);
     dir = r == 0 ? pyusdt_rundir_open(found->directory, error) : r;
     if (dir < 0)

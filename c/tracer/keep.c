@@ -39,7 +39,8 @@ int pyusdt_keep_configure(struct pyusdt_session *session, const struct pyusdt_se
 }
 
 struct search {
-    struct pyusdt_session *session;
+    const struct pyusdt_session *session;
+    int dir;
     bool found;
     uint32_t slot;
 };
@@ -58,7 +59,7 @@ static int look(void *arg, const char *text, const struct pyusdt_name *name)
 
     if (name->kind != PYUSDT_FILE_SESSION)
         return 0;
-    fd = pyusdt_file_open(search->session->dir, text, O_RDONLY, &size);
+    fd = pyusdt_file_open(search->dir, text, O_RDONLY, &size);
     if (fd < 0)
         return 0;
     search->found = pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header && is_it(search->session, &header);
@@ -68,7 +69,7 @@ static int look(void *arg, const char *text, const struct pyusdt_name *name)
 }
 
 /* With the slot's lock, the session that was found; its generation and rings are ours from here on. */
-static int take_over(struct pyusdt_session *session, uint32_t slot, int fd)
+static int take_over(const struct pyusdt_session *session, struct pyusdt_place *place, uint32_t slot, int fd)
 {
     struct pyusdt_session_header header;
 
@@ -76,29 +77,29 @@ static int take_over(struct pyusdt_session *session, uint32_t slot, int fd)
         header.generation == 0 || header.bufsize < PYUSDT_RING_MIN || header.bufsize > PYUSDT_RING_MAX ||
         (header.bufsize & (header.bufsize - 1)) != 0 || header.max_rings == 0 || header.max_rings > PYUSDT_RINGS_MAX)
         return 0;
-    session->fd = fd;
-    session->resumed = true;
-    session->header.slot = slot;
-    session->header.state = PYUSDT_SESSION_STARTED;
-    session->header.generation = header.generation;
-    session->header.bufsize = header.bufsize;
-    session->header.max_rings = header.max_rings;
-    session->header.nwants = header.nwants;
-    session->header.all = header.all;
+    place->fd = fd;
+    place->resumed = true;
+    place->header.slot = slot;
+    place->header.state = PYUSDT_SESSION_STARTED;
+    place->header.generation = header.generation;
+    place->header.bufsize = header.bufsize;
+    place->header.max_rings = header.max_rings;
+    place->header.nwants = header.nwants;
+    place->header.all = header.all;
     return 1;
 }
 
-int pyusdt_keep_resume(struct pyusdt_session *session, struct pyusdt_error *error)
+int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error)
 {
     const struct timespec pause = {0, 10000000};
-    struct search search = {.session = session};
+    struct search search = {.session = session, .dir = place->dir};
     int fd = -EWOULDBLOCK;
 
     if (session->header.keep_ns == 0)
         return 0;
-    pyusdt_rundir_each(session->dir, look, &search);
+    pyusdt_rundir_each(place->dir, look, &search);
     for (int i = 0; search.found && fd == -EWOULDBLOCK && i < CLAIM_TRIES; i++) {
-        fd = pyusdt_slot_claim(session->dir, search.slot);
+        fd = pyusdt_slot_claim(place->dir, search.slot);
         if (fd == -EWOULDBLOCK)
             nanosleep(&pause, NULL);
     }
@@ -106,18 +107,19 @@ int pyusdt_keep_resume(struct pyusdt_session *session, struct pyusdt_error *erro
         return 0;
     if (fd < 0)
         return pyusdt_error_set(error, -EBUSY, "session '%s' has a tracer", session->header.name);
-    if (take_over(session, search.slot, fd))
+    if (take_over(session, place, search.slot, fd))
         return 1;
     close(fd);
     return 0;
 }
 
-int pyusdt_keep_check_wants(const struct pyusdt_session *session, struct pyusdt_error *error)
+int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct pyusdt_place *place,
+                            struct pyusdt_error *error)
 {
     size_t size = session->nwants * sizeof *session->wants;
     void *theirs = malloc(size + 1);
-    bool same = theirs && session->header.nwants == session->nwants &&
-                pread(session->fd, theirs, size, sizeof session->header) == (ssize_t)size &&
+    bool same = theirs && place->header.nwants == session->nwants &&
+                pread(place->fd, theirs, size, sizeof place->header) == (ssize_t)size &&
                 memcmp(theirs, session->wants, size) == 0;
 
     free(theirs);
@@ -132,21 +134,46 @@ void pyusdt_keep_seen(struct pyusdt_session *session, uint64_t now)
     if (session->header.keep_ns == 0 || session->stopped || now < session->next_seen)
         return;
     session->next_seen = now + SEEN_NS;
-    session->header.seen = now;
-    pyusdt_session_write(session);
+    for (uint32_t i = 0; i < session->nplaces; i++) {
+        session->place[i]->header.seen = now;
+        if (session->place[i]->started)
+            pyusdt_place_write(session->place[i]);
+    }
 }
 
 int pyusdt_session_resumed(const struct pyusdt_session *session)
 {
-    return session->resumed;
+    return session->place[0]->resumed;
+}
+
+void pyusdt_session_shown(struct pyusdt_session *session)
+{
+    if (session->header.keep_ns == 0)
+        return;
+    for (uint32_t i = 0; i < session->nliving; i++) {
+        const struct pyusdt_target *target = session->targets[session->living[i]];
+        for (uint32_t k = 0; k < target->rings; k++) {
+            struct pyusdt_source *source = target->source[k];
+            if (!source || !source->data || source->done == source->told)
+                continue;
+            source->done = source->told;
+            atomic_store_explicit(&source->line->tail, source->done, memory_order_release);
+            PYUSDT_HOOK(37);
+        }
+    }
 }
 
 void pyusdt_session_leave(struct pyusdt_session *session)
 {
     session->next_seen = 0;
     pyusdt_keep_seen(session, pyusdt_now());
+    pyusdt_session_shown(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_leave(session, session->targets[i]);
-    close(session->fd); /* and with it the lock; the file stays */
+    for (uint32_t i = 0; i < session->nplaces; i++)
+        if (session->place[i]->fd >= 0) {
+            close(session->place[i]->fd); /* and with it the lock; the file stays */
+            session->place[i]->fd = -1;
+        }
     pyusdt_session_free(session);
 }

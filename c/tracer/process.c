@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "shared/os.h"
 #include "tracer/tracer.h"
 
 int pyusdt_find_rundir(pid_t pid, char *path, size_t size, struct pyusdt_error *error)
@@ -25,10 +27,12 @@ int pyusdt_find_rundir(pid_t pid, char *path, size_t size, struct pyusdt_error *
 
 struct listing {
     struct pyusdt_session *session; /* all that pyusdt_target_open() needs of one */
+    struct pyusdt_place place;      /* and of that */
     pyusdt_list_fn *fn;
     void *arg;
     uint32_t only, host; /* one process, in its namespace and in ours; 0: all */
     int seen;
+    bool stop;
 };
 
 static bool list_target(struct listing *listing, const struct pyusdt_target *target)
@@ -53,19 +57,44 @@ static int list_one(void *arg, const char *text, const struct pyusdt_name *name)
 
     if (name->kind != PYUSDT_FILE_CTL || (listing->only != 0 && name->who.pid != listing->only))
         return 0;
-    target = pyusdt_target_open(listing->session, text, &name->who, listing->host, NULL);
-    if (target && !pyusdt_target_is_dead(target)) {
+    target = pyusdt_target_open(listing->session, &listing->place, text, &name->who, listing->host, NULL);
+    if (target && atomic_load(&target->ctl->state) != PYUSDT_CTL_EXITED && !pyusdt_target_is_dead(target)) {
         listing->seen++;
         stop = list_target(listing, target);
     }
     pyusdt_target_free(target);
+    listing->stop |= stop;
     return stop;
+}
+
+static int list_directory(struct listing *listing, const char *path, int64_t owner, struct pyusdt_error *error)
+{
+    struct stat st;
+    int r, dir = pyusdt_rundir_open(path, error);
+
+    if (dir < 0)
+        return dir;
+    listing->place.dir = dir;
+    r = owner < 0 || (fstat(dir, &st) == 0 && st.st_uid == owner) ? pyusdt_rundir_each(dir, list_one, listing) : -EPERM;
+    close(dir);
+    return r == -E2BIG ? 0 : r;
+}
+
+/* Of another user; what can not be listed is not. The caller's own is listed already. */
+static int list_user(void *arg, const char *path, uint32_t uid)
+{
+    struct listing *listing = arg;
+
+    if (uid != geteuid())
+        list_directory(listing, path, uid, NULL);
+    return listing->stop;
 }
 
 int pyusdt_list(const char *rundir, pid_t pid, pyusdt_list_fn *fn, void *arg, struct pyusdt_error *error)
 {
     struct listing listing = {.fn = fn, .arg = arg};
-    struct pyusdt_process_file found;
+    bool everybody = pid == 0 && !rundir && pyusdt_rundir_of_all();
+    struct pyusdt_process_file found = {.owner = -1};
     char path[PYUSDT_PATH_SIZE];
     int r;
 
@@ -85,12 +114,9 @@ int pyusdt_list(const char *rundir, pid_t pid, pyusdt_list_fn *fn, void *arg, st
     listing.session = calloc(1, sizeof *listing.session);
     if (!listing.session)
         return pyusdt_error_set(error, -ENOMEM, "no memory");
-    listing.session->dir = pyusdt_rundir_open(rundir, error);
-    r = listing.session->dir;
-    if (r >= 0) {
-        r = pyusdt_rundir_each(listing.session->dir, list_one, &listing);
-        close(listing.session->dir);
-    }
+    r = list_directory(&listing, rundir, found.owner, error);
+    for (unsigned i = 0; everybody && r == 0 && !listing.stop && i < PYUSDT_RUNDIR_PARENTS; i++)
+        pyusdt_rundir_users(i, NULL, list_user, &listing);
     free(listing.session);
     return r < 0 ? r : listing.seen;
 }

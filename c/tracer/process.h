@@ -9,12 +9,16 @@
 struct pyusdt_process_file {
     char directory[PYUSDT_PATH_SIZE]; /* on Linux through /proc/PID/root */
     uint32_t inner;                   /* its pid in its own namespace */
+    int64_t owner;                    /* whose the directory must be: it is the process that shows it; -1 anybody's */
     bool published;                   /* false: a forked child that will publish itself with its first probe */
     struct pyusdt_identity who;       /* where published */
 };
 
 /* -ESRCH, -EPERM, -ENODATA as pyusdt_session_attach_pid(). */
 int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error);
+
+/* Whose it is: its effective uid; -1 where that is not known. */
+int64_t pyusdt_process_uid(uint32_t pid);
 
 #pragma GCC visibility pop
 

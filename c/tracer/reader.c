@@ -21,6 +21,7 @@
 
 #define BUSY_LOOKS 64            /* at a busy ring: a firing takes about as long as ten looks */
 #define LIFE_CHECK_NS 100000000u /* how often the processes are looked for */
+#define HELD_UP 10               /* times orderlag: longer nobody holds others' events up who is busy and fires old ones */
 #define TELL_SHARE 8             /* of a ring consumed before its producer is told, within one poll */
 
 /* ---- a heap of the rings that wait, by the time of their next event ---- */
@@ -88,7 +89,10 @@ static void tell(struct pyusdt_source *source)
     if (source->told == source->position)
         return;
     source->told = source->position;
-    atomic_store_explicit(&source->line->tail, source->told, memory_order_release);
+    if (!source->kept)
+        atomic_store_explicit(&source->line->tail, source->told, memory_order_release);
+    else if (source->told > source->shown) /* never back: what came again may have been shown to its end */
+        atomic_store_explicit(&source->line->read, source->told, memory_order_release);
     PYUSDT_HOOK(33);
 }
 
@@ -182,6 +186,8 @@ static void sample(struct pyusdt_session *session, struct pyusdt_source *source,
             source->safe = now; /* not waited for any longer */
         else if (source->safe < source->last)
             source->safe = source->last;
+        if (now - source->safe > HELD_UP * session->orderlag && now > source->safe)
+            source->safe = now - HELD_UP * session->orderlag;
     }
     if (!source->waiting)
         enqueue(session, source);
@@ -205,9 +211,11 @@ static void look_at_target(struct pyusdt_session *session, struct pyusdt_target 
 
 static bool has_more(const struct pyusdt_target *target)
 {
-    for (uint32_t k = 0; k < target->rings; k++)
-        if (target->source[k] && target->source[k]->waiting)
-            return true;
+    for (uint32_t k = 0; k < target->rings; k++) {
+        const struct pyusdt_source *source = target->source[k];
+        if (source && (source->waiting || (source->kept && !given_up(source) && source->done != source->position)))
+            return true; /* to read, or to be shown before it goes */
+    }
     return false;
 }
 
@@ -232,8 +240,10 @@ static void refresh(struct pyusdt_session *session)
     bool check_life = now >= session->next_life_check;
 
     atomic_thread_fence(memory_order_seq_cst); /* the clock first, then all else */
-    if (check_life)
+    if (check_life) {
         session->next_life_check = now + LIFE_CHECK_NS;
+        pyusdt_places_look(session, now);
+    }
     pyusdt_keep_seen(session, now);
     pyusdt_session_scan(session, false);
     session->watermark = now;
@@ -310,6 +320,7 @@ static int deliver(struct pyusdt_session *session, uint64_t until, int max_event
         else
             session->last = event.time;
         session->delivered++;
+        session->again += source->position < source->shown;
         n++;
         *stop = fn(arg, &event) != 0;
         step(session, source);

@@ -100,6 +100,7 @@ struct pyusdt_session_stats {
     uint64_t delivered;
     uint64_t dropped;      /* events that did not fit, of all targets, the dead ones too */
     uint64_t out_of_order; /* delivered, but after a younger one */
+    uint64_t again;        /* delivered, and perhaps shown before: see pyusdt_session_shown() */
     uint64_t corrupt;      /* rings given up because what they held can not have been written by the protocol */
     uint64_t bytes;        /* of all rings mapped now */
     uint32_t targets;      /* indices handed out */
@@ -116,13 +117,15 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
 /* Before start. */
 int pyusdt_session_want(struct pyusdt_session *session, const struct pyusdt_want *want);
 
-/* Every process of the run directory may join: those that run and those to come. Before or after start. */
+/*
+ * Every process of its run directories may join: those that run and those to come. Before or after start. By root, in a
+ * session on his own directory that PYUSDT_RUNDIR does not name: the processes of all users.
+ */
 int pyusdt_session_attach_all(struct pyusdt_session *session, struct pyusdt_error *error);
 
 /*
- * A process that runs. -ESRCH no such process; -EPERM another user's; -ENODATA no pyusdt in it; -EXDEV its run directory
- * is another than the session's (pyusdt_find_rundir() tells which). A forked child that has fired nothing yet joins
- * with its first probe.
+ * A process that runs, in whatever run directory. -ESRCH no such process; -EPERM another user's; -ENODATA no pyusdt in
+ * it. A forked child that has fired nothing yet joins with its first probe.
  */
 int pyusdt_session_attach_pid(struct pyusdt_session *session, pid_t pid, struct pyusdt_error *error);
 
@@ -159,6 +162,15 @@ void pyusdt_session_stop(struct pyusdt_session *session);
 
 /* Stops, removes its files, frees it. NULL is fine. */
 void pyusdt_session_close(struct pyusdt_session *session);
+
+/*
+ * Of a kept session: what was delivered so far has been shown to the user, and is not delivered again to who comes back
+ * when this tracer is killed. What he gets that was delivered before the kill, but not said to be shown, is counted (again).
+ */
+void pyusdt_session_shown(struct pyusdt_session *session);
+
+/* The n-th of what the user is to be told of processes that are not traced, NULL where there is no more. */
+const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n);
 
 /* Frees a kept session and lets it go on. What was delivered is not delivered again to who comes back. */
 void pyusdt_session_leave(struct pyusdt_session *session);

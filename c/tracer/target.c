@@ -118,7 +118,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     struct pyusdt_ctl_header header;
     struct stat st;
     uint64_t size;
-    int r, fd = pyusdt_file_open(session->dir, text, O_RDWR, &size);
+    int r, fd = pyusdt_file_open(target->place->dir, text, O_RDWR, &size);
 
     if (fd < 0)
         return fd;
@@ -138,7 +138,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     target->gid = header.gid;
     memcpy(target->comm, header.comm, sizeof target->comm);
     target->comm[sizeof target->comm - 1] = '\0';
-    target->slot = (struct pyusdt_ctl_slot *)(void *)((char *)target->ctl + header.slots) + session->header.slot;
+    target->slot = (struct pyusdt_ctl_slot *)(void *)((char *)target->ctl + header.slots) + target->place->header.slot;
     target->words = (void *)((char *)target->ctl + header.words);
     target->room = (uint32_t)((size - header.words) / sizeof(uint64_t));
     target->changes = header.changes;
@@ -148,13 +148,15 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     return 0;
 }
 
-struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, const char *text,
-                                         const struct pyusdt_identity *who, uint32_t host, struct pyusdt_error *error)
+struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, struct pyusdt_place *place,
+                                         const char *text, const struct pyusdt_identity *who, uint32_t host,
+                                         struct pyusdt_error *error)
 {
     struct pyusdt_target *target = calloc(1, sizeof *target);
     int r = target ? 0 : -ENOMEM;
 
     if (r == 0) {
+        target->place = place;
         target->who = *who;
         target->pid = host;
         target->index = session->ntargets;
@@ -187,7 +189,7 @@ static int enable_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
 }
 
 /* All the words that the process has by now, be they known here or not. */
-static struct pyusdt_bits bits_of(const struct pyusdt_session *session, const struct pyusdt_target *target)
+static struct pyusdt_bits bits_of(const struct pyusdt_target *target)
 {
     uint32_t nprobes = atomic_load(&target->ctl->nprobes);
 
@@ -195,12 +197,12 @@ static struct pyusdt_bits bits_of(const struct pyusdt_session *session, const st
         nprobes = target->table->table.nprobes;
     if (nprobes > target->room)
         nprobes = target->room;
-    return (struct pyusdt_bits){target->slot, target->words, nprobes, session->header.slot};
+    return (struct pyusdt_bits){target->slot, target->words, nprobes, target->place->header.slot};
 }
 
 static void enable_wanted(const struct pyusdt_session *session, struct pyusdt_target *target)
 {
-    struct enable enable = {target, 1ull << session->header.slot};
+    struct enable enable = {target, 1ull << target->place->header.slot};
     struct pyusdt_table table = target->table->table;
 
     table.pid = target->who.pid;
@@ -212,11 +214,11 @@ static void enable_wanted(const struct pyusdt_session *session, struct pyusdt_ta
 /* A process that has joined by itself is left alone but for bits that it may not have set yet. */
 void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target)
 {
-    struct pyusdt_bits bits = bits_of(session, target);
+    struct pyusdt_bits bits = bits_of(target);
 
-    if (atomic_load(&target->slot->wanted) != session->header.generation) {
+    if (atomic_load(&target->slot->wanted) != target->place->header.generation) {
         pyusdt_bits_clear(&bits); /* the slot's former owner's */
-        atomic_store(&target->slot->wanted, session->header.generation); /* before the bits that lead to it */
+        atomic_store(&target->slot->wanted, target->place->header.generation); /* before the bits that lead to it */
         PYUSDT_HOOK(30);
     }
     enable_wanted(session, target);
@@ -242,32 +244,31 @@ void pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *ta
         enable_wanted(session, target);
 }
 
-void pyusdt_target_detach(struct pyusdt_session *session, struct pyusdt_target *target)
+void pyusdt_target_detach(struct pyusdt_target *target)
 {
-    uint64_t generation = session->header.generation;
+    uint64_t generation = target->place->header.generation;
     struct pyusdt_bits bits;
 
     if (!target->ctl)
         return;
-    bits = bits_of(session, target);
+    bits = bits_of(target);
     pyusdt_bits_clear(&bits);
     atomic_compare_exchange_strong(&target->slot->wanted, &generation, 0);
 }
 
 /* ---- area and rings ---- */
 
-static void file_name(const struct pyusdt_session *session, const struct pyusdt_target *target, enum pyusdt_file kind,
-                      uint32_t ring, char *text)
+static void file_name(const struct pyusdt_target *target, enum pyusdt_file kind, uint32_t ring, char *text)
 {
     struct pyusdt_name name = {.kind = kind,
                                .who = target->who,
-                               .slot = session->header.slot,
-                               .generation = session->header.generation,
+                               .slot = target->place->header.slot,
+                               .generation = target->place->header.generation,
                                .ring = ring};
     pyusdt_name_format(&name, text);
 }
 
-static int map_area(struct pyusdt_session *session, struct pyusdt_target *target)
+static int map_area(struct pyusdt_target *target)
 {
     const size_t wanted = sizeof(struct pyusdt_area);
     char text[PYUSDT_NAME_SIZE];
@@ -275,8 +276,8 @@ static int map_area(struct pyusdt_session *session, struct pyusdt_target *target
     uint64_t size;
     int fd;
 
-    file_name(session, target, PYUSDT_FILE_AREA, 0, text);
-    fd = pyusdt_file_open(session->dir, text, O_RDWR, &size);
+    file_name(target, PYUSDT_FILE_AREA, 0, text);
+    fd = pyusdt_file_open(target->place->dir, text, O_RDWR, &size);
     if (fd < 0)
         return fd;
     area = size == wanted ? pyusdt_guard_map(NULL, wanted, PROT_READ | PROT_WRITE, fd) : NULL;
@@ -284,8 +285,8 @@ static int map_area(struct pyusdt_session *session, struct pyusdt_target *target
     if (!area)
         return -EINVAL;
     if (atomic_load(&area->magic) != PYUSDT_AREA_MAGIC || area->version != PYUSDT_LAYOUT_VERSION ||
-        area->nprobes != PYUSDT_MAX_PROBES || area->generation != session->header.generation ||
-        area->ring_size != session->header.bufsize) {
+        area->nprobes != PYUSDT_MAX_PROBES || area->generation != target->place->header.generation ||
+        area->ring_size != target->place->header.bufsize) {
         pyusdt_guard_unmap(area, wanted);
         return -EINVAL;
     }
@@ -303,9 +304,9 @@ static void map_ring(struct pyusdt_session *session, struct pyusdt_target *targe
     int fd;
 
     target->source[k] = source;
-    file_name(session, target, PYUSDT_FILE_RING, k, text);
-    fd = pyusdt_file_open(session->dir, text, O_RDONLY, &size);
-    if (source && fd >= 0 && size == session->header.bufsize)
+    file_name(target, PYUSDT_FILE_RING, k, text);
+    fd = pyusdt_file_open(target->place->dir, text, O_RDONLY, &size);
+    if (source && fd >= 0 && size == target->place->header.bufsize)
         source->data = pyusdt_guard_map_twice(NULL, size, PROT_READ, fd, 0);
     if (fd >= 0)
         close(fd);
@@ -317,7 +318,10 @@ static void map_ring(struct pyusdt_session *session, struct pyusdt_target *targe
     source->line = &target->area->line[k];
     source->size = size;
     source->mapped = 2 * size;
-    source->position = source->told = source->limit = atomic_load(&source->line->tail); /* of a session that was left */
+    source->position = source->limit = atomic_load(&source->line->tail); /* of a session that was left */
+    source->told = source->done = source->position;
+    source->kept = target->place->header.keep_ns != 0;
+    source->shown = source->kept ? atomic_load(&source->line->read) : 0;
     source->safe = session->looked;
 }
 
@@ -327,15 +331,15 @@ void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *
 
     pyusdt_target_grow(session, target);
     if (!target->area && !target->area_refused &&
-        atomic_load(&target->slot->ready) == session->header.generation && map_area(session, target) != 0) {
+        atomic_load(&target->slot->ready) == target->place->header.generation && map_area(target) != 0) {
         target->area_refused = true;
         session->corrupt++;
     }
     if (!target->area)
         return;
     rings = atomic_load(&target->area->rings);
-    if (rings > session->header.max_rings)
-        rings = session->header.max_rings;
+    if (rings > target->place->header.max_rings)
+        rings = target->place->header.max_rings;
     while (target->rings < rings)
         map_ring(session, target, target->rings++);
 }
@@ -349,19 +353,19 @@ uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe)
     return target->drops ? target->drops[probe] : 0;
 }
 
-static uint64_t failed_count(const struct pyusdt_session *session, const struct pyusdt_target *target)
+static uint64_t failed_count(const struct pyusdt_target *target)
 {
     uint64_t failed;
     if (!target->ctl)
         return target->failed;
     failed = atomic_load(&target->slot->failed);
-    return PYUSDT_FAILED_TAG(failed) == PYUSDT_FAILED_TAG(session->header.generation) ? PYUSDT_FAILED_COUNT(failed)
+    return PYUSDT_FAILED_TAG(failed) == PYUSDT_FAILED_TAG(target->place->header.generation) ? PYUSDT_FAILED_COUNT(failed)
                                                                                       : 0;
 }
 
-uint64_t pyusdt_target_dropped(const struct pyusdt_session *session, const struct pyusdt_target *target)
+uint64_t pyusdt_target_dropped(const struct pyusdt_target *target)
 {
-    uint64_t sum = failed_count(session, target);
+    uint64_t sum = failed_count(target);
     if (!target->area)
         return sum + target->dropped;
     for (uint32_t probe = 0; probe < target->table->table.nprobes; probe++)
@@ -369,12 +373,12 @@ uint64_t pyusdt_target_dropped(const struct pyusdt_session *session, const struc
     return sum;
 }
 
-static void keep_drops(const struct pyusdt_session *session, struct pyusdt_target *target)
+static void keep_drops(struct pyusdt_target *target)
 {
     uint32_t nprobes = target->table->table.nprobes;
 
-    target->failed = failed_count(session, target);
-    target->dropped = pyusdt_target_dropped(session, target) - target->failed;
+    target->failed = failed_count(target);
+    target->dropped = pyusdt_target_dropped(target) - target->failed;
     if (target->dropped == 0)
         return;
     target->drops = calloc(nprobes, sizeof *target->drops);
@@ -400,32 +404,32 @@ bool pyusdt_target_is_dead(struct pyusdt_target *target)
 }
 
 /* Does a session besides ours still have something to read of the dead? */
-static bool others_read(const struct pyusdt_session *session, const struct pyusdt_target *target)
+static bool others_read(const struct pyusdt_target *target)
 {
-    const struct pyusdt_ctl_slot *slots = target->slot - session->header.slot;
+    const struct pyusdt_ctl_slot *slots = target->slot - target->place->header.slot;
 
     for (uint32_t i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         uint64_t wanted = atomic_load(&slots[i].wanted);
-        if (i != session->header.slot && wanted != 0 && pyusdt_session_alive(session->dir, i, wanted))
+        if (i != target->place->header.slot && wanted != 0 && pyusdt_session_alive(target->place->dir, i, wanted))
             return true;
     }
     return false;
 }
 
-static void remove_files(struct pyusdt_session *session, struct pyusdt_target *target)
+static void remove_files(struct pyusdt_target *target)
 {
     char text[PYUSDT_NAME_SIZE];
 
-    for (uint32_t k = 0; k < session->header.max_rings; k++) { /* one may be there that was never told */
-        file_name(session, target, PYUSDT_FILE_RING, k, text);
-        pyusdt_file_discard(session->dir, text, target->life == PYUSDT_ALIVE);
+    for (uint32_t k = 0; k < target->place->header.max_rings; k++) { /* one may be there that was never told */
+        file_name(target, PYUSDT_FILE_RING, k, text);
+        pyusdt_file_discard(target->place->dir, text, target->life == PYUSDT_ALIVE);
     }
     PYUSDT_HOOK(34);
-    file_name(session, target, PYUSDT_FILE_AREA, 0, text);
-    pyusdt_file_discard(session->dir, text, false);
-    if (target->life == PYUSDT_DEAD && !others_read(session, target)) {
-        file_name(session, target, PYUSDT_FILE_CTL, 0, text);
-        pyusdt_file_discard(session->dir, text, false);
+    file_name(target, PYUSDT_FILE_AREA, 0, text);
+    pyusdt_file_discard(target->place->dir, text, false);
+    if (target->life == PYUSDT_DEAD && !others_read(target)) {
+        file_name(target, PYUSDT_FILE_CTL, 0, text);
+        pyusdt_file_discard(target->place->dir, text, false);
     }
 }
 
@@ -450,9 +454,10 @@ void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *
 {
     if (target->life == PYUSDT_FINISHED)
         return;
-    keep_drops(session, target);
-    pyusdt_target_detach(session, target);
-    remove_files(session, target);
+    keep_drops(target);
+    target->place->nliving--;
+    pyusdt_target_detach(target);
+    remove_files(target);
     for (uint32_t k = 0; k < target->rings; k++)
         if (target->source[k])
             pyusdt_source_forget(session, target->source[k]);

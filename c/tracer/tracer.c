@@ -1,10 +1,9 @@
 /*
- * Sessions: claiming a slot, telling targets what is wanted, finding them, leaving without a trace.
- * The session file is written with pwrite() only; targets read it the same way, never mapped.
+ * Sessions: telling targets what is wanted, finding them, leaving without a trace. What a session has in a run directory
+ * is place.c's.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,56 +17,9 @@
 #define ORDERLAG_DEFAULT_NS 100000000u
 #define MTIME_GRAIN_NS 50000000 /* a directory's mtime tells two changes apart if they are this far from each other */
 
-/* ---- the session file ---- */
+/* ---- its life ---- */
 
-static int write_at(int fd, const void *bytes, size_t size, off_t at)
-{
-    ssize_t n = pwrite(fd, bytes, size, at);
-    return n == (ssize_t)size ? 0 : n < 0 ? -errno : -ENOSPC;
-}
-
-int pyusdt_session_write(struct pyusdt_session *session)
-{
-    return write_at(session->fd, &session->header, sizeof session->header, 0);
-}
-
-static int write_state(struct pyusdt_session *session, uint32_t state)
-{
-    session->header.state = state;
-    return pyusdt_session_write(session);
-}
-
-/* Not one whose session goes on without its tracer. */
-static int claim_slot(int dir, uint32_t slot)
-{
-    struct pyusdt_session_header header;
-    int fd = pyusdt_slot_claim(dir, slot);
-
-    if (fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header && pyusdt_session_is_kept(&header)) {
-        close(fd);
-        return -EWOULDBLOCK;
-    }
-    return fd;
-}
-
-static int claim(struct pyusdt_session *session, struct pyusdt_error *error)
-{
-    int fd = -EWOULDBLOCK;
-
-    for (uint32_t slot = 0; fd == -EWOULDBLOCK && slot < PYUSDT_MAX_SESSIONS; slot++) {
-        fd = claim_slot(session->dir, slot);
-        session->header.slot = slot;
-    }
-    if (fd == -EWOULDBLOCK)
-        return pyusdt_error_set(error, -EBUSY, "all %d session slots of the run directory are taken",
-                                PYUSDT_MAX_SESSIONS);
-    if (fd < 0)
-        return pyusdt_error_set(error, fd, "can not make a session file: %s", strerror(-fd));
-    session->fd = fd;
-    return 0;
-}
-
-static int configure(struct pyusdt_session *session, const struct pyusdt_session_config *config)
+static void configure(struct pyusdt_session *session, const struct pyusdt_session_config *config)
 {
     struct pyusdt_session_header *header = &session->header;
     uint64_t bufsize = config && config->bufsize ? config->bufsize : PYUSDT_RING_DEFAULT, size = PYUSDT_RING_MIN;
@@ -83,46 +35,32 @@ static int configure(struct pyusdt_session *session, const struct pyusdt_session
         header->max_rings = PYUSDT_RINGS_MAX;
     header->want_size = sizeof(struct pyusdt_want);
     session->orderlag = config && config->orderlag_ns ? config->orderlag_ns : ORDERLAG_DEFAULT_NS;
-    do
-        if (pyusdt_os_random(&header->generation, sizeof header->generation) != 0)
-            return -EIO;
-    while (PYUSDT_FAILED_TAG(header->generation) == 0);
-    return 0;
 }
 
 int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *config, struct pyusdt_session **out,
                         struct pyusdt_error *error)
 {
     struct pyusdt_session *session = calloc(1, sizeof *session);
+    struct pyusdt_place *place;
     char own[PYUSDT_PATH_SIZE];
     int r = 0;
 
     if (!session)
         return pyusdt_error_set(error, -ENOMEM, "no memory for a session");
-    session->dir = session->fd = -1;
+    session->own = !rundir;
     if (!rundir) {
         r = pyusdt_rundir(own, sizeof own, error);
         rundir = own;
     }
-    if (r == 0) {
-        session->dir = pyusdt_rundir_open(rundir, error);
-        r = session->dir < 0 ? session->dir : 0;
-    }
-    if (r == 0 && configure(session, config) != 0)
-        r = pyusdt_error_set(error, -EIO, "no random numbers for a session");
+    configure(session, config);
     if (r == 0)
         r = pyusdt_keep_configure(session, config, error);
     if (r == 0)
-        r = pyusdt_keep_resume(session, error);
-    if (r == 0)
-        r = claim(session, error);
-    if (r == 0 && !session->resumed && write_state(session, PYUSDT_SESSION_MAKING) != 0)
-        r = pyusdt_error_set(error, -ENOSPC, "can not write the session file in %s", rundir);
+        r = pyusdt_place_open(session, rundir, -1, &place, error);
     if (r < 0) {
         pyusdt_session_close(session);
         return r;
     }
-    pyusdt_sweep(session->dir, session->header.slot);
     *out = session;
     return 0;
 }
@@ -149,90 +87,106 @@ int pyusdt_session_want(struct pyusdt_session *session, const struct pyusdt_want
 
 int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *error)
 {
-    size_t size = session->nwants * sizeof *session->wants;
-    int r = session->started ? -EALREADY : 0;
+    int r = 0;
 
-    if (session->resumed && pyusdt_keep_check_wants(session, error) != 0)
-        return -EINVAL;
-    session->header.nwants = session->nwants;
-    session->header.seen = pyusdt_now();
-    if (r == 0 && size != 0)
-        r = write_at(session->fd, session->wants, size, sizeof session->header);
-    PYUSDT_HOOK(35);
-    if (r == 0)
-        r = write_state(session, PYUSDT_SESSION_STARTED);
-    PYUSDT_HOOK(36);
+    if (session->started)
+        return pyusdt_error_set(error, -EALREADY, "can not start the session: %s", strerror(EALREADY));
+    for (uint32_t i = 0; r == 0 && i < session->nplaces; i++)
+        if (session->place[i]->fd >= 0)
+            r = pyusdt_place_start(session, session->place[i], error);
     if (r != 0)
-        return pyusdt_error_set(error, r, "can not start the session: %s", strerror(-r));
+        return r;
     session->started = true;
     session->looked = pyusdt_now();
+    pyusdt_places_look(session, session->looked);
     return pyusdt_session_scan(session, true);
 }
 
 /* ---- who may join ---- */
 
-int pyusdt_session_attach_all(struct pyusdt_session *session, struct pyusdt_error *error)
+/* Tells the place whom it invites now. */
+static int tell_place(struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error)
 {
-    int r;
+    int r = pyusdt_place_write(place);
 
-    session->header.all = 1;
-    r = write_state(session, session->header.state);
     if (r != 0)
         return pyusdt_error_set(error, r, "can not write the session file: %s", strerror(-r));
     return session->started ? pyusdt_session_scan(session, true) : 0;
 }
 
-static int invite(struct pyusdt_session *session, uint32_t inner, uint32_t host, struct pyusdt_error *error)
+int pyusdt_session_attach_all(struct pyusdt_session *session, struct pyusdt_error *error)
 {
-    int r;
+    int r = 0;
+
+    session->header.all = 1;
+    for (uint32_t i = 0; r == 0 && i < session->nplaces; i++) {
+        session->place[i]->header.all = 1;
+        if (session->place[i]->fd >= 0)
+            r = tell_place(session, session->place[i], error);
+    }
+    return r;
+}
+
+/* place: where the process is; NULL: wherever it will be. */
+static int invite(struct pyusdt_session *session, struct pyusdt_place *place, uint32_t inner, uint32_t host,
+                  struct pyusdt_error *error)
+{
+    int r = 0;
 
     if (session->npids == PYUSDT_PIDS_MAX)
         return pyusdt_error_set(error, -E2BIG, "a session names %d processes at most", PYUSDT_PIDS_MAX);
+    session->pids[session->npids].place = place;
     session->pids[session->npids].pid = inner;
-    session->pids[session->npids].host = host;
-    session->header.pids[session->npids++] = inner;
-    r = write_state(session, session->header.state);
-    if (r != 0)
-        return pyusdt_error_set(error, r, "can not write the session file: %s", strerror(-r));
-    return session->started ? pyusdt_session_scan(session, true) : 0;
+    session->pids[session->npids++].host = host;
+    for (uint32_t i = 0; r == 0 && i < session->nplaces; i++)
+        if (!place || place == session->place[i]) {
+            pyusdt_place_invite(session->place[i], inner);
+            if (session->place[i]->fd >= 0)
+                r = tell_place(session, session->place[i], error);
+        }
+    return r;
 }
 
 int pyusdt_session_expect_pid(struct pyusdt_session *session, pid_t pid, struct pyusdt_error *error)
 {
-    return invite(session, (uint32_t)pid, 0, error);
+    session->expecting = true;
+    return invite(session, NULL, (uint32_t)pid, 0, error);
 }
 
 int pyusdt_session_attach_pid(struct pyusdt_session *session, pid_t pid, struct pyusdt_error *error)
 {
     struct pyusdt_process_file found;
-    struct stat ours, theirs;
+    struct pyusdt_place *place;
     int r = pyusdt_process_find(pid, &found, error);
 
-    if (r != 0)
-        return r;
-    if (stat(found.directory, &theirs) != 0 || fstat(session->dir, &ours) != 0 || ours.st_ino != theirs.st_ino ||
-        ours.st_dev != theirs.st_dev)
-        return pyusdt_error_set(error, -EXDEV, "process %d has its own run directory, %s", (int)pid, found.directory);
-    return invite(session, found.inner, (uint32_t)pid, error);
+    if (r == 0)
+        r = pyusdt_place_open(session, found.directory, found.owner, &place, error);
+    if (r == 0)
+        r = invite(session, place, found.inner, (uint32_t)pid, error);
+    if (r == 0)
+        pyusdt_place_follow(session, place, found.inner, (uint32_t)pid);
+    return r;
 }
 
 /* ---- finding them ---- */
 
-static bool is_known(const struct pyusdt_session *session, const struct pyusdt_identity *who)
+static bool is_known(const struct pyusdt_session *session, const struct pyusdt_place *place,
+                     const struct pyusdt_identity *who)
 {
     for (uint32_t i = 0; i < session->nliving; i++) {
-        const struct pyusdt_identity *other = &session->targets[session->living[i]]->who;
-        if (other->pid == who->pid && other->starttime == who->starttime && other->instance == who->instance)
+        const struct pyusdt_target *target = session->targets[session->living[i]];
+        const struct pyusdt_identity *other = &target->who;
+        if (target->place == place && other->pid == who->pid && other->starttime == who->starttime && other->instance == who->instance)
             return true;
     }
     return false;
 }
 
-static bool may_join(const struct pyusdt_session *session, uint32_t pid, uint32_t *host)
+static bool may_join(const struct pyusdt_session *session, const struct pyusdt_place *place, uint32_t pid, uint32_t *host)
 {
     *host = 0;
     for (unsigned i = 0; i < session->npids; i++)
-        if (session->pids[i].pid == pid) {
+        if (session->pids[i].pid == pid && (!session->pids[i].place || session->pids[i].place == place)) {
             *host = session->pids[i].host;
             return true;
         }
@@ -257,6 +211,7 @@ static int add_target(struct pyusdt_session *session, struct pyusdt_target *targ
     session->targets[n] = target;
     session->living[session->nliving++] = n;
     session->ntargets++;
+    target->place->nliving++;
     return 0;
 }
 
@@ -265,20 +220,46 @@ static bool wants_comm(const struct pyusdt_session *session, const struct pyusdt
     return !session->header.comm[0] || strncmp(session->header.comm, target->comm, sizeof target->comm) == 0;
 }
 
+struct scan {
+    struct pyusdt_session *session;
+    struct pyusdt_place *place;
+};
+
+static bool has_room(const struct pyusdt_session *session, const struct pyusdt_place *place)
+{
+    return session->nliving < PYUSDT_TARGETS_MAX && (place->uid == geteuid() || place->nliving < PYUSDT_STRANGERS_MAX);
+}
+
+/* In another user's directory: a process that is not his. */
+static bool is_lie(const struct pyusdt_place *place, const struct pyusdt_target *target)
+{
+    int64_t uid = place->uid != geteuid() && target->visible ? pyusdt_process_uid(target->pid) : -1;
+    return uid >= 0 && uid != place->uid;
+}
+
 static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
 {
-    struct pyusdt_session *session = arg;
+    struct pyusdt_session *session = ((struct scan *)arg)->session;
+    struct pyusdt_place *place = ((struct scan *)arg)->place;
     struct pyusdt_target *target;
     bool joined;
     uint32_t host;
 
-    if (name->kind != PYUSDT_FILE_CTL || is_known(session, &name->who) || !may_join(session, name->who.pid, &host) ||
-        session->nliving >= PYUSDT_TARGETS_MAX)
+    if (name->kind != PYUSDT_FILE_CTL || is_known(session, place, &name->who) ||
+        !may_join(session, place, name->who.pid, &host))
         return 0;
-    target = pyusdt_target_open(session, text, &name->who, host, NULL);
+    if (!has_room(session, place)) {
+        pyusdt_session_trouble(session, "not all processes of uid %u are traced: there are too many", place->uid);
+        return 0;
+    }
+    target = pyusdt_target_open(session, place, text, &name->who, host, NULL);
     if (!target)
         return 0; /* not ready, or not ours to read */
-    joined = atomic_load(&target->slot->wanted) == session->header.generation;
+    if (is_lie(place, target)) {
+        pyusdt_target_free(target);
+        return 0;
+    }
+    joined = atomic_load(&target->slot->wanted) == place->header.generation;
     if (!wants_comm(session, target) || (!joined && (session->stopped || pyusdt_target_is_dead(target) ||
         atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED))) {
         pyusdt_target_free(target); /* it never heard of us, or we are done with it */
@@ -288,10 +269,13 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
         pyusdt_target_free(target);
         return -ENOMEM;
     }
-    if (session->stopped)
-        pyusdt_target_detach(session, target);
-    else
+    if (session->stopped) {
+        pyusdt_target_detach(target);
+    } else {
+        if (session->own && target->visible)
+            pyusdt_place_follow(session, place, name->who.pid, target->pid); /* before it can look for us there */
         pyusdt_target_attach(session, target);
+    }
     return 0;
 }
 
@@ -301,21 +285,36 @@ static int64_t nanoseconds(struct timespec t)
 }
 
 /* Unless the directory is as it was when it was read, and was not being changed then, or nobody joins any more. */
-int pyusdt_session_scan(struct pyusdt_session *session, bool always)
+static int scan_place(struct pyusdt_session *session, struct pyusdt_place *place, bool always)
 {
+    struct scan scan = {session, place};
     struct timespec now;
     struct stat st;
+    int r;
 
-    if (fstat(session->dir, &st) != 0)
+    if (!place->started || fstat(place->dir, &st) != 0)
         return 0;
-    if (!always && (session->stopped || (nanoseconds(pyusdt_os_modified(&st)) == session->scanned_mtime &&
-        session->scanned_at - session->scanned_mtime > MTIME_GRAIN_NS)))
+    if (!always && (session->stopped || (nanoseconds(pyusdt_os_modified(&st)) == place->scanned_mtime &&
+        place->scanned_at - place->scanned_mtime > MTIME_GRAIN_NS)))
         return 0;
-    atomic_thread_fence(memory_order_seq_cst); /* who publishes from here on sees what we wrote; who did before, we see */
     clock_gettime(CLOCK_REALTIME, &now);
-    session->scanned_at = nanoseconds(now);
-    session->scanned_mtime = nanoseconds(pyusdt_os_modified(&st));
-    return pyusdt_rundir_each(session->dir, scan_one, session);
+    place->scanned_at = nanoseconds(now);
+    place->scanned_mtime = nanoseconds(pyusdt_os_modified(&st));
+    r = pyusdt_rundir_each(place->dir, scan_one, &scan);
+    if (r == -E2BIG)
+        pyusdt_session_trouble(session, "not all processes of uid %u are traced: too many files in %s", place->uid,
+                               place->path);
+    return r == -E2BIG ? 0 : r;
+}
+
+int pyusdt_session_scan(struct pyusdt_session *session, bool always)
+{
+    int r = 0;
+
+    atomic_thread_fence(memory_order_seq_cst); /* who publishes from here on sees what we wrote; who did before, we see */
+    for (uint32_t i = 0; r == 0 && i < session->nplaces; i++) /* one that comes meanwhile is behind */
+        r = scan_place(session, session->place[i], always);
+    return r;
 }
 
 /* ---- what is known ---- */
@@ -352,13 +351,14 @@ void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_
     *stats = (struct pyusdt_session_stats){.delivered = session->delivered,
                                            .out_of_order = session->out_of_order,
                                            .corrupt = session->corrupt,
+                                           .again = session->again,
                                            .targets = session->ntargets,
                                            .alive = session->nliving,
-                                           .slot = session->header.slot};
+                                           .slot = session->place[0]->header.slot};
     for (uint32_t i = 0; i < session->ntargets; i++) {
         const struct pyusdt_target *target = session->targets[i];
-        stats->dropped += pyusdt_target_dropped(session, target);
-        stats->bytes += target->life == PYUSDT_FINISHED ? 0 : target->rings * session->header.bufsize;
+        stats->dropped += pyusdt_target_dropped(target);
+        stats->bytes += target->life == PYUSDT_FINISHED ? 0 : target->rings * target->place->header.bufsize;
     }
 }
 
@@ -369,9 +369,13 @@ void pyusdt_session_stop(struct pyusdt_session *session)
     if (!session->started || session->stopped)
         return;
     session->stopped = true;
-    write_state(session, PYUSDT_SESSION_MAKING);
+    for (uint32_t i = 0; i < session->nplaces; i++) {
+        session->place[i]->header.state = PYUSDT_SESSION_MAKING;
+        if (session->place[i]->started)
+            pyusdt_place_write(session->place[i]);
+    }
     for (uint32_t i = 0; i < session->nliving; i++)
-        pyusdt_target_detach(session, session->targets[session->living[i]]);
+        pyusdt_target_detach(session->targets[session->living[i]]);
     pyusdt_session_scan(session, true); /* who has joined by himself since we last looked, and may have fired */
 }
 
@@ -379,26 +383,24 @@ void pyusdt_session_close(struct pyusdt_session *session)
 {
     if (!session)
         return;
-    if (session->resumed && !session->started) { /* another's script, and not ours to end */
-        close(session->fd);
-        session->fd = -1;
-    }
     pyusdt_session_stop(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_finish(session, session->targets[i]);
-    if (session->started)
-        pyusdt_sweep(session->dir, session->header.slot); /* of targets whose death was not noticed any more */
-    if (session->fd >= 0)
-        pyusdt_slot_release(session->dir, session->header.slot, session->fd);
+    for (uint32_t i = 0; i < session->nplaces; i++)
+        pyusdt_place_close(session->place[i]);
     pyusdt_session_free(session);
 }
 
 void pyusdt_session_free(struct pyusdt_session *session)
 {
-    if (session->dir >= 0)
-        close(session->dir);
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_free(session->targets[i]);
+    for (uint32_t i = 0; i < session->nplaces; i++) {
+        close(session->place[i]->dir);
+        free(session->place[i]);
+    }
+    for (uint32_t i = 0; i < session->ntroubles; i++)
+        free(session->trouble[i]);
     free(session->targets);
     free(session->living);
     free(session->heap);

@@ -16,6 +16,10 @@
 
 #pragma GCC visibility push(hidden)
 
+#define PYUSDT_PLACES_MAX 256        /* run directories of one session */
+#define PYUSDT_TROUBLES_MAX 16       /* that the user is told of */
+#define PYUSDT_STRANGERS_MAX 4096    /* living processes in the directory of another user, who may not be a friend */
+
 /* Bytes of a probe table: as many as PYUSDT_MAX_PROBES long names need. */
 #define PYUSDT_TABLE_MAX (1u << 21)
 
@@ -35,7 +39,10 @@ struct pyusdt_source {
     uint64_t size;           /* 0: given up */
     uint64_t mapped;
     uint64_t position; /* bytes consumed */
-    uint64_t told;     /* of them, the tracer's word for it in the shared tail */
+    uint64_t told;     /* of them, the tracer's word for it in the shared tail (of a kept session: in `read`) */
+    uint64_t done;     /* of a kept session: the tracer's word in the shared tail */
+    uint64_t shown;    /* below it, events that a former tracer may have shown */
+    bool kept;
     uint64_t limit;    /* bytes known to be published */
     uint64_t safe;     /* all events before this time are below limit */
     uint64_t last;     /* time of the last event looked at: later ones are not older */
@@ -49,6 +56,7 @@ enum pyusdt_life { PYUSDT_ALIVE, PYUSDT_DEAD /* rings still to be read */, PYUSD
 
 struct pyusdt_target {
     uint32_t index;
+    struct pyusdt_place *place; /* where its files are */
     enum pyusdt_life life;
     struct pyusdt_identity who; /* in its own pid namespace */
     uint32_t pid;               /* in ours */
@@ -74,27 +82,45 @@ struct pyusdt_target {
     uint64_t *drops;  /* when finished, where there are any */
 };
 
-struct pyusdt_session {
+/* A run directory in which a session has a slot: place.c. */
+struct pyusdt_place {
     int dir;
-    int fd; /* of the session file: its flock is our life */
+    int fd; /* of the session file: its flock is our life; -1: there is none, and nothing is traced there */
+    uint32_t uid; /* whose directory it is */
+    bool resumed; /* a kept session, whose tracer we were or take the place of */
+    bool started;
     struct pyusdt_session_header header; /* ours: the file's is for the targets */
+    int64_t scanned_mtime; /* of the directory when it was last read, ns; and when that was */
+    int64_t scanned_at;
+    uint32_t nliving;
+    uint64_t retry_at; /* where fd is -1: when a slot is tried for again */
+    char path[PYUSDT_PATH_SIZE];
+};
+
+struct pyusdt_session {
+    struct pyusdt_place *place[PYUSDT_PLACES_MAX]; /* the first is the one that it was opened with */
+    uint32_t nplaces;
+    struct pyusdt_session_header header; /* what all places' have in common */
     struct pyusdt_want *wants;
     uint64_t orderlag;
     uint32_t nwants;
     bool started, stopped;
-    bool resumed; /* a kept session, whose tracer we were or take the place of */
+    bool own;       /* it was opened with the caller's own run directory */
+    bool expecting; /* a process that is to start, as whoever it will be */
     struct {
-        uint32_t pid;  /* in the target's namespace */
-        uint32_t host; /* in ours; 0: the same */
+        const struct pyusdt_place *place; /* NULL: any */
+        uint32_t pid;                     /* in the target's namespace */
+        uint32_t host;                    /* in ours; 0: the same */
     } pids[PYUSDT_PIDS_MAX];
     unsigned npids;
+    int64_t parents_mtime[PYUSDT_RUNDIR_PARENTS]; /* of the directories that users' are in */
+    char *trouble[PYUSDT_TROUBLES_MAX]; /* what the user is to be told */
+    uint32_t ntroubles;
 
     struct pyusdt_target **targets;
     uint32_t ntargets;
     uint32_t *living; /* indices of those that are not finished */
     uint32_t nliving;
-    int64_t scanned_mtime; /* of the run directory when it was last read, ns; and when that was */
-    int64_t scanned_at;
     uint64_t next_life_check;
     uint64_t next_seen; /* when a kept session's file is to say that we are here */
 
@@ -104,31 +130,45 @@ struct pyusdt_session {
     uint64_t watermark;
     uint64_t last; /* time of the youngest event delivered */
     uint64_t delivered, out_of_order, corrupt;
+    uint64_t again; /* events that a kept session's former tracer may have shown */
     _Alignas(8) uint8_t event[(PYUSDT_EVENT_MAX + 7) & ~7ull];
 };
 
 /* keep.c */
 int pyusdt_keep_configure(struct pyusdt_session *session, const struct pyusdt_session_config *config,
                           struct pyusdt_error *error);
-int pyusdt_keep_resume(struct pyusdt_session *session, struct pyusdt_error *error); /* 1: it is resumed; 0: there is none */
-int pyusdt_keep_check_wants(const struct pyusdt_session *session, struct pyusdt_error *error);
+/* 1: it is resumed; 0: there is none */
+int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error);
+int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct pyusdt_place *place,
+                            struct pyusdt_error *error);
 void pyusdt_keep_seen(struct pyusdt_session *session, uint64_t now);
 
+/* place.c */
+int pyusdt_place_open(struct pyusdt_session *session, const char *path, int64_t owner, struct pyusdt_place **out,
+                      struct pyusdt_error *error);
+int pyusdt_place_start(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error);
+int pyusdt_place_write(struct pyusdt_place *place); /* the header */
+void pyusdt_place_invite(struct pyusdt_place *place, uint32_t pid);
+void pyusdt_place_close(struct pyusdt_place *place);
+void pyusdt_places_look(struct pyusdt_session *session, uint64_t now); /* of users who had none when we looked last */
+void pyusdt_place_follow(struct pyusdt_session *session, const struct pyusdt_place *place, uint32_t pid, uint32_t host);
+void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* tracer.c */
-int pyusdt_session_write(struct pyusdt_session *session); /* the header */
 void pyusdt_session_free(struct pyusdt_session *session); /* memory alone */
 int pyusdt_session_scan(struct pyusdt_session *session, bool always); /* look for new targets */
 
 /* target.c */
-struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, const char *text,
-                                         const struct pyusdt_identity *who, uint32_t host, struct pyusdt_error *error);
+struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, struct pyusdt_place *place,
+                                         const char *text, const struct pyusdt_identity *who, uint32_t host,
+                                         struct pyusdt_error *error);
 void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target);
-void pyusdt_target_detach(struct pyusdt_session *session, struct pyusdt_target *target);
+void pyusdt_target_detach(struct pyusdt_target *target);
 void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *target); /* map what is new */
 void pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target);   /* learn of new probes */
 bool pyusdt_target_is_dead(struct pyusdt_target *target);
 uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe);
-uint64_t pyusdt_target_dropped(const struct pyusdt_session *session, const struct pyusdt_target *target);
+uint64_t pyusdt_target_dropped(const struct pyusdt_target *target);
 void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *target); /* nothing more to read */
 void pyusdt_target_leave(struct pyusdt_session *session, struct pyusdt_target *target);  /* unmapped; it goes on */
 void pyusdt_target_free(struct pyusdt_target *target);

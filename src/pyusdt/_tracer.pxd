@@ -63,7 +63,7 @@ cdef extern from "tracer/reader.h" nogil:
         char function[128]
         char name[128]
     struct pyusdt_session_stats:
-        uint64_t delivered, dropped, out_of_order, corrupt, bytes
+        uint64_t delivered, dropped, out_of_order, again, corrupt, bytes
         uint32_t targets, alive, slot
     struct pyusdt_session:
         pass
@@ -81,6 +81,8 @@ cdef extern from "tracer/reader.h" nogil:
     void pyusdt_session_close(pyusdt_session *session)
     void pyusdt_session_leave(pyusdt_session *session)
     int pyusdt_session_resumed(const pyusdt_session *session)
+    void pyusdt_session_shown(pyusdt_session *session)
+    const char *pyusdt_session_told(const pyusdt_session *session, uint32_t n)
     ctypedef int pyusdt_list_fn(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept
     int pyusdt_list(const char *rundir, pid_t pid, pyusdt_list_fn *fn, void *arg, pyusdt_error *error)
     int pyusdt_find_rundir(pid_t pid, char *path, size_t size, pyusdt_error *error)

@@ -193,12 +193,12 @@ cdef class Session(Feed):
         return info.pid, info.comm.decode("utf-8", "replace"), info.wanted, bool(info.alive)
 
     def stats(self):
-        """Counters: delivered, dropped, out_of_order, corrupt (events, events, events, rings), bytes of
-        rings, targets (all there were), alive."""
+        """Counters: delivered, dropped, out_of_order, again (events; the last: perhaps shown before by a kept session's
+        former tracer), corrupt (rings), bytes of rings, targets (all there were), alive."""
         cdef pyusdt_session_stats s
         pyusdt_session_stats_get(self.session, &s)
         return {"delivered": s.delivered, "dropped": s.dropped, "out_of_order": s.out_of_order,
-                "corrupt": s.corrupt, "bytes": s.bytes, "targets": s.targets, "alive": s.alive}
+                "again": s.again, "corrupt": s.corrupt, "bytes": s.bytes, "targets": s.targets, "alive": s.alive}
 
     def stop(self):
         """Probes off; what was fired before stays readable."""
@@ -212,6 +212,18 @@ cdef class Session(Feed):
         """Close it, and let it go on: for sessions with `keep`."""
         pyusdt_session_leave(self.session)
         self.session = NULL
+
+    def shown(self):
+        """What was delivered so far has been shown to the user: for sessions with `keep`."""
+        pyusdt_session_shown(self.session)
+
+    def troubles(self):
+        """What the user is to be told of processes that are not traced: texts, all that there were."""
+        said, n = [], 0
+        while (text := pyusdt_session_told(self.session, n)) != NULL:
+            said.append(text.decode("utf-8", "replace"))
+            n += 1
+        return said
 
     @property
     def resumed(self):

@@ -71,12 +71,11 @@ int __wrap_posix_fallocate(int fd, off_t offset, off_t size)
     return fails(3) ? ENOSPC : __real_posix_fallocate(fd, offset, size);
 }
 
-int __real_openat(int dir, const char *path, int flags, unsigned mode);
-int __wrap_openat(int dir, const char *path, int flags, unsigned mode);
-int __wrap_openat(int dir, const char *path, int flags, unsigned mode)
+int __real_pyusdt_os_open_in(int dir, const char *path, int flags, unsigned mode);
+int __wrap_pyusdt_os_open_in(int dir, const char *path, int flags, unsigned mode);
+int __wrap_pyusdt_os_open_in(int dir, const char *path, int flags, unsigned mode)
 {
-    errno = EMFILE;
-    return fails(4) ? -1 : __real_openat(dir, path, flags, mode);
+    return fails(4) ? -EMFILE : __real_pyusdt_os_open_in(dir, path, flags, mode);
 }
 
 ssize_t __real_getrandom(void *buffer, size_t size, unsigned flags);

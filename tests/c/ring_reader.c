@@ -9,6 +9,9 @@
  *   targets=N  waits for at least so many
  *   events=N   ends after so many events
  *   die=N      SIGKILLs itself after so many
+ *   keep=NAME  as the tracer of a kept session, which goes on when this one ends
+ *   tell       writes how many events each poll gave, and how many so far came again, then says that they were shown
+ *   mute=N     SIGKILLs itself when it has written that N times, before it says so
  *   alive      writes "ready" to stdout once the session has started
  * With a command: traces that. Prints one line of JSON at the end: the session's statistics and what was wrong.
  * HOOK: see hook_kill.h.
@@ -30,8 +33,9 @@
 
 static struct pyusdt_session_config config;
 static struct pyusdt_session *session;
-static uint64_t pause_us = 1000, end_ms, end_events, die_events, min_targets;
-static int trace_all, tell_ready;
+static uint64_t pause_us = 1000, end_ms, end_events, die_events, min_targets, mute;
+static const char *keep;
+static int trace_all, tell_ready, tell_polls;
 static pid_t pids[PYUSDT_PIDS_MAX];
 static unsigned npids;
 
@@ -78,6 +82,21 @@ static void fail(int code, const struct pyusdt_error *error)
     exit(1);
 }
 
+static void tell(int n)
+{
+    struct pyusdt_session_stats stats;
+    char text[64];
+    int size;
+
+    if (!tell_polls || n == 0)
+        return;
+    pyusdt_session_stats(session, &stats);
+    size = snprintf(text, sizeof text, "%d %" PRIu64 "\n", n, stats.again);
+    if (write(STDOUT_FILENO, text, (size_t)size) != size || (mute && --mute == 0))
+        raise(SIGKILL);
+    pyusdt_session_shown(session);
+}
+
 static void trace(pid_t child)
 {
     uint64_t begin = now_ms();
@@ -86,6 +105,7 @@ static void trace(pid_t child)
 
     for (;;) {
         n = pyusdt_session_poll(session, UINT64_MAX, 0, on_event, NULL);
+        tell(n);
         pyusdt_session_stats(session, &stats);
         child_gone |= child != 0 && waitpid(child, NULL, WNOHANG) != 0;
         if ((end_ms && now_ms() - begin >= end_ms) || (end_events && events >= end_events))
@@ -95,6 +115,8 @@ static void trace(pid_t child)
         if (n == 0 || pause_us > 1000)
             usleep((useconds_t)pause_us);
     }
+    if (keep)
+        return;
     pyusdt_session_stop(session);
     end_events = 0;
     while (pyusdt_session_poll(session, UINT64_MAX, 0, on_event, NULL) > 0)
@@ -112,9 +134,9 @@ static void report(void)
         by_probe += drops > 0 ? (uint64_t)drops : 0;
     }
     printf("{\"delivered\": %" PRIu64 ", \"dropped\": %" PRIu64 ", \"by_probe\": %" PRIu64 ", \"out_of_order\": %" PRIu64
-           ", \"corrupt\": %" PRIu64 ", \"bad\": %" PRIu64 ", \"unordered\": %" PRIu64 ", \"repeated\": %" PRIu64
+           ", \"again\": %" PRIu64 ", \"corrupt\": %" PRIu64 ", \"bad\": %" PRIu64 ", \"unordered\": %" PRIu64 ", \"repeated\": %" PRIu64
            ", \"targets\": %u, \"threads\": [",
-           stats.delivered, stats.dropped, by_probe, stats.out_of_order, stats.corrupt, bad, unordered, repeated,
+           stats.delivered, stats.dropped, by_probe, stats.out_of_order, stats.again, stats.corrupt, bad, unordered, repeated,
            stats.targets);
     for (unsigned i = 0, first = 1; i < MAX_THREADS; i++)
         if (per_thread[i]) {
@@ -132,6 +154,7 @@ static char **options(int argc, char **argv)
         if (strcmp(argv[i], "--") == 0)
             return argv + i + 1;
         trace_all |= strcmp(argv[i], "all") == 0;
+        tell_polls |= strcmp(argv[i], "tell") == 0;
         tell_ready |= strcmp(argv[i], "alive") == 0;
         if (strncmp(argv[i], "bufsize", name) == 0)
             config.bufsize = value;
@@ -149,6 +172,10 @@ static char **options(int argc, char **argv)
             die_events = value;
         else if (strncmp(argv[i], "targets", name) == 0)
             min_targets = value;
+        else if (strncmp(argv[i], "mute", name) == 0)
+            mute = value;
+        else if (strncmp(argv[i], "keep", name) == 0)
+            config.keep = keep = strchr(argv[i], '=') + 1;
         else if (strncmp(argv[i], "pid", name) == 0)
             pids[npids++] = (pid_t)value;
     }
@@ -191,6 +218,8 @@ int main(int argc, char **argv)
     struct pyusdt_want want = {.provider = "pyusdt*", .name = "*-i4*", .args = 0x27, .bytes = {[TEXT_ARGUMENT] = 256}};
     struct pyusdt_error error = {0};
     pid_t child = 0;
+    config.keep_ns = keep ? 3600000000000ull : 0;
+    config.keep_bytes = 1ull << 28;
     int r = pyusdt_session_open(NULL, &config, &session, &error);
 
     if (r == 0)
@@ -209,6 +238,9 @@ int main(int argc, char **argv)
         return 3;
     trace(child);
     report();
-    pyusdt_session_close(session);
+    if (keep)
+        pyusdt_session_leave(session);
+    else
+        pyusdt_session_close(session);
     return 0;
 }

@@ -9,6 +9,7 @@
  *   pace=US    sleeps in between
  *   no-probes  publishes nothing
  *   linger     sleeps when done, until it is killed
+ *   setuid=UID becomes this user when it has published itself
  *   storm=N    nothing of the above: N children at once, each fires COUNT times as thread 0 … N-1, and ends
  * HOOK, HOOK_SIGNAL: see hook_kill.h.
  */
@@ -32,6 +33,7 @@
 static struct account *account;
 static uint64_t count;
 static unsigned nthreads, pace, storm;
+static uid_t user;
 static int waits, until_off, forks, raw_forks, signals, no_probes, lingers;
 
 static const struct pyusdt_probe_desc PROBES[] = {
@@ -171,6 +173,8 @@ int main(int argc, char **argv)
         lingers |= strcmp(argv[i], "linger") == 0;
         if (strncmp(argv[i], "pace=", 5) == 0)
             pace = (unsigned)atoi(argv[i] + 5);
+        if (strncmp(argv[i], "setuid=", 7) == 0)
+            user = (uid_t)atoi(argv[i] + 7);
         if (strncmp(argv[i], "storm=", 6) == 0)
             storm = (unsigned)atoi(argv[i] + 6);
     }
@@ -178,6 +182,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "ring_target: not published\n");
         return 4;
     }
+    if (user != 0 && setuid(user) != 0)
+        return 5;
     account->ready = 1;
     if (storm)
         run_storm();

@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 CORE = ["shared/rundir", "shared/slot", "shared/table", "shared/glob", "shared/guard", "shared/os_linux",
         "target/control", "target/session", "target/ring", "target/own_table", "target/flight",
-        "tracer/tracer", "tracer/keep", "tracer/target", "tracer/sweep", "tracer/reader", "tracer/process",
+        "tracer/tracer", "tracer/place", "tracer/keep", "tracer/target", "tracer/sweep", "tracer/reader", "tracer/process",
         "tracer/find_linux", "tracer/find_portable", "tracer/kernel_cut"]
 FLAGS = ["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-pthread"]
 VARIANTS = {

@@ -3,6 +3,7 @@
 After each: the survivor goes on, nothing hangs, the account holds, and no file stays behind once a tracer has been there.
 """
 
+import os
 import re
 import signal
 import time
@@ -14,6 +15,8 @@ from ring_world import ROOT, check
 RECORDER_PLACES = {6, 14}  # tests/c/test_flight.py
 TARGET_PLACES = {1, 2, 3, 4, 5, 10, 11, 12, 13, 20, 21, 22, 23, 25}
 TRACER_PLACES = {30, 31, 32, 33, 34, 35, 36}
+KEEPER_PLACES = {37}  # in the tracer of a kept session
+MOVING_PLACES = {15}  # in a target that has become another user
 UNDOING_PLACES = {26}  # in a target whose tracer was killed
 
 
@@ -21,7 +24,8 @@ def test_all_places_are_listed():
     """A hook that nobody dies at would be a store that nobody thought of."""
     used = {int(number) for path in Path(ROOT / "c").glob("*/*.c")
             for number in re.findall(r"PYUSDT_HOOK\((\d+)\)", path.read_text())}
-    assert used == TARGET_PLACES | TRACER_PLACES | UNDOING_PLACES | RECORDER_PLACES
+    assert used == (TARGET_PLACES | TRACER_PLACES | UNDOING_PLACES | RECORDER_PLACES | KEEPER_PLACES
+                    | MOVING_PLACES)
 
 
 def kills(places, first_only):
@@ -69,6 +73,22 @@ def test_target_killed_while_it_undoes(world, place):
     assert target.wait(timeout=5) == -signal.SIGKILL
     world.trace(command=world.target_command("b", 1, 10))
     assert world.files() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+@pytest.mark.parametrize("place", [None, *sorted(MOVING_PLACES)])
+def test_target_killed_while_it_moves(world, place):
+    """To the directory of its new user: there it is whole, or it is nowhere. (In a /dev/shm of its own.)"""
+    target = world.target_command("a", 1, 1000, "wait", "setuid=54001", variant="hooks")
+    script = (f"mount -t tmpfs tmpfs /dev/shm && {{ HOOK={place}:1 {' '.join(target)} & }} &&"
+              " until ls /dev/shm/pyusdt-0/*.ctl; do sleep 0.01; done >/dev/null 2>&1 && sleep 0.1 &&"
+              f" {' '.join(world.reader_command('all', 'targets=1'))}; ls -A /dev/shm/pyusdt-0 /dev/shm/pyusdt-54001 >&2")
+    reader = world.start(["unshare", "-m", "sh", "-c", script], PYUSDT_RUNDIR="")
+    result = world.finish(reader)
+    check(result)
+    account = world.account("a")
+    assert account.returned <= result["delivered"] + result["dropped"] <= account.started
+    assert result["delivered"] == (0 if place else 1000) and result["dropped"] == 0
 
 
 def test_producer_stopped_between_clock_and_commit(world):

@@ -128,7 +128,7 @@ def test_it_has_one_tracer(world):
     (["--keep", "", "-n", "BEGIN"], "needs a name"), (["--keep", "a,b", "-n", "BEGIN"], "failed to set --keep's time"),
     (["--keep", "a,1s,x", "-n", "BEGIN"], "failed to set --keep's size"),
     (["--keep", "a", "-p", "1", "-n", "BEGIN"], "goes without -c, -p"),
-    (["--wait", "a" * 16, "-n", "BEGIN"], "at most 15 bytes"), (["--wait", "a", "-c", "true", "-n", "BEGIN"], "goes without -c"),
+    (["--wait", "a" * 16, "-n", "BEGIN"], "at most 15 bytes"), (["--wait", "", "-n", "BEGIN"], "needs the id"), (["--wait", "a", "-c", "true", "-n", "BEGIN"], "goes without -c"),
 ])
 def test_wrong_usage(pydtrace, arguments, message):
     got = pydtrace(*arguments)
@@ -143,3 +143,34 @@ def test_waits_for_a_process(world):
     subprocess.run([sys.executable, "-c", named, "0", "4"], env=world[0], check=True, timeout=30)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out.split()) == (0, ["0", "1", "2", "3"]), err
+
+
+# Has no pyusdt yet: loads it, fires, and ends, when it is told to.
+LATE = "import sys; sys.stdin.readline(); sys.argv = ['', '0', '4']\n" + FIRE
+
+
+def test_waits_for_a_process_by_its_id(world):
+    """One that has not loaded pyusdt; -p could not have it. Others do not join, whatever the description matches."""
+    process = subprocess.Popen([sys.executable, "-c", LATE], env=world[0], stdin=subprocess.PIPE, text=True)
+    refused = harness.run([harness.PYDTRACE, "-x", "engine=embedded", "-p", str(process.pid), "-Zn", "pyusdt*:::"], env=world[0])
+    assert refused.status == 1 and "has no pyusdt in it" in refused.stderr, refused
+    tracer = start(world, "-q", "--wait", str(process.pid), "-n", PRINT, "-n", 'END { printf("%d\\n", $target); }')
+    fire(world, 90, 95)
+    process.communicate("go\n", timeout=30)
+    out, err = tracer.communicate(timeout=30)
+    assert (tracer.returncode, out.split()) == (0, ["0", "1", "2", "3", str(process.pid)]), err
+
+
+def test_killed_after_it_has_printed(world):
+    """What a killed tracer had printed of a poll comes again, if it was not said to be printed; then it is counted."""
+    process = start(world, "-Zq", "--keep", "boot", "-n", PRINT)
+    fire(world, 0, 5)
+    seen = []
+    while seen[-1:] != [4]:
+        seen += [int(word) for word in process.stdout.readline().split()]
+    process.kill()
+    process.communicate()
+    fire(world, 5, 7)
+    again, err = trace(world, "boot", until=6)
+    told = re.search(r"(\d+) events? may have been shown before", err)
+    assert seen == [0, 1, 2, 3, 4] and len(again) - 2 == (int(told[1]) if told else 0) and again[-2:] == [5, 6], (again, err)

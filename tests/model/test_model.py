@@ -17,6 +17,8 @@ HERE = Path(__file__).parent
 RUNS = [
     ("session", ""),
     ("flight", ""),
+    ("ending", ""),
+    ("keep", ""),
     ("ring", "-DFIRST=1 -DSECOND=1 -DGROWING"),
     ("ring", "-DFIRST=2 -DSECOND=1 -DRINGS=1"),
 ]
@@ -28,7 +30,7 @@ LONG_RUNS = [
 
 
 def mutants():
-    for model in ("session", "ring", "flight"):
+    for model in ("session", "ending", "keep", "ring", "flight"):
         source = (HERE / f"{model}.pml").read_text()
         for name in sorted(set(re.findall(r"MUTANT_([A-Z]\w+)", source))):
             yield model, name

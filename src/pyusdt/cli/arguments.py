@@ -163,8 +163,8 @@ def _take(arguments, letter, value):
         arguments.options["keep"] = _keep(value)
     elif letter == "--wait":
         if not 0 < len(value.encode()) < 16:
-            raise Refused("--wait needs the name of a process, of at most 15 bytes")
-        arguments.options["wait"] = value
+            raise Refused("--wait needs the id of a process, or a name of at most 15 bytes")
+        arguments.options["wait"] = int(value) if value.isascii() and value.isdigit() else value
         arguments.options["zdefs"] = True
     elif letter == "--strict":
         arguments.strict = True

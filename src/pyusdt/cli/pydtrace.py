@@ -126,6 +126,12 @@ def make_targets(arguments):
     return Targets((), Command(words))
 
 
+def awaited(options):
+    """The pid of the process that --wait waits for, or 0."""
+    wait = options.get("wait")
+    return wait if isinstance(wait, int) else 0
+
+
 def recorded_target(options):
     """What $target was when the recording of --replay was made, or 0."""
     if "replay" not in options:
@@ -253,7 +259,7 @@ def trace(arguments):
     targets = make_targets(arguments)
     engine = None
     try:
-        target = (targets.named() or (recorded_target(arguments.options),))[0]
+        target = (targets.named() or (awaited(arguments.options) or recorded_target(arguments.options),))[0]
         compiled = compile_requests(arguments, target)
         compiled.program.arguments = [PROGRAM, *arguments.operands]
         from ..engine.choice import open_engine

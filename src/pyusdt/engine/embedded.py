@@ -45,6 +45,8 @@ class EmbeddedEngine(Engine):
         self._pids = ()
         self._rundir = None  # the user's own
         self._everyone = False  # processes that were not named may join
+        self._awaited = None  # the pid of a process that is to come
+        self._said = {"troubles": 0, "again": 0, "corrupt": 0}  # of what warnings() tells
         self._sleep = _SHORTEST_SLEEP
         self._looked = 0.0  # when
         self._task_warning = TaskWarning(program)
@@ -77,14 +79,17 @@ class EmbeddedEngine(Engine):
     def open(self, targets):
         self._pids, self._command = targets.pids, targets.command
         foreign = [desc for desc in self._descriptions() if not _is_own(desc)]
-        self._everyone = not targets.named() or (
-            not targets.only and not all(targets.are_all_of(desc.provider) for desc in foreign))
+        wait = self.options.get("wait", "")
+        if isinstance(wait, int):
+            self._awaited, wait = wait, ""
+        self._everyone = self._awaited is None and (not targets.named() or (
+            not targets.only and not all(targets.are_all_of(desc.provider) for desc in foreign)))
         try:
-            if self._pids:
+            if self._pids and not self._everyone:
                 self._rundir = _tracer.find_rundir(self._pids[0])
             bufsize = self.options.get("bufsize") or _BUFSIZE
             self._session = _tracer.Session(self._rundir, bufsize, self.options.get("orderlag", 0),
-                                            self.options.get("wait", ""), self.options.get("keep"))
+                                            wait, self.options.get("keep"))
             demand = _EVERY_ARGUMENT if "record" in self.options else None  # for the scripts to come
             for clause in self.program.clauses:
                 for desc in clause.probes:
@@ -105,8 +110,9 @@ class EmbeddedEngine(Engine):
         me = os.getpid()
         found = [probe for pid in self._pids for probe in _tracer.list_probes(None, pid)]
         if self._everyone:
-            found += [probe for probe in _tracer.list_probes(self._rundir) if probe[0] not in (me, *self._pids)]
-        known = [probe[1:5] for probe in found]
+            for rundir in dict.fromkeys([self._rundir, *map(_tracer.find_rundir, self._pids)]):
+                found += [probe for probe in _tracer.list_probes(rundir) if probe[0] not in (me, *self._pids)]
+        known = [probe[1:5] for probe in dict.fromkeys(found)]
         if self._command:
             child = str(self._command.pid)
             known += [(provider.replace(str(me), child), *rest)
@@ -136,6 +142,8 @@ class EmbeddedEngine(Engine):
         try:
             if self._command:
                 self._session.expect(self._command.pid)
+            if self._awaited is not None:
+                self._session.expect(self._awaited)
             if self._everyone:
                 self._session.attach_all()
             self._session.start()
@@ -170,6 +178,8 @@ class EmbeddedEngine(Engine):
 
     def poll(self, timeout):
         deadline = time.monotonic() + timeout
+        if self._ticks:
+            self._session.shown()  # what the last poll gave
         while True:
             n = self._poll_once()
             records = self._consumer.take_records()
@@ -212,7 +222,21 @@ class EmbeddedEngine(Engine):
         return (due[0] - time.monotonic_ns()) / 1e9 if due else _LONGEST_SLEEP
 
     def warnings(self):
-        return self._task_warning.lines(self._traced)
+        return self._task_warning.lines(self._traced) + self._troubles()
+
+    def _troubles(self):
+        """What the session has found out since it was asked last."""
+        stats, troubles = self._session.stats(), self._session.troubles()
+        said = troubles[self._said["troubles"]:] if self._everyone else []  # else of no process that was named
+        rings = stats["corrupt"] - self._said["corrupt"]
+        if rings:
+            said.append(f"{rings} ring{'' if rings == 1 else 's'} given up: not what pyusdt writes, or no longer there")
+        again = stats["again"] - self._said["again"]
+        if again:
+            said.append(f"{again} event{'' if again == 1 else 's'} may have been shown before: "
+                        "pydtrace was killed when it had read them")
+        self._said = {"troubles": len(troubles), "again": stats["again"], "corrupt": stats["corrupt"]}
+        return said
 
     def _traced(self):
         """Ids of the processes that are traced."""

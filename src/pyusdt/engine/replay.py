@@ -82,5 +82,8 @@ class ReplayEngine(EmbeddedEngine):
         due = self._ticks.next()
         return due is None or due[0] > self._about["end"]
 
+    def _troubles(self):
+        return []
+
     def _lost(self):
         return self._replay.loss()

@@ -1,0 +1,288 @@
+/*
+ * A session's places: the run directories in which it has a slot, and the session file there.
+ *
+ * In:  the directory that the session was opened with; for root, those of every user, as they come; those of processes
+ *      that were named.
+ * Out: places in which the session is started, or, where that can not be, what the user is to be told.
+ * Always: a directory of another user is believed to be nothing but that: it must be his who has the name, closed to
+ * others; what is wrong with it costs his events alone. The session file is written with pwrite(), never mapped.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shared/os.h"
+#include "tracer/process.h"
+#include "tracer/tracer.h"
+
+#define RETRY_NS 1000000000u /* how often a slot is tried for where all were taken */
+
+/* ---- what the user is to be told ---- */
+
+/* Once each; who makes more of it than fits is not worth more words. */
+void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...)
+{
+    char text[PYUSDT_PATH_SIZE + 128];
+    va_list values;
+
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    for (uint32_t i = 0; i < session->ntroubles; i++)
+        if (strcmp(session->trouble[i], text) == 0)
+            return;
+    if (session->ntroubles < PYUSDT_TROUBLES_MAX && (session->trouble[session->ntroubles] = strdup(text)) != NULL)
+        session->ntroubles++;
+}
+
+const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n)
+{
+    return n < session->ntroubles ? session->trouble[n] : NULL;
+}
+
+/* ---- the session file ---- */
+
+static int write_at(int fd, const void *bytes, size_t size, off_t at)
+{
+    ssize_t n = pwrite(fd, bytes, size, at);
+    return n == (ssize_t)size ? 0 : n < 0 ? -errno : -ENOSPC;
+}
+
+int pyusdt_place_write(struct pyusdt_place *place)
+{
+    return write_at(place->fd, &place->header, sizeof place->header, 0);
+}
+
+/* Not one whose session goes on without its tracer. */
+static int claim_slot(int dir, uint32_t slot)
+{
+    struct pyusdt_session_header header;
+    int fd = pyusdt_slot_claim(dir, slot);
+
+    if (fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header && pyusdt_session_is_kept(&header)) {
+        close(fd);
+        return -EWOULDBLOCK;
+    }
+    return fd;
+}
+
+static int claim(struct pyusdt_place *place, struct pyusdt_error *error)
+{
+    int fd = -EWOULDBLOCK;
+
+    for (uint32_t slot = 0; fd == -EWOULDBLOCK && slot < PYUSDT_MAX_SESSIONS; slot++) {
+        fd = claim_slot(place->dir, slot);
+        place->header.slot = slot;
+    }
+    if (fd == -EWOULDBLOCK)
+        return pyusdt_error_set(error, -EBUSY, "all %d session slots of the run directory are taken",
+                                PYUSDT_MAX_SESSIONS);
+    if (fd < 0)
+        return pyusdt_error_set(error, fd, "can not make a session file: %s", strerror(-fd));
+    place->fd = fd;
+    return 0;
+}
+
+/* Resumes the kept session that is there, or takes a slot for one that begins. */
+static int take_slot(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error)
+{
+    int r = pyusdt_keep_resume(session, place, error);
+
+    if (r == 0)
+        r = claim(place, error);
+    if (r == 0 && pyusdt_place_write(place) != 0)
+        r = pyusdt_error_set(error, -ENOSPC, "can not write the session file in %s", place->path);
+    if (r < 0 && place->fd >= 0) {
+        pyusdt_slot_release(place->dir, place->header.slot, place->fd);
+        place->fd = -1;
+    }
+    if (r >= 0)
+        pyusdt_sweep(place->dir, place->header.slot);
+    return r < 0 ? r : 0;
+}
+
+/* ---- a place's life ---- */
+
+/* One of its own in each directory: a process that moves from one to another tells them apart. */
+static int make_generation(struct pyusdt_session_header *header)
+{
+    do
+        if (pyusdt_os_random(&header->generation, sizeof header->generation) != 0)
+            return -EIO;
+    while (PYUSDT_FAILED_TAG(header->generation) == 0);
+    return 0;
+}
+
+static struct pyusdt_place *new_place(struct pyusdt_session *session, const char *path, int dir)
+{
+    struct pyusdt_place *place = session->nplaces < PYUSDT_PLACES_MAX ? calloc(1, sizeof *place) : NULL;
+    uint64_t generation;
+    struct stat st;
+
+    if (!place || fstat(dir, &st) != 0 || make_generation(&place->header) != 0) {
+        free(place);
+        return NULL;
+    }
+    generation = place->header.generation;
+    snprintf(place->path, sizeof place->path, "%s", path);
+    place->dir = dir;
+    place->fd = -1;
+    place->uid = st.st_uid;
+    place->header = session->header;
+    place->header.generation = generation;
+    for (unsigned i = 0; i < session->npids; i++)
+        if (!session->pids[i].place)
+            pyusdt_place_invite(place, session->pids[i].pid);
+    session->place[session->nplaces++] = place;
+    return place;
+}
+
+/* That of this directory, by whatever path. */
+static struct pyusdt_place *known_place(const struct pyusdt_session *session, int dir)
+{
+    struct stat ours, theirs;
+
+    for (uint32_t i = 0; i < session->nplaces; i++)
+        if (fstat(session->place[i]->dir, &ours) == 0 && fstat(dir, &theirs) == 0 && ours.st_ino == theirs.st_ino &&
+            ours.st_dev == theirs.st_dev)
+            return session->place[i];
+    return NULL;
+}
+
+/* Its place in the session: the one that it has already, or a new one. owner: who must have it, -1 anybody. 0 or -errno. */
+int pyusdt_place_open(struct pyusdt_session *session, const char *path, int64_t owner, struct pyusdt_place **out,
+                      struct pyusdt_error *error)
+{
+    int dir = pyusdt_rundir_open(path, error), r;
+    struct pyusdt_place *place;
+    struct stat st;
+
+    if (dir < 0)
+        return dir;
+    if (owner >= 0 && (fstat(dir, &st) != 0 || st.st_uid != owner)) {
+        close(dir);
+        return pyusdt_error_set(error, -EPERM, "run directory %s is not theirs", path);
+    }
+    place = known_place(session, dir);
+    if (place)
+        close(dir);
+    else if (!(place = new_place(session, path, dir))) {
+        close(dir);
+        return pyusdt_error_set(error, -ENOMEM, "no room for the run directory %s", path);
+    }
+    *out = place;
+    if (place->fd >= 0)
+        return 0;
+    place->retry_at = pyusdt_now() + RETRY_NS;
+    r = take_slot(session, place, error);
+    if (r == 0 && session->started && !session->stopped)
+        r = pyusdt_place_start(session, place, error);
+    return r;
+}
+
+int pyusdt_place_start(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error)
+{
+    size_t size = session->nwants * sizeof *session->wants;
+    int r = 0;
+
+    if (place->resumed && pyusdt_keep_check_wants(session, place, error) != 0)
+        return -EINVAL;
+    place->header.nwants = session->nwants;
+    place->header.seen = pyusdt_now();
+    if (size != 0)
+        r = write_at(place->fd, session->wants, size, sizeof place->header);
+    PYUSDT_HOOK(35);
+    place->header.state = PYUSDT_SESSION_STARTED;
+    if (r == 0)
+        r = pyusdt_place_write(place);
+    PYUSDT_HOOK(36);
+    if (r != 0)
+        return pyusdt_error_set(error, r, "can not start the session: %s", strerror(-r));
+    place->started = true;
+    return 0;
+}
+
+void pyusdt_place_invite(struct pyusdt_place *place, uint32_t pid)
+{
+    for (unsigned i = 0; i < PYUSDT_PIDS_MAX; i++)
+        if (place->header.pids[i] == 0 || place->header.pids[i] == pid) {
+            place->header.pids[i] = pid;
+            return;
+        }
+}
+
+void pyusdt_place_close(struct pyusdt_place *place)
+{
+    if (place->started)
+        pyusdt_sweep(place->dir, place->header.slot); /* of targets whose death was not noticed any more */
+    if (place->fd >= 0 && place->resumed && !place->started)
+        close(place->fd); /* another's script, and not ours to end */
+    else if (place->fd >= 0)
+        pyusdt_slot_release(place->dir, place->header.slot, place->fd);
+    place->fd = -1;
+}
+
+/* ---- the users' directories ---- */
+
+/* A user's directory, which is his, or left alone. */
+static int add_user(void *arg, const char *path, uint32_t uid)
+{
+    struct pyusdt_session *session = arg;
+    struct pyusdt_error error = {0, ""};
+    struct pyusdt_place *place;
+
+    if (pyusdt_place_open(session, path, uid, &place, &error) != 0)
+        pyusdt_session_trouble(session, "processes of uid %u are not traced: %s", uid, error.message);
+    return 0;
+}
+
+/* What failed when it was tried last; the name of the directory may have been there all the time. */
+static void retry(struct pyusdt_session *session, uint64_t now)
+{
+    for (uint32_t i = 0; i < session->nplaces; i++) {
+        struct pyusdt_place *place = session->place[i], *same;
+        if (place->fd < 0 && now >= place->retry_at)
+            pyusdt_place_open(session, place->path, place->uid, &same, NULL);
+    }
+}
+
+void pyusdt_places_look(struct pyusdt_session *session, uint64_t now)
+{
+    if (!session->own || session->stopped || !(session->header.all || session->expecting) || !pyusdt_rundir_of_all())
+        return;
+    for (unsigned i = 0; i < PYUSDT_RUNDIR_PARENTS; i++)
+        pyusdt_rundir_users(i, &session->parents_mtime[i], add_user, session);
+    retry(session, now);
+}
+
+/*
+ * A process that is not its directory's owner any more (setuid) publishes itself anew when it finds that it can not use that:
+ * in its new user's directory, which is made here if need be, so that the session is there already.
+ */
+void pyusdt_place_follow(struct pyusdt_session *session, const struct pyusdt_place *place, uint32_t pid, uint32_t host)
+{
+    const char *name = strstr(place->path, "/" PYUSDT_RUNDIR_PREFIX);
+    int64_t uid = geteuid() == 0 && name ? pyusdt_process_uid(host ? host : pid) : -1;
+    char path[PYUSDT_PATH_SIZE];
+    struct pyusdt_place *other;
+    struct pyusdt_error error = {0, ""};
+
+    if (uid < 0 || (uint32_t)uid == place->uid)
+        return;
+    snprintf(path, sizeof path, "%.*s/" PYUSDT_RUNDIR_PREFIX "%u", (int)(name - place->path), place->path, (uint32_t)uid);
+    if (pyusdt_rundir_make(path, (uint32_t)uid) != 0 || pyusdt_place_open(session, path, uid, &other, &error) != 0) {
+        pyusdt_session_trouble(session, "process %u has become uid %u, and may not be traced: %s", host ? host : pid,
+                               (uint32_t)uid, error.message[0] ? error.message : path);
+        return;
+    }
+    if (!place->header.all) {
+        pyusdt_place_invite(other, pid);
+        pyusdt_place_write(other);
+    }
+}

@@ -1,0 +1,228 @@
+"""Root traces the processes of all users, each in a run directory of his own; and one that changes its user.
+
+Each test has a /dev/shm of its own, in a mount namespace, so that no other process of the machine is seen.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import harness
+import pytest
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0 or harness.tools("unshare", "nsenter") is not None,
+                                reason="needs root, unshare and nsenter: other users' processes")
+ALICE, BOB = 54001, 54002
+COUNT = 'BEGIN { printf("begun\\n"); } pyusdt*:::user_trace-i4s4 { @[uid, arg2] = count(); } END { printa("%d %d %@d\\n", @); }'
+
+# Is this user in a forked child, so that python need not be readable to him; fires what it is told to, line by line.
+PROGRAM = """
+import os, sys, pyusdt
+if os.fork():
+    sys.exit(os.wait()[1])
+before = int(sys.argv[2])
+if before: os.setuid(int(sys.argv[1]))
+pyusdt.p(0)
+if not before: print(os.getpid(), flush=True); sys.stdin.readline(); os.setuid(int(sys.argv[1]))
+print(os.getpid(), flush=True)
+for line in sys.stdin:
+    print(sum(map(pyusdt.p, [int(line)] * 100)), flush=True)
+"""
+
+
+class Users:
+    """A mount namespace with an empty /dev/shm; what runs in it."""
+
+    def __init__(self):
+        script = "mount -t tmpfs tmpfs /dev/shm && echo made && exec sleep 600"
+        self.holder = subprocess.Popen(["unshare", "-m", "sh", "-c", script], stdout=subprocess.PIPE, text=True)
+        assert self.holder.stdout.readline() == "made\n"
+        self.shm = Path(f"/proc/{self.holder.pid}/root/dev/shm")
+        self.environment = {name: value for name, value in os.environ.items() if name != "PYUSDT_RUNDIR"}
+        self.started = []
+
+    def start(self, *command):
+        process = subprocess.Popen(["nsenter", "-t", str(self.holder.pid), "-m", *map(str, command)], text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment)
+        self.started.append(process)
+        return process
+
+    def process(self, uid, before=True):
+        """(process, its pid) of a program of this user, published."""
+        process = self.start(sys.executable, "-c", PROGRAM, uid, int(before))
+        return process, int(process.stdout.readline())
+
+    def trace(self, *arguments, script=COUNT):
+        """A tracer that has begun, and has its session in all directories."""
+        process = self.start(harness.PYDTRACE, "-q", *arguments, "-n", script)
+        line = process.stdout.readline()
+        assert line == "begun\n" or process.stdout.readline() == "begun\n", process.communicate()
+        return process
+
+    def joined(self, *uids):
+        """Waits until there is a started session in the directories of these users."""
+        for uid in uids:
+            harness.wait_until(lambda uid=uid: any(path.stat().st_size > 400 and path.read_bytes()[12] == 1
+                                                   for path in self.shm.glob(f"pyusdt-{uid}/*.session")))
+
+    def end(self):
+        for process in [*self.started, self.holder]:
+            process.kill()
+            process.wait()
+            for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
+                stream.close()
+
+
+@pytest.fixture
+def users():
+    made = Users()
+    yield made
+    made.end()
+
+
+def fire(process, mark):
+    """How many of a hundred firings found the probe on."""
+    process.stdin.write(f"{mark}\n")
+    process.stdin.flush()
+    return int(process.stdout.readline())
+
+
+def ended(process):
+    """{(uid, mark): count} of a tracer that is told to end, and what it said."""
+    process.send_signal(2)
+    out, err = process.communicate(timeout=30)
+    rows = [tuple(map(int, line.split())) for line in out.splitlines() if re.fullmatch(r"\d+ \d+ \d+", line)]
+    return {(uid, mark): count for uid, mark, count in rows}, err
+
+
+def test_all_users_now_and_later(users):
+    alice, _ = users.process(ALICE)
+    root, _ = users.process(0)
+    tracer = users.trace("-Z")
+    users.joined(ALICE, 0)
+    bob, _ = users.process(BOB)  # the first of a user who had no directory
+    users.joined(BOB)
+    assert [fire(who, 7) for who in (alice, root, bob)] == [100, 100, 100]
+    counts, err = ended(tracer)
+    assert {key: count for key, count in counts.items() if key[1] == 7} == {(ALICE, 7): 100, (0, 7): 100, (BOB, 7): 100}
+    assert "not traced" not in err and not list(users.shm.glob("*/*.session")), err
+
+
+def test_processes_of_two_users_by_pid(users):
+    alice, first = users.process(ALICE)
+    other, _ = users.process(ALICE)
+    bob, second = users.process(BOB)
+    script = COUNT.replace("pyusdt*:::user_trace-i4s4", f"pyusdt{first}:::user_trace-i4s4, pyusdt{second}:::user_trace-i4s4")
+    tracer = users.trace("-p", first, "-p", second, script=script)
+    users.joined(ALICE, BOB)
+    harness.wait_until(lambda: fire(alice, 1) == 100 and fire(bob, 1) == 100)
+    assert [fire(who, 7) for who in (alice, other, bob)] == [100, 0, 100]
+    counts, _ = ended(tracer)
+    assert counts[ALICE, 7] == counts[BOB, 7] == 100
+
+
+def slots_taken(users):
+    """By locks that are held for ever."""
+    held = []
+    for slot in range(64):
+        path = users.shm / f"pyusdt-{ALICE}" / f"{slot:02}.session"
+        held.append(path.open("w"))
+        path.chmod(0o600)
+        os.chown(path, ALICE, ALICE)
+        fcntl.flock(held[-1], fcntl.LOCK_EX)
+    return held
+
+
+def links(users):
+    """Names of session files that are links to a file of root."""
+    secret = users.shm / "secret"
+    secret.write_text("secret")
+    secret.chmod(0o600)
+    for slot in range(0, 64, 2):
+        (users.shm / f"pyusdt-{ALICE}" / f"{slot:02}.session").symlink_to(secret)
+        os.link(secret, users.shm / f"pyusdt-{ALICE}" / f"{slot + 1:02}.session")
+
+
+def mounts(users):
+    """Names of session files under which files of root are mounted."""
+    secret = users.shm / "secret"
+    secret.write_text("secret")
+    secret.chmod(0o600)
+    for slot in range(64):
+        name = f"/dev/shm/pyusdt-{ALICE}/{slot:02}.session"
+        users.start("touch", name).wait()
+        users.start("mount", "--bind", "/dev/shm/secret", name).wait()
+
+
+def fifos(users):
+    for slot in range(64):
+        path = users.shm / f"pyusdt-{ALICE}" / f"{slot:02}.session"
+        os.mkfifo(path, 0o600)
+        os.chown(path, ALICE, ALICE)
+
+
+def open_to_others(users):
+    (users.shm / f"pyusdt-{ALICE}").chmod(0o755)
+
+
+def anothers(users):
+    os.chown(users.shm / f"pyusdt-{ALICE}", BOB, BOB)
+
+
+@pytest.mark.parametrize("plant, said", [(slots_taken, "all 64 session slots"), (links, "all 64 session slots"), (fifos, "all 64 session slots"),
+                                         (mounts, "all 64 session slots"), (open_to_others, "must be 0700"), (anothers, "not theirs")])
+def test_a_hostile_user_costs_his_own_events(users, plant, said):
+    """Whatever is in his directory: the others' are complete, no file is touched, and the user is told."""
+    (users.shm / f"pyusdt-{ALICE}").mkdir(mode=0o700)
+    os.chown(users.shm / f"pyusdt-{ALICE}", ALICE, ALICE)
+    held = plant(users)
+    bob, _ = users.process(BOB)
+    tracer = users.trace("-Z")
+    users.joined(BOB)
+    assert fire(bob, 7) == 100
+    counts, err = ended(tracer)
+    assert counts[BOB, 7] == 100 and re.search(f"processes of uid {ALICE} are not traced: .*{said}", err), err
+    secret = users.shm / "secret"
+    assert not secret.exists() or (secret.read_text(), secret.stat().st_uid) == ("secret", 0)
+    del held
+
+
+def test_a_process_that_is_another_users(users):
+    """Its control file, copied into the directory of somebody else, is not believed."""
+    root, pid = users.process(0)
+    (users.shm / f"pyusdt-{ALICE}").mkdir(mode=0o700)
+    os.chown(users.shm / f"pyusdt-{ALICE}", ALICE, ALICE)
+    (source,) = users.shm.glob(f"pyusdt-0/{pid}-*.ctl")
+    copy = users.shm / f"pyusdt-{ALICE}" / source.name
+    copy.write_bytes(source.read_bytes())
+    copy.chmod(0o600)
+    os.chown(copy, ALICE, ALICE)
+    tracer = users.trace("-Z")
+    users.joined(ALICE, 0)
+    assert fire(root, 7) == 100
+    counts, _ = ended(tracer)
+    assert {key[0] for key in counts} == {0}
+    wanted = copy.read_bytes()[192 : 192 + 64 * 64]
+    assert wanted == bytes(len(wanted))
+
+
+@pytest.mark.parametrize("by_pid", [False, True])
+def test_setuid_without_a_fork(users, by_pid):
+    """It is found where it was, publishes itself where it belongs, and a session that comes later has all events."""
+    process, pid = users.process(ALICE, before=False)
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    assert int(process.stdout.readline()) == pid
+    tracer = users.trace("-Z", *(("-p", pid) if by_pid else ()))
+    users.joined(ALICE)
+    assert fire(process, 7) == 100
+    process.stdin.close()
+    process.wait()
+    counts, err = ended(tracer)
+    assert counts == {(ALICE, 7): 100} and "drop" not in err, err
+    assert list(users.shm.glob("*/*")) == []
