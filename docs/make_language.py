@@ -60,7 +60,7 @@ Found by comparing random programs (tests/differential), besides what docs/progr
 
 def rows_of(title, table, names):
     """One section.  names: all that D has of this kind, in order."""
-    from pyusdt.dlang.builtins.absent import ABSENT, NOTES
+    from pyusdt.dlang.builtins.absent import ABSENT, DECLARED, NOTES
     from pyusdt.dlang.prelude import NAMES
 
     lines = ["", f"## {title}", "| name | what it is | embedded | kernel |", "| --- | --- | --- | --- |"]
@@ -68,6 +68,8 @@ def rows_of(title, table, names):
         row = table.get(name)
         if name in NAMES:
             lines.append(f"| `{name}` | `<unknown>`, as in dtrace 2.0 | works | works |")
+        elif name in DECLARED:
+            lines.append(f"| `{name}` | {DECLARED[name]} | no: it is the kernel's | works |")
         elif row is None:
             reason = ABSENT[name]
             lines.append(f"| `{name}` | | no: {reason} | no |")
@@ -82,11 +84,12 @@ def rows_of(title, table, names):
 def text():
     from pyusdt.dlang import prototypes as p
     from pyusdt.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES
+    from pyusdt.dlang.builtins.absent import DECLARED
 
     def functions(kind, table):
         return sorted({*table, *(name for name, known in p.FUNCTIONS.items() if known[0] == kind)})
 
-    lines = rows_of("Variables", VARIABLES, sorted({*VARIABLES, *p.OTHER_VARIABLES}))
+    lines = rows_of("Variables", VARIABLES, sorted({*VARIABLES, *p.OTHER_VARIABLES, *DECLARED} - {"__curthread"}))
     lines += rows_of("Subroutines", SUBROUTINES, functions(p.FUNCTION, SUBROUTINES))
     lines += rows_of("Aggregating functions", AGGREGATIONS, functions(p.AGGREGATING, AGGREGATIONS))
     lines += rows_of("Actions", ACTIONS, functions(p.ACTION, ACTIONS))

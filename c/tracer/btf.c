@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MAGIC = 0xeB9F, TYPE_SIZE = 12, MEMBER_SIZE = 12, KIND_STRUCT = 4, KIND_FUNC = 12 };
+enum { MAGIC = 0xeB9F, TYPE_SIZE = 12, MEMBER_SIZE = 12, KIND_STRUCT = 4, KIND_UNION = 5, KIND_FUNC = 12, DEEPEST = 4 };
 
 struct header {
     uint16_t magic;
@@ -54,13 +54,18 @@ static bool is_named(const struct reading *r, uint32_t text, const char *name)
     return (uint64_t)text + length <= r->strings_size && memcmp(r->data + r->strings + text, name, length) == 0;
 }
 
-/* The id of the type of this kind and name, and where it is. */
+static uint32_t kind_of(const struct reading *r, uint64_t at)
+{
+    return word(r, at + 4) >> 24 & 31;
+}
+
+/* The id of the type of this kind and name (NULL: the one of this id), and where it is. */
 static int64_t find(const struct reading *r, uint32_t wanted, const char *name, uint64_t *where)
 {
     uint64_t at = r->types;
     for (int64_t id = 1; at + TYPE_SIZE <= r->end; id++) {
-        uint32_t info = word(r, at + 4), kind = info >> 24 & 31;
-        if (kind == wanted && is_named(r, word(r, at), name)) {
+        uint32_t info = word(r, at + 4), kind = kind_of(r, at);
+        if (name ? kind == wanted && is_named(r, word(r, at), name) : id == wanted) {
             *where = at;
             return id;
         }
@@ -80,19 +85,32 @@ int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
     return code < 0 ? code : find(&r, KIND_FUNC, name, &at);
 }
 
+/* The member of the struct or union at `at`, or of one without a name in it. */
+static int64_t member_of(const struct reading *r, uint64_t at, const char *member, int depth)
+{
+    uint32_t info = word(r, at + 4), members = info & 0xffff, kind = kind_of(r, at);
+    uint32_t mask = info >> 31 ? 0xffffff : 0xffffffff; /* where there are bit-fields, the upper byte is a width */
+    if ((kind != KIND_STRUCT && kind != KIND_UNION) || depth == DEEPEST)
+        return -ENOENT;
+    for (at += TYPE_SIZE; members > 0 && at + MEMBER_SIZE <= r->end; members--, at += MEMBER_SIZE) {
+        int64_t offset = (word(r, at + 8) & mask) / 8, inside;
+        uint64_t where;
+        if (is_named(r, word(r, at), member))
+            return offset;
+        if (is_named(r, word(r, at), "") && find(r, word(r, at + 4), NULL, &where) > 0) {
+            inside = member_of(r, where, member, depth + 1);
+            if (inside >= 0)
+                return offset + inside;
+        }
+    }
+    return -ENOENT;
+}
+
 int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure, const char *member)
 {
     struct reading r;
     uint64_t at;
     int64_t code = open_btf(&r, btf, size);
     code = code < 0 ? code : find(&r, KIND_STRUCT, structure, &at);
-    if (code < 0)
-        return code;
-    uint32_t info = word(&r, at + 4), members = info & 0xffff;
-    uint32_t mask = info >> 31 ? 0xffffff : 0xffffffff; /* where there are bit-fields, the upper byte is a width */
-    for (at += TYPE_SIZE; members > 0 && at + MEMBER_SIZE <= r.end; members--, at += MEMBER_SIZE) {
-        if (is_named(&r, word(&r, at), member))
-            return (word(&r, at + 8) & mask) / 8;
-    }
-    return -ENOENT;
+    return code < 0 ? code : member_of(&r, at, member, 0);
 }

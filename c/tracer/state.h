@@ -15,7 +15,7 @@ struct pyusdt_state {
     uint64_t wall;
     char execname[16], probeprov[64], probemod[64], probefunc[128], probename[64];
     uint64_t arg[12];
-    uint64_t ppid;
+    uint64_t ppid; /* the upper half is the error of a system call, of which none returns here */
 };
 
 #define PYUSDT_AT(field, offset) static_assert(offsetof(struct pyusdt_state, field) == (offset), #field)

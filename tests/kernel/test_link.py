@@ -74,3 +74,20 @@ def test_the_missing_capability_is_named(monkeypatch):
     monkeypatch.setattr(kernel_errors, "effective", lambda: 1 << kernel_errors.CAPABILITIES["CAP_BPF"])
     assert "(CAP_PERFMON, or root, needed)" in str(kernel_errors.failed("load", PermissionError(1, "no")))
     assert "needed" not in str(kernel_errors.failed("map", PermissionError(1, "no")))
+
+
+@pytest.mark.parametrize("count", [240, 300])
+def test_many_clauses_on_one_probe(count):
+    """The kernel takes 256 functions in a program; what the clauses share (faults, strings that are cut) counts once."""
+    program = compile_program("".join(f'x:::y {{ printf("{i} %s", copyinstr(arg{i % 10})); }}\n' for i in range(count)))
+    engine = KernelEngine(program, {})
+    try:
+        engine.open(Targets((os.getpid(),)))
+        indexes = [clause.index for clause in program.clauses]
+        if count == 240:
+            os.close(engine._load(indexes, Event(), lambda insns, fds, types: kernel.load(insns, fds, types=types)))
+        else:
+            with pytest.raises(EngineError, match="a probe has 300 clauses, more than the kernel takes in one program"):
+                engine._load(indexes, Event(), lambda insns, fds, types: kernel.load(insns, fds, types=types))
+    finally:
+        engine.close()

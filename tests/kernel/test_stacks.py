@@ -70,3 +70,17 @@ def test_code_of_a_just_in_time_compiler(tmp_path):
     assert "done" in out + rest
     lines = [line.strip() for line in out.splitlines() if line.startswith("  ")]
     assert lines[0].startswith("jit`fire") and lines[1] == "py::handler:/srv/app.py" and lines[2].startswith("jit`main"), (out, err)
+
+
+def test_frames_of_erlang(tmp_path, running):
+    """The functions that the JIT made, by the map that +JPperf writes."""
+    subprocess.run(["erlc", "-o", tmp_path, os.path.join(DATA, "busy.erl")], check=True)
+    node = running("+JPperf", "true", "-noshell", "-noinput", "-pa", tmp_path, "-s", "busy", program="erl")
+    try:
+        assert node.stdout.readline() == "ready\n"
+        out, err, _ = pydtrace("-q", "-n", "profile-997 /pid == $target/ { @[ustack(3)] = count(); } tick-300ms { n++; } "
+                               "tick-300ms /n == 3/ { exit(0); }", "-p", node.pid)
+    finally:
+        node.kill()
+        os.unlink(f"/tmp/perf-{node.pid}.map")
+    assert re.search(r"^ +\$busy:leaf/2\n +\$busy:inner/2\n +\$busy:inner/2$", out, re.MULTILINE), (out, err)

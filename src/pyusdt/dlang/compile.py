@@ -27,7 +27,7 @@ def _bytes(text):
 
 def _may_name_tasks(text):
     """Whether a program (bytes) may need what engine/kernel_types.py declares."""
-    return b"psinfo_t" in text or (b"args" in text and (b"proc" in text or b"sched" in text))
+    return b"psinfo" in text or b"curthread" in text or (b"args" in text and (b"proc" in text or b"sched" in text))
 
 
 class DeepRecursion:

@@ -21,10 +21,13 @@ STATE_PROBEMOD = 120  # char[64]
 STATE_PROBEFUNC = 184  # char[128]
 STATE_PROBENAME = 312  # char[64]
 STATE_ARGS = 376  # u64[12]; absent arguments are 0
-STATE_PPID = 472  # u64: the parent of the firing process
+STATE_PPID = 472  # u32: the parent of the firing process
+STATE_ERRNO = 476  # u32: the error that a system call returns
 STATE_EVENT_END = 480  # what follows belongs to the program:
 STATE_FAULT = 480  # the record of a fault, FAULT_RECORD_SIZE bytes
-STATE_PROGRAM = 528  # this-> area, zeros, record, scratch
+STATE_THREAD = 528  # u64: the kernel's address of the firing thread; the kernel engine alone has it and the next
+STATE_EXECARGS = 536  # char[80], NUL padded: the arguments of the firing process
+STATE_PROGRAM = 616  # this-> area, zeros, record, scratch
 
 # --- record header: at the start of every record that a clause emits ---------
 RECORD_SIZE = 0  # u32: whole record, header included
@@ -165,4 +168,5 @@ class Program:
 FLOAT_ADD, FLOAT_SUB, FLOAT_MUL, FLOAT_DIV = range(4)
 FLOAT_FROM_SIGNED, FLOAT_FROM_UNSIGNED, FLOAT_TO_SIGNED, FLOAT_WIDEN, FLOAT_NARROW = range(4, 9)
 
+KERNEL_USES = frozenset(("thread", "execargs"))  # of Program.uses what the kernel engine alone can fill
 MAP_STATE, MAP_GLOBALS, MAP_OUTPUT = 0, 1, 2

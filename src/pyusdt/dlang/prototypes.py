@@ -51,7 +51,7 @@ ustack stack([uint32_t], [uint32_t]); usym _usymaddr(uintptr_t)
 
 # Variables of D that have no row in builtins/ (those that have are found there).
 OTHER_VARIABLES = frozenset(
-    ["caller", "curcpu", "curlwpsinfo", "curpsinfo", "curthread", "cwd", "epid", "errno", "execargs", "ipl", "ppid", "pwd", "root", "stackdepth", "ucaller", "ustackdepth", "vtimestamp", "zonename", "chip", "lgrp", "pset"]
+    ["caller", "curcpu", "cwd", "epid", "errno", "execargs", "ipl", "ppid", "pwd", "root", "stackdepth", "ucaller", "ustackdepth", "vtimestamp", "zonename", "chip", "lgrp", "pset"]
 )
 # Types that D takes from the kernel or from its library files.
 OTHER_TYPES = frozenset(

@@ -51,6 +51,8 @@ class EmbeddedEngine(Engine):
         self._looked = 0.0  # when
         self._task_warning = TaskWarning(program)
         self.cpu = options.get("cpu", 0)
+        if program.uses & p.KERNEL_USES:
+            raise EngineError("curthread, curpsinfo, curlwpsinfo and execargs are the kernel's: they need -x engine=kernel")
         kinds = maps.KINDS
         self._vm = _tracer.VM([(kinds[m.kind].number, m.key_size, m.value_size, m.entries) for m in program.maps])
         self._consumer = _tracer.Consumer(self._vm, len(program.clauses), program.uses, program.this_area)

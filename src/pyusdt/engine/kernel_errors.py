@@ -19,6 +19,7 @@ _STEPS = {
     "perf": ("attach to a probe", ("CAP_SYS_ADMIN",)),
     "raw": ("attach to the tracepoint", ("CAP_PERFMON",)),
 }
+_MANY_CLAUSES = 200  # of the 256 functions that a program may have
 _INSTRUCTION = re.compile(r"^(\d+): \(", re.MULTILINE)
 
 
@@ -57,8 +58,10 @@ def failed(step, error, what=""):
 
 def refused(error, places):
     """The EngineError for a kernel.Refused of a linked program.  places: [(first instruction, program.Clause)]."""
-    if error.error.errno in (errno.EPERM,):
+    if error.error.errno == errno.EPERM:
         return failed("load", error.error)
+    if error.error.errno == errno.E2BIG and len(places) > _MANY_CLAUSES:
+        return EngineError(f"kernel engine: a probe has {len(places)} clauses, more than the kernel takes in one program")
     import tempfile  # here, since it takes longer to import than a program to load
 
     with tempfile.NamedTemporaryFile("w", prefix="pyusdt-verifier-", suffix=".log", delete=False) as file:

@@ -45,6 +45,7 @@ from ..bpf.insn import (
 from ..dlang import program as p
 from . import kernel_operands as operands
 from . import kernel_pack, kernel_process, kernel_stacks
+from .kernel_functions import Function, Library
 from .kernel_profile import emit_arguments
 
 LEVELS = 4
@@ -112,6 +113,7 @@ class Linker:
         self.program, self.maps = program, maps
         self.errors = [program.clauses[index] for index in errors]
         self._reads = {}
+        self._library = Library()
         self.places = []  # of the last link: (first instruction, clause)
 
     def link(self, indexes, event):
@@ -122,7 +124,7 @@ class Linker:
         out, left = Label("out"), Label("left")
         self._enter(g, event, left)
         self._fill(g, event, clauses, self.errors if faulting else ())
-        calls = []  # (instruction, clause; None for the ERROR probe; a tuple of a clause for what emits its record)
+        calls = []  # (instruction, clause, or None for the ERROR probe)
         for clause in clauses:
             if clause in faulting:
                 g.emit(store_imm(4, R7, p.STATE_FAULT, 0))
@@ -134,7 +136,7 @@ class Linker:
         self._preempt(g, 1)
         g.place(left)
         g.emit(mov_imm(R0, 0), exit_())
-        return self._append(g.finish(), calls, event.raw is not None and event.raw.kernel_reads)
+        return self._append(g.finish(), calls, (event.raw is not None and event.raw.kernel_reads) or "thread" in self.program.uses)
 
     def _call(self, g, clause, out, calls):
         """Run a clause on the state block r7; to `out` after an exit() in it."""
@@ -172,11 +174,12 @@ class Linker:
         """The code of what is called, [(instruction in it, what it calls there)]."""
         if which is None:
             return self._error()
-        if which.__class__ is tuple:
-            return kernel_pack.function(*which), []
+        if which.__class__ is Function:
+            return which.copy(), which.calls
         self.places.append((start, which))
         code, packs = kernel_pack.calling(which, _as_function(which.code))
-        return code, [] if packs is None else [(packs, (which,))]
+        code, calls = self._library.take(code, packs)
+        return code, calls if packs is None else [*calls, (packs, self._library.known(kernel_pack.function(which)))]
 
     def _error(self):
         """A function that fires the ERROR probe: its instructions, and what they call.  Its argument: the state block
@@ -192,8 +195,13 @@ class Linker:
         for index, offset, size in ((1, p.STATE_PROBE, 4), (2, fault + p.RECORD_CLAUSE, 2), (3, fault + p.FAULT_PC, 4),
                                     (4, fault + p.FAULT_KIND, 4), (5, fault + p.FAULT_VALUE, 8)):
             g.emit(load(size, R1, R6, offset), store(8, R7, args + 8 * index, R1))
-        if "ppid" in self.program.uses:
-            g.emit(load(8, R1, R6, p.STATE_PPID), store(8, R7, p.STATE_PPID, R1))
+        if self.program.uses & {"ppid", "errno"}:
+            g.emit(load(8, R1, R6, p.STATE_PPID), store(8, R7, p.STATE_PPID, R1))  # both
+        if "thread" in self.program.uses:
+            g.emit(load(8, R1, R6, p.STATE_THREAD), store(8, R7, p.STATE_THREAD, R1))
+        if "execargs" in self.program.uses:
+            g.emit(mov(R3, R6), alu_imm("add", R3, p.STATE_EXECARGS), mov(R1, R7), alu_imm("add", R1, p.STATE_EXECARGS),
+                   mov_imm(R2, p.STATE_PROGRAM - p.STATE_EXECARGS), call(_READ_KERNEL))
         for whose in set().union(*[clause.stacks for clause in self.errors]):
             offset, frames = self.program.stacks[whose]
             g.emit(mov(R3, R6), alu_imm("add", R3, offset), mov(R1, R7), alu_imm("add", R1, offset),
@@ -290,10 +298,23 @@ class Linker:
         if event.raw and event.raw.subject:
             event.raw.emit_subject(g, reads)
         kernel_stacks.emit(g, self.program.stacks, set().union(*[clause.stacks for clause in (*clauses, *errors)]))
-        if "ppid" in self.program.uses:
-            kernel_process.emit_parent(g)
+        self._process(g, event)
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)
+
+    def _process(self, g, event):
+        """What only some programs ask about the process."""
+        uses = self.program.uses
+        if "ppid" in uses:
+            kernel_process.emit_parent(g)
+        if "errno" in uses:
+            g.emit(store_imm(4, R7, p.STATE_ERRNO, 0))
+            if event.raw:
+                event.raw.emit_error(g)
+        if "thread" in uses:
+            kernel_process.emit_thread(g)
+        if "execargs" in uses:
+            kernel_process.emit_arguments(g)
 
     @staticmethod
     def _ident(g, event):

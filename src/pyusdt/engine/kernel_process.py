@@ -1,14 +1,32 @@
-"""What the kernel knows of the running process, for the kernel engine: its parent.
+"""What the kernel knows of the running process, for the kernel engine: its parent, its thread, its arguments.
 
 In: where the kernel's structs have their members.  Out: code that fills the state block in r7.
 Always: what can not be read is 0.
 """
 
-from ..bpf.insn import R0, R7, call, store
+from ..bpf.code import Label
+from ..bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R7,
+    R8,
+    alu,
+    alu_imm,
+    call,
+    jump_imm,
+    load,
+    mov,
+    mov_imm,
+    store,
+    store_imm,
+)
 from ..dlang import program as p
 from .kernel_raw import Kernel, read
 
-_CURRENT_TASK = 35
+_CURRENT_TASK, _READ_USER = 35, 112
+_ARGUMENTS = p.STATE_PROGRAM - p.STATE_EXECARGS
 
 
 def emit_parent(g):
@@ -16,4 +34,32 @@ def emit_parent(g):
     g.emit(call(_CURRENT_TASK))
     read(g, 8, R0, kernel.member("task_struct", "real_parent"))
     read(g, 4, R0, kernel.member("task_struct", "tgid"))
-    g.emit(store(8, R7, p.STATE_PPID, R0))
+    g.emit(store(4, R7, p.STATE_PPID, R0))
+
+
+def emit_thread(g):
+    g.emit(call(_CURRENT_TASK), store(8, R7, p.STATE_THREAD, R0))
+
+
+def emit_arguments(g):
+    """All of them, a space between each two, cut where there is no more room."""
+    kernel, done, some = Kernel(), Label(), Label()
+    place = p.STATE_EXECARGS
+    g.emit(*[store_imm(8, R7, place + i, 0) for i in range(0, _ARGUMENTS, 8)])
+    g.emit(call(_CURRENT_TASK))
+    read(g, 8, R0, kernel.member("task_struct", "mm"))
+    g.emit(jump_imm("jeq", R0, 0, done), mov(R8, R0))  # a thread of the kernel has none
+    read(g, 8, R8, kernel.member("mm_struct", "arg_end"))
+    g.emit(store(8, R7, place, R0))
+    read(g, 8, R8, kernel.member("mm_struct", "arg_start"))
+    g.emit(mov(R3, R0), load(8, R2, R7, place), store_imm(8, R7, place, 0), alu("sub", R2, R3),
+           jump_imm("jeq", R2, 0, done), alu_imm("sub", R2, 1),  # the last NUL
+           jump_imm("jle", R2, _ARGUMENTS - 1, some), mov_imm(R2, _ARGUMENTS - 1))
+    g.place(some)
+    g.emit(mov(R8, R2), mov(R1, R7), alu_imm("add", R1, place), call(_READ_USER))
+    for i in range(_ARGUMENTS - 1):
+        following = Label()
+        g.emit(jump_imm("jle", R8, i, done), load(1, R1, R7, place + i), jump_imm("jne", R1, 0, following),
+               store_imm(1, R7, place + i, 32))
+        g.place(following)
+    g.place(done)

@@ -41,7 +41,7 @@ from .kernel_syscalls import numbers
 TABLE_CALLS = 512  # numbers that the table of system calls has room for, of each side
 TABLE_SIZE = 2 * 8 * TABLE_CALLS
 ENTRY, RETURN = "entry", "return"
-_ID_BITS, _MOST_ARGUMENTS = 24, 6
+_ID_BITS, _MOST_ARGUMENTS, _MOST_ERRORS = 24, 6, 4095
 _BASES = {ENTRY: 0, RETURN: 8 * TABLE_CALLS}
 _READ_KERNEL, _CURRENT_TASK, _PID_TGID = 113, 35, 14
 _BTF = "/sys/kernel/btf/vmlinux"
@@ -240,6 +240,9 @@ class Fixed:
             g.emit(mov_imm(R0, 0))
         g.emit(store(8, R7, offset, R0))
 
+    def emit_error(self, g):
+        """errno: no system call returns here."""
+
     def emit_subject(self, g, reads):
         """The parts of the event that tell of the running task, of another one instead."""
         self.subject(g, self.kernel)
@@ -289,6 +292,14 @@ class Calls:
 
     def emit_ident(self, g):
         g.emit(mov(R0, R8), alu_imm("and", R0, (1 << _ID_BITS) - 1))
+
+    def emit_error(self, g):
+        """errno: what a call returns from -4095 to -1 is one."""
+        if self.side == RETURN:
+            done = Label()
+            g.emit(load(8, R0, R6, 8), jump_imm("jsge", R0, 0, done), jump_imm("jslt", R0, -_MOST_ERRORS, done),
+                   mov_imm(R1, 0), alu("sub", R1, R0), store(4, R7, p.STATE_ERRNO, R1))
+            g.place(done)
 
     def emit_argument(self, g, index, offset):
         done = Label()

@@ -3,7 +3,8 @@
 In: the running kernel's type information.  Out: the text of a D library, as dtrace has it in procfs.d and sched.d; "" where
 the kernel has no type information.
 Always: of the kernel's structs only the members that the translators read are declared, where this kernel has them.
-Sources: the DTrace guide's "proc" and "sched" providers, and the members that dtrace 2.0 translates.
+Sources: the DTrace guide's "proc" and "sched" providers, the
+members that dtrace 2.0 translates, and what it calls curpsinfo, curlwpsinfo and curthread.
 """
 
 from .. import _tracer
@@ -34,7 +35,8 @@ typedef struct lwpsinfo {
 translator psinfo_t < struct task_struct *T > {
     pr_nlwp = 1; pr_pid = T->tgid; pr_ppid = T->real_parent->tgid; pr_pgid = T->signal->pids[2]->first;
     pr_sid = T->signal->pids[3]->first; pr_uid = T->cred->uid; pr_euid = T->cred->euid; pr_gid = T->cred->gid;
-    pr_egid = T->cred->egid; pr_addr = (uintptr_t)T; pr_fname = stringof(T->comm); pr_psargs = "<unknown>"; pr_wstat = 0;
+    pr_egid = T->cred->egid; pr_addr = (uintptr_t)T; pr_fname = stringof(T->comm);
+    pr_psargs = (uintptr_t)T == __curthread ? execargs : "<unknown>"; pr_wstat = 0;
     pr_dmodel = 2;
 };
 translator lwpsinfo_t < struct task_struct *T > {
@@ -43,6 +45,9 @@ translator lwpsinfo_t < struct task_struct *T > {
     pr_sname = T->__state & 3 ? 'S' : T->__state & 12 ? 'T' : T->__state & 0xb0 ? 'Z' : T->__state & 0x300 ? 'W' : 'R';
     pr_pri = T->prio; pr_name = stringof(T->comm);
 };
+inline struct task_struct *curthread = (struct task_struct *)__curthread;
+inline psinfo_t *curpsinfo = xlate < psinfo_t * > (curthread);
+inline lwpsinfo_t *curlwpsinfo = xlate < lwpsinfo_t * > (curthread);
 provider proc {
     probe create(struct task_struct *T) : (psinfo_t *T);
     probe exec(string path);

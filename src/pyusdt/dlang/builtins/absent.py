@@ -9,12 +9,19 @@ _PROCESS = "the event does not carry it yet"
 
 # Variables and functions of dtrace 2.0 without a row: the reason.
 ABSENT = {
-    **dict.fromkeys(["curthread", "curcpu", "curlwpsinfo", "curpsinfo", "chip", "lgrp", "pset"], _KERNEL_DATA),
+    **dict.fromkeys(["curcpu", "chip", "lgrp", "pset"], _KERNEL_DATA),
     **dict.fromkeys(["mutex_owned", "mutex_owner", "mutex_type_adaptive", "mutex_type_spin", "rw_iswriter", "rw_read_held", "rw_write_held", "d_path", "ddi_pathname", "msgdsize", "msgsize"], _KERNEL_DATA),
     **dict.fromkeys(["copyout", "copyoutstr"], _TARGET),
-    **dict.fromkeys(["pwd", "execargs", "zonename", "vtimestamp", "progenyof"], _PROCESS),
+    **dict.fromkeys(["pwd", "zonename", "vtimestamp", "progenyof"], _PROCESS),
     **dict.fromkeys(["cleanpath"], "not there yet"),
     "pcap": "packets belong to the kernel",
+}
+
+# Variables that engine/kernel_types.py declares, for the kernel engine.
+DECLARED = {
+    "curthread": "the firing thread, a `struct task_struct *`",
+    "curpsinfo": "its process, a `psinfo_t *`",
+    "curlwpsinfo": "the same thread, a `lwpsinfo_t *`",
 }
 
 # Names with a row whose meaning differs in an engine: (embedded, kernel).
@@ -28,6 +35,8 @@ NOTES = {
     "term": (_READ_LATER, "no: no helper of the kernel reads terms"),
     **dict.fromkeys(("ustack", "jstack", "ucaller", "ustackdepth"), (_NO_STACK, "works")),
     **dict.fromkeys(("stack", "caller", "stackdepth"), (_NO_KERNEL_STACK, "works")),
+    "errno": ("0: no system call is traced", "works"),
+    "execargs": ("no: the event does not carry it", "works"),
     "ppid": ("as it was when the process was first seen", "works"),
     **dict.fromkeys(("raise", "stop"), (_LATER, _LATER)),
     **dict.fromkeys(("uid", "gid", "execname"), ("as it was when the process was first seen", "works")),

@@ -26,6 +26,9 @@ _rows = [
     VariableRow("cpu", t.TYPEDEFS["processorid_t"], p.STATE_CPU, 4, "the CPU that the probe fired on"),
     VariableRow("pid", t.PID_T, p.STATE_PID, 4, "process id of the firing process"),
     VariableRow("ppid", t.PID_T, p.STATE_PPID, 4, "process id of its parent", uses="ppid"),
+    VariableRow("errno", t.INT, p.STATE_ERRNO, 4, "the error of a system call that failed, at its return; else 0", uses="errno"),
+    VariableRow("__curthread", t.TYPEDEFS["uintptr_t"], p.STATE_THREAD, 8, "the kernel's address of the thread", uses="thread"),
+    VariableRow("execargs", t.STRING, p.STATE_EXECARGS, 80, "arguments of the firing process, 79 bytes at most", uses="execargs"),
     VariableRow("tid", t.TYPEDEFS["id_t"], p.STATE_TID, 4, "thread id of the firing thread"),
     VariableRow("uid", t.TYPEDEFS["uid_t"], p.STATE_UID, 4, "real user id of the firing process"),
     VariableRow("gid", t.TYPEDEFS["gid_t"], p.STATE_GID, 4, "real group id of the firing process"),
@@ -44,7 +47,6 @@ _rows += [
 _rows += [
     VariableRow("epid", t.TYPEDEFS["uint_t"], 0, 4, "a number for the clause", constant=lambda index: index + 1),
     VariableRow("ipl", t.TYPEDEFS["uint_t"], 0, 4, "interrupt level: 0, since no interrupt is traced", constant=lambda _: 0),
-    VariableRow("errno", t.INT, 0, 4, "the system call's error in dtrace; always 0 here", constant=lambda _: 0),
 ]
 
 _UINTPTR = t.TYPEDEFS["uintptr_t"]

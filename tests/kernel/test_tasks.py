@@ -1,0 +1,58 @@
+"""What the kernel knows of the task that fires: errno, arguments, curpsinfo, curlwpsinfo."""
+
+import os
+import sys
+
+import pytest
+from kernel_harness import pydtrace
+
+pytestmark = pytest.mark.usefixtures("bpf")
+NO_FOLDER = 1077  # a descriptor that is not open
+FAILS = f"""import os
+for name, where in (("/", None), ("x", {NO_FOLDER}), ("/nonexistent/x", None)):
+    try:
+        os.unlink(name, dir_fd=where)
+    except OSError:
+        pass
+os.getppid()
+"""
+
+
+@pytest.fixture
+def fails(tmp_path):
+    script = tmp_path / "fails.py"
+    script.write_text(FAILS)
+    return f"{sys.executable} {script}"
+
+
+def test_errno(fails):
+    """At a call's return, where it failed; nowhere else, although what openat() takes as the folder is -100."""
+    script = """syscall::unlink*:entry /pid == $target/ { printf("entry %d\\n", errno); }
+        syscall::unlink*:return /pid == $target/ { printf("return %d %d %d\\n", errno, arg0, arg1); self->seen = 1; }
+        syscall::getppid:return /pid == $target && self->seen/ { printf("getppid %d\\n", errno); }
+        syscall::getppid:return /pid == $target && self->seen/ { trace(*(int *)0); }
+        ERROR { printf("error %d\\n", errno); }"""
+    out, err, _ = pydtrace("-q", "-n", script, "-c", fails)
+    told = [line for line in out.splitlines() if line]
+    assert told == ["entry 0", "return 21 -21 -21", "entry 0", "return 9 -9 -9", "entry 0", "return 2 -2 -2", "getppid 0",
+                    "error 0"], (out, err)
+
+
+def test_the_running_process_and_thread(fails, tmp_path):
+    script = """syscall::getppid:entry /pid == $target/ { printf("%s|%s|%d|%d|%d|%d|%d\\n", curpsinfo->pr_fname, curpsinfo->pr_psargs,
+        curpsinfo->pr_pid == pid, curpsinfo->pr_ppid == ppid, curlwpsinfo->pr_lwpid == tid, curlwpsinfo->pr_pri > 0,
+        curthread->tgid == pid && stringof(curthread->comm) == execname); printf("%s\\n", execargs); }"""
+    out, err, _ = pydtrace("-q", "-n", script, "-c", fails)
+    assert fails[:79] in out.splitlines(), (out, err)
+    assert f"{os.path.basename(sys.executable)[:15]}|{fails[:79]}|1|1|1|1|1" in out.splitlines(), (out, err)
+
+
+def test_long_arguments_are_cut(fails):
+    out, err, _ = pydtrace("-q", "-n", "syscall::getppid:entry /pid == $target/ { printf(\"<%s>\", execargs); }", "-c",
+                           f"{fails} {'x' * 100}")
+    assert f"<{(fails + ' ' + 'x' * 100)[:79]}>" in out, (out, err)
+
+
+def test_the_embedded_engine_has_no_such_thing():
+    out, err, status = pydtrace("-x", "engine=embedded", "-n", "BEGIN { trace(curpsinfo->pr_pid); }")
+    assert (out, status) == ("", 1) and "-x engine=kernel" in err
