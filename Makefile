@@ -10,7 +10,7 @@ BUILT := .venv/built
 PYTEST := $(VENV)/python -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help build nif packages demo test test-long bench lint sanitize clean
+.PHONY: help build nif packages demo test test-long bench bench-pythons lint sanitize clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -38,6 +38,9 @@ test-long: packages build ## kill loops, fuzzing and exhaustive checks (hours)
 
 bench: packages build ## the performance budgets, measured beside their peers
 	$(VENV)/python benchmarks/run.py; status=$$?; $(VENV)/python benchmarks/erlang_bench.py && exit $$status
+
+bench-pythons: packages build ## what an application pays while nobody traces, on every CPython here
+	$(VENV)/python benchmarks/pythons.py
 
 lint: build ## ruff, mypy on the public API, gcc's and clang's warnings
 	$(VENV)/ruff check .

@@ -66,7 +66,8 @@ def per_event(subject, operation: str, n: int) -> float:
 def measure_off(rounds: int) -> list[Comparison]:
     """Nobody traces: p and `if probe:` against the empty builtin, all in one process."""
     samples: dict[str, list[float]] = {
-        name: [] for name in ("empty", "p", "if probe", "own", "function", "wrapped", "put_tag", *subjects.peers())
+        name: [] for name in ("empty", "p", "if probe", "if False", "own", "function", "wrapped", "put_tag", "set",
+                              *subjects.peers())
     }
     with closing(subjects.PythonSubject()) as subject:
         for operation in samples:  # warm up: CPython specialises code after some runs
@@ -77,9 +78,10 @@ def measure_off(rounds: int) -> list[Comparison]:
     return [
         Comparison('Python p(1, 2, "a"), off, tag set / empty builtin', 1.3, samples["p"], samples["empty"]),
         Comparison("Python `if probe:`, off / empty builtin", 0.6, samples["if probe"], samples["empty"]),
+        Comparison("for comparison, `if` of a local False / empty builtin", None, samples["if False"], samples["empty"]),
         Comparison('own(1, 2, "a"), off / empty builtin', None, samples["own"], samples["empty"]),
         Comparison("@probe.wrap'ped function, off / the function", None, samples["wrapped"], samples["function"]),
-        Comparison('put_tag("request 17") / empty builtin', None, samples["put_tag"], samples["empty"]),
+        Comparison("put_tag(text) / ContextVar.set(bytes), both new", None, samples["put_tag"], samples["set"]),
         *(Comparison(f'own(1, 2, "a"), off / the same of PyPI\'s {name}', 1.0, samples["own"], samples[name])
           for name in ("stapsdt", "usdt") if name in samples),
     ]
@@ -237,19 +239,28 @@ def measure_kernel(rounds: int) -> list[Comparison]:
     return [Comparison(*row) for row in kernel.rows(rounds, rounds < 5)]
 
 
+# What is measured and in how many rounds; `--only` takes these names.
+PARTS = {
+    "off": (measure_off, 101), "start": (measure_start, 31), "on": (measure_on, 301), "threads": (measure_threads, 101),
+    "stopped": (measure_stopped, 21), "consumer": (measure_consumer, 21), "reading": (measure_reading, 21),
+    "kernel": (measure_kernel, 5),
+}
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--quick", action="store_true", help="few rounds, nothing written: does it run at all?")
-    quick = options.parse_args().quick
+    options.add_argument("--only", nargs="+", choices=PARTS, help="these parts, nothing written")
+    given = options.parse_args()
     subjects.build_empty()
     rows: list[Comparison] = []
     print(f"{'what / its peer':52} {'ns':>8} {'peer ns':>8} {'ratio':>7} {'budget':>7}")
-    for measure, rounds in ((measure_off, 101), (measure_start, 31), (measure_on, 301), (measure_threads, 101), (measure_stopped, 21),
-                            (measure_consumer, 21), (measure_reading, 21), (measure_kernel, 5)):
-        for row in measure(3 if quick else rounds):
+    for part in given.only or PARTS:
+        measure, rounds = PARTS[part]
+        for row in measure(3 if given.quick else rounds):
             rows.append(row)
             print(row.row(), flush=True)
-    if not quick:
+    if not given.quick and not given.only:
         print("written to", os.path.relpath(write_results(rows), subjects.ROOT))
     return any(row.is_over() for row in rows)
 

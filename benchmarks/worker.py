@@ -7,6 +7,7 @@ The statements are unrolled, so that the loop around them hardly counts, and see
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import os
 import socket
 import sys
@@ -22,10 +23,12 @@ OPERATIONS = {
     "empty": 'empty(1, 2, "a")',
     "p": 'p(1, 2, "a")',
     "if probe": "if probe: pass",
+    "if False": "if false: pass",
     "own": 'own(1, 2, "a")',
     "wrapped": "wrapped()",
     "function": "function()",
-    "put_tag": 'put_tag("request 17")',
+    "put_tag": 'put_tag("request 17"); put_tag("request 18")',
+    "set": 'variable.set(b"request 17"); variable.set(b"request 18")',
     "stapsdt": 'stapsdt(1, 2, "a")',
     "usdt": 'usdt((1, 2, "a"))',
     "p 256": f'p(n % 1000, 2, "{"x" * 256}")',
@@ -35,7 +38,7 @@ OPERATIONS = {
 def unrolled(statement: str):
     """A function of n that executes the statement n times, n a multiple of UNROLL, and returns nanoseconds."""
     body = f"\n        {statement}" * UNROLL
-    source = f"""def run(n, clock, empty, p, probe, own, wrapped, function, put_tag, stapsdt, usdt):
+    source = f"""def run(n, clock, empty, p, probe, own, wrapped, function, put_tag, variable, stapsdt, usdt, false=False):
     start = clock()
     for _ in range(n // {UNROLL}):{body}
     return clock() - start
@@ -71,7 +74,8 @@ def main() -> None:
     def function():
         pass
 
-    subjects = (empty.empty, pyusdt.p, probe, own, probe.wrap(function), function, pyusdt.put_tag, *peers())
+    subjects = (empty.empty, pyusdt.p, probe, own, probe.wrap(function), function, pyusdt.put_tag,
+                contextvars.ContextVar("bench"), *peers())
     operations = {name: unrolled(statement) for name, statement in OPERATIONS.items()}
     pyusdt.put_tag("bench")
     with orders.makefile("rw") as stream:

@@ -10,6 +10,7 @@ import os
 import platform
 import re
 import subprocess
+import sys
 
 import harness
 import pytest
@@ -209,6 +210,38 @@ def test_bcc_reads(what, telling, root):
         operands = [(f"8 {'signed' if 2 <= i < 6 else 'unsigned'}", register) for i, register in enumerate(registers)]
     place, *arguments = re.sub(" +", " ", shown.stdout.rstrip("\n")).split("|")
     assert place == "1" and [tuple(each.split(" bytes @ ")) for each in arguments] == operands, shown
+
+
+def test_strings_are_in_memory_when_the_site_is_hit(oracle, tmp_path):
+    """The tracer waits for the program, which fires once, at once, with texts that nothing has read before: a kernel
+    tracer can not have a page brought in. Each text would be empty, or an error, if its page were not there."""
+    text = tmp_path / "text"
+    text.write_bytes(b"from a file")
+    program = f"""if True:
+        import mmap, pyusdt
+        with open({str(text)!r}, "rb") as file:
+            never_read = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        shop = pyusdt.Provider("resident").probe("first", str, str)
+        pyusdt.put_tag("the tag")
+        assert pyusdt.pn(413, 1, 2, "a literal", never_read, b"bytes", "x" * 900)
+        assert shop("typed", never_read), shop.path
+    """
+    environment = {**os.environ, "PYUSDT_CACHE": str(tmp_path / "cache")}
+    made = harness.run([sys.executable, "-c", "import pyusdt; print(pyusdt.Provider('resident').probe('first', str, str).path)"],
+                       env=environment)
+    texts = ", ".join(f"str(arg{i})" for i in (0, 1, 6, 7, 8))
+    script = (f'BEGIN {{ printf("ready\\n"); }} '
+              f'usdt:{MODULE}:pyusdt:user_trace__n413 {{ printf("%s|%s|%s|%s|%s|", {texts}); printf("%s\\n", str(arg9)); }} '
+              f'usdt:{made.stdout.strip()}:resident:first {{ printf("%s|%s\\n", str(arg0), str(arg1)); exit(); }}')
+    with harness.running([harness.ORACLE, "bpftrace", "-q", "-e", script],
+                         env={**os.environ, "BPFTRACE_MAX_STRLEN": "1024"}) as tracer:
+        assert tracer.stdout.readline() == "ready\n"
+        fired = harness.start([sys.executable, "-c", program], env=environment)
+        done = harness.finish(fired, 30)
+        assert done.status == 0, done
+        shown = harness.finish(tracer, 60)
+    who = f"<{fired.pid}.{fired.pid}>"
+    assert shown.stdout.split("\n")[:2] == [f"{who}|the tag|a literal|from a file|bytes|{'x' * 900}", "typed|from a file"], shown
 
 
 def test_a_tracer_that_is_there_first(tmp_path, root):
