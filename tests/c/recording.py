@@ -1,0 +1,65 @@
+"""A second reader of recordings, made from docs/record.md alone: what that page says must be enough.
+
+In: the bytes of a recording.  Out: its events as lines, as replay_main.c prints them.
+"""
+
+import struct
+
+HEADER = struct.Struct("<QIIQQIIII64s16x")
+TABLE, TARGET, EVENT, LOSS, END = 1, 2, 3, 4, 5
+
+
+def text(strings, at):
+    return strings[at : strings.index(b"\0", at)].decode()
+
+
+class Table:
+    """[(provider, module, function, name)] of a probe table block."""
+
+    def __init__(self, body):
+        _, _, ndescs, size = struct.unpack_from("<4I", body)
+        strings = body[16 + 32 * ndescs :][:size]
+        self.probes = []
+        for i in range(ndescs):
+            provider, module, function, name, count, _, _, family = struct.unpack_from("<8I", body, 16 + 32 * i)
+            for n in range(count):
+                number = str(n) if family else ""
+                self.probes.append((text(strings, provider), text(strings, module), text(strings, function) + number,
+                                    text(strings, name) + number))
+
+
+def event_line(body, targets, tables):
+    target, _, _, probe, time, tid, _, nargs, ncaptures = struct.unpack_from("<4IQIHBB", body)
+    at = 8 + 24
+    words = [*struct.unpack_from(f"<{nargs}Q", body, at)]
+    at += 8 * nargs
+    for _ in range(ncaptures):
+        index, length = struct.unpack_from("<HH", body, at)
+        words.append(f"{index}={body[at + 4 : at + 4 + length].decode()}")
+        at += (4 + length + 1 + 3) // 4 * 4
+    table, pid, inner, comm = targets[target]
+    provider, module, function, name = tables[table].probes[probe]
+    return " ".join(map(str, [time, pid, comm, f"{provider}{inner}:{module}:{function}:{name}", tid, *words]))
+
+
+def lines(data):
+    magic, version, order, *_ = HEADER.unpack_from(data)
+    assert (magic.to_bytes(8, "little"), version, order) == (b"pyusdtR1", 1, 0x01020304)
+    tables, targets, found, at = [], {}, [], HEADER.size
+    while True:
+        kind, size = struct.unpack_from("<II", data, at)
+        body = data[at + 8 : at + 8 + size]
+        at += 8 + size
+        if kind == TABLE:
+            assert struct.unpack_from("<I", body)[0] == len(tables)
+            tables.append(Table(body))
+        elif kind == TARGET:
+            number, table, pid, inner, _, _, comm = struct.unpack("<6I16s", body)
+            targets[number] = table, pid, inner, comm.rstrip(b"\0").decode()
+        elif kind == EVENT:
+            found.append(event_line(body, targets, tables))
+        elif kind == END:
+            assert at == len(data)
+            return [*found, str(struct.unpack("<Q", body)[0])]
+        else:
+            assert kind == LOSS and size == 16

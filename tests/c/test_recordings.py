@@ -1,0 +1,64 @@
+"""Recordings, read three times: by the core here, by the core on aarch64, and by a reader made from docs/record.md."""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+
+import pytest
+import recording
+from ring_world import HERE, ROOT
+
+PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
+PROGRAM = """
+import pyusdt
+late = pyusdt.Provider("shop").probe("order-placed", int, str)
+with pyusdt.tag("red"):
+    for i in range(40):
+        pyusdt.p(i, -i, "a" * i, "")
+        pyusdt.user_trace_n(i * 20, i, "b")
+late(-1, "zwölf")
+"""
+CORE = sorted(path for path in (ROOT / "c/shared").glob("*.c")) + [ROOT / f"c/tracer/{name}.c" for name in
+                                                                   ("replay", "flight", "record_file")]
+
+
+def build(folder, compiler):
+    program = folder / f"replay_{compiler}"
+    subprocess.run([compiler, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", f"-I{ROOT}/include",
+                    f"-I{ROOT}/c", HERE / "replay_main.c", *CORE, "-o", program, "-lpthread"], check=True)
+    return program
+
+
+def printed(*command, **environment):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True,
+                          env={**os.environ, **environment})
+    return done.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """(the recording's path, what the core here prints of it)"""
+    folder = tmp_path_factory.mktemp("recording")
+    (folder / "fires.py").write_text(PROGRAM)
+    script = "pyusdt*:::, shop*::: { n++; }"
+    subprocess.run([PYDTRACE, "-Zq", "--record", folder / "events", "-n", script, "-c", f"{sys.executable} {folder}/fires.py"],
+                   check=True, stdout=subprocess.DEVNULL)
+    return folder / "events", printed(build(folder, "gcc"), folder / "events")
+
+
+def test_by_the_page(made):
+    path, lines = made
+    assert len(lines) == 82 and lines[-2].endswith("1=zwölf")
+    assert recording.lines(path.read_bytes()) == lines
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="host: not x86-64")
+def test_on_another_processor(made, tmp_path):
+    emulator, compiler = "qemu-aarch64-static", "aarch64-linux-gnu-gcc"
+    for tool in (emulator, compiler):
+        if not shutil.which(tool):
+            pytest.skip(f"no {tool}")
+    program = build(tmp_path, compiler)
+    assert printed(emulator, program, made[0], QEMU_LD_PREFIX="/usr/aarch64-linux-gnu") == made[1]
