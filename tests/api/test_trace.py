@@ -160,6 +160,12 @@ def test_a_command_is_traced_from_its_first_probe():
     assert t.returncode == 3
 
 
+def test_a_command_may_be_a_line_with_quotes():
+    with pyusdt.watch("user_trace-i4s4", cmd=f"{sys.executable} -c 'import pyusdt; pyusdt.p(7)'") as t:
+        assert [rec["i1"] for rec in t] == [7]
+    assert t.returncode == 0
+
+
 def test_actions_on_aggregations_are_done():
     script = r"""pyusdt*:::user_trace-i4s4 /arg2 > 0/ { @a[arg2] = count(); @b = count(); }
         pyusdt*:::user_trace-i4s4 /arg2 == 0/ { printa("%d %@d\n", @a); trunc(@a); clear(@b); }"""
@@ -221,7 +227,7 @@ def test_options_that_do_not_exist_are_an_error():
 
 
 def test_a_process_that_does_not_exist_is_an_error():
-    with pytest.raises(pyusdt.EngineError, match="No such process"), pyusdt.trace("pyusdt*:::s1 { }", pid=2**22 + 1):
+    with pytest.raises(pyusdt.EngineError, match=f"No such process: {2**22 + 1}"), pyusdt.trace("pyusdt*:::s1 { }", pid=2**22 + 1):
         pass
 
 

@@ -14,6 +14,7 @@ and what they then lose is counted in `drops` and warned of.  One thread of ours
 from __future__ import annotations
 
 import os
+import shlex
 import warnings
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -23,6 +24,7 @@ from .._core import publish_forked
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError
 from ..engine import EngineError, Targets
+from ..engine.command import alive
 from .pump import Pump
 from .snapshot import Aggregation
 
@@ -67,9 +69,9 @@ def trace(script: str | os.PathLike[str], *arguments: object, pid: int | Iterabl
     """Trace processes while a `with` block runs.
 
     script: D, or the path of a script (a pathlib.Path); arguments: its $1, $2 …; exactly one of pid (one or several),
-    cmd (a command that is started, and ended with the block) and all=True (this user's processes, those to come as
-    well); engine: "auto", "embedded", "kernel" or "dtrace"; buffer: how many records wait for their reader at most;
-    options: dtrace's -x options (strsize=64, bufsize="4m", zdefs=True).
+    cmd (a command that is started, and ended with the block: words, or a line with a shell's quotes) and all=True (this
+    user's processes, those to come as well); engine: "auto", "embedded", "kernel" or "dtrace"; buffer: how many records
+    wait for their reader at most; options: dtrace's -x options (strsize=64, bufsize="4m", zdefs=True).
 
     Raises CompileError (with .tag, .loc, .message, .hint) here, EngineError when the block is entered.
     """
@@ -113,7 +115,7 @@ def _targets(pid: int | Iterable[int] | None, cmd: str | Iterable[str] | None, e
     if (pid is not None) + (cmd is not None) + bool(everything) != 1:
         raise TypeError("name what to trace: exactly one of pid, cmd and all=True")
     if cmd is not None:
-        words = cmd.split() if isinstance(cmd, str) else [os.fspath(word) for word in cmd]
+        words = shlex.split(cmd) if isinstance(cmd, str) else [os.fspath(word) for word in cmd]
         if not words:
             raise ValueError("cmd is empty")
         return {"cmd": words}
@@ -203,8 +205,11 @@ class Tracing:
 
     def _make_targets(self) -> Targets:
         if "cmd" not in self._wanted:
-            if os.getpid() in self._wanted["pids"]:
-                publish_forked()
+            for pid in self._wanted["pids"]:
+                if not alive(pid):
+                    raise EngineError(f"No such process: {pid}")
+                if pid == os.getpid():
+                    publish_forked()
             return Targets(self._wanted["pids"], only=True)
         from ..engine.command import Command
 
