@@ -144,7 +144,8 @@ def test_two_cores_in_one_process(world, tmp_path):
         pytest.skip("host: a Python without a library to link with")  # one that .ci/pythons unpacked elsewhere
     subprocess.run(["gcc", "-std=gnu11", "-O2", "-pthread", f"-I{ROOT}/include", f"-I{ROOT}/c", f"-I{HERE}",
                     f"-I{sysconfig.get_paths()['include']}", HERE / "two_cores.c", *world.build.objects(),
-                    f"-L{library}", f"-Wl,-rpath,{library}", f"-lpython{version}", "-ldl", "-lm", "-o", program], check=True)
+                    f"-L{library}", f"-Wl,-rpath,{library}", f"-lpython{version}", "-rdynamic", "-ldl", "-lm", "-o", program],
+                   check=True)
     script = ('pyusdt*:::user_trace-i4s4, other*:::tick { @[substr(probeprov, 0, 5), probename] = count(); } '
               'END { printa("%s %s %@d\\n", @); }')
     env = {**world.env, "PYTHONHOME": sys.base_prefix, "PYTHONPATH": os.pathsep.join(sys.path[1:])}

@@ -31,7 +31,7 @@ os.kill(os.getpid(), int(sys.argv[1]))
 def fly(rundir: Path, size: str = "64k", end: int = signal.SIGKILL, **more: str) -> subprocess.CompletedProcess:
     rundir.mkdir(mode=0o700, exist_ok=True)
     environment = {**os.environ, "PYUSDT_RUNDIR": str(rundir), "PYUSDT_FLIGHT": size, **more}
-    return subprocess.run([sys.executable, "-c", PROGRAM, str(end)], env=environment, capture_output=True, text=True,
+    return subprocess.run([sys.executable, "-c", PROGRAM, str(int(end))], env=environment, capture_output=True, text=True,
                           timeout=60, check=False)
 
 
