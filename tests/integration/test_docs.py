@@ -7,14 +7,17 @@ A block's first line says what it is:
     python      a whole program
     d           a D script that compiles
     sh          set-up, which the tests do not repeat: `make` with targets that exist, or entering .venv
+What a page starts in the background (a command that ends in "&") runs for all blocks after it, and ends with the tests.
 Blocks of other kinds (c, text, none at all) are pictures, not examples.
 
 Every link and every path that a page names leads to what is there.
 """
 
+import contextlib
 import glob
 import os
 import re
+import signal
 import sys
 import tempfile
 
@@ -44,16 +47,61 @@ def blocks() -> list[Block]:
 
 
 BLOCKS = blocks()
+MARK = f"PYUSDT_DOCS={os.getpid()}"  # in the environment of what the examples start
+PGREP = f"""#!/bin/sh
+# The newest of the processes that the options mean (but -n) and that these tests have started.
+shift
+for pid in $(/usr/bin/pgrep "$@"); do
+    tr '\\0' '\\n' </proc/$pid/environ 2>/dev/null | grep -qx {MARK} && newest=$pid
+done
+echo $newest
+"""
+
+
+def marked() -> list[int]:
+    """Processes that the examples have left running."""
+    found = []
+    for folder in glob.glob("/proc/[0-9]*"):
+        with contextlib.suppress(OSError), open(f"{folder}/environ", "rb") as file:
+            if MARK.encode() in file.read().split(b"\0"):
+                found.append(int(os.path.basename(folder)))
+    return found
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory) -> str:
-    """PATH for the examples: .venv's commands, and as `dtrace` the real one."""
+def path(tmp_path_factory):
+    """PATH for the examples: .venv's commands, as `dtrace` the real one, and a pgrep that finds nobody else's processes."""
     folder = tmp_path_factory.mktemp("bin")
-    dtrace = folder / "dtrace"
-    dtrace.write_text(f'#!/bin/sh\nexec {harness.ORACLE} dtrace "$@"\n')
-    dtrace.chmod(0o755)
-    return f"{os.path.dirname(sys.executable)}:{folder}:{os.environ['PATH']}"
+    for name, script in (("dtrace", f'#!/bin/sh\nexec {harness.ORACLE} dtrace "$@"\n'), ("pgrep", PGREP)):
+        (folder / name).write_text(script)
+        (folder / name).chmod(0o755)
+    yield f"{os.path.dirname(sys.executable)}:{folder}:{os.environ['PATH']}"
+    for pid in marked():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def shell(command: str, path: str) -> harness.Run:
+    environment = {**os.environ, "PATH": path, **dict([MARK.split("=")])}
+    return harness.run(["bash", "-c", command], timeout=120, cwd=harness.ROOT, env=environment)
+
+
+def steps(block: Block) -> list[tuple[str, str]]:
+    """(command, its output), …"""
+    return re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE)
+
+
+STARTED: set[tuple[str, str]] = set()  # (page, command) of what runs in the background
+
+
+def start_what_is_needed(block: Block, path: str) -> None:
+    """What the page has started before this block: where the block is run alone, that did not happen."""
+    for earlier in BLOCKS:
+        if earlier.page == block.page and earlier.line < block.line and earlier.kind.startswith("console"):
+            for command, _ in steps(earlier):
+                if command.endswith("&") and (block.page, command) not in STARTED:
+                    shell(command, path)
+                    STARTED.add((block.page, command))
 
 
 def pattern(expected: str) -> str:
@@ -63,11 +111,12 @@ def pattern(expected: str) -> str:
 
 
 def check_console(block: Block, path: str) -> None:
-    steps = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE)
-    assert steps, f"{block!r} has no command"
-    for command, expected in steps:
-        environment = {**os.environ, "PATH": path}
-        run = harness.run(["bash", "-c", command], timeout=120, cwd=harness.ROOT, env=environment)
+    assert steps(block), f"{block!r} has no command"
+    start_what_is_needed(block, path)
+    for command, expected in steps(block):
+        run = shell(command, path)
+        if command.endswith("&"):
+            STARTED.add((block.page, command))
         assert re.fullmatch(pattern(expected.rstrip("\n")), run.stdout.rstrip("\n")), run
 
 
