@@ -58,7 +58,7 @@ sys.stdin.readline()
 API = """import sys, warnings, pyusdt
 sys.stdin.close()
 warnings.simplefilter("ignore")
-with pyusdt.trace(open(sys.argv[1]).read(), pid=int(sys.argv[2]), bufsize="8m", buffer=5000) as t:
+with pyusdt.trace(open(sys.argv[1]).read(), pid=int(sys.argv[2]), bufsize=sys.argv[3], buffer=5000) as t:
     print("ready", flush=True)
     taken = 0
     for rec in t:
@@ -79,16 +79,16 @@ def resident(pid):
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
 
 
-def soak(seconds, rate, folder):
+def soak(seconds, rate, folder, bufsize="8m"):
     """(samples: {name: [(time, KiB)]}, {name: (events got, dropped)}, events fired)"""
     script = os.path.join(folder, "soak.d")
     with open(script, "w") as file:
         file.write(SCRIPT)
     python = [sys.executable, "-c"]
     target = subprocess.Popen([*python, TARGET, str(seconds), str(rate)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    api = subprocess.Popen([*python, API, script, str(target.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    api = subprocess.Popen([*python, API, script, str(target.pid), bufsize], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     output = os.path.join(folder, "output")
-    command = f"{PYDTRACE} -q -x bufsize=8m -p {target.pid} -s {script} | grep delivered > {output}"
+    command = f"{PYDTRACE} -q -x bufsize={bufsize} -p {target.pid} -s {script} | grep delivered > {output}"
     with open(os.path.join(folder, "errors"), "w+") as errors:
         shell = subprocess.Popen(["bash", "-c", f"{command} & echo $!; wait"], stdout=subprocess.PIPE, stderr=errors, text=True)
         try:

@@ -20,8 +20,8 @@ def traced(script, **more):
     return pyusdt.trace(script, pid=os.getpid(), **more)
 
 
-def goes_off(seconds=5):
-    """The probe goes off: at once, unless somebody else traces all processes meanwhile."""
+def goes_off(seconds=60):
+    """The probe goes off: at once, unless somebody else traces all processes of the machine meanwhile."""
     deadline = time.monotonic() + seconds
     while pyusdt.probe("user_trace-i4s4") and time.monotonic() < deadline:
         time.sleep(0.01)
