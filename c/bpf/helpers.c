@@ -3,6 +3,7 @@
 #include "bpf/float.h"
 #include "bpf/internal.h"
 #include "bpf/json.h"
+#include "bpf/path.h"
 #include "bpf/term.h"
 #include "pyusdt.h"
 
@@ -126,6 +127,19 @@ static uint64_t json_text(struct pyusdt_run *run, const uint64_t *args)
     return path ? (uint64_t)(int64_t)pyusdt_json_text(text, size, path, size, dst, size) : 0;
 }
 
+/* pyusdt's own: path_clean(dst, size, path), both of `size` bytes (bpf/path.h) */
+static uint64_t path_clean(struct pyusdt_run *run, const uint64_t *args)
+{
+    char *dst = (char *)pyusdt_run_memory(run, args[0], args[1], true);
+    const char *path = dst ? (const char *)pyusdt_run_memory(run, args[2], args[1], false) : NULL;
+
+    if (!path || !args[1] || (path < dst + args[1] && dst < path + args[1]))
+        return 0;
+    uint32_t size = (uint32_t)args[1], used = pyusdt_path_clean(path, size, dst);
+    memset(dst + used, 0, size - used); /* what was written and taken away again */
+    return used;
+}
+
 /* pyusdt's own: float_compute(operation, a, b), doubles as their bits (bpf/float.h) */
 static uint64_t float_compute(struct pyusdt_run *run, const uint64_t *args)
 {
@@ -230,6 +244,7 @@ pyusdt_helper_fn *const pyusdt_helpers[HELPERS] = {
     [HELPER_RINGBUF_OUTPUT] = ringbuf_output,
     [HELPER_TERM_TEXT] = term_text,
     [HELPER_JSON_TEXT] = json_text,
+    [HELPER_PATH_CLEAN] = path_clean,
     [HELPER_FLOAT_COMPUTE] = float_compute,
     [HELPER_FLOAT_DEVIATE] = float_deviate,
 };

@@ -156,6 +156,8 @@ static void fill_state(struct pyusdt_consumer *c, uint32_t id, const struct pyus
     s->ppid = who->ppid;
     memcpy(s->arg, e->arg, e->nargs * sizeof s->arg[0]);
     memset(s->arg + e->nargs, 0, (PYUSDT_MAX_ARGS - e->nargs) * sizeof s->arg[0]);
+    if (c->config.uses & PYUSDT_USES_ANCESTORS)
+        memcpy(s->ancestors, who->ancestors, sizeof s->ancestors);
     if (c->config.uses & PYUSDT_USES_WALL)
         s->wall = e->time + c->wall;
     if (c->config.uses & PYUSDT_USES_EXECNAME)
@@ -347,6 +349,14 @@ static uint32_t parent_of(uint32_t pid)
     return parent;
 }
 
+void pyusdt_find_ancestors(struct pyusdt_process *who)
+{
+    uint32_t pid = who->pid;
+
+    for (size_t i = 0; i < PYUSDT_ANCESTORS; i++)
+        who->ancestors[i] = pid = pid ? parent_of(pid) : 0;
+}
+
 static int add_target(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint32_t target)
 {
     struct pyusdt_target_info info;
@@ -356,6 +366,8 @@ static int add_target(struct pyusdt_consumer *c, const struct pyusdt_feed *feed,
     struct pyusdt_process *who = &c->who[target];
     *who = (struct pyusdt_process){.pid = info.pid, .uid = info.uid, .gid = info.gid};
     who->ppid = c->config.uses & PYUSDT_USES_PPID ? parent_of(who->pid) : 0;
+    if (c->config.uses & PYUSDT_USES_ANCESTORS)
+        pyusdt_find_ancestors(who);
     put_name(who->comm, sizeof who->comm, info.comm);
     c->targets[target] = (struct ids){.before = pyusdt_registry_count(c->registry), .count = info.nprobes};
     for (uint32_t i = 0; i < info.nprobes; i++) {

@@ -17,6 +17,7 @@
 
 #include "bpf/bpf.h"
 #include "shared/error.h"
+#include "generated/program.h"
 #include "tracer/feed.h"
 #include "tracer/record.h"
 #include "tracer/registry.h"
@@ -28,6 +29,7 @@ enum { /* parts of the state block that cost something and are filled only where
     PYUSDT_USES_NAMES = 2,
     PYUSDT_USES_WALL = 4,
     PYUSDT_USES_PPID = 8,
+    PYUSDT_USES_ANCESTORS = 16,
 };
 
 struct pyusdt_consumer_config {
@@ -40,7 +42,11 @@ struct pyusdt_consumer_config {
 struct pyusdt_process {
     uint32_t pid, ppid, uid, gid; /* ppid: 0 where it is not known */
     char comm[16];                /* NUL padded */
+    uint32_t ancestors[PYUSDT_ANCESTORS]; /* its parent, that one's, and so on; zeros behind them, or where not asked for */
 };
+
+/* Find a process's ancestors, as they are now; zeros where they can not be read. */
+void pyusdt_find_ancestors(struct pyusdt_process *who);
 
 enum {
     PYUSDT_CLAUSE_EXITS = 1,  /* the clause calls exit() */

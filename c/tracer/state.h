@@ -16,6 +16,7 @@ struct pyusdt_state {
     char execname[16], probeprov[64], probemod[64], probefunc[128], probename[64];
     uint64_t arg[12];
     uint64_t ppid; /* the upper half is the error of a system call, of which none returns here */
+    uint32_t ancestors[PYUSDT_ANCESTORS];
 };
 
 #define PYUSDT_AT(field, offset) static_assert(offsetof(struct pyusdt_state, field) == (offset), #field)
@@ -34,6 +35,7 @@ PYUSDT_AT(probefunc, PYUSDT_STATE_PROBEFUNC);
 PYUSDT_AT(probename, PYUSDT_STATE_PROBENAME);
 PYUSDT_AT(arg, PYUSDT_STATE_ARGS);
 PYUSDT_AT(ppid, PYUSDT_STATE_PPID);
+PYUSDT_AT(ancestors, PYUSDT_STATE_ANCESTORS);
 static_assert(sizeof(struct pyusdt_state) == PYUSDT_STATE_EVENT_END, "state block");
 #undef PYUSDT_AT
 

@@ -142,6 +142,7 @@ cdef extern from "tracer/consumer.h" nogil:
         PYUSDT_USES_NAMES
         PYUSDT_USES_WALL
         PYUSDT_USES_PPID
+        PYUSDT_USES_ANCESTORS
         PYUSDT_CLAUSE_EXITS
         PYUSDT_CLAUSE_PAUSES
     struct pyusdt_consumer_config:
@@ -151,6 +152,7 @@ cdef extern from "tracer/consumer.h" nogil:
         char comm[16]
     struct pyusdt_consumer:
         pass
+    void pyusdt_find_ancestors(pyusdt_process *who)
     int pyusdt_consumer_new(pyusdt_vm *vm, const pyusdt_consumer_config *config, pyusdt_consumer **out,
                             pyusdt_error *err)
     void pyusdt_consumer_free(pyusdt_consumer *c)

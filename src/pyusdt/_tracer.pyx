@@ -238,16 +238,18 @@ cdef class Consumer:
     """
 
     cdef pyusdt_consumer *consumer
+    cdef bint uses_ancestors
     cdef VM vm
 
     def __cinit__(self, VM vm, uint32_t clauses, uses, this_area):
         cdef pyusdt_consumer_config config
         cdef pyusdt_error err
         bits = {"execname": PYUSDT_USES_EXECNAME, "names": PYUSDT_USES_NAMES, "wall": PYUSDT_USES_WALL,
-                "ppid": PYUSDT_USES_PPID}
+                "ppid": PYUSDT_USES_PPID, "ancestors": PYUSDT_USES_ANCESTORS}
         config.clauses = clauses
         config.uses = sum(bits[use] for use in uses)
         config.this_offset, config.this_size = this_area
+        self.uses_ancestors = "ancestors" in uses
         self.vm = vm
         cdef int code = pyusdt_consumer_new(vm.vm, &config, &self.consumer, &err)
         if code < 0:
@@ -306,6 +308,8 @@ cdef class Consumer:
         memset(&who, 0, sizeof(who))
         memset(&event, 0, sizeof(event))
         who.pid, who.ppid, who.uid, who.gid = pid, os.getppid(), uid, gid
+        if self.uses_ancestors:
+            pyusdt_find_ancestors(&who)
         put(who.comm, sizeof(who.comm), comm[:15])
         event.time, event.tid, event.cpu = time, tid, cpu
         event.nargs = <uint32_t>len(args)

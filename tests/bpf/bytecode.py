@@ -31,7 +31,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 C = os.path.join(ROOT, "c")
 PUBLIC = os.path.join(os.path.dirname(C), "include")
-SOURCES = ["bpf/map.c", "bpf/program.c", "bpf/helpers.c", "bpf/float.c", "bpf/json.c", "bpf/term.c", "bpf/term_read.c",
+SOURCES = ["bpf/map.c", "bpf/program.c", "bpf/helpers.c", "bpf/float.c", "bpf/json.c", "bpf/path.c", "bpf/term.c", "bpf/term_read.c",
            "bpf/term_show.c", "bpf/run.c", "bpf/vm.c",
            "shared/os_linux.c"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]

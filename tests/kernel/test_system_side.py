@@ -61,6 +61,13 @@ def test_flow_of_functions_and_print_of_what_a_pointer_points_to(functions):
     assert ".a = (int)-2," in out and ".n = (char [3]) [" in out and "(char)'x'," in out
 
 
+def test_progeny_is_told_by_the_kernels_chain_of_parents(functions):
+    """The target is a child of the tracer's, which is one of ours."""
+    lines = printed(f'pid$target:a.out:hidden:entry {{ printf("progeny %d%d%d%d%d%d\\n", progenyof(pid), progenyof(ppid), '
+                    f'progenyof($pid), progenyof({os.getpid()}), progenyof(1), progenyof(4194305)); }}', functions)
+    assert [line for line in lines if line.startswith("progeny")] == 3 * ["progeny 111110"]
+
+
 def test_what_the_kernel_can_not_probe_is_told(tmp_path, running):
     """Linux has no uprobes on instructions with a lock prefix."""
     source = tmp_path / "locked.c"

@@ -35,6 +35,7 @@ ROWS = [
     Helper("term_text", OWN, ("out", "size", "user", "in", "size"), FAULTS, "D_UNSUPPORTED"),
     Helper("json_text", OWN + 1, ("out", "size", "in", "in"), WORKS, "D_UNSUPPORTED"),  # all of the one size
     Helper("float_compute", OWN + 2, ("int", "int", "int"), WORKS, "D_UNSUPPORTED"),
+    Helper("path_clean", OWN + 4, ("out", "size", "in"), WORKS, "D_UNSUPPORTED"),  # both of the one size
     Helper("float_deviate", OWN + 3, ("out", "size", "int"), WORKS, "D_UNSUPPORTED"),  # r1: n, mean, squares
 ]
 

@@ -45,6 +45,8 @@ def demand_of(clause, strsize):
             index = argument_index(node)
             if index is not None:
                 wanted.setdefault(index, 0)
+        elif node.__class__ is ast.Call and node.name == "progenyof":
+            uses.add("ancestors")
         else:
             for index, size in _read(node, strsize):
                 wanted[index] = max(wanted.get(index, 0), size)

@@ -23,11 +23,13 @@ STATE_PROBENAME = 312  # char[64]
 STATE_ARGS = 376  # u64[12]; absent arguments are 0
 STATE_PPID = 472  # u32: the parent of the firing process
 STATE_ERRNO = 476  # u32: the error that a system call returns
-STATE_EVENT_END = 480  # what follows belongs to the program:
-STATE_FAULT = 480  # the record of a fault, FAULT_RECORD_SIZE bytes
-STATE_THREAD = 528  # u64: the kernel's address of the firing thread; the kernel engine alone has it and the next
-STATE_EXECARGS = 536  # char[80], NUL padded: the arguments of the firing process
-STATE_PROGRAM = 616  # this-> area, zeros, record, scratch
+STATE_ANCESTORS = 480  # u32[ANCESTORS]: that parent, its own parent, and so on; 0 where there is none
+ANCESTORS = 16
+STATE_EVENT_END = 544  # what follows belongs to the program:
+STATE_FAULT = 544  # the record of a fault, FAULT_RECORD_SIZE bytes
+STATE_THREAD = 592  # u64: the kernel's address of the firing thread; the kernel engine alone has it and the next
+STATE_EXECARGS = 600  # char[80], NUL padded: the arguments of the firing process
+STATE_PROGRAM = 680  # this-> area, zeros, record, scratch
 
 # --- record header: at the start of every record that a clause emits ---------
 RECORD_SIZE = 0  # u32: whole record, header included

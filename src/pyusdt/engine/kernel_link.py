@@ -197,6 +197,9 @@ class Linker:
             g.emit(load(size, R1, R6, offset), store(8, R7, args + 8 * index, R1))
         if self.program.uses & {"ppid", "errno"}:
             g.emit(load(8, R1, R6, p.STATE_PPID), store(8, R7, p.STATE_PPID, R1))  # both
+        if "ancestors" in self.program.uses:
+            for offset in range(p.STATE_ANCESTORS, p.STATE_EVENT_END, 8):
+                g.emit(load(8, R1, R6, offset), store(8, R7, offset, R1))
         if "thread" in self.program.uses:
             g.emit(load(8, R1, R6, p.STATE_THREAD), store(8, R7, p.STATE_THREAD, R1))
         if "execargs" in self.program.uses:
@@ -307,6 +310,8 @@ class Linker:
         uses = self.program.uses
         if "ppid" in uses:
             kernel_process.emit_parent(g)
+        if "ancestors" in uses:
+            kernel_process.emit_ancestors(g)
         if "errno" in uses:
             g.emit(store_imm(4, R7, p.STATE_ERRNO, 0))
             if event.raw:

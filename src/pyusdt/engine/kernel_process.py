@@ -1,7 +1,7 @@
-"""What the kernel knows of the running process, for the kernel engine: its parent, its thread, its arguments.
+"""What the kernel knows of the running process, for the kernel engine: its parents, its thread, its arguments.
 
 In: where the kernel's structs have their members.  Out: code that fills the state block in r7.
-Always: what can not be read is 0.
+Always: what can not be read is 0; behind the first process stands 0.
 """
 
 from ..bpf.code import Label
@@ -12,6 +12,7 @@ from ..bpf.insn import (
     R3,
     R7,
     R8,
+    R10,
     alu,
     alu_imm,
     call,
@@ -27,6 +28,7 @@ from .kernel_raw import Kernel, read
 
 _CURRENT_TASK, _READ_USER = 35, 112
 _ARGUMENTS = p.STATE_PROGRAM - p.STATE_EXECARGS
+_TASK = -16  # on the stack: the task that is looked at; read() uses the word above
 
 
 def emit_parent(g):
@@ -35,6 +37,17 @@ def emit_parent(g):
     read(g, 8, R0, kernel.member("task_struct", "real_parent"))
     read(g, 4, R0, kernel.member("task_struct", "tgid"))
     g.emit(store(4, R7, p.STATE_PPID, R0))
+
+
+def emit_ancestors(g):
+    """The tasks' chain is followed as far as there is room: the idle task, which is its own parent, has the id 0."""
+    kernel = Kernel()
+    g.emit(call(_CURRENT_TASK))
+    for offset in range(p.STATE_ANCESTORS, p.STATE_ANCESTORS + 4 * p.ANCESTORS, 4):
+        read(g, 8, R0, kernel.member("task_struct", "real_parent"))
+        g.emit(store(8, R10, _TASK, R0))
+        read(g, 4, R0, kernel.member("task_struct", "tgid"))
+        g.emit(store(4, R7, offset, R0), load(8, R0, R10, _TASK))
 
 
 def emit_thread(g):

@@ -4,16 +4,15 @@ No code reads this but the generator of docs/LANGUAGE.md and its test, which hol
 """
 
 _KERNEL_DATA = "it looks into the kernel's data, and the kernel is not traced"
-_TARGET = "the traced process is read, never written"
-_PROCESS = "the event does not carry it yet"
+_TARGET = "the traced process is read, never written: tracing must not change what is traced"
+_NOBODY = 'dtrace 2.0 knows no more than the name: "not implemented"'
 
 # Variables and functions of dtrace 2.0 without a row: the reason.
 ABSENT = {
     **dict.fromkeys(["curcpu", "chip", "lgrp", "pset"], _KERNEL_DATA),
     **dict.fromkeys(["mutex_owned", "mutex_owner", "mutex_type_adaptive", "mutex_type_spin", "rw_iswriter", "rw_read_held", "rw_write_held", "d_path", "ddi_pathname", "msgdsize", "msgsize"], _KERNEL_DATA),
     **dict.fromkeys(["copyout", "copyoutstr"], _TARGET),
-    **dict.fromkeys(["pwd", "zonename", "vtimestamp", "progenyof"], _PROCESS),
-    **dict.fromkeys(["cleanpath"], "not there yet"),
+    **dict.fromkeys(["pwd", "zonename", "vtimestamp"], _NOBODY),
     "pcap": "packets belong to the kernel",
 }
 
@@ -31,6 +30,8 @@ _NO_KERNEL_STACK = "no frames"
 _LATER = "when the record is printed, which is after the firing"
 NOTES = {
     **dict.fromkeys(("copyin", "copyinto", "copyinstr"), (_READ_LATER, "works")),
+    "cleanpath": ("works", "no: no helper of the kernel cleans paths"),
+    "progenyof": ("as it was when the process was first seen; 16 generations", "works; 16 generations"),
     "json": ("works", "no: no helper of the kernel reads JSON"),
     "term": (_READ_LATER, "no: no helper of the kernel reads terms"),
     **dict.fromkeys(("ustack", "jstack", "ucaller", "ustackdepth"), (_NO_STACK, "works")),

@@ -5,7 +5,7 @@ from ...bpf.insn import R0, R1, R2, R3, jump_imm, mov, mov_imm
 from .. import program as p
 from .. import speculations
 from .. import types as t
-from . import erlang, heap, json, network, text
+from . import erlang, heap, json, network, process, text
 from .row import SubroutineRow
 
 
@@ -40,4 +40,5 @@ _rows = [
     SubroutineRow("speculation", t.INT, speculations.emit_new, "a speculation's number, 0 where none is free"),
 ]
 
-SUBROUTINES = {row.name: row for row in [*_rows, *heap.ROWS, *text.ROWS, *erlang.ROWS, *json.ROWS, *network.ROWS]}
+SUBROUTINES = {row.name: row for row in [*_rows, *heap.ROWS, *text.ROWS, *erlang.ROWS, *json.ROWS, *network.ROWS,
+                                     *process.ROWS]}
