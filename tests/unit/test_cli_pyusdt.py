@@ -117,6 +117,24 @@ def set_semaphore(pid, provider, value):
     file.close()
 
 
+def test_list_of_what_has_no_probes(tmp_path):
+    bare = tmp_path / "bare.so"
+    subprocess.run(["objcopy", "--remove-section=.note.stapsdt", MODULE, str(bare)], check=True)
+    listed = run("list", str(bare))
+    assert (listed.returncode, listed.stdout, listed.stderr) == (1, "", f"pyusdt: no USDT probes in {bare}\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
+def test_list_of_anothers_process():
+    nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/python3", "-c"]
+    code = ("import sys; sys.path.insert(0, sys.argv[2]); from pyusdt.cli import found\n"
+            "try: found.in_process(int(sys.argv[1]))\n"
+            "except found.NotFound as error: print(error)")
+    listed = subprocess.run([*nobody, code, str(os.getpid()), os.path.dirname(os.path.dirname(MODULE))],
+                            capture_output=True, text=True, check=False)
+    assert listed.stdout == f"process {os.getpid()} may not be looked at: ask as the user that it runs as, or as root\n", listed
+
+
 def test_list_of_a_process_that_is_not_there():
     listed = run("list", "-p", "4194305")
     assert (listed.returncode, listed.stderr) == (1, "pyusdt: no such process: 4194305\n")

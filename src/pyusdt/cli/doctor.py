@@ -219,6 +219,9 @@ def _process_embedded(pid):
 
     try:
         folder = _tracer.find_rundir(pid)
+    except PermissionError as error:
+        return Finding("embedded engine", False, error.strerror or str(error),
+                       "a container or a security module keeps it from this user: trace from outside, or with more rights")
     except OSError as error:
         return Finding("embedded engine", False, error.strerror or str(error),
                        "its program must `import pyusdt` (or load the NIF), and have a run directory")

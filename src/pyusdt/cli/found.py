@@ -74,6 +74,8 @@ def _mapped(pid):
             text = lines.readlines()
     except FileNotFoundError:
         raise NotFound(f"no such process: {pid}") from None
+    except PermissionError:
+        raise NotFound(f"process {pid} may not be looked at: ask as the user that it runs as, or as root") from None
     except OSError as error:
         raise NotFound(f"process {pid}: {error.strerror}") from None
     files = {}

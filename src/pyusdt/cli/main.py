@@ -60,6 +60,8 @@ def list_command(options):
             probes = found.in_process(options.pid) if options.pid is not None else found.published()
     except found.NotFound as error:
         raise Failure(error) from None
+    if not probes:  # of a file or a process: without either, this process has some
+        raise Failure(f"no USDT probes in {options.file or f'process {options.pid}'}")
     sys.stdout.write(probe_text(probes if options.all else found.folded(probes)))
     return 0
 
