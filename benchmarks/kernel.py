@@ -3,8 +3,8 @@
 
     benchmarks/kernel.py [--rounds N] [--events N] [--only WHAT]
 
-run.py asks rows() for what `make bench` shows of it.  In each round every tracer traces the same program once, in turn.  Printed: the medians, and ours over the best of the
-others beside the budget.  An event's time is CPU time of the thread that fires, so that the machine's other work
+run.py asks rows() for what `make bench` shows of it; printf() is kernel_printf.py's.  In each round every tracer traces
+the same program once, in turn.  Printed: the medians, and ours over the best of the others beside the budget.  An event's time is CPU time of the thread that fires, so that the machine's other work
 counts little; what a subject can not do is left out.
 """
 
@@ -31,14 +31,12 @@ CLAUSES = {
     "count": ("{ @ = count(); }", "{ @ = count(); }"),
     "false predicate": ("/arg2 == -1/ { @ = count(); }", "/arg2 == 99999999/ { @ = count(); }"),
     "keyed quantize": ("{ @[copyinstr(arg6)] = quantize(arg2); }", "{ @[str(arg6)] = hist(arg2); }"),
-    "printf": ('{ printf("%d %d %s\\n", arg2, arg3, copyinstr(arg6)); }', '{ printf("%d %d %s\\n", arg2, arg3, str(arg6)); }'),
 }
 D_PROBE = "pyusdt$target:::user_trace-i4s4"
 FOREIGN = "foreign"  # count() on a C program's probe, made by systemtap's header
 START = "start"  # from the command line to the end, one probe attached, a tick ends it
 ALL = "all probes"  # the same with user_trace-n0 … n950
 PATIENCE = 40  # s; who takes longer is taken to have taken so long
-LONGER = {"printf": 8}  # times as many events: what a buffer takes at first says nothing
 
 
 def module():
@@ -78,14 +76,14 @@ def foreign_program(folder):
 
 
 def measure(tracer, probe, clause, worker, events):
-    """(ns of CPU an event, lines a second, lines, seconds of the whole run), or None where the tracer can not."""
+    """(ns of CPU an event, seconds of the whole run), or None where the tracer can not."""
     with tempfile.TemporaryDirectory(prefix="pyusdt-bench-") as folder:
         out = os.path.join(folder, "figures")
         worker = subprocess.Popen([*worker, out, str(events)], stdout=subprocess.PIPE)
         worker.stdout.readline()  # it has its probes
         reaper = threading.Thread(target=worker.communicate)  # a zombie would keep the tracers waiting
         reaper.start()
-        with open(os.path.join(folder, "out"), "w+b") as printed:
+        with open(os.path.join(folder, "out"), "wb") as printed:
             began = time.perf_counter()
             try:
                 done = subprocess.run(tracer.command(probe, clause, str(worker.pid)), check=False, stdout=printed,
@@ -94,24 +92,22 @@ def measure(tracer, probe, clause, worker, events):
                 print(f"{tracer.name}: not done after {PATIENCE} s", file=sys.stderr)
                 worker.kill()
                 reaper.join()
-                return None if events else (0, 0, 0, PATIENCE)
+                return None if events else (0, PATIENCE)
             whole = time.perf_counter() - began
             if done.returncode or not events:
                 worker.kill()
             reaper.join()
-            printed.seek(0)
-            lines = sum(line.strip().endswith(b" a") for line in printed)
         if not events:
             if done.returncode:
                 print(f"{tracer.name}: {reason(done)}", file=sys.stderr)
-            return None if done.returncode else (0, 0, 0, whole)
+            return None if done.returncode else (0, whole)
         try:
             with open(out) as file:
-                each, wall = map(float, file.read().split())
+                each, _ = map(float, file.read().split())
         except FileNotFoundError:
             print(f"{tracer.name}: {reason(done)}", file=sys.stderr)
             return None
-        return each, lines / wall, lines, whole
+        return each, whole
 
 
 def reason(done):
@@ -151,7 +147,7 @@ def rows(rounds, quick=False):
     subjects = tracers()
     with tempfile.TemporaryDirectory(prefix="pyusdt-bench-") as folder:
         for what in [*CLAUSES, FOREIGN, START, ALL]:
-            probe, clause, worker, events = case(what, (5_000 if quick else 200_000) * LONGER.get(what, 1), folder)
+            probe, clause, worker, events = case(what, 5_000 if quick else 200_000, folder)
             found = compare(probe, clause, worker, events, 1 if what == ALL else rounds, subjects)
             ours = found.pop("pydtrace", None)
             for title, budget, figure in FIGURES[what]:
@@ -165,18 +161,13 @@ def _per_event(row):
     return row[0]
 
 
-def _per_line(row):
-    return 1e9 / max(row[1], 1e-9)
-
-
 def _whole(row):
-    return row[3] * 1e9
+    return row[1] * 1e9
 
 
 # what: (title, budget, the figure of a row of measure())
 FIGURES = {
     **{what: [(f"kernel: {what}", 0.85, _per_event)] for what in CLAUSES},
-    "printf": [("kernel: printf, a delivered line at full speed", 0.2, _per_line)],
     FOREIGN: [("kernel: count on a foreign binary", 1.0, _per_event)],
     START: [("kernel: whole run, one probe", 0.35, _whole)],
     ALL: [("kernel: whole run, 951 probes", 0.2, _whole)],
@@ -187,21 +178,16 @@ def report(what, events, samples):
     found = {name: [statistics.median(column) for column in zip(*rows)] for name, rows in samples.items()}
     ours, others = found.pop("pydtrace"), found
     if not events:
-        texts = [f"{name} {figures[3]:.3f}" for name, figures in others.items()]
-        best = min((f[3] for f in others.values()), default=0)
-        print(f"{what:16} whole run, s: pydtrace {ours[3]:.3f}, {', '.join(texts)}; ratio {ours[3] / best if best else 0:.2f}")
+        texts = [f"{name} {figures[1]:.3f}" for name, figures in others.items()]
+        best = min((f[1] for f in others.values()), default=0)
+        print(f"{what:16} whole run, s: pydtrace {ours[1]:.3f}, {', '.join(texts)}; ratio {ours[1] / best if best else 0:.2f}")
         return
     texts = [f"{name} {figures[0]:.0f}" for name, figures in others.items()]
     line = f"{what:16} ns/event: pydtrace {ours[0]:.0f}, {', '.join(texts)}"
     if others:
         line += f"; ratio {ours[0] / min(f[0] for f in others.values()):.2f} (budget {1.0 if what == FOREIGN else 0.85})"
     print(line)
-    if what == "printf":
-        rates = ", ".join(f"{name} {f[1]:,.0f}/s of which lost {1 - f[2] / events:.1%}" for name, f in others.items())
-        print(f"{'':16} delivered: pydtrace {ours[1]:,.0f}/s lost {1 - ours[2] / events:.1%}, {rates}")
-        if others:
-            print(f"{'':16} ratio {ours[1] / max(f[1] for f in others.values()):.1f} (budget 5)")
-    print(f"{'':16} whole run, s: pydtrace {ours[3]:.2f}, " + ", ".join(f"{n} {f[3]:.2f}" for n, f in others.items()))
+    print(f"{'':16} whole run, s: pydtrace {ours[1]:.2f}, " + ", ".join(f"{n} {f[1]:.2f}" for n, f in others.items()))
 
 
 def main():
@@ -214,7 +200,7 @@ def main():
     subjects = tracers()
     with tempfile.TemporaryDirectory(prefix="pyusdt-bench-") as folder:
         for what in [arguments.only] if arguments.only else names:
-            probe, clause, worker, events = case(what, arguments.events * LONGER.get(what, 1), folder)
+            probe, clause, worker, events = case(what, arguments.events, folder)
             report(what, events, compare(probe, clause, worker, events, arguments.rounds, subjects))
 
 

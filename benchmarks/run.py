@@ -19,6 +19,7 @@ import time
 from contextlib import closing
 
 import kernel
+import kernel_printf
 import reading
 import subjects
 
@@ -235,8 +236,14 @@ def write_results(rows: list[Comparison]) -> str:
 
 
 def measure_kernel(rounds: int) -> list[Comparison]:
-    """The kernel engine beside bpftrace and the real dtrace."""
-    return [Comparison(*row) for row in kernel.rows(rounds, rounds < 5)]
+    """The kernel engine beside bpftrace and the real dtrace; whole runs beside theirs."""
+    import whole  # here: it has its rows made by Comparison
+
+    quick = rounds < 5
+    found = [Comparison(*row) for row in kernel.rows(rounds, quick)]
+    if not found:
+        return []
+    return found + [Comparison(*row) for row in kernel_printf.rows(1 if quick else 3, quick)] + whole.measure(rounds)
 
 
 # What is measured and in how many rounds; `--only` takes these names.

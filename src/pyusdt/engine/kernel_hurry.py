@@ -1,7 +1,7 @@
 """The reading thread's priority, where the traced processes produce more than it gets the time to take.
 
 In: a ring buffer's size, how many bytes a look at it found.  Out: that thread's priority, once.
-Always: only where the user may (CAP_SYS_NICE), only the thread that reads, and not the processes that it starts.
+Always: only where the user may (CAP_SYS_NICE) and has not chosen otherwise (chrt), only the thread that reads, and not the processes that it starts.
 """
 
 import os
@@ -19,7 +19,7 @@ class Hurry:
             return
         self._enough = float("inf")
         try:
-            if os.getpriority(os.PRIO_PROCESS, 0) > _NICE:
+            if os.sched_getscheduler(0) == os.SCHED_OTHER and os.getpriority(os.PRIO_PROCESS, 0) > _NICE:
                 os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, os.sched_param(0))
                 os.setpriority(os.PRIO_PROCESS, 0, _NICE)
         except OSError:
