@@ -70,9 +70,9 @@ def test_the_underline_stands_under_the_culprit():
 
 
 def test_the_underline_counts_characters_not_bytes():
-    lines = error_of('BEGIN { s = "é" + 1 + x; }').render().splitlines()
+    lines = error_of('BEGIN { s = "é" * 1 + x; }').render().splitlines()
     assert lines[3].index("^") == lines[2].index('"é"')
-    assert lines[3].count("^") == len('"é" + 1')
+    assert lines[3].count("^") == len('"é" * 1')
 
 
 def test_line_markers_of_the_preprocessor_name_file_and_line():

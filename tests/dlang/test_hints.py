@@ -1,4 +1,9 @@
-"""The mistakes that beginners make most: each gets a hint that names the way out."""
+"""The mistakes that beginners make most: each gets a hint that names the way out.
+
+The list: what the forums, mailing lists and guides of DTrace answer again and again (strings that are addresses, single quotes,
+loops and if, = for ==, aggregations read as variables, declarations in a clause, #! and cpp), and what other languages' habits
+give (true, null, sprintf, += of strings).
+"""
 
 import pytest
 
@@ -51,6 +56,20 @@ MISTAKES = [
     ("BEGIN", "add { }"),
     ("struct s { int a; } *p; BEGIN { p.a = 1; }", "->"),
     ("struct s { int count; } x; BEGIN { x.cuont = 1; }", "did you mean count?"),
+    ('BEGIN { if (pid == 1) { trace(1); } }', "predicate or ?:"),
+    ('BEGIN { pid == 0 ? printf("a") : printf("b"); }', "the clause's predicate"),
+    ('BEGIN { printf("%s %d\\n", execname); }', "each conversion takes an argument"),
+    ('BEGIN { printf("a\\n", pid); }', "such as %d or %s"),
+    ('BEGIN { printf("%d\\n", execname); }', "%s prints a string"),
+    ('BEGIN { @a = count(); printf("%d\\n", @a); }', "printa() prints"),
+    ("BEGIN { @a = count(); x = @a; }", "printa() prints"),
+    ("BEGIN { @a = count(); trunc(a, 5); }", "@a"),
+    ("BEGIN { @a = sum(); }", "sum(value)"),
+    ("BEGIN { trace(arg0->x); }", "((struct name *)arg0)->member"),
+    ('BEGIN { x = "a"; x += "b"; }', "strjoin(a, b)"),
+    ("BEGIN /pid == 1 { trace(1); }", "ends with / before the {"),
+    ("BEGIN, { }", "a probe description after the comma"),
+    ("BEGIN { @[ustack] = count(); }", "ustack(…)"),
     ("struct a { int x; } struct b { int y; }; BEGIN { }", "; is missing"),
 ]
 

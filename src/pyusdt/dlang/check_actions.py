@@ -5,7 +5,7 @@ Always: `check_<kind>` belongs to the actions of that kind (builtins/actions.py)
 knows what may follow what.
 """
 
-from . import ast
+from . import ast, hints
 from . import types as t
 from .errors import CompileError
 from .integers import constant
@@ -134,20 +134,8 @@ class ActionChecks:
         except formats.FormatError as error:
             known = error.index is not None and error.index < len(args)
             at = args[error.index].loc if known else text.loc
-            hint = self.format_hint(error, args) if known else None
+            hint = hints.conversion(error.tag, error.message, args[error.index].type if known else None)
             raise CompileError(error.tag, at, error.message, hint, mark=call.loc.mark) from None
-
-    @staticmethod
-    def format_hint(error, args):
-        if error.tag != "D_PRINTF_ARG_TYPE":
-            return None
-        type = args[error.index].type
-        if type.is_string:
-            return "%s prints a string"
-        if type.is_integer and "%s" in error.message:
-            return "copyinstr(arg) makes a string of an argument that is an address; %d prints a number"
-        return None
-
 
     # --- aggregations -----------------------------------------------------------------
 

@@ -303,9 +303,8 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
             message = f'operands have incompatible types: "{kind}" = "{b}"'
             if b is t.AGGREGATING:
                 hint = "an aggregation's name begins with @: @name = count()"
-        if hint is None and a.is_string != b.is_string and (a.is_integer or b.is_integer):
-            left, right = (node.target, node.value) if type(node) is ast.Assign else (node.left, node.right)
-            hint = hints.incompatible(node, left, right)
+        if hint is None and type(node) in (ast.Assign, ast.Binary):
+            hint = hints.incompatible(*((node.target, node.value) if type(node) is ast.Assign else (node.left, node.right)))
         self.error("D_OP_INCOMPAT", node.loc, message, hint)
 
     def assign(self, node):

@@ -4,6 +4,7 @@ In: what the compiler is about to refuse.  Out: one line that names the way out,
 """
 
 from . import ast, prototypes
+from . import types as t
 
 _WORDS = {
     "true": "D has no true and false: use 1 and 0",
@@ -77,10 +78,16 @@ def is_character(node):
     return type(node) is ast.IntLit and node.loc.source.text[node.loc.start] == "'"
 
 
-def incompatible(node, left, right):
-    """For operands of which one is a string."""
+def incompatible(left, right):
+    """For operands that do not go together."""
+    if right.type is t.AGGREGATION:
+        return "printa() prints an aggregation; a program can not read it"
+    if left.type is None or isinstance(left.type, t.Dynamic):
+        return None
+    if left.type.is_string and right.type.is_string:
+        return "strjoin(a, b) joins two strings"
     for string, other in ((left, right), (right, left)):
-        if not string.type.is_string or other is None or not other.type.is_integer:
+        if not string.type.is_string or not other.type.is_integer:
             continue
         if is_character(other):
             return 'a string stands in double quotes: "…"'
@@ -95,7 +102,29 @@ def signature(name):
     if name == "trace":
         return 'trace() takes one value; printf("…", …) takes a format'
     known = prototypes.FUNCTIONS.get(name)
-    return None if known is None else f"it is {name}({known[1].partition('(')[2]}"
+    if known is None:
+        return None
+    arguments = known[1].partition("(")[2]
+    if known[0] == prototypes.AGGREGATING:
+        arguments = arguments.replace("@", "value", 1)
+    return f"it is {name}({arguments}"
+
+
+def conversion(tag, message, type):
+    """For an argument of printf() and its conversion; type: the argument's, None where there is no argument."""
+    if tag == "D_PRINTF_ARG_PROTO":
+        return "each conversion takes an argument; %% prints a percent sign"
+    if tag == "D_PRINTF_ARG_EXTRA":
+        return "each argument needs a conversion in the format, such as %d or %s"
+    if tag != "D_PRINTF_ARG_TYPE" or type is None:
+        return None
+    if type is t.AGGREGATION:
+        return "printa() prints an aggregation"
+    if type.is_string:
+        return "%s prints a string"
+    if type.is_integer and "%s" in message:
+        return "copyinstr(arg) makes a string of an argument that is an address; %d prints a number"
+    return None
 
 
 def syntax(kind, value):
@@ -104,6 +133,4 @@ def syntax(kind, value):
         return _WORDS[value]
     if kind in ("int", "char", "long", "short", "unsigned", "string", "struct", "self", "this"):
         return "variables are declared outside of the clauses; this->name needs no declaration"
-    if kind == "{":
-        return "a clause has one pair of { }"
     return None

@@ -218,7 +218,8 @@ class PointerTyper:
 
     def pointed_record(self, node, type):
         if not type.is_pointer:
-            hint = "use . for a struct that is no pointer" if type.is_record else None
+            hint = "cast the address to a pointer: ((struct name *)arg0)->member" if type.is_integer else None
+            hint = "use . for a struct that is no pointer" if type.is_record else hint
             self.error("D_OP_PTR", node.loc, "operator -> must be applied to a pointer", hint)
         if not type.to.is_record:
             message = f'operator -> cannot be applied to pointer to type "{type.to}"; '

@@ -28,6 +28,8 @@ class SyntaxErrors:
         """A hint that what stands before the token gives."""
         if token.kind == ";" and self.items and self.lexer.braces == 0:
             return "there is no ; after a clause"
+        if token.kind == "{" and self.lexer.braces > 1:  # it is counted already
+            return "a clause has one pair of { }"
         last = self.last
         if last is not None and last.kind == IDENT and last.value in prototypes.FUNCTIONS and token.kind in (INT, STRING):
             return f"call it: {last.value}(…)"

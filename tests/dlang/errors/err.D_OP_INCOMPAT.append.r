@@ -2,3 +2,4 @@ dtrace: failed to compile script err.D_OP_INCOMPAT.append.d: [D_OP_INCOMPAT] lin
 err.D_OP_INCOMPAT.append.d:1:18: [D_OP_INCOMPAT]
     BEGIN { s = "a"; s += "b"; }
                      ^^^^^^^^
+hint: strjoin(a, b) joins two strings

@@ -1,0 +1,8 @@
+exit 0
+error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): invalid address (0x1)
+error in dt_clause_2 for probe ID 1 (dtrace:::BEGIN): invalid address (0x2)
+error in dt_clause_3 for probe ID 1 (dtrace:::BEGIN): invalid address (0x0)
+error in dt_clause_4 for probe ID 1 (dtrace:::BEGIN): invalid address (0x12c)
+
+98 99
+

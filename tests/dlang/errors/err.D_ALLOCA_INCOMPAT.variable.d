@@ -1,0 +1,2 @@
+BEGIN { p = (char *)alloca(8); }
+BEGIN { p = (char *)arg1; }
