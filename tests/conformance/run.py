@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 
+import kernel_settings
 from suite import MACHINE, Case
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -197,7 +198,7 @@ def main() -> int:
     runner = Runner(os.path.abspath(chosen.dtrace), chosen.timeout)
     tests = [test for test in chosen.tests or listed() if re.search(chosen.match, test)]
     results = []
-    with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
+    with kernel_settings.kept(), concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
         for result in pool.map(lambda test: runner.judge(Case(SUITE, test)), tests):
             results.append(result)
             if result.status != "PASS":

@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 
+import kernel_settings
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -17,6 +19,25 @@ def named(name):
 
 def test_what_fails_is_of_the_list():
     assert named("failing.txt") <= named("list.txt")
+
+
+@pytest.mark.parametrize("end", ["pass", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_what_a_test_did_to_the_kernel_is_undone(end, tmp_path):
+    """Also when the runner is killed in the middle."""
+    for name in kernel_settings.CHANGED:
+        (tmp_path / name).write_text("before\n")
+    program = f"""import os, signal, sys
+sys.path.insert(0, {HERE!r})
+import kernel_settings
+with kernel_settings.kept({str(tmp_path)!r}):
+    open({str(tmp_path / "core_pattern")!r}, "w").write("changed")
+    {end}
+"""
+    subprocess.run([sys.executable, "-c", program], check=False, timeout=30)
+    deadline = time.monotonic() + 20
+    while (tmp_path / "core_pattern").read_text().strip() != "before":
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @pytest.mark.long
