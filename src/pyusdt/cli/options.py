@@ -196,7 +196,7 @@ def _registers(text):
     return int(text)
 
 
-def _libraries(text):
+def _paths(text):
     return [_text(text)]
 
 
@@ -213,7 +213,7 @@ PARSERS = {
     "aggrate": _rate, "cleanrate": _rate, "orderlag": _rate, "statusrate": _rate, "switchrate": _rate,
     "bufpolicy": _one_of("ring", "fill", "switch"), "bufresize": _one_of("auto", "manual"), "cpu": _count,
     "evaltime": _one_of("exec", "preinit", "postinit", "main"), "linkmode": _one_of("kernel", "primary", "dynamic",
-    "static"), "linktype": _one_of("elf", "dof"), "version": _version, "libdir": _libraries, "syslibdir": _text,
+    "static"), "linktype": _one_of("elf", "dof"), "version": _version, "libdir": _paths, "syslibdir": _text,
     "iregs": _registers, "tregs": _count, "pspec": _flag, "verbose": _flag, "knodefs": _flag, "unodefs": _flag,
     "kdefs": _flag, "udefs": _flag, "tree": _text, "disasm": lambda text: text or "1", "preallocate": _size,
     "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size, "printsize": _printsize, "strip": _flag,
@@ -229,8 +229,10 @@ PARSERS = {
     "cpp": _flag, "cppargs": lambda text: _text(text).split(), "cpphdrs": _headers, "cpppath": _text, "stdc": _stdc,
     "define": _preprocessor("-D"), "incdir": _preprocessor("-I"), "undef": _preprocessor("-U"),
     "zdefs": _flag, "droptags": lambda text: True,
-    # pyusdt's own: what D does not do (docs/LANGUAGE.md); which engine; how the kernel's attaches; that it does so at the nop that a note names
+    # pyusdt's own: what D does not do (docs/LANGUAGE.md); which engine; how the kernel's attaches; that it does so at the nop that a note names; files that it looks
+    # into, whether a process has them mapped or not
     "pyusdt": _flag, "engine": _choice("embedded", "kernel", "dtrace"), "attach": _choice("multi", "perf"), "plainnop": _flag,
+    "file": _paths,
 }  # fmt: skip
 _REFUSED = {
     "an aggregation has one part, whichever CPU its events come from": "aggpercpu",
@@ -261,7 +263,7 @@ class Options(dict):
         value = parser(text)
         if name in _GATHERED:
             name, value = "cppargs", self.get("cppargs", []) + value
-        elif name == "libdir":
+        elif parser is _paths:
             value = self.get(name, []) + value
         self[name] = value
 

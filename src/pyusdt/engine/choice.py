@@ -53,6 +53,10 @@ def _chosen(program, options, targets):
             if name not in (None, "embedded"):
                 raise EngineError(f"--{option} is not possible with the {name} engine")
             name = "embedded"
+    if "file" in options:
+        if name not in (None, "kernel"):
+            raise EngineError(f"-x file is not possible with the {name} engine")
+        name = "kernel"
     if name:
         return _opened(ENGINES[name](program, options), targets), "as -x engine says"
     if not sys.platform.startswith("linux"):
@@ -129,7 +133,7 @@ def list_probes(options, pids, descriptions):
         from . import kernel_list
 
         known = set(found)
-        found += [probe for probe in kernel_list.known(pids, descriptions) if probe not in known]
+        found += [probe for probe in kernel_list.known(pids, descriptions, options.get("file", ())) if probe not in known]
     return found
 
 

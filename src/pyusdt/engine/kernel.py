@@ -22,7 +22,7 @@ from .kernel_hurry import Hurry
 from .kernel_link import ERROR, NAMES_SIZE, NO_PID, Event, Linker, demanded
 from .kernel_maps import KernelMaps
 from .kernel_match import Matcher
-from .kernel_probes import Finder, Site, is_32_bit, which
+from .kernel_probes import Finder, Site, is_32_bit, name_files, which
 from .kernel_profile import profile_period
 from .kernel_system import SystemSide
 from .task_warning import TaskWarning
@@ -78,6 +78,7 @@ class KernelEngine(Engine):
                 self._finder.everything(but=(os.getpid(),))
         except OSError as error:
             raise self._explain(error) from None
+        name_files(self._finder, self.options.get("file", ()), self._pids)
         self._add_functions()
         self._add_system_side()
         self.matched = self._count()

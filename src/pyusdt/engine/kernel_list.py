@@ -9,12 +9,13 @@ import os
 from ..dlang import program as p
 from . import EngineError
 from .kernel_match import Matcher
-from .kernel_probes import Finder
+from .kernel_probes import Finder, name_files
 from .kernel_system import SystemSide
 
 
-def known(pids, descriptions=None):
-    """[(provider, module, function, name)].  Raises EngineError where a process of `pids` can not be looked at."""
+def known(pids, descriptions=None, files=()):
+    """[(provider, module, function, name)]; files: of -x file.  Raises EngineError where a process of `pids` or a file can
+    not be looked at."""
     finder = Finder()
     try:
         for pid in pids:
@@ -25,6 +26,7 @@ def known(pids, descriptions=None):
         raise EngineError(error.strerror) from None
     if not pids:
         finder.everything(but=(os.getpid(),))
+    name_files(finder, files, pids)
     found = []
     if descriptions:
         clause = p.Clause(0, descriptions, None)
@@ -35,4 +37,10 @@ def known(pids, descriptions=None):
                 file.add_functions(wanted)
         found = list(SystemSide(descriptions).probes)
     return found + [(f"{site.note.provider}{pid}", site.file.name, site.function, site.note.name)
-                    for site in finder.sites for pid in sorted(site.file.pids.intersection(pids) if pids else site.file.pids)]
+                    for site in finder.sites for pid in _pids(site.file, pids)]
+
+
+def _pids(file, pids):
+    """Of a file that is named and that no process has mapped, the provider is told without a number."""
+    found = file.pids.intersection(pids) if pids else file.pids
+    return sorted(found) or ([""] if file.asked else [])

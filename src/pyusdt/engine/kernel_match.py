@@ -81,11 +81,16 @@ class Matcher:
         for site in sites:
             matching = self._of(site)
             if matching:
-                for pid in site.file.pids.intersection(pids) if pids else site.file.pids:
+                for pid in site.file.pids.intersection(pids) if pids else _pids_of(site.file):
                     name = f"{site.note.provider}{pid}"
                     for _, desc in matching:
                         counts[id(desc)] += self._provider(desc.provider, name)
         return counts
+
+
+def _pids_of(file):
+    """For counting: a file that is named and not mapped is one of a process to come."""
+    return file.pids or (_NEVER_PIDS[:1] if file.asked else ())
 
 
 def _ordered(indexes):

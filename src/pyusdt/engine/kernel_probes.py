@@ -7,7 +7,7 @@ namespace's file of the same name is another file; what can not be read is passe
 
 import os
 
-from . import elf
+from . import EngineError, elf
 from . import kernel_operands as operands
 
 _COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
@@ -38,11 +38,11 @@ class Site:
 class TracedFile:
     """A file that is mapped by processes.  path: as it can be opened here; name: D's module; pids: set of those
     that have it mapped; main: it is a process's program; sites: list, empty where it is no ELF file or has no notes;
-    searched: its functions were looked at."""
+    searched: its functions were looked at; asked: the user named it, so that processes to come count."""
 
     def __init__(self, path, name):
         self.path, self.name, self.pids = path, name, set()
-        self.main = self.searched = False
+        self.main = self.searched = self.asked = False
         self.elf, self.sites = None, []
         try:
             self.elf = elf.File(path)
@@ -142,6 +142,12 @@ class Finder:
                 file.pids.add(pid)
                 file.main = file.main or each == path
 
+    def named(self, path, pids):
+        """A file that the user named, which these processes (none: any) may map later.  Raises OSError."""
+        file = self.add(os.path.realpath(path))
+        file.asked = True
+        file.pids.update(pids)
+
     def everything(self, but=()):
         """Look at all processes that may be looked at; pids that are `but` are not."""
         for entry in os.listdir("/proc"):
@@ -154,6 +160,15 @@ class Finder:
     @property
     def sites(self):
         return [site for file in self.files.values() for site in file.sites]
+
+
+def name_files(finder, paths, pids):
+    """The files of -x file, for a Finder.  Raises EngineError."""
+    for path in paths:
+        try:
+            finder.named(path, pids)
+        except OSError as error:
+            raise EngineError(f"-x file={path}: {error.strerror}") from None
 
 
 def is_32_bit(path):
