@@ -92,7 +92,7 @@ def test_all_functions_of_libc_that_can_be_attached(functions):
 
 def test_system_calls_by_name(functions):
     lines = printed('syscall::write:entry /pid == $target/ { printf("in %s %d %d %d %s\\n", probefunc, arg0, arg2, arg3, '
-                    'stringof(copyinstr(arg1, 2))); } syscall::write:return /pid == $target/ { printf("out %d %d\\n", arg0, arg1); }',
+                    'stringof(copyinstr(arg1, 2))); } write:return /pid == $target/ { printf("out %d %d\\n", arg0, arg1); }',
                     functions)
     written = next(line for line in lines if re.fullmatch(r"\d+", line))
     size = len(written) + 1

@@ -79,6 +79,11 @@ def _calls(known):
             for prefix, side in _PREFIXES.items() if event.startswith(prefix)]
 
 
+def _may_be_call(desc):
+    """Whether a description without a provider, such as write:entry, may stand for a system call."""
+    return desc.function not in ("", "*") and any(_tracer.glob(desc.name, side) for side in (ENTRY, RETURN))
+
+
 class SystemSide:
     """The probes that any of the descriptions stands for.  probes: {(provider, module, function, name): Fixed or
     SystemCall}, in an order that is the same each time."""
@@ -86,7 +91,7 @@ class SystemSide:
     def __init__(self, descriptions):
         self._kernel = Kernel()
         self.probes = {}
-        asked = [desc for desc in descriptions if desc.provider]
+        asked = [desc for desc in descriptions if desc.provider or _may_be_call(desc)]
         if any(_tracer.glob(desc.provider, "syscall") for desc in asked):
             for name, side, event in _calls(self._kernel.calls):
                 names = ("syscall", _MODULE, name, side)
