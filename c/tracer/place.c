@@ -46,6 +46,19 @@ const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n
     return n < session->ntroubles ? session->trouble[n] : NULL;
 }
 
+/* The process could not do what the session wants: each of its events is lost, and counted. */
+void pyusdt_place_failed(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    int error = -atomic_load(&target->slot->error);
+
+    if (target->failed_told || atomic_load(&target->slot->state) != PYUSDT_SLOT_FAILED || error <= 0 ||
+        pyusdt_target_dropped(target) == 0)
+        return;
+    target->failed_told = true;
+    pyusdt_session_trouble(session, "process %u can not make its buffers in %s: %s", target->pid, target->place->path,
+                           strerror(error));
+}
+
 /* ---- the session file ---- */
 
 static int write_at(int fd, const void *bytes, size_t size, off_t at)
@@ -92,12 +105,13 @@ static int claim(struct pyusdt_place *place, struct pyusdt_error *error)
 /* Resumes the kept session that is there, or takes a slot for one that begins. */
 static int take_slot(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error)
 {
-    int r = pyusdt_keep_resume(session, place, error);
+    int r = pyusdt_keep_resume(session, place, error), written;
 
     if (r == 0)
         r = claim(place, error);
-    if (r == 0 && pyusdt_place_write(place) != 0)
-        r = pyusdt_error_set(error, -ENOSPC, "can not write the session file in %s", place->path);
+    written = r < 0 ? 0 : pyusdt_place_write(place);
+    if (written != 0)
+        r = pyusdt_error_set(error, written, "can not write the session file in %s: %s", place->path, strerror(-written));
     if (r < 0 && place->fd >= 0) {
         pyusdt_slot_release(place->dir, place->header.slot, place->fd);
         place->fd = -1;
@@ -237,7 +251,7 @@ static int add_user(void *arg, const char *path, uint32_t uid)
     struct pyusdt_error error = {0, ""};
     struct pyusdt_place *place;
 
-    if (pyusdt_place_open(session, path, uid, &place, &error) != 0)
+    if (pyusdt_place_open(session, path, uid, &place, &error) != 0 && session->header.all)
         pyusdt_session_trouble(session, "processes of uid %u are not traced: %s", uid, error.message);
     return 0;
 }

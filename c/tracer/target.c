@@ -335,8 +335,10 @@ void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *
         target->area_refused = true;
         session->corrupt++;
     }
-    if (!target->area)
+    if (!target->area) {
+        pyusdt_place_failed(session, target);
         return;
+    }
     rings = atomic_load(&target->area->rings);
     if (rings > target->place->header.max_rings)
         rings = target->place->header.max_rings;

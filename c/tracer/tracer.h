@@ -73,6 +73,7 @@ struct pyusdt_target {
     struct pyusdt_area *area; /* shared */
     size_t area_size;
     bool area_refused;
+    bool failed_told;
     uint32_t wanted;
     uint32_t rings;
     struct pyusdt_source *source[PYUSDT_RINGS_MAX];
@@ -152,6 +153,7 @@ void pyusdt_place_invite(struct pyusdt_place *place, uint32_t pid);
 void pyusdt_place_close(struct pyusdt_place *place);
 void pyusdt_places_look(struct pyusdt_session *session, uint64_t now); /* of users who had none when we looked last */
 void pyusdt_place_follow(struct pyusdt_session *session, const struct pyusdt_place *place, uint32_t pid, uint32_t host);
+void pyusdt_place_failed(struct pyusdt_session *session, struct pyusdt_target *target); /* says why it has no rings */
 void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* tracer.c */

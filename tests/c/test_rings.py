@@ -91,6 +91,27 @@ def test_two_sessions_are_both_complete(world):
     assert world.files() == []
 
 
+def test_slot_used_again_with_rings_of_another_size(world):
+    """The address range of the former session's is too small, or larger than it need be."""
+    target = world.target("a", 2, 10**12, "wait", "pace=20")
+    for size in (65536, 1048576, 131072):
+        result = world.finish(world.reader(f"pid={target.pid}", f"bufsize={size}", "events=500"))
+        check(result)
+        assert result["delivered"] >= 500
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small tmpfs")
+def test_room_for_one_ring_only(world):
+    """Threads that collide want more: they share what there is, and what is lost is counted."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1500k,mode=700", "tmpfs", world.rundir], check=True)
+    try:
+        result = world.trace("bufsize=1048576", command=world.target_command("a", 8, 3000))
+        check(result)
+        assert result["delivered"] > 0 and result["delivered"] + result["dropped"] == world.account("a").returned == 24000
+    finally:
+        subprocess.run(["umount", "-l", world.rundir], check=True)
+
+
 def test_all_processes_of_the_user(world):
     """Those that run, and those that come."""
     first = world.target("a", 1, 3000, "wait", "pace=50")

@@ -15,6 +15,17 @@ def test_session_under_sanitizer(world, variant, threads, count):
     assert '"targets": 1' in out and "Sanitizer" not in err + target.stderr.read()
 
 
+def test_several_sessions_under_tsan(world):
+    """Three at once on the threads of one process: each is complete."""
+    target = world.target("a", 3, 1500, "wait", "pace=100", variant="tsan")
+    readers = [world.reader(f"pid={target.pid}", "bufsize=8388608", "alive", variant="tsan") for _ in range(3)]
+    results = [world.finish(reader, timeout=120) for reader in readers]
+    assert target.wait(timeout=60) == 0, target.stderr.read()
+    for result in results:
+        check(result)
+        assert 0 < result["delivered"] + result["dropped"] <= world.account("a").returned
+
+
 @pytest.mark.parametrize("variant", ["tsan", "asan"])
 def test_killed_tracer_under_sanitizer(world, variant):
     target = world.target("a", 3, 0, "until-off", "wait", variant=variant)

@@ -211,6 +211,38 @@ def test_a_process_that_is_another_users(users):
     assert wanted == bytes(len(wanted))
 
 
+def files(users, _):
+    """More names than anybody needs."""
+    for n in range(66000):
+        (users.shm / f"pyusdt-{ALICE}" / f"{n + 10**6}-1-0.ctl").touch()
+
+
+def processes(users, control_file):
+    """One process, as more than can be."""
+    data = control_file.read_bytes()[:200000]
+    pid, start, _ = control_file.name.split("-")
+    for n in range(1, 4200):
+        copy = control_file.with_name(f"{pid}-{start}-{n}.ctl")
+        copy.write_bytes(data)
+        os.truncate(copy, control_file.stat().st_size)
+        copy.chmod(0o600)
+        os.chown(copy, ALICE, ALICE)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("plant, said", [(files, "too many files in"), (processes, "there are too many")])
+def test_a_crowd_costs_its_users_events(users, plant, said):
+    _, pid = users.process(ALICE)
+    bob, _ = users.process(BOB)
+    (control_file,) = users.shm.glob(f"pyusdt-{ALICE}/{pid}-*.ctl")
+    plant(users, control_file)
+    tracer = users.trace("-Z")
+    users.joined(BOB)
+    assert fire(bob, 7) == 100
+    counts, err = ended(tracer)
+    assert counts[BOB, 7] == 100 and f"not all processes of uid {ALICE} are traced: {said}" in err, err
+
+
 @pytest.mark.parametrize("by_pid", [False, True])
 def test_setuid_without_a_fork(users, by_pid):
     """It is found where it was, publishes itself where it belongs, and a session that comes later has all events."""

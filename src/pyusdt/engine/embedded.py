@@ -229,7 +229,7 @@ class EmbeddedEngine(Engine):
     def _troubles(self):
         """What the session has found out since it was asked last."""
         stats, troubles = self._session.stats(), self._session.troubles()
-        said = troubles[self._said["troubles"]:] if self._everyone else []  # else of no process that was named
+        said = troubles[self._said["troubles"]:]
         rings = stats["corrupt"] - self._said["corrupt"]
         if rings:
             said.append(f"{rings} ring{'' if rings == 1 else 's'} given up: not what pyusdt writes, or no longer there")

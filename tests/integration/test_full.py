@@ -1,0 +1,53 @@
+"""A run directory that is full: the traced program goes on, and pydtrace says why it sees nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import harness
+import pytest
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small tmpfs")
+FIRES = "import pyusdt; print(sum(pyusdt.p(i) for i in range(100)))"
+
+
+@pytest.fixture
+def small(tmp_path):
+    """small(size): the environment of a run directory with so much room."""
+    path = tmp_path / "run"
+    path.mkdir(mode=0o700)
+    mounted = []
+
+    def make(size):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", path], check=True)
+        mounted.append(path)
+        return {**os.environ, "PYUSDT_RUNDIR": str(path)}
+
+    yield make
+    for each in mounted:
+        subprocess.run(["umount", "-l", each], check=True)
+
+
+def test_no_room_for_rings(small, tmp_path):
+    """Each event is counted, the reason is said, and with --strict it is a failure."""
+    (tmp_path / "fires.py").write_text(FIRES)
+    got = harness.run([harness.PYDTRACE, "-q", "--strict", "-n", "pyusdt$target:::user_trace-i4s4 { @ = count(); }", "-c",
+                       f"{sys.executable} {tmp_path}/fires.py"], env=small("128k"))
+    assert got.status == 3 and "100" in got.stdout.split(), got
+    assert "can not make its buffers in" in got.stderr and "No space left on device" in got.stderr, got
+    assert "100 drops" in got.stderr, got
+
+
+def test_no_room_for_a_session(small):
+    environment = small("4k")
+    with open(os.path.join(environment["PYUSDT_RUNDIR"], "filled"), "wb", buffering=0) as file:
+        try:
+            while file.write(bytes(4096)):
+                pass
+        except OSError:
+            pass
+    assert harness.run([sys.executable, "-c", FIRES], env=environment).stdout == "0\n"
+    got = harness.run([harness.PYDTRACE, "-x", "engine=embedded", "-Zqn", "pyusdt*::: { @ = count(); }"], env=environment)
+    assert got.status == 1 and "No space left on device" in got.stderr, got
