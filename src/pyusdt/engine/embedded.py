@@ -55,7 +55,8 @@ class EmbeddedEngine(Engine):
             raise EngineError("curthread, curpsinfo, curlwpsinfo and execargs are the kernel's: they need -x engine=kernel")
         kinds = maps.KINDS
         self._vm = _tracer.VM([(kinds[m.kind].number, m.key_size, m.value_size, m.entries) for m in program.maps])
-        self._consumer = _tracer.Consumer(self._vm, len(program.clauses), program.uses, program.this_area)
+        filled = program.uses - {"errno"}  # no system call is traced: it stays 0
+        self._consumer = _tracer.Consumer(self._vm, len(program.clauses), filled, program.this_area)
         for clause in program.clauses:
             exits = any(action.row.kind == "exit" for action in clause.actions)
             pauses = any(action.args for action in clause.actions)  # what reads aggregations sees them as they are
