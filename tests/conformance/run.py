@@ -2,11 +2,12 @@
 """Judge pydtrace, or any command that takes dtrace's options, by DTrace's own tests; as root.
 
     tests/conformance/run.py                            the tests of list.txt, with .venv's pydtrace
+    tests/conformance/run.py --list more.txt            others
     tests/conformance/run.py test/unittest/aggs/*.d     these, paths in the suite
     tests/conformance/run.py --dtrace CMD --json FILE   another command; results for a program to read
 
 The tests come from the oracle's chroot (Debian's package dtrace-tests); nothing of them is in this repository but the
-names in list.txt. A tst.* must exit with 0 and print what its .r says, an err.D_TAG.* must exit with 1 and name the tag.
+names in list.txt and more.txt. A tst.* must exit with 0 and print what its .r says, an err.D_TAG.* must exit with 1 and name the tag.
 Exit status 0 if none fails.
 """
 
@@ -53,7 +54,7 @@ def normalised(output: bytes) -> bytes:
 def same(case: Case, want: bytes, got: bytes) -> bool:
     if case.has("nosort"):
         return want == got
-    return sorted(want.rstrip(b"\n").split(b"\n")) == sorted(got.rstrip(b"\n").split(b"\n"))
+    return sorted(want.removesuffix(b"\n").split(b"\n")) == sorted(got.removesuffix(b"\n").split(b"\n"))
 
 
 class Result:
@@ -77,7 +78,7 @@ class Runner:
 
     def judge(self, case: Case) -> Result:
         with tempfile.TemporaryDirectory(prefix="pyusdt-conformance-") as folder:
-            environment = {**self.environment, "tmpdir": folder}
+            environment = {**self.environment, "tmpdir": folder, "tst": os.path.splitext(case.path)[0]}
             level, why = case.unwanted(environment)
             if level == 2:
                 return Result(case, "SKIP", why)
@@ -180,8 +181,8 @@ class Runner:
         return "" if status == int(case.fails) else f"exit status {status}"
 
 
-def listed() -> list[str]:
-    with open(os.path.join(HERE, "list.txt")) as file:
+def listed(name: str) -> list[str]:
+    with open(os.path.join(HERE, name)) as file:
         return [test for line in file if (test := line.split("#")[0].strip())]
 
 
@@ -190,13 +191,14 @@ def main() -> int:
     options.add_argument("--dtrace", default=os.path.join(ROOT, ".venv/bin/pydtrace"), help="the command to judge")
     options.add_argument("--timeout", type=float, default=15, help="seconds for a test")
     options.add_argument("--jobs", type=int, default=2)
+    options.add_argument("--list", default="list.txt", help="the file beside this one that names the tests")
     options.add_argument("--match", default="", help="only tests whose path has this regular expression in it")
     options.add_argument("--json", help="write the results here")
     options.add_argument("tests", nargs="*")
     chosen = options.parse_args()
     prepare()
     runner = Runner(os.path.abspath(chosen.dtrace), chosen.timeout)
-    tests = [test for test in chosen.tests or listed() if re.search(chosen.match, test)]
+    tests = [test for test in chosen.tests or listed(chosen.list) if re.search(chosen.match, test)]
     results = []
     with kernel_settings.kept(), concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
         for result in pool.map(lambda test: runner.judge(Case(SUITE, test)), tests):

@@ -134,6 +134,8 @@ class Declarations:
         name = own(name)
         if name in self.typedefs:
             return self.typedefs[name]
+        if name == "in6_addr_t":
+            return self.tagged("struct", "in6_addr")
         if name in prototypes.OTHER_TYPES:
             hint = "types of the kernel and of D's own library files"
             self.unsupported(loc, f"the type {name} is", hint)
