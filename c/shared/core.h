@@ -29,6 +29,7 @@
 /* What one session wants of one probe. Written while all of the slot's rings are held. */
 struct pyusdt_demand {
     _Atomic uint32_t mask; /* as pyusdt_demand() returns it; 0: the probe is not wanted */
+    uint32_t most;         /* bytes of its longest event */
     uint8_t nargs;         /* highest wanted argument + 1 */
     uint8_t ncaptures;     /* wanted strings: */
     uint8_t index[PYUSDT_MAX_ARGS];

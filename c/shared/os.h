@@ -53,6 +53,17 @@ static inline unsigned pyusdt_os_cpu(void)
 #endif
 }
 
+/* ---- time ---- */
+
+/* CLOCK_MONOTONIC in ns: the only clock of the protocol; on the hot path. */
+static inline uint64_t pyusdt_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* ---- processes ---- */
 
 /* Set-uid, set-gid, or with capabilities of its own: whoever set the environment is not who runs the program. */

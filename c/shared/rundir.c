@@ -17,13 +17,6 @@
 
 #define STRANGE_NAMES_MAX 65536u /* in the directory of another user, who may want to keep us busy */
 
-uint64_t pyusdt_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* ---- names ---- */
 
 void pyusdt_name_format(const struct pyusdt_name *name, char *text)

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "shared/error.h"
+#include "shared/os.h"
 #include "tracer/reader.h"
 
 #pragma GCC visibility push(hidden)
@@ -82,9 +83,6 @@ int pyusdt_starttime(uint32_t pid, uint64_t *starttime);
 
 /* Does the process still run? (Meaningful in its own pid namespace only.) */
 bool pyusdt_alive(const struct pyusdt_identity *who);
-
-/* CLOCK_MONOTONIC in ns: the only clock of the protocol. */
-uint64_t pyusdt_now(void);
 
 #pragma GCC visibility pop
 

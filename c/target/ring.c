@@ -12,6 +12,7 @@
 
 #include "shared/core.h"
 #include "shared/os.h"
+#include "target/encode.h"
 
 #define SLOW __attribute__((noinline, cold))
 #define TAKE_ROUNDS 8 /* over all rings, giving way to their holders in between, before the event is dropped */
@@ -99,82 +100,11 @@ static SLOW int take_another(struct pyusdt_slot *slot, unsigned number, struct p
 
 /* ---- writing an event ---- */
 
-static inline void copy_short(uint8_t *to, const uint8_t *from, uint32_t n)
-{
-    uint64_t a, b;
-    uint32_t c, d;
-    if (n > 16) {
-        memcpy(to, from, n);
-    } else if (n >= 8) {
-        memcpy(&a, from, 8), memcpy(&b, from + n - 8, 8);
-        memcpy(to, &a, 8), memcpy(to + n - 8, &b, 8);
-    } else if (n >= 4) {
-        memcpy(&c, from, 4), memcpy(&d, from + n - 4, 4);
-        memcpy(to, &c, 4), memcpy(to + n - 4, &d, 4);
-    } else {
-        for (uint32_t i = 0; i < n; i++)
-            to[i] = from[i];
-    }
-}
-
-static inline uint32_t capture_size(uint32_t length)
-{
-    return ((uint32_t)sizeof(struct pyusdt_ring_capture) + length + 1 + 3) & ~3u;
-}
-
-struct strings {
-    uint32_t n;
-    uint32_t length[PYUSDT_MAX_ARGS];
-    uint8_t index[PYUSDT_MAX_ARGS];
-};
-
-/* How long the event is; what of which strings goes in. */
-static inline uint32_t measure(const struct pyusdt_demand *demand, const struct pyusdt_args *args,
-                               struct strings *strings)
-{
-    uint32_t size = (uint32_t)sizeof(struct pyusdt_ring_event) + demand->nargs * 8u;
-    strings->n = 0;
-    for (uint32_t i = 0; i < demand->ncaptures; i++) {
-        uint32_t index = demand->index[i], length = args->length[index];
-        if (args->value[index] == 0)
-            continue;
-        if (length > demand->bytes[index])
-            length = demand->bytes[index];
-        strings->length[strings->n] = length;
-        strings->index[strings->n++] = (uint8_t)index;
-        size += capture_size(length);
-    }
-    return (size + 7) & ~7u;
-}
-
-static inline void encode(uint8_t *at, const struct pyusdt_ring_event *header, uint32_t mask,
-                          const struct pyusdt_args *args, const struct strings *strings)
-{
-    memcpy(at, header, sizeof *header);
-    if (strings->n != 0)
-        memset(at + header->size - 8, 0, 8); /* the padding of the last string */
-    at += sizeof *header;
-    for (uint32_t i = 0; i < header->nargs; i++, at += 8) {
-        uint64_t value = mask >> i & 1 ? args->value[i] : 0;
-        memcpy(at, &value, 8);
-    }
-    for (uint32_t i = 0; i < strings->n; i++) {
-        uint32_t length = strings->length[i], size = capture_size(length);
-        struct pyusdt_ring_capture capture = {strings->index[i], (uint16_t)length};
-        memset(at + size - 4, 0, 4); /* the NUL and the padding: the string's last bytes overwrite what is theirs */
-        memcpy(at, &capture, sizeof capture);
-        copy_short(at + sizeof capture, (const uint8_t *)(uintptr_t)args->value[strings->index[i]], length);
-        at += size;
-    }
-}
-
 /* Whether size bytes fit behind the head. The tracer's tail is believed only where it makes sense. */
-static inline bool has_room(struct pyusdt_ring *ring, const struct pyusdt_line *line, uint64_t ring_size, uint32_t size)
+static SLOW bool has_room_now(struct pyusdt_ring *ring, const struct pyusdt_line *line, uint64_t ring_size, uint32_t size)
 {
-    uint64_t tail;
-    if (PYUSDT_LIKELY(ring->head + size - ring->tail <= ring_size))
-        return true;
-    tail = atomic_load_explicit(&line->tail, memory_order_acquire);
+    uint64_t tail = atomic_load_explicit(&line->tail, memory_order_acquire);
+
     if (tail - ring->tail > ring->head - ring->tail) /* not in [what was seen last, head] */
         return false;
     ring->tail = tail;
@@ -204,40 +134,79 @@ static inline void make_room(struct pyusdt_ring *ring, struct pyusdt_line *line,
     PYUSDT_HOOK(6);
 }
 
-/* The holder of ring k writes one event. Returns its time. */
-static inline uint64_t write_event(struct pyusdt_slot *slot, struct pyusdt_area *area, uint32_t k, uint32_t tid,
-                                   unsigned probe, const struct pyusdt_args *args, bool overwrite)
-{
-    const struct pyusdt_demand *demand =
-        &atomic_load_explicit(&slot->demand, memory_order_relaxed)[probe];
-    uint32_t mask = atomic_load_explicit(&demand->mask, memory_order_relaxed);
-    struct pyusdt_ring *ring = &slot->ring[k];
-    struct strings strings;
-    struct pyusdt_ring_event header = {.probe = probe, .tid = tid, .cpu = (uint16_t)pyusdt_os_cpu()};
+/* A ring, and who has it. */
+struct held {
+    struct pyusdt_slot *slot;
+    struct pyusdt_area *area;
+    struct pyusdt_line *line;
+    struct pyusdt_ring *ring;
+    uint32_t tid;
+};
 
-    header.time = pyusdt_now();
+static inline struct held held_ring(struct pyusdt_slot *slot, struct pyusdt_area *area, uint32_t k, uint32_t tid)
+{
+    return (struct held){slot, area, &area->line[k], &slot->ring[k], tid};
+}
+
+static SLOW void drop(struct pyusdt_area *area, unsigned probe)
+{
+    atomic_fetch_add_explicit(&area->drops[probe], 1, memory_order_relaxed);
+}
+
+/* Where most events are short, what the longest of them needs is nearly always free: only else this one is measured. */
+static inline bool make_place(const struct held *held, const struct pyusdt_demand *demand,
+                              const struct pyusdt_args *args, bool overwrite)
+{
+    struct pyusdt_ring *ring = held->ring;
+    uint64_t size = held->slot->size;
+
+    if (overwrite) {
+        make_room(ring, held->line, size, pyusdt_event_size(demand, args));
+        return true;
+    }
+    return PYUSDT_LIKELY(ring->head + demand->most - ring->tail <= size) ||
+           has_room_now(ring, held->line, size, pyusdt_event_size(demand, args));
+}
+
+/* The holder of a ring writes one event: its time last, so that it is published soon after. Returns what time it is. */
+static inline __attribute__((always_inline)) uint64_t write_event(const struct held *held, unsigned probe,
+                                                                  const struct pyusdt_args *args, bool overwrite)
+{
+    struct pyusdt_ring *ring = held->ring;
+    const struct pyusdt_demand *demand = &atomic_load_explicit(&held->slot->demand, memory_order_relaxed)[probe];
+    uint32_t mask = atomic_load_explicit(&demand->mask, memory_order_relaxed), size;
+    struct pyusdt_ring_event *event;
+    uint64_t time;
+
     if (PYUSDT_UNLIKELY(mask == 0))
-        return header.time; /* a stray bit in the enable word */
+        return pyusdt_now(); /* a stray bit in the enable word */
     if (PYUSDT_UNLIKELY((mask & args->missing & ((1u << PYUSDT_MAX_ARGS) - 1)) != 0)) {
-        atomic_fetch_add_explicit(&area->drops[probe], 1, memory_order_relaxed); /* wanted after they were made */
-        return header.time;
+        drop(held->area, probe); /* wanted after they were made */
+        return pyusdt_now();
     }
-    header.nargs = demand->nargs;
-    header.size = measure(demand, args, &strings);
-    header.ncaptures = (uint8_t)strings.n;
-    if (overwrite)
-        make_room(ring, &area->line[k], slot->size, header.size);
-    else if (PYUSDT_UNLIKELY(!has_room(ring, &area->line[k], slot->size, header.size))) {
-        atomic_fetch_add_explicit(&area->drops[probe], 1, memory_order_relaxed);
+    if (!make_place(held, demand, args, overwrite)) {
+        drop(held->area, probe);
         PYUSDT_HOOK(2);
-        return header.time;
+        return pyusdt_now();
     }
-    encode(ring->data + (ring->head & (slot->size - 1)), &header, mask, args, &strings);
+    event = (void *)(ring->data + (ring->head & (held->slot->size - 1)));
+    size = pyusdt_event_encode(event, probe, held->tid, demand, mask, args);
+    event->time = time = pyusdt_now();
     PYUSDT_HOOK(3);
-    ring->head += header.size;
-    atomic_store_explicit(&area->line[k].head, ring->head, memory_order_release);
+    ring->head += size;
+    atomic_store_explicit(&held->line->head, ring->head, memory_order_release);
     PYUSDT_HOOK(4);
-    return header.time;
+    return time;
+}
+
+/* The ring that this thread had last, else any: its number, or -1. */
+static inline int take_ring(struct pyusdt_slot *slot, unsigned number, struct pyusdt_area *area, uintptr_t self)
+{
+    uint32_t k = SELF_RING(self), tid = SELF_TID(self);
+
+    if (PYUSDT_LIKELY(k < atomic_load_explicit(&slot->nrings, memory_order_acquire) && take(&area->line[k], tid)))
+        return (int)k;
+    return take_another(slot, number, area, tid);
 }
 
 static inline void offer(unsigned number, unsigned probe, const struct pyusdt_args *args)
@@ -245,38 +214,34 @@ static inline void offer(unsigned number, unsigned probe, const struct pyusdt_ar
     struct pyusdt_slot *slot = &pyusdt_core.slot[number];
     uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire), time;
     struct pyusdt_area *area;
+    struct held held;
     uintptr_t self;
-    uint32_t tid, k;
-    int taken;
+    int k;
 
+    __asm__("" : "+r"(slot)); /* one address: compilers else compute that of each field anew */
     if (PYUSDT_UNLIKELY(wanted != atomic_load_explicit(&slot->generation, memory_order_acquire) || wanted == 0) &&
         !pyusdt_slot_open(number)) {
         pyusdt_slot_lost(number, wanted);
         return;
     }
     self = self_get();
-    tid = SELF_TID(self);
-    k = SELF_RING(self);
     area = atomic_load_explicit(&slot->area, memory_order_relaxed);
-    if (PYUSDT_UNLIKELY(k >= atomic_load_explicit(&slot->nrings, memory_order_acquire) ||
-                        !take(&area->line[k], tid))) {
-        taken = take_another(slot, number, area, tid);
-        if (taken < 0) {
-            atomic_fetch_add_explicit(&area->drops[probe], 1, memory_order_relaxed);
-            return;
-        }
-        k = (uint32_t)taken;
+    k = take_ring(slot, number, area, self);
+    if (PYUSDT_UNLIKELY(k < 0)) {
+        drop(area, probe);
+        return;
     }
+    held = held_ring(slot, area, (uint32_t)k, SELF_TID(self));
     PYUSDT_HOOK(1);
     /* Only now is it sure that the session does not change under us: who changes it holds every ring. */
     if (PYUSDT_UNLIKELY(atomic_load_explicit(&slot->generation, memory_order_acquire) == 0 ||
-                        k >= atomic_load_explicit(&slot->nrings, memory_order_acquire))) {
-        give(&area->line[k]);
+                        (uint32_t)k >= atomic_load_explicit(&slot->nrings, memory_order_acquire))) {
+        give(held.line);
         pyusdt_slot_lost(number, wanted);
         return;
     }
-    time = write_event(slot, area, k, tid, probe, args, false);
-    give(&area->line[k]);
+    time = write_event(&held, probe, args, false);
+    give(held.line);
     PYUSDT_HOOK(5);
     if (PYUSDT_UNLIKELY(time >= atomic_load_explicit(&slot->next_check, memory_order_relaxed)))
         pyusdt_slot_check(number, time);
@@ -288,18 +253,17 @@ static SLOW void record(unsigned probe, const struct pyusdt_args *args)
     struct pyusdt_slot *slot = &pyusdt_core.slot[PYUSDT_FLIGHT_SLOT];
     struct pyusdt_area *area = atomic_load_explicit(&slot->area, memory_order_relaxed);
     uintptr_t self = self_get();
-    uint32_t tid = SELF_TID(self);
-    int k = (int)SELF_RING(self);
+    int k = take_ring(slot, PYUSDT_FLIGHT_SLOT, area, self);
+    struct held held;
 
-    if ((uint32_t)k >= atomic_load_explicit(&slot->nrings, memory_order_acquire) || !take(&area->line[k], tid))
-        k = take_another(slot, PYUSDT_FLIGHT_SLOT, area, tid);
     if (k < 0) {
-        atomic_fetch_add_explicit(&area->drops[probe], 1, memory_order_relaxed);
+        drop(area, probe);
         return;
     }
+    held = held_ring(slot, area, (uint32_t)k, SELF_TID(self));
     PYUSDT_HOOK(1);
-    write_event(slot, area, (uint32_t)k, tid, probe, args, true);
-    give(&area->line[k]);
+    write_event(&held, probe, args, true);
+    give(held.line);
     PYUSDT_HOOK(5);
 }
 
@@ -330,7 +294,15 @@ void pyusdt_fire(unsigned probe, const struct pyusdt_args *args)
         record(probe, args);
 }
 
-uint32_t pyusdt_demand(unsigned probe)
+/* What a session that is served wants of the probe. */
+static inline uint32_t served_mask(const struct pyusdt_slot *slot, unsigned probe)
+{
+    return atomic_load_explicit(&atomic_load_explicit(&slot->demand, memory_order_relaxed)[probe].mask,
+                                memory_order_relaxed);
+}
+
+/* The same of all that have their bits set, whatever has to be done for it first. */
+static SLOW uint32_t demand_of_all(unsigned probe)
 {
     uint32_t mask = 0;
 
@@ -343,18 +315,35 @@ uint32_t pyusdt_demand(unsigned probe)
         uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
         if (wanted == 0)
             continue;
-        if (PYUSDT_LIKELY(wanted == atomic_load_explicit(&slot->generation, memory_order_acquire)) ||
-            pyusdt_slot_open(number))
-            mask |= atomic_load_explicit(&atomic_load_explicit(&slot->demand, memory_order_relaxed)[probe].mask,
-                                         memory_order_relaxed);
+        if (wanted == atomic_load_explicit(&slot->generation, memory_order_acquire) || pyusdt_slot_open(number))
+            mask |= served_mask(slot, probe);
         else if (pyusdt_core_move())
-            return pyusdt_demand(probe);
+            return demand_of_all(probe);
         else if (atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_relaxed) != 0)
             mask |= PYUSDT_DEMAND_FIRE; /* wanted, but it can not be served: pyusdt_fire() counts it */
     }
-    if (PYUSDT_UNLIKELY(pyusdt_core.flight != NULL))
-        mask |= atomic_load_explicit(
-            &atomic_load_explicit(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT].demand, memory_order_relaxed)[probe].mask,
-            memory_order_relaxed);
+    if (pyusdt_core.flight != NULL)
+        mask |= served_mask(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT], probe);
+    return mask;
+}
+
+/* The usual case calls nothing: all that want the probe are served, in a process that is published. */
+uint32_t pyusdt_demand(unsigned probe)
+{
+    uint32_t mask = 0;
+
+    if (PYUSDT_UNLIKELY(probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire) ||
+                        !atomic_load_explicit(&pyusdt_core.family->alive, memory_order_relaxed) ||
+                        pyusdt_core.flight != NULL))
+        return demand_of_all(probe);
+    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire); word != 0;
+         word &= word - 1) {
+        unsigned number = (unsigned)__builtin_ctzll(word);
+        uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
+        struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+        if (PYUSDT_UNLIKELY(wanted == 0 || wanted != atomic_load_explicit(&slot->generation, memory_order_acquire)))
+            return demand_of_all(probe);
+        mask |= served_mask(slot, probe);
+    }
     return mask;
 }

@@ -12,6 +12,7 @@
 #include "shared/core.h"
 #include "shared/guard.h"
 #include "shared/os.h"
+#include "target/encode.h"
 
 #define CLOSED UINT32_MAX /* holds a ring that will not be given back: no thread's tid */
 
@@ -163,6 +164,7 @@ static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
         if (demand->bytes[i] < bytes)
             demand->bytes[i] = bytes;
     }
+    demand->most = pyusdt_event_most(demand);
     return 0;
 }
 

@@ -23,9 +23,10 @@ def test_account(world, threads):
 
 
 def test_nothing_lost_when_there_is_room(world):
-    result = world.trace("bufsize=16777216", command=world.target_command("a", 3, 20000))
+    """Rings are small, so that a thread on a starved machine does not wait in vain for another that makes one."""
+    result = world.trace("bufsize=2097152", command=world.target_command("a", 3, 3000))
     check(result)
-    assert result["delivered"] == 60000 and result["threads"] == [20000, 20000, 20000]
+    assert result["delivered"] == 9000 and result["threads"] == [3000, 3000, 3000]
 
 
 def test_short_lived(world):

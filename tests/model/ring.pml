@@ -20,8 +20,8 @@
 typedef ring {
     bool busy;
     byte head, tail;    /* cells published and consumed, ever */
-    byte first[CELLS];  /* the two halves of an event: its time … */
-    byte second[CELLS]; /* … again */
+    byte payload[CELLS]; /* the two halves of an event: whose it is … */
+    byte time[CELLS];    /* … and its time, read when the payload is there */
     byte private_head;  /* the holder's; not shared */
     byte seen_tail;
 }
@@ -38,6 +38,7 @@ bool target = true, tracer = true; /* they live */
 
 /* What the model knows and the processes do not. */
 byte fired, published, delivered, inside, finished;
+byte whose[FIRST + SECOND + 2]; /* the event of a time is, until it is delivered */
 bool reported;
 
 inline offer()
@@ -45,7 +46,7 @@ inline offer()
     /* the clause of every access: a dead process makes none */
     atomic { fired++; inside++; k = 0; held = false }
 #ifdef MUTANT_CLOCK_BEFORE_BUSY
-    atomic { now = clock; clock++ }
+    atomic { now = clock; clock++; whose[now] = me }
 #endif
     do
     :: k < nrings ->
@@ -76,9 +77,6 @@ inline offer()
     if
     :: !held -> atomic { dropped++; inside-- }
     :: held ->
-#ifndef MUTANT_CLOCK_BEFORE_BUSY
-        atomic { now = clock; clock++ }
-#endif
         if
         :: rings[k].private_head - rings[k].seen_tail >= CELLS -> rings[k].seen_tail = rings[k].tail
         :: else
@@ -96,15 +94,20 @@ inline offer()
 #endif
             rings[k].busy = false
         :: else ->
-            rings[k].first[rings[k].private_head % CELLS] = now;
 #ifdef MUTANT_PUBLISHED_BEFORE_PAYLOAD
+            atomic { now = clock; clock++; whose[now] = me };
+            rings[k].time[rings[k].private_head % CELLS] = now;
             atomic { rings[k].head = rings[k].private_head + 1; published++ };
-            rings[k].second[rings[k].private_head % CELLS] = now;
+            rings[k].payload[rings[k].private_head % CELLS] = me;
             rings[k].private_head++;
             inside--;
             rings[k].busy = false
 #else
-            atomic { rings[k].second[rings[k].private_head % CELLS] = now; rings[k].private_head++ };
+            rings[k].payload[rings[k].private_head % CELLS] = me;
+#ifndef MUTANT_CLOCK_BEFORE_BUSY
+            atomic { now = clock; clock++; whose[now] = me };
+#endif
+            atomic { rings[k].time[rings[k].private_head % CELLS] = now; rings[k].private_head++ };
 #ifdef MUTANT_FREED_BEFORE_PUBLISHED
             mine = rings[k].private_head;
             rings[k].busy = false;
@@ -119,7 +122,7 @@ inline offer()
     atomic { k = 0; held = false; now = 0; mine = 0 }
 }
 
-proctype producer(byte events)
+proctype producer(byte me, events)
 {
     byte k, now, n, mine;
     bool held;
@@ -175,12 +178,12 @@ inline choose()
         do
         :: r < RINGS ->
             if
-            :: position[r] < limit[r] && rings[r].first[position[r] % CELLS] < watermark ->
+            :: position[r] < limit[r] && rings[r].time[position[r] % CELLS] < watermark ->
                 if
                 :: from == RINGS -> from = r
                 :: from < RINGS ->
                     if
-                    :: rings[r].first[position[r] % CELLS] < rings[from].first[position[from] % CELLS] -> from = r
+                    :: rings[r].time[position[r] % CELLS] < rings[from].time[position[from] % CELLS] -> from = r
                     :: else
                     fi
                 fi
@@ -198,14 +201,15 @@ inline deliver()
 #ifdef MUTANT_TAIL_BEFORE_COPY
     rings[from].tail = position[from] + 1;
 #endif
-    event = rings[from].first[position[from] % CELLS];
+    event = rings[from].time[position[from] % CELLS];
     d_step {
-        assert(event == rings[from].second[position[from] % CELLS]); /* whole */
         assert(event > last); /* once, and in order: times are different */
+        assert(rings[from].payload[position[from] % CELLS] == whose[event]); /* whole */
         last = event;
+        whose[event] = 0; /* this, and what follows, only so that there are fewer states */
         event = 0;
-        rings[from].first[position[from] % CELLS] = 0; /* only so that there are fewer states */
-        rings[from].second[position[from] % CELLS] = 0;
+        rings[from].time[position[from] % CELLS] = 0;
+        rings[from].payload[position[from] % CELLS] = 0;
         delivered++;
         position[from]++
     }
@@ -270,8 +274,8 @@ proctype reader()
 init
 {
     atomic {
-        run producer(FIRST);
-        run producer(SECOND);
+        run producer(1, FIRST);
+        run producer(2, SECOND);
         run reader();
         run killer()
     }

@@ -1,0 +1,122 @@
+/*
+ * One event as bytes (layout.h: struct pyusdt_ring_event), made in the place where it is published, in one pass.
+ *
+ * In:  what the session wants of the probe; the arguments. Out: the event, and how long it is.
+ * Always: no more than pyusdt_event_most() bytes are written, and nothing behind the event.
+ */
+#ifndef PYUSDT_ENCODE_H
+#define PYUSDT_ENCODE_H
+
+#include <string.h>
+
+#include "shared/core.h"
+
+static inline uint32_t pyusdt_capture_size(uint32_t length)
+{
+    return ((uint32_t)sizeof(struct pyusdt_ring_capture) + length + 1 + 3) & ~3u;
+}
+
+/* How much of a string goes in. */
+static inline uint32_t pyusdt_captured(const struct pyusdt_demand *demand, const struct pyusdt_args *args, uint32_t index)
+{
+    return args->length[index] < demand->bytes[index] ? args->length[index] : demand->bytes[index];
+}
+
+/* The longest that an event can be. */
+static inline uint32_t pyusdt_event_most(const struct pyusdt_demand *demand)
+{
+    uint32_t size = (uint32_t)sizeof(struct pyusdt_ring_event) + demand->nargs * 8u;
+
+    for (uint32_t i = 0; i < demand->ncaptures; i++)
+        size += pyusdt_capture_size(demand->bytes[demand->index[i]]);
+    return (size + 7) & ~7u;
+}
+
+/* How long this one will be. */
+static inline uint32_t pyusdt_event_size(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
+{
+    uint32_t size = (uint32_t)sizeof(struct pyusdt_ring_event) + demand->nargs * 8u;
+
+    for (uint32_t i = 0; i < demand->ncaptures; i++)
+        if (args->value[demand->index[i]] != 0)
+            size += pyusdt_capture_size(pyusdt_captured(demand, args, demand->index[i]));
+    return (size + 7) & ~7u;
+}
+
+/* Returns what lies behind it. Most strings are shorter than a call of memcpy() is long. */
+static inline uint8_t *pyusdt_encode_string(uint8_t *to, uint32_t index, const uint8_t *from, uint64_t length)
+{
+    struct pyusdt_ring_capture capture = {(uint16_t)index, (uint16_t)length};
+    uint64_t a, b;
+    uint32_t c, d;
+
+    memcpy(to, &capture, sizeof capture);
+    to += sizeof capture;
+    if (length < 4) {
+        memset(to, 0, 4);
+        if (length > 0)
+            to[0] = from[0], to[length / 2] = from[length / 2], to[length - 1] = from[length - 1];
+        return to + 4;
+    }
+    memset(to + (length & ~3ull), 0, 4); /* the NUL and the padding: the string's last bytes overwrite what is theirs */
+    if (length > 16) {
+        memcpy(to, from, length);
+    } else if (length >= 8) {
+        memcpy(&a, from, 8), memcpy(&b, from + length - 8, 8);
+        memcpy(to, &a, 8), memcpy(to + length - 8, &b, 8);
+    } else {
+        memcpy(&c, from, 4), memcpy(&d, from + length - 4, 4);
+        memcpy(to, &c, 4), memcpy(to + length - 4, &d, 4);
+    }
+    return to + (length & ~3ull) + 4;
+}
+
+/* The arguments themselves; what nobody reads is 0. */
+static inline void pyusdt_encode_values(uint8_t *to, uint32_t nargs, uint32_t mask, const uint64_t *value)
+{
+    uint32_t all = (1u << nargs) - 1, i = 0;
+
+    if (PYUSDT_LIKELY((mask & all) == all)) {
+        for (; i + 2 <= nargs; i += 2)
+            memcpy(to + 8 * i, value + i, 16);
+        if (i < nargs)
+            memcpy(to + 8 * i, value + i, 8);
+    } else {
+        for (; i < nargs; i++) {
+            uint64_t wanted = value[i] & -(uint64_t)(mask >> i & 1);
+            memcpy(to + 8 * i, &wanted, 8);
+        }
+    }
+}
+
+/* Writes an event where it belongs: all but its time. Returns its size. */
+static inline __attribute__((always_inline)) uint32_t pyusdt_event_encode(struct pyusdt_ring_event *event,
+                                                                          uint32_t probe, uint32_t tid,
+                                                                          const struct pyusdt_demand *demand,
+                                                                          uint32_t mask, const struct pyusdt_args *args)
+{
+    uint8_t *at = (uint8_t *)event, *to = at + sizeof *event + demand->nargs * 8u;
+    uint32_t strings = 0;
+
+    event->probe = probe; /* field by field in place: the copy of a struct that was just filled stalls */
+    event->tid = tid;
+    event->cpu = (uint16_t)pyusdt_os_cpu();
+    event->nargs = demand->nargs;
+    pyusdt_encode_values(at + sizeof *event, demand->nargs, mask, args->value);
+    for (const uint8_t *each = demand->index, *end = each + demand->ncaptures; each < end; each++) {
+        const uint8_t *from = (const uint8_t *)(uintptr_t)args->value[*each];
+        if (PYUSDT_UNLIKELY(!from))
+            continue;
+        to = pyusdt_encode_string(to, *each, from, pyusdt_captured(demand, args, *each));
+        strings++;
+    }
+    event->ncaptures = (uint8_t)strings;
+    if ((to - at) % 8 != 0) {
+        memset(to, 0, 4);
+        to += 4;
+    }
+    event->size = (uint32_t)(to - at);
+    return event->size;
+}
+
+#endif
