@@ -8,8 +8,8 @@ which a machine that is busy with other things does; with records, aggregations 
 and trunc() every second.
 
 What waits for a tracer takes memory, up to the size of the rings and to `buffer` records, and Python keeps what it once took.  So
-the tracers are stopped for a while at first: all queues are then as long as they ever get, and what grows later is a leak, even
-on a machine that lets the tracers wait.
+the tracers are stopped for a while at first, that the queues are long before memory is looked at.  A machine that lets them wait
+in other ways still shows as steps (tests/results); a leak grows with the events.
 """
 
 import argparse

@@ -31,8 +31,20 @@ class AsyncTracing:
                 loop.call_soon_threadsafe(self._news.set)
 
         self._tracing._listener = tell
-        await asyncio.to_thread(self._tracing.__enter__)
+        entering = asyncio.ensure_future(asyncio.to_thread(self._tracing.__enter__))
+        try:
+            await asyncio.shield(entering)
+        except asyncio.CancelledError:  # the thread can not be cancelled: what it opens is closed again
+            await asyncio.shield(self._undo(entering))
+            raise
         return self
+
+    async def _undo(self, entering: asyncio.Future[Tracing]) -> None:
+        try:
+            await entering
+        except Exception:  # noqa: BLE001  (nothing was opened)
+            return
+        await asyncio.to_thread(self._tracing.__exit__, None, None, None)
 
     async def __aexit__(self, *exception: object) -> None:
         # shielded: a cancelled task still leaves the probes off
