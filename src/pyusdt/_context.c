@@ -7,6 +7,7 @@ static int context_traverse(struct pyusdt_context *self, visitproc visit, void *
 {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(self->tag_variable);
+    Py_VISIT(self->modules);
     Py_VISIT(self->probe_type);
     Py_VISIT(self->wrapped_type);
     Py_VISIT(self->get_running_loop);
@@ -17,6 +18,7 @@ static int context_traverse(struct pyusdt_context *self, visitproc visit, void *
 static int context_clear(struct pyusdt_context *self)
 {
     Py_CLEAR(self->tag_variable);
+    Py_CLEAR(self->modules);
     Py_CLEAR(self->probe_type);
     Py_CLEAR(self->wrapped_type);
     Py_CLEAR(self->get_running_loop);
@@ -61,10 +63,12 @@ struct pyusdt_context *pyusdt_context_new(PyTypeObject *type)
     if (self == NULL)
         return NULL;
     self->tag_variable = PyContextVar_New("pyusdt_tag", Py_None);
+    self->modules = PyImport_GetModuleDict();
+    Py_XINCREF(self->modules);
     self->events_name = PyUnicode_InternFromString("asyncio.events");
     self->tasks_name = PyUnicode_InternFromString("asyncio.tasks");
     self->get_name = PyUnicode_InternFromString("get_name");
-    if (self->tag_variable == NULL || self->events_name == NULL || self->tasks_name == NULL ||
+    if (self->tag_variable == NULL || self->modules == NULL || self->events_name == NULL || self->tasks_name == NULL ||
         self->get_name == NULL)
         Py_CLEAR(self);
     return self;
@@ -118,15 +122,13 @@ static int set_once(PyObject **place, PyObject *module_name, const char *attribu
  * looking again: looking costs a fifth of an event.  current_task is set last: who sees it sees the other, too. */
 static int find_asyncio(struct pyusdt_context *context)
 {
-    PyObject *modules;
     Py_ssize_t loaded;
 
     if (known(&context->current_task) != NULL)
         return 1;
-    modules = PyImport_GetModuleDict();
-    if (context->events_name == NULL || modules == NULL)
-        return 0;
-    loaded = PyDict_Size(modules);
+    if (context->modules == NULL)
+        return 0; /* the interpreter is being taken down */
+    loaded = PyDict_GET_SIZE(context->modules);
     if (__atomic_load_n(&context->modules_seen, __ATOMIC_RELAXED) == loaded)
         return 0;
     __atomic_store_n(&context->modules_seen, loaded, __ATOMIC_RELAXED);

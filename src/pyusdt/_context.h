@@ -16,6 +16,7 @@ struct pyusdt_context {
     PyTypeObject *wrapped_type; /* what Probe.wrap() makes */
     PyObject *get_running_loop; /* of asyncio, once it is loaded; else NULL, as the next */
     PyObject *current_task;
+    PyObject *modules;          /* the dict of loaded modules, the same as long as the interpreter lives */
     Py_ssize_t modules_seen;    /* how many modules were loaded when asyncio was not among them */
     PyObject *events_name, *tasks_name, *get_name; /* interned */
 };

@@ -7,6 +7,7 @@
 #include <Python.h>
 
 struct pyusdt_pending {
+    int there;
 #if PY_VERSION_HEX >= 0x030c0000
     PyObject *exception;
 #else
@@ -16,6 +17,9 @@ struct pyusdt_pending {
 
 static inline void pyusdt_pending_save(struct pyusdt_pending *pending)
 {
+    pending->there = PyErr_Occurred() != NULL;
+    if (!pending->there)
+        return;
 #if PY_VERSION_HEX >= 0x030c0000
     pending->exception = PyErr_GetRaisedException();
 #else
@@ -25,12 +29,12 @@ static inline void pyusdt_pending_save(struct pyusdt_pending *pending)
 
 static inline void pyusdt_pending_restore(struct pyusdt_pending *pending)
 {
+    if (!pending->there)
+        return;
 #if PY_VERSION_HEX >= 0x030c0000
-    if (pending->exception != NULL)
-        PyErr_SetRaisedException(pending->exception);
+    PyErr_SetRaisedException(pending->exception);
 #else
-    if (pending->type != NULL)
-        PyErr_Restore(pending->type, pending->value, pending->traceback);
+    PyErr_Restore(pending->type, pending->value, pending->traceback);
 #endif
 }
 
