@@ -15,7 +15,8 @@ from pyusdt.dlang.errors import TAGS, CompileError
 from pyusdt.dlang.probes import unmatched
 
 # Raised with arguments of the command line, or by who knows the probes: tested below.
-ELSEWHERE = {"D_MACRO_UNUSED", "D_MACRO_OFLOW", "D_PDESC_ZERO", "D_PROC_LIB", "D_PROC_NAME"}
+ELSEWHERE = {"D_MACRO_UNUSED", "D_MACRO_OFLOW", "D_PDESC_ZERO", "D_PROC_LIB", "D_PROC_NAME",
+             "D_PROC_BADPID", "D_PROC_FUNC", "D_PROC_OFF"}
 
 
 def error_of(text, name=None, **settings):
@@ -113,7 +114,9 @@ def test_hints_name_what_was_meant():
 
 @pytest.mark.parametrize("description, tag", [("pid12::-:", "D_PROC_NAME"), ("pid12::-:10*", "D_PROC_NAME"),
                                               ("pid12:libc:-:800", "D_PROC_LIB"), ("pid12:a.out:-:800", "D_PDESC_ZERO"),
-                                              ("pid12:libc:puts:entry", "D_PDESC_ZERO")])
+                                              ("pid12:libc:puts:entry", "D_PDESC_ZERO"), ("pid0:::entry", "D_PROC_BADPID"),
+                                              ("pid12:a.out:ma*:nosuch", "D_PDESC_ZERO"), ("pid12:a.out:nosuch:entry", "D_PROC_FUNC"),
+                                              ("pid12:a.out:main:beginning", "D_PROC_NAME"), ("pid12::_exit:100", "D_PROC_OFF")])
 def test_a_pid_probe_that_is_not_there_says_what_is_wrong(description, tag):
     program = compile_program(f"{description} {{ }}")
     assert unmatched(program.clauses[0].probes[0]).tag == tag

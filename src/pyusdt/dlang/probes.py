@@ -68,14 +68,36 @@ def expand(part, text, loc, lexer):
 
 def unmatched(probe, shown=None, hint=None):
     """The error for a ProbeDesc that no probe matches; who knows the probes raises it.  shown: the description."""
-    if probe.provider.startswith("pid") and probe.provider[3:].isdigit() and probe.function == "-":
-        # the pid provider's name for an address of the module
-        if not all(char in "0123456789abcdefABCDEFxX" for char in probe.name or "-"):
-            return CompileError("D_PROC_NAME", probe.loc, "with the function - the name is one address in hexadecimal")
-        if probe.module not in ("", "a.out"):
-            return CompileError("D_PROC_LIB", probe.loc, "the function - stands for addresses of the module a.out only")
+    if probe.provider.startswith("pid") and probe.provider[3:].isdigit():
+        found = _no_function(probe)
+        if found is not None:
+            tag, *told = found
+            return CompileError(tag, probe.loc, *told)
     message = f"probe description {shown or probe} does not match any probes"
     return CompileError("D_PDESC_ZERO", probe.loc, message, hint)
+
+
+def _no_function(probe):
+    """(tag, message[, hint]) of what is wrong with a description of the pid provider, or None where nothing more can be said."""
+    function, name = probe.function, probe.name
+    is_address = all(char in "0123456789abcdefABCDEFxX" for char in name or "-")
+    if function == "-":  # the pid provider's name for an address of the module
+        if not is_address:
+            return "D_PROC_NAME", "with the function - the name is one address in hexadecimal"
+        if probe.module not in ("", "a.out"):
+            return "D_PROC_LIB", "the function - stands for addresses of the module a.out only"
+        return None
+    if probe.provider == "pid0":
+        return "D_PROC_BADPID", "no process has the id 0"
+    if any(char in "*?[" for char in function + name) or not function:
+        return None
+    if is_address:
+        return "D_PROC_OFF", f"there is no function {function}, or it has no instruction at {name}"
+    if name not in ("", "entry", "return"):
+        return "D_PROC_NAME", f"a function's probes are entry, return and offsets in hexadecimal, not {name}"
+    if probe.module == "a.out":
+        return "D_PROC_FUNC", f"the program has no function {function}", "nm lists those that a program has"
+    return None
 
 
 def invalid(text, loc, why, hint=None):
