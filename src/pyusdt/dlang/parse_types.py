@@ -43,7 +43,8 @@ class TypeParser:
                 self.names.check_specifier(self.at(token), words, kind)
                 words.append(kind)
                 self.take()
-            elif kind == IDENT and not named and not self._has_type(words) and self.names.is_type(token.value):
+            elif (kind == IDENT and not named and not self._has_type(words) and self.names.is_type(token.value)
+                  and not (any(word in _ATTRIBUTES for word in words) and self.ends_declarator(token))):
                 words.append(token.value)
                 named = True
                 self.take()
@@ -52,6 +53,10 @@ class TypeParser:
         if storage is None and not words:
             self.syntax_error()
         return storage, words
+
+    def ends_declarator(self, token):
+        """Whether what follows a name tells that it is the one declared, as in `typedef unsigned long size_t;`."""
+        return self.source.text[token.end :].lstrip()[:1] in (";", ",", "[", "=")
 
     @staticmethod
     def _has_type(words):
