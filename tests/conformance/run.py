@@ -98,9 +98,13 @@ class Runner:
             return self.interpreted(case, options, environment)
         return [self.dtrace, *options, *script, *([] if trigger else ["-e"])]
 
+    @staticmethod
+    def interpreted_path(case: Case, environment: dict[str, str]) -> str:
+        return os.path.join(environment["tmpdir"], os.path.basename(case.path))
+
     def interpreted(self, case: Case, options: list[str], environment: dict[str, str]) -> list[str]:
         """A script that is run by its first line gets the command under test there."""
-        script = os.path.join(environment["tmpdir"], os.path.basename(case.path))
+        script = self.interpreted_path(case, environment)
         with open(script, "w", encoding="latin-1") as file:
             file.write(case.sources[0].replace("#!dtrace ", f"#!{self.dtrace} ", 1))
         os.chmod(script, 0o755)
@@ -128,6 +132,7 @@ class Runner:
             if background:
                 os.killpg(background.pid, signal.SIGKILL)
                 background.wait()
+        output = output.replace(self.interpreted_path(case, environment).encode(), case.path.encode())
         return status, self.postprocessed(case, output, environment)
 
     def start(self, command: list[str], environment: dict[str, str], output: int) -> subprocess.Popen:

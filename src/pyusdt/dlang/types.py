@@ -289,7 +289,7 @@ _typedefs = """
     u64=unsigned long long s8=signed char s16=short s32=int s64=long long
     __u8=unsigned char __u16=unsigned short __u32=unsigned int __u64=unsigned long long
     __s8=signed char __s16=short __s32=int __s64=long long
-    ipaddr_t=unsigned int uint=unsigned int ushort=unsigned short ulong=unsigned long
+    ipaddr_t=unsigned int uint=unsigned int ushort=unsigned short ulong=unsigned long _Bool=unsigned char
 """
 
 
