@@ -18,7 +18,7 @@
 
 #define PYUSDT_PLACES_MAX 256        /* run directories of one session */
 #define PYUSDT_TROUBLES_MAX 16       /* that the user is told of */
-#define PYUSDT_STRANGERS_MAX 4096    /* living processes in the directory of another user, who may not be a friend */
+#define PYUSDT_STRANGERS_MAX 1024    /* living processes in the directory of another user, who may not be a friend */
 
 /* Bytes of a probe table: as many as PYUSDT_MAX_PROBES long names need. */
 #define PYUSDT_TABLE_MAX (1u << 21)

@@ -125,14 +125,8 @@ static void kill_tracer(void)
     world.session = NULL;
 }
 
-static void go(const struct operation *op)
+static void leave(void)
 {
-    if (!world.session)
-        return;
-    if (op->flags & 1) {
-        kill_tracer();
-        return;
-    }
     note_again();
     pyusdt_session_leave(world.session);
     world.session = NULL;
@@ -220,7 +214,8 @@ static void run(const struct operation *op)
     case 0: case 1: fire(op->field % 40); break;
     case 2: case 3: poll(op->which % 50); break;
     case 4: case 5: come(op); break;
-    case 6: case 7: go(op); break;
+    case 6: if (world.session) leave(); break;
+    case 7: if (world.session) kill_tracer(); break;
     case 8: if (world.session) pyusdt_session_shown(world.session); break;
     case 9: spoil_session(op); break;
     case 10: spoil_line(op); break;

@@ -14,7 +14,8 @@ ROOT = HERE.parent.parent
 CORE = ["shared/rundir", "shared/slot", "shared/table", "shared/glob", "shared/guard", "shared/os_linux",
         "target/control", "target/session", "target/ring", "target/own_table", "target/flight",
         "tracer/tracer", "tracer/place", "tracer/keep", "tracer/target", "tracer/sweep", "tracer/reader", "tracer/process",
-        "tracer/find_linux", "tracer/find_portable", "tracer/kernel_cut"]
+        "tracer/find_linux", "tracer/find_portable", "tracer/kernel_cut",
+        "tracer/replay", "tracer/flight", "tracer/record_file"]
 FLAGS = ["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-pthread"]
 VARIANTS = {
     "plain": [],
@@ -108,6 +109,11 @@ class World:
         out, err = child.communicate(timeout=timeout)
         assert child.returncode in (0, 1), (child.returncode, out, err)
         return json.loads(out.splitlines()[-1])
+
+    def end_of(self, child):
+        """Waits for one, and forgets it: in a loop of a thousand, descriptors are not to pile up."""
+        child.communicate()
+        self.children.remove(child)
 
     def trace(self, *options, command, **more):
         return self.finish(self.reader(*options, command=command, **more))

@@ -221,7 +221,7 @@ def processes(users, control_file):
     """One process, as more than can be."""
     data = control_file.read_bytes()[:200000]
     pid, start, _ = control_file.name.split("-")
-    for n in range(1, 4200):
+    for n in range(1, 1100):
         copy = control_file.with_name(f"{pid}-{start}-{n}.ctl")
         copy.write_bytes(data)
         os.truncate(copy, control_file.stat().st_size)
