@@ -15,10 +15,13 @@
 int pyusdt_find_rundir(pid_t pid, char *path, size_t size, struct pyusdt_error *error)
 {
     struct pyusdt_process_file found;
+    struct stat st;
     int n, r = pyusdt_process_find(pid, &found, error);
 
     if (r != 0)
         return r;
+    if (found.owner >= 0 && (stat(found.directory, &st) != 0 || st.st_uid != found.owner))
+        return pyusdt_error_set(error, -EPERM, "process %d shows a run directory that is not its user's", (int)pid);
     n = snprintf(path, size, "%s", found.directory);
     return n < 0 || (size_t)n >= size ? pyusdt_error_set(error, -ENAMETOOLONG, "%s: too long", found.directory) : 0;
 }
