@@ -27,8 +27,9 @@ def refuse_own_helpers(program):
     """EngineError where a clause calls what only the embedded engine has."""
     for clause in program.clauses:
         if calls_own(clause.code):
-            raise EngineError("the kernel engine can read neither Erlang terms nor JSON, cleans no paths, and has no floating-point arithmetic (it "
-                              "prints, compares and takes min() and max() of doubles): this needs -x engine=embedded")
+            raise EngineError("the kernel engine can read neither Erlang terms nor JSON, cleans no paths, and has no "
+                              "floating-point arithmetic (it prints, compares and takes min() and max() of doubles): "
+                              "this needs -x engine=embedded")
 
 
 def effective():
