@@ -49,20 +49,45 @@ def traced(process, *options):
     return found, count
 
 
-def test_the_best_place_is_what_the_kernel_replaces_by_a_call(firing):
+def test_the_nop5_is_replaced_by_a_call_where_that_is_asked_for(firing):
     untouched = site(firing)
     assert untouched[0] == NOP
-    found, count = traced(firing)
+    found, count = traced(firing, "-x", "nop5")
     assert count > 20
-    if kernel_attach.Attacher().nop5:
+    if kernel_attach.Attacher(nop5=True).nop5:
         assert found[NOP5_AT] == CALL and found[:NOP5_AT] == untouched[:NOP5_AT]
     else:
         assert found[0] == INT3
     wait_until(lambda: site(firing)[0] == NOP and site(firing)[NOP10_AT:NOP5_AT] == untouched[NOP10_AT:NOP5_AT])
 
 
-def test_the_plain_nop_is_used_where_it_is_asked_for(firing):
+def test_the_plain_nop_is_used(firing):
     untouched = site(firing)
-    found, count = traced(firing, "-x", "plainnop")
+    found, count = traced(firing)
     assert found[0] == INT3 and found[1:] == untouched[1:] and count > 20
     wait_until(lambda: site(firing) == untouched)
+
+
+FORKS = """import os, sys, pyusdt
+print("ready", flush=True)
+sys.stdin.readline()
+pyusdt.p(1)  # the kernel puts its instruction where it is hit first
+if not os.fork():
+    pyusdt.p(2)
+    os._exit(0)
+print(os.wait()[1], flush=True)
+"""
+
+
+def test_a_forked_child_of_a_traced_process_survives_its_firing():
+    """fork() copies a call that the kernel puts at a nop5, and not the page that it leads to."""
+    process = subprocess.Popen([sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        tracer = start_pydtrace("-q", "-n", r'BEGIN { printf("ready\n"); } pyusdt$target:::user_trace-i4s4 { }', "-p", process.pid,
+                                wait_for="ready")
+        out, _ = process.communicate("go\n", timeout=30)
+        tracer.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert out == "0\n"

@@ -12,7 +12,7 @@ from elfnotes import read_notes
 from kernel_harness import DATA, PYDTRACE, pydtrace, start_pydtrace, wait_until
 
 pytestmark = pytest.mark.usefixtures("bpf")
-WAYS = [(), ("-x", "plainnop"), ("-x", "attach=perf")]
+WAYS = [(), ("-x", "nop5"), ("-x", "attach=perf")]
 COUNT = "target*:::plain-two { @ = count(); @s = sum(arg0); } target*:::guarded-one { @g = sum(arg0); }"
 
 

@@ -231,7 +231,7 @@ PARSERS = {
     "zdefs": _flag, "droptags": lambda text: True,
     # pyusdt's own: what D does not do (docs/LANGUAGE.md); which engine; how the kernel's attaches; that it does so at the nop that a note names; files that it looks
     # into, whether a process has them mapped or not
-    "pyusdt": _flag, "engine": _choice("embedded", "kernel", "dtrace"), "attach": _choice("multi", "perf"), "plainnop": _flag,
+    "pyusdt": _flag, "engine": _choice("embedded", "kernel", "dtrace"), "attach": _choice("multi", "perf"), "nop5": _flag,
     "file": _paths,
 }  # fmt: skip
 _REFUSED = {

@@ -5,8 +5,9 @@ Always: closing them, or the end of this process, detaches everything.
 
 Where in a site.  The note names a one-byte nop; a uprobe there is a trap.  Sites of pyusdt's own are nop, nop10, nop5
 (c/target/sites_x86_64.h).  Linux 6.18 to 7.2 replace a uprobe on a nop5 by a call, which costs less; whether the running
-kernel does is asked of it.  The call pushes below the stack pointer, which is why this is done only where the bytes say
-that it is such a site.
+kernel does is asked of it.  But the page that is called is not copied by fork(), and the call is: a forked child of the
+traced process dies of its first firing.  So this is done only where -x nop5 asks for it; and, since the call pushes below the
+stack pointer, only where the bytes say that it is such a site.
 """
 
 import errno
@@ -38,13 +39,13 @@ class Place:
 
 
 class Attacher:
-    """method: "multi", "perf", or None to take the best; plain: always the nop that the note names."""
+    """method: "multi", "perf", or None to take the best; nop5: attach where the kernel puts a call, if it does."""
 
-    def __init__(self, method=None, plain=False):
+    def __init__(self, method=None, nop5=False):
         self.fds, self.refused = [], []
         version = release()
         self.method = method or ("multi" if version >= (6, 6) else "perf")
-        self.nop5 = not plain and version < _NOP10_ONLY and kernel.has_uprobe_calls()
+        self.nop5 = nop5 and version < _NOP10_ONLY and kernel.has_uprobe_calls()
         # before, a pid meant one thread, so the programs have to look themselves
         self.filters_pids = self.method == "multi" and version >= (6, 10)
 
