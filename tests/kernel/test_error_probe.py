@@ -13,6 +13,8 @@ SCRIPTS = {
     "exit": "int x; BEGIN { trace(1 / x); } ERROR { exit(3); } ERROR { trace(4); } BEGIN { trace(3); }",
     "clause-local": "int x; BEGIN { this->a = 7; trace(1 / x); } ERROR { trace(this->a); this->a = 9; } BEGIN { trace(this->a); exit(0); }",
     "fault in ERROR": "int x; BEGIN { trace(1 / x); } ERROR { n++; trace(copyinstr(0x17)); } ERROR { trace(2); } BEGIN { trace(n); exit(0); }",
+    "no fault but a commit": "int x; BEGIN { trace(1 / x); i = speculation(); } ERROR { trace(arg2); i = speculation(); } "
+                             "BEGIN { speculate(i); trace(1); } BEGIN { commit(i / (i != 0)); } BEGIN { exit(0); }",
     "at the end": "int x; BEGIN { exit(0); } END { trace(1 / x); } END { trace(5); } ERROR { trace(arg1); }",
 }
 

@@ -150,9 +150,10 @@ class Linker:
             g.place(following)
 
     def _call_error(self, g, out, calls):
-        """Fire ERROR if the clause before left a fault in the state block; to `out` after an exit() in it."""
+        """Fire ERROR if the clause before left a fault in the state block; to `out` after an exit() in it.  What a commit()
+        leaves there is shorter."""
         following = Label()
-        g.emit(load(4, R1, R7, p.STATE_FAULT), jump_imm("jeq", R1, 0, following), mov(R1, R7))
+        g.emit(load(4, R1, R7, p.STATE_FAULT), jump_imm("jne", R1, p.FAULT_RECORD_SIZE, following), mov(R1, R7))
         calls.append((len(g.insns), None))
         g.emit(call_sub(0), jump_imm("jne", R0, 0, out))
         g.place(following)
