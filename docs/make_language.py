@@ -55,10 +55,7 @@ Found by comparing random programs (tests/differential), besides what docs/progr
 - `print()` shows of an array of structs the types only, and of memory that can not be read zeros; here the members, and a fault.
   Members that are floats are shown here, not there. An enum inside of a struct lies where the next member does, there.
 - A NULL string as a key is a fault at an address such as 0x80; here at 0x0.
-- In programs of many clauses a few `self->` variables (5 of 3,000 clauses) lose their value between two
-  assignments and go on from 0. It is no want of room: `-x dynvarsize` from 1 to 16 MB changes nothing, and further `self->`
-  variables of the same program are right; with a `printf()` after each assignment the clause shows nothing at all. The clause
-  alone is right.
+- `self->x += 0`, and every other compound assignment of a constant 0 to a `self->` variable, deletes the variable: it is 0 then.
 - `tracemem()` of memory of `alloca()` or `copyin()` shows zeros.
 - Some expressions with `index()` or `rindex()` of three arguments give code that the kernel refuses (`Permission denied`).
 - An array with too many keys (11, say) is refused; here `-x tregs` alone bounds them.

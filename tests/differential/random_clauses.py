@@ -210,6 +210,8 @@ class Generator:
             op = values.rarest("operator", ASSIGNMENTS, type)
             values.count("operator", op, type)
             value = values.of_type(2, type)
+            if scope == "self->" and op != "=":  # a constant 0 there makes dtrace delete the variable
+                value = f"(({type.name})({value} + (v0 - v0)))"
             value = f"(({value} & 63) | 1)" if op in ("/=", "%=") else f"({value} & 63)" if op in ("<<=", ">>=") else value
             body += f"{name} {op} {value}; "
         return [self.line(f'{body} printf("%d", {name});')]
