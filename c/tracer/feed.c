@@ -1,4 +1,5 @@
 /* A session as a feed: see feed.h. */
+#define _GNU_SOURCE
 #include "tracer/feed.h"
 
 #include "tracer/tracer.h"

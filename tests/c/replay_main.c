@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "hook_kill.h"
 #include "tracer/record.h"
 
 static int on_event(void *arg, const struct pyusdt_event *event)

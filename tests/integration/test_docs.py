@@ -18,6 +18,7 @@ import glob
 import os
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 
@@ -70,12 +71,19 @@ def marked() -> list[int]:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """PATH for the examples: .venv's commands, as `dtrace` the real one, and a pgrep that finds nobody else's processes."""
+    """PATH for the examples: .venv's commands, as `dtrace` the real one, and a pgrep that finds nobody else's processes.
+
+    perf has a cache of its own, and no event of a run that was killed: of several files with a probe it takes any.
+    """
     folder = tmp_path_factory.mktemp("bin")
     for name, script in (("dtrace", f'#!/bin/sh\nexec {harness.ORACLE} dtrace "$@"\n'), ("pgrep", PGREP)):
         (folder / name).write_text(script)
         (folder / name).chmod(0o755)
-    yield f"{os.path.dirname(sys.executable)}:{folder}:{os.environ['PATH']}"
+    (folder / "perfconfig").write_text(f"[buildid]\ndir = {folder}/debug\n")
+    subprocess.run("perf probe -q -d 'sdt_pyusdt:*' 2>/dev/null", shell=True, check=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PERF_CONFIG", str(folder / "perfconfig"))
+        yield f"{os.path.dirname(sys.executable)}:{folder}:{os.environ['PATH']}"
     for pid in marked():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

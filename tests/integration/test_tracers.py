@@ -131,6 +131,7 @@ def perf_event(path, provider, name, folder):
     perf = ["perf", "--buildid-dir", folder]
     subprocess.run([*perf, "buildid-cache", "--add", path], check=True)
     event = f"sdt_{provider}:{name}"
+    subprocess.run([*perf, "probe", "--quiet", "--del", event], check=False)  # of a run that was killed
     subprocess.run([*perf, "probe", "--quiet", "--add", event], check=True)
     try:
         yield perf, event

@@ -71,7 +71,6 @@ def test_a_description_is_cut_as_dtrace_cuts_it(text, name):
         (["-p", "12x"], "invalid pid: 12x"),
         (["-p", "1_2"], "invalid pid: 1_2"),
         (["-X", "q"], "failed to set -X q: Invalid value for specified option"),
-        (["-F"], "failed to set -F: not supported: -F is not there yet"),
         (["-32"], "-32 is not supported: 32-bit processes have no probes of ours"),
         (["--dump=foo"], "--dump shows one of ast, types, bpf"),
     ],
