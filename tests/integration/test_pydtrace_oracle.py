@@ -40,6 +40,7 @@ COMMAND_LINES = [
     ["-n"],
     ["-x", "strsize=10", "-s", "faults.d"],
     ["-qn", 'BEGIN { printf("%d %s", $1, $$2); exit(0) }', "42", "foo"],
+    ["-qn", 'BEGIN { printf("[%*a][%*.*a][%-*a][%*a][%.*a]", 7, 3724, 7, 3, 3724, 7, 3724, -7, 3724, 2, 3724); exit(0) }'],
 ]
 
 

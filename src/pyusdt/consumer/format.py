@@ -10,6 +10,7 @@ Source of the rules: the DTrace guide, "Output Formatting", and dtrace 2.0's ans
 from ..dlang import types as t
 
 MAX_WIDTH = 0xFFFFFF  # of all widths and precisions together; dtrace has no bound, and takes the memory
+MAX_STAR = 0xFFFF  # of one that an argument gives, as c/format/table.h has it
 
 # Flags of a conversion.
 ALT, ZERO, LEFT, PLUS, GROUP, SPACE = 1, 2, 4, 8, 16, 32

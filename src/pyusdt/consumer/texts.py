@@ -42,8 +42,11 @@ class Texts:
         tables = [self._named(*value, record, pid) for value in self._clauses[index].values]
         return self._format(record[: p.RECORD_CLAUSE] + number + record[p.RECORD_CLAUSE + 4 :], tables)
 
-    def _named(self, data, conversion, record, pid):
-        """%a, %A, %k, or %f and its like, of a value in a record."""
+    def _named(self, taken, conversion, record, pid):
+        """%a, %A, %k, or %f and its like, of a value in a record.  taken: its Data, before it those of "*"."""
+        *stars, data = taken
+        if stars:
+            conversion = _with_stars(conversion, stars, record)
         storage = record[data.offset : data.offset + data.size]
         if conversion.row.kind == f.STACK:
             return self.symbols.stack(storage, conversion.width)
@@ -69,7 +72,7 @@ class Texts:
     def _row(self, clause, number, joined, row, normal):
         body, tables = row.key, []
         for index, conversion in clause.values:
-            if index.__class__ is p.Data:
+            if index.__class__ is list:
                 tables.append(self._named(index, conversion, bytes(p.RECORD_DATA) + row.key, 0))
                 continue
             aggdef, decoded = joined[index][0], row.values[index]
@@ -101,6 +104,22 @@ def _placed(text, conversion):
     return text.ljust(conversion.width) if conversion.flags & f.LEFT else text.rjust(conversion.width)
 
 
+def _with_stars(conversion, stars, record):
+    """The Conversion with the width and the precision that its record gives: what is below 0 is to the left, or none."""
+    laid_out = f.Conversion(conversion.prefix)
+    for name in ("row", "flags", "width", "precision"):
+        setattr(laid_out, name, getattr(conversion, name))
+    given = [int.from_bytes(record[star.offset : star.offset + star.size], sys.byteorder, signed=True) for star in stars]
+    if conversion.star_width:
+        width = given.pop(0)
+        laid_out.width = min(abs(width), f.MAX_STAR)
+        if width < 0:
+            laid_out.flags |= f.LEFT
+    if conversion.star_precision:
+        laid_out.precision = min(max(given.pop(0), 0), f.MAX_STAR)
+    return laid_out
+
+
 def _float(value, conversion):
     """%e, %f, %g; a precision of 0 means none, as everywhere in dtrace."""
     flags = "".join(char for flag, char in ((f.ALT, "#"), (f.PLUS, "+"), (f.SPACE, " ")) if conversion.flags & flag)
@@ -112,7 +131,8 @@ def _float(value, conversion):
 
 class _Clause:
     """A clause of the second table.  values: for each %@ the index of its aggregation and the Conversion,
-    None where the value is a table; for each address that is named its Data and the Conversion."""
+    None where the value is a table; for each address that is named, or float, a list (the Data of its "*", then its own)
+    and the Conversion."""
 
     __slots__ = ("actions", "record_size", "values")
 
@@ -158,7 +178,7 @@ def _split(action, aggdefs, numbers, source, end=0):
     for conversion in action.fmt.conversions:
         taken = [next(source) for _ in range(conversion.arguments)]
         if conversion.row.kind in f.NAMED and not conversion.aggregate:
-            insert(conversion.prefix, taken[-1], conversion)
+            insert(conversion.prefix, taken, conversion)
         elif not conversion.aggregate:
             pending.append(conversion)
             data += taken

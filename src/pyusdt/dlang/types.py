@@ -100,11 +100,12 @@ class Field:
 
     @property
     def value_type(self):
-        """The type of its value: among operands a bit-field ranks by its bits, as in dtrace."""
+        """The type of its value: among operands a bit-field ranks by its bits, and a variable that is first assigned
+        one has the bytes that the bit-field is read with, as in dtrace."""
         if self.width is None:
             return self.type
         narrow = typedef(self.type.name, self.type)
-        narrow.rank = (self.width / 8, *self.type.rank[1:])
+        narrow.rank, narrow.size = (self.width / 8, *self.type.rank[1:]), self.size
         return narrow
 
     @property
