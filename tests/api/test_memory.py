@@ -12,7 +12,7 @@ def check(seconds, rate, folder, most, bufsize="8m"):
 
 def test_seconds_of_tracing_take_no_more_memory(tmp_path):
     """So short a run still fills its caches; its rings are small, so that what waits in them is, however busy the machine."""
-    check(5, 4000, tmp_path, most=2048, bufsize="256k")
+    check(5, 4000, tmp_path, most=4096, bufsize="256k")
 
 
 @pytest.mark.long

@@ -194,7 +194,7 @@ def test_nothing_is_leaked(tracer):
             grown = tracemalloc.get_traced_memory()[0] - before
         finally:
             tracemalloc.stop()
-    assert grown < 5000
+    assert grown < 20_000  # an object for each round would be more
 
 
 def test_a_traced_string_keeps_no_copy(fired):

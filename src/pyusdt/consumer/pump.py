@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .records import Record
 
 _TEXTS = 1000  # of printa() that are kept
+_LOOK = 0.5  # seconds that a reader waits at a time: Python sees a Ctrl-C of just before the wait only after it
 _POLL = 0.02  # s: so long a snapshot may have to wait
 
 
@@ -152,8 +153,8 @@ class Pump(threading.Thread):
         """The next batch; None when tracing is over and all were taken, and if not `wait` where none is there.
         Raises what ended the tracing."""
         with self._condition:
-            if wait:
-                self._condition.wait_for(lambda: self._batches or self.over.is_set())
+            while wait and not self._condition.wait_for(lambda: self._batches or self.over.is_set(), _LOOK):
+                pass
             if self._batches:
                 batch = self._batches.popleft()
                 self._waiting -= len(batch)
