@@ -55,6 +55,7 @@ class Values:
         self.random, self.counts, self.ours, self.numbers = random, counts, ours, numbers
         self.variables, self.strings, self.addresses = variables, strings, addresses
         self.nullable = True  # whether a string may be NULL
+        self.choosing = True  # whether "?:" may choose a string
         self.seen = set()  # keys of counts that the clause at hand has
         self.string_functions = [name for name in STRING_FUNCTIONS if ours or name not in OURS]
         if not addresses:
@@ -175,7 +176,9 @@ class Values:
         if name == "strlen":
             args = self.string(depth)
         elif name in ("index", "rindex"):
+            self.choosing = self.ours  # the real dtrace does not search in what "?:" chose
             args = f"{self.string(depth)}, {self.string(0)}"
+            self.choosing = True
             args += f", {self.random.choice([0, 1, 3, 200])}" if self.random.random() < 0.03 else ""  # the kernel refuses dtrace's code for many
         elif name == "strtoll":
             args = self.string(depth) + self.random.choice(["", ", 10", ", 16", ", 2", ", 36"])
@@ -198,6 +201,8 @@ class Values:
         names = self.string_functions
         if not self.nullable:
             names = [name for name in names if name not in NULLABLE]
+        if not self.choosing:
+            names = [name for name in names if name != "?:"]
         name = self.rarest("subroutine", names)
         self.count("subroutine" if name != "?:" else "string", name)
         return getattr(self, "make_choice" if name == "?:" else f"make_{name}", self.of_one_string)(name, depth - 1)
