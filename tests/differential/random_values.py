@@ -176,8 +176,8 @@ class Values:
         if name == "strlen":
             args = self.string(depth)
         elif name in ("index", "rindex"):
-            self.choosing = self.ours  # the real dtrace does not search in what "?:" chose
-            args = f"{self.string(depth)}, {self.string(0)}"
+            self.choosing = self.ours  # the real dtrace does not search in what "?:" chose, or two subroutines made
+            args = f"{self.string(depth if self.ours else min(depth, 1))}, {self.string(0)}"
             self.choosing = True
             args += f", {self.random.choice([0, 1, 3, 200])}" if self.random.random() < 0.03 else ""  # the kernel refuses dtrace's code for many
         elif name == "strtoll":
