@@ -25,7 +25,7 @@ ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
 VERSIONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15", "without the GIL"]
 # what a fresh checkout would not have
 NOT_SOURCE = shutil.ignore_patterns(
-    ".venv", ".git", "build", "_build", "generated", "results", "*.so", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"
+    ".venv", ".git", "build", "_build", "generated", "*.so", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"
 )
 
 
