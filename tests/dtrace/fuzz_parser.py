@@ -22,15 +22,25 @@ from pyusdt.engine.dtrace_output import Parser
 
 CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
 SCRIPT = """BEGIN { trace(1); trace("text"); @n["key", 1] = count(); @q[7] = quantize(3); @l = lquantize(5, 0, 10, 2);
-@w["x"] = llquantize(42, 10, 0, 3, 10); @s = stddev(1); @a = avg(2); } END { printf("%s %d", "end", 7); exit(3); }"""
+@w["x"] = llquantize(42, 10, 0, 3, 10); @s = stddev(1); @a = avg(2); } END { printf("%s %d", "end", 7); exit(3); }
+BEGIN { ustack(3); usym(1); tracemem(alloca(20), 20, 17); @y[usym(1), "s", 2] = quantize(3); @u[ustack(2), "k"] = sum(1); @m[umod(1)] = avg(3); }"""
+MARK = "M0"
+_BETWEEN = b"\2" + MARK.encode()
 FRAMES = [b"\1B\4", b"\1E\4", b"\1R0\0031\0030\003123\0034\0035\3dtrace\3\3\3BEGIN\0030\0057\0031\5te\\001xt\\0\4",
           b"\1R1\0032\0031\00399\0034\0035\3dtrace\3\3\3END\0030\5end\5-7\0031\0053\4", b"\1S0\4", b"\1A0\3key\0031\00617\4",
           b"\1S1\4", (b"\1A1\0037\6\n           value  ------------- Distribution ------------- count    \n"
-          b"               1 |                                         0        \n               2 |@@@@ 3\n\4"), b"\1A4\6-5\4"]
+          b"               1 |                                         0        \n               2 |@@@@ 3\n\4"), b"\1A4\6-5\4",
+          b"\1R2\0031\0030\003123\0034\0035\3dtrace\3\3\3BEGIN\0030\5" + _BETWEEN + b"\n    a`main+0x1\n    lib`\4f\n" + _BETWEEN
+          + b"\0031\5" + _BETWEEN + b"lib`f" + _BETWEEN + b"\0032\5" + _BETWEEN + b"\n         0:" + b" 40" * 16 + b"  @\n        10: 40  @\n"
+          + _BETWEEN + b"\4", b"\1S6\4", b"\1K6\3text\\0\4", b"\1P6\3" + _BETWEEN + b"\n  text" + b" " * 46 + b"  lib`f" + b" " * 46 + b"         2\n" +
+          b"           value  ------------- Distribution ------------- count    \n               1 |      0        \n"
+          b"               2 |@@@@ 3\n\n" + _BETWEEN + b"\4", b"\1T6\4", b"\1S7\4", b"\1A7\3" + _BETWEEN + b"\na`f+0x1\n" + _BETWEEN + b"\3k\0067\4",
+          b"\1T7\4", b"\1P8\3" + _BETWEEN + b"\n  lib" + b" " * 48 + b"               -3\n" + _BETWEEN + b"\4"]
 SLOWEST = 20_000  # ns of CPU time a byte: 400 times the usual
 HELD = (1 << 16) + 4096 * 100  # bytes: a line, and a table's rows
 _SPECIAL = [b"\n", b"\n\n", b" ", b"  ", b" " * 33, b" " * 50, b"\0", b"\xff", b"\t", b":", b"|", b"@", b"`", b"+0x1", b"0x",
-            b"dtrace: ", b"CPU", b" -> ", b">= ", b"< ", b"---", b"9" * 25, b"-", b"\r\n", b"\1", b"\4", b"\3", b"\5", b"\6"]
+            b"dtrace: ", b"CPU", b" -> ", b">= ", b"< ", b"---", b"9" * 25, b"-", b"\r\n", b"\1", b"\4", b"\3", b"\5", b"\6",
+            b"\2", _BETWEEN]
 
 
 class Found(Exception):
@@ -172,7 +182,7 @@ def check_text(data, pieces, kinds, flush):
 
 def read_frames(program, pieces):
     """(records, rows of aggregations, texts)"""
-    frames = Frames(program)
+    frames = Frames(program, MARK)
     records, text = b"", b""
     for piece in pieces:
         records += frames.feed(piece)

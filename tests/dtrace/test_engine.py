@@ -233,10 +233,13 @@ def test_actions_that_do_something_are_done_here(dtrace, tmp_path):
     assert [record.values for record in records] == [(7,)]
 
 
-def test_what_can_not_be_said_exactly_is_refused(dtrace):
+@pytest.mark.parametrize("script, told", [
+    ('BEGIN { @a[usym(arg0), ustack(1)] = count(); }', "names of addresses as keys beside integers, strings and other names only: @a"),
+    ('BEGIN { @a[usym(arg0), /* , */ "x"] = count(); }', "is there a comment"),
+])
+def test_what_can_not_be_said_exactly_is_refused(dtrace, script, told):
     dtrace()
-    with pytest.raises(pyusdt.EngineError, match="names of addresses as keys beside integers and other names only: @a"), trace(
-            'BEGIN { @a[usym(arg0), "x"] = count(); }'):
+    with pytest.raises(pyusdt.EngineError, match=told), trace(script):
         pass
 
 
@@ -318,6 +321,44 @@ def test_keys_that_are_names(dtrace):
     assert dict(found[0]) == {(("lib.so`f+0x1", "lib.so`g"), 3): 42}
     assert [(key, value.buckets) for key, value in found[1].items()] == [(("lib.so`f", -7), [(2, 3, 5)])]
     assert dict(found[2]) == {("lib.so",): -3}
+
+
+def test_strings_beside_names_come_first_and_exactly():
+    """dtrace's table pads strings, and shows as bytes what is no text: what they are, a format says, row by row."""
+    from pyusdt.dlang.compile import compile_program
+
+    script = """BEGIN { printf("@a[usym(1), 2]"); @a[usym(1), f[1, "]"], 2, strjoin("b, ]", "")] = sum(1); @q[umod(1), "x"] = quantize(3); }"""
+    text, trailer = rewrite(compile_program('string f[int, string]; ' + script), (), mark="M")
+    assert """@a[f[1, "]"], strjoin("b, ]", ""), usym(1), 2] = sum(1); @q["x", umod(1)] = quantize(3);""" in text
+    assert r"""'@a[usym(1), 2]'""" not in text
+    assert r'printa("\001K0\003%S\003%S\004", @a); printf("\001P0\003\002M"); printa(@a);' in trailer
+
+    frames, mark = frames_of('string f[int, string]; ' + script)
+    raw = b"\1x\377" + bytes(30)
+    heading = b"\n             0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef\n"
+    lines = b"".join(b"        %2x: " % at + raw[at : at + 16].hex(" ").encode() + b"  ................\n" for at in (0, 16))
+    rest = b"  %-50s %16d %16d\n"
+    forged = b"k" + b" " * 60 + b"7" + b" " * 15 + b"9\n  lib`g"
+    totals = (b"\n" + b"  %-50s  %-50s" % (forged, b"two") + rest % (b"lib`f(int, char)", 2, 5) + heading + lines + b"  %-50s" % b""
+              + rest % (b"lib`h", -2, 6))
+    frames.feed(frame("S0") + frame("K0", forged.replace(b"\n", rb"\n") + rb"\0", rb"two\0") + frame("K0", rb"\001x\377\0", rb"\0")
+                + b"\1P0\3" + mark + totals + mark + b"\4" + frame("T0"))
+    (first, second) = frames.items[0].items()
+    found = [Aggregation.from_items(definition, items.items(), 256, Symbols(name_of=frames.shown.name))
+             for definition, items in zip(frames._program.aggregations, frames.items)]
+    assert dict(found[0]) == {("lib`f(int, char)", forged.decode(), 2, "two"): 5, ("lib`h", b"\1x\xff", -2, ""): 6}
+    assert first != second
+
+    histogram = b"\n           value  ------------- Distribution ------------- count    \n               2 |@@ %d\n\n"
+    table = b"\n" + b"".join(b"  %-50s  %-50s" % (string, b"lib") + histogram % n for string, n in ((b"a", 5), (b"b", 6))) + b"\n"
+    said = frame("K1", b"a") + frame("K1", b"b")
+    frames.feed(frame("S1") + said + b"\1P1\3" + mark + table + mark + b"\4" + frame("T1"))
+    histograms = Aggregation.from_items(frames._program.aggregations[1], frames.items[1].items(), 256, Symbols(name_of=frames.shown.name))
+    assert {key: value.buckets for key, value in histograms.items()} == {("lib", "a"): [(2, 3, 5)], ("lib", "b"): [(2, 3, 6)]}
+    before = dict(frames.items[1])
+    for torn in (frame("K1", b"a"), frame("K1", b"b") + frame("K1", b"a"), said + frame("K1", b"c")):
+        frames.feed(frame("S1") + torn + b"\1P1\3" + mark + table + mark + b"\4" + frame("T1"))
+        assert frames.items[1] == before, "something came between the strings and the table: another snapshot will tell"
 
 
 def test_speculations_are_dtraces(dtrace):

@@ -14,14 +14,15 @@ from ..consumer.names import Names
 from ..consumer.snapshot import pack_key
 from .dtrace_items import Distribution, Total
 from .dtrace_output import Parser
-from .dtrace_script import is_sayable, pauses
-from .dtrace_shown import dumped, names_of, storage
+from .dtrace_script import is_sayable, pauses, said_order
+from .dtrace_shown import dumped, names_of, storage, without_strings
 
 _LIMIT = 1 << 24  # bytes of one frame
 _ESCAPE = re.compile(rb"\\([0-3][0-7][0-7]|.)", re.DOTALL)
 _LETTERS = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b"0": b""}
 _ENDING = re.compile(rb"[\x00-\x06\\]")
 _HEADER = struct.Struct("=IIIIQII")
+_HISTOGRAMS = ("quantize", "lquantize", "llquantize")
 
 
 def unescape(text):
@@ -48,12 +49,14 @@ class Frames:
         self.names, self.text = {}, b""
         self.items = [{} for _ in program.aggregations]
         self._fresh = [{} for _ in program.aggregations]  # what the snapshot that is being said has so far
+        self._torn = set()  # aggregations of which that can not be all
+        self._strings = [[] for _ in program.aggregations]  # the strings of the rows of a table that is still to come
         self.begun = self.ended = self.exiting = False
 
     def feed(self, data):
         """Records, as bytes, up to one that has to be seen by itself."""
         self.paused = False
-        rest = self._sealed(self._rest + self._open + data) if self._mark else self._rest + data
+        rest = self._rest + (self._sealed(self._open + data) if self._mark else data)
         out, at = [], 0
         while (start := rest.find(b"\x01", at)) >= 0:
             self.text += rest[at:start]
@@ -83,9 +86,15 @@ class Frames:
         return b"".join(out)
 
     def _sealed(self, data):
-        """What stands between marks so that it can not end a frame, and without them; what has no second mark yet waits."""
+        """What stands between marks so that it can not end a frame, and without them; what has no second mark yet waits, and
+        so does what may be the first bytes of a mark."""
         parts = data.split(self._mark)
-        self._open = self._mark + parts.pop() if len(parts) % 2 == 0 else b""
+        if len(parts) % 2 == 0:
+            self._open = self._mark + parts.pop()
+        else:
+            begun = next(n for n in range(len(self._mark) - 1, -1, -1) if parts[-1].endswith(self._mark[:n]))
+            self._open = self._mark[:begun]
+            parts[-1] = parts[-1][: len(parts[-1]) - begun]
         parts[1::2] = [_ENDING.sub(lambda m: b"\\%03o" % m[0][0], part) for part in parts[1::2]]
         return b"".join(parts)
 
@@ -95,13 +104,17 @@ class Frames:
             return self._record(body.split(b"\x03"))
         if kind == b"A":
             self._row(body)
+        elif kind == b"K":
+            index, *strings = body.split(b"\x03")
+            self._strings[int(index)].append(list(map(unescape, strings)))
         elif kind == b"P":
             self._table(body)
         elif kind == b"S":
-            self._fresh[int(body)] = {}
+            self._forget(int(body))
         elif kind == b"T":
-            self.items[int(body)] = self._fresh[int(body)]
-            self._fresh[int(body)] = {}
+            if int(body) not in self._torn:
+                self.items[int(body)] = self._fresh[int(body)]
+            self._forget(int(body))
         elif kind == b"B":
             self.begun, self.target = True, int(body or b"0")
         elif kind == b"E":
@@ -153,24 +166,42 @@ class Frames:
             return unescape(said)
         return names_of(unescape(said)) if data.type.is_record else int(said)
 
+    def _forget(self, index):
+        """A new snapshot begins."""
+        self._fresh[index], self._strings[index] = {}, []
+        self._torn.discard(index)
+
     def _table(self, body):
-        """All rows of an aggregation; a name of an address is a str in them."""
-        index, _, text = body.partition(b"\x03")
-        definition = self._program.aggregations[int(index)]
-        parser = Parser()
-        for item in parser.feed(unescape(text)) + parser.close():
-            if item.__class__ is Total:
-                words = _words(definition, item.value)
-            elif item.__class__ is Distribution:
-                words = _counts(definition, item.buckets)
-            else:
-                continue
-            keys = [part if data.type.is_integer else str(part) for part, data in zip(item.keys, definition.keys)]
-            self._add(int(index), keys, words)
+        """All rows of an aggregation.  Where their strings were said before something came to the aggregation, they do not fit:
+        there will be a later snapshot."""
+        head, _, text = body.partition(b"\x03")
+        index = int(head)
+        definition, strings = self._program.aggregations[index], self._strings[index]
+        self._torn.add(index)
+        is_histogram = definition.row.name in _HISTOGRAMS
+        text = unescape(text)
+        if any(data.type.is_string for data in definition.keys):
+            text = without_strings(text, strings, b"\n\n" if is_histogram else b"\n")
+        order = said_order(definition)
+        parser, wanted = Parser(), Distribution if is_histogram else Total
+        rows = [item for item in parser.feed(text) + parser.close() if item.__class__ is wanted]
+        for i, item in enumerate(rows):
+            said = [*(strings[i] if strings else ()), *item.keys]
+            key = dict(zip(order, said))
+            key = [_cell(data.type, key[place]) for place, data in enumerate(definition.keys)]
+            self._add(index, key, _counts(definition, item.buckets) if is_histogram else _words(definition, item.value))
+        self._torn.discard(index)
 
     def _add(self, index, key, words):
         keys = self._program.aggregations[index].keys
+        if len(key) != len(keys):
+            raise ValueError(f"{len(key)} keys")
         self._fresh[index][pack_key(keys, key, self.shown)] = struct.pack(f"={len(words)}q", *words)
+
+
+def _cell(type, part):
+    """A key of a table: bytes of a string, int, the name of an address as str."""
+    return part if type.is_string else int(part) if type.is_integer else str(part)
 
 
 def _words(definition, shown):
@@ -178,7 +209,7 @@ def _words(definition, shown):
     alone; the others count as one.  That can not be true of an avg or stddev, and consumer/values.py refuses to merge them:
     the words say so themselves, an avg by a count of -1, a stddev by a deviation of a single value."""
     function = definition.row.name
-    if function in ("quantize", "lquantize", "llquantize"):
+    if function in _HISTOGRAMS:
         parser = Parser()
         tables = [item for item in parser.feed(shown + b"\n") + parser.close() if item.__class__ is Distribution]
         return _counts(definition, [bucket for table in tables for bucket in table.buckets])

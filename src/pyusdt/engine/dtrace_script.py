@@ -1,15 +1,16 @@
 """The script that dtrace(1) runs instead of the user's: the same clauses, whose data come in a form for machines.
 
 In: a compiled program, with the text it was compiled from.  Out: texts for dtrace -s.  Always: predicates, variables
-and aggregations are the user's own text; only probe descriptions (the processes asked for), data actions and what is
-put around them change.  dtrace_frames.py reads what comes of it.
+and aggregations are the user's own text; only probe descriptions (the processes asked for), data actions, what is
+put around them, and the order of some aggregations' keys change.  dtrace_frames.py reads what comes of it.
 
 A frame is SOH kind … EOT.  Its fields are split by ETX, the values of a field by ENQ.  No string of the traced program
 can hold these bytes in its frame: strings are printed by %S, which escapes what is not printable.  What only dtrace can name
 (stacks, symbols) or print (whole structs) it prints for people, between two marks, STX and a number that nobody can guess.
     R clause ETX id ETX cpu ETX time ETX pid ETX tid ETX four names {ETX action ENQ value …}    a record
     S aggregation      a snapshot of it begins         A aggregation {ETX key} ACK value        a row of it
-    P aggregation ETX table    all its rows, as dtrace prints them: those whose keys are names of addresses
+    K aggregation {ETX key}    the strings of a row of the P that follows, since a table does not say them exactly
+    P aggregation ETX table    all its rows, as dtrace prints them: those with keys that are names of addresses
     T aggregation      it is whole       B [pid]       BEGIN has run       E        END has run, all has been said
 
 Actions on aggregations are done here, by the consumer, on a snapshot that stands before their record; dtrace does clear()
@@ -28,6 +29,7 @@ _DTRACES = ("clear", "trunc")  # kinds of actions that dtrace does as well
 _HEADER = "R%d" + r"\003%d\003%d\003%d\003%d\003%d\003%S\003%S\003%S\003%S"
 _HEADER_VALUES = "id, cpu, timestamp, pid, tid, probeprov, probemod, probefunc, probename"
 _SNAPSHOT = "tick-200ms"  # how often aggregations are said while tracing
+_OPAQUE = r'''"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|/\*.*?\*/'''  # strings, characters, comments
 _TRAILING_GLOB = re.compile(r"(\w*[A-Za-z_])(?:\*|\[0-9\]\*)\Z")
 
 
@@ -41,6 +43,9 @@ def rewrite(program, pids, target=None, mark=""):
         for desc in clause.probes:
             source.append((desc.loc.start, desc.loc.end, _description(desc, pids, target)))
         source += _actions(clause, program, mark)
+        for definition in program.aggregations:
+            if has_table(definition) and any(data.type.is_string for data in definition.keys):
+                source += _strings_first(clause, definition)
     texts = [_apply(source.text, changes) for source, changes in edits.items()]
     return [*texts, _trailer(program, target, mark)]
 
@@ -54,6 +59,13 @@ def shows_bytes(program):
 def has_table(definition):
     """Whether an aggregation's rows are said as dtrace's table: there is no other form for names of addresses."""
     return any(isinstance(data.type, t.Symbol) for data in definition.keys)
+
+
+def said_order(definition):
+    """The indices of an aggregation's keys as dtrace has them: in a table strings come first, since a format of printa() can
+    leave out the last keys only."""
+    keys = definition.keys
+    return sorted(range(len(keys)), key=lambda i: not keys[i].type.is_string) if has_table(definition) else range(len(keys))
 
 
 def pauses(clause):
@@ -123,9 +135,33 @@ def _values(action, text):
     return list(zip(types, given)), None
 
 
+def _strings_first(clause, definition):
+    """Edits that put an aggregation's keys into their said_order()."""
+    text, edits = clause.loc.source.text, []
+    for match in re.compile(_OPAQUE + rf"|@{definition.name}\s*\[", re.DOTALL).finditer(text, clause.loc.start, clause.loc.end):
+        if match[0][0] != "@":
+            continue
+        closing = _find_closing(text, match.end(), clause.loc.end)
+        keys = arguments(text[match.end() - 1 : closing + 1])
+        if len(keys) != len(definition.keys):
+            raise EngineError(f"the dtrace engine does not understand the keys of @{definition.name}: is there a comment in them?")
+        edits.append((match.end(), closing, ", ".join(keys[i] for i in said_order(definition))))
+    return edits
+
+
+def _find_closing(text, start, end):
+    """Where the bracket is closed that was opened before `start`."""
+    depth = 1
+    for match in re.compile(_OPAQUE + r"|[\[\]]", re.DOTALL).finditer(text, start, end):
+        depth += {"[": 1, "]": -1}.get(match[0], 0)
+        if not depth:
+            return match.start()
+    raise ValueError(f"an open bracket at {start}")
+
+
 def _find_brace(text, start, end):
     """Where the body begins, or None; strings and comments do not count."""
-    for match in re.compile(r'"(?:\\.|[^"\\])*"|/\*.*?\*/|\{', re.DOTALL).finditer(text, start, end):
+    for match in re.compile(_OPAQUE + r"|\{", re.DOTALL).finditer(text, start, end):
         if match[0] == "{":
             return match.start()
     return None
@@ -170,7 +206,10 @@ def _rows(index, definition, mark):
 
 
 def _table(index, definition, mark):
-    if not all(isinstance(data.type, t.Symbol) or data.type.is_integer for data in definition.keys):
-        raise EngineError("the dtrace engine has names of addresses as keys beside integers and other names only: "
+    """The strings of all rows, then all rows: both in the same order."""
+    if not all(isinstance(data.type, t.Symbol) or data.type.is_integer or data.type.is_string for data in definition.keys):
+        raise EngineError("the dtrace engine has names of addresses as keys beside integers, strings and other names only: "
                           f"@{definition.name}")
-    return rf'printf("\001P{index}\003\002{mark}"); printa(@{definition.name}); printf("\002{mark}\004");'
+    strings = r"\003%S" * sum(data.type.is_string for data in definition.keys)
+    said = rf'printa("\001K{index}{strings}\004", @{definition.name}); ' if strings else ""
+    return said + rf'printf("\001P{index}\003\002{mark}"); printa(@{definition.name}); printf("\002{mark}\004");'
