@@ -93,10 +93,11 @@ class Layout:
 
 
 class Case:
-    """name: of its files; clauses: lists of statements, each a clause of BEGIN; options: for dtrace."""
+    """name: of what was printed, NAME.r; clauses: lists of statements, each a clause of BEGIN; options: for dtrace;
+    script: of the D program, SCRIPT.d, where several cases share it."""
 
-    def __init__(self, name, clauses, *options):
-        self.name, self.clauses, self.options = name, clauses, options
+    def __init__(self, name, clauses, *options, script=None):
+        self.name, self.clauses, self.options, self.script = name, clauses, options, script or name
 
     def source(self):
         bodies = ["\n\t".join(statement.source() for statement in clause) for clause in self.clauses]
@@ -281,17 +282,17 @@ def _orders():
 
 CASES = [
     Case("trace", _traces()),
-    Case("trace-quiet", _traces(), "-q"),
-    Case("rawbytes", _traces(), "-xrawbytes"),
+    Case("trace-quiet", _traces(), "-q", script="trace"),
+    Case("rawbytes", _traces(), "-xrawbytes", script="trace"),
     Case("printf-integers", _printf_integers(), "-q"),
     Case("printf-layouts", _printf_layouts(), "-q"),
     Case("printf-strings", _printf_strings(), "-q"),
     Case("printf-others", _printf_others()),
     Case("aggregations", _aggregations()),
     Case("distributions", _distributions(), "-q"),
-    Case("order-key", _orders(), "-q", "-xaggsortkey"),
-    Case("order-reverse", _orders(), "-q", "-xaggsortrev"),
-    Case("order-key-position", _orders(), "-q", "-xaggsortkey", "-xaggsortkeypos=1"),
-    Case("order-key-position-reverse", _orders(), "-q", "-xaggsortkey", "-xaggsortkeypos=1", "-xaggsortrev"),
-    Case("order-key-position-large", _orders(), "-q", "-xaggsortkey", "-xaggsortkeypos=5"),
-]
+    *(Case(f"order-{name}", _orders(), "-q", *options, script="order") for name, options in (
+        ("key", ["-xaggsortkey"]), ("reverse", ["-xaggsortrev"]), ("key-position", ["-xaggsortkey", "-xaggsortkeypos=1"]),
+        ("key-position-reverse", ["-xaggsortkey", "-xaggsortkeypos=1", "-xaggsortrev"]),
+        ("key-position-large", ["-xaggsortkey", "-xaggsortkeypos=5"]),
+    )),
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Record what the real dtrace prints for the consumer's cases: tests/unit/consumer/NAME.d and NAME.r.
+"""Record what the real dtrace prints for the consumer's cases: tests/unit/consumer/SCRIPT.d and NAME.r.
 
     python tests/unit/record_consumer.py [NAME …]      (as root; see tests/oracle/oracle)
 
@@ -35,11 +35,11 @@ def main(names):
     for case in CASES:
         if names and case.name not in names:
             continue
-        path = os.path.join(FOLDER, case.name)
-        with open(path + ".d", "w", encoding="ascii") as script:
+        path = os.path.join(FOLDER, case.script + ".d")
+        with open(path, "w", encoding="ascii") as script:
             script.write(case.source())
-        with open(path + ".r", "wb") as expected:
-            expected.write(ask_oracle(path + ".d", case.options))
+        with open(os.path.join(FOLDER, case.name + ".r"), "wb") as expected:
+            expected.write(ask_oracle(path, case.options))
         print(case.name)
 
 

@@ -11,7 +11,10 @@ import sys
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CASES = sorted(glob.glob(os.path.join(HERE, "consumer", "actions-*.d")))
+FOLDER = os.path.join(HERE, "consumer")
+CASES = sorted(os.path.basename(path)[len("actions-") : -len(".d")] for path in glob.glob(os.path.join(FOLDER, "actions-*.d")))
+ORDERS = {"key": ["aggsortkey"], "key-second": ["aggsortkey", "aggsortkeypos=1"], "rev": ["aggsortrev"],
+          "third-rev": ["aggsortrev", "aggsortpos=2"]}  # what the program of actions-order.d is run with, too
 
 
 def pydtrace(*arguments):
@@ -19,11 +22,21 @@ def pydtrace(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("path", CASES, ids=[os.path.basename(path) for path in CASES])
-def test_prints_what_dtrace_printed(path):
-    done = pydtrace("-q", "-s", path)
-    with open(path.removesuffix(".d") + ".r", encoding="utf-8") as file:
+def compared(script, name, *options):
+    """Run actions-SCRIPT.d; what it prints is in actions-NAME.r."""
+    done = pydtrace("-q", *options, "-s", os.path.join(FOLDER, f"actions-{script}.d"))
+    with open(os.path.join(FOLDER, f"actions-{name}.r"), encoding="utf-8") as file:
         assert unaddressed(done.stdout) == unaddressed(file.read()), done.stderr
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_prints_what_dtrace_printed(name):
+    compared(name, name)
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_sorts_as_dtrace_did(name):
+    compared("order", f"order-{name}", *(f"-x{option}" for option in ORDERS[name]))
 
 
 def unaddressed(text):

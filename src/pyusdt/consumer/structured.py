@@ -58,7 +58,8 @@ class _Printer:
         self.lines, self.last = [], 0
 
     def line(self, depth, text):
-        self.lines.append(" " * (_INDENT + depth) + text)
+        """A line; a NUL character in it ends it, as in dtrace."""
+        self.lines.append(" " * (_INDENT + depth) + text.partition("\0")[0])
 
     def close(self, depth):
         """Close the structs that are open inside of a level."""

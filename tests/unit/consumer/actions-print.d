@@ -28,5 +28,7 @@ BEGIN
 	printf("|");
 	this->m = (myint *)alloca(4); *this->m = 77;
 	print(this->m);
+	this->k = (char *)alloca(1); *this->k = 0;
+	print(this->k);
 	exit(0);
 }

@@ -33,4 +33,6 @@
                                             }
 |0xffffe8ffffd2f580 = *
                                             (myint)77,
+0xffffe8ffffd2f588 = *
+                                            (char)'
 
