@@ -51,7 +51,7 @@ SCRIPTS = {
 STACKS = {  # of a traced process the embedded engine has none
     "stacks": P + ' { trace(#); ustack(2); trace(arg2); @u#[ustack(2), arg2 % 3, "text"] = count(); }',
     "symbols": P + " { trace(#); usym(ucaller); umod(ucaller); @y#[usym(ucaller), arg2 % 3] = quantize(arg4); @m#[umod(ucaller)] = sum(arg2); }",
-    "symbols-and-strings": P + r''' { trace(#); @a#[usym(ucaller), arg2 % 2, copyinstr(arg7)] = sum(arg2);
+    "symbols-and-strings": P + r''' /arg7/ { trace(#); @a#[usym(ucaller), arg2 % 2, copyinstr(arg7)] = sum(arg2);
         @b#[umod(ucaller), strjoin(copyinstr(arg7), "\n\1   7"), arg2 % 3, copyinstr(arg7)] = quantize(arg2); } ''',
 }
 NUMBERS = {name: 100 + i for i, name in enumerate([*SCRIPTS, *STACKS])}
