@@ -18,6 +18,8 @@ from .snapshot import Aggregation
 _BATCH = 50_000  # records of a row group
 _FIXED = (("time", "uint64"), ("cpu", "uint32"), ("pid", "uint32"), ("tid", "uint32"), ("provider", "string"),
           ("module", "string"), ("function", "string"), ("name", "string"))
+_AGGREGATIONS = (("aggregation", "string"), ("function", "string"), ("keys", "list"), ("n", "int64"), ("value", "int64"),
+                 ("real", "float64"), ("low", "int64"), ("high", "int64"), ("count", "int64"))
 
 
 class ParquetRun(Run):
@@ -33,8 +35,7 @@ class ParquetRun(Run):
         self._arrow, self._path = pyarrow, path
         self._decoder = Decoder(program, engine.probe, notify, self.actions.act, self.actions.symbols)
         self._columns = columns(program)
-        types = [*_FIXED, *self._columns.items()]
-        self._schema = pyarrow.schema([(name, getattr(pyarrow, type)()) for name, type in types])
+        self._schema = _schema(pyarrow, [*_FIXED, *self._columns.items()])
         self._rows = []
 
     def run(self, command=None):
@@ -76,12 +77,9 @@ class ParquetRun(Run):
 
     def _print_rest(self):
         rows = [row for definition in self.program.aggregations for row in self._aggregation_rows(definition)]
-        pa = self._arrow
-        schema = pa.schema([("aggregation", pa.string()), ("function", pa.string()), ("keys", pa.list_(pa.string())),
-                            ("n", pa.int64()), ("value", pa.int64()), ("real", pa.float64()), ("low", pa.int64()), ("high", pa.int64()),
-                            ("count", pa.int64())])
+        table = self._arrow.Table.from_pylist(rows, schema=_schema(self._arrow, _AGGREGATIONS))
         base, ending = os.path.splitext(self._path)
-        pa.parquet.write_table(pa.Table.from_pylist(rows, schema=schema), f"{base}.aggregations{ending}")
+        self._arrow.parquet.write_table(table, f"{base}.aggregations{ending}")
 
     def _aggregation_rows(self, definition):
         entries = self.actions.aggregates.entries(definition)
@@ -93,6 +91,19 @@ class ParquetRun(Run):
                     yield {**row, "low": low, "high": high, "count": count}
             else:
                 yield {**row, "real": float(value)} if isinstance(value, float) else {**row, "value": int(value)}
+
+
+def _schema(pyarrow, columns):
+    """A file's schema; columns: (name, type).
+
+    Of integers that may be missing pandas makes floats, and so other integers, unless the file says which type of its own is
+    meant: Int64 and its like.  It says so as pandas itself would (https://pandas.pydata.org/docs/development/developer.html).
+    """
+    fields = [(name, pyarrow.list_(pyarrow.string()) if type == "list" else getattr(pyarrow, type)()) for name, type in columns]
+    meant = [{"name": name, "field_name": name, "pandas_type": type, "numpy_type": type.replace("i", "I").replace("uI", "UI"),
+              "metadata": None} for name, type in columns if "int" in type]
+    pandas = {"index_columns": [], "column_indexes": [], "columns": meant, "creator": {"library": "pyusdt"}}
+    return pyarrow.schema(fields, metadata={"pandas": json.dumps(pandas)})
 
 
 def _text(value):

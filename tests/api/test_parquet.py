@@ -1,0 +1,87 @@
+"""What pandas and DuckDB find in the files of pydtrace --parquet: the types and the values, of records and of aggregations.
+
+Both, and what they need, are installed into .venv/parquet-readers once, where nothing else sees them (parquet_readers.txt).
+R's arrow is no Debian package, so R reads nothing here.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
+SCRIPT = r"""
+BEGIN { printf("who=%s big=%d all=%u real=%f", "zw\303\266lf", -9007199254740993, (uint64_t)-1, 2.5); ustack(2); }
+BEGIN { trace("\377"); printf("big=%d", 7); }
+BEGIN { @calls["get", 1] = sum(5); @calls["get", 2] = sum(-9007199254740993); @calls["put \303\244", 1] = sum(3); }
+BEGIN { @size = quantize(100); @size = quantize(-1); @line["x"] = lquantize(99, 0, 10, 5); @mean = avg(2.25); exit(0); }
+"""
+STR = "str" if sys.version_info >= (3, 11) else "object"  # by the pandas of parquet_readers.txt
+TYPES = {  # of the columns of records: {name: (pandas', DuckDB's)}; pandas' own integers may be missing, NumPy's would be floats
+    "time": ("UInt64", "UBIGINT"), "cpu": ("UInt32", "UINTEGER"), "pid": ("UInt32", "UINTEGER"), "tid": ("UInt32", "UINTEGER"),
+    "provider": (STR, "VARCHAR"), "name": (STR, "VARCHAR"), "who": (STR, "VARCHAR"), "big": ("Int64", "BIGINT"),
+    "all": ("UInt64", "UBIGINT"), "real": ("float64", "DOUBLE"), "ustack(2)": (STR, "VARCHAR")}
+AGGREGATION_TYPES = {
+    "aggregation": (STR, "VARCHAR"), "function": (STR, "VARCHAR"), "keys": ("object", "VARCHAR[]"), "n": ("Int64", "BIGINT"),
+    "value": ("Int64", "BIGINT"), "real": ("float64", "DOUBLE"), "low": ("Int64", "BIGINT"), "high": ("Int64", "BIGINT"),
+    "count": ("Int64", "BIGINT")}
+
+
+@pytest.fixture(scope="module")
+def readers():
+    """The folder that pandas and DuckDB are in."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        pytest.skip("host: DuckDB has no wheel for a CPython without the GIL")
+    wanted = os.path.join(HERE, "parquet_readers.txt")
+    with open(wanted, "rb") as file:
+        folder = os.path.join(sys.prefix, "parquet-readers", hashlib.sha256(file.read()).hexdigest()[:12])
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    with open(folder + ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.isdir(folder):
+            made = folder + ".new"
+            shutil.rmtree(made, ignore_errors=True)
+            subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
+                            "--only-binary", ":all:", "--target", made, "-r", wanted], check=True, timeout=300)
+            os.rename(made, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("parquet") / "t.parquet")
+    subprocess.run([PYDTRACE, "-q", "-x", "pyusdt", "--parquet", path, "-n", SCRIPT], check=True, timeout=30)
+    return path
+
+
+@pytest.mark.parametrize("which, reader", enumerate(["pandas", "duckdb"]))
+def test_reads_types_and_values(readers, files, which, reader):
+    done = subprocess.run([sys.executable, os.path.join(HERE, "parquet_readers.py"), reader, files], capture_output=True, text=True,
+                          timeout=60, check=False, env={**os.environ, "PYTHONPATH": readers})
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    for table, wanted in (("records", TYPES), ("aggregations", AGGREGATION_TYPES)):
+        assert {name: found[table]["types"][name] for name in wanted} == {name: types[which] for name, types in wanted.items()}
+
+    first, second = found["records"]["rows"]
+    assert (first["who"], first["all"], first["real"], second["who"]) == ("zwölf", 2**64 - 1, 2.5, None)
+    assert (first["provider"], first["name"]) == ("dtrace", "BEGIN")
+    assert first["big"] == -9007199254740993
+    assert second["big"] == 7
+    assert first["time"] <= second["time"]
+    assert len(json.loads(first["ustack(2)"])) == 2
+
+    rows = {(row["aggregation"], *row["keys"], row["low"]): row for row in found["aggregations"]["rows"]}
+    assert rows["mean", None]["real"] == 2.25
+    assert {key: row["value"] for key, row in rows.items() if row["aggregation"] == "calls"} == {
+        ("calls", "get", "1", None): 5, ("calls", "get", "2", None): -9007199254740993, ("calls", "put ä", "1", None): 3}
+    assert [(rows["size", low]["high"], rows["size", low]["count"], rows["size", low]["n"]) for low in (-1, 64)] == [(-1, 1, 2), (127, 1, 2)]
+    assert (rows["line", "x", 10]["high"], rows["line", "x", 10]["count"]) == (None, 1)
+    assert found["asked"] == {"get": -9007199254740988, "put ä": 3}
