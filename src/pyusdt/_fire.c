@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "_convert.h"
+#include "_event.h"
 #include "_pending.h"
 
 /* The probes' arguments, as include/user_trace.d has them. */
@@ -18,47 +18,7 @@ enum {
 
 int pyusdt_strict_flag;
 
-/* Who wants the event and what of it, found before the application's code is run for it. */
-struct event {
-    unsigned probe;
-    int attached;    /* a USDT tracer is: it may read everything */
-    uint32_t demand; /* of the embedded sessions */
-    uint32_t reads;  /* bit i: somebody reads argument i */
-    struct pyusdt_args args;
-};
-
-static int event_begin(struct event *event, unsigned probe)
-{
-    event->probe = probe;
-    event->attached = pyusdt_attached(probe);
-    event->demand = pyusdt_wanted(probe) ? pyusdt_demand(probe) : 0;
-    event->reads = event->attached ? ~0u : event->demand;
-    event->args.missing = ~event->reads;
-    return event->reads != 0;
-}
-
-static int event_reads(const struct event *event, unsigned arg)
-{
-    return (event->reads >> arg & 1) != 0;
-}
-
-/* The arguments from `first` on are absent.  (A site takes all that there can be.)  Not by clearing the whole struct
- * first: the string instruction that compilers make of that costs a twentieth of an event. */
-static void event_no_more(struct event *event, unsigned first)
-{
-    for (unsigned arg = first; arg < PYUSDT_MAX_ARGS; arg++) {
-        event->args.value[arg] = 0;
-        event->args.length[arg] = 0;
-    }
-}
-
-static void event_string(struct event *event, unsigned arg, const struct pyusdt_string *string)
-{
-    event->args.value[arg] = (uintptr_t)string->address;
-    event->args.length[arg] = string->length;
-}
-
-static void event_fire(const struct event *event)
+static void event_fire(const struct pyusdt_event *event)
 {
     if (event->attached)
         pyusdt_site_hit(event->probe, event->args.value);
@@ -67,15 +27,15 @@ static void event_fire(const struct event *event)
 }
 
 /* A text that an object has as it is needed.  0: this one has to be made. */
-static int event_plain(struct event *event, unsigned arg, PyObject *object)
+static int event_plain(struct pyusdt_event *event, unsigned arg, PyObject *object)
 {
-    return pyusdt_string_plain(event_reads(event, arg) ? object : NULL, &event->args.value[arg],
+    return pyusdt_string_plain(pyusdt_event_reads(event, arg) ? object : NULL, &event->args.value[arg],
                                &event->args.length[arg]);
 }
 
 /* The usual event: every text is there already, nothing of the application's runs for it.  0: not so, nothing is done.
  * noinline: the frame is large, and must not stand below what the application runs for other events. */
-__attribute__((noinline)) static int fire_plain(struct event *event, PyObject *task_name, PyObject *tag,
+__attribute__((noinline)) static int fire_plain(struct pyusdt_event *event, PyObject *task_name, PyObject *tag,
                                                 PyObject *const *strings)
 {
     struct pyusdt_string who;
@@ -85,9 +45,9 @@ __attribute__((noinline)) static int fire_plain(struct event *event, PyObject *t
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
         if (!event_plain(event, ARG_STRING + i, strings[i]))
             return 0;
-    pyusdt_string_set_who(&who, event_reads(event, ARG_WHO), task_name);
-    event_string(event, ARG_WHO, &who);
-    event_no_more(event, ARG_COUNT);
+    pyusdt_string_set_who(&who, pyusdt_event_reads(event, ARG_WHO), task_name);
+    pyusdt_event_string(event, ARG_WHO, &who);
+    pyusdt_event_no_more(event, ARG_COUNT);
     event_fire(event);
     return 1;
 }
@@ -99,43 +59,44 @@ struct sources {
 };
 
 /* The large frame: nothing of the application's runs below it. */
-__attribute__((noinline)) static void fire_made(struct event *event, PyObject *task_name, const struct sources *sources)
+__attribute__((noinline)) static void fire_made(struct pyusdt_event *event, PyObject *task_name,
+                                                const struct sources *sources)
 {
     struct pyusdt_string who, tag, strings[PYUSDT_STRINGS];
 
-    pyusdt_string_set_who(&who, event_reads(event, ARG_WHO), task_name);
-    event_string(event, ARG_WHO, &who);
+    pyusdt_string_set_who(&who, pyusdt_event_reads(event, ARG_WHO), task_name);
+    pyusdt_event_string(event, ARG_WHO, &who);
     pyusdt_string_set(&tag, &sources->tag);
-    event_string(event, ARG_TAG, &tag);
+    pyusdt_event_string(event, ARG_TAG, &tag);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++) {
         pyusdt_string_set(&strings[i], &sources->strings[i]);
-        event_string(event, ARG_STRING + i, &strings[i]);
+        pyusdt_event_string(event, ARG_STRING + i, &strings[i]);
     }
-    event_no_more(event, ARG_COUNT);
+    pyusdt_event_no_more(event, ARG_COUNT);
     event_fire(event);
 }
 
 /* Opening the sources is all that may run the application's code. */
-static void fire_general(struct event *event, PyObject *task_name, PyObject *tag, PyObject *const *strings)
+static void fire_general(struct pyusdt_event *event, PyObject *task_name, PyObject *tag, PyObject *const *strings)
 {
     struct sources sources;
 
-    pyusdt_source_open(&sources.tag, event_reads(event, ARG_TAG) ? tag : NULL);
+    pyusdt_source_open(&sources.tag, pyusdt_event_reads(event, ARG_TAG) ? tag : NULL);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
-        pyusdt_source_open(&sources.strings[i], event_reads(event, ARG_STRING + i) ? strings[i] : NULL);
+        pyusdt_source_open(&sources.strings[i], pyusdt_event_reads(event, ARG_STRING + i) ? strings[i] : NULL);
     fire_made(event, task_name, &sources);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
         pyusdt_source_close(&sources.strings[i]);
     pyusdt_source_close(&sources.tag);
 }
 
-__attribute__((noinline)) static void fire_message(struct event *event, const struct pyusdt_source *message)
+__attribute__((noinline)) static void fire_message(struct pyusdt_event *event, const struct pyusdt_source *message)
 {
     struct pyusdt_string text;
 
     pyusdt_string_set(&text, message);
-    event_string(event, 0, &text);
-    event_no_more(event, 1);
+    pyusdt_event_string(event, 0, &text);
+    pyusdt_event_no_more(event, 1);
     event_fire(event);
 }
 
@@ -186,20 +147,20 @@ int pyusdt_place(PyObject *values[PYUSDT_VALUES], PyObject *const *args, Py_ssiz
 PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject *tag,
                        PyObject *const values[PYUSDT_VALUES])
 {
-    struct event event;
+    struct pyusdt_event event;
     struct pyusdt_pending pending;
     PyObject *task_name = NULL, *tag_of_context = NULL;
 
     if (pyusdt_is_strict() && check_strict(values) < 0)
         return NULL;
-    if (!event_begin(&event, probe))
+    if (!pyusdt_event_begin(&event, probe, pyusdt_attached(probe)))
         Py_RETURN_FALSE;
     pyusdt_pending_save(&pending);
     for (unsigned i = 0; i < PYUSDT_INTEGERS; i++)
         event.args.value[ARG_INTEGER + i] = integer(values[i]);
-    if (event_reads(&event, ARG_WHO))
+    if (pyusdt_event_reads(&event, ARG_WHO))
         task_name = pyusdt_context_task_name(context);
-    if (tag == NULL && event_reads(&event, ARG_TAG))
+    if (tag == NULL && pyusdt_event_reads(&event, ARG_TAG))
         tag = tag_of_context = pyusdt_context_tag(context);
     if (!fire_plain(&event, task_name, tag, values + PYUSDT_INTEGERS))
         fire_general(&event, task_name, tag, values + PYUSDT_INTEGERS);
@@ -211,17 +172,17 @@ PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject 
 
 PyObject *pyusdt_offer_message(PyObject *message)
 {
-    struct event event;
+    struct pyusdt_event event;
     struct pyusdt_source source;
     struct pyusdt_pending pending;
 
     if (pyusdt_is_strict() && message != Py_None && !PyUnicode_Check(message) && !PyObject_CheckBuffer(message))
         return PyErr_Format(PyExc_TypeError, "the message must be str, bytes-like or None, not %.200s",
                             Py_TYPE(message)->tp_name);
-    if (!event_begin(&event, PYUSDT_USER_TRACE_S1))
+    if (!pyusdt_event_begin(&event, PYUSDT_USER_TRACE_S1, pyusdt_attached(PYUSDT_USER_TRACE_S1)))
         Py_RETURN_FALSE;
     pyusdt_pending_save(&pending);
-    pyusdt_source_open(&source, event_reads(&event, 0) ? message : NULL);
+    pyusdt_source_open(&source, pyusdt_event_reads(&event, 0) ? message : NULL);
     fire_message(&event, &source);
     pyusdt_source_close(&source);
     pyusdt_pending_restore(&pending);

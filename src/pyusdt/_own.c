@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "_convert.h"
+#include "_event.h"
 #include "_fire.h"
 #include "_pending.h"
 #include "_probe.h"
@@ -103,122 +103,112 @@ static int check_strict(const struct pyusdt_own *own, PyObject *const *args, Py_
 
 struct own_event {
     const struct pyusdt_own *own;
-    int semaphore;
-    uint32_t demand, reads;
-    struct pyusdt_args args;
+    struct pyusdt_event event;
 };
 
 /* Argument i: what the call gave, or NULL where that is nothing or nobody reads it. */
-static PyObject *read_value(const struct own_event *event, unsigned i, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *read_value(const struct own_event *own_event, unsigned i, PyObject *const *args, Py_ssize_t nargs)
 {
-    return i < (size_t)nargs && (event->reads >> i & 1) != 0 && args[i] != Py_None ? args[i] : NULL;
+    return i < (size_t)nargs && pyusdt_event_reads(&own_event->event, i) && args[i] != Py_None ? args[i] : NULL;
 }
 
-/* The arguments from `first` on are absent.  Seldom needed: who reads more than a probe has? */
-__attribute__((noinline)) static void no_more(struct pyusdt_args *args, unsigned first)
+static void own_fire(const struct own_event *own_event)
 {
-    for (unsigned i = first; i < PYUSDT_MAX_ARGS; i++) {
-        args->value[i] = 0;
-        args->length[i] = 0;
-    }
-}
+    const struct pyusdt_event *event = &own_event->event;
+    void (*entry)(void) = own_event->own->site.entry;
 
-static void event_fire(const struct own_event *event)
-{
-    if (event->semaphore && event->own->site.entry != NULL)
-        pyusdt_site_call(event->own->site.entry, event->args.value);
+    if (event->attached && entry != NULL)
+        pyusdt_site_call(entry, event->args.value);
     if (event->demand != 0)
-        pyusdt_fire(event->own->site.index, &event->args);
+        pyusdt_fire(event->probe, &event->args);
 }
 
 /* A value that needs no code of the application's.  0: this one may. */
-static int plain_value(struct own_event *event, unsigned i, PyObject *given)
+static int plain_value(struct own_event *own_event, unsigned i, PyObject *given)
 {
-    unsigned type = event->own->type[i];
+    unsigned type = own_event->own->type[i];
+    struct pyusdt_args *args = &own_event->event.args;
 
     if (type == PYUSDT_STRING)
-        return pyusdt_string_plain(given, &event->args.value[i], &event->args.length[i]);
-    event->args.length[i] = 0;
+        return pyusdt_string_plain(given, &args->value[i], &args->length[i]);
+    args->length[i] = 0;
     if (given == NULL)
-        event->args.value[i] = 0;
+        args->value[i] = 0;
     else if ((type & PYUSDT_KIND) == PYUSDT_FLOAT && PyFloat_Check(given))
-        event->args.value[i] = float_bits(PyFloat_AS_DOUBLE(given), type);
+        args->value[i] = float_bits(PyFloat_AS_DOUBLE(given), type);
     else if ((type & PYUSDT_KIND) != PYUSDT_FLOAT && PyLong_Check(given))
-        event->args.value[i] = integer_bits(pyusdt_integer(given), type);
+        args->value[i] = integer_bits(pyusdt_integer(given), type);
     else
         return 0;
     return 1;
 }
 
-/* The usual event: every value is there as it is needed.  0: not so, and nothing is done. */
-static int fire_plain(struct own_event *event, PyObject *const *args, Py_ssize_t nargs)
+/* The usual event: every value is there as it is needed.  0: not so, and nothing is fired. */
+static int fire_plain(struct own_event *own_event, PyObject *const *args, Py_ssize_t nargs)
 {
-    for (unsigned i = 0; i < event->own->nargs; i++)
-        if (!plain_value(event, i, read_value(event, i, args, nargs)))
+    for (unsigned i = 0; i < own_event->own->nargs; i++)
+        if (!plain_value(own_event, i, read_value(own_event, i, args, nargs)))
             return 0;
-    event_fire(event);
+    own_fire(own_event);
     return 1;
 }
 
-/* All that may run the application's code. */
-static void open_values(struct own_event *event, struct pyusdt_source *sources, PyObject *const *args, Py_ssize_t nargs)
+/* All that may run the application's code.  Strings stay in their sources. */
+static void open_values(struct own_event *own_event, struct pyusdt_source *sources, PyObject *const *args, Py_ssize_t nargs)
 {
-    for (unsigned i = 0; i < event->own->nargs; i++) {
-        PyObject *given = read_value(event, i, args, nargs);
-        unsigned type = event->own->type[i];
+    for (unsigned i = 0; i < own_event->own->nargs; i++) {
+        PyObject *given = read_value(own_event, i, args, nargs);
+        unsigned type = own_event->own->type[i];
 
         if (type == PYUSDT_STRING)
             pyusdt_source_open(&sources[i], given);
-        else if (given != NULL)
-            event->args.value[i] =
+        else if (!plain_value(own_event, i, given))
+            own_event->event.args.value[i] =
                 (type & PYUSDT_KIND) == PYUSDT_FLOAT ? float_value(given, type) : integer_value(given, type);
     }
 }
 
 /* The large frame: nothing of the application's runs below it. */
-__attribute__((noinline)) static void fire_made(struct own_event *event, const struct pyusdt_source *sources)
+__attribute__((noinline)) static void fire_made(struct own_event *own_event, const struct pyusdt_source *sources)
 {
     struct pyusdt_string strings[PYUSDT_MAX_ARGS];
 
-    for (unsigned i = 0; i < event->own->nargs; i++)
-        if (event->own->type[i] == PYUSDT_STRING) {
+    for (unsigned i = 0; i < own_event->own->nargs; i++)
+        if (own_event->own->type[i] == PYUSDT_STRING) {
             pyusdt_string_set(&strings[i], &sources[i]);
-            event->args.value[i] = (uintptr_t)strings[i].address;
-            event->args.length[i] = strings[i].length;
+            pyusdt_event_string(&own_event->event, i, &strings[i]);
         }
-    event_fire(event);
+    own_fire(own_event);
 }
 
-__attribute__((noinline)) static void fire_general(struct own_event *event, PyObject *const *args, Py_ssize_t nargs)
+__attribute__((noinline)) static void fire_general(struct own_event *own_event, PyObject *const *args, Py_ssize_t nargs)
 {
     struct pyusdt_source sources[PYUSDT_MAX_ARGS];
 
-    open_values(event, sources, args, nargs);
-    fire_made(event, sources);
-    for (unsigned i = 0; i < event->own->nargs; i++)
-        if (event->own->type[i] == PYUSDT_STRING)
+    open_values(own_event, sources, args, nargs);
+    fire_made(own_event, sources);
+    for (unsigned i = 0; i < own_event->own->nargs; i++)
+        if (own_event->own->type[i] == PYUSDT_STRING)
             pyusdt_source_close(&sources[i]);
 }
 
 PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, Py_ssize_t nargs)
 {
     struct pyusdt_pending pending;
-    struct own_event event;
+    struct own_event own_event;
+    int attached;
 
     if (pyusdt_is_strict() && check_strict(own, args, nargs) < 0)
         return NULL;
-    event.own = own;
-    event.semaphore = __atomic_load_n(own->site.semaphore, __ATOMIC_RELAXED) != 0;
-    event.demand = pyusdt_wanted(own->site.index) ? pyusdt_demand(own->site.index) : 0;
-    event.reads = event.semaphore ? ~0u : event.demand;
-    event.args.missing = ~event.reads;
-    if (event.reads == 0)
+    own_event.own = own;
+    attached = __atomic_load_n(own->site.semaphore, __ATOMIC_RELAXED) != 0;
+    if (!pyusdt_event_begin(&own_event.event, own->site.index, attached))
         Py_RETURN_FALSE;
-    if ((event.reads & EVERY_ARGUMENT) >> own->nargs != 0)
-        no_more(&event.args, own->nargs);
-    if (!fire_plain(&event, args, nargs)) {
+    if ((own_event.event.reads & EVERY_ARGUMENT) >> own->nargs != 0)
+        pyusdt_event_no_more(&own_event.event, own->nargs); /* seldom: who reads more than a probe has? */
+    if (!fire_plain(&own_event, args, nargs)) {
         pyusdt_pending_save(&pending);
-        fire_general(&event, args, nargs);
+        fire_general(&own_event, args, nargs);
         pyusdt_pending_restore(&pending);
     }
     Py_RETURN_TRUE;

@@ -108,6 +108,15 @@ def test_floats_strings_and_absent_ones(provider):
         assert repr(got) == repr(wide), values
 
 
+def test_absent_ones_behind_a_text_that_has_to_be_made(provider):
+    """The call before it leaves its values where this one's will be."""
+    probe = provider.probe("behind", str, int, float)
+    with traced(provider, 'behind { printf("%s %d %d", copyinstr(arg0), arg1, arg2); }') as t:
+        for values in (("text", 5, 2.5), (12, None, None), ("text", 5, 2.5), (12,), ("text", 5, 2.5), (12, None, 0.0)):
+            assert probe(*values) is True
+    assert [record.values for record in t][1::2] == [("12", 0, 0)] * 3
+
+
 def test_whoever_has_index_is_an_integer(provider):
     class Index:
         def __index__(self):
@@ -411,19 +420,30 @@ def test_what_readelf_says(provider):
 PLAIN = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=300)
 
 
+class Spoken:
+    """A text that str() makes."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+VALUES = st.tuples(st.integers(-(1 << 66), 1 << 66) | st.none(), PLAIN | PLAIN.map(Spoken) | st.none(),
+                   st.floats(allow_nan=False) | st.none(), st.integers(0, 255) | st.none())
+
+
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rows=st.lists(st.tuples(st.integers(-(1 << 66), 1 << 66), PLAIN, st.floats(allow_nan=False), st.integers(0, 255)),
-                     max_size=20))
+@given(rows=st.lists(VALUES, max_size=20))
 def test_random_values_arrive(rows, provider):
     probe = provider.probe("random", int, str, float, "uint8_t")
-    with traced(provider, 'random { printf("%d %s %d %d", arg0, copyinstr(arg1), arg2, arg3); }') as t:
+    body = 'random { printf("%d %s %d %d %d", arg0, arg1 ? copyinstr(arg1) : "", arg1 == 0, arg2, arg3); }'
+    with traced(provider, body) as t:
         for row in rows:
             assert probe(*row) is True
     for record, (integer, text, real, byte) in zip(t, rows, strict=True):
-        assert record[0] == ctypes.c_int64(integer & (1 << 64) - 1).value
-        expected = text.encode()
-        if len(expected) > 255:  # strsize
-            expected = expected[:255]
+        assert record[0] == ctypes.c_int64((integer or 0) & (1 << 64) - 1).value
         got = record[1] if isinstance(record[1], bytes) else record[1].encode()
-        assert got == expected
-        assert struct.pack("<q", record[2]) == struct.pack("<d", real) and record[3] == byte
+        assert got == ("" if text is None else str(text)).encode()[:255] and record[2] == (text is None)  # strsize
+        assert struct.pack("<q", record[3]) == struct.pack("<d", 0.0 if real is None else real) and record[4] == (byte or 0)
