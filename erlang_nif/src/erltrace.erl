@@ -22,7 +22,7 @@
 -export([open/0, open/1, script/1, setopt/3, compile/2, go/1, stop/1, consume/1, walk/1, close/1]).
 -export([start_link/1, start_link/2, credit/2, snapshot/1]).
 
--export_type([handle/0, error/0, item/0, probe/0, value/0, row/0, aggregation/0, buckets/0, options/0, message/0]).
+-export_type([handle/0, error/0, item/0, probe/0, value/0, real/0, row/0, aggregation/0, buckets/0, options/0, message/0]).
 
 -opaque handle() :: pid().
 
@@ -32,8 +32,11 @@
 -type probe() :: [string()].
 %% Provider, module, function and name.
 
--type value() :: integer() | string() | binary().
-%% A binary is text that is no UTF-8, or data that is no text.
+-type value() :: integer() | real() | string() | [string()] | binary().
+%% A list of strings is a stack; a binary is text that is no UTF-8, or data that is no text.
+
+-type real() :: float() | nan | infinity | '-infinity'.
+%% Of D's floating-point values (the option "pyusdt").
 
 -type item() :: {probe, probe()}                    % a clause that records nothing but that it ran
               | {probe, probe(), value()}           % trace()
@@ -47,7 +50,7 @@
 %% Those that are not empty, ascending.
 
 -type row() :: {count | sum | min | max | stddev, Keys :: [value()], integer()}
-             | {avg, Keys :: [value()], float()}
+             | {sum | min | max | avg | stddev, Keys :: [value()], real()} % avg always, the others of floating-point values
              | {quantize | lquantize | llquantize, Keys :: [value()], buckets()}.
 
 -type aggregation() :: {Name :: string(), [row()]}.

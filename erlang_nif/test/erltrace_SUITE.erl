@@ -12,7 +12,7 @@ suite() ->
 
 all() ->
     [without_a_program, wrong_script, wrong_option, script_option_and_arguments, records, all_functions, walk_is_since_the_last,
-     keys_of_all_kinds, kernel_engine, ends_by_exit, stop_keeps_what_was_recorded, faults_and_drops, what_is_not_taken_is_counted,
+     floats, keys_of_all_kinds, kernel_engine, ends_by_exit, stop_keeps_what_was_recorded, faults_and_drops, what_is_not_taken_is_counted,
      command_is_traced, closed, owner_dies, pydtrace_is_killed, no_pydtrace, stream, stream_without_credit, stream_is_over,
      stream_of_a_wrong_script, stream_loses_pydtrace, client_of_a_stream_dies, no_atom_is_made].
 
@@ -101,6 +101,21 @@ walk_is_since_the_last(_) ->
     {ok, All} = erltrace:snapshot(H),
     ?assertEqual([{"_", [{count, ["n"], 5}]}, {"q", [{quantize, [5], [{{4, 7}, 4}]}, {quantize, [9], [{{8, 15}, 1}]}]}],
                  lists:sublist(All, 2)),
+    ok = erltrace:close(H).
+
+floats(_) ->
+    {ok, H} = erltrace:open(),
+    ok = erltrace:setopt(H, "pyusdt", ""),
+    ok = erltrace:compile(H, ?P " { @n[\"n\"] = count(); @s = sum(arg2 * 0.25); @i = min(arg2 * 0.5); @x = max(1.0 / arg2);"
+                              " @a = avg(arg2 * 1.5); @d = stddev(arg2 * 0.5); trace(1.0 / arg2); trace(-0.5 * arg2); }"),
+    ok = erltrace:go(H),
+    [dyntrace:p(N) || N <- [1, 3, 0]],
+    ?assertMatch([{probe, _, 1.0}, {probe, _, -0.5}, {probe, _, _}, {probe, _, -1.5}, {probe, _, infinity}, {probe, _, _}], items(H, 6)),
+    ?assertMatch([{avg, [], 2.0}, {count, ["n"], 3}, {max, [], infinity}, {min, [], 0.0}, {stddev, [], _}, {sum, [], 1.0}],
+                 walked(H, "n", 3)),
+    [dyntrace:p(N) || N <- [2, 6]],
+    [{avg, [], Avg}, {count, ["n"], 2}, {max, [], infinity}, {min, [], Min}, {stddev, [], Dev}, {sum, [], 2.0}] = walked(H, "n", 2),
+    ?assertEqual({6.0, true, 1000}, {Avg, Min == 0.0, round(Dev * 1000)}),
     ok = erltrace:close(H).
 
 keys_of_all_kinds(_) ->

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import struct
 from math import inf, isfinite, isnan, nan, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .values import MergeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _SUFFIX = ".double"
 _NOT_A_NUMBER = -(1 << 63)  # of what floats.ordered() makes
@@ -67,6 +70,24 @@ def _deviations(a: Any, b: Any) -> list[int]:
     mean = of_bits(a[1]) + distance * b[0] / n
     squares = of_bits(a[2]) + of_bits(b[2]) + distance * distance * a[0] * b[0] / n
     return [n, bits_of(mean), bits_of(squares)]
+
+
+def _taken_off(now: Any, before: Any) -> list[int]:
+    return [now[0] - before[0], bits_of(of_bits(now[1]) - of_bits(before[1]))]
+
+
+def _deviations_off(now: Any, before: Any) -> list[int]:
+    """What Chan's method would have added to `before`."""
+    n = now[0] - before[0]
+    mean = (of_bits(now[1]) * now[0] - of_bits(before[1]) * before[0]) / n
+    distance = mean - of_bits(before[1])
+    squares = of_bits(now[2]) - of_bits(before[2]) - distance * distance * before[0] * n / now[0]
+    return [n, bits_of(mean), bits_of(max(0.0, squares))]
+
+
+def since(function: str, before: Sequence[int], now: Sequence[int]) -> list[int]:
+    """The words of what came between two looks at a sum, avg or stddev (named as its row is), the second with more values."""
+    return (_deviations_off if function.removesuffix(_SUFFIX) == "stddev" else _taken_off)(now, before)
 
 
 _VALUES = {  # function: (the words' value, the words of two merged)

@@ -2,6 +2,7 @@
 
 In: bytes of a term, with the version byte 131; Python values.  Out: the one as the other.
     integer <-> int, float <-> float, atom <-> Atom, binary <-> bytes, list -> list, tuple <-> tuple, map <-> dict;
+    a float that Erlang does not have becomes one of the atoms nan, infinity, '-infinity';
     a str becomes an Erlang string (a list of code points), a list of bytes comes as one: a str.
 Always: what is not read is refused with ValueError; nothing is read beyond the bytes that are there.
 Source: "External Term Format" of the ERTS guide.
@@ -10,6 +11,7 @@ Source: "External Term Format" of the ERTS guide.
 from __future__ import annotations
 
 import struct
+from math import isfinite, isnan
 from typing import Any
 
 _VERSION = 131
@@ -36,7 +38,10 @@ def _put(value: Any, parts: list[bytes]) -> None:
     elif isinstance(value, int):
         parts.append(_integer(int(value)))
     elif isinstance(value, float):
-        parts.append(struct.pack(">Bd", 70, value))
+        if isfinite(value):
+            parts.append(struct.pack(">Bd", 70, value))
+        else:
+            _put(Atom("nan" if isnan(value) else "infinity" if value > 0 else "-infinity"), parts)
     elif isinstance(value, str):
         _put_text(value, parts)
     elif isinstance(value, bytes):

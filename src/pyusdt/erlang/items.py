@@ -11,7 +11,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from .._tracer import Formatter
-from ..consumer import values
+from ..consumer import floats, values
 from ..consumer.actions import Actions
 from ..consumer.faults import fault_line
 from ..consumer.records import layout_of, maker_of
@@ -108,7 +108,8 @@ def rows(definition: Any, items: list[tuple[bytes, bytes]], symbols: Any) -> lis
     """[(function, keys, value)] of an aggregation, in the order of its keys."""
     read, function = key_reader(definition.keys, symbols), definition.row.name
     found = [(list(map(_term, read(key))), values.unpack(function, definition.params, value)) for key, value in items]
-    return [(Atom(function), keys, _value(value)) for keys, value in sorted(found, key=lambda row: list(map(_order, row[0])))]
+    found.sort(key=lambda row: list(map(_order, row[0])))
+    return [(Atom(value.function), keys, _value(value)) for keys, value in found]
 
 
 def _order(key: Any) -> tuple[int, Any]:
@@ -125,18 +126,28 @@ def _value(value: Any) -> Any:
         low, high = -(2**63), 2**63 - 1
         return [((low if bucket.low is None else bucket.low, high if bucket.high is None else bucket.high), bucket.count)
                 for bucket in value.buckets]
+    if isinstance(value, float):
+        return float(value)
     return value.mean if value.function == "avg" else int(value)
 
 
 def since(function: str, before: bytes | None, now: bytes) -> bytes | None:
-    """What came to a value since it was `before`; None: nothing did.  A min or max is the one of all."""
+    """What came to a value since it was `before`; None: nothing did.  It is the one of all for a min or max, and for an avg or
+    stddev of which dtrace tells no more (engine/dtrace_frames.py)."""
     if before == now:
         return None
-    if before is None or function in ("min", "max"):
+    name, _, kind = function.partition(".")
+    if before is None or name in ("min", "max"):
         return now
     layout = f"={len(now) // 8}q"
-    words = [b - a for a, b in zip(struct.unpack(layout, before), struct.unpack(layout, now))]
-    if function == "stddev":  # the last two words are one number
+    old, new = struct.unpack(layout, before), struct.unpack(layout, now)
+    more = new[0] - old[0]
+    if more < 0 or (more == 0 and name in ("avg", "stddev")):  # less than before: it was cleared
+        return now
+    if kind:
+        return struct.pack(layout, *floats.since(function, old, new))
+    words = [b - a for a, b in zip(old, new)]
+    if name == "stddev":  # the last two words are one number
         squares = words[2] + (words[3] << 64)
         words[2:] = [squares, squares >> 64]
-    return now if words[0] < 0 else struct.pack(layout, *map(values.wrap, words))  # less than before: it was cleared
+    return struct.pack(layout, *map(values.wrap, words))

@@ -1,0 +1,75 @@
+"""What a walk of erltrace finds since the last one: with what was there before, merged, it is what is there now."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from pyusdt.consumer import values
+from pyusdt.consumer.floats import FloatNumber, bits_of
+from pyusdt.erlang import etf
+from pyusdt.erlang.items import since
+
+INTS = st.lists(st.integers(-(10**6), 10**6), min_size=1)
+FLOATS = st.lists(st.floats(-1000, 1000), min_size=1)
+
+
+def integers(function, data):
+    """The words that an engine keeps."""
+    squares = sum(x * x for x in data)
+    return values.Number(function, {"count": [len(data)], "stddev": [len(data), sum(data), values.wrap(squares), values.wrap(squares >> 64)]}
+                         .get(function, [len(data), sum(data)]))
+
+
+def reals(function, data):
+    mean = sum(data) / len(data)
+    words = [mean, sum((x - mean) ** 2 for x in data)] if function == "stddev" else [sum(data)]
+    return FloatNumber(function, [len(data), *map(bits_of, words)])
+
+
+@pytest.mark.parametrize("function", ["count", "sum", "avg", "stddev"])
+@settings(max_examples=50, deadline=None)
+@given(INTS, INTS)
+def test_of_integers(function, before, came):
+    old, now = integers(function, before), integers(function, before + came)
+    found = values.unpack(function, (), since(function, values.pack(old), values.pack(now)))
+    assert found.words == integers(function, came).words
+    assert old.merge(found).words == now.words
+
+
+@pytest.mark.parametrize("function", ["sum", "avg", "stddev"])
+@settings(max_examples=50, deadline=None)
+@given(FLOATS, FLOATS)
+def test_of_floats(function, before, came):
+    old, now = reals(function, before), reals(function, before + came)
+    name = function + ".double"
+    found = values.unpack(name, (), since(name, values.pack(old), values.pack(now)))
+    assert found.n == len(came)
+    assert math.isclose(found, reals(function, came), rel_tol=1e-6, abs_tol=1e-2 if function == "stddev" else 1e-6)
+
+
+@given(INTS, INTS)
+def test_what_was_cleared_is_new(before, came):
+    assume(len(came) < len(before))
+    now = values.pack(integers("sum", came))
+    assert since("sum", values.pack(integers("sum", before)), now) == now
+
+
+def test_what_is_known_of_all_only():
+    """Extremes; and what dtrace tells of an avg or stddev, whatever came."""
+    for function, before, now in (("min", [3, 5], [4, 2]), ("max.double", [3, bits_of(1.0)], [4, bits_of(2.0)]), ("avg", [-1, -5], [-1, -7]),
+                                  ("stddev", [1, 0, 4, 0], [1, 0, 9, 0])):
+        old, new = (struct.pack(f"={len(words)}q", *words) for words in (before, now))
+        assert since(function, old, new) == new
+        assert since(function, None, new) == new
+        assert since(function, new, new) is None
+
+
+@pytest.mark.parametrize("value, atom", [(math.nan, "nan"), (math.inf, "infinity"), (-math.inf, "-infinity")])
+def test_floats_that_erlang_has_not(value, atom):
+    """binary_to_term() refuses them: the port's reader would end."""
+    assert etf.decode(etf.encode([value, 0.5])) == [etf.Atom(atom), 0.5]
