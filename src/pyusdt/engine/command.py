@@ -9,7 +9,7 @@ import os
 import signal
 import time
 
-IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)  # by Python, for itself: what it starts would inherit that
+_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)  # by Python, for itself: what it starts would inherit that
 
 
 class Command:
@@ -41,7 +41,7 @@ class Command:
         """Waits for go(), then becomes the command; tells the errno if that fails."""
         try:
             os.close(self._gate)
-            for number in (signal.SIGINT, signal.SIGTERM, *IGNORED):
+            for number in (signal.SIGINT, signal.SIGTERM, *_IGNORED):
                 signal.signal(number, signal.SIG_DFL)
             if os.read(gate, 1) == b"g":
                 os.execvp(self.argv[0], self.argv)
