@@ -1,6 +1,7 @@
 """Values and merging: what two sessions counted, merged, is what one would have counted."""
 
 import pickle
+import xml.dom.minidom
 from itertools import pairwise
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyusdt.consumer import values
+from pyusdt.consumer.floats import FloatNumber, bits_of
 from pyusdt.consumer.snapshot import Aggregation
 from pyusdt.dlang import types
 from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
@@ -146,6 +148,18 @@ def test_html_is_svg_with_every_bucket_and_keys_escaped():
     value = make("quantize", (), [1, 1, 100])
     html = Aggregation(definition("quantize", types.STRING), {("<b>",): value})._repr_html_()
     assert "&lt;b&gt;" in html and html.count("<rect") == 2 and "64 … 127" in html
-    import xml.dom.minidom
-
     xml.dom.minidom.parseString(value._repr_html_())
+
+
+def test_html_of_what_increments_made_negative():
+    """quantize(x, -5): bars have no negative width."""
+    words = list(make("quantize", (), [1, 100]).words)
+    words[words.index(1)] = -5
+    value = values.Histogram("quantize", (), words)
+    assert [bucket.count for bucket in value.buckets] == [-5, 1]
+    bars = xml.dom.minidom.parseString(value._repr_html_()).getElementsByTagName("rect")
+    assert [float(bar.getAttribute("width")) >= 0 for bar in bars] == [True] * len(value.buckets)
+
+
+def test_html_of_floats_is_not_cut():
+    assert "<td>2.5</td>" in Aggregation(definition("avg"), {(): FloatNumber("avg", [2, bits_of(5.0)])})._repr_html_()

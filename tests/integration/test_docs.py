@@ -5,7 +5,9 @@ A block's first line says what it is:
                 the lines after it are its output, standard error included where "2>&1" says so. "..." stands for
                 anything in a line, a line of "..." for any lines. "console root": runs as root.
     python      a whole program
+    python test  a module of tests, which pytest runs
     d           a D script that compiles
+    erlang      an escript, or what its main/1 does, in a node that has the application on its path
     sh          set-up, which the tests do not repeat: `make` with targets that exist, or entering .venv
 What a page starts in the background (a command that ends in "&") runs for all blocks after it, and ends with the tests.
 Blocks of other kinds (c, text, none at all) are pictures, not examples.
@@ -133,6 +135,15 @@ def check_python(block: Block, path: str) -> None:
     assert run.status == 0, run
 
 
+def check_python_test(block: Block, path: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        module = os.path.join(folder, "test_example.py")
+        with open(module, "w") as file:
+            file.write(block.text)
+        run = harness.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", folder, module], cwd=folder)
+    assert run.status == 0 and "1 passed" in run.stdout, run
+
+
 def check_d(block: Block, path: str) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".d") as script:
         script.write(block.text)
@@ -150,7 +161,17 @@ def check_setup(block: Block, path: str) -> None:
         assert (made and made[1] in targets) or command == ". .venv/bin/activate", command
 
 
-CHECKS = {"console": check_console, "console root": check_console, "python": check_python, "d": check_d, "sh": check_setup}
+def check_erlang(block: Block, path: str) -> None:
+    text = block.text if block.text.startswith("main(") else f"main(_) ->\n{block.text.rstrip()}.\n"
+    with tempfile.NamedTemporaryFile("w", suffix=".escript") as script:
+        script.write(f"#!/usr/bin/env escript\n%%! -pa erlang_nif/ebin\n{text}")
+        script.flush()
+        run = shell(f"escript {script.name}", path)
+    assert run.status == 0, run
+
+
+CHECKS = {"console": check_console, "console root": check_console, "python": check_python, "python test": check_python_test, "d": check_d,
+          "erlang": check_erlang, "sh": check_setup}
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.kind in CHECKS], ids=repr)

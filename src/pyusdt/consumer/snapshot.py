@@ -115,7 +115,7 @@ class Aggregation(Mapping[Key, values.Value]):
 
         rows = []
         for key, value in self.items():
-            shown = value._repr_html_() if isinstance(value, values.Histogram) else str(int(value))
+            shown = value._repr_html_() if isinstance(value, values.Histogram) else str(value)
             rows.append("<tr>" + "".join(f"<td>{escape(str(part))}</td>" for part in key) + f"<td>{shown}</td></tr>")
         return f"<table><caption>@{self.name} = {self.function}</caption>{''.join(rows)}</table>"
 

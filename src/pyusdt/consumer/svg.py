@@ -24,15 +24,15 @@ def _label(bucket: Bucket) -> str:
 
 
 def histogram(value: Histogram) -> str:
-    """The buckets from top to bottom, a bar each."""
+    """The buckets from top to bottom, a bar each; where increments made a count negative, its size."""
     buckets = value.buckets
-    most = max((bucket.count for bucket in buckets), default=1)
+    most = max((abs(bucket.count) for bucket in buckets), default=1)
     rows = []
     for i, bucket in enumerate(buckets):
         y = i * _ROW
         rows.append(
             f'<text x="{_LABELS - 6}" y="{y + 13}" text-anchor="end">{_label(bucket)}</text>'
-            f'<rect x="{_LABELS}" y="{y + 2}" width="{_BARS * bucket.count / most:.1f}" height="{_ROW - 4}" '
+            f'<rect x="{_LABELS}" y="{y + 2}" width="{_BARS * abs(bucket.count) / most:.1f}" height="{_ROW - 4}" '
             f'fill="#4878a8"/><text x="{_LABELS + _BARS + 6}" y="{y + 13}">{bucket.count}</text>'
         )
     height = max(1, len(buckets)) * _ROW
