@@ -27,7 +27,6 @@ import build_sites
 TARGET = ["target", "shared"]
 TRACER = ["tracer", "bpf", "format", "shared"]
 
-
 DTRACE = os.environ.get("DTRACE", "dtrace")
 SOURCE, HEADER = "c/generated/user_trace_dtrace.d", "c/generated/user_trace_dtrace.h"
 

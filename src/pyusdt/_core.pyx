@@ -1,7 +1,7 @@
 # cython: language_level=3, freethreading_compatible=True, subinterpreters_compatible=own_gil, binding=False, embedsignature=True, embedsignature.format=clinic
 """The probes of this process: what C has for Python, and the control file.
 
-p, pn, user_trace_s1, user_trace_i4s4, user_trace_n, probe, Probe, encode_tag and tag_variable come from _fast.c.
+What fires, and the tags, come from _fast.c.
 """
 
 import os

@@ -170,16 +170,19 @@ static PyMethodDef callables[] = {
      "TypeError if n is not an int, ValueError if it is out of range, traced or not."},
     {"user_trace_s1", fast_s1, METH_O,
      "user_trace_s1(message, /)\n--\n\n"
-     "Fire user_trace-s1 with one string, which is converted as p() does."},
+     "Fire user_trace-s1 with one string, which is converted as p() does.  Returns what p() does."},
     {"user_trace_i4s4", FASTCALL(fast_i4s4), METH_FASTCALL,
      "user_trace_i4s4(tag=None, i1=None, i2=None, i3=None, i4=None, s1=None, s2=None, s3=None, s4=None, /)\n--\n\n"
-     "Fire user_trace-i4s4 with a tag of the caller's and each value in its own place (OTP's dyntrace)."},
+     "Fire user_trace-i4s4 with a tag of the caller's and each value in its own place (OTP's dyntrace).\n\n"
+     "Values are converted as p() does; what is no int where one stands is 0.  TypeError for more than nine\n"
+     "arguments, traced or not.  Returns what p() does."},
     {"user_trace_n", FASTCALL(fast_n), METH_FASTCALL,
      "user_trace_n(n, tag=None, i1=None, i2=None, i3=None, i4=None, s1=None, s2=None, s3=None, s4=None, /)\n--\n\n"
-     "Fire user_trace-n<n> with a tag of the caller's and each value in its own place (OTP's dyntrace)."},
+     "Fire user_trace-n<n>, n as for pn(), otherwise as user_trace_i4s4()."},
     {"probe", pyusdt_probe_new, METH_O,
      "probe(name, /)\n--\n\n"
-     "The probe of that name (user_trace-i4s4, say) as an object; ValueError if there is none."},
+     "The probe of that name as an object: D's (user_trace-i4s4) or the note's (user_trace__i4s4).\n\n"
+     "ValueError if there is none, TypeError if name is no str."},
     {"encode_tag", encode_tag, METH_O,
      "encode_tag(tag, /)\n--\n\n"
      "The bytes that probes show of a tag, or None."},

@@ -16,7 +16,8 @@
 #define PYUSDT_STRINGS 4
 #define PYUSDT_VALUES (PYUSDT_INTEGERS + PYUSDT_STRINGS)
 
-/* pyusdt.strict(): types are checked, on or off.  One flag for the process: any thread may change it while others fire. */
+/* pyusdt.strict(): types are checked, on or off.  One flag for the process: any thread may change it while others
+ * fire. */
 extern int pyusdt_strict_flag __attribute__((visibility("hidden")));
 
 static inline int pyusdt_is_strict(void)

@@ -154,7 +154,8 @@ static int fire_plain(struct own_event *own_event, PyObject *const *args, Py_ssi
 }
 
 /* All that may run the application's code.  Strings stay in their sources. */
-static void open_values(struct own_event *own_event, struct pyusdt_source *sources, PyObject *const *args, Py_ssize_t nargs)
+static void open_values(struct own_event *own_event, struct pyusdt_source *sources, PyObject *const *args,
+                        Py_ssize_t nargs)
 {
     for (unsigned i = 0; i < own_event->own->nargs; i++) {
         PyObject *given = read_value(own_event, i, args, nargs);

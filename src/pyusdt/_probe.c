@@ -18,10 +18,9 @@ struct probe {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     struct pyusdt_context *context;
-    unsigned index;
-    unsigned most; /* arguments of a call; what is more is an error, on or off */
-    const uint16_t *semaphore; /* NULL: the system's dtrace knows */
-    struct pyusdt_own *own; /* NULL: a user-trace probe */
+    struct pyusdt_probe_site site; /* a user-trace probe's: no entry, and no semaphore that the system's dtrace keeps */
+    unsigned most;                 /* arguments of a call; what is more is an error, on or off */
+    struct pyusdt_own *own;        /* NULL: a user-trace probe */
 };
 
 static const struct pyusdt_probe_desc families[] = {PYUSDT_USER_TRACE_FAMILIES(NULL)};
@@ -71,10 +70,9 @@ static inline int is_enabled(const struct probe *self)
 {
 #if defined(PYUSDT_SITES_DTRACE)
     if (self->own == NULL)
-        return pyusdt_enabled(self->index);
+        return pyusdt_enabled(self->site.index);
 #endif
-    return (__atomic_load_n(self->semaphore, __ATOMIC_RELAXED) |
-            __atomic_load_n(&pyusdt_enabled_words[self->index], __ATOMIC_RELAXED)) != 0;
+    return pyusdt_site_enabled(&self->site);
 }
 
 static inline int has_work(const struct probe *self)
@@ -86,9 +84,9 @@ static PyObject *fire(const struct probe *self, PyObject *const *args, Py_ssize_
 {
     if (self->own != NULL)
         return pyusdt_offer_own(self->own, args, nargs);
-    if (self->index == PYUSDT_USER_TRACE_S1)
+    if (self->site.index == PYUSDT_USER_TRACE_S1)
         return pyusdt_offer_message(nargs > 0 ? args[0] : Py_None);
-    return pyusdt_call_probe(self->context, self->index, args, nargs);
+    return pyusdt_call_probe(self->context, self->site.index, args, nargs);
 }
 
 static PyObject *probe_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *keywords)
@@ -154,8 +152,8 @@ static PyObject *probe_lazy(PyObject *object, PyObject *function)
     return fired;
 }
 
-/* Two ways out, by a jump: what is returned while the probe is off then waits for no load.  (A compiler would make one of
- * them, by arithmetic; without the GIL that took half as long again.) */
+/* Two ways out, by a jump: what is returned while the probe is off then waits for no load.  (A compiler would make one
+ * of them, by arithmetic; without the GIL that took half as long again.) */
 static int probe_bool(PyObject *self)
 {
     if (__builtin_expect(!is_enabled((struct probe *)self), 1))
@@ -178,7 +176,7 @@ static PyObject *probe_max_arguments(PyObject *self, void *unused)
 static PyObject *probe_name(PyObject *object, void *unused)
 {
     const struct pyusdt_own *own = ((struct probe *)object)->own;
-    unsigned index = ((struct probe *)object)->index, first = 0;
+    unsigned index = ((struct probe *)object)->site.index, first = 0;
     size_t i = 0;
 
     (void)unused;
@@ -253,9 +251,10 @@ PyTypeObject *pyusdt_probe_type(void)
          "Returns True if the event was offered to a tracer."},
         {"wrap", pyusdt_probe_wrap, METH_O,
          "wrap($self, function, /)\n--\n\n"
-         "A decorator: fire around each run of a function, coroutine or generator function: 0, its qualified name and\n"
-         "'entry' when it begins; the nanoseconds it took, its name and 'return', 'raise' or 'close' when it ends.\n"
-         "While the probe is off a call costs one test more."},
+         "A decorator: fire around each run of a function, coroutine or generator function.\n\n"
+         "When it begins: 0, its qualified name and 'entry'; when it ends: the nanoseconds it took, its name and\n"
+         "'return', 'raise' or 'close'.  TypeError for what can not be called.  While the probe is off a call costs\n"
+         "one test more."},
         {NULL, NULL, 0, NULL},
     };
     static PyGetSetDef attributes[] = {
@@ -263,7 +262,8 @@ PyTypeObject *pyusdt_probe_type(void)
         {"provider", probe_provider, NULL, "The name of the probe's provider, without the process id.", NULL},
         {"max_arguments", probe_max_arguments, NULL, "How many values a call takes at most.", NULL},
         {"path", probe_path, NULL,
-         "The file that tracers find an own provider's probe in; None where there is none, and for pyusdt's own.", NULL},
+         "The file that tracers find an own provider's probe in; None where there is none, and for pyusdt's own.",
+         NULL},
         {NULL, NULL, NULL, NULL, NULL},
     };
     static PyMemberDef members[] = {
@@ -271,7 +271,10 @@ PyTypeObject *pyusdt_probe_type(void)
         {NULL, 0, 0, 0, NULL},
     };
     static PyType_Slot slots[] = {
-        {Py_tp_doc, "One probe.  Its truth tells whether a tracer listens; called, it fires, with the arguments of p()."},
+        {Py_tp_doc,
+         "One probe.  Its truth tells whether a tracer listens.\n\n"
+         "Called, it fires: with the arguments of p(), of user_trace_s1(), or of the types that an own provider's was\n"
+         "made with.  TypeError for more than max_arguments, traced or not.  Returns True if the event was offered."},
         {Py_tp_call, PyVectorcall_Call},
         {Py_tp_repr, probe_repr},
         {Py_tp_dealloc, probe_dealloc},
@@ -292,7 +295,7 @@ PyTypeObject *pyusdt_probe_type(void)
     return (PyTypeObject *)PyType_FromSpec(&spec);
 }
 
-static struct probe *new_probe(struct pyusdt_context *context, unsigned index)
+static struct probe *new_probe(struct pyusdt_context *context, struct pyusdt_probe_site site, unsigned most)
 {
     struct probe *probe = (struct probe *)context->probe_type->tp_alloc(context->probe_type, 0);
 
@@ -301,8 +304,8 @@ static struct probe *new_probe(struct pyusdt_context *context, unsigned index)
     probe->vectorcall = probe_vectorcall;
     probe->context = context;
     Py_INCREF(context);
-    probe->index = index;
-    probe->most = index == PYUSDT_USER_TRACE_S1 ? 1 : PYUSDT_VALUES;
+    probe->site = site;
+    probe->most = most;
     return probe;
 }
 
@@ -311,7 +314,7 @@ PyObject *pyusdt_probe_new(PyObject *context, PyObject *name)
     struct pyusdt_context *self = (struct pyusdt_context *)context;
     char d_name[NAME_SIZE];
     const char *given = PyUnicode_AsUTF8(name); /* TypeError where it is no str */
-    struct probe *probe;
+    struct pyusdt_probe_site site = {0};
     int index = -1;
 
     if (given == NULL)
@@ -321,24 +324,21 @@ PyObject *pyusdt_probe_new(PyObject *context, PyObject *name)
     if (index < 0)
         return PyErr_Format(PyExc_ValueError, "no such probe: %R (user_trace-s1, user_trace-i4s4, "
                             "user_trace-n0 to user_trace-n%d)", name, PYUSDT_NUMBERED - 1);
-    probe = new_probe(self, (unsigned)index);
+    site.index = (unsigned)index;
 #if !defined(PYUSDT_SITES_DTRACE)
-    if (probe != NULL)
-        probe->semaphore = &pyusdt_semaphores[index];
+    site.semaphore = &pyusdt_semaphores[index];
 #endif
-    return (PyObject *)probe;
+    return (PyObject *)new_probe(self, site, site.index == PYUSDT_USER_TRACE_S1 ? 1 : PYUSDT_VALUES);
 }
 
 PyObject *pyusdt_probe_of_own(struct pyusdt_context *context, struct pyusdt_own *own)
 {
-    struct probe *probe = new_probe(context, own->site.index);
+    struct probe *probe = new_probe(context, own->site, own->nargs);
 
     if (probe == NULL) {
         pyusdt_own_free(own);
         return NULL;
     }
-    probe->most = own->nargs;
-    probe->semaphore = own->site.semaphore;
     probe->own = own;
     return (PyObject *)probe;
 }

@@ -31,88 +31,75 @@ def wrap(probe: Probe, function: Any) -> Any:
     else:
         observer = _generator if flags & _GENERATOR else _function
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
-    return update_wrapper(wrapped(probe, function, observer(_Run(probe, name), function)), function)
+    fire = _firing(probe, name)
+    return update_wrapper(wrapped(probe, function, observer(fire, function)), function)
+
+
+def _firing(probe: Probe, name: str) -> Any:
+    """What fires the probe for a function of that name, given the nanoseconds and what has happened."""
+    limit = probe.max_arguments
+    if probe.provider == "pyusdt" and limit == 1:  # user_trace-s1
+        return lambda duration, what: probe(f"{what} {name}")
+    return lambda duration, what: probe(*(duration, name, what)[:limit])
 
 
 class _Run:
-    """Fires one probe around one function."""
+    """`with` it around one run of a function.  closing: what GeneratorExit is called that leaves it."""
 
-    __slots__ = ("fire", "name")
+    __slots__ = ("closing", "entered", "fire")
 
-    def __init__(self, probe: Probe, name: str) -> None:
-        self.name = name
-        limit = probe.max_arguments
-        if probe.provider == "pyusdt" and limit == 1:  # user_trace-s1
-            self.fire = lambda duration, what: probe(f"{what} {name}")
-        else:
-            self.fire = lambda duration, what: probe(*(duration, name, what)[:limit])
+    def __init__(self, fire: Any, closing: str = "raise") -> None:
+        self.fire = fire
+        self.closing = closing
 
-    def entry(self) -> int:
+    def __enter__(self) -> None:
         self.fire(0, "entry")
-        return perf_counter_ns()
+        self.entered = perf_counter_ns()
 
-    def leave(self, entered: int, what: str) -> None:
-        self.fire(perf_counter_ns() - entered, what)
+    def __exit__(self, exception_type: type[BaseException] | None, exception: object, traceback: object) -> None:
+        took = perf_counter_ns() - self.entered
+        if exception_type is None:
+            self.fire(took, "return")
+        else:
+            self.fire(took, self.closing if issubclass(exception_type, GeneratorExit) else "raise")
 
 
-def _function(run: _Run, function: Any) -> Any:
+def _function(fire: Any, function: Any) -> Any:
     def observed(*args: Any, **keywords: Any) -> Any:
-        entered = run.entry()
-        try:
-            result = function(*args, **keywords)
-        except BaseException:
-            run.leave(entered, "raise")
-            raise
-        run.leave(entered, "return")
-        return result
+        with _Run(fire):
+            return function(*args, **keywords)
 
     return observed
 
 
-def _coroutine(run: _Run, function: Any) -> Any:
+def _coroutine(fire: Any, function: Any) -> Any:
     async def observed(*args: Any, **keywords: Any) -> Any:
-        entered = run.entry()
-        try:
-            result = await function(*args, **keywords)
-        except BaseException:
-            run.leave(entered, "raise")
-            raise
-        run.leave(entered, "return")
-        return result
+        with _Run(fire):
+            return await function(*args, **keywords)
 
     return observed
 
 
-def _generator(run: _Run, function: Any) -> Any:
+def _generator(fire: Any, function: Any) -> Any:
     def observed(*args: Any, **keywords: Any) -> Any:
-        entered = run.entry()
-        try:
-            result = yield from function(*args, **keywords)
-        except GeneratorExit:
-            run.leave(entered, "close")
-            raise
-        except BaseException:
-            run.leave(entered, "raise")
-            raise
-        run.leave(entered, "return")
-        return result
+        with _Run(fire, "close"):
+            return (yield from function(*args, **keywords))
 
     return observed
 
 
-def _async_generator(run: _Run, function: Any) -> Any:
+def _async_generator(fire: Any, function: Any) -> Any:
     """There is no `yield from` for these: what is sent or thrown in is passed on by hand."""
 
     async def observed(*args: Any, **keywords: Any) -> Any:
-        entered = run.entry()
-        inner = function(*args, **keywords)
-        try:
+        with _Run(fire, "close"):
+            inner = function(*args, **keywords)
             step = inner.__anext__()
             while True:
                 try:
                     value = await step
                 except StopAsyncIteration:
-                    break
+                    return
                 try:
                     sent = yield value
                 except GeneratorExit:
@@ -122,12 +109,5 @@ def _async_generator(run: _Run, function: Any) -> Any:
                     step = inner.athrow(error)
                 else:
                     step = inner.asend(sent)
-        except GeneratorExit:
-            run.leave(entered, "close")
-            raise
-        except BaseException:
-            run.leave(entered, "raise")
-            raise
-        run.leave(entered, "return")
 
     return observed

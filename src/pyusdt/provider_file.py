@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from keyword import iskeyword
 from typing import TYPE_CHECKING
 
 from pyusdt.providers import attribute_name, type_name
@@ -44,6 +45,7 @@ class _Reader:
         self.path, self.text = path, text
         self.words = self._split()
         self.at = 0
+        self.attributes: set[str] = set()  # of the probes so far
 
     def _split(self) -> list[tuple[str, int]]:
         """[(word or sign, place)], ended by ("", length)."""
@@ -81,13 +83,23 @@ class _Reader:
         return name, probes
 
     def probe(self) -> Declared:
-        name, arguments = self.next(), []
+        name, arguments = self.probe_name(), []
         self.next("(")
         if self.words[self.at][0] != ")":
             arguments = list(self.arguments())
         self.next(")")
         self.next(";")
-        return Declared(name.replace("__", "-"), arguments)
+        return Declared(name, arguments)
+
+    def probe_name(self) -> str:
+        """D's name of the probe, no attribute of whose name is there yet."""
+        start, name = self.at, self.next().replace("__", "-")
+        attribute = attribute_name(name)
+        if attribute in self.attributes:
+            self.at = start
+            raise self.error(f"a second probe that Python calls {attribute}")
+        self.attributes.add(attribute)
+        return name
 
     def arguments(self) -> Iterator[Argument]:
         while True:
@@ -129,8 +141,14 @@ _PYTHON_TYPES = {"string": "str | Buffer | None", "float": "float | None", "doub
 
 
 def _parameters(probe: Declared) -> str:
-    parts = [f"{argument.name or f'arg{i}'}: {_PYTHON_TYPES.get(argument.type, 'int | None')} = ..."
-             for i, argument in enumerate(probe.arguments)]
+    """Positional, so that a name which is taken, or Python's own, may be changed."""
+    names, parts = {"self"}, []
+    for i, argument in enumerate(probe.arguments):
+        name = argument.name or f"arg{i}"
+        while iskeyword(name) or name in names:
+            name += "_"
+        names.add(name)
+        parts.append(f"{name}: {_PYTHON_TYPES.get(argument.type, 'int | None')} = ...")
     return ", ".join(["self", *parts, "/"])
 
 
@@ -138,9 +156,10 @@ def stub(path: str | os.PathLike[str]) -> str:
     """The text of a .pyi whose class, named after the provider, is the type of pyusdt.load(path)."""
     name, probes = read(path)
     title = "".join(part.capitalize() for part in name.split("_"))
-    lines = [f'"""Made by `pyusdt stub` from {os.path.basename(path)}: the type of what pyusdt.load() makes of it."""', "",
-             "from collections.abc import Buffer, Callable", "from typing import Any, Protocol", "",
-             "from pyusdt.providers import Provider", ""]
+    heading = f"Made by `pyusdt stub` from {os.path.basename(path)}: the type of what pyusdt.load() makes of it."
+    lines = [f'"""{heading}"""', "",
+             "from collections.abc import Callable", "from typing import Any, Protocol", "",
+             "from pyusdt.providers import Provider", "from typing_extensions import Buffer", ""]
     for probe in probes:
         lines += [f"class _{attribute_name(probe.name)}(Protocol):",
                   f"    def __call__({_parameters(probe)}) -> bool: ...",

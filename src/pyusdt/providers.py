@@ -40,7 +40,6 @@ _PYTHON = {int: "int64_t", str: "string", bytes: "string", float: "double", bool
 
 
 
-
 def type_name(given: object) -> str:
     """The canonical name of an argument's type: a key of _TYPES.  TypeError for what is none."""
     if isinstance(given, str):

@@ -273,6 +273,7 @@ def test_load(tmp_path, cache):
     ("provider shop {\n probes a(int x);\n};", 2, "expected 'probe' or '}'"),
     ("BEGIN { exit(0); }", 1, "expected 'provider'"),
     ("provider shop { probe a(); };\nprovider bar { };", 2, "more than one provider"),
+    ("provider shop {\n probe a_b();\n probe a__b();\n};", 3, "a second probe that Python calls a_b"),
     ("provider shop { probe a(@); };", 1, "not a type"), ("\n@", 2, "expected 'provider', not '@'"), ("", 1, "expected 'provider'"),
 ])
 def test_files_that_are_wrong(text, line, message, tmp_path):
@@ -305,6 +306,17 @@ def test_stub(tmp_path):
     checked = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file=", "user.py"], cwd=tmp_path,
                              capture_output=True, text=True, check=False)
     assert re.findall(r"user.py:(\d+): error", checked.stdout) == ["11", "12"], checked.stdout + checked.stderr
+
+
+def test_stub_of_odd_names(tmp_path):
+    """Names of arguments that Python can not have, or not twice."""
+    path = tmp_path / "odd.d"
+    path.write_text("provider odd { probe one(int from, int self, char *from, int arg4, int); };")
+    (tmp_path / "odd.pyi").write_text(stub(path))
+    call = next(line.strip() for line in (tmp_path / "odd.pyi").read_text().split("\n") if "__call__" in line)
+    number, text = "int | None = ...", "str | Buffer | None = ..."
+    assert call == (f"def __call__(self, from_: {number}, self_: {number}, from__: {text}, arg4: {number}, arg4_: {number}, /)"
+                    " -> bool: ...")
 
 
 # ---- the cache ----
