@@ -38,9 +38,9 @@ def comparable(text):
 
     def string(match):
         data = bytes.fromhex("".join(line.partition(": ")[2][:48].strip() for line in match[1].splitlines()))
-        return data.partition(b"\0")[0].decode("latin-1")
+        return data.partition(b"\0")[0].decode("latin-1") if any(data) else match[0]  # zeros are tracemem()'s
 
-    found = re.sub(table, string, text)
+    found = re.sub(r"0x[0-9a-f]+ = \*", "ADDRESS = *", re.sub(table, string, text))  # print()
     return re.sub(r"\s+", " ", found)
 
 

@@ -7,7 +7,7 @@ of each: the real dtrace makes one eBPF program of all clauses of a probe, and t
 """
 
 from coverage_table import LEAST
-from random_values import EDGES, TYPES, WORDS, Values, literal
+from random_values import EDGES, OURS, STRING_FUNCTIONS, TYPES, WORDS, Values, literal
 
 from pyusdt.dlang import types as t
 
@@ -34,10 +34,12 @@ CONVERSIONS = {"d": None, "i": None, "o": None, "u": None, "x": None, "X": None,
                "lld": t.BASIC["long long"], "lli": t.BASIC["long long"], "llo": t.BASIC["unsigned long long"],
                "llu": t.BASIC["unsigned long long"], "llx": t.INT64, "llX": t.UINT64, "Y": t.INT64, "T": t.INT64, "%": t.VOID,
                "a": t.LONG, "A": t.LONG}
+VALUES = "diouxX"  # letters of %@
 AGGREGATING = {"count": 0, "sum": 1, "min": 1, "max": 1, "avg": 1, "stddev": 1, "quantize": 1, "lquantize": 1, "llquantize": 1}
 # What the text of an address is made of: function, the bytes it takes, what stands before and behind the pointer.
 ADDRESSES = [("inet_ntoa", 4, "ipaddr_t", ""), ("inet_ntop", 4, "char", "2, "), ("inet_ntop", 16, "char", "10, "),
              ("inet_ntoa6", 16, "struct in6_addr", ""), ("link_ntop", 8, "char", "1, ")]
+READS = ["copyin", "copyinto", "copyinstr"]
 SYMBOLS = ["sym", "func", "mod", "usym", "ufunc", "umod", "uaddr"]
 # Pointer to what an address in the traced process is read as, and the members by type.
 STRUCTS = {"i": "P", "u": "P", "s": "P", "h": "P", "c": "P", "b": "P", "l": "Q", "L": "R"}
@@ -48,18 +50,30 @@ CONSTANTS = {"lquantize": ["-20, 30, 5", "0, 10", "0, 1000, 100", "-5, 5, 1"],
 
 
 GROUP = 5  # clauses a probe
+# How many times as often a kind of clauses comes while all the rows that only it gives are below what is demanded.
+URGENCY = 40
 # Kinds of clauses: how often they come where all is covered as well as another.
 KINDS = {"formatted": 8, "traced": 5, "assigned": 6, "array": 2, "thread": 1, "aggregated": 6, "speculated": 1, "pointed": 2,
-         "predicated": 2, "faulting": 1, "told": 0.6, "network": 1, "named": 0.6, "read": 3}
-# Rows of the table of coverage that only clauses of a kind give.
+         "predicated": 2, "faulting": 1, "told": 0.6, "network": 1, "named": 0.6, "read": 3, "stringed": 1, "printed": 0.6,
+         "dumped": 0.4, "related": 0.4}
+OF_STRINGS = {"stringed"}  # not in programs of numbers
+OF_EVENTS = {"read"}
+NOT_OF_STRINGS = {"aggregated"}  # long strings leave bytes where the real dtrace's aggregations begin
+# Rows of the table of coverage that only clauses of a kind give, or those of it give for certain.
 ROWS = {
+    "formatted": [("conversion", name, "") for name in CONVERSIONS if name != "A"],
+    "aggregated": [("conversion", f"%@{letter}", "") for letter in VALUES],
+    "stringed": [("subroutine", name, "") for name in STRING_FUNCTIONS if name not in OURS | {"copyinstr"}],
+    "printed": [("action", "print", "")],
+    "dumped": [("action", "tracemem", "")],
+    "related": [("subroutine", "progenyof", "")],
     "assigned": [("operator", op, type.name) for op in ASSIGNMENTS + INCREMENTS for type in TYPES],
     "array": [("operator", "a[k]", type.name) for type in TYPES],
     "pointed": [("operator", op, type.name) for op in ("*x", "&x", "[]") for type in TYPES],
     "told": [("action", name, "") for name in TOLD],
     "network": [("subroutine", name, "") for name, *_ in ADDRESSES],
     "named": [("action", name, "") for name in SYMBOLS],
-    "read": [("subroutine", name, "") for name in ("copyin", "copyinto")],
+    "read": [("subroutine", name, "") for name in READS],
 }
 
 
@@ -130,11 +144,8 @@ class Generator:
     # --- clauses ----------------------------------------------------------------------
     def clause(self):
         """The lines of one number."""
-        kinds = {kind: weight * (1 + 4 * self.scarcity(kind)) for kind, weight in KINDS.items()}
-        if not self.values.numbers:  # long strings leave bytes where the real dtrace's aggregations begin
-            del kinds["aggregated"]
-        if not self.events:
-            del kinds["read"]
+        without = (OF_STRINGS if self.values.numbers else NOT_OF_STRINGS) | (set() if self.events else OF_EVENTS)
+        kinds = {kind: weight * (1 + URGENCY * self.scarcity(kind)) for kind, weight in KINDS.items() if kind not in without}
         kind = self.random.choices(list(kinds), list(kinds.values()))[0]
         return getattr(self, kind)()
 
@@ -300,13 +311,15 @@ class Generator:
     def read(self):
         """The memory of the process that fired."""
         rng, values = self.random, self.values
-        if rng.random() < 0.3:
-            for name in ("copyinto", "alloca"):
-                values.count("subroutine", name)
+        name = values.rarest("subroutine", READS)
+        values.count("subroutine", name)
+        if name == "copyinstr":
+            return [self.line(f'printf("%s", {values.make_copyinstr(name, 1)});')]
+        if name == "copyinto":
+            values.count("subroutine", "alloca")
             pointer = f"this->c{self.number}"
             return [self.line(f"{pointer} = (char *)alloca(16); copyinto(arg7, {rng.randint(1, 14)}, {pointer}); "
                               f'printf("%s %d", stringof({pointer}), {pointer}[1]);')]
-        values.count("subroutine", "copyin")
         if rng.random() < 0.5 or not values.ours:  # dtrace adds the address to what -> reads
             type = values.rarest_type("operator", ["*x"])
             values.count("operator", "*x", type)
@@ -315,6 +328,36 @@ class Generator:
         values.count("operator", "->", type)
         member = POINTED[type]
         return [self.line(f'printf("%d", ((struct {STRUCTS[member]} *)copyin(arg7, 14))->{member.lower()});')]
+
+    def stringed(self):
+        """Functions of strings, of a string and in one another."""
+        call = self.values.string_call(self.random.randint(0, 2))
+        return [self.line(f'printf("%s", {call});')]
+
+    def printed(self):
+        """What a pointer points to, with its type."""
+        self.values.count("action", "print")
+        self.values.count("subroutine", "alloca")
+        pointer, type = f"this->w{self.number}", self.random.choice(["struct P", "struct Q", *(type.name for type in TYPES)])
+        members = {"struct P": "iushcb", "struct Q": "l"}.get(type)
+        targets = [f"{pointer}->{member}" for member in members] if members else [f"*{pointer}"]
+        body = f"{pointer} = ({type} *)alloca(sizeof ({type})); " + "".join(
+            f"{target} = {self.random.randrange(-99, 128) if self.random.random() < 0.5 else self.values.integer(1)[0]}; " for target in targets)
+        return [self.line(f"{body} print({pointer});")]
+
+    def dumped(self):
+        """Bytes of memory as a table; zeros, for the real dtrace shows no others of memory that D can write."""
+        self.values.count("action", "tracemem")
+        self.values.count("subroutine", "alloca")
+        words, pointer = self.random.randint(1, 4), f"this->d{self.number}"
+        size = self.random.randint(1, 8 * words)
+        dynamic = self.random.choice(["", f", {self.random.randint(1, size)}"])
+        zeros = "".join(f"{pointer}[{i}] = 0; " for i in range(words))
+        return [self.line(f"{pointer} = (long *)alloca({8 * words}); {zeros}tracemem({pointer}, {size}{dynamic});")]
+
+    def related(self):
+        self.values.count("subroutine", "progenyof")
+        return [self.line(f"trace(progenyof({self.random.choice(['pid', '0', '999999999'])}));")]
 
     def speculated(self):
         values = self.values
@@ -360,9 +403,10 @@ class Generator:
     def printa(self, name, keys, function):
         self.values.count("action", "printa")
         # dtrace divides an avg() without its sign where a format prints it
-        if self.random.random() < 0.5 or function.endswith(("quantize", "stddev", "avg")):
+        scarce = any(self.values.counts[row] < LEAST for row in ROWS["aggregated"])
+        if function.endswith(("quantize", "stddev", "avg")) or self.random.random() < 0.5 and not scarce:
             return f"printa({name});"
         conversions = "".join({"i": "%d ", "s": "%s ", "n": "%x "}[key] for key in keys)
-        value = self.random.choice(["%@d", "%@u", "%@x", "%8@d", "%-12@d", "%@i", "%@o", "%@X"])
-        self.values.count("conversion", value.replace("8", "").replace("-12", ""))
-        return f'printa("<{conversions}{value}>", {name});'
+        letter = self.values.rarest("conversion", [f"%@{letter}" for letter in VALUES])[-1]
+        self.values.count("conversion", f"%@{letter}")
+        return f'printa("<{conversions}%{self.random.choice(["", "", "8", "-12"])}@{letter}>", {name});'

@@ -19,7 +19,8 @@ WORDS = ["", "a", "abc", "hello", "Hello, World", "/usr/lib/x.so", "a/b", "/", "
 # Member of the struct that every program has, and the type that reading it gives.
 MEMBERS = {"c": t.CHAR, "h": t.BASIC["unsigned short"], "i": t.INT, "l": t.LONG, "f": t.INT, "u": t.UINT}
 STRING_FUNCTIONS = ["strjoin", "substr", "toupper", "tolower", "basename", "dirname", "lltostr", "stringof", "strchr", "strrchr",
-                    "strstr", "?:", "copyinstr", "strtok"]
+                    "strstr", "copyinstr", "strtok"]
+CHOICES = 0.15  # how many of the strings that are made are chosen by a "?:"
 SEARCHES = {"strlen", "index", "rindex", "strtoll"}
 NULLABLE = {"strchr", "strrchr", "strstr", "strtok"}
 # What dtrace 2.0.7 does not have.
@@ -198,14 +199,18 @@ class Values:
         rng = self.random
         if depth <= 0 or self.numbers or rng.random() < 0.25:
             return rng.choice(self.strings) if rng.random() < 0.5 else f'"{rng.choice(WORDS)}"'
+        return self.string_call(depth)
+
+    def string_call(self, depth):
+        """The text of a call of a function of strings, or of a "?:"; it may be NULL."""
         names = self.string_functions
         if not self.nullable:
             names = [name for name in names if name not in NULLABLE]
-        if not self.choosing:
-            names = [name for name in names if name != "?:"]
+        if self.choosing and self.random.random() < CHOICES:
+            return self.choice(depth - 1)
         name = self.rarest("subroutine", names)
-        self.count("subroutine" if name != "?:" else "string", name)
-        return getattr(self, "make_choice" if name == "?:" else f"make_{name}", self.of_one_string)(name, depth - 1)
+        self.count("subroutine", name)
+        return getattr(self, f"make_{name}", self.of_one_string)(name, depth - 1)
 
     def of_one_string(self, name, depth):
         return f"{name}({self.string(depth)})"
@@ -237,7 +242,7 @@ class Values:
     def make_strtok(self, name, depth):
         return f'strtok({self.string(depth)}, "{self.random.choice([",", "/", "lo", " ,;", "x"])}")'
 
-    def make_choice(self, name, depth):
+    def choice(self, depth):
         self.count("operator", "?:", t.STRING)
         return f"({self.integer(1)[0]} ? {self.string(depth)} : {self.string(depth)})"
 
