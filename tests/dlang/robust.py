@@ -1,6 +1,6 @@
 """What holds for any text: it compiles or is refused with a located error and a tag, soon, and what compiles can run.
 
-In: bytes that claim to be D.  Out: nothing, or an AssertionError or the exception that a user would see.
+Whatever compiles can be shown by -S.  In: bytes that claim to be D.  Out: nothing, or an AssertionError or the exception that a user would see.
 """
 
 import glob
@@ -11,7 +11,7 @@ from machine import Machine
 
 from pyusdt.bpf.maps import KINDS
 from pyusdt.cli.options import Options
-from pyusdt.dlang.compile import compile_program
+from pyusdt.dlang.compile import Compiler
 from pyusdt.dlang.errors import TAGS, CompileError
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -40,7 +40,10 @@ def check(text, run=False):
     begin = time.monotonic()
     program = None
     try:
-        program = compile_program(text, "x.d", Options(), {"target": 1}, ["x.d"])
+        compiler = Compiler(Options(), {"target": 1}, ["x.d"])
+        compiler.add(text, "x.d")
+        program = compiler.finish()
+        compiler.disassembly(program)
     except CompileError as error:
         check_error(error, text)
     if program and run and sum(m.entries * (m.key_size + m.value_size) for m in program.maps if m.kind in KINDS) < _ROOM:
