@@ -3,16 +3,20 @@
 import os
 
 import pytest
+from kernel_harness import pydtrace
 
 from pyusdt.bpf import kernel
-from pyusdt.bpf.insn import R6, load
+from pyusdt.bpf.insn import PSEUDO_CALL, R6, call, exit_, load
 from pyusdt.dlang.compile import compile_program
 from pyusdt.engine import EngineError, Targets, kernel_errors
+from pyusdt.engine import kernel_operands as operands
 from pyusdt.engine.kernel import KernelEngine
-from pyusdt.engine.kernel_link import Event, Linker, demanded
+from pyusdt.engine.kernel_clauses import demanded
+from pyusdt.engine.kernel_link import Event, Linker
 from pyusdt.engine.kernel_maps import KernelMaps
 
 pytestmark = pytest.mark.usefixtures("bpf")
+CALL, LOOKUP, CLOCK = call(0).opcode, 1, call(5)
 SCRIPTS = [
     "x*:::y { @ = count(); }",
     'x*:::y { printf("%d %s %s %s %s", arg0, execname, probefunc, probeprov, copyinstr(arg1)); }',
@@ -91,3 +95,73 @@ def test_many_clauses_on_one_probe(count):
                 engine._load(indexes, Event(), lambda insns, fds, types: kernel.load(insns, fds, types=types))
     finally:
         engine.close()
+
+
+def linked(text, arguments="8@%rdi -4@%eax 8@8(%rsp)", **more):
+    """The instructions for a script's clauses, which the kernel's verifier takes; the state block's lookup is among them."""
+    program = compile_program(text)
+    maps = KernelMaps(program, 0)
+    try:
+        found = {i: (operands.parse(each, operands.X86_64), 0) for i, each in enumerate(arguments.split())}
+        insns = Linker(program, maps.places).link([clause.index for clause in program.clauses], Event(arguments=found), **more)
+        os.close(kernel.load(insns, maps.fds))
+        return insns
+    finally:
+        maps.close()
+
+
+def first_lookup(insns):
+    return next(at for at, insn in enumerate(insns) if insn.opcode == CALL and insn.imm == LOOKUP and not insn.src)
+
+
+@pytest.mark.parametrize("predicates, ahead", [
+    (["arg0 == -1"], True), (["arg0 < 3 && arg1 > arg9 || !arg0"], True), (["arg0 == 0x123456789a"], True),
+    (["arg0 & 1", "arg1 == 7"], True), (["arg0 & 1", "pid"], False), (["arg2 == 1"], False), (["pid == 7"], False),
+    (["copyinstr(arg0) == \"a\""], False), (["arg0 / arg1 == 2"], True)])
+def test_a_predicate_on_registers_is_looked_at_before_a_state_block_is_taken(predicates, ahead):
+    """However many registers a predicate compares; where another clause goes on anyway it is not looked at twice."""
+    insns = linked("".join(f"x:::y /{each}/ {{ @ = count(); }}" for each in predicates))
+    without = first_lookup(linked("x:::y { @ = count(); }"))
+    assert (first_lookup(insns) > without) == ahead
+
+
+PREDICATES = {  # D: Python
+    "arg0 % 7 == 3": lambda a: a % 7 == 3, "arg0 > 100 && arg0 <= 200 || arg0 == 399": lambda a: 100 < a <= 200 or a == 399,
+    "arg0 & 1": lambda a: a & 1, "(int)arg0 * -3 < -600": lambda a: a * -3 < -600,
+    "(arg0 + 0x100000000) & 0x100000002": lambda a: True, "100 / (arg0 - 5) >= 20": lambda a: a > 5 and 100 // (a - 5) >= 20,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("predicates", [*([each] for each in PREDICATES), list(PREDICATES)], ids=lambda each: str(len(each)))
+def test_a_predicate_that_is_looked_at_ahead_lets_the_same_firings_pass(target, predicates):
+    """One by one, and where each firing has to pass by all of them."""
+    clauses = [f"target*:::plain-two /{each}/ {{ @[{i}] = count(); }}" for i, each in enumerate(predicates)]
+    out, err, _ = pydtrace("-q", "-n", " ".join(clauses), "-c", f"{target} 400")
+    counts = dict(map(int, line.split()) for line in out.splitlines() if not line.startswith("plain") and line)
+    assert counts == {i: sum(map(bool, map(PREDICATES[each], range(400)))) for i, each in enumerate(predicates)}
+    assert err.count("divide-by-zero") == any("100 /" in each for each in predicates)
+
+
+def test_a_single_clause_is_called_only_where_it_has_to_be_a_function():
+    def calls(insns):
+        return sum(insn.opcode == CALL and insn.src == PSEUDO_CALL for insn in insns)
+
+    assert (calls(linked("x:::y { @ = count(); }")), calls(linked("x:::y { @ = count(); }", apart=True))) == (0, 1)
+
+
+@pytest.mark.parametrize("text, late", [
+    ("x:::y { @[copyinstr(arg0)] = count(); }", True), ("x:::y { trace(copyinstr(arg0)); }", False),
+    ("x:::y { @[copyinstr(arg0)] = count(); } x:::y { self->t = timestamp; }", False),
+    ("x:::y { @[copyinstr(arg0)] = max(walltimestamp); }", False), ("BEGIN { n = speculation(); } x:::y { commit(n); }", True)])
+def test_the_clock_is_read_for_a_fault_only_where_there_is_one(text, late):
+    """Where a clause emits a record, that and the fault's have the firing's one time."""
+    insns = linked(text)
+    main = insns.index(exit_())  # what is called stands behind
+    assert [insns.index(CLOCK) > main, insns.count(CLOCK)] == [late, 1 + ("commit" in text)]
+
+
+def test_a_report_tells_when_and_where():
+    """By the order of the output, which is the time's."""
+    out, err, _ = pydtrace("-q", "-n", 'BEGIN { n = speculation(); speculate(n); printf("held\\n"); } BEGIN { commit(n); } '
+                           'BEGIN { @[copyinstr(arg0)] = count(); } BEGIN { printf("after\\n"); exit(0); }')
+    assert out.startswith("held\nafter\n") and "invalid address" in err

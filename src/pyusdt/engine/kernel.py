@@ -18,8 +18,9 @@ from ..dlang import program as p
 from . import Engine, EngineError, kernel_btf, kernel_errors
 from . import kernel_operands as operands
 from .kernel_attach import Attacher, Own, Place
+from .kernel_clauses import demanded
 from .kernel_hurry import Hurry
-from .kernel_link import ERROR, NAMES_SIZE, NO_PID, Event, Linker, demanded
+from .kernel_link import ERROR, NAMES_SIZE, NO_PID, Event, Linker
 from .kernel_maps import KernelMaps
 from .kernel_match import Matcher
 from .kernel_probes import Finder, Site, is_32_bit, name_files, which
@@ -156,7 +157,8 @@ class KernelEngine(Engine):
             refused = error
         if refused.error.errno != errno.EPERM:
             size = self.program.maps[p.MAP_STATE].value_size
-            data, functions = kernel_btf.describe(insns, {start for start, _ in places}, size)
+            insns = self._linker.link(clauses, event, apart=True)
+            data, functions = kernel_btf.describe(insns, {start for start, _ in self._linker.places}, size)
             try:
                 types = kernel.btf_load(data)
                 try:

@@ -19,6 +19,7 @@ from ..bpf.insn import (
     R2,
     R3,
     R4,
+    R5,
     R6,
     R7,
     R8,
@@ -43,8 +44,9 @@ from ..bpf.insn import (
     store_imm,
 )
 from ..dlang import program as p
+from . import kernel_early, kernel_pack, kernel_process, kernel_stacks
 from . import kernel_operands as operands
-from . import kernel_pack, kernel_process, kernel_stacks
+from .kernel_clauses import NOW, Reading, demanded, exits, may_fault, reported
 from .kernel_functions import Function, Library
 from .kernel_profile import emit_arguments
 
@@ -69,6 +71,7 @@ _ANY_MEMORY = {112: 4, 114: 45}  # probe_read_user, probe_read_user_str: what re
 ERROR = 3  # the id of the probe
 _FRAME = 9  # instructions of Emitter.prologue(): find the state block, leave it in r6
 _DIGITS = 10
+_CALL, _EXIT = call(0).opcode, exit_()
 
 
 class Maps:
@@ -112,23 +115,27 @@ class Linker:
     def __init__(self, program, maps, errors=()):
         self.program, self.maps = program, maps
         self.errors = [program.clauses[index] for index in errors]
-        self._reads = {}
+        self._clauses = Reading()
         self._library = Library()
         self.places = []  # of the last link: (first instruction, clause)
+        self._kernel_reads = False  # in the last link: pointers may lead into the kernel
+        self._late = set()  # in the last link: parts of the event that the routines that report fill in
 
-    def link(self, indexes, event):
-        """The instructions for the clauses `indexes`, in this order."""
+    def link(self, indexes, event, apart=False):
+        """The instructions for the clauses `indexes`, in this order.  apart: also a single clause is a function."""
         clauses = [self.program.clauses[index] for index in indexes]
-        faulting = [clause for clause in clauses if self.errors and _may_fault(clause.code)]
+        faulting = [clause for clause in clauses if self.errors and may_fault(clause.code)]
         g = Code()
         out, left = Label("out"), Label("left")
-        self._enter(g, event, left)
+        self._enter(g, event, clauses, left)
         self._fill(g, event, clauses, self.errors if faulting else ())
+        self.places, self._kernel_reads = [], bool(event.raw and event.raw.kernel_reads) or "thread" in self.program.uses
         calls = []  # (instruction, clause, or None for the ERROR probe)
+        run = self._call if apart or len(clauses) > 1 else self._insert
         for clause in clauses:
             if clause in faulting:
                 g.emit(store_imm(4, R7, p.STATE_FAULT, 0))
-            self._call(g, clause, out, calls)
+            run(g, clause, out, calls)
             if clause in faulting:
                 self._call_error(g, out, calls)
         g.place(out)
@@ -136,13 +143,28 @@ class Linker:
         self._preempt(g, 1)
         g.place(left)
         g.emit(mov_imm(R0, 0), exit_())
-        return self._append(g.finish(), calls, (event.raw is not None and event.raw.kernel_reads) or "thread" in self.program.uses)
+        return self._append(g.finish(), calls)
 
     def _call(self, g, clause, out, calls):
         """Run a clause on the state block r7; to `out` after an exit() in it."""
         g.emit(mov(R1, R7))
         calls.append((len(g.insns), clause))
         g.emit(call_sub(0))
+        self._exit(g, clause, out)
+
+    def _insert(self, g, clause, out, calls):
+        """As _call, the clause's code in its place: of the calls that a firing makes each counts."""
+        g.emit(mov(R1, R7))
+        ended, start = Label(), len(g.insns)
+        code, more = self._function(clause, start)
+        calls += [(start + place, each) for place, each in more]
+        g.emit(*[ja(ended) if insn == _EXIT else insn for insn in code])
+        g.place(ended)
+        g.emit(mov(R7, R6))  # the clause's name for it
+        self._exit(g, clause, out)
+
+    def _exit(self, g, clause, out):
+        """To `out` after an exit() in the clause, whose value is in r0; no probe fires any more then."""
         if exits(clause):
             following = Label()
             g.emit(jump_imm("jeq", R0, 0, following), ld_map_value(R1, self.maps.control, CONTROL_ACTIVE),
@@ -158,29 +180,34 @@ class Linker:
         g.emit(call_sub(0), jump_imm("jne", R0, 0, out))
         g.place(following)
 
-    def _append(self, insns, calls, kernel_reads):
+    def _append(self, insns, calls):
         """Put the clauses' code behind, as functions that get the state block, and the ERROR probe's firing."""
-        self.places, begun = [], {}
+        begun = {}
         calls = list(calls)
         for at, clause in calls:  # grows by what the ERROR probe's firing calls
             if clause not in begun:
                 begun[clause] = len(insns)
                 code, more = self._function(clause, len(insns))
                 calls += [(len(insns) + place, each) for place, each in more]
-                insns += _reading_any(code) if kernel_reads else code
+                insns += code
             insns[at].imm = begun[clause] - at - 1
         return insns
 
     def _function(self, which, start):
         """The code of what is called, [(instruction in it, what it calls there)]."""
         if which is None:
-            return self._error()
-        if which.__class__ is Function:
-            return which.copy(), which.calls
-        self.places.append((start, which))
-        code, packs = kernel_pack.calling(which, _as_function(which.code))
-        code, calls = self._library.take(code, packs)
-        return code, calls if packs is None else [*calls, (packs, self._library.known(kernel_pack.function(which)))]
+            code, calls = self._error()
+        elif which.__class__ is Function:
+            code, calls = which.copy(), which.calls
+            if self._late and reported(code):
+                code = self._finding_out(code)
+        else:
+            self.places.append((start, which))
+            code, packs = kernel_pack.calling(which, _as_function(which.code))
+            code, calls = self._library.take(code, packs)
+            if packs is not None:
+                calls = [*calls, (packs, self._library.known(kernel_pack.function(which)))]
+        return _reading_any(code) if self._kernel_reads else code, calls
 
     def _error(self):
         """A function that fires the ERROR probe: its instructions, and what they call.  Its argument: the state block
@@ -190,7 +217,7 @@ class Linker:
         g.emit(mov(R6, R1))
         self._take(g, lost)
         g.emit(mov(R3, R6), mov(R1, R7), mov_imm(R2, p.STATE_ARGS), call(_READ_KERNEL))
-        read = set().union(*[self._reads_of(clause) for clause in self.errors])
+        read = set().union(*[self._clauses.reads(clause) for clause in self.errors])
         fault, args = p.STATE_FAULT, p.STATE_ARGS
         g.emit(*[store_imm(8, R7, offset, 0) for offset in range(args, p.STATE_EVENT_END, 8)])
         for index, offset, size in ((1, p.STATE_PROBE, 4), (2, fault + p.RECORD_CLAUSE, 2), (3, fault + p.FAULT_PC, 4),
@@ -228,7 +255,7 @@ class Linker:
 
     # --- the frame ---------------------------------------------------------------------
 
-    def _enter(self, g, event, left):
+    def _enter(self, g, event, clauses, left):
         """r6 = the context, r7 = a state block of our own; else to `left`."""
         g.emit(mov(R6, R1))
         if not event.always:
@@ -241,6 +268,8 @@ class Linker:
             g.emit(*[jump_imm("jeq", R0, pid, left) for pid in event.never])
         if event.raw:
             event.raw.enter(g, self.maps, left)
+        elif not event.own and not event.profile:
+            kernel_early.emit(g, [clause.code for clause in clauses], _FRAME, event.arguments, left)
         self._preempt(g, 0)
         lost, taken = Label(), Label()
         self._take(g, lost)
@@ -279,22 +308,16 @@ class Linker:
     # --- the event -----------------------------------------------------------------------
 
     def _fill(self, g, event, clauses, errors):
-        reads = set().union(*[self._reads_of(clause) for clause in (*clauses, *errors)])
-        if "time" in reads or "wall" in reads:
-            g.emit(call(_KTIME), store(8, R7, p.STATE_TIME, R0))
+        reads = self._divide(event, (*clauses, *errors))
+        self._now(g, reads)
         if "wall" in reads:
-            g.emit(ld_map_value(R1, self.maps.control, CONTROL_WALL), load(8, R1, R1, 0), alu("add", R1, R0),
-                   store(8, R7, p.STATE_WALL, R1))
+            g.emit(ld_map_value(R1, self.maps.control, CONTROL_WALL), load(8, R1, R1, 0), load(8, R0, R7, p.STATE_TIME),
+                   alu("add", R1, R0), store(8, R7, p.STATE_WALL, R1))
         if "probe" in reads or "names" in reads:
             self._ident(g, event)
             g.emit(store(4, R7, p.STATE_PROBE, R0))
         if "names" in reads:
             self._names(g)
-        if "cpu" in reads:
-            g.emit(call(_CPU), store(4, R7, p.STATE_CPU, R0))
-        if "pid" in reads:
-            self.maps.emit_pids(g)
-            g.emit(store(4, R7, p.STATE_TID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_PID, R0))
         if "uid" in reads:
             g.emit(call(_UID_GID), store(4, R7, p.STATE_UID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_GID, R0))
         if "execname" in reads:
@@ -305,6 +328,34 @@ class Linker:
         self._process(g, event)
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)
+
+    def _divide(self, event, clauses):
+        """What to fill in for the clauses: a set of names of _FIELDS.  What only the routines read that report a fault or a
+        commit(), and can find out themselves, is left to them: self._late."""
+        reads, late = (set().union(*[each(clause) for clause in clauses]) for each in (self._clauses.reads, self._clauses.reports))
+        if "wall" in reads:
+            reads.add("time")
+        another = event.raw is not None and event.raw.subject is not None  # what is filled in is not of the running task
+        self._late = set() if another else (late - reads) & NOW
+        return reads | late - self._late
+
+    def _now(self, g, names):
+        """The parts of the event, of `names`, that are so while the firing lasts."""
+        if "time" in names:
+            g.emit(call(_KTIME), store(8, R7, p.STATE_TIME, R0))
+        if "cpu" in names:
+            g.emit(call(_CPU), store(4, R7, p.STATE_CPU, R0))
+        if "pid" in names:
+            self.maps.emit_pids(g)
+            g.emit(store(4, R7, p.STATE_TID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_PID, R0))
+
+    def _finding_out(self, insns):
+        """A routine that reports, its arguments r1 … r5, filling in first what nobody needed before."""
+        g = Code()
+        g.emit(mov(R6, R2), mov(R7, R1), mov(R8, R3), mov(R9, R4), store(8, R10, -8, R5))
+        self._now(g, self._late)
+        g.emit(mov(R1, R7), mov(R2, R6), mov(R3, R8), mov(R4, R9), load(8, R5, R10, -8))
+        return g.finish() + insns
 
     def _process(self, g, event):
         """What only some programs ask about the process."""
@@ -333,12 +384,10 @@ class Linker:
     @staticmethod
     def _arguments(g, event, wanted):
         for index in wanted:
-            operand, distance = event.arguments.get(index, (None, 0))
+            operand, distance = event.arguments.get(index, (operands.ABSENT, 0))
             offset = p.STATE_ARGS + 8 * index
             if event.raw:
                 event.raw.emit_argument(g, index, offset)
-            elif operand is None:
-                g.emit(store_imm(8, R7, offset, 0))
             else:
                 operands.emit(g, operand, R6, R7, offset, distance)
         if event.profile and wanted:
@@ -375,55 +424,6 @@ class Linker:
                    store(1, R3, 0, R2), alu_imm("add", R3, 1))
             g.place(skip)
         g.place(done)
-
-    # --- what clauses read -----------------------------------------------------------------
-
-    def _reads_of(self, clause):
-        """Which parts of the event a clause's code touches: a set of names of _FIELDS."""
-        found = self._reads.get(clause.index)
-        if found is None:
-            offsets = _touched(clause.code)
-            found = {name for name, start, end in _FIELDS if any(start <= offset < end for offset in offsets)}
-            self._reads[clause.index] = found
-        return found
-
-
-_FIELDS = [
-    ("time", p.STATE_TIME, p.STATE_PROBE), ("probe", p.STATE_PROBE, p.STATE_CPU), ("cpu", p.STATE_PROBE, p.STATE_PID),
-    ("pid", p.STATE_PID, p.STATE_UID), ("uid", p.STATE_UID, p.STATE_WALL), ("wall", p.STATE_WALL, p.STATE_EXECNAME),
-    ("execname", p.STATE_EXECNAME, p.STATE_PROBEPROV), ("names", p.STATE_PROBEPROV, p.STATE_ARGS),
-]  # fmt: skip
-_CALL = call(0).opcode
-_ADD = alu_imm("add", R1, 0).opcode
-_LOADS = {load(size, R1, R1, 0).opcode for size in (1, 2, 4, 8)}
-
-
-def _touched(code):
-    """The offsets in the event part that the instructions of a clause load from or take the address of.  The state
-    block is r6 in a clause and r1 in the routine that reports a fault, which begins by reading the event."""
-    found, before = set(), None
-    for insn in code:
-        if insn.opcode in _LOADS and insn.src in (R1, R6) and insn.off < p.STATE_ARGS:
-            found.add(insn.off)
-        elif insn.opcode == _ADD and insn.imm < p.STATE_ARGS and before == mov(insn.dst, R6):
-            found.add(insn.imm)
-        before = insn
-    return found
-
-
-def _may_fault(code):
-    """Whether a clause has the routine that reports a fault, which begins with the size of its record."""
-    size = store_imm(4, R1, p.STATE_FAULT, p.FAULT_RECORD_SIZE)
-    return any(insn == size for insn in code)
-
-
-def exits(clause):
-    return any(action.row.kind == "exit" for action in clause.actions)
-
-
-def demanded(clauses):
-    """The arguments that any of the clauses reads, ascending."""
-    return sorted(set().union(*[clause.demand for clause in clauses]))
 
 
 def _as_function(code):

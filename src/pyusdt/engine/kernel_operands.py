@@ -42,6 +42,10 @@ class Operand:
         self.scale = self.displacement = 0
 
 
+ABSENT = Operand("", 8, False)  # what a probe does not have is 0
+ABSENT.constant = 0
+
+
 # --- registers ------------------------------------------------------------------------
 # offset in pt_regs: names for 8, 4, 2, 1 bytes, and for the second byte
 _X86_64 = [
@@ -203,12 +207,8 @@ def emit(g, operand, context, state, offset, symbol_distance):
     """Load an operand into the 8 bytes at state + offset, extended to 64 bits by its size and sign; 0 where its
     memory can not be read.  g: a code.Code; context, state: registers that calls keep; symbol_distance: what to
     add for the operand's symbol.  Loses r0 … r5."""
-    if operand.constant is not None:
-        g.emit(const(R1, _extended(operand.constant, operand)), store(8, state, offset, R1))
-        return
-    if operand.register is not None:
-        _load_register(g, operand.register, context, R1)
-        _narrow(g, R1, min(operand.size, operand.register.size), operand.signed)
+    if is_direct(operand):
+        emit_direct(g, operand, context, R1)
         g.emit(store(8, state, offset, R1))
         return
     _address(g, operand, context, symbol_distance)
@@ -218,6 +218,20 @@ def emit(g, operand, context, state, offset, symbol_distance):
         g.emit(load(operand.size, R0, state, offset))
         _narrow(g, R0, operand.size, True)
         g.emit(store(8, state, offset, R0))
+
+
+def is_direct(operand):
+    """Whether it is a constant or in a register, so that no memory has to be read."""
+    return operand.constant is not None or operand.register is not None
+
+
+def emit_direct(g, operand, context, to):
+    """Load such an operand into a register, extended to 64 bits."""
+    if operand.constant is not None:
+        g.emit(const(to, _extended(operand.constant, operand)))
+        return
+    _load_register(g, operand.register, context, to)
+    _narrow(g, to, min(operand.size, operand.register.size), operand.signed)
 
 
 def _extended(value, operand):

@@ -12,7 +12,8 @@ import re
 from .. import _tracer
 from ..bpf import kernel
 from . import kernel_errors
-from .kernel_link import Event, demanded
+from .kernel_clauses import demanded
+from .kernel_link import Event
 from .kernel_operands import Operand, Register
 from .kernel_raw import ENTRY, RETURN, TABLE_CALLS, Calls, Kernel, fixed
 

@@ -1,0 +1,88 @@
+"""What a clause does before it does anything, run ahead: a false predicate on the probe's arguments costs next to nothing.
+
+In: the code of a probe's clauses, where its arguments are.  Out: code that ends a firing for which every clause would
+end without having done anything, before a state block is taken for it.
+Always: they are the clauses' own instructions, up to the first that does more than compute with arguments that are in
+registers or constants; where one clause gets so far, all of them run as ever.
+"""
+
+from ..bpf.code import Label
+from ..bpf.insn import ALU, ALU64, JMP, JMP32, R6, R10, Insn, const, exit_, ja, load, mov_imm
+from ..dlang import program as p
+from . import kernel_operands as operands
+
+_NOTHING = [mov_imm(0, 0), exit_()]  # how a clause ends that has done nothing
+_ARGUMENT = load(8, 0, R6, 0).opcode
+_WIDE = const(0, 1 << 40)[0].opcode
+_CALL, _EXIT = 0x80, 0x90  # of the opcodes of jumps, those that are none
+_KEPT = (R6, R10)  # a clause's state block, or the context here; the frame
+
+
+def emit(g, codes, start, arguments, done):
+    """Jump to `done` where all clauses end early; nothing is emitted where one of them can not.  codes: theirs, which
+    begin at the instruction `start`; arguments: {index: (Operand, …)}; r6 = the context.  Loses r0 … r5, r7 … r9."""
+    ahead = [_Ahead(code, start, arguments) for code in codes]
+    if not all(each.can_end for each in ahead):
+        return
+    some = Label()
+    for each in ahead:
+        ended = Label()
+        each.emit(g, ended, some)
+        g.place(ended)
+    g.emit(ja(done))
+    g.place(some)
+
+
+class _Ahead:
+    """The instructions of a clause from `start` to the first that does more.  can_end: one of them jumps to where the
+    clause ends."""
+
+    def __init__(self, code, start, arguments):
+        self._code, self._start, self._end, self._arguments = code, start, start, arguments
+        while self._is_pure(code[self._end]):
+            self._end += 2 if code[self._end].opcode == _WIDE else 1
+        self.can_end = any(_is_jump(code[at]) and self._ends(self._target(at)) for at in range(start, self._end))
+
+    def _is_pure(self, insn):
+        if insn.opcode == _ARGUMENT and insn.src == R6:
+            return insn.dst not in _KEPT and self._argument(insn) is not None
+        if insn.opcode == _WIDE:
+            return insn.src == 0
+        computes = insn.opcode & 7 in (ALU, ALU64) or (_is_jump(insn) and insn.off >= 0)
+        return computes and insn.dst not in _KEPT and insn.src not in _KEPT
+
+    def _argument(self, insn):
+        """The Operand that an instruction loads; None for other parts of the state block and for what only a call can read."""
+        if not p.STATE_ARGS <= insn.off < p.STATE_PPID:
+            return None
+        operand, _ = self._arguments.get((insn.off - p.STATE_ARGS) // 8, (operands.ABSENT, 0))
+        return operand if operands.is_direct(operand) else None
+
+    def _target(self, at):
+        return at + 1 + self._code[at].off
+
+    def _ends(self, at):
+        return self._code[at : at + 2] == _NOTHING
+
+    def emit(self, g, ended, goes_on):
+        labels = {}
+        at = self._start
+        while at < self._end:
+            if at in labels:
+                g.place(labels[at])
+            insn = self._code[at]
+            if _is_jump(insn):
+                target = self._target(at)
+                outside = ended if self._ends(target) else goes_on
+                label = labels.setdefault(target, Label()) if target < self._end and outside is goes_on else outside
+                g.emit(Insn(insn.opcode, insn.dst, insn.src, label, insn.imm))
+            elif insn.opcode == _ARGUMENT and insn.src == R6:
+                operands.emit_direct(g, self._argument(insn), R6, insn.dst)
+            else:
+                g.emit(*self._code[at : at + (2 if insn.opcode == _WIDE else 1)])
+            at += 2 if insn.opcode == _WIDE else 1
+        g.emit(ja(goes_on))
+
+
+def _is_jump(insn):
+    return insn.opcode & 7 in (JMP, JMP32) and insn.opcode & 0xF0 not in (_CALL, _EXIT)
