@@ -33,7 +33,8 @@ def test_probe_text():
 
 
 def test_finding_text():
-    findings = [Finding("one", True, "fine"), Finding("another", False, "bad", "do this"), Finding("x", None, "so what")]
+    findings = [Finding("one", True, "fine"), Finding("another", False, "bad", "do this"),
+                Finding("x", None, "so what")]
     assert main.finding_text(findings) == ("ok  one      fine\nNO  another  bad\n             -> do this\n"
                                            "--  x        so what\n")
 
@@ -106,9 +107,8 @@ def test_list_of_a_process(tmp_path):
 def set_semaphore(pid, provider, value):
     """As a tracer does that has no help from the kernel."""
     with open(f"/proc/{pid}/maps") as maps:
-        path, start, offset = next((match[3], int(match[1], 16), int(match[2], 16)) for match in
-                                   (re.match(rf"(\w+)-\w+ rw-p (\w+) \S+ \d+ +(\S+/{provider}-\w+\.so)", line) for line in maps)
-                                   if match)
+        matches = (re.match(rf"(\w+)-\w+ rw-p (\w+) \S+ \d+ +(\S+/{provider}-\w+\.so)", line) for line in maps)
+        path, start, offset = next((match[3], int(match[1], 16), int(match[2], 16)) for match in matches if match)
     file = pyusdt.cli.found.elf.File(path)
     (note,) = file.notes()
     with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
@@ -166,7 +166,7 @@ def test_list_of_all(tmp_path):
 def test_doctor_finds_no_fault_here():
     findings = {each.subject: each for each in doctor.here()}
     assert findings["probes"].good and findings["embedded engine"].good and findings["own providers"].good
-    assert all(each.text and (each.good is not False or each.advice) for each in findings.values())
+    assert all(each.text and (each.good or each.advice) for each in findings.values())
 
 
 def test_doctor_says_what_is_wrong(tmp_path):
@@ -188,13 +188,68 @@ def test_doctor_of_a_process_without_pyusdt():
 
 def test_what_uprobes_do_with_our_sites():
     assert doctor.kernel_version("6.18.3-amd64") == (6, 18) and doctor.kernel_version("what") == (0, 0)
-    said = {version: doctor.what_uprobes_do(version) for version in [(4, 19), (5, 15), (6, 17), (6, 18), (7, 2), (7, 3)]}
+    versions = [(4, 19), (5, 15), (6, 17), (6, 18), (7, 2), (7, 3)]
+    said = {version: doctor.what_uprobes_do(version) for version in versions}
     assert "semaphores" in said[4, 19] and said[5, 15] == said[6, 17] == "a trap"
-    assert "+11" in said[6, 18] and said[6, 18] == said[7, 2] and "+1)" in said[7, 3]
+    assert "+11" in said[6, 18] and "kills forked children" in said[6, 18]
+    assert said[6, 18] == said[7, 2] and "+1)" in said[7, 3]
+
+
+NOTHING = {"exists": [], "files": {}, "capabilities": 0, "which": None}
+UPROBES = "/sys/bus/event_source/devices/uprobe"
+EVERYTHING = {"exists": [UPROBES, f"{UPROBES}/format/ref_ctr_offset", "/sys/kernel/btf/vmlinux",
+                         "/sys/kernel/tracing/uprobe_events"],
+              "files": {"/proc/self/uid_map": "0 0 4294967295"}, "capabilities": ~0, "which": "/bin/sh"}
+
+
+@pytest.mark.parametrize(("machine", "subject", "good", "said"), [
+    ({}, "uprobes", True, "Linux 6.18.0: a trap at the note's nop"),
+    ({"exists": []}, "uprobes", False, "CONFIG_UPROBE_EVENTS"),
+    ({"exists": [UPROBES]}, "uprobes", True, "no reference counters"),
+    ({}, "kernel engine", True, "CAP_BPF"), ({"capabilities": 0}, "kernel engine", None, "run pydtrace as root"),
+    ({"exists": []}, "kernel engine", None, "CONFIG_DEBUG_INFO_BTF"),
+    ({"files": {"/sys/kernel/security/lockdown": "none [confidentiality]"}}, "kernel engine", False, "lockdown"),
+    ({}, "tracefs", True, "/sys/kernel/tracing"), ({"exists": []}, "tracefs", None, "as root"),
+    ({}, "namespaces", True, "the machine"), ({"exists": ["/.dockerenv"]}, "namespaces", None, "a container"),
+    ({"files": {"/proc/self/uid_map": "0 1000 1"}}, "namespaces", None, "a user namespace"),
+    ({}, "other tracers", True, "bpftrace, perf"), (NOTHING, "other tracers", None, "docs/tracers.md"),
+    ({}, "dtrace(1)", True, "/bin/sh"), (NOTHING, "dtrace(1)", None, "pydtrace takes its place"),
+])
+def test_doctor_of_made_up_machines(machine, subject, good, said, monkeypatch):
+    """Each finding is told from what it is told from; whatever does not work has an advice."""
+    machine = {**EVERYTHING, **machine}
+    monkeypatch.setattr(doctor.os.path, "exists", lambda path: path in machine["exists"])
+    monkeypatch.setattr(doctor.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(doctor, "_read", machine["files"].get)
+    monkeypatch.setattr(doctor, "effective", lambda: machine["capabilities"])
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: machine["which"])
+    monkeypatch.setattr(doctor.platform, "release", lambda: "6.18.0")
+    checks = (doctor._uprobes, doctor._rights, doctor._tracefs, doctor._namespaces, doctor._tools, doctor._dtrace)
+    found = {each.subject: each for each in (check() for check in checks)}
+    assert found[subject].good is good and said in f"{found[subject].text} {found[subject].advice}", found
+    assert all(each.good or each.advice for each in found.values()), found
+
+
+@pytest.mark.parametrize(("status", "good"), [("enabled", None), ("disabled", True)])
+def test_doctor_on_macos(status, good, tmp_path, monkeypatch):
+    (tmp_path / "csrutil").write_text(f"#!/bin/sh\necho System Integrity Protection status: {status}.\n")
+    (tmp_path / "csrutil").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    finding = doctor._sip()
+    assert finding.good is good and bool(finding.advice) is not good
+
+
+def test_a_check_that_breaks_is_a_finding():
+    def _odd_check():
+        raise RuntimeError("broken")
+
+    finding = doctor._careful(_odd_check)
+    assert finding.subject == "odd check" and finding.good is False and "broken" in finding.text and finding.advice
 
 
 def test_systemtaps_dtrace_is_none():
-    assert not doctor.is_dtrace(b"#!/usr/bin/python3\n# vim") and doctor.is_dtrace(b"\x7fELF") and doctor.is_dtrace(b"#!/bin/sh\n")
+    assert not doctor.is_dtrace(b"#!/usr/bin/python3\n# vim")
+    assert doctor.is_dtrace(b"\x7fELF") and doctor.is_dtrace(b"#!/bin/sh\n")
 
 
 # ---- stub ----

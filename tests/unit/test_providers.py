@@ -60,7 +60,8 @@ def traced(provider, body: str):
 
 @pytest.mark.parametrize(("given", "name"), [
     (int, "int64_t"), (str, "string"), (bytes, "string"), (float, "double"), (bool, "uint8_t"), ("char *", "string"),
-    ("const char*", "string"), ("  unsigned   int ", "uint32_t"), ("long", "int64_t"), ("float", "float"), ("string", "string"),
+    ("const char*", "string"), ("  unsigned   int ", "uint32_t"), ("long", "int64_t"), ("float", "float"),
+    ("string", "string"),
 ])
 def test_types(given, name):
     assert type_name(given) == name
@@ -92,7 +93,8 @@ def test_integers_of_each_width(provider):
 
 def test_floats_strings_and_absent_ones(provider):
     probe = provider.probe("mixed", float, "float", str, bytes, int)
-    body = 'mixed { printf("%x %x %s %s %d", arg0, arg1, arg2 ? copyinstr(arg2) : "-", arg3 ? copyinstr(arg3) : "-", arg4); }'
+    texts = ", ".join(f'arg{i} ? copyinstr(arg{i}) : "-"' for i in (2, 3))
+    body = f'mixed {{ printf("%x %x %s %s %d", arg0, arg1, {texts}, arg4); }}'
     rows = [((2.5, 0.1, "zwölf", b"raw", 7), (2.5, 0.1, "zwölf", "raw", 7)),
             ((), (0.0, 0.0, "-", "-", 0)), ((None,) * 5, (0.0, 0.0, "-", "-", 0)),
             ((3, -1, 12, bytearray(b"x"), 1.5), (3.0, -1.0, "12", "x", 0)),
@@ -274,7 +276,8 @@ def test_load(tmp_path, cache):
     ("BEGIN { exit(0); }", 1, "expected 'provider'"),
     ("provider shop { probe a(); };\nprovider bar { };", 2, "more than one provider"),
     ("provider shop {\n probe a_b();\n probe a__b();\n};", 3, "a second probe that Python calls a_b"),
-    ("provider shop { probe a(@); };", 1, "not a type"), ("\n@", 2, "expected 'provider', not '@'"), ("", 1, "expected 'provider'"),
+    ("provider shop { probe a(@); };", 1, "not a type"), ("\n@", 2, "expected 'provider', not '@'"),
+    ("", 1, "expected 'provider'"),
 ])
 def test_files_that_are_wrong(text, line, message, tmp_path):
     path = tmp_path / "bad.d"
@@ -314,9 +317,9 @@ def test_stub_of_odd_names(tmp_path):
     path.write_text("provider odd { probe one(int from, int self, char *from, int arg4, int); };")
     (tmp_path / "odd.pyi").write_text(stub(path))
     call = next(line.strip() for line in (tmp_path / "odd.pyi").read_text().split("\n") if "__call__" in line)
-    number, text = "int | None = ...", "str | Buffer | None = ..."
-    assert call == (f"def __call__(self, from_: {number}, self_: {number}, from__: {text}, arg4: {number}, arg4_: {number}, /)"
-                    " -> bool: ...")
+    assert re.findall(r"(\w+): (\w+) \|", call) == [
+        ("from_", "int"), ("self_", "int"), ("from__", "str"), ("arg4", "int"), ("arg4_", "int")]
+    compile((tmp_path / "odd.pyi").read_text(), "odd.pyi", "exec")
 
 
 # ---- the cache ----
@@ -414,7 +417,8 @@ def test_many_processes_at_once(cache):
 
 def test_what_readelf_says(provider):
     path = provider.probe("note-name", int, str, "uint32_t", "float", "int8_t", *[int] * 7).path
-    shown = subprocess.run(["readelf", "--wide", "--notes", "--program-headers", path], capture_output=True, text=True, check=False)
+    shown = subprocess.run(["readelf", "--wide", "--notes", "--program-headers", path], capture_output=True, text=True,
+                           check=False)
     assert shown.stderr == ""
     assert f"Provider: {provider.name}\n    Name: note__name\n" in shown.stdout
     assert ("Arguments: -8@%rdi 8@%rsi 4@%rdx 4@%rcx -1@%r8 -8@%r9 -8@%rax -8@%r10 -8@%r11 -8@%rbx -8@%r12 -8@%r13\n"
@@ -424,7 +428,8 @@ def test_what_readelf_says(provider):
         data = file.read()
     location = int(re.search(r"Location: 0x(\w+)", shown.stdout)[1], 16)
     assert location % 16 == 0
-    assert data[location:location + 17].hex() == "90" "662e0f1f840000000000" "0f1f440000" "c3"  # of the file as in memory
+    # of the file as in memory
+    assert data[location:location + 17].hex() == "90" "662e0f1f840000000000" "0f1f440000" "c3"
 
 
 # ---- properties ----
@@ -458,4 +463,5 @@ def test_random_values_arrive(rows, provider):
         assert record[0] == ctypes.c_int64((integer or 0) & (1 << 64) - 1).value
         got = record[1] if isinstance(record[1], bytes) else record[1].encode()
         assert got == ("" if text is None else str(text)).encode()[:255] and record[2] == (text is None)  # strsize
-        assert struct.pack("<q", record[3]) == struct.pack("<d", 0.0 if real is None else real) and record[4] == (byte or 0)
+        assert struct.pack("<q", record[3]) == struct.pack("<d", 0.0 if real is None else real)
+        assert record[4] == (byte or 0)

@@ -1,8 +1,8 @@
 """pyusdt doctor: what works on this machine and in this process, what does not, and what to do about it.
 
 In: the machine; a process.  Out: Finding objects, in the order of how often they are the answer.
-Always: looks, and tries only what leaves nothing behind but an object in the cache; never raises: what can not be looked
-at is a Finding as well.
+Always: looks, and tries only what leaves nothing behind but an object in the cache; never raises: what can not be
+looked at is a Finding as well; what does not work has an advice.
 """
 
 import os
@@ -46,8 +46,8 @@ def _module():
 
     name = os.path.basename(_core.__file__)
     if not _core.available():
-        return Finding("probes", None, f"{name} was built without USDT probe sites; the embedded engine works regardless",
-                       "build it on Linux (64 bits), macOS or FreeBSD with PYUSDT_REQUIRE_PROBES=1 to see what is missing")
+        return Finding("probes", None, f"{name} has no USDT probe sites; the embedded engine works regardless",
+                       "build it on 64-bit Linux, macOS or FreeBSD with PYUSDT_REQUIRE_PROBES=1 to see what is missing")
     try:
         file = elf.File(_core.__file__)
         notes = file.notes()
@@ -67,10 +67,10 @@ def _run_directory():
         listed = {row[0] for row in _tracer.list_probes()}
     except OSError as error:
         return Finding("embedded engine", False, error.strerror or str(error),
-                       "make that directory yours with mode 0700, or set PYUSDT_RUNDIR to one, for program and tracer alike")
+                       "make that directory yours with mode 0700, or set PYUSDT_RUNDIR to one, for program and tracer")
     if os.getpid() not in listed:
         return Finding("embedded engine", False, "this process could not publish itself in the run directory",
-                       "is the file system full (df /dev/shm), or PYUSDT_RUNDIR another one than the program's?")
+                       "is the file system full (df /dev/shm), or PYUSDT_RUNDIR not the program's?")
     return Finding("embedded engine", True, f"processes of this user with pyusdt, this one among them: {len(listed)}")
 
 
@@ -101,7 +101,8 @@ def what_uprobes_do(version):
     if version < (6, 18):
         return "a trap"
     if version < (7, 3):
-        return "a trap at the note's nop; a call, about a quarter cheaper, for a tracer that attaches at the site's nop5 (+11)"
+        return ("a trap at the note's nop; at the site's nop5 (+11) a call, a quarter cheaper, that kills forked "
+                "children (docs/kernel.md)")
     return "a trap at the note's nop; a call for a tracer that attaches at the site's nop10 (+1)"
 
 
@@ -123,11 +124,12 @@ def _rights():
                        "boot without lockdown=confidentiality, or use the embedded engine")
     if "CAP_SYS_ADMIN" in held or {"CAP_BPF", "CAP_PERFMON"} <= set(held):
         if not os.path.exists("/sys/kernel/btf/vmlinux"):
-            return Finding("kernel engine", None, f"allowed ({', '.join(held)}), but the kernel has no BTF; bpftrace and "
-                           "dtrace may refuse to work")
+            return Finding("kernel engine", None, f"allowed ({', '.join(held)}), but the kernel has no BTF",
+                           "bpftrace and dtrace may want a kernel with CONFIG_DEBUG_INFO_BTF")
         return Finding("kernel engine", True, f"allowed: {', '.join(held)}")
-    return Finding("kernel engine", None, f"not allowed: this user lacks CAP_BPF and CAP_PERFMON (has {', '.join(held) or 'none'})",
-                   "run pydtrace as root, or trace processes that have pyusdt in them: the embedded engine needs no right")
+    return Finding("kernel engine", None,
+                   f"not allowed: this user lacks CAP_BPF and CAP_PERFMON (has {', '.join(held) or 'none'})",
+                   "run pydtrace as root, or trace what has pyusdt in it: the embedded engine needs no right")
 
 
 def _tracefs():
@@ -135,19 +137,21 @@ def _tracefs():
         if os.path.exists(f"{path}/uprobe_events"):
             return Finding("tracefs", True, f"{path} (perf and stap use it)")
     if os.geteuid() != 0:
-        return Finding("tracefs", None, "not visible to this user (perf and stap need it)")
-    return Finding("tracefs", False, "not mounted: perf and stap need it", "mount -t tracefs tracefs /sys/kernel/tracing")
+        return Finding("tracefs", None, "not visible to this user", "run perf and stap, which need it, as root")
+    return Finding("tracefs", False, "not mounted: perf and stap need it",
+                   "mount -t tracefs tracefs /sys/kernel/tracing")
 
 
 def _namespaces():
-    ours, first = (os.stat(f"/proc/{who}/ns/pid") if os.path.exists(f"/proc/{who}/ns/pid") else None for who in ("self", "1"))
+    spaces = [f"/proc/{who}/ns/pid" for who in ("self", "1")]
+    ours, first = (os.stat(path) if os.path.exists(path) else None for path in spaces)
     container = next((name for name in ("/.dockerenv", "/run/.containerenv") if os.path.exists(name)), None)
     mapped = (_read("/proc/self/uid_map") or "").split()
     if mapped and mapped != ["0", "0", "4294967295"]:
-        return Finding("namespaces", None, "a user namespace: root here is not root of the machine, so kernel tracers do not work",
+        return Finding("namespaces", None, "a user namespace: root here is not the machine's, no kernel tracer works",
                        "trace from outside the container, or use the embedded engine inside")
     if container or (ours and first and ours.st_ino != first.st_ino):
-        return Finding("namespaces", None, "a container: processes outside are not seen, and kernel tracers need its privileges",
+        return Finding("namespaces", None, "a container: processes outside are not seen, kernel tracers need rights",
                        "trace from outside with pydtrace -p PID; the embedded engine works inside and from outside")
     return Finding("namespaces", True, "those of the machine")
 
@@ -157,21 +161,25 @@ TOOLS = ("bpftrace", "perf", "stap", "gdb")
 
 def _tools():
     there = [name for name in TOOLS if shutil.which(name)]
-    return Finding("other tracers", True if there else None, ", ".join(there) or "none of " + ", ".join(TOOLS))
+    if not there:
+        return Finding("other tracers", None, "none of " + ", ".join(TOOLS),
+                       "not needed; docs/tracers.md has what each can do")
+    return Finding("other tracers", True, ", ".join(there))
 
 
 def is_dtrace(head):
-    """Whether the first bytes of a program called dtrace are those of a tracer: SystemTap's is a script that makes headers."""
+    """Are the first bytes of a program called dtrace those of a tracer?  SystemTap's is a script that makes headers."""
     return not (head.startswith(b"#!") and b"python" in head.splitlines()[0])
 
 
 def _dtrace():
-    path = shutil.which("dtrace")
+    path, instead = shutil.which("dtrace"), "not needed: pydtrace takes its place"
     if path is None:
-        return Finding("dtrace(1)", None, "none; pydtrace takes its place")
+        return Finding("dtrace(1)", None, "none", instead)
     with open(path, "rb") as file:
-        real = is_dtrace(file.read(128))
-    return Finding("dtrace(1)", real or None, path if real else f"{path} is SystemTap's, which makes headers and traces nothing")
+        if is_dtrace(file.read(128)):
+            return Finding("dtrace(1)", True, path)
+    return Finding("dtrace(1)", None, f"{path} is SystemTap's, which makes headers and traces nothing", instead)
 
 
 def _sip():
@@ -195,7 +203,8 @@ def _careful(check):
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - a diagnosis must not die of what it looks at
-        return Finding(check.__name__.strip("_").replace("_", " "), False, f"can not be looked at: {error!r}")
+        return Finding(check.__name__.strip("_").replace("_", " "), False, f"can not be looked at: {error!r}",
+                       "this is a mistake in pyusdt: please report it")
 
 
 # --- a process -------------------------------------------------------------------------------
@@ -221,7 +230,7 @@ def _process_embedded(pid):
         folder = _tracer.find_rundir(pid)
     except PermissionError as error:
         return Finding("embedded engine", False, error.strerror or str(error),
-                       "a container or a security module keeps it from this user: trace from outside, or with more rights")
+                       "a container or a security module keeps it from this user: trace from outside, or as root")
     except OSError as error:
         return Finding("embedded engine", False, error.strerror or str(error),
                        "its program must `import pyusdt` (or load the NIF), and have a run directory")
@@ -235,9 +244,10 @@ def _process_sites(pid):
     try:
         probes = [each for each in found.in_process(pid) if each.state != "-"]
     except found.NotFound as error:
-        return Finding("USDT probes", False, str(error))
+        return Finding("USDT probes", False, str(error), "pyusdt list FILE shows those of a program or a library")
     if not probes:
-        return Finding("USDT probes", None, "none with a semaphore that can be read")
+        return Finding("USDT probes", None, "none with a semaphore that can be read",
+                       "pyusdt list -p shows those without one; ask as root for those of another's memory")
     providers = sorted({each.provider for each in probes})
     on = [each.name for each in probes if each.state != "0"]
     text = f"{len(probes)} of {', '.join(providers)}; a tracer is attached to {len(on)} of them"
@@ -251,4 +261,4 @@ def _process_namespaces(pid):
                 yield Finding(f"{kind} namespace", None, "is its own (a container)",
                               "pydtrace -p takes the process id of outside and finds its files by itself")
         except OSError as error:
-            yield Finding(f"{kind} namespace", None, f"can not be looked at: {error.strerror}")
+            yield Finding(f"{kind} namespace", None, f"can not be looked at: {error.strerror}", "ask as root")

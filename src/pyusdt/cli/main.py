@@ -1,7 +1,8 @@
 """pyusdt: what there is to trace, and what keeps it from working.
 
 In: the command line.  Out: text; exit status 0, 1 for a failure, 2 for wrong usage.
-Always: the commands (found.py, doctor.py) return plain records, the reporters here make text of them, only main() exits.
+Always: the commands (found.py, doctor.py) return plain records, the reporters here make text of them, only main()
+exits.
 """
 
 import argparse
@@ -22,8 +23,8 @@ def columns(rows):
     if not rows:
         return ""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
-    return "".join("  ".join([cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]]).rstrip() + "\n"
-                   for row in rows)
+    lines = ([cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]] for row in rows)
+    return "".join("  ".join(cells).rstrip() + "\n" for cells in lines)
 
 
 def probe_text(probes):
@@ -93,10 +94,10 @@ def stub_command(options):
 def parser():
     made = argparse.ArgumentParser(prog=PROGRAM, description="What there is to trace, and what keeps it from working.")
     commands = made.add_subparsers(required=True, metavar="COMMAND")
-    each = commands.add_parser("list", help="the USDT probes of a process, of a file, or of all processes with pyusdt")
+    each = commands.add_parser("list", help="the USDT probes of a process, a file, or all processes with pyusdt")
     what = each.add_mutually_exclusive_group()
     what.add_argument("-p", "--pid", type=int, help="a process, any: with pyusdt in it or not")
-    what.add_argument("file", nargs="?", metavar="FILE", help="an ELF file, any: a program, a library, a Python extension")
+    what.add_argument("file", nargs="?", metavar="FILE", help="an ELF file, any: a program, a library, an extension")
     each.add_argument("-a", "--all", action="store_true", help="a line for every probe: user_trace-n0, user_trace-n1 …")
     each.set_defaults(run=list_command)
     each = commands.add_parser("doctor", help="what works here, what does not, and what to do about it")
