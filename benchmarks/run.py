@@ -67,8 +67,8 @@ def per_event(subject, operation: str, n: int) -> float:
 def measure_off(rounds: int) -> list[Comparison]:
     """Nobody traces: p and `if probe:` against the empty builtin, all in one process."""
     samples: dict[str, list[float]] = {
-        name: [] for name in ("empty", "p", "if probe", "if False", "own", "function", "wrapped", "put_tag", "set",
-                              *subjects.peers())
+        name: [] for name in ("empty", "p", "if probe", "if False", "lazy", "empty lambda", "own", "function", "wrapped",
+                              "put_tag", "set", *subjects.peers())
     }
     with closing(subjects.PythonSubject()) as subject:
         for operation in samples:  # warm up: CPython specialises code after some runs
@@ -80,6 +80,7 @@ def measure_off(rounds: int) -> list[Comparison]:
         Comparison('Python p(1, 2, "a"), off, tag set / empty builtin', 1.3, samples["p"], samples["empty"]),
         Comparison("Python `if probe:`, off / empty builtin", 0.6, samples["if probe"], samples["empty"]),
         Comparison("for comparison, `if` of a local False / empty builtin", None, samples["if False"], samples["empty"]),
+        Comparison("probe.lazy(lambda: (1, 2)), off / empty(the same)", None, samples["lazy"], samples["empty lambda"]),
         Comparison('own(1, 2, "a"), off / empty builtin', None, samples["own"], samples["empty"]),
         Comparison("@probe.wrap'ped function, off / the function", None, samples["wrapped"], samples["function"]),
         Comparison("put_tag(text) / ContextVar.set(bytes), both new", None, samples["put_tag"], samples["set"]),

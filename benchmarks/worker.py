@@ -24,6 +24,8 @@ OPERATIONS = {
     "p": 'p(1, 2, "a")',
     "if probe": "if probe: pass",
     "if False": "if false: pass",
+    "lazy": "probe.lazy(lambda: (1, 2))",
+    "empty lambda": "empty(lambda: (1, 2))",
     "own": 'own(1, 2, "a")',
     "wrapped": "wrapped()",
     "function": "function()",
