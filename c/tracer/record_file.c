@@ -1,4 +1,5 @@
-/* Writing blocks: see record_file.h. A block is whole in the buffer before any of it is written to the file. */
+/* Writing blocks: see record_file.h. A full buffer is written wherever it ends: where its writer is killed, a recording may end
+ * inside a block, and its reader says so. */
 #define _GNU_SOURCE
 #include "tracer/record_file.h"
 

@@ -10,7 +10,9 @@
 
 #pragma GCC visibility push(hidden)
 
+#ifndef PYUSDT_RECORD_BUFFER /* the fuzzer's is small, so that a file changes between two writes of what is read from it */
 #define PYUSDT_RECORD_BUFFER (1u << 20)
+#endif
 
 struct pyusdt_record_file {
     int fd;

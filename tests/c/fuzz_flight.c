@@ -2,14 +2,13 @@
  * libFuzzer's harness for what reads a flight recorder's file and a recording: c/tracer/flight.c and replay.c.
  *
  * In:  operations of 16 bytes (struct operation), each a change of a file that a recorder has left: of a word of its
- *      header, its table, its rings' lines, or of an event; or of the recording that it becomes; a file cut short; a system
- *      call that fails. fuzz_mutator.c makes them of each other.
+ *      header, its table, its rings' lines, or of an event; or of the recording that it becomes; a file cut short; a process
+ *      that overwrites while it is read; a system call that fails. fuzz_mutator.c makes them of each other.
  * Out: nothing; a crash, a hang or a sanitizer's complaint is a bug. Each event that is replayed must be whole, of a probe
  *      and a target that the recording has; a list of its probes must end.
  * Always: each input starts from the same file; an unchanged one gives back all that was in it.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,17 +29,8 @@ static const struct pyusdt_probe_desc PROBES[] = {
     {.provider = "fuzz", .module = "m", .function = "n", .name = "n", .nargs = 10, .strings = 0x3c3, .count = 50},
 };
 
-static char rundir[] = "/dev/shm/pyusdt-fuzz-XXXXXX";
 static uint8_t *flown, *recording, *scratch; /* the files as they were left; a copy to spoil */
 static size_t flown_size, recording_size;
-
-void fuzz_require(int condition, const char *what)
-{
-    if (!condition) {
-        fprintf(stderr, "fuzz_flight: %s\n", what);
-        abort();
-    }
-}
 
 /* ---- the files that all inputs start from ---- */
 
@@ -179,6 +169,27 @@ static void change(uint8_t *bytes, size_t size, size_t at, const struct operatio
     }
 }
 
+/* The process goes on while its file is read: whenever some of the recording is written, a ring's oldest events are gone. */
+static struct {
+    int fd;
+    unsigned times, ring;
+    uint64_t by;
+} overtaking;
+
+static void overtake(void)
+{
+    off_t at = (off_t)(PYUSDT_FLIGHT_AREA + overtaking.ring * sizeof(struct pyusdt_line) + offsetof(struct pyusdt_line, tail));
+    uint64_t tail = 0;
+
+    if (overtaking.times == 0)
+        return;
+    overtaking.times--;
+    if (pread(overtaking.fd, &tail, sizeof tail, at) != (ssize_t)sizeof tail)
+        return; /* the file was cut */
+    tail += overtaking.by;
+    fuzz_require(pwrite(overtaking.fd, &tail, sizeof tail, at) == (ssize_t)sizeof tail, "pwrite");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     bool later = size > 0 && data[0] & 1; /* the recording is spoilt, not the recorder's file */
@@ -187,26 +198,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int fd;
 
     memcpy(scratch, later ? recording : flown, whole);
+    overtaking.times = 0;
     for (unsigned i = 0; i < OPERATIONS_MAX && size >= sizeof op; i++, data += sizeof op, size -= sizeof op) {
         memcpy(&op, data, sizeof op);
         if (op.code / 2 == 6)
             whole = whole - op.value % (whole / 2);
-        else if (op.code / 2 == 5)
+        else if (op.code == 10)
             fuzz_fail(op.which, op.field);
+        else if (op.code == 11)
+            overtaking.times = op.field, overtaking.ring = op.which % 2, overtaking.by = op.value;
         else if (op.code / 2 == 4 && !later)
             whole = PYUSDT_FLIGHT_RINGS - op.field; /* cut where the rings begin */
         else
             change(scratch, whole, later ? op.at * 8ull + op.field % 8 : place_in_flight(&op), &op);
     }
     fd = file_of(scratch, whole);
+    overtaking.fd = fd;
+    if (!later)
+        fuzz_before_write = overtake;
     replay(fd);
+    fuzz_before_write = NULL;
     fuzz_fail(0, 0);
     return 0;
-}
-
-static void end(void)
-{
-    rmdir(rundir);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -216,8 +229,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     int fd;
 
     (void)argc, (void)argv;
-    fuzz_require(mkdtemp(rundir) != NULL, "mkdtemp");
-    setenv("PYUSDT_RUNDIR", rundir, 1);
+    fuzz_begin();
     setenv("PYUSDT_FLIGHT", "64k", 1);
     fuzz_require(pyusdt_publish(PROBES, sizeof PROBES / sizeof PROBES[0]) == 0, "publish");
     fuzz_require(pyusdt_flight(path, sizeof path) == 1, "a recorder");
@@ -230,6 +242,5 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     fuzz_require(scratch != NULL, "memory");
     fuzz_require(replay(file_of(flown, flown_size)) == replay(file_of(recording, recording_size)), "all events, twice");
     fuzz_require(replay(file_of(flown, flown_size)) > 100, "the events of two rings");
-    atexit(end);
     return 0;
 }

@@ -86,6 +86,17 @@ ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags)
     return fails(5) ? -1 : __real_getrandom(buffer, size, flags);
 }
 
+void (*fuzz_before_write)(void);
+
+ssize_t __real_write(int fd, const void *bytes, size_t size);
+ssize_t __wrap_write(int fd, const void *bytes, size_t size);
+ssize_t __wrap_write(int fd, const void *bytes, size_t size)
+{
+    if (fuzz_before_write)
+        fuzz_before_write();
+    return __real_write(fd, bytes, size);
+}
+
 /* ---- forged processes ---- */
 
 static void put(int fd, const void *bytes, size_t size, uint64_t at)

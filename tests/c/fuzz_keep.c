@@ -9,7 +9,6 @@
  * Always: each input starts from an empty run directory but for the control file of this process.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../c/shared/os.h"
 #include "../../c/tracer/tracer.h"
 #include "fuzz_reader.h"
 
@@ -24,46 +24,20 @@ static const struct pyusdt_probe_desc PROBES[] = {
     {.provider = "fuzz", .module = "m", .function = "f", .name = "s1", .nargs = 1},
 };
 
-static char rundir[] = "/dev/shm/pyusdt-fuzz-XXXXXX";
-
 static struct world {
     struct pyusdt_session *session;
     uint64_t fired, seen, again; /* seen: deliveries, by all tracers */
     bool spoilt;                 /* anything may be lost, or come twice */
+    bool kept, left;             /* the session is one that is kept; there was one before */
 } world;
 
-void fuzz_require(int condition, const char *what)
-{
-    if (!condition) {
-        fprintf(stderr, "fuzz_keep: %s\n", what);
-        abort();
-    }
-}
-
-static void remove_files(void)
-{
-    DIR *dir = opendir(rundir);
-    struct dirent *entry;
-
-    while ((entry = readdir(dir)) != NULL)
-        if (entry->d_name[0] != '.')
-            unlinkat(dirfd(dir), entry->d_name, 0);
-    closedir(dir);
-}
-
-static void end(void)
-{
-    pyusdt_unpublish();
-    remove_files();
-    rmdir(rundir);
-}
+static char comm[16];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc, (void)argv;
-    fuzz_require(mkdtemp(rundir) != NULL, "mkdtemp");
-    setenv("PYUSDT_RUNDIR", rundir, 1);
-    atexit(end);
+    fuzz_begin();
+    pyusdt_os_program(comm, sizeof comm);
     return 0;
 }
 
@@ -77,20 +51,27 @@ static int on_event(void *arg, const struct pyusdt_event *event)
     return 0;
 }
 
+/* flags: 16 one that is not kept, and so has events for itself; 32 a name that is too long; 64 of this program alone */
 static void come(const struct operation *op)
 {
-    struct pyusdt_session_config config = {.bufsize = 65536, .max_rings = 2, .orderlag_ns = 20000, .keep = "fuzz",
+    const char *name = op->flags & 32 ? "a name that is longer than any kept session's may be, by far" : "fuzz";
+    struct pyusdt_session_config config = {.bufsize = 65536, .max_rings = 2, .orderlag_ns = 20000,
+                                           .keep = op->flags & 16 ? NULL : name, .comm = op->flags & 64 ? comm : NULL,
                                            .keep_ns = 3600000000000ull, .keep_bytes = 1 << 20};
     struct pyusdt_want want = {.args = op->field % 8 == 0 ? 3 : 1};
     struct pyusdt_error error;
 
-    if (world.session || pyusdt_session_open(rundir, &config, &world.session, &error) != 0)
+    if (world.session || pyusdt_session_open(fuzz_rundir, &config, &world.session, &error) != 0)
         return;
     if (pyusdt_session_want(world.session, &want) != 0 || pyusdt_session_attach_all(world.session, &error) != 0 ||
         pyusdt_session_start(world.session, &error) != 0) {
         pyusdt_session_close(world.session);
         world.session = NULL;
+        return;
     }
+    world.kept = config.keep != NULL;
+    world.spoilt |= !world.kept;
+    fuzz_require(world.spoilt || pyusdt_session_resumed(world.session) == world.left, "another session than was left");
 }
 
 static void poll(unsigned most)
@@ -123,13 +104,18 @@ static void kill_tracer(void)
             close(session->place[i]->fd);
     pyusdt_session_free(session);
     world.session = NULL;
+    world.left = true;
 }
 
 static void leave(void)
 {
     note_again();
-    pyusdt_session_leave(world.session);
+    if (world.kept)
+        pyusdt_session_leave(world.session);
+    else
+        pyusdt_session_close(world.session);
     world.session = NULL;
+    world.left = true;
 }
 
 /* ---- the process, and whoever spoils what is there ---- */
@@ -147,24 +133,9 @@ static void fire(unsigned n)
     }
 }
 
-static int open_file(const char *ending)
-{
-    DIR *dir = opendir(rundir);
-    struct dirent *entry;
-    int fd = -1;
-
-    while (fd < 0 && (entry = readdir(dir)) != NULL) {
-        size_t n = strlen(entry->d_name), m = strlen(ending);
-        if (n > m && strcmp(entry->d_name + n - m, ending) == 0)
-            fd = openat(dirfd(dir), entry->d_name, O_RDWR | O_NOFOLLOW);
-    }
-    closedir(dir);
-    return fd;
-}
-
 static void spoil_session(const struct operation *op)
 {
-    int fd = open_file(".session");
+    int fd = fuzz_open_file(".session");
 
     if (fd < 0)
         return;
@@ -180,7 +151,7 @@ static void spoil_session(const struct operation *op)
 static void spoil_line(const struct operation *op)
 {
     static const unsigned words[] = {0, 8, 64, 72};
-    int fd = open_file(".area");
+    int fd = fuzz_open_file(".area");
 
     if (fd < 0)
         return;
@@ -199,7 +170,7 @@ static void plant(const struct operation *op)
     char path[64];
     int fd;
 
-    snprintf(path, sizeof path, "%s/%02u.session", rundir, op->at % PYUSDT_MAX_SESSIONS);
+    snprintf(path, sizeof path, "%s/%02u.session", fuzz_rundir, op->at % PYUSDT_MAX_SESSIONS);
     fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
         return;
@@ -250,6 +221,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         pyusdt_session_close(world.session);
     }
     pyusdt_unpublish();
-    remove_files();
+    fuzz_remove_files();
     return 0;
 }

@@ -10,7 +10,6 @@
  *     clang -fsanitize=fuzzer,address,undefined … ; ./fuzz_reader -handle_bus=0 CORPUS   (test_fuzz.py does it)
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +30,6 @@ static const struct pyusdt_probe_desc PROBES[] = {
 };
 static const struct pyusdt_probe_desc MORE = {"late", "m", "l", "late", 1, 1, 2};
 
-static char rundir[] = "/dev/shm/pyusdt-fuzz-XXXXXX";
 static uint8_t control[SPOILED_MAX]; /* as it is when nobody traces */
 
 /* What one input has made so far. */
@@ -42,66 +40,21 @@ static struct world {
     bool stopped, republished;
 } world;
 
-void fuzz_require(int condition, const char *what)
-{
-    if (!condition) {
-        fprintf(stderr, "fuzz_reader: %s\n", what);
-        abort();
-    }
-}
-
-/* Opens the first file of this process, or of the forged, whose name ends with this; -1: there is none. */
-static int open_file(const char *ending)
-{
-    DIR *dir = opendir(rundir);
-    struct dirent *entry;
-    int fd = -1;
-
-    fuzz_require(dir != NULL, "no run directory");
-    while (fd < 0 && (entry = readdir(dir)) != NULL) {
-        size_t n = strlen(entry->d_name), m = strlen(ending);
-        if (n > m && strcmp(entry->d_name + n - m, ending) == 0 && !strstr(entry->d_name, "-9."))
-            fd = openat(dirfd(dir), entry->d_name, O_RDWR | O_NOFOLLOW);
-    }
-    closedir(dir);
-    return fd;
-}
-
-static void remove_files(void)
-{
-    DIR *dir = opendir(rundir);
-    struct dirent *entry;
-
-    while ((entry = readdir(dir)) != NULL)
-        if (entry->d_name[0] != '.')
-            unlinkat(dirfd(dir), entry->d_name, 0);
-    closedir(dir);
-}
-
 static void publish(void)
 {
     int fd;
 
     fuzz_require(pyusdt_publish(PROBES, sizeof PROBES / sizeof PROBES[0]) == 0, "publish");
-    fd = open_file(".ctl");
+    fd = fuzz_open_file(".ctl");
     fuzz_require(pread(fd, control, sizeof control, 0) == (ssize_t)sizeof control, "control file");
     close(fd);
-}
-
-static void end(void)
-{
-    pyusdt_unpublish();
-    remove_files();
-    rmdir(rundir);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc, (void)argv;
-    fuzz_require(mkdtemp(rundir) != NULL, "mkdtemp");
-    setenv("PYUSDT_RUNDIR", rundir, 1);
+    fuzz_begin();
     publish();
-    atexit(end);
     return 0;
 }
 
@@ -161,7 +114,7 @@ static void spoil(const struct operation *op)
 {
     static const char *const endings[] = {".ctl", ".area", ".ring0", ".ring1", ".session"};
     unsigned which = op->which % 5;
-    int fd = open_file(endings[which]);
+    int fd = fuzz_open_file(endings[which]);
 
     if (fd < 0)
         return;
@@ -176,7 +129,7 @@ static void spoil(const struct operation *op)
 static void spoil_line(const struct operation *op)
 {
     static const unsigned words[] = {0, 8, 64, 128 * 16, 128 * 16 + 8, 128 * 16 + 16, 128 * 16 + 24, 128 * 16 + 32};
-    int fd = open_file(".area");
+    int fd = fuzz_open_file(".area");
 
     if (fd < 0)
         return;
@@ -200,7 +153,7 @@ static void ask(const struct operation *op)
     fuzz_require(pyusdt_session_watermark(world.session) <= pyusdt_now(), "a watermark of the future");
     fuzz_require(pyusdt_session_want(world.session, &want) == -EBUSY, "a want after the start");
     if (op->flags & 1)
-        pyusdt_list(rundir, 0, on_probe, &seen, &error);
+        pyusdt_list(fuzz_rundir, 0, on_probe, &seen, &error);
     if (op->flags & 2)
         pyusdt_session_expect_pid(world.session, (pid_t)op->value, &error);
     if (op->flags & 4)
@@ -241,7 +194,7 @@ static struct pyusdt_session *open_session(unsigned kind)
         want.bytes[i] = 200;
     if (kind == 1)
         config.bufsize = 100000;
-    if (pyusdt_session_open(kind == 2 ? NULL : rundir, &config, &session, &error) != 0)
+    if (pyusdt_session_open(kind == 2 ? NULL : fuzz_rundir, &config, &session, &error) != 0)
         return NULL;
     if (pyusdt_session_want(session, &want) != 0 || pyusdt_session_attach_all(session, &error) != 0 ||
         pyusdt_session_start(session, &error) != 0) {
@@ -318,10 +271,10 @@ static void restore(void)
 
     for (unsigned i = 0; i < FORGED; i++)
         fuzz_forged_end(&world.forged[i]);
-    fd = world.republished ? -1 : open_file(".ctl");
+    fd = world.republished ? -1 : fuzz_open_file(".ctl");
     if (fd < 0) { /* or swept: a state that says "exited" made it garbage */
         pyusdt_unpublish();
-        remove_files();
+        fuzz_remove_files();
         publish();
         return;
     }

@@ -1,5 +1,6 @@
-/* What the parts of the fuzzer share: fuzz_reader.c runs operations, fuzz_forge.c does those of processes that are not
- * there and of system calls that fail, fuzz_mutator.c makes inputs of inputs. */
+/* What the parts of the fuzzer share: fuzz_reader.c, fuzz_flight.c and fuzz_keep.c run operations, fuzz_files.c has their run
+ * directory, fuzz_forge.c does what processes do that are not there, and lets system calls fail, fuzz_mutator.c makes inputs
+ * of inputs. */
 #ifndef FUZZ_READER_H
 #define FUZZ_READER_H
 
@@ -27,7 +28,13 @@ struct forged {
     bool made;
 };
 
+extern char fuzz_rundir[];
+
+void fuzz_begin(void); /* makes it; it goes with the program */
 void fuzz_require(int condition, const char *what);
+void fuzz_remove_files(void);
+int fuzz_open_file(const char *ending); /* the first, of who is not forged, whose name ends so; -1: there is none */
+
 void fuzz_forge(struct forged *forged, const struct operation *op, int dir, uint64_t generation);
 void fuzz_forge_event(struct forged *forged, const struct operation *op);
 void fuzz_forge_word(struct forged *forged, const struct operation *op, uint64_t generation);
@@ -36,5 +43,8 @@ void fuzz_forged_end(struct forged *forged);
 /* The n-th call from now of one of the functions that the core calls fails; n = 0: none does. */
 void fuzz_fail(unsigned function, unsigned n);
 void fuzz_pause(bool paused); /* not of those that the fuzzer calls itself */
+
+/* What happens before each write() of the core's; NULL: nothing. */
+extern void (*fuzz_before_write)(void);
 
 #endif
