@@ -1,8 +1,14 @@
-"""pydtrace over the real dtrace: the same text as over the embedded engine; and over the command that dtrace starts."""
+"""pydtrace over the real dtrace: the same text as over the embedded engine, also of a command that dtrace starts; and what the real
+dtrace prints for people, parsed: every value comes back."""
 
+import random
 import re
 
 import harness
+
+from pyusdt.consumer.values import bounds
+from pyusdt.engine.dtrace_items import Distribution, Fault, Row, Total
+from pyusdt.engine.dtrace_output import Parser
 
 SCRIPT = r"""pyusdt$target:::user_trace-i4s4 { @a[copyinstr(arg6)] = count(); @q = quantize(arg2); trace(arg2); printf(" %s\n", copyinstr(arg6)); }
 END { printa("%-10s %@5d\n", @a); normalize(@q, 2); }"""
@@ -25,3 +31,71 @@ def test_pydtrace_prints_the_same(oracle, pydtrace, monkeypatch, tmp_path):
                         error)
     assert [ID.sub("", line) for line in dtrace.stdout.split("\n")] == [ID.sub("", line) for line in embedded.stdout.split("\n")]
     assert "user_trace-i4s4                    7 item 7" in dtrace.stdout
+
+
+HISTOGRAMS = {"quantize": (), "lquantize": (-50, 100, 10), "llquantize": (10, 0, 4, 10)}
+BITS = {"char": 8, "short": 16, "int": 32, "int64_t": 64}
+
+
+def integer(rng):
+    """(D, the value)"""
+    type, bits = rng.choice(list(BITS.items()))
+    value = rng.choice((0, 1, -1, rng.randrange(1 - 2 ** (bits - 1), 2 ** (bits - 1))))
+    if bits < 32:  # as a key dtrace shows it unsigned
+        value = abs(value)
+    return f"({type}){value}", value
+
+
+def text(rng):
+    """(D, the value): words with one space between them, shorter and longer than dtrace's columns."""
+    value = " ".join("".join(rng.choices("abcXYZ_-./", k=rng.randrange(1, 12))) for _ in range(rng.choice((1, 2, 8))))
+    return f'"{value}"', value
+
+
+def label(function, low, high):
+    """How dtrace calls a bucket: lquantize's by their lower ends, the others' below zero by their upper ends."""
+    if high is None:
+        return ">=", low
+    if function == "lquantize":
+        return ("<", high + 1) if low is None else low
+    return ("<=", high) if low is None else high if high < 0 else max(low, 0)
+
+
+def labelled(function, values):
+    """{label: count} of the buckets that have a value."""
+    edges, found = bounds(function, HISTOGRAMS[function]), {}
+    for value in values:
+        edge = next((low, high) for low, high in edges if (low is None or low <= value) and (high is None or value <= high))
+        found[label(function, *edge)] = found.get(label(function, *edge), 0) + 1
+    return found
+
+
+def test_what_the_real_dtrace_prints_comes_back(oracle):
+    """Values that the test knows, its standard error between its output; the columns are those of the real thing of today."""
+    rng = random.Random(8)
+    rows = [[rng.choice((integer, text))(rng) for _ in range(rng.randrange(1, 6))] for _ in range(12)]
+    clauses = ["BEGIN { " + " ".join(f"trace({source});" for source, _ in row) + " }" for row in rows]
+    totals, histograms = {}, {}
+    for number in range(12):
+        keys = [rng.choice((integer, text))(rng) for _ in range(rng.randrange(4))]
+        source, value = integer(rng)
+        where = ", ".join([f'"@{number}"', *(source for source, _ in keys)])
+        clauses.append(f"BEGIN {{ @a{number}[{where}] = {rng.choice(('sum', 'min', 'max'))}({source}); }}")
+        totals[(f"@{number}", *(value for _, value in keys))] = value
+    for number, (function, parameters) in enumerate(HISTOGRAMS.items()):
+        values = [rng.choice((rng.randrange(-200, 200), rng.randrange(-(10**6), 10**6))) for _ in range(8)]
+        given = "".join(f", {parameter}" for parameter in parameters)
+        clauses += [f'BEGIN {{ @h{number}["of {function}", {number}] = {function}({value}{given}); }}' for value in values]
+        histograms[f"of {function}", number] = labelled(function, values)
+    clauses += ["BEGIN { x = 0; trace(1 / x); }", "BEGIN { exit(0); }"]
+    run = harness.run(["sh", "-c", f'exec {harness.ORACLE} dtrace -n "$0" 2>&1', "\n".join(clauses)], timeout=120)
+    parser = Parser()
+    items = parser.feed(run.stdout.encode()) + parser.close()
+    assert "".join(item.text.decode() for item in items) == run.stdout
+
+    assert [item.values for item in items if type(item) is Row][: len(rows)] == [[value for _, value in row] for row in rows], run
+    assert {item.keys: item.value for item in items if type(item) is Total} == totals, run
+    found = {item.keys: {called: count for called, count in item.buckets if count} for item in items if type(item) is Distribution}
+    assert found == histograms, run
+    (fault,) = (item for item in items if type(item) is Fault)
+    assert (fault.what, fault.probe[3]) == ("divide-by-zero", "BEGIN")

@@ -113,6 +113,8 @@ def _parse(line, width, widths, shape=None):
         stop = at + 2 + width
         if stop < end and line[stop] != _SPACE:
             stop = _string_end(line, stop, widths)
+        elif line[stop + 1 : stop + 2].strip() and (longer := _string_end(line, stop, widths)) < end:
+            stop = longer  # the space there is one of its own
         elif shape is not None:
             shape.append(0)
         found.append(string(line[at + 2 : stop].rstrip(b" ")))
