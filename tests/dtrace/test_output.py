@@ -257,6 +257,14 @@ def test_rows_of_tables_come_back(keys, value):
     assert (item.keys, item.value) == (tuple(keys), value)
 
 
+def test_a_long_string_may_have_a_space_where_its_column_ends():
+    """What follows it tells that it goes on."""
+    text = b"a" * 33 + b" goes on"
+    assert dtrace_cells.columns(b"  %-33s  %-33s %10d\n" % (text, b"c", -2002942616)) == [text.decode(), "c", -2002942616]
+    assert dtrace_cells.columns(b"  %-33s %10d\n" % (b"a" * 33, -2002942616)) == ["a" * 33, -2002942616]
+    assert dtrace_cells.cells(b"  %-50s %16d\n" % (b"b" * 50 + b" c", 7))[0] == ("b" * 50 + " c", 7)
+
+
 # --- fuzzing: fuzz_parser.py -----------------------------------------------------------------
 
 
