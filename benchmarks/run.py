@@ -18,6 +18,7 @@ import sys
 import time
 from contextlib import closing
 
+import interpreter
 import kernel
 import kernel_printf
 import reading
@@ -202,6 +203,12 @@ def measure_reading(rounds: int) -> list[Comparison]:
     return [Comparison(*row) for row in (*reading.parser(rounds), *reading.api(rounds))]
 
 
+def measure_interpreter(_: int) -> list[Comparison]:
+    """Machine instructions, which are the same in each round: of the clause, and of all that pydtrace does for its event."""
+    return [Comparison(f"interpreter (instr.), {what} / all", None, [ours], [total])
+            for what, ours, total in interpreter.rows()]
+
+
 def consumer_samples(subject, operation: str, peer, rounds: int) -> tuple[list[float], list[float]]:
     ours, theirs = [], []
     for kept in range(-5, rounds):
@@ -251,7 +258,7 @@ def measure_kernel(rounds: int) -> list[Comparison]:
 PARTS = {
     "off": (measure_off, 101), "start": (measure_start, 31), "on": (measure_on, 301), "threads": (measure_threads, 101),
     "stopped": (measure_stopped, 21), "consumer": (measure_consumer, 21), "reading": (measure_reading, 21),
-    "kernel": (measure_kernel, 5),
+    "interpreter": (measure_interpreter, 1), "kernel": (measure_kernel, 5),
 }
 
 

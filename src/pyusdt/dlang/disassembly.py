@@ -12,9 +12,9 @@ from .demand import walk
 HEADING = "NAME             ID   OFFSET KND SCP RANGE       FLAG TYPE"
 _FIRST_ID = 0x500  # of a program's own variables; what is below belongs to D
 # Those that D has, in the order of their ids.
-_BUILTINS = ("curthread timestamp vtimestamp ipl epid id arg0 arg1 arg2 arg3 arg4 arg5 arg6 arg7 arg8 arg9 stackdepth caller probeprov"
-             " probemod probefunc probename pid tid execname zonename walltimestamp ustackdepth ucaller ppid uid gid errno cpu"
-             " execargs").split()
+_BUILTINS = ["curthread", "timestamp", "vtimestamp", "ipl", "epid", "id", *(f"arg{i}" for i in range(10)), "stackdepth", "caller",
+             "probeprov", "probemod", "probefunc", "probename", "pid", "tid", "execname", "zonename", "walltimestamp",
+             "ustackdepth", "ucaller", "ppid", "uid", "gid", "errno", "cpu", "execargs"]
 _FIRST_BUILTIN = 0x100
 _OWN_NAMES = {"__curthread": "curthread"}
 _ORDER = ("self", "agg", "builtin", "global", "this")
