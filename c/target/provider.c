@@ -19,6 +19,8 @@
 #include "shared/error.h"
 #include "target/sites.h"
 
+#define PUBLISH_TRIES 500
+
 static const uint16_t no_semaphore;
 
 /* Where the sites and the semaphores are in memory. */
@@ -71,6 +73,17 @@ static void fill_desc(struct pyusdt_probe_desc *desc, const char *provider, cons
             desc->strings |= 1u << i;
 }
 
+/* The slow path that a firing thread is on may be longer than pyusdt_publish_more() waits for, on a busy machine: a probe
+ * that is not in the table then would be in none for ever.  Seconds in all, but none where this thread itself is on it. */
+static int publish_when_free(const struct pyusdt_probe_desc *table, unsigned n)
+{
+    int r = -EBUSY;
+
+    for (int i = 0; r == -EBUSY && i < PUBLISH_TRIES; i++)
+        r = pyusdt_publish_more(table, n);
+    return r;
+}
+
 /* Tells the embedded engine.  The index of the first, or -errno. */
 static int publish(const char *provider, const char *path, const struct pyusdt_probe_def *probes, unsigned n)
 {
@@ -87,7 +100,7 @@ static int publish(const char *provider, const char *path, const struct pyusdt_p
         pyusdt_elf_function(provider, probes[i].name, function, FUNCTION);
         fill_desc(&table[i], provider, module, function, &probes[i]);
     }
-    r = pyusdt_publish_more(table, n);
+    r = publish_when_free(table, n);
     free(table);
     return r;
 }
