@@ -1,7 +1,9 @@
 """The dtrace engine beside a dtrace of our own making: what is run, what is read, what is told when it can not."""
 
+import os
 import stat
 import struct
+import subprocess
 import sys
 
 import pytest
@@ -85,6 +87,28 @@ def test_systemtaps_dtrace_is_none(monkeypatch, tmp_path):
     assert f"{tmp_path}/bin/dtrace is SystemTap's" in failure()
     monkeypatch.setattr("pyusdt.engine.dtrace._FOLDERS", (f"{tmp_path}/sbin",))
     assert "this is the real one" in failure()
+
+
+@pytest.mark.parametrize("system", ["darwin", "freebsd14", "sunos5"])
+def test_it_is_chosen_where_no_linux_is_and_no_pyusdt(dtrace, monkeypatch, system):
+    """A process without pyusdt is dtrace's, one with it the embedded engine's; where no dtrace is either, both reasons are told."""
+    dtrace(frame("B") + frame("E"))
+    monkeypatch.setattr("pyusdt.engine.choice.sys.platform", system)
+    process = subprocess.Popen(["sleep", "60"])
+    try:
+        with pyusdt.trace("BEGIN { n = 1; } proc:::exec { n = 2; }", pid=process.pid, zdefs=True) as t:
+            assert (t.engine, t.engine_reason) == ("dtrace", f"process {process.pid} has no pyusdt in it")
+        monkeypatch.delenv("PYUSDT_DTRACE")
+        monkeypatch.setattr("pyusdt.engine.dtrace._FOLDERS", ())
+        monkeypatch.setenv("PATH", "/nowhere")
+        with pytest.raises(pyusdt.EngineError, match=r"has no pyusdt in it, and there is no dtrace\(1\)"), pyusdt.trace(
+                "proc:::exec { n = 2; }", pid=process.pid, zdefs=True):
+            pass
+    finally:
+        process.kill()
+        process.wait()
+    with pyusdt.trace(TRACER + " { trace(arg2); }", pid=os.getpid()) as t:
+        assert t.engine == "embedded"
 
 
 def frame(*fields):

@@ -117,11 +117,16 @@ def _embedded_or_dtrace(program, options, targets):
     try:
         engine = _opened(_embedded(program, options), targets)
     except EngineError as error:
-        return _opened(_dtrace(program, options), targets), str(error)
-    if all(count for _, count in engine.matched):
-        return engine, "it needs no privilege and knows the probes"
-    engine.close()
-    return _opened(_dtrace(program, options), targets), "pyusdt's own probes do not match"
+        why = str(error)
+    else:
+        if all(count for _, count in engine.matched):
+            return engine, "it needs no privilege and knows the probes"
+        engine.close()
+        why = "pyusdt's own probes do not match"
+    try:
+        return _opened(_dtrace(program, options), targets), why
+    except EngineError as error:
+        raise EngineError(f"{why}, and {error}") from None
 
 
 def list_probes(options, pids, descriptions):
