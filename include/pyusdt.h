@@ -105,6 +105,10 @@ static inline int pyusdt_enabled(unsigned probe)
  * What the embedded sessions want of a firing of `probe`: bit i: argument i is read; PYUSDT_DEMAND_FIRE: there is such
  * a session. 0: none. (A USDT tracer that is attached wants every argument; the caller knows it by the semaphore.)
  * Sets up a session that is new to this process, so the first call after an attach is slow.
+ *
+ * It is also what lets a process that has become another user (setuid) be found by a session that comes later: such a
+ * process publishes itself anew from here alone. A caller that fires without asking is not found then, and its events are
+ * counted as that session's drops.
  */
 uint32_t pyusdt_demand(unsigned probe);
 

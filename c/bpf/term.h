@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 /*
- * Writes the text and zeros, out_size bytes in all; returns the bytes of the text with its NUL.  A path is a row of steps, each a word that says how:
+ * Writes the text and zeros, out_size bytes in all; returns the bytes of the text with its NUL.  A path is a row of
+ * steps, each a word that says how:
  *   0, then a word: the element of that number of a tuple or list, from 1, or the value of that integer in a map;
  *   n > 0, then n bytes (a multiple of 8), NUL in them: the value of the atom, binary or string of this text in a map,
  *   or in a list of pairs.

@@ -115,6 +115,17 @@ int pyusdt_rundir_open(const char *path, struct pyusdt_error *error)
     return dir;
 }
 
+int pyusdt_rundir_open_of(const char *path, int64_t owner, struct pyusdt_error *error)
+{
+    int dir = pyusdt_rundir_open(path, error);
+    struct stat st;
+
+    if (dir < 0 || owner < 0 || (fstat(dir, &st) == 0 && st.st_uid == owner))
+        return dir;
+    close(dir);
+    return pyusdt_error_set(error, -EPERM, "run directory %s does not belong to uid %u", path, (unsigned)owner);
+}
+
 int pyusdt_rundir(char *path, size_t size, struct pyusdt_error *error)
 {
     int dir, r = choose(path, size);

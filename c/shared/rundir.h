@@ -50,11 +50,12 @@ void pyusdt_name_parse(const char *text, struct pyusdt_name *name);
 #define PYUSDT_RUNDIR_PARENTS 2
 #define PYUSDT_RUNDIR_PREFIX "pyusdt-"
 
-/* Whether the caller is one who traces the processes of all users: root, whom PYUSDT_RUNDIR does not tell a directory. */
+/* Whether the caller traces the processes of all users: root, whom PYUSDT_RUNDIR does not tell a directory. */
 bool pyusdt_rundir_of_all(void);
 
-/* Calls fn with the path and the uid of each directory in one of those places that is named as a user's; whether it is his,
- * fn has to see. Stops when fn returns nonzero. 0 or -errno; *modified, if not NULL: not looked at when it still is so, and set. */
+/* Calls fn with the path and the uid of each directory in one of those places that is named as a user's; whether it is
+ * his, fn has to see. Stops when fn returns nonzero. 0 or -errno; *modified, if not NULL: not looked at when it still is
+ * so, and set. */
 typedef int pyusdt_rundir_user_fn(void *arg, const char *path, uint32_t uid);
 int pyusdt_rundir_users(unsigned parent, int64_t *modified, pyusdt_rundir_user_fn *fn, void *arg);
 
@@ -64,14 +65,17 @@ int pyusdt_rundir_make(const char *path, uint32_t uid);
 /* Opens a directory that belongs to the caller (root: to anybody) and is closed to others. fd or -errno. */
 int pyusdt_rundir_open(const char *path, struct pyusdt_error *error);
 
+/* The same of a directory that must be `owner`'s; -1: of whomever. */
+int pyusdt_rundir_open_of(const char *path, int64_t owner, struct pyusdt_error *error);
+
 /* Opens one plain file with one link whose owner is the directory's, root or the caller. Its size; fd or -errno. */
 int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size);
 
 /* Makes one of size bytes, every page of it allocated, and maps it shared. fd or -errno. */
 int pyusdt_file_make(int dir, const char *name, uint64_t size);
 
-/* The directory's entries with an interesting name; stops when fn returns nonzero. 0 or -errno; -E2BIG: another user's, who
- * has more in it than anybody needs, and not all was looked at. */
+/* The directory's entries with an interesting name; stops when fn returns nonzero. 0 or -errno; -E2BIG: another user's,
+ * who has more in it than anybody needs, and not all was looked at. */
 typedef int pyusdt_name_fn(void *arg, const char *text, const struct pyusdt_name *name);
 int pyusdt_rundir_each(int dir, pyusdt_name_fn *fn, void *arg);
 

@@ -58,6 +58,7 @@ static bool session_file_unchanged(const struct session_file *file)
            now.generation == file->header.generation && now.state == PYUSDT_SESSION_STARTED;
 }
 
+/* Calls fn for each probe that is wanted, and before those of each want, if not NULL, begin. 0 or -errno. */
 static int session_file_match(const struct session_file *file, pyusdt_match_fn *fn, void *arg,
                               void (*begin)(void *arg, const struct pyusdt_want *want))
 {
@@ -68,18 +69,14 @@ static int session_file_match(const struct session_file *file, pyusdt_match_fn *
             return -EIO;
         want.provider[PYUSDT_GLOB_SIZE - 1] = want.module[PYUSDT_GLOB_SIZE - 1] = '\0';
         want.function[PYUSDT_GLOB_SIZE - 1] = want.name[PYUSDT_GLOB_SIZE - 1] = '\0';
-        begin(arg, &want);
+        if (begin)
+            begin(arg, &want);
         pyusdt_table_match(&pyusdt_core.table, &want, fn, arg);
     }
     return session_file_unchanged(file) ? 0 : -EAGAIN;
 }
 
 /* ---- joining: the enable words ---- */
-
-static void enable_begin(void *arg, const struct pyusdt_want *want)
-{
-    (void)arg, (void)want;
-}
 
 static int enable_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
 {
@@ -115,7 +112,7 @@ static int join(void *arg, const char *text, const struct pyusdt_name *name)
     if (invites_us(&file.header) && pyusdt_session_alive(dir, number, file.header.generation) &&
         atomic_compare_exchange_strong(&pyusdt_ctl_slot(number)->wanted, &nobody, file.header.generation)) {
         PYUSDT_HOOK(20);
-        session_file_match(&file, enable_probe, &number, enable_begin);
+        session_file_match(&file, enable_probe, &number, NULL);
     }
     close(file.fd);
     return 0;

@@ -12,7 +12,8 @@
  * operand is size@register, the size negative for a signed integer. */
 #include "target/sites.h"
 
-/* Whose sites: the system's dtrace's, or where the assembly is ours. PYUSDT_SITES_GENERIC is for testing the other way on these processors. */
+/* Whose sites: the system's dtrace's, or where the assembly is ours. PYUSDT_SITES_GENERIC is for testing the other way
+ * on these processors. */
 #if defined(PYUSDT_SITES_DTRACE)
 #include "target/sites_dtrace.h"
 #elif PYUSDT_SITES && !defined(PYUSDT_SITES_GENERIC) && defined(__x86_64__)

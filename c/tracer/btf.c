@@ -59,30 +59,67 @@ static uint32_t kind_of(const struct reading *r, uint64_t at)
     return word(r, at + 4) >> 24 & 31;
 }
 
-/* The id of the type of this kind and name (NULL: the one of this id), and where it is. */
-static int64_t find(const struct reading *r, uint32_t wanted, const char *name, uint64_t *where)
+/* A type on the way through all of them: its id, and where it is. */
+struct type {
+    int64_t id;
+    uint64_t at;
+};
+
+static struct type first_type(const struct reading *r)
 {
-    uint64_t at = r->types;
-    for (int64_t id = 1; at + TYPE_SIZE <= r->end; id++) {
-        uint32_t info = word(r, at + 4), kind = kind_of(r, at);
-        if (name ? kind == wanted && is_named(r, word(r, at), name) : id == wanted) {
-            *where = at;
-            return id;
-        }
-        int64_t more = behind(kind, info & 0xffff);
-        if (more < 0)
-            return -EINVAL;
-        at += TYPE_SIZE + (uint64_t)more;
-    }
-    return -ENOENT;
+    return (struct type){1, r->types};
+}
+
+/* 0 if there is a type here, else -ENOENT. */
+static int check_type(const struct reading *r, const struct type *type)
+{
+    return type->at + TYPE_SIZE <= r->end ? 0 : -ENOENT;
+}
+
+/* On to the next; -EINVAL where this one's kind is not known, so that nobody knows where that is. */
+static int next_type(const struct reading *r, struct type *type)
+{
+    int64_t more = behind(kind_of(r, type->at), word(r, type->at + 4) & 0xffff);
+
+    if (more < 0)
+        return -EINVAL;
+    type->at += TYPE_SIZE + (uint64_t)more;
+    type->id++;
+    return check_type(r, type);
+}
+
+/* 0, -ENOENT or -EINVAL. */
+static int find_named(const struct reading *r, uint32_t kind, const char *name, struct type *type)
+{
+    int code;
+
+    *type = first_type(r);
+    for (code = check_type(r, type); code == 0; code = next_type(r, type))
+        if (kind_of(r, type->at) == kind && is_named(r, word(r, type->at), name))
+            break;
+    return code;
+}
+
+static int find_id(const struct reading *r, uint32_t id, struct type *type)
+{
+    int code;
+
+    *type = first_type(r);
+    for (code = check_type(r, type); code == 0; code = next_type(r, type))
+        if (type->id == id)
+            break;
+    return code;
 }
 
 int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
 {
     struct reading r;
-    uint64_t at;
+    struct type function;
     int code = open_btf(&r, btf, size);
-    return code < 0 ? code : find(&r, KIND_FUNC, name, &at);
+
+    if (code == 0)
+        code = find_named(&r, KIND_FUNC, name, &function);
+    return code < 0 ? code : function.id;
 }
 
 /* The member of the struct or union at `at`, or of one without a name in it. */
@@ -94,11 +131,11 @@ static int64_t member_of(const struct reading *r, uint64_t at, const char *membe
         return -ENOENT;
     for (at += TYPE_SIZE; members > 0 && at + MEMBER_SIZE <= r->end; members--, at += MEMBER_SIZE) {
         int64_t offset = (word(r, at + 8) & mask) / 8, inside;
-        uint64_t where;
+        struct type type;
         if (is_named(r, word(r, at), member))
             return offset;
-        if (is_named(r, word(r, at), "") && find(r, word(r, at + 4), NULL, &where) > 0) {
-            inside = member_of(r, where, member, depth + 1);
+        if (is_named(r, word(r, at), "") && find_id(r, word(r, at + 4), &type) == 0) {
+            inside = member_of(r, type.at, member, depth + 1);
             if (inside >= 0)
                 return offset + inside;
         }
@@ -109,8 +146,10 @@ static int64_t member_of(const struct reading *r, uint64_t at, const char *membe
 int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure, const char *member)
 {
     struct reading r;
-    uint64_t at;
-    int64_t code = open_btf(&r, btf, size);
-    code = code < 0 ? code : find(&r, KIND_STRUCT, structure, &at);
-    return code < 0 ? code : member_of(&r, at, member, 0);
+    struct type type;
+    int code = open_btf(&r, btf, size);
+
+    if (code == 0)
+        code = find_named(&r, KIND_STRUCT, structure, &type);
+    return code < 0 ? code : member_of(&r, type.at, member, 0);
 }

@@ -9,7 +9,8 @@
 /* The id of the function `name`; -ENOENT where there is none, -EINVAL where this is no BTF. */
 int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name);
 
-/* The offset in bytes of a member of the struct `structure`, also of one in an unnamed struct or union in it; -ENOENT where either is not there, -EINVAL as above. */
+/* The offset in bytes of a member of the struct `structure`, also of one in an unnamed struct or union in it; -ENOENT
+ * where either is not there, -EINVAL as above. */
 int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure, const char *member);
 
 #endif

@@ -111,7 +111,8 @@ static int take_slot(const struct pyusdt_session *session, struct pyusdt_place *
         r = claim(place, error);
     written = r < 0 ? 0 : pyusdt_place_write(place);
     if (written != 0)
-        r = pyusdt_error_set(error, written, "can not write the session file in %s: %s", place->path, strerror(-written));
+        r = pyusdt_error_set(error, written, "can not write the session file in %s: %s", place->path,
+                             strerror(-written));
     if (r < 0 && place->fd >= 0) {
         pyusdt_slot_release(place->dir, place->header.slot, place->fd);
         place->fd = -1;
@@ -169,20 +170,15 @@ static struct pyusdt_place *known_place(const struct pyusdt_session *session, in
     return NULL;
 }
 
-/* Its place in the session: the one that it has already, or a new one. owner: who must have it, -1 anybody. 0 or -errno. */
+/* Its place in the session: the one that it has already, or a new one. owner: as for pyusdt_rundir_open_of(). */
 int pyusdt_place_open(struct pyusdt_session *session, const char *path, int64_t owner, struct pyusdt_place **out,
                       struct pyusdt_error *error)
 {
-    int dir = pyusdt_rundir_open(path, error), r;
+    int dir = pyusdt_rundir_open_of(path, owner, error), r;
     struct pyusdt_place *place;
-    struct stat st;
 
     if (dir < 0)
         return dir;
-    if (owner >= 0 && (fstat(dir, &st) != 0 || st.st_uid != owner)) {
-        close(dir);
-        return pyusdt_error_set(error, -EPERM, "run directory %s is not theirs", path);
-    }
     place = known_place(session, dir);
     if (place)
         close(dir);
@@ -289,7 +285,8 @@ void pyusdt_place_follow(struct pyusdt_session *session, const struct pyusdt_pla
 
     if (uid < 0 || (uint32_t)uid == place->uid)
         return;
-    snprintf(path, sizeof path, "%.*s/" PYUSDT_RUNDIR_PREFIX "%u", (int)(name - place->path), place->path, (uint32_t)uid);
+    snprintf(path, sizeof path, "%.*s/" PYUSDT_RUNDIR_PREFIX "%u", (int)(name - place->path), place->path,
+             (uint32_t)uid);
     if (pyusdt_rundir_make(path, (uint32_t)uid) != 0 || pyusdt_place_open(session, path, uid, &other, &error) != 0) {
         pyusdt_session_trouble(session, "process %u has become uid %u, and may not be traced: %s", host ? host : pid,
                                (uint32_t)uid, error.message[0] ? error.message : path);

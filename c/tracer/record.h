@@ -72,7 +72,8 @@ _Static_assert(sizeof(struct pyusdt_record_header) == 128, "the header is two ca
 
 struct pyusdt_recorder;
 
-/* Takes the file over; completes the header (magic, version, order). -EIO and the like from any write come back from pyusdt_recorder_flush(). */
+/* Takes the file over; completes the header (magic, version, order). -EIO and the like from any write come back from
+ * pyusdt_recorder_flush(). */
 int pyusdt_recorder_new(int fd, struct pyusdt_session *session, const struct pyusdt_record_header *header,
                         struct pyusdt_recorder **out);
 void pyusdt_recorder_event(struct pyusdt_recorder *recorder, const struct pyusdt_event *event);

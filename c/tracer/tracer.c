@@ -176,7 +176,8 @@ static bool is_known(const struct pyusdt_session *session, const struct pyusdt_p
     for (uint32_t i = 0; i < session->nliving; i++) {
         const struct pyusdt_target *target = session->targets[session->living[i]];
         const struct pyusdt_identity *other = &target->who;
-        if (target->place == place && other->pid == who->pid && other->starttime == who->starttime && other->instance == who->instance)
+        if (target->place == place && other->pid == who->pid && other->starttime == who->starttime &&
+            other->instance == who->instance)
             return true;
     }
     return false;

@@ -175,7 +175,7 @@ def anothers(users):
 
 
 @pytest.mark.parametrize("plant, said", [(slots_taken, "all 64 session slots"), (links, "all 64 session slots"), (fifos, "all 64 session slots"),
-                                         (mounts, "all 64 session slots"), (open_to_others, "must be 0700"), (anothers, "not theirs")])
+                                         (mounts, "all 64 session slots"), (open_to_others, "must be 0700"), (anothers, "does not belong to uid")])
 def test_a_hostile_user_costs_his_own_events(users, plant, said):
     """Whatever is in his directory: the others' are complete, no file is touched, and the user is told."""
     (users.shm / f"pyusdt-{ALICE}").mkdir(mode=0o700)
