@@ -1,4 +1,4 @@
-# The binding of c/tracer/kernel_ring.h and c/tracer/btf.h; part of _tracer.pyx.
+# The binding of c/tracer/kernel_ring.h, kernel_trial.h and btf.h; part of _tracer.pyx.
 
 cdef extern from "tracer/kernel_ring.h" nogil:
     ctypedef struct pyusdt_kernel_ring "struct pyusdt_kernel_ring":
@@ -20,6 +20,10 @@ cdef extern from "tracer/kernel_ring.h" nogil:
 cdef extern from "tracer/btf.h" nogil:
     int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
     int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure, const char *member)
+
+
+cdef extern from "tracer/kernel_trial.h" nogil:
+    int pyusdt_kernel_trial(int fd, size_t size)
 
 
 cdef class KernelRing:
@@ -61,3 +65,12 @@ def btf_member(bytes btf, str structure, str member):
     texts = structure.encode(), member.encode()
     cdef int64_t found = pyusdt_btf_member(<const uint8_t *><const char *>btf, len(btf), texts[0], texts[1])
     return found if found >= 0 else None
+
+
+def kernel_trial(int fd, size_t size):
+    """Where in the site of `size` bytes that a file begins with the kernel puts a call that a forked child survives; 0 for
+    nowhere."""
+    cdef int found
+    with nogil:
+        found = pyusdt_kernel_trial(fd, size)
+    return max(found, 0)

@@ -9,6 +9,8 @@ import pytest
 from kernel_harness import DATA, start_pydtrace, wait_until
 
 import pyusdt._core
+from pyusdt import _tracer
+from pyusdt.bpf import kernel
 from pyusdt.engine import elf, kernel_attach
 
 pytestmark = pytest.mark.usefixtures("bpf")
@@ -54,18 +56,42 @@ def test_the_nop5_is_replaced_by_a_call_where_that_is_asked_for(firing):
     assert untouched[0] == NOP
     found, count = traced(firing, "-x", "nop5")
     assert count > 20
-    if kernel_attach.Attacher(nop5=True).nop5:
+    if kernel_attach.Attacher(nop5=True).shift(untouched, 0):
         assert found[NOP5_AT] == CALL and found[:NOP5_AT] == untouched[:NOP5_AT]
     else:
         assert found[0] == INT3
     wait_until(lambda: site(firing)[0] == NOP and site(firing)[NOP10_AT:NOP5_AT] == untouched[NOP10_AT:NOP5_AT])
 
 
-def test_the_plain_nop_is_used(firing):
+def test_the_plain_nop_is_used_where_that_is_asked_for(firing):
     untouched = site(firing)
-    found, count = traced(firing)
+    found, count = traced(firing, "-x", "nop5=off")
     assert found[0] == INT3 and found[1:] == untouched[1:] and count > 20
     wait_until(lambda: site(firing) == untouched)
+
+
+def test_what_was_tried_is_used(firing):
+    """The plain nop on Linux 6.18."""
+    fds = []
+    place = kernel_attach.cheapest_place(fds)
+    kernel.close_all(fds)
+    found, count = traced(firing)
+    assert count > 20 and found[place] == (CALL if place else INT3) and place in (0, NOP10_AT, NOP5_AT)
+
+
+def test_a_trial_of_a_site_without_a_probe():
+    """Neither a call nor a return: the processes that try it end, and nobody is told."""
+    told = []
+    before = signal.signal(signal.SIGCHLD, lambda *_: told.append(1))
+    try:
+        for code in (bytes(16), b"\x90" * 16 + b"\xc3", b"\xeb\xfe", b"\xe8\0\0\0\0" + b"\x58" + b"\x90" * 10 + b"\xc3"):
+            fd = os.memfd_create("code")
+            os.write(fd, code)
+            assert _tracer.kernel_trial(fd, 16) == 0
+            os.close(fd)
+        assert _tracer.kernel_trial(1 << 20, 16) == 0 and not told
+    finally:
+        signal.signal(signal.SIGCHLD, before)
 
 
 FORKS = """import os, sys, pyusdt
@@ -79,15 +105,31 @@ print(os.wait()[1], flush=True)
 """
 
 
-def test_a_forked_child_of_a_traced_process_survives_its_firing():
-    """fork() copies a call that the kernel puts at a nop5, and not the page that it leads to."""
+def forked_while_traced(*options):
+    """How the forked child of a traced process ended."""
     process = subprocess.Popen([sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "ready\n"
-        tracer = start_pydtrace("-q", "-n", r'BEGIN { printf("ready\n"); } pyusdt$target:::user_trace-i4s4 { }', "-p", process.pid,
-                                wait_for="ready")
+        tracer = start_pydtrace("-q", *options, "-n", r'BEGIN { printf("ready\n"); } pyusdt$target:::user_trace-i4s4 { }',
+                                "-p", process.pid, wait_for="ready")
         out, _ = process.communicate("go\n", timeout=30)
         tracer.communicate(timeout=30)
     finally:
         process.kill()
-    assert out == "0\n"
+    return int(out)
+
+
+def test_a_forked_child_of_a_traced_process_survives_its_firing():
+    """fork() copies a call that the kernel puts at a nop5, and on Linux 6.18 not the page that it leads to."""
+    assert forked_while_traced() == 0
+
+
+def test_the_trial_says_what_a_traced_process_sees():
+    """The child that dies, of whom the default is afraid, dies in earnest too; where none dies the nop5 is taken by itself."""
+    if not kernel_attach.Attacher(nop5=True).shift(kernel_attach.SITE, 0):
+        assert not kernel.has_uprobe_calls() or kernel_attach.release() >= (7, 3)
+        return
+    fds = []
+    place = kernel_attach.cheapest_place(fds)
+    kernel.close_all(fds)
+    assert (forked_while_traced("-x", "nop5") == 0) == (place == NOP5_AT)

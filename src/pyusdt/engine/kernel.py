@@ -42,7 +42,7 @@ class KernelEngine(Engine):
     def __init__(self, program, options):
         super().__init__(program, options)
         self.maps = self._linker = self._ticks = self._command = self._hurry = None
-        self.attacher = Attacher(options.get("attach"), options.get("nop5", False))
+        self.attacher = Attacher(options.get("attach"), options.get("nop5"))
         self._finder = Finder()
         self.matcher = Matcher(program.clauses)
         self._system, self._system_idents = None, {}  # SystemSide, {names: id}

@@ -4,22 +4,26 @@ In: programs' descriptors, files, offsets, semaphores, cookies.  Out: descriptor
 Always: closing them, or the end of this process, detaches everything.
 
 Where in a site.  The note names a one-byte nop; a uprobe there is a trap.  Sites of pyusdt's own are nop, nop10, nop5
-(c/target/sites_x86_64.h).  Linux 6.18 to 7.2 replace a uprobe on a nop5 by a call, which costs less; whether the running
-kernel does is asked of it.  But the page that is called is not copied by fork(), and the call is: a forked child of the
-traced process dies of its first firing.  So this is done only where -x nop5 asks for it; and, since the call pushes below the
-stack pointer, only where the bytes say that it is such a site.
+(c/target/sites_x86_64.h): Linux 6.18 to 7.2 replace a uprobe on a nop5 by a call, which costs less, later ones that on a nop10.
+But the page that is called is not copied by fork(), and on Linux 6.18 the call is: a forked child of the traced process dies of
+its first firing.  What the running kernel does is tried on a site of our own (cheapest_place()) before the first such site is
+attached to; and, since the call pushes below the stack pointer, only sites with these very bytes are meant.
 """
 
 import errno
+import mmap
 import os
 import struct
 
+from .. import _tracer
 from ..bpf import kernel
+from ..bpf.insn import R0, exit_, mov_imm
 from . import kernel_profile
 
-_SITE = bytes.fromhex("90" "662e0f1f840000000000" "0f1f440000")  # nop, nop10, nop5
-_NOP5 = 11  # where in it
+SITE = bytes.fromhex("90" "662e0f1f840000000000" "0f1f440000")  # nop, nop10, nop5
+_NOP10, _NOP5 = 1, 11  # where in it
 _NOP10_ONLY = (7, 3)  # Linux from which on the call takes the place of a nop10
+_RETURN = b"\xc3"
 _INSTRUCTION_ERRORS = (errno.EINVAL, errno.EIO, errno.EOPNOTSUPP, 524)  # 524: ENOTSUPP, the kernel's own
 
 
@@ -27,6 +31,20 @@ def release():
     """The kernel's version as a tuple of two numbers."""
     parts = os.uname().release.split("-")[0].split(".")
     return tuple(int(part) for part in parts[:2])
+
+
+def cheapest_place(fds):
+    """Where in a site a uprobe costs least and harms nobody, as tried: 0, the plain nop, where none is replaced by a call that
+    forked children survive.  fds: what keeps the trial's probes attached is added, to be closed when there is time for that.
+    Raises OSError where this user may attach no probes."""
+    if not kernel.has_uprobe_calls():
+        return 0
+    fd = os.memfd_create("pyusdt-site", os.MFD_CLOEXEC)
+    fds.append(fd)
+    os.write(fd, (SITE + _RETURN).ljust(mmap.PAGESIZE, b"\0"))
+    fds.append(kernel.prog_load([mov_imm(R0, 0), exit_()], attach_type=kernel.ATTACH_UPROBE_MULTI))
+    fds.append(kernel.link_uprobe_multi(fds[-1], f"/proc/self/fd/{fd}", (_NOP10, _NOP5), (0, 0), (0, 0)))
+    return _tracer.kernel_trial(fd, len(SITE))
 
 
 class Place:
@@ -39,19 +57,27 @@ class Place:
 
 
 class Attacher:
-    """method: "multi", "perf", or None to take the best; nop5: attach where the kernel puts a call, if it does."""
+    """method: "multi", "perf", or None to take the best; nop5: in sites of pyusdt's own always attach to the nop5, if the
+    kernel puts a call there; False: never; None: as tried."""
 
-    def __init__(self, method=None, nop5=False):
+    def __init__(self, method=None, nop5=None):
         self.fds, self.refused = [], []
         version = release()
         self.method = method or ("multi" if version >= (6, 6) else "perf")
-        self.nop5 = nop5 and version < _NOP10_ONLY and kernel.has_uprobe_calls()
+        self._place = nop5 if nop5 is None else _NOP5 if nop5 and version < _NOP10_ONLY and kernel.has_uprobe_calls() else 0
         # before, a pid meant one thread, so the programs have to look themselves
         self.filters_pids = self.method == "multi" and version >= (6, 10)
 
     def shift(self, data, offset):
         """How far behind the note's nop to attach; data: the file's bytes."""
-        return _NOP5 if self.nop5 and data[offset : offset + len(_SITE)] == _SITE else 0
+        if data[offset : offset + len(SITE)] != SITE:
+            return 0
+        if self._place is None:
+            try:
+                self._place = cheapest_place(self.fds)
+            except OSError:
+                self._place = 0  # attaching will say what is missing
+        return self._place
 
     def load(self, insns, map_fds, types=None):
         """A program that attach() can attach.  Raises kernel.Refused."""

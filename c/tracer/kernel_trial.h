@@ -1,0 +1,15 @@
+/* What the running kernel makes of uprobes at the no-operations of a pyusdt site, found out by trying it.
+ *
+ * In: a file with such a site, on which the caller has uprobes.  Out: where the kernel puts a call that also a forked child
+ * survives (Linux 6.18 copies the call into the child, and not the page that it leads to).
+ * Always: done by processes of its own, of which nobody hears anything: no SIGCHLD, no core, no line in the kernel's log. */
+#ifndef PYUSDT_KERNEL_TRIAL_H
+#define PYUSDT_KERNEL_TRIAL_H
+
+#include <stddef.h>
+
+/* fd: a file that begins with the site, of `size` bytes, and a return.  Where in it the call is; 0: there is none, or none
+ * that a child survives; or -errno. */
+int pyusdt_kernel_trial(int fd, size_t size);
+
+#endif
