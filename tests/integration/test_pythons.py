@@ -1,9 +1,9 @@
 """The whole test suite on every CPython: those of pyenv, and those that .ci/pythons gets, without the GIL among them.
 
 In:      PYUSDT_PYTHONS_TESTS: what to run of the suite, as pytest takes it (default: tests).
-Out:     build/pythons/VERSION.log: what pytest printed, as it runs; the names of the tests that failed, with the test's failure.
-Always:  each version has a copy of this tree, built by `make build`, and a virtual environment of its own with the tools that
-         requirements-dev.txt pins; it knows nothing of the pytest that runs it, and leaves nothing running.
+Out:     build/pythons/VERSION.log: what pytest printed, as it runs; at the end the names of the tests that failed.
+Always:  each version has a copy of this tree, built by `make build`, and a virtual environment of its own with the
+         tools that requirements-dev.txt pins; it knows nothing of the pytest that runs it, and leaves nothing running.
 
 Ten minutes each on a quiet machine; docs/platforms.md says when it was run last, and with what result."""
 
@@ -20,8 +20,8 @@ import harness
 import pytest
 
 LOGS = os.path.join(harness.ROOT, "build", "pythons")
-# The pinned version has no wheel for the newest CPython, and would be compiled for an hour: any that has one, then, or its test
-# is skipped.
+# The pinned version has no wheel for the newest CPython, and would be compiled for an hour: any that has one, then, or
+# its test is skipped.
 NOT_FOR_ALL = "pyarrow"
 # What an outer pytest and CI say in the environment, and is not meant for the one inside
 NOT_INHERITED = re.compile(r"PYTEST|CI$|PYUSDT_(RUNDIR|CI)")
@@ -47,10 +47,11 @@ def install(python: str, tree: str) -> str:
 def run_suite(inside: str, tree: str, log: str, *tests: str) -> tuple[int, str]:
     """pytest's exit status and its output, which is in the file `log` from the first line on."""
     environment = {name: value for name, value in os.environ.items() if not NOT_INHERITED.match(name)}
-    command = [inside, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-o", "faulthandler_timeout=300", "-m", "not long"]
+    command = ["setpriv", "--pdeathsig", "KILL", inside, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup",
+               "-o", "faulthandler_timeout=300", "-m", "not long"]
     with open(log, "w") as file:
-        process = subprocess.Popen([*command, *tests], stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=tree,
-                                   env=environment, start_new_session=True)
+        process = subprocess.Popen([*command, *tests], stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                   cwd=tree, env=environment, start_new_session=True)
         try:
             status = process.wait(7200)
         finally:  # a worker that hangs, too
@@ -69,7 +70,8 @@ def test_suite(version, python_of, tmp_path):
     shutil.copytree(harness.ROOT, tree, symlinks=True, ignore=harness.NOT_SOURCE)
     os.makedirs(LOGS, exist_ok=True)
     log = os.path.join(LOGS, f"{version.replace(' ', '-')}.log")
-    status, output = run_suite(install(python, tree), tree, log, *os.environ.get("PYUSDT_PYTHONS_TESTS", "tests").split())
+    inside = install(python, tree)
+    status, output = run_suite(inside, tree, log, *os.environ.get("PYUSDT_PYTHONS_TESTS", "tests").split())
     failed = re.findall(r"^(?:FAILED|ERROR) .*$", output, re.MULTILINE)
     said = "\n".join([f"CPython {version}, {log}:", *failed, *output.splitlines()[-1:]])
     print(said)
