@@ -151,9 +151,12 @@ class Decoder:
 
 
 class _Layout:
-    """How one clause's record is read.  unpack: header and values; strings: which of the values are; made: [(which,
-    what makes it of its bytes)] for others; names: of the values; visible: the clause records something that is for the user; actions: [(Action, its guard's offset)] that
-    do something; guarded: some values are there only if their guard is 1."""
+    """How one clause's record is read.
+
+    unpack: header and values; strings: which of the values are; made: [(which, what makes it of its bytes)] for others; names:
+    of the values; visible: the clause records something that is for the user; actions: [(Action, its guard's offset)] that do
+    something; guarded: some values are there only if their guard is 1.
+    """
 
     def __init__(self, clause: Clause, symbols: Any) -> None:
         shown = [action for action in clause.actions if action.row.kind in _SHOWN]

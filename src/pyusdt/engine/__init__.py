@@ -13,6 +13,8 @@ The order of calls, by consumer/run.py:
 Records are bytes, laid out by dlang/program.py; formatting them is the consumer's.
 """
 
+BEGIN, END = 1, 2  # ids of dtrace's probes, on every engine
+
 
 class EngineError(Exception):
     """What the host, the target or the user's rights do not allow: `str` is one line for the user."""

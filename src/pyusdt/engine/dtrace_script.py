@@ -144,7 +144,8 @@ def _strings_first(clause, definition):
         closing = _find_closing(text, match.end(), clause.loc.end)
         keys = arguments(text[match.end() - 1 : closing + 1])
         if len(keys) != len(definition.keys):
-            raise EngineError(f"the dtrace engine does not understand the keys of @{definition.name}: is there a comment in them?")
+            raise EngineError(f"the dtrace engine does not understand the keys of @{definition.name}: "
+                              "is there a comment in them?")
         edits.append((match.end(), closing, ", ".join(keys[i] for i in said_order(definition))))
     return edits
 

@@ -13,20 +13,19 @@ import time
 from .. import _tracer
 from ..bpf import insn, maps
 from ..dlang import program as p
-from . import Engine, EngineError, own_stack
+from . import BEGIN, END, Engine, EngineError, own_stack
 from .command import alive
 from .task_warning import TaskWarning
 from .ticks import Ticks, period
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
-_BATCH = 16384  # events between two looks at the clock and at exit()
+BATCH = 16384  # events between two looks at the clock and at exit()
 _SHORTEST_SLEEP, _LONGEST_SLEEP = 0.0005, 0.02  # s; rings hold what comes meanwhile
 _LONGEST_BUSY_SLEEP = 0.003  # s; while events come: a thread at full speed needs as long to fill a ring
 _WORTH = 2048  # events that are worth waking up for
-_DTRACE_PROBES = ("BEGIN", "END", "ERROR")
+_DTRACE_PROBES = ("BEGIN", "END", "ERROR")  # in the order of their ids
 _OWN_NAMES = _DTRACE_PROBES + ("tick-", "profile-")
-_BEGIN, _END = 1, 2  # ids, in the order of _DTRACE_PROBES
-_COMM = "pydtrace"
+COMM = "pydtrace"
 _EVERYTHING = 2**64 - 1
 _EVERY_ARGUMENT = dict.fromkeys(range(12), 1023)  # a demand for all that there is
 
@@ -139,7 +138,7 @@ class EmbeddedEngine(Engine):
         begun = time.monotonic_ns()
         if "record" in self.options:
             self._record(self.options["record"], begun)
-        self._fire(_BEGIN, begun)
+        self._fire(BEGIN, begun)
         if self.exiting:
             return
         try:
@@ -177,7 +176,7 @@ class EmbeddedEngine(Engine):
         if self.program.stacks:
             own_stack.put(self._vm, self.program)
         pid = os.getpid()
-        self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu, _COMM)
+        self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu, COMM)
 
     def poll(self, timeout):
         deadline = time.monotonic() + timeout
@@ -191,7 +190,7 @@ class EmbeddedEngine(Engine):
             left = deadline - now
             if records or self.exiting or left <= 0:
                 return records
-            if n < _BATCH:
+            if n < BATCH:
                 time.sleep(max(0, min(self._sleep, left, self._until_tick())))
 
     def _next_sleep(self, n, now):
@@ -207,8 +206,8 @@ class EmbeddedEngine(Engine):
             return 0  # BEGIN called exit()
         due = self._ticks.next()
         until = due[0] if due else _EVERYTHING
-        n = self._consumer.poll(self._session, until, _BATCH)
-        if due and time.monotonic_ns() >= due[0] and n < _BATCH and not self.exiting:
+        n = self._consumer.poll(self._session, until, BATCH)
+        if due and time.monotonic_ns() >= due[0] and n < BATCH and not self.exiting:
             self._fire(due[1], due[0])  # all events before that were seen, none after it
             self._ticks.fired(due[1], due[0])  # however late we are: each has its place among the events
         return n
@@ -251,14 +250,14 @@ class EmbeddedEngine(Engine):
     def end(self):
         when = time.monotonic_ns()
         if self._is_kept:
-            while self._ticks and not self.exiting and self._consumer.poll(self._session, when, _BATCH):
+            while self._ticks and not self.exiting and self._consumer.poll(self._session, when, BATCH):
                 pass  # what comes later is for who comes back
         elif self._ticks:
             self._session.stop()
             when = time.monotonic_ns()
         while self._ticks and not self._is_kept and not self.exiting and self._has_more(when):
             pass
-        self._fire(_END, when)
+        self._fire(END, when)
         self._stop_recording(when)
         return self._consumer.take_records()
 

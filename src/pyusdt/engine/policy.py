@@ -10,9 +10,10 @@ Source: the DTrace guide, "Buffers and Buffering".
 import struct
 import time
 
+from . import END
+
 _DEFAULT_SIZE = 4 << 20  # bytes, dtrace's
 _HEADER = struct.Struct("=III")  # size, clause, probe, at the beginning of a record
-_END = 2  # the id of the probe
 
 
 def with_policy(engine, program, options):
@@ -53,6 +54,8 @@ class Held:
 
 
 class Ring(Held):
+    """bufpolicy=ring."""
+
     def poll(self, timeout):
         self._keep(self._engine.poll(timeout))
         return b""
@@ -75,6 +78,8 @@ class Ring(Held):
 
 
 class Fill(Held):
+    """bufpolicy=fill."""
+
     _full = False
 
     def poll(self, timeout):
@@ -87,7 +92,7 @@ class Fill(Held):
         while at < len(records):
             size, _, probe = _HEADER.unpack_from(records, at)
             fits = len(self._held) + size <= self._size
-            if probe == _END or (fits and not self._full):
+            if probe == END or (fits and not self._full):
                 self._held += records[at : at + size]
             else:
                 self._full = True
@@ -99,6 +104,8 @@ class Fill(Held):
 
 
 class Switch(Held):
+    """bufpolicy=switch with a switchrate.  rate: ns."""
+
     def __init__(self, engine, size, rate):
         super().__init__(engine, size)
         self._rate = rate / 1e9

@@ -1,15 +1,15 @@
 """The embedded engine on a recording: the events of then, the program of now.
 
-In: a compiled program and a file that --record made (docs/record.md).  Out: the records
-of the clauses, as if tracing went on.  Always: time is the recording's: BEGIN, ticks, END and the events have the times
+In: a compiled program and a file that --record made (docs/record.md).  Out: the records of the clauses, as if tracing went
+on.  Always: time is the recording's: BEGIN, ticks, END and the events have the times
 that they had or would have had; nothing is traced, and nothing in the file is trusted.
 """
 
 import os
 
 from .. import _tracer
-from . import EngineError
-from .embedded import _BATCH, _BEGIN, _COMM, _END, EmbeddedEngine
+from . import BEGIN, END, EngineError
+from .embedded import BATCH, COMM, EmbeddedEngine
 from .ticks import Ticks
 
 
@@ -39,13 +39,13 @@ class ReplayEngine(EmbeddedEngine):
 
     def begin(self):
         begun = self._about["begun"]
-        self._fire(_BEGIN, begun)
+        self._fire(BEGIN, begun)
         if not self.exiting:
             self._ticks = Ticks(dict(self._periods.values()), begun)
 
     def _fire(self, probe, when):
         about = self._about
-        self._consumer.fire(probe, when, about["pid"], about["pid"], about["uid"], about["gid"], 0, _COMM)
+        self._consumer.fire(probe, when, about["pid"], about["pid"], about["uid"], about["gid"], 0, COMM)
 
     def poll(self, timeout):
         if not self.finished:
@@ -57,7 +57,7 @@ class ReplayEngine(EmbeddedEngine):
         end = self._about["end"]
         due = self._ticks.next()
         until = min(due[0], end) if due else end
-        n = self._consumer.poll(self._replay, until, _BATCH)
+        n = self._consumer.poll(self._replay, until, BATCH)
         if due and due[0] <= end and not self.exiting and not self._pending(until):
             self._fire(due[1], due[0])
             self._ticks.fired(due[1], due[0])
@@ -69,7 +69,7 @@ class ReplayEngine(EmbeddedEngine):
         return when is not None and when <= until
 
     def end(self):
-        self._fire(_END, self._about["end"])
+        self._fire(END, self._about["end"])
         return self._consumer.take_records()
 
     def close(self):

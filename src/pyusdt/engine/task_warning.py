@@ -1,7 +1,8 @@
 """A warning where `self->` variables meet asyncio: they belong to a thread, which runs many tasks by turns.
 
 In: the program, process ids as they become known.  Out: one line, once.  Always: looks five times a second at most, takes
-less than a twentieth of the time for it, and looks no more once it has warned; a process is known to run asyncio by its accelerator module among the mapped files.
+less than a twentieth of the time for it, and looks no more once it has warned; a process is known to run asyncio by its
+accelerator module among the mapped files.
 """
 
 import time

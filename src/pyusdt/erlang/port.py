@@ -108,6 +108,8 @@ class Stream:
 
 
 class Port:
+    """Commands in, answers out, tracing between them.  pipe: the first term that comes says what is traced."""
+
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
         self._stream: Stream | None = None
