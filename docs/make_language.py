@@ -63,6 +63,8 @@ Found by comparing random programs (tests/differential), besides what docs/progr
 - An array with too many keys (11, say) is refused; here `-x tregs` alone bounds them.
 - A string and a number, `s + 1`, is the string from that character on; beyond its end it is what lies behind, here the empty string.
 - `walltimestamp` goes on within a clause; here it is the time of the event.
+- `%A` takes a number only with -p or -c; here always: it is an address of the process that fired.
+- `%lc` of what is not ASCII, and `%wc` of anything, ends the tracing; here both print the character, in UTF-8.
 - `toupper()`, `tolower()`, `strtoll()`, and the base of `lltostr()` are not there.
 """
 
@@ -77,6 +79,8 @@ def rows_of(title, table, names):
         row = table.get(name)
         if name in NAMES:
             lines.append(f"| `{name}` | `<unknown>`, as in dtrace 2.0 | works | works |")
+        elif name == "args":
+            lines.append("| `args` | the probe's arguments, of the types that its provider declares | works | works |")
         elif name in DECLARED:
             lines.append(f"| `{name}` | {DECLARED[name]} | no: it is the kernel's | works |")
         elif row is None:
@@ -98,7 +102,7 @@ def text():
     def functions(kind, table):
         return sorted({*table, *(name for name, known in p.FUNCTIONS.items() if known[0] == kind)})
 
-    lines = rows_of("Variables", VARIABLES, sorted({*VARIABLES, *p.OTHER_VARIABLES, *DECLARED} - {"__curthread"}))
+    lines = rows_of("Variables", VARIABLES, sorted({*VARIABLES, *p.OTHER_VARIABLES, *DECLARED, *p.OTHER_ARRAYS} - {"__curthread"}))
     lines += rows_of("Subroutines", SUBROUTINES, functions(p.FUNCTION, SUBROUTINES))
     lines += rows_of("Aggregating functions", AGGREGATIONS, functions(p.AGGREGATING, AGGREGATIONS))
     lines += rows_of("Actions", ACTIONS, functions(p.ACTION, ACTIONS))

@@ -167,7 +167,7 @@ def test_a_name_that_is_assigned_is_no_type():
 def test_declarators_read_from_the_name_outwards(declaration, steps):
     class Tolerant(Names):
         def declare(self, node):
-            """Take what is not supported yet."""
+            """Take what is not supported."""
 
     (node,) = Parser(Source(declaration + ";"), Tolerant()).parse().items
     assert [step[0] for step in node.type_name.steps] == steps

@@ -58,6 +58,32 @@ def test_tag_scopes():
     assert pyusdt.get_tag() == "outer"
 
 
+def test_a_scope_that_another_context_leaves():
+    """Of a generator that somebody else closes: no error, and neither context's tag changes."""
+    def tagged():
+        with pyusdt.tag("inner"):
+            yield pyusdt.get_tag()
+
+    async def tagged_too():
+        for each in tagged():
+            yield each
+
+    async def close_elsewhere():
+        generator = tagged_too()
+        assert await anext(generator) == "inner"
+        await asyncio.create_task(generator.aclose())
+        assert pyusdt.get_tag() == "inner"
+
+    pyusdt.put_tag("outer")
+    generator = tagged()
+    assert next(generator) == "inner"
+    elsewhere = contextvars.Context()
+    elsewhere.run(pyusdt.put_tag, "elsewhere")
+    elsewhere.run(generator.close)
+    assert elsewhere.run(pyusdt.get_tag) == "elsewhere" and pyusdt.get_tag() == "inner"
+    asyncio.run(close_elsewhere())
+
+
 def test_threads_start_untagged_contexts_inherit(tracer):
     pyusdt.put_tag("main")
     context = contextvars.copy_context()

@@ -44,6 +44,11 @@ def unaddressed(text):
     return re.sub(r"0x[0-9a-f]+ = \*", "ADDRESS = *", text)
 
 
+def test_characters_beyond_ascii_are_utf8():
+    """dtrace ends at the first of them."""
+    assert pydtrace("-qn", 'BEGIN { printf("%lc%wc%lc|", 233, 8364, -1); exit(0); }').stdout == "é€\ufffd|\n"
+
+
 def test_destructive_actions_need_w():
     script = 'BEGIN { system("echo %s", "ran"); exit(0); }'
     done = pydtrace("-qn", script)

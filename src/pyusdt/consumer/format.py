@@ -18,8 +18,7 @@ _FLAGS = {ord("#"): ALT, ord("+"): PLUS, ord("'"): GROUP, ord(" "): SPACE}
 
 # What a conversion prints; c/format/format.h has the same numbers.
 PERCENT, SIGNED, UNSIGNED, BY_TYPE, CHAR, STRING, ESCAPED, TIME, TIME822 = range(9)
-KERNEL_ADDRESS, USER_ADDRESS, STACK, FLOAT = range(100, 104)  # not C's business: texts.py has them
-NAMED = (KERNEL_ADDRESS, USER_ADDRESS, STACK, FLOAT)
+KERNEL_ADDRESS, USER_ADDRESS, STACK, FLOAT, CODE_POINT = NAMED = range(100, 105)  # not C's business: texts.py has them
 
 _INTEGER = "char, short, int, long, or long long"
 _SMALL = "char, short, or int"
@@ -39,8 +38,8 @@ class FormatError(Exception):
 
 
 class ConversionRow:
-    """One conversion: name without the %; letter: C's, as printed; kind: how it is printed,
-    None where that is not supported yet; accepts(type) -> bool; proto: the accepted types in words."""
+    """One conversion: name without the %; letter: C's, as printed; kind: how it is printed; accepts(type) -> bool;
+    proto: the accepted types in words, of which D has none where nothing is accepted."""
 
     __slots__ = ("name", "letter", "kind", "accepts", "proto")
 
@@ -118,10 +117,10 @@ _rows = [
     ConversionRow("T", "s", TIME822, _time, "int64_t"),
     ConversionRow("Y", "s", TIME, _time, "int64_t"),
     ConversionRow("k", "s", STACK, _stack, "dt_stack_t"),
-    ConversionRow("lc", "lc", None, _exactly(4, True), "int"),
-    ConversionRow("wc", "wc", None, _exactly(4, True), "int"),
-    ConversionRow("ls", "ls", None, _never, _WIDE),
-    ConversionRow("ws", "ws", None, _never, _WIDE),
+    ConversionRow("lc", "s", CODE_POINT, _exactly(4, True), "int"),
+    ConversionRow("wc", "s", CODE_POINT, _exactly(4, True), "int"),
+    ConversionRow("ls", "s", STRING, _never, _WIDE),
+    ConversionRow("ws", "s", STRING, _never, _WIDE),
     ConversionRow("%", "%", PERCENT, _never, "void"),
 ]
 for _prefix, _size, _type, _accepts_hex in (
@@ -138,7 +137,7 @@ for _prefix, _size, _type, _accepts_hex in (
         _rows.append(ConversionRow(_prefix + _letter, _letter, UNSIGNED, _accepts_hex, _type))
 for _letter in "eEfgG":
     _rows.append(ConversionRow(_letter, _letter, FLOAT, _float, _FLOAT))
-    _rows.append(ConversionRow("L" + _letter, _letter, None, _never, "long double"))
+    _rows.append(ConversionRow("L" + _letter, _letter, FLOAT, _never, "long double"))
 
 CONVERSIONS = {row.name: row for row in _rows}
 
@@ -339,6 +338,3 @@ def _check_value(function, what, type, index, number, row):
             f"\tconversion: %{row.name}\n\t prototype: {row.proto}\n\t  argument: {type}",
             index,
         )
-    if row.kind is None:
-        message = f"conversion %{row.name} of {function}( ) is not supported yet"
-        raise FormatError("D_UNSUPPORTED", message, index)

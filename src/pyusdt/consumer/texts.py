@@ -43,7 +43,7 @@ class Texts:
         return self._format(record[: p.RECORD_CLAUSE] + number + record[p.RECORD_CLAUSE + 4 :], tables)
 
     def _named(self, taken, conversion, record, pid):
-        """%a, %A, %k, or %f and its like, of a value in a record.  taken: its Data, before it those of "*"."""
+        """%a, %A, %k, %lc, or %f and its like, of a value in a record.  taken: its Data, before it those of "*"."""
         *stars, data = taken
         if stars:
             conversion = _with_stars(conversion, stars, record)
@@ -54,6 +54,8 @@ class Texts:
             from . import floats
 
             text = _float(floats.of_storage(storage), conversion)
+        elif conversion.row.kind == f.CODE_POINT:
+            text = _character(int.from_bytes(storage, sys.byteorder))
         elif data.type.is_record:
             text = self.symbols.text(data.type, storage)
         else:
@@ -98,6 +100,11 @@ class Texts:
                 return b"".join(parts)
             if stop == formatter.ACTION:
                 parts.append(next(tables))
+
+
+def _character(number):
+    """UTF-8; of a number that is no character, what stands for such."""
+    return chr(number if number <= sys.maxunicode else 0xFFFD).encode("utf-8", "replace")
 
 
 def _placed(text, conversion):

@@ -187,7 +187,7 @@ class CallTyper:
             self.check_constant(node)
         row = _ROWS[known[0]].get(name)
         if row is None:
-            self.names.unsupported(node.loc, f"the {known[0]} {name}() is")
+            self.names.absent(node.loc, name, f"the {known[0]} {name}()")
         node.name, node.row = name, row
         node.type = t.AGGREGATING if known[0] == prototypes.AGGREGATING else proto.result
         for i, (arg, to) in enumerate(zip(node.args, proto.params)):

@@ -32,7 +32,13 @@ class Declarations:
 
     def unsupported(self, loc, what, hint=None):
         """Refuse a part of D; `what` ends in its verb."""
-        self.error("D_UNSUPPORTED", loc, f"{what} not supported yet", hint)
+        self.error("D_UNSUPPORTED", loc, f"{what} not supported", hint)
+
+    def absent(self, loc, name, shown):
+        """Refuse a name of D's for which there is nothing here, with the reason."""
+        from .builtins.absent import ABSENT
+
+        self.unsupported(loc, f"{shown} is", ABSENT[name])
 
     # --- types ------------------------------------------------------------------
 

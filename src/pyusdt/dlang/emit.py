@@ -129,7 +129,7 @@ class Emitter:
     @staticmethod
     def unsupported(loc, what, hint=None):
         """The error for what has no code yet; `what` ends in its verb."""
-        return CompileError("D_UNSUPPORTED", loc, f"{what} not supported yet", hint)
+        return CompileError("D_UNSUPPORTED", loc, f"{what} not supported", hint)
 
     def _nest(self, table, expr, *args):
         if self._depth >= _DEPTH_MAX:

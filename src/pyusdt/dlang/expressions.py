@@ -154,7 +154,7 @@ class Typer(CallTyper, PointerTyper, TemplateTyper, ArgumentTyper, TaskTyper):
             self.error("D_PROTO_ARG", node.loc, message + f"\t argument: {keys[0].type}")
         if not 0 <= keys[0].value < len(prelude.registers()):
             self.error("D_UNKNOWN", node.loc, f"uregs[]: index out of bounds ({keys[0].value})")
-        return self.names.unsupported(node.loc, "uregs[] is", "arg0 … arg9 are the probe's arguments")
+        return self.names.absent(node.loc, "uregs", "uregs[]")
 
     def inline_call(self, node, inline):
         """name[arguments] of an inline array."""

@@ -1,6 +1,6 @@
 """The parser: tokens in, the tree of a whole program out (ast.Unit).
 
-Hand-written, and the whole grammar of D: what is not supported yet is parsed too, so that
+Hand-written, and the whole grammar of D: what is not supported is parsed too, so that
 the later passes can refuse it at its place.  As in C, the grammar depends on which names
 are types, so declarations are entered into `names` (resolve.Names) as they are parsed.
 Always: a token is fetched only when the grammar needs to see it.  A node's loc.mark, the

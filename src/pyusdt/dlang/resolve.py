@@ -112,9 +112,9 @@ class Names(Templates, Declarations):
         if name == "args":
             self.bad_reference(loc, "associative array", name, "scalar", "args[0] is the probe's first argument")
         if name in prototypes.OTHER_ARRAYS:
-            self.unsupported(loc, f"{name}[] is", "arg0 … arg9 are the probe's arguments")
+            self.absent(loc, name, f"{name}[]")
         if name in prototypes.OTHER_VARIABLES:
-            self.unsupported(loc, f"the variable {name} is")
+            self.absent(loc, name, f"the variable {name}")
 
     def bad_reference(self, loc, kind, name, wanted, hint=None):
         message = f"{kind} '{name}' may not be referenced as {wanted}"

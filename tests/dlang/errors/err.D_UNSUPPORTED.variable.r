@@ -1,4 +1,5 @@
-dtrace: failed to compile script err.D_UNSUPPORTED.variable.d: [D_UNSUPPORTED] line 1: the variable vtimestamp is not supported yet
+dtrace: failed to compile script err.D_UNSUPPORTED.variable.d: [D_UNSUPPORTED] line 1: the variable vtimestamp is not supported
 err.D_UNSUPPORTED.variable.d:1:15: [D_UNSUPPORTED]
     BEGIN { trace(vtimestamp); }
                   ^^^^^^^^^^
+hint: dtrace 2.0 knows no more than the name: "not implemented"

@@ -1,10 +1,11 @@
 """What of D has no row, and why; and what a row can not do in every engine.
 
-No code reads this but the generator of docs/LANGUAGE.md and its test, which holds it to the other tables.
+The reasons are hints of the compiler's, and docs/LANGUAGE.md is made of all of it.
 """
 
 _KERNEL_DATA = "it looks into the kernel's data, and the kernel is not traced"
 _TARGET = "the traced process is read, never written: tracing must not change what is traced"
+_REGISTERS = "an event carries the probe's arguments, arg0 … arg9, and no registers"
 _NOBODY = 'dtrace 2.0 knows no more than the name: "not implemented"'
 
 # Variables and functions of dtrace 2.0 without a row: the reason.
@@ -13,6 +14,7 @@ ABSENT = {
     **dict.fromkeys(["mutex_owned", "mutex_owner", "mutex_type_adaptive", "mutex_type_spin", "rw_iswriter", "rw_read_held", "rw_write_held", "d_path", "ddi_pathname", "msgdsize", "msgsize"], _KERNEL_DATA),
     **dict.fromkeys(["copyout", "copyoutstr"], _TARGET),
     **dict.fromkeys(["pwd", "zonename", "vtimestamp"], _NOBODY),
+    **dict.fromkeys(["regs", "uregs"], _REGISTERS),
     "pcap": "packets belong to the kernel",
 }
 

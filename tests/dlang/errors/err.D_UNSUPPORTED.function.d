@@ -1,0 +1,1 @@
+BEGIN { copyoutstr("a", 1, 2); }
