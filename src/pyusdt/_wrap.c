@@ -20,8 +20,10 @@ struct wrapped {
 static PyObject *wrapped_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *keywords)
 {
     const struct wrapped *self = (struct wrapped *)object;
-    PyObject *callee = pyusdt_probe_enabled(self->probe) ? self->observed : self->function;
+    PyObject *callee = self->function;
 
+    if (pyusdt_probe_enabled(self->probe) && self->observed != NULL) /* NULL: it is being collected as garbage */
+        callee = self->observed;
     return PyObject_Vectorcall(callee, args, nargsf, keywords);
 }
 

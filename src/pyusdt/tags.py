@@ -22,7 +22,11 @@ def get_tag_data() -> "bytes | None":
 
 
 class tag:
-    """`with pyusdt.tag("request 17"):` sets a tag for the block, and afterwards the one before again."""
+    """`with pyusdt.tag("request 17"):` sets a tag for the block, and afterwards the one before again.
+
+    It may be entered again within its block, not by two threads at once.  A block that is left in another context than
+    it was entered in (that of a generator which another task closes) leaves that context's tag alone.
+    """
 
     __slots__ = ("_data", "_tokens")
 
@@ -35,7 +39,10 @@ class tag:
 
     def __exit__(self, exception_type: "type[BaseException] | None", exception: "BaseException | None",
                  traceback: "TracebackType | None") -> None:
-        tag_variable.reset(self._tokens.pop())
+        try:
+            tag_variable.reset(self._tokens.pop())
+        except ValueError:
+            pass  # another context: what probes are for must not fail because of them
 
 
 def spread_tag(on: bool) -> "tuple[bool, bytes | None]":

@@ -65,8 +65,8 @@ def test_a_scope_that_another_context_leaves():
             yield pyusdt.get_tag()
 
     async def tagged_too():
-        for each in tagged():
-            yield each
+        with pyusdt.tag("inner"):
+            yield pyusdt.get_tag()
 
     async def close_elsewhere():
         generator = tagged_too()
