@@ -35,6 +35,12 @@ def test_functions_and_system_calls_are_listed_where_they_are_named(running):
                      ("syscall", "vmlinux", "openat", "entry"), ("syscall", "vmlinux", "openat", "return")}
 
 
+def test_system_calls_come_in_the_kernels_order_the_entry_first():
+    out, _, _ = pydtrace("-l", "-n", "syscall::socket*:")
+    calls = [line.split()[3:] for line in out.splitlines()[1:]]
+    assert calls == [["socket", "entry"], ["socket", "return"], ["socketpair", "entry"], ["socketpair", "return"]]
+
+
 def test_all_processes(running):
     first, second = running(0), running(0)
     found, _, _ = listed("-n", "target*:::plain-two")

@@ -71,11 +71,13 @@ def _memory(offset):
 
 
 def _calls(known):
-    """[(name, side, the tracepoint's folder)] of the system calls of this kernel.  known: {name: number}"""
+    """[(name, side, the tracepoint's folder)] of the system calls of this kernel, in its order, which is dtrace's.
+    known: {name: number}"""
     try:
-        events = sorted(os.listdir(os.path.join(folder(), "syscalls")))
+        with open(os.path.join(os.path.dirname(folder()), "available_events"), encoding="ascii") as file:
+            events = [line.strip().partition(":")[2] for line in file if line.startswith("syscalls:")]
     except OSError:  # who may not look there may trace what we know
-        return [(name, side, "") for name in sorted(known) for side in (ENTRY, RETURN)]
+        return [(name, side, "") for name in sorted(known) for side in (RETURN, ENTRY)]
     return [(event.removeprefix(prefix), side, f"syscalls/{event}") for event in events
             for prefix, side in _PREFIXES.items() if event.startswith(prefix)]
 
