@@ -134,6 +134,9 @@ def test_aggregations_are_live_and_last():
     assert set(lat) == {("/a", 0), ("/a", 1)}
     assert [tuple(b) for b in lat["/a", 0].buckets] == [(8, 15, 1), (64, 127, 1)]
     assert (lat.name, lat.function, t.aggregations.keys()) == ("lat", "quantize", {"lat", "n"})
+    assert "bytes" not in t.aggregations
+    with pytest.raises(KeyError, match="@bytes: the script has @lat, @n"):
+        t.aggregations["bytes"]
 
 
 def test_end_runs_when_the_block_is_left():
@@ -177,6 +180,7 @@ def test_actions_on_aggregations_are_done():
     assert dict(t.aggregations["a"]) == {(3,): 2}
 
 
+@pytest.mark.filterwarnings("ignore:self-> variables")  # another test of this process has used asyncio
 def test_what_is_speculated_comes_if_it_is_committed():
     script = """pyusdt*:::user_trace-i4s4 /arg2 == 0/ { self->s = speculation(); }
         pyusdt*:::user_trace-i4s4 /self->s && arg2 < 9/ { speculate(self->s); trace(arg2); }
@@ -203,6 +207,7 @@ def test_a_compile_error_tells_its_place():
     with pytest.raises(pyusdt.CompileError) as caught:
         pyusdt.trace("BEGIN\n{ trace(nothing); }", all=True)
     assert (caught.value.tag, caught.value.loc.line, caught.value.loc.column) == ("D_IDENT_UNDEF", 2, 9)
+    assert str(caught.value.loc) == "<script>:2:9"
     assert str(caught.value).split("\n")[:3] == [  # what a traceback shows
         "failed to resolve nothing: Unknown variable name", f"{caught.value.loc}: [D_IDENT_UNDEF]", "    { trace(nothing); }"]
 

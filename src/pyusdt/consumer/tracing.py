@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Aggregations", "CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"]
 
 _FAULTS = 1000  # texts that are kept
+_SCRIPT = "<script>"  # how messages call a script that is no file
 _UNNAMED = "_"  # how D calls the aggregation @
 _USER_TRACE = ("proc", "user_tag", "i1", "i2", "i3", "i4", "s1", "s2", "s3", "s4")
 
@@ -54,7 +55,10 @@ class Aggregations(Mapping[str, Aggregation]):
         self._look = look
 
     def __getitem__(self, name: str) -> Aggregation:
-        return self._look(self._definitions[name or _UNNAMED])
+        definition = self._definitions.get(name or _UNNAMED)
+        if definition is None:
+            raise KeyError(f"@{name}: the script has {', '.join(f'@{each}' for each in self._definitions) or 'none'}")
+        return self._look(definition)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._definitions)
@@ -156,7 +160,7 @@ class Tracing:
         name = None if isinstance(script, str) else os.fspath(script)
         compiler.arguments = [name or "pyusdt.trace", *map(str, self._arguments)]
         if isinstance(script, str):
-            compiler.add(script, None)
+            compiler.add(script, _SCRIPT)
         else:
             with open(script, "rb") as file:
                 compiler.add(file.read(), name)
