@@ -148,7 +148,7 @@ int pyusdt_session_resumed(const struct pyusdt_session *session)
 
 void pyusdt_session_shown(struct pyusdt_session *session)
 {
-    if (session->header.keep_ns == 0)
+    if (session->header.keep_ns == 0 || session->forked)
         return;
     for (uint32_t i = 0; i < session->nliving; i++) {
         const struct pyusdt_target *target = session->targets[session->living[i]];
@@ -165,6 +165,10 @@ void pyusdt_session_shown(struct pyusdt_session *session)
 
 void pyusdt_session_leave(struct pyusdt_session *session)
 {
+    if (session->forked) {
+        pyusdt_session_free(session);
+        return;
+    }
     session->next_seen = 0;
     pyusdt_keep_seen(session, pyusdt_now());
     pyusdt_session_shown(session);

@@ -174,9 +174,12 @@ static struct pyusdt_place *known_place(const struct pyusdt_session *session, in
 int pyusdt_place_open(struct pyusdt_session *session, const char *path, int64_t owner, struct pyusdt_place **out,
                       struct pyusdt_error *error)
 {
-    int dir = pyusdt_rundir_open_of(path, owner, error), r;
     struct pyusdt_place *place;
+    int dir, r;
 
+    if (session->forked)
+        return pyusdt_session_is_forked(error);
+    dir = pyusdt_rundir_open_of(path, owner, error);
     if (dir < 0)
         return dir;
     place = known_place(session, dir);
@@ -190,7 +193,9 @@ int pyusdt_place_open(struct pyusdt_session *session, const char *path, int64_t 
     if (place->fd >= 0)
         return 0;
     place->retry_at = pyusdt_now() + RETRY_NS;
+    pyusdt_forks_wait();
     r = take_slot(session, place, error);
+    pyusdt_forks_go();
     if (r == 0 && session->started && !session->stopped)
         r = pyusdt_place_start(session, place, error);
     return r;

@@ -335,7 +335,7 @@ int pyusdt_session_poll(struct pyusdt_session *session, uint64_t until_ns, int m
     int limit = max_events > 0 ? max_events : INT32_MAX, n;
     bool stop = false;
 
-    if (!session->started)
+    if (!session->started || session->forked)
         return 0;
     n = deliver(session, until_ns, limit, fn, arg, &stop);
     if (!stop && n < limit) {

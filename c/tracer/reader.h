@@ -13,7 +13,8 @@
  *   pyusdt_session_close                          the probes are off, the files gone
  *   pyusdt_list                                   the probes of running processes, without a session
  *
- * A session is used by one thread at a time. Functions return 0 or a count, or -errno with the error filled in.
+ * A session is used by one thread at a time. Functions return 0 or a count, or -errno with the error filled in. In a forked
+ * child a session that its parent opened delivers nothing, changes nothing (-ECHILD), and can only be closed.
  */
 #ifndef PYUSDT_READER_H
 #define PYUSDT_READER_H

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +17,79 @@
 
 #define ORDERLAG_DEFAULT_NS 100000000u
 #define MTIME_GRAIN_NS 50000000 /* a directory's mtime tells two changes apart if they are this far from each other */
+
+/* ---- forks ---- */
+
+/*
+ * A forked child has its parent's sessions as well, and their locks: as long as it had those, a session would seem to live
+ * whose tracer was killed. It gives them up at once, and leaves alone all that is shared.
+ */
+static pthread_mutex_t forks = PTHREAD_MUTEX_INITIALIZER;
+static struct pyusdt_session *sessions; /* all that are open, under the lock */
+
+void pyusdt_forks_wait(void)
+{
+    pthread_mutex_lock(&forks);
+}
+
+void pyusdt_forks_go(void)
+{
+    pthread_mutex_unlock(&forks);
+}
+
+static void forked(void)
+{
+    for (struct pyusdt_session *session = sessions; session; session = session->next) {
+        session->forked = true;
+        for (uint32_t i = 0; i < session->nplaces; i++) {
+            struct pyusdt_place *place = session->place[i]; /* NULL: another thread was just adding it */
+            if (place && place->fd >= 0) {
+                close(place->fd);
+                place->fd = -1;
+            }
+        }
+    }
+    pthread_mutex_unlock(&forks);
+}
+
+int pyusdt_session_is_forked(struct pyusdt_error *error)
+{
+    return pyusdt_error_set(error, -ECHILD, "the session is of the process that forked this one");
+}
+
+static int watched; /* 0 or -errno */
+
+static void watch_forks(void)
+{
+    watched = -pthread_atfork(pyusdt_forks_wait, pyusdt_forks_go, forked);
+}
+
+/* From here on a forked child knows that it has the session from its parent. */
+static int enlist(struct pyusdt_session *session)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, watch_forks);
+    if (watched != 0)
+        return watched;
+    pyusdt_forks_wait();
+    session->next = sessions;
+    sessions = session;
+    pyusdt_forks_go();
+    return 0;
+}
+
+static void strike_off(const struct pyusdt_session *session)
+{
+    struct pyusdt_session **at;
+
+    pyusdt_forks_wait();
+    for (at = &sessions; *at && *at != session; at = &(*at)->next)
+        ;
+    if (*at)
+        *at = session->next;
+    pyusdt_forks_go();
+}
 
 /* ---- its life ---- */
 
@@ -53,6 +127,8 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
         rundir = own;
     }
     configure(session, config);
+    if (r == 0 && (r = enlist(session)) != 0)
+        pyusdt_error_set(error, r, "no memory for a session");
     if (r == 0)
         r = pyusdt_keep_configure(session, config, error);
     if (r == 0)
@@ -89,6 +165,8 @@ int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *er
 {
     int r = 0;
 
+    if (session->forked)
+        return pyusdt_session_is_forked(error);
     if (session->started)
         return pyusdt_error_set(error, -EALREADY, "can not start the session: %s", strerror(EALREADY));
     for (uint32_t i = 0; r == 0 && i < session->nplaces; i++)
@@ -310,9 +388,10 @@ static int scan_place(struct pyusdt_session *session, struct pyusdt_place *place
 
 int pyusdt_session_scan(struct pyusdt_session *session, bool always)
 {
-    int r = 0;
+    int r = session->forked ? -ECHILD : 0;
 
-    atomic_thread_fence(memory_order_seq_cst); /* who publishes from here on sees what we wrote; who did before, we see */
+    /* Who publishes from here on sees what we wrote; who did before, we see. */
+    atomic_thread_fence(memory_order_seq_cst);
     for (uint32_t i = 0; r == 0 && i < session->nplaces; i++) /* one that comes meanwhile is behind */
         r = scan_place(session, session->place[i], always);
     return r;
@@ -367,7 +446,7 @@ void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_
 
 void pyusdt_session_stop(struct pyusdt_session *session)
 {
-    if (!session->started || session->stopped)
+    if (!session->started || session->stopped || session->forked)
         return;
     session->stopped = true;
     for (uint32_t i = 0; i < session->nplaces; i++) {
@@ -384,6 +463,10 @@ void pyusdt_session_close(struct pyusdt_session *session)
 {
     if (!session)
         return;
+    if (session->forked) {
+        pyusdt_session_free(session);
+        return;
+    }
     pyusdt_session_stop(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_finish(session, session->targets[i]);
@@ -394,6 +477,7 @@ void pyusdt_session_close(struct pyusdt_session *session)
 
 void pyusdt_session_free(struct pyusdt_session *session)
 {
+    strike_off(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_free(session->targets[i]);
     for (uint32_t i = 0; i < session->nplaces; i++) {

@@ -105,6 +105,8 @@ struct pyusdt_session {
     struct pyusdt_want *wants;
     uint64_t orderlag;
     uint32_t nwants;
+    struct pyusdt_session *next; /* of those that are open in this process */
+    bool forked; /* it is the parent's: what this process has is a copy of its memory */
     bool started, stopped;
     bool own;       /* it was opened with the caller's own run directory */
     bool expecting; /* a process that is to start, as whoever it will be */
@@ -157,6 +159,9 @@ void pyusdt_place_failed(struct pyusdt_session *session, struct pyusdt_target *t
 void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* tracer.c */
+void pyusdt_forks_wait(void); /* no thread forks until pyusdt_forks_go(): for who has a lock that no session knows of yet */
+void pyusdt_forks_go(void);
+int pyusdt_session_is_forked(struct pyusdt_error *error); /* says that it is, and -ECHILD */
 void pyusdt_session_free(struct pyusdt_session *session); /* memory alone */
 int pyusdt_session_scan(struct pyusdt_session *session, bool always); /* look for new targets */
 

@@ -12,6 +12,7 @@
  *   keep=NAME  as the tracer of a kept session, which goes on when this one ends
  *   tell       writes how many events each poll gave, and how many so far came again, then says that they were shown
  *   mute=N     SIGKILLs itself when it has written that N times, before it says so
+ *   child=MS   forks when the session has started: the child tries what it must not be able to, and lives on for that long
  *   alive      writes "ready" to stdout once the session has started
  * With a command: traces that. Prints one line of JSON at the end: the session's statistics and what was wrong.
  * HOOK: see hook_kill.h.
@@ -33,7 +34,7 @@
 
 static struct pyusdt_session_config config;
 static struct pyusdt_session *session;
-static uint64_t pause_us = 1000, end_ms, end_events, die_events, min_targets, mute;
+static uint64_t pause_us = 1000, end_ms, end_events, die_events, min_targets, mute, child_ms;
 static const char *keep;
 static int trace_all, tell_ready, tell_polls;
 static pid_t pids[PYUSDT_PIDS_MAX];
@@ -174,6 +175,8 @@ static char **options(int argc, char **argv)
             min_targets = value;
         else if (strncmp(argv[i], "mute", name) == 0)
             mute = value;
+        else if (strncmp(argv[i], "child", name) == 0)
+            child_ms = value;
         else if (strncmp(argv[i], "keep", name) == 0)
             config.keep = keep = strchr(argv[i], '=') + 1;
         else if (strncmp(argv[i], "pid", name) == 0)
@@ -212,12 +215,35 @@ static pid_t spawn(char **command)
     return child;
 }
 
+/* What a forked child can do with its copy of the session: nothing that anybody sees. */
+static pid_t fork_child(void)
+{
+    struct pyusdt_error error;
+    pid_t child = fork();
+
+    if (child != 0)
+        return child;
+    usleep(20000); /* there is something to read by now */
+    if (pyusdt_session_poll(session, UINT64_MAX, 0, on_event, NULL) != 0 ||
+        pyusdt_session_attach_pid(session, getppid(), &error) == 0)
+        abort();
+    pyusdt_session_stop(session);
+    pyusdt_session_shown(session);
+    if (keep)
+        pyusdt_session_leave(session);
+    else
+        pyusdt_session_close(session);
+    usleep((useconds_t)child_ms * 1000);
+    _exit(0);
+}
+
 int main(int argc, char **argv)
 {
     char **command = options(argc, argv);
     struct pyusdt_want want = {.provider = "pyusdt*", .name = "*-i4*", .args = 0x27, .bytes = {[TEXT_ARGUMENT] = 256}};
     struct pyusdt_error error = {0};
-    pid_t child = 0;
+    pid_t child = 0, forked = 0;
+    int status = 0;
     config.keep_ns = keep ? 3600000000000ull : 0;
     config.keep_bytes = 1ull << 28;
     int r = pyusdt_session_open(NULL, &config, &session, &error);
@@ -234,10 +260,14 @@ int main(int argc, char **argv)
         child = spawn(command);
     else if ((r = pyusdt_session_start(session, &error)) != 0)
         fail(r, &error);
+    if (child_ms)
+        forked = fork_child();
     if (tell_ready && write(STDOUT_FILENO, "ready\n", 6) != 6)
         return 3;
     trace(child);
     report();
+    if (forked && (waitpid(forked, &status, 0) != forked || status != 0))
+        return 4;
     if (keep)
         pyusdt_session_leave(session);
     else
