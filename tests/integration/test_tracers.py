@@ -1,5 +1,5 @@
-"""Every tracer on a live process: the values of user_trace-i4s4 (with the tag), user_trace-n950 and a provider of its own,
-and the semaphores up while it is attached and down when it has gone. What only lists must list all three.
+"""Every tracer on a live process: the values of user_trace-i4s4 (with the tag), user_trace-n950 and a provider of its
+own, and the semaphores up while it is attached and down when it has gone. What only lists must list all three.
 
 The process is programs/telling.py. test_sites.py has the layout of sites and notes, and each tracer's own corners."""
 
@@ -19,7 +19,8 @@ import pyusdt._core
 
 MODULE = pyusdt._core.__file__
 DOUBLE = 0x4004000000000000  # 2.5
-NOTES = {"i4s4": ("pyusdt", "user_trace__i4s4"), "n950": ("pyusdt", "user_trace__n950"), "own": ("telling", "own__probe")}
+NOTES = {"i4s4": ("pyusdt", "user_trace__i4s4"), "n950": ("pyusdt", "user_trace__n950"),
+         "own": ("telling", "own__probe")}
 # the arguments: "s" text, "d" a number; and their values
 KINDS = {"i4s4": "ssddddssss", "n950": "ssddddss", "own": "sdsddd"}
 VALUES = {
@@ -145,8 +146,8 @@ def test_perf(what, telling, root, tmp_path):
     if lacking := harness.tools("perf"):
         pytest.skip(f"no {lacking}")
     with perf_event(telling.path(what), *NOTES[what], str(tmp_path / "debug")) as (perf, event):
-        recorded = harness.run([*perf, "record", "--quiet", "--output", str(tmp_path / "data"), "--event", event, "--pid",
-                                str(telling.pid), "--", "sleep", "0.2"], timeout=60)
+        recorded = harness.run([*perf, "record", "--quiet", "--output", str(tmp_path / "data"), "--event", event,
+                                "--pid", str(telling.pid), "--", "sleep", "0.2"], timeout=60)
         assert recorded.status == 0, recorded
         shown = harness.run([*perf, "script", "--input", str(tmp_path / "data")], timeout=60)
     expected = [None if kind == "s" else value
@@ -155,17 +156,19 @@ def test_perf(what, telling, root, tmp_path):
     assert lines, shown
     for line in lines:
         for i, value in enumerate(expected):
-            narrow = what == "own" and i == 3  # an int8_t: perf 6.1 prints it as unsigned
-            assert value is None or line[i] == (str(int(value) & 0xFF) if narrow and "-" not in line[i] else value), line
+            if what == "own" and i == 3 and "-" not in line[i]:  # an int8_t: perf 6.1 prints it as unsigned
+                value = str(int(value) & 0xFF)
+            assert value is None or line[i] == value, line
     telling.expect_on_and_off()
 
 
 @pytest.fixture(scope="module")
 def kernel_tree(tmp_path_factory):
-    """What `stap -L` demands of the kernel's build tree before it looks at a file: that it is one. Nothing is compiled."""
+    """What `stap -L` demands of the kernel's build tree before it looks at a file. Nothing is compiled."""
     folder = tmp_path_factory.mktemp("kernel")
+    options = ("TRACEPOINTS", "ARCH_SUPPORTS_UPROBES", "UPROBES", "X86_64")
     for name, text in (
-        (".config", "".join(f"CONFIG_{each}=y\n" for each in ("TRACEPOINTS", "ARCH_SUPPORTS_UPROBES", "UPROBES", "X86_64"))),
+        (".config", "".join(f"CONFIG_{each}=y\n" for each in options)),
         ("include/config/kernel.release", platform.release()),
         ("include/generated/utsrelease.h", f'#define UTS_RELEASE "{platform.release()}"\n'),
         ("Module.symvers", ""), ("Makefile", ""), ("System.map", ""),
@@ -205,7 +208,8 @@ def test_bcc_reads(what, telling, root):
         pytest.skip("no python3-bpfcc")
     shown = harness.run(["/usr/bin/python3", "-c", BCC, str(telling.pid), *NOTES[what]], timeout=60)
     if what == "own":
-        operands = [("8 signed", "di"), ("8 unsigned", "si"), ("4 unsigned", "dx"), ("1 signed", "cx"), ("8 unsigned", "r8")]
+        operands = [("8 signed", "di"), ("8 unsigned", "si"), ("4 unsigned", "dx"), ("1 signed", "cx"),
+                    ("8 unsigned", "r8")]
     else:
         registers = ["di", "si", "dx", "cx", "r8", "r9", "ax", "r10", "r11", "bx"]
         operands = [(f"8 {'signed' if 2 <= i < 6 else 'unsigned'}", register) for i, register in enumerate(registers)]
@@ -228,11 +232,12 @@ def test_strings_are_in_memory_when_the_site_is_hit(oracle, tmp_path):
         assert shop("typed", never_read), shop.path
     """
     environment = {**os.environ, "PYUSDT_CACHE": str(tmp_path / "cache")}
-    made = harness.run([sys.executable, "-c", "import pyusdt; print(pyusdt.Provider('resident').probe('first', str, str).path)"],
-                       env=environment)
+    path = "pyusdt.Provider('resident').probe('first', str, str).path"
+    made = harness.run([sys.executable, "-c", f"import pyusdt; print({path})"], env=environment)
     texts = ", ".join(f"str(arg{i})" for i in (0, 1, 6, 7, 8))
     script = (f'BEGIN {{ printf("ready\\n"); }} '
-              f'usdt:{MODULE}:pyusdt:user_trace__n413 {{ printf("%s|%s|%s|%s|%s|", {texts}); printf("%s\\n", str(arg9)); }} '
+              f'usdt:{MODULE}:pyusdt:user_trace__n413 {{ printf("%s|%s|%s|%s|%s|", {texts}); '
+              'printf("%s\\n", str(arg9)); } '
               f'usdt:{made.stdout.strip()}:resident:first {{ printf("%s|%s\\n", str(arg0), str(arg1)); exit(); }}')
     with harness.running([harness.ORACLE, "bpftrace", "-q", "-e", script],
                          env={**os.environ, "BPFTRACE_MAX_STRLEN": "1024"}) as tracer:
@@ -242,7 +247,8 @@ def test_strings_are_in_memory_when_the_site_is_hit(oracle, tmp_path):
         assert done.status == 0, done
         shown = harness.finish(tracer, 60)
     who = f"<{fired.pid}.{fired.pid}>"
-    assert shown.stdout.split("\n")[:2] == [f"{who}|the tag|a literal|from a file|bytes|{'x' * 900}", "typed|from a file"], shown
+    assert shown.stdout.split("\n")[:2] == [f"{who}|the tag|a literal|from a file|bytes|{'x' * 900}",
+                                            "typed|from a file"], shown
 
 
 def test_a_tracer_that_is_there_first(tmp_path, root):

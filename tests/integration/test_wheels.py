@@ -1,4 +1,4 @@
-"""The wheel: built, repaired by auditwheel, stripped, installed without a compiler: notes, semaphores and firing survive.
+"""The wheel: built, repaired by auditwheel, stripped, installed without a compiler: notes, semaphores, firing survive.
 
 `make test` does it for this Python, `make test-long` for each, and installs the source distribution, too."""
 
@@ -17,19 +17,21 @@ import harness
 import pytest
 
 pytestmark = pytest.mark.xdist_group("integration/test_wheels")
+QUIET = ("--quiet", "--disable-pip-version-check")
+
 
 def build(python: str, folder) -> str:
     """The path of a repaired wheel, built by a Python that has setuptools and cython."""
     tree = folder / "tree"
     shutil.copytree(harness.ROOT, tree, symlinks=True, ignore=harness.NOT_SOURCE)
-    made = harness.run([python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-build-isolation", "--no-deps",
+    made = harness.run([python, "-m", "pip", "wheel", *QUIET, "--no-build-isolation", "--no-deps",
                         "--wheel-dir", str(folder / "made"), str(tree)], timeout=300, cwd=tree)
     assert made.status == 0, made
     (wheel,) = glob.glob(str(folder / "made" / "pyusdt-*.whl"))
     auditwheel = os.path.join(os.path.dirname(sys.executable), "auditwheel")
     environment = {**os.environ, "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"}
-    repaired = harness.run([auditwheel, "repair", "--strip", "--wheel-dir", str(folder / "repaired"), wheel], timeout=120,
-                           env=environment)
+    repaired = harness.run([auditwheel, "repair", "--strip", "--wheel-dir", str(folder / "repaired"), wheel],
+                           timeout=120, env=environment)
     assert repaired.status == 0, repaired
     (wheel,) = glob.glob(str(folder / "repaired" / "pyusdt-*.whl"))
     assert "manylinux" in wheel, wheel
@@ -57,14 +59,15 @@ def check_use(python: str, wheel: str, folder) -> None:
     environment = folder / "environment"
     subprocess.run([python, "-m", "venv", environment], check=True)
     clean = {"PATH": "/nonexistent", "HOME": str(folder), "CC": "/nonexistent/cc"}
-    installed = harness.run([str(environment / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                             "--no-index", wheel], timeout=120, env=clean)
+    installed = harness.run([str(environment / "bin/python"), "-m", "pip", "install", *QUIET, "--no-index", wheel],
+                            timeout=120, env=clean)
     assert installed.status == 0, installed
-    used = harness.run([str(environment / "bin/python"), os.path.join(harness.HERE, "use_wheel.py")], timeout=60, env=clean,
-                       cwd=folder)
+    used = harness.run([str(environment / "bin/python"), os.path.join(harness.HERE, "use_wheel.py")], timeout=60,
+                       env=clean, cwd=folder)
     assert used.status == 0 and "own /" in used.stdout, used
-    traced = harness.run([str(environment / "bin/pydtrace"), "-q", "-n", 'pyusdt$target:::user_trace-i4s4 { trace(arg2); }', "-c",
-                          f"{environment}/bin/python {harness.ROOT}/examples/hello.py"], env={**clean, "PATH": os.environ["PATH"]})
+    script, program = "pyusdt$target:::user_trace-i4s4 { trace(arg2); }", f"{harness.ROOT}/examples/hello.py"
+    traced = harness.run([str(environment / "bin/pydtrace"), "-q", "-n", script, "-c",
+                          f"{environment}/bin/python {program}"], env={**clean, "PATH": os.environ["PATH"]})
     assert traced.status == 0 and "3" in traced.stdout, traced
 
 
@@ -80,7 +83,7 @@ def builder(python: str, folder, *packages: str) -> str:
     subprocess.run([python, "-m", "venv", folder], check=True)
     with open(os.path.join(harness.ROOT, "requirements-dev.txt")) as file:
         tools = [line.strip() for line in file if line.startswith(("cython", "setuptools"))]
-    subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *packages, *tools], check=True)
+    subprocess.run([folder / "bin/pip", "install", *QUIET, *packages, *tools], check=True)
     return str(folder / "bin/python")
 
 
@@ -98,8 +101,8 @@ def test_wheel_of_every_python(version, python_of, tmp_path):
 def source_distribution(tmp_path_factory) -> str:
     folder = tmp_path_factory.mktemp("sdist")
     shutil.copytree(harness.ROOT, folder / "tree", symlinks=True, ignore=harness.NOT_SOURCE)
-    made = harness.run([builder(sys.executable, folder / "builder", "build"), "-m", "build", "--sdist", "--outdir", str(folder),
-                        str(folder / "tree")], timeout=600)
+    inside = builder(sys.executable, folder / "builder", "build")
+    made = harness.run([inside, "-m", "build", "--sdist", "--outdir", str(folder), str(folder / "tree")], timeout=600)
     assert made.status == 0, made
     (path,) = glob.glob(str(folder / "pyusdt-*.tar.gz"))
     return path
@@ -111,7 +114,7 @@ def test_source_distribution_on_every_python(version, python_of, source_distribu
     """As a user's pip does it: a compiler, and what pyproject.toml asks for from the registry."""
     subprocess.run([python_of(version), "-m", "venv", tmp_path / "environment"], check=True)
     inside = str(tmp_path / "environment/bin/python")
-    installed = harness.run([inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", source_distribution],
+    installed = harness.run([inside, "-m", "pip", "install", *QUIET, source_distribution],
                             timeout=900, cwd=tmp_path, env={**os.environ, "PYUSDT_REQUIRE_PROBES": "1"})
     assert installed.status == 0, installed
     used = harness.run([inside, os.path.join(harness.HERE, "use_wheel.py")], timeout=60, cwd=tmp_path)
