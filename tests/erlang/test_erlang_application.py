@@ -19,14 +19,14 @@ WHERE = 'io:format("~ts ~p~n", [element(2, code:is_loaded(dyntrace)), dyntrace:p
 
 @pytest.fixture(scope="session")
 def rebar3(erlang):
-    """rebar3(ARG …) -> Run, in a copy of the sources, which it may fill with what it makes."""
+    """rebar3(ARG …) -> Run, in erlang_nif or another folder."""
     if harness.tools("rebar3"):
         pytest.skip("no rebar3")
 
-    def run(*arguments: str) -> harness.Run:
+    def run(*arguments: str, cwd: str | os.PathLike[str] = NIF) -> harness.Run:
         path = os.path.dirname(harness.PYDTRACE) + os.pathsep + os.environ["PATH"]
         environment = {**os.environ, "TERM": "dumb", "PATH": path}
-        return harness.run(["rebar3", *arguments], timeout=300, cwd=NIF, env=environment)
+        return harness.run(["rebar3", *arguments], timeout=300, cwd=cwd, env=environment)
 
     return run
 
@@ -44,6 +44,31 @@ def test_rebar3_builds_what_make_builds(rebar3, erlang):
         assert sorted(modules.replace(",", " ").split()) == MODULES
     run = harness.run(["erl", "-noshell", "-pa", f"{folder}/ebin", "-eval", f"dyntrace:p(), {WHERE}, halt()."])
     assert run.stdout == f"{folder}/ebin/dyntrace.beam false\n", run
+
+
+def test_a_project_that_depends_on_it(rebar3, erlang, tmp_path):
+    """As docs/erlang.md says: a checkout, whose library and modules the project's own code finds."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "_checkouts").mkdir()
+    (tmp_path / "_checkouts" / "pyusdt").symlink_to(NIF)
+    (tmp_path / "rebar.config").write_text("{deps, [pyusdt]}.\n")
+    (tmp_path / "src" / "shop.app.src").write_text(
+        '{application, shop, [{description, "a shop"}, {vsn, "1"}, {applications, [kernel, stdlib, pyusdt]}]}.\n')
+    (tmp_path / "src" / "shop.erl").write_text("""-module(shop).
+-export([main/0]).
+main() ->
+    {ok, H} = erltrace:script("erlang$target:::user_trace-i4s4 { @[copyinstr(arg6)] = sum(arg2); }"),
+    ok = erltrace:go(H),
+    [true = dyntrace:p(N, "apple") || N <- [1, 2, 3]],
+    ok = erltrace:stop(H),
+    {ok, [{"_", [{sum, ["apple"], 6}]}]} = erltrace:snapshot(H).
+""")
+    built = rebar3("compile", cwd=tmp_path)
+    assert built.status == 0, built
+    folders = [str(path) for path in (tmp_path / "_build" / "default").glob("*/*/ebin")]
+    run = erlang.evaluate("{ok, _} = application:ensure_all_started(shop), shop:main(), io:format(done)", "-pa", *folders,
+                          env={**os.environ, "PATH": os.path.dirname(harness.PYDTRACE) + os.pathsep + os.environ["PATH"]})
+    assert run.stdout == "done", run
 
 
 def test_eunit(rebar3):
