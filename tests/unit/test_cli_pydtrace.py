@@ -1,6 +1,7 @@
 """pydtrace as a command: what needs neither a target nor a tracer's rights."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -38,6 +39,24 @@ def test_without_arguments_the_usage_is_shown():
 )
 def test_failures_are_one_line_and_status_1(arguments, message):
     assert run(*arguments) == (1, "", f"dtrace: {message}\n")
+
+
+def test_debug_tells_what_is_done(tmp_path):
+    (tmp_path / "lib.d").write_text("inline int THREE = 3;\n")
+    arguments = ["-L", str(tmp_path), "-q", "-n", "BEGIN { trace(THREE); exit(0); }"]
+    assert run(*arguments)[2] == ""
+    for how, environment in ((["-x", "debug"], {}), ([], {"DTRACE_DEBUG": "1"})):
+        status, stdout, stderr = run(*how, *arguments, env={**os.environ, **environment})
+        assert (status, stdout) == (0, "3\n")
+        for part in (f"library {tmp_path}/lib.d", "clause 0, :::BEGIN: ", "engine embedded: ", ":::BEGIN matched 1"):
+            assert re.search(rf"(?m)^pydtrace DEBUG \d+: {re.escape(part)}", stderr), part
+
+
+@pytest.mark.parametrize("stages, passes", [("1", ["1"]), ("4", ["3"]), ("7", ["1", "2", "3"]), ("8", [])])
+def test_tree_shows_the_stages_whose_bits_are_set(stages, passes):
+    _, _, stderr = run("-x", f"tree={stages}", "-q", "-e", "-n", "BEGIN { x = 1; }")
+    assert re.findall(r"(?m)^Parse tree \(Pass (\d)\):\nUnit$", stderr) == passes
+    assert ("Var symbol=x  <int>" in stderr) == ("3" in passes)
 
 
 def test_the_output_file_is_appended_to(tmp_path):

@@ -190,6 +190,14 @@ def _version(text):
     return text
 
 
+def _stages(text):
+    """Which trees of the compiler's are shown, a bit for each."""
+    value = _count(_text(text))
+    if not value:
+        raise _invalid()
+    return value
+
+
 def _registers(text):
     if text is None or not text.isdigit() or not 0 < int(text) <= 8:
         raise _invalid()
@@ -215,7 +223,7 @@ PARSERS = {
     "evaltime": _one_of("exec", "preinit", "postinit", "main"), "linkmode": _one_of("kernel", "primary", "dynamic",
     "static"), "linktype": _one_of("elf", "dof"), "version": _version, "libdir": _paths, "syslibdir": _text,
     "iregs": _registers, "tregs": _count, "pspec": _flag, "verbose": _flag, "knodefs": _flag, "unodefs": _flag,
-    "kdefs": _flag, "udefs": _flag, "tree": _text, "disasm": lambda text: text or "1", "preallocate": _size,
+    "kdefs": _flag, "udefs": _flag, "tree": _stages, "disasm": lambda text: text or "1", "preallocate": _size,
     "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size, "printsize": _printsize, "strip": _flag,
     "scratchsize": _size, "noresolve": _switch, "jstackframes": _frames, "jstackstrsize": _size,
     "linknommap": _flag, "useruid": _text, "sysslice": _text, "core": _flag, "debug": _flag, "debugassert": _text,
@@ -237,7 +245,8 @@ PARSERS = {
 _REFUSED = {
     "an aggregation has one part, whichever CPU its events come from": "aggpercpu",
     "there is nothing to link": "dofstashpath late xlate",
-    "the kernel is not traced": "ctfpath ctypes dtypes grabanon modpath procfspath",
+    "types are not read as CTF, nor written so": "ctfpath ctypes dtypes",
+    "the kernel is not traced": "grabanon modpath procfspath",
     "it is for dtrace's own developers": "lazyload",
 }  # fmt: skip
 for _reason, _names in _REFUSED.items():

@@ -17,7 +17,7 @@ from ..dlang.errors import CompileError, GenerationError, LibraryError, Preproce
 from ..dlang.probes import OWN, unmatched
 from ..engine import EngineError, Targets
 from . import arguments as cli
-from . import listing, stability
+from . import debug, listing, stability
 from .usage import PROGRAM, USAGE, VERSION
 
 _LOST = 3  # exit status of --strict
@@ -59,6 +59,8 @@ def compile_requests(arguments, target):
     program = compiler.finish()
     if "disasm" in arguments.options:
         print(compiler.disassembly(program), file=sys.stderr, flush=True)
+    for clause in program.clauses:
+        debug.say("clause %d, %s: %d instructions", clause.index, ", ".join(map(str, clause.probes)), len(clause.code))
     return Compiled(program, sources)
 
 
@@ -267,6 +269,9 @@ def trace(arguments):
         # opening looks at this process, to know what a command will have
         engine, reason = open_engine(compiled.program, arguments.options, targets)
         hide()
+        debug.say("engine %s: %s", engine.name, reason)
+        for description, count in engine.matched:
+            debug.say("%s matched %d", listing.described(description), count)
         check_matches(engine, arguments.options)
         for note in engine.notes:
             complain(note)
@@ -341,6 +346,8 @@ def dispatch(argv):
 
         return port()
     arguments = cli.parse(argv, os.environ)
+    debug.on = "DTRACE_DEBUG" in os.environ or "debug" in arguments.options
+    debug.say("options: %s", arguments.options)
     try:
         if arguments.mode == "version":
             return show_version(arguments.verbose)

@@ -130,8 +130,16 @@ class Compiler:
             "library": library,
         }
         passes = front_end().upto(upto)
+        shown = self.show_tree if "tree" in self.options and library is None else None
         with DeepRecursion():
-            return passes.run(values)[passes.passes[-1].makes]
+            return passes.run(values, shown)[passes.passes[-1].makes]
+
+    def show_tree(self, number, made):
+        """The option tree: what a pass made, for each whose bit is set."""
+        from .dump import tree
+
+        if self.options["tree"] >> (number - 1) & 1:
+            print(f"Parse tree (Pass {number}):\n{tree(made)}", file=sys.stderr, flush=True)
 
     def disassembly(self, program):
         """What -S shows of the program that finish() made."""

@@ -8,6 +8,7 @@ same folder; one that depends on a module or provider that is not there is passe
 import os
 import re
 
+from ..cli import debug
 from .errors import CompileError, LibraryError
 
 _DEPENDS = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+depends_on[ \t]+library[ \t]+(\S+)", re.MULTILINE)
@@ -16,6 +17,7 @@ _DEPENDS = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+depends_on[ \t]+librar
 def load(compiler, folders):
     """Add all libraries of these folders to a compile.Compiler."""
     for path in ordered(folders):
+        debug.say("library %s", path)
         with open(path, "rb") as file:
             text = file.read()
         try:

@@ -49,13 +49,16 @@ class Passes:
         found.passes = self.passes[: names.index(name) + 1]
         return found
 
-    def run(self, values):
-        """Run all passes over `values`, a dict of the inputs; returns it with what was made."""
+    def run(self, values, after=None):
+        """Run all passes over `values`, a dict of the inputs; returns it with what was made.  after(number, what): called
+        with what each of them made, counted from 1."""
         missing = [name for name in self.inputs if name not in values]
         if missing:
             raise PassError(f"no value for {', '.join(missing)}")
-        for p in self.passes:
+        for number, p in enumerate(self.passes, 1):
             values[p.makes] = p.function(**{need: values[need] for need in p.needs})
+            if after:
+                after(number, values[p.makes])
         return values
 
 

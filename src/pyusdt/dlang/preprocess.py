@@ -7,6 +7,7 @@ its messages go to our own standard error.
 
 import platform
 
+from ..cli import debug
 from .errors import PreprocessError
 
 _ALWAYS = ("-D__linux", "-D__unix", "-D__SVR4", "-D__SUNW_D=1", "-U__GNUC__", "-D__SUNW_D_64")
@@ -22,6 +23,7 @@ def preprocess(text, options):
     words = [*_ALWAYS, f"-D__{platform.system()}", *options.get("cppargs", ()), _VERSION]
     if options.get("stdc"):
         words.append(_STDC[options["stdc"]])
+    debug.say("preprocessor: %s %s", program, " ".join(words))
     try:
         done = run([program, *words, "/dev/stdin"], input=without_interpreter(text), stdout=PIPE, check=False)
     except FileNotFoundError:
