@@ -42,7 +42,7 @@ def feed(function, params, data):
 
 def make(function, params, data):
     words = feed(function, params, data)
-    return values.Histogram(function, params, words) if function in values._MAKERS else values.Number(function, words)
+    return values.Histogram(function, params, words) if function in values.HISTOGRAMS else values.Number(function, words)
 
 
 @pytest.mark.parametrize("function, params", FUNCTIONS)
@@ -80,7 +80,7 @@ def test_percentiles_of_a_known_distribution():
         value.percentile(101)
 
 
-@pytest.mark.parametrize("function, params", [item for item in FUNCTIONS if item[0] in values._MAKERS])
+@pytest.mark.parametrize("function, params", [item for item in FUNCTIONS if item[0] in values.HISTOGRAMS])
 def test_buckets_cover_every_number_once(function, params):
     bounds = values.bounds(function, params)
     for (_, high), (low, _) in pairwise(bounds):

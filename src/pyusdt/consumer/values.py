@@ -265,6 +265,7 @@ def _log_linear(*params: int) -> list[tuple[int | None, int | None]]:
 
 
 _MAKERS: dict[str, Any] = {"quantize": _quantize, "lquantize": _linear, "llquantize": _log_linear}
+HISTOGRAMS = tuple(_MAKERS)  # functions whose values are histograms
 
 
 def unpack(function: str, params: Sequence[int], value: bytes) -> Value:

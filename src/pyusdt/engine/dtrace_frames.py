@@ -22,7 +22,6 @@ _ESCAPE = re.compile(rb"\\([0-3][0-7][0-7]|.)", re.DOTALL)
 _LETTERS = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b"0": b""}
 _ENDING = re.compile(rb"[\x00-\x06\\]")
 _HEADER = struct.Struct("=IIIIQII")
-_HISTOGRAMS = ("quantize", "lquantize", "llquantize")
 
 
 def unescape(text):
@@ -178,7 +177,7 @@ class Frames:
         index = int(head)
         definition, strings = self._program.aggregations[index], self._strings[index]
         self._torn.add(index)
-        is_histogram = definition.row.name in _HISTOGRAMS
+        is_histogram = definition.row.name in values.HISTOGRAMS
         text = unescape(text)
         if any(data.type.is_string for data in definition.keys):
             text = without_strings(text, strings, b"\n\n" if is_histogram else b"\n")
@@ -209,7 +208,7 @@ def _words(definition, shown):
     alone; the others count as one.  That can not be true of an avg or stddev, and consumer/values.py refuses to merge them:
     the words say so themselves, an avg by a count of -1, a stddev by a deviation of a single value."""
     function = definition.row.name
-    if function in _HISTOGRAMS:
+    if function in values.HISTOGRAMS:
         parser = Parser()
         tables = [item for item in parser.feed(shown + b"\n") + parser.close() if item.__class__ is Distribution]
         return _counts(definition, [bucket for table in tables for bucket in table.buckets])
