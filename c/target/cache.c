@@ -16,6 +16,7 @@
 #include "shared/os.h"
 
 #define OBJECT_NAME 96 /* provider, id, ".so", and what is added while it is written */
+#define TEMPORARY_TRIES 100
 
 /* Also where only the effective user is another: a program that was started so has the right ones in its environment,
  * one that has changed since may not. */
@@ -104,8 +105,8 @@ int pyusdt_cache_directory(char *path, size_t size, struct pyusdt_error *error)
     if (r != 0)
         return r;
     if (lstat(real, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 022) != 0)
-        return pyusdt_error_set(error, -EPERM, "the cache %s belongs to another user (sudo?), or others may write in it",
-                                real);
+        return pyusdt_error_set(error, -EPERM,
+                                "the cache %s belongs to another user (sudo?), or others may write in it", real);
     r = snprintf(path, size, "%s", real);
     return r < 0 || (size_t)r >= size ? pyusdt_error_set(error, -ENAMETOOLONG, "the cache's path is too long") : 0;
 }
@@ -153,17 +154,29 @@ static int write_all(int fd, const uint8_t *data, size_t size)
     return 0;
 }
 
-static int put_file(int dir, const char *name, const struct pyusdt_elf *elf)
+/* A new file, whose name is left in `temporary`.  A process of this id may have been killed here before, or be at work
+ * in another container. */
+static int make_temporary(int dir, const char *name, char *temporary, size_t size)
 {
     static unsigned made;
-    char temporary[OBJECT_NAME + 48];
-    int r, fd;
+    int fd = -1;
 
-    snprintf(temporary, sizeof temporary, ".%s.%ld.%u", name, (long)getpid(),
-             __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
-    fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    for (int i = 0; fd < 0 && i < TEMPORARY_TRIES; i++) {
+        snprintf(temporary, size, ".%s.%ld.%u", name, (long)getpid(), __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+        fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    return fd < 0 ? -errno : fd;
+}
+
+static int put_file(int dir, const char *name, const struct pyusdt_elf *elf)
+{
+    char temporary[OBJECT_NAME + 48];
+    int r, fd = make_temporary(dir, name, temporary, sizeof temporary);
+
     if (fd < 0)
-        return -errno;
+        return fd;
     r = write_all(fd, elf->data, elf->size);
     if (r == 0 && fchmod(fd, 0644) != 0) /* tools that list probes may read it */
         r = -errno;

@@ -371,6 +371,20 @@ def test_a_file_that_is_not_ours_is_replaced(harm, cache, tmp_path):
     assert state.st_nlink == 1 and state.st_mode & 0o170022 == 0o100000
 
 
+def test_what_killed_processes_left_is_not_in_the_way(cache, tmp_path):
+    """Unfinished files of this process's id, as one that was killed has left them."""
+    define = "pyusdt.Provider('again').probe('one', int).path"
+    name = os.path.basename(in_another_process(f"import pyusdt; print({define})", PYUSDT_CACHE=str(tmp_path / "first")))
+    cache.mkdir(mode=0o700)
+    made = in_another_process(f"""
+        import os, pyusdt
+        for i in range(20):
+            open(f"{cache}/.{name}.{{os.getpid()}}.{{i}}", "w").close()
+        print({define})
+    """)
+    assert made == str(cache / name) and os.path.getsize(made) > 0
+
+
 @pytest.mark.parametrize("where", ["writable cache", "writable parent", "relative", "no home", "a file", "read only"])
 def test_no_object_where_it_is_not_safe(where, cache, tmp_path):
     """The probe is there for the embedded engine all the same."""
