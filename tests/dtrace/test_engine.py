@@ -383,6 +383,16 @@ def test_strings_beside_names_come_first_and_exactly():
     for torn in (frame("K1", b"a"), frame("K1", b"b") + frame("K1", b"a"), said + frame("K1", b"c")):
         frames.feed(frame("S1") + torn + b"\1P1\3" + mark + table + mark + b"\4" + frame("T1"))
         assert frames.items[1] == before, "something came between the strings and the table: another snapshot will tell"
+        assert frames.stale() == ["q"]
+    frames.feed(frame("S1") + said + b"\1P1\3" + mark + table + mark + b"\4" + frame("T1"))
+    assert frames.stale() == []
+
+
+def test_a_table_that_is_not_understood_is_told(dtrace):
+    dtrace(frame("B") + frame("S0") + b"\1P0\3nothing of dtrace's\4" + frame("K0", "a") + b"\1P0\3\n  lib 7\n\4" + frame("T0") + frame("E"))
+    with pytest.warns(pyusdt.TraceWarning, match="@u is that of an earlier moment"), trace('BEGIN { @u["x", usym(1)] = count(); }') as t:
+        t.wait(20)
+    assert len(t.aggregations["u"]) == 0
 
 
 def test_speculations_are_dtraces(dtrace):

@@ -76,7 +76,7 @@ class DtraceEngine(Engine):
         self._drops = {"principal": 0, "order": 0, "aggregation": 0, "dynamic": 0, "speculation": 0, "speculative": 0}
         self._errors, self._said = b"", []  # an unfinished line, and the messages that were no more than said
         self._pending = b""
-        self._over = False
+        self._over = self._stale_told = False
         self._deadline = self._patience = None  # of the end, once that was asked for
 
     def open(self, targets):
@@ -289,6 +289,13 @@ class DtraceEngine(Engine):
         found = self._items(map_index)
         for key in keys:
             found.pop(key, None)
+
+    def warnings(self):
+        """Once, at the end: while tracing goes on another snapshot is to come."""
+        if not self._frames.ended or self._stale_told:
+            return []
+        self._stale_told = True
+        return [f"@{name} is that of an earlier moment: dtrace's table of it could not be read" for name in self._frames.stale()]
 
     def drops(self):
         return dict(self._drops)

@@ -48,7 +48,7 @@ class Frames:
         self.names, self.text = {}, b""
         self.items = [{} for _ in program.aggregations]
         self._fresh = [{} for _ in program.aggregations]  # what the snapshot that is being said has so far
-        self._torn = set()  # aggregations of which that can not be all
+        self._torn = set()  # aggregations of which the last table was not understood
         self._strings = [[] for _ in program.aggregations]  # the strings of the rows of a table that is still to come
         self.begun = self.ended = self.exiting = False
 
@@ -168,7 +168,10 @@ class Frames:
     def _forget(self, index):
         """A new snapshot begins."""
         self._fresh[index], self._strings[index] = {}, []
-        self._torn.discard(index)
+
+    def stale(self):
+        """The names of aggregations whose items are those of an earlier moment, as their last table was not understood."""
+        return [self._program.aggregations[index].name for index in sorted(self._torn)]
 
     def _table(self, body):
         """All rows of an aggregation.  Where their strings were said before something came to the aggregation, they do not fit:
@@ -186,6 +189,8 @@ class Frames:
         rows = [item for item in parser.feed(text) + parser.close() if item.__class__ is wanted]
         for i, item in enumerate(rows):
             said = [*(strings[i] if strings else ()), *item.keys]
+            if len(said) != len(order):
+                raise ValueError(f"{len(said)} keys")
             key = dict(zip(order, said))
             key = [_cell(data.type, key[place]) for place, data in enumerate(definition.keys)]
             self._add(index, key, _counts(definition, item.buckets) if is_histogram else _words(definition, item.value))
