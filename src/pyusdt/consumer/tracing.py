@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["Aggregations", "CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"]
 
 _FAULTS = 1000  # texts that are kept
-_SCRIPT = "<script>"  # how messages call a script that is no file
 _UNNAMED = "_"  # how D calls the aggregation @
 _USER_TRACE = ("proc", "user_tag", "i1", "i2", "i3", "i4", "s1", "s2", "s3", "s4")
 
@@ -160,7 +159,7 @@ class Tracing:
         name = None if isinstance(script, str) else os.fspath(script)
         compiler.arguments = [name or "pyusdt.trace", *map(str, self._arguments)]
         if isinstance(script, str):
-            compiler.add(script, _SCRIPT)
+            compiler.add(script, None)  # not named: a clause may be a description alone, as after -n
         else:
             with open(script, "rb") as file:
                 compiler.add(file.read(), name)

@@ -19,7 +19,6 @@ from .items import Items, rows, since
 
 _NOT_WHILE_TRACING = "Operation illegal when tracing is active"
 _DROP = Atom("drop")
-_SCRIPT = "<script>"  # how messages call it
 
 
 class Failure(Exception):
@@ -71,7 +70,7 @@ class Session:
         compiler = Compiler(self._options, default_macros(self._command.pid if self._command else self._target))
         compiler.arguments = ["erltrace", *self._arguments]
         try:
-            compiler.add(self._script, _SCRIPT)
+            compiler.add(self._script, None)
             program = compiler.finish()
         except CompileError as error:
             raise Failure(error.render(False, "erltrace").strip()) from None
