@@ -6,7 +6,7 @@
  *
  * The menu
  *   pyusdt_publish / pyusdt_unpublish   make this process traceable, or not
- *   pyusdt_enabled                      is a probe wanted by anybody?          (one load and a test)
+ *   pyusdt_enabled                      is a probe wanted by anybody?          (two loads and a test)
  *   pyusdt_demand                       which of its arguments, then?
  *   pyusdt_fire                         offer one event to the embedded sessions
  *   pyusdt_provider_define              probes that are described at run time
@@ -33,7 +33,7 @@ extern "C" {
 #pragma GCC visibility push(hidden)
 
 #define PYUSDT_MAX_ARGS 12
-#define PYUSDT_MAX_PROBES 4096   /* in one process: the size of the page that stands in before publishing */
+#define PYUSDT_MAX_PROBES 4096   /* in one process */
 #define PYUSDT_MAX_SESSIONS 64   /* in one run directory: one bit of an enable word each */
 #define PYUSDT_MAX_STRING 1023   /* bytes of one string argument that an event holds at most, without its NUL */
 

@@ -159,7 +159,8 @@ void *pyusdt_guard_map_twice(void *at, size_t size, int protection, int fd, off_
 void pyusdt_guard_unmap(void *at, size_t size)
 {
     struct range *range = find((uintptr_t)at);
-    munmap(at, size);
+
     if (range)
-        atomic_store(&range->start, 0);
+        atomic_store(&range->start, 0); /* before another thread can be given these addresses, and guard them */
+    munmap(at, size);
 }

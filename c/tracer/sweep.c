@@ -24,12 +24,16 @@ void pyusdt_file_discard(int dir, const char *text, bool mapped)
     }
 }
 
-static bool is_sane(const struct pyusdt_ctl_header *header, uint64_t size)
+bool pyusdt_ctl_fits(const struct pyusdt_ctl_header *header, uint64_t size)
 {
-    return header->magic == PYUSDT_CTL_MAGIC && header->version == PYUSDT_LAYOUT_VERSION &&
-           header->nprobes <= PYUSDT_MAX_PROBES && header->slots % 64 == 0 && header->slots <= size &&
+    return header->nprobes <= PYUSDT_MAX_PROBES && header->slots % 64 == 0 && header->slots <= size &&
            size - header->slots >= PYUSDT_MAX_SESSIONS * sizeof(struct pyusdt_ctl_slot) && header->words % 8 == 0 &&
            header->words <= size && size - header->words >= header->nprobes * sizeof(uint64_t);
+}
+
+static bool is_sane(const struct pyusdt_ctl_header *header, uint64_t size)
+{
+    return header->magic == PYUSDT_CTL_MAGIC && header->version == PYUSDT_LAYOUT_VERSION && pyusdt_ctl_fits(header, size);
 }
 
 struct sweep {

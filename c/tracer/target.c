@@ -81,9 +81,7 @@ static int check_header(const struct pyusdt_ctl_header *header, const struct pyu
     if (header->version != PYUSDT_LAYOUT_VERSION)
         return -EPROTONOSUPPORT;
     if (header->size != size || header->pid != who->pid || header->starttime != who->starttime ||
-        header->nprobes == 0 || header->nprobes > PYUSDT_MAX_PROBES || header->slots % 64 != 0 ||
-        header->slots > size || size - header->slots < PYUSDT_MAX_SESSIONS * sizeof(struct pyusdt_ctl_slot) ||
-        header->words % 8 != 0 || header->words > size || size - header->words < header->nprobes * sizeof(uint64_t))
+        header->nprobes == 0 || !pyusdt_ctl_fits(header, size))
         return -EINVAL;
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * The tracer's private state: what tracer.c (sessions), target.c (one traced process) and reader.c (events in order)
- * share. Everything that lies in shared memory is reached through the pointers marked so, and copied before it is
+ * The tracer's private state: what tracer.c (sessions), place.c (their run directories), keep.c (those that outlive their
+ * tracer), target.c (one traced process) and reader.c (events in order) share. Everything that lies in shared memory is reached through the pointers marked so, and copied before it is
  * believed; sizes, counts and positions used for anything are the copies here.
  */
 #ifndef PYUSDT_TRACER_H
@@ -182,6 +182,7 @@ void pyusdt_target_free(struct pyusdt_target *target);
 void pyusdt_target_info(const struct pyusdt_target *target, struct pyusdt_target_info *info);
 
 /* sweep.c */
+bool pyusdt_ctl_fits(const struct pyusdt_ctl_header *header, uint64_t size); /* slots and words lie in the file */
 void pyusdt_sweep(int dir, uint32_t ours);                       /* what the dead left; `ours`: the slot we hold */
 void pyusdt_file_discard(int dir, const char *text, bool mapped); /* unlinks; frees the memory that others map */
 
