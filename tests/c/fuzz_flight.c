@@ -9,6 +9,7 @@
  * Always: each input starts from the same file; an unchanged one gives back all that was in it.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,7 @@ static int on_probe(void *arg, const struct pyusdt_target_info *target, const st
 static int replay(int fd)
 {
     struct pyusdt_replay *replay;
+    struct pyusdt_target_info target;
     struct pyusdt_loss_block loss;
     struct pyusdt_error error;
     uint64_t next = 0;
@@ -131,9 +133,12 @@ static int replay(int fd)
     pyusdt_replay_list(replay, on_probe, &probes);
     pyusdt_replay_damage(replay);
     pyusdt_replay_loss(replay, &loss);
+    fuzz_require(pyusdt_replay_end(replay) >= pyusdt_replay_header(replay)->begun, "an end before the beginning");
     for (int i = 0; i < STEPS_MAX && pyusdt_replay_next(replay, &next); i++)
         events += pyusdt_replay_feed.poll(replay, next, 3, on_event, replay);
     fuzz_require(pyusdt_replay_over(replay), "a replay that does not end");
+    fuzz_require(pyusdt_replay_feed.target(replay, pyusdt_replay_feed.targets(replay), &target) == -ENOENT,
+                 "one target more than there are");
     pyusdt_replay_close(replay);
     return events;
 }
