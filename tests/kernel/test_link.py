@@ -22,6 +22,7 @@ SCRIPTS = [
     'x*:::y { printf("%d %s %s %s %s", arg0, execname, probefunc, probeprov, copyinstr(arg1)); }',
     "x*:::y { this->a = copyinstr(arg0); self->b[this->a] = timestamp; @[this->a, uid, gid, walltimestamp] = sum(arg9); }",
     "x*:::y /arg0 / 3 == 2/ { exit(arg1); } x*:::y { n++; trace(cpu); }",
+    "x*:::y { trace(strtoll(copyinstr(arg0))); trace(strtoll(copyinstr(arg1), 16)); }",
 ]
 
 
