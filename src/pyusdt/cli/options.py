@@ -232,6 +232,7 @@ PARSERS = {
     "aggsortkeypos": _count, "aggsortpos": _count, "maxframes": _frames, "nspec": _count,
     "stackframes": _frames, "stackindent": _count, "ustackframes": _frames,
     "flowindent": _switch, "aggsortkey": _switch, "aggsortrev": _switch, "destructive": _switch, "quiet": _switch,
+    "agghist": _switch, "aggpack": _switch, "aggzoom": _switch, "encoding": _one_of("ascii", "utf8"),
     "quietresize": _switch, "rawbytes": _switch,
     "argref": _flag, "defaultargs": _flag, "empty": _flag, "errtags": _flag, "nolibs": _flag,
     "cpp": _flag, "cppargs": lambda text: _text(text).split(), "cpphdrs": _headers, "cpppath": _text, "stdc": _stdc,

@@ -57,6 +57,14 @@ class Aggregates:
         return aggregations.Order(bool(options.get("aggsortkey")), bool(options.get("aggsortrev")),
                                   options.get("aggsortkeypos", 0), options.get("aggsortpos", 0))
 
+    def style(self):
+        """What the options say about tables; None where they say nothing."""
+        if not any(self.options.get(name) for name in ("agghist", "aggpack", "aggzoom")):
+            return None
+        from .packed import Style
+
+        return Style(self.options)
+
     # --- actions ---------------------------------------------------------------------
     def clear(self, aggdef):
         """All values become zero; the keys stay."""
@@ -96,7 +104,8 @@ class Aggregates:
 
     def text(self, aggdefs):
         """What printa() without a format prints."""
-        found = aggregations.render_joined(self.joined(aggdefs), self.program.strsize, self.order(), self.normal, self.symbols)
+        found = aggregations.render_joined(self.joined(aggdefs), self.program.strsize, self.order(), self.normal, self.symbols,
+                                           self.style())
         return b"\n" + found
 
     def unprinted(self):
@@ -106,4 +115,4 @@ class Aggregates:
     def rest(self):
         """The text of all that was not printed yet."""
         found = [(aggdef, self.entries(aggdef)) for aggdef in self.unprinted()]
-        return aggregations.render(found, self.program.strsize, self.order(), self.normal, self.symbols)
+        return aggregations.render(found, self.program.strsize, self.order(), self.normal, self.symbols, self.style())

@@ -37,33 +37,45 @@ class Row:
         self.key, self.values, self.present = key, values, present
 
 
-def render(aggregations, strsize=256, order=None, normal=None, symbols=None) -> bytes:
+def render(aggregations, strsize=256, order=None, normal=None, symbols=None, style=None) -> bytes:
     """The text of all the given aggregations, one after the other.
 
     aggregations: list of (AggDef, list of (key, value)); those without entries print nothing.
-    normal(AggDef, key) -> what its value is divided by; symbols: symbols.Symbols, for keys that are addresses.
+    normal(AggDef, key) -> what its value is divided by; symbols: symbols.Symbols, for keys that are addresses;
+    style: packed.Style where one of its options is set.
     """
     order = order or Order()
     ordered = sorted(aggregations, key=lambda pair: pair[0].ident, reverse=order.reverse)
-    return b"".join(render_joined([pair], strsize, order, normal, symbols) for pair in ordered)
+    return b"".join(render_joined([pair], strsize, order, normal, symbols, style) for pair in ordered)
 
 
-def render_joined(aggregations, strsize=256, order=None, normal=None, symbols=None) -> bytes:
+def render_joined(aggregations, strsize=256, order=None, normal=None, symbols=None, style=None) -> bytes:
     """The text of aggregations with the same keys, a line for each key."""
     first = aggregations[0][0]
     printers = [_key_printer(data, strsize, symbols) for data in first.keys]
+    found = rows(aggregations, order or Order())
+    normal = normal or (lambda aggdef, key: 1)
+    table = style.table_of(first) if style and found and len(aggregations) == 1 else None
+    if table:
+        from .packed import column
+
+        printers = [column(data, show_key) for data, show_key in zip(first.keys, printers)]
+        return table(first, found, printers, normal, style)
     lines = []
-    for row in rows(aggregations, order or Order()):
+    for row in found:
         lines += [show_key(row.key) for show_key in printers]
-        lines += [show_value(aggdef, value, normal(aggdef, row.key) if normal else 1)
+        lines += [show_value(aggdef, value, normal(aggdef, row.key), bool(style and style.zoom))
                   for (aggdef, _), value in zip(aggregations, row.values)]
         lines.append(b"\n")
     return b"".join(lines)
 
 
-def show_value(aggdef, decoded, normal):
+def show_value(aggdef, decoded, normal, zoom=False):
     """One value in its default form."""
-    return FUNCTIONS[aggdef.row.name][2](decoded, normal, aggdef.params)
+    show = FUNCTIONS[aggdef.row.name][2]
+    if zoom and aggdef.row.name.endswith("quantize"):
+        return show(decoded, normal, aggdef.params, zoom)
+    return show(decoded, normal, aggdef.params)
 
 
 def rows(aggregations, order) -> list:

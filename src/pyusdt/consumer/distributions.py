@@ -2,7 +2,7 @@
 
 In: a row of dlang/builtins/aggregations.py with its parameters, value bytes.  Out: FUNCTIONS: for each
 aggregating function (decode, rank, show): decode(value, params) -> what the other two take; rank(it,
-params) -> for sorting; show(it, normal, params) -> bytes.
+params) -> for sorting; show(it, normal, params) -> bytes, that of a distribution with zoom as well (the option aggzoom).
 Always: the text is dtrace's.  normal: what normalize() said, else 1; as in dtrace the values of all
 functions but avg and stddev are divided without their sign.
 """
@@ -12,8 +12,9 @@ from math import isqrt
 
 from ..dlang import buckets
 
-_BARS = 40  # width of a distribution's bars
-_HEADING = b"\n%16s %41s %-9s\n" % (b"value", b"------------- Distribution -------------", b"count")
+BARS = 40  # width of a distribution's bars
+TITLE = b"------------- Distribution -------------"
+_HEADING = b"\n%16s %41s %-9s\n" % (b"value", TITLE, b"count")
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 
 
@@ -109,27 +110,41 @@ def _decode_buckets(value, params):
     return struct.unpack_from(f"={len(value) // 8 - 1}q", value, 8)
 
 
-def _bar(count, total, length):
-    return (2 * length * abs(count) + total) // (2 * total) * b"@" if total else b""  # rounded to nearest
+class Scale:
+    """What a bar's length is told by: all counts together; with the option aggzoom the largest one, of which the bar is 95 %
+    of the width.  above, below: whether there are counts of that sign."""
+
+    __slots__ = ("above", "below", "factor", "total")
+
+    def __init__(self, counts, zoom=False):
+        self.above, self.below = any(count > 0 for count in counts), any(count < 0 for count in counts)
+        sizes = [abs(count) for count in counts]
+        self.factor, self.total = (19, 20 * max(sizes, default=0)) if zoom else (1, sum(sizes))
+
+    def of(self, count, length, whole=False):
+        """The part of a length that stands for a count, rounded to the nearest, or, if it has to be whole, down."""
+        if not self.total:
+            return 0
+        return (2 * length * abs(count) * self.factor + (0 if whole else self.total)) // (2 * self.total)
 
 
-def _rows(counts, labels, first, last, normal):
+def line(scale, count, number):
+    """A count's bar and its number; where there are counts of both signs the line begins in the middle."""
+    if not scale.below:
+        return b"|%-40b %-9d\n" % (b"@" * scale.of(count, BARS), number)
+    if not scale.above:
+        return b"%40b| %-9d\n" % (b"@" * scale.of(count, BARS), number)
+    bar = b"@" * scale.of(count, BARS // 2)
+    left, right = (bar, b"") if count < 0 else (b"", bar)
+    return b"%20b|%-20b %-9d\n" % (left, right, number)
+
+
+def _rows(counts, labels, first, last, normal, zoom):
     """The table of the buckets from first to last."""
     shown = counts[first : last + 1]
-    total = sum(map(abs, shown))
-    above, below = any(count > 0 for count in shown), any(count < 0 for count in shown)
-    lines = [_HEADING]
-    for label, count in zip(labels, shown):
-        number = divided(count, normal)
-        if not below:
-            lines.append(b"%16b |%-40b %-9d\n" % (label, _bar(count, total, _BARS), number))
-        elif not above:
-            lines.append(b"%16b %40b| %-9d\n" % (label, _bar(count, total, _BARS), number))
-        else:
-            bar = _bar(count, total, _BARS // 2)
-            left, right = (bar, b"") if count < 0 else (b"", bar)
-            lines.append(b"%16b %20b|%-20b %-9d\n" % (label, left, right, number))
-    return b"".join(lines)
+    scale = Scale(shown, zoom)
+    lines = [b"%16b %b" % (label, line(scale, count, divided(count, normal))) for label, count in zip(labels, shown)]
+    return b"".join([_HEADING, *lines])
 
 
 def _span(counts, empty):
@@ -151,18 +166,18 @@ def _weigh(counts, values):
     return total, zeros
 
 
-def _show_quantize(counts, normal, params):
+def _show_quantize(counts, normal, params, zoom=False):
     zero = buckets.QUANTIZE_ZERO
     first, last = _span(counts, (zero - 1, zero + 1))
     labels = [b"%d" % buckets.quantize_value(bucket) for bucket in range(first, last + 1)]
-    return _rows(counts, labels, first, last, normal)
+    return _rows(counts, labels, first, last, normal, zoom)
 
 
 def _rank_quantize(counts, params):
     return _weigh(counts, map(buckets.quantize_value, range(len(counts))))
 
 
-def _show_linear(counts, normal, params):
+def _show_linear(counts, normal, params, zoom=False):
     base, _, step = params
     first, last = _span(counts, (0, 2))
     labels = [b"%d" % (base + (bucket - 1) * step) for bucket in range(first, last + 1)]
@@ -170,7 +185,7 @@ def _show_linear(counts, normal, params):
         labels[0] = b"< %d" % base
     if last == len(counts) - 1:
         labels[-1] = b">= " + labels[-1]
-    return _rows(counts, labels, first, last, normal)
+    return _rows(counts, labels, first, last, normal, zoom)
 
 
 def _rank_linear(counts, params):
@@ -179,7 +194,7 @@ def _rank_linear(counts, params):
     return _weigh(counts, values)
 
 
-def _show_log_linear(counts, normal, params):
+def _show_log_linear(counts, normal, params, zoom=False):
     edges = buckets.log_linear_edges(*params)
     middle = len(edges)
     first, last = _span(counts, (middle, middle + 2))
@@ -193,7 +208,7 @@ def _show_log_linear(counts, normal, params):
         least = edges[0]
         name = b"< %d" if first == middle else b"> -%d" if last == middle else b"abs() < %d"
         labels[middle - first] = b"0" if least == 1 else name % least
-    return _rows(counts, labels, first, last, normal)
+    return _rows(counts, labels, first, last, normal, zoom)
 
 
 def _rank_log_linear(counts, params):

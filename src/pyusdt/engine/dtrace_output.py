@@ -27,7 +27,7 @@ _BUCKET = rb" {0,99}(?:(?:<=|<|>=) )?-?\d{1,20} [ @]{0,99}\|[ @\xe2\x96\x80-\x9f
 _BUCKETS = re.compile(b"(?:%b){1,%d}" % (_BUCKET, _ROWS))
 _SIGNS = (b"<", b"<=", b">=")
 _BAR = re.compile(rb" *(\S.*?) +@*\|[ @\xe2\x96\x80-\x9f]* (-?\d+) *\n?\Z")
-_PACKED = re.compile(rb" *(?:(?!< )(\S.*?) +)?((?:< )?-?\d+) :(.*): ((?:>= )?-?\d+) *\| *(\d+) *\n?\Z")
+_PACKED = re.compile(rb" *(?:(?!< )(\S.*?) +)?((?:< )?-?\d+) :(.*): ((?:>= )?-?\d+) *\| *(-?\d+) *\n?\Z")
 _FRAME = re.compile(rb" {10,}(0x[0-9a-f]+|\S+`\S.*|[^ ()]\S*\+0x[0-9a-f]+) *\n?\Z")
 _NEXT_FRAME = re.compile(rb" {10,}((?![0-9]+ *\n?\Z)[\w$<][^ |\n]*(?: \(\d+\))?|\[ .* \]) *\n?\Z")  # a virtual machine's, an address
 
