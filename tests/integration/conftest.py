@@ -34,7 +34,8 @@ def python_of():
     got = harness.run([os.path.join(harness.ROOT, ".ci", "pythons")], timeout=3600)
     assert got.status == 0, got
     paths = got.stdout.split() + glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3.1[0-9]"))
-    found = {"without the GIL" if path.endswith("t") else os.path.basename(path).removeprefix("python"): path for path in paths}
+    versions = {path: os.path.basename(path).removeprefix("python") for path in paths}
+    found = {"without the GIL" if version.endswith("t") else version: path for path, version in versions.items()}
 
     def find(version: str) -> str:
         if version not in found:
@@ -101,7 +102,8 @@ def unprivileged():
         shutil.copytree(harness.ROOT, tree, symlinks=True, ignore=harness.NOT_SOURCE)
         subprocess.run(["chown", "-R", f"{nobody.pw_uid}:{nobody.pw_gid}", folder], check=True)
         ids = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
-        environment = {**os.environ, "HOME": folder, "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHON": "/usr/bin/python3"}
+        environment = {**os.environ, "HOME": folder, "PATH": "/usr/local/bin:/usr/bin:/bin",
+                       "PYTHON": "/usr/bin/python3"}
         del environment["PYUSDT_RUNDIR"]  # root's
         user = User(tree, ["setpriv", *ids, "--"], environment)
         if not os.path.exists("/usr/bin/python3"):

@@ -51,7 +51,8 @@ def finish(process: subprocess.Popen, timeout: float) -> Run:
 
 
 def start(command: list[str], **options) -> subprocess.Popen:
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", **options)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                            **options)
 
 
 def run(command: list[str], timeout: float = 30, **options) -> Run:

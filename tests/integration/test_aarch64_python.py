@@ -1,6 +1,6 @@
-"""The extensions on aarch64: cross-compiled for Debian's Python of that processor, which qemu's user emulation runs: the notes
-of the sites; probes of both kinds fired there, and seen by the embedded engine there. (A tracer outside would take the process
-for another one: the emulator makes up the start time in /proc/self/stat.)"""
+"""The extensions on aarch64: cross-compiled for Debian's Python of that processor, which qemu's user emulation runs: the
+notes of the sites; probes of both kinds fired there, and seen by the embedded engine there. (A tracer outside would take
+the process for another one: the emulator makes up the start time in /proc/self/stat.)"""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def marked() -> list[int]:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """PATH for the examples: .venv's commands, as `dtrace` the real one, and a pgrep that finds nobody else's processes.
+    """PATH for the examples: .venv's commands, as `dtrace` the real one, and a pgrep that finds these tests' processes.
 
     perf has a cache of its own, and no event of a run that was killed: of several files with a probe it takes any.
     """
@@ -116,7 +116,8 @@ def start_what_is_needed(block: Block, path: str) -> None:
 
 def pattern(expected: str) -> str:
     """A regular expression for output in which "..." stands for anything."""
-    lines = [".*(?:\n.*)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") for line in expected.split("\n")]
+    lines = [".*(?:\n.*)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*")
+             for line in expected.split("\n")]
     return "\n".join(lines)
 
 
@@ -140,7 +141,8 @@ def check_python_test(block: Block, path: str) -> None:
         module = os.path.join(folder, "test_example.py")
         with open(module, "w") as file:
             file.write(block.text)
-        run = harness.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", folder, module], cwd=folder)
+        run = harness.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", folder, module],
+                          cwd=folder)
     assert run.status == 0 and "1 passed" in run.stdout, run
 
 
@@ -191,8 +193,10 @@ def test_readme_has_three_examples_that_run():
 
 
 NAMING = ["CHANGELOG.md", "scripts/README.md", "tests/dtrace/corpus/README.md", *PAGES]
-# A path of the repository: one that begins with a folder of its top. c/generated is made by the build; NAME and TAG stand for any.
-NAMED = re.compile(r"(?<![\w./$-])(?:c|docs|src|tests|include|examples|scripts|benchmarks|erlang_nif|\.ci|\.github)/[\w./*-]*[\w*]")
+# A path of the repository: one that begins with a folder of its top. c/generated is made by the build; NAME and TAG
+# stand for any.
+NAMED = re.compile(r"(?<![\w./$-])(?:c|docs|src|tests|include|examples|scripts|benchmarks|erlang_nif|\.ci|\.github)"
+                   r"/[\w./*-]*[\w*]")
 MADE = re.compile(r"^c/generated/|^erlang_nif/(?:ebin|priv)\b|NAME|TAG|what\.")
 
 

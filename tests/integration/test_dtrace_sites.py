@@ -22,7 +22,8 @@ VALUES = "<who>|the tag|1|-2|3|-1099511627776|s1|zwölf"
 
 def build(folder, macro: str, prepare=lambda objects: objects) -> str:
     """tests/c/sites_main.c with the core, through the objects that prepare() is given and returns."""
-    sources = [f"{harness.ROOT}/tests/c/sites_main.c", *glob(f"{harness.ROOT}/c/target/*.c"), *glob(f"{harness.ROOT}/c/shared/*.c")]
+    sources = [f"{harness.ROOT}/tests/c/sites_main.c", *glob(f"{harness.ROOT}/c/target/*.c"),
+               *glob(f"{harness.ROOT}/c/shared/*.c")]
     subprocess.run(["gcc", "-std=gnu11", "-O0", "-fno-lto", "-Wall", "-Wextra", "-fvisibility=hidden", f"-D{macro}", f"-I{folder}",
                     f"-I{harness.ROOT}/c", f"-I{harness.ROOT}/include", "-c", *sources], cwd=folder, check=True)
     program = str(folder / "sites_main")

@@ -1,6 +1,6 @@
 """Any arguments, fired by p() and read back through an engine: what comes out is what the rules of docs/DESIGN.md say.
 
-The same program runs on the embedded engine and on the kernel's, whose tracer reads the site as every USDT tracer does."""
+The same program runs on the embedded engine and on the kernel's, whose tracer reads the site as each USDT tracer does."""
 
 from __future__ import annotations
 
@@ -42,8 +42,7 @@ def expected(row):
 
 
 def found(record):
-    return [each if isinstance(each, int) else each if isinstance(each, bytes) else each.encode("utf-8", "surrogateescape")
-            for each in record]
+    return [each.encode("utf-8", "surrogateescape") if isinstance(each, str) else each for each in record]
 
 
 def check(rows, engine):

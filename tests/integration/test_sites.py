@@ -1,4 +1,4 @@
-"""The probe sites, as tools see them that nobody here wrote: readelf, gdb, bpftrace, dtrace; and from every compiler."""
+"""The probe sites, as tools see them that nobody here wrote: readelf, gdb, bpftrace, dtrace; of every compiler."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ import pytest
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or harness.tools("unshare", "nsenter") is not None,
                                 reason="needs root, unshare and nsenter: other users' processes")
 ALICE, BOB = 54001, 54002
-COUNT = 'BEGIN { printf("begun\\n"); } pyusdt*:::user_trace-i4s4 { @[uid, arg2] = count(); } END { printa("%d %d %@d\\n", @); }'
+COUNT = ('BEGIN { printf("begun\\n"); } pyusdt*:::user_trace-i4s4 { @[uid, arg2] = count(); } '
+         'END { printa("%d %d %@d\\n", @); }')
 
 # Is this user in a forked child, so that python need not be readable to him; fires what it is told to, line by line.
 PROGRAM = """
@@ -117,7 +118,8 @@ def test_processes_of_two_users_by_pid(users):
     alice, first = users.process(ALICE)
     other, _ = users.process(ALICE)
     bob, second = users.process(BOB)
-    script = COUNT.replace("pyusdt*:::user_trace-i4s4", f"pyusdt{first}:::user_trace-i4s4, pyusdt{second}:::user_trace-i4s4")
+    both = ", ".join(f"pyusdt{each}:::user_trace-i4s4" for each in (first, second))
+    script = COUNT.replace("pyusdt*:::user_trace-i4s4", both)
     tracer = users.trace("-p", first, "-p", second, script=script)
     users.joined(ALICE, BOB)
     harness.wait_until(lambda: fire(alice, 1) == 100 and fire(bob, 1) == 100)
@@ -174,8 +176,9 @@ def anothers(users):
     os.chown(users.shm / f"pyusdt-{ALICE}", BOB, BOB)
 
 
-@pytest.mark.parametrize("plant, said", [(slots_taken, "all 64 session slots"), (links, "all 64 session slots"), (fifos, "all 64 session slots"),
-                                         (mounts, "all 64 session slots"), (open_to_others, "must be 0700"), (anothers, "does not belong to uid")])
+@pytest.mark.parametrize("plant, said", [
+    *((each, "all 64 session slots") for each in (slots_taken, links, fifos, mounts)),
+    (open_to_others, "must be 0700"), (anothers, "does not belong to uid")])
 def test_a_hostile_user_costs_his_own_events(users, plant, said):
     """Whatever is in his directory: the others' are complete, no file is touched, and the user is told."""
     (users.shm / f"pyusdt-{ALICE}").mkdir(mode=0o700)

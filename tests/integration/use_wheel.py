@@ -9,7 +9,8 @@ import pyusdt
 assert "site-packages" in pyusdt.__file__, pyusdt.__file__
 assert pyusdt.available() and not pyusdt.p(1)
 own = pyusdt.Provider("wheel").probe("made", int, str)
-script = 'pyusdt$1:::user_trace-i4s4 { printf("%d %s", arg2, copyinstr(arg6)); } wheel$1:::made { printf("%d %s", arg0, copyinstr(arg1)); }'
+script = """pyusdt$1:::user_trace-i4s4 { printf("%d %s", arg2, copyinstr(arg6)); }
+            wheel$1:::made { printf("%d %s", arg0, copyinstr(arg1)); }"""
 with pyusdt.trace(script, os.getpid(), pid=os.getpid()) as t:
     assert pyusdt.p(7, "zwölf") and own(8, "made")
 assert [record.values for record in t] == [(7, "zwölf"), (8, "made")]
