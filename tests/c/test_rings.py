@@ -1,5 +1,6 @@
 """Rings and sessions between live processes: the account, order, attaching, forks, two sessions."""
 
+import errno
 import json
 import os
 import shutil
@@ -90,6 +91,20 @@ def test_two_sessions_are_both_complete(world):
     # They did not attach at the same instant; one of them was there for every firing.
     assert max(result["delivered"] + result["dropped"] for result in results) == 40000
     assert world.files() == []
+
+
+def test_sixty_four_sessions(world):
+    """As many as there are bits: each has every event of the process, and one more is told that there is no place."""
+    readers = [world.reader("bufsize=65536", "all", "alive", "targets=1", "pause=50000") for _ in range(64)]
+    assert [reader.stdout.readline() for reader in readers] == ["ready\n"] * 64
+    refused = world.finish(world.reader("all"))
+    assert refused["error"] == -errno.EBUSY and "all 64 session slots" in refused["message"]
+    assert world.target("a", 2, 150, "pace=1000").wait(timeout=60) == 0
+    for reader in readers:
+        result = world.finish(reader)
+        check(result)
+        assert (result["delivered"], result["dropped"]) == (300, 0)
+    assert world.account("a").returned == 300 and world.files() == []
 
 
 def test_slot_used_again_with_rings_of_another_size(world):
