@@ -23,7 +23,8 @@ cdef extern from "tracer/btf.h" nogil:
 
 
 cdef extern from "tracer/kernel_trial.h" nogil:
-    int pyusdt_kernel_trial(int fd, size_t size)
+    int pyusdt_kernel_trial(int fd, size_t size, int *child)
+    void pyusdt_kernel_trial_end(int child)
 
 
 cdef class KernelRing:
@@ -68,9 +69,14 @@ def btf_member(bytes btf, str structure, str member):
 
 
 def kernel_trial(int fd, size_t size):
-    """Where in the site of `size` bytes that a file begins with the kernel puts a call that a forked child survives; 0 for
-    nowhere."""
-    cdef int found
+    """(where in the site of `size` bytes that a file begins with the kernel puts a call that a forked child survives, 0 for
+    nowhere; a process for kernel_trial_end()).  The descriptors that keep uprobes on the file are to be closed in between."""
+    cdef int found, child
     with nogil:
-        found = pyusdt_kernel_trial(fd, size)
-    return max(found, 0)
+        found = pyusdt_kernel_trial(fd, size, &child)
+    return max(found, 0), child
+
+
+def kernel_trial_end(int child):
+    with nogil:
+        pyusdt_kernel_trial_end(child)

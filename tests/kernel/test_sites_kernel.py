@@ -72,24 +72,35 @@ def test_the_plain_nop_is_used_where_that_is_asked_for(firing):
 
 def test_what_was_tried_is_used(firing):
     """The plain nop on Linux 6.18."""
-    fds = []
-    place = kernel_attach.cheapest_place(fds)
-    kernel.close_all(fds)
+    place, child = kernel_attach.cheapest_place()
+    _tracer.kernel_trial_end(child)
     found, count = traced(firing)
     assert count > 20 and found[place] == (CALL if place else INT3) and place in (0, NOP10_AT, NOP5_AT)
 
 
+def children():
+    with open(f"/proc/self/task/{os.getpid()}/children") as file:
+        return file.read()
+
+
+def end_of_trial(fd):
+    place, child = _tracer.kernel_trial(fd, 16)
+    _tracer.kernel_trial_end(child)
+    return place
+
+
 def test_a_trial_of_a_site_without_a_probe():
     """Neither a call nor a return: the processes that try it end, and nobody is told."""
-    told = []
+    told, already = [], children()
     before = signal.signal(signal.SIGCHLD, lambda *_: told.append(1))
     try:
         for code in (bytes(16), b"\x90" * 16 + b"\xc3", b"\xeb\xfe", b"\xe8\0\0\0\0" + b"\x58" + b"\x90" * 10 + b"\xc3"):
             fd = os.memfd_create("code")
             os.write(fd, code)
-            assert _tracer.kernel_trial(fd, 16) == 0
+            assert end_of_trial(fd) == 0
             os.close(fd)
-        assert _tracer.kernel_trial(1 << 20, 16) == 0 and not told
+        assert end_of_trial(1 << 20) == 0 and not told
+        assert children() == already
     finally:
         signal.signal(signal.SIGCHLD, before)
 
@@ -129,7 +140,6 @@ def test_the_trial_says_what_a_traced_process_sees():
     if not kernel_attach.Attacher(nop5=True).shift(kernel_attach.SITE, 0):
         assert not kernel.has_uprobe_calls() or kernel_attach.release() >= (7, 3)
         return
-    fds = []
-    place = kernel_attach.cheapest_place(fds)
-    kernel.close_all(fds)
+    place, child = kernel_attach.cheapest_place()
+    _tracer.kernel_trial_end(child)
     assert (forked_while_traced("-x", "nop5") == 0) == (place == NOP5_AT)

@@ -33,18 +33,21 @@ def release():
     return tuple(int(part) for part in parts[:2])
 
 
-def cheapest_place(fds):
-    """Where in a site a uprobe costs least and harms nobody, as tried: 0, the plain nop, where none is replaced by a call that
-    forked children survive.  fds: what keeps the trial's probes attached is added, to be closed when there is time for that.
-    Raises OSError where this user may attach no probes."""
+def cheapest_place():
+    """(where in a site a uprobe costs least and harms nobody, as tried: 0, the plain nop, where none is replaced by a call that
+    forked children survive; a process that ends soon, for _tracer.kernel_trial_end()).  Raises OSError where this user may attach
+    no probes."""
     if not kernel.has_uprobe_calls():
-        return 0
-    fd = os.memfd_create("pyusdt-site", os.MFD_CLOEXEC)
-    fds.append(fd)
-    os.write(fd, (SITE + _RETURN).ljust(mmap.PAGESIZE, b"\0"))
-    fds.append(kernel.prog_load([mov_imm(R0, 0), exit_()], attach_type=kernel.ATTACH_UPROBE_MULTI))
-    fds.append(kernel.link_uprobe_multi(fds[-1], f"/proc/self/fd/{fd}", (_NOP10, _NOP5), (0, 0), (0, 0)))
-    return _tracer.kernel_trial(fd, len(SITE))
+        return 0, 0
+    fds = [os.memfd_create("pyusdt-site", os.MFD_CLOEXEC)]
+    try:
+        os.write(fds[0], (SITE + _RETURN).ljust(mmap.PAGESIZE, b"\0"))
+        fds.append(kernel.prog_load([mov_imm(R0, 0), exit_()], attach_type=kernel.ATTACH_UPROBE_MULTI))
+        fds.append(kernel.link_uprobe_multi(fds[1], f"/proc/self/fd/{fds[0]}", (_NOP10, _NOP5), (0, 0), (0, 0)))
+        return _tracer.kernel_trial(fds[0], len(SITE))
+    finally:
+        for fd in fds:
+            os.close(fd)
 
 
 class Place:
@@ -61,7 +64,7 @@ class Attacher:
     kernel puts a call there; False: never; None: as tried."""
 
     def __init__(self, method=None, nop5=None):
-        self.fds, self.refused = [], []
+        self.fds, self.refused, self._trial = [], [], 0
         version = release()
         self.method = method or ("multi" if version >= (6, 6) else "perf")
         self._place = nop5 if nop5 is None else _NOP5 if nop5 and version < _NOP10_ONLY and kernel.has_uprobe_calls() else 0
@@ -74,7 +77,7 @@ class Attacher:
             return 0
         if self._place is None:
             try:
-                self._place = cheapest_place(self.fds)
+                self._place, self._trial = cheapest_place()
             except OSError:
                 self._place = 0  # attaching will say what is missing
         return self._place
@@ -127,7 +130,8 @@ class Attacher:
 
     def close(self):
         kernel.close_all(reversed(self.fds))
-        self.fds = []
+        _tracer.kernel_trial_end(self._trial)
+        self.fds, self._trial = [], 0
 
 
 class Own:
