@@ -19,6 +19,7 @@ import subprocess
 import harness
 import pytest
 
+LONGEST = 3600  # seconds; what hangs is killed, and the log says where it was
 LOGS = os.path.join(harness.ROOT, "build", "pythons")
 # The pinned version has no wheel for the newest CPython, and would be compiled for an hour: any that has one, then, or
 # its test is skipped.
@@ -53,11 +54,12 @@ def run_suite(inside: str, tree: str, log: str, *tests: str) -> tuple[int, str]:
         process = subprocess.Popen([*command, *tests], stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                    cwd=tree, env=environment, start_new_session=True)
         try:
-            status = process.wait(7200)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(LONGEST)
         finally:  # a worker that hangs, too
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            status = process.wait()
     with open(log, errors="replace") as file:
         return status, file.read()
 
