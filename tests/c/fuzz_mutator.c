@@ -28,6 +28,7 @@ static uint64_t edge(unsigned *state)
     case 0: return value + 1;
     case 1: return value - 1;
     case 2: return dice(state, 64); /* an index */
+    case 3: return dice(state, 2);  /* just behind the last, where it is counted from there */
     default: return value;
     }
 }
