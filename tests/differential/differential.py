@@ -1,6 +1,7 @@
 """The same random D programs through pydtrace's engines and the real dtrace: what they print, clause by clause.
 
-    python tests/differential/differential.py --clauses 10000 [--seed N] [--kind numbers|strings|events] [--kernel] [--coverage FILE]
+    python tests/differential/differential.py --clauses 10000 [--seed N] [--kind numbers|strings|events] [--kernel]
+        [--coverage FILE] [--state FILE]
 
 In: seeds.  Out: Difference objects; on the command line each with its clause's text, and a table of what was covered.
 Always: a clause's text stands alone on its line, so that one which is refused, or whose code the kernel refuses to the
@@ -27,6 +28,7 @@ FIRES = os.path.join(ROOT, "tests", "differential", "fires.py")
 ORACLE = [os.path.join(ROOT, "tests", "oracle", "oracle"), "dtrace"]
 PYDTRACE = [os.path.join(os.path.dirname(sys.executable), "pydtrace")]
 ENGINES = {"dtrace": ORACLE, "embedded": [*PYDTRACE, "-x", "engine=embedded"], "kernel": [*PYDTRACE, "-x", "engine=kernel"]}
+FAILED = r"dtrace: (failed to compile script.*|could not enable.*|.*BPF.*failed.*|.*(?:Traceback|bug in).*)"
 SECONDS = 400
 LATE = f"not done after {SECONDS} s"
 
@@ -61,8 +63,9 @@ class Output:
         self.faults = [(int(index), message) for index, message in
                        re.findall(r"error in dt_clause_(\d+) for .*?: (.*?)(?: at BPF pc \d+)?$", stderr, re.MULTILINE)]
         log = re.findall(r"(?m)^BPF: (?!processed|stack depth|verification time)(.*)$", stderr)
-        failed = re.search(r"dtrace: (failed to compile script.*|could not enable.*|.*BPF.*failed.*|.*(?:Traceback|bug in).*)", stderr)
-        self.refusal = LATE if status == -signal.SIGKILL else failed[1] if failed else None if self.shown else f"nothing but: {stderr[-500:]}"
+        failed = re.search(FAILED, stderr)
+        silence = None if self.shown else f"nothing but: {stderr[-500:]}"
+        self.refusal = LATE if status == -signal.SIGKILL else failed[1] if failed else silence
         if self.refusal and log:
             self.refusal += f" ({'; '.join(log[-2:])})"
         line = re.search(r" line (\d+): ", self.refusal or "")
@@ -94,7 +97,8 @@ class Target:
 def run(engine, program, numbers):
     """The Output of a program's clauses."""
     target = Target(program, numbers)
-    with tempfile.NamedTemporaryFile("w", suffix=".d", dir="/tmp") as file, tempfile.TemporaryFile("w+", errors="replace") as errors:
+    with tempfile.NamedTemporaryFile("w", suffix=".d", dir="/tmp") as file, \
+         tempfile.TemporaryFile("w+", errors="replace") as errors:
         file.write(program.text(numbers))
         file.flush()
         command = [*ENGINES[engine], "-w", "-s", file.name, *target.arguments]
@@ -116,7 +120,8 @@ def run(engine, program, numbers):
 
 
 class Difference:
-    """engine: which one differs from the reference, the real dtrace unless another was asked for; number: of the clause; what: in words; source: the clause."""
+    """engine: which one differs from the reference, the real dtrace unless another was asked for; number: of the clause;
+    what: in words; source: the clause."""
 
     def __init__(self, engine, number, what, source):
         self.engine, self.number, self.what, self.source = engine, number, what, source
@@ -219,7 +224,8 @@ class Run:
             with open(file, encoding="utf-8") as saved:
                 state = json.load(saved)
             self.counts.update({tuple(key): n for key, n in state.pop("counts")})
-            self.first, self.seed, self.compared, self.differences = (state[name] for name in ("first", "seed", "compared", "differences"))
+            self.first, self.seed = state["first"], state["seed"]
+            self.compared, self.differences = state["compared"], state["differences"]
 
     def add(self, program, numbers, differences):
         self.counts.update(covered(program, numbers))
@@ -240,7 +246,7 @@ def arguments():
     parser.add_argument("--kernel", action="store_true", help="through the kernel engine, too")
     parser.add_argument("--reference", choices=["dtrace", "embedded"], default="dtrace",
                         help="embedded: compare the kernel engine with it")
-    parser.add_argument("--keep", help="write the programs that differ to this folder: a seed's depends on what was covered before")
+    parser.add_argument("--keep", help="write the programs that differ to this folder: they depend on what was covered before")
     parser.add_argument("--state", help="a file: go on from where a run with it was stopped")
     parser.add_argument("--coverage", help="write a table of what was compared to this file")
     return parser.parse_args()

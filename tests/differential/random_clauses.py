@@ -28,12 +28,13 @@ ASSIGNMENTS = ["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="
 TOLD = ["setopt", "freopen", "system", "ftruncate", "raise"]
 INCREMENTS = ["++x", "--x", "x++", "x--"]
 # Conversions of printf by the type that their argument is given.
-CONVERSIONS = {"d": None, "i": None, "o": None, "u": None, "x": None, "X": None, "p": t.ULONG, "c": t.INT, "C": t.INT, "s": t.STRING,
-               "S": t.STRING, "hd": t.SHORT, "hi": t.SHORT, "ho": TYPES[3], "hu": TYPES[3], "hx": TYPES[3], "hX": t.SHORT,
+CONVERSIONS = {"d": None, "i": None, "o": None, "u": None, "x": None, "X": None, "p": t.ULONG, "c": t.INT, "C": t.INT,
+               "lc": t.INT, "s": t.STRING, "S": t.STRING, "hd": t.SHORT, "hi": t.SHORT, "ho": TYPES[3], "hu": TYPES[3], "hx": TYPES[3], "hX": t.SHORT,
                "ld": t.LONG, "li": t.LONG, "lo": t.ULONG, "lu": t.ULONG, "lx": t.LONG, "lX": t.ULONG,
                "lld": t.BASIC["long long"], "lli": t.BASIC["long long"], "llo": t.BASIC["unsigned long long"],
                "llu": t.BASIC["unsigned long long"], "llx": t.INT64, "llX": t.UINT64, "Y": t.INT64, "T": t.INT64, "%": t.VOID,
                "a": t.LONG, "A": t.LONG}
+CHARACTERS = ("c", "C", "lc")
 VALUES = "diouxX"  # letters of %@
 AGGREGATING = {"count": 0, "sum": 1, "min": 1, "max": 1, "avg": 1, "stddev": 1, "quantize": 1, "lquantize": 1, "llquantize": 1}
 # What the text of an address is made of: function, the bytes it takes, what stands before and behind the pointer.
@@ -113,7 +114,8 @@ class Generator:
         return f"pyusdt$target:::user_trace-n{probe_of(self.number)}" if self.events else "BEGIN"
 
     def program(self, size):
-        head = DECLARATIONS + ("" if self.values.numbers else "#pragma D option strsize=64\n") + "\n".join(self.declarations()) + "\n" + self.first()
+        size_of_strings = "" if self.values.numbers else "#pragma D option strsize=64\n"
+        head = DECLARATIONS + size_of_strings + "\n".join([*self.declarations(), self.first()])
         clauses, covered = [], {}
         for self.number in range(1, size + 1):
             self.values.seen = covered[self.number] = set()
@@ -183,17 +185,19 @@ class Generator:
             return "%%", []
         flags, args = "", []
         if name not in "YT":
-            flags = "".join(flag for flag in "-+ #0'" if rng.random() < 0.12 and not (flag in "#0'+ " and name in "csSC"))
+            flags = "".join(flag for flag in "-+ #0'" if rng.random() < 0.12 and not (flag in "#0'+ " and name[-1] in "csSC"))
             if rng.random() < 0.3:
                 flags += str(rng.randint(1, 30))
             elif rng.random() < 0.07:
                 flags += "*"
                 args.append(str(rng.randint(0, 20)))
-            if rng.random() < 0.25 and name not in "cC":
+            if rng.random() < 0.25 and name not in CHARACTERS:
                 flags += f".{rng.randint(0, 12)}"
         if type is t.STRING:
             args.append(values.string(2))
-        elif name in "cC":
+        elif name == "lc":
+            args.append(str(rng.randrange(32, 127)))
+        elif name in CHARACTERS:
             args.append(str(rng.randrange(32, 127)) if rng.random() < 0.7 else f"((char){rng.randrange(1, 256)})")
         elif name in "aA":
             args.append(f"(long){rng.randrange(1, 4096)}")
@@ -254,14 +258,14 @@ class Generator:
             values.count("subroutine", "alloca")
             for op in ("*x", "[]", "&x"):
                 values.count("operator", op, type)
-            body = (f"this->p{self.number} = ({type.name} *)alloca({2 * type.size}); *this->p{self.number} = {values.of_type(2, type)}; "
-                    f"this->p{self.number}[1] = {values.of_type(1, type)}; "
+            body = (f"this->p{self.number} = ({type.name} *)alloca({2 * type.size}); "
+                    f"*this->p{self.number} = {values.of_type(2, type)}; this->p{self.number}[1] = {values.of_type(1, type)}; "
                     f'printf("%d %d", *this->p{self.number}, *(&this->p{self.number}[0] + 1));')
         elif kind == 1:
             values.count("subroutine", "alloca")
             values.count("operator", "->", t.INT)
-            body = (f"this->q{self.number} = (struct S *)alloca(sizeof (struct S)); this->q{self.number}->i = {values.of_type(2, t.INT)}; "
-                    f"this->r{self.number} = this->q{self.number}->i; printf(\"%d\", this->r{self.number});")
+            body = (f"this->q{self.number} = (struct S *)alloca(sizeof (struct S)); "
+                    f"this->q{self.number}->i = {values.of_type(2, t.INT)}; this->r{self.number} = this->q{self.number}->i; printf(\"%d\", this->r{self.number});")
         else:
             values.count("subroutine", "bcopy")
             values.count("subroutine", "alloca")
@@ -341,8 +345,10 @@ class Generator:
         pointer, type = f"this->w{self.number}", self.random.choice(["struct P", "struct Q", *(type.name for type in TYPES)])
         members = {"struct P": "iushcb", "struct Q": "l"}.get(type)
         targets = [f"{pointer}->{member}" for member in members] if members else [f"*{pointer}"]
-        body = f"{pointer} = ({type} *)alloca(sizeof ({type})); " + "".join(
-            f"{target} = {self.random.randrange(-99, 128) if self.random.random() < 0.5 else self.values.integer(1)[0]}; " for target in targets)
+        body = f"{pointer} = ({type} *)alloca(sizeof ({type})); "
+        for target in targets:
+            value = self.random.randrange(-99, 128) if self.random.random() < 0.5 else self.values.integer(1)[0]
+            body += f"{target} = {value}; "
         return [self.line(f"{body} print({pointer});")]
 
     def dumped(self):
@@ -381,7 +387,7 @@ class Generator:
         body = ""
         values.nullable = False  # where a key or a value is a fault, dtrace has an element, we have none
         for _ in range(rng.randint(1, 4)):
-            index = ", ".join({"i": f"(int){values.integer(1)[0]}", "s": values.string(1), "n": str(rng.randrange(3))}[key] for key in keys)
+            index = ", ".join(map(self.key, keys))
             value = "" if function == "count" else f"(long){values.integer(2)[0]}"
             if function in ("sum", "avg", "stddev"):
                 value = f"({value} >> 8)" if function == "stddev" else value
@@ -389,6 +395,12 @@ class Generator:
             body += f"{name}{f'[{index}]' if keys else ''} = {function}({args}); "
         values.nullable = True
         return [self.line(body), self.line(self.modified(name, function) + self.printa(name, keys, function), probe="END")]
+
+    def key(self, kind):
+        """A key of an aggregation: "i", an integer; "s", a string; "n", one of a few numbers."""
+        if kind == "s":
+            return self.values.string(1)
+        return f"(int){self.values.integer(1)[0]}" if kind == "i" else str(self.random.randrange(3))
 
     def modified(self, name, function):
         if self.random.random() < 0.45:

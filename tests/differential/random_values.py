@@ -180,7 +180,8 @@ class Values:
             self.choosing = self.ours  # the real dtrace does not search in what "?:" chose, or two subroutines made
             args = f"{self.string(depth if self.ours else min(depth, 1))}, {self.string(0)}"
             self.choosing = True
-            args += f", {self.random.choice([0, 1, 3, 200])}" if self.random.random() < 0.03 else ""  # the kernel refuses dtrace's code for many
+            if self.random.random() < 0.03:  # the kernel refuses dtrace's code for many
+                args += f", {self.random.choice([0, 1, 3, 200])}"
         elif name == "strtoll":
             args = self.string(depth) + self.random.choice(["", ", 10", ", 16", ", 2", ", 36"])
         elif name == "rand":

@@ -21,7 +21,13 @@ from robust import WORDS, scripts
 
 CPU_SECONDS, WALL_SECONDS, MEGABYTES = 10, 120, 500
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
-OPTIONS = ["-q", "-F", "-Z", "-S", "-v", "-e", "-l", "-V", "-h", "-G", "-A", "-f", "-m", "-P", "-i", "-n", "-D", "-U", "-L", "-I", "-C", "-b", "-B", "-X", "-H", "-x", "0", "1", "-1", "4k", "99999999999999999999", "BEGIN", "x=y", "-xstrsize=8", "-xstrsize=0", "-xaggsize=64", "-xbufsize=4", "-xdynvarsize=9", "-xspecsize=16", "-xnspec=0", "-xswitchrate=1hz", "-xaggrate=1ns", "-xerrtags", "-xdefaultargs", "-xpyusdt", "-xstackframes=3", "-xtregs=1", "-xaggsortkey", "-xaggsortpos=9", "-xbufpolicy=ring", "-xbufpolicy=fill", "-xquiet=no", "-xnosuch", "-xengine=embedded", "-xengine=kernel", "--dump=ast", "--dump=types", "--dump=bpf", "--json", "--xml", "--", "''", "é", "$1", "/dev/null"]
+OPTIONS = ["-q", "-F", "-Z", "-S", "-v", "-e", "-l", "-V", "-h", "-G", "-A", "-f", "-m", "-P", "-i", "-n", "-D",
+           "-U", "-L", "-I", "-C", "-b", "-B", "-X", "-H", "-x", "0", "1", "-1", "4k", "99999999999999999999",
+           "BEGIN", "x=y", "-xstrsize=8", "-xstrsize=0", "-xaggsize=64", "-xbufsize=4", "-xdynvarsize=9",
+           "-xspecsize=16", "-xnspec=0", "-xswitchrate=1hz", "-xaggrate=1ns", "-xerrtags", "-xdefaultargs",
+           "-xpyusdt", "-xstackframes=3", "-xtregs=1", "-xaggsortkey", "-xaggsortpos=9", "-xbufpolicy=ring",
+           "-xbufpolicy=fill", "-xquiet=no", "-xnosuch", "-xengine=embedded", "-xengine=kernel", "--dump=ast",
+           "--dump=types", "--dump=bpf", "--json", "--xml", "--", "''", "é", "$1", "/dev/null"]
 
 
 def mutated(rng, texts):

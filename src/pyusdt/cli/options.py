@@ -2,8 +2,8 @@
 
 In: names and values as text, from -x, from `#pragma D option`, from DTRACE_OPT_… variables.
 Out: Options, a mapping from name to value: sizes in bytes, rates in ns, switches True or False,
-counts as int.  Always: only what was set is in it; what reads an option knows its default.  Options that only tune parts of dtrace
-that are not here (aggrate, evaltime, bpflogsize …) are checked and change nothing.
+counts as int.  Always: only what was set is in it; what reads an option knows its default.  Options that only tune
+parts of dtrace that are not here (aggrate, evaltime, bpflogsize …) are checked and change nothing.
 
 Source of the rules: the DTrace guide, "Options and Tunables", and dtrace 2.0's answers.
 """
@@ -224,7 +224,8 @@ PARSERS = {
     "static"), "linktype": _one_of("elf", "dof"), "version": _version, "libdir": _paths, "syslibdir": _text,
     "iregs": _registers, "tregs": _count, "pspec": _flag, "verbose": _flag, "knodefs": _flag, "unodefs": _flag,
     "kdefs": _flag, "udefs": _flag, "tree": _stages, "disasm": lambda text: text or "1", "preallocate": _size,
-    "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size, "printsize": _printsize, "strip": _flag,
+    "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size,
+    "printsize": _printsize, "strip": _flag,
     "scratchsize": _size, "noresolve": _switch, "jstackframes": _frames, "jstackstrsize": _size,
     "linknommap": _flag, "useruid": _text, "sysslice": _text, "core": _flag, "debug": _flag, "debugassert": _text,
     "amin": _text, "ldpath": _text,
@@ -238,8 +239,8 @@ PARSERS = {
     "cpp": _flag, "cppargs": lambda text: _text(text).split(), "cpphdrs": _headers, "cpppath": _text, "stdc": _stdc,
     "define": _preprocessor("-D"), "incdir": _preprocessor("-I"), "undef": _preprocessor("-U"),
     "zdefs": _flag, "droptags": lambda text: True,
-    # pyusdt's own: what D does not do (docs/LANGUAGE.md); which engine; how the kernel's attaches; whether it does so at a site's nop5; files that it looks
-    # into, whether a process has them mapped or not
+    # pyusdt's own: what D does not do (docs/LANGUAGE.md); which engine; how the kernel's attaches; whether it does so at a
+    # site's nop5; files that it looks into, whether a process has them mapped or not
     "pyusdt": _flag, "engine": _choice("embedded", "kernel", "dtrace"), "attach": _choice("multi", "perf"), "nop5": _switch,
     "file": _paths,
 }  # fmt: skip

@@ -85,7 +85,8 @@ class ParquetRun(Run):
         entries = self.actions.aggregates.entries(definition)
         found = Aggregation.from_items(definition, entries, self.program.strsize, self.actions.symbols)
         for key, value in found.items():
-            row = {"aggregation": definition.name, "function": value.function, "keys": list(map(_text, key)), "n": value.words[0]}
+            row = {"aggregation": definition.name, "function": value.function, "keys": list(map(_text, key)),
+                   "n": value.words[0]}
             if isinstance(value, values.Histogram):
                 for low, high, count in value.buckets:
                     yield {**row, "low": low, "high": high, "count": count}

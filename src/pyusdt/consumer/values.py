@@ -72,7 +72,8 @@ class Number(int):
         if not self.n or not other.n:
             return self if self.n else other
         if self._is_told or other._is_told:
-            raise MergeError(f"of {self.function}() dtrace tells the value, not what it was made of: it can not be merged exactly")
+            raise MergeError(f"of {self.function}() dtrace tells the value, not what it was made of: it can not be merged "
+                             "exactly")
         return Number(self.function, _NUMBERS[self.function][1](self.words, other.words))
 
     def to_dict(self) -> dict[str, Any]:

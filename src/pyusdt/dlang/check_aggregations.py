@@ -109,7 +109,8 @@ def _check_steps(read, factor, low, steps):
         read.refuse("D_LLQUANT_STEPVAL", "argument #4 must be an unsigned 16-bit quantity")
     if steps < factor:
         if factor % steps:
-            read.refuse("D_LLQUANT_STEPVAL", "argument #4 (steps) must evenly divide argument #1 (factor) when steps<factor", "()")
+            message = "argument #4 (steps) must evenly divide argument #1 (factor) when steps<factor"
+            read.refuse("D_LLQUANT_STEPVAL", message, "()")
         return
     if steps % factor:
         message = "argument #4 (steps) must be a multiple of argument #1 (factor) when steps>factor"

@@ -12,8 +12,8 @@ from .demand import walk
 HEADING = "NAME             ID   OFFSET KND SCP RANGE       FLAG TYPE"
 _FIRST_ID = 0x500  # of a program's own variables; what is below belongs to D
 # Those that D has, in the order of their ids.
-_BUILTINS = ["curthread", "timestamp", "vtimestamp", "ipl", "epid", "id", *(f"arg{i}" for i in range(10)), "stackdepth", "caller",
-             "probeprov", "probemod", "probefunc", "probename", "pid", "tid", "execname", "zonename", "walltimestamp",
+_BUILTINS = ["curthread", "timestamp", "vtimestamp", "ipl", "epid", "id", *(f"arg{i}" for i in range(10)), "stackdepth",
+             "caller", "probeprov", "probemod", "probefunc", "probename", "pid", "tid", "execname", "zonename", "walltimestamp",
              "ustackdepth", "ucaller", "ppid", "uid", "gid", "errno", "cpu", "execargs"]
 _FIRST_BUILTIN = 0x100
 _OWN_NAMES = {"__curthread": "curthread"}
@@ -91,7 +91,9 @@ def _uses(clause):
         if node.__class__ in (ast.Var, ast.AssocRef, ast.Builtin, ast.AggRef):
             yield node, id(node) in targets
     for node in walk(clause):  # a compound assignment reads the node that it writes
-        if node.__class__ is ast.Assign and node.target.__class__ in whole and any(below is node.target for below in walk(node.value)):
+        if node.__class__ is not ast.Assign or node.target.__class__ not in whole:
+            continue
+        if any(below is node.target for below in walk(node.value)):
             yield node.target, False
 
 

@@ -16,13 +16,17 @@ CLAUSE, EXPR = 0, 1
 IDENT, INT, FLOAT, STRING, AGG, PSPEC, EOF = "IDENT", "INT", "FLOAT", "STRING", "AGG", "PSPEC", "EOF"
 
 KEYWORDS = frozenset(
-    ["auto", "break", "case", "char", "const", "continue", "counter", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "import", "inline", "int", "long", "offsetof", "probe", "provider", "register", "restrict", "self", "short", "signed", "sizeof", "static", "string", "stringof", "struct", "switch", "this", "translator", "typedef", "union", "unsigned", "void", "volatile", "while", "xlate"]
+    ["auto", "break", "case", "char", "const", "continue", "counter", "default", "do", "double", "else", "enum",
+     "extern", "float", "for", "goto", "if", "import", "inline", "int", "long", "offsetof", "probe", "provider",
+     "register", "restrict", "self", "short", "signed", "sizeof", "static", "string", "stringof", "struct",
+     "switch", "this", "translator", "typedef", "union", "unsigned", "void", "volatile", "while", "xlate"]
 )
 # What may begin a declaration outside clauses.  Other keywords are probe names there.
 CLAUSE_KEYWORDS = frozenset(
-    ["auto", "char", "const", "counter", "double", "enum", "extern", "float", "import", "inline", "int", "long", "provider", "register", "restrict", "self", "short", "signed", "static", "string", "struct", "this", "translator", "typedef", "union", "unsigned", "void", "volatile"]
+    ["auto", "char", "const", "counter", "double", "enum", "extern", "float", "import", "inline", "int", "long",
+     "provider", "register", "restrict", "self", "short", "signed", "static", "string", "struct", "this",
+     "translator", "typedef", "union", "unsigned", "void", "volatile"]
 )
-DEFINING = frozenset(("inline", "provider", "translator", "counter"))
 
 _letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 _digits = "0123456789"

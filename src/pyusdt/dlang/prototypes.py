@@ -28,9 +28,11 @@ ntohl uint32_t(uint32_t); ntohll uint64_t(uint64_t); ntohs uint16_t(uint16_t)
 progenyof int(pid_t); rand int(); rindex int(const char *, const char *, [int])
 rw_iswriter int(rwlock_t *); rw_read_held int(rwlock_t *); rw_write_held int(rwlock_t *)
 speculation int(); strchr string(const char *, char); strjoin string(const char *, const char *)
-json string(const char *, const char *); strlen size_t(const char *); strrchr string(const char *, char); strstr string(const char *, const char *)
+json string(const char *, const char *); strlen size_t(const char *); strrchr string(const char *, char)
+strstr string(const char *, const char *)
 strtok string(const char *, const char *); strtoll int64_t(const char *, [int])
-substr string(const char *, int, [int]); term string(uintptr_t, ...); tolower string(const char *); toupper string(const char *)
+substr string(const char *, int, [int]); term string(uintptr_t, ...); tolower string(const char *)
+toupper string(const char *)
 """
 _aggregating = """
 avg void(@); count void(); llquantize void(@, int32_t, int32_t, int32_t, int32_t, ...)
@@ -51,11 +53,14 @@ ustack stack([uint32_t], [uint32_t]); usym _usymaddr(uintptr_t)
 
 # Variables of D that have no row in builtins/ (those that have are found there).
 OTHER_VARIABLES = frozenset(
-    ["caller", "curcpu", "cwd", "epid", "errno", "execargs", "ipl", "ppid", "pwd", "root", "stackdepth", "ucaller", "ustackdepth", "vtimestamp", "zonename", "chip", "lgrp", "pset"]
+    ["caller", "curcpu", "cwd", "epid", "errno", "execargs", "ipl", "ppid", "pwd", "root", "stackdepth",
+     "ucaller", "ustackdepth", "vtimestamp", "zonename", "chip", "lgrp", "pset"]
 )
 # Types that D takes from the kernel or from its library files.
 OTHER_TYPES = frozenset(
-    ["bufinfo_t", "conninfo_t", "cpuinfo_t", "devinfo_t", "fileinfo_t", "in6_addr_t", "ip6_t", "ipinfo_t", "ipv4info_t", "ipv6info_t", "iscsiinfo_t", "lockinfo_t", "lwpsinfo_t", "mblk_t", "pktinfo_t", "psinfo_t", "tcpinfo_t", "tcplsinfo_t", "tcpsinfo_t", "udpinfo_t", "udpsinfo_t", "vnode_t"]
+    ["bufinfo_t", "conninfo_t", "cpuinfo_t", "devinfo_t", "fileinfo_t", "in6_addr_t", "ip6_t", "ipinfo_t",
+     "ipv4info_t", "ipv6info_t", "iscsiinfo_t", "lockinfo_t", "lwpsinfo_t", "mblk_t", "pktinfo_t", "psinfo_t",
+     "tcpinfo_t", "tcplsinfo_t", "tcpsinfo_t", "udpinfo_t", "udpsinfo_t", "vnode_t"]
 )
 OTHER_ARRAYS = frozenset(("args", "regs", "uregs"))
 

@@ -11,7 +11,8 @@ _NOBODY = 'dtrace 2.0 knows no more than the name: "not implemented"'
 # Variables and functions of dtrace 2.0 without a row: the reason.
 ABSENT = {
     **dict.fromkeys(["curcpu", "chip", "lgrp", "pset"], _KERNEL_DATA),
-    **dict.fromkeys(["mutex_owned", "mutex_owner", "mutex_type_adaptive", "mutex_type_spin", "rw_iswriter", "rw_read_held", "rw_write_held", "d_path", "ddi_pathname", "msgdsize", "msgsize"], _KERNEL_DATA),
+    **dict.fromkeys(["mutex_owned", "mutex_owner", "mutex_type_adaptive", "mutex_type_spin", "rw_iswriter", "rw_read_held",
+                     "rw_write_held", "d_path", "ddi_pathname", "msgdsize", "msgsize"], _KERNEL_DATA),
     **dict.fromkeys(["copyout", "copyoutstr"], _TARGET),
     **dict.fromkeys(["pwd", "zonename", "vtimestamp"], _NOBODY),
     **dict.fromkeys(["regs", "uregs"], _REGISTERS),

@@ -1,7 +1,7 @@
 """Actions: statements that record data or steer the tracing.
 
-An action's data are its arguments from `first` on (None: the call's own value), each a field of the clause's record; `type`, where
-it is given, is the type that they are recorded as.  Arguments that are aggregations are not data but
+An action's data are its arguments from `first` on (None: the call's own value), each a field of the clause's record; `type`,
+where it is given, is the type that they are recorded as.  Arguments that are aggregations are not data but
 operands: Action.args has them.
 """
 

@@ -20,7 +20,8 @@ def _check(call):
         if not (arg.type.is_integer or arg.type.is_string):
             message = f"term( ) argument #{number} is incompatible with prototype:\n"
             message += f"\tprototype: integer or string\n\t argument: {arg.type}"
-            raise CompileError("D_PROTO_ARG", arg.loc, message, "term(arg0, 1) is the first element, term(arg0, \"a\") a key's value")
+            hint = "term(arg0, 1) is the first element, term(arg0, \"a\") a key's value"
+            raise CompileError("D_PROTO_ARG", arg.loc, message, hint)
 
 
 def _path(g, args):
