@@ -26,7 +26,8 @@ OPTIONS = ["-q", "-F", "-Z", "-S", "-v", "-e", "-l", "-V", "-h", "-G", "-A", "-f
            "BEGIN", "x=y", "-xstrsize=8", "-xstrsize=0", "-xaggsize=64", "-xbufsize=4", "-xdynvarsize=9",
            "-xspecsize=16", "-xnspec=0", "-xswitchrate=1hz", "-xaggrate=1ns", "-xerrtags", "-xdefaultargs",
            "-xpyusdt", "-xstackframes=3", "-xtregs=1", "-xaggsortkey", "-xaggsortpos=9", "-xbufpolicy=ring",
-           "-xbufpolicy=fill", "-xquiet=no", "-xnosuch", "-xengine=embedded", "-xengine=kernel", "--dump=ast",
+           "-xbufpolicy=fill", "-xquiet=no", "-xnosuch", "-xagghist",
+           "-xaggpack", "-xaggzoom", "-xencoding=ascii", "-xtree=7", "-xdebug", "-xengine=embedded", "-xengine=kernel", "--dump=ast",
            "--dump=types", "--dump=bpf", "--json", "--xml", "--", "''", "é", "$1", "/dev/null"]
 
 
