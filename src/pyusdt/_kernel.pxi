@@ -24,7 +24,7 @@ cdef extern from "tracer/btf.h" nogil:
 
 cdef extern from "tracer/kernel_trial.h" nogil:
     int pyusdt_kernel_trial(int fd, size_t size, int *child)
-    void pyusdt_kernel_trial_end(int child)
+    int pyusdt_kernel_trial_ended(int child)
 
 
 cdef class KernelRing:
@@ -70,13 +70,13 @@ def btf_member(bytes btf, str structure, str member):
 
 def kernel_trial(int fd, size_t size):
     """(where in the site of `size` bytes that a file begins with the kernel puts a call that a forked child survives, 0 for
-    nowhere; a process for kernel_trial_end()).  The descriptors that keep uprobes on the file are to be closed in between."""
+    nowhere; a process for kernel_trial_ended()).  The descriptors that keep uprobes on the file are to be closed in between."""
     cdef int found, child
     with nogil:
         found = pyusdt_kernel_trial(fd, size, &child)
     return max(found, 0), child
 
 
-def kernel_trial_end(int child):
-    with nogil:
-        pyusdt_kernel_trial_end(child)
+def kernel_trial_ended(int child):
+    """Whether that process has ended; asked until it has, so that it does not stay."""
+    return bool(pyusdt_kernel_trial_ended(child))

@@ -72,8 +72,7 @@ def test_the_plain_nop_is_used_where_that_is_asked_for(firing):
 
 def test_what_was_tried_is_used(firing):
     """The plain nop on Linux 6.18."""
-    place, child = kernel_attach.cheapest_place()
-    _tracer.kernel_trial_end(child)
+    place = kernel_attach.cheapest_place()
     found, count = traced(firing)
     assert count > 20 and found[place] == (CALL if place else INT3) and place in (0, NOP10_AT, NOP5_AT)
 
@@ -85,7 +84,7 @@ def children():
 
 def end_of_trial(fd):
     place, child = _tracer.kernel_trial(fd, 16)
-    _tracer.kernel_trial_end(child)
+    wait_until(lambda: _tracer.kernel_trial_ended(child))
     return place
 
 
@@ -140,6 +139,5 @@ def test_the_trial_says_what_a_traced_process_sees():
     if not kernel_attach.Attacher(nop5=True).shift(kernel_attach.SITE, 0):
         assert not kernel.has_uprobe_calls() or kernel_attach.release() >= (7, 3)
         return
-    place, child = kernel_attach.cheapest_place()
-    _tracer.kernel_trial_end(child)
+    place = kernel_attach.cheapest_place()
     assert (forked_while_traced("-x", "nop5") == 0) == (place == NOP5_AT)

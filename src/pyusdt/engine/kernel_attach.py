@@ -33,21 +33,26 @@ def release():
     return tuple(int(part) for part in parts[:2])
 
 
+_trials = []  # processes that tried and may not have ended: the kernel takes some 30 ms to take uprobes away
+
+
 def cheapest_place():
-    """(where in a site a uprobe costs least and harms nobody, as tried: 0, the plain nop, where none is replaced by a call that
-    forked children survive; a process that ends soon, for _tracer.kernel_trial_end()).  Raises OSError where this user may attach
-    no probes."""
+    """Where in a site a uprobe costs least and harms nobody, as tried: 0, the plain nop, where none is replaced by a call that
+    forked children survive.  Raises OSError where this user may attach no probes."""
+    _trials[:] = [child for child in _trials if not _tracer.kernel_trial_ended(child)]
     if not kernel.has_uprobe_calls():
-        return 0, 0
+        return 0
     fds = [os.memfd_create("pyusdt-site", os.MFD_CLOEXEC)]
     try:
         os.write(fds[0], (SITE + _RETURN).ljust(mmap.PAGESIZE, b"\0"))
         fds.append(kernel.prog_load([mov_imm(R0, 0), exit_()], attach_type=kernel.ATTACH_UPROBE_MULTI))
         fds.append(kernel.link_uprobe_multi(fds[1], f"/proc/self/fd/{fds[0]}", (_NOP10, _NOP5), (0, 0), (0, 0)))
-        return _tracer.kernel_trial(fds[0], len(SITE))
+        place, child = _tracer.kernel_trial(fds[0], len(SITE))
     finally:
         for fd in fds:
             os.close(fd)
+    _trials.append(child)
+    return place
 
 
 class Place:
@@ -64,7 +69,7 @@ class Attacher:
     kernel puts a call there; False: never; None: as tried."""
 
     def __init__(self, method=None, nop5=None):
-        self.fds, self.refused, self._trial = [], [], 0
+        self.fds, self.refused = [], []
         version = release()
         self.method = method or ("multi" if version >= (6, 6) else "perf")
         self._place = nop5 if nop5 is None else _NOP5 if nop5 and version < _NOP10_ONLY and kernel.has_uprobe_calls() else 0
@@ -77,7 +82,7 @@ class Attacher:
             return 0
         if self._place is None:
             try:
-                self._place, self._trial = cheapest_place()
+                self._place = cheapest_place()
             except OSError:
                 self._place = 0  # attaching will say what is missing
         return self._place
@@ -130,8 +135,7 @@ class Attacher:
 
     def close(self):
         kernel.close_all(reversed(self.fds))
-        _tracer.kernel_trial_end(self._trial)
-        self.fds, self._trial = [], 0
+        self.fds = []
 
 
 class Own:
