@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 from kernel_harness import DATA, compile_c, pydtrace, start_pydtrace
@@ -70,6 +71,24 @@ def test_code_of_a_just_in_time_compiler(tmp_path):
     assert "done" in out + rest
     lines = [line.strip() for line in out.splitlines() if line.startswith("  ")]
     assert lines[0].startswith("jit`fire") and lines[1] == "py::handler:/srv/app.py" and lines[2].startswith("jit`main"), (out, err)
+
+
+RESOLVING = """import sys
+from pyusdt.cli import pydtrace
+from pyusdt.consumer import symbols
+symbols.FRAME_RESOLVERS[:] = [lambda: lambda pid, address: f"py::frame of {pid}" if address & 0xfff < 8 else None]
+sys.exit(pydtrace.main())
+"""
+
+
+def test_a_resolver_of_one_s_own_names_frames(tmp_path):
+    """Code that is in no file and that no map tells of; jit.c makes 8 bytes of it, at the beginning of a page."""
+    program = compile_c(os.path.join(DATA, "jit.c"), tmp_path / "jit", *FRAMES)
+    done = subprocess.run([sys.executable, "-c", RESOLVING, "-x", "engine=kernel", "-q", "-n",
+                           'jit$target:::here { printf("%d\\n", pid); ustack(); }', "-c", program],
+                          capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL, check=False)
+    lines = [line for line in map(str.strip, done.stdout.splitlines()) if line not in ("", "done")]
+    assert lines.index(f"py::frame of {lines[0]}") == 2 and len(lines) > 3, done  # fire, the made code, main …
 
 
 def test_frames_of_erlang(tmp_path, running):

@@ -4,12 +4,15 @@ import math
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 
 import pytest
 from elfnotes import read_notes
 from kernel_harness import DATA, PYDTRACE, pydtrace, start_pydtrace, wait_until
+
+from pyusdt.bpf import kernel
 
 pytestmark = pytest.mark.usefixtures("bpf")
 WAYS = [(), ("-x", "nop5"), ("-x", "attach=perf")]
@@ -133,13 +136,35 @@ def test_nothing_is_left(target, running, method, end):
     process = running(0)
     tracer = start_pydtrace("-q", "-x", f"attach={method}", "-n", SEEN, "-p", process.pid, wait_for="ready")
     wait_until(lambda: _counter(process, target) > 0)
+    made = _objects(tracer.pid)
+    assert {kind for kind, _ in made} == {"prog", "map", "link"} and all(_lives(*each) for each in made)
     tracer.send_signal(end)
     tracer.communicate()
+    wait_until(lambda: not any(_lives(*each) for each in made))
     with open("/sys/kernel/tracing/uprobe_events") as events:
         assert os.path.basename(os.path.dirname(target)) not in events.read()
     wait_until(lambda: _counter(process, target) == 0)
     assert _site_bytes(process, target) == _site_bytes(None, target)  # no breakpoint either
     fire(process)
+
+
+def _objects(pid):
+    """{(kind, id)} of the BPF objects that a process has descriptors of."""
+    found = set()
+    for name in os.listdir(f"/proc/{pid}/fdinfo"):
+        with open(f"/proc/{pid}/fdinfo/{name}") as file:
+            words = dict(line.split(":", 1) for line in file if ":" in line)
+        found |= {(kind, int(words[f"{kind}_id"])) for kind in ("prog", "map", "link") if f"{kind}_id" in words}
+    return found
+
+
+def _lives(kind, ident):
+    """Whether the kernel has it still."""
+    try:
+        os.close(kernel.bpf({"prog": 13, "map": 14, "link": 30}[kind], kernel._buffer(struct.pack("=I", ident))))
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _site_bytes(process, target):
