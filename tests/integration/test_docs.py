@@ -172,8 +172,8 @@ def check_erlang(block: Block, path: str) -> None:
     assert run.status == 0, run
 
 
-CHECKS = {"console": check_console, "console root": check_console, "python": check_python, "python test": check_python_test, "d": check_d,
-          "erlang": check_erlang, "sh": check_setup}
+CHECKS = {"console": check_console, "console root": check_console, "python": check_python,
+          "python test": check_python_test, "d": check_d, "erlang": check_erlang, "sh": check_setup}
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.kind in CHECKS], ids=repr)
@@ -217,7 +217,8 @@ def test_what_a_page_names_is_there(page):
 
 
 def test_missing_finds_links_and_paths():
-    text = "[a](api.md) [b](nowhere.md) [c](../README.md#x) [d](https://example.com/x) c/target/no.c, `tests/c/*.py` c/generated/x.h"
+    text = ("[a](api.md) [b](nowhere.md) [c](../README.md#x) [d](https://example.com/x) c/target/no.c, `tests/c/*.py` "
+            "c/generated/x.h")
     assert missing("docs/page.md", text) == ["docs/nowhere.md", "c/target/no.c"]
 
 

@@ -128,7 +128,8 @@ def test_it_has_one_tracer(world):
     (["--keep", "", "-n", "BEGIN"], "needs a name"), (["--keep", "a,b", "-n", "BEGIN"], "failed to set --keep's time"),
     (["--keep", "a,1s,x", "-n", "BEGIN"], "failed to set --keep's size"),
     (["--keep", "a", "-p", "1", "-n", "BEGIN"], "goes without -c, -p"),
-    (["--wait", "a" * 16, "-n", "BEGIN"], "at most 15 bytes"), (["--wait", "", "-n", "BEGIN"], "needs the id"), (["--wait", "a", "-c", "true", "-n", "BEGIN"], "goes without -c"),
+    (["--wait", "a" * 16, "-n", "BEGIN"], "at most 15 bytes"), (["--wait", "", "-n", "BEGIN"], "needs the id"),
+    (["--wait", "a", "-c", "true", "-n", "BEGIN"], "goes without -c"),
 ])
 def test_wrong_usage(pydtrace, arguments, message):
     got = pydtrace(*arguments)
@@ -173,4 +174,5 @@ def test_killed_after_it_has_printed(world):
     fire(world, 5, 7)
     again, err = trace(world, "boot", until=6)
     told = re.search(r"(\d+) events? may have been shown before", err)
-    assert seen == [0, 1, 2, 3, 4] and len(again) - 2 == (int(told[1]) if told else 0) and again[-2:] == [5, 6], (again, err)
+    assert seen == [0, 1, 2, 3, 4] and again[-2:] == [5, 6], again
+    assert len(again) - 2 == (int(told[1]) if told else 0), (again, err)

@@ -72,7 +72,8 @@ def cibuildwheel(tmp_path_factory):
     """cibuildwheel(platform, processor): the identifiers of what it would build."""
     folder = tmp_path_factory.mktemp("cibuildwheel")
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "cibuildwheel>=4.3,<5"], check=True)
+    subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "cibuildwheel>=4.3,<5"],
+                   check=True)
 
     def run(platform: str, processor: str) -> set[str]:
         done = harness.run([str(folder / "bin/cibuildwheel"), "--print-build-identifiers", "--platform", platform, "--archs",
@@ -85,7 +86,8 @@ def cibuildwheel(tmp_path_factory):
 
 @pytest.mark.long
 @pytest.mark.parametrize("platform, processor, systems", [
-    ("linux", "x86_64", ("manylinux_x86_64", "musllinux_x86_64")), ("linux", "aarch64", ("manylinux_aarch64", "musllinux_aarch64")),
+    ("linux", "x86_64", ("manylinux_x86_64", "musllinux_x86_64")),
+    ("linux", "aarch64", ("manylinux_aarch64", "musllinux_aarch64")),
     ("macos", "x86_64", ("macosx_x86_64",)), ("macos", "arm64", ("macosx_arm64",))])
 def test_what_is_built(cibuildwheel, platform, processor, systems):
     assert cibuildwheel(platform, processor) == {f"{python}-{system}" for python in PYTHONS for system in systems}
