@@ -11,6 +11,7 @@ from kernel_harness import DATA, start_pydtrace, wait_until
 import pyusdt._core
 from pyusdt import _tracer
 from pyusdt.bpf import kernel
+from pyusdt.cli import doctor
 from pyusdt.engine import elf, kernel_attach
 
 pytestmark = pytest.mark.usefixtures("bpf")
@@ -71,9 +72,11 @@ def test_the_plain_nop_is_used_where_that_is_asked_for(firing):
 
 
 def test_what_was_tried_is_used(firing):
-    """The plain nop on Linux 6.18."""
+    """The plain nop on Linux 6.18; `pyusdt doctor` says the same."""
     place = kernel_attach.cheapest_place()
     found, count = traced(firing)
+    said = next(finding.text for finding in doctor.here() if finding.subject == "uprobes")
+    assert f"attaches at {f'+{place}' if place else 'the nop'} here" in said
     assert count > 20 and found[place] == (CALL if place else INT3) and place in (0, NOP10_AT, NOP5_AT)
 
 

@@ -106,12 +106,23 @@ def what_uprobes_do(version):
     return "a trap at the note's nop; a call for a tracer that attaches at the site's nop10 (+1)"
 
 
+def _tried():
+    """Where the kernel engine attaches, as it finds out itself; "" for who may attach nowhere."""
+    from ..engine.kernel_attach import cheapest_place
+
+    try:
+        place = cheapest_place()
+    except OSError:
+        return ""
+    return f"; the kernel engine attaches at {f'+{place}' if place else 'the nop'} here, as tried"
+
+
 def _uprobes():
     release = platform.release()
     if not os.path.exists("/sys/bus/event_source/devices/uprobe"):
         return Finding("uprobes", False, f"Linux {release} has none", "a kernel with CONFIG_UPROBE_EVENTS")
     counts = os.path.exists("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset")
-    text = f"Linux {release}: {what_uprobes_do(kernel_version(release))}"
+    text = f"Linux {release}: {what_uprobes_do(kernel_version(release))}{_tried()}"
     return Finding("uprobes", True, text if counts else f"{text}; no reference counters")
 
 

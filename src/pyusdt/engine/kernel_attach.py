@@ -72,7 +72,9 @@ class Attacher:
         self.fds, self.refused = [], []
         version = release()
         self.method = method or ("multi" if version >= (6, 6) else "perf")
-        self._place = nop5 if nop5 is None else _NOP5 if nop5 and version < _NOP10_ONLY and kernel.has_uprobe_calls() else 0
+        self._place = None if nop5 is None else 0
+        if nop5 and version < _NOP10_ONLY and kernel.has_uprobe_calls():
+            self._place = _NOP5
         # before, a pid meant one thread, so the programs have to look themselves
         self.filters_pids = self.method == "multi" and version >= (6, 10)
 

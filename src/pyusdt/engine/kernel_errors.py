@@ -83,5 +83,3 @@ def _place(log, places):
     loc = lines[-1] if lines else clause.loc
     line = loc.source.place(loc.mark)[1]
     return f" for {loc.source.name or 'the command line'}, line {line}" if line else ""
-
-

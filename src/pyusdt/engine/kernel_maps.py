@@ -149,7 +149,6 @@ class KernelMaps:
         found = kernel.map_items(self.fds[index], definition.key_size, each * self.cpus)
         return [(key, merge(raw, definition.value_size, each)) for key, raw in found]
 
-
     def clear(self, index):
         """Zero all values of an aggregation's map."""
         definition = self.program.maps[index]
