@@ -23,6 +23,8 @@
 #define PYUSDT_CHECK_NS 200000000ull /* how often a producer looks whether the tracer still lives */
 #define PYUSDT_LOCK_TRIES 200        /* of 100 us: the longest that a slow path waits for another */
 
+#define PYUSDT_RING_CLOSED UINT32_MAX /* in the place of a holder's tid: the ring will not be given back */
+
 #define PYUSDT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define PYUSDT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

@@ -29,7 +29,8 @@ uint32_t pyusdt_os_tid(void)
 
 bool pyusdt_os_thread_gone(uint32_t tid)
 {
-    return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
+    /* EINVAL: that is no thread's number */
+    return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && (errno == ESRCH || errno == EINVAL);
 }
 
 bool pyusdt_os_has_more_rights(void)

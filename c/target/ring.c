@@ -73,7 +73,7 @@ static inline void give(struct pyusdt_line *line)
 bool pyusdt_ring_take_from_dead(struct pyusdt_line *line, uint32_t heir)
 {
     uint32_t holder = atomic_load(&line->busy);
-    if (holder == 0 || !pyusdt_os_thread_gone(holder))
+    if (holder == 0 || holder == PYUSDT_RING_CLOSED || !pyusdt_os_thread_gone(holder))
         return false;
     return atomic_compare_exchange_strong(&line->busy, &holder, heir);
 }

@@ -14,8 +14,6 @@
 #include "shared/os.h"
 #include "target/encode.h"
 
-#define CLOSED UINT32_MAX /* holds a ring that will not be given back: no thread's tid */
-
 /* ---- reading a session file ---- */
 
 struct session_file {
@@ -328,8 +326,8 @@ static bool hold_rings(struct pyusdt_slot *slot)
 
     for (uint32_t k = 0; k < n; k++) {
         uint32_t none = 0;
-        held += atomic_compare_exchange_strong(&area->line[k].busy, &none, CLOSED) || none == CLOSED ||
-                pyusdt_ring_take_from_dead(&area->line[k], CLOSED);
+        held += atomic_compare_exchange_strong(&area->line[k].busy, &none, PYUSDT_RING_CLOSED) ||
+                none == PYUSDT_RING_CLOSED || pyusdt_ring_take_from_dead(&area->line[k], PYUSDT_RING_CLOSED);
     }
     return held == n;
 }

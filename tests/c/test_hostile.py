@@ -46,6 +46,17 @@ def test_truncated_under_both_sides(world, kind, size):
     world.trace(command=world.target_command("b", 1, 10))
 
 
+def test_a_holder_that_never_was(world):
+    """A third party writes the number of no thread into a ring's busy word: the next session in the slot has rings again."""
+    target, reader = trace_in_background(world, "ms=300")
+    area = next(path for path in world.rundir.iterdir() if path.name.endswith(".area"))
+    with open(area, "r+b") as file:
+        file.write(struct.pack("<I", 0xfffffffe))
+    world.finish(reader)
+    result = world.finish(world.reader(f"pid={target.pid}", "bufsize=1048576", "events=100"))
+    assert result["delivered"] >= 100 and result["corrupt"] == 0
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_scribbled_shared_memory(world, seed):
     """Random words in control file, area and rings, while both sides work: only crashes and hangs are failures."""
