@@ -19,7 +19,7 @@ WORDS = ["", "a", "abc", "hello", "Hello, World", "/usr/lib/x.so", "a/b", "/", "
 # Member of the struct that every program has, and the type that reading it gives.
 MEMBERS = {"c": t.CHAR, "h": t.BASIC["unsigned short"], "i": t.INT, "l": t.LONG, "f": t.INT, "u": t.UINT}
 STRING_FUNCTIONS = ["strjoin", "substr", "toupper", "tolower", "basename", "dirname", "lltostr", "stringof", "strchr", "strrchr",
-                    "strstr", "copyinstr", "strtok"]
+                    "strstr", "copyinstr", "strtok", "cleanpath"]
 CHOICES = 0.15  # how many of the strings that are made are chosen by a "?:"
 SEARCHES = {"strlen", "index", "rindex", "strtoll"}
 NULLABLE = {"strchr", "strrchr", "strstr", "strtok"}
