@@ -13,8 +13,8 @@ import time
 
 import pyusdt
 from pyusdt.consumer import values
-from pyusdt.engine.dtrace_items import Distribution, Row, Total
-from pyusdt.engine.dtrace_output import Parser
+from pyusdt.engine.dtrace.items import Distribution, Row, Total
+from pyusdt.engine.dtrace.output import Parser
 
 LINES = 12_000  # of each kind of text
 CHUNK = 1 << 16  # bytes that come at once, as from a pipe

@@ -46,7 +46,7 @@ struct pyusdt_table_action {
     uint32_t first_part, parts;
 };
 
-/* Kinds of parts; consumer/format.py has the same numbers. */
+/* Kinds of parts; dlang/format.py has the same numbers. */
 enum {
     PYUSDT_PART_LITERAL, /* offset, size: in the literals */
     PYUSDT_PART_SIGNED,

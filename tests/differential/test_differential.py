@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_clauses import Generator
 
-from pyusdt.cli.options import Options
 from pyusdt.dlang.compile import compile_program
+from pyusdt.options import Options
 
 
 @pytest.fixture(scope="module")

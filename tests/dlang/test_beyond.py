@@ -3,9 +3,9 @@
 import pytest
 from machine import Machine
 
-from pyusdt.cli.options import Options
 from pyusdt.dlang.compile import compile_program
 from pyusdt.dlang.errors import CompileError
+from pyusdt.options import Options
 
 N1 = "pyusdt*:::user_trace-n1"
 

@@ -10,10 +10,10 @@ import struct
 import pytest
 from machine import Machine
 
-from pyusdt.cli.options import Options
 from pyusdt.consumer.snapshot import Aggregation
 from pyusdt.dlang.compile import compile_program
 from pyusdt.dlang.errors import CompileError
+from pyusdt.options import Options
 
 SHOP = "provider shop { probe order(int64_t n, double price, float rate); };\n"
 

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from pyusdt.cli.header import default_path, header
-from pyusdt.cli.options import Options
 from pyusdt.dlang.compile import Compiler, compile_program
 from pyusdt.dlang.errors import CompileError, LibraryError, PreprocessError
+from pyusdt.options import Options
 
 
 def with_options(**values):

@@ -16,9 +16,9 @@ import sys
 import tempfile
 import time
 
-from pyusdt.engine import dtrace_output
-from pyusdt.engine.dtrace_frames import Frames
-from pyusdt.engine.dtrace_output import Parser
+from pyusdt.engine.dtrace import output
+from pyusdt.engine.dtrace.frames import Frames
+from pyusdt.engine.dtrace.output import Parser
 
 CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
 SCRIPT = """BEGIN { trace(1); trace("text"); @n["key", 1] = count(); @q[7] = quantize(3); @l = lquantize(5, 0, 10, 2);
@@ -131,9 +131,9 @@ def summary(items):
     found = []
     for item in items:
         values = [getattr(item, field) for field in item.fields]
-        if isinstance(item, dtrace_output.Row):
+        if isinstance(item, output.Row):
             values.append(item.values)
-        if isinstance(item, dtrace_output.Text) and found and found[-1][0] is type(item):
+        if isinstance(item, output.Text) and found and found[-1][0] is type(item):
             found[-1] = (type(item), found[-1][1] + item.text, values)
         else:
             found.append((type(item), item.text, values))

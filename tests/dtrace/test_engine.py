@@ -12,8 +12,8 @@ import pyusdt
 from pyusdt.consumer.records import Decoder, arguments
 from pyusdt.consumer.snapshot import Aggregation
 from pyusdt.consumer.symbols import Symbols
-from pyusdt.engine.dtrace_frames import Frames, unescape
-from pyusdt.engine.dtrace_script import rewrite
+from pyusdt.engine.dtrace.frames import Frames, unescape
+from pyusdt.engine.dtrace.script import rewrite
 
 TRACER = "pyusdt*:::user_trace-i4s4"
 
@@ -69,7 +69,7 @@ def test_where_there_is_no_dtrace(monkeypatch, tmp_path):
     assert "No such file" in failure()
     monkeypatch.delenv("PYUSDT_DTRACE")
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("pyusdt.engine.dtrace._FOLDERS", ())
+    monkeypatch.setattr("pyusdt.engine.dtrace.engine._FOLDERS", ())
     assert "no dtrace(1) on this machine" in failure()
 
 
@@ -83,9 +83,9 @@ def test_systemtaps_dtrace_is_none(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{tmp_path}/sbin")
     assert "this is the real one" in failure()
     monkeypatch.setenv("PATH", f"{tmp_path}/bin")
-    monkeypatch.setattr("pyusdt.engine.dtrace._FOLDERS", ())
+    monkeypatch.setattr("pyusdt.engine.dtrace.engine._FOLDERS", ())
     assert f"{tmp_path}/bin/dtrace is SystemTap's" in failure()
-    monkeypatch.setattr("pyusdt.engine.dtrace._FOLDERS", (f"{tmp_path}/sbin",))
+    monkeypatch.setattr("pyusdt.engine.dtrace.engine._FOLDERS", (f"{tmp_path}/sbin",))
     assert "this is the real one" in failure()
 
 
@@ -99,7 +99,7 @@ def test_it_is_chosen_where_no_linux_is_and_no_pyusdt(dtrace, monkeypatch, syste
         with pyusdt.trace("BEGIN { n = 1; } proc:::exec { n = 2; }", pid=process.pid, zdefs=True) as t:
             assert (t.engine, t.engine_reason) == ("dtrace", f"process {process.pid} has no pyusdt in it")
         monkeypatch.delenv("PYUSDT_DTRACE")
-        monkeypatch.setattr("pyusdt.engine.dtrace._FOLDERS", ())
+        monkeypatch.setattr("pyusdt.engine.dtrace.engine._FOLDERS", ())
         monkeypatch.setenv("PATH", "/nowhere")
         with pytest.raises(pyusdt.EngineError, match=r"has no pyusdt in it, and there is no dtrace\(1\)"), pyusdt.trace(
                 "proc:::exec { n = 2; }", pid=process.pid, zdefs=True):

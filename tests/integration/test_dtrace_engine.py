@@ -7,8 +7,8 @@ import re
 import harness
 
 from pyusdt.consumer.values import bounds
-from pyusdt.engine.dtrace_items import Distribution, Fault, Row, Total
-from pyusdt.engine.dtrace_output import Parser
+from pyusdt.engine.dtrace.items import Distribution, Fault, Row, Total
+from pyusdt.engine.dtrace.output import Parser
 
 SCRIPT = r"""pyusdt$target:::user_trace-i4s4 { @a[copyinstr(arg6)] = count(); @q = quantize(arg2); trace(arg2); printf(" %s\n", copyinstr(arg6)); }
 END { printa("%-10s %@5d\n", @a); normalize(@q, 2); }"""

@@ -8,12 +8,12 @@ from kernel_harness import pydtrace
 from pyusdt.bpf import kernel
 from pyusdt.bpf.insn import PSEUDO_CALL, R6, call, exit_, load
 from pyusdt.dlang.compile import compile_program
-from pyusdt.engine import EngineError, Targets, kernel_errors
-from pyusdt.engine import kernel_operands as operands
-from pyusdt.engine.kernel import KernelEngine
-from pyusdt.engine.kernel_clauses import demanded
-from pyusdt.engine.kernel_link import Event, Linker
-from pyusdt.engine.kernel_maps import KernelMaps
+from pyusdt.engine import EngineError, Targets
+from pyusdt.engine.kernel import errors, operands
+from pyusdt.engine.kernel.clauses import demanded
+from pyusdt.engine.kernel.engine import KernelEngine
+from pyusdt.engine.kernel.link import Event, Linker
+from pyusdt.engine.kernel.maps import KernelMaps
 
 pytestmark = pytest.mark.usefixtures("bpf")
 CALL, LOOKUP, CLOCK = call(0).opcode, 1, call(5)
@@ -76,9 +76,9 @@ def test_a_refused_program_is_told_by_its_line_and_the_log_is_kept():
 
 
 def test_the_missing_capability_is_named(monkeypatch):
-    monkeypatch.setattr(kernel_errors, "effective", lambda: 1 << kernel_errors.CAPABILITIES["CAP_BPF"])
-    assert "(CAP_PERFMON, or root, needed)" in str(kernel_errors.failed("load", PermissionError(1, "no")))
-    assert "needed" not in str(kernel_errors.failed("map", PermissionError(1, "no")))
+    monkeypatch.setattr(errors, "effective", lambda: 1 << errors.CAPABILITIES["CAP_BPF"])
+    assert "(CAP_PERFMON, or root, needed)" in str(errors.failed("load", PermissionError(1, "no")))
+    assert "needed" not in str(errors.failed("map", PermissionError(1, "no")))
 
 
 @pytest.mark.parametrize("count", [240, 300])

@@ -6,7 +6,7 @@ import platform
 import pytest
 from kernel_harness import DATA, compile_c, pydtrace
 
-from pyusdt.engine import kernel_operands as operands
+from pyusdt.engine.kernel import operands
 
 REGISTERS = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"]
 PER_SITE = 10  # D has arg0 … arg9

@@ -12,7 +12,8 @@ import pyusdt._core
 from pyusdt import _tracer
 from pyusdt.bpf import kernel
 from pyusdt.cli import doctor
-from pyusdt.engine import elf, kernel_attach
+from pyusdt.engine import elf
+from pyusdt.engine.kernel import attach
 
 pytestmark = pytest.mark.usefixtures("bpf")
 INT3, CALL, NOP = 0xCC, 0xE8, 0x90
@@ -57,7 +58,7 @@ def test_the_nop5_is_replaced_by_a_call_where_that_is_asked_for(firing):
     assert untouched[0] == NOP
     found, count = traced(firing, "-x", "nop5")
     assert count > 20
-    if kernel_attach.Attacher(nop5=True).shift(untouched, 0):
+    if attach.Attacher(nop5=True).shift(untouched, 0):
         assert found[NOP5_AT] == CALL and found[:NOP5_AT] == untouched[:NOP5_AT]
     else:
         assert found[0] == INT3
@@ -73,7 +74,7 @@ def test_the_plain_nop_is_used_where_that_is_asked_for(firing):
 
 def test_what_was_tried_is_used(firing):
     """The plain nop on Linux 6.18; `pyusdt doctor` says the same."""
-    place = kernel_attach.cheapest_place()
+    place = attach.cheapest_place()
     found, count = traced(firing)
     said = next(finding.text for finding in doctor.here() if finding.subject == "uprobes")
     assert f"attaches at {f'+{place}' if place else 'the nop'} here" in said
@@ -139,8 +140,8 @@ def test_a_forked_child_of_a_traced_process_survives_its_firing():
 
 def test_the_trial_says_what_a_traced_process_sees():
     """The child that dies, of whom the default is afraid, dies in earnest too; where none dies the nop5 is taken by itself."""
-    if not kernel_attach.Attacher(nop5=True).shift(kernel_attach.SITE, 0):
-        assert not kernel.has_uprobe_calls() or kernel_attach.release() >= (7, 3)
+    if not attach.Attacher(nop5=True).shift(attach.SITE, 0):
+        assert not kernel.has_uprobe_calls() or attach.release() >= (7, 3)
         return
-    place = kernel_attach.cheapest_place()
+    place = attach.cheapest_place()
     assert (forked_while_traced("-x", "nop5") == 0) == (place == NOP5_AT)

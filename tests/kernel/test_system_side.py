@@ -10,9 +10,10 @@ import pytest
 from kernel_harness import DATA, compile_c, pydtrace, start_pydtrace, wait_until
 
 from pyusdt.dlang.compile import compile_program
-from pyusdt.engine import Targets, kernel_system
-from pyusdt.engine.kernel import KernelEngine
-from pyusdt.engine.kernel_syscalls import numbers
+from pyusdt.engine import Targets
+from pyusdt.engine.kernel import system
+from pyusdt.engine.kernel.engine import KernelEngine
+from pyusdt.engine.kernel.syscalls import numbers
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -130,7 +131,7 @@ def test_the_numbers_of_system_calls_are_the_headers():
 
 
 def test_a_call_without_a_known_number_has_its_own_tracepoint(functions, monkeypatch):
-    monkeypatch.setattr(kernel_system, "TABLE_CALLS", 1)  # all but read
+    monkeypatch.setattr(system, "TABLE_CALLS", 1)  # all but read
     program = compile_program("syscall::write:entry { @ = sum(arg2); } syscall::write:return { @r = sum(arg1); }")
     engine = KernelEngine(program, {})
     try:

@@ -8,7 +8,7 @@ contents.  tests/unit/consumer/*.r is what the oracle printed for the cases of C
 
 import struct
 
-from pyusdt.consumer import format as f
+from pyusdt.dlang import format as f
 from pyusdt.dlang import program as p
 from pyusdt.dlang import types as t
 from pyusdt.dlang.builtins import ACTIONS, AGGREGATIONS

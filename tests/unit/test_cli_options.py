@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyusdt.cli.options import PARSERS, OptionError, Options
+from pyusdt.options import PARSERS, OptionError, Options
 
 BAD_VALUE = "Invalid value for specified option"
 

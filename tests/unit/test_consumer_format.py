@@ -3,7 +3,7 @@
 import pytest
 from consumer_cases import type_of
 
-from pyusdt.consumer import format as f
+from pyusdt.dlang import format as f
 from pyusdt.dlang import types as t
 
 MISMATCH = (

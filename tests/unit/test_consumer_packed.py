@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from pyusdt.engine.dtrace_items import Bars, Packed
-from pyusdt.engine.dtrace_output import Parser
+from pyusdt.engine.dtrace.items import Bars, Packed
+from pyusdt.engine.dtrace.output import Parser
 
 SUMS = 'BEGIN { @["back"] = sum(-12); @["web orders"] = sum(14); @["phone"] = sum(24); exit(0); }'
 VERBS = 'BEGIN { @["GET"] = sum(2); @["PUT"] = sum(9); @["POST"] = sum(9); exit(0); }'

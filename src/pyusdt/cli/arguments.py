@@ -5,7 +5,7 @@ before anything else happens.
 """
 
 from ..dlang.compile import DUMPS
-from .options import OptionError, Options
+from ..options import OptionError, Options
 
 _LETTERS = "3:6:aAb:Bc:CD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"  # as getopt(3) takes them
 _LEVELS = {"n": "name", "i": "name", "f": "function", "m": "module", "P": "provider"}

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 from ..engine import elf
-from ..engine.kernel_errors import CAPABILITIES, effective
+from ..engine.kernel.errors import CAPABILITIES, effective
 
 
 class Finding:
@@ -108,7 +108,7 @@ def what_uprobes_do(version):
 
 def _tried():
     """Where the kernel engine attaches, as it finds out itself; "" for who may attach nowhere."""
-    from ..engine.kernel_attach import cheapest_place
+    from ..engine.kernel.attach import cheapest_place
 
     try:
         place = cheapest_place()

@@ -9,8 +9,8 @@ import os
 import signal
 import struct
 
-from ..cli.options import OptionError
 from ..dlang import program as p
+from ..options import OptionError
 from .aggregates import Aggregates
 from .aggregations import dump
 from .symbols import Symbols
@@ -20,7 +20,7 @@ _NOT_WHILE_TRACING = ("aggsize", "bufsize", "dynvarsize", "specsize", "strsize",
 
 
 class Actions:
-    """program; engine; output: run.Output; notify: as Run's; options: cli.options.Options or a dict;
+    """program; engine; output: run.Output; notify: as Run's; options: options.Options or a dict;
     make_formatter(table): for formatted text.  status: the exit status, which exit() sets."""
 
     def __init__(self, program, engine, output, notify, options, make_formatter, changed):

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..dlang import program as p
 from ..dlang import types as t
+from ..dlang.format import PERCENT
 from .faults import fault_line
-from .format import PERCENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -97,7 +97,7 @@ def lay_out(formatter, options):
 class Run:
     """One tracing session.  program: dlang.program.Program; engine: opened; formatter: _tracer.Formatter
     (or what has its methods); output: Output; notify(text, error=True): a line on the standard error,
-    error: False where quiet silences it; options: cli.options.Options, or a dict where no setopt() is."""
+    error: False where quiet silences it; options: options.Options, or a dict where no setopt() is."""
 
     def __init__(self, program, engine, formatter, output, notify, options):
         self.program, self.engine, self.formatter = program, engine, formatter

@@ -6,8 +6,8 @@ program nor Python.  Everything that depends on types is decided here.
 
 import struct
 
+from ..dlang import format as f
 from ..dlang import types as t
-from . import format as f
 
 _MAGIC = 0x31464450
 _NONE = 0xFFFFFFFF

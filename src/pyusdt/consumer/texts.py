@@ -9,10 +9,10 @@ and what it formats is a record, an aggregation's row made to look like one.
 import struct
 import sys
 
+from ..dlang import format as f
 from ..dlang import program as p
 from ..dlang import types as t
 from . import distributions, table
-from . import format as f
 from .aggregations import rows, show_value
 
 _KINDS = ("printa", "system", "freopen")

@@ -133,7 +133,7 @@ class Tracing:
 
     def __init__(self, script: str | os.PathLike[str], arguments: tuple[object, ...], targets: dict[str, Any],
                  engine: str, buffer: int, options: Mapping[str, object]) -> None:
-        from ..cli.options import OptionError, Options
+        from ..options import OptionError, Options
 
         self._options = Options()
         try:

@@ -57,7 +57,7 @@ class Number(int):
 
     @property
     def _is_told(self) -> bool:
-        """Only the value is known (engine/dtrace_frames.py): an avg of -1 values, a stddev of one value that deviates."""
+        """Only the value is known (engine/dtrace/frames.py): an avg of -1 values, a stddev of one value that deviates."""
         return self.words[0] < 0 or (self.function == "stddev" and self.words[0] == 1 and int(self) > 0)
 
     @property

@@ -227,7 +227,7 @@ class ElementRef(Expr):
 class Call(Expr):
     """A subroutine, aggregating function or action call.
 
-    row: its row of builtins after the types pass; format: the consumer.format.Format of a
+    row: its row of builtins after the types pass; format: the format.Format of a
     printf-like action (args[0] is its StrLit still), else None; strsz: of ustack() and jstack()."""
 
     _fields = ("name", "row", "args")

@@ -118,14 +118,14 @@ class ActionChecks:
         if type(text) is ast.StrLit and text.value == b".":
             self.error("D_FREOPEN_INVALID", call.loc, 'freopen( ) argument #1 cannot be "."')
         if type(text) is ast.StrLit and not text.value and len(call.args) == 1:
-            from ..consumer.format import Format
+            from .format import Format
 
             call.format = Format(b"", [], b"")
         else:
             self.check_printf(call)
 
     def parse_format(self, call, args, types, value_types=None):
-        from ..consumer import format as formats
+        from . import format as formats
 
         text = call.args[0]
         try:

@@ -16,7 +16,7 @@ from .statements import clause_body
 
 
 def generate(unit, options=None):
-    """The Program of a unit.  options: cli.options.Options, or a dict like it."""
+    """The Program of a unit.  options: options.Options, or a dict like it."""
     program = p.Program()
     program.options = dict(options or {})
     if "pyusdt" in program.options:

@@ -26,7 +26,7 @@ def _bytes(text):
 
 
 def _may_name_tasks(text):
-    """Whether a program (bytes) may need what engine/kernel_types.py declares."""
+    """Whether a program (bytes) may need what dlang/kernel_types.py declares."""
     return b"psinfo" in text or b"curthread" in text or (b"args" in text and (b"proc" in text or b"sched" in text))
 
 
@@ -51,12 +51,12 @@ def default_macros(target=0):
 
 
 class Compiler:
-    """options: cli.options.Options, to which the texts' pragmas are added; macros: see
+    """options: options.Options, to which the texts' pragmas are added; macros: see
     default_macros; arguments: the texts of $0, $1 …"""
 
     def __init__(self, options=None, macros=None, arguments=()):
         if options is None:
-            from ..cli.options import Options
+            from ..options import Options
 
             options = Options()
         self.options = options
@@ -105,7 +105,7 @@ class Compiler:
         """Add what is known of the kernel's tasks, if a text may need it, once."""
         if self.kernel_types_read or not sys.platform.startswith("linux") or not _may_name_tasks(_bytes(text)):
             return
-        from ..engine import kernel_types
+        from . import kernel_types
 
         self.kernel_types_read = True
         library = kernel_types.library()

@@ -22,7 +22,7 @@ _LEVELS = {
 
 
 class ControlLines:
-    """options: has set(name, text); see cli.options.  names: resolve.Names; library: path of the library that is
+    """options: has set(name, text); see options.  names: resolve.Names; library: path of the library that is
     read, None for a program."""
 
     def __init__(self, options, names=None, library=None):
@@ -106,7 +106,7 @@ class ControlLines:
 
     def set_option(self, name, value):
         """What is wrong with an option, or None."""
-        from ..cli.options import COMMAND_LINE, OptionError
+        from ..options import COMMAND_LINE, OptionError
 
         if name in COMMAND_LINE:
             return "Option cannot be used from within a D program"

@@ -99,7 +99,7 @@ class Data:
 class Action:
     """One data-recording action of a clause, in the order of the source.
 
-    row: its row of builtins.ACTIONS; data: list of Data; fmt: consumer.format.Format for
+    row: its row of builtins.ACTIONS; data: list of Data; fmt: format.Format for
     printf-like actions, else None; args: constant operands (an Aggregation, an int, …);
     loc: for messages.  guard: offset of a u8 that is 1 where the action was reached, or
     None where it always is.

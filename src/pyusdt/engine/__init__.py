@@ -13,7 +13,8 @@ The order of calls, by consumer/run.py:
 Records are bytes, laid out by dlang/program.py; formatting them is the consumer's.
 """
 
-BEGIN, END = 1, 2  # ids of dtrace's probes, on every engine
+DTRACE_PROBES = ("BEGIN", "END", "ERROR")  # of the provider dtrace, on every engine
+BEGIN, END, ERROR = 1, 2, 3  # their ids
 
 
 class EngineError(Exception):
@@ -42,7 +43,7 @@ class Targets:
 
 class Engine:
     """The interface.  program: dlang.program.Program; options: {name: value} of -x and pragmas, in the
-    units of cli/options.py."""
+    units of options.py."""
 
     name = ""
     has_places = True  # a fault's record says which instruction of which clause it was

@@ -21,13 +21,13 @@ def _embedded(program, options):
 
 
 def _kernel(program, options):
-    from .kernel import KernelEngine
+    from .kernel.engine import KernelEngine
 
     return KernelEngine(program, options)
 
 
 def _dtrace(program, options):
-    from .dtrace import DtraceEngine
+    from .dtrace.engine import DtraceEngine
 
     return DtraceEngine(program, options)
 
@@ -135,10 +135,10 @@ def list_probes(options, pids, descriptions):
     name = options.get("engine")
     found = [] if name == "kernel" else _listed_embedded(pids, may_fail=name != "embedded" and os.geteuid() == 0)
     if name == "kernel" or (name is None and os.geteuid() == 0):
-        from . import kernel_list
+        from .kernel import listing
 
         known = set(found)
-        found += [probe for probe in kernel_list.known(pids, descriptions, options.get("file", ())) if probe not in known]
+        found += [probe for probe in listing.known(pids, descriptions, options.get("file", ())) if probe not in known]
     return found
 
 

@@ -13,7 +13,7 @@ import time
 from .. import _tracer
 from ..bpf import insn, maps
 from ..dlang import program as p
-from . import BEGIN, END, Engine, EngineError, own_stack
+from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, own_stack
 from .command import alive
 from .task_warning import TaskWarning
 from .ticks import Ticks, period
@@ -23,8 +23,7 @@ BATCH = 16384  # events between two looks at the clock and at exit()
 _SHORTEST_SLEEP, _LONGEST_SLEEP = 0.0005, 0.02  # s; rings hold what comes meanwhile
 _LONGEST_BUSY_SLEEP = 0.003  # s; while events come: a thread at full speed needs as long to fill a ring
 _WORTH = 2048  # events that are worth waking up for
-_DTRACE_PROBES = ("BEGIN", "END", "ERROR")  # in the order of their ids
-_OWN_NAMES = _DTRACE_PROBES + ("tick-", "profile-")
+_OWN_NAMES = DTRACE_PROBES + ("tick-", "profile-")
 COMM = "pydtrace"
 _EVERYTHING = 2**64 - 1
 _EVERY_ARGUMENT = dict.fromkeys(range(12), 1023)  # a demand for all that there is
@@ -65,7 +64,7 @@ class EmbeddedEngine(Engine):
         self._add_own_probes()
 
     def _add_own_probes(self):
-        for name in _DTRACE_PROBES:
+        for name in DTRACE_PROBES:
             self._consumer.add_probe("dtrace", "", "", name)
         self._periods = {}
         for desc in self._descriptions():

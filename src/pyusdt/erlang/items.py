@@ -28,7 +28,7 @@ _PROBE, _PRINTF, _PRINTA, _FAULT = Atom("probe"), Atom("printf"), Atom("printa")
 
 
 class Items:
-    """program; engine: opened; out: called with each term; options: cli.options.Options."""
+    """program; engine: opened; out: called with each term; options: options.Options."""
 
     def __init__(self, program: Any, engine: Any, options: Any, out: Callable[[Any], None]) -> None:
         self._program, self._engine, self._out = program, engine, out
@@ -133,7 +133,7 @@ def _value(value: Any) -> Any:
 
 def since(function: str, before: bytes | None, now: bytes) -> bytes | None:
     """What came to a value since it was `before`; None: nothing did.  It is the one of all for a min or max, and for an avg or
-    stddev of which dtrace tells no more (engine/dtrace_frames.py)."""
+    stddev of which dtrace tells no more (engine/dtrace/frames.py)."""
     if before == now:
         return None
     name, _, kind = function.partition(".")

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from ..cli.options import OptionError, Options
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError, LibraryError
 from ..engine import EngineError, Targets
+from ..options import OptionError, Options
 from .etf import Atom
 from .items import Items, rows, since
 

@@ -19,7 +19,7 @@ ABSENT = {
     "pcap": "packets belong to the kernel",
 }
 
-# Variables that engine/kernel_types.py declares, for the kernel engine.
+# Variables that dlang/kernel_types.py declares, for the kernel engine.
 DECLARED = {
     "curthread": "the firing thread, a `struct task_struct *`",
     "curpsinfo": "its process, a `psinfo_t *`",

@@ -7,7 +7,7 @@ about the arguments' sizes and signs: these come from the record's layout (table
 Source of the rules: the DTrace guide, "Output Formatting", and dtrace 2.0's answers.
 """
 
-from ..dlang import types as t
+from . import types as t
 
 MAX_WIDTH = 0xFFFFFF  # of all widths and precisions together; dtrace has no bound, and takes the memory
 MAX_STAR = 0xFFFF  # of one that an argument gives, as c/format/table.h has it

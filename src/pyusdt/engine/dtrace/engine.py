@@ -2,7 +2,7 @@
 
 In: a compiled program and processes, whatever probes dtrace finds in them.  Out: the same records and aggregations as
 from the other engines, exact: the script that dtrace runs is rewritten so that it prints for machines
-(dtrace_script.py).  Always: dtrace's own messages are understood or passed on; dtrace ends with us.
+(dtrace/script.py).  Always: dtrace's own messages are understood or passed on; dtrace ends with us.
 """
 
 import os
@@ -15,13 +15,13 @@ import subprocess
 import tempfile
 import time
 
-from ..dlang import program as p
-from . import Engine, EngineError
-from .command import alive
-from .dtrace_frames import Frames
-from .dtrace_items import Drop, Fault
-from .dtrace_messages import parse
-from .dtrace_script import rewrite, shows_bytes
+from ...dlang import program as p
+from .. import Engine, EngineError
+from ..command import alive
+from .frames import Frames
+from .items import Drop, Fault
+from .messages import parse
+from .script import rewrite, shows_bytes
 
 _START = 120  # s until BEGIN must have run: dtrace may have to look at many probes first
 _END = 90  # s from the interrupt to the last word

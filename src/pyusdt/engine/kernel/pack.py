@@ -6,8 +6,8 @@ Always: the clause's own places stay where they are; the consumer (c/tracer/kern
 nobody else knows of it.  The zeros behind a string that is cut are not written.
 """
 
-from ..bpf.code import Code, Label
-from ..bpf.insn import (
+from ...bpf.code import Code, Label
+from ...bpf.insn import (
     R0,
     R1,
     R2,
@@ -31,7 +31,7 @@ from ..bpf.insn import (
     mov_imm,
     store,
 )
-from ..dlang import program as p
+from ...dlang import program as p
 
 _READ_KERNEL, _OUTPUT = 113, 130
 _WORD_BY_WORD = 64  # bytes that are copied so; more is cheaper with a helper

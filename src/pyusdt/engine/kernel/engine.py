@@ -13,24 +13,22 @@ import select
 import struct
 import time
 
-from ..bpf import kernel
-from ..dlang import program as p
-from . import Engine, EngineError, kernel_btf, kernel_errors
-from . import kernel_operands as operands
-from .kernel_attach import Attacher, Own, Place
-from .kernel_clauses import demanded
-from .kernel_hurry import Hurry
-from .kernel_link import ERROR, NAMES_SIZE, NO_PID, Event, Linker
-from .kernel_maps import KernelMaps
-from .kernel_match import Matcher
-from .kernel_probes import Finder, Site, is_32_bit, name_files, which
-from .kernel_profile import profile_period
-from .kernel_system import SystemSide
-from .task_warning import TaskWarning
-from .ticks import Ticks, period
+from ...bpf import kernel
+from ...dlang import program as p
+from .. import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
+from ..task_warning import TaskWarning
+from ..ticks import Ticks, period
+from . import btf, errors, operands
+from .attach import Attacher, Own, Place
+from .clauses import demanded
+from .hurry import Hurry
+from .link import NAMES_SIZE, NO_PID, Event, Linker
+from .maps import KernelMaps
+from .match import Matcher
+from .probes import Finder, Site, is_32_bit, name_files, which
+from .profile import profile_period
+from .system import SystemSide
 
-_DTRACE_PROBES = ("BEGIN", "END", "ERROR")
-_BEGIN, _END = 1, 2  # ids, in the order of _DTRACE_PROBES; that of ERROR is the linker's
 _SETTLE = 0.001  # s between two looks at a ring that is being filled
 _RESCAN_NOW, _RESCAN_FIRST, _RESCAN_LAST, _RESCAN_ALL = 0.0005, 0.005, 0.5, 2.0  # s between two looks for files that were mapped since
 _MORE_PROBES = 4096  # ids that files found later may take
@@ -64,7 +62,7 @@ class KernelEngine(Engine):
     def open(self, targets):
         self._command = targets.command
         self._pids = (targets.command.pid,) if targets.command else targets.pids
-        kernel_errors.refuse_own_helpers(self.program)
+        errors.refuse_own_helpers(self.program)
         self._add_own_probes()
         try:
             self._refuse_32_bit()
@@ -101,7 +99,7 @@ class KernelEngine(Engine):
                 raise EngineError(f"kernel engine: {os.path.realpath(path)} is a 32-bit program, which can not be traced")
 
     def _add_own_probes(self):
-        for name in _DTRACE_PROBES:
+        for name in DTRACE_PROBES:
             self._probes.append(("dtrace", "", "", name))
         for clause in self.program.clauses:
             for desc in clause.probes:
@@ -158,7 +156,7 @@ class KernelEngine(Engine):
         if refused.error.errno != errno.EPERM:
             size = self.program.maps[p.MAP_STATE].value_size
             insns = self._linker.link(clauses, event, apart=True)
-            data, functions = kernel_btf.describe(insns, {start for start, _ in self._linker.places}, size)
+            data, functions = btf.describe(insns, {start for start, _ in self._linker.places}, size)
             try:
                 types = kernel.btf_load(data)
                 try:
@@ -167,7 +165,7 @@ class KernelEngine(Engine):
                     os.close(types)
             except (OSError, kernel.Refused):
                 pass  # what was said first tells more
-        raise kernel_errors.refused(refused, places)
+        raise errors.refused(refused, places)
 
     def _load_own(self):
         for ident in range(1, len(self._probes)):
@@ -177,7 +175,7 @@ class KernelEngine(Engine):
             if clauses:
                 self.put_names(ident)
                 if ident != ERROR:  # the others' programs fire it
-                    self._own[ident] = self._load(clauses, Event(own=True, always=ident == _END), Own)
+                    self._own[ident] = self._load(clauses, Event(own=True, always=ident == END), Own)
 
     def put_names(self, ident):
         """Tell the programs the names of a probe, if any of them asks."""
@@ -209,7 +207,7 @@ class KernelEngine(Engine):
             try:
                 self.attacher.attach_profile(program, nanoseconds, ident)
             except OSError as error:
-                raise kernel_errors.failed("perf", error, self._probes[ident][3]) from None
+                raise errors.failed("perf", error, self._probes[ident][3]) from None
 
     def _attach_new(self):
         """Attach to the sites that match and are not attached to yet."""
@@ -285,7 +283,7 @@ class KernelEngine(Engine):
         except OSError as error:
             if error.errno == errno.ESRCH:
                 return  # it has ended meanwhile
-            raise kernel_errors.failed(self.attacher.method, error, f"in {file.path}") from None
+            raise errors.failed(self.attacher.method, error, f"in {file.path}") from None
 
     # --- running -----------------------------------------------------------------------------------
 
@@ -298,7 +296,7 @@ class KernelEngine(Engine):
         self.maps.active = True
         self._begun = True
         self._set_wall()
-        self._fire(_BEGIN)
+        self._fire(BEGIN)
         if self.exiting:
             return
         self._attach_new()
@@ -376,7 +374,7 @@ class KernelEngine(Engine):
         self.attacher.close()
         self._ticks = None
         records = list(iter(self.maps.ring.take, b""))
-        self._fire(_END)
+        self._fire(END)
         return b"".join([*records, *iter(self.maps.ring.take, b"")])
 
     def close(self):

@@ -4,7 +4,7 @@ Always: an item has the `text` that it stands for, bytes; `fields` names what el
 not UTF-8 as surrogates, so that nothing is lost.
 """
 
-from . import dtrace_cells as cells
+from . import cells
 
 
 class Item:

@@ -6,11 +6,11 @@ Always: functions (the pid provider) and the kernel's own probes only where a de
 
 import os
 
-from ..dlang import program as p
-from . import EngineError
-from .kernel_match import Matcher
-from .kernel_probes import Finder, name_files
-from .kernel_system import SystemSide
+from ...dlang import program as p
+from .. import EngineError
+from .match import Matcher
+from .probes import Finder, name_files
+from .system import SystemSide
 
 
 def known(pids, descriptions=None, files=()):

@@ -1,7 +1,7 @@
 """Probes of the system side that raw tracepoints fire: system calls, proc, sched.
 
 In: D's names of them.  Out: the tracepoint of each, when it counts as a firing, where its arguments are: as code for
-the program that kernel_link makes.  Always: arguments mean what they mean to dtrace; a pointer to a task is the
+the program that link.py makes.  Always: arguments mean what they mean to dtrace; a pointer to a task is the
 kernel's.  What dtrace puts on functions of the kernel (kprobes) is here only where a tracepoint says the same.
 Sources: the tracepoints' prototypes in Linux's include/trace/events, the DTrace guide's "proc" and "sched" providers.
 
@@ -11,9 +11,9 @@ registers, the result.  r6 = the context, r7 = the state block, r8 is kept from 
 
 import os
 
-from .. import _tracer
-from ..bpf.code import Label
-from ..bpf.insn import (
+from ... import _tracer
+from ...bpf.code import Label
+from ...bpf.insn import (
     R0,
     R1,
     R2,
@@ -33,10 +33,10 @@ from ..bpf.insn import (
     mov_imm,
     store,
 )
-from ..dlang import program as p
-from . import EngineError
-from .kernel_attach import release
-from .kernel_syscalls import numbers
+from ...dlang import program as p
+from .. import EngineError
+from .attach import release
+from .syscalls import numbers
 
 TABLE_CALLS = 512  # numbers that the table of system calls has room for, of each side
 TABLE_SIZE = 2 * 8 * TABLE_CALLS

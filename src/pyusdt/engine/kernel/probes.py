@@ -7,8 +7,8 @@ namespace's file of the same name is another file; what can not be read is passe
 
 import os
 
-from . import EngineError, elf
-from . import kernel_operands as operands
+from .. import EngineError, elf
+from . import operands
 
 _COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
 
@@ -251,6 +251,6 @@ def _output(argv):
 
 
 def _own_module():
-    from .. import _core
+    from ... import _core
 
     return _core.__file__

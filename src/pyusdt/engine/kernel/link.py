@@ -11,8 +11,8 @@ gives it back at its end.  bpf_preempt_disable (Linux 6.10) keeps other tasks' f
 nest; where the kernel lacks it, taking is one atomic exchange, which other tasks' firings may do at any time.
 """
 
-from ..bpf.code import Code, Label
-from ..bpf.insn import (
+from ...bpf.code import Code, Label
+from ...bpf.insn import (
     PSEUDO_CALL,
     R0,
     R1,
@@ -43,12 +43,12 @@ from ..bpf.insn import (
     store,
     store_imm,
 )
-from ..dlang import program as p
-from . import kernel_early, kernel_pack, kernel_process, kernel_stacks
-from . import kernel_operands as operands
-from .kernel_clauses import NOW, Reading, demanded, exits, may_fault, reported
-from .kernel_functions import Function, Library
-from .kernel_profile import emit_arguments
+from ...dlang import program as p
+from .. import ERROR
+from . import early, operands, pack, process, stacks
+from .clauses import NOW, Reading, demanded, exits, may_fault, reported
+from .functions import Function, Library
+from .profile import emit_arguments
 
 LEVELS = 4
 # The control block: what the engine and the programs tell each other, in a map of one element.
@@ -68,14 +68,13 @@ _NS_PID_TGID = 120
 _PIDS = -32  # where in the frame that leaves its answer
 _PSEUDO_KFUNC = 2
 _ANY_MEMORY = {112: 4, 114: 45}  # probe_read_user, probe_read_user_str: what reads the kernel's as well, by the address
-ERROR = 3  # the id of the probe
 _FRAME = 9  # instructions of Emitter.prologue(): find the state block, leave it in r6
 _DIGITS = 10
 _CALL, _EXIT = call(0).opcode, exit_()
 
 
 class Maps:
-    """Where the engine put what the compiler knows nothing of: indexes of maps (syscalls: kernel_raw's table).  busy:
+    """Where the engine put what the compiler knows nothing of: indexes of maps (syscalls: raw.py's table).  busy:
     offset of the busy word in a state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None; namespace: (device, inode) of the
     pid namespace whose numbers a program uses, or None for the machine's."""
 
@@ -100,7 +99,7 @@ class Event:
     """What differs between the programs of one clause set.  own: fired by the engine, which puts the probe's id into
     the context, else by a site, whose cookie it is; arguments: {index: (Operand, symbol's distance)}; pid: the only
     process to run for, or None; never: processes not to run for; always: runs after exit() too; profile: the
-    processor's name, where a timer fires it; raw: kernel_raw.Fixed or Calls, where a raw tracepoint does."""
+    processor's name, where a timer fires it; raw: raw.Fixed or Calls, where a raw tracepoint does."""
 
     __slots__ = ("own", "arguments", "pid", "never", "always", "profile", "raw")
 
@@ -203,10 +202,10 @@ class Linker:
                 code = self._finding_out(code)
         else:
             self.places.append((start, which))
-            code, packs = kernel_pack.calling(which, _as_function(which.code))
+            code, packs = pack.calling(which, _as_function(which.code))
             code, calls = self._library.take(code, packs)
             if packs is not None:
-                calls = [*calls, (packs, self._library.known(kernel_pack.function(which)))]
+                calls = [*calls, (packs, self._library.known(pack.function(which)))]
         return _reading_any(code) if self._kernel_reads else code, calls
 
     def _error(self):
@@ -269,7 +268,7 @@ class Linker:
         if event.raw:
             event.raw.enter(g, self.maps, left)
         elif not event.own and not event.profile:
-            kernel_early.emit(g, [clause.code for clause in clauses], _FRAME, event.arguments, left)
+            early.emit(g, [clause.code for clause in clauses], _FRAME, event.arguments, left)
         self._preempt(g, 0)
         lost, taken = Label(), Label()
         self._take(g, lost)
@@ -324,7 +323,7 @@ class Linker:
             g.emit(mov(R1, R7), alu_imm("add", R1, p.STATE_EXECNAME), mov_imm(R2, 16), call(_COMM))
         if event.raw and event.raw.subject:
             event.raw.emit_subject(g, reads)
-        kernel_stacks.emit(g, self.program.stacks, set().union(*[clause.stacks for clause in (*clauses, *errors)]))
+        stacks.emit(g, self.program.stacks, set().union(*[clause.stacks for clause in (*clauses, *errors)]))
         self._process(g, event)
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)
@@ -361,17 +360,17 @@ class Linker:
         """What only some programs ask about the process."""
         uses = self.program.uses
         if "ppid" in uses:
-            kernel_process.emit_parent(g)
+            process.emit_parent(g)
         if "ancestors" in uses:
-            kernel_process.emit_ancestors(g)
+            process.emit_ancestors(g)
         if "errno" in uses:
             g.emit(store_imm(4, R7, p.STATE_ERRNO, 0))
             if event.raw:
                 event.raw.emit_error(g)
         if "thread" in uses:
-            kernel_process.emit_thread(g)
+            process.emit_thread(g)
         if "execargs" in uses:
-            kernel_process.emit_arguments(g)
+            process.emit_arguments(g)
 
     @staticmethod
     def _ident(g, event):

@@ -6,10 +6,10 @@ Always: they are the clauses' own instructions, up to the first that does more t
 registers or constants; where one clause gets so far, all of them run as ever.
 """
 
-from ..bpf.code import Label
-from ..bpf.insn import ALU, ALU64, JMP, JMP32, R6, R10, Insn, const, exit_, ja, load, mov_imm
-from ..dlang import program as p
-from . import kernel_operands as operands
+from ...bpf.code import Label
+from ...bpf.insn import ALU, ALU64, JMP, JMP32, R6, R10, Insn, const, exit_, ja, load, mov_imm
+from ...dlang import program as p
+from . import operands
 
 _NOTHING = [mov_imm(0, 0), exit_()]  # how a clause ends that has done nothing
 _ARGUMENT = load(8, 0, R6, 0).opcode

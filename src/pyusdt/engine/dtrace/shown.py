@@ -1,13 +1,13 @@
 """What dtrace shows for people inside of frames: stacks, names of addresses, bytes as a table.
 
 In: the text that dtrace printed for a value.  Out: the value's bytes, as other engines record them.
-Always: how far such a text reaches, a frame says (dtrace_script.py), not the text: names come out of the traced program's files.
+Always: how far such a text reaches, a frame says (dtrace/script.py), not the text: names come out of the traced program's files.
 """
 
 import re
 import sys
 
-from ..dlang import types as t
+from ...dlang import types as t
 
 _HEADING = re.compile(rb"\n {5,}0  1  2 .*\n")  # of a table of bytes
 _LINE = re.compile(rb" {5,}([0-9a-f]+):((?: [0-9a-f]{2}){1,16})")

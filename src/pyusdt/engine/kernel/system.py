@@ -9,13 +9,13 @@ Source of the arguments: the DTrace guide, and the real dtrace: at a return arg0
 import os
 import re
 
-from .. import _tracer
-from ..bpf import kernel
-from . import kernel_errors
-from .kernel_clauses import demanded
-from .kernel_link import Event
-from .kernel_operands import Operand, Register
-from .kernel_raw import ENTRY, RETURN, TABLE_CALLS, Calls, Kernel, fixed
+from ... import _tracer
+from ...bpf import kernel
+from . import errors
+from .clauses import demanded
+from .link import Event
+from .operands import Operand, Register
+from .raw import ENTRY, RETURN, TABLE_CALLS, Calls, Kernel, fixed
 
 _FOLDERS = ("/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events")
 _MODULE = "vmlinux"
@@ -134,7 +134,7 @@ class SystemSide:
         try:
             engine.attacher.attach_raw(program, probe.tracepoint)
         except OSError as error:
-            raise kernel_errors.failed("raw", error, probe.tracepoint) from None
+            raise errors.failed("raw", error, probe.tracepoint) from None
 
     @staticmethod
     def _attach_single(engine, probe, clauses, ident):
@@ -144,7 +144,7 @@ class SystemSide:
         try:
             engine.attacher.attach_tracepoint(program, probe.tracepoint, ident)
         except OSError as error:
-            raise kernel_errors.failed("perf", error, ":".join(probe.names)) from None
+            raise errors.failed("perf", error, ":".join(probe.names)) from None
 
 
 def _matches(desc, names):

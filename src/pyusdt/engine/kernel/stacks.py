@@ -4,8 +4,8 @@ In: Program.stacks.  Out: code that puts the frames and, before them, their numb
 Always: what the kernel can not record is a stack without frames.
 """
 
-from ..bpf.code import Label
-from ..bpf.insn import R0, R1, R2, R3, R4, R6, R7, alu_imm, call, ja, jump_imm, mov, mov_imm, store
+from ...bpf.code import Label
+from ...bpf.insn import R0, R1, R2, R3, R4, R6, R7, alu_imm, call, ja, jump_imm, mov, mov_imm, store
 
 _GET_STACK, _USER_STACK = 67, 1 << 8
 

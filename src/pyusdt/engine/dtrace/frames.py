@@ -1,6 +1,6 @@
 """What the rewritten script prints, read: frames in, records and aggregations of the program out.
 
-In: bytes of dtrace's standard output, cut anywhere (dtrace_script.py says how frames look).  Out: records as every
+In: bytes of dtrace's standard output, cut anywhere (dtrace/script.py says how frames look).  Out: records as every
 engine gives them, and for each aggregation its items.  Always: what stands between frames is kept as text; a frame
 that is damaged is text, too.
 """
@@ -9,13 +9,13 @@ import re
 import struct
 import sys
 
-from ..consumer import values
-from ..consumer.names import Names
-from ..consumer.snapshot import pack_key
-from .dtrace_items import Distribution, Total
-from .dtrace_output import Parser
-from .dtrace_script import is_sayable, pauses, said_order
-from .dtrace_shown import dumped, names_of, storage, without_strings
+from ...consumer import values
+from ...consumer.names import Names
+from ...consumer.snapshot import pack_key
+from .items import Distribution, Total
+from .output import Parser
+from .script import is_sayable, pauses, said_order
+from .shown import dumped, names_of, storage, without_strings
 
 _LIMIT = 1 << 24  # bytes of one frame
 _ESCAPE = re.compile(rb"\\([0-3][0-7][0-7]|.)", re.DOTALL)

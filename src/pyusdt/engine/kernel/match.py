@@ -5,7 +5,7 @@ Always: in one process a site has one program, with the clauses in the order of 
 ends in the process id, so clauses may match in one process and not in another.
 """
 
-from .. import _tracer
+from ... import _tracer
 
 _NEVER_PIDS = ("4194305", "7538620")  # no Linux has such pids: what matches both matches any
 

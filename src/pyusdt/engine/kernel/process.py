@@ -4,8 +4,8 @@ In: where the kernel's structs have their members.  Out: code that fills the sta
 Always: what can not be read is 0; behind the first process stands 0.
 """
 
-from ..bpf.code import Label
-from ..bpf.insn import (
+from ...bpf.code import Label
+from ...bpf.insn import (
     R0,
     R1,
     R2,
@@ -23,8 +23,8 @@ from ..bpf.insn import (
     store,
     store_imm,
 )
-from ..dlang import program as p
-from .kernel_raw import Kernel, read
+from ...dlang import program as p
+from .raw import Kernel, read
 
 _CURRENT_TASK, _READ_USER = 35, 112
 _ARGUMENTS = p.STATE_PROGRAM - p.STATE_EXECARGS

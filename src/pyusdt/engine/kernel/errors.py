@@ -7,8 +7,8 @@ the D line and the file with the verifier's log, since that is a bug of pyusdt's
 import errno
 import re
 
-from ..bpf.verifier import calls_own
-from . import EngineError
+from ...bpf.verifier import calls_own
+from .. import EngineError
 
 # Found by test (tests/kernel/test_privileges.py): what each step wants.  CAP_SYS_ADMIN has them all.
 CAPABILITIES = {"CAP_BPF": 39, "CAP_PERFMON": 38, "CAP_SYS_ADMIN": 21}

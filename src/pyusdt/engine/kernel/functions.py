@@ -5,7 +5,7 @@ they call.
 Always: equal functions are one Function; the kernel takes 256 functions in a program, so that this bounds the clauses.
 """
 
-from ..bpf.insn import PSEUDO_CALL, Insn, call_sub
+from ...bpf.insn import PSEUDO_CALL, Insn, call_sub
 
 _CALL = call_sub(0).opcode
 

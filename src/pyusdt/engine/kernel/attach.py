@@ -15,10 +15,10 @@ import mmap
 import os
 import struct
 
-from .. import _tracer
-from ..bpf import kernel
-from ..bpf.insn import R0, exit_, mov_imm
-from . import kernel_profile
+from ... import _tracer
+from ...bpf import kernel
+from ...bpf.insn import R0, exit_, mov_imm
+from . import profile
 
 SITE = bytes.fromhex("90" "662e0f1f840000000000" "0f1f440000")  # nop, nop10, nop5
 _NOP10, _NOP5 = 1, 11  # where in it
@@ -133,7 +133,7 @@ class Attacher:
 
     def attach_profile(self, prog_fd, nanoseconds, cookie):
         """Run a program at a rate, on every CPU."""
-        self.fds += kernel_profile.attach(prog_fd, nanoseconds, cookie)
+        self.fds += profile.attach(prog_fd, nanoseconds, cookie)
 
     def close(self):
         kernel.close_all(reversed(self.fds))

@@ -8,13 +8,13 @@ import mmap
 import os
 import struct
 
-from .. import _tracer
-from ..bpf import kernel
-from ..bpf.maps import KINDS
-from ..dlang import program as p
-from . import kernel_errors, kernel_pack
-from .kernel_attach import release
-from .kernel_link import (
+from ... import _tracer
+from ...bpf import kernel
+from ...bpf.maps import KINDS
+from ...dlang import program as p
+from . import errors, pack
+from .attach import release
+from .link import (
     CONTROL_ACTIVE,
     CONTROL_LOST,
     CONTROL_WALL,
@@ -23,7 +23,7 @@ from .kernel_link import (
     NAMES_VALUE,
     Maps,
 )
-from .kernel_raw import TABLE_SIZE
+from .raw import TABLE_SIZE
 
 _MMAPABLE = 1024  # an array that user space maps; Linux 5.5
 _MANY = 16384  # values that are allocated when a map is made
@@ -58,7 +58,7 @@ class Array:
 
 
 class KernelMaps:
-    """All maps of a program.  fds: by index in Program.maps, then the engine's own; places: kernel_link.Maps."""
+    """All maps of a program.  fds: by index in Program.maps, then the engine's own; places: link.Maps."""
 
     def __init__(self, program, probes, with_syscalls=False):
         """probes: bound on probe ids, for the names; 0 where no clause wants them; with_syscalls: system calls are
@@ -76,10 +76,10 @@ class KernelMaps:
             for index, definition in enumerate(definitions):
                 self.fds.append(self._make(index, definition))
             self.ring = _tracer.KernelRing(self.fds[p.MAP_OUTPUT], definitions[p.MAP_OUTPUT].entries,
-                                           kernel_pack.cuts(program))
+                                           pack.cuts(program))
         except OSError as error:
             self.close()
-            raise kernel_errors.failed("map", error) from None
+            raise errors.failed("map", error) from None
 
     def _make(self, index, d):
         if index == p.MAP_STATE:

@@ -1,6 +1,6 @@
 """What dtrace(1) prints, line by line, as typed items: whatever script it ran, on whatever system.
 
-In: bytes of its standard output and error, cut anywhere.  Out: items (dtrace_items.py), in their order; feed() gives what is
+In: bytes of its standard output and error, cut anywhere.  Out: items (dtrace/items.py), in their order; feed() gives what is
 complete.  Always: the items' `text`, joined, is the input, byte for byte; what is not understood is a Text; at most one
 table of bounded size is held back; no input raises.  docs/dtrace-engine.md says what is taken for what.
 
@@ -9,9 +9,9 @@ Lines of -q output that look like dtrace's own tables are taken for them: their 
 
 import re
 
-from . import dtrace_cells as cells
-from .dtrace_items import Bars, Distribution, Flow, Header, Packed, Row, Stack, Text, Total
-from .dtrace_messages import parse
+from . import cells
+from .items import Bars, Distribution, Flow, Header, Packed, Row, Stack, Text, Total
+from .messages import parse
 
 _LINE_LIMIT = 1 << 16  # bytes; what is longer comes in parts, as Text
 _ROWS = 4096  # of a table; more are text

@@ -6,7 +6,7 @@ Notice.  Sources: the DTrace guide's chapters on buffers, errors and the ERROR p
 
 import re
 
-from .dtrace_items import Drop, Fault, Notice
+from .items import Drop, Fault, Notice
 
 _DROP = re.compile(
     rb"dtrace: (?:\[[A-Z_]+\] )?(\d+) ((?:\S+ )*?)drops?(?: on CPU (\d+))?(?: with .*|\(.*\))?(?: \(.*\))? *\n?\Z")

@@ -7,8 +7,8 @@ Always: what the grammar does not have raises Unsupported, and only where that a
 
 import re
 
-from ..bpf.helpers import HELPERS
-from ..bpf.insn import R0, R1, R2, R3, alu, alu_imm, call, const, load, mov, mov_imm, store, store_imm
+from ...bpf.helpers import HELPERS
+from ...bpf.insn import R0, R1, R2, R3, alu, alu_imm, call, const, load, mov, mov_imm, store, store_imm
 
 X86_64, AARCH64 = 62, 183  # ELF's numbers of processors
 

@@ -8,7 +8,7 @@ Source of the format: Linux Documentation/bpf/btf.rst.
 
 import struct
 
-from ..bpf.insn import PSEUDO_CALL, call_sub
+from ...bpf.insn import PSEUDO_CALL, call_sub
 
 _MAGIC, _VERSION = 0xEB9F, 1
 _INT, _PTR, _ARRAY, _STRUCT, _FUNC, _PROTO = 1, 2, 3, 4, 12, 13
