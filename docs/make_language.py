@@ -82,7 +82,7 @@ def rows_of(title, table, names):
         elif name == "args":
             lines.append("| `args` | the probe's arguments, of the types that its provider declares | works | works |")
         elif name in DECLARED:
-            lines.append(f"| `{name}` | {DECLARED[name]} | no: it is the kernel's | works |")
+            lines.append(f"| `{name}` | {' | '.join(DECLARED[name])} |")
         elif row is None:
             reason = ABSENT[name]
             lines.append(f"| `{name}` | | no: {reason} | no |")

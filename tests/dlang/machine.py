@@ -114,10 +114,10 @@ class Machine:
         return 0
 
     def fire(self, clauses=None, args=(), probe=1, tid=101, pid=100, time=1_000_000, names=("", "", "", "BEGIN"),
-             ancestors=()):
+             ancestors=(), cpu=3):
         """One event for these clauses (default: all).  args: ints, or bytes for strings."""
         state = bytearray(p.STATE_EVENT_END)
-        struct.pack_into("=Q6IQ", state, 0, time, probe, 3, pid, tid, 1000, 1001, 1_700_000_000_000_000_000)
+        struct.pack_into("=Q6IQ", state, 0, time, probe, cpu, pid, tid, 1000, 1001, 1_700_000_000_000_000_000)
         struct.pack_into("16s64s64s128s64s", state, p.STATE_EXECNAME, b"python3", *[n.encode() for n in names])
         struct.pack_into(f"={len(ancestors)}I", state, p.STATE_ANCESTORS, *ancestors)
         self.strings = {}

@@ -30,6 +30,11 @@ def _may_name_tasks(text):
     return b"psinfo" in text or b"curthread" in text or (b"args" in text and (b"proc" in text or b"sched" in text))
 
 
+def _may_name_cpus(text):
+    """Whether a program (bytes) may need what dlang/cpu_types.py declares."""
+    return any(name in text for name in (b"curcpu", b"cpuinfo_t", b"chip", b"lgrp", b"pset"))
+
+
 class DeepRecursion:
     """Room for the compiler's recursion, whatever the stack of the caller is."""
 
@@ -65,7 +70,7 @@ class Compiler:
         self.names = Names()
         self.names.options = self.options
         self.items = []
-        self.libraries_read = self.kernel_types_read = False
+        self.libraries_read = self.kernel_types_read = self.cpu_types_read = False
         self.last = None  # Location of the last text, for what no clause is to blame for
 
     def add(self, text, name=None, probe_level="name", upto="lower"):
@@ -83,6 +88,7 @@ class Compiler:
         if not self.libraries_read:
             self.read_libraries(Source(text, name))
         self.read_kernel_types(text)
+        self.read_cpu_types(text)
         tree = self.run(text, name, probe_level, upto)
         self.items += tree.items
         self.last = tree.loc
@@ -111,6 +117,15 @@ class Compiler:
         library = kernel_types.library()
         if library:
             self.add_library(library, "<kernel>")
+
+    def read_cpu_types(self, text):
+        """Add what is known of CPUs, if a text may need it, once, and no library of -L has."""
+        if self.cpu_types_read or "cpuinfo_t" in self.names.typedefs or not _may_name_cpus(_bytes(text)):
+            return
+        from . import cpu_types
+
+        self.cpu_types_read = True
+        self.add_library(cpu_types.library(), "<cpu>")
 
     def add_library(self, text, path):
         """One library file: of what it declares only, not of its clauses, a program is made."""

@@ -53,12 +53,12 @@ ustack stack([uint32_t], [uint32_t]); usym _usymaddr(uintptr_t)
 
 # Variables of D that have no row in builtins/ (those that have are found there).
 OTHER_VARIABLES = frozenset(
-    ["caller", "curcpu", "cwd", "epid", "errno", "execargs", "ipl", "ppid", "pwd", "root", "stackdepth",
-     "ucaller", "ustackdepth", "vtimestamp", "zonename", "chip", "lgrp", "pset"]
+    ["caller", "cwd", "epid", "errno", "execargs", "ipl", "ppid", "pwd", "root", "stackdepth",
+     "ucaller", "ustackdepth", "vtimestamp", "zonename"]
 )
 # Types that D takes from the kernel or from its library files.
 OTHER_TYPES = frozenset(
-    ["bufinfo_t", "conninfo_t", "cpuinfo_t", "devinfo_t", "fileinfo_t", "in6_addr_t", "ip6_t", "ipinfo_t",
+    ["bufinfo_t", "conninfo_t", "devinfo_t", "fileinfo_t", "in6_addr_t", "ip6_t", "ipinfo_t",
      "ipv4info_t", "ipv6info_t", "iscsiinfo_t", "lockinfo_t", "lwpsinfo_t", "mblk_t", "pktinfo_t", "psinfo_t",
      "tcpinfo_t", "tcplsinfo_t", "tcpsinfo_t", "udpinfo_t", "udpsinfo_t", "vnode_t"]
 )

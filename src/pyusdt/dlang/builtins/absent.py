@@ -10,7 +10,6 @@ _NOBODY = 'dtrace 2.0 knows no more than the name: "not implemented"'
 
 # Variables and functions of dtrace 2.0 without a row: the reason.
 ABSENT = {
-    **dict.fromkeys(["curcpu", "chip", "lgrp", "pset"], _KERNEL_DATA),
     **dict.fromkeys(["mutex_owned", "mutex_owner", "mutex_type_adaptive", "mutex_type_spin", "rw_iswriter", "rw_read_held",
                      "rw_write_held", "d_path", "ddi_pathname", "msgdsize", "msgsize"], _KERNEL_DATA),
     **dict.fromkeys(["copyout", "copyoutstr"], _TARGET),
@@ -19,11 +18,17 @@ ABSENT = {
     "pcap": "packets belong to the kernel",
 }
 
-# Variables that dlang/kernel_types.py declares, for the kernel engine.
+# Variables that libraries of ours declare: what they are, in D of the embedded engine, of the kernel engine.
+_THE_KERNELS = ("no: it is the kernel's", "works")  # kernel_types.py
+_EVERYWHERE = ("works", "works")  # cpu_types.py
 DECLARED = {
-    "curthread": "the firing thread, a `struct task_struct *`",
-    "curpsinfo": "its process, a `psinfo_t *`",
-    "curlwpsinfo": "the same thread, a `lwpsinfo_t *`",
+    "curthread": ("the firing thread, a `struct task_struct *`", *_THE_KERNELS),
+    "curpsinfo": ("its process, a `psinfo_t *`", *_THE_KERNELS),
+    "curlwpsinfo": ("the same thread, a `lwpsinfo_t *`", *_THE_KERNELS),
+    "curcpu": ("the CPU that the probe fired on, a `cpuinfo_t *`", *_EVERYWHERE),
+    "chip": ("its package", *_EVERYWHERE),
+    "lgrp": ("its locality group: 0, as in dtrace 2.0", *_EVERYWHERE),
+    "pset": ("its processor set: 0, as in dtrace 2.0", *_EVERYWHERE),
 }
 
 # Names with a row whose meaning differs in an engine: (embedded, kernel).
