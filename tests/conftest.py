@@ -12,12 +12,17 @@ what does that, and what asserts that a probe is off, is one group, which one wo
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 
 import pytest
 
 os.environ["PYUSDT_RUNDIR"] = tempfile.mkdtemp(prefix="pyusdt-tests-", dir="/dev/shm")
 atexit.register(shutil.rmtree, os.environ["PYUSDT_RUNDIR"], ignore_errors=True)
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and with them all that they start, as with dtrace.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 UNDER_CI = os.environ.get("CI") == "true" or os.environ.get("PYUSDT_CI") == "1"
 
