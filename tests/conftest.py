@@ -13,6 +13,7 @@ import atexit
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 
 import pytest
@@ -35,8 +36,16 @@ def pytest_addoption(parser):
     parser.addoption("--sanitize", action="store_true", help="the C core's tests under ASan and UBSan")
 
 
+def _mount_tracefs():
+    """Where a fresh machine has not mounted it yet: perf, stap and the kernel engine's `syscall:::` look there."""
+    place = "/sys/kernel/tracing"
+    if os.geteuid() == 0 and os.path.isdir(place) and not os.listdir(place):
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", place], check=False)
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes or hours; only `make test-long` runs it")
+    _mount_tracefs()
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks

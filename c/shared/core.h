@@ -55,6 +55,7 @@ struct pyusdt_slot {
     uint64_t size;                        /* of each ring */
     _Atomic uint32_t nrings;
     _Atomic uint32_t max_rings;
+    bool barrier;      /* the tracer makes it for a thread that is alone */
     uint64_t room;     /* bytes of rings that all processes of the session may have together; 0: any number */
     uint64_t opened;   /* generation that area and ring files are of, until they are gone */
     _Atomic uint64_t refused;  /* generation that could not be served, */

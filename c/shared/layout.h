@@ -83,6 +83,11 @@ struct pyusdt_ctl_slot {
 
 enum { PYUSDT_SESSION_MAKING = 0, PYUSDT_SESSION_STARTED = 1 };
 
+enum {
+    PYUSDT_SESSION_ALL = 1,     /* every process may join, else those of pids */
+    PYUSDT_SESSION_BARRIER = 2, /* its tracer makes the barriers for threads that are alone (docs/ring.md, "Rings") */
+};
+
 struct pyusdt_session_header { /* S */
     uint64_t magic;
     uint32_t version;
@@ -94,7 +99,7 @@ struct pyusdt_session_header { /* S */
     uint32_t max_rings;
     uint32_t nwants;
     uint32_t want_size; /* sizeof (struct pyusdt_want) */
-    uint32_t all;       /* 1: every process may join, else those of pids */
+    uint32_t flags;     /* PYUSDT_SESSION_… */
     uint32_t pids[PYUSDT_PIDS_MAX];
     char comm[16];       /* only processes of this name join; empty: any */
     char name[PYUSDT_KEEP_NAME]; /* by which its tracer finds a kept session again */

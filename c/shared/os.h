@@ -53,6 +53,29 @@ static inline unsigned pyusdt_os_cpu(void)
 #endif
 }
 
+/* Is the caller this process's only thread (but for those made without the C library)? false where that can not be told. On
+ * the hot path. */
+static inline bool pyusdt_os_alone(void)
+{
+#ifdef __GLIBC__
+    extern char __libc_single_threaded __attribute__((weak, visibility("default"))); /* since glibc 2.32 */
+    return &__libc_single_threaded && __libc_single_threaded;
+#else
+    return false;
+#endif
+}
+
+/* ---- barriers ---- */
+
+/* A full barrier that the caller makes every running thread of every process execute that has joined; a thread that does not
+ * run has had one. Whether this system can; false if not. */
+bool pyusdt_os_barrier_can(void);
+
+/* This process takes part from here on. false: it can not. */
+bool pyusdt_os_barrier_join(void);
+
+void pyusdt_os_barrier(void);
+
 /* ---- time ---- */
 
 /* CLOCK_MONOTONIC in ns: the only clock of the protocol; on the hot path. */

@@ -27,6 +27,20 @@ bool pyusdt_os_thread_gone(uint32_t tid)
     return thr_kill((long)tid, 0) != 0 && errno == ESRCH;
 }
 
+bool pyusdt_os_barrier_can(void)
+{
+    return false;
+}
+
+bool pyusdt_os_barrier_join(void)
+{
+    return false;
+}
+
+void pyusdt_os_barrier(void)
+{
+}
+
 bool pyusdt_os_has_more_rights(void)
 {
     return issetugid() != 0;

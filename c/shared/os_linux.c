@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <linux/membarrier.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,22 @@ bool pyusdt_os_thread_gone(uint32_t tid)
 {
     /* EINVAL: that is no thread's number */
     return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && (errno == ESRCH || errno == EINVAL);
+}
+
+bool pyusdt_os_barrier_can(void)
+{
+    long can = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+    return can > 0 && (can & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+}
+
+bool pyusdt_os_barrier_join(void)
+{
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
+void pyusdt_os_barrier(void)
+{
+    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
 bool pyusdt_os_has_more_rights(void)

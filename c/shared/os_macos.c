@@ -26,6 +26,20 @@ bool pyusdt_os_thread_gone(uint32_t tid)
     return false; /* a thread that ended inside a ring keeps it until the session ends */
 }
 
+bool pyusdt_os_barrier_can(void)
+{
+    return false;
+}
+
+bool pyusdt_os_barrier_join(void)
+{
+    return false;
+}
+
+void pyusdt_os_barrier(void)
+{
+}
+
 bool pyusdt_os_has_more_rights(void)
 {
     return issetugid() != 0;

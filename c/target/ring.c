@@ -51,12 +51,22 @@ uint32_t pyusdt_self_tid(void)
 
 /* ---- taking a ring ---- */
 
-/* A full barrier: the clock is read after the tracer can see that the ring is busy. */
-static inline bool take(struct pyusdt_line *line, uint32_t tid)
+/*
+ * A full barrier: the clock is read after the tracer can see that the ring is busy. For a thread that is alone the tracer
+ * makes it: nobody else takes rings, and a signal handler gives back what it took before it returns.
+ */
+static inline bool take(const struct pyusdt_slot *slot, struct pyusdt_line *line, uint32_t tid)
 {
     uint32_t none = 0;
-    if (atomic_load_explicit(&line->busy, memory_order_relaxed) != 0 ||
-        !atomic_compare_exchange_strong(&line->busy, &none, tid))
+
+    if (atomic_load_explicit(&line->busy, memory_order_relaxed) != 0)
+        return false;
+    if (pyusdt_os_alone() && slot->barrier) {
+        atomic_store_explicit(&line->busy, tid, memory_order_relaxed);
+        atomic_signal_fence(memory_order_seq_cst);
+        return true;
+    }
+    if (!atomic_compare_exchange_strong(&line->busy, &none, tid))
         return false;
 #ifndef __x86_64__
     atomic_thread_fence(memory_order_seq_cst);
@@ -83,7 +93,7 @@ static SLOW int take_another(struct pyusdt_slot *slot, unsigned number, struct p
     for (int round = 0; round < TAKE_ROUNDS; round++) {
         uint32_t n = atomic_load_explicit(&slot->nrings, memory_order_acquire);
         for (uint32_t k = 0; k < n; k++)
-            if (take(&area->line[k], tid)) {
+            if (take(slot, &area->line[k], tid)) {
                 remember(tid, k);
                 return (int)k;
             }
@@ -204,7 +214,7 @@ static inline int take_ring(struct pyusdt_slot *slot, unsigned number, struct py
 {
     uint32_t k = SELF_RING(self), tid = SELF_TID(self);
 
-    if (PYUSDT_LIKELY(k < atomic_load_explicit(&slot->nrings, memory_order_acquire) && take(&area->line[k], tid)))
+    if (PYUSDT_LIKELY(k < atomic_load_explicit(&slot->nrings, memory_order_acquire) && take(slot, &area->line[k], tid)))
         return (int)k;
     return take_another(slot, number, area, tid);
 }

@@ -88,7 +88,7 @@ static bool invites_us(const struct pyusdt_session_header *header)
 {
     if (header->comm[0] && strncmp(header->comm, pyusdt_core.ctl->comm, sizeof header->comm) != 0)
         return false;
-    if (header->all)
+    if (header->flags & PYUSDT_SESSION_ALL)
         return true;
     for (unsigned i = 0; i < PYUSDT_PIDS_MAX; i++)
         if (header->pids[i] == pyusdt_core.who.pid)
@@ -419,6 +419,8 @@ static int open_session(struct pyusdt_slot *slot, int dir, unsigned number, uint
     slot->opened = wanted;
     slot->size = file.header.bufsize;
     slot->room = file.header.keep_bytes;
+    slot->barrier =
+        (file.header.flags & PYUSDT_SESSION_BARRIER) && pyusdt_os_alone() && pyusdt_os_barrier_join();
     atomic_store(&slot->max_rings, file.header.max_rings);
     r = make_demand(slot, &file);
     if (r == 0)

@@ -85,7 +85,7 @@ static int take_over(const struct pyusdt_session *session, struct pyusdt_place *
     place->header.bufsize = header.bufsize;
     place->header.max_rings = header.max_rings;
     place->header.nwants = header.nwants;
-    place->header.all = header.all;
+    place->header.flags = header.flags & PYUSDT_SESSION_ALL;
     return 1;
 }
 

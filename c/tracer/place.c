@@ -252,7 +252,7 @@ static int add_user(void *arg, const char *path, uint32_t uid)
     struct pyusdt_error error = {0, ""};
     struct pyusdt_place *place;
 
-    if (pyusdt_place_open(session, path, uid, &place, &error) != 0 && session->header.all)
+    if (pyusdt_place_open(session, path, uid, &place, &error) != 0 && (session->header.flags & PYUSDT_SESSION_ALL))
         pyusdt_session_trouble(session, "processes of uid %u are not traced: %s", uid, error.message);
     return 0;
 }
@@ -269,7 +269,7 @@ static void retry(struct pyusdt_session *session, uint64_t now)
 
 void pyusdt_places_look(struct pyusdt_session *session, uint64_t now)
 {
-    if (!session->own || session->stopped || !(session->header.all || session->expecting) || !pyusdt_rundir_of_all())
+    if (!session->own || session->stopped || !((session->header.flags & PYUSDT_SESSION_ALL) || session->expecting) || !pyusdt_rundir_of_all())
         return;
     for (unsigned i = 0; i < PYUSDT_RUNDIR_PARENTS; i++)
         pyusdt_rundir_users(i, &session->parents_mtime[i], add_user, session);
@@ -297,7 +297,7 @@ void pyusdt_place_follow(struct pyusdt_session *session, const struct pyusdt_pla
                                (uint32_t)uid, error.message[0] ? error.message : path);
         return;
     }
-    if (!place->header.all) {
+    if (!(place->header.flags & PYUSDT_SESSION_ALL)) {
         pyusdt_place_invite(other, pid);
         pyusdt_place_write(other);
     }

@@ -240,6 +240,8 @@ static void refresh(struct pyusdt_session *session)
     bool check_life = now >= session->next_life_check;
 
     atomic_thread_fence(memory_order_seq_cst); /* the clock first, then all else */
+    if (session->header.flags & PYUSDT_SESSION_BARRIER)
+        pyusdt_os_barrier();
     if (check_life) {
         session->next_life_check = now + LIFE_CHECK_NS;
         pyusdt_places_look(session, now);

@@ -131,6 +131,9 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
         pyusdt_error_set(error, r, "no memory for a session");
     if (r == 0)
         r = pyusdt_keep_configure(session, config, error);
+    /* a kept session's next tracer may be one who can not */
+    if (r == 0 && session->header.keep_ns == 0 && pyusdt_os_barrier_can())
+        session->header.flags |= PYUSDT_SESSION_BARRIER;
     if (r == 0)
         r = pyusdt_place_open(session, rundir, -1, &place, error);
     if (r < 0) {
@@ -196,9 +199,9 @@ int pyusdt_session_attach_all(struct pyusdt_session *session, struct pyusdt_erro
 {
     int r = 0;
 
-    session->header.all = 1;
+    session->header.flags |= PYUSDT_SESSION_ALL;
     for (uint32_t i = 0; r == 0 && i < session->nplaces; i++) {
-        session->place[i]->header.all = 1;
+        session->place[i]->header.flags |= PYUSDT_SESSION_ALL;
         if (session->place[i]->fd >= 0)
             r = tell_place(session, session->place[i], error);
     }
@@ -269,7 +272,7 @@ static bool may_join(const struct pyusdt_session *session, const struct pyusdt_p
             *host = session->pids[i].host;
             return true;
         }
-    return session->header.all;
+    return session->header.flags & PYUSDT_SESSION_ALL;
 }
 
 static int add_target(struct pyusdt_session *session, struct pyusdt_target *target)

@@ -127,8 +127,8 @@ keys_of_all_kinds(_) ->
     ok = erltrace:close(H).
 
 kernel_engine(_) ->
-    case {os:cmd("id -u"), filelib:is_dir("/sys/kernel/tracing/events")} of
-        {"0\n", true} ->
+    case os:cmd("id -u") of
+        "0\n" ->
             {ok, H} = erltrace:open(#{options => #{"engine" => "kernel"}, pids => self}),
             ok = erltrace:compile(H, ?P " { trace(arg2); @[copyinstr(arg6)] = sum(arg2); }"),
             ok = erltrace:go(H),
@@ -137,7 +137,7 @@ kernel_engine(_) ->
             ?assertEqual({ok, [{sum, ["kernel"], 41}]}, erltrace:walk(H)),
             ok = erltrace:close(H);
         _ ->
-            {skip, "host: not root, or no tracefs"}
+            {skip, "host: not root"}
     end.
 
 ends_by_exit(_) ->

@@ -28,6 +28,8 @@
 
 #include "hook_kill.h"
 #include "pyusdt.h"
+#include "shared/core.h"
+#include "shared/os.h"
 #include "traced.h"
 
 static struct account *account;
@@ -108,12 +110,15 @@ static void run(void)
         signal(SIGALRM, on_timer);
         setitimer(ITIMER_REAL, &every, NULL);
     }
-    for (uintptr_t i = 0; i < nthreads; i++)
+    if (nthreads == 1) /* a process of one thread */
+        thread_main(NULL);
+    for (uintptr_t i = 0; i < nthreads && nthreads > 1; i++)
         pthread_create(&threads[i], NULL, thread_main, (void *)i);
-    for (unsigned i = 0; i < nthreads; i++)
+    for (unsigned i = 0; i < nthreads && nthreads > 1; i++)
         pthread_join(threads[i], NULL);
     if (signals)
         setitimer(ITIMER_REAL, &never, NULL);
+    account->alone = pyusdt_core.slot[0].barrier && pyusdt_os_alone();
 }
 
 static struct account *open_account(const char *path)

@@ -64,7 +64,7 @@ class Account:
         words = struct.unpack(f"<{len(data) // 8}Q", data)
         self.started_by, self.returned_by = words[:MAX_THREADS], words[MAX_THREADS:2 * MAX_THREADS]
         self.started, self.returned = sum(self.started_by), sum(self.returned_by)
-        self.off, self.ready = words[2 * MAX_THREADS:2 * MAX_THREADS + 2]
+        self.off, self.ready, self.alone = words[2 * MAX_THREADS:2 * MAX_THREADS + 3]
 
 
 class World:

@@ -44,13 +44,35 @@ def test_more_threads_than_rings(world):
     assert result["delivered"] + result["dropped"] == 48000
 
 
-def test_signal_handler_fires(world):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_signal_handler_fires(world, threads):
     """A handler that interrupts a firing takes another ring."""
-    result = world.trace("bufsize=16777216", command=world.target_command("a", 2, 200000, "signal"))
+    result = world.trace("bufsize=16777216", command=world.target_command("a", threads, 200000, "signal"))
     check(result)
     account = world.account("a")
-    assert account.returned > 400000
+    assert account.returned > 200000 * threads
     assert result["delivered"] + result["dropped"] == account.returned
+
+
+@pytest.mark.parametrize("threads, options, alone", [(1, [], 1), (2, [], 0), (1, ["keep=x"], 0)])
+def test_who_takes_rings_without_a_locked_instruction(world, threads, options, alone):
+    """A process's only thread, and not in a session whose next tracer may be one that can make no barrier."""
+    target = world.target("a", threads, 500, "wait")
+    check(world.finish(world.reader("all", f"events={500 * threads}", *options)))
+    assert target.wait(60) == 0
+    assert world.account("a").alone == alone
+
+
+def test_order_of_threads_that_are_alone(world):
+    """Two processes of one thread each: their events are in order only by the barriers that the reader makes."""
+    reader = world.reader("all", "targets=2", "bufsize=67108864", "pause=1", "alive")
+    assert reader.stdout.readline() == "ready\n"
+    for name in ("a", "b"):
+        world.target(name, 1, 300000)
+    result = world.finish(reader)
+    check(result)
+    assert result["delivered"] + result["dropped"] == 600000
+    assert [world.account(name).alone for name in ("a", "b")] == [1, 1]
 
 
 @pytest.mark.parametrize("variant", ["plain", "portable"])

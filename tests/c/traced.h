@@ -16,6 +16,7 @@ struct account {
     uint64_t returned[MAX_THREADS]; /* … and ended */
     uint64_t off;                   /* checks that found the probe off */
     uint64_t ready;                 /* published */
+    uint64_t alone;                 /* at the end: its thread took rings as one that is alone does */
 };
 
 /* Probe 0 s1, 1 i4s4, 2 … the family n. Arguments of i4s4: thread, sequence, checksum of both, 0; then at 5 a text. */

@@ -10,6 +10,8 @@
  * for ever. Each MUTANT_… breaks one rule, and must be found.
  *
  * FIRST, SECOND: events that each producer fires; RINGS: how many rings there may be; GROWING: one, and more as needed.
+ * ALONE: the producers are of two processes, each with a ring that it takes by a plain store. What they store is seen when it
+ * leaves the processor's store buffer, one by one and at any time; the tracer's barrier, and the end of a process, empty it.
  */
 #define PRODUCERS 2
 #ifndef RINGS
@@ -41,6 +43,16 @@ byte fired, published, delivered, inside, finished;
 byte whose[FIRST + SECOND + 2]; /* the event of a time is, until it is delivered */
 bool reported;
 
+#ifdef ALONE
+mtype = { BUSY, HEAD };
+chan stores[RINGS] = [4] of { mtype, byte };
+#define STORE_BUSY(to) stores[k] ! BUSY, to
+#define STORE_HEAD(to) stores[k] ! HEAD, to
+#else
+#define STORE_BUSY(to) rings[k].busy = to
+#define STORE_HEAD(to) rings[k].head = to
+#endif
+
 inline offer()
 {
     /* the clause of every access: a dead process makes none */
@@ -48,6 +60,11 @@ inline offer()
 #ifdef MUTANT_CLOCK_BEFORE_BUSY
     atomic { now = clock; clock++; whose[now] = me }
 #endif
+#ifdef ALONE
+    k = me - 1;
+    STORE_BUSY(true);
+    held = true;
+#else
     do
     :: k < nrings ->
 #ifdef MUTANT_BUSY_NOT_ATOMIC
@@ -74,6 +91,7 @@ inline offer()
         :: break /* no free ring: the event is dropped */
         fi
     od;
+#endif
     if
     :: !held -> atomic { dropped++; inside-- }
     :: held ->
@@ -92,16 +110,16 @@ inline offer()
 #else
             inside--;
 #endif
-            rings[k].busy = false
+            STORE_BUSY(false)
         :: else ->
 #ifdef MUTANT_PUBLISHED_BEFORE_PAYLOAD
             atomic { now = clock; clock++; whose[now] = me };
             rings[k].time[rings[k].private_head % CELLS] = now;
-            atomic { rings[k].head = rings[k].private_head + 1; published++ };
+            atomic { STORE_HEAD(rings[k].private_head + 1); published++ };
             rings[k].payload[rings[k].private_head % CELLS] = me;
             rings[k].private_head++;
             inside--;
-            rings[k].busy = false
+            STORE_BUSY(false)
 #else
             rings[k].payload[rings[k].private_head % CELLS] = me;
 #ifndef MUTANT_CLOCK_BEFORE_BUSY
@@ -110,11 +128,11 @@ inline offer()
             atomic { rings[k].time[rings[k].private_head % CELLS] = now; rings[k].private_head++ };
 #ifdef MUTANT_FREED_BEFORE_PUBLISHED
             mine = rings[k].private_head;
-            rings[k].busy = false;
-            atomic { rings[k].head = mine; published++; inside-- }
+            STORE_BUSY(false);
+            atomic { STORE_HEAD(mine); published++; inside-- }
 #else
-            atomic { rings[k].head = rings[k].private_head; published++; inside-- };
-            rings[k].busy = false
+            atomic { STORE_HEAD(rings[k].private_head); published++; inside-- };
+            STORE_BUSY(false)
 #endif
 #endif
         fi
@@ -131,14 +149,60 @@ proctype producer(byte me, events)
             offer()
         }
     } unless { !target };
+#ifdef ALONE
+    empty(stores[me - 1]); /* so it is when the tracer sees that a process has ended */
+#endif
     finished++
 }
+
+#ifdef ALONE
+inline leave(r)
+{
+    atomic {
+        stores[r] ? word, value;
+        if
+        :: word == BUSY -> rings[r].busy = value
+        :: word == HEAD -> rings[r].head = value
+        fi;
+        word = 0;
+        value = 0
+    }
+}
+
+inline empty_buffer(r)
+{
+    atomic {
+        do
+        :: nempty(stores[r]) -> leave(r)
+        :: empty(stores[r]) -> break
+        od
+    }
+}
+
+proctype store_buffer(byte r)
+{
+    mtype word;
+    byte value;
+end:
+    do
+    :: leave(r)
+    od
+}
+#endif
 
 /* Either side may be killed at any time, or never. */
 proctype killer()
 {
+#ifdef ALONE
+    mtype word;
+    byte value;
+#endif
     if
+#ifdef ALONE
+    :: atomic { target = false; empty_buffer(0); empty_buffer(1) }
+#else
     :: target = false
+#endif
     :: tracer = false
     :: true
     fi
@@ -223,6 +287,10 @@ proctype reader()
     byte position[RINGS], limit[RINGS], safe[RINGS];
     byte t, n, r, from, head, watermark, last, event;
     bool busy, dead, over;
+#ifdef ALONE
+    mtype word;
+    byte value;
+#endif
     {
         do
         :: over -> break
@@ -234,6 +302,10 @@ proctype reader()
 #else
             t = clock; /* what was fired before has a time below t, what is fired later t or more */
             n = nrings;
+#endif
+#if defined(ALONE) && !defined(MUTANT_NO_BARRIER)
+            empty_buffer(0); /* of one processor after the other, before they are looked at */
+            empty_buffer(1);
 #endif
             dead = !target;
             watermark = t;
@@ -277,7 +349,11 @@ init
         run producer(1, FIRST);
         run producer(2, SECOND);
         run reader();
-        run killer()
+        run killer();
+#ifdef ALONE
+        run store_buffer(0);
+        run store_buffer(1)
+#endif
     }
     (finished == PRODUCERS && reported) /* an invalid end state otherwise: somebody waits for ever */
 }

@@ -21,11 +21,13 @@ RUNS = [
     ("keep", ""),
     ("ring", "-DFIRST=1 -DSECOND=1 -DGROWING"),
     ("ring", "-DFIRST=2 -DSECOND=1 -DRINGS=1"),
+    ("ring", "-DFIRST=1 -DSECOND=1 -DALONE"),
 ]
 LONG_RUNS = [
     ("ring", "-DFIRST=2 -DSECOND=2 -DRINGS=1"),
     ("ring", "-DFIRST=2 -DSECOND=1"),
     ("ring", "-DFIRST=2 -DSECOND=1 -DGROWING"),
+    ("ring", "-DFIRST=2 -DSECOND=1 -DALONE"),
 ]
 
 
