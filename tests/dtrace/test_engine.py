@@ -306,6 +306,16 @@ def test_no_name_can_forge_a_record():
         assert frames.text == b"after"
 
 
+@pytest.mark.parametrize("key", [b"", b"a`f+0x1\nb`g+0x2"])
+def test_a_symbol_that_is_none_or_several_is_text(key):
+    """Damaged output is handed over as text, and what follows is read."""
+    frames, mark = frames_of("BEGIN { @[usym(1)] = count(); trace(7); }")
+    damaged = frame("S0") + b"\1A0\3" + mark + b"\n" + key + b"\n" + mark + b"\0067\4"
+    records = frames.feed(damaged + HEAD + b"\0030\0057\4")
+    assert len(records) == frames._program.clauses[0].record_size
+    assert frames.text and not any(frames.items)
+
+
 def test_bytes_come_out_of_dtraces_tables():
     script = """struct q { char c[20]; }; struct r { int a, b; };
         BEGIN { tracemem(alloca(20), 20, 17); trace(*(struct q *)alloca(20)); trace(*(struct r *)alloca(8)); print((struct r *)alloca(8)); }"""

@@ -34,8 +34,12 @@ class Names:
         return self._names[number] if 0 < number < len(self._names) else None
 
     def storage(self, type: Any, size: int, names: Sequence[str]) -> bytes:
-        """The bytes of a types.Stack of these names, as many as `size` has room for, or of a types.Symbol of the only one."""
+        """The bytes of a types.Stack of these names, as many as `size` has room for, or of a types.Symbol of the only one.
+
+        Raises ValueError where a symbol has none, or several.
+        """
         if isinstance(type, t.Symbol):
-            return struct.pack("=QQ", 0, self._number(*names))
+            (name,) = names
+            return struct.pack("=QQ", 0, self._number(name))
         frames = [self._number(name) for name in names[: (size - _STACK.size) // 8]]
         return _STACK.pack(len(frames), 1, 0, 0) + struct.pack(f"={len(frames)}Q", *frames)
