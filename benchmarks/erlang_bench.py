@@ -17,7 +17,8 @@ import sys
 import time
 
 import subjects
-from run import ALL_TEN, BURST, PAUSE, Comparison
+from comparison import Comparison
+from run import ALL_TEN, BURST, PAUSE
 
 NIF = os.path.join(subjects.ROOT, "erlang_nif")
 NO_BUDGET = float("inf")

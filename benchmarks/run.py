@@ -13,7 +13,6 @@ import contextlib
 import json
 import os
 import platform
-import statistics
 import sys
 import time
 from contextlib import closing
@@ -23,6 +22,8 @@ import kernel
 import kernel_printf
 import reading
 import subjects
+import whole
+from comparison import Comparison
 
 # A burst is small enough for the ring and is followed by a pause in which the consumer catches up: "on" means
 # consumed live and nothing dropped. LTTng's tracepoint gets the same bursts and pauses.
@@ -43,22 +44,6 @@ END { printf("delivered %d\\n", fired); }"""
 
 PRINTF = """pyusdt$target:::user_trace-i4s4 { printf("%d %d %s\\n", arg2, arg3, copyinstr(arg6)); fired++; }
 END { printf("delivered %d\\n", fired); }"""
-
-
-class Comparison:
-    """One line of the table: the median of `ours` over the median of `peer`, and the most it may be (None: it is told only)."""
-
-    def __init__(self, title: str, budget: float | None, ours: list[float], peer: list[float]):
-        self.title, self.budget = title, budget
-        self.ours, self.peer = statistics.median(ours), statistics.median(peer)
-        self.ratio = self.ours / self.peer
-
-    def row(self) -> str:
-        start = f"{self.title:52} {self.ours:8.1f} {self.peer:8.1f} {self.ratio:7.2f}"
-        return start if self.budget is None else f"{start} {self.budget:7.2f}  {'OVER' if self.is_over() else 'ok'}"
-
-    def is_over(self) -> bool:
-        return self.budget is not None and self.ratio > self.budget
 
 
 def per_event(subject, operation: str, n: int) -> float:
@@ -245,8 +230,6 @@ def write_results(rows: list[Comparison]) -> str:
 
 def measure_kernel(rounds: int) -> list[Comparison]:
     """The kernel engine beside bpftrace and the real dtrace; whole runs beside theirs."""
-    import whole  # here: it has its rows made by Comparison
-
     quick = rounds < 5
     found = [Comparison(*row) for row in kernel.rows(rounds, quick)]
     if not found:

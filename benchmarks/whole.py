@@ -15,8 +15,8 @@ import sys
 import tempfile
 import time
 
+from comparison import Comparison
 from kernel import ORACLE, OURS, PYDTRACE, PYTHON, ROOT
-from run import Comparison
 
 FIRES = """import pyusdt, time
 print("ready", flush=True)
