@@ -71,29 +71,42 @@ pyusdt$target:::user_trace-n{n}
     return "".join(body.format(n=n) for n in range(clauses))
 
 
-def test_a_thousand_lines_take_well_under_a_second():
-    text = script(100)
-    assert text.count("\n") >= 1000
+def compiling(text):
+    """Seconds of CPU time."""
     compiler = Compiler(macros={"target": 1})
     compiler.add("BEGIN { }")  # what is imported on first use
     begin = time.process_time()
     compiler.add(text, "x.d")
-    assert time.process_time() - begin < 0.5
+    return time.process_time() - begin
 
 
-def test_the_compiler_is_imported_and_run_in_25_ms(tmp_path):
-    """From bytecode, as it is installed."""
-    code = """
+def test_ten_times_the_lines_take_little_more_than_ten_times_as_long():
+    short, long = script(10), script(100)
+    assert long.count("\n") >= 1000
+    assert min(compiling(long) for _ in range(3)) < 16 * min(compiling(short) for _ in range(3))
+
+
+IMPORTED = """
 import sys, time
 before = set(sys.modules)
 begin = time.process_time()
-from pyusdt.dlang.compile import Compiler
-Compiler(macros={}).add('BEGIN { printf("%d", pid); }')
+{}
 print(time.process_time() - begin, *sorted(set(sys.modules) - before))
 """
+COMPILER = """from pyusdt.dlang.compile import Compiler
+Compiler(macros={}).add('BEGIN { printf("%d", pid); }')"""
+
+
+def test_the_compiler_is_imported_and_run_in_less_than_it_takes_to_import_asyncio(tmp_path):
+    """CPU time, from bytecode, as it is installed."""
     env = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
-    command = [sys.executable, "-c", code]
-    runs = [subprocess.run(command, env=env, check=True, capture_output=True, text=True) for _ in range(4)]
-    seconds, *modules = min((run.stdout.split() for run in runs), key=lambda words: float(words[0]))
-    assert float(seconds) < 0.025
-    assert not {"dataclasses", "enum", "inspect", "asyncio", "typing", "re"} & set(modules)
+
+    def run(statements):
+        done = subprocess.run([sys.executable, "-c", IMPORTED.format(statements)], env=env, check=True, capture_output=True,
+                              text=True)
+        seconds, *modules = done.stdout.split()
+        return float(seconds), modules
+
+    pairs = [(run(COMPILER), run("import asyncio")) for _ in range(4)]
+    assert min(ours[0] for ours, _ in pairs) < 0.6 * min(asyncio[0] for _, asyncio in pairs)
+    assert not {"dataclasses", "enum", "inspect", "asyncio", "typing", "re"} & set(pairs[0][0][1])
