@@ -74,15 +74,20 @@ static int why_not(pid_t pid, struct pyusdt_error *error)
     return pyusdt_error_set(error, -EPERM, "process %d may not be looked at: %s", (int)pid, strerror(errno));
 }
 
-/* Takes "directory/name.ctl" of one line of /proc/PID/maps apart. */
-static bool parse_mapping(char *line, struct pyusdt_name *name, char **directory)
+/* Takes "directory/name.ctl" of one line of /proc/PID/maps apart, and what follows where the file is gone. */
+static bool parse_mapping(char *line, struct pyusdt_name *name, char **directory, bool *removed)
 {
-    char *path = strchr(line, '/'), *base;
+    static const char mark[] = " (deleted)";
+    char *path = strchr(line, '/'), *base, *end;
 
     line[strcspn(line, "\n")] = '\0';
     base = path ? strrchr(path, '/') : NULL;
     if (!base || base == path)
         return false;
+    end = strstr(base, mark);
+    *removed = end && end[sizeof mark - 1] == '\0';
+    if (*removed)
+        *end = '\0';
     pyusdt_name_parse(base + 1, name);
     *base = '\0';
     *directory = path;
@@ -92,8 +97,8 @@ static bool parse_mapping(char *line, struct pyusdt_name *name, char **directory
 int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error)
 {
     char path[64], line[PYUSDT_PATH_SIZE + 256], *directory;
+    bool parent = false, removed, lost = false;
     struct pyusdt_name name;
-    bool parent = false;
     FILE *maps;
 
     memset(found, 0, sizeof *found);
@@ -107,9 +112,13 @@ int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyu
     found->owner = same_mounts(pid) ? -1 : pyusdt_process_uid((uint32_t)pid);
     errno = 0;
     while (fgets(line, sizeof line, maps)) {
-        if (!parse_mapping(line, &name, &directory))
+        if (!parse_mapping(line, &name, &directory, &removed))
             continue;
-        parent |= name.who.pid != found->inner;
+        if (removed && name.who.pid == found->inner) {
+            lost = true;
+            continue;
+        }
+        parent |= name.who.pid != found->inner; /* which may have ended, and its file with it */
         if (found->directory[0] == '\0' || name.who.pid == found->inner)
             snprintf(found->directory, sizeof found->directory, "/proc/%d/root%.*s", (int)pid, PYUSDT_PATH_SIZE - 32,
                      directory);
@@ -123,6 +132,8 @@ int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyu
         return why_not(pid, error);
     }
     fclose(maps);
+    if (!found->published && lost)
+        return pyusdt_error_set(error, -ENODATA, "process %d can not be traced: its control file was removed", (int)pid);
     if (!found->published && !parent)
         return pyusdt_error_set(error, -ENODATA, "process %d has no pyusdt in it", (int)pid);
     return 0;

@@ -5,6 +5,7 @@
  *   until-off  after COUNT firings, goes on until the probe is off
  *   fork       a child does the same, in ACCOUNT.child
  *   rawfork    the same by a bare clone(), which no atfork handler sees
+ *   orphan     the process ends; a child, whose number it prints, does the same when it gets SIGUSR1
  *   signal     a timer's handler, in the first thread, fires too, as thread THREADS
  *   pace=US    sleeps in between
  *   no-probes  publishes nothing
@@ -36,7 +37,7 @@ static struct account *account;
 static uint64_t count;
 static unsigned nthreads, pace, storm;
 static uid_t user;
-static int waits, until_off, forks, raw_forks, signals, no_probes, lingers;
+static int waits, until_off, forks, raw_forks, orphans, signals, no_probes, lingers;
 
 static const struct pyusdt_probe_desc PROBES[] = {
     {"pyusdt", "ring_target", "fire_s1", "user_trace-s1", 1, 0x1, 1},
@@ -150,6 +151,27 @@ static void run_in_child(const char *path)
     waitpid(child, NULL, 0);
 }
 
+/* The child has not fired yet when its parent is gone. */
+static void run_orphan(void)
+{
+    sigset_t usr1;
+    pid_t child;
+    int got;
+
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &usr1, NULL);
+    child = fork();
+    if (child != 0) {
+        printf("%d\n", (int)child);
+        exit(0);
+    }
+    fclose(stdout);
+    alarm(60); /* should nobody come */
+    sigwait(&usr1, &got);
+    run();
+}
+
 static void run_storm(void)
 {
     for (unsigned i = 0; i < storm; i++)
@@ -173,6 +195,7 @@ int main(int argc, char **argv)
         until_off |= strcmp(argv[i], "until-off") == 0;
         forks |= strcmp(argv[i], "fork") == 0;
         raw_forks |= strcmp(argv[i], "rawfork") == 0;
+        orphans |= strcmp(argv[i], "orphan") == 0;
         signals |= strcmp(argv[i], "signal") == 0;
         no_probes |= strcmp(argv[i], "no-probes") == 0;
         lingers |= strcmp(argv[i], "linger") == 0;
@@ -192,6 +215,8 @@ int main(int argc, char **argv)
     account->ready = 1;
     if (storm)
         run_storm();
+    else if (orphans)
+        run_orphan();
     else if (forks || raw_forks)
         run_in_child(argv[1]);
     else

@@ -185,6 +185,29 @@ def test_forked_child_is_not_the_parents_session(world):
     assert world.account("a.child").returned == 0
 
 
+def test_attach_to_an_orphan(world):
+    """A daemon: forked by a process that has ended, and with it its control file, it has fired nothing yet."""
+    parent = world.start(world.target_command("a", 1, 100, "orphan"))
+    child = int(parent.stdout.readline())
+    assert parent.wait() == 0 and world.files() == []
+    reader = world.reader("alive", "targets=1", f"pid={child}")
+    assert reader.stdout.readline() == "ready\n"
+    os.kill(child, signal.SIGUSR1)
+    result = world.finish(reader)
+    check(result)
+    assert (result["targets"], result["delivered"], result["dropped"]) == (1, 100, 0)
+    assert world.files() == []
+
+
+def test_attach_where_the_control_file_was_removed(world):
+    """By hand, or by systemd's RemoveIPC, which empties /dev/shm when a user logs out: that is said."""
+    target = world.target("a", 1, 0, "linger")
+    for path in world.rundir.iterdir():
+        path.unlink()
+    result = world.finish(world.reader(f"pid={target.pid}"))
+    assert (result["error"], result["message"]) == (-61, f"process {target.pid} can not be traced: its control file was removed")
+
+
 def test_off_when_nobody_is_there(world):
     target = world.target("a", 1, 50000)
     assert target.wait() == 0
