@@ -16,6 +16,9 @@ import sys
 import tempfile
 import time
 
+from pyusdt.consumer.records import Decoder
+from pyusdt.consumer.snapshot import Aggregation
+from pyusdt.consumer.symbols import Symbols
 from pyusdt.engine.dtrace import output
 from pyusdt.engine.dtrace.frames import Frames
 from pyusdt.engine.dtrace.output import Parser
@@ -35,7 +38,7 @@ FRAMES = [b"\1B\4", b"\1E\4", b"\1R0\0031\0030\003123\0034\0035\3dtrace\3\3\3BEG
           + _BETWEEN + b"\4", b"\1S6\4", b"\1K6\3text\\0\4", b"\1P6\3" + _BETWEEN + b"\n  text" + b" " * 46 + b"  lib`f" + b" " * 46 + b"         2\n" +
           b"           value  ------------- Distribution ------------- count    \n               1 |      0        \n"
           b"               2 |@@@@ 3\n\n" + _BETWEEN + b"\4", b"\1T6\4", b"\1S7\4", b"\1A7\3" + _BETWEEN + b"\na`f+0x1\n" + _BETWEEN + b"\3k\0067\4",
-          b"\1T7\4", b"\1P8\3" + _BETWEEN + b"\n  lib" + b" " * 48 + b"               -3\n" + _BETWEEN + b"\4"]
+          b"\1T7\4", b"\1S8\4", b"\1T8\4", b"\1S3\4", b"\1A3\3x\0063\4", b"\1P8\3" + _BETWEEN + b"\n  lib" + b" " * 48 + b"               -3\n" + _BETWEEN + b"\4"]
 SLOWEST = 20_000  # ns of CPU time a byte: 400 times the usual
 HELD = (1 << 16) + 4096 * 100  # bytes: a line, and a table's rows
 _SPECIAL = [b"\n", b"\n\n", b" ", b"  ", b" " * 33, b" " * 50, b"\0", b"\xff", b"\t", b":", b"|", b"@", b"`", b"+0x1", b"0x",
@@ -75,7 +78,15 @@ class Maker:
             data = self._damaged(data)
         if rng.random() < 0.002:  # lines longer than any limit, and tables
             data = data * rng.randrange(1, 60) + rng.choice(self.lines)[:-1] * rng.randrange(1, 3000)
-        return data
+        return self._stretched(data) if rng.random() < 0.005 else data
+
+    def _stretched(self, data):
+        """A line with a run of the same in it, as long as lines may be: numbers of thousands of digits, and what makes a regular
+        expression try every way to divide it."""
+        rng = self.random
+        at = rng.randrange(len(data) + 1)
+        unit = rng.choice([*_SPECIAL, b"0123456789", data[at : at + rng.choice((1, 2, 4))]]).replace(b"\n", b"") or b" "
+        return data[:at] + unit * (60_000 // len(unit)) + data[at:]
 
     def frames(self):
         """Frames, whole ones and damaged ones, with texts between them."""
@@ -181,14 +192,18 @@ def check_text(data, pieces, kinds, flush):
 
 
 def read_frames(program, pieces):
-    """(records, rows of aggregations, texts)"""
+    """(Records, rows of aggregations, texts)"""
     frames = Frames(program, MARK)
     records, text = b"", b""
     for piece in pieces:
         records += frames.feed(piece)
         text += frames.text
         frames.text = b""
-    return records, frames.items, text
+    symbols = Symbols(name_of=frames.shown.name)
+    decoder = Decoder(program, frames.names.__getitem__, str, lambda action, record: None, symbols)
+    for definition, items in zip(program.aggregations, frames.items):
+        Aggregation.from_items(definition, items.items(), program.strsize, symbols)
+    return decoder.decode(records), frames.items, text
 
 
 def fuzz(seconds, seed):

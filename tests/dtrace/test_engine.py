@@ -129,8 +129,21 @@ def test_frames_become_records(dtrace):
 
 def test_damaged_frames_do_no_harm(dtrace):
     dtrace(b"noise" + frame("R99", 1) + frame("Zwhat") + frame("B") + record(b"0\0055") + frame("E") + b"\1R0\3unfinished")
-    with trace("BEGIN { trace(1); }") as t:
+    with pytest.warns(pyusdt.TraceWarning, match="damaged in dtrace's output, and lost: 2 records"), trace("BEGIN { trace(1); }") as t:
         assert [rec.values for rec in t] == [(5,)]
+
+
+def test_what_can_not_be_a_fault_is_only_said(dtrace):
+    dtrace(frame("B7") + frame("E"), """dtrace: error on enabled probe ID 0 (ID 1: dtrace:::BEGIN): invalid address (0x10) in action #1
+dtrace: error on enabled probe ID 99 (ID 1: dtrace:::BEGIN): invalid address (0x10) in action #1
+dtrace: error on enabled probe ID 1 (ID 4294967296: dtrace:::BEGIN): invalid address (0x10) in action #1
+dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): divide-by-zero at BPF pc 99999999999
+dtrace: error in dt_clause_0 for probe ID 1 (BEGIN): divide-by-zero
+dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0x%s) in action #1
+""" % ("f" * 40))
+    with pytest.warns(pyusdt.TraceWarning), trace("BEGIN { trace(1); }") as t:
+        assert t.wait(20)
+    assert [text.partition(" (")[0] for text in t.faults] == ["error in dt_clause_0 for probe ID 1"]
 
 
 def test_drops_and_faults_come_from_the_messages(dtrace):

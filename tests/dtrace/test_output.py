@@ -6,6 +6,7 @@ corpus/README.md says where the formats come from.  Each file's lines that are r
 import glob
 import os
 import random
+import time
 
 import fuzz_parser
 import pytest
@@ -263,6 +264,39 @@ def test_a_long_string_may_have_a_space_where_its_column_ends():
     assert cells.columns(b"  %-33s  %-33s %10d\n" % (text, b"c", -2002942616)) == [text.decode(), "c", -2002942616]
     assert cells.columns(b"  %-33s %10d\n" % (b"a" * 33, -2002942616)) == ["a" * 33, -2002942616]
     assert cells.cells(b"  %-50s %16d\n" % (b"b" * 50 + b" c", 7))[0] == ("b" * 50 + " c", 7)
+
+
+DIGITS, RUN = b"9" * 5000, b" " * 20_000
+BARS = b"             key  ------------- Distribution ------------- | count\n"
+PACKED = b"             key   min .---. max | count\n"
+CLAUSE, ENABLED = b"dtrace: error in dt_clause_1 for probe ID ", b"dtrace: error on enabled probe ID "
+
+
+@pytest.mark.parametrize("data", [
+    b" %b 1 f:n x\n", b" 1 %b f:n x\n", b" %b -> f x\n", BARS + b"  a @| %b\n", PACKED + b"  a  1 :x: 2 | %b\n",
+    PACKED + b"  a  %b :x: 2 | 1\n", b"dtrace: %b drops on CPU 1\n", b"dtrace: 1 drop on CPU %b\n", b"dtrace: %b failed speculations x\n",
+    CLAUSE + b"%b (a:b:c:d): x\n", CLAUSE + b"1 (a:b:c:d): x at BPF pc %b\n", ENABLED + b"%b (ID 1: a:b:c:d): x\n",
+    b"dtrace: error in dt_clause_%b for probe ID 1 (a:b:c:d): x\n"])
+def test_a_number_of_thousands_of_digits_is_none(data):
+    """int() refuses such."""
+    data = data.replace(b"%b", DIGITS)
+    assert b"".join(item.text for item in parse(data)) == data
+
+
+@pytest.mark.parametrize("data", [
+    b"  ---- Distribution ---- %bx\n", CLAUSE + b"1 (a:b:c:d): %bx\n", ENABLED + b"1 (ID 2: a:b:c:d): %bx\n", BARS + b"  a%bx\n",
+    PACKED + b"  a%b\n", PACKED + b"  a  1 :" + b": 1 " * 5000 + b"\n", b"%bx\n", b"  a%b1x\n", b"          a`b\n          [ %b\n"])
+def test_no_line_takes_long(data):
+    """The time does not grow with the square of a run of spaces, or of what else can be divided in many ways."""
+    data = data.replace(b"%b", RUN)
+    start = time.process_time()
+    assert b"".join(item.text for item in parse(data)) == data
+    assert time.process_time() - start < 0.3
+
+
+def test_a_function_may_have_colons_in_its_name():
+    (fault,) = parse(CLAUSE + b"7 (pid1:a.out:ns::f:entry): divide-by-zero at BPF pc 3\n")
+    assert (fault.clause, fault.probe, fault.what, fault.pc) == (1, ("pid1", "a.out", "ns::f", "entry"), "divide-by-zero", 3)
 
 
 # --- fuzzing: fuzz_parser.py -----------------------------------------------------------------

@@ -11,7 +11,7 @@ two; what does not fit takes what it needs.
 import re
 
 _SPACE, _ZERO = b" 0"
-_NUMBER = re.compile(rb" ( *-?\d+)(?= |\n|\Z)")
+_NUMBER = re.compile(rb" ( {0,20}-?\d+)(?= |\n|\Z)")  # of 20 columns at most, see _is_number()
 _LOOSE = re.compile(rb"  (\S|\S.*\S) {2,}(-?\d{1,20})\n?\Z")
 _GAP = re.compile(rb" {2,}")
 _INTEGER = re.compile(r"-?[0-9]{1,20}\Z")

@@ -161,7 +161,7 @@ class DtraceEngine(Engine):
         if self._command and process.poll() is not None:
             out += self._last_words()
         self._over = self._output < 0 and (process.stderr.closed or self._command is not None)
-        if self._frames.target:
+        if self._frames.target and self._command:
             self._command.pid = self._frames.target
         if self._frames.text.strip():
             self._say(self._frames.text)
@@ -196,15 +196,18 @@ class DtraceEngine(Engine):
             if item.__class__ is Drop:
                 kind = {"dynamic variable": "dynamic"}.get(item.kind, item.kind)
                 self._drops[kind if kind in self._drops else "principal"] += item.count
-            elif item.__class__ is Fault and item.clause is not None and item.clause < len(self.program.clauses):
-                out += self._fault(item)
+            elif item.__class__ is Fault and item.clause is not None and (record := self._fault(item)):
+                out += record
             else:
                 self._say(line)
         return out
 
     def _fault(self, item):
-        self._frames.names.setdefault(item.id, item.probe)
+        """Its record; none where there is no such clause, or a number is none of dtrace's."""
         kind = _FAULTS.get(item.what, p.FAULT_BADADDR)
+        if item.clause >= len(self.program.clauses) or max(item.id, item.pc) >> 32:
+            return b""
+        self._frames.names.setdefault(item.id, item.probe)
         return _FAULT_RECORD.pack(p.FAULT_RECORD_SIZE, item.clause | p.RECORD_FAULT, item.id, 0, time.monotonic_ns(), 0, 0,
                                   kind, item.pc, item.address)
 
@@ -295,7 +298,9 @@ class DtraceEngine(Engine):
         if not self._frames.ended or self._stale_told:
             return []
         self._stale_told = True
-        return [f"@{name} is that of an earlier moment: dtrace's table of it could not be read" for name in self._frames.stale()]
+        damaged = self._frames.damaged
+        return [f"@{name} is that of an earlier moment: dtrace's table of it could not be read" for name in self._frames.stale()] + [
+            f"damaged in dtrace's output, and lost: {damaged} record{'s' * (damaged > 1)}"] * bool(damaged)
 
     def drops(self):
         return dict(self._drops)

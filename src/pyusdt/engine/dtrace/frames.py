@@ -14,7 +14,7 @@ from ...consumer.names import Names
 from ...consumer.snapshot import pack_key
 from .items import Distribution, Total
 from .output import Parser
-from .script import is_sayable, pauses, said_order
+from .script import has_table, is_sayable, pauses, said_order
 from .shown import dumped, names_of, storage, without_strings
 
 _LIMIT = 1 << 24  # bytes of one frame
@@ -22,6 +22,22 @@ _ESCAPE = re.compile(rb"\\([0-3][0-7][0-7]|.)", re.DOTALL)
 _LETTERS = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b"0": b""}
 _ENDING = re.compile(rb"[\x00-\x06\\]")
 _HEADER = struct.Struct("=IIIIQII")
+_INTEGER = re.compile(rb"-?\d{1,20}\Z")
+
+
+def _number(text):
+    """An integer as %d and %u print it."""
+    if not _INTEGER.match(text):
+        raise ValueError(text[:30])
+    return int(text)
+
+
+def _index(text, rows):
+    """The index of one of these rows: none from behind."""
+    index = _number(text)
+    if not 0 <= index < len(rows):
+        raise IndexError(index)
+    return index
 
 
 def unescape(text):
@@ -34,8 +50,8 @@ def unescape(text):
 class Frames:
     """mark: as rewrite() got it; shown: the Names that dtrace gave to addresses; names: {probe id: (provider, module, function,
     name)}; items: by aggregation {key: value}; begun, ended, exiting: whether BEGIN ran, END ran, a clause called exit();
-    target: the pid of the command that dtrace started, or 0; text: what was no frame, since the last look; paused: the last
-    record has to be seen before feed() goes on."""
+    target: the pid of the command that dtrace started, or 0; text: what was no frame, since the last look; damaged: how many
+    frames of no snapshot were not understood; paused: the last record has to be seen before feed() goes on."""
 
     def __init__(self, program, mark=""):
         self._program = program
@@ -44,11 +60,12 @@ class Frames:
         self.shown = Names()
         self._pausing = {clause.index for clause in program.clauses if pauses(clause)}
         self._rest = b""
-        self.target, self.paused = 0, False
+        self.target, self.paused, self.damaged = 0, False, 0
         self.names, self.text = {}, b""
         self.items = [{} for _ in program.aggregations]
         self._fresh = [{} for _ in program.aggregations]  # what the snapshot that is being said has so far
-        self._torn = set()  # aggregations of which the last table was not understood
+        self._said = None  # the aggregation whose snapshot that is
+        self._torn = set()  # aggregations of which the last snapshot was not understood
         self._strings = [[] for _ in program.aggregations]  # the strings of the rows of a table that is still to come
         self.begun = self.ended = self.exiting = False
 
@@ -69,6 +86,10 @@ class Frames:
                 record = self._frame(frame)
             except (ValueError, LookupError, struct.error):
                 self.text += rest[start:at]
+                if self._said is None:
+                    self.damaged += 1
+                else:
+                    self._torn.add(self._said)
                 continue
             if record:
                 out.append(record)
@@ -105,17 +126,15 @@ class Frames:
             self._row(body)
         elif kind == b"K":
             index, *strings = body.split(b"\x03")
-            self._strings[int(index)].append(list(map(unescape, strings)))
+            self._strings[self._saying(index, True)].append(list(map(unescape, strings)))
         elif kind == b"P":
             self._table(body)
         elif kind == b"S":
-            self._forget(int(body))
+            self._begins(_index(body, self.items))
         elif kind == b"T":
-            if int(body) not in self._torn:
-                self.items[int(body)] = self._fresh[int(body)]
-            self._forget(int(body))
+            self._ends(_index(body, self.items))
         elif kind == b"B":
-            self.begun, self.target = True, int(body or b"0")
+            self.begun, self.target = True, _index(body or b"0", range(1 << 31))
         elif kind == b"E":
             self.ended = True
         else:
@@ -123,25 +142,30 @@ class Frames:
         return b""
 
     def _record(self, fields):
-        index, ident, cpu, time, pid, tid = map(int, fields[:6])
-        if ident not in self.names:
-            self.names[ident] = tuple(unescape(name).decode("utf-8", "replace") for name in fields[6:10])
-        clause = self._program.clauses[index]
+        index, ident, cpu, time, pid, tid = map(_number, fields[:6])
+        if len(fields) < 10:
+            raise ValueError("a probe of no name")
+        clause = self._program.clauses[_index(fields[0], self._program.clauses)]
         record = bytearray(clause.record_size)
         _HEADER.pack_into(record, 0, clause.record_size, index, ident, cpu, time, pid, tid)
+        exiting = self.exiting
         for field in fields[10:]:
             number, *said = field.split(b"\x05")
-            action = clause.actions[int(number)]
+            action = clause.actions[_index(number, clause.actions)]
+            if len(said) != (1 if action.row.kind == "tracemem" else len(action.data)):
+                raise ValueError(f"{len(said)} values")
             if action.guard is not None:
                 record[action.guard] = 1
-            if action.row.kind == "exit":
-                self.exiting = True
+            exiting = exiting or action.row.kind == "exit"
             for data, value in zip(action.data, said):
                 self._put(record, data, value)
             if action.row.kind == "tracemem":  # how many bytes it was to show is how many there are
                 memory, *most = action.data
                 for data in most:
-                    self._put(record, data, len(dumped(unescape(said[0]), memory.size)))
+                    self._put(record, data, b"%d" % len(dumped(unescape(said[0]), memory.size)))
+        if ident not in self.names:
+            self.names[ident] = tuple(unescape(name).decode("utf-8", "replace") for name in fields[6:10])
+        self.exiting = exiting
         return bytes(record)
 
     def _put(self, record, data, said):
@@ -149,37 +173,58 @@ class Frames:
         if data.type.is_string:
             raw = unescape(said)[: data.size - 1]
         elif is_sayable(data.type):
-            raw = (int(said) % 2 ** (8 * data.size)).to_bytes(data.size, sys.byteorder)
+            raw = (_number(said) % 2 ** (8 * data.size)).to_bytes(data.size, sys.byteorder)
         else:
             raw = storage(data.type, data.size, unescape(said), self.shown)
         record[data.offset : data.offset + len(raw)] = raw
 
+    def _begins(self, index):
+        """A snapshot.  One whose end did not come is none; a table is understood when it has come."""
+        if self._said is not None:
+            self._torn.add(self._said)
+        self._fresh[index], self._strings[index], self._said = {}, [], index
+        if has_table(self._program.aggregations[index]):
+            self._torn.add(index)
+        else:
+            self._torn.discard(index)
+
+    def _ends(self, index):
+        if index != self._said:
+            self._torn.add(index)
+        if index not in self._torn:
+            self.items[index] = self._fresh[index]
+        self._fresh[index], self._strings[index], self._said = {}, [], None
+
+    def _saying(self, text, as_table):
+        """The index of the aggregation whose snapshot is being said; as_table: which of the two forms that has."""
+        index = _index(text, self.items)
+        if index != self._said or as_table != has_table(self._program.aggregations[index]):
+            raise ValueError(f"not a snapshot of {index}")
+        return index
+
     def _row(self, body):
         head, _, shown = body.partition(b"\x06")
-        index, *keys = head.split(b"\x03")
-        definition = self._program.aggregations[int(index)]
-        self._add(int(index), [self._key(data, part) for part, data in zip(keys, definition.keys)], _words(definition, shown))
+        number, *keys = head.split(b"\x03")
+        index = self._saying(number, False)
+        definition = self._program.aggregations[index]
+        self._add(index, [self._key(data, part) for part, data in zip(keys, definition.keys, strict=True)],
+                  _words(definition, shown))
 
     def _key(self, data, said):
         if data.type.is_string:
             return unescape(said)
-        return names_of(unescape(said)) if data.type.is_record else int(said)
-
-    def _forget(self, index):
-        """A new snapshot begins."""
-        self._fresh[index], self._strings[index] = {}, []
+        return names_of(unescape(said)) if data.type.is_record else _number(said)
 
     def stale(self):
-        """The names of aggregations whose items are those of an earlier moment, as their last table was not understood."""
+        """The names of aggregations whose items are those of an earlier moment, as their last snapshot was not understood."""
         return [self._program.aggregations[index].name for index in sorted(self._torn)]
 
     def _table(self, body):
         """All rows of an aggregation.  Where their strings were said before something came to the aggregation, they do not fit:
         there will be a later snapshot."""
         head, _, text = body.partition(b"\x03")
-        index = int(head)
+        index = self._saying(head, True)
         definition, strings = self._program.aggregations[index], self._strings[index]
-        self._torn.add(index)
         is_histogram = definition.row.name in values.HISTOGRAMS
         text = unescape(text)
         if any(data.type.is_string for data in definition.keys):
@@ -204,8 +249,10 @@ class Frames:
 
 
 def _cell(type, part):
-    """A key of a table: bytes of a string, int, the name of an address as str."""
-    return part if type.is_string else int(part) if type.is_integer else str(part)
+    """A key of a table: bytes of a string, int, the name of an address as str.  Raises ValueError for another's, a stack."""
+    if part.__class__ is not (bytes if type.is_string else int if type.is_integer else str):
+        raise ValueError(f"{part!r} is no {type.name}")
+    return part
 
 
 def _words(definition, shown):
@@ -217,13 +264,15 @@ def _words(definition, shown):
         parser = Parser()
         tables = [item for item in parser.feed(shown + b"\n") + parser.close() if item.__class__ is Distribution]
         return _counts(definition, [bucket for table in tables for bucket in table.buckets])
-    value = int(shown)
+    value = _number(shown) if shown.__class__ is bytes else shown
+    if values.wrap(value) != value:
+        raise ValueError(f"{value} is no value")
     if function == "count":
         return [value]
     if function == "stddev":
         return [1, 0, values.wrap(value * value), values.wrap(value * value >> 64)]
     if function == "avg":
-        return [-1, -value]
+        return [-1, -value] if value > -(1 << 63) else [1, value]
     return [1, value]
 
 

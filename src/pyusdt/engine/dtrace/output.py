@@ -17,17 +17,19 @@ _LINE_LIMIT = 1 << 16  # bytes; what is longer comes in parts, as Text
 _ROWS = 4096  # of a table; more are text
 
 _HEADER = re.compile(rb" *CPU +(?:ID +)?FUNCTION(?::NAME)? *\n?\Z")
-_ROW = re.compile(rb"( *\d+) +(\d+) +(\S*):([^ :\n]+) (.*)\n?\Z", re.DOTALL)
-_FLOW = re.compile(rb"( *\d+) ( *)(->|<-|=>|<=| \||\| ) (\S+) *(.*)\n?\Z", re.DOTALL)
-_TABLE = re.compile(rb" *(value +|key +|)(-+ Distribution -+|min \.-*\. max) *(?:\|? *count) *\n?\Z")
+# Numbers have an end: int() refuses those of thousands of digits.  What spaces stand beside can not be spaces: else the time
+# grows with the square of a run of them.
+_ROW = re.compile(rb"( *\d{1,20}) +(\d{1,20}) +(\S*):([^ :\n]+) (.*)\n?\Z", re.DOTALL)
+_FLOW = re.compile(rb"( *\d{1,20}) ( *)(->|<-|=>|<=| \||\| ) (\S+) *(.*)\n?\Z", re.DOTALL)
+_TABLE = re.compile(rb" *(value +|key +|)(-+ Distribution -+|min \.-*\. max) *(?:\| *)?count *\n?\Z")
 _USUAL = b"           value  ------------- Distribution ------------- count    \n"
 _DRAWING = b"@|\xe2\x96" + bytes(range(0x80, 0xA0))  # what bars are made of; -x encoding=utf8 has blocks
 # a bar begins at the line "|"; where there are counts below zero, that is further right
 _BUCKET = rb" {0,99}(?:(?:<=|<|>=) )?-?\d{1,20} [ @]{0,99}\|[ @\xe2\x96\x80-\x9f]{0,999} -?\d{1,20} {0,99}(?:\n|\Z)"
 _BUCKETS = re.compile(b"(?:%b){1,%d}" % (_BUCKET, _ROWS))
 _SIGNS = (b"<", b"<=", b">=")
-_BAR = re.compile(rb" *(\S.*?) +@*\|[ @\xe2\x96\x80-\x9f]* (-?\d+) *\n?\Z")
-_PACKED = re.compile(rb" *(?:(?!< )(\S.*?) +)?((?:< )?-?\d+) :(.*): ((?:>= )?-?\d+) *\| *(-?\d+) *\n?\Z")
+_BAR = re.compile(rb" *(\S(?:.*?\S)??) +@*\|[ @\xe2\x96\x80-\x9f]* (-?\d{1,20}) *\n?\Z")
+_PACKED = re.compile(rb" *(?:(?!< )(\S(?:.*?\S)??) +)?((?:< )?-?\d{1,20}) :([^:\n]*): ((?:>= )?-?\d{1,20}) *\| *(-?\d{1,20}) *\n?\Z")
 _FRAME = re.compile(rb" {10,}(0x[0-9a-f]+|\S+`\S.*|[^ ()]\S*\+0x[0-9a-f]+) *\n?\Z")
 _NEXT_FRAME = re.compile(rb" {10,}((?![0-9]+ *\n?\Z)[\w$<][^ |\n]*(?: \(\d+\))?|\[ .* \]) *\n?\Z")  # a virtual machine's, an address
 
