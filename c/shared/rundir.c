@@ -182,16 +182,19 @@ int pyusdt_rundir_users(unsigned parent, int64_t *modified, pyusdt_rundir_user_f
     static const char *const parents[PYUSDT_RUNDIR_PARENTS] = {"/dev/shm", "/tmp"};
     struct users users = {parents[parent], fn, arg};
     int r = 0, dir = open(parents[parent], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int64_t changed = 0;
+    struct timespec now;
     struct stat st;
-    int64_t now;
 
     if (dir < 0)
         return -errno;
-    now = fstat(dir, &st) == 0 ? pyusdt_os_modified(&st).tv_sec * 1000000000ll + pyusdt_os_modified(&st).tv_nsec : 0;
-    if (!modified || now != *modified)
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (fstat(dir, &st) == 0)
+        changed = pyusdt_os_modified(&st).tv_sec * 1000000000ll + pyusdt_os_modified(&st).tv_nsec;
+    if (!modified || changed != *modified)
         r = pyusdt_os_each_name(dir, each_user, &users);
     if (modified)
-        *modified = now;
+        *modified = now.tv_sec * 1000000000ll + now.tv_nsec - changed > PYUSDT_MTIME_GRAIN_NS ? changed : 0;
     close(dir);
     return r;
 }

@@ -54,8 +54,9 @@ void pyusdt_name_parse(const char *text, struct pyusdt_name *name);
 bool pyusdt_rundir_of_all(void);
 
 /* Calls fn with the path and the uid of each directory in one of those places that is named as a user's; whether it is
- * his, fn has to see. Stops when fn returns nonzero. 0 or -errno; *modified, if not NULL: not looked at when it still is
- * so, and set. */
+ * his, fn has to see. Stops when fn returns nonzero. 0 or -errno; *modified, if not NULL: the time of the place's last
+ * change: not looked at when it still is so, and set where that can tell a later change. */
+#define PYUSDT_MTIME_GRAIN_NS 50000000 /* a directory's mtime tells two changes apart if they are this far from each other */
 typedef int pyusdt_rundir_user_fn(void *arg, const char *path, uint32_t uid);
 int pyusdt_rundir_users(unsigned parent, int64_t *modified, pyusdt_rundir_user_fn *fn, void *arg);
 

@@ -269,7 +269,9 @@ static void retry(struct pyusdt_session *session, uint64_t now)
 
 void pyusdt_places_look(struct pyusdt_session *session, uint64_t now)
 {
-    if (!session->own || session->stopped || !((session->header.flags & PYUSDT_SESSION_ALL) || session->expecting) || !pyusdt_rundir_of_all())
+    bool awaits = session->header.flags & PYUSDT_SESSION_ALL || session->expecting;
+
+    if (!session->own || session->stopped || !awaits || !pyusdt_rundir_of_all())
         return;
     for (unsigned i = 0; i < PYUSDT_RUNDIR_PARENTS; i++)
         pyusdt_rundir_users(i, &session->parents_mtime[i], add_user, session);

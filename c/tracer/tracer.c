@@ -16,7 +16,6 @@
 #include "tracer/tracer.h"
 
 #define ORDERLAG_DEFAULT_NS 100000000u
-#define MTIME_GRAIN_NS 50000000 /* a directory's mtime tells two changes apart if they are this far from each other */
 
 /* ---- forks ---- */
 
@@ -377,7 +376,7 @@ static int scan_place(struct pyusdt_session *session, struct pyusdt_place *place
     if (!place->started || fstat(place->dir, &st) != 0)
         return 0;
     if (!always && (session->stopped || (nanoseconds(pyusdt_os_modified(&st)) == place->scanned_mtime &&
-        place->scanned_at - place->scanned_mtime > MTIME_GRAIN_NS)))
+        place->scanned_at - place->scanned_mtime > PYUSDT_MTIME_GRAIN_NS)))
         return 0;
     clock_gettime(CLOCK_REALTIME, &now);
     place->scanned_at = nanoseconds(now);
