@@ -14,6 +14,7 @@ from ring_world import ROOT, check
 
 RECORDER_PLACES = {6, 14}  # tests/c/test_flight.py
 TARGET_PLACES = {1, 2, 3, 4, 5, 10, 11, 12, 13, 20, 21, 22, 23, 25}
+FIRING_PLACES = {1, 2, 3, 4, 5}
 TRACER_PLACES = {30, 31, 32, 33, 34, 35, 36}
 KEEPER_PLACES = {37}  # in the tracer of a kept session
 MOVING_PLACES = {15}  # in a target that has become another user
@@ -32,16 +33,19 @@ def kills(places, first_only):
     return [(place, n) for place in sorted(places) for n in ((1,) if place in first_only else (1, 50))]
 
 
-@pytest.mark.parametrize("place, n", kills(TARGET_PLACES, {10, 11, 12, 13, 20, 21, 22, 23, 25}))
-def test_target_killed_at(world, place, n):
-    command = world.target_command("a", 2, 3000, variant="hooks")
+@pytest.mark.parametrize("place, n, threads", [
+    *((*each, 2) for each in kills(TARGET_PLACES, {10, 11, 12, 13, 20, 21, 22, 23, 25})),
+    *((*each, 1) for each in kills(FIRING_PLACES, ()))])
+def test_target_killed_at(world, place, n, threads):
+    """A thread that is alone takes its ring in another way."""
+    command = world.target_command("a", threads, 3000, variant="hooks")
     # A small ring that is read late, so that it is full (place 2) and wraps.
     result = world.trace("bufsize=65536", "pause=3000", "ms=400" if place in (10, 11, 13) else "pause=3000",
                          command=command, variant="hooks", TARGET_HOOK=f"{place}:{n}")
     check(result)
     account = world.account("a")
     assert account.returned <= result["delivered"] + result["dropped"] <= account.started
-    assert account.started - account.returned <= 2
+    assert account.started - account.returned <= threads
     world.trace(command=world.target_command("b", 1, 10))
     assert world.files() == []
 
