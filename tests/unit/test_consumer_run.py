@@ -251,3 +251,14 @@ def test_a_full_disk_is_told_with_the_file_s_name():
     with pytest.raises(run.OutputError, match="failed to write to x.txt: No space left on device"):
         trace(FakeEngine(exit_program()), (run.Output(fd, "x.txt"), None))
     os.close(fd)
+
+
+def test_names_of_probes_can_not_command_the_terminal(pipe):
+    names = ("pro\x1bvider", "", "func\ntion", "na\x9bme")
+    engine = FakeEngine(exit_program(), [PLAIN])
+    engine.probe = lambda ident: names
+    formatter = FakeFormatter()
+    run.Run(engine.program, engine, formatter, pipe[0], Said(), {}).run()
+    assert list(formatter.names.values()) == [(r"func\ntion", r"na\x9bme")]
+    record = struct.pack("=IIIIQIIIIQ", 48, p.RECORD_FAULT, 7, 0, 0, 0, 0, p.FAULT_DIVZERO, 0, 0)
+    assert r"(pro\x1bvider::func\ntion:na\x9bme)" in faults.fault_line(record, lambda ident: names)

@@ -32,7 +32,7 @@ class Finding:
 def _read(path):
     """The text of a small file, or None."""
     try:
-        with open(path) as file:
+        with open(path, encoding="utf-8", errors="backslashreplace") as file:
             return file.read().strip()
     except OSError:
         return None

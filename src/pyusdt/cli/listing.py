@@ -4,7 +4,11 @@ In: probes as (provider, module, function, name), descriptions to match.  Out: l
 Always: ids are those that a tracing started now would give.
 """
 
-def _row(number, provider, module, function, name):
+from ..consumer.printable import printable
+
+
+def _row(number, *names):
+    provider, module, function, name = map(printable, names)
     return f"{number:>5} {provider:>10} {module:>17} {function:>33} {name}\n"
 
 

@@ -8,6 +8,9 @@ exits.
 import argparse
 import sys
 
+from ..consumer.printable import printable
+from . import streams
+
 PROGRAM = "pyusdt"
 
 
@@ -22,6 +25,7 @@ def columns(rows):
     """Lines of text; each column as wide as its longest cell, the last one as it is."""
     if not rows:
         return ""
+    rows = [[printable(cell) for cell in row] for row in rows]  # names are their files'
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     lines = ([cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]] for row in rows)
     return "".join("  ".join(cells).rstrip() + "\n" for cells in lines)
@@ -42,10 +46,20 @@ def finding_text(findings):
     width = max(len(each.subject) for each in findings)
     lines = []
     for each in findings:
-        lines.append(f"{MARKS[each.good]}  {each.subject.ljust(width)}  {each.text}\n")
+        lines.append(f"{MARKS[each.good]}  {each.subject.ljust(width)}  {printable(each.text)}\n")
         if each.advice:
             lines.append(f"    {' ' * width}  -> {each.advice}\n")
     return "".join(lines)
+
+
+def say(text):
+    """To the standard output."""
+    try:
+        streams.write(text)
+    except BrokenPipeError:  # `pyusdt list | head`
+        raise
+    except OSError as error:
+        raise Failure(f"failed to write to <stdout>: {error.strerror}") from None
 
 
 # --- commands ------------------------------------------------------------------------------
@@ -63,7 +77,7 @@ def list_command(options):
         raise Failure(error) from None
     if not probes:  # of a file or a process: without either, this process has some
         raise Failure(f"no USDT probes in {options.file or f'process {options.pid}'}")
-    sys.stdout.write(probe_text(probes if options.all else found.folded(probes)))
+    say(probe_text(probes if options.all else found.folded(probes)))
     return 0
 
 
@@ -71,7 +85,7 @@ def doctor_command(options):
     from . import doctor
 
     findings = doctor.here() + (doctor.process(options.pid) if options.pid is not None else [])
-    sys.stdout.write(finding_text(findings))
+    say(finding_text(findings))
     return 1 if any(each.good is False for each in findings) else 0
 
 
@@ -82,7 +96,7 @@ def stub_command(options):
     try:
         text = stub(options.file)
         if path == "-":
-            sys.stdout.write(text)
+            say(text)
         else:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -111,15 +125,14 @@ def parser():
 
 
 def main():
+    streams.settle()
     options = parser().parse_args()
     try:
         status = options.run(options)
-        sys.stdout.flush()
     except Failure as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         status = 1
-    except BrokenPipeError:  # `pyusdt list | head`
-        sys.stderr.close()
+    except BrokenPipeError:
         status = 1
     sys.exit(status)
 

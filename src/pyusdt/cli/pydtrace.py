@@ -17,7 +17,7 @@ from ..dlang.errors import CompileError, GenerationError, LibraryError, Preproce
 from ..dlang.probes import OWN, unmatched
 from ..engine import EngineError, Targets
 from . import arguments as cli
-from . import debug, listing, stability
+from . import debug, listing, stability, streams
 from .usage import PROGRAM, USAGE, VERSION
 
 _LOST = 3  # exit status of --strict
@@ -78,12 +78,17 @@ def add_requests(compiler, arguments):
     return sources
 
 
+def show(text):
+    """A text on the standard output; as Output.write()."""
+    Output(1, "<stdout>").write(text.encode("utf-8", "surrogateescape"))
+
+
 def show_dumps(arguments):
     """--dump: what the compiler made of each request."""
     for request in arguments.requests:
         text = os.fsencode(request.text) if request.script is None else read_script(request.script)
         given = [request.script or PROGRAM, *arguments.operands]
-        print(dump(arguments.dump, text, request.script, arguments.options, None, given, request.level))
+        show(dump(arguments.dump, text, request.script, arguments.options, None, given, request.level) + "\n")
 
 
 def check_matches(engine, options):
@@ -174,11 +179,11 @@ def open_output(path):
 
 
 def show_version(verbose):
-    print(f"{PROGRAM}: D {VERSION}")
+    show(f"{PROGRAM}: D {VERSION}\n")
     if verbose:
         from importlib.metadata import version
 
-        print(f"This is pydtrace, pyusdt {version('pyusdt')}")
+        show(f"This is pydtrace, pyusdt {version('pyusdt')}\n")
     return 0
 
 
@@ -202,7 +207,7 @@ def list_probes(arguments):
 
     probes = OWN + choice.list_probes(arguments.options, arguments.pids, descriptions)
     text, messages = listing.listing(descriptions, probes, _tracer.glob)
-    open_output(arguments.output).write(os.fsencode(text))
+    open_output(arguments.output).write(text.encode("utf-8", "surrogateescape"))
     for message in messages:
         complain(message)
     return 0
@@ -378,6 +383,7 @@ def die_of(number):
 
 def main(argv=None):
     """The command `pydtrace`.  Does not return."""
+    streams.settle()
     try:
         status = dispatch(sys.argv[1:] if argv is None else argv)
     except cli.UsageError as error:

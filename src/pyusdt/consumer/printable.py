@@ -1,0 +1,13 @@
+"""Words of strangers on a terminal: names out of files and processes that may be anybody's.
+
+In: text.  Out: the same, with an escape, as Python writes it, for each character that is none to be seen: control characters
+(a terminal obeys them, a newline forges a line), surrogates (bytes that were not UTF-8).
+"""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join([c if c.isprintable() else c.encode("unicode_escape").decode() for c in text])
