@@ -55,11 +55,19 @@ bool pyusdt_os_has_more_rights(void)
     return getauxval(AT_SECURE) != 0;
 }
 
-/* Fields 3 and 22 of /proc/PID/stat. */
+/* A field of /proc/PID/stat, of which `at` is in field 2. */
+static const char *field_of(const char *at, int wanted)
+{
+    for (int field = 2; at && field < wanted; field++)
+        at = strchr(at + 1, ' ');
+    return at ? at + 1 : "";
+}
+
+/* Fields 3, 20 and 22: state, threads, start. The first thread of a process is a zombie, too, when it has ended before others. */
 int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process)
 {
     char path[32] = "/proc/self/stat", text[1024];
-    const char *at;
+    const char *name, *state;
     ssize_t n;
     int fd;
 
@@ -74,11 +82,10 @@ int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process)
     if (n <= 0)
         return n < 0 ? -errno : -ESRCH;
     text[n] = '\0';
-    at = strrchr(text, ')'); /* the name in parentheses may hold anything */
-    process->ended = at && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X');
-    for (int field = 2; at && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    process->starttime = at ? strtoull(at + 1, NULL, 10) : 0;
+    name = strrchr(text, ')'); /* the name in parentheses may hold anything */
+    state = field_of(name, 3);
+    process->ended = *state == 'X' || (*state == 'Z' && strtoul(field_of(name, 20), NULL, 10) <= 1);
+    process->starttime = strtoull(field_of(name, 22), NULL, 10);
     return 0;
 }
 

@@ -6,6 +6,7 @@
  *   fork       a child does the same, in ACCOUNT.child
  *   rawfork    the same by a bare clone(), which no atfork handler sees
  *   orphan     the process ends; a child, whose number it prints, does the same when it gets SIGUSR1
+ *   leave      the first thread ends when it has started the others
  *   signal     a timer's handler, in the first thread, fires too, as thread THREADS
  *   pace=US    sleeps in between
  *   no-probes  publishes nothing
@@ -37,7 +38,7 @@ static struct account *account;
 static uint64_t count;
 static unsigned nthreads, pace, storm;
 static uid_t user;
-static int waits, until_off, forks, raw_forks, orphans, signals, no_probes, lingers;
+static int waits, until_off, forks, raw_forks, orphans, leaves, signals, no_probes, lingers;
 
 static const struct pyusdt_probe_desc PROBES[] = {
     {"pyusdt", "ring_target", "fire_s1", "user_trace-s1", 1, 0x1, 1},
@@ -115,6 +116,8 @@ static void run(void)
         thread_main(NULL);
     for (uintptr_t i = 0; i < nthreads && nthreads > 1; i++)
         pthread_create(&threads[i], NULL, thread_main, (void *)i);
+    if (leaves)
+        pthread_exit(NULL);
     for (unsigned i = 0; i < nthreads && nthreads > 1; i++)
         pthread_join(threads[i], NULL);
     if (signals)
@@ -196,6 +199,7 @@ int main(int argc, char **argv)
         forks |= strcmp(argv[i], "fork") == 0;
         raw_forks |= strcmp(argv[i], "rawfork") == 0;
         orphans |= strcmp(argv[i], "orphan") == 0;
+        leaves |= strcmp(argv[i], "leave") == 0;
         signals |= strcmp(argv[i], "signal") == 0;
         no_probes |= strcmp(argv[i], "no-probes") == 0;
         lingers |= strcmp(argv[i], "linger") == 0;

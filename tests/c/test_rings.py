@@ -6,8 +6,10 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
+from pathlib import Path
 
 import pytest
 from ring_world import check
@@ -227,6 +229,18 @@ def test_attach_where_the_control_file_was_removed(world):
         path.unlink()
     result = world.finish(world.reader(f"pid={target.pid}"))
     assert (result["error"], result["message"]) == (-61, f"process {target.pid} can not be traced: its control file was removed")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="host: /proc")
+def test_first_thread_that_ends(world):
+    """The system calls such a process a zombie; its other threads go on, and it is traced and not swept."""
+    target = world.target("a", 2, 10**12, "wait", "leave", "pace=50")
+    for _ in range(2):
+        result = world.finish(world.reader("all", "targets=1", "events=500", "ms=5000"))
+        check(result)
+        assert result["targets"] == 1
+    assert "\nState:\tZ" in Path(f"/proc/{target.pid}/status").read_text()
+    assert target.poll() is None and len(world.files()) == 1
 
 
 def test_off_when_nobody_is_there(world):
