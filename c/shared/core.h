@@ -85,6 +85,7 @@ struct pyusdt_core {
     _Atomic uint64_t move_at; /* when to look next whether another would do */
     struct pyusdt_ctl_header *flight; /* the flight recorder's file; NULL: there is none */
     int flight_error;                 /* -errno: it is wanted, and why it is not there */
+    int cancel;                       /* whether the lock's holder may be cancelled when it has given it back */
     struct pyusdt_slot slot[PYUSDT_MAX_SESSIONS + 1]; /* the last is the flight recorder's */
 };
 

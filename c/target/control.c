@@ -27,26 +27,37 @@ struct pyusdt_core pyusdt_core;
 
 /* ---- the lock of the slow paths ---- */
 
-/* Waits a little for another thread; not at all for the thread that it interrupted as a signal handler. */
+/*
+ * Waits a little for another thread; not at all for the thread that it interrupted as a signal handler. Until it is given back
+ * pthread_cancel() waits, too: nearly all that is done under the lock is a cancellation point.
+ */
 bool pyusdt_core_lock(void)
 {
     const struct timespec pause = {0, 100000};
     uint32_t tid = pyusdt_self_tid();
+    int cancel;
 
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     for (int i = 0; i < PYUSDT_LOCK_TRIES; i++) {
         uint32_t holder = 0;
-        if (atomic_compare_exchange_strong(&pyusdt_core.family->lock, &holder, tid))
+        if (atomic_compare_exchange_strong(&pyusdt_core.family->lock, &holder, tid)) {
+            pyusdt_core.cancel = cancel;
             return true;
+        }
         if (holder == tid)
-            return false;
+            break;
         nanosleep(&pause, NULL);
     }
+    pthread_setcancelstate(cancel, NULL);
     return false;
 }
 
 void pyusdt_core_unlock(void)
 {
+    int cancel = pyusdt_core.cancel;
+
     atomic_store(&pyusdt_core.family->lock, 0);
+    pthread_setcancelstate(cancel, NULL);
 }
 
 /* Every probe is on: for a forked child, which does not know better yet, and for the flight recorder. */

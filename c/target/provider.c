@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -120,24 +121,31 @@ struct made {
 
 static struct made *all;
 static atomic_int lock_holder; /* process id: a child forked meanwhile is not held up by its parent's thread */
+static int cancel;             /* whether the holder may be cancelled when it has given it back: not before */
 
 static void lock(void)
 {
     const struct timespec pause = {0, 100000};
-    int mine = (int)getpid();
+    int mine = (int)getpid(), before;
 
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     for (;;) {
         int holder = 0;
         if (atomic_compare_exchange_strong(&lock_holder, &holder, mine) ||
-            (holder != mine && atomic_compare_exchange_strong(&lock_holder, &holder, mine)))
+            (holder != mine && atomic_compare_exchange_strong(&lock_holder, &holder, mine))) {
+            cancel = before;
             return;
+        }
         nanosleep(&pause, NULL);
     }
 }
 
 static void unlock(void)
 {
+    int before = cancel;
+
     atomic_store(&lock_holder, 0);
+    pthread_setcancelstate(before, NULL);
 }
 
 static const struct made *find(const char *provider, const char *name)

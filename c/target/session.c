@@ -389,17 +389,16 @@ void pyusdt_slot_check(unsigned number, uint64_t now)
 
     if (now < due || !atomic_compare_exchange_strong(&slot->next_check, &due, now + PYUSDT_CHECK_NS))
         return;
-    dir = open_rundir();
-    if (dir < 0)
+    if (!pyusdt_core_lock())
         return;
-    if (pyusdt_core_lock()) {
-        if (slot->opened != 0 && !pyusdt_session_alive(dir, number, slot->opened)) {
-            slot_abandon(dir, number, slot->opened);
-            slot_close(slot, dir, number);
-        }
-        pyusdt_core_unlock();
+    dir = open_rundir();
+    if (dir >= 0 && slot->opened != 0 && !pyusdt_session_alive(dir, number, slot->opened)) {
+        slot_abandon(dir, number, slot->opened);
+        slot_close(slot, dir, number);
     }
-    close(dir);
+    if (dir >= 0)
+        close(dir);
+    pyusdt_core_unlock();
 }
 
 /* ---- opening ---- */

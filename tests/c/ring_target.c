@@ -6,6 +6,7 @@
  *   fork       a child does the same, in ACCOUNT.child
  *   rawfork    the same by a bare clone(), which no atfork handler sees
  *   orphan     the process ends; a child, whose number it prints, does the same when it gets SIGUSR1
+ *   cancel     the first of several threads has been cancelled when it fires, once, and ends after that
  *   leave      the first thread ends when it has started the others
  *   signal     a timer's handler, in the first thread, fires too, as thread THREADS
  *   pace=US    sleeps in between
@@ -38,7 +39,7 @@ static struct account *account;
 static uint64_t count;
 static unsigned nthreads, pace, storm;
 static uid_t user;
-static int waits, until_off, forks, raw_forks, orphans, leaves, signals, no_probes, lingers;
+static int waits, until_off, forks, raw_forks, orphans, leaves, cancels, signals, no_probes, lingers;
 
 static const struct pyusdt_probe_desc PROBES[] = {
     {"pyusdt", "ring_target", "fire_s1", "user_trace-s1", 1, 0x1, 1},
@@ -69,6 +70,8 @@ static int fire(uint64_t thread, uint64_t sequence)
     return 1;
 }
 
+static int cancelled;
+
 static void *thread_main(void *arg)
 {
     uint64_t thread = (uint64_t)(uintptr_t)arg;
@@ -78,6 +81,15 @@ static void *thread_main(void *arg)
     sigaddset(&alarm, SIGALRM);
     if (thread == 0)
         pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+    if (cancels && thread == 0) {
+        while (!pyusdt_wanted(PROBE_I4S4) || !__atomic_load_n(&cancelled, __ATOMIC_ACQUIRE))
+            ; /* nothing that ends it */
+        __atomic_store_n(&cancelled, 2, __ATOMIC_RELEASE);
+        fire(thread, 0);
+        pthread_testcancel();
+    }
+    while (cancels && __atomic_load_n(&cancelled, __ATOMIC_ACQUIRE) != 2)
+        usleep(200);
     for (uint64_t i = 0; i < count || until_off; i++) {
         while (waits && (i == 0 || !until_off) && !pyusdt_wanted(PROBE_I4S4))
             usleep(200);
@@ -116,6 +128,8 @@ static void run(void)
         thread_main(NULL);
     for (uintptr_t i = 0; i < nthreads && nthreads > 1; i++)
         pthread_create(&threads[i], NULL, thread_main, (void *)i);
+    if (cancels)
+        __atomic_store_n(&cancelled, pthread_cancel(threads[0]) == 0, __ATOMIC_RELEASE);
     if (leaves)
         pthread_exit(NULL);
     for (unsigned i = 0; i < nthreads && nthreads > 1; i++)
@@ -199,6 +213,7 @@ int main(int argc, char **argv)
         forks |= strcmp(argv[i], "fork") == 0;
         raw_forks |= strcmp(argv[i], "rawfork") == 0;
         orphans |= strcmp(argv[i], "orphan") == 0;
+        cancels |= strcmp(argv[i], "cancel") == 0;
         leaves |= strcmp(argv[i], "leave") == 0;
         signals |= strcmp(argv[i], "signal") == 0;
         no_probes |= strcmp(argv[i], "no-probes") == 0;

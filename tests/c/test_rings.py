@@ -231,6 +231,16 @@ def test_attach_where_the_control_file_was_removed(world):
     assert (result["error"], result["message"]) == (-61, f"process {target.pid} can not be traced: its control file was removed")
 
 
+def test_cancelled_thread_on_a_slow_path(world):
+    """A firing that opens its session makes system calls: none of them ends the thread, which would keep the lock for ever."""
+    target = world.target("a", 3, 100, "cancel")
+    result = world.finish(world.reader("all", "targets=1", "bufsize=1048576"))
+    check(result)
+    assert target.wait(30) == 0
+    assert world.account("a").returned_by[:3] == (1, 100, 100)
+    assert (result["delivered"], result["dropped"]) == (201, 0)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="host: /proc")
 def test_first_thread_that_ends(world):
     """The system calls such a process a zombie; its other threads go on, and it is traced and not swept."""
