@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from pyusdt.consumer import parquet_run
+
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
 SCRIPT = r"""
 BEGIN { trace(1); printf("who=%s big=%d", "zw\303\266lf", -9007199254740993); @q["a", 2] = quantize(100); @c = count(); }
@@ -77,3 +79,51 @@ def test_without_pyarrow_parquet_says_what_to_install(tmp_path):
     done = subprocess.run([PYDTRACE, "--parquet", str(tmp_path / "t"), "-n", "BEGIN { exit(0); }"], capture_output=True,
                           text=True, timeout=30, check=False, env={**os.environ, "PYTHONPATH": str(tmp_path)})
     assert (done.returncode, "pip install pyusdt[parquet]" in done.stderr) == (1, True)
+
+
+ODD = r"""
+struct s { double a; int b[2]; double c; };
+pyusdt$target:::user_trace-s1 { this->s = (struct s *)alloca(sizeof (struct s)); bcopy(copyin(arg0, 8), this->s, 8); print(this->s);
+trace(this->s->a); @[copyinstr(arg0)] = max(this->s->a); }
+BEGIN { @least = stddev((int64_t)0x8000000000000000); @least = stddev((int64_t)0x8000000000000000); }
+BEGIN { @ends = quantize((int64_t)0x8000000000000000); @ends = quantize(0x7fffffffffffffff); printa("%@d", @least); }
+"""
+FIRES = r"import pyusdt; pyusdt.user_trace_s1(b'\1\1\1\1\1\1\xf8\x7f')"  # as a double: not a number
+
+
+def odd(tmp_path, *arguments):
+    (tmp_path / "odd.d").write_text(ODD)
+    (tmp_path / "fires.py").write_text(FIRES)
+    done = subprocess.run([PYDTRACE, "-q", *arguments, "-x", "pyusdt", "-s", str(tmp_path / "odd.d"), "-c",
+                           f"{sys.executable} {tmp_path / 'fires.py'}"], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def no_constant(name):
+    pytest.fail(f"{name} is no JSON")
+
+
+def test_odd_values_are_json(tmp_path):
+    """What is no number, bytes as a key, the least of all numbers."""
+    lines = [json.loads(line, parse_constant=no_constant) for line in odd(tmp_path, "--json").splitlines()]
+    assert [line["text"] for line in lines if line["type"] == "text"] == [str(-(1 << 63))]
+    assert [line["values"] for line in lines if line["type"] == "record"] == [[{"a": None, "b": [0, 0], "c": 0.0}, None]]
+    found = {line["name"]: line for line in lines if line["type"] == "aggregation"}
+    assert (found["_"]["keys"], found["_"]["value"]) == ([{"hex": "010101010101f87f"}], None)
+    assert found["ends"]["buckets"] == [[-(1 << 63), -(1 << 62), 1], [1 << 62, (1 << 63) - 1, 1]]
+
+
+def test_odd_values_are_parquet(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    odd(tmp_path, "--parquet", str(tmp_path / "t.parquet"))
+    (shown,) = parquet.read_table(tmp_path / "t.parquet")["this->s"].to_pylist()
+    assert json.loads(shown, parse_constant=no_constant) == {"a": None, "b": [0, 0], "c": 0.0}
+    rows = parquet.read_table(tmp_path / "t.aggregations.parquet").to_pylist()
+    assert [row["value"] for row in rows if row["aggregation"] == "least"] == [-(1 << 63)]
+
+
+def test_names_that_are_not_utf8_are_text_in_parquet():
+    """As those of stacks may be: files are called by bytes."""
+    assert parquet_run._text("lib\udcff.so`f") == "lib?.so`f"
+    assert parquet_run._text(("lib\udcff.so`f", b"\xff")) == '["lib?.so`f", {"hex": "ff"}]'

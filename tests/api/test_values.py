@@ -1,5 +1,6 @@
 """Values and merging: what two sessions counted, merged, is what one would have counted."""
 
+import math
 import pickle
 import xml.dom.minidom
 from itertools import pairwise
@@ -78,6 +79,17 @@ def test_percentiles_of_a_known_distribution():
     assert make("quantize", (), []).percentile(50) is None
     with pytest.raises(ValueError, match="between 0 and 100"):
         value.percentile(101)
+    with pytest.raises(ValueError, match="between 0 and 100"):
+        value.percentile(math.nan)
+
+
+def test_percentiles_at_the_ends():
+    assert [make("quantize", (), [-(1 << 63), (1 << 63) - 1]).percentile(p) for p in (0, 50, 50.5, 100)] == [
+        -(1 << 62), -(1 << 62), (1 << 63) - 1, (1 << 63) - 1]
+    outside = make("lquantize", (0, 100, 10), [-5, 1000])
+    assert [outside.percentile(p) for p in (0, 50, 51, 100)] == [-1, -1, 100, 100]
+    many = values.Histogram("lquantize", (0, 100, 10), [3, 0, (1 << 60), 1, *[0] * 9])  # more than a float tells apart
+    assert [many.percentile(p) for p in (100, 100.0, 99.9)] == [19, 19, 9]
 
 
 @pytest.mark.parametrize("function, params", [item for item in FUNCTIONS if item[0] in values.HISTOGRAMS])
@@ -85,12 +97,14 @@ def test_buckets_cover_every_number_once(function, params):
     bounds = values.bounds(function, params)
     for (_, high), (low, _) in pairwise(bounds):
         assert low == high + 1
+    assert (bounds[0][0], bounds[-1][1]) in ((None, None), (-(1 << 63), (1 << 63) - 1))
 
 
 def test_numbers():
     assert make("avg", (), [1, 2, 2]) == 1
     assert make("avg", (), [1, 2, 2]).mean == 5 / 3
     assert make("avg", (), [-3, -4]) == -3  # towards zero, as in dtrace
+    assert make("stddev", (), [-(1 << 63)] * 2) == -(1 << 63)  # the sum wraps; a register's value, as dtrace prints it
     assert make("stddev", (), [2, 4, 4, 4, 5, 5, 7, 9]) == 2
     assert make("max", (), [-5]).merge(make("max", (), [])) == -5
     with pytest.raises(AttributeError):

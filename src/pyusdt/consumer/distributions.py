@@ -69,7 +69,7 @@ def _deviation(decoded, normal=1):
     if not count:
         return 0
     mean = _toward_zero(_toward_zero(total, normal), count)
-    return isqrt(max(0, squares // normal // count - mean * mean))
+    return signed(isqrt(max(0, squares // normal // count - mean * mean)))
 
 
 def number_of(name, decoded, normal, is_signed):

@@ -144,6 +144,15 @@ def finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
+def of_json(value: Any) -> Any:
+    """What print() shows, or a part of it, with finite() floats."""
+    if isinstance(value, dict):
+        return {name: of_json(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [of_json(part) for part in value]
+    return finite(value) if isinstance(value, float) else value
+
+
 def _decoder(name: str) -> Any:
     def decode(value: bytes, params: Any) -> float:
         return FloatNumber(name, struct.unpack(f"={len(value) // 8}q", value))

@@ -10,7 +10,7 @@ import json
 from .._tracer import Formatter
 from . import values
 from .actions import Actions
-from .floats import finite
+from .floats import of_json
 from .records import Decoder
 from .run import Run
 from .snapshot import Aggregation
@@ -47,7 +47,7 @@ class JsonRun(Run):
     def append(self, record):
         """One of the decoder's records."""
         found = record.to_dict()
-        found["values"] = [finite(value) if isinstance(value, float) else value for value in found["values"]]
+        found["values"] = of_json(found["values"])
         self._say(type="record", **found)
 
     def _newline(self):
@@ -87,7 +87,7 @@ def shown(value):
     members = {"function": value.function, "n": value.words[0]}
     if isinstance(value, values.Histogram):
         return {**members, "params": list(value.params), "buckets": [list(bucket) for bucket in value.buckets]}
-    return {**members, "value": finite(value) if isinstance(value, float) else int(value)}
+    return {**members, "value": of_json(value) if isinstance(value, float) else int(value)}
 
 
 def plain(value):

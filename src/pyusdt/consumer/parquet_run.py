@@ -10,6 +10,7 @@ import os
 from .._tracer import Formatter
 from ..engine import EngineError
 from . import values
+from .floats import of_json
 from .json_run import plain
 from .records import Decoder, record_layout
 from .run import Run
@@ -108,10 +109,11 @@ def _schema(pyarrow, columns):
 
 
 def _text(value):
-    """A value in a column of text: stacks, and what print() shows, as JSON."""
-    if isinstance(value, (dict, list, tuple)):
-        return json.dumps(value, ensure_ascii=False, default=plain)
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    """A value in a column of text, which is UTF-8: stacks, and what print() shows, as JSON."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    text = json.dumps(of_json(value), ensure_ascii=False, default=plain) if isinstance(value, (dict, list, tuple)) else str(value)
+    return text.encode("utf-8", "replace").decode()
 
 
 def columns(program):

@@ -86,7 +86,7 @@ def _deviation(words: Sequence[int]) -> int:
     if n == 0:
         return 0
     squares = words[2] % 2**64 + (words[3] % 2**64 << 64)
-    return isqrt(max(0, squares // n - _towards_zero(total, n) ** 2))
+    return wrap(isqrt(max(0, squares // n - _towards_zero(total, n) ** 2)))
 
 
 def _merge_deviation(a: Sequence[int], b: Sequence[int]) -> list[int]:
@@ -192,12 +192,12 @@ class Histogram:
         in; where that is unbounded its lower end.  None for an empty histogram."""
         if not 0 <= percent <= 100:
             raise ValueError("a percentile lies between 0 and 100")
-        left = self.total * percent / 100
-        found = None
+        wanted = self.total * (int(percent) if percent == int(percent) else percent)  # a float does not hold every sum
+        seen, found = 0, None
         for bucket in self.buckets:
             found = bucket.low if bucket.high is None else bucket.high
-            left -= bucket.count
-            if left <= 0:
+            seen += bucket.count
+            if seen * 100 >= wanted:
                 break
         return found
 
@@ -245,7 +245,8 @@ def bounds(function: str, params: tuple[int, ...]) -> list[tuple[int | None, int
 
 def _quantize() -> list[tuple[int | None, int | None]]:
     above: list[tuple[int | None, int | None]] = [(1 << k, (2 << k) - 1) for k in range(buckets.QUANTIZE_ZERO)]
-    return [*_negated(above), (0, 0), *above]
+    (_, lowest), *below = _negated(above)
+    return [(-(1 << 63), lowest), *below, (0, 0), *above]  # there is one more number below 0
 
 
 def _negated(above: list[tuple[int | None, int | None]]) -> list[tuple[int | None, int | None]]:
