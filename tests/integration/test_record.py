@@ -81,6 +81,30 @@ def test_forked_children_and_new_probes_keep_their_ids(tmp_path):
     assert len(live.stdout.splitlines()) == 5 and replay(tmp_path / "r", "-n", script).stdout == live.stdout
 
 
+@pytest.mark.parametrize("everybody", [False, True])
+def test_a_replay_signals_nobody(recording, tmp_path, everybody):
+    """Whoever has the recorded process's id now is somebody else; -1 is everybody (the signal is one that nobody minds)."""
+    data, at = bytearray(recording[0].read_bytes()), 128
+    victim = subprocess.Popen(["sleep", "60"])
+    try:
+        while at < len(data):
+            kind, size = struct.unpack_from("=II", data, at)
+            if kind == 2:
+                struct.pack_into("=2I", data, at + 16, *[2**32 - 1 if everybody else victim.pid] * 2)
+            at += 8 + size
+        path = tmp_path / "strange"
+        path.write_bytes(data)
+        actions = "raise(28); raise(28);" if everybody else "raise(15); stop();"  # 28: SIGWINCH
+        got = replay(path, "-wqn", f"pyusdt*:::user_trace-i4s4 {{ {actions} exit(0); }} BEGIN {{ raise(28); }}")
+        assert got.status == 0 and got.stderr.count("couldn't send signal") >= 3, got
+        assert "it is none that is traced" in got.stderr
+        with pytest.raises(subprocess.TimeoutExpired):
+            victim.wait(0.2)
+    finally:
+        victim.kill()
+        victim.wait()
+
+
 def test_a_disk_that_is_full():
     got = harness.run([harness.PYDTRACE, "--record", "/dev/full", "-q", "-n", "BEGIN { exit(0); }"])
     assert got.status == 1 and "No space left" in got.stderr, got

@@ -131,9 +131,12 @@ class Actions:
         self._signal(record, signal.SIGSTOP)
 
     def _signal(self, record, number):
-        """The process may have gone on since, or have ended."""
+        """The process may have gone on since, or have ended.  Those of a recording are not here: who has its id now is another,
+        and a stranger's file may say -1, which is everybody."""
         pid = struct.unpack_from("=i", record, p.RECORD_PID)[0]
         try:
+            if not self.engine.is_live or pid <= 0:
+                raise ProcessLookupError("it is none that is traced")
             os.kill(pid, number)
         except (OSError, ValueError) as error:
             self._complain(record, f"couldn't send signal {number} to {pid}: {error}")

@@ -47,6 +47,7 @@ class Engine:
 
     name = ""
     has_places = True  # a fault's record says which instruction of which clause it was
+    is_live = True  # the processes of the records are those that have these ids now
     cpu = None  # the one that runs the clauses, where it is one
 
     def __init__(self, program, options):

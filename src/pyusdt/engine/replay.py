@@ -24,6 +24,7 @@ def open_recording(path):
 
 class ReplayEngine(EmbeddedEngine):
     name = "replay"
+    is_live = False
 
     def __init__(self, program, options):
         super().__init__(program, options)
