@@ -22,6 +22,7 @@
 
 #define PYUSDT_CHECK_NS 200000000ull /* how often a producer looks whether the tracer still lives */
 #define PYUSDT_LOCK_TRIES 200        /* of 100 us: the longest that a slow path waits for another */
+#define PYUSDT_HURRY_NS 100000000ull /* for so long after that no firing waits */
 
 #define PYUSDT_RING_CLOSED UINT32_MAX /* in the place of a holder's tid: the ring will not be given back */
 
@@ -85,6 +86,7 @@ struct pyusdt_core {
     _Atomic uint64_t move_at; /* when to look next whether another would do */
     struct pyusdt_ctl_header *flight; /* the flight recorder's file; NULL: there is none */
     int flight_error;                 /* -errno: it is wanted, and why it is not there */
+    _Atomic uint64_t hurry_until;     /* no firing waits for the lock before */
     int cancel;                       /* whether the lock's holder may be cancelled when it has given it back */
     struct pyusdt_slot slot[PYUSDT_MAX_SESSIONS + 1]; /* the last is the flight recorder's */
 };
@@ -95,7 +97,7 @@ extern struct pyusdt_core pyusdt_core;
 
 /* control.c */
 void pyusdt_ctl_fill(struct pyusdt_ctl_header *ctl); /* all but the magic */
-bool pyusdt_core_lock(void);
+bool pyusdt_core_lock(bool firing); /* firing: who has to go on soon */
 void pyusdt_core_unlock(void);
 void pyusdt_core_reborn(void); /* a forked child publishes itself */
 bool pyusdt_core_move(void);   /* so does a process that has become another user; false: it is where it was */

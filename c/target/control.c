@@ -31,23 +31,26 @@ struct pyusdt_core pyusdt_core;
  * Waits a little for another thread; not at all for the thread that it interrupted as a signal handler. Until it is given back
  * pthread_cancel() waits, too: nearly all that is done under the lock is a cancellation point.
  */
-bool pyusdt_core_lock(void)
+bool pyusdt_core_lock(bool firing)
 {
     const struct timespec pause = {0, 100000};
-    uint32_t tid = pyusdt_self_tid();
+    bool hurry = firing && pyusdt_now() < atomic_load(&pyusdt_core.hurry_until);
+    uint32_t tid = pyusdt_self_tid(), holder = 0;
     int cancel;
 
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     for (int i = 0; i < PYUSDT_LOCK_TRIES; i++) {
-        uint32_t holder = 0;
+        holder = 0;
         if (atomic_compare_exchange_strong(&pyusdt_core.family->lock, &holder, tid)) {
             pyusdt_core.cancel = cancel;
             return true;
         }
-        if (holder == tid)
+        if (holder == tid || hurry)
             break;
         nanosleep(&pause, NULL);
     }
+    if (firing && holder != tid && !hurry) /* who was in the way for that long may be so for longer */
+        atomic_store(&pyusdt_core.hurry_until, pyusdt_now() + PYUSDT_HURRY_NS);
     pthread_setcancelstate(cancel, NULL);
     return false;
 }
@@ -246,7 +249,7 @@ static void forget_parent(void)
 
 void pyusdt_core_reborn(void)
 {
-    if (!pyusdt_core_lock())
+    if (!pyusdt_core_lock(false))
         return;
     if (!atomic_load(&pyusdt_core.family->alive)) {
         pyusdt_core.epoch++;
@@ -291,7 +294,7 @@ bool pyusdt_core_move(void)
     uint64_t now = pyusdt_now();
     bool moved = false;
 
-    if (now < pyusdt_core.move_at || (uint32_t)geteuid() == pyusdt_core.uid || !pyusdt_core_lock())
+    if (now < pyusdt_core.move_at || (uint32_t)geteuid() == pyusdt_core.uid || !pyusdt_core_lock(true))
         return false;
     if ((uint32_t)geteuid() != pyusdt_core.uid) {
         pyusdt_core.move_at = now + PYUSDT_CHECK_NS;
@@ -334,7 +337,7 @@ int pyusdt_publish(const struct pyusdt_probe_desc *table, unsigned n)
 
     if (r != 0)
         return r;
-    if (!pyusdt_core_lock())
+    if (!pyusdt_core_lock(false))
         return -EBUSY;
     if (atomic_load(&pyusdt_core.nprobes) != 0)
         r = -EALREADY;
@@ -355,7 +358,7 @@ int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n)
         return -ENOTCONN;
     if (!atomic_load(&pyusdt_core.family->alive))
         pyusdt_core_reborn(); /* a forked child's first act */
-    if (!pyusdt_core_lock())
+    if (!pyusdt_core_lock(false))
         return -EBUSY;
     first = pyusdt_core.table.nprobes;
     r = atomic_load(&pyusdt_core.nprobes) == 0 ? -ENOTCONN : pyusdt_own_table_grow(table, n);

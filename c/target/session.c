@@ -297,7 +297,7 @@ bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have)
     uint64_t generation;
     int dir, r = -EAGAIN;
 
-    if (!pyusdt_core_lock())
+    if (!pyusdt_core_lock(true))
         return false;
     generation = atomic_load(&slot->generation);
     if (generation == 0 || atomic_load(&slot->nrings) != have) {
@@ -389,7 +389,7 @@ void pyusdt_slot_check(unsigned number, uint64_t now)
 
     if (now < due || !atomic_compare_exchange_strong(&slot->next_check, &due, now + PYUSDT_CHECK_NS))
         return;
-    if (!pyusdt_core_lock())
+    if (!pyusdt_core_lock(true))
         return;
     dir = open_rundir();
     if (dir >= 0 && slot->opened != 0 && !pyusdt_session_alive(dir, number, slot->opened)) {
@@ -465,7 +465,7 @@ bool pyusdt_slot_open(unsigned number)
 
     if (wanted == atomic_load(&slot->refused) && now < atomic_load(&slot->retry_at))
         return false;
-    if (!pyusdt_core_lock())
+    if (!pyusdt_core_lock(true))
         return false;
     wanted = atomic_load(&shared->wanted);
     if (wanted == 0 || wanted != atomic_load(&slot->generation)) {

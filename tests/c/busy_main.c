@@ -16,7 +16,7 @@ static void *hold(void *unused)
 {
     const struct timespec long_enough = {0, 5 * PYUSDT_LOCK_TRIES * 100000};
 
-    if (!pyusdt_core_lock() || write(held[1], "", 1) != 1)
+    if (!pyusdt_core_lock(false) || write(held[1], "", 1) != 1)
         return unused;
     nanosleep(&long_enough, NULL);
     pyusdt_core_unlock();

@@ -231,6 +231,18 @@ def test_attach_where_the_control_file_was_removed(world):
     assert (result["error"], result["message"]) == (-61, f"process {target.pid} can not be traced: its control file was removed")
 
 
+@pytest.mark.parametrize("what", ["open", "grow"])
+def test_threads_wait_for_a_slow_path_only_once(world, what):
+    """A large file takes its time. Others, who want what is being made, give up after 20 ms, and then fire without waiting."""
+    reader = world.reader("all", "alive", "targets=1", "bufsize=1048576")
+    reader.stdout.readline()
+    out, _ = world.start([world.build.program("slow_main"), what]).communicate(timeout=60)
+    result = world.finish(reader)
+    assert result["corrupt"] == 0 and result["targets"] == 1
+    assert result["delivered"] + result["dropped"] == int(out) + (2 if what == "grow" else 1)
+    assert int(out) > 60
+
+
 def test_cancelled_thread_on_a_slow_path(world):
     """A firing that opens its session makes system calls: none of them ends the thread, which would keep the lock for ever."""
     target = world.target("a", 3, 100, "cancel")

@@ -1,0 +1,102 @@
+/*
+ * Threads that fire while another one makes a file, which takes a second: slow_main open|grow
+ *
+ *   open  the first firing opens the session, slowly; another thread fires meanwhile
+ *   grow  one thread stays inside the only ring; another makes a second ring, slowly; a third fires meanwhile
+ *
+ * Prints how often the last of them has fired in that time, waiting a millisecond each time.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "pyusdt.h"
+#include "traced.h"
+
+static const struct pyusdt_probe_desc PROBES[] = {
+    {"pyusdt", "slow", "fire_s1", "user_trace-s1", 1, 0x1, 1},
+    {"pyusdt", "slow", "fire_i4s4", "user_trace-i4s4", 1, 0x3e0, 10},
+};
+static atomic_int slow, begun, over;
+static void *unreadable;
+
+/* In the place of the C library's. */
+int posix_fallocate(int fd, off_t at, off_t size)
+{
+    if (slow) {
+        begun = 1;
+        sleep(1);
+        slow = 0;
+    }
+    return fallocate(fd, 0, at, size);
+}
+
+static void fire(const char *string)
+{
+    struct pyusdt_args args = {.missing = 0};
+
+    args.value[2] = checksum(0, 0);
+    args.value[TEXT_ARGUMENT] = (uint64_t)(uintptr_t)string;
+    args.length[TEXT_ARGUMENT] = 8;
+    if (pyusdt_wanted(PROBE_I4S4) && pyusdt_demand(PROBE_I4S4))
+        pyusdt_fire(PROBE_I4S4, &args);
+}
+
+static void *fire_once(void *string)
+{
+    fire(string);
+    return NULL;
+}
+
+/* Who copies from there waits inside its ring. */
+static void on_fault(int number)
+{
+    (void)number;
+    begun = 1;
+    while (!over)
+        usleep(1000);
+    mprotect(unreadable, 4096, PROT_READ);
+}
+
+static void wait_for_it(void)
+{
+    while (!begun)
+        usleep(100);
+    begun = 0;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t inside, slowly;
+    int n = 0, grow = argc > 1 && strcmp(argv[1], "grow") == 0;
+
+    unreadable = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    signal(SIGSEGV, on_fault);
+    if (pyusdt_publish(PROBES, 2) != 0)
+        return 1;
+    while (!pyusdt_wanted(PROBE_I4S4))
+        usleep(1000);
+    if (grow) {
+        pthread_create(&inside, NULL, fire_once, unreadable);
+        wait_for_it();
+    }
+    slow = 1;
+    pthread_create(&slowly, NULL, fire_once, "........");
+    wait_for_it();
+    for (; slow; n++) {
+        fire("........");
+        usleep(1000);
+    }
+    over = 1;
+    pthread_join(slowly, NULL);
+    if (grow)
+        pthread_join(inside, NULL);
+    printf("%d\n", n);
+    return 0;
+}
