@@ -3,6 +3,7 @@
 import ctypes
 import os
 import struct
+import subprocess
 
 import pytest
 
@@ -62,3 +63,41 @@ def test_the_object_of_G_is_an_object_without_symbols(tmp_path):
     assert ".note.GNU-stack" in file.sections
     assert file.notes() == [] and file.functions() == []
     file.close()
+
+
+@pytest.fixture
+def perf_map():
+    """The path of a process's perf-PID.map, and what the process's addresses 0x1010 and 0x2010 are called."""
+    process = subprocess.Popen(["sleep", "60"])
+    path = f"/tmp/perf-{process.pid}.map"
+    yield path, lambda: [Symbols().name(process.pid, address) for address in (0x1010, 0x2010)]
+    process.kill()
+    process.wait()
+    if os.path.lexists(path):
+        os.unlink(path)
+
+
+def test_code_that_lies_in_no_file_is_named_by_a_map(perf_map):
+    path, names = perf_map
+    with open(path, "wb") as file:
+        file.write(b"1000 20 py::f\n0x2000 0x20 evil\x1b[2J\xff\nno line\n" + b"9" * 40 + b" 1 x\n")
+    assert names() == ["py::f", "evil\\x1b[2J\N{REPLACEMENT CHARACTER}"]
+
+
+def test_a_map_that_is_somebody_elses_is_none(perf_map, tmp_path):
+    """Any user may put a file, a link or a pipe there, before the process does."""
+    path, names = perf_map
+    told = tmp_path / "map"
+    told.write_text("1000 2000 f\n")
+    os.symlink(told, path)
+    assert names() == ["0x1010", "0x2010"]
+    os.unlink(path)
+    os.mkfifo(path)
+    assert names() == ["0x1010", "0x2010"]
+    os.unlink(path)
+    with open(path, "w") as file:
+        file.write("1000 2000 f\n")
+    assert names() == ["f", "f"]
+    if os.geteuid() == 0:
+        os.chown(path, 65534, 65534)
+        assert names() == ["0x1010", "0x2010"]

@@ -12,6 +12,7 @@ from bisect import bisect_right
 
 from ..dlang import types as t
 from .perf_map import PerfMaps
+from .printable import printable
 
 _NAMED = (1, 2, 10)  # ELF: data, functions, functions chosen at run time
 _INDENT = 14
@@ -173,6 +174,9 @@ class Symbols:
     # --- text -------------------------------------------------------------------------
     def name(self, pid, address, function="uaddr"):
         """Text of one address, as `function` (uaddr, usym, umod … of D) shows it."""
+        return printable(self._name(pid, address, function))
+
+    def _name(self, pid, address, function):
         if told := self._name_of(address):
             return told
         module, symbol, distance = self.find(pid, address)
