@@ -1,6 +1,7 @@
 /* Finding the control file of a process on Linux: its own mappings tell, wherever its run directory is. See process.h. */
 #if defined(__linux__) && !defined(PYUSDT_FIND_PORTABLE)
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,14 +12,16 @@
 
 #include "tracer/process.h"
 
-/* What follows a word at the beginning of a line of /proc/PID/status. */
-static bool status_of(pid_t pid, const char *word, char *rest, size_t size)
+#define PROC_SIZE 48 /* of "/proc/PID/task/TID" */
+
+/* What follows a word at the beginning of a line of the file `status` there. */
+static bool status_in(const char *proc, const char *word, char *rest, size_t size)
 {
-    char path[32], line[256];
+    char path[PROC_SIZE + 8], line[256];
     bool found = false;
     FILE *file;
 
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    snprintf(path, sizeof path, "%s/status", proc);
     file = fopen(path, "re");
     while (file && !found && fgets(line, sizeof line, file)) {
         found = strncmp(line, word, strlen(word)) == 0;
@@ -28,6 +31,39 @@ static bool status_of(pid_t pid, const char *word, char *rest, size_t size)
     if (file)
         fclose(file);
     return found;
+}
+
+static bool status_of(pid_t pid, const char *word, char *rest, size_t size)
+{
+    char proc[PROC_SIZE];
+
+    snprintf(proc, sizeof proc, "/proc/%d", (int)pid);
+    return status_in(proc, word, rest, size);
+}
+
+static bool has_ended(const char *proc)
+{
+    char state[32];
+    return status_in(proc, "State:", state, sizeof state) && strncmp(state, "\tZ", 2) == 0;
+}
+
+/* /proc/PID; where the process's first thread has ended, which has no memory any more, that of another. */
+static void choose_thread(pid_t pid, char *proc)
+{
+    char path[PROC_SIZE];
+    const struct dirent *task;
+    DIR *tasks;
+
+    snprintf(proc, PROC_SIZE, "/proc/%d", (int)pid);
+    if (!has_ended(proc))
+        return;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    tasks = opendir(path);
+    while (tasks && has_ended(proc) && (task = readdir(tasks)) != NULL)
+        if (task->d_name[0] != '.')
+            snprintf(proc, PROC_SIZE, "/proc/%d/task/%.10s", (int)pid, task->d_name);
+    if (tasks)
+        closedir(tasks);
 }
 
 /* The process's pid in its own pid namespace: the last of NSpid. */
@@ -96,7 +132,7 @@ static bool parse_mapping(char *line, struct pyusdt_name *name, char **directory
 
 int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error)
 {
-    char path[64], line[PYUSDT_PATH_SIZE + 256], *directory;
+    char proc[PROC_SIZE], path[PROC_SIZE + 8], line[PYUSDT_PATH_SIZE + 256], *directory;
     bool parent = false, removed, lost = false;
     struct pyusdt_name name;
     FILE *maps;
@@ -104,7 +140,8 @@ int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyu
     memset(found, 0, sizeof *found);
     if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH))
         return pyusdt_error_set(error, -ESRCH, "no such process: %d", (int)pid);
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    choose_thread(pid, proc);
+    snprintf(path, sizeof path, "%s/maps", proc);
     maps = fopen(path, "re");
     if (!maps)
         return why_not(pid, error);
@@ -120,7 +157,7 @@ int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyu
         }
         parent |= name.who.pid != found->inner; /* which may have ended, and its file with it */
         if (found->directory[0] == '\0' || name.who.pid == found->inner)
-            snprintf(found->directory, sizeof found->directory, "/proc/%d/root%.*s", (int)pid, PYUSDT_PATH_SIZE - 32,
+            snprintf(found->directory, sizeof found->directory, "%s/root%.*s", proc, PYUSDT_PATH_SIZE - PROC_SIZE - 8,
                      directory);
         if (name.who.pid == found->inner) {
             found->who = name.who;
