@@ -79,11 +79,11 @@ def test_work_is_bounded(erlang, trace):
     run = trace('erlang*:::user_trace-i4s4 /arg2/ { printf("[%s]\\n", copyinstr(arg6)); }',
                 erlang.node("bounds"), "-x", "strsize=2048", timeout=120)
     texts = run.stdout.split()
-    time = next(filter(str.isdigit, texts))  # the node's own, wherever it comes among the tracer's
-    texts.remove(time)
+    time, whole = filter(str.isdigit, texts)  # the node's own, wherever they come among the tracer's
+    texts = [text for text in texts if not text.isdigit()]
     # of the empty ones the cells run out first; the start of a list nested to the left lies too deep
     assert texts == ["[" + "l" * 1023 + "]", "[]", "[]", "[" + "r" * 1023 + "]"], run
-    assert int(time) < 20_000, "microseconds for four events"
+    assert 4 * int(time) < int(whole), "a quarter of what walks the lists to their ends"
 
 
 @pytest.mark.parametrize("schedulers", ["1", "2", "8"])

@@ -94,8 +94,10 @@ bounds(_) ->
     Left = lists:foldl(fun(_, List) -> [List, $d] end, "start", lists:seq(1, 1000000)),
     Right = lists:foldl(fun(_, List) -> [$r, List] end, [], lists:seq(1, 1000000)),
     true = pyusdt:p(0, ""),
-    {Time, _} = timer:tc(fun() -> [true = pyusdt:p(1, L) || L <- [Long, Empty, Left, Right]] end),
-    io:format("~b~n", [Time]),
+    Lists = [Long, Empty, Left, Right],
+    {Time, _} = timer:tc(fun() -> [true = pyusdt:p(1, L) || L <- Lists] end),
+    {Whole, _} = timer:tc(fun() -> [term_to_binary(L) || L <- Lists] end),
+    io:format("~b~n~b~n", [Time, Whole]),
     halt().
 
 %% A tag goes with a message to another process, and not without spread_tag.

@@ -42,7 +42,8 @@ cut(_) ->
              maps:from_list([{N, N} || N <- Big]), 1 bsl 1000000, <<5:3>>, lists:duplicate(2000, lists:duplicate(2000, [])),
              {before, 1 bsl 64, 'after'}, {list_to_atom(lists:duplicate(255, $a)), lists:duplicate(758, $b), "whole"}],
     {Time, _} = timer:tc(fun() -> [pyusdt:fire(P, [N, Term]) || {N, Term} <- lists:zip(lists:seq(1, length(Terms)), Terms)] end),
-    io:format("~w~n", [Time]),
+    {Whole, _} = timer:tc(fun() -> [term_to_binary(Term) || Term <- Terms] end),
+    io:format("~w~n~w~n", [Time, Whole]),
     halt().
 
 %% Fires until a tracer has seen enough; the object is there before.
