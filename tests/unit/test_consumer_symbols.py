@@ -4,15 +4,16 @@ import ctypes
 import os
 import struct
 import subprocess
+import time
 
 import pytest
 
 from pyusdt.cli.link import empty_object
-from pyusdt.consumer.symbols import Symbols
+from pyusdt.consumer.symbols import Symbols, _table_of
 from pyusdt.dlang import sizes
 from pyusdt.dlang import types as t
 from pyusdt.dlang.compile import compile_program
-from pyusdt.engine.elf import File
+from pyusdt.engine.elf import BadFile, File
 
 ME = os.getpid()
 ADDRESS = ctypes.cast(ctypes.pythonapi.PyLong_FromLong, ctypes.c_void_p).value
@@ -101,3 +102,38 @@ def test_a_map_that_is_somebody_elses_is_none(perf_map, tmp_path):
     if os.geteuid() == 0:
         os.chown(path, 65534, 65534)
         assert names() == ["0x1010", "0x2010"]
+
+
+def elf_file(path, texts, symbols, sections=4, link=2):
+    """An ELF file of functions; symbols: the offset of each one's name in the texts, which sections beyond the fourth have theirs
+    in, too; link: the section of the texts, as the table of symbols says."""
+    at = 64 + 24 * symbols
+    table = at + len(texts)
+    table += -table % 8
+    header = struct.pack("=16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 0, table, 0, 64, 56, 0, 64, sections, 2)
+    rows = [(0,) * 10, (1, 2, 0, 0, 64, 24 * symbols, link, 0, 8, 24), (0, 3, 0, 0, at, len(texts), 0, 0, 1, 0),
+            (0, 3, 0, 0, (1 << 63) - 1, 1, 0, 0, 1, 0), *((9 + i, 1, *(0,) * 8) for i in range(sections - 4))]
+    functions = b"".join(struct.pack("=IBBHQQ", 9 + i, 2, 0, 1, 4096 + i, 1) for i in range(symbols))
+    path.write_bytes((header + functions + texts).ljust(table, b"\0") + b"".join(struct.pack("=IIQQQQIIQQ", *row) for row in rows))
+    return str(path)
+
+
+def test_names_that_are_elsewhere_are_none(tmp_path):
+    path = elf_file(tmp_path / "x.so", b"\0.symtab\0f\0", 1)
+    assert _table_of(path)[0].find(4096) == (4096, "f")
+    path = elf_file(tmp_path / "y.so", b"\0.symtab\0f\0", 1, link=3)  # at the end of all addresses
+    assert _table_of(path)[0].find(4096) is None
+
+
+@pytest.mark.parametrize("length", [60_000, 10_000_000])
+def test_names_that_are_parts_of_one_long_text_take_no_long(tmp_path, length):
+    """20,000 names of 60 kB each are 1.2 GB; the file has 0.5 MB."""
+    texts = b"\0.symtab\0" + b"A" * length + b"\0"
+    started = time.process_time()
+    rows = _table_of(elf_file(tmp_path / "symbols", texts, 20_000))[0].rows
+    assert sum(len(name) for _, _, name in rows) < 5 << 20
+    with pytest.raises(BadFile):
+        File(elf_file(tmp_path / "symbols", texts, 20_000)).functions()
+    with pytest.raises(BadFile):
+        File(elf_file(tmp_path / "sections", texts, 0, sections=20_000)).notes()
+    assert time.process_time() - started < 2

@@ -15,6 +15,8 @@ from .perf_map import PerfMaps
 from .printable import printable
 
 _NAMED = (1, 2, 10)  # ELF: data, functions, functions chosen at run time
+_NAME = 1 << 16  # bytes of one; a longer one is none
+_ROOM = 4  # times a file's size: so much its names may be together, many of which may be parts of one long text
 _INDENT = 14
 _COLUMN = 50
 _TEXT = "tTwW"  # kinds of /proc/kallsyms
@@ -52,11 +54,13 @@ def _table_of(path):
         return _NOTHING, []
     try:
         rows, names = file.symbols()
-        found = []
+        found, room = [], _ROOM * len(file.data)
         for name, info, _, section, address, size in rows:
-            if info & 15 in _NAMED and section and address:
-                end = file.data.find(b"\0", names + name)
-                found.append((address, size, file.data[names + name : end].decode("utf-8", "replace")))
+            if info & 15 in _NAMED and section and address and names + name < len(file.data) and room > 0:
+                end = file.data.find(b"\0", names + name, names + name + _NAME)
+                room -= end - names - name if end >= 0 else _NAME
+                if end >= 0:
+                    found.append((address, size, file.data[names + name : end].decode("utf-8", "replace")))
         return _Table(found), file.segments
     except (BadFile, struct.error):
         return _NOTHING, []

@@ -16,6 +16,7 @@ _SYMBOL = struct.Struct("=IBBHQQ")
 _NOTE = struct.Struct("=III")
 _LOAD, _INTERPRETER = 1, 3  # program headers
 _STT_FUNC, _STT_IFUNC = 2, 10
+_SECTION_NAME = 1024  # bytes, at most
 
 
 class BadFile(Exception):
@@ -73,9 +74,9 @@ class File:
         self.segments = [(row[3], row[2], row[5]) for row in rows if row[0] == _LOAD]  # address, offset, file size
         self.interpreter = next((self._text(row[2]) for row in rows if row[0] == _INTERPRETER), None)
 
-    def _text(self, offset):
-        """The NUL-terminated text at an offset."""
-        end = self.data.find(b"\0", offset) if 0 <= offset < len(self.data) else -1
+    def _text(self, offset, limit=1 << 16):
+        """The NUL-terminated text at an offset; limit: how long it may be, lest many in one long text take forever."""
+        end = self.data.find(b"\0", offset, offset + limit) if 0 <= offset < len(self.data) else -1
         if end < 0:
             raise BadFile("a text is cut off")
         return self.data[offset:end].decode("utf-8", "replace")
@@ -86,7 +87,7 @@ class File:
         if self._sections is None:
             self._rows = [self._unpack(_SECTION, self._table + i * _SECTION.size) for i in range(self._count)]
             names = self._rows[self._names][4] if self._names < len(self._rows) else 0
-            self._sections = {self._text(names + row[0]): (row[1], row[3], row[4], row[5], row[6])
+            self._sections = {self._text(names + row[0], _SECTION_NAME): (row[1], row[3], row[4], row[5], row[6])
                               for row in self._rows}
         return self._sections
 
@@ -144,7 +145,14 @@ class File:
     def functions(self):
         """[(address, name)] of the functions that a probe can be put on, ascending."""
         rows, names = self.symbols()
-        found = {(row[4], self._text(names + row[0])) for row in rows if row[1] & 15 == _STT_FUNC and row[3] and row[4]}
+        found, room = set(), 4 * len(self.data)
+        for row in rows:
+            if row[1] & 15 == _STT_FUNC and row[3] and row[4]:
+                name = self._text(names + row[0])
+                room -= len(name)
+                if room < 0:  # they are parts of one long text
+                    raise BadFile("its names are longer than it is")
+                found.add((row[4], name))
         return sorted(found)
 
     def function(self, address):
