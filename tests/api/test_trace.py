@@ -95,6 +95,21 @@ def test_records_are_typed_and_in_order():
     assert rec.probe.function == "user_trace_i4s4"
 
 
+def test_names_are_utf8_as_the_script_is():
+    script = 'BEGIN { trace("größe"); printf("größe=%d breite=%s", 7, strjoin("ß", "x")); exit(0); }'
+    with pyusdt.trace(script, all=True) as t:
+        (rec,) = t
+    assert rec.names == ('"größe"', "größe", "breite") and rec["größe"] == 7 and rec.values == ("größe", 7, "ßx")
+
+
+def test_all_aggregations_pickled_are_a_dict_of_snapshots():
+    with pyusdt.trace("BEGIN { @n = count(); @[7] = sum(3); exit(0); }", all=True) as t:
+        list(t)
+    again = pickle.loads(pickle.dumps(t.aggregations))
+    assert list(again) == ["n", "_"] and again["n"].value == 1 and again["_"][7] == 3
+    assert repr(t.aggregations) == "<aggregations: @n, @_>"
+
+
 def test_records_are_frozen_and_can_be_pickled():
     with traced(ALL_ARGUMENTS) as t:
         pyusdt.p(1, 2, "a")

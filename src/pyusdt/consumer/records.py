@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..dlang import program as p
 from ..dlang import types as t
+from ..dlang.errors import printable
 from ..dlang.format import PERCENT
 from .faults import fault_line
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _HEADER = struct.Struct("=IIIIQII")  # size, clause, probe, cpu, time, pid, tid
 _INTEGERS = {1: "b", 2: "h", 4: "i", 8: "q"}
 _SHOWN = ("printf", "trace", "print", "stack", "symbol", "tracemem")  # kinds of actions whose data are values of the record
-_LABEL = re.compile(rb"([A-Za-z_]\w*)=\Z")
+_LABEL = re.compile(r"([^\W\d]\w*)=\Z")
 
 
 class Probe(NamedTuple):
@@ -255,7 +256,7 @@ def _format(fields: list[Any]) -> str:
 
 def _names(action: Action) -> list[str]:
     """A name for each value of an action."""
-    text = action.loc.source.text[action.loc.start : action.loc.end]
+    text = printable(action.loc.source.text[action.loc.start : action.loc.end])
     if action.row.first is None:
         return [text]
     texts, count = arguments(text)[action.row.first :], len(_fields(action, None))
@@ -265,9 +266,9 @@ def _names(action: Action) -> list[str]:
         if conversion.row.kind == PERCENT:
             continue
         at += bool(conversion.star_width) + bool(conversion.star_precision)
-        label = _LABEL.search(conversion.prefix)
+        label = _LABEL.search(conversion.prefix.decode("utf-8", "replace"))
         if label and at < len(names):
-            names[at] = label[1].decode()
+            names[at] = label[1]
         at += 1
     return names
 

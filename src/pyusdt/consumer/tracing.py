@@ -65,6 +65,13 @@ class Aggregations(Mapping[str, Aggregation]):
     def __len__(self) -> int:
         return len(self._definitions)
 
+    def __repr__(self) -> str:
+        return f"<aggregations: {', '.join(f'@{each}' for each in self._definitions) or 'none'}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled, they are a dict of the snapshots of this moment."""
+        return dict, ({name: self[name] for name in self},)
+
 
 def trace(script: str | os.PathLike[str], *arguments: object, pid: int | Iterable[int] | None = None,
           cmd: str | Iterable[str] | None = None, all: bool = False, engine: str = "auto", buffer: int = 100_000,
