@@ -137,6 +137,7 @@ def read(path: str | os.PathLike[str]) -> tuple[str, list[Declared]]:
 
 # ---- stubs ----
 
+_PROPERTIES = (("name", "str"), ("provider", "str"), ("path", "str | None"), ("max_arguments", "int"))  # of a Probe
 _PYTHON_TYPES = {"string": "str | Buffer | None", "float": "float | None", "double": "float | None"}
 
 
@@ -158,13 +159,16 @@ def stub(path: str | os.PathLike[str]) -> str:
     title = "".join(part.capitalize() for part in name.split("_"))
     heading = f"Made by `pyusdt stub` from {os.path.basename(path)}: the type of what pyusdt.load() makes of it."
     lines = [f'"""{heading}"""', "",
-             "from collections.abc import Callable", "from typing import Any, Protocol", "",
-             "from pyusdt.providers import Provider", "from typing_extensions import Buffer", ""]
+             "from collections.abc import Callable", "from typing import Any, Protocol, TypeVar", "",
+             "from pyusdt.providers import Provider", "from typing_extensions import Buffer", "",
+             '_Function = TypeVar("_Function", bound=Callable[..., Any])', ""]
     for probe in probes:
         lines += [f"class _{attribute_name(probe.name)}(Protocol):",
                   f"    def __call__({_parameters(probe)}) -> bool: ...",
                   "    def __bool__(self) -> bool: ...",
-                  "    def lazy(self, function: Callable[[], Any], /) -> bool: ...", ""]
+                  "    def lazy(self, function: Callable[[], Any], /) -> bool: ...",
+                  "    def wrap(self, function: _Function, /) -> _Function: ...",
+                  *(f"    @property\n    def {name}(self) -> {type}: ..." for name, type in _PROPERTIES), ""]
     lines.append(f"class {title}(Provider):")
     lines += [f"    {attribute_name(probe.name)}: _{attribute_name(probe.name)}" for probe in probes]
     return "\n".join([*lines, ""])

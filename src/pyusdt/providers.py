@@ -89,11 +89,23 @@ class Provider:
     def _define(self, wanted: Iterable[tuple[str, Iterable[Any]]]) -> list[Probe]:
         rows = [(name.replace("__", "-"), bytes(_TYPES[type_name(each)] for each in types)) for name, types in wanted]
         names = [name for name, _ in rows]
+        _check_names(self.name, names)
         if len(set(names)) < len(names):
             raise ValueError(f"provider {self.name}: two probes of one name")
         probes, _path, self.reason = define(self.name, rows)
         self._probes.update(zip(names, probes, strict=True))
         return probes
+
+
+def _check_names(provider: str, probes: Iterable[str]) -> None:
+    """ValueError for the first that can be none, with the rule; the core, whose rule it is, does not say which it was."""
+    if not (provider.isascii() and provider.isidentifier() and len(provider) <= 40 and not provider[-1].isdigit()):
+        raise ValueError(f"provider {provider!r}: its name is a letter or _, then letters, digits and _, at most 40 in all, "
+                         "and no digit at the end, where D puts the process id")
+    for name in probes:
+        if not (name.isascii() and name.replace("-", "_").isidentifier() and len(name) <= 63 and name[0] != "-"):
+            raise ValueError(f"provider {provider}, probe {name!r}: its name is a letter or _, then letters, digits, _ and -, "
+                             "at most 63 in all")
 
 
 class _Loaded(Provider):

@@ -185,13 +185,13 @@ def test_a_pending_exception_stays(provider):
 
 @pytest.mark.parametrize("name", ["", "9a", "shop1", "a-b", "a b", "a" * 41, "ä"])
 def test_bad_provider_names(name, cache):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=re.escape(f"provider {name!r}: its name is a letter or _")):
         pyusdt.Provider(name).probe("x", int)
 
 
 @pytest.mark.parametrize("name", ["", "9a", "a b", "a" * 64, "a;b", "ä"])
 def test_bad_probe_names(name, provider):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=re.escape(f"probe {name!r}: its name is a letter or _")):
         provider.probe(name, int)
 
 
@@ -305,10 +305,16 @@ def test_stub(tmp_path):
         shop.stock(b"tea")
         shop.order_placed("tea")  # wrong
         shop.no_such_probe()  # wrong
+
+        @shop.closed.wrap
+        def close(number: int) -> str:
+            return f"{number} {shop.closed.name} {shop.closed.path}"
+
+        close("1")  # wrong
     """))
     checked = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file=", "user.py"], cwd=tmp_path,
                              capture_output=True, text=True, check=False)
-    assert re.findall(r"user.py:(\d+): error", checked.stdout) == ["11", "12"], checked.stdout + checked.stderr
+    assert re.findall(r"user.py:(\d+): error", checked.stdout) == ["11", "12", "18"], checked.stdout + checked.stderr
 
 
 def test_stub_of_odd_names(tmp_path):
