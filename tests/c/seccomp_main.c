@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hook_kill.h"
+
 #define FIELD(name) offsetof(struct seccomp_data, name)
 
 int main(int argc, char **argv)

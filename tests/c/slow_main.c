@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "hook_kill.h"
 #include "pyusdt.h"
 #include "traced.h"
 
