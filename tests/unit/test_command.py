@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from pyusdt.engine.command import Command
+from pyusdt.engine.command import Command, alive
 
 PYTHONS = 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)
 
@@ -83,3 +83,22 @@ def test_a_dead_tracer_leaves_no_command_behind(tmp_path):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert not proof.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="host: /proc")
+def test_alive_without_its_first_thread():
+    """It is a zombie by its state; so is one that has ended and that was not waited for."""
+    code = ("import ctypes, sys, threading; "
+            "threading.Thread(target=lambda: (print(flush=True), sys.stdin.read(), ctypes.CDLL(None)._exit(0))).start(); "
+            "ctypes.CDLL(None).pthread_exit(None)")
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+        deadline = time.monotonic() + 10
+        while "State:\tZ" not in status.read_text() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert alive(process.pid)
+        process.stdin.close()
+        while alive(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert "State:\tZ" in status.read_text() and not alive(process.pid)

@@ -103,11 +103,13 @@ class Command:
 
 
 def alive(pid):
-    """Whether the process still runs; one that has ended but that its parent has not waited for does not."""
+    """Whether the process still runs; one that has ended but that its parent has not waited for does not.  (The first
+    thread is in that state, too, when it has ended before others.)"""
     try:
         os.kill(pid, 0)
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b") ")[2][:1] != b"Z"
+            fields = file.read().rpartition(b") ")[2].split()  # from the third on
+        return fields[0] != b"Z" or int(fields[17]) > 1
     except ProcessLookupError:
         return False
     except OSError:  # another user's, or a system without /proc
