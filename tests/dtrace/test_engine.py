@@ -1,17 +1,21 @@
 """The dtrace engine beside a dtrace of our own making: what is run, what is read, what is told when it can not."""
 
 import os
+import re
 import stat
 import struct
 import subprocess
 import sys
+import time
 
 import pytest
 
 import pyusdt
+from pyusdt.consumer.printable import printable
 from pyusdt.consumer.records import Decoder, arguments
 from pyusdt.consumer.snapshot import Aggregation
 from pyusdt.consumer.symbols import Symbols
+from pyusdt.engine.command import alive
 from pyusdt.engine.dtrace.frames import Frames, unescape
 from pyusdt.engine.dtrace.script import rewrite
 
@@ -315,7 +319,7 @@ def test_no_name_can_forge_a_record():
         frames, mark = frames_of("BEGIN { ustack(4); trace(7); }")
         records = b"".join(frames.feed(data[i : i + size]) for i in range(0, len(data), size))
         found = Decoder(frames._program, frames.names.get, pytest.fail, pytest.fail, Symbols(name_of=frames.shown.name)).decode(records)
-        assert [record.values for record in found] == [(("a`main+0x1", forged.decode()), 7)]
+        assert [record.values for record in found] == [(("a`main+0x1", printable(forged.decode())), 7)]
         assert frames.text == b"after"
 
 
@@ -455,3 +459,24 @@ def test_target_stays_what_only_dtrace_knows():
     (text, trailer) = rewrite(compiler.finish(), ("$target",), 4711)
     assert text == "pyusdt$target:::x,pid$target::f:entry { n = $target; }"
     assert r'printf("\001B%d\004", $target)' in trailer
+
+
+@pytest.mark.parametrize("script", ["BEGIN { trace(1); }", "BEGIN { @ = count(); }"])
+def test_dtrace_learns_that_we_are_gone(script):
+    """By SIGPIPE, when it writes: it does so all the time."""
+    from pyusdt.dlang.compile import compile_program
+
+    assert re.search(r'profile:::tick-\w+ \{ printf\("\\001[HS]', rewrite(compile_program(script), ())[-1])
+
+
+def test_a_killed_pydtrace_leaves_no_dtrace(dtrace, tmp_path):
+    dtrace(frame("B"), command=f"echo $$ >{tmp_path}/pid; while echo; do sleep 0.05; done >&3")
+    command = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()", "-x", "engine=dtrace", "-qn", "BEGIN { n = 1; }"]
+    with subprocess.Popen(command) as process:
+        while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text().endswith("\n")):
+            time.sleep(0.05)
+        process.kill()
+    pid, deadline = int((tmp_path / "pid").read_text()), time.monotonic() + 20
+    while alive(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

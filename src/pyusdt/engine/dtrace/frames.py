@@ -137,6 +137,8 @@ class Frames:
             self.begun, self.target = True, _index(body or b"0", range(1 << 31))
         elif kind == b"E":
             self.ended = True
+        elif kind == b"H":
+            pass
         else:
             raise ValueError(kind)
         return b""

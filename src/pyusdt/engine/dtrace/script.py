@@ -12,6 +12,7 @@ can hold these bytes in its frame: strings are printed by %S, which escapes what
     K aggregation {ETX key}    the strings of a row of the P that follows, since a table does not say them exactly
     P aggregation ETX table    all its rows, as dtrace prints them: those with keys that are names of addresses
     T aggregation      it is whole       B [pid]       BEGIN has run       E        END has run, all has been said
+    H                  dtrace still runs
 
 Actions on aggregations are done here, by the consumer, on a snapshot that stands before their record; dtrace does clear()
 and trunc() as well, since it has the values.  So are those that do something (system(), raise() …): as on every engine.
@@ -29,6 +30,7 @@ _DTRACES = ("clear", "trunc")  # kinds of actions that dtrace does as well
 _HEADER = "R%d" + r"\003%d\003%d\003%d\003%d\003%d\003%S\003%S\003%S\003%S"
 _HEADER_VALUES = "id, cpu, timestamp, pid, tid, probeprov, probemod, probefunc, probename"
 _SNAPSHOT = "tick-200ms"  # how often aggregations are said while tracing
+_PULSE = "tick-1s"  # how often something is said where there are none: to write is how dtrace learns that we are gone
 _OPAQUE = r'''"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|/\*.*?\*/'''  # strings, characters, comments
 _TRAILING_GLOB = re.compile(r"(\w*[A-Za-z_])(?:\*|\[0-9\]\*)\Z")
 
@@ -182,6 +184,8 @@ def _trailer(program, target, mark):
     clauses = [r'BEGIN { printf("\001B\004"); }' if target is None else r'BEGIN { printf("\001B%d\004", $target); }']
     if shows:
         clauses.append(f"profile:::{_SNAPSHOT} {{ {' '.join(shows)} }}")
+    else:
+        clauses.append(rf'profile:::{_PULSE} {{ printf("\001H\004"); }}')
     clauses.append("END { " + " ".join([*shows, *forget, r'printf("\001E\004");']) + " }")
     return "\n".join(clauses)
 
