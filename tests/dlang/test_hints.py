@@ -9,6 +9,7 @@ import pytest
 
 from pyusdt.dlang.compile import compile_program
 from pyusdt.dlang.errors import CompileError
+from pyusdt.dlang.hints import unmatched_probe
 
 MISTAKES = [
     ('BEGIN { printf("%s\\n", arg0); }', "copyinstr(arg)"),
@@ -80,3 +81,16 @@ def test_the_hint_names_the_way_out(text, hint):
         compile_program(text, "x.d", macros={"target": 0}, arguments=["x.d"])
     assert hint in (caught.value.hint or "no hint")
     assert caught.value.render().endswith(f"hint: {caught.value.hint}")
+
+
+@pytest.mark.parametrize(("text", "engine", "hint"), [
+    ("fbt::vfs_read:entry { }", "embedded", "no provider fbt"), ("io:::start { }", "kernel", "no provider io"),
+    ("syscall::read:entry { }", "embedded", "the kernel engine"), ("pid$target::malloc:entry { }", "embedded", "the kernel engine"),
+    ("profile-97 { }", "embedded", "the kernel engine"), ("sched:::on-cpu { }", "embedded", "the kernel engine"),
+    ("syscall::nosuch:entry { }", "kernel", None), ("pyusdt*:::nosuch { }", "embedded", None),
+    ("pidgin*:::message { }", "embedded", None), ("shop$target:::sold { }", "replay", None),
+])
+def test_the_hint_for_a_probe_that_is_not_there(text, engine, hint):
+    program = compile_program(text, "x.d", macros={"target": 7}, arguments=["x.d"])
+    told = unmatched_probe(program.clauses[0].probes[0], engine)
+    assert hint in told if hint else told is None

@@ -14,6 +14,7 @@ from ..consumer.run import Output, OutputError, Run, lay_out
 from ..dlang import sizes
 from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
+from ..dlang.hints import unmatched_probe
 from ..dlang.probes import OWN, unmatched
 from ..engine import EngineError, Targets
 from . import arguments as cli
@@ -21,6 +22,7 @@ from . import debug, listing, stability, streams
 from .usage import PROGRAM, USAGE, VERSION
 
 _LOST = 3  # exit status of --strict
+_LISTED = "pydtrace -l lists the probes that there are; -Z accepts those to come"
 
 
 class Failure(Exception):
@@ -97,7 +99,7 @@ def check_matches(engine, options):
         return
     for description, count in engine.matched:
         if count == 0:
-            hint = "pydtrace -l lists the probes that there are; -Z accepts those to come"
+            hint = unmatched_probe(description, engine.name) or _LISTED
             raise unmatched(description, listing.described(description), hint)
 
 
@@ -288,10 +290,12 @@ def trace(arguments):
             return 0
         return run(arguments, compiled.program, engine, reason, output, targets.command)
     finally:
-        if engine:
-            engine.close()
-        if targets.command:
-            targets.command.stop()
+        try:
+            if engine:
+                engine.close()
+        finally:
+            if targets.command:
+                targets.command.stop()
 
 
 def run(arguments, program, engine, reason, output, command):

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from .._core import publish_forked
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError
+from ..dlang.hints import unmatched_probe
 from ..engine import EngineError, Targets
 from ..engine.command import alive
 from .pump import Pump
@@ -242,8 +243,9 @@ class Tracing:
             raise EngineError("the script has destructive actions; destructive=True allows them")
         for description, count in engine.matched:
             if count == 0 and not self._options.get("zdefs"):
+                hint = "`pydtrace -l` lists what there is; zdefs=True accepts probes to come"
                 raise CompileError("D_PDESC_ZERO", description.loc, f"probe description {description} does not match any "
-                                   "probes", "`pydtrace -l` lists what there is; zdefs=True accepts probes to come")
+                                   "probes", unmatched_probe(description, engine.name) or hint)
 
     def _note(self, text: str) -> None:
         """A run-time error of the script; called in the pump's thread."""
