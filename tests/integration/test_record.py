@@ -62,6 +62,8 @@ def test_exit_in_a_replay(recording):
 def test_cannot_be_traced_too(recording):
     got = replay(recording[0], "-n", "BEGIN", "-c", "true")
     assert got.status == 1 and "--replay traces nothing" in got.stderr
+    got = replay(recording[0], "-n", "BEGIN", "-x", "engine=kernel")
+    assert got.status == 1 and "--replay is not possible with the kernel engine" in got.stderr
 
 
 def test_drops_are_in_the_recording(tmp_path):

@@ -43,16 +43,16 @@ def open_engine(program, options, targets):
 
 
 def _chosen(program, options, targets):
-    if "replay" in options:
-        from .replay import ReplayEngine
-
-        return _opened(ReplayEngine(program, options), targets), "it is a replay"
     name = options.get("engine")
-    for option in ("record", "keep", "wait"):
+    for option in ("replay", "record", "keep", "wait"):
         if option in options:
             if name not in (None, "embedded"):
                 raise EngineError(f"--{option} is not possible with the {name} engine")
             name = "embedded"
+    if "replay" in options:
+        from .replay import ReplayEngine
+
+        return _opened(ReplayEngine(program, options), targets), "it is a replay"
     if "file" in options:
         if name not in (None, "kernel"):
             raise EngineError(f"-x file is not possible with the {name} engine")
