@@ -1,10 +1,13 @@
 """pydtrace -l and the choice of the engine."""
 
+import errno
 import subprocess
 import sys
 
 import pytest
 from kernel_harness import PYDTRACE, pydtrace
+
+from pyusdt.engine.kernel.errors import unreachable
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -67,3 +70,11 @@ def test_the_engine_is_chosen_by_the_probes_and_named(target):
 def test_an_engine_that_was_named_is_never_replaced(target):
     out, err, status = pydtrace("-x", "engine=embedded", "-n", "target$target:::plain-two {}", "-c", target + " 1")
     assert status == 1 and "does not match any probes" in err and out == ""
+
+
+def test_what_is_said_of_a_process_that_can_not_be_looked_at():
+    """As of the first process of a container, for its root."""
+    assert str(unreachable(PermissionError(errno.EACCES, "Permission denied", "/proc/1/exe"))) == (
+        "process 1 may not be looked at: Permission denied")
+    assert str(unreachable(FileNotFoundError(errno.ENOENT, "No such file or directory", "/proc/9/maps"))) == "No such process"
+    assert str(unreachable(PermissionError(errno.EPERM, "Operation not permitted"))) == "Operation not permitted"

@@ -76,7 +76,7 @@ class KernelEngine(Engine):
             else:
                 self._finder.everything(but=(os.getpid(),))
         except OSError as error:
-            raise self._explain(error) from None
+            raise errors.unreachable(error) from None
         name_files(self._finder, self.options.get("file", ()), self._pids)
         self._add_functions()
         self._add_system_side()
@@ -136,11 +136,6 @@ class KernelEngine(Engine):
         counts = self.matcher.count(self._finder.sites, self._pids)
         return [(desc, counts[id(desc)] + sum(self.matcher.is_named(desc, probe) for probe in own))
                 for clause in self.program.clauses for desc in clause.probes]
-
-    def _explain(self, error):
-        if error.errno in (errno.ESRCH, errno.ENOENT):
-            return EngineError("No such process")  # dtrace's own words
-        return EngineError(error.strerror)
 
     # --- programs ----------------------------------------------------------------------------------
 

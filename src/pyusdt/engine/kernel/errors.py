@@ -57,6 +57,16 @@ def failed(step, error, what=""):
     return EngineError(text)
 
 
+def unreachable(error):
+    """The EngineError for an OSError at looking at a process in /proc."""
+    if error.errno in (errno.ESRCH, errno.ENOENT):
+        return EngineError("No such process")  # dtrace's own words
+    parts = str(error.filename or "").split("/")
+    if error.errno in (errno.EPERM, errno.EACCES) and parts[:2] == ["", "proc"]:
+        return EngineError(f"process {parts[2]} may not be looked at: {error.strerror}")
+    return EngineError(error.strerror)
+
+
 def refused(error, places):
     """The EngineError for a kernel.Refused of a linked program.  places: [(first instruction, program.Clause)]."""
     if error.error.errno == errno.EPERM:

@@ -7,7 +7,7 @@ Always: functions (the pid provider) and the kernel's own probes only where a de
 import os
 
 from ...dlang import program as p
-from .. import EngineError
+from .errors import unreachable
 from .match import Matcher
 from .probes import Finder, name_files
 from .system import SystemSide
@@ -20,10 +20,8 @@ def known(pids, descriptions=None, files=()):
     try:
         for pid in pids:
             finder.process(pid)
-    except FileNotFoundError:
-        raise EngineError("No such process") from None
     except OSError as error:
-        raise EngineError(error.strerror) from None
+        raise unreachable(error) from None
     if not pids:
         finder.everything(but=(os.getpid(),))
     name_files(finder, files, pids)
