@@ -56,8 +56,9 @@ Found by comparing random programs (tests/differential), besides what docs/progr
   Members that are floats are shown here, not there. An enum inside of a struct lies where the next member does, there.
 - A NULL string as a key is a fault at an address such as 0x80; here at 0x0.
 - `self->x += 0`, and every other compound assignment of a constant 0 to a `self->` variable, deletes the variable: it is 0 then.
-- `index()` and `rindex()` find nothing (-1) in a string that `?:` chose. Where nothing is found in what one string subroutine made of
-  another's string, or of a `?:`, they are 0; here -1.
+- `index()` and `rindex()` find nothing (-1) in a string that `?:` chose, and in `copyinstr(…)` itself only what it begins with; in a
+  variable that this was assigned to they find it. In what one string subroutine made of another's string (`copyinstr()` is one), or
+  of a `?:`, they are 0 where nothing is found, and of `copyinstr()`'s always; here the place, or -1.
 - `tracemem()` of memory of `alloca()` or `copyin()` shows zeros.
 - Some expressions with `index()` or `rindex()` of three arguments give code that the kernel refuses (`Permission denied`).
 - An array with too many keys (11, say) is refused; here `-x tregs` alone bounds them.
