@@ -51,3 +51,16 @@ def test_no_room_for_a_session(small):
     assert harness.run([sys.executable, "-c", FIRES], env=environment).stdout == "0\n"
     got = harness.run([harness.PYDTRACE, "-x", "engine=embedded", "-Zqn", "pyusdt*::: { @ = count(); }"], env=environment)
     assert got.status == 1 and "No space left on device" in got.stderr, got
+
+
+def test_no_room_for_a_recording(small, tmp_path):
+    """Not from the first event on: it is told, the command is ended, and what fitted can be replayed."""
+    path = os.path.join(small(128 << 10)["PYUSDT_RUNDIR"], "recording")
+    (tmp_path / "fires.py").write_text("import os, pyusdt, time\nprint(os.getpid(), flush=True)\nwhile True:\n    pyusdt.p(1, 'x' * 500)\n")
+    got = harness.run([harness.PYDTRACE, "--record", path, "-qn", "pyusdt$target:::user_trace-i4s4 { @ = count(); }", "-c",
+                       f"{sys.executable} {tmp_path / 'fires.py'}"])
+    assert (got.status, got.stderr) == (1, "dtrace: processing aborted: No space left on device\n")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(got.stdout.split()[0]), 0)
+    again = harness.run([harness.PYDTRACE, "--replay", path, "-qn", "pyusdt*:::user_trace-i4s4 { @ = count(); }"])
+    assert again.status == 0 and int(again.stdout) > 100 and "ends in the middle" in again.stderr, again

@@ -5,6 +5,7 @@ clauses, run here, on each event, in time order.  Always: needs no privilege and
 the traced process loses is counted in drops().
 """
 
+import contextlib
 import errno
 import os
 import struct
@@ -261,7 +262,8 @@ class EmbeddedEngine(Engine):
         return self._consumer.take_records()
 
     def close(self):
-        self._stop_recording(time.monotonic_ns())
+        with contextlib.suppress(OSError):  # end() did not come so far: what it is over for is told already
+            self._stop_recording(time.monotonic_ns())
         if self._session and self._is_kept and self._ticks:
             self._session.leave()
         elif self._session:
