@@ -264,6 +264,8 @@ def test_stub(tmp_path):
     path.write_text("provider shop { probe order__placed(int64_t id); }")
     failed = run("stub", str(path))
     assert failed.returncode == 1 and failed.stderr == f"pyusdt: {path}:1: expected ';', not 'the end of the file'\n"
+    failed = run("stub", str(tmp_path / "none.d"))
+    assert failed.returncode == 1 and failed.stderr == f"pyusdt: {tmp_path}/none.d: No such file or directory\n"
 
 
 def test_usage():

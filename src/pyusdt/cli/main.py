@@ -100,7 +100,9 @@ def stub_command(options):
         else:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise Failure(f"{error.filename or path}: {error.strerror}") from None
+    except ValueError as error:
         raise Failure(error) from None
     return 0
 

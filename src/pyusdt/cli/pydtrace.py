@@ -200,6 +200,8 @@ def list_probes(arguments):
     """-l."""
     from .. import _tracer
 
+    if "replay" in arguments.options:
+        raise Failure("-l lists what there is now, not what was recorded: it goes without --replay")
     hide()
     descriptions = None
     if arguments.requests:
