@@ -340,7 +340,8 @@ class Lexer:
 
             self.pos += self.text[end : end + 1] in ("f", "F", "l", "L")
             return Token(FLOAT, struct.unpack("=Q", struct.pack("=d", float(self.text[start:end])))[0], start, self.pos)
-        return self.error("D_SYNTAX", "floating-point constants are not permitted", start, "D calculates with integers")
+        return self.error("D_SYNTAX", "floating-point constants are not permitted", start,
+                          "D calculates with integers; -x pyusdt adds doubles")
 
     def integer(self, digits, suffix, start):
         """(value, decimal, suffix, sign) of an integer constant's text."""

@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_SYNTAX.floating-point.d: [D_SYNTAX] line 
 err.D_SYNTAX.floating-point.d:1:15: [D_SYNTAX]
     BEGIN { trace(1.5); }
                   ^^^
-hint: D calculates with integers
+hint: D calculates with integers; -x pyusdt adds doubles
