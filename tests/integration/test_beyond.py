@@ -1,5 +1,7 @@
 """task-> variables, and what is said where self-> ones meet asyncio."""
 
+import sys
+
 import harness
 import pytest
 
@@ -19,5 +21,6 @@ def test_a_task_finds_its_own_again(pydtrace, root, engine):
 def test_a_thread_does_not_and_that_is_said(pydtrace, root, engine):
     got = pydtrace("-x", f"engine={engine}", "-qn", THREADS, *COMMAND)
     assert got.stdout.split() == ["task2"] * 3, got
-    assert got.stderr.count("runs asyncio: task->name belongs to a task") == 1, got
+    told = "_asyncio" not in sys.builtin_module_names  # else nothing of the process shows it
+    assert got.stderr.count("runs asyncio: task->name belongs to a task") == told, got
     assert "asyncio" not in pydtrace("-x", f"engine={engine}", "-qn", TASKS, *COMMAND).stderr

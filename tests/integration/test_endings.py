@@ -3,11 +3,14 @@
 import os
 import re
 import signal
+import sys
 import time
 
 import harness
 
 COUNT = "pyusdt*:::user_trace-i4s4 { @events = count(); }"
+# the command, from when Python itself has started
+STARTS = "import pyusdt.cli.start as start; print('up', flush=True); start.pydtrace()"
 PRINT = 'pyusdt*:::user_trace-i4s4 { printf("%d\\n", arg2); }'
 
 
@@ -24,10 +27,21 @@ def interrupted(tracer: list[str], arguments: list[str], seconds: float) -> harn
 def test_ctrl_c_ends_as_in_dtrace(oracle):
     arguments = ["-q", "-n", COUNT.replace("*", "$target"), "-n", 'END { printf("over\\n"); }']
     want = interrupted([harness.ORACLE, "dtrace"], arguments, 6)
-    got = interrupted([harness.PYDTRACE], arguments, 1)
+    got = interrupted([harness.PYDTRACE], arguments, 2)
     assert got.status == want.status, got
     assert re.sub(r" *\d+", " N", got.stdout) == re.sub(r" *\d+", " N", want.stdout)
     assert int(got.stdout.split()[-1]) > 0
+
+
+def test_ctrl_c_while_it_starts():
+    """At any time: as a program that does not handle it, or, once it traces, with what END prints."""
+    for seconds in (0.02, 0.04, 0.06, 0.08, 0.1, 0.13, 0.16, 0.2):
+        with harness.running([sys.executable, "-c", STARTS, "-qn", 'END { printf("over"); }']) as process:
+            assert process.stdout.readline() == "up\n"
+            time.sleep(seconds)
+            process.send_signal(signal.SIGINT)
+            got = harness.finish(process, 30)
+        assert (got.status, got.stdout.strip()) in ((-signal.SIGINT, ""), (0, "over")) and got.stderr == "", got
 
 
 def test_a_killed_tracer_costs_nothing_after_a_second(tmp_path):

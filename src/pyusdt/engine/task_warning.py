@@ -2,7 +2,7 @@
 
 In: the program, process ids as they become known.  Out: one line, once.  Always: looks five times a second at most, takes
 less than a twentieth of the time for it, and looks no more once it has warned; a process is known to run asyncio by its
-accelerator module among the mapped files.
+accelerator module among the mapped files (not where that is part of the interpreter, as in Debian's 3.15).
 """
 
 import time
