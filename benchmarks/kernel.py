@@ -21,6 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
+DTRACE = [ORACLE, "run", "dtrace", "-xsyslibdir=/opt/dlib"]  # as it is: the tests' ends sooner (tests/oracle/keep_types.c)
 PYTHON = sys.executable
 PYDTRACE = os.path.join(os.path.dirname(PYTHON), "pydtrace")
 MORE_PROBES = {"BPFTRACE_MAX_PROBES": "4000", "BPFTRACE_MAX_BPF_PROGS": "4000"}
@@ -62,7 +63,7 @@ def tracers():
     found = [Tracer("pydtrace", dtrace_like(PYDTRACE, "-x", "engine=kernel"))]
     if shutil.which("bpftrace"):
         found.append(Tracer("bpftrace", bpftrace_like("bpftrace")))
-    return [*found, Tracer("bpftrace sid", bpftrace_like(ORACLE, "bpftrace")), Tracer("dtrace", dtrace_like(ORACLE, "dtrace"))]
+    return [*found, Tracer("bpftrace sid", bpftrace_like(ORACLE, "bpftrace")), Tracer("dtrace", dtrace_like(*DTRACE))]
 
 
 OURS = (D_PROBE, f"usdt:{module()}:pyusdt:user_trace__i4s4")

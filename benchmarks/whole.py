@@ -16,7 +16,7 @@ import tempfile
 import time
 
 from comparison import Comparison
-from kernel import ORACLE, OURS, PYDTRACE, PYTHON, ROOT
+from kernel import DTRACE, ORACLE, OURS, PYDTRACE, PYTHON, ROOT
 
 FIRES = """import pyusdt, time
 print("ready", flush=True)
@@ -64,10 +64,10 @@ def measure(rounds):
         script.flush()
         commands["run"] = [PYDTRACE, "-x", "engine=embedded", "-q", "-n", D, "-p", pid]
         commands["bpftrace"] = [ORACLE, "bpftrace", "-p", pid, "-e", BPFTRACE]
-        commands["dtrace"] = [ORACLE, "dtrace", "-q", "-n", D, "-p", pid]
+        commands["dtrace"] = [*DTRACE, "-q", "-n", D, "-p", pid]
         commands["chroot"] = [ORACLE, "run", "true"]
         commands["compile"] = [PYDTRACE, "-e", "-s", script.name]
-        commands["dtrace compiles"] = [ORACLE, "dtrace", "-e", "-s", script.name]
+        commands["dtrace compiles"] = [*DTRACE, "-e", "-s", script.name]
         samples = {name: [] for name in commands}
         for kept in range(-1, rounds):
             for name, command in commands.items():
