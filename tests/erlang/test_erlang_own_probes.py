@@ -127,12 +127,15 @@ def test_no_term_is_a_fault(own, trace):
 
 @pytest.mark.parametrize("schedulers", ["1", "2", "3", "4", "5", "6", "7", "8"])
 def test_made_and_fired_on_all_schedulers(own, trace, schedulers):
-    """By eight processes, while the modules are replaced: each event arrives, of each probe."""
+    """By eight processes, while the modules are replaced: each event arrives, of each probe, or is counted as lost, since no
+    scheduler waits for long while another makes a ring."""
     node = own("many", 8, 100, options=("+S", f"{schedulers}:{schedulers}"))
     run = trace("shop*:::many-? { @[probename] = count(); @x[term(arg1, 2)] = count(); }", node, "-b", "16m")
     assert run.stdout.split()[0] == "[normal]", run
-    assert sorted(re.findall(r"many-(\w) +(\d+)", run.stdout)) == [(letter, "160") for letter in "abcde"], run
-    assert re.search(r" x +800$", run.stdout, re.MULTILINE), run
+    counts = {letter: int(count) for letter, count in re.findall(r"many-(\w) +(\d+)", run.stdout)}
+    dropped = sum(map(int, re.findall(r"(\d+) drops?", run.stderr)))
+    assert sorted(counts) == list("abcde") and max(counts.values()) <= 160, run
+    assert sum(counts.values()) == int(re.search(r" x +(\d+)$", run.stdout, re.MULTILINE)[1]) == 800 - dropped, run
 
 
 def test_the_flight_recorder_outlives_the_node(own, monkeypatch):
