@@ -113,6 +113,7 @@ static void on_timer(int number)
 
 static void run(void)
 {
+    const unsigned others = nthreads > 1 ? nthreads : 0;
     pthread_t threads[MAX_THREADS];
     struct itimerval every = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
 
@@ -126,13 +127,13 @@ static void run(void)
     }
     if (nthreads == 1) /* a process of one thread */
         thread_main(NULL);
-    for (uintptr_t i = 0; i < nthreads && nthreads > 1; i++)
+    for (uintptr_t i = 0; i < others; i++)
         pthread_create(&threads[i], NULL, thread_main, (void *)i);
     if (cancels)
         __atomic_store_n(&cancelled, pthread_cancel(threads[0]) == 0, __ATOMIC_RELEASE);
     if (leaves)
         pthread_exit(NULL);
-    for (unsigned i = 0; i < nthreads && nthreads > 1; i++)
+    for (unsigned i = 0; i < others; i++)
         pthread_join(threads[i], NULL);
     if (signals)
         setitimer(ITIMER_REAL, &never, NULL);

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import pyusdt
-from pyusdt.consumer.printable import printable
+from pyusdt.consumer.harmless import harmless
 from pyusdt.consumer.records import Decoder, arguments
 from pyusdt.consumer.snapshot import Aggregation
 from pyusdt.consumer.symbols import Symbols
@@ -319,7 +319,7 @@ def test_no_name_can_forge_a_record():
         frames, mark = frames_of("BEGIN { ustack(4); trace(7); }")
         records = b"".join(frames.feed(data[i : i + size]) for i in range(0, len(data), size))
         found = Decoder(frames._program, frames.names.get, pytest.fail, pytest.fail, Symbols(name_of=frames.shown.name)).decode(records)
-        assert [record.values for record in found] == [(("a`main+0x1", printable(forged.decode())), 7)]
+        assert [record.values for record in found] == [(("a`main+0x1", harmless(forged.decode())), 7)]
         assert frames.text == b"after"
 
 

@@ -11,7 +11,7 @@ import sys
 import harness
 import pytest
 
-# Enters the sandbox, says so, and fires 200 times from when it is traced; prints how many were taken.
+# Enters the sandbox, and fires 200 times from when it is traced; prints how many were taken.
 PROGRAM = """
 import ctypes, struct, sys, time
 import pyusdt

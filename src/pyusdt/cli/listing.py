@@ -4,11 +4,11 @@ In: probes as (provider, module, function, name), descriptions to match.  Out: l
 Always: ids are those that a tracing started now would give.
 """
 
-from ..consumer.printable import printable
+from ..consumer.harmless import harmless
 
 
 def _row(number, *names):
-    provider, module, function, name = map(printable, names)
+    provider, module, function, name = map(harmless, names)
     return f"{number:>5} {provider:>10} {module:>17} {function:>33} {name}\n"
 
 

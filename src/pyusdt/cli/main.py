@@ -8,7 +8,7 @@ exits.
 import argparse
 import sys
 
-from ..consumer.printable import printable
+from ..consumer.harmless import harmless
 from . import streams
 
 PROGRAM = "pyusdt"
@@ -25,7 +25,7 @@ def columns(rows):
     """Lines of text; each column as wide as its longest cell, the last one as it is."""
     if not rows:
         return ""
-    rows = [[printable(cell) for cell in row] for row in rows]  # names are their files'
+    rows = [[harmless(cell) for cell in row] for row in rows]  # names are their files'
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     lines = ([cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]] for row in rows)
     return "".join("  ".join(cells).rstrip() + "\n" for cells in lines)
@@ -46,7 +46,7 @@ def finding_text(findings):
     width = max(len(each.subject) for each in findings)
     lines = []
     for each in findings:
-        lines.append(f"{MARKS[each.good]}  {each.subject.ljust(width)}  {printable(each.text)}\n")
+        lines.append(f"{MARKS[each.good]}  {each.subject.ljust(width)}  {harmless(each.text)}\n")
         if each.advice:
             lines.append(f"    {' ' * width}  -> {each.advice}\n")
     return "".join(lines)

@@ -7,7 +7,7 @@ name and without a newline.
 import struct
 
 from ..dlang import program as p
-from .printable import printable
+from .harmless import harmless
 
 _DATA = struct.Struct("=IIQ")  # kind, pc, value, at FAULT_KIND
 _FAULTS = {
@@ -50,7 +50,7 @@ def fault_line(record, probe_name, clauses=()) -> str:
         what += f" ({value})"
     names = probe_name(probe)
     number = _number(clause & ~p.RECORD_FLAGS, clauses, names)
-    where = f"dt_clause_{number} for probe ID {probe} ({printable(':'.join(names))})"
+    where = f"dt_clause_{number} for probe ID {probe} ({harmless(':'.join(names))})"
     return f"error in {where}: {what} at BPF pc {pc}"
 
 

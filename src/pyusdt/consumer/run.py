@@ -14,7 +14,7 @@ from ..dlang import program as p
 from ..engine import EngineError
 from . import faults
 from .actions import Actions
-from .printable import printable
+from .harmless import harmless
 from .speculations import DEFAULT_SIZE, Held
 
 _POLL = 0.1  # s, at most: so long a pause without records may delay drop messages and the command's end
@@ -171,7 +171,7 @@ class Run:
             if stop == formatter.PROBE:
                 probe = struct.unpack_from("=I", records, offset + p.RECORD_PROBE)[0]
                 provider, _, function, name = self.engine.probe(probe)
-                formatter.probe(probe, *map(printable, (provider, function, name)))
+                formatter.probe(probe, *map(harmless, (provider, function, name)))
             elif stop == formatter.FAULT:
                 size = struct.unpack_from("=I", records, offset)[0]
                 self._tell_fault(records[offset : offset + size])

@@ -11,8 +11,8 @@ import struct
 from bisect import bisect_right
 
 from ..dlang import types as t
+from .harmless import harmless
 from .perf_map import PerfMaps
-from .printable import printable
 
 _NAMED = (1, 2, 10)  # ELF: data, functions, functions chosen at run time
 _NAME = 1 << 16  # bytes of one; a longer one is none
@@ -178,7 +178,7 @@ class Symbols:
     # --- text -------------------------------------------------------------------------
     def name(self, pid, address, function="uaddr"):
         """Text of one address, as `function` (uaddr, usym, umod … of D) shows it."""
-        return printable(self._name(pid, address, function))
+        return harmless(self._name(pid, address, function))
 
     def _name(self, pid, address, function):
         if told := self._name_of(address):

@@ -8,7 +8,7 @@ stay: how they are written is the business of who writes them.
 from __future__ import annotations
 
 
-def printable(text: str) -> str:
+def harmless(text: str) -> str:
     if text.isprintable():
         return text
     return "".join([c if c.isprintable() or "\udc80" <= c <= "\udcff" else c.encode("unicode_escape").decode() for c in text])
