@@ -12,7 +12,7 @@ import sys
 import time
 
 import pyusdt
-from pyusdt.consumer import values
+from pyusdt.data import values
 from pyusdt.engine.dtrace.items import Distribution, Row, Total
 from pyusdt.engine.dtrace.output import Parser
 

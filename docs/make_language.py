@@ -73,7 +73,7 @@ Found by comparing random programs (tests/differential), besides what docs/progr
 def rows_of(title, table, names):
     """One section.  names: all that D has of this kind, in order."""
     from pyusdt.dlang.builtins.absent import ABSENT, DECLARED, NOTES
-    from pyusdt.dlang.prelude import NAMES
+    from pyusdt.dlang.types.prelude import NAMES
 
     lines = ["", f"## {title}", "| name | what it is | embedded | kernel |", "| --- | --- | --- | --- |"]
     for name in names:
@@ -96,7 +96,7 @@ def rows_of(title, table, names):
 
 
 def text():
-    from pyusdt.dlang import prototypes as p
+    from pyusdt.dlang.types import prototypes as p
     from pyusdt.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES
     from pyusdt.dlang.builtins.absent import DECLARED
 

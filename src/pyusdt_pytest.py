@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from pyusdt.consumer.records import Record
-    from pyusdt.consumer.tracing import Tracing
+    from pyusdt.api.tracing import Tracing
+    from pyusdt.data.records import Record
 
 _EVERYTHING = ("user_trace-s1", "user_trace-i4s4", "user_trace-n*")
 _LAG = 2.0  # s that expect() waits for what was fired in the block it stands in
@@ -70,13 +70,13 @@ class Usdt:
 
     def __call__(self, *probes: str, where: str | None = None, **more: Any) -> Fired:
         """Watch probes of this process (default: all of pyusdt's); arguments as for pyusdt.watch()."""
-        from pyusdt.consumer.tracing import watch
+        from pyusdt.api.tracing import watch
 
         return Fired(watch(*(probes or _EVERYTHING), where=where, **_here(more)))
 
     def trace(self, script: str, *arguments: object, **more: Any) -> Fired:
         """Trace this process with a script; arguments as for pyusdt.trace()."""
-        from pyusdt.consumer.tracing import trace
+        from pyusdt.api.tracing import trace
 
         return Fired(trace(script, *arguments, **_here(more)))
 

@@ -42,8 +42,8 @@ except ModuleNotFoundError as error:
 
 TYPE_CHECKING = False  # type checkers take it for True; typing itself need not be imported
 if TYPE_CHECKING:
-    from pyusdt.consumer.atracing import atrace
-    from pyusdt.consumer.tracing import CompileError, EngineError, TraceWarning, Tracing, trace, watch
+    from pyusdt.api.atracing import atrace
+    from pyusdt.api.tracing import CompileError, EngineError, TraceWarning, Tracing, trace, watch
     from pyusdt.providers import Provider, load
     from pyusdt.tags import get_tag_data, restore_tag, spread_tag, tag
 
@@ -51,9 +51,9 @@ _LATER = {
     **dict.fromkeys(("get_tag_data", "restore_tag", "spread_tag", "tag"), "pyusdt.tags"),
     **dict.fromkeys(("Provider", "load"), "pyusdt.providers"),
     **dict.fromkeys(
-        ("CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"), "pyusdt.consumer.tracing"
+        ("CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"), "pyusdt.api.tracing"
     ),
-    "atrace": "pyusdt.consumer.atracing",
+    "atrace": "pyusdt.api.atracing",
 }
 
 __all__ = [

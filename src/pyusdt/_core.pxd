@@ -1,14 +1,14 @@
-# What the binding sees of the C core (include/pyusdt.h) and of the C beside it (_fast.h, _fire.h).
+# What the binding sees of the C core (include/pyusdt.h) and of the C beside it (native/fast.h, native/fire.h).
 
 cdef extern from "pyusdt.h" nogil:
     void pyusdt_unpublish()
     unsigned pyusdt_demand(unsigned probe)
     int pyusdt_flight(char *path, size_t size)
 
-cdef extern from "_fire.h":
+cdef extern from "native/fire.h":
     int pyusdt_set_strict(int on)
 
-cdef extern from "_fast.h":
+cdef extern from "native/fast.h":
     int pyusdt_fast_add(object module) except -1
     int pyusdt_fast_publish(const char *module_name)
     int pyusdt_fast_available()

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyusdt.consumer import values
-from pyusdt.consumer.floats import FloatNumber, bits_of
-from pyusdt.consumer.snapshot import Aggregation
-from pyusdt.dlang import types
+from pyusdt.data import types, values
+from pyusdt.data.floats import FloatNumber, bits_of
+from pyusdt.data.program import AggDef, Data
+from pyusdt.data.snapshot import Aggregation
 from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
-from pyusdt.dlang.program import AggDef, Data
 
 PARAMS = {"lquantize": (-50, 100, 10), "llquantize": (10, 0, 3, 10)}
 FUNCTIONS = [(name, PARAMS.get(name, ())) for name in ("count", "sum", "min", "max", "avg", "stddev", "quantize",

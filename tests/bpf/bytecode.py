@@ -25,7 +25,7 @@ from pyusdt.bpf import insn
 from pyusdt.bpf.asm import assemble
 from pyusdt.bpf.kernel import RAW_TRACEPOINT, Loaded, Refused, map_lookup, map_update, prog_test_run
 from pyusdt.bpf.maps import KINDS
-from pyusdt.dlang.program import MapDef
+from pyusdt.data.program import MapDef
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))

@@ -9,8 +9,8 @@ from pyusdt.bpf.asm import AsmError, assemble
 from pyusdt.bpf.code import Code, CodeError, Label, link
 from pyusdt.bpf.disasm import disassemble
 from pyusdt.bpf.helpers import BY_NUMBER, HELPERS, ROWS
-from pyusdt.dlang import program
-from pyusdt.dlang.program import MapDef
+from pyusdt.data import program
+from pyusdt.data.program import MapDef
 
 
 @pytest.mark.parametrize(("text", "message"), [

@@ -9,7 +9,7 @@ of each: the real dtrace makes one eBPF program of all clauses of a probe, and t
 from coverage_table import LEAST
 from random_values import EDGES, OURS, STRING_FUNCTIONS, TYPES, WORDS, Values, literal
 
-from pyusdt.dlang import types as t
+from pyusdt.data import types as t
 
 DECLARATIONS = """\
 #pragma D option quiet

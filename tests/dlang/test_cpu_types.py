@@ -3,7 +3,7 @@
 import pytest
 from machine import Machine
 
-from pyusdt.dlang import cpu_types
+from pyusdt.dlang.types import cpu_types
 from pyusdt.dlang.compile import Compiler, compile_program
 from pyusdt.options import Options
 

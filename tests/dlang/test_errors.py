@@ -12,7 +12,7 @@ from record_errors import SCRIPTS, compile_error, tag_of
 import pyusdt
 from pyusdt.dlang.compile import compile_program
 from pyusdt.dlang.errors import TAGS, CompileError
-from pyusdt.dlang.probes import unmatched
+from pyusdt.dlang.front.probes import unmatched
 
 # Raised with arguments of the command line, or by who knows the probes: tested below.
 ELSEWHERE = {"D_MACRO_UNUSED", "D_MACRO_OFLOW", "D_PDESC_ZERO", "D_PROC_LIB", "D_PROC_NAME",

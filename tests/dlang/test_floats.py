@@ -10,7 +10,7 @@ import struct
 import pytest
 from machine import Machine
 
-from pyusdt.consumer.snapshot import Aggregation
+from pyusdt.data.snapshot import Aggregation
 from pyusdt.dlang.compile import compile_program
 from pyusdt.dlang.errors import CompileError
 from pyusdt.options import Options

@@ -22,8 +22,8 @@ from trees import (
     variable,
 )
 
-from pyusdt.dlang import program as p
-from pyusdt.dlang import types as t
+from pyusdt.data import program as p
+from pyusdt.data import types as t
 
 CLAUSES = 150
 

@@ -3,8 +3,8 @@
 import pytest
 
 from pyusdt.dlang.errors import CompileError
-from pyusdt.dlang.lexer import AGG, CLAUSE, EOF, EXPR, IDENT, INT, PSPEC, STRING, Lexer, unescape
-from pyusdt.dlang.source import Source
+from pyusdt.dlang.front.lexer import AGG, CLAUSE, EOF, EXPR, IDENT, INT, PSPEC, STRING, Lexer, unescape
+from pyusdt.dlang.front.source import Source
 
 
 def lexer_of(text, mode=EXPR, macros=(), args=(), default_args=False, control=None):

@@ -4,8 +4,8 @@ import pytest
 from machine import Machine
 
 from pyusdt.dlang import ast
+from pyusdt.dlang.code.demand import walk
 from pyusdt.dlang.compile import Compiler, compile_program
-from pyusdt.dlang.demand import walk
 
 LEFT = {
     "IntLit", "StrLit", "Var", "AssocRef", "Builtin", "Unary", "Binary", "Assign", "Ternary", "Cast", "Comma",

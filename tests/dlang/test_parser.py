@@ -5,9 +5,9 @@ import pytest
 from pyusdt.dlang import ast
 from pyusdt.dlang.compile import DeepRecursion
 from pyusdt.dlang.errors import CompileError
-from pyusdt.dlang.parser import MAX_DEPTH, Parser
-from pyusdt.dlang.resolve import Names
-from pyusdt.dlang.source import Source
+from pyusdt.dlang.front.parser import MAX_DEPTH, Parser
+from pyusdt.dlang.front.source import Source
+from pyusdt.dlang.types.resolve import Names
 
 
 def parse(text, name=None, **settings):

@@ -21,9 +21,9 @@ from trees import (
     variable,
 )
 
+from pyusdt.data import program as p
+from pyusdt.data import types as t
 from pyusdt.dlang import ast, builtins
-from pyusdt.dlang import program as p
-from pyusdt.dlang import types as t
 from pyusdt.dlang.errors import CompileError
 
 

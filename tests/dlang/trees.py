@@ -1,10 +1,10 @@
 """Typed trees by hand, for tests of code generation alone: short names for ast's nodes."""
 
+from pyusdt.data import types as t
 from pyusdt.dlang import ast, builtins
-from pyusdt.dlang import types as t
-from pyusdt.dlang.codegen import generate
-from pyusdt.dlang.source import Location, Source
-from pyusdt.dlang.symbols import Aggregation, Variable
+from pyusdt.dlang.code.codegen import generate
+from pyusdt.dlang.front.source import Location, Source
+from pyusdt.dlang.types.symbols import Aggregation, Variable
 
 SOURCE = Source("(made by a test)", "test.d")
 LOC = Location(SOURCE, 0, 1, 0)

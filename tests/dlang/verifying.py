@@ -4,7 +4,7 @@ not: whatever makes a program.Program is seen, and a refusal fails the test that
 import pytest
 
 from pyusdt.bpf import verifier
-from pyusdt.dlang.program import Program
+from pyusdt.data.program import Program
 
 _made = []
 _make = Program.__init__

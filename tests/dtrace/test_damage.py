@@ -3,7 +3,7 @@
 import pytest
 from test_engine import frame, frames_of
 
-from pyusdt.consumer import values
+from pyusdt.data import values
 
 
 @pytest.mark.parametrize("damaged", [

@@ -11,13 +11,13 @@ import time
 import pytest
 
 import pyusdt
-from pyusdt.consumer.harmless import harmless
-from pyusdt.consumer.records import Decoder, arguments
-from pyusdt.consumer.snapshot import Aggregation
-from pyusdt.consumer.symbols import Symbols
+from pyusdt.data.harmless import harmless
+from pyusdt.data.records import Decoder, arguments
+from pyusdt.data.snapshot import Aggregation
 from pyusdt.engine.command import alive
 from pyusdt.engine.dtrace.frames import Frames, unescape
 from pyusdt.engine.dtrace.script import rewrite
+from pyusdt.report.symbols import Symbols
 
 TRACER = "pyusdt*:::user_trace-i4s4"
 
@@ -260,7 +260,7 @@ def test_averages_of_dtrace_are_not_merged(dtrace):
     assert found["a"].mean == -7.0
     assert found["s"].merge(found["s"]) == 24
     for name in "ad":
-        with pytest.raises(pyusdt.consumer.values.MergeError, match="dtrace tells the value"):
+        with pytest.raises(pyusdt.data.values.MergeError, match="dtrace tells the value"):
             found[name].merge(found[name])
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pyusdt.consumer import values
-from pyusdt.consumer.floats import FloatNumber, bits_of
+from pyusdt.data import values
+from pyusdt.data.floats import FloatNumber, bits_of
 from pyusdt.erlang import etf
-from pyusdt.erlang.items import since
+from pyusdt.report.terms import since
 
 INTS = st.lists(st.integers(-(10**6), 10**6), min_size=1)
 FLOATS = st.lists(st.floats(-1000, 1000), min_size=1)

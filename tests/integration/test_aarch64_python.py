@@ -57,7 +57,7 @@ def compile_extension(root: str, package: str, name: str, folders: list[str]) ->
     path = f"{package}/{name}.cpython-311-aarch64-linux-gnu.so"
     core = [source for folder in folders for source in glob.glob(f"{harness.ROOT}/c/{folder}/*.c")]
     if name == "_core":
-        core += [each for each in glob.glob(f"{harness.ROOT}/src/pyusdt/_*.c") if not os.path.exists(each[:-1] + "pyx")]
+        core += glob.glob(f"{harness.ROOT}/src/pyusdt/native/*.c")
     includes = [f"-I{harness.ROOT}/{folder}" for folder in ("include", "c", "src/pyusdt")]
     done = harness.run([COMPILER, "-shared", "-fPIC", "-std=gnu11", "-O2", "-fvisibility=hidden", "-DPYUSDT_REQUIRE_SITES=1",
                         *(["-DCYTHON_USE_MODULE_STATE=1"] if name == "_core" else []), *includes, "-isystem",

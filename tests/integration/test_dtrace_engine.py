@@ -6,7 +6,7 @@ import re
 
 import harness
 
-from pyusdt.consumer.values import bounds
+from pyusdt.data.values import bounds
 from pyusdt.engine.dtrace.items import Distribution, Fault, Row, Total
 from pyusdt.engine.dtrace.output import Parser
 

@@ -8,9 +8,9 @@ contents.  tests/unit/consumer/*.r is what the oracle printed for the cases of C
 
 import struct
 
-from pyusdt.dlang import format as f
-from pyusdt.dlang import program as p
-from pyusdt.dlang import types as t
+from pyusdt.data import format as f
+from pyusdt.data import program as p
+from pyusdt.data import types as t
 from pyusdt.dlang.builtins import ACTIONS, AGGREGATIONS
 
 STRSIZE = 256

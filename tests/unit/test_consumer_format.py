@@ -3,8 +3,8 @@
 import pytest
 from consumer_cases import type_of
 
-from pyusdt.dlang import format as f
-from pyusdt.dlang import types as t
+from pyusdt.data import format as f
+from pyusdt.data import types as t
 
 MISMATCH = (
     "printf( ) argument #2 is incompatible with conversion #1 prototype:\n"

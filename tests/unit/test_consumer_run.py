@@ -7,11 +7,12 @@ import struct
 import pytest
 from consumer_cases import Aggregate, Case, header
 
-from pyusdt.consumer import faults, run
-from pyusdt.dlang import program as p
-from pyusdt.dlang import types as t
+from pyusdt.data import faults
+from pyusdt.data import program as p
+from pyusdt.data import types as t
 from pyusdt.dlang.builtins import ACTIONS
 from pyusdt.engine import Engine, EngineError
+from pyusdt.tracing import run
 
 
 class FakeEngine(Engine):

@@ -9,11 +9,11 @@ import time
 import pytest
 
 from pyusdt.cli.link import empty_object
-from pyusdt.consumer.symbols import Symbols, _table_of
+from pyusdt.data import types as t
 from pyusdt.dlang import sizes
-from pyusdt.dlang import types as t
 from pyusdt.dlang.compile import compile_program
 from pyusdt.engine.elf import BadFile, File
+from pyusdt.report.symbols import Symbols, _table_of
 
 ME = os.getpid()
 ADDRESS = ctypes.cast(ctypes.pythonapi.PyLong_FromLong, ctypes.c_void_p).value

@@ -9,8 +9,8 @@ import pytest
 from consumer_cases import CASES, NAMES, Case, Printf, Trace, header
 from consumer_harness import ACTION, DONE, FAULT, FULL, PROBE
 
-from pyusdt.consumer import table
-from pyusdt.dlang import program as p
+from pyusdt.data import program as p
+from pyusdt.report import table
 
 EINVAL = -22
 CASE = Case("places", [[Trace("int", 5)], [Printf(b"<%s>", ("string", b"abc"))]])

@@ -4,7 +4,7 @@ In: probes as (provider, module, function, name), descriptions to match.  Out: l
 Always: ids are those that a tracing started now would give.
 """
 
-from ..consumer.harmless import harmless
+from ..data.harmless import harmless
 
 
 def _row(number, *names):

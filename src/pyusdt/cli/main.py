@@ -8,7 +8,7 @@ exits.
 import argparse
 import sys
 
-from ..consumer.harmless import harmless
+from ..data.harmless import harmless
 from . import streams
 
 PROGRAM = "pyusdt"

@@ -10,13 +10,13 @@ import os
 import signal
 import sys
 
-from ..consumer.run import Output, OutputError, Run, lay_out
 from ..dlang import sizes
 from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
+from ..dlang.front.probes import OWN, unmatched
 from ..dlang.hints import unmatched_probe
-from ..dlang.probes import OWN, unmatched
 from ..engine import EngineError, Targets
+from ..tracing.run import Output, OutputError, Run, lay_out
 from . import arguments as cli
 from . import debug, listing, stability, streams
 from .usage import PROGRAM, USAGE, VERSION
@@ -330,15 +330,15 @@ def make_run(arguments, program, engine, reason, output, notify):
     """The Run that shows what is traced in the format asked for."""
     options = arguments.options
     if arguments.format == "json":
-        from ..consumer.json_run import JsonRun
+        from ..report.json import JsonRun
 
         return JsonRun(program, engine, output, notify, options, reason)
     if arguments.format == "parquet":
-        from ..consumer.parquet_run import ParquetRun
+        from ..report.parquet import ParquetRun
 
         return ParquetRun(program, engine, output, notify, options, arguments.parquet)
     from .._tracer import Formatter
-    from ..consumer import table
+    from ..report import table
 
     formatter = Formatter(table.build(program), Formatter.TESTING if "_DTRACE_TESTING" in os.environ else 0)
     lay_out(formatter, options)

@@ -9,9 +9,9 @@ import sys
 
 from . import ast
 from .errors import CompileError
+from .front.source import Source
 from .passes import front_end
-from .resolve import Names
-from .source import Source
+from .types.resolve import Names
 
 DUMPS = ("ast", "types", "bpf")
 _DUMPED = {"ast": "parse", "types": "lower"}
@@ -26,12 +26,12 @@ def _bytes(text):
 
 
 def _may_name_tasks(text):
-    """Whether a program (bytes) may need what dlang/kernel_types.py declares."""
+    """Whether a program (bytes) may need what dlang/types/kernel_types.py declares."""
     return b"psinfo" in text or b"curthread" in text or (b"args" in text and (b"proc" in text or b"sched" in text))
 
 
 def _may_name_cpus(text):
-    """Whether a program (bytes) may need what dlang/cpu_types.py declares."""
+    """Whether a program (bytes) may need what dlang/types/cpu_types.py declares."""
     return any(name in text for name in (b"curcpu", b"cpuinfo_t", b"chip", b"lgrp", b"pset"))
 
 
@@ -82,7 +82,7 @@ class Compiler:
         "function").  Returns the tree of the pass `upto`.
         """
         if name is not None and self.options.get("cpp"):
-            from .preprocess import preprocess
+            from .front.preprocess import preprocess
 
             text = preprocess(_bytes(text), self.options)
         if not self.libraries_read:
@@ -99,7 +99,7 @@ class Compiler:
         self.libraries_read = True
         folders = [folder for folder in (self.options.get("syslibdir"), *self.options.get("libdir", ())) if folder]
         if folders and not self.options.get("nolibs"):
-            from .libraries import load
+            from .front.libraries import load
 
             try:
                 load(self, folders)
@@ -111,7 +111,7 @@ class Compiler:
         """Add what is known of the kernel's tasks, if a text may need it, once."""
         if self.kernel_types_read or not sys.platform.startswith("linux") or not _may_name_tasks(_bytes(text)):
             return
-        from . import kernel_types
+        from .types import kernel_types
 
         self.kernel_types_read = True
         library = kernel_types.library()
@@ -122,7 +122,7 @@ class Compiler:
         """Add what is known of CPUs, if a text may need it, once, and no library of -L has."""
         if self.cpu_types_read or "cpuinfo_t" in self.names.typedefs or not _may_name_cpus(_bytes(text)):
             return
-        from . import cpu_types
+        from .types import cpu_types
 
         self.cpu_types_read = True
         self.add_library(cpu_types.library(), "<cpu>")
@@ -165,7 +165,7 @@ class Compiler:
 
     def finish(self):
         """The program.Program of all texts."""
-        from .codegen import generate
+        from .code.codegen import generate
 
         with DeepRecursion():
             return generate(ast.Unit(self.last, self.items), self.options)

@@ -5,9 +5,9 @@ Always: the offsets of global and this-> variables are those that dtrace gives t
 program mentions them; our own layout is another one.
 """
 
+from ..data import types as t
 from . import ast
-from . import types as t
-from .demand import walk
+from .code.demand import walk
 
 HEADING = "NAME             ID   OFFSET KND SCP RANGE       FLAG TYPE"
 _FIRST_ID = 0x500  # of a program's own variables; what is below belongs to D

@@ -3,8 +3,9 @@
 In: what the compiler is about to refuse.  Out: one line that names the way out, or None.
 """
 
-from . import ast, prototypes
-from . import types as t
+from ..data import types as t
+from . import ast
+from .types import prototypes
 
 _WORDS = {
     "true": "D has no true and false: use 1 and 0",

@@ -64,9 +64,9 @@ class Passes:
 
 def parse(source, names, options, macros, arguments, probe_level, library):
     from .errors import CompileError
-    from .parser import Parser
-    from .pragmas import ControlLines
-    from .source import Location
+    from .front.parser import Parser
+    from .front.pragmas import ControlLines
+    from .front.source import Location
 
     defaults = "defaultargs" in options
     parser = Parser(source, names, macros, arguments, defaults, ControlLines(options, names, library), probe_level)
@@ -80,7 +80,7 @@ def parse(source, names, options, macros, arguments, probe_level, library):
 
 
 def types(tree, names):
-    from .typecheck import check
+    from .types.typecheck import check
 
     typed = check(tree, names)
     names.check_pragmas()
@@ -88,7 +88,7 @@ def types(tree, names):
 
 
 def lower(typed):
-    from .lower import lower as run
+    from .code.lower import lower as run
 
     return run(typed)
 

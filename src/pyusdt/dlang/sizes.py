@@ -3,7 +3,7 @@
 In: a program.Program.  Out: dtrace's words for what has no room, or None.
 """
 
-from . import program as p
+from ..data import program as p
 
 _RECORD_HEAD = 56  # bytes that dtrace's own buffers spend on a record: sizes mean the same here as there
 _VALUE_HEAD = 8  # and on an aggregation's value

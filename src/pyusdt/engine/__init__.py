@@ -1,6 +1,6 @@
 """Engines: what runs a compiled D program on processes.  One interface, a module per engine.
 
-The order of calls, by consumer/run.py:
+The order of calls, by tracing/run.py:
     engine = Engine(program, options)      load the program: maps, clauses
     engine.open(targets)                   find the probes; nothing is enabled yet
     engine.matched                         how many probes each description matches
@@ -10,7 +10,7 @@ The order of calls, by consumer/run.py:
     engine.more() -> records               what end() had to leave, until it gives none
     engine.take_records(), engine.items()  at any time between
     engine.close()                         everything that was made is undone; may be called at any time, twice
-Records are bytes, laid out by dlang/program.py; formatting them is the consumer's.
+Records are bytes, laid out by data/program.py; formatting them is the consumer's.
 """
 
 DTRACE_PROBES = ("BEGIN", "END", "ERROR")  # of the provider dtrace, on every engine

@@ -13,7 +13,7 @@ import time
 
 from .. import _tracer
 from ..bpf import insn, maps
-from ..dlang import program as p
+from ..data import program as p
 from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, own_stack
 from .command import alive
 from .task_warning import TaskWarning

@@ -6,7 +6,7 @@ Always: the kernel's stack has no frames here; without a C library that has back
 
 import struct
 
-from ..dlang import program as p
+from ..data import program as p
 
 
 def put(vm, program):

@@ -14,8 +14,8 @@ from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError, LibraryError
 from ..engine import EngineError, Targets
 from ..options import OptionError, Options
+from ..report.terms import Items, rows, since
 from .etf import Atom
-from .items import Items, rows, since
 
 _NOT_WHILE_TRACING = "Operation illegal when tracing is active"
 _DROP = Atom("drop")
@@ -104,7 +104,7 @@ class Session:
         self._engine, _reason = open_engine(program, self._options, targets)
         self._items = Items(program, self._engine, self._options, self._add)
         if program.speculates:
-            from ..consumer.speculations import DEFAULT_SIZE, Held
+            from ..tracing.speculations import DEFAULT_SIZE, Held
 
             self._held = Held(self._options.get("specsize", DEFAULT_SIZE))
         self._engine.begin()

@@ -5,7 +5,7 @@ where it is given, is the type that they are recorded as.  Arguments that are ag
 operands: Action.args has them.
 """
 
-from .. import types as t
+from ...data import types as t
 
 
 class ActionRow:

@@ -26,7 +26,7 @@ from ...bpf.insn import (
     neg,
     store,
 )
-from .. import buckets
+from ...data import buckets
 
 
 class AggregationRow:

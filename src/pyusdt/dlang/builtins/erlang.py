@@ -5,11 +5,11 @@ Always: the helper (c/bpf/term.c) reads what the event captured; only the embedd
 
 from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R2, R3, R4, R5, jump_imm, mov_imm, store, store_imm
-from .. import program as p
-from .. import types as t
-from ..emit import Place
+from ...data import program as p
+from ...data import types as t
+from ..code.emit import Place
+from ..code.strings import set_null
 from ..errors import CompileError
-from ..strings import set_null
 from .row import SubroutineRow
 
 _MISSING = 2  # ENOENT

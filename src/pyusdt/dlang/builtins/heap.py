@@ -23,10 +23,10 @@ from ...bpf.insn import (
     mov,
     store,
 )
-from .. import program as p
-from .. import types as t
+from ...data import program as p
+from ...data import types as t
+from ..code.integers import constant
 from ..errors import CompileError
-from ..integers import constant
 from .row import SubroutineRow
 
 NAMES = frozenset(("alloca", "copyin"))  # what needs the heap
@@ -131,7 +131,7 @@ def emit_bcopy(g, call, target):
     source, destination, count = call.args
     place, temps = None, []
     if source.type.is_string:
-        from ..strings import locate
+        from ..code.strings import locate
 
         place = locate(g, source)
     else:

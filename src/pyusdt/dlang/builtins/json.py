@@ -6,9 +6,9 @@ it.  What the path does not lead to, and a text that is not JSON up to there, is
 
 from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R2, R3, R4, jump_imm, mov_imm
-from .. import types as t
-from ..emit import Place
-from ..strings import set_null
+from ...data import types as t
+from ..code.emit import Place
+from ..code.strings import set_null
 from .row import SubroutineRow
 
 

@@ -6,10 +6,10 @@
 
 from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R2, R3, R6, alu_imm, jump_imm, load, mov, mov_imm
-from .. import program as p
-from .. import types as t
-from ..emit import Place
-from ..memory import Spot, pointer
+from ...data import program as p
+from ...data import types as t
+from ..code.emit import Place
+from ..code.memory import Spot, pointer
 from .row import SubroutineRow
 from .text import copy_whole
 

@@ -6,9 +6,9 @@ the embedded engine has, for places of one size.
 
 from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R2, R3, R6, ja, jump, load, mov_imm
-from .. import program as p
-from .. import types as t
-from ..emit import Place
+from ...data import program as p
+from ...data import types as t
+from ..code.emit import Place
 from .row import SubroutineRow
 
 

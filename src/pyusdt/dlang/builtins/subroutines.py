@@ -2,9 +2,9 @@
 
 from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R2, R3, jump_imm, mov, mov_imm
-from .. import program as p
-from .. import speculations
-from .. import types as t
+from ...data import program as p
+from ...data import types as t
+from ..code import speculations
 from . import erlang, heap, json, network, process, text
 from .row import SubroutineRow
 

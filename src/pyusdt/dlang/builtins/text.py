@@ -27,10 +27,10 @@ from ...bpf.insn import (
     store_imm,
     swap,
 )
-from .. import program as p
-from .. import types as t
-from ..emit import Place
-from ..strings import is_null, locate, set_null
+from ...data import program as p
+from ...data import types as t
+from ..code.emit import Place
+from ..code.strings import is_null, locate, set_null
 from .row import SubroutineRow
 
 _TABLE = 256  # bytes of a table with one for each character

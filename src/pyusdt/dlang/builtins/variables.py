@@ -3,8 +3,8 @@
 Source of the types: the DTrace guide, "Variables", and dtrace 2.0's own dlibs.
 """
 
-from .. import program as p
-from .. import types as t
+from ...data import program as p
+from ...data import types as t
 
 
 class VariableRow:

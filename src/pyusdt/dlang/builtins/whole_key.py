@@ -6,10 +6,10 @@ hash of the whole string, so that no two are taken for one, whoever prints or re
 
 from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R2, R3, jump_imm, mov_imm
+from ...data import program as p
+from ...data import types as t
 from .. import ast
-from .. import program as p
-from .. import types as t
-from ..emit import Place
+from ..code.emit import Place
 from ..errors import CompileError
 from .row import SubroutineRow
 

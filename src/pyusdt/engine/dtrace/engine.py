@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 
-from ...dlang import program as p
+from ...data import program as p
 from .. import Engine, EngineError
 from ..command import alive
 from .frames import Frames

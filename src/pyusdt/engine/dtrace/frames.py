@@ -9,9 +9,9 @@ import re
 import struct
 import sys
 
-from ...consumer import values
-from ...consumer.names import Names
-from ...consumer.snapshot import pack_key
+from ...data import values
+from ...data.names import Names
+from ...data.snapshot import pack_key
 from .items import Distribution, Total
 from .output import Parser
 from .script import has_table, is_sayable, pauses, said_order
@@ -259,7 +259,7 @@ def _cell(type, part):
 
 def _words(definition, shown):
     """What a map would hold of a value that dtrace printed.  How many values went in is known of counts and histograms
-    alone; the others count as one.  That can not be true of an avg or stddev, and consumer/values.py refuses to merge them:
+    alone; the others count as one.  That can not be true of an avg or stddev, and data/values.py refuses to merge them:
     the words say so themselves, an avg by a count of -1, a stddev by a deviation of a single value."""
     function = definition.row.name
     if function in values.HISTOGRAMS:

@@ -20,8 +20,8 @@ and trunc() as well, since it has the values.  So are those that do something (s
 
 import re
 
-from ...consumer.records import arguments
-from ...dlang import types as t
+from ...data import types as t
+from ...data.records import arguments
 from .. import EngineError
 
 SOH, ETX, EOT, ENQ, ACK = b"\x01\x03\x04\x05\x06".decode()

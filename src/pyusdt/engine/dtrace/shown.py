@@ -7,7 +7,7 @@ Always: how far such a text reaches, a frame says (dtrace/script.py), not the te
 import re
 import sys
 
-from ...dlang import types as t
+from ...data import types as t
 
 _HEADING = re.compile(rb"\n {5,}0  1  2 .*\n")  # of a table of bytes
 _LINE = re.compile(rb" {5,}([0-9a-f]+):((?: [0-9a-f]{2}){1,16})")

@@ -5,7 +5,7 @@ Always: read from the instructions, so that a firing pays for what they do, what
 """
 
 from ...bpf.insn import R1, R6, alu_imm, load, mov, store_imm
-from ...dlang import program as p
+from ...data import program as p
 
 _FIELDS = [
     ("time", p.STATE_TIME, p.STATE_PROBE), ("probe", p.STATE_PROBE, p.STATE_CPU), ("cpu", p.STATE_PROBE, p.STATE_PID),

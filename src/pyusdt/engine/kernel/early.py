@@ -8,7 +8,7 @@ registers or constants; where one clause gets so far, all of them run as ever.
 
 from ...bpf.code import Label
 from ...bpf.insn import ALU, ALU64, JMP, JMP32, R6, R10, Insn, const, exit_, ja, load, mov_imm
-from ...dlang import program as p
+from ...data import program as p
 from . import operands
 
 _NOTHING = [mov_imm(0, 0), exit_()]  # how a clause ends that has done nothing

@@ -14,7 +14,7 @@ import struct
 import time
 
 from ...bpf import kernel
-from ...dlang import program as p
+from ...data import program as p
 from .. import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
 from ..task_warning import TaskWarning
 from ..ticks import Ticks, period

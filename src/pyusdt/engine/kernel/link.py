@@ -43,7 +43,7 @@ from ...bpf.insn import (
     store,
     store_imm,
 )
-from ...dlang import program as p
+from ...data import program as p
 from .. import ERROR
 from . import early, operands, pack, process, stacks
 from .clauses import NOW, Reading, demanded, exits, may_fault, reported

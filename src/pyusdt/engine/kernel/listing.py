@@ -6,7 +6,7 @@ Always: functions (the pid provider) and the kernel's own probes only where a de
 
 import os
 
-from ...dlang import program as p
+from ...data import program as p
 from .errors import unreachable
 from .match import Matcher
 from .probes import Finder, name_files

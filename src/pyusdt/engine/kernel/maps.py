@@ -11,18 +11,10 @@ import struct
 from ... import _tracer
 from ...bpf import kernel
 from ...bpf.maps import KINDS
-from ...dlang import program as p
+from ...data import program as p
 from . import errors, pack
 from .attach import release
-from .link import (
-    CONTROL_ACTIVE,
-    CONTROL_LOST,
-    CONTROL_WALL,
-    CONTROL_ZEROS,
-    LEVELS,
-    NAMES_VALUE,
-    Maps,
-)
+from .link import CONTROL_ACTIVE, CONTROL_LOST, CONTROL_WALL, CONTROL_ZEROS, LEVELS, NAMES_VALUE, Maps
 from .raw import TABLE_SIZE
 
 _MMAPABLE = 1024  # an array that user space maps; Linux 5.5

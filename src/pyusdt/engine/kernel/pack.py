@@ -31,7 +31,7 @@ from ...bpf.insn import (
     mov_imm,
     store,
 )
-from ...dlang import program as p
+from ...data import program as p
 
 _READ_KERNEL, _OUTPUT = 113, 130
 _WORD_BY_WORD = 64  # bytes that are copied so; more is cheaper with a helper

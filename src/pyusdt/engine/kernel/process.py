@@ -23,7 +23,7 @@ from ...bpf.insn import (
     store,
     store_imm,
 )
-from ...dlang import program as p
+from ...data import program as p
 from .raw import Kernel, read
 
 _CURRENT_TASK, _READ_USER = 35, 112

@@ -7,7 +7,7 @@ Always: arg0 is where the kernel was, arg1 where the process was; the one that w
 from ...bpf import kernel
 from ...bpf.code import Label
 from ...bpf.insn import R1, R2, R6, R7, alu_imm, ja, jump_imm, load, store, store_imm
-from ...dlang import program as p
+from ...data import program as p
 from ..ticks import period
 
 # in pt_regs: the instruction pointer, the word that tells the mode; of that the mask, and what it is in user mode

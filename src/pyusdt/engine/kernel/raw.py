@@ -33,7 +33,7 @@ from ...bpf.insn import (
     mov_imm,
     store,
 )
-from ...dlang import program as p
+from ...data import program as p
 from .. import EngineError
 from .attach import release
 from .syscalls import numbers

@@ -1,0 +1,343 @@
+"""The consumer API: trace processes with a D script and take what it records as Python objects.
+
+    with pyusdt.trace('pyusdt*:::user_trace-i4s4 { printf("n=%d", arg2); @[arg2] = count(); }', pid=1234) as t:
+        for rec in t:
+            print(rec.probe.name, rec.time, rec["n"])
+        print(t.aggregations[""])
+
+In: a script and what to trace.  Out: Record objects in time order, snapshots of the aggregations.
+Always: leaving the block switches the probes off and fires END; what was recorded up to there can still be read.
+Between the engine and the reader stand at most `buffer` records: a reader that does not keep up lets the rings fill,
+and what they then lose is counted in `drops` and warned of.  One thread of ours does all that touches the engine.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import warnings
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .._core import publish_forked
+from ..data.snapshot import Aggregation
+from ..dlang.compile import Compiler, default_macros
+from ..dlang.errors import CompileError
+from ..dlang.hints import unmatched_probe
+from ..engine import EngineError, Targets
+from ..engine.command import alive
+from .queue import Pump
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ..data.program import AggDef
+    from ..data.records import Record
+
+__all__ = ["Aggregations", "CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"]
+
+_FAULTS = 1000  # texts that are kept
+_UNNAMED = "_"  # how D calls the aggregation @
+_USER_TRACE = ("proc", "user_tag", "i1", "i2", "i3", "i4", "s1", "s2", "s3", "s4")
+
+
+class TraceWarning(UserWarning):
+    """Something was lost or failed while tracing; the tracing goes on."""
+
+
+class Aggregations(Mapping[str, Aggregation]):
+    """The script's aggregations by name, without the @ ("" is the one that is only called @).  Each look is a
+    snapshot of that moment, or of the end of tracing if that is over."""
+
+    def __init__(self, program: Any, look: Callable[[AggDef], Aggregation]) -> None:
+        self._definitions = {definition.name: definition for definition in program.aggregations}
+        self._look = look
+
+    def __getitem__(self, name: str) -> Aggregation:
+        definition = self._definitions.get(name or _UNNAMED)
+        if definition is None:
+            raise KeyError(f"@{name}: the script has {', '.join(f'@{each}' for each in self._definitions) or 'none'}")
+        return self._look(definition)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._definitions)
+
+    def __len__(self) -> int:
+        return len(self._definitions)
+
+    def __repr__(self) -> str:
+        return f"<aggregations: {', '.join(f'@{each}' for each in self._definitions) or 'none'}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled, they are a dict of the snapshots of this moment."""
+        return dict, ({name: self[name] for name in self},)
+
+
+def trace(script: str | os.PathLike[str], *arguments: object, pid: int | Iterable[int] | None = None,
+          cmd: str | Iterable[str] | None = None, all: bool = False, engine: str = "auto", buffer: int = 100_000,
+          **options: object) -> Tracing:
+    """Trace processes while a `with` block runs.
+
+    script: D, or the path of a script (a pathlib.Path); arguments: its $1, $2 …; exactly one of pid (one or several),
+    cmd (a command that is started, and ended with the block: words, or a line with a shell's quotes) and all=True (this
+    user's processes, those to come as well); engine: "auto", "embedded", "kernel" or "dtrace"; buffer: how many records
+    wait for their reader at most; options: dtrace's -x options (strsize=64, bufsize="4m", zdefs=True).
+
+    Raises CompileError (with .tag, .loc, .message, .hint) here, EngineError when the block is entered.
+    """
+    return Tracing(script, arguments, _targets(pid, cmd, all), engine, buffer, options)
+
+
+def watch(*probes: str, where: str | None = None, pid: int | Iterable[int] | None = None,
+          cmd: str | Iterable[str] | None = None, all: bool = False, **more: Any) -> Tracing:
+    """Trace probes without a script: a record for each firing, with the probe's arguments.
+
+    probes: names, or provider:module:function:name, globs allowed; where: a D predicate.  The arguments of pyusdt's own
+    probes are called proc, user_tag, i1 to i4 and s1 to s4 (message for user_trace-s1; an absent string is ""), those
+    of others arg0 to arg9.  Without pid, cmd or all: all.  The rest is as for trace().
+    """
+    if not probes:
+        raise TypeError("name a probe")
+    if pid is None and cmd is None:
+        all = True
+    if all:
+        more.setdefault("zdefs", True)
+    predicate = f" /{where}/" if where else ""
+    clauses = [f"{probe if ':' in probe else f'pyusdt*:::{probe}'}{predicate} {{ {_body(probe)} }}" for probe in probes]
+    return trace("\n".join(clauses), pid=pid, cmd=cmd, all=all, **more)
+
+
+def _body(probe: str) -> str:
+    """Actions that record all arguments of a probe."""
+    name = probe.rpartition(":")[2]
+    if name == "user_trace-s1":
+        return 'printf("message=%s", arg0 ? copyinstr(arg0) : "");'
+    if not name.startswith("user_trace-"):
+        return "".join(f"trace(arg{i}); " for i in range(10))
+    strings = [i for i, label in enumerate(_USER_TRACE) if not label.startswith("i")]
+    fmt = " ".join(f"{label}=%{'s' if i in strings else 'd'}" for i, label in enumerate(_USER_TRACE))
+    values = [f'arg{i} ? copyinstr(arg{i}) : ""' if i in strings else f"arg{i}" for i in range(10)]
+    return f'printf("{fmt}", {", ".join(values)});'
+
+
+def _targets(pid: int | Iterable[int] | None, cmd: str | Iterable[str] | None, everything: bool) -> dict[str, Any]:
+    """What was asked for, checked: {"pids": …} or {"cmd": …}."""
+    if (pid is not None) + (cmd is not None) + bool(everything) != 1:
+        raise TypeError("name what to trace: exactly one of pid, cmd and all=True")
+    if cmd is not None:
+        words = shlex.split(cmd) if isinstance(cmd, str) else [os.fspath(word) for word in cmd]
+        if not words:
+            raise ValueError("cmd is empty")
+        return {"cmd": words}
+    pids = () if pid is None else (pid,) if isinstance(pid, int) else tuple(pid)
+    if pid is not None and not pids:
+        raise ValueError("pid is empty")
+    return {"pids": pids}
+
+
+class Tracing:
+    """One tracing session; made by trace() and watch().  A context manager, and an iterator over its records."""
+
+    def __init__(self, script: str | os.PathLike[str], arguments: tuple[object, ...], targets: dict[str, Any],
+                 engine: str, buffer: int, options: Mapping[str, object]) -> None:
+        from ..options import OptionError, Options
+
+        self._options = Options()
+        try:
+            for name, value in options.items():
+                if value is not False:
+                    self._options.set(name, None if value is True else str(value))
+            if engine != "auto":
+                self._options.set("engine", engine)
+        except OptionError as error:
+            raise ValueError(f"{name if engine == 'auto' else 'engine'}: {error}") from None
+        self._script, self._arguments, self._wanted, self._buffer = script, arguments, targets, buffer
+        self._pump: Pump | None = None
+        self._command: Any = None
+        self._ready: deque[Record] = deque()
+        self._listener: Callable[[], None] | None = None
+        self._warned: set[str] = set()
+        self.faults: deque[str] = deque(maxlen=_FAULTS)
+        self._compile(0)  # errors are told where the script is
+
+    def _compile(self, target: int) -> Any:
+        compiler = Compiler(self._options, default_macros(target))
+        script = self._script
+        name = None if isinstance(script, str) else os.fspath(script)
+        compiler.arguments = [name or "pyusdt.trace", *map(str, self._arguments)]
+        if isinstance(script, str):
+            compiler.add(script, None)  # not named: a clause may be a description alone, as after -n
+        else:
+            with open(script, "rb") as file:
+                compiler.add(file.read(), name)
+        program = compiler.finish()
+        program.arguments = compiler.arguments
+        return program
+
+    # --- the block --------------------------------------------------------------------------------
+
+    def __enter__(self) -> Tracing:  # noqa: PYI034
+        from ..engine.choice import open_engine
+
+        if self._pump:
+            raise RuntimeError("a tracing can be entered once")
+        targets = self._make_targets()
+        engine = None
+        try:
+            pids = (self._command.pid,) if self._command else targets.pids
+            program = self._compile(pids[0] if pids else 0)
+            engine, reason = open_engine(program, self._options, targets)
+            self._check(program, engine)
+            pump = Pump(program, engine, self._options, self._buffer, self._note)
+            pump.listener = self._listener
+            engine.begin()
+            if self._command:
+                self._go()
+        except BaseException:
+            if engine:
+                engine.close()
+            self._stop_command()
+            raise
+        self._pump, self._owner = pump, os.getpid()
+        self._program, self._engine_name, self._reason = program, engine.name, reason
+        pump.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pump and self._owner != os.getpid():
+            return  # a forked child leaves its copy of the block: the tracing goes on
+        pump = self._running
+        pump.stop()
+        self._stop_command()
+        self._warn_of_drops()
+        if pump.error and exception[0] is None:
+            raise pump.error
+
+    def _make_targets(self) -> Targets:
+        if "cmd" not in self._wanted:
+            for pid in self._wanted["pids"]:
+                if not alive(pid):
+                    raise EngineError(f"No such process: {pid}")
+                if pid == os.getpid():
+                    publish_forked()
+            return Targets(self._wanted["pids"], only=True)
+        from ..engine.command import Command
+
+        self._command = Command(self._wanted["cmd"])
+        return Targets((), self._command, only=True)
+
+    def _go(self) -> None:
+        try:
+            self._command.go()
+        except OSError as error:
+            raise EngineError(f"failed to start {self._command.argv[0]}: {error.strerror}") from None
+
+    def _stop_command(self) -> None:
+        if self._command:
+            self._command.stop()
+
+    def _check(self, program: Any, engine: Any) -> None:
+        """Refuse what pydtrace refuses before it traces."""
+        if program.destructive and not self._options.get("destructive"):
+            raise EngineError("the script has destructive actions; destructive=True allows them")
+        for description, count in engine.matched:
+            if count == 0 and not self._options.get("zdefs"):
+                hint = "`pydtrace -l` lists what there is; zdefs=True accepts probes to come"
+                raise CompileError("D_PDESC_ZERO", description.loc, f"probe description {description} does not match any "
+                                   "probes", unmatched_probe(description, engine.name) or hint)
+
+    def _note(self, text: str) -> None:
+        """A run-time error of the script; called in the pump's thread."""
+        self.faults.append(text)
+        self._warn("faults", text)
+
+    def _warn(self, kind: str, text: str) -> None:
+        """Once for each kind: the counters tell the rest."""
+        if kind not in self._warned:
+            self._warned.add(kind)
+            warnings.warn(text, TraceWarning, stacklevel=4)
+
+    def _warn_of_drops(self) -> None:
+        for kind, count in self.drops.items():
+            if count:
+                self._warn(kind, f"{count} lost so far ({kind}): take records faster, or ask for less or more bufsize")
+
+    # --- what it gives ----------------------------------------------------------------------------
+
+    @property
+    def _running(self) -> Pump:
+        if not self._pump:
+            raise RuntimeError("tracing has not begun: enter the `with` block first")
+        if self._owner != os.getpid():  # the thread that knows the rest is there
+            raise RuntimeError(f"the tracing belongs to process {self._owner}, which began it")
+        return self._pump
+
+    def __iter__(self) -> Tracing:
+        return self
+
+    def __next__(self) -> Record:
+        """The next record; waits for it.  Ends with exit(), with the targets, and after the block."""
+        while not self._ready:
+            batch = self._running.take()
+            if batch is None:
+                self._warn_of_drops()
+                raise StopIteration
+            self._ready.extend(batch)
+        return self._ready.popleft()
+
+    def available(self) -> list[Record]:
+        """The records that are there now, maybe none."""
+        found = list(self._ready)
+        self._ready.clear()
+        while batch := self._running.take(wait=False):
+            found += batch
+        return found
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until tracing is over: exit(), the command's or the targets' end.  False after `timeout` seconds."""
+        return self._running.over.wait(timeout)
+
+    @property
+    def finished(self) -> bool:
+        """Tracing is over; records may be left to read."""
+        return self._running.over.is_set()
+
+    @property
+    def aggregations(self) -> Aggregations:
+        """Live snapshots by name."""
+        pump = self._running
+        return Aggregations(self._program, pump.aggregation)
+
+    @property
+    def drops(self) -> dict[str, int]:
+        """What was lost so far: {"principal": events or records, "order": out of order, …}."""
+        return self._running.drops()
+
+    @property
+    def printed(self) -> list[str]:
+        """What printa() has printed so far: the last thousand texts."""
+        return list(self._running.printed)
+
+    @property
+    def status(self) -> int | None:
+        """What the script gave to exit(), or None."""
+        return self._running.status
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status of cmd as subprocess gives it, None while it runs or where there is none."""
+        status = self._command.status if self._command else None
+        return None if status is None else os.waitstatus_to_exitcode(status)
+
+    @property
+    def engine(self) -> str:
+        """Which engine traces."""
+        self._running  # noqa: B018
+        return self._engine_name  # type: ignore[no-any-return]
+
+    @property
+    def engine_reason(self) -> str:
+        """Why it is that one."""
+        self._running  # noqa: B018
+        return self._reason  # type: ignore[no-any-return]

@@ -1,0 +1,293 @@
+"""Records as the API shows them: what the data actions of one firing of a clause recorded.
+
+In: an engine's records (docs/program.md) and the program they belong to.  Out: Record objects, fault texts, and the
+actions that do something.  Always: records are immutable; integers are int, strings str (bytes where they are not UTF-8),
+stacks tuples of names, addresses that D names str, what print() shows plain data (structured.data_of), other data bytes; the
+value of an action that was not reached is None.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..dlang.errors import printable
+from . import program as p
+from . import types as t
+from .faults import fault_line
+from .format import PERCENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .program import Action, Clause, Program
+
+_HEADER = struct.Struct("=IIIIQII")  # size, clause, probe, cpu, time, pid, tid
+_INTEGERS = {1: "b", 2: "h", 4: "i", 8: "q"}
+_SHOWN = ("printf", "trace", "print", "stack", "symbol", "tracemem")  # kinds of actions whose data are values of the record
+_LABEL = re.compile(r"([^\W\d]\w*)=\Z")
+
+
+class Probe(NamedTuple):
+    """The names of a probe."""
+
+    provider: str
+    module: str
+    function: str
+    name: str
+
+    def __str__(self) -> str:
+        return ":".join(self)
+
+
+class Record(tuple):  # type: ignore[type-arg]
+    """What one firing of a clause recorded.  `rec[0]`, `rec["arg2"]`, iteration and len() are about its values.
+
+    probe: Probe; time: ns since the machine started (CLOCK_MONOTONIC); pid, tid, cpu: int; values: tuple; names: a
+    name for each value: the word before `=` in printf's format (`"route=%s"`), else the argument's text.
+    """
+
+    __slots__ = ()
+
+    probe: Probe = property(lambda self: tuple.__getitem__(self, 0))  # type: ignore[assignment]
+    time: int = property(lambda self: tuple.__getitem__(self, 1))  # type: ignore[assignment]
+    pid: int = property(lambda self: tuple.__getitem__(self, 2))  # type: ignore[assignment]
+    tid: int = property(lambda self: tuple.__getitem__(self, 3))  # type: ignore[assignment]
+    cpu: int = property(lambda self: tuple.__getitem__(self, 4))  # type: ignore[assignment]
+    values: tuple[Any, ...] = property(lambda self: tuple.__getitem__(self, 5))  # type: ignore[assignment]
+    names: tuple[str, ...] = property(lambda self: tuple.__getitem__(self, 6))  # type: ignore[assignment]
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            try:
+                return self.values[self.names.index(key)]
+            except ValueError:
+                raise KeyError(f"{key}: the record has {', '.join(self.names) or 'no values'}") from None
+        return self.values[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Record._make, tuple(tuple.__iter__(self))
+
+    @classmethod
+    def _make(cls, *fields: Any) -> Record:
+        return tuple.__new__(cls, fields)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in zip(self.names, self.values))
+        return f"<{self.probe} pid={self.pid} {shown}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON and the like; the values as a list, since names may repeat."""
+        return {"probe": self.probe._asdict(), "time": self.time, "pid": self.pid, "tid": self.tid, "cpu": self.cpu,
+                "names": list(self.names), "values": list(self.values)}
+
+
+def text_of(storage: bytes) -> str | bytes:
+    """The string in a field: str, or bytes where it is not UTF-8."""
+    text = storage[: storage.index(0)] if 0 in storage else storage
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text
+
+
+class Decoder:
+    """Turns a program's records into Records.
+
+    probe_names: (provider, module, function, name) of a probe id; fault: called with the text of each run-time
+    error; act: with each action that shows no data but does something, and its record; symbols: symbols.Symbols.
+    """
+
+    def __init__(self, program: Program, probe_names: Callable[[int], tuple[str, ...]],
+                 fault: Callable[[str], None], act: Callable[[Action, bytes], None], symbols: Any) -> None:
+        self._layouts = [_Layout(clause, symbols) for clause in program.clauses]
+        self._names, self._fault, self._act = probe_names, fault, act
+        self._probes: dict[int, Probe] = {}
+
+    def decode(self, records: bytes, out: Any = None) -> list[Record]:
+        """The Records of a buffer, in a list, or given to out.append() one by one, each before its actions are
+        done; raises ValueError where the buffer is damaged."""
+        out = [] if out is None else out
+        at, end, layouts, probes, new = 0, len(records), self._layouts, self._probes, tuple.__new__
+        try:
+            while at < end:
+                size, clause, probe, *_ = _HEADER.unpack_from(records, at)
+                if clause & p.RECORD_FAULT:
+                    self._fault(fault_line(records[at : at + size], self._names))
+                    at += size
+                    continue
+                layout = layouts[clause]
+                _, _, _, cpu, time, pid, tid, *values = layout.unpack(records, at)
+                for i in layout.strings:
+                    values[i] = text_of(values[i])
+                for i, make in layout.made:
+                    values[i] = make(values[i])
+                if layout.guarded:
+                    values = layout.reached(values)
+                if layout.visible:
+                    where = probes.get(probe) or self._probe(probe)
+                    out.append(new(Record, (where, time, pid, tid, cpu, tuple(values), layout.names)))
+                for action, guard in layout.actions:
+                    if guard is None or records[at + guard]:
+                        self._act(action, records[at : at + size])
+                at += size
+                if size < p.RECORD_DATA:
+                    raise ValueError("a record of no size")
+        except (struct.error, IndexError):
+            raise ValueError(f"damaged records: {len(records)} bytes, at {at}") from None
+        return out  # type: ignore[no-any-return]
+
+    def _probe(self, ident: int) -> Probe:
+        return self._probes.setdefault(ident, Probe(*self._names(ident)))
+
+
+class _Layout:
+    """How one clause's record is read.
+
+    unpack: header and values; strings: which of the values are; made: [(which, what makes it of its bytes)] for others; names:
+    of the values; visible: the clause records something that is for the user; actions: [(Action, its guard's offset)] that do
+    something; guarded: some values are there only if their guard is 1.
+    """
+
+    def __init__(self, clause: Clause, symbols: Any) -> None:
+        shown = [action for action in clause.actions if action.row.kind in _SHOWN]
+        self.actions = [(a, a.guard) for a in clause.actions if a.row.kind not in _SHOWN and a.row.records]
+        fields = {field.offset: (field, action.guard) for action in shown for field in _fields(action, symbols)}
+        self.guarded = any(guard is not None for _, guard in fields.values())
+        self._guards = [guard for _, (_, guard) in sorted(fields.items())]
+        for guard in {guard for guard in self._guards if guard is not None}:
+            fields[guard] = (_Field(guard, 1, "B"), None)
+        order = [field for _, (field, _) in sorted(fields.items())]
+        self._places = {field.offset: i for i, field in enumerate(order)}
+        self._values = [i for i, field in enumerate(order) if field.offset not in self._guards]
+        self.strings = [i for i, field in enumerate(order) if field.make is text_of]
+        self.made = [(i, field.make) for i, field in enumerate(order) if field.make not in (None, text_of)]
+        self.names = tuple(name for action in shown for name in _names(action))
+        self.visible = bool(shown) or not clause.actions
+        self.unpack = struct.Struct(_format(order)).unpack_from
+
+    def reached(self, fields: list[Any]) -> list[Any]:
+        """The values without their guards; None for those that were not reached."""
+        values = [fields[i] for i in self._values]
+        return [value if guard is None or fields[self._places[guard]] else None
+                for value, guard in zip(values, self._guards)]
+
+
+def record_layout(clause: Clause) -> list[tuple[str, str]]:
+    """[(name, struct's code)] of the values that a clause records."""
+    shown = [action for action in clause.actions if action.row.kind in _SHOWN]
+    return [(name, field.code) for action in shown for name, field in zip(_names(action), _fields(action, None))]
+
+
+class _Field(NamedTuple):
+    """Where a value lies in a record, struct's code for it, and what makes the value of what struct gives, if anything does."""
+
+    offset: int
+    size: int
+    code: str
+    make: Any = None
+
+
+def _fields(action: Action, symbols: Any) -> list[_Field]:
+    """The fields of an action's values."""
+    if action.row.kind == "print":
+        from .structured import data_of
+
+        there = action.data[1]  # the first is where it was read
+        return [_Field(there.offset, there.size, f"{there.size}s", lambda storage: data_of(there.type, storage))]  # type: ignore[no-untyped-call]
+    if action.row.kind == "tracemem":
+        return [_memory(*action.data)]
+    return [_Field(data.offset, data.size, layout_of(data), maker_of(data.type, symbols)) for data in action.data]
+
+
+def _memory(memory: Any, most: Any = None) -> _Field:
+    """tracemem()'s bytes; most: where the record has the number of those that are shown."""
+    if most is None:
+        return _Field(memory.offset, memory.size, f"{memory.size}s")
+    size, at = most.offset + most.size - memory.offset, most.offset - memory.offset
+    number = struct.Struct("=" + layout_of(most))
+
+    def shown(storage: bytes) -> bytes:
+        count: int = number.unpack_from(storage, at)[0]
+        return storage[: memory.size if count < 0 else min(count, memory.size)]
+
+    return _Field(memory.offset, size, f"{size}s", shown)
+
+
+def maker_of(type: Any, symbols: Any) -> Any:
+    """What makes a value of what struct gives for a field of a type; None where that is the value."""
+    if type.is_string:
+        return text_of
+    if isinstance(type, t.Stack):
+        return lambda storage: tuple(symbols.frames(storage))
+    if isinstance(type, t.Symbol):
+        return lambda storage: symbols.text(type, storage).decode("utf-8", "surrogateescape")
+    return None
+
+
+def layout_of(data: Any) -> str:
+    """struct's code for a field of a record or a key."""
+    if t.is_real(data.type):
+        return "f" if data.size == 4 else "d"
+    code = _INTEGERS.get(data.size)
+    if code is None or not (data.type.is_integer or data.type.is_pointer):
+        return f"{data.size}s"
+    return code if data.type.is_integer and data.type.signed else code.upper()
+
+
+def _format(fields: list[Any]) -> str:
+    """struct's format of a record's header and fields."""
+    text, at = "=IIIIQII", p.RECORD_DATA
+    for field in fields:
+        text += f"{field.offset - at}x{field.code}" if field.offset > at else field.code
+        at = field.offset + field.size
+    return text
+
+
+def _names(action: Action) -> list[str]:
+    """A name for each value of an action."""
+    text = printable(action.loc.source.text[action.loc.start : action.loc.end])
+    if action.row.first is None:
+        return [text]
+    texts, count = arguments(text)[action.row.first :], len(_fields(action, None))
+    names = [texts[i] if i < len(texts) else f"value{i}" for i in range(count)]
+    at = 0
+    for conversion in action.fmt.conversions if action.fmt else ():
+        if conversion.row.kind == PERCENT:
+            continue
+        at += bool(conversion.star_width) + bool(conversion.star_precision)
+        label = _LABEL.search(conversion.prefix.decode("utf-8", "replace"))
+        if label and at < len(names):
+            names[at] = label[1]
+        at += 1
+    return names
+
+
+def arguments(call: str) -> list[str]:
+    """The texts of a call's arguments: `f(a, g(b, c))` -> ["a", "g(b, c)"]."""
+    found, depth, start, quote, skip = [], 0, 0, "", False
+    for i, c in enumerate(call):
+        if skip or quote:
+            skip, quote = (not skip and c == "\\"), ("" if c == quote and not skip else quote)
+        elif c in "\"'":
+            quote = c
+        elif c in "([":
+            depth += 1
+            start = i + 1 if depth == 1 else start
+        elif (c in ")]" and depth == 1) or (c == "," and depth == 1):
+            found.append(call[start:i].strip())
+            start = i + 1
+            depth -= c in ")]"
+        elif c in ")]":
+            depth -= 1
+    return found

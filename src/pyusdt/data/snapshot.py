@@ -1,0 +1,162 @@
+"""Aggregations as the API shows them: mappings from key tuples to values.
+
+In: an aggregation's definition and what the engine's map holds.  Out: Aggregation, a snapshot.
+Always: a snapshot does not change; merging two gives a third.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from . import types as t
+from . import values
+from .names import Names
+from .records import layout_of, maker_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from .program import AggDef
+
+Key = tuple[Any, ...]
+
+
+class Aggregation(Mapping[Key, values.Value]):
+    """One aggregation at one moment: `agg["GET", 200]`, `agg["GET"]`; `agg.value` where it has no keys.
+
+    name: without @; function: "count", "quantize" …; params: the function's constants.
+    """
+
+    __slots__ = ("_definition", "_strsize", "_values")
+
+    def __init__(self, definition: AggDef, data: dict[Key, values.Value], strsize: int = 256) -> None:
+        self._definition, self._values, self._strsize = definition, data, strsize
+
+    @classmethod
+    def from_items(cls, definition: AggDef, items: Iterable[tuple[bytes, bytes]], strsize: int, symbols: Any) -> Aggregation:
+        """From an engine's map; a key that nothing was added to since clear() is there, with 0.  symbols: symbols.Symbols;
+        different addresses may have the same name, those of two processes, say."""
+        unpack_key, function, params = key_reader(definition.keys, symbols), definition.row.name, definition.params
+        found: dict[Key, values.Value] = {}
+        for packed, words in items:
+            key, value = unpack_key(packed), values.unpack(function, params, words)
+            found[key] = found[key].merge(value) if key in found else value  # type: ignore[arg-type]
+        return cls(definition, found, strsize)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        definition = self._definition
+        keys = [(data.type, data.offset, data.size) for data in definition.keys]
+        return _restored, (definition.name, definition.row.name, definition.params, keys, self._values, self._strsize)
+
+    @property
+    def name(self) -> str:
+        return self._definition.name  # type: ignore[no-any-return]
+
+    @property
+    def function(self) -> str:
+        name, _, _ = self._definition.row.name.partition(".")
+        return name  # type: ignore[no-any-return]
+
+    @property
+    def params(self) -> tuple[int, ...]:
+        return tuple(self._definition.params or ())
+
+    @property
+    def value(self) -> values.Value | None:
+        """Of an aggregation without keys; None while nothing was aggregated."""
+        if self._definition.keys:
+            raise TypeError(f"@{self.name} has keys")
+        return self._values.get(())
+
+    def __getitem__(self, key: Any) -> values.Value:
+        return self._values[key if isinstance(key, tuple) else (key,)]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"<@{self.name} = {self.function}: {len(self)} keys>"
+
+    def merge(self, other: Aggregation) -> Aggregation:
+        """What one session would have aggregated that had seen what both saw.  Raises MergeError."""
+        if (self.function, self.params) != (other.function, other.params):
+            raise values.MergeError(f"@{self.name} is {self.function}{self.params}, "
+                                    f"@{other.name} {other.function}{other.params}")
+        merged = dict(self._values)
+        for key, value in other.items():
+            merged[key] = merged[key].merge(value) if key in merged else value  # type: ignore[arg-type]
+        return Aggregation(self._definition, merged, self._strsize)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON and the like."""
+        rows = [{"keys": [_plain(part) for part in key], **value.to_dict()} for key, value in self.items()]
+        return {"aggregation": self.name, "function": self.function, "params": list(self.params), "rows": rows}
+
+    def text(self) -> str:
+        """The table, as dtrace prints it."""
+        from ..report.aggregations import render
+        from ..report.symbols import Symbols
+
+        definition, names = self._definition, Names()
+        items = [(pack_key(definition.keys, key, names), values.pack(value)) for key, value in self._values.items()]
+        text = render([(definition, items)], self._strsize, symbols=Symbols(name_of=names.name))  # type: ignore[no-untyped-call]
+        return text.decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = []
+        for key, value in self.items():
+            shown = value._repr_html_() if isinstance(value, values.Histogram) else str(value)
+            rows.append("<tr>" + "".join(f"<td>{escape(str(part))}</td>" for part in key) + f"<td>{shown}</td></tr>")
+        return f"<table><caption>@{self.name} = {self.function}</caption>{''.join(rows)}</table>"
+
+
+def _restored(name: str, function: str, params: Any, keys: Any, data: dict[Key, values.Value], strsize: int) -> Aggregation:
+    """What was pickled.  Its definition is as the compiler made it, but that no program has it."""
+    from ..dlang.builtins.float_aggregations import row_of
+    from .program import AggDef, Data
+
+    definition = AggDef(name, 1, row_of(function), params, [Data(*key) for key in keys], 0)
+    return Aggregation(definition, data, strsize)
+
+
+def _plain(value: Any) -> Any:
+    return value.decode("latin-1") if isinstance(value, bytes) else list(value) if isinstance(value, tuple) else value
+
+
+def key_reader(fields: Any, symbols: Any) -> Any:
+    """A function from a key's bytes to its tuple."""
+    parts = [(data.offset, struct.Struct("=" + layout_of(data)), maker_of(data.type, symbols)) for data in fields]
+
+    def read(key: bytes) -> Key:
+        found = [(layout.unpack_from(key, offset)[0], make) for offset, layout, make in parts]
+        return tuple([part if make is None else make(part) for part, make in found])
+
+    return read
+
+
+def pack_key(fields: Any, key: Key, names: Names) -> bytes:
+    """A key's bytes, as an engine lays them out."""
+    size = max((data.offset + data.size for data in fields), default=0)
+    packed = bytearray(-(-size // 8) * 8)
+    for data, part in zip(fields, key):
+        if isinstance(part, int):
+            raw = (part % (1 << 8 * data.size)).to_bytes(data.size, _BYTE_ORDER)
+        elif isinstance(data.type, (t.Stack, t.Symbol)):
+            raw = names.storage(data.type, data.size, (part,) if isinstance(part, str) else part)
+        else:
+            raw = part if isinstance(part, bytes) else part.encode("utf-8", "surrogateescape")
+        packed[data.offset : data.offset + min(len(raw), data.size)] = raw[: data.size]
+    return bytes(packed)
+
+
+_BYTE_ORDER: Any = "little" if struct.pack("=H", 1) == b"\1\0" else "big"

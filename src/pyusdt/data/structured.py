@@ -1,0 +1,177 @@
+"""What print() shows: a value in memory with its types and its members' names, and the same as plain Python data.
+
+In: a type (data/types.py), the bytes that a record holds of such a value, the address that they were read at.
+Out: dtrace's text, or int, str, list and dict.
+Always: no byte behind the given ones is looked at; members that are all zeros are not shown in the text, as in dtrace, and
+are in the data.
+"""
+
+import sys
+
+from . import types as t
+from .floats import of_storage
+
+PRINTSIZE = 8192  # the option's default: bytes of a value that are shown
+_INDENT = 44  # columns before the outermost type
+_DEPTH = 10  # levels of nesting; what is deeper is not shown
+
+
+def _raw(type, storage):
+    return int.from_bytes(storage, sys.byteorder, signed=type.is_integer and type.signed)
+
+
+def _integer(field, type, storage):
+    """The value of an integer, a pointer or a bit-field."""
+    if field is None or field.width is None:
+        return _raw(type, storage)
+    value = int.from_bytes(storage, sys.byteorder) & ((1 << field.width) - 1)
+    return value - (1 << field.width) if type.signed and value >> (field.width - 1) else value
+
+
+def _enumerator(type, value):
+    """The name of an enum's value, or None."""
+    return next((name for name, number in (type.values or {}).items() if number == value), None)
+
+
+def is_characters(type):
+    """True for what is shown up to its NUL."""
+    return t.is_char(type) and type.base != "_Bool"
+
+
+def shown_members(type):
+    """(name, Field) of a struct's members; a bit-field without a name is only padding."""
+    return [(name, field) for name, field in (type.body.fields or {}).items()
+            if not name.startswith("#") or field.type.is_record]
+
+
+# --- text ---------------------------------------------------------------------------------
+class _Cut(Exception):
+    """The option printsize is reached, or the levels are."""
+
+
+class _Printer:
+    """lines: the text so far.  last: the level that was shown last; a struct's brace is closed when what follows it
+    is shown, so that what cuts the output stands inside of it."""
+
+    def __init__(self, storage, limit):
+        self.storage, self.limit = storage, min(limit, len(storage))
+        self.lines, self.last = [], 0
+
+    def line(self, depth, text):
+        """A line; a NUL character in it ends it, as in dtrace."""
+        self.lines.append(" " * (_INDENT + depth) + text.partition("\0")[0])
+
+    def close(self, depth):
+        """Close the structs that are open inside of a level."""
+        while self.last > depth:
+            self.last -= 1
+            self.line(self.last, "}" if self.last == 0 else "},")
+
+    def show(self, name, type, offset, depth=0, field=None):
+        """A value at an offset; name: of the member that it is."""
+        if offset >= self.limit or depth >= _DEPTH:
+            self.line(depth, "...")
+            raise _Cut
+        self.close(depth)
+        size = field.size if field else t.extent(type)
+        storage = self.storage[offset : offset + size]
+        label = f".{name} = " if name else ""
+        zero = depth > 0 and not any(storage)
+        if type.is_record:
+            if not zero:
+                self.last = depth
+                self.line(depth, f"{label}({type.name.rstrip()}) {{")
+            self.members(type, offset, depth)
+        elif not zero:
+            self.last = depth
+            if type.is_array or type.is_string:
+                self.elements(label, type, offset, depth)
+            else:
+                shown = scalar(field, type, storage)
+                if shown is not None:
+                    self.line(depth, f"{label}({type.name.rstrip()}){shown},")
+
+    def members(self, type, offset, depth):
+        for name, field in shown_members(type):
+            self.show("" if name.startswith("#") else name, field.type, offset + field.offset, depth + 1, field)
+
+    def elements(self, label, type, offset, depth):
+        of, count = (type.to, type.count) if type.is_array else (t.CHAR, t.STRING_EXTENT)
+        self.line(depth, f"{label}({type.name}) [" + ("" if count else "],"))
+        size = t.extent(of)
+        try:
+            for i in range(count):
+                at = offset + i * size
+                if is_characters(of) and not self.storage[at]:
+                    break
+                self.show("", of, at, depth + 1)
+        finally:
+            self.close(depth + 1)
+            self.last = depth  # the array's own level has no brace
+        if count:
+            self.line(depth, "],")
+
+
+def scalar(field, type, storage):
+    """The text of a value that has no parts; None where it is not shown."""
+    if t.is_real(type):
+        return repr(of_storage(storage))
+    if not t.is_scalar(type):
+        return None
+    value = _integer(field, type, storage)
+    if type.is_pointer:
+        return hex(value)
+    if type.is_enum:
+        return _enumerator(type, value) or str(value)
+    if type.name == "char" and not (field and field.width):
+        return f"'{chr(value & 0xFF)}'"
+    return None if field and field.width and value == 0 else str(value)
+
+
+def show(type, storage, address, limit):
+    """The text of print() as bytes; limit: bytes of the value that are shown at most."""
+    printer = _Printer(storage, limit)
+    try:
+        printer.show("", type, 0)
+        if type.is_record and printer.last == 0:
+            printer.last = 1  # the outermost brace is closed although nothing stands in it
+    except _Cut:
+        pass
+    printer.close(0)
+    head = f"{address:#x}" if address else "(nil)"
+    return "\n".join([f"{head} = *", *printer.lines, ""]).encode("latin-1")
+
+
+# --- data ---------------------------------------------------------------------------------
+def data_of(type, storage, field=None):
+    """The value as plain data: a struct is a dict, the members of one without a name among its own; an array a list;
+    characters a str up to their NUL (bytes where they are no UTF-8); an enum its name, where it has one; a pointer
+    and an integer an int."""
+    if type.is_record:
+        return _members(type, storage)
+    if type.is_string or type.is_array and is_characters(type.to):
+        text = bytes(storage).split(b"\0", 1)[0]
+        try:
+            return text.decode()
+        except UnicodeDecodeError:
+            return text
+    if type.is_array:
+        size = t.extent(type.to)
+        return [data_of(type.to, storage[i * size : (i + 1) * size]) for i in range(type.count)]
+    if t.is_real(type):
+        return of_storage(storage)
+    if not t.is_scalar(type):
+        return bytes(storage)
+    value = _integer(field, type, storage)
+    return (_enumerator(type, value) or value) if type.is_enum else value
+
+
+def _members(type, storage):
+    found = {}
+    for name, field in shown_members(type):
+        value = data_of(field.type, storage[field.offset : field.offset + field.size], field)
+        if name.startswith("#"):
+            found.update(value)
+        else:
+            found[name] = value
+    return found

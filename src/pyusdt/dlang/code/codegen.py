@@ -1,0 +1,105 @@
+"""Code generation: the typed, lowered tree -> program.Program.
+
+In: the program's ast.Unit, its options.  Out: a Program, its code linked and complete.
+Always: one eBPF program a clause, which any engine can run by itself: it begins with the state block's
+lookup, ends with its record, and passes the verifier of Linux 5.15.
+"""
+
+from ...bpf.insn import R0, R6, jump_imm, load, store_imm
+from ...data import program as p
+from .. import ast
+from ..builtins import heap, whole_key
+from . import assign, memory, stacks, strings, variables  # noqa: F401  (each adds its nodes to emit's tables)
+from .demand import demand_of, walk
+from .emit import Emitter
+from .layout import Layout
+from .statements import clause_body
+
+
+def generate(unit, options=None):
+    """The Program of a unit.  options: options.Options, or a dict like it."""
+    program = p.Program()
+    program.options = dict(options or {})
+    if "pyusdt" in program.options:
+        from . import float_code  # noqa: F401
+    program.strsize = program.options.get("strsize", program.strsize)
+    clauses = [item for item in unit.items if item.__class__ is ast.Clause]
+    layout = Layout(program.options, program.strsize)
+    for clause in clauses:
+        for node in walk(clause):
+            layout.need_stack(stacks.wanted(node, program.options))
+    program.aggregations = place_symbols(clauses, layout)
+    for index, clause in enumerate(clauses):
+        out = p.Clause(index, clause.probes, clause.loc)
+        out.demand, uses = demand_of(clause, program.strsize)
+        out.stacks = {found[0] for node in walk(clause) if (found := stacks.wanted(node, program.options))}
+        program.uses |= uses
+        _clause(layout, clause, out)
+        program.clauses.append(out)
+        program.destructive |= any(is_destructive(node) for node in walk(clause))
+    program.speculates = layout.speculates
+    program.maps = layout.finish(unit.loc)
+    program.stacks = layout.stacks
+    program.this_area = (p.STATE_PROGRAM, layout.this_end - p.STATE_PROGRAM)
+    return program
+
+
+def is_destructive(node):
+    """Whether a node is the call of a destructive action or subroutine."""
+    return node.__class__ is ast.Call and node.row is not None and getattr(node.row, "destructive", False)
+
+
+def place_symbols(clauses, layout):
+    """Give every symbol of the clauses its place; returns the AggDefs in the order of first use."""
+    aggregations, seen = [], set()
+    for clause in clauses:
+        for node in walk(clause):
+            cls = node.__class__
+            if cls is ast.Call and node.name in heap.NAMES:
+                layout.use_heap(layout.scratchsize)
+            if cls is ast.Call and node.row is whole_key.ROW:
+                layout.zeros_size = max(layout.zeros_size, whole_key.WHOLE)
+            if cls is ast.Call and node.name == "strtok":
+                layout.place_tokens()
+            if cls not in (ast.Var, ast.AssocRef, ast.AggRef) or node.symbol in seen:
+                continue
+            symbol = node.symbol
+            seen.add(symbol)
+            if cls is ast.AggRef:
+                layout.place_aggregation(symbol)
+                keys = layout.key(symbol.keys or (), symbol.loc).fields
+                aggregations.append(p.AggDef(symbol.name, symbol.ident, symbol.row, symbol.params, keys, symbol.map))
+            elif cls is ast.AssocRef or symbol.scope == "self":
+                layout.place_dynamic(symbol)
+            elif symbol.scope == "this":
+                layout.place_this(symbol)
+            else:
+                layout.place_global(symbol)
+    layout.seal()
+    _find_nullable(clauses, layout)
+    return aggregations
+
+
+def _find_nullable(clauses, layout):
+    """Which string scalars may be NULL: those to which something is assigned that may be."""
+    assigns = [node for clause in clauses for node in walk(clause)
+               if node.__class__ is ast.Assign and node.type.is_string and not variables.is_dynamic(node.target)]
+    before = -1
+    while len(layout.nullable) != before:
+        before = len(layout.nullable)
+        layout.nullable.update(node.target.symbol for node in assigns if strings.may_be_null(layout, node.value))
+
+
+def _clause(layout, clause, out):
+    g = Emitter(layout, out)
+    g.mark(clause.loc)
+    g.prologue()
+    if layout.heap:
+        g.emit(store_imm(8, R6, layout.heap_top, layout.heap))
+    cpu = g.layout.only_cpu
+    if cpu is not None:
+        g.emit(load(4, R0, R6, p.STATE_CPU), jump_imm("jne", R0, cpu, g.end))
+    if clause.predicate is not None:
+        g.branch(clause.predicate, g.end, False)
+    clause_body(g, clause)
+    g.finish()

@@ -1,0 +1,94 @@
+"""Demand: what of an event a clause reads.
+
+In: a typed clause.  Out: {argument index: bytes of its string, 0 for the value only}, and the parts
+of the state block that it reads.  The producer converts and captures no more than this.
+Always: too much rather than too little.  A string that is read at an address that does not come from
+the arguments in plain sight (a variable may hold one) may be any of the arguments' strings.
+"""
+
+from .. import ast
+from ..builtins import whole_key
+from .integers import constant
+
+ARGUMENTS = 12
+STRING_LIMIT = 1023  # the producer's bound on a string
+
+
+def children(node):
+    """The nodes right below a node."""
+    for field in node.fields:
+        value = getattr(node, field)
+        if isinstance(value, ast.Node):
+            yield value
+        elif value.__class__ is list:
+            for item in value:
+                if isinstance(item, ast.Node):
+                    yield item
+
+
+def walk(node):
+    """All nodes below and including `node`, parents first."""
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(list(children(node))))
+
+
+def demand_of(clause, strsize):
+    """({argument: bytes}, set of uses) of a clause."""
+    wanted, uses = {}, set()
+    for node in walk(clause):
+        if node.__class__ is ast.Builtin:
+            if node.row.uses:
+                uses.add(node.row.uses)
+            index = argument_index(node)
+            if index is not None:
+                wanted.setdefault(index, 0)
+        elif node.__class__ is ast.Call and node.name == "progenyof":
+            uses.add("ancestors")
+        else:
+            for index, size in _read(node, strsize):
+                wanted[index] = max(wanted.get(index, 0), size)
+    return wanted, uses
+
+
+def _read(node, strsize):
+    """(argument, bytes) for each argument whose string the node may read."""
+    if node.__class__ is ast.Call and node.row is whole_key.ROW:
+        return _string_read(node.args[0], STRING_LIMIT, strsize)
+    if node.__class__ is ast.Call and node.name == "copyinstr":
+        bound = constant(node.args[1]) if len(node.args) > 1 else None
+        return _string_read(node.args[0], strsize if bound is None else min(bound & (1 << 64) - 1, strsize), strsize)
+    if node.__class__ is ast.Call and node.name == "term":
+        return _string_read(node.args[0], STRING_LIMIT, strsize)
+    if node.__class__ is ast.Stringof and not node.operand.type.is_array:
+        return _string_read(node.operand, strsize, strsize)
+    if node.__class__ is ast.Deref:
+        return _string_read(node.operand, STRING_LIMIT, strsize)
+    return ()
+
+
+def argument_index(node):
+    """i of the built-in variable arg<i>, else None."""
+    name = node.row.name
+    return int(name[3:]) if name.startswith("arg") and name[3:].isdigit() else None
+
+
+def _string_read(address, size, strsize):
+    """(argument, bytes) for each argument whose string is read at an address, `size` bytes at most."""
+    while address.__class__ is ast.Cast:
+        address = address.operand
+    if address.__class__ is ast.Builtin:
+        index = argument_index(address)
+        return [] if index is None else [(index, max(1, size))]
+    indexes = set()
+    for node in walk(address):
+        if node.__class__ in (ast.Var, ast.AssocRef, ast.Call):
+            indexes = range(ARGUMENTS)
+            break
+        if node.__class__ is ast.Builtin:
+            index = argument_index(node)
+            if index is not None:
+                indexes.add(index)
+    return [(index, max(strsize, STRING_LIMIT)) for index in indexes]

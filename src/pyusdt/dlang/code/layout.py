@@ -1,0 +1,221 @@
+"""Layout: where everything of a program lives.
+
+In: symbols with their types, as code generation meets them.  Out: offsets in the state block and
+in the globals map, key layouts, the list of maps.
+Always: one Layout serves all clauses of a program; what is placed stays where it is.  Strings are
+NUL-terminated and padded with zeros to their whole storage, and so are the gaps of a key, so that
+keys are hashed and compared by words.
+
+State block: the event | fault record | this-> variables | zeros | the running clause's scratch.
+`zeros` is never written: it is what strings are padded from and what a new aggregation starts as.
+"""
+
+from ...data import program as p
+from ...data import types as t
+from ..errors import CompileError
+from . import speculations
+
+STATE_LIMIT = 32768  # the kernel's bound on a per-CPU value
+KEY_LIMIT = 8192  # leaves room in the state block; Linux 5.15's maps take 512, there only the embedded engine has more
+_ZEROS_MIN = 256
+_SIZES = {"dynvarsize": 1 << 20, "aggsize": 4 << 20, "bufsize": 4 << 20}  # dtrace's defaults, bytes
+_SCRATCHSIZE = 256
+_ENTRIES_MAX = 1 << 16  # more would only cost memory
+
+
+def round_up(n, to=8):
+    return (n + to - 1) // to * to
+
+
+class Layout:
+    """options: {name: value}, sizes in bytes; strsize: that option; string_size: bytes of a string's
+    storage."""
+
+    def __init__(self, options, strsize):
+        self.strsize = strsize
+        self.string_size = round_up(strsize)
+        self.only_cpu = options.get("cpu")
+        self.scratchsize = options.get("scratchsize", _SCRATCHSIZE)
+        self.sizes = {name: options.get(name, default) for name, default in _SIZES.items()}
+        self.maps = [
+            p.MapDef("state", "percpu_array", 4, 0, 1),
+            p.MapDef("globals", "array", 4, p.DROP_END, 1),
+            p.MapDef("output", "ringbuf", 0, 0, _power_of_two(self.sizes["bufsize"])),
+        ]
+        self.speculation_count = min(options.get("nspec", speculations.DEFAULT), speculations.MOST)
+        self._speculations = None
+        self._random = None
+        self.tokens = None  # strtok()'s state: what it returns next, and its string
+        self.nullable = set()  # string scalars to which 0 is assigned somewhere
+        self.this_end = p.STATE_PROGRAM
+        self.zeros_size = max(self.string_size, _ZEROS_MIN)
+        self.zeros = self.scratch = None  # set by seal()
+        self.scratch_size = 0
+        self.heap = self.heap_size = self.heap_top = 0  # see use_heap
+        self.stacks = {}  # "user", "kernel" -> (offset, frames), see need_stack
+
+    def size_of(self, type):
+        return self.string_size if type.is_string else type.size
+
+    @staticmethod
+    def align_of(type):
+        return 8 if type.is_string or type.is_record or type.is_array else type.align
+
+    @property
+    def memory(self):
+        """(begin, end) of the part of the state block that pointers may reach."""
+        return p.STATE_PROGRAM, self.heap + self.heap_size if self.heap else self.this_end
+
+    def use_heap(self, size):
+        """The program needs memory for alloca() and its like.  Its offset and size; heap_top: offset of the word that
+        says where the rest of it begins."""
+        self.heap_size = round_up(size)
+
+    def need_stack(self, need):
+        """Make room for a stack.  need: (whose, number of frames), or None; seal() gives it its place."""
+        if need is not None:
+            kind, frames = need
+            self.stacks[kind] = 0, max(frames, self.stacks.get(kind, (0, 0))[1])
+
+    def globals_end(self):
+        """Where the globals end; only after all of them have been placed."""
+        return self.maps[p.MAP_GLOBALS].value_size
+
+    # --- before code generation: everything that moves the scratch ------------
+    def place_this(self, symbol):
+        """Give a this-> variable its offset in the state block."""
+        self.this_end = round_up(self.this_end, self.align_of(symbol.type))
+        symbol.slot = self.this_end
+        self.this_end += self.size_of(symbol.type)
+
+    def place_tokens(self):
+        """Give strtok() its state, which is forgotten after each firing as this-> variables are."""
+        if self.tokens is None:
+            self.tokens = round_up(self.this_end)
+            self.this_end = self.tokens + 8 + self.string_size
+
+    def place_global(self, symbol):
+        """Give a global scalar its offset in the globals map."""
+        globals_map = self.maps[p.MAP_GLOBALS]
+        offset = round_up(globals_map.value_size, self.align_of(symbol.type))
+        symbol.slot = offset
+        globals_map.value_size = offset + self.size_of(symbol.type)
+
+    @property
+    def speculates(self):
+        return self._speculations is not None
+
+    def speculations(self):
+        """The offset in the globals map of the speculations' states."""
+        if self._speculations is None:
+            globals_map = self.maps[p.MAP_GLOBALS]
+            self._speculations = round_up(globals_map.value_size)
+            globals_map.value_size = self._speculations + 8 * self.speculation_count
+        return self._speculations
+
+    def random(self):
+        """The offset in the globals map of rand()'s state."""
+        if self._random is None:
+            globals_map = self.maps[p.MAP_GLOBALS]
+            self._random = round_up(globals_map.value_size)
+            globals_map.value_size = self._random + 8
+        return self._random
+
+    def place_dynamic(self, symbol):
+        """Give a self-> variable or an associative array its map.  An integer takes 8 bytes, so that
+        the element is loaded and stored as the register is."""
+        value_size = 8
+        if symbol.type.is_string or symbol.type.is_record or symbol.type.is_array:
+            value_size = round_up(self.size_of(symbol.type))
+            self.zeros_size = max(self.zeros_size, value_size)
+        key_size = self.key(dynamic_key_types(symbol), symbol.loc).size
+        symbol.slot = self._add_hash(str(symbol), "hash", key_size, value_size, self.sizes["dynvarsize"])
+
+    def place_aggregation(self, symbol):
+        """Give an aggregation its map; without keys it is one element, else a hash."""
+        value_size = 8 * symbol.row.words(symbol.params)
+        self.zeros_size = max(self.zeros_size, value_size)
+        name = "@" + symbol.name
+        if symbol.keys:
+            key_size = self.key(symbol.keys, symbol.loc).size
+            symbol.map = self._add_hash(name, "percpu_hash", key_size, value_size, self.sizes["aggsize"])
+        else:
+            symbol.map = self._add(p.MapDef(name, "percpu_array", 4, value_size, 1))
+
+    def seal(self):
+        """All this-> variables and aggregations are placed: fix where zeros and scratch begin."""
+        end = round_up(self.this_end)
+        for kind, (_, frames) in self.stacks.items():
+            self.stacks[kind] = end, frames
+            end += 8 + 8 * frames
+        self.zeros = end
+        if self.heap_size:
+            self.heap_top = self.zeros  # with the word behind it also the gap to the this-> variables
+            self.heap = self.heap_top + 16
+            # Twice: the verifier adds the greatest offset and the greatest size.
+            self.zeros = self.heap + 2 * self.heap_size
+        self.scratch = self.zeros + round_up(self.zeros_size)
+
+    # --- after code generation --------------------------------------------------
+    def finish(self, loc):
+        """The maps, now that all is placed; `loc` is for the error where the state is too large."""
+        size = self.scratch + self.scratch_size
+        if size > STATE_LIMIT:
+            raise CompileError("D_UNSUPPORTED", loc, f"the program's strings take {size} bytes at once, "
+                               f"more than {STATE_LIMIT}", "use a smaller strsize or fewer this-> strings")
+        self.maps[p.MAP_STATE].value_size = round_up(size)
+        globals_map = self.maps[p.MAP_GLOBALS]
+        globals_map.value_size = round_up(globals_map.value_size)
+        return self.maps
+
+    def key(self, types, loc):
+        """The Key of a tuple of these types."""
+        fields, end = [], 0
+        for type in types:
+            size = self.size_of(type)
+            offset = round_up(end, self.align_of(type))
+            fields.append(p.Data(type, offset, size))
+            end = offset + size
+        key = Key(fields, round_up(end))
+        if key.size > KEY_LIMIT:
+            raise CompileError("D_UNSUPPORTED", loc, f"the keys take {key.size} bytes, more than {KEY_LIMIT}",
+                               "use a smaller strsize, or fewer strings among the keys")
+        return key
+
+    def _add_hash(self, name, kind, key_size, value_size, room):
+        entries = max(1, min(_ENTRIES_MAX, room // (key_size + value_size)))
+        return self._add(p.MapDef(name, kind, key_size, value_size, entries))
+
+    def _add(self, map):
+        self.maps.append(map)
+        return len(self.maps) - 1
+
+
+class Key:
+    """fields: a Data each; size: a multiple of 8; padded: offsets of the words that the fields do
+    not fill and that must be zeroed first."""
+
+    __slots__ = ("fields", "size", "padded")
+
+    def __init__(self, fields, size):
+        self.fields, self.size = fields, size
+        covered = [0] * (size // 8)
+        for data in fields:
+            if data.size < 8:
+                covered[data.offset // 8] += data.size
+            else:
+                for word in range(data.offset // 8, (data.offset + data.size) // 8):
+                    covered[word] = 8
+        self.padded = [8 * i for i, n in enumerate(covered) if n < 8]
+
+
+def dynamic_key_types(symbol):
+    """The types of the key of a self-> variable or an associative array's element.  A self-> variable
+    belongs to a thread: its key begins with pid and tid, together 8 bytes as the state block has them."""
+    keys = list(symbol.keys or ())
+    return [t.UINT64, *keys] if symbol.scope == "self" else keys
+
+
+def _power_of_two(n):
+    """At least a page, as the kernel's ring buffer wants it."""
+    return 1 << max(12, (n - 1).bit_length())

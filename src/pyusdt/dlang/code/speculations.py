@@ -1,0 +1,70 @@
+"""Speculations -> code: speculation(), speculate(), commit() and discard().
+
+In: their calls.  Out: code.  A speculation is a word of the globals map, 0 while it is free; what its
+clauses record goes out at once, marked with its number, and the consumer holds it back until the record
+of a commit or discard comes.
+Always: as in dtrace a clause ends at a speculate() of what is not active; a commit() or discard() of 0
+or of what is not active does nothing, and one of what can not be is a fault.
+"""
+
+from ...bpf.code import Label
+from ...bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R5,
+    R6,
+    alu,
+    alu_imm,
+    const,
+    jump_imm,
+    ld_map_value,
+    load,
+    mov,
+    mov_imm,
+    store,
+)
+from ...data import program as p
+
+DEFAULT, MOST = 1, 1024  # of the nspec option; more would make the search for a free one too long
+
+
+def emit_new(g, call, target):
+    """r0 = the number of a speculation, or 0."""
+    found = Label()
+    g.emit(ld_map_value(R1, p.MAP_GLOBALS, g.layout.speculations()), mov_imm(R2, g.layout.speculation_count))
+    g.routine("speculation_new")
+    g.emit(jump_imm("jne", R0, 0, found))
+    g.count_drop(p.DROP_SPECULATION)
+    g.emit(mov_imm(R0, 0))
+    g.place(found)
+
+
+def _state_address(g, reg, number):
+    """reg = the address of the state of the speculation whose number less 1 is in `number`, in bounds."""
+    g.emit(ld_map_value(reg, p.MAP_GLOBALS, g.layout.speculations()), mov(R0, number), alu_imm("lsh", R0, 3),
+           alu("add", reg, R0))
+
+
+def speculate(g, call, record):
+    g.value(call.args[0])
+    g.emit(mov(R2, R0), alu_imm("sub", R2, 1), jump_imm("jge", R2, g.layout.speculation_count, g.end))
+    _state_address(g, R1, R2)
+    g.emit(load(8, R1, R1, 0), jump_imm("jeq", R1, 0, g.end), alu_imm("add", R2, 1),
+           store(4, R6, record + p.RECORD_SPECULATION, R2))
+
+
+def settle(g, call, is_commit):
+    """commit() and discard()."""
+    done = Label()
+    g.value(call.args[0])
+    g.emit(jump_imm("jeq", R0, 0, done), mov(R3, R0), alu_imm("sub", R3, 1))
+    g.mark(call.loc)
+    g.emit(jump_imm("jge", R3, g.layout.speculation_count, g.fault(p.FAULT_ILLOP)))
+    _state_address(g, R2, R3)
+    g.emit(mov(R1, R6), alu_imm("add", R3, 1), mov_imm(R4, int(is_commit)),
+           const(R5, p.RECORD_SETTLED | g.clause.index))
+    g.routine("settle_speculation")
+    g.place(done)

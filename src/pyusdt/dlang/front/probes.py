@@ -1,0 +1,104 @@
+"""Probe descriptions: `provider:module:function:name`, as dtrace reads them.
+
+In: the text of one, macro variables not yet replaced.  Out: ast.ProbeDesc.
+The parts are counted from the right: `a` is a name, `a:b` a function and a name; what is
+left out is "", and matches everything.
+"""
+
+from .. import ast
+from ..errors import CompileError
+
+LEVELS = ("provider", "module", "function", "name")
+# The probes with the ids 1 to 3.
+OWN = [("dtrace", "", "", name) for name in ("BEGIN", "END", "ERROR")]
+
+
+def describe(text, loc, lexer, level="name"):
+    """The ProbeDesc of a text; `lexer` knows the macros; `level` is what the last part is."""
+    last = LEVELS.index(level)
+    parts = text.split(":")
+    if len(parts) > 1 and parts[0] == "":
+        # As dtrace reads from the right, it never sees an empty first part.
+        parts = parts[1:]
+    if len(parts) > last + 1:
+        hint = "a probe description has at most four parts, provider:module:function:name"
+        raise invalid(text, loc, "Overspecified probe description", hint)
+    fields = [""] * 4
+    for place, part in zip(range(last - len(parts) + 1, last + 1), parts):
+        fields[place] = expand(part, text, loc, lexer)
+    return ast.ProbeDesc(loc, *fields)
+
+
+def by_number(number, loc, known, level):
+    """The ProbeDesc of the probe with this id.  known: a function that gives the (provider, module, function,
+    name) of all probes, the first of which has the id 1."""
+    if number > 0xFFFFFFFF:
+        raise CompileError("D_PDESC_INVAL", loc, f"identifier {number} exceeds maximum probe id")
+    if level != "name":
+        raise CompileError("D_PDESC_INVAL", loc, f"probe identifier {number} not permitted when specifying {level}s")
+    probes = OWN
+    if number > len(OWN) and known is not None:
+        probes = known()
+    if not 0 < number <= len(probes):
+        message = f"invalid probe identifier {number}: Unknown probe identifier"
+        raise CompileError("D_PDESC_INVAL", loc, message, "pydtrace -l shows the ids that there are")
+    return ast.ProbeDesc(loc, *probes[number - 1])
+
+
+def expand(part, text, loc, lexer):
+    """Replace the macro variable of one part, as in pyusdt$target."""
+    begin = part.find("$")
+    if begin < 0:
+        return part
+    name = part[begin + 1 :]
+    if name.startswith("$") and len(name) > 1:
+        name = name[1:]
+    rest = ""
+    if name[:1].isdigit() and name.isascii():
+        digits = name[: len(name) - len(name.lstrip("0123456789"))]
+        name, rest = digits, name[len(digits) :]
+        number = int(digits[:9])
+        if number < len(lexer.args):
+            lexer.used_args.add(number)
+            return part[:begin] + lexer.args[number] + rest
+    elif name in lexer.macros:
+        return f"{part[:begin]}{lexer.macros[name]}"
+    raise invalid(text, loc, "Undefined macro variable in probe description")
+
+
+def unmatched(probe, shown=None, hint=None):
+    """The error for a ProbeDesc that no probe matches; who knows the probes raises it.  shown: the description."""
+    if probe.provider.startswith("pid") and probe.provider[3:].isdigit():
+        found = _no_function(probe)
+        if found is not None:
+            tag, *told = found
+            return CompileError(tag, probe.loc, *told)
+    message = f"probe description {shown or probe} does not match any probes"
+    return CompileError("D_PDESC_ZERO", probe.loc, message, hint)
+
+
+def _no_function(probe):
+    """(tag, message[, hint]) of what is wrong with a description of the pid provider, or None where nothing more can be said."""
+    function, name = probe.function, probe.name
+    is_address = all(char in "0123456789abcdefABCDEFxX" for char in name or "-")
+    if function == "-":  # the pid provider's name for an address of the module
+        if not is_address:
+            return "D_PROC_NAME", "with the function - the name is one address in hexadecimal"
+        if probe.module not in ("", "a.out"):
+            return "D_PROC_LIB", "the function - stands for addresses of the module a.out only"
+        return None
+    if probe.provider == "pid0":
+        return "D_PROC_BADPID", "no process has the id 0"
+    if any(char in "*?[" for char in function + name) or not function:
+        return None
+    if is_address:
+        return "D_PROC_OFF", f"there is no function {function}, or it has no instruction at {name}"
+    if name not in ("", "entry", "return"):
+        return "D_PROC_NAME", f"a function's probes are entry, return and offsets in hexadecimal, not {name}"
+    if probe.module == "a.out":
+        return "D_PROC_FUNC", f"the program has no function {function}", "nm lists those that a program has"
+    return None
+
+
+def invalid(text, loc, why, hint=None):
+    return CompileError("D_PDESC_INVAL", loc, f'invalid probe description "{text}": {why}', hint)

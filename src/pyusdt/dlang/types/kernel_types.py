@@ -1,0 +1,101 @@
+"""What D knows of a task of the kernel: psinfo_t, lwpsinfo_t, their translators, the arguments of proc and sched.
+
+In: the running kernel's type information.  Out: the text of a D library, as dtrace has it in procfs.d and sched.d; "" where
+the kernel has no type information.
+Always: of the kernel's structs only the members that the translators read are declared, where this kernel has them.
+Sources: the DTrace guide's "proc" and "sched" providers, the
+members that dtrace 2.0 translates, and what it calls curpsinfo, curlwpsinfo and curthread.
+"""
+
+from ... import _tracer
+
+_BTF = "/sys/kernel/btf/vmlinux"
+# struct: (member, declaration)
+_MEMBERS = {
+    "task_struct": (
+        ("__state", "unsigned int __state"), ("prio", "int prio"), ("pid", "int pid"), ("tgid", "int tgid"),
+        ("comm", "char comm[16]"), ("real_parent", "struct task_struct *real_parent"), ("cred", "struct cred *cred"),
+        ("signal", "struct signal_struct *signal"),
+    ),
+    "cred": (("uid", "unsigned int uid"), ("gid", "unsigned int gid"), ("euid", "unsigned int euid"), ("egid", "unsigned int egid")),
+    "signal_struct": (("pids", "struct pid *pids[4]"),),
+    "pid": (("numbers", "int first"),),  # its number in the machine's own namespace
+}  # fmt: skip
+_SIZES = {"char comm[16]": 16, "struct pid *pids[4]": 32}
+
+_TRANSLATORS = """
+typedef struct psinfo {
+    int pr_nlwp; int pr_pid; int pr_ppid; int pr_pgid; int pr_sid; unsigned int pr_uid; unsigned int pr_euid;
+    unsigned int pr_gid; unsigned int pr_egid; uintptr_t pr_addr; string pr_fname; string pr_psargs; int pr_wstat; char pr_dmodel;
+} psinfo_t;
+typedef struct lwpsinfo {
+    int pr_flag; int pr_lwpid; uintptr_t pr_addr; uintptr_t pr_wchan; char pr_stype; char pr_state; char pr_sname; int pr_pri;
+    string pr_name;
+} lwpsinfo_t;
+translator psinfo_t < struct task_struct *T > {
+    pr_nlwp = 1; pr_pid = T->tgid; pr_ppid = T->real_parent->tgid; pr_pgid = T->signal->pids[2]->first;
+    pr_sid = T->signal->pids[3]->first; pr_uid = T->cred->uid; pr_euid = T->cred->euid; pr_gid = T->cred->gid;
+    pr_egid = T->cred->egid; pr_addr = (uintptr_t)T; pr_fname = stringof(T->comm);
+    pr_psargs = (uintptr_t)T == __curthread ? execargs : "<unknown>"; pr_wstat = 0;
+    pr_dmodel = 2;
+};
+translator lwpsinfo_t < struct task_struct *T > {
+    pr_flag = T->__state & 4 ? 1 : 0; pr_lwpid = T->pid; pr_addr = (uintptr_t)T; pr_wchan = 0; pr_stype = 0;
+    pr_state = T->__state & 3 ? 1 : T->__state & 12 ? 4 : T->__state & 0xb0 ? 3 : T->__state & 0x300 ? 7 : 2;
+    pr_sname = T->__state & 3 ? 'S' : T->__state & 12 ? 'T' : T->__state & 0xb0 ? 'Z' : T->__state & 0x300 ? 'W' : 'R';
+    pr_pri = T->prio; pr_name = stringof(T->comm);
+};
+inline struct task_struct *curthread = (struct task_struct *)__curthread;
+inline psinfo_t *curpsinfo = xlate < psinfo_t * > (curthread);
+inline lwpsinfo_t *curlwpsinfo = xlate < lwpsinfo_t * > (curthread);
+provider proc {
+    probe create(struct task_struct *T) : (psinfo_t *T);
+    probe exec(string path);
+    probe exec__failure(int error);
+    probe exec__success();
+    probe exit(int reason);
+    probe lwp__create(struct task_struct *T) : (lwpsinfo_t *T, psinfo_t *T);
+    probe lwp__exit();
+    probe lwp__start();
+    probe signal__clear(int number);
+    probe signal__discard(struct task_struct *T, int number) : (lwpsinfo_t *T, psinfo_t *T, int number);
+    probe signal__handle(int number);
+    probe signal__send(struct task_struct *T, int number) : (lwpsinfo_t *T, psinfo_t *T, int number);
+    probe start();
+};
+provider sched {
+    probe off__cpu(struct task_struct *T) : (lwpsinfo_t *T, psinfo_t *T);
+    probe on__cpu();
+    probe surrender(struct task_struct *T) : (lwpsinfo_t *T, psinfo_t *T);
+    probe wakeup(struct task_struct *T) : (lwpsinfo_t *T, psinfo_t *T);
+};
+"""
+
+
+def library():
+    try:
+        with open(_BTF, "rb") as file:
+            btf = file.read()
+    except OSError:
+        return ""
+    structs = [f"struct {name};" for name in _MEMBERS]
+    for name, members in _MEMBERS.items():
+        declared = _declare(btf, name, members)
+        if declared is None:
+            return ""
+        structs.append(declared)
+    return "\n".join(structs) + _TRANSLATORS
+
+
+def _declare(btf, name, members):
+    """A struct with these members at their places, or None where the kernel has one of them not."""
+    rows = [(_tracer.btf_member(btf, name, member), text) for member, text in members]
+    if any(offset is None for offset, _ in rows):
+        return None
+    lines, end = [], 0
+    for offset, text in sorted(rows):
+        if offset > end:
+            lines.append(f"    char _{end}[{offset - end}];")
+        lines.append(f"    {text};")
+        end = offset + _SIZES.get(text, 8 if "*" in text else 4)
+    return f"struct {name} {{\n" + "\n".join(lines) + "\n};"

@@ -1,0 +1,187 @@
+"""Names: what a word of a D program stands for.
+
+In: names as the parser and the types pass meet them (declarations: declarations.py).  Out:
+symbols.Variable, symbols.Inline, symbols.Aggregation, rows of builtins.
+Always: D makes variables when they are first assigned, in the order of the program, so the
+same Names serves the parser and then the types pass; messages are dtrace's.
+"""
+
+from ...data import types as t
+from .. import ast, hints
+from ..builtins import VARIABLES
+from ..errors import CompileError
+from . import prelude, prototypes
+from .declarations import Declarations, kind_of
+from .symbols import Aggregation, Variable
+from .templates import Templates
+
+_KEEP = 3  # how unlike a name may be, of those that a hint offers
+
+
+class Names(Templates, Declarations):
+    SIZE_T = t.SIZE_T
+
+    def __init__(self):
+        self.options = {}  # the program's; the compiler puts its own here
+        self.typedefs = dict(t.TYPEDEFS)
+        self.tags = {}  # "struct s", "enum e" … -> its type
+        self.inlines = {}  # name -> symbols.Inline; enumerators are such too
+        self.translators = []
+        self.probes = None  # a function that gives all probes there are; see probes.by_number
+        self.pragmas = []  # (pragma, name, Location) about names that are not known yet
+        self.providers = {}  # name -> {probe's raw name: ([(name, type)] of the inputs, of the outputs)}
+        self.parameters = {}  # name -> symbols.Inline, of the template that is being typed
+        self.scopes = {"global": {}, "self": {}, "task": {}, "this": {}}
+        self.aggregations = {}
+        self.mentioned = set()  # names that stood where only a variable can
+
+    def mention(self, name):
+        self.mentioned.add(name)
+
+    def check_pragmas(self):
+        """Refuse pragmas about names that the program has not defined."""
+        for pragma, name, loc in self.pragmas:
+            if name not in self.scopes["global"] and name not in self.inlines:
+                hint = f"nothing defines {name}"
+                raise CompileError("D_PRAGMA_UNUSED", loc, f"unused #pragma {pragma}", hint, mark=loc.start)
+        self.pragmas = []
+
+    def is_known(self, name):
+        """True if a word can only be a variable or a function."""
+        return self.is_builtin(name) or name in self.scopes["global"] or name in self.mentioned
+
+    # --- names in clauses ---------------------------------------------------------
+
+    @staticmethod
+    def is_builtin(name):
+        return (
+            name in VARIABLES
+            or name in prototypes.FUNCTIONS
+            or name in prototypes.OTHER_VARIABLES
+            or name in prototypes.OTHER_ARRAYS
+            or name in ("self", "this")
+        )
+
+    def inline(self, name, loc=None):
+        """The symbols.Inline of a name, or None."""
+        return self.parameters.get(name) or self.inlines.get(name) or self.constant_of(name, loc)
+
+    def constant_of(self, name, loc):
+        """The symbols.Inline of a constant that belongs to every program, or None."""
+        if name in self.scopes["global"] or name in VARIABLES or not (name[:1].isupper() or name in prelude.NAMES):
+            return None
+        return prelude.inline(name, loc)
+
+    def scalar(self, node, create=False):
+        """The Var or Builtin that an Ident stands for, as a scalar."""
+        name, loc = node.name, node.loc
+        row = VARIABLES.get(name)
+        if row is not None:
+            found = ast.Builtin(loc, row)
+            found.type = row.type
+            return found
+        symbol = self.scopes["global"].get(name)
+        if symbol is not None and symbol.keys is not None:
+            self.bad_reference(loc, "associative array", name, "scalar")
+        if symbol is None:
+            self.refuse_reserved(node)
+            if not create:
+                message = f"failed to resolve {name}: Unknown variable name"
+                self.error("D_IDENT_UNDEF", loc, message, self.unknown(name))
+            symbol = self.create("global", name, loc)
+        found = ast.Var(loc, symbol)
+        found.type = symbol.type
+        return found
+
+    def unknown(self, name):
+        """A hint for a name that nothing defines."""
+        if name in self.aggregations:
+            return f"the aggregation is @{name}"
+        found = hints.unknown_name(name) or self.similar(name)
+        return found or f'a string stands in double quotes: "{name}"; a variable is assigned before it is read'
+
+    def refuse_reserved(self, node):
+        """Refuse a name that is D's, but not a variable that pyusdt has."""
+        name, loc = node.name, node.loc
+        if "`" in name:
+            self.unsupported(loc, "kernel and user symbols (module`name) are")
+        if name in ("self", "this"):
+            self.bad_reference(loc, "pointer", name, "scalar", f"{name}->name is a variable")
+        if name in prototypes.FUNCTIONS:
+            kind = prototypes.FUNCTIONS[name][0]
+            self.bad_reference(loc, kind, name, "scalar", f"call it: {name}(…)")
+        if name == "args":
+            self.bad_reference(loc, "associative array", name, "scalar", "args[0] is the probe's first argument")
+        if name in prototypes.OTHER_ARRAYS:
+            self.absent(loc, name, f"{name}[]")
+        if name in prototypes.OTHER_VARIABLES:
+            self.absent(loc, name, f"the variable {name}")
+
+    def bad_reference(self, loc, kind, name, wanted, hint=None):
+        message = f"{kind} '{name}' may not be referenced as {wanted}"
+        self.error("D_IDENT_BADREF", loc, message, hint)
+
+    def create(self, scope, name, loc):
+        symbol = self.scopes[scope][name] = Variable(scope, name, loc)
+        return symbol
+
+    def scoped(self, node):
+        """The symbol of self->x or this->x, made where it is first mentioned."""
+        if "`" in node.name:
+            self.unsupported(node.loc, "kernel and user symbols (module`name) are")
+        return self.scopes[node.scope].get(node.name) or self.create(node.scope, node.name, node.loc)
+
+    def aggregation(self, name, loc, create=False):
+        found = self.aggregations.get(name)
+        if found is None:
+            if not create:
+                message = f"failed to resolve @{name}: Unknown variable name"
+                self.error("D_IDENT_UNDEF", loc, message, f"assign it first: @{name} = count();")
+            found = self.aggregations[name] = Aggregation(name, len(self.aggregations) + 1, loc)
+        return found
+
+    def need_function(self, loc, callee):
+        """Check that what is called is a function of D."""
+        if type(callee) is not ast.Ident:
+            self.error("D_FUNC_IDENT", loc, "function designator is not of function type")
+        name = callee.name
+        if name in prototypes.FUNCTIONS:
+            return
+        symbol = self.scopes["global"].get(name)
+        if symbol is not None or self.is_builtin(name):
+            kind = "scalar" if symbol is None else kind_of(symbol.keys)
+            message = f"{kind} '{name}' may not be referenced as a function"
+            self.error("D_FUNC_IDKIND", loc, message)
+        hint = hints.unknown_function(name) or self.similar(name, prototypes.FUNCTIONS)
+        self.error("D_FUNC_UNDEF", loc, f"undefined function name: {name}", hint)
+
+    def similar(self, name, among=None):
+        """A hint that names the nearest known name."""
+        if among is None:
+            among = [*self.scopes["global"], *self.inlines, *VARIABLES, *(f"self->{n}" for n in self.scopes["self"])]
+            among += [f"this->{n}" for n in self.scopes["this"]]
+        best, least = None, min(_KEEP, len(name) // 2 + 1)
+        for known in among:
+            if known.rpartition(">")[2] == name:
+                return f"did you mean {known}?"
+            away = distance(name, known, least)
+            if away < least:
+                best, least = known, away
+        return f"did you mean {best}?" if best else None
+
+
+def distance(a, b, limit):
+    """The number of letters to change, or of neighbours to swap, that make `a` into `b`; `limit`
+    where it is not less."""
+    if abs(len(a) - len(b)) >= limit or len(a) > 64:
+        return limit
+    before, above = None, list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            best = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                best = min(best, before[j - 2] + 1)
+            row.append(best)
+        before, above = above, row
+    return above[-1]

@@ -1,0 +1,32 @@
+/* What an event tells besides its caller's arguments: the tag and the asyncio task, of one interpreter.
+ *
+ * In:      the context variable that tags.py keeps the tag in.
+ * Out:     strong references to the tag (bytes) and the task's name (str), or NULL where there is none.
+ * Always:  no exception is left pending; asyncio is looked for among the loaded modules, never imported. */
+#ifndef PYUSDT_NATIVE_CONTEXT_H
+#define PYUSDT_NATIVE_CONTEXT_H
+
+#include <Python.h>
+
+/* One interpreter's; every callable of native/fast.c has it as its self. */
+struct pyusdt_context {
+    PyObject_HEAD
+    PyObject *tag_variable;     /* contextvars.ContextVar: bytes or None */
+    PyTypeObject *probe_type;   /* what probe() makes */
+    PyTypeObject *wrapped_type; /* what Probe.wrap() makes */
+    PyObject *get_running_loop; /* of asyncio, once it is loaded; else NULL, as the next */
+    PyObject *current_task;
+    PyObject *modules;          /* the dict of loaded modules, the same as long as the interpreter lives */
+    Py_ssize_t modules_seen;    /* how many modules were loaded when asyncio was not among them */
+    PyObject *events_name, *tasks_name, *get_name; /* interned */
+};
+
+/* The type of contexts; new reference, or NULL with an exception. */
+PyTypeObject *pyusdt_context_type(void);
+
+struct pyusdt_context *pyusdt_context_new(PyTypeObject *type);
+
+PyObject *pyusdt_context_tag(struct pyusdt_context *context);
+PyObject *pyusdt_context_task_name(struct pyusdt_context *context);
+
+#endif

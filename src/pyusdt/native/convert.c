@@ -1,0 +1,191 @@
+/* Python objects as the strings of an event: see native/convert.h. */
+#define PY_SSIZE_T_CLEAN
+#include "native/convert.h"
+
+#include <string.h>
+
+#include "target/who.h"
+
+void pyusdt_swallow_exception(void)
+{
+    int interrupted = PyErr_Occurred() != NULL && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+
+    PyErr_Clear();
+    if (interrupted)
+        PyErr_SetInterrupt();
+}
+
+static void set_absent(struct pyusdt_string *string)
+{
+    string->address = NULL;
+    string->length = 0;
+}
+
+/* Where to cut UTF-8 text of more than `limit` bytes; text that is none is cut at the limit. */
+static size_t character_boundary(const char *data, size_t limit)
+{
+    size_t end = limit;
+
+    while (end > 0 && limit - end < 3 && ((unsigned char)data[end] & 0xc0) == 0x80)
+        end--;
+    return ((unsigned char)data[end] & 0xc0) == 0x80 ? limit : end;
+}
+
+/* `size` bytes somewhere.  terminated: data[size] may be read and is NUL, and data lives long enough. */
+static void set_bytes(struct pyusdt_string *string, const char *data, size_t size, int terminated)
+{
+    size_t length = strnlen(data, size <= PYUSDT_MAX_STRING ? size : PYUSDT_MAX_STRING + 1);
+
+    if (length > PYUSDT_MAX_STRING) {
+        length = character_boundary(data, PYUSDT_MAX_STRING);
+        terminated = 0;
+    }
+    string->length = (uint32_t)length;
+    if (terminated) {
+        /* strnlen() has touched all but the NUL, which may begin a page of its own */
+        (void)*(const volatile char *)(data + length);
+        string->address = data;
+    } else {
+        memcpy(string->buffer, data, length);
+        string->buffer[length] = '\0';
+        string->address = string->buffer;
+    }
+}
+
+/* One character's UTF-8 at `at` (4 bytes must be free); a surrogate is a question mark.  Returns the bytes written. */
+static size_t encode(char *at, Py_UCS4 c)
+{
+    if (c < 0x80) {
+        at[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        at[0] = (char)(0xc0 | c >> 6);
+        at[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    if (Py_UNICODE_IS_SURROGATE(c)) {
+        at[0] = '?';
+        return 1;
+    }
+    if (c < 0x10000) {
+        at[0] = (char)(0xe0 | c >> 12);
+        at[1] = (char)(0x80 | (c >> 6 & 0x3f));
+        at[2] = (char)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    at[0] = (char)(0xf0 | c >> 18);
+    at[1] = (char)(0x80 | (c >> 12 & 0x3f));
+    at[2] = (char)(0x80 | (c >> 6 & 0x3f));
+    at[3] = (char)(0x80 | (c & 0x3f));
+    return 4;
+}
+
+/* A str's UTF-8 up to its first NUL or `room` bytes.  Written here rather than by CPython, which would encode all of
+ * a long string and keep the result with it. */
+static size_t encode_str(char *at, size_t room, PyObject *str)
+{
+    Py_ssize_t characters = PyUnicode_GET_LENGTH(str);
+    int kind = (int)PyUnicode_KIND(str);
+    const void *data = PyUnicode_DATA(str);
+    size_t length = 0;
+
+    for (Py_ssize_t i = 0; i < characters; i++) {
+        char one[4];
+        Py_UCS4 c = PyUnicode_READ(kind, data, i);
+        size_t size = encode(one, c);
+        if (c == 0 || length + size > room)
+            break;
+        memcpy(at + length, one, size);
+        length += size;
+    }
+    return length;
+}
+
+static int str_is_ready(PyObject *str)
+{
+#if PY_VERSION_HEX < 0x030c0000
+    if (PyUnicode_READY(str) < 0) {
+        pyusdt_swallow_exception();
+        return 0;
+    }
+#else
+    (void)str;
+#endif
+    return 1;
+}
+
+static void set_str(struct pyusdt_string *string, PyObject *str)
+{
+    if (!str_is_ready(str)) {
+        set_absent(string);
+    } else if (PyUnicode_IS_COMPACT_ASCII(str)) {
+        set_bytes(string, PyUnicode_DATA(str), (size_t)PyUnicode_GET_LENGTH(str), 1);
+    } else {
+        string->length = (uint32_t)encode_str(string->buffer, PYUSDT_MAX_STRING, str);
+        string->buffer[string->length] = '\0';
+        string->address = string->buffer;
+    }
+}
+
+void pyusdt_source_open(struct pyusdt_source *source, PyObject *object)
+{
+    source->text = NULL;
+    source->held = NULL;
+    source->view.obj = NULL;
+    if (object == NULL || object == Py_None)
+        return;
+    if (PyUnicode_Check(object) || PyBytes_Check(object)) {
+        source->text = object;
+    } else if (PyObject_CheckBuffer(object)) {
+        if (PyObject_GetBuffer(object, &source->view, PyBUF_SIMPLE) < 0) {
+            source->view.obj = NULL;
+            pyusdt_swallow_exception();
+        }
+    } else {
+        source->text = source->held = PyObject_Str(object);
+        if (source->text == NULL)
+            pyusdt_swallow_exception();
+    }
+}
+
+void pyusdt_source_close(struct pyusdt_source *source)
+{
+    if (source->view.obj != NULL)
+        PyBuffer_Release(&source->view);
+    Py_CLEAR(source->held);
+}
+
+void pyusdt_string_set(struct pyusdt_string *string, const struct pyusdt_source *source)
+{
+    PyObject *text = source->text;
+
+    if (source->view.obj != NULL)
+        set_bytes(string, source->view.len > 0 ? source->view.buf : "", (size_t)source->view.len, 0);
+    else if (text == NULL)
+        set_absent(string);
+    else if (PyBytes_Check(text))
+        set_bytes(string, PyBytes_AS_STRING(text), (size_t)PyBytes_GET_SIZE(text), 1);
+    else
+        set_str(string, text);
+}
+
+void pyusdt_string_set_who(struct pyusdt_string *string, int wanted, PyObject *task_name)
+{
+    if (!wanted) {
+        set_absent(string);
+        return;
+    }
+    string->address = pyusdt_who(&string->length);
+    if (task_name != NULL && PyUnicode_Check(task_name) && str_is_ready(task_name)) {
+        size_t length = string->length - 1; /* without the > */
+
+        memcpy(string->buffer, string->address, length);
+        string->buffer[length++] = '.';
+        length += encode_str(string->buffer + length, PYUSDT_MAX_STRING - 1 - length, task_name);
+        string->buffer[length++] = '>';
+        string->buffer[length] = '\0';
+        string->address = string->buffer;
+        string->length = (uint32_t)length;
+    }
+}

@@ -1,0 +1,164 @@
+"""Aggregations to text: what dtrace prints for them at the end of tracing, and what printa() prints.
+
+In: aggregation definitions (dlang.program.AggDef), each with its (key bytes, value bytes) as the
+program's maps hold them.  Out: bytes, dtrace's own, or rows in dtrace's order.  Always: the order of the
+input does not matter.
+
+Keys compare as dtrace compares them: integers of any type as unsigned, strings by their bytes.
+"""
+
+import struct
+
+from ..data import types as t
+from ..data.distributions import FUNCTIONS
+
+_UNSIGNED = {1: "B", 2: "H", 4: "I", 8: "Q"}
+# dtrace widens only keys of less than 32 bits without their sign
+_KEY_FORMATS = {1: ("B", b" %3d"), 2: ("H", b" %5d"), 4: ("i", b" %8d"), 8: ("q", b" %16d")}
+
+
+class Order:
+    """How rows are sorted: the options aggsortkey, aggsortrev, aggsortpos (which of several aggregations
+    decides) and aggsortkeypos (which key does)."""
+
+    __slots__ = ("by_key", "key_position", "position", "reverse")
+
+    def __init__(self, by_key=False, reverse=False, key_position=0, position=0):
+        self.by_key, self.reverse = by_key, reverse
+        self.key_position, self.position = key_position, position
+
+
+class Row:
+    """One key with its values: decoded, one for each aggregation; `present`: which of them had it."""
+
+    __slots__ = ("key", "values", "present")
+
+    def __init__(self, key, values, present):
+        self.key, self.values, self.present = key, values, present
+
+
+def render(aggregations, strsize=256, order=None, normal=None, symbols=None, style=None) -> bytes:
+    """The text of all the given aggregations, one after the other.
+
+    aggregations: list of (AggDef, list of (key, value)); those without entries print nothing.
+    normal(AggDef, key) -> what its value is divided by; symbols: symbols.Symbols, for keys that are addresses;
+    style: packed.Style where one of its options is set.
+    """
+    order = order or Order()
+    ordered = sorted(aggregations, key=lambda pair: pair[0].ident, reverse=order.reverse)
+    return b"".join(render_joined([pair], strsize, order, normal, symbols, style) for pair in ordered)
+
+
+def render_joined(aggregations, strsize=256, order=None, normal=None, symbols=None, style=None) -> bytes:
+    """The text of aggregations with the same keys, a line for each key."""
+    first = aggregations[0][0]
+    printers = [_key_printer(data, strsize, symbols) for data in first.keys]
+    found = rows(aggregations, order or Order())
+    normal = normal or (lambda aggdef, key: 1)
+    table = style.table_of(first) if style and found and len(aggregations) == 1 else None
+    if table:
+        from .packed import column
+
+        printers = [column(data, show_key) for data, show_key in zip(first.keys, printers)]
+        return table(first, found, printers, normal, style)
+    lines = []
+    for row in found:
+        lines += [show_key(row.key) for show_key in printers]
+        lines += [show_value(aggdef, value, normal(aggdef, row.key), bool(style and style.zoom))
+                  for (aggdef, _), value in zip(aggregations, row.values)]
+        lines.append(b"\n")
+    return b"".join(lines)
+
+
+def show_value(aggdef, decoded, normal, zoom=False):
+    """One value in its default form."""
+    show = FUNCTIONS[aggdef.row.name][2]
+    if zoom and aggdef.row.name.endswith("quantize"):
+        return show(decoded, normal, aggdef.params, zoom)
+    return show(decoded, normal, aggdef.params)
+
+
+def rows(aggregations, order) -> list:
+    """The Rows of aggregations with the same keys, sorted; a key that some of them lack is zero there."""
+    found = {}
+    for index, (aggdef, entries) in enumerate(aggregations):
+        decode = FUNCTIONS[aggdef.row.name][0]
+        for key, value in entries:
+            row = found.get(key)
+            if row is None:
+                row = found[key] = Row(key, [_zero(other) for other, _ in aggregations], [False] * len(aggregations))
+            row.values[index] = decode(value, aggdef.params)
+            row.present[index] = True
+    return sorted(found.values(), key=_ranker([aggdef for aggdef, _ in aggregations], order), reverse=order.reverse)
+
+
+def _zero(aggdef):
+    """What stands for a key that an aggregation does not have: as dtrace, not what an empty one shows."""
+    if aggdef.row.name in ("min", "max"):
+        return 0
+    if aggdef.row.is_float:
+        return 0.0
+    return FUNCTIONS[aggdef.row.name][0](bytes(8 * aggdef.row.words(aggdef.params)), aggdef.params)
+
+
+def _ranker(aggdefs, order):
+    """The function that gives what a Row is sorted by."""
+    readers = [_key_reader(data) for data in aggdefs[0].keys]
+    start = order.key_position if order.key_position < len(readers) else 0
+    readers = readers[start:] + readers[:start]
+    first = order.position if order.position < len(aggdefs) else 0
+    indexes = [*range(first, len(aggdefs)), *range(first)]
+    ranks = [(index, FUNCTIONS[aggdefs[index].row.name][1], aggdefs[index].params) for index in indexes]
+
+    def rank(row):
+        keys = [read(row.key) for read in readers]
+        values = [of(row.values[index], params) for index, of, params in ranks]
+        return (keys, values) if order.by_key else (values, keys)
+
+    return rank
+
+
+# --- keys ------------------------------------------------------------------
+
+
+def _key_reader(data):
+    """A function that gives a key's part in a form that sorts as dtrace sorts it."""
+    offset, size = data.offset, data.size
+    if data.type.is_string or data.type.is_record:
+        return lambda key: key[offset : offset + size]
+    unpack = struct.Struct("=" + _UNSIGNED[size]).unpack_from
+    return lambda key: unpack(key, offset)[0]
+
+
+def _key_printer(data, strsize, symbols):
+    offset, size = data.offset, data.size
+    if data.type.is_string:
+        return lambda key: show_string(key[offset : offset + size], strsize + 1)
+    if isinstance(data.type, (t.Stack, t.Symbol)):
+        return lambda key: symbols.show(data, key)
+    if data.type.is_record:
+        return lambda key: dump(key[offset : offset + size])
+    code, layout = _KEY_FORMATS[size]
+    unpack = struct.Struct("=" + code).unpack_from
+    return lambda key: layout % unpack(key, offset)
+
+
+def show_string(storage, dump_size):
+    """A string key in its column, or as a dump where it holds what does not print.  dump_size:
+    how many bytes of it dtrace dumps."""
+    text = storage.split(b"\0", 1)[0]
+    if all(32 <= byte <= 126 or 7 <= byte <= 13 for byte in text):
+        return b"  %-50b" % text
+    return dump(storage[:dump_size])
+
+
+def dump(data):
+    """A table of bytes in hexadecimal and as characters; pyusdt_text_dump() is the same in C."""
+    digits = b"0123456789abcdef"
+    lines = [b"\n" + 11 * b" " + b"".join(b"  %c" % digit for digit in digits) + b"  " + digits + b"\n"]
+    for at in range(0, len(data), 16):
+        part = data[at : at + 16]
+        shown = bytes(byte if 32 <= byte <= 126 else 46 for byte in part)
+        line = b"".join(b" %02x" % byte for byte in part)
+        lines.append(b"     %5x:%-48b  %b\n" % (at, line, shown))
+    return b"".join(lines)

@@ -1,0 +1,112 @@
+"""The tables of whole aggregations: agghist, a bar beside each count; aggpack, each distribution in one line.
+
+In: an AggDef, its sorted Rows, a Style.  Out: bytes.  Always: as dtrace prints them on illumos, FreeBSD and macOS; the one on
+Linux has neither.  What has no such table (other functions, a count without a key) is not this module's business.
+"""
+
+import os
+
+from ..data import buckets
+from ..data import distributions as d
+
+_STRING = 16  # columns of a key that is no integer
+_RAMP, _BELOW = b"__xxxxXX", b"vvvvVV"  # what stands for a count, from small to large; for one below zero
+_BLOCK, _BLOCKS = 0x2581, 8  # the same of Unicode, from low to high
+_FULL, _PARTS = 0x2588, 8  # a whole column of a bar, and what it is divided into from there on
+_PRIMITIVE = ("sun", "sun-color", "dumb")  # terminals
+_LINEAR = (7, 8)  # columns of lquantize's lowest and highest label
+_LABEL = 4  # columns of quantize's at least
+
+
+class Style:
+    """The options agghist, aggpack and aggzoom, and encoding: "ascii", "utf8" or None."""
+
+    __slots__ = ("encoding", "hist", "pack", "zoom")
+
+    def __init__(self, options):
+        self.hist, self.pack, self.zoom = (bool(options.get(name)) for name in ("agghist", "aggpack", "aggzoom"))
+        self.encoding = options.get("encoding")
+
+    def table_of(self, aggdef):
+        """The function that makes the table of an aggregation, or None."""
+        if self.hist and aggdef.keys and aggdef.row.name in ("count", "sum"):
+            return histogram
+        return pack if self.pack and aggdef.row.name in ("quantize", "lquantize") else None
+
+    @property
+    def blocks(self):
+        """Whether a packed distribution is drawn with Unicode's blocks: not on terminals that are known to have none."""
+        return self.encoding == "utf8" or self.encoding is None and os.environ.get("TERM") not in _PRIMITIVE
+
+
+def column(data, show):
+    """The function that shows a key in such a table; show: as it is shown elsewhere."""
+    if not data.type.is_string:
+        return show
+    return lambda key: b" %16b" % key[data.offset : data.offset + data.size].split(b"\0", 1)[0]
+
+
+def _width(aggdef):
+    """Columns of the keys."""
+    widths = {1: 3, 2: 5, 4: 8, 8: 16}
+    return sum(1 + (widths[data.size] if data.type.is_integer else _STRING) for data in aggdef.keys)
+
+
+def histogram(aggdef, rows, printers, normal, style):
+    """agghist."""
+    counts = [row.values[0] for row in rows]
+    scale = d.Scale(counts, style.zoom)
+    drawn = _fine if style.encoding == "utf8" and not scale.below else d.line
+    lines = [b"\n%*b %41b %-9b\n" % (_width(aggdef), b"key", d.TITLE, b"count")]
+    for row, count in zip(rows, counts):
+        lines += [show(row.key) for show in printers]
+        lines += [b" ", drawn(scale, count, d.divided(count, normal(aggdef, row.key)))]
+    return b"".join(lines)
+
+
+def _fine(scale, count, number):
+    """A bar in eighths of a column."""
+    eighths = scale.of(count, d.BARS * _PARTS, whole=True)
+    full, part = divmod(eighths, _PARTS)
+    bar = chr(_FULL) * full + (chr(_FULL + _PARTS - part) if part else "")
+    return f"|{bar:40} ".encode() + b"%-9d\n" % number
+
+
+def pack(aggdef, rows, printers, normal, style):
+    """aggpack; what normalize() said is not heeded, since only the form and the number of values are shown."""
+    first, last, low, high = (_power_bounds if aggdef.row.name == "quantize" else _linear_bounds)(aggdef, rows)
+    left, right = (max(_LABEL, len(low)), max(_LABEL, len(high))) if aggdef.row.name == "quantize" else _LINEAR
+    lines = [b"\n%*b %*b .%b. %-*b | count\n" % (_width(aggdef), b"key" if aggdef.keys else b"", left, b"min",
+                                              b"-" * (last - first + 1), right, b"max")]
+    label = b" %*b" % (left, low) if aggdef.row.name == "quantize" else b"%8b" % low
+    for row in rows:
+        shown = row.values[0][first : last + 1]
+        scale = d.Scale(shown, style.zoom)
+        drawing = "".join(_block(scale, count, style.blocks) for count in shown).encode()
+        lines += [show(row.key) for show in printers]
+        lines.append(b"%b :%b: %-*b | %d\n" % (label, drawing, right, high, sum(shown)))
+    return b"".join(lines)
+
+
+def _power_bounds(aggdef, rows):
+    """(first, last bucket, their labels) of quantize(): one more than any of the rows has filled, at each end."""
+    filled = [bucket for row in rows for bucket, count in enumerate(row.values[0]) if count] or [buckets.QUANTIZE_ZERO]
+    first, last = min(filled), min(max(filled) + 1, len(rows[0].values[0]) - 1)
+    first -= first not in (0, buckets.QUANTIZE_ZERO)
+    return first, last, *(b"%d" % buckets.quantize_value(bucket) for bucket in (first, last))
+
+
+def _linear_bounds(aggdef, rows):
+    """The same of lquantize(): all buckets."""
+    base, _, step = aggdef.params
+    count = len(rows[0].values[0])
+    return 0, count - 1, b"< %d" % base, b">= %d" % (base + (count - 2) * step)
+
+
+def _block(scale, count, unicode):
+    """The character that stands for a count."""
+    if count == 0:
+        return " "
+    if count < 0:
+        return chr(_BELOW[scale.of(count, len(_BELOW) - 1)])
+    return chr(_BLOCK + scale.of(count, _BLOCKS - 1)) if unicode else chr(_RAMP[scale.of(count, len(_RAMP) - 1)])

@@ -1,0 +1,247 @@
+"""Names for addresses: stacks, usym() and its like, %a, %A and %k.
+
+In: raw addresses out of records and keys, and the process they belong to.  Out: text, dtrace's own; of addresses that
+are to be aggregated by function or module, one address that stands for all of it.
+Always: a process that has ended, a file that can not be read or is damaged costs the name, never the record: then the
+address is printed.  A process's map is read again where an address lies in none of its files.
+"""
+
+import os
+import struct
+from bisect import bisect_right
+
+from ..data import types as t
+from ..data.harmless import harmless
+from .perf_map import PerfMaps
+
+_NAMED = (1, 2, 10)  # ELF: data, functions, functions chosen at run time
+_NAME = 1 << 16  # bytes of one; a longer one is none
+_ROOM = 4  # times a file's size: so much its names may be together, many of which may be parts of one long text
+_INDENT = 14
+_COLUMN = 50
+_TEXT = "tTwW"  # kinds of /proc/kallsyms
+
+
+class _Table:
+    """The symbols of one file or of the kernel, by address."""
+
+    __slots__ = ("starts", "rows")
+
+    def __init__(self, rows):
+        """rows: (address, size, name)."""
+        self.rows = sorted(rows, key=lambda row: (row[0], row[1]))
+        self.starts = [row[0] for row in self.rows]
+
+    def find(self, address):
+        """(start, name) of what the address lies in, or None."""
+        at = bisect_right(self.starts, address) - 1
+        if at < 0:
+            return None
+        start, size, name = self.rows[at]
+        return (start, name) if address < start + max(size, 1) else None
+
+
+_NOTHING = _Table(())
+
+
+def _table_of(path):
+    """The _Table of an ELF file's symbols, and its segments."""
+    from ..engine.elf import BadFile, File
+
+    try:
+        file = File(path)
+    except (BadFile, OSError):
+        return _NOTHING, []
+    try:
+        rows, names = file.symbols()
+        found, room = [], _ROOM * len(file.data)
+        for name, info, _, section, address, size in rows:
+            if info & 15 in _NAMED and section and address and names + name < len(file.data) and room > 0:
+                end = file.data.find(b"\0", names + name, names + name + _NAME)
+                room -= end - names - name if end >= 0 else _NAME
+                if end >= 0:
+                    found.append((address, size, file.data[names + name : end].decode("utf-8", "replace")))
+        return _Table(found), file.segments
+    except (BadFile, struct.error):
+        return _NOTHING, []
+    finally:
+        file.close()
+
+
+class _Process:
+    """The files that a process has mapped."""
+
+    def __init__(self, pid, files, maps_of):
+        self.pid, self._files, self._maps_of = pid, files, maps_of
+        self.read()
+
+    def read(self):
+        """[(first address, end, offset in the file, path)] ascending."""
+        self.maps = []
+        try:
+            with open(f"/proc/{self.pid}/maps", errors="surrogateescape") as file:
+                text = file.read()
+        except OSError:
+            text = ""
+        for line in (text or self._maps_of(self.pid)).splitlines():
+            fields = line.split(None, 5)
+            if len(fields) == 6 and fields[5].startswith("/"):
+                low, _, high = fields[0].partition("-")
+                self.maps.append((int(low, 16), int(high, 16), int(fields[2], 16), fields[5]))
+
+    def find(self, address):
+        """(path, address as linked in that file), or None."""
+        for low, high, offset, path in self.maps:
+            if low <= address < high:
+                in_file = address - low + offset
+                for start, begin, size in self.segments(path):
+                    if begin <= in_file < begin + size + 4096:
+                        return path, in_file - begin + start
+                return path, in_file
+        return None
+
+    def segments(self, path):
+        return self.table(path)[1]
+
+    def table(self, path):
+        if path not in self._files:
+            seen = f"/proc/{self.pid}/root{path}"
+            self._files[path] = _table_of(seen if os.path.exists(seen) else path.removesuffix(" (deleted)"))
+        return self._files[path]
+
+
+# Who knows the names of code that lies in no file, that of a just-in-time compiler or an interpreter, say: makers of
+# f(pid, address) -> text or None.  The first that knows an address names it.
+FRAME_RESOLVERS = [PerfMaps]
+
+
+class Symbols:
+    """options: noresolve, stackindent; maps_of: Engine.maps_of, for processes that have ended; name_of: Engine.name_of.
+    Process ids are the traced ones', 0 the kernel's."""
+
+    def __init__(self, options=None, maps_of=lambda pid: "", name_of=lambda address: None):
+        self.options, self._maps_of, self._name_of = options or {}, maps_of, name_of
+        self._resolvers = [make() for make in FRAME_RESOLVERS]
+        self._files, self._processes, self._kernel = {}, {}, None
+        self._modules = {}  # (pid, module) -> an address in it
+
+    # --- finding ----------------------------------------------------------------------
+    def _process(self, pid):
+        if pid not in self._processes:
+            self._processes[pid] = _Process(pid, self._files, self._maps_of)
+        return self._processes[pid]
+
+    def _place(self, pid, address):
+        process = self._process(pid)
+        found = process.find(address)
+        if found is None:
+            kept = process.maps
+            process.read()
+            found = process.find(address)
+            process.maps = process.maps or kept  # of one that has ended what was known stays
+        return found
+
+    def find(self, pid, address):
+        """(module, symbol, distance to it) of an address; module None: unknown; symbol None: distance is from the
+        beginning of the file."""
+        if not pid:
+            return self._find_kernel(address)
+        found = self._place(pid, address)
+        if found is None:
+            return None, None, address
+        path, linked = found
+        module = os.path.basename(path.removesuffix(" (deleted)"))
+        symbol = None if self.options.get("noresolve") else self._process(pid).table(path)[0].find(linked)
+        return (module, None, linked) if symbol is None else (module, symbol[1], linked - symbol[0])
+
+    def _find_kernel(self, address):
+        if self._kernel is None:
+            self._kernel = _Table(_kernel_symbols())
+        found = self._kernel.find(address) if not self.options.get("noresolve") else None
+        if found is None:
+            return None, None, address
+        name, _, module = found[1].partition("\t")
+        return module or "vmlinux", name, address - found[0]
+
+    def group(self, symbol, pid, address):
+        """The address that stands for all that a function of D (types.Symbol) calls by one name."""
+        kind = symbol.function
+        if kind == "uaddr" or self._name_of(address):
+            return address
+        module, name, distance = self.find(pid, address)
+        if module is None:
+            return address
+        if kind in ("umod", "mod"):
+            return self._modules.setdefault((pid, module), address)
+        return address - distance if name else address
+
+    # --- text -------------------------------------------------------------------------
+    def name(self, pid, address, function="uaddr"):
+        """Text of one address, as `function` (uaddr, usym, umod … of D) shows it."""
+        return harmless(self._name(pid, address, function))
+
+    def _name(self, pid, address, function):
+        if told := self._name_of(address):
+            return told
+        module, symbol, distance = self.find(pid, address)
+        if module is None:
+            return self._resolved(pid, address) or f"0x{address:x}"
+        if function in ("umod", "mod"):
+            return module
+        if symbol is None:
+            return f"{module}:0x{distance:x}" if self.options.get("noresolve") else f"{module}`0x{address:x}"
+        if function in ("uaddr", "sym") and distance:
+            return f"{module}`{symbol}+0x{distance:x}"
+        return f"{module}`{symbol}"
+
+    def _resolved(self, pid, address):
+        if not pid or self.options.get("noresolve"):
+            return None
+        return next((text for text in (resolve(pid, address) for resolve in self._resolvers) if text), None)
+
+    def column(self, type, storage):
+        """What an action of D that names an address prints, and a key of that type: storage: its bytes."""
+        pid, address = struct.unpack_from("=QQ", storage)
+        text = self.name(pid, address, type.function)
+        return f"  {text:<{_COLUMN}}".encode("utf-8", "surrogateescape")
+
+    def text(self, type, storage):
+        """%a and %A of a types.Symbol."""
+        pid, address = struct.unpack_from("=QQ", storage)
+        return self.name(pid, address, type.function).encode("utf-8", "surrogateescape")
+
+    def stack(self, storage, indent=None):
+        """A line for each frame of a types.Stack, behind an empty one."""
+        if indent is None:
+            indent = self.options.get("stackindent", _INDENT)
+        lines = [f"{'':{indent}}{frame}\n" for frame in self.frames(storage)]
+        return ("\n" + "".join(lines)).encode("utf-8", "surrogateescape")
+
+    def frames(self, storage):
+        """The names of a types.Stack's frames, the innermost first."""
+        depth, is_user, pid, _ = struct.unpack_from("=IIII", storage)
+        depth = min(depth, (len(storage) - 16) // 8)
+        return [self.name(pid if is_user else 0, frame) for frame in struct.unpack_from(f"={depth}Q", storage, 16)]
+
+    def show(self, data, record):
+        """What an action or a key of type Stack or Symbol prints; data: program.Data in the record."""
+        storage = record[data.offset : data.offset + data.size]
+        return self.stack(storage) if isinstance(data.type, t.Stack) else self.column(data.type, storage)
+
+
+def _kernel_symbols():
+    """Rows of /proc/kallsyms: a symbol reaches to the next; no rows where the kernel hides the addresses."""
+    found = []
+    try:
+        with open("/proc/kallsyms") as file:
+            for line in file:
+                address, kind, name, *module = line.split()
+                if kind in _TEXT:
+                    found.append((int(address, 16), name + "\t" + "".join(module).strip("[]")))
+    except (OSError, ValueError):
+        return []
+    found.sort()
+    if not found or not found[-1][0]:
+        return []
+    ends = [row[0] for row in found[1:]] + [found[-1][0] + 4096]
+    return [(start, end - start, name) for (start, name), end in zip(found, ends)]

@@ -1,0 +1,99 @@
+"""The formatter's table: a Program in, the bytes that c/format/format.h describes out.
+
+The table tells C what each record holds and how its values are printed, so that C needs neither the
+program nor Python.  Everything that depends on types is decided here.
+"""
+
+import struct
+
+from ..data import format as f
+from ..data import types as t
+
+_MAGIC = 0x31464450
+_NONE = 0xFFFFFFFF
+_ACTION_CALLER, _ACTION_TRACE, _ACTION_PRINTF = 0, 1, 2
+_PART_LITERAL = 0
+_NO_STARS = (_NONE, 0, _NONE, 0)
+_HEAD, _CLAUSE, _ACTION, _PART = (struct.Struct(layout) for layout in ("=8I", "=3I", "=4I", "=4B8I"))
+
+
+class _Builder:
+    """Collects the table's parts; literals are shared."""
+
+    def __init__(self):
+        self.clauses, self.actions, self.parts = [], [], []
+        self.literals = bytearray()
+
+    def literal(self, text):
+        if text:
+            place = len(self.literals), len(text)
+            self.parts.append(_PART.pack(_PART_LITERAL, 0, 0, 0, *place, 0, 0, *_NO_STARS))
+            self.literals += text
+
+    def value(self, data, kind, letter="d", conversion=None, stars=_NO_STARS):
+        """A value of the record; conversion: its place in a format, None for trace()."""
+        flags = width = precision = 0
+        if conversion:
+            flags, width, precision = conversion.flags, conversion.width, conversion.precision
+        head = kind, ord(letter), flags, data.type.is_string
+        self.parts.append(_PART.pack(*head, data.offset, data.size, width, precision, *stars))
+
+    def clause(self, clause):
+        first = len(self.actions)
+        for action in clause.actions:
+            self.action(action)
+        self.clauses.append(_CLAUSE.pack(clause.record_size, first, len(self.actions) - first))
+
+    def action(self, action):
+        first = len(self.parts)
+        kind = _ACTION_CALLER
+        if action.row.kind == "trace" and not t.is_real(action.data[0].type):
+            kind = _ACTION_TRACE
+            self.value(action.data[0], _kind_of_type(action.data[0].type))
+        elif action.row.kind == "printf" and not action.fmt.names:
+            kind = _ACTION_PRINTF
+            self.format(action.fmt, action.data)
+        guard = _NONE if action.guard is None else action.guard
+        self.actions.append(_ACTION.pack(kind, guard, first, len(self.parts) - first))
+
+    def format(self, fmt, data):
+        values = iter(data)
+        for conversion in fmt.conversions:
+            row = conversion.row
+            if row.kind == f.PERCENT:
+                self.literal(conversion.prefix + b"%")
+                continue
+            self.literal(conversion.prefix)
+            stars = []
+            for present in (conversion.star_width, conversion.star_precision):
+                star = next(values) if present else None
+                stars += (star.offset, star.size) if star else (_NONE, 0)
+            value = next(values)
+            kind = _kind_of_type(value.type) if row.kind == f.BY_TYPE else row.kind
+            self.value(value, kind, row.letter, conversion, stars)
+        self.literal(fmt.tail)
+
+    def finish(self, strsize):
+        rows = [*self.clauses, *self.actions, *self.parts, bytes(self.literals)]
+        size = _HEAD.size + sum(map(len, rows))
+        counts = len(self.clauses), len(self.actions), len(self.parts), len(self.literals)
+        return b"".join([_HEAD.pack(_MAGIC, size, *counts, strsize, 0), *rows])
+
+
+def _kind_of_type(type):
+    if not (type.is_integer or type.is_pointer):
+        return f.STRING  # a struct or an array shows as text, too, where its bytes are such
+    return f.SIGNED if type.is_integer and type.signed else f.UNSIGNED
+
+
+def build(program) -> bytes:
+    """The table of a program (dlang.program.Program)."""
+    return build_clauses(program.clauses, program.strsize)
+
+
+def build_clauses(clauses, strsize) -> bytes:
+    """The table of clauses: of each its record_size and its actions."""
+    builder = _Builder()
+    for clause in clauses:
+        builder.clause(clause)
+    return builder.finish(strsize)

@@ -1,0 +1,118 @@
+"""The program's aggregations while tracing runs: what clear(), trunc() and normalize() do to them.
+
+In: the engine, whose maps have the values; actions on aggregations, as their records come.  Out: entries
+to print, and text.  Always: what was never assigned prints nothing, what was cleared prints as empty.
+"""
+
+import struct
+
+from ..data import types as t
+from ..report import aggregations
+
+
+class Aggregates:
+    """program: dlang.program.Program; engine: its Engine; options: {name: value}, read at each use; symbols:
+    symbols.Symbols."""
+
+    def __init__(self, program, engine, options, symbols=None):
+        self.program, self.engine, self.options, self.symbols = program, engine, options, symbols
+        self._grouped = {aggdef.ident: named for aggdef in program.aggregations
+                         if (named := [data for data in aggdef.keys if isinstance(data.type, t.Symbol)])}
+        self._definitions = {aggdef.ident: aggdef for aggdef in program.aggregations}
+        self._normals = {}  # (ident, key) -> the divisor
+        self._cleared = set()  # idents of aggregations without keys that had a value before clear()
+        self._printed = set()  # idents
+
+    def definition(self, symbol):
+        """The AggDef of a symbols.Aggregation."""
+        return self._definitions[symbol.ident]
+
+    def entries(self, aggdef):
+        """[(key, value)] as they are now."""
+        found = self.engine.items(aggdef.map)
+        if not found and aggdef.ident in self._cleared:
+            found = [(b"", bytes(8 * aggdef.row.words(aggdef.params)))]
+        return self._group(aggdef, found) if aggdef.ident in self._grouped else found
+
+    def _group(self, aggdef, entries):
+        """The entries, those merged whose keys name one function, one module."""
+        from ..data.values import pack, unpack
+
+        found = {}
+        for key, value in entries:
+            group = bytearray(key)
+            for data in self._grouped[aggdef.ident]:
+                pid, address = struct.unpack_from("=QQ", key, data.offset)
+                struct.pack_into("=Q", group, data.offset + 8, self.symbols.group(data.type, pid, address))
+            made = unpack(aggdef.row.name, aggdef.params, value)
+            group = bytes(group)
+            found[group] = found[group].merge(made) if group in found else made
+        return [(key, pack(value)) for key, value in found.items()]
+
+    def normal(self, aggdef, key):
+        return self._normals.get((aggdef.ident, key), 1)
+
+    def order(self):
+        options = self.options
+        return aggregations.Order(bool(options.get("aggsortkey")), bool(options.get("aggsortrev")),
+                                  options.get("aggsortkeypos", 0), options.get("aggsortpos", 0))
+
+    def style(self):
+        """What the options say about tables; None where they say nothing."""
+        if not any(self.options.get(name) for name in ("agghist", "aggpack", "aggzoom")):
+            return None
+        from ..report.packed import Style
+
+        return Style(self.options)
+
+    # --- actions ---------------------------------------------------------------------
+    def clear(self, aggdef):
+        """All values become zero; the keys stay."""
+        if not aggdef.keys and self.entries(aggdef):
+            self._cleared.add(aggdef.ident)
+        self.engine.clear(aggdef.map)
+
+    def trunc(self, aggdef, count):
+        """Keep the `count` greatest values, or the smallest where it is negative; all go where it is 0."""
+        rows = aggregations.rows([(aggdef, self.entries(aggdef))], aggregations.Order())
+        if not aggdef.keys:
+            rows = rows if count == 0 else []
+            if rows:
+                self._cleared.discard(aggdef.ident)
+        elif count > 0:
+            rows = rows[: max(0, len(rows) - count)]
+        elif count < 0:
+            rows = rows[-count:]
+        for row in rows:
+            self._normals.pop((aggdef.ident, row.key), None)
+        if rows:
+            self.engine.remove(aggdef.map, [row.key for row in rows])
+
+    def normalize(self, aggdef, divisor):
+        """Values that are there now are printed divided; those to come are not."""
+        for key, _ in self.entries(aggdef):
+            self._normals[aggdef.ident, key] = divisor
+
+    # --- printing ----------------------------------------------------------------------
+    def printed(self, aggdefs):
+        """These have been printed: they are not printed again at the end."""
+        self._printed.update(aggdef.ident for aggdef in aggdefs)
+
+    def joined(self, aggdefs):
+        """[(AggDef, entries)] of what one printa() prints."""
+        return [(aggdef, self.entries(aggdef)) for aggdef in aggdefs]
+
+    def text(self, aggdefs):
+        """What printa() without a format prints."""
+        found = aggregations.render_joined(self.joined(aggdefs), self.program.strsize, self.order(), self.normal, self.symbols,
+                                           self.style())
+        return b"\n" + found
+
+    def unprinted(self):
+        """The AggDefs that no printa() has printed."""
+        return [aggdef for aggdef in self.program.aggregations if aggdef.ident not in self._printed]
+
+    def rest(self):
+        """The text of all that was not printed yet."""
+        found = [(aggdef, self.entries(aggdef)) for aggdef in self.unprinted()]
+        return aggregations.render(found, self.program.strsize, self.order(), self.normal, self.symbols, self.style())
