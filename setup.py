@@ -92,7 +92,7 @@ def extensions(way: "build_sites.Way | None") -> list[Extension]:
 def generate() -> None:
     """Everything that is made before a compiler runs; see c/generate*.py."""
     for script in sorted(glob("c/generate*.py")):
-        options = ["--stub", "src/pyusdt/_core.pyi", "--docs", "docs/probes.md"] if script == "c/generate.py" else []
+        options = ["--stub", "src/pyusdt/_core.pyi", "--docs", "docs/guide/probes.md"] if script == "c/generate.py" else []
         subprocess.run([sys.executable, script, *options], check=True)
 
 

@@ -229,7 +229,7 @@ def python_stub(provider: Provider) -> str:
 
 
 def docs_page(provider: Provider) -> str:
-    """docs/probes.md: each documented probe; those that share its arguments follow it."""
+    """docs/guide/probes.md: each documented probe; those that share its arguments follow it."""
     lines = [f"<!-- {provider.made_from} -->", "# The user-trace probes", "",
              f"Provider `{provider.name}` (`{provider.name}<pid>` in D), {len(provider.probes)} probes.",
              "Every string ends with a NUL and is in memory when the probe fires;",

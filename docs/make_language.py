@@ -1,7 +1,7 @@
-"""docs/LANGUAGE.md from the tables in src/pyusdt/dlang: every built-in name of D, its state in each engine,
+"""docs/guide/language.md from the tables in src/pyusdt/dlang: every built-in name of D, its state in each engine,
 and why it is left out where it is.
 
-    python docs/make_language.py            writes docs/LANGUAGE.md
+    python docs/make_language.py            writes docs/guide/language.md
     python docs/make_language.py --print    shows it
 """
 
@@ -9,7 +9,7 @@ import os
 import sys
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir)
-PATH = os.path.join(TOP, "docs", "LANGUAGE.md")
+PATH = os.path.join(TOP, "docs", "guide", "language.md")
 FAILING = os.path.join(TOP, "tests", "conformance", "failing.txt")
 _HEAD = """<!-- Made by docs/make_language.py from the tables in src/pyusdt/dlang; do not edit. -->
 # D in pyusdt: built-in names
@@ -27,7 +27,7 @@ Names that D does not have, so that no D program means something else by them; t
   runs asyncio (not where `_asyncio` is part of the interpreter itself, as in Debian's 3.15).
 - `json(string, path)`, as in illumos: the value that a path such as `user.tags[2].name` leads to, always a string; what is
   between the quotes of a string, with its escapes; objects and arrays whole; NULL where there is no such value or no JSON.
-- `term(arg, …)`: docs/erlang.md.
+- `term(arg, …)`: docs/guide/erlang.md.
 
 Under `-x pyusdt`, since D does it otherwise:
 - `@[copyinstr(arg)]`: strings that differ only behind `strsize` are one key in D. Here the whole string is read; what is longer
@@ -39,11 +39,11 @@ Under `-x pyusdt`, since D does it otherwise:
   shop { probe order(int64_t, double); };` a clause may say `shop*:::order /args[1] > 2.5/ { @ = avg(args[1]); }`. In the API they are
   floats. The kernel engine prints and compares doubles and takes their `min` and `max`; what else there is it refuses.
 
-Without it floating-point arguments are their bits (docs/providers.md), and, as in D, `%f`, `%e` and `%g` of `printf()` print what lies
+Without it floating-point arguments are their bits (docs/guide/providers.md), and, as in D, `%f`, `%e` and `%g` of `printf()` print what lies
 in memory: `*(double *)this->p`.
 
 ## Where dtrace 2.0.7 does something else
-Found by comparing random programs (tests/differential), besides what docs/program.md lists under "Integers".
+Found by comparing random programs (tests/differential), besides what docs/internals/program.md lists under "Integers".
 - What `->` reads in memory of `alloca()` has that memory's address added once it was assigned to a variable.
 - An element of an array of `int` that is negative is not extended by its sign when it is cast to a longer type.
 - A string of `trace()`, or of a key, is printed as a table of bytes if the buffer behind it was not clean; we print the string.

@@ -2,7 +2,7 @@
  * pyusdt's C core: what a program that fires probes sees of it.
  *
  * In:  firings of the probes of one table, described once to pyusdt_publish().
- * Out: events in the rings of every embedded session that wants them (docs/ring.md).
+ * Out: events in the rings of every embedded session that wants them (docs/internals/ring.md).
  *
  * The menu
  *   pyusdt_publish / pyusdt_unpublish   make this process traceable, or not
@@ -136,7 +136,7 @@ void pyusdt_unpublish(void);
 int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n);
 
 /*
- * The flight recorder, which the environment's PYUSDT_FLIGHT=SIZE asks for (docs/record.md): 1, and the path of its file;
+ * The flight recorder, which the environment's PYUSDT_FLIGHT=SIZE asks for (docs/guide/recording.md): 1, and the path of its file;
  * 0: not asked for; -errno: asked for, and why it is not there (-ENOTSUP: the run directory is on a disk).
  */
 int pyusdt_flight(char *path, size_t size);

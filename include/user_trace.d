@@ -4,7 +4,7 @@
  * In:      the macro PROVIDER, the provider's name (default pyusdt; the Erlang NIF builds it as erlang,
  *          as OTP names it).  Run the C preprocessor over it: dtrace -h -C -s user_trace.d
  * Out:     through c/generate.py, at build time: the probe sites and the probe table of the C core, the
- *          Python type stub and docs/probes.md.
+ *          Python type stub and docs/guide/probes.md.
  * Always:  probes and arguments stand in OTP's order, one probe a line.  A probe's place in this file is
  *          its index in every table, so probes are added at the end only.  What stands here as __ in a
  *          probe's name is a hyphen in D: user_trace__i4s4 is user_trace-i4s4.

@@ -87,5 +87,5 @@ def _here(more: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def usdt() -> Usdt:
-    """Trace this process's probes in a test; see pyusdt's docs/api.md."""
+    """Trace this process's probes in a test; see pyusdt's docs/guide/api.md."""
     return Usdt()

@@ -1,5 +1,5 @@
 /*
- * The bytes that the two sides share: control file, session file, area file, ring, event. docs/ring.md explains them.
+ * The bytes that the two sides share: control file, session file, area file, ring, event. docs/internals/ring.md explains them.
  *
  * Every field belongs to one writer, named here (T: the target, S: the tracer's session), except where it says "both":
  * those are changed with atomic read-modify-write only. A file's magic is stored last; before, the file is not there.
@@ -85,7 +85,7 @@ enum { PYUSDT_SESSION_MAKING = 0, PYUSDT_SESSION_STARTED = 1 };
 
 enum {
     PYUSDT_SESSION_ALL = 1,     /* every process may join, else those of pids */
-    PYUSDT_SESSION_BARRIER = 2, /* its tracer makes the barriers for threads that are alone (docs/ring.md, "Rings") */
+    PYUSDT_SESSION_BARRIER = 2, /* its tracer makes the barriers for threads that are alone (docs/internals/ring.md, "Rings") */
 };
 
 struct pyusdt_session_header { /* S */

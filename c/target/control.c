@@ -1,5 +1,5 @@
 /*
- * Being traceable: the control file, and being forked. See docs/ring.md; the public functions are in pyusdt.h.
+ * Being traceable: the control file, and being forked. See docs/internals/ring.md; the public functions are in pyusdt.h.
  *
  * Always: pyusdt_enabled_words points at readable words; published ones, zeros before, ones in a forked child until it
  * has published itself, which its first firing does.

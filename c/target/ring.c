@@ -3,7 +3,7 @@
  *
  * In:  a probe, its arguments, the enable word. Out: the event, published; or a drop, counted.
  * Always: no lock, no allocation, no system call but on the paths marked slow; a ring has one producer at a time, the
- * one whose tid is in its busy word; nothing unfinished is ever below the shared head. docs/ring.md argues each order.
+ * one whose tid is in its busy word; nothing unfinished is ever below the shared head. docs/internals/ring.md argues each order.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -5,7 +5,7 @@
  * Always: an event is delivered only when no older one can come any more, but for producers that are inside a firing
  * for longer than the session waits: what those publish late is delivered then, and counted as out of order.
  *
- * Why that is so (docs/ring.md has it in full): a refresh reads the clock first (T), then looks. A ring that is not
+ * Why that is so (docs/internals/ring.md has it in full): a refresh reads the clock first (T), then looks. A ring that is not
  * busy then, a ring or a process that is not there yet, will be taken later, and its holder reads the clock after
  * that: its events are not older than T. All events of a ring that is not busy are below the head that is read next.
  */

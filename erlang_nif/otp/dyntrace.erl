@@ -2,7 +2,7 @@
 %%
 %% It takes the place of the one in runtime_tools: with `erl -pa', being found first, and in a release by the start of
 %% the application pyusdt, which loads it over OTP's. So it stands outside src/, and the application does not list it:
-%% in a release two applications can not have the same module. See docs/erlang.md.
+%% in a release two applications can not have the same module. See docs/guide/erlang.md.
 %%
 %% Always: every export of OTP's. The erl_tracer callbacks are NIFs, of a library of their own, since the emulator takes
 %% no others; they discard everything.

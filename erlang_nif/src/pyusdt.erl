@@ -2,7 +2,7 @@
 %%
 %% `p' fires user_trace-i4s4 and `pn' fires user_trace-n<em>Number</em> with up to four integers, then up to four
 %% strings; with them go the pid and the tag of the process. This is the interface of OTP's `dyntrace', which a module
-%% of that name in this application also offers; see docs/erlang.md.
+%% of that name in this application also offers; see docs/guide/erlang.md.
 %%
 %% In:  integers and iolists, in this order.
 %% Out: true if the event was offered to a tracer; OTP's answers otherwise.

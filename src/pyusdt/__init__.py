@@ -6,12 +6,12 @@
     pyusdt.p(200, 5120, "/index.html")
 
 Trace it with `pydtrace -n 'pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6)] = count(); }'`, or with any
-tracer that knows USDT probes (docs/probes.md).  Importing this makes the process traceable: one small
+tracer that knows USDT probes (docs/guide/probes.md).  Importing this makes the process traceable: one small
 control file, no thread.  While no tracer listens a probe costs about as much as calling an empty function.
 
 What is not a probe is imported when it is first used, so that an application which nobody traces starts as fast as it
-can: `tag`, `spread_tag` (tags.py), providers of your own (Provider, load; docs/providers.md), the consumer API (trace,
-atrace, watch …; docs/api.md).
+can: `tag`, `spread_tag` (tags.py), providers of your own (Provider, load; docs/guide/providers.md), the consumer API (trace,
+atrace, watch …; docs/guide/api.md).
 """
 
 import os
@@ -105,4 +105,4 @@ if os.environ.get("PYUSDT_FLIGHT"):
     except OSError as error:
         import warnings
 
-        warnings.warn(f"no flight recorder (PYUSDT_FLIGHT): {error.strerror}; docs/record.md", RuntimeWarning, 2)
+        warnings.warn(f"no flight recorder (PYUSDT_FLIGHT): {error.strerror}; docs/guide/recording.md", RuntimeWarning, 2)

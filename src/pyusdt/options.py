@@ -239,7 +239,7 @@ PARSERS = {
     "cpp": _flag, "cppargs": lambda text: _text(text).split(), "cpphdrs": _headers, "cpppath": _text, "stdc": _stdc,
     "define": _preprocessor("-D"), "incdir": _preprocessor("-I"), "undef": _preprocessor("-U"),
     "zdefs": _flag, "droptags": lambda text: True,
-    # pyusdt's own: what D does not do (docs/LANGUAGE.md); which engine; how the kernel's attaches; whether it does so at a
+    # pyusdt's own: what D does not do (docs/guide/language.md); which engine; how the kernel's attaches; whether it does so at a
     # site's nop5; files that it looks into, whether a process has them mapped or not
     "pyusdt": _flag, "engine": _choice("embedded", "kernel", "dtrace"), "attach": _choice("multi", "perf"), "nop5": _switch,
     "file": _paths,

@@ -26,7 +26,7 @@ def table(counts, compared, differences, engines, seeds):
         "<!-- Made by tests/differential/differential.py --coverage; do not edit. -->",
         "# What the random programs covered", "",
         (f"{datetime.date.today()}, {platform.system()} {platform.release()}: {compared} clauses, run by {', '.join(engines)} "
-         f"and dtrace 2.0.7; seeds {seeds[0]} to {seeds[-1]}; {differences} differences that docs/LANGUAGE.md does not explain."),
+         f"and dtrace 2.0.7; seeds {seeds[0]} to {seeds[-1]}; {differences} differences that docs/guide/language.md does not explain."),
         f"{len(scarce(counts))} of {len(counts)} figures are below the {LEAST} that `make test-long` demands.",
     ]
     for kind, title in _TITLES.items():

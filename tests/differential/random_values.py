@@ -2,7 +2,7 @@
 
 In: a random.Random and a Counter of what was written so far.  Out: (text, type) of integers, texts of strings.
 Always: of the things that could come next, those that came in the fewest clauses come most often, so that the coverage
-table fills evenly; nothing is written in which we differ from dtrace on purpose (docs/program.md, "Integers").
+table fills evenly; nothing is written in which we differ from dtrace on purpose (docs/internals/program.md, "Integers").
 """
 
 from pyusdt.data import types as t

@@ -40,7 +40,7 @@ class Expression:
 
 class Generator:
     """variables: [(Variable, value)], two of each type, for the values of which `random` decides.
-    as_dtrace: nothing in which we differ from dtrace on purpose (docs/program.md)."""
+    as_dtrace: nothing in which we differ from dtrace on purpose (docs/internals/program.md)."""
 
     def __init__(self, random, scope="global", as_dtrace=False):
         self.random, self.as_dtrace = random, as_dtrace

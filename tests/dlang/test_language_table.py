@@ -1,4 +1,4 @@
-"""docs/LANGUAGE.md is what docs/make_language.py makes of the tables."""
+"""docs/guide/language.md is what docs/make_language.py makes of the tables."""
 
 import os
 import runpy

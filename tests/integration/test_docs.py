@@ -217,9 +217,17 @@ def test_what_a_page_names_is_there(page):
 
 
 def test_missing_finds_links_and_paths():
-    text = ("[a](api.md) [b](nowhere.md) [c](../README.md#x) [d](https://example.com/x) c/target/no.c, `tests/c/*.py` "
+    text = ("[a](api.md) [b](nowhere.md) [c](../../README.md#x) [d](https://example.com/x) c/target/no.c, `tests/c/*.py` "
             "c/generated/x.h")
-    assert missing("docs/page.md", text) == ["docs/nowhere.md", "c/target/no.c"]
+    assert missing("docs/guide/page.md", text) == ["docs/guide/nowhere.md", "c/target/no.c"]
+
+
+def test_pages_that_code_names_are_there():
+    """In comments and in messages, where a user looks for more."""
+    found = harness.run(["git", "grep", "-ohIE", r"\bdocs/[A-Za-z/-]+\.md", "--",
+                         ":!tests/integration/test_docs.py"], cwd=harness.ROOT).stdout.split()
+    assert "docs/internals/ring.md" in found
+    assert [page for page in sorted({*found}) if not os.path.exists(os.path.join(harness.ROOT, page))] == []
 
 
 def test_pattern_is_no_more_than_it_says():

@@ -5,7 +5,7 @@ Out:     build/pythons/VERSION.log: what pytest printed, as it runs; at the end 
 Always:  each version has a copy of this tree, built by `make build`, and a virtual environment of its own with the
          tools that requirements-dev.txt pins; it knows nothing of the pytest that runs it, and leaves nothing running.
 
-Ten minutes each on a quiet machine; docs/platforms.md says when it was run last, and with what result."""
+Ten minutes each on a quiet machine; docs/guide/platforms.md says when it was run last, and with what result."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 /*
- * The end of a session (docs/ring.md, "Leaving in order"): a process that publishes itself, joins and fires, killed
+ * The end of a session (docs/internals/ring.md, "Leaving in order"): a process that publishes itself, joins and fires, killed
  * before any access; a tracer that looks at the directory now and then, and leaves at any time.
  *
  * One line is one access to what both share. Ring and area are one file here, which holds the number of events.

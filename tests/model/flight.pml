@@ -1,5 +1,5 @@
 /*
- * The flight recorder's ring (docs/ring.md, "The flight recorder"): a producer that overwrites the oldest events, killed
+ * The flight recorder's ring (docs/internals/ring.md, "The flight recorder"): a producer that overwrites the oldest events, killed
  * before any store; a reader who comes at any time, while it writes or when it is dead.
  *
  * One line is one access to shared memory. Events have two halves and take one cell or two, so that one event makes room

@@ -1,5 +1,5 @@
 /*
- * A kept session (docs/ring.md): one producer, whose process ends or is killed; tracers one after the other, each killed
+ * A kept session (docs/internals/ring.md): one producer, whose process ends or is killed; tracers one after the other, each killed
  * before any access or leaving in order; somebody who looks whether the session lives, as every process and tracer does.
  *
  * One line is one access to what they share. The ring holds numbers; what a tracer prints cannot be taken back.

@@ -1,5 +1,5 @@
 /*
- * A session slot of one process (docs/ring.md, "Sessions"): the process joins the session that it finds when it
+ * A session slot of one process (docs/internals/ring.md, "Sessions"): the process joins the session that it finds when it
  * publishes itself, then two producers fire; the first tracer attaches and leaves in order, or is killed at any step; a
  * second may claim the same slot at any time after. One ring; what lies in it is ring.pml's business, here it matters
  * who may touch its memory.

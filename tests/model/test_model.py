@@ -1,4 +1,4 @@
-"""The protocol's models (docs/ring.md), every interleaving of them, checked by spin.
+"""The protocol's models (docs/internals/ring.md), every interleaving of them, checked by spin.
 
 A model that accepts everything proves nothing: each MUTANT_ in its source breaks one rule of the protocol, and spin
 has to show a run in which that goes wrong.

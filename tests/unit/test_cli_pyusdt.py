@@ -212,7 +212,7 @@ EVERYTHING = {"exists": [UPROBES, f"{UPROBES}/format/ref_ctr_offset", "/sys/kern
     ({}, "tracefs", True, "/sys/kernel/tracing"), ({"exists": []}, "tracefs", None, "as root"),
     ({}, "namespaces", True, "the machine"), ({"exists": ["/.dockerenv"]}, "namespaces", None, "a container"),
     ({"files": {"/proc/self/uid_map": "0 1000 1"}}, "namespaces", None, "a user namespace"),
-    ({}, "other tracers", True, "bpftrace, perf"), (NOTHING, "other tracers", None, "docs/tracers.md"),
+    ({}, "other tracers", True, "bpftrace, perf"), (NOTHING, "other tracers", None, "docs/guide/tracers.md"),
     ({}, "dtrace(1)", True, "/bin/sh"), (NOTHING, "dtrace(1)", None, "pydtrace takes its place"),
 ])
 def test_doctor_of_made_up_machines(machine, subject, good, said, monkeypatch):

@@ -20,7 +20,7 @@ def provider(tmp_path, probes: str, name: str | None = None):
 
 
 def test_committed_files_are_up_to_date(tmp_path):
-    docs, stub = generate.Path(ROOT, "docs", "probes.md"), generate.Path(ROOT, "src", "pyusdt", "_core.pyi")
+    docs, stub = generate.Path(ROOT, "docs", "guide", "probes.md"), generate.Path(ROOT, "src", "pyusdt", "_core.pyi")
     changed = generate.generate(USER_TRACE, tmp_path, stub=stub, docs=docs, check=True)
     assert [path.name for path in changed] == ["user_trace.inc", "user_trace.h", "user_trace_dtrace.d",
                                                "user_trace_dtrace.inc"], "run `make build` and commit"

@@ -102,7 +102,7 @@ def what_uprobes_do(version):
         return "a trap"
     if version < (7, 3):
         return ("a trap at the note's nop; at the site's nop5 (+11) a call, a quarter cheaper, that kills forked "
-                "children (docs/kernel.md)")
+                "children (docs/guide/kernel.md)")
     return "a trap at the note's nop; a call for a tracer that attaches at the site's nop10 (+1)"
 
 
@@ -174,7 +174,7 @@ def _tools():
     there = [name for name in TOOLS if shutil.which(name)]
     if not there:
         return Finding("other tracers", None, "none of " + ", ".join(TOOLS),
-                       "not needed; docs/tracers.md has what each can do")
+                       "not needed; docs/guide/tracers.md has what each can do")
     return Finding("other tracers", True, ", ".join(there))
 
 

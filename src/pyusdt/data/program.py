@@ -1,7 +1,7 @@
 """The compiled program: what the compiler hands to an engine and to the consumer.
 
 Everything here is plain data.  An engine loads `maps` and each clause's `code`; the
-consumer decodes each clause's `record`.  docs/program.md describes the layouts.
+consumer decodes each clause's `record`.  docs/internals/program.md describes the layouts.
 """
 
 # --- the state block: map 0, one element, the same bytes in every engine -----

@@ -1,6 +1,6 @@
 """Records as the API shows them: what the data actions of one firing of a clause recorded.
 
-In: an engine's records (docs/program.md) and the program they belong to.  Out: Record objects, fault texts, and the
+In: an engine's records (docs/internals/program.md) and the program they belong to.  Out: Record objects, fault texts, and the
 actions that do something.  Always: records are immutable; integers are int, strings str (bytes where they are not UTF-8),
 stacks tuples of names, addresses that D names str, what print() shows plain data (structured.data_of), other data bytes; the
 value of an action that was not reached is None.

@@ -81,7 +81,7 @@ _KERNELS = ("proc", "sched", "syscall")
 def unmatched_probe(desc, engine):
     """For a ProbeDesc that no probe matches; engine: the name of the one that looked.  None: there may be such a probe."""
     if desc.provider in _OTHERS:
-        return f"pyusdt has no provider {desc.provider}; docs/kernel.md lists those that there are"
+        return f"pyusdt has no provider {desc.provider}; docs/guide/kernel.md lists those that there are"
     function = desc.provider[:3] == "pid" and desc.provider[3:].isdigit()
     if engine == "embedded" and (function or desc.provider in _KERNELS or desc.name.startswith("profile-")):
         return "such probes need the kernel engine: root has it, and -x engine=kernel asks for it"

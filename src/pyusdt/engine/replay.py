@@ -1,6 +1,6 @@
 """The embedded engine on a recording: the events of then, the program of now.
 
-In: a compiled program and a file that --record made (docs/record.md).  Out: the records of the clauses, as if tracing went
+In: a compiled program and a file that --record made (docs/guide/recording.md).  Out: the records of the clauses, as if tracing went
 on.  Always: time is the recording's: BEGIN, ticks, END and the events have the times
 that they had or would have had; nothing is traced, and nothing in the file is trusted.
 """

@@ -1,4 +1,4 @@
-"""pydtrace --json: the same tracing, as one JSON object a line.  docs/json.md is the schema.
+"""pydtrace --json: the same tracing, as one JSON object a line.  docs/guide/json.md is the schema.
 
 In: what tracing/run.py takes, without a formatter.  Out: lines of JSON, each written whole.  Always: what dtrace's text
 would show is there: records, texts of printa(), losses, run-time errors, the aggregations at the end; messages go to

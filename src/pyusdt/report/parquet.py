@@ -1,4 +1,4 @@
-"""pydtrace --parquet FILE: records and aggregations as Parquet files.  docs/json.md tells the columns.
+"""pydtrace --parquet FILE: records and aggregations as Parquet files.  docs/guide/json.md tells the columns.
 
 In: what tracing/run.py takes, and a path.  Out: FILE with the records, FILE's name with .aggregations with the rest.
 Always: at most one batch of records is held in memory; the files are whole when tracing ends, however it ends.

@@ -1,6 +1,6 @@
 """What of D has no row, and why; and what a row can not do in every engine.
 
-The reasons are hints of the compiler's, and docs/LANGUAGE.md is made of all of it.
+The reasons are hints of the compiler's, and docs/guide/language.md is made of all of it.
 """
 
 _KERNEL_DATA = "it looks into the kernel's data, and the kernel is not traced"

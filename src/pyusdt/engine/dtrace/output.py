@@ -2,7 +2,7 @@
 
 In: bytes of its standard output and error, cut anywhere.  Out: items (dtrace/items.py), in their order; feed() gives what is
 complete.  Always: the items' `text`, joined, is the input, byte for byte; what is not understood is a Text; at most one
-table of bounded size is held back; no input raises.  docs/dtrace-engine.md says what is taken for what.
+table of bounded size is held back; no input raises.  docs/guide/dtrace-engine.md says what is taken for what.
 
 Lines of -q output that look like dtrace's own tables are taken for them: their text is there too.
 """
