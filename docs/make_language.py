@@ -96,9 +96,9 @@ def rows_of(title, table, names):
 
 
 def text():
-    from pyusdt.dlang.types import prototypes as p
     from pyusdt.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES
     from pyusdt.dlang.builtins.absent import DECLARED
+    from pyusdt.dlang.types import prototypes as p
 
     def functions(kind, table):
         return sorted({*table, *(name for name, known in p.FUNCTIONS.items() if known[0] == kind)})

@@ -3,8 +3,8 @@
 import pytest
 from machine import Machine
 
-from pyusdt.dlang.types import cpu_types
 from pyusdt.dlang.compile import Compiler, compile_program
+from pyusdt.dlang.types import cpu_types
 from pyusdt.options import Options
 
 
