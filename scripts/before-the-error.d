@@ -3,7 +3,7 @@
  *
  *     pydtrace -q -s scripts/before-the-error.d   (ends at the first error)
  *
- * Prints, for instance:
+ * Prints the failed operation and the one before it, of the same thread; for instance:
  *
  *     /index.html start
  *     /index.html end 200
@@ -13,31 +13,43 @@
  * Which arguments mean what: scripts/README.md.
  */
 
+/* Two for each thread: the operation that runs, and the one before it. */
+#pragma D option nspec=128
+
+self int now, before;
+
 pyusdt*:::user_trace-i4s4
-/!self->spec/
+/arg2 == 0 && self->before/
 {
-	self->spec = speculation();
+	discard(self->before);
 }
 
 pyusdt*:::user_trace-i4s4
-/self->spec && arg2 == 0/
+/arg2 == 0/
 {
-	speculate(self->spec);
+	self->before = self->now;
+	self->now = speculation();
+}
+
+pyusdt*:::user_trace-i4s4
+/self->now && arg2 == 0/
+{
+	speculate(self->now);
 	printf("%s start\n", copyinstr(arg6));
 }
 
 pyusdt*:::user_trace-i4s4
-/self->spec && arg2 == 1/
+/self->now && arg2 == 1/
 {
-	speculate(self->spec);
+	speculate(self->now);
 	printf("%s end %d\n", copyinstr(arg6), arg4);
 }
 
 pyusdt*:::user_trace-i4s4
-/self->spec && arg2 == 1 && arg4 >= 400/
+/self->now && arg2 == 1 && arg4 >= 400/
 {
-	commit(self->spec);
-	self->spec = 0;
+	commit(self->before);
+	commit(self->now);
 	found = 1;
 }
 
