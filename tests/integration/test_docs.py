@@ -19,6 +19,7 @@ import contextlib
 import glob
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -228,6 +229,16 @@ def test_pages_that_code_names_are_there():
                          ":!tests/integration/test_docs.py"], cwd=harness.ROOT).stdout.split()
     assert "docs/internals/ring.md" in found
     assert [page for page in sorted({*found}) if not os.path.exists(os.path.join(harness.ROOT, page))] == []
+
+
+def test_the_pictured_session_is_what_the_commands_print():
+    """But for the times that they measure: the histogram's rows."""
+    made = runpy.run_path(os.path.join(harness.ROOT, "docs", "make_session.py"))
+    with open(os.path.join(harness.ROOT, "docs", "images", "session.svg")) as file:
+        picture = file.read()
+    drawn = made["lines"](made["outputs"]())
+    shown = [made["unbroken"](text) for _, text in drawn if text and not re.match(r" *\d+ \|", text)]
+    assert len(shown) > 15 and [text for text in shown if f">{text}<" not in picture] == []
 
 
 def test_pattern_is_no_more_than_it_says():
