@@ -34,7 +34,7 @@ cdef extern from "format/format.h":
 
 
 cdef class Formatter:
-    """Turns records into dtrace's text.  table: consumer.table.build()'s; see c/format/format.h.
+    """Turns records into dtrace's text.  table: data.table.build()'s; see c/format/format.h.
 
     feed() a buffer, then call next() until it says DONE.
     """

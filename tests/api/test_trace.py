@@ -213,6 +213,17 @@ def test_destructive_actions_have_to_be_allowed():
         pass
 
 
+def test_buffers_that_are_too_small_are_refused():
+    with pytest.raises(pyusdt.EngineError, match="Enabling exceeds size of buffer"), traced("BEGIN { trace(1); }", bufsize=8):
+        pass
+
+
+def test_ftruncate_has_no_file_to_empty():
+    """It ended the tracing with an error of ours."""
+    with traced("BEGIN { ftruncate(); trace(1); exit(0); }", destructive=True) as t:
+        assert [rec.values for rec in t] == [(1,)]
+
+
 def test_macro_arguments_and_options():
     with pyusdt.trace('BEGIN { trace($1); trace($$2); trace("abcdef"); exit(0); }', 5, "five", all=True, strsize=4) as t:
         assert list(next(t))[:2] == [5, "fiv"]

@@ -14,10 +14,10 @@ from glob import glob
 
 from pyusdt.bpf.insn import encode
 from pyusdt.bpf.maps import KINDS
+from pyusdt.data import aggregations as consumer_aggregations
 from pyusdt.data import faults as consumer_faults
 from pyusdt.data import program as p
-from pyusdt.report import aggregations as consumer_aggregations
-from pyusdt.report import table as consumer_table
+from pyusdt.data import table as consumer_table
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 USER_BASE = 0x7F0000000000  # where the event's strings are said to be

@@ -21,7 +21,7 @@ from pyusdt.data.snapshot import Aggregation
 from pyusdt.engine.dtrace import output
 from pyusdt.engine.dtrace.frames import Frames
 from pyusdt.engine.dtrace.output import Parser
-from pyusdt.report.symbols import Symbols
+from pyusdt.tracing.symbols import Symbols
 
 CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
 SCRIPT = """BEGIN { trace(1); trace("text"); @n["key", 1] = count(); @q[7] = quantize(3); @l = lquantize(5, 0, 10, 2);

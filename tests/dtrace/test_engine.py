@@ -17,7 +17,7 @@ from pyusdt.data.snapshot import Aggregation
 from pyusdt.engine.command import alive
 from pyusdt.engine.dtrace.frames import Frames, unescape
 from pyusdt.engine.dtrace.script import rewrite
-from pyusdt.report.symbols import Symbols
+from pyusdt.tracing.symbols import Symbols
 
 TRACER = "pyusdt*:::user_trace-i4s4"
 

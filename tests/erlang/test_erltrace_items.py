@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pyusdt.data import values
 from pyusdt.data.floats import FloatNumber, bits_of
 from pyusdt.erlang import etf
+from pyusdt.erlang.session import Failure, Session
 from pyusdt.report.terms import since
 
 INTS = st.lists(st.integers(-(10**6), 10**6), min_size=1)
@@ -73,3 +74,23 @@ def test_what_is_known_of_all_only():
 def test_floats_that_erlang_has_not(value, atom):
     """binary_to_term() refuses them: the port's reader would end."""
     assert etf.decode(etf.encode([value, 0.5])) == [etf.Atom(atom), 0.5]
+
+
+def test_buffers_that_are_too_small_are_refused():
+    session = Session(0, (), None, 10)
+    session.setopt("bufsize", "8")
+    session.compile(b"BEGIN { trace(1); }", [])
+    with pytest.raises(Failure, match="could not enable tracing: Enabling exceeds size of buffer"):
+        session.go()
+    assert session.state == "compiled"
+
+
+def test_a_session_from_begin_to_its_end():
+    session = Session(0, (), None, 10)
+    session.compile(b'BEGIN { trace(1); @a["k"] = count(); } END { printf("over"); exit(4); }', [])
+    session.go()
+    session.poll(0)
+    session.stop()
+    where = [["dtrace", "", "", name] for name in ("BEGIN", "END")]
+    assert session.take(10) == [("probe", where[0], 1), ("printf", where[1], "over")]
+    assert (session.state, session.status, session.snapshot()) == ("stopped", 4, [("a", [("count", ["k"], 1)])])

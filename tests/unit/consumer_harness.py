@@ -4,7 +4,7 @@ import os
 import struct
 import subprocess
 
-from pyusdt.report import aggregations, table
+from pyusdt.data import aggregations, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.join(HERE, os.pardir, os.pardir)

@@ -1,18 +1,23 @@
-"""The consumer's loop, driven by an engine that plays back records."""
+"""The driver with the sink of dtrace's text and pydtrace's signals, on an engine that plays back records."""
 
+import contextlib
 import os
 import signal
 import struct
+from types import SimpleNamespace
 
 import pytest
 from consumer_cases import Aggregate, Case, header
 
+from pyusdt.cli.interrupts import Interrupts
 from pyusdt.data import faults
 from pyusdt.data import program as p
 from pyusdt.data import types as t
 from pyusdt.dlang.builtins import ACTIONS
-from pyusdt.engine import Engine, EngineError
-from pyusdt.tracing import run
+from pyusdt.engine import Engine, EngineError, Targets
+from pyusdt.report.output import Output, OutputError
+from pyusdt.report.text import Text
+from pyusdt.tracing.driver import Driver
 
 
 class FakeEngine(Engine):
@@ -22,6 +27,7 @@ class FakeEngine(Engine):
         super().__init__(program, {})
         self.buffers, self.last, self.data = list(buffers), last, dict(aggregations)
         self.calls, self.begins, self.lost = [], begins, {}
+        self.matched = [("probe", 1)]
         self.exiting = False
 
     finished = exiting = False
@@ -53,13 +59,14 @@ class FakeEngine(Engine):
     def drops(self):
         return self.lost
 
+    def close(self):
+        pass
+
 
 class FakeFormatter:
     """Prints each record as `<clause>`; the records of clause 9 are exit actions of it."""
 
     DONE, FULL, PROBE, ACTION, FAULT = range(5)
-    another = None  # no action here formats text
-
     def __init__(self):
         self.names = {}
 
@@ -96,6 +103,9 @@ class FakeCommand:
             raise self.error
         self.started = True
 
+    def stop(self):
+        pass
+
 
 class Said(list):
     def __call__(self, message, error=True):
@@ -123,7 +133,7 @@ def pipe():
     """(Output, function that gives what was written to it)."""
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
-    yield run.Output(writer, "<pipe>"), lambda: os.read(reader, 1 << 16)
+    yield Output(writer, "<pipe>"), lambda: os.read(reader, 1 << 16)
     os.close(writer)
     os.close(reader)
 
@@ -131,8 +141,18 @@ def pipe():
 def trace(engine, pipe, options=None, command=None):
     """(exit status, text, messages)."""
     said = Said()
-    status = run.Run(engine.program, engine, FakeFormatter(), pipe[0], said, options or {}).run(command)
-    return status, pipe[1](), said
+    driver = drive(engine, Text(pipe[0], said, FakeFormatter()), options, command)
+    return driver.status or 0, pipe[1](), said
+
+
+def drive(engine, sink, options=None, command=None):
+    """Trace as pydtrace does."""
+    driver = Driver(options or {}, Targets((), command))
+    driver.adopt(engine.program, engine, "it is a test's")
+    with contextlib.closing(driver), Interrupts(driver) as interrupts:
+        driver.begin(sink)
+        driver.run(0, interrupts.answer)
+    return driver
 
 
 def test_records_end_and_the_empty_line_come_in_order(pipe):
@@ -222,6 +242,47 @@ def test_drops_are_told_once(pipe):
     assert [message for message, _ in trace(engine, pipe)[2]] == ["2 drops", "1 event out of order", "1 drop"]
 
 
+def test_speculations_lost_by_the_engine_and_by_us_are_added(pipe):
+    program = exit_program()
+    program.speculates = True
+    record = header(0 | p.RECORD_SPECULATIVE, p.RECORD_DATA + 8) + struct.pack("=II", 1, 0)
+    engine = FakeEngine(program, [record, record])
+    engine.lost = {"speculative": 5}
+    assert [message for message, _ in trace(engine, pipe, {"specsize": 40})[2]] == ["5 speculative drops", "1 speculative drop"]
+
+
+def test_what_has_no_room_is_refused_before_begin(pipe):
+    program = exit_program()
+    program.clauses[1].record_size = p.RECORD_DATA + 8
+    program.options["bufsize"] = 8
+    engine = FakeEngine(program)
+    with pytest.raises(EngineError, match="could not enable tracing: Enabling exceeds size of buffer"):
+        trace(engine, pipe)
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize("error", [OSError("of the sink"), EngineError("of the engine")])
+def test_close_closes_all_whatever_fails(error):
+    closed = []
+    driver = Driver({}, Targets((), SimpleNamespace(stop=lambda: closed.append("command"), go=lambda: None)))
+
+    def fail():
+        closed.append("failed")
+        raise error
+
+    engine = FakeEngine(exit_program())
+    sink = Text(None, Said(), FakeFormatter())
+    sink.close, engine.close = (fail, lambda: closed.append("engine")) if isinstance(error, OSError) else (lambda: closed.append(
+        "sink"), fail)
+    driver.adopt(engine.program, engine, "")
+    driver.begin(sink)
+    with pytest.raises(type(error)):
+        driver.close()
+    assert closed == (["failed", "engine", "command"] if isinstance(error, OSError) else ["sink", "failed", "command"])
+    driver.close()
+    assert closed[3:] == ["command"]
+
+
 def test_drops_with_tags():
     assert faults.drop_line("aggregation", 5, tags=True) == "[DTRACEDROP_AGGREGATION] 5 aggregation drops"
     assert faults.drop_line("dynamic", 1) == "1 dynamic variable drop"
@@ -243,14 +304,14 @@ def test_a_reader_that_is_gone_ends_the_run():
     reader, writer = os.pipe()
     os.close(reader)
     with pytest.raises(BrokenPipeError):
-        trace(FakeEngine(exit_program()), (run.Output(writer, "<pipe>"), None))
+        trace(FakeEngine(exit_program()), (Output(writer, "<pipe>"), None))
     os.close(writer)
 
 
 def test_a_full_disk_is_told_with_the_file_s_name():
     fd = os.open("/dev/full", os.O_WRONLY)
-    with pytest.raises(run.OutputError, match="failed to write to x.txt: No space left on device"):
-        trace(FakeEngine(exit_program()), (run.Output(fd, "x.txt"), None))
+    with pytest.raises(OutputError, match="failed to write to x.txt: No space left on device"):
+        trace(FakeEngine(exit_program()), (Output(fd, "x.txt"), None))
     os.close(fd)
 
 
@@ -259,7 +320,7 @@ def test_names_of_probes_can_not_command_the_terminal(pipe):
     engine = FakeEngine(exit_program(), [PLAIN])
     engine.probe = lambda ident: names
     formatter = FakeFormatter()
-    run.Run(engine.program, engine, formatter, pipe[0], Said(), {}).run()
+    drive(engine, Text(pipe[0], Said(), formatter))
     assert list(formatter.names.values()) == [(r"func\ntion", r"na\x9bme")]
     record = struct.pack("=IIIIQIIIIQ", 48, p.RECORD_FAULT, 7, 0, 0, 0, 0, p.FAULT_DIVZERO, 0, 0)
     assert r"(pro\x1bvider::func\ntion:na\x9bme)" in faults.fault_line(record, lambda ident: names)

@@ -13,7 +13,7 @@ from pyusdt.data import types as t
 from pyusdt.dlang import sizes
 from pyusdt.dlang.compile import compile_program
 from pyusdt.engine.elf import BadFile, File
-from pyusdt.report.symbols import Symbols, _table_of
+from pyusdt.tracing.symbols import Symbols, _table_of
 
 ME = os.getpid()
 ADDRESS = ctypes.cast(ctypes.pythonapi.PyLong_FromLong, ctypes.c_void_p).value

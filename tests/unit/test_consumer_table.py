@@ -10,7 +10,7 @@ from consumer_cases import CASES, NAMES, Case, Printf, Trace, header
 from consumer_harness import ACTION, DONE, FAULT, FULL, PROBE
 
 from pyusdt.data import program as p
-from pyusdt.report import table
+from pyusdt.data import table
 
 EINVAL = -22
 CASE = Case("places", [[Trace("int", 5)], [Printf(b"<%s>", ("string", b"abc"))]])

@@ -24,10 +24,10 @@ from .._core import publish_forked
 from ..data.snapshot import Aggregation
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError
-from ..dlang.hints import unmatched_probe
 from ..engine import EngineError, Targets
 from ..engine.command import alive
-from .queue import Pump
+from ..tracing.driver import Driver
+from .queue import Pump, Queue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Aggregations", "CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"]
 
+_LISTED = "`pydtrace -l` lists what there is; zdefs=True accepts probes to come"
 _FAULTS = 1000  # texts that are kept
 _UNNAMED = "_"  # how D calls the aggregation @
 _USER_TRACE = ("proc", "user_tag", "i1", "i2", "i3", "i4", "s1", "s2", "s3", "s4")
@@ -178,30 +179,20 @@ class Tracing:
     # --- the block --------------------------------------------------------------------------------
 
     def __enter__(self) -> Tracing:  # noqa: PYI034
-        from ..engine.choice import open_engine
-
         if self._pump:
             raise RuntimeError("a tracing can be entered once")
-        targets = self._make_targets()
-        engine = None
+        driver = Driver(self._options, self._make_targets(), _LISTED, "; destructive=True allows them")
+        queue = Queue(self._buffer, self._note)
+        queue.listener = self._listener
         try:
-            pids = (self._command.pid,) if self._command else targets.pids
-            program = self._compile(pids[0] if pids else 0)
-            engine, reason = open_engine(program, self._options, targets)
-            self._check(program, engine)
-            pump = Pump(program, engine, self._options, self._buffer, self._note)
-            pump.listener = self._listener
-            engine.begin()
-            if self._command:
-                self._go()
+            driver.open(self._compile((driver.targets.named() or (0,))[0]))
+            driver.check_matches()
+            driver.begin(queue)
         except BaseException:
-            if engine:
-                engine.close()
-            self._stop_command()
+            driver.close()
             raise
-        self._pump, self._owner = pump, os.getpid()
-        self._program, self._engine_name, self._reason = program, engine.name, reason
-        pump.start()
+        self._pump, self._owner = Pump(driver, queue), os.getpid()
+        self._pump.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -209,10 +200,10 @@ class Tracing:
             return  # a forked child leaves its copy of the block: the tracing goes on
         pump = self._running
         pump.stop()
-        self._stop_command()
+        pump.driver.close()
         self._warn_of_drops()
-        if pump.error and exception[0] is None:
-            raise pump.error
+        if pump.queue.error and exception[0] is None:
+            raise pump.queue.error
 
     def _make_targets(self) -> Targets:
         if "cmd" not in self._wanted:
@@ -227,28 +218,8 @@ class Tracing:
         self._command = Command(self._wanted["cmd"])
         return Targets((), self._command, only=True)
 
-    def _go(self) -> None:
-        try:
-            self._command.go()
-        except OSError as error:
-            raise EngineError(f"failed to start {self._command.argv[0]}: {error.strerror}") from None
-
-    def _stop_command(self) -> None:
-        if self._command:
-            self._command.stop()
-
-    def _check(self, program: Any, engine: Any) -> None:
-        """Refuse what pydtrace refuses before it traces."""
-        if program.destructive and not self._options.get("destructive"):
-            raise EngineError("the script has destructive actions; destructive=True allows them")
-        for description, count in engine.matched:
-            if count == 0 and not self._options.get("zdefs"):
-                hint = "`pydtrace -l` lists what there is; zdefs=True accepts probes to come"
-                raise CompileError("D_PDESC_ZERO", description.loc, f"probe description {description} does not match any "
-                                   "probes", unmatched_probe(description, engine.name) or hint)
-
     def _note(self, text: str) -> None:
-        """A run-time error of the script; called in the pump's thread."""
+        """A run-time error of the script; called in the thread that traces."""
         self.faults.append(text)
         self._warn("faults", text)
 
@@ -279,7 +250,7 @@ class Tracing:
     def __next__(self) -> Record:
         """The next record; waits for it.  Ends with exit(), with the targets, and after the block."""
         while not self._ready:
-            batch = self._running.take()
+            batch = self._running.queue.take()
             if batch is None:
                 self._warn_of_drops()
                 raise StopIteration
@@ -290,24 +261,24 @@ class Tracing:
         """The records that are there now, maybe none."""
         found = list(self._ready)
         self._ready.clear()
-        while batch := self._running.take(wait=False):
+        while batch := self._running.queue.take(wait=False):
             found += batch
         return found
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until tracing is over: exit(), the command's or the targets' end.  False after `timeout` seconds."""
-        return self._running.over.wait(timeout)
+        return self._running.queue.over.wait(timeout)
 
     @property
     def finished(self) -> bool:
         """Tracing is over; records may be left to read."""
-        return self._running.over.is_set()
+        return self._running.queue.over.is_set()
 
     @property
     def aggregations(self) -> Aggregations:
         """Live snapshots by name."""
         pump = self._running
-        return Aggregations(self._program, pump.aggregation)
+        return Aggregations(pump.driver.program, pump.aggregation)
 
     @property
     def drops(self) -> dict[str, int]:
@@ -317,12 +288,12 @@ class Tracing:
     @property
     def printed(self) -> list[str]:
         """What printa() has printed so far: the last thousand texts."""
-        return list(self._running.printed)
+        return list(self._running.queue.printed)
 
     @property
     def status(self) -> int | None:
         """What the script gave to exit(), or None."""
-        return self._running.status
+        return self._running.driver.status
 
     @property
     def returncode(self) -> int | None:
@@ -333,11 +304,9 @@ class Tracing:
     @property
     def engine(self) -> str:
         """Which engine traces."""
-        self._running  # noqa: B018
-        return self._engine_name  # type: ignore[no-any-return]
+        return str(self._running.driver.engine.name)
 
     @property
     def engine_reason(self) -> str:
         """Why it is that one."""
-        self._running  # noqa: B018
-        return self._reason  # type: ignore[no-any-return]
+        return self._running.driver.reason

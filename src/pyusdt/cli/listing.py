@@ -15,11 +15,6 @@ def _row(number, *names):
 HEADING = _row("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
 
 
-def described(description):
-    """A description's four parts (ast.ProbeDesc), as messages show them."""
-    return f"{description.provider}:{description.module}:{description.function}:{description.name}"
-
-
 def rows(probes, numbers):
     """Lines for the probes of these ids, in the order of `numbers`."""
     return "".join(_row(number, *probes[number - 1]) for number in numbers)
@@ -42,6 +37,6 @@ def listing(descriptions, probes, glob):
     for description in descriptions:
         numbers = matching(probes, description, glob)
         if not numbers:
-            messages.append(f"failed to match {described(description)}: No probe matches description")
+            messages.append(f"failed to match {description}: No probe matches description")
         text += rows(probes, numbers)
     return text, messages

@@ -5,23 +5,26 @@ usage, or what the exit() action says.  Always: the traced command is started la
 that could fail before has not.
 """
 
+import contextlib
 import gc
 import os
 import signal
 import sys
 
-from ..dlang import sizes
+from .. import debug
 from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
-from ..dlang.front.probes import OWN, unmatched
-from ..dlang.hints import unmatched_probe
+from ..dlang.front.probes import OWN
 from ..engine import EngineError, Targets
-from ..tracing.run import Output, OutputError, Run, lay_out
+from ..report.output import Output, OutputError
+from ..tracing.driver import Driver
 from . import arguments as cli
-from . import debug, listing, stability, streams
+from . import listing, stability, streams
+from .interrupts import Interrupts
 from .usage import PROGRAM, USAGE, VERSION
 
 _LOST = 3  # exit status of --strict
+_POLL = 0.1  # s, at most: so long a pause without records may delay drop messages and the command's end
 _LISTED = "pydtrace -l lists the probes that there are; -Z accepts those to come"
 
 
@@ -91,16 +94,6 @@ def show_dumps(arguments):
         text = os.fsencode(request.text) if request.script is None else read_script(request.script)
         given = [request.script or PROGRAM, *arguments.operands]
         show(dump(arguments.dump, text, request.script, arguments.options, None, given, request.level) + "\n")
-
-
-def check_matches(engine, options):
-    """Refuse descriptions that stand for no probe, unless -Z allows them."""
-    if options.get("zdefs"):
-        return
-    for description, count in engine.matched:
-        if count == 0:
-            hint = unmatched_probe(description, engine.name) or _LISTED
-            raise unmatched(description, listing.described(description), hint)
 
 
 def report_requests(arguments, compiled, engine, output):
@@ -267,82 +260,61 @@ def trace(arguments):
         if not arguments.execute:
             return 0
         raise Failure("no probes specified")
-    targets = make_targets(arguments)
-    engine = None
+    driver = Driver(arguments.options, make_targets(arguments), _LISTED)
     try:
-        target = (targets.named() or (awaited(arguments.options) or recorded_target(arguments.options),))[0]
+        target = (driver.targets.named() or (awaited(arguments.options) or recorded_target(arguments.options),))[0]
         compiled = compile_requests(arguments, target)
         compiled.program.arguments = [PROGRAM, *arguments.operands]
-        from ..engine.choice import open_engine
-
-        # opening looks at this process, to know what a command will have
-        engine, reason = open_engine(compiled.program, arguments.options, targets)
+        driver.open(compiled.program)  # which looks at this process, to know what a command will have
         hide()
-        debug.say("engine %s: %s", engine.name, reason)
+        engine = driver.engine
+        debug.say("engine %s: %s", engine.name, driver.reason)
         for description, count in engine.matched:
-            debug.say("%s matched %d", listing.described(description), count)
-        check_matches(engine, arguments.options)
+            debug.say("%s matched %d", description, count)
+        driver.check_matches()
         for note in engine.notes:
             complain(note)
         if arguments.verbose:
-            complain(f"engine: {engine.name} ({reason})")
+            complain(f"engine: {engine.name} ({driver.reason})")
         output = open_output(arguments.output)
         report_requests(arguments, compiled, engine, output)
-        if not arguments.execute:
-            return 0
-        return run(arguments, compiled.program, engine, reason, output, targets.command)
+        return run(arguments, driver, output) if arguments.execute else 0
     finally:
-        try:
-            if engine:
-                engine.close()
-        finally:
-            if targets.command:
-                targets.command.stop()
+        driver.close()
 
 
-def run(arguments, program, engine, reason, output, command):
+def run(arguments, driver, output):
     """Trace with an opened engine; the exit status."""
-    options = arguments.options
-    if not any(count for _, count in engine.matched) and not options.get("zdefs"):
-        raise Failure("no probes matched")
-    if program.destructive and not options.get("destructive"):
-        raise Failure("could not enable tracing: Destructive actions not allowed")
-    no_room = sizes.complaint(program)
-    if no_room:
-        raise Failure(f"could not enable tracing: {no_room}")
-
     def notify(message, error=True):
-        if error or not options.get("quiet"):
+        if error or not arguments.options.get("quiet"):
             complain(message)
 
+    sink = make_sink(arguments, output, notify)
+    gc.freeze()  # what the compiler made stays until we end: no need to look through it while tracing
     try:
-        made = make_run(arguments, program, engine, reason, output, notify)
-        gc.freeze()  # what the compiler made stays until we end: no need to look through it while tracing
-        status = made.run(command)
-        return _LOST if arguments.strict and made.lost else status
+        with contextlib.closing(driver), Interrupts(driver) as interrupts:
+            driver.begin(sink)
+            driver.run(_POLL, interrupts.answer)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
         raise Failure(f"processing aborted: {error.strerror or error}") from None
+    return _LOST if arguments.strict and driver.lost else driver.status or 0
 
 
-def make_run(arguments, program, engine, reason, output, notify):
-    """The Run that shows what is traced in the format asked for."""
-    options = arguments.options
+def make_sink(arguments, output, notify):
+    """The sink of the format asked for."""
     if arguments.format == "json":
-        from ..report.json import JsonRun
+        from ..report.json import Json
 
-        return JsonRun(program, engine, output, notify, options, reason)
+        return Json(output, notify)
     if arguments.format == "parquet":
-        from ..report.parquet import ParquetRun
+        from ..report.parquet import Parquet
 
-        return ParquetRun(program, engine, output, notify, options, arguments.parquet)
-    from .._tracer import Formatter
-    from ..report import table
+        return Parquet(output, notify, arguments.parquet)
+    from ..report.text import Text
 
-    formatter = Formatter(table.build(program), Formatter.TESTING if "_DTRACE_TESTING" in os.environ else 0)
-    lay_out(formatter, options)
-    return Run(program, engine, formatter, output, notify, options)
+    return Text(output, notify)
 
 
 # --- main --------------------------------------------------------------------------

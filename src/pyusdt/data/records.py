@@ -12,11 +12,11 @@ import re
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..dlang.errors import printable
 from . import program as p
 from . import types as t
 from .faults import fault_line
 from .format import PERCENT
+from .harmless import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

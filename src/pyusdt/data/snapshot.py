@@ -99,12 +99,12 @@ class Aggregation(Mapping[Key, values.Value]):
 
     def text(self) -> str:
         """The table, as dtrace prints it."""
-        from ..report.aggregations import render
-        from ..report.symbols import Symbols
+        from .addresses import Shown
+        from .aggregations import render
 
         definition, names = self._definition, Names()
         items = [(pack_key(definition.keys, key, names), values.pack(value)) for key, value in self._values.items()]
-        text = render([(definition, items)], self._strsize, symbols=Symbols(name_of=names.name))  # type: ignore[no-untyped-call]
+        text = render([(definition, items)], self._strsize, symbols=Shown(names.name))  # type: ignore[no-untyped-call]
         return text.decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
@@ -121,11 +121,10 @@ class Aggregation(Mapping[Key, values.Value]):
 
 
 def _restored(name: str, function: str, params: Any, keys: Any, data: dict[Key, values.Value], strsize: int) -> Aggregation:
-    """What was pickled.  Its definition is as the compiler made it, but that no program has it."""
-    from ..dlang.builtins.float_aggregations import row_of
+    """What was pickled.  No program has its definition."""
     from .program import AggDef, Data
 
-    definition = AggDef(name, 1, row_of(function), params, [Data(*key) for key in keys], 0)
+    definition = AggDef(name, 1, values.Function(function), params, [Data(*key) for key in keys], 0)
     return Aggregation(definition, data, strsize)
 
 

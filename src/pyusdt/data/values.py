@@ -211,11 +211,10 @@ class Histogram:
 
     def text(self) -> str:
         """As dtrace prints it."""
-        from ..dlang.builtins.aggregations import AGGREGATIONS
-        from ..report.aggregations import render
+        from .aggregations import render
         from .program import AggDef
 
-        definition = AggDef("", 1, AGGREGATIONS[self.function], self.params, [], 0)
+        definition = AggDef("", 1, Function(self.function), self.params, [], 0)
         return render([(definition, [(b"", pack(self))])]).decode()  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
@@ -267,13 +266,31 @@ def _log_linear(*params: int) -> list[tuple[int | None, int | None]]:
 
 
 _MAKERS: dict[str, Any] = {"quantize": _quantize, "lquantize": _linear, "llquantize": _log_linear}
+FLOATS = ".double"  # ends the names of functions of floating-point values
+_WORDS = {"count": 1, "stddev": 4, "stddev" + FLOATS: 3}  # the others that are no histograms have two
 HISTOGRAMS = tuple(_MAKERS)  # functions whose values are histograms
+
+
+class Function:
+    """The row of a definition that no compiler made: what the compiler's own (dlang/builtins/) says of reading and showing
+    the values.  name: as AggregationRow's."""
+
+    __slots__ = ("is_float", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name, self.is_float = name, name.endswith(FLOATS)
+
+    def words(self, params: tuple[int, ...]) -> int:
+        """How many 64-bit words a value has."""
+        if self.name in HISTOGRAMS:
+            return 1 + len(bounds(self.name, params))
+        return _WORDS.get(self.name, 2)
 
 
 def unpack(function: str, params: Sequence[int], value: bytes) -> Value:
     """The value object of what a map holds."""
     words = struct.unpack(f"={len(value) // 8}q", value)
-    if function.endswith(".double"):
+    if function.endswith(FLOATS):
         from .floats import FloatNumber
 
         return FloatNumber(function, words)

@@ -6,6 +6,8 @@ underline and the hint.
 Always: every tag that the compiler raises stands in TAGS, with dtrace's meaning.
 """
 
+from ..data.harmless import printable
+
 TAGS = {
     "D_UNSUPPORTED": "part of D that pyusdt does not have yet (ours; no tag of dtrace)",
     "D_PRINT_SIZE": "print() of what has no size",
@@ -252,11 +254,6 @@ class GenerationError(Exception):
 
 class PreprocessError(Exception):
     """The preprocessor could not do its work; the message is dtrace's, after the script's name."""
-
-
-def printable(text):
-    """Latin-1 text of a Source as the user wrote it: UTF-8 where it is that."""
-    return text.encode("latin-1").decode("utf-8", "replace")
 
 
 def underlined(text, column, length):

@@ -14,14 +14,10 @@ import struct
 from math import isfinite, isnan
 from typing import Any
 
+from ..report.terms import Atom
+
 _VERSION = 131
 _STRING_MOST = 0xFFFF
-
-
-class Atom(str):
-    """An atom; True and False are Erlang's too."""
-
-    __slots__ = ()
 
 
 def encode(value: Any) -> bytes:

@@ -22,8 +22,8 @@ import sys
 import time
 from typing import Any
 
+from ..report.terms import Atom
 from . import etf
-from .etf import Atom
 from .session import Failure, Session
 
 _POLL = 0.02  # s: so long a command may have to wait while tracing

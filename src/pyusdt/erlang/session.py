@@ -2,23 +2,26 @@
 
 In: commands' arguments; time (poll).  Out: terms, in `queue`; aggregations.
 Always: at most `limit` terms wait; what is over is counted in `lost` and no more; the engine is closed by close(),
-whatever happened before.  Unlike the API's Pump nothing waits for the reader: aggregations go on while he is slow.
+whatever happened before.  Unlike the API's Queue nothing waits for the reader: aggregations go on while he is slow.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError, LibraryError
 from ..engine import EngineError, Targets
 from ..options import OptionError, Options
-from ..report.terms import Items, rows, since
-from .etf import Atom
+from ..report.terms import Terms, held, rows, since
+from ..tracing.driver import Driver
+
+if TYPE_CHECKING:
+    from ..data.program import Program
+    from ..report.terms import Held
 
 _NOT_WHILE_TRACING = "Operation illegal when tracing is active"
-_DROP = Atom("drop")
 
 
 class Failure(Exception):
@@ -35,16 +38,12 @@ class Session:
         self._options.set("zdefs", None)
         self._script: bytes | None = None
         self._arguments: list[str] = []
-        self._engine: Any = None
-        self._command: Any = None
-        self._held: Any = None
-        self._drops: dict[str, int] = {}
+        self._driver: Driver | None = None  # until close()
+        self._terms = Terms(self._add)
         self._last: dict[int, dict[bytes, bytes]] = {}  # map -> key -> what the last walk found
-        self._final: list[Any] | None = None  # aggregations at the end
         self.queue: deque[Any] = deque()
         self.lost = 0
         self.state = "new"  # compiled, tracing, stopped, exited
-        self.status = 0
 
     # --- commands ---------------------------------------------------------------------------------
 
@@ -60,14 +59,14 @@ class Session:
         """Checks it; go() compiles it again, with the options and the processes of then."""
         self._script, self._arguments = script, arguments
         try:
-            self._compiled()
+            self._compiled(self._target)
         except Failure:
             self._script = None
             raise
         self.state = "compiled"
 
-    def _compiled(self) -> Any:
-        compiler = Compiler(self._options, default_macros(self._command.pid if self._command else self._target))
+    def _compiled(self, target: int) -> Program:
+        compiler = Compiler(self._options, default_macros(target))
         compiler.arguments = ["erltrace", *self._arguments]
         try:
             compiler.add(self._script, None)
@@ -80,46 +79,34 @@ class Session:
         return program
 
     def go(self) -> None:
-        from ..engine.choice import open_engine
-
         try:
-            self._go(open_engine)
+            self._go()
         except EngineError as error:
-            self.close()
             raise Failure(str(error)) from None
         except OSError as error:
-            self.close()
             raise Failure(error.strerror or str(error)) from None
+        finally:
+            if self.state != "tracing":
+                self.close()
 
-    def _go(self, open_engine: Any) -> None:
+    def _go(self) -> None:
         targets = Targets(self._pids, only=bool(self._pids))
         if self._argv:
             from ..engine.command import Command
 
-            self._command = Command(self._argv)
-            targets = Targets((), self._command)
-        program = self._compiled()
-        if program.destructive and not self._options.get("destructive"):
-            raise EngineError("could not enable tracing: Destructive actions not allowed")
-        self._engine, _reason = open_engine(program, self._options, targets)
-        self._items = Items(program, self._engine, self._options, self._add)
-        if program.speculates:
-            from ..tracing.speculations import DEFAULT_SIZE, Held
-
-            self._held = Held(self._options.get("specsize", DEFAULT_SIZE))
-        self._engine.begin()
-        if self._command:
-            self._command.go()
+            targets = Targets((), Command(self._argv))
+        self._driver = driver = Driver(self._options, targets)
+        driver.open(self._compiled(targets.command.pid if targets.command else self._target))
+        driver.begin(self._terms)
         self.state = "tracing"
 
     def poll(self, timeout: float) -> None:
         """Take what there is, or comes in time."""
-        engine = self._engine
         try:
-            if engine.exiting or engine.finished:
+            if self._tracing.over:
                 self._end("exited")
             else:
-                self._feed(engine.poll(timeout))
+                self._tracing.step(timeout)
         except EngineError as error:
             self._break(error)
 
@@ -132,28 +119,25 @@ class Session:
 
     def _break(self, error: EngineError) -> None:
         """The engine has failed: what was recorded is kept."""
-        self._items.fault(str(error))
-        self._final = self._final or []
+        self._terms.fault(str(error))
+        self._terms.final = self._terms.final or []
         self.state = "stopped"
         self.close()
 
     def _end(self, state: str) -> None:
-        self._feed(self._engine.end())
-        while records := self._engine.more():
-            self._feed(records)
-        self._final = self._items.aggregations()
+        self._tracing.end()
         self.state = state
         self.close()
 
     def close(self) -> None:
-        engine, self._engine = self._engine, None
-        command, self._command = self._command, None
-        try:
-            if engine:
-                engine.close()
-        finally:
-            if command:
-                command.stop()
+        if self._driver:
+            self._driver.close()
+
+    @property
+    def _tracing(self) -> Driver:
+        """The driver of what was begun."""
+        assert self._driver
+        return self._driver
 
     # --- what it gives ----------------------------------------------------------------------------
 
@@ -163,20 +147,10 @@ class Session:
         else:
             self.lost += 1
 
-    def _feed(self, records: bytes) -> None:
-        if self._held:
-            records = self._held.sift(records)
-        self._items.feed(records)
-        self.status = self._items.actions.status
-        for text in self._engine.warnings():
-            self._items.fault(text)
-        drops = dict(self._engine.drops())
-        if self._held:
-            drops["speculative"] = self._held.lost
-        for kind, count in drops.items():
-            if count > self._drops.get(kind, 0):
-                self._add((_DROP, Atom(kind), count - self._drops.get(kind, 0)))
-                self._drops[kind] = count
+    @property
+    def status(self) -> int:
+        """What the script gave to exit(), else 0."""
+        return self._tracing.status or 0
 
     def take(self, most: int) -> list[Any]:
         """The next terms."""
@@ -188,18 +162,19 @@ class Session:
 
     def snapshot(self) -> list[tuple[str, list[Any]]]:
         """[(name, rows)] of all aggregations, as they are now."""
-        symbols = self._items.actions.symbols
+        symbols = self._tracing.actions.symbols
         return [(definition.name, rows(definition, items, symbols)) for definition, items in self._aggregations()]
 
     def walk(self) -> list[Any]:
         """The rows of all aggregations to which something came since the last walk: what came."""
         found = []
+        symbols = self._tracing.actions.symbols
         for definition, items in self._aggregations():
             last = self._last.get(definition.map, {})
             new = [(key, since(definition.row.name, last.get(key), value)) for key, value in items]
-            found += rows(definition, [(key, value) for key, value in new if value is not None], self._items.actions.symbols)
+            found += rows(definition, [(key, value) for key, value in new if value is not None], symbols)
             self._last[definition.map] = dict(items)
         return found
 
-    def _aggregations(self) -> list[Any]:
-        return self._items.aggregations() if self._final is None else self._final
+    def _aggregations(self) -> list[Held]:
+        return held(self._tracing.actions.aggregates) if self._terms.final is None else self._terms.final

@@ -1,88 +1,69 @@
-"""pydtrace --json: the same tracing, as one JSON object a line.  docs/guide/json.md is the schema.
+"""pydtrace --json: what is traced, as one JSON object a line.  docs/guide/json.md is the schema.
 
-In: what tracing/run.py takes, without a formatter.  Out: lines of JSON, each written whole.  Always: what dtrace's text
-would show is there: records, texts of printa(), losses, run-time errors, the aggregations at the end; messages go to
-the standard error as well.
+In: what a sink is given (tracing/sink.py).  Out: lines of JSON, each written whole.  Always: what dtrace's text would show is
+there: records, texts of printa(), losses, run-time errors, the aggregations at the end; messages go to the standard error as
+well.
 """
 
-import json
+from __future__ import annotations
 
-from .._tracer import Formatter
+import json
+from typing import TYPE_CHECKING, Any
+
 from ..data import values
 from ..data.floats import of_json
 from ..data.records import Decoder
-from ..data.snapshot import Aggregation
-from ..tracing.actions import Actions
-from ..tracing.run import Run
+from .output import OutputSink
+
+if TYPE_CHECKING:
+    from ..data.records import Record
+    from ..tracing.aggregates import Aggregates
+    from ..tracing.sink import Info
 
 SCHEMA = 1
 
 
-class JsonRun(Run):
-    """A Run whose output is JSON.  engine_reason: why it is that engine."""
+class Json(OutputSink):
+    """The sink."""
 
-    def __init__(self, program, engine, output, notify, options, engine_reason):
-        super().__init__(program, engine, Formatter, output, notify, options)
-        self.actions = Actions(program, engine, _Texts(self), notify, options, Formatter.another, self._option_changed)
-        self._decoder = Decoder(program, engine.probe, self._fault, self.actions.act, self.actions.symbols)
-        self._reason = engine_reason
+    def begin(self, info: Info) -> None:
+        self._decoder = Decoder(info.program, info.probe, self.fault, info.actions.act, info.actions.symbols)
+        self._say(type="begin", schema=SCHEMA, engine=info.engine, reason=info.reason)
 
-    def run(self, command=None):
-        self._say(type="begin", schema=SCHEMA, engine=self.engine.name, reason=self._reason)
-        return super().run(command)
-
-    def _say(self, **what):
+    def _say(self, **what: Any) -> None:
         self.output.write(json.dumps(what, ensure_ascii=False, default=plain, separators=(",", ":")).encode(
             "utf-8", "replace") + b"\n")
 
-    def _fault(self, text):
-        self.notify(text)
-        self._say(type="error", message=text)
+    def records(self, buffer: bytes) -> None:
+        self._decoder.decode(buffer, self)
 
-    def _print(self, records):
-        if self.held:
-            records = self.held.sift(records)
-        self._decoder.decode(records, self)
-
-    def append(self, record):
+    def append(self, record: Record) -> None:
         """One of the decoder's records."""
         found = record.to_dict()
         found["values"] = of_json(found["values"])
         self._say(type="record", **found)
 
-    def _newline(self):
-        """Ctrl-C and the end have no line of their own."""
+    def text(self, text: bytes) -> None:
+        self._say(type="text", text=text.decode("utf-8", "replace"))
 
-    def _dropped(self, kind, count):
+    def fault(self, text: str) -> None:
+        super().fault(text)
+        self._say(type="error", message=text)
+
+    def drop(self, kind: str, count: int, line: str) -> None:
         self._say(type="drop", kind=kind, count=count)
+        super().drop(kind, count, line)
 
-    def _option_changed(self, name):
-        """Nothing that setopt() can change is about JSON."""
-
-    def _print_rest(self):
-        aggregates = self.actions.aggregates
+    def snapshot(self, aggregates: Aggregates) -> None:
         for definition in aggregates.unprinted():
-            found = Aggregation.from_items(definition, aggregates.entries(definition), self.program.strsize,
-                                           self.actions.symbols)
-            for key, value in found.items():
+            for key, value in aggregates.snapshot(definition).items():
                 self._say(type="aggregation", name=definition.name, keys=list(key), **shown(value))
-        self._say(type="end", status=self.actions.status)
+
+    def end(self, status: int) -> None:
+        self._say(type="end", status=status)
 
 
-class _Texts:
-    """Where printa() writes and freopen() would: an output of Actions."""
-
-    def __init__(self, run):
-        self._run = run
-
-    def write(self, text):
-        self._run._say(type="text", text=text.decode("utf-8", "replace"))
-
-    def reopen(self, path):
-        self._run.output.reopen(path)
-
-
-def shown(value):
+def shown(value: values.Value) -> dict[str, Any]:
     """A value's members in its object."""
     members = {"function": value.function, "n": value.words[0]}
     if isinstance(value, values.Histogram):
@@ -90,7 +71,7 @@ def shown(value):
     return {**members, "value": of_json(value) if isinstance(value, float) else int(value)}
 
 
-def plain(value):
+def plain(value: object) -> dict[str, str]:
     """Bytes that are not UTF-8, for json."""
     if isinstance(value, bytes):
         return {"hex": value.hex()}

@@ -1,20 +1,30 @@
 """pydtrace --parquet FILE: records and aggregations as Parquet files.  docs/guide/json.md tells the columns.
 
-In: what tracing/run.py takes, and a path.  Out: FILE with the records, FILE's name with .aggregations with the rest.
+In: what a sink is given (tracing/sink.py), and a path.  Out: FILE with the records, FILE's name with .aggregations with the rest.
 Always: at most one batch of records is held in memory; the files are whole when tracing ends, however it ends.
 """
 
+from __future__ import annotations
+
 import json
 import os
+from typing import TYPE_CHECKING, Any
 
-from .._tracer import Formatter
 from ..data import values
 from ..data.floats import of_json
 from ..data.records import Decoder, record_layout
-from ..data.snapshot import Aggregation
 from ..engine import EngineError
-from ..tracing.run import Run
 from .json import plain
+from .output import OutputSink
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ..data.program import AggDef, Program
+    from ..data.records import Record
+    from ..tracing.aggregates import Aggregates
+    from ..tracing.sink import Info
+    from .output import Notify, Output
 
 _BATCH = 50_000  # records of a row group
 _FIXED = (("time", "uint64"), ("cpu", "uint32"), ("pid", "uint32"), ("tid", "uint32"), ("provider", "string"),
@@ -23,41 +33,43 @@ _AGGREGATIONS = (("aggregation", "string"), ("function", "string"), ("keys", "li
                  ("real", "float64"), ("low", "int64"), ("high", "int64"), ("count", "int64"))
 
 
-class ParquetRun(Run):
-    """A Run that writes files instead of text; texts of printa() go to the output as ever."""
+class Parquet(OutputSink):
+    """Texts of printa() go to the output as ever."""
 
-    def __init__(self, program, engine, output, notify, options, path):
+    def __init__(self, output: Output, notify: Notify, path: str) -> None:
+        super().__init__(output, notify)
+        self._path = path
+        self._writer: Any = None
+        self._rows: list[Record] = []
+
+    def begin(self, info: Info) -> None:
         try:
             import pyarrow
             import pyarrow.parquet
         except ImportError:
             raise EngineError("--parquet needs pyarrow: pip install pyusdt[parquet]") from None
-        super().__init__(program, engine, Formatter, output, notify, options)
-        self._arrow, self._path = pyarrow, path
-        self._decoder = Decoder(program, engine.probe, notify, self.actions.act, self.actions.symbols)
-        self._columns = columns(program)
+        self._arrow = pyarrow
+        self._decoder = Decoder(info.program, info.probe, self.fault, info.actions.act, info.actions.symbols)
+        self._columns = columns(info.program)
         self._schema = _schema(pyarrow, [*_FIXED, *self._columns.items()])
-        self._rows = []
+        self._writer = pyarrow.parquet.ParquetWriter(self._path, self._schema)
 
-    def run(self, command=None):
-        with self._arrow.parquet.ParquetWriter(self._path, self._schema) as self._writer:
-            try:
-                return super().run(command)
-            finally:
-                self._flush()
-
-    def _print(self, records):
-        if self.held:
-            records = self.held.sift(records)
-        self._rows += self._decoder.decode(records)
+    def records(self, buffer: bytes) -> None:
+        self._rows += self._decoder.decode(buffer)
         if len(self._rows) >= _BATCH:
             self._flush()
 
-    def _flush(self):
+    def close(self) -> None:
+        if self._writer:
+            with self._writer:
+                self._flush()
+
+    def _flush(self) -> None:
         rows, self._rows = self._rows, []
         if not rows:
             return
-        found = [[rec.time for rec in rows], [rec.cpu for rec in rows], [rec.pid for rec in rows], [rec.tid for rec in rows]]
+        found: list[list[Any]] = [[rec.time for rec in rows], [rec.cpu for rec in rows], [rec.pid for rec in rows],
+                                  [rec.tid for rec in rows]]
         found += [[rec.probe[i] for rec in rows] for i in range(4)]
         for name, type in self._columns.items():
             found.append([self._cell(rec, name, type) for rec in rows])
@@ -65,7 +77,7 @@ class ParquetRun(Run):
         self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema))
 
     @staticmethod
-    def _cell(rec, name, type):
+    def _cell(rec: Record, name: str, type: str) -> Any:
         if name not in rec.names:
             return None
         value = rec[name]
@@ -73,19 +85,15 @@ class ParquetRun(Run):
             return value
         return _text(value)
 
-    def _newline(self):
-        """Files have no such line."""
-
-    def _print_rest(self):
-        rows = [row for definition in self.program.aggregations for row in self._aggregation_rows(definition)]
+    def snapshot(self, aggregates: Aggregates) -> None:
+        rows = [row for definition in aggregates.program.aggregations for row in self._aggregation_rows(definition, aggregates)]
         table = self._arrow.Table.from_pylist(rows, schema=_schema(self._arrow, _AGGREGATIONS))
         base, ending = os.path.splitext(self._path)
         self._arrow.parquet.write_table(table, f"{base}.aggregations{ending}")
 
-    def _aggregation_rows(self, definition):
-        entries = self.actions.aggregates.entries(definition)
-        found = Aggregation.from_items(definition, entries, self.program.strsize, self.actions.symbols)
-        for key, value in found.items():
+    @staticmethod
+    def _aggregation_rows(definition: AggDef, aggregates: Aggregates) -> Iterator[dict[str, Any]]:
+        for key, value in aggregates.snapshot(definition).items():
             row = {"aggregation": definition.name, "function": value.function, "keys": list(map(_text, key)),
                    "n": value.words[0]}
             if isinstance(value, values.Histogram):
@@ -95,7 +103,7 @@ class ParquetRun(Run):
                 yield {**row, "real": float(value)} if isinstance(value, float) else {**row, "value": int(value)}
 
 
-def _schema(pyarrow, columns):
+def _schema(pyarrow: Any, columns: Iterable[tuple[str, str]]) -> Any:
     """A file's schema; columns: (name, type).
 
     Of integers that may be missing pandas makes floats, and so other integers, unless the file says which type of its own is
@@ -108,7 +116,7 @@ def _schema(pyarrow, columns):
     return pyarrow.schema(fields, metadata={"pandas": json.dumps(pandas)})
 
 
-def _text(value):
+def _text(value: Any) -> str:
     """A value in a column of text, which is UTF-8: stacks, and what print() shows, as JSON."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
@@ -116,9 +124,9 @@ def _text(value):
     return text.encode("utf-8", "replace").decode()
 
 
-def columns(program):
+def columns(program: Program) -> dict[str, str]:
     """{name: arrow's type} of the values of all clauses; a name with integers and strings is text."""
-    found = {}
+    found: dict[str, str] = {}
     for clause in program.clauses:
         for name, code in record_layout(clause):
             type = "string" if code.endswith("s") else "float64" if code in "fd" else "uint64" if code.isupper() else "int64"

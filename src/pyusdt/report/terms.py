@@ -1,90 +1,101 @@
 """What a program records, as the terms that erltrace gives (erlang_nif/src/erltrace.erl has their types).
 
-In: an engine's records; aggregations.  Out: values for etf.encode().
+In: what a sink is given (tracing/sink.py); aggregations.  Out: values for etf.encode().
 Always: an action is one term, in the order of the script; what is printed by an action that is not data is a term too.
 """
 
 from __future__ import annotations
 
-import errno
 import struct
 from typing import TYPE_CHECKING, Any
 
-from .._tracer import Formatter
 from ..data import floats, values
 from ..data import program as p
 from ..data.faults import fault_line
 from ..data.records import layout_of, maker_of
 from ..data.snapshot import key_reader
-from ..erlang.etf import Atom
-from ..tracing.actions import Actions
-from .texts import Texts
+from ..tracing.sink import Sink
+from ..tracing.texts import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..data.addresses import Addresses
+    from ..data.program import AggDef, Clause, Data
+    from ..tracing.aggregates import Aggregates
+    from ..tracing.sink import Info
+
+    Held = tuple[AggDef, list[tuple[bytes, bytes]]]
+
+
+class Atom(str):
+    """An atom of Erlang's; True and False are such, too."""
+
+    __slots__ = ()
+
+
 _HEADER = struct.Struct("=III")  # size, clause, probe
-_PROBE, _PRINTF, _PRINTA, _FAULT = Atom("probe"), Atom("printf"), Atom("printa"), Atom("error")
+_PROBE, _PRINTF, _PRINTA, _FAULT, _DROP = map(Atom, ("probe", "printf", "printa", "error", "drop"))
 
 
-class Items:
-    """program; engine: opened; out: called with each term; options: options.Options."""
+class Terms(Sink):
+    """out: called with each term.  final: [(definition, what it holds)] at the end, None before."""
 
-    def __init__(self, program: Any, engine: Any, options: Any, out: Callable[[Any], None]) -> None:
-        self._program, self._engine, self._out = program, engine, out
-        self.actions = Actions(program, engine, self, self.fault, options, Formatter.another, lambda name: None)
-        self._texts = Texts(program, Formatter.another, ("printf",))
+    def __init__(self, out: Callable[[Any], None]) -> None:
+        self._out = out
         self._probes: dict[int, list[str]] = {}
         self._where: list[str] = []
+        self.final: list[Held] | None = None
 
-    def feed(self, records: bytes) -> None:
+    def begin(self, info: Info) -> None:
+        self._info = info
+        self._texts = Texts(info.program, ("printf",))
+
+    def records(self, buffer: bytes) -> None:
         at = 0
-        while at < len(records):
-            size, clause, probe = _HEADER.unpack_from(records, at)
-            if size < p.RECORD_DATA or at + size > len(records):
-                raise ValueError(f"damaged records: {len(records)} bytes, at {at}")
-            record = records[at : at + size]
+        while at < len(buffer):
+            size, clause, probe = _HEADER.unpack_from(buffer, at)
+            if size < p.RECORD_DATA or at + size > len(buffer):
+                raise ValueError(f"damaged records: {len(buffer)} bytes, at {at}")
+            record = buffer[at : at + size]
             at += size
             if clause & p.RECORD_FAULT:
-                self.fault(fault_line(record, self._engine.probe))
+                self.fault(fault_line(record, self._info.probe))
             else:
-                self._clause(self._program.clauses[clause], probe, record)
+                self._clause(self._info.program.clauses[clause], probe, record)
 
-    def _clause(self, clause: Any, probe: int, record: bytes) -> None:
-        where = self._where = self._probes.get(probe) or self._probes.setdefault(probe, list(self._engine.probe(probe)))
+    def _clause(self, clause: Clause, probe: int, record: bytes) -> None:
+        where = self._where = self._probes.get(probe) or self._probes.setdefault(probe, list(self._info.probe(probe)))
+        actions = self._info.actions
         if not clause.actions:
             self._out((_PROBE, where))
         for action in clause.actions:
             if action.guard is not None and not record[action.guard]:
                 continue
             if action.row.kind == "trace":
-                self._out((_PROBE, where, value_of(action.data[0], record, self.actions.symbols)))
+                self._out((_PROBE, where, value_of(action.data[0], record, actions.symbols)))
             elif action.row.kind == "printf":
                 self._out((_PRINTF, where, shown(self._texts.of_record(action, record))))
             elif action.row.records:
-                self.actions.act(action, record)
+                actions.act(action, record)
 
-    def fault(self, text: str, error: bool = True) -> None:
-        self._out((_FAULT, text))
-
-    # --- the output of Actions ------------------------------------------------------------------
-
-    def write(self, text: bytes) -> None:
-        """What printa() prints."""
+    def text(self, text: bytes) -> None:
         self._out((_PRINTA, self._where, shown(text)))
 
-    def reopen(self, path: bytes) -> None:
-        raise OSError(errno.ENOTSUP, "a port has no output file")
+    def notice(self, text: str, error: bool = True) -> None:
+        if error:
+            self._out((_FAULT, text))
 
-    def truncate(self) -> None:
-        """There is no file to empty."""
+    def drop(self, kind: str, count: int, line: str) -> None:
+        self._out((_DROP, Atom(kind), count))
 
-    # --- aggregations -----------------------------------------------------------------------------
+    def snapshot(self, aggregates: Aggregates) -> None:
+        self.final = held(aggregates)
 
-    def aggregations(self) -> list[tuple[Any, list[tuple[bytes, bytes]]]]:
-        """[(definition, what it holds)]"""
-        found = self.actions.aggregates
-        return [(each, found.entries(each)) for each in self._program.aggregations]
+
+def held(aggregates: Aggregates) -> list[Held]:
+    """What all aggregations hold now."""
+    return [(each, aggregates.entries(each)) for each in aggregates.program.aggregations]
 
 
 def shown(text: bytes) -> str | bytes:
@@ -95,7 +106,7 @@ def shown(text: bytes) -> str | bytes:
         return text
 
 
-def value_of(data: Any, record: bytes, symbols: Any) -> Any:
+def value_of(data: Data, record: bytes, symbols: Addresses) -> Any:
     value, make = struct.unpack_from("=" + layout_of(data), record, data.offset)[0], maker_of(data.type, symbols)
     return _term(value if make is None else make(value))
 
@@ -104,7 +115,7 @@ def _term(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def rows(definition: Any, items: list[tuple[bytes, bytes]], symbols: Any) -> list[tuple[Any, list[Any], Any]]:
+def rows(definition: AggDef, items: list[tuple[bytes, bytes]], symbols: Addresses) -> list[tuple[Any, list[Any], Any]]:
     """[(function, keys, value)] of an aggregation, in the order of its keys."""
     read, function = key_reader(definition.keys, symbols), definition.row.name
     found = [(list(map(_term, read(key))), values.unpack(function, definition.params, value)) for key, value in items]

@@ -1,6 +1,6 @@
-"""Actions that are not printing a record: what the formatter leaves to the consumer.
+"""Actions that are not printing a record: what sinks leave to us.
 
-In: an Action and its record.  Out: what it does: text to the output, aggregations changed, a command run.
+In: an Action and its record.  Out: what it does: text to the sink, aggregations changed, a command run.
 Always: an action is done where it stands among the record's others; what fails is told as dtrace does,
 and tracing goes on.
 """
@@ -10,32 +10,30 @@ import signal
 import struct
 
 from ..data import program as p
+from ..data.aggregations import dump
 from ..options import OptionError
-from ..report.aggregations import dump
-from ..report.symbols import Symbols
-from ..report.texts import Texts
 from .aggregates import Aggregates
+from .symbols import Symbols
+from .texts import Texts
 
 _NOT_WHILE_TRACING = ("aggsize", "bufsize", "dynvarsize", "specsize", "strsize", "nspec", "destructive")
 
 
 class Actions:
-    """program; engine; output: run.Output; notify: as Run's; options: options.Options or a dict;
-    make_formatter(table): for formatted text.  status: the exit status, which exit() sets."""
+    """program; engine; sink: sink.Sink, which gets text, notices and changed options; options: options.Options.
+    status: what exit() was given, None before."""
 
-    def __init__(self, program, engine, output, notify, options, make_formatter, changed):
-        self.program, self.engine, self.output = program, engine, output
-        self.notify, self.options, self.changed = notify, options, changed
+    def __init__(self, program, engine, sink, options):
+        self.program, self.engine, self.sink, self.options = program, engine, sink, options
         self.symbols = Symbols(options, engine.maps_of, engine.name_of)
         self.aggregates = Aggregates(program, engine, options, self.symbols)
-        self._make_formatter = make_formatter
         self._texts = None
-        self.status = 0
+        self.status = None
 
     @property
     def texts(self):
         if self._texts is None:
-            self._texts = Texts(self.program, self._make_formatter, symbols=self.symbols)
+            self._texts = Texts(self.program, symbols=self.symbols)
         return self._texts
 
     def act(self, action, record):
@@ -46,7 +44,7 @@ class Actions:
         self.status = _integer(action.data[0], record)
 
     def _stack(self, action, record):
-        self.output.write(self.symbols.show(action.data[0], record))
+        self.sink.text(self.symbols.show(action.data[0], record))
 
     _symbol = _stack
 
@@ -54,7 +52,7 @@ class Actions:
         memory, *most = action.data
         shown = _integer(most[0], record) if most else -1
         size = memory.size if shown < 0 else min(shown, memory.size)
-        self.output.write(dump(record[memory.offset : memory.offset + size]))
+        self.sink.text(dump(record[memory.offset : memory.offset + size]))
 
     def _trace(self, action, record):
         """Of a float; C prints the others."""
@@ -62,7 +60,7 @@ class Actions:
 
         data = action.data[0]
         value = of_storage(record[data.offset : data.offset + data.size])
-        self.output.write(b"%g" % value if self.options.get("quiet") else shown(value))
+        self.sink.text(b"%g" % value if self.options.get("quiet") else shown(value))
 
     def _print(self, action, record):
         from ..data import structured
@@ -70,11 +68,11 @@ class Actions:
         address, there = action.data
         limit = self.options.get("printsize", structured.PRINTSIZE)
         storage = record[there.offset : there.offset + there.size]
-        self.output.write(structured.show(there.type, storage, _integer(address, record), limit))
+        self.sink.text(structured.show(there.type, storage, _integer(address, record), limit))
 
     def _printf(self, action, record):
         """One that has addresses to name in it."""
-        self.output.write(self.texts.of_record(action, record))
+        self.sink.text(self.texts.of_record(action, record))
 
     # --- aggregations ----------------------------------------------------------------
     def _definition(self, action):
@@ -104,7 +102,7 @@ class Actions:
         else:
             text = self.texts.of_aggregations(action, found.joined(aggdefs), found.order(), found.normal)
         found.printed(aggdefs)
-        self.output.write(text)
+        self.sink.text(text)
 
     # --- the world outside --------------------------------------------------------------
     def _system(self, action, record):
@@ -116,13 +114,13 @@ class Actions:
     def _freopen(self, action, record):
         path = self.texts.of_record(action, record)
         try:
-            self.output.reopen(path)
+            self.sink.reopen(path)
         except OSError as error:
             name = os.fsdecode(path)
             self._complain(record, f"couldn't freopen \"{name}\": {error.strerror}")
 
     def _ftruncate(self, action, record):
-        self.output.truncate()
+        self.sink.truncate()
 
     def _raise(self, action, record):
         self._signal(record, _integer(action.data[0], record))
@@ -152,12 +150,12 @@ class Actions:
             shown = "1" if value is None else value
             self._complain(record, f'couldn\'t set option "{name}" to "{shown}": {error}\n')
         else:
-            self.changed(name)
+            self.sink.option_changed(name)
 
     def _complain(self, record, what):
         clause, probe = struct.unpack_from("=II", record, p.RECORD_CLAUSE)
         names = ":".join(self.engine.probe(probe))
-        self.notify(f"error in dt_clause_{clause & ~p.RECORD_FLAGS} for probe ID {probe} ({names}): {what}")
+        self.sink.notice(f"error in dt_clause_{clause & ~p.RECORD_FLAGS} for probe ID {probe} ({names}): {what}")
 
 
 _INTEGERS = {(1, True): "b", (2, True): "h", (4, True): "i", (8, True): "q"}

@@ -6,8 +6,8 @@ to print, and text.  Always: what was never assigned prints nothing, what was cl
 
 import struct
 
+from ..data import aggregations
 from ..data import types as t
-from ..report import aggregations
 
 
 class Aggregates:
@@ -61,9 +61,19 @@ class Aggregates:
         """What the options say about tables; None where they say nothing."""
         if not any(self.options.get(name) for name in ("agghist", "aggpack", "aggzoom")):
             return None
-        from ..report.packed import Style
+        from ..data.packed import Style
 
         return Style(self.options)
+
+    def snapshot(self, aggdef):
+        """A snapshot.Aggregation of what one holds now."""
+        return self.of_entries(aggdef, self.entries(aggdef))
+
+    def of_entries(self, aggdef, entries):
+        """The same, of what it held before."""
+        from ..data.snapshot import Aggregation
+
+        return Aggregation.from_items(aggdef, entries, self.program.strsize, self.symbols)
 
     # --- actions ---------------------------------------------------------------------
     def clear(self, aggdef):

@@ -41,11 +41,6 @@ def _deviate(g, params, value, amount):
     g.helper("float_deviate")
 
 
-def row_of(name):
-    """The row of an aggregating function, whatever its values, by AggregationRow.name."""
-    return AGGREGATIONS.get(name) or ROWS[name.removesuffix(SUFFIX)]
-
-
 ROWS = {
     "sum": FloatRow("sum", 2, _sum),
     "avg": FloatRow("avg", 2, _sum),

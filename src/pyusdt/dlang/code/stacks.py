@@ -3,7 +3,7 @@
 In: typed calls of these, options.  Out: their types, and code that makes their values of what the engine
 put into the state block (Program.stacks).
 Always: a stack is a struct of raw addresses and what is needed to name them; nothing is named before it is
-printed (report/symbols.py).  One that an engine does not record has no frames.
+printed (tracing/symbols.py).  One that an engine does not record has no frames.
 """
 
 from ...bpf.code import Label

@@ -8,7 +8,7 @@ same folder; one that depends on a module or provider that is not there is passe
 import os
 import re
 
-from ...cli import debug
+from ... import debug
 from ..errors import CompileError, LibraryError
 
 _DEPENDS = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+depends_on[ \t]+library[ \t]+(\S+)", re.MULTILINE)

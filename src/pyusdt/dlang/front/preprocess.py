@@ -7,7 +7,7 @@ its messages go to our own standard error.
 
 import platform
 
-from ...cli import debug
+from ... import debug
 from ..errors import PreprocessError
 
 _ALWAYS = ("-D__linux", "-D__unix", "-D__SVR4", "-D__SUNW_D=1", "-U__GNUC__", "-D__SUNW_D_64")

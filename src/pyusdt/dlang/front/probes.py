@@ -66,14 +66,14 @@ def expand(part, text, loc, lexer):
     raise invalid(text, loc, "Undefined macro variable in probe description")
 
 
-def unmatched(probe, shown=None, hint=None):
-    """The error for a ProbeDesc that no probe matches; who knows the probes raises it.  shown: the description."""
+def unmatched(probe, hint=None):
+    """The error for a ProbeDesc that no probe matches; who knows the probes raises it."""
     if probe.provider.startswith("pid") and probe.provider[3:].isdigit():
         found = _no_function(probe)
         if found is not None:
             tag, *told = found
             return CompileError(tag, probe.loc, *told)
-    message = f"probe description {shown or probe} does not match any probes"
+    message = f"probe description {probe} does not match any probes"
     return CompileError("D_PDESC_ZERO", probe.loc, message, hint)
 
 

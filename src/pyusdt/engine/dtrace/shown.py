@@ -15,7 +15,7 @@ _COLUMN = 50  # of a string in an aggregation's table
 
 
 def storage(type, size, text, names):
-    """The bytes of a value; size: how many there may be; names: consumer.names.Names, for what dtrace calls addresses."""
+    """The bytes of a value; size: how many there may be; names: data.names.Names, for what dtrace calls addresses."""
     if isinstance(type, t.Symbol):
         return names.storage(type, size, (_decoded(text).strip(),))
     if isinstance(type, t.Stack):

@@ -9,8 +9,8 @@ Keys compare as dtrace compares them: integers of any type as unsigned, strings 
 
 import struct
 
-from ..data import types as t
-from ..data.distributions import FUNCTIONS
+from . import types as t
+from .distributions import FUNCTIONS
 
 _UNSIGNED = {1: "B", 2: "H", 4: "I", 8: "Q"}
 # dtrace widens only keys of less than 32 bits without their sign

@@ -6,8 +6,8 @@ Linux has neither.  What has no such table (other functions, a count without a k
 
 import os
 
-from ..data import buckets
-from ..data import distributions as d
+from . import buckets
+from . import distributions as d
 
 _STRING = 16  # columns of a key that is no integer
 _RAMP, _BELOW = b"__xxxxXX", b"vvvvVV"  # what stands for a count, from small to large; for one below zero

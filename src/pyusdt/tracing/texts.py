@@ -9,21 +9,20 @@ and what it formats is a record, an aggregation's row made to look like one.
 import struct
 import sys
 
-from ..data import distributions
+from .._tracer import Formatter
+from ..data import distributions, table
 from ..data import format as f
 from ..data import program as p
 from ..data import types as t
-from . import table
-from .aggregations import rows, show_value
+from ..data.aggregations import rows, show_value
 
 _KINDS = ("printa", "system", "freopen")
 
 
 class Texts:
-    """make_formatter(table, quiet) -> _tracer.Formatter, or what has its methods; kinds: of actions that it is asked for;
-    symbols: symbols.Symbols."""
+    """kinds: of actions that it is asked for; symbols: symbols.Symbols."""
 
-    def __init__(self, program, make_formatter, kinds=_KINDS, symbols=None):
+    def __init__(self, program, kinds=_KINDS, symbols=None):
         self.symbols = symbols
         self._numbers = {}  # id(Action) -> index of its clause in the second table
         self._clauses = []
@@ -33,7 +32,7 @@ class Texts:
                     self._numbers[id(action)] = len(self._clauses)
                     self._clauses.append(_aggregate_clause(action, program) if action.row.kind == "printa"
                                          else _plain_clause(action, clause))
-        self._formatter = make_formatter(table.build_clauses(self._clauses, program.strsize)) if self._clauses else None
+        self._formatter = Formatter.another(table.build_clauses(self._clauses, program.strsize)) if self._clauses else None
 
     def of_record(self, action, record):
         """The text of an action whose arguments are in its record."""

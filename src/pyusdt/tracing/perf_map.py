@@ -18,7 +18,7 @@ _LIMIT = 64 << 20  # bytes
 
 
 class PerfMaps:
-    """A frame resolver (report/symbols.py): called with a process id and an address."""
+    """A frame resolver (tracing/symbols.py): called with a process id and an address."""
 
     def __init__(self):
         self._known = {}  # pid: (size of the file, starts, [(start, end, name)])

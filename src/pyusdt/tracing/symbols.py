@@ -10,15 +10,13 @@ import os
 import struct
 from bisect import bisect_right
 
-from ..data import types as t
+from ..data.addresses import Addresses
 from ..data.harmless import harmless
 from .perf_map import PerfMaps
 
 _NAMED = (1, 2, 10)  # ELF: data, functions, functions chosen at run time
 _NAME = 1 << 16  # bytes of one; a longer one is none
 _ROOM = 4  # times a file's size: so much its names may be together, many of which may be parts of one long text
-_INDENT = 14
-_COLUMN = 50
 _TEXT = "tTwW"  # kinds of /proc/kallsyms
 
 
@@ -115,12 +113,13 @@ class _Process:
 FRAME_RESOLVERS = [PerfMaps]
 
 
-class Symbols:
+class Symbols(Addresses):
     """options: noresolve, stackindent; maps_of: Engine.maps_of, for processes that have ended; name_of: Engine.name_of.
     Process ids are the traced ones', 0 the kernel's."""
 
     def __init__(self, options=None, maps_of=lambda pid: "", name_of=lambda address: None):
-        self.options, self._maps_of, self._name_of = options or {}, maps_of, name_of
+        super().__init__(options or {})
+        self._maps_of, self._name_of = maps_of, name_of
         self._resolvers = [make() for make in FRAME_RESOLVERS]
         self._files, self._processes, self._kernel = {}, {}, None
         self._modules = {}  # (pid, module) -> an address in it
@@ -198,35 +197,6 @@ class Symbols:
         if not pid or self.options.get("noresolve"):
             return None
         return next((text for text in (resolve(pid, address) for resolve in self._resolvers) if text), None)
-
-    def column(self, type, storage):
-        """What an action of D that names an address prints, and a key of that type: storage: its bytes."""
-        pid, address = struct.unpack_from("=QQ", storage)
-        text = self.name(pid, address, type.function)
-        return f"  {text:<{_COLUMN}}".encode("utf-8", "surrogateescape")
-
-    def text(self, type, storage):
-        """%a and %A of a types.Symbol."""
-        pid, address = struct.unpack_from("=QQ", storage)
-        return self.name(pid, address, type.function).encode("utf-8", "surrogateescape")
-
-    def stack(self, storage, indent=None):
-        """A line for each frame of a types.Stack, behind an empty one."""
-        if indent is None:
-            indent = self.options.get("stackindent", _INDENT)
-        lines = [f"{'':{indent}}{frame}\n" for frame in self.frames(storage)]
-        return ("\n" + "".join(lines)).encode("utf-8", "surrogateescape")
-
-    def frames(self, storage):
-        """The names of a types.Stack's frames, the innermost first."""
-        depth, is_user, pid, _ = struct.unpack_from("=IIII", storage)
-        depth = min(depth, (len(storage) - 16) // 8)
-        return [self.name(pid if is_user else 0, frame) for frame in struct.unpack_from(f"={depth}Q", storage, 16)]
-
-    def show(self, data, record):
-        """What an action or a key of type Stack or Symbol prints; data: program.Data in the record."""
-        storage = record[data.offset : data.offset + data.size]
-        return self.stack(storage) if isinstance(data.type, t.Stack) else self.column(data.type, storage)
 
 
 def _kernel_symbols():

@@ -6,8 +6,8 @@ program nor Python.  Everything that depends on types is decided here.
 
 import struct
 
-from ..data import format as f
-from ..data import types as t
+from . import format as f
+from . import types as t
 
 _MAGIC = 0x31464450
 _NONE = 0xFFFFFFFF

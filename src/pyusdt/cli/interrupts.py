@@ -1,0 +1,39 @@
+"""Ctrl-C and SIGTERM while tracing: the first ends it as exit() does, the second at once.
+
+In: signals.  Out: driver.Driver's `stopping` and `hurry`; a pause of the sink for the first.
+Always: afterwards the signals do what they did before; what is ignored (nohup, a background job) stays so.
+"""
+
+import signal
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupts:
+    """A context manager.  driver: driver.Driver."""
+
+    def __init__(self, driver):
+        self._driver = driver
+        self._newline = False  # the first is not yet answered with an empty line
+        self._before = {}
+
+    def __enter__(self):
+        for number in SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *exception):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number, frame):
+        driver = self._driver
+        self._newline = self._newline or not driver.stopping
+        driver.hurry, driver.stopping = driver.stopping, True
+
+    def answer(self):
+        """Between two looks at the engine: show that the first was seen."""
+        if self._newline:
+            self._newline = False
+            self._driver.sink.pause()

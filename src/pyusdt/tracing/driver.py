@@ -1,0 +1,194 @@
+"""The one loop of all tracing: a compiled program in, a sink fed, until everything is over.
+
+In: options, engine.Targets, a program, a sink (sink.py).  Out: calls of the sink, in dtrace's order: BEGIN, the command starts,
+records as they come, END, the aggregations.
+Always: what may not be traced is refused before anything fires; every record is shown or counted; a speculation's records come
+where it was committed; close() undoes all that was made, whatever happened before.
+
+Who uses it has the time: run() traces until it is over, step() as long as the caller likes.
+"""
+
+from __future__ import annotations
+
+from ..data.faults import drop_line
+from ..dlang import sizes
+from ..dlang.front.probes import unmatched
+from ..dlang.hints import unmatched_probe
+from ..engine import EngineError
+from .actions import Actions
+from .sink import Info
+from .speculations import DEFAULT_SIZE, Held
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..data.program import Program
+    from ..engine import Engine, Targets
+    from ..options import Options
+    from .sink import Sink
+
+_SWITCH_RATE = 1_000_000_000  # ns: the option's default
+
+
+class Driver:
+    """One tracing.  targets: what is traced; its command waits until BEGIN has fired.  listed: what tells a user of this
+    caller which probes there are; allowed: how he allows destructive actions.
+
+    stopping: True ends it as exit() does; hurry: True as well where nothing more is to be shown.  Any thread may set these two,
+    and a signal's handler.
+    """
+
+    engine: Engine
+    program: Program
+    actions: Actions
+    reason = ""  # why it is this engine
+
+    def __init__(self, options: Options, targets: Targets, listed: str | None = None, allowed: str = "") -> None:
+        self.options, self.targets = options, targets
+        self._listed, self._allowed = listed, allowed
+        self._opened: Engine | None = None  # until close()
+        self._sink: Sink | None = None  # likewise
+        self._held: Held | None = None
+        self._told: dict[str, int] = {}  # kind of loss -> how many the sink was told of
+        self._longest = options.get("switchrate", _SWITCH_RATE) / 1e9  # s
+        self.stopping = self.hurry = False
+
+    # --- before -----------------------------------------------------------------------------------
+
+    def open(self, program: Program) -> None:
+        """Choose and open the engine.  EngineError."""
+        from ..engine.choice import open_engine
+
+        self.adopt(program, *open_engine(program, self.options, self.targets))
+
+    def adopt(self, program: Program, engine: Engine, reason: str) -> None:
+        """Take an engine that is open."""
+        self.program, self.engine, self.reason, self._opened = program, engine, reason, engine
+
+    def check_matches(self) -> None:
+        """Refuse descriptions that stand for no probe, unless the option zdefs allows them.  CompileError."""
+        if self.options.get("zdefs"):
+            return
+        for description, count in self.engine.matched:
+            if count == 0:
+                hint = unmatched_probe(description, self.engine.name) or self._listed
+                raise unmatched(description, hint)
+
+    def _admit(self) -> None:
+        """Refuse what must not, or can not, be traced."""
+        if not self.options.get("zdefs") and not any(count for _, count in self.engine.matched):
+            raise EngineError("no probes matched")
+        if self.program.destructive and not self.options.get("destructive"):
+            raise EngineError(f"could not enable tracing: Destructive actions not allowed{self._allowed}")
+        if no_room := sizes.complaint(self.program):
+            raise EngineError(f"could not enable tracing: {no_room}")
+
+    def begin(self, sink: Sink) -> None:
+        """Fire BEGIN, switch the probes on, start the command.  EngineError, and what the sink raises."""
+        self._admit()
+        if self.program.speculates:
+            self._held = Held(self.options.get("specsize", DEFAULT_SIZE))
+        self.actions = Actions(self.program, self.engine, sink, self.options)
+        self._sink = self.sink = sink
+        engine = self.engine
+        sink.begin(Info(self.program, self.options, self.actions, engine.probe, engine.name, self.reason, engine.has_places))
+        engine.begin()
+        if self.options.get("destructive"):
+            sink.notice("allowing destructive actions", error=False)
+        if self.targets.command:  # after an exit() in BEGIN, too: as with dtrace it runs until we end
+            self._start(self.targets.command)
+
+    @staticmethod
+    def _start(command: Any) -> None:
+        try:
+            command.go()
+        except OSError as error:
+            raise EngineError(f"failed to start {command.argv[0]}: {error.strerror}") from None
+
+    # --- tracing ----------------------------------------------------------------------------------
+
+    def run(self, timeout: float, between: Callable[[], None]) -> None:
+        """Trace until it is over.  timeout: as step()'s; between: called before each look at the engine."""
+        while True:
+            between()
+            if self.over:
+                break
+            self.step(timeout)
+        self.end()
+
+    @property
+    def over(self) -> bool:
+        """There is nothing more to wait for: end() is next."""
+        return self.stopping or self.engine.exiting or self.engine.finished
+
+    def step(self, timeout: float) -> None:
+        """Feed the sink with what there is, or comes within `timeout` seconds."""
+        self._take(self.engine.poll(min(timeout, self._longest)))
+        self._tell_drops()
+
+    def end(self) -> None:
+        """Probes off, END, all that was recorded, the aggregations."""
+        self._take(self.engine.end())
+        while not self.hurry and (records := self.engine.more()):
+            self._feed(records)
+        self._tell_drops()
+        self.sink.pause()
+        if not self.hurry:
+            self.sink.snapshot(self.actions.aggregates)
+            self.sink.end(self.status or 0)
+
+    def close(self) -> None:
+        """Undo everything; may be called at any time, twice."""
+        try:
+            self.finish()
+        finally:
+            if self.targets.command:
+                self.targets.command.stop()
+
+    def finish(self) -> None:
+        """Close the sink and the engine; the command runs on."""
+        engine, self._opened = self._opened, None
+        sink, self._sink = self._sink, None
+        try:
+            if sink:
+                sink.close()
+        finally:
+            if engine:
+                engine.close()
+
+    def _take(self, records: bytes) -> None:
+        for text in self.engine.warnings():
+            self.sink.notice(text)
+        if not self.hurry:
+            self._feed(records)
+
+    def _feed(self, records: bytes) -> None:
+        self.sink.records(self._held.sift(records) if self._held else records)
+
+    # --- what is known ----------------------------------------------------------------------------
+
+    @property
+    def status(self) -> int | None:
+        """What the script gave to exit(), None where it did not."""
+        return self.actions.status
+
+    @property
+    def lost(self) -> bool:
+        """Something was dropped, or came out of order."""
+        return bool(self._told)
+
+    def drops(self) -> dict[str, int]:
+        """{kind: how many were lost} so far, as Engine.drops() says, and of speculations."""
+        drops = dict(self.engine.drops())
+        if self._held:
+            drops["speculative"] = drops.get("speculative", 0) + self._held.lost
+        return drops
+
+    def _tell_drops(self) -> None:
+        for kind, count in self.drops().items():
+            new = count - self._told.get(kind, 0)
+            if new > 0:
+                self._told[kind] = count
+                self.sink.drop(kind, new, drop_line(kind, new, bool(self.options.get("droptags")), self.engine.cpu))

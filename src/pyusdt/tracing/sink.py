@@ -1,0 +1,101 @@
+"""What a tracing feeds: the protocol between the driver and whatever shows, writes or keeps what is traced.
+
+In: the calls of driver.Driver, in this order:
+    begin(info)             once, before BEGIN fires; what a sink lacks (a module, a file) it says here
+    records(buffer)         a buffer of whole records (data/program.py), again and again: a sink that wants speed hands it to C
+                            (report/text.py), one that wants values decodes it (data/records.py)
+    notice(), drop()        as it comes about: warnings, what an action could not do, losses
+    text(), reopen(), truncate(), option_changed()      while records() runs, from info.actions, where a record has such an action
+    pause()                 Ctrl-C came; and once when the records are over
+    snapshot(aggregates)    once, when the records are over, unless the user is in a hurry
+    end(status)             the last of a tracing that nothing broke off; not where the user is in a hurry
+    close()                 once, whatever happened
+Out: whatever the sink makes of it.
+Always: all calls come from one thread, but begin(), which may come from another before; a sink needs no engine: a test makes an
+Info of its own.
+"""
+
+from __future__ import annotations
+
+import errno
+
+TYPE_CHECKING = False  # typing itself is not needed to trace, and takes time
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, Protocol
+
+    from ..data.addresses import Addresses
+    from ..data.program import Action, Program
+    from .aggregates import Aggregates
+
+    class Acting(Protocol):
+        """What a sink needs of actions.Actions.  symbols: for the names of addresses."""
+
+        symbols: Addresses
+
+        def act(self, action: Action, record: bytes) -> None:
+            """Do what an action of a record says that records no data."""
+
+
+class Info:
+    """What a sink is told when the tracing begins.
+
+    program; options: {name: value}; actions: what does the actions that are not data; probe: (provider, module, function, name)
+    of a probe's id; engine: its name, reason: why it is that one; has_places: as the engine's (engine.Engine).
+    """
+
+    __slots__ = ("actions", "engine", "has_places", "options", "probe", "program", "reason")
+
+    def __init__(self, program: Program, options: Mapping[str, Any], actions: Acting, probe: Callable[[int], tuple[str, ...]],
+                 engine: str = "", reason: str = "", has_places: bool = False) -> None:
+        self.program, self.options, self.actions, self.probe = program, options, actions, probe
+        self.engine, self.reason, self.has_places = engine, reason, has_places
+
+
+class Sink:
+    """A sink that has no file and shows nothing by itself.  A sink of one's own has at least records(), text() and notice()."""
+
+    def begin(self, info: Info) -> None:
+        """Tracing is about to begin."""
+
+    def records(self, buffer: bytes) -> None:
+        """What the clauses recorded."""
+        raise NotImplementedError
+
+    def text(self, text: bytes) -> None:
+        """What an action printed: printa(), a stack, bytes in memory."""
+        raise NotImplementedError
+
+    def notice(self, text: str, error: bool = True) -> None:
+        """What the user is told beside the data; error: False where it is no trouble."""
+        raise NotImplementedError
+
+    def fault(self, text: str) -> None:
+        """A run-time error of the script; for the sink's own use, who finds them among the records."""
+        self.notice(text)
+
+    def drop(self, kind: str, count: int, line: str) -> None:
+        """So many more were lost (a kind of Engine.drops()); line: dtrace's words for it."""
+        self.notice(line)
+
+    def pause(self) -> None:
+        """Where text for people has an empty line."""
+
+    def snapshot(self, aggregates: Aggregates) -> None:
+        """What the aggregations hold at the end."""
+
+    def end(self, status: int) -> None:
+        """Tracing is over; status: what the script gave to exit(), else 0."""
+
+    def close(self) -> None:
+        """Nothing more comes."""
+
+    def reopen(self, path: bytes) -> None:
+        """freopen(): text goes to another file from now on (b"": to the first).  OSError."""
+        raise OSError(errno.ENOTSUP, "there is no output file")
+
+    def truncate(self) -> None:
+        """ftruncate(): the output file becomes empty."""
+
+    def option_changed(self, name: str) -> None:
+        """setopt() has changed an option."""

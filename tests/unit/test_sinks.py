@@ -1,0 +1,177 @@
+"""Sinks, fed with records that are made up: no engine, nothing traced."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from types import SimpleNamespace
+
+import pytest
+from consumer_cases import header
+
+from pyusdt.api.queue import Queue
+from pyusdt.data import program as p
+from pyusdt.data.addresses import Addresses
+from pyusdt.dlang.compile import Compiler, default_macros
+from pyusdt.options import Options
+from pyusdt.report.json import Json
+from pyusdt.report.output import Output
+from pyusdt.report.parquet import Parquet
+from pyusdt.report.terms import Terms
+from pyusdt.report.text import Text
+from pyusdt.tracing.aggregates import Aggregates
+from pyusdt.tracing.sink import Info, Sink
+
+SCRIPT = b'BEGIN { printf("who=%s n=%d", "", 0); } BEGIN { @a[1] = count(); clear(@a); trace(7); }'
+FAULT = header(1 | p.RECORD_FAULT, p.FAULT_RECORD_SIZE) + struct.pack("=IIQ", p.FAULT_DIVZERO, 3, 0)
+
+
+@pytest.fixture(scope="module")
+def program():
+    compiler = Compiler(Options(), default_macros(0))
+    compiler.add(SCRIPT, None)
+    return compiler.finish()
+
+
+class Acts:
+    """What would do the actions: it says which came, as text."""
+
+    symbols = Addresses({})
+
+    def __init__(self, sink):
+        self.sink = sink
+
+    def act(self, action, record):
+        self.sink.text(b"<%s>" % action.row.kind.encode())
+
+
+def record(clause, *values):
+    """A clause's record; values: those of its actions, one after the other."""
+    made = bytearray(clause.record_size)
+    made[: p.RECORD_DATA] = header(clause.index, clause.record_size)
+    for data, value in zip([data for action in clause.actions for data in action.data], values):
+        raw = value if isinstance(value, bytes) else value.to_bytes(data.size, "little")
+        made[data.offset : data.offset + len(raw)] = raw
+    for action in clause.actions:
+        if action.guard is not None:
+            made[action.guard] = 1
+    return bytes(made)
+
+
+def feed(program, sink):
+    """A whole tracing: two records with a fault between them, a loss, the aggregation, exit(3)."""
+    aggregates = Aggregates(program, SimpleNamespace(items=lambda index: [(struct.pack("=q", 1), struct.pack("=q", 4))]), {},
+                            Acts.symbols)
+    sink.begin(Info(program, Options(), Acts(sink), lambda ident: ("pro", "mod", "fun", "name"), "made-up", "of a test"))
+    sink.records(record(program.clauses[0], b"me\0", 5) + FAULT)
+    sink.records(record(program.clauses[1], 7))
+    sink.notice("beware")
+    sink.notice("by the way", error=False)
+    sink.drop("principal", 2, "2 drops")
+    sink.pause()
+    sink.snapshot(aggregates)
+    sink.end(3)
+    sink.close()
+
+
+@pytest.fixture
+def output():
+    """(Output, notify, function that gives what was written, what was told)."""
+    reader, writer = os.pipe()
+    told = []
+    yield Output(writer, "<pipe>"), lambda text, error=True: told.append((text, error)), lambda: os.read(reader, 1 << 16), told
+    os.close(reader)
+    os.close(writer)
+
+
+WRONG = "error in dt_clause_1 for probe ID 1 (pro:mod:fun:name): divide-by-zero at BPF pc 3"
+TOLD = [(WRONG, True), ("beware", True), ("by the way", False), ("2 drops", True)]
+
+
+def test_text(program, output):
+    output_, notify, written, told = output
+    feed(program, Text(output_, notify))
+    assert written() == (b"CPU     ID                    FUNCTION:NAME\n  0      1                         fun:name who=me n=5\n"
+                         b"  0      1                         fun:name <clear>          7\n\n        1                4\n")
+    assert told == TOLD
+
+
+def test_json(program, output):
+    output_, notify, written, told = output
+    feed(program, Json(output_, notify))
+    begin, first, error, second, text, drop, aggregation, end = map(json.loads, written().splitlines())
+    assert (begin["type"], begin["engine"], begin["reason"]) == ("begin", "made-up", "of a test")
+    assert (first["names"], first["values"]) == (["who", "n"], ["me", 5])
+    assert (error["type"], error["message"]) == ("error", WRONG)
+    assert (text["type"], text["text"]) == ("text", "<clear>")
+    assert second["values"] == [7]
+    assert (drop["kind"], drop["count"]) == ("principal", 2)
+    assert (aggregation["name"], aggregation["keys"], aggregation["value"]) == ("a", [1], 4)
+    assert end == {"type": "end", "status": 3}
+    assert told == TOLD
+
+
+def test_ftruncate_empties_the_file_of_json(program, tmp_path):
+    """It was an error of ours."""
+    fd = os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT)
+    sink = Json(Output(fd, "out"), print)
+    sink.text(b"x")
+    sink.truncate()
+    os.close(fd)
+    assert (tmp_path / "out").read_bytes() == b""
+
+
+def test_parquet(program, output, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    output_, notify, written, told = output
+    feed(program, Parquet(output_, notify, str(tmp_path / "x.parquet")))
+    assert [(row["who"], row["n"], row["7"]) for row in parquet.read_table(tmp_path / "x.parquet").to_pylist()] == [
+        ("me", 5, None), (None, None, 7)]
+    (row,) = parquet.read_table(tmp_path / "x.aggregations.parquet").to_pylist()
+    assert (row["aggregation"], row["keys"], row["value"]) == ("a", ["1"], 4)
+    assert written() == b"<clear>"
+    assert told == TOLD
+
+
+def test_parquet_is_whole_where_tracing_breaks_off(program, output, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    sink = Parquet(*output[:2], str(tmp_path / "x.parquet"))
+    sink.begin(Info(program, Options(), Acts(sink), lambda ident: ("", "", "", "x")))
+    sink.records(record(program.clauses[0], b"me\0", 5))
+    sink.close()
+    assert parquet.read_table(tmp_path / "x.parquet")["n"].to_pylist() == [5]
+
+
+def test_the_api_s_queue(program):
+    noted, news = [], []
+    queue = Queue(2, noted.append)
+    queue.listener = lambda: news.append(1)
+    assert queue.has_room(0, lambda: False)
+    feed(program, queue)
+    assert not queue.has_room(0, lambda: False) and queue.has_room(0, lambda: True)
+    first, second = queue.take(), queue.take(wait=False)
+    assert [(rec.probe.name, rec.values) for rec in first + second] == [("name", ("me", 5)), ("name", (7,))]
+    assert len(news) == 2 and queue.has_room(0, lambda: False) and queue.take(wait=False) is None
+    assert list(queue.printed) == ["<clear>"]
+    assert noted == [WRONG, "beware"]
+    assert queue.final == {program.aggregations[0].map: [(struct.pack("=q", 1), struct.pack("=q", 4))]}
+    queue.finish(ValueError("broken"))
+    with pytest.raises(ValueError, match="broken"):
+        queue.take()
+
+
+def test_terms_of_erlang(program):
+    said = []
+    sink = Terms(said.append)
+    feed(program, sink)
+    where = ["pro", "mod", "fun", "name"]
+    assert said == [("printf", where, "who=me n=5"), ("error", WRONG), ("printa", where, "<clear>"), ("probe", where, 7),
+                    ("error", "beware"), ("drop", "principal", 2)]
+    assert [(definition.name, len(entries)) for definition, entries in sink.final] == [("a", 1)]
+
+
+def test_a_sink_without_a_file_says_that_there_is_none():
+    with pytest.raises(OSError, match="there is no output file"):
+        Sink().reopen(b"x")
+    assert Sink().truncate() is None
