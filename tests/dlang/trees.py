@@ -4,7 +4,7 @@ from pyusdt.data import types as t
 from pyusdt.dlang import ast, builtins
 from pyusdt.dlang.code.codegen import generate
 from pyusdt.dlang.front.source import Location, Source
-from pyusdt.dlang.types.symbols import Aggregation, Variable
+from pyusdt.dlang.symbols import Aggregation, Variable
 
 SOURCE = Source("(made by a test)", "test.d")
 LOC = Location(SOURCE, 0, 1, 0)

@@ -244,6 +244,16 @@ class CompileError(Exception):
         return lines
 
 
+def refuse(tag, loc, message, hint=None):
+    """Refuse a program: see CompileError."""
+    raise CompileError(tag, loc, message, hint)
+
+
+def unsupported(loc, what, hint=None):
+    """Refuse a part of D; `what` ends in its verb."""
+    refuse("D_UNSUPPORTED", loc, f"{what} not supported", hint)
+
+
 class LibraryError(Exception):
     """Libraries that can not be put in order; the message is dtrace's, after the program's name."""
 

@@ -7,7 +7,7 @@ stddev: the bits of two doubles, the mean and the sum of the squared distances f
 
 from ...bpf.insn import R0, R1, R2, R3, alu_imm, load, mov, mov_imm, store
 from ...data import program as p
-from ..types.floats import ordered
+from ..floats import ordered
 from .aggregations import AGGREGATIONS, AggregationRow
 
 SUFFIX = ".double"  # of the rows' names, by which the consumer finds how to read the value

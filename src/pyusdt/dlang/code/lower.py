@@ -8,9 +8,8 @@ compiler's own, unless evaluating them twice changes nothing.
 """
 
 from ...data import types as t
-from .. import ast
-from ..types import constants
-from ..types.symbols import Variable
+from .. import ast, constants, floats
+from ..symbols import Variable
 
 # Nodes that may be evaluated twice, if all below them may.
 _PURE = frozenset((ast.IntLit, ast.StrLit, ast.Var, ast.Builtin, ast.Unary, ast.Binary, ast.Cast, ast.Ternary, ast.AddressOf,
@@ -131,8 +130,6 @@ class Lowerer:
     def binary(node, op, left, right):
         """In the type of the left side, whose sign decides, as in dtrace."""
         if t.is_real(left.type):
-            from ..types import floats
-
             return floats.stored(floats.op(node.loc, op, floats.real(left), right), left.type)
         found = ast.Binary(node.loc, op, left, right)
         found.type = found.common = left.type

@@ -4,6 +4,7 @@ In: tokens.  Out: TypeName nodes, and the items that are not clauses.
 """
 
 from .. import ast
+from ..types import declarations, definitions
 from .lexer import EOF, IDENT
 
 CLASSES = frozenset(["auto", "register", "static", "extern", "typedef", "self", "this"])
@@ -21,7 +22,7 @@ class TypeParser:
         kind = self.peek()
         if kind != IDENT:
             return kind in _SPECIFIERS
-        return self.names.is_type(self.token.value) and not self.assigned(self.token, comma=False)
+        return declarations.is_type(self.names, self.token.value) and not self.assigned(self.token, comma=False)
 
     # --- specifiers ---------------------------------------------------------------
 
@@ -40,10 +41,10 @@ class TypeParser:
             elif kind in ("struct", "union", "enum"):
                 words.append(self.enum_spec(words) if kind == "enum" else self.struct_spec(words))
             elif kind in TYPE_WORDS or kind in QUALIFIERS:
-                self.names.check_specifier(self.at(token), words, kind)
+                declarations.check_specifier(self.at(token), words, kind)
                 words.append(kind)
                 self.take()
-            elif (kind == IDENT and not named and not self._has_type(words) and self.names.is_type(token.value)
+            elif (kind == IDENT and not named and not self._has_type(words) and declarations.is_type(self.names, token.value)
                   and not (any(word in _ATTRIBUTES for word in words) and self.ends_declarator(token))):
                 words.append(token.value)
                 named = True
@@ -68,18 +69,18 @@ class TypeParser:
         names, kind = self.names, token.kind
         tag = self.take().value if self.peek() == IDENT else None
         self.peek()
-        names.check_specifier(self.at(token), words, kind)
+        declarations.check_specifier(self.at(token), words, kind)
         if self.peek() != "{":
             if tag is None:
                 self.syntax_error()
-            return ast.StructSpec(self.loc(token.start), names.tagged(kind, tag))
-        record = names.define_tag(self.loc(token.start), kind, tag, self.nesting > 0)
+            return ast.StructSpec(self.loc(token.start), declarations.tagged(names, kind, tag))
+        record = declarations.define_tag(names, self.loc(token.start), kind, tag, self.nesting > 0)
         self.take()
         record.body.fields = {}
         self.nesting += 1
         while True:
             for member in self.members():
-                names.add_member(record, member)
+                declarations.add_member(names, record, member)
             if self.accept("}"):
                 break
         self.nesting -= 1
@@ -115,19 +116,19 @@ class TypeParser:
         names = self.names
         tag = self.take().value if self.peek() == IDENT else None
         self.peek()
-        names.check_specifier(self.at(token), words, "enum")
+        declarations.check_specifier(self.at(token), words, "enum")
         if self.peek() != "{":
             if tag is None:
                 self.syntax_error()
-            return ast.EnumSpec(self.loc(token.start), names.tagged("enum", tag))
-        enum = names.define_tag(self.loc(token.start), "enum", tag, self.nesting > 0)
+            return ast.EnumSpec(self.loc(token.start), declarations.tagged(names, "enum", tag))
+        enum = declarations.define_tag(names, self.loc(token.start), "enum", tag, self.nesting > 0)
         self.take()
         enum.values = {}
         while True:
             name = self.expect(IDENT)
             value = self.assignment() if self.accept("=") else None
             self.peek()
-            names.add_enumerator(enum, self.loc(name.start), name.value, value)
+            declarations.add_enumerator(names, enum, self.loc(name.start), name.value, value)
             if not self.accept(",") or self.peek() == "}":
                 break
         self.expect("}")
@@ -224,7 +225,7 @@ class TypeParser:
         if self.accept(";"):
             loc = self.loc(start)
             node = ast.TypeDeclaration(loc, ast.TypeName(loc, words, []))
-            self.names.declare_type(node)
+            declarations.declare_type(self.names, node)
             return [node]
         found = []
         while True:
@@ -235,7 +236,7 @@ class TypeParser:
             if steps and steps[0][0] == "[]" and type(steps[0][1]) is list:
                 keys, steps = steps[0][1], steps[1:]
             node = ast.Declaration(loc, storage or "global", ast.TypeName(loc, words, steps), name, keys)
-            self.names.declare(node)
+            declarations.declare(self.names, node)
             found.append(node)
             if not self.accept(","):
                 break
@@ -258,7 +259,7 @@ class TypeParser:
         loc = self.loc(start)
         self.expect(";")
         node = ast.Inline(loc, ast.TypeName(loc, words, steps), name, keys, value)
-        self.names.define_inline(node)
+        definitions.define_inline(self.names, node)
         return node
 
     def translator(self):
@@ -282,7 +283,7 @@ class TypeParser:
         self.peek()
         loc = self.loc(start)
         node = ast.Translator(loc, to, source, name, members)
-        self.names.define_translator(node)
+        definitions.define_translator(self.names, node)
         self.expect(";")
         return node
 
@@ -295,7 +296,7 @@ class TypeParser:
             probes.append(self.provider_probe())
         self.peek()
         node = ast.Provider(self.loc(start), name, probes)
-        self.names.define_provider(node)
+        definitions.define_provider(self.names, node)
         self.expect(";")
         return node
 

@@ -7,9 +7,10 @@ Always: a token is fetched only when the grammar needs to see it.  A node's loc.
 line that dtrace's messages name, is how far the text has been read when the node is made.
 """
 
-from .. import ast, hints
+from ...data import types as t
+from .. import ast, constants, hints
 from ..errors import CompileError
-from ..types import constants
+from ..types import declarations
 from .lexer import AGG, CLAUSE, EOF, EXPR, FLOAT, IDENT, INT, PSPEC, SPACE, STRING, Lexer
 from .parse_types import TypeParser
 from .probes import by_number, describe
@@ -143,7 +144,7 @@ class Parser(TypeParser, SyntaxErrors):
             return False
         star = word.find("*")
         name = word[:star] if star > 0 else word
-        if not self.names.is_type(name):
+        if not declarations.is_type(self.names, name):
             return False
         token.value, token.end = name, token.start + len(name)
         self.lexer.pos = token.end
@@ -285,7 +286,7 @@ class Parser(TypeParser, SyntaxErrors):
         self.depth -= 1
         self.peek()
         loc = self.loc(start)
-        target = self.names.resolve_type(to)
+        target = declarations.resolve_type(self.names, to)
         if type(operand) is ast.IntLit and target.is_integer:
             return constants.cast(loc, operand, target), False
         return ast.Cast(loc, operand, target), False
@@ -339,8 +340,8 @@ class Parser(TypeParser, SyntaxErrors):
                 name = self.type_name()
                 self.expect(")")
                 loc = self.loc(start)
-                size = self.names.sizeof(loc, self.names.resolve_type(name))
-                return constants.literal(loc, size, self.names.SIZE_T)
+                size = declarations.sizeof(loc, declarations.resolve_type(self.names, name))
+                return constants.literal(loc, size, t.SIZE_T)
             operand = self.unary(self.parenthesized(open_at))
         else:
             self.enter()
@@ -349,7 +350,7 @@ class Parser(TypeParser, SyntaxErrors):
         self.peek()
         loc = self.loc(start)
         if type(operand) is ast.StrLit:
-            return constants.literal(loc, len(operand.value) + 1, self.names.SIZE_T)
+            return constants.literal(loc, len(operand.value) + 1, t.SIZE_T)
         return ast.Sizeof(loc, operand)
 
     def primary(self):
@@ -358,7 +359,7 @@ class Parser(TypeParser, SyntaxErrors):
         if kind == IDENT:
             if self.assigned(token):
                 self.names.mention(token.value)
-            elif self.names.is_type(token.value):
+            elif declarations.is_type(self.names, token.value):
                 self.syntax_error(f"{token.value} is a type")
             self.take()
             return ast.Ident(self.at(token), token.value)
@@ -459,7 +460,7 @@ class Parser(TypeParser, SyntaxErrors):
         self.lexer.after_member = True
         member = self.expect(IDENT)
         self.expect(")")
-        return self.names.offsetof(self.loc(start), self.names.resolve_type(name), member.value)
+        return declarations.offsetof(self.names, self.loc(start), declarations.resolve_type(self.names, name), member.value)
 
     def xlate(self):
         start = self.take().start
@@ -470,4 +471,4 @@ class Parser(TypeParser, SyntaxErrors):
         operand = self.expression()
         self.expect(")")
         self.peek()
-        return ast.Xlate(self.loc(start), self.names.resolve_type(name), operand)
+        return ast.Xlate(self.loc(start), declarations.resolve_type(self.names, name), operand)

@@ -1,4 +1,4 @@
-"""What each action takes: a base class of typecheck.Checker.
+"""What each action takes.
 
 In: the typed Call of an action.  Out: the same with its format parsed; errors with dtrace's words.
 Always: `check_<kind>` belongs to the actions of that kind (builtins/actions.py); Flow, one a clause,
@@ -8,7 +8,7 @@ knows what may follow what.
 from ...data import types as t
 from .. import ast, hints
 from ..code.integers import constant
-from ..errors import CompileError
+from ..errors import CompileError, refuse
 
 _TRACEMEM_MOST = 16384  # bytes
 
@@ -54,134 +54,165 @@ class Flow:
         raise CompileError(tag, call.loc, message)
 
 
-class ActionChecks:
-    def check_trace(self, call):
-        arg = call.args[0]
-        if arg.type.is_void:
-            self.error("D_TRACE_VOID", arg.loc, "trace( ) may not be applied to a void expression")
-        if isinstance(arg.type, t.Dynamic):
-            message = "trace( ) may not be applied to a dynamic expression"
-            self.error("D_TRACE_DYN", arg.loc, message, "printa() prints an aggregation")
+def check_trace(c, call):
+    arg = call.args[0]
+    if arg.type.is_void:
+        refuse("D_TRACE_VOID", arg.loc, "trace( ) may not be applied to a void expression")
+    if isinstance(arg.type, t.Dynamic):
+        message = "trace( ) may not be applied to a dynamic expression"
+        refuse("D_TRACE_DYN", arg.loc, message, "printa() prints an aggregation")
 
-    def check_tracemem(self, call):
-        """tracemem(address, size[, bytes to show]): what is recorded is an array of bytes there."""
-        address, size = call.args[:2]
-        if not t.is_scalar(address.type):
-            message = "tracemem( ) argument #1 is incompatible with prototype:\n\tprototype: pointer or integer\n"
-            self.error("D_TRACEMEM_ADDR", call.loc, message + f"\t argument: {address.type}")
-        count = constant(size)
-        if count is None or not 0 < count <= _TRACEMEM_MOST:
-            message = "tracemem( ) argument #2 must be a non-zero positive integral constant expression"
-            self.error("D_TRACEMEM_SIZE", call.loc, message)
-        there = ast.Deref(address.loc, address)
-        there.type = t.Array(t.CHAR, count)
-        call.args = [there, *call.args[2:]]
 
-    def check_exit(self, call):
-        """Its prototype says all; so do those of the next ones."""
+def check_tracemem(c, call):
+    """tracemem(address, size[, bytes to show]): what is recorded is an array of bytes there."""
+    address, size = call.args[:2]
+    if not t.is_scalar(address.type):
+        message = "tracemem( ) argument #1 is incompatible with prototype:\n\tprototype: pointer or integer\n"
+        refuse("D_TRACEMEM_ADDR", call.loc, message + f"\t argument: {address.type}")
+    count = constant(size)
+    if count is None or not 0 < count <= _TRACEMEM_MOST:
+        message = "tracemem( ) argument #2 must be a non-zero positive integral constant expression"
+        refuse("D_TRACEMEM_SIZE", call.loc, message)
+    there = ast.Deref(address.loc, address)
+    there.type = t.Array(t.CHAR, count)
+    call.args = [there, *call.args[2:]]
 
-    check_speculate = check_commit = check_discard = check_raise = check_stop = check_ftruncate = check_setopt = check_exit
-    check_stack = check_symbol = check_exit
 
-    def check_print(self, call):
-        """print(pointer): what is recorded is the address and what is there."""
-        arg = call.args[0]
-        if not arg.type.is_pointer:
-            message = "print( ) argument #1 is incompatible with prototype:\n\tprototype: void *\n"
-            self.error("D_PROTO_ARG", call.loc, message + f"\t argument: {arg.type}")
-        if not t.extent(arg.type.to) and not arg.type.to.is_string:
-            message = f"print( ) argument #1 reference has type '{arg.type.to}' with size 0; cannot print( ) it."
-            self.error("D_PRINT_SIZE", call.loc, message)
-        there = ast.Deref(arg.loc, arg)
-        there.type = arg.type.to
-        call.args = [there]
+def check_exit(c, call):
+    """Its prototype says all; so do those of the next ones."""
 
-    def check_refused(self, call):
-        self.names.error("D_UNSUPPORTED", call.loc, f"{call.name}() is not supported: {call.row.doc}")
 
-    # --- formats ----------------------------------------------------------------------
+def check_print(c, call):
+    """print(pointer): what is recorded is the address and what is there."""
+    arg = call.args[0]
+    if not arg.type.is_pointer:
+        message = "print( ) argument #1 is incompatible with prototype:\n\tprototype: void *\n"
+        refuse("D_PROTO_ARG", call.loc, message + f"\t argument: {arg.type}")
+    if not t.extent(arg.type.to) and not arg.type.to.is_string:
+        message = f"print( ) argument #1 reference has type '{arg.type.to}' with size 0; cannot print( ) it."
+        refuse("D_PRINT_SIZE", call.loc, message)
+    there = ast.Deref(arg.loc, arg)
+    there.type = arg.type.to
+    call.args = [there]
 
-    def check_printf(self, call):
-        """Compare the format with the arguments; call.format is the parsed format."""
-        text = call.args[0]
-        if type(text) is not ast.StrLit:
-            message = f"{call.name}( ) argument #1 is incompatible with prototype:\n"
-            message += f"\tprototype: string constant\n\t argument: {text.type}"
-            self.error("D_PRINTF_ARG_FMT", call.loc, message, 'printf("%s", string) prints any string')
-        self.parse_format(call, call.args[1:], [arg.type for arg in call.args[1:]])
 
-    check_system = check_printf
+def check_refused(c, call):
+    refuse("D_UNSUPPORTED", call.loc, f"{call.name}() is not supported: {call.row.doc}")
 
-    def check_freopen(self, call):
-        """As printf(), but that an empty name means the first output."""
-        text = call.args[0]
-        if type(text) is ast.StrLit and text.value == b".":
-            self.error("D_FREOPEN_INVALID", call.loc, 'freopen( ) argument #1 cannot be "."')
-        if type(text) is ast.StrLit and not text.value and len(call.args) == 1:
-            from ...data.format import Format
+# --- formats ----------------------------------------------------------------------
 
-            call.format = Format(b"", [], b"")
-        else:
-            self.check_printf(call)
 
-    def parse_format(self, call, args, types, value_types=None):
-        from ...data import format as formats
+def check_printf(c, call):
+    """Compare the format with the arguments; call.format is the parsed format."""
+    text = call.args[0]
+    if type(text) is not ast.StrLit:
+        message = f"{call.name}( ) argument #1 is incompatible with prototype:\n"
+        message += f"\tprototype: string constant\n\t argument: {text.type}"
+        refuse("D_PRINTF_ARG_FMT", call.loc, message, 'printf("%s", string) prints any string')
+    parse_format(c, call, call.args[1:], [arg.type for arg in call.args[1:]])
 
-        text = call.args[0]
-        try:
-            call.format = formats.parse(text.value)
-            formats.check(call.format, types, call.name, 2, value_types)
-        except formats.FormatError as error:
-            known = error.index is not None and error.index < len(args)
-            at = args[error.index].loc if known else text.loc
-            hint = hints.conversion(error.tag, error.message, args[error.index].type if known else None)
-            raise CompileError(error.tag, at, error.message, hint, mark=call.loc.mark) from None
 
-    # --- aggregations -----------------------------------------------------------------
+def check_freopen(c, call):
+    """As printf(), but that an empty name means the first output."""
+    text = call.args[0]
+    if type(text) is ast.StrLit and text.value == b".":
+        refuse("D_FREOPEN_INVALID", call.loc, 'freopen( ) argument #1 cannot be "."')
+    if type(text) is ast.StrLit and not text.value and len(call.args) == 1:
+        from ...data.format import Format
 
-    def check_printa(self, call):
-        """printa([format,] @a, @b, …): all with the same keys."""
-        first = 1 if call.args[0].type.is_string else 0
-        if first and type(call.args[0]) is not ast.StrLit:
-            message = "printa( ) argument #1 is incompatible with prototype:\n\tprototype: string constant\n"
-            self.error("D_PRINTF_ARG_FMT", call.loc, message + f"\t argument: {call.args[0].type}")
-        if len(call.args) == first:
-            self.error("D_PRINTA_PROTO", call.loc, "printa( ) prototype mismatch: 1 args passed, 2 expected")
-        symbols = []
-        for number, arg in enumerate(call.args[first:], first + 1):
-            symbols.append(self.need_aggregation(call, arg, number, "D_PRINTA_AGGARG"))
-        for other in symbols[1:]:
-            self.same_keys(call, symbols[0], other)
-        if first:
-            types = [t.FLOATS["double"] if symbol.row is not None and symbol.row.is_float else t.INT64 for symbol in symbols]
-            self.parse_format(call, (), list(symbols[0].keys or ()), types)
+        call.format = Format(b"", [], b"")
+    else:
+        check_printf(c, call)
 
-    def same_keys(self, call, a, b):
-        mine, its = len(a.keys or ()), len(b.keys or ())
-        if mine != its:
-            counts = [f"@{s.name} has {n} key{'' if n == 1 else 's'}" for s, n in ((a, mine), (b, its))]
-            message = f"printa( ): @{a.name} and @{b.name} do not have matching key signatures: {', '.join(counts)}"
-            self.error("D_PRINTA_AGGKEY", call.loc, message)
-        for number, (left, right) in enumerate(zip(a.keys or (), b.keys or ()), 1):
-            if not t.compatible(left, right):
-                message = f"printa( ): @{b.name}[ ] key #{number} is incompatible with @{a.name}:\n"
-                message += f"{a.name:>9} key #{number}: {left}\n{b.name:>9} key #{number}: {right}"
-                self.error("D_PRINTA_AGGPROTO", call.loc, message)
 
-    def need_aggregation(self, call, arg, number, tag):
-        """The symbols.Aggregation that an argument names; tag: of the error if it is something else."""
-        if type(arg) is not ast.AggRef:
-            message = f"{call.name}( ) argument #{number} is incompatible with prototype:\n"
-            self.error(tag, call.loc, f"{message}\tprototype: aggregation\n\t argument: {arg.type}")
-        return arg.symbol
+def parse_format(c, call, args, types, value_types=None):
+    from ...data import format as formats
 
-    def check_clear(self, call):
-        self.need_aggregation(call, call.args[0], 1, "D_CLEAR_AGGARG")
+    text = call.args[0]
+    try:
+        call.format = formats.parse(text.value)
+        formats.check(call.format, types, call.name, 2, value_types)
+    except formats.FormatError as error:
+        known = error.index is not None and error.index < len(args)
+        at = args[error.index].loc if known else text.loc
+        hint = hints.conversion(error.tag, error.message, args[error.index].type if known else None)
+        raise CompileError(error.tag, at, error.message, hint, mark=call.loc.mark) from None
 
-    def check_trunc(self, call):
-        self.need_aggregation(call, call.args[0], 1, "D_TRUNC_AGGARG")
+# --- aggregations -----------------------------------------------------------------
 
-    def check_normalize(self, call):
-        self.need_aggregation(call, call.args[0], 1, "D_NORMALIZE_AGGARG")
 
-    check_denormalize = check_normalize
+def check_printa(c, call):
+    """printa([format,] @a, @b, …): all with the same keys."""
+    first = 1 if call.args[0].type.is_string else 0
+    if first and type(call.args[0]) is not ast.StrLit:
+        message = "printa( ) argument #1 is incompatible with prototype:\n\tprototype: string constant\n"
+        refuse("D_PRINTF_ARG_FMT", call.loc, message + f"\t argument: {call.args[0].type}")
+    if len(call.args) == first:
+        refuse("D_PRINTA_PROTO", call.loc, "printa( ) prototype mismatch: 1 args passed, 2 expected")
+    symbols = []
+    for number, arg in enumerate(call.args[first:], first + 1):
+        symbols.append(need_aggregation(c, call, arg, number, "D_PRINTA_AGGARG"))
+    for other in symbols[1:]:
+        same_keys(c, call, symbols[0], other)
+    if first:
+        types = [t.FLOATS["double"] if symbol.row is not None and symbol.row.is_float else t.INT64 for symbol in symbols]
+        parse_format(c, call, (), list(symbols[0].keys or ()), types)
+
+
+def same_keys(c, call, a, b):
+    mine, its = len(a.keys or ()), len(b.keys or ())
+    if mine != its:
+        counts = [f"@{s.name} has {n} key{'' if n == 1 else 's'}" for s, n in ((a, mine), (b, its))]
+        message = f"printa( ): @{a.name} and @{b.name} do not have matching key signatures: {', '.join(counts)}"
+        refuse("D_PRINTA_AGGKEY", call.loc, message)
+    for number, (left, right) in enumerate(zip(a.keys or (), b.keys or ()), 1):
+        if not t.compatible(left, right):
+            message = f"printa( ): @{b.name}[ ] key #{number} is incompatible with @{a.name}:\n"
+            message += f"{a.name:>9} key #{number}: {left}\n{b.name:>9} key #{number}: {right}"
+            refuse("D_PRINTA_AGGPROTO", call.loc, message)
+
+
+def need_aggregation(c, call, arg, number, tag):
+    """The symbols.Aggregation that an argument names; tag: of the error if it is something else."""
+    if type(arg) is not ast.AggRef:
+        message = f"{call.name}( ) argument #{number} is incompatible with prototype:\n"
+        refuse(tag, call.loc, f"{message}\tprototype: aggregation\n\t argument: {arg.type}")
+    return arg.symbol
+
+
+def check_clear(c, call):
+    need_aggregation(c, call, call.args[0], 1, "D_CLEAR_AGGARG")
+
+
+def check_trunc(c, call):
+    need_aggregation(c, call, call.args[0], 1, "D_TRUNC_AGGARG")
+
+
+def check_normalize(c, call):
+    need_aggregation(c, call, call.args[0], 1, "D_NORMALIZE_AGGARG")
+
+
+CHECKS = {
+    "trace": check_trace,
+    "tracemem": check_tracemem,
+    "exit": check_exit,
+    "print": check_print,
+    "refused": check_refused,
+    "printf": check_printf,
+    "freopen": check_freopen,
+    "printa": check_printa,
+    "clear": check_clear,
+    "trunc": check_trunc,
+    "normalize": check_normalize,
+    "speculate": check_exit,
+    "commit": check_exit,
+    "discard": check_exit,
+    "raise": check_exit,
+    "stop": check_exit,
+    "ftruncate": check_exit,
+    "setopt": check_exit,
+    "stack": check_exit,
+    "symbol": check_exit,
+    "system": check_printf,
+    "denormalize": check_normalize,
+}

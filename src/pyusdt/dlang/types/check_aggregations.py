@@ -6,9 +6,8 @@ Always: the first use of an aggregation fixes its parameters; checks and words a
 """
 
 from ...data import types as t
-from .. import ast
+from .. import ast, constants
 from ..errors import CompileError
-from . import constants
 
 _U16 = 1 << 16
 

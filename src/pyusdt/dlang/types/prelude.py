@@ -6,9 +6,8 @@ In: a name.  Out: its symbols.Inline, or None.  Always: looked up only when a pr
 import os
 
 from ...data import types as t
-from .. import ast
-from . import constants
-from .symbols import Inline
+from .. import ast, constants
+from ..symbols import Inline
 
 _FAULTS = ("UNKNOWN", "BADADDR", "BADALIGN", "ILLOP", "DIVZERO", "NOSCRATCH", "KPRIV", "UPRIV", "TUPOFLOW", "BADSTACK")
 _CONSTANTS = {

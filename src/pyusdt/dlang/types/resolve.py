@@ -1,6 +1,6 @@
 """Names: what a word of a D program stands for.
 
-In: names as the parser and the types pass meet them (declarations: declarations.py).  Out:
+In: names as the parser and the types pass meet them.  Out:
 symbols.Variable, symbols.Inline, symbols.Aggregation, rows of builtins.
 Always: D makes variables when they are first assigned, in the order of the program, so the
 same Names serves the parser and then the types pass; messages are dtrace's.
@@ -9,17 +9,21 @@ same Names serves the parser and then the types pass; messages are dtrace's.
 from ...data import types as t
 from .. import ast, hints
 from ..builtins import VARIABLES
-from ..errors import CompileError
+from ..builtins.absent import ABSENT
+from ..errors import CompileError, refuse, unsupported
+from ..symbols import Aggregation, Variable, kind_of
 from . import prelude, prototypes
-from .declarations import Declarations, kind_of
-from .symbols import Aggregation, Variable
-from .templates import Templates
 
 _KEEP = 3  # how unlike a name may be, of those that a hint offers
 
 
-class Names(Templates, Declarations):
-    SIZE_T = t.SIZE_T
+def absent(loc, name, shown):
+    """Refuse a name of D's for which there is nothing here, with the reason."""
+    unsupported(loc, f"{shown} is", ABSENT[name])
+
+
+class Names:
+    """What the files of this folder enter (declarations.py, definitions.py) and look up."""
 
     def __init__(self):
         self.options = {}  # the program's; the compiler puts its own here
@@ -87,7 +91,7 @@ class Names(Templates, Declarations):
             self.refuse_reserved(node)
             if not create:
                 message = f"failed to resolve {name}: Unknown variable name"
-                self.error("D_IDENT_UNDEF", loc, message, self.unknown(name))
+                refuse("D_IDENT_UNDEF", loc, message, self.unknown(name))
             symbol = self.create("global", name, loc)
         found = ast.Var(loc, symbol)
         found.type = symbol.type
@@ -104,7 +108,7 @@ class Names(Templates, Declarations):
         """Refuse a name that is D's, but not a variable that pyusdt has."""
         name, loc = node.name, node.loc
         if "`" in name:
-            self.unsupported(loc, "kernel and user symbols (module`name) are")
+            unsupported(loc, "kernel and user symbols (module`name) are")
         if name in ("self", "this"):
             self.bad_reference(loc, "pointer", name, "scalar", f"{name}->name is a variable")
         if name in prototypes.FUNCTIONS:
@@ -113,13 +117,13 @@ class Names(Templates, Declarations):
         if name == "args":
             self.bad_reference(loc, "associative array", name, "scalar", "args[0] is the probe's first argument")
         if name in prototypes.OTHER_ARRAYS:
-            self.absent(loc, name, f"{name}[]")
+            absent(loc, name, f"{name}[]")
         if name in prototypes.OTHER_VARIABLES:
-            self.absent(loc, name, f"the variable {name}")
+            absent(loc, name, f"the variable {name}")
 
     def bad_reference(self, loc, kind, name, wanted, hint=None):
         message = f"{kind} '{name}' may not be referenced as {wanted}"
-        self.error("D_IDENT_BADREF", loc, message, hint)
+        refuse("D_IDENT_BADREF", loc, message, hint)
 
     def create(self, scope, name, loc):
         symbol = self.scopes[scope][name] = Variable(scope, name, loc)
@@ -128,7 +132,7 @@ class Names(Templates, Declarations):
     def scoped(self, node):
         """The symbol of self->x or this->x, made where it is first mentioned."""
         if "`" in node.name:
-            self.unsupported(node.loc, "kernel and user symbols (module`name) are")
+            unsupported(node.loc, "kernel and user symbols (module`name) are")
         return self.scopes[node.scope].get(node.name) or self.create(node.scope, node.name, node.loc)
 
     def aggregation(self, name, loc, create=False):
@@ -136,14 +140,14 @@ class Names(Templates, Declarations):
         if found is None:
             if not create:
                 message = f"failed to resolve @{name}: Unknown variable name"
-                self.error("D_IDENT_UNDEF", loc, message, f"assign it first: @{name} = count();")
+                refuse("D_IDENT_UNDEF", loc, message, f"assign it first: @{name} = count();")
             found = self.aggregations[name] = Aggregation(name, len(self.aggregations) + 1, loc)
         return found
 
     def need_function(self, loc, callee):
         """Check that what is called is a function of D."""
         if type(callee) is not ast.Ident:
-            self.error("D_FUNC_IDENT", loc, "function designator is not of function type")
+            refuse("D_FUNC_IDENT", loc, "function designator is not of function type")
         name = callee.name
         if name in prototypes.FUNCTIONS:
             return
@@ -151,9 +155,9 @@ class Names(Templates, Declarations):
         if symbol is not None or self.is_builtin(name):
             kind = "scalar" if symbol is None else kind_of(symbol.keys)
             message = f"{kind} '{name}' may not be referenced as a function"
-            self.error("D_FUNC_IDKIND", loc, message)
+            refuse("D_FUNC_IDKIND", loc, message)
         hint = hints.unknown_function(name) or self.similar(name, prototypes.FUNCTIONS)
-        self.error("D_FUNC_UNDEF", loc, f"undefined function name: {name}", hint)
+        refuse("D_FUNC_UNDEF", loc, f"undefined function name: {name}", hint)
 
     def similar(self, name, among=None):
         """A hint that names the nearest known name."""

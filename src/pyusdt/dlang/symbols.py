@@ -4,6 +4,11 @@ Made by resolve.Names, typed by the types pass, placed by layout.
 """
 
 
+def kind_of(keys):
+    """What dtrace calls a variable with these key types."""
+    return "scalar" if keys is None else "associative array"
+
+
 class Variable:
     """A D variable.
 

@@ -7,9 +7,9 @@ it, and a division by a constant zero is an error of the parse.
 Always: a value is a 64-bit register, as at run time (0 … 2^64-1); its type decides the sign.
 """
 
-from ...data import types as t
-from .. import ast
-from ..errors import CompileError
+from ..data import types as t
+from . import ast
+from .errors import CompileError
 
 MASK = (1 << 64) - 1
 

@@ -1,49 +1,19 @@
 """The types of floating-point expressions, under -x pyusdt.
 
 In: typed operands of which one is a float or a double.  Out: FloatOp nodes, which code generation turns into a few
-instructions or a call of the engine's arithmetic (float_code.py).
-Always: without the option nothing here is reached (calls.CallTyper.floating), so D's own errors stay; all arithmetic is
-done in double; a register holds a double's 64 bits, or a float's 32, and only real() makes a double of the latter; what
-has no FloatOp (%, shifts, bits, ++, keys) stays refused in D's words.
+instructions or a call of the engine's arithmetic (code/floats.py).
+Always: without the option nothing here is reached (operands.floating), so D's own errors stay; what has no
+FloatOp (%, shifts, bits, ++, keys) stays refused in D's words.
 """
 
 from ...data import types as t
-from .. import ast
+from ..builtins.float_aggregations import ROWS
+from ..errors import refuse
+from ..floats import DOUBLE, op, ordered, real, stored, truth
+from .operands import convert, floating, incompatible, need_writable
 
 _ARITHMETIC = frozenset(("+", "-", "*", "/"))
 _RELATIONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
-DOUBLE = t.FLOATS["double"]
-
-
-def op(loc, name, *operands, type=DOUBLE):
-    """A typed FloatOp."""
-    found = ast.FloatOp(loc, name, list(operands))
-    found.type = type
-    return found
-
-
-def real(node):
-    """A typed number as a double."""
-    if node.type.is_integer:
-        return op(node.loc, "unsigned" if not node.type.signed else "signed", node)
-    return op(node.loc, "widen", node) if node.type.size == 4 else node
-
-
-def stored(node, to):
-    """A typed number as what lies in memory, or in a register, of a type: a float, a double or an integer."""
-    if to.is_integer:
-        return op(node.loc, "whole", real(node), type=t.INT64) if t.is_real(node.type) else node
-    return op(node.loc, "narrow", real(node), type=to) if to.size == 4 else real(node)
-
-
-def ordered(node):
-    """An integer that sorts as the double does; NaN is the smallest, and 0 is -0."""
-    return op(node.loc, "order", real(node), type=t.INT64)
-
-
-def truth(node):
-    """A typed number as what a condition takes: a float is true unless it is 0."""
-    return op(node.loc, "magnitude", real(node), type=t.UINT64) if t.is_real(node.type) else node
 
 
 def unary(node, operand):
@@ -69,30 +39,30 @@ def binary(node, left, right):
     return None
 
 
-def assign(typer, node, value):
+def assign(node, value):
     """target = value; where one of them is an integer the value is converted, as in C."""
-    typer.need_writable(node, "=", node.target, "as an operand")
-    node.value = typer.convert(stored(value, node.target.type), node.target.type)
+    need_writable(node, "=", node.target, "as an operand")
+    node.value = convert(stored(value, node.target.type), node.target.type)
     node.type = node.target.type
     return node
 
 
-def compound(typer, node, value):
+def compound(node, value):
     """target op= value; None where the operator takes integers only.  lower.py makes the operation."""
     target = node.target
     if node.op[:-1] not in _ARITHMETIC:
         return None
     if target.type.is_integer:
-        typer.incompatible(node, target.type, node.op, value.type, "cast the value, or declare the variable as a double")
-    typer.need_writable(node, node.op, target, "as an operand")
+        incompatible(node, target.type, node.op, value.type, "cast the value, or declare the variable as a double")
+    need_writable(node, node.op, target, "as an operand")
     node.value, node.type = real(value), target.type
     return node
 
 
-def ternary(typer, node):
+def ternary(c, node):
     """cond ? then : otherwise, all typed."""
     node.cond = truth(node.cond)
-    if typer.floating(node.then.type, node.otherwise.type):
+    if floating(c, node.then.type, node.otherwise.type):
         node.then, node.otherwise, node.type = real(node.then), real(node.otherwise), DOUBLE
         return node
     return None
@@ -106,10 +76,8 @@ def cast(node, operand):
     return op(node.loc, "widen", stored(operand, node.to)) if node.to.size == 4 else real(operand)
 
 
-def aggregate(typer, node, symbol):
+def aggregate(node, symbol):
     """Choose the function of floating-point values for @a = f(value), and convert the value for it."""
-    from ..builtins.float_aggregations import ROWS
-
     call, known = node.value, symbol.row
     row = ROWS.get(call.row.name)
     if call.row.is_float:
@@ -121,4 +89,4 @@ def aggregate(typer, node, symbol):
         call.row = row
     else:
         message = f"@{symbol.name} has integers since its first use"
-        typer.names.error("D_UNSUPPORTED", call.loc, message, f"begin with a float: {call.row.name}((double)x)")
+        refuse("D_UNSUPPORTED", call.loc, message, f"begin with a float: {call.row.name}((double)x)")

@@ -1,0 +1,41 @@
+"""Floating-point nodes: FloatOp, and what is made with them of typed numbers.
+
+Always: all arithmetic is done in double; a register holds a double's 64 bits, or a float's 32, and only real() makes a
+double of the latter.
+"""
+
+from ..data import types as t
+from . import ast
+
+DOUBLE = t.FLOATS["double"]
+
+
+def op(loc, name, *operands, type=DOUBLE):
+    """A typed FloatOp."""
+    found = ast.FloatOp(loc, name, list(operands))
+    found.type = type
+    return found
+
+
+def real(node):
+    """A typed number as a double."""
+    if node.type.is_integer:
+        return op(node.loc, "unsigned" if not node.type.signed else "signed", node)
+    return op(node.loc, "widen", node) if node.type.size == 4 else node
+
+
+def stored(node, to):
+    """A typed number as what lies in memory, or in a register, of a type: a float, a double or an integer."""
+    if to.is_integer:
+        return op(node.loc, "whole", real(node), type=t.INT64) if t.is_real(node.type) else node
+    return op(node.loc, "narrow", real(node), type=to) if to.size == 4 else real(node)
+
+
+def ordered(node):
+    """An integer that sorts as the double does; NaN is the smallest, and 0 is -0."""
+    return op(node.loc, "order", real(node), type=t.INT64)
+
+
+def truth(node):
+    """A typed number as what a condition takes: a float is true unless it is 0."""
+    return op(node.loc, "magnitude", real(node), type=t.UINT64) if t.is_real(node.type) else node
