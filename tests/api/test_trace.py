@@ -66,6 +66,24 @@ def test_stacks_and_names_are_values_and_keys():
     assert stacks.to_dict()["rows"][0]["keys"] == [list(frames), 5]
 
 
+@pytest.mark.filterwarnings("ignore:error in dt_clause")
+def test_an_event_of_a_process_does_not_show_the_frames_of_the_tracer():
+    """The embedded engine has them while it fires BEGIN, tick-n and their ERROR itself."""
+    show = 'printf("depth=%d", ustackdepth); ustack(3); jstack(2); ufunc(ucaller); stack(2); @[probename, ustack()] = count();'
+    script = f"""BEGIN, ERROR, tick-1ms, pyusdt$target:::user_trace-n7 {{ {show} }}
+                 BEGIN, pyusdt$target:::user_trace-n7 {{ trace(*(int *)0); }}"""
+    with traced(script, engine="embedded") as t:
+        records = iter(t)
+        begin, error, tick = (next(records) for _ in range(3))
+        assert pyusdt.pn(7, 1) and pyusdt.pn(7, 2)
+    assert [rec.probe.name for rec in (begin, error, tick)] == ["BEGIN", "ERROR", "tick-1ms"]
+    assert min(rec["depth"] for rec in (begin, error, tick)) > 0
+    seen = [rec for rec in records if rec.probe.name != "tick-1ms"]
+    assert [rec.probe.name for rec in seen] == ["user_trace-n7", "ERROR"] * 2
+    assert {rec.values for rec in seen} == {(0, (), (), "0x0", ())}
+    assert t.aggregations[""]["user_trace-n7", ()] == t.aggregations[""]["ERROR", ()] == 2
+
+
 def test_floats_are_floats():
     sold = pyusdt.Provider("apifloats").probe("sold", str, float)
     with traced("""provider apifloats { probe sold(char *what, double price); };

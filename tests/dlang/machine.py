@@ -142,14 +142,34 @@ class Machine:
         assert code == 0, f"clause {index}: {code} at pc {self.env.fault_pc}, address {self.env.fault_addr:#x}"
         return self.records[before:]
 
+    def disturb(self):
+        """Noise in all of the state block that neither the engine fills nor the layout promises to be zeros."""
+        end = self.program.maps[p.MAP_STATE].value_size
+        kept = sorted([self.program.this_area, self.program.zeros,
+                       *[(offset, 8 + 8 * frames) for offset, frames in self.program.stacks.values()], (end, 0)])
+        start = p.STATE_FAULT
+        for offset, size in kept:
+            ctypes.memset(self.state + start, 0xA5, max(0, offset - start))
+            start = max(start, offset + size)
+
+    def map_bytes(self, index):
+        """All that a map holds, but for the order of a hash's elements."""
+        map = self.program.maps[index]
+        if not map.kind.endswith("hash"):
+            return ctypes.string_at(self.lib.pyusdt_vm_map_value(self.vm, index, 0), map.value_size * map.entries)
+        return sorted(self._elements(index))
+
     def _decode(self, data):
         size, clause = struct.unpack_from("=II", data)
         assert size == len(data)
+        if clause & p.RECORD_SETTLED:
+            return clause & ~p.RECORD_FLAGS, struct.unpack_from("=II", data, p.RECORD_SPECULATION)
         if clause & p.RECORD_FAULT:
             clause &= ~p.RECORD_FAULT
             kind, pc, value = struct.unpack_from("=IIQ", data, p.FAULT_KIND)
             place = [loc for start, loc in self.program.clauses[clause].lines if start <= pc][-1]
             return clause, Fault((kind, value, place))
+        clause &= ~p.RECORD_SPECULATIVE
         out = self.program.clauses[clause]
         assert size == out.record_size
         return clause, [value_of(data, field) for action in out.actions for field in action.data]
@@ -197,9 +217,14 @@ class Machine:
             address = self.lib.pyusdt_vm_map_value(self.vm, definition.map, 0)
             value = ctypes.string_at(address, map.value_size)
             return [(b"", value)] if any(value[:8]) else []
+        return self._elements(definition.map)
+
+    def _elements(self, index):
+        """[(key, value)] of a hash map."""
+        map = self.program.maps[index]
         cursor, key, value, found = ctypes.c_uint32(), ctypes.c_void_p(), ctypes.c_void_p(), []
         at = [ctypes.byref(x) for x in (cursor, key, value)]
-        while self.lib.pyusdt_vm_map_next(self.vm, definition.map, *at) & 0xFF:
+        while self.lib.pyusdt_vm_map_next(self.vm, index, *at) & 0xFF:
             found.append((ctypes.string_at(key, map.key_size), ctypes.string_at(value, map.value_size)))
         return found
 

@@ -149,15 +149,16 @@ class AggDef:
 class Program:
     """clauses: list of Clause; maps: list of MapDef (0 state, 1 globals, 2 output ring);
     aggregations: list of AggDef; options: {name: value} of its pragmas; this_area:
-    (offset, size) in the state block that the engine zeroes before each firing; strsize."""
+    (offset, size) in the state block that the engine zeroes before each firing; zeros: the same of what is never
+    written; strsize."""
 
-    __slots__ = ("clauses", "maps", "aggregations", "options", "this_area", "strsize", "uses", "speculates", "destructive",
-                 "arguments", "stacks")
+    __slots__ = ("clauses", "maps", "aggregations", "options", "this_area", "zeros", "strsize", "uses", "speculates",
+                 "destructive", "arguments", "stacks")
 
     def __init__(self):
         self.clauses, self.maps, self.aggregations = [], [], []
         self.options = {}
-        self.this_area = (STATE_EVENT_END, 0)
+        self.this_area = self.zeros = (STATE_EVENT_END, 0)
         self.strsize = 256
         self.speculates = False  # some clause has speculation(), speculate(), commit() or discard()
         self.destructive = False  # some clause has a destructive action

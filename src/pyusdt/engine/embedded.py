@@ -173,10 +173,9 @@ class EmbeddedEngine(Engine):
             recorder.close(when)
 
     def _fire(self, probe, when):
-        if self.program.stacks:
-            own_stack.put(self._vm, self.program)
         pid = os.getpid()
-        self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu, COMM)
+        with own_stack.shown(self._vm, self.program):
+            self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu, COMM)
 
     def poll(self, timeout):
         deadline = time.monotonic() + timeout

@@ -1,20 +1,33 @@
 """The tracer's own stack: what ustack() is where the embedded engine fires a probe itself.
 
-In: the program's maps.  Out: the user's stack in the state block (Program.stacks), filled.
-Always: the kernel's stack has no frames here; without a C library that has backtrace() neither has this one.
+In: the program's maps.  Out: the user's stack in the state block (Program.stacks) while such a probe is fired.
+Always: afterwards it has no frames, so that no event of a process shows them; the kernel's stack has none here; without a C
+library that has backtrace() neither has this one.
 """
 
+import contextlib
 import struct
 
 from ..data import program as p
 
 
-def put(vm, program):
-    """Write the stack of this thread into the state block, before a probe is fired."""
+@contextlib.contextmanager
+def shown(vm, program):
+    """The stack of this thread is in the state block meanwhile."""
+    if "user" not in program.stacks:
+        yield
+        return
+    _put(vm, program, _frames(program.stacks["user"][1]))
+    try:
+        yield
+    finally:
+        _put(vm, program, ())
+
+
+def _put(vm, program, frames):
+    offset, most = program.stacks["user"]
     state = bytearray(vm.value(p.MAP_STATE, 0))
-    for whose, (offset, most) in program.stacks.items():
-        frames = _frames(most) if whose == "user" else ()
-        struct.pack_into(f"={most + 1}Q", state, offset, len(frames), *frames, *[0] * (most - len(frames)))
+    struct.pack_into(f"={most + 1}Q", state, offset, len(frames), *frames, *[0] * (most - len(frames)))
     vm.update(p.MAP_STATE, struct.pack("=I", 0), bytes(state))
 
 

@@ -1,7 +1,7 @@
 """alloca(), copyin(), copyinto() and bcopy(): memory of a clause, and what is copied there.
 
 Always: the memory is the layout's heap, `scratchsize` bytes in the state block; it belongs to one firing of one
-clause, which begins with all of it free.  What is handed out is the address's number (memory.py).  Sizes are
+clause, which begins with all of it free and zero.  What is handed out is the address's number (memory.py).  Sizes are
 rounded up to 8.
 """
 
@@ -22,14 +22,24 @@ from ...bpf.insn import (
     load,
     mov,
     store,
+    store_imm,
 )
 from ...data import program as p
 from ...data import types as t
+from ..code.emit import Place
 from ..code.integers import constant
 from ..errors import CompileError
 from .row import SubroutineRow
 
 NAMES = frozenset(("alloca", "copyin"))  # what needs the heap
+
+
+def begin(g, allocates):
+    """A clause begins: nothing of its memory is handed out, and nothing is in it that an earlier firing left."""
+    layout = g.layout
+    g.emit(store_imm(8, R6, layout.heap_top, layout.heap))
+    if allocates:
+        g.zero(Place(False, layout.heap, layout.heap_size))
 
 
 def _check_size(g, expr):

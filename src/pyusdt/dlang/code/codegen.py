@@ -5,7 +5,7 @@ Always: one eBPF program a clause, which any engine can run by itself: it begins
 lookup, ends with its record, and passes the verifier of Linux 5.15.
 """
 
-from ...bpf.insn import R0, R6, jump_imm, load, store_imm
+from ...bpf.insn import R0, R6, jump_imm, load
 from ...data import program as p
 from .. import ast
 from ..builtins import heap, whole_key
@@ -41,6 +41,7 @@ def generate(unit, options=None):
     program.maps = layout.finish(unit.loc)
     program.stacks = layout.stacks
     program.this_area = (p.STATE_PROGRAM, layout.this_end - p.STATE_PROGRAM)
+    program.zeros = (layout.zeros, layout.zeros_size)
     return program
 
 
@@ -49,13 +50,17 @@ def is_destructive(node):
     return node.__class__ is ast.Call and node.row is not None and getattr(node.row, "destructive", False)
 
 
+def is_allocation(node):
+    return node.__class__ is ast.Call and node.name in heap.NAMES
+
+
 def place_symbols(clauses, layout):
     """Give every symbol of the clauses its place; returns the AggDefs in the order of first use."""
     aggregations, seen = [], set()
     for clause in clauses:
         for node in walk(clause):
             cls = node.__class__
-            if cls is ast.Call and node.name in heap.NAMES:
+            if is_allocation(node):
                 layout.use_heap(layout.scratchsize)
             if cls is ast.Call and node.row is whole_key.ROW:
                 layout.zeros_size = max(layout.zeros_size, whole_key.WHOLE)
@@ -95,7 +100,7 @@ def _clause(layout, clause, out):
     g.mark(clause.loc)
     g.prologue()
     if layout.heap:
-        g.emit(store_imm(8, R6, layout.heap_top, layout.heap))
+        heap.begin(g, any(is_allocation(node) for node in walk(clause)))
     cpu = g.layout.only_cpu
     if cpu is not None:
         g.emit(load(4, R0, R6, p.STATE_CPU), jump_imm("jne", R0, cpu, g.end))

@@ -234,9 +234,11 @@ class Emitter:
         """Zero all of `place`; its size is a multiple of 8."""
         if place.size <= 2 * _INLINE_COPY and not place.map:
             self.emit(*[store_imm(8, R6, place.off + i, 0) for i in range(0, place.size, 8)])
-        else:
+            return
+        most = self.layout.zeros_size
+        for start in range(0, place.size, most):
             self.state_address(R3, self.layout.zeros)
-            self.copy_from_r3(place, place.size)
+            self.copy_from_r3(place.part(start), min(most, place.size - start))
 
     def pad(self, place):
         """zero(); which instructions do it."""
