@@ -10,7 +10,7 @@ import pytest
 from machine import ROOT, Machine
 from record_cases import SCRIPTS
 
-from pyusdt.dlang import program as p
+from pyusdt.data import program as p
 from pyusdt.dlang.compile import compile_program
 from pyusdt.options import Options
 
