@@ -1,0 +1,136 @@
+"""Who may import whom: arrows between folders go down only (docs/DESIGN.md, the tree).
+
+Every import counts, those inside functions and under TYPE_CHECKING, too.  A room that is not in its table fails, and so does a row
+that says more than the sources need.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+SOURCES = TOP / "src" / "pyusdt"
+
+# A room is a folder of src/pyusdt, or a module beside them; it may import itself and the rooms named here, which all stand
+# higher up in the table.
+PYTHON = {
+    "_core": (),  # the extensions: their C has a table of its own below
+    "_tracer": (),
+    "debug": (),
+    "options": (),
+    "data": (),
+    "bpf": (),
+    "dlang": ("bpf", "data", "debug", "options"),
+    "engine": ("_core", "_tracer", "bpf", "data"),
+    "tracing": ("_tracer", "data", "dlang", "engine", "options"),
+    "report": ("_tracer", "data", "engine", "tracing"),
+    "api": ("_core", "data", "dlang", "engine", "options", "tracing"),
+    "erlang": ("_core", "data", "dlang", "engine", "options", "report", "tracing"),
+    "_spread": ("_core",),
+    "_wrap": ("_core",),
+    "tags": ("_core", "_spread"),
+    "provider_file": ("providers",),
+    "providers": ("_core", "provider_file"),
+    "__init__": ("_core", "api", "providers", "tags"),
+    "cli": ("_core", "_tracer", "data", "debug", "dlang", "engine", "erlang", "options", "provider_file", "providers", "report",
+            "tracing"),
+}
+PYTHON_TO_BE_REMOVED = {("dlang/types/kernel_types.py", "_tracer")}
+ONE_ABOUT_PROBES = ("providers", "provider_file")  # two modules of one room
+
+# Folders of C, by what stands before the first / of an #include: include/ and the files beside the includer are everybody's.
+C = {
+    "shared": (),
+    "target": ("generated", "shared"),
+    "bpf": ("generated", "shared"),
+    "format": ("generated", "shared"),
+    "tracer": ("bpf", "generated", "shared"),
+    "native": ("target",),
+    "nif": ("shared", "target"),
+}
+C_TO_BE_REMOVED = {("layout.h", "tracer"), ("rundir.h", "tracer")}  # limits of the tracer's reader
+C_FOLDERS = {"native": SOURCES / "native", "nif": TOP / "erlang_nif" / "c_src"}
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def imports(path: Path) -> set[str]:
+    """The rooms that a module imports anything of."""
+    package = ["pyusdt", *path.relative_to(SOURCES).parts[:-1]]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            modules = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            base += node.module.split(".") if node.module else []
+            modules = [[*base, alias.name] for alias in node.names]
+        else:
+            continue
+        found |= {module[1] if len(module) > 1 else "__init__" for module in modules if module[0] == "pyusdt"}
+    return found
+
+
+def room_of(path: Path) -> str:
+    parts = path.relative_to(SOURCES).parts
+    return parts[0] if len(parts) > 1 else path.stem
+
+
+def python_arrows() -> dict[tuple[str, str], set[str]]:
+    """{(room, room it imports): the modules that do}"""
+    arrows: dict[tuple[str, str], set[str]] = {}
+    for path in sorted(SOURCES.rglob("*.py")):
+        for other in imports(path) - {room_of(path)}:
+            arrows.setdefault((room_of(path), other), set()).add(path.relative_to(SOURCES).as_posix())
+    return arrows
+
+
+def c_arrows() -> dict[tuple[str, str], set[str]]:
+    """The same of C."""
+    arrows: dict[tuple[str, str], set[str]] = {}
+    for room in C:
+        for path in sorted(C_FOLDERS.get(room, TOP / "c" / room).rglob("*.[ch]")):
+            for name in _INCLUDE.findall(path.read_text(encoding="utf-8")):
+                other, slash, _ = name.partition("/")
+                if slash and other not in ("..", room):
+                    arrows.setdefault((room, other), set()).add(path.name)
+    return arrows
+
+
+def compared(table: dict[str, tuple[str, ...]], arrows: dict[tuple[str, str], set[str]], passed_over: set[tuple[str, str]]) -> None:
+    """Fails where the arrows are not those of the table."""
+    allowed = {(room, other) for room, others in table.items() for other in others}
+    wrong = {f"{where} ({room}) may not import {other}" for (room, other), places in arrows.items()
+             if (room, other) not in allowed for where in places if (where, other) not in passed_over}
+    assert not wrong, "\n".join(sorted(wrong))
+    idle = allowed - set(arrows)
+    assert not idle, f"the table allows what nothing needs: {idle}"
+    gone = {each for each in passed_over if not any(each[0] in places for (_, other), places in arrows.items() if other == each[1])}
+    assert not gone, f"these exceptions are no longer needed: {gone}"
+
+
+def test_the_rooms_of_python():
+    rooms = {room_of(path) for path in SOURCES.rglob("*.py")}
+    assert rooms - set(PYTHON) == set(), "a room that the table does not know"
+    compared(PYTHON, python_arrows(), PYTHON_TO_BE_REMOVED)
+
+
+def test_the_arrows_of_python_go_down():
+    order = list(PYTHON)
+    up = {(room, other) for room, others in PYTHON.items() for other in others if order.index(other) > order.index(room)}
+    assert up <= {ONE_ABOUT_PROBES, ONE_ABOUT_PROBES[::-1]}
+
+
+def test_the_rooms_of_c():
+    rooms = {path.name for path in (TOP / "c").iterdir() if path.is_dir() and any(path.glob("*.[ch]"))}
+    assert rooms - set(C) == {"generated"}, "a folder that the table does not know"
+    compared(C, c_arrows(), C_TO_BE_REMOVED)
+
+
+def test_lazy_imports_are_seen(tmp_path):
+    """Of a function, under TYPE_CHECKING, and `from .. import module`."""
+    path = SOURCES / "data" / "values.py"
+    assert imports(path) == {"data"}
+    assert {"_tracer", "data", "tracing"} <= imports(SOURCES / "report" / "text.py")
+    assert "debug" in imports(SOURCES / "cli" / "pydtrace.py")
