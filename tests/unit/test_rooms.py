@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -134,3 +136,10 @@ def test_lazy_imports_are_seen(tmp_path):
     assert imports(path) == {"data"}
     assert {"_tracer", "data", "tracing"} <= imports(SOURCES / "report" / "text.py")
     assert "debug" in imports(SOURCES / "cli" / "pydtrace.py")
+
+
+def test_what_prints_needs_no_typing():
+    """It would be a part of the time until pydtrace prints its first line: modules on that way say `TYPE_CHECKING = False`."""
+    code = ("import sys; before = set(sys.modules); import pyusdt.cli.pydtrace, pyusdt.tracing.driver, pyusdt.report.text;"
+            " print(*sorted(({'typing', 'pyusdt.data.records', 'subprocess', 'json'} & set(sys.modules)) - before))")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout == "\n"

@@ -4,10 +4,19 @@ In: the bytes of a types.Stack or types.Symbol; who knows the names.  Out: text,
 Always: what a traced program's files call their code can not command a terminal.
 """
 
+from __future__ import annotations
+
 import struct
 
 from . import types as t
 from .harmless import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from .program import Data
 
 _INDENT = 14
 _COLUMN = 50
@@ -16,38 +25,38 @@ _COLUMN = 50
 class Addresses:
     """options: stackindent.  Who knows names has name()."""
 
-    def __init__(self, options):
+    def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = options
 
-    def name(self, pid, address, function="uaddr"):
+    def name(self, pid: int, address: int, function: str = "uaddr") -> str:
         """Text of one address, as `function` (uaddr, usym, umod … of D) shows it."""
         raise NotImplementedError
 
-    def column(self, type, storage):
+    def column(self, type: Any, storage: bytes) -> bytes:
         """What an action of D that names an address prints, and a key of that type: storage: its bytes."""
         pid, address = struct.unpack_from("=QQ", storage)
         text = self.name(pid, address, type.function)
         return f"  {text:<{_COLUMN}}".encode("utf-8", "surrogateescape")
 
-    def text(self, type, storage):
+    def text(self, type: Any, storage: bytes) -> bytes:
         """%a and %A of a types.Symbol."""
         pid, address = struct.unpack_from("=QQ", storage)
         return self.name(pid, address, type.function).encode("utf-8", "surrogateescape")
 
-    def stack(self, storage, indent=None):
+    def stack(self, storage: bytes, indent: int | None = None) -> bytes:
         """A line for each frame of a types.Stack, behind an empty one."""
         if indent is None:
             indent = self.options.get("stackindent", _INDENT)
         lines = [f"{'':{indent}}{frame}\n" for frame in self.frames(storage)]
         return ("\n" + "".join(lines)).encode("utf-8", "surrogateescape")
 
-    def frames(self, storage):
+    def frames(self, storage: bytes) -> list[str]:
         """The names of a types.Stack's frames, the innermost first."""
         depth, is_user, pid, _ = struct.unpack_from("=IIII", storage)
         depth = min(depth, (len(storage) - 16) // 8)
         return [self.name(pid if is_user else 0, frame) for frame in struct.unpack_from(f"={depth}Q", storage, 16)]
 
-    def show(self, data, record):
+    def show(self, data: Data, record: bytes) -> bytes:
         """What an action or a key of type Stack or Symbol prints; data: program.Data in the record."""
         storage = record[data.offset : data.offset + data.size]
         return self.stack(storage) if isinstance(data.type, t.Stack) else self.column(data.type, storage)
@@ -56,9 +65,9 @@ class Addresses:
 class Shown(Addresses):
     """Of numbers that stand for names.  name_of(number) -> the name (names.Names.name), None where it stands for none."""
 
-    def __init__(self, name_of):
+    def __init__(self, name_of: Callable[[int], str | None]) -> None:
         super().__init__({})
         self._name_of = name_of
 
-    def name(self, pid, address, function="uaddr"):
+    def name(self, pid: int, address: int, function: str = "uaddr") -> str:
         return harmless(self._name_of(address) or f"0x{address:x}")

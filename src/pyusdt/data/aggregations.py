@@ -7,10 +7,25 @@ input does not matter.
 Keys compare as dtrace compares them: integers of any type as unsigned, strings by their bytes.
 """
 
+from __future__ import annotations
+
 import struct
 
 from . import types as t
 from .distributions import FUNCTIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .addresses import Addresses
+    from .packed import Style
+    from .program import AggDef, Data
+
+    Show = Callable[[bytes], bytes]  # of a key's part
+    Normal = Callable[[AggDef, bytes], int]  # what a key's value is divided by
+    Joined = list[tuple[AggDef, list[tuple[bytes, bytes]]]]
 
 _UNSIGNED = {1: "B", 2: "H", 4: "I", 8: "Q"}
 # dtrace widens only keys of less than 32 bits without their sign
@@ -23,7 +38,7 @@ class Order:
 
     __slots__ = ("by_key", "key_position", "position", "reverse")
 
-    def __init__(self, by_key=False, reverse=False, key_position=0, position=0):
+    def __init__(self, by_key: bool = False, reverse: bool = False, key_position: int = 0, position: int = 0) -> None:
         self.by_key, self.reverse = by_key, reverse
         self.key_position, self.position = key_position, position
 
@@ -33,11 +48,12 @@ class Row:
 
     __slots__ = ("key", "values", "present")
 
-    def __init__(self, key, values, present):
+    def __init__(self, key: bytes, values: list[Any], present: list[bool]) -> None:
         self.key, self.values, self.present = key, values, present
 
 
-def render(aggregations, strsize=256, order=None, normal=None, symbols=None, style=None) -> bytes:
+def render(aggregations: Joined, strsize: int = 256, order: Order | None = None, normal: Normal | None = None,
+           symbols: Addresses | None = None, style: Style | None = None) -> bytes:
     """The text of all the given aggregations, one after the other.
 
     aggregations: list of (AggDef, list of (key, value)); those without entries print nothing.
@@ -49,14 +65,15 @@ def render(aggregations, strsize=256, order=None, normal=None, symbols=None, sty
     return b"".join(render_joined([pair], strsize, order, normal, symbols, style) for pair in ordered)
 
 
-def render_joined(aggregations, strsize=256, order=None, normal=None, symbols=None, style=None) -> bytes:
+def render_joined(aggregations: Joined, strsize: int = 256, order: Order | None = None, normal: Normal | None = None,
+                  symbols: Addresses | None = None, style: Style | None = None) -> bytes:
     """The text of aggregations with the same keys, a line for each key."""
     first = aggregations[0][0]
     printers = [_key_printer(data, strsize, symbols) for data in first.keys]
     found = rows(aggregations, order or Order())
     normal = normal or (lambda aggdef, key: 1)
     table = style.table_of(first) if style and found and len(aggregations) == 1 else None
-    if table:
+    if style and table:
         from .packed import column
 
         printers = [column(data, show_key) for data, show_key in zip(first.keys, printers)]
@@ -70,17 +87,17 @@ def render_joined(aggregations, strsize=256, order=None, normal=None, symbols=No
     return b"".join(lines)
 
 
-def show_value(aggdef, decoded, normal, zoom=False):
+def show_value(aggdef: AggDef, decoded: Any, normal: int, zoom: bool = False) -> bytes:
     """One value in its default form."""
-    show = FUNCTIONS[aggdef.row.name][2]
+    show: Callable[..., bytes] = FUNCTIONS[aggdef.row.name][2]
     if zoom and aggdef.row.name.endswith("quantize"):
         return show(decoded, normal, aggdef.params, zoom)
     return show(decoded, normal, aggdef.params)
 
 
-def rows(aggregations, order) -> list:
+def rows(aggregations: Joined, order: Order) -> list[Row]:
     """The Rows of aggregations with the same keys, sorted; a key that some of them lack is zero there."""
-    found = {}
+    found: dict[bytes, Row] = {}
     for index, (aggdef, entries) in enumerate(aggregations):
         decode = FUNCTIONS[aggdef.row.name][0]
         for key, value in entries:
@@ -92,7 +109,7 @@ def rows(aggregations, order) -> list:
     return sorted(found.values(), key=_ranker([aggdef for aggdef, _ in aggregations], order), reverse=order.reverse)
 
 
-def _zero(aggdef):
+def _zero(aggdef: AggDef) -> Any:
     """What stands for a key that an aggregation does not have: as dtrace, not what an empty one shows."""
     if aggdef.row.name in ("min", "max"):
         return 0
@@ -101,7 +118,7 @@ def _zero(aggdef):
     return FUNCTIONS[aggdef.row.name][0](bytes(8 * aggdef.row.words(aggdef.params)), aggdef.params)
 
 
-def _ranker(aggdefs, order):
+def _ranker(aggdefs: list[AggDef], order: Order) -> Callable[[Row], Any]:
     """The function that gives what a Row is sorted by."""
     readers = [_key_reader(data) for data in aggdefs[0].keys]
     start = order.key_position if order.key_position < len(readers) else 0
@@ -110,7 +127,7 @@ def _ranker(aggdefs, order):
     indexes = [*range(first, len(aggdefs)), *range(first)]
     ranks = [(index, FUNCTIONS[aggdefs[index].row.name][1], aggdefs[index].params) for index in indexes]
 
-    def rank(row):
+    def rank(row: Row) -> Any:
         keys = [read(row.key) for read in readers]
         values = [of(row.values[index], params) for index, of, params in ranks]
         return (keys, values) if order.by_key else (values, keys)
@@ -121,7 +138,7 @@ def _ranker(aggdefs, order):
 # --- keys ------------------------------------------------------------------
 
 
-def _key_reader(data):
+def _key_reader(data: Data) -> Callable[[bytes], Any]:
     """A function that gives a key's part in a form that sorts as dtrace sorts it."""
     offset, size = data.offset, data.size
     if data.type.is_string or data.type.is_record:
@@ -130,7 +147,7 @@ def _key_reader(data):
     return lambda key: unpack(key, offset)[0]
 
 
-def _key_printer(data, strsize, symbols):
+def _key_printer(data: Data, strsize: int, symbols: Any) -> Show:
     offset, size = data.offset, data.size
     if data.type.is_string:
         return lambda key: show_string(key[offset : offset + size], strsize + 1)
@@ -143,7 +160,7 @@ def _key_printer(data, strsize, symbols):
     return lambda key: layout % unpack(key, offset)
 
 
-def show_string(storage, dump_size):
+def show_string(storage: bytes, dump_size: int) -> bytes:
     """A string key in its column, or as a dump where it holds what does not print.  dump_size:
     how many bytes of it dtrace dumps."""
     text = storage.split(b"\0", 1)[0]
@@ -152,7 +169,7 @@ def show_string(storage, dump_size):
     return dump(storage[:dump_size])
 
 
-def dump(data):
+def dump(data: bytes) -> bytes:
     """A table of bytes in hexadecimal and as characters; pyusdt_text_dump() is the same in C."""
     digits = b"0123456789abcdef"
     lines = [b"\n" + 11 * b" " + b"".join(b"  %c" % digit for digit in digits) + b"  " + digits + b"\n"]

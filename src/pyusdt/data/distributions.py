@@ -7,10 +7,17 @@ Always: the text is dtrace's.  normal: what normalize() said, else 1; as in dtra
 functions but avg and stddev are divided without their sign.
 """
 
+from __future__ import annotations
+
 import struct
 from math import isqrt
 
 from . import buckets
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
 
 BARS = 40  # width of a distribution's bars
 TITLE = b"------------- Distribution -------------"
@@ -18,52 +25,52 @@ _HEADING = b"\n%16s %41s %-9s\n" % (b"value", TITLE, b"count")
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 
 
-def signed(value):
+def signed(value: int) -> int:
     """A 64-bit register's value, read as signed."""
     return (value & 0xFFFFFFFFFFFFFFFF ^ 1 << 63) - (1 << 63)
 
 
-def divided(number, normal):
+def divided(number: int, normal: int) -> int:
     """number / normal as dtrace computes it: without sign, shown with it."""
     return number if normal == 1 else signed((number & 0xFFFFFFFFFFFFFFFF) // normal)
 
 
-def _toward_zero(a, b):
+def _toward_zero(a: int, b: int) -> int:
     return a // b if a >= 0 else -(-a // b)
 
 
 # --- numbers ---------------------------------------------------------------------------
-def _decode_count(value, params):
+def _decode_count(value: bytes, params: Any) -> Any:
     return struct.unpack_from("=q", value)[0]
 
 
-def _decode_one(value, params):
+def _decode_one(value: bytes, params: Any) -> Any:
     return struct.unpack_from("=q", value, 8)[0]
 
 
-def _decode_extreme(empty):
+def _decode_extreme(empty: int) -> Callable[[bytes, Any], int]:
     """min or max; `empty` is what dtrace shows after clear()."""
-    def decode(value, params):
+    def decode(value: bytes, params: Any) -> int:
         count, number = struct.unpack_from("=qq", value)
         return number if count else empty
     return decode
 
 
-def _decode_average(value, params):
+def _decode_average(value: bytes, params: Any) -> tuple[int, ...]:
     return struct.unpack_from("=qq", value)
 
 
-def _decode_stddev(value, params):
+def _decode_stddev(value: bytes, params: Any) -> tuple[int, ...]:
     count, total, low, high = struct.unpack_from("=qqQQ", value)
     return count, total, high << 64 | low
 
 
-def _average(decoded, normal=1):
+def _average(decoded: Sequence[int], normal: int = 1) -> int:
     count, total = decoded
     return _toward_zero(_toward_zero(total, normal), count) if count else 0
 
 
-def _deviation(decoded, normal=1):
+def _deviation(decoded: Sequence[int], normal: int = 1) -> int:
     """The root of (the mean of the squares minus the square of the mean)."""
     count, total, squares = decoded
     if not count:
@@ -72,7 +79,7 @@ def _deviation(decoded, normal=1):
     return signed(isqrt(max(0, squares // normal // count - mean * mean)))
 
 
-def number_of(name, decoded, normal, is_signed):
+def number_of(name: str, decoded: Any, normal: int, is_signed: bool) -> int:
     """The number that %@ prints, for a function that has one; is_signed: of the conversion."""
     if name == "avg":
         return _average(decoded, normal)
@@ -81,32 +88,32 @@ def number_of(name, decoded, normal, is_signed):
     return _toward_zero(decoded, normal) if is_signed else divided(decoded, normal)
 
 
-def _rank_number(number, params):
+def _rank_number(number: int, params: Any) -> int:
     return number
 
 
-def _rank_average(decoded, params):
+def _rank_average(decoded: Any, params: Any) -> int:
     return _average(decoded)
 
 
-def _rank_deviation(decoded, params):
+def _rank_deviation(decoded: Any, params: Any) -> int:
     return _deviation(decoded)
 
 
-def _show_number(number, normal, params):
+def _show_number(number: int, normal: int, params: Any) -> bytes:
     return b" %16d" % divided(number, normal)
 
 
-def _show_average(decoded, normal, params):
+def _show_average(decoded: Any, normal: int, params: Any) -> bytes:
     return b" %16d" % _average(decoded, normal)
 
 
-def _show_deviation(decoded, normal, params):
+def _show_deviation(decoded: Any, normal: int, params: Any) -> bytes:
     return b" %16d" % _deviation(decoded, normal)
 
 
 # --- distributions -----------------------------------------------------------------------
-def _decode_buckets(value, params):
+def _decode_buckets(value: bytes, params: Any) -> tuple[int, ...]:
     return struct.unpack_from(f"={len(value) // 8 - 1}q", value, 8)
 
 
@@ -116,19 +123,19 @@ class Scale:
 
     __slots__ = ("above", "below", "factor", "total")
 
-    def __init__(self, counts, zoom=False):
+    def __init__(self, counts: Sequence[int], zoom: bool = False) -> None:
         self.above, self.below = any(count > 0 for count in counts), any(count < 0 for count in counts)
         sizes = [abs(count) for count in counts]
         self.factor, self.total = (19, 20 * max(sizes, default=0)) if zoom else (1, sum(sizes))
 
-    def of(self, count, length, whole=False):
+    def of(self, count: int, length: int, whole: bool = False) -> int:
         """The part of a length that stands for a count, rounded to the nearest, or, if it has to be whole, down."""
         if not self.total:
             return 0
         return (2 * length * abs(count) * self.factor + (0 if whole else self.total)) // (2 * self.total)
 
 
-def line(scale, count, number):
+def line(scale: Scale, count: int, number: int) -> bytes:
     """A count's bar and its number; where there are counts of both signs the line begins in the middle."""
     if not scale.below:
         return b"|%-40b %-9d\n" % (b"@" * scale.of(count, BARS), number)
@@ -139,7 +146,7 @@ def line(scale, count, number):
     return b"%20b|%-20b %-9d\n" % (left, right, number)
 
 
-def _rows(counts, labels, first, last, normal, zoom):
+def _rows(counts: Sequence[int], labels: Sequence[bytes], first: int, last: int, normal: int, zoom: bool) -> bytes:
     """The table of the buckets from first to last."""
     shown = counts[first : last + 1]
     scale = Scale(shown, zoom)
@@ -147,7 +154,7 @@ def _rows(counts, labels, first, last, normal, zoom):
     return b"".join([_HEADING, *lines])
 
 
-def _span(counts, empty):
+def _span(counts: Sequence[int], empty: tuple[int, int]) -> tuple[int, int]:
     """The first and the last bucket to print: one more than is filled at each end; `empty`: where none is."""
     filled = [bucket for bucket, count in enumerate(counts) if count]
     if not filled:
@@ -155,7 +162,7 @@ def _span(counts, empty):
     return max(filled[0] - 1, 0), min(filled[-1] + 1, len(counts) - 1)
 
 
-def _weigh(counts, values):
+def _weigh(counts: Sequence[int], values: Iterable[int]) -> tuple[int, int]:
     """The rank of a distribution: the sum of its buckets' values, then how often zero was counted."""
     zeros = 0
     total = 0
@@ -166,18 +173,18 @@ def _weigh(counts, values):
     return total, zeros
 
 
-def _show_quantize(counts, normal, params, zoom=False):
+def _show_quantize(counts: Sequence[int], normal: int, params: Any, zoom: bool = False) -> bytes:
     zero = buckets.QUANTIZE_ZERO
     first, last = _span(counts, (zero - 1, zero + 1))
     labels = [b"%d" % buckets.quantize_value(bucket) for bucket in range(first, last + 1)]
     return _rows(counts, labels, first, last, normal, zoom)
 
 
-def _rank_quantize(counts, params):
+def _rank_quantize(counts: Sequence[int], params: Any) -> tuple[int, int]:
     return _weigh(counts, map(buckets.quantize_value, range(len(counts))))
 
 
-def _show_linear(counts, normal, params, zoom=False):
+def _show_linear(counts: Sequence[int], normal: int, params: Any, zoom: bool = False) -> bytes:
     base, _, step = params
     first, last = _span(counts, (0, 2))
     labels = [b"%d" % (base + (bucket - 1) * step) for bucket in range(first, last + 1)]
@@ -188,13 +195,13 @@ def _show_linear(counts, normal, params, zoom=False):
     return _rows(counts, labels, first, last, normal, zoom)
 
 
-def _rank_linear(counts, params):
+def _rank_linear(counts: Sequence[int], params: Any) -> tuple[int, int]:
     base, _, step = params
     values = [base - 1, *(base + i * step for i in range(len(counts) - 2)), base + 1 + (len(counts) - 2) * step]
     return _weigh(counts, values)
 
 
-def _show_log_linear(counts, normal, params, zoom=False):
+def _show_log_linear(counts: Sequence[int], normal: int, params: Any, zoom: bool = False) -> bytes:
     edges = buckets.log_linear_edges(*params)
     middle = len(edges)
     first, last = _span(counts, (middle, middle + 2))
@@ -211,15 +218,15 @@ def _show_log_linear(counts, normal, params, zoom=False):
     return _rows(counts, labels, first, last, normal, zoom)
 
 
-def _rank_log_linear(counts, params):
+def _rank_log_linear(counts: Sequence[int], params: Any) -> tuple[int, int]:
     edges = buckets.log_linear_edges(*params)
     return _weigh(counts, [*(-edge for edge in reversed(edges)), 0, *edges])
 
 
-class _Functions(dict):
+class _Functions(dict):  # type: ignore[type-arg]
     """Those of floating-point values are read when a program has such."""
 
-    def __missing__(self, name):
+    def __missing__(self, name: str) -> Any:
         from . import floats
 
         self.update(floats.FUNCTIONS)

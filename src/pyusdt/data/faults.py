@@ -4,10 +4,20 @@ In: fault records (program.py), and what Engine.drops() counts.  Out: text witho
 name and without a newline.
 """
 
+from __future__ import annotations
+
 import struct
 
 from . import program as p
 from .harmless import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .program import Clause
+
+    Names = Callable[[int], tuple[str, ...]]  # provider, module, function, name of a probe id
 
 _DATA = struct.Struct("=IIQ")  # kind, pc, value, at FAULT_KIND
 _FAULTS = {
@@ -30,7 +40,7 @@ _DROPS = {  # kind: dtrace's tag, and its words where one and where several were
 _ON_CPU = ("aggregation",)
 
 
-def _number(clause, clauses, names):
+def _number(clause: int, clauses: Sequence[Clause], names: Sequence[str]) -> int:
     """dtrace's number of a clause: it counts one for each probe description."""
     if clause >= len(clauses):
         return clause
@@ -39,7 +49,7 @@ def _number(clause, clauses, names):
     return before + (same[0] if same else 0)
 
 
-def fault_line(record, probe_name, clauses=()) -> str:
+def fault_line(record: bytes, probe_name: Names, clauses: Sequence[Clause] = ()) -> str:
     """The message of one fault record.  probe_name(id) -> (provider, module, function, name)."""
     clause, probe = struct.unpack_from("=II", record, p.RECORD_CLAUSE)
     kind, pc, value = _DATA.unpack_from(record, p.FAULT_KIND)
@@ -54,7 +64,7 @@ def fault_line(record, probe_name, clauses=()) -> str:
     return f"error in {where}: {what} at BPF pc {pc}"
 
 
-def fault_place(record, clauses) -> str:
+def fault_place(record: bytes, clauses: Sequence[Clause]) -> str:
     """Where the statement of a fault stands in the source: "script.d:3:17"; "" where the record is of no
     clause of the program's."""
     clause = struct.unpack_from("=I", record, p.RECORD_CLAUSE)[0] & ~p.RECORD_FLAGS
@@ -69,7 +79,7 @@ def fault_place(record, clauses) -> str:
     return str(place)
 
 
-def drop_line(kind, count, tags=False, cpu=None) -> str:
+def drop_line(kind: str, count: int, tags: bool = False, cpu: int | None = None) -> str:
     """The message of a loss.  kind: a key of Engine.drops(); tags: the droptags option; cpu: where that is known: a
     ring belongs to a process."""
     tag, one, several = _DROPS[kind]

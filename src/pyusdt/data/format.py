@@ -7,7 +7,16 @@ about the arguments' sizes and signs: these come from the record's layout (table
 Source of the rules: the DTrace guide, "Output Formatting", and dtrace 2.0's answers.
 """
 
+from __future__ import annotations
+
 from . import types as t
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Accepts = Callable[[Any], bool]
 
 MAX_WIDTH = 0xFFFFFF  # of all widths and precisions together; dtrace has no bound, and takes the memory
 MAX_STAR = 0xFFFF  # of one that an argument gives, as c/format/table.h has it
@@ -32,7 +41,7 @@ class FormatError(Exception):
     """A format that D refuses.  tag: dtrace's; message: dtrace's, without the place;
     index: the argument it is about (0 = the first after the format), or None."""
 
-    def __init__(self, tag, message, index=None):
+    def __init__(self, tag: Any, message: str, index: int | None = None) -> None:
         super().__init__(message)
         self.tag, self.message, self.index = tag, message, index
 
@@ -43,52 +52,52 @@ class ConversionRow:
 
     __slots__ = ("name", "letter", "kind", "accepts", "proto")
 
-    def __init__(self, name, letter, kind, accepts, proto):
+    def __init__(self, name: str, letter: str, kind: int, accepts: Accepts, proto: str) -> None:
         self.name, self.letter, self.kind = name, letter, kind
         self.accepts, self.proto = accepts, proto
 
 
-def _any_integer(type):
+def _any_integer(type: Any) -> Any:
     return type.is_integer
 
 
-def _small_integer(type):
+def _small_integer(type: Any) -> Any:
     return type.is_integer and type.size <= 4
 
 
-def _address(type):
+def _address(type: Any) -> Any:
     return type.is_pointer or type.is_integer or isinstance(type, t.Symbol) and not type.user
 
 
-def _user_address(type):
+def _user_address(type: Any) -> Any:
     return type.is_pointer or type.is_integer or isinstance(type, t.Symbol) and type.user
 
 
-def _float(type):
+def _float(type: Any) -> Any:
     return isinstance(type, t.Float) and type.size <= 8
 
 
-def _stack(type):
+def _stack(type: Any) -> bool:
     return isinstance(type, t.Stack)
 
 
-def _string(type):
+def _string(type: Any) -> Any:
     return type.is_string
 
 
-def _time(type):
+def _time(type: Any) -> Any:
     return type.is_integer and type.size == 8
 
 
-def _never(type):
+def _never(type: Any) -> bool:
     return False
 
 
-def _exactly(size, signed):
+def _exactly(size: int, signed: bool) -> Accepts:
     return lambda type: type.is_integer and type.size == size and type.signed == signed
 
 
-def _basic(*names):
+def _basic(*names: str) -> Accepts:
     """Types that are one of C's basic ones, under whatever name."""
     return lambda type: type.is_integer and type.base in names
 
@@ -96,7 +105,7 @@ def _basic(*names):
 _long_long = _basic("long long", "unsigned long long")
 
 
-def _hex_long_long(type):
+def _hex_long_long(type: Any) -> Any:
     return _long_long(type) or type.name in ("int64_t", "uint64_t")
 
 
@@ -149,14 +158,14 @@ class Conversion:
 
     __slots__ = ("prefix", "row", "flags", "width", "precision", "star_width", "star_precision", "aggregate")
 
-    def __init__(self, prefix):
+    def __init__(self, prefix: bytes) -> None:
         self.prefix = prefix
-        self.row = None
+        self.row: ConversionRow
         self.flags = self.width = self.precision = 0
         self.star_width = self.star_precision = self.aggregate = False
 
     @property
-    def arguments(self):
+    def arguments(self) -> int:
         """The number of arguments that it takes, stars first."""
         value = 0 if self.aggregate or self.row.kind == PERCENT else 1
         return value + self.star_width + self.star_precision
@@ -168,22 +177,22 @@ class Format:
 
     __slots__ = ("source", "conversions", "tail")
 
-    def __init__(self, source, conversions, tail):
+    def __init__(self, source: bytes, conversions: list[Conversion], tail: bytes) -> None:
         self.source, self.conversions, self.tail = source, conversions, tail
 
     @property
-    def names(self):
+    def names(self) -> bool:
         """Whether there are addresses to name in it."""
         return any(c.row.kind in NAMED for c in self.conversions)
 
     @property
-    def arguments(self):
+    def arguments(self) -> int:
         return sum(c.arguments for c in self.conversions)
 
 
 def parse(source: bytes) -> Format:
     """Parse a format string, escapes already resolved, no NUL in it."""
-    conversions = []
+    conversions: list[Conversion] = []
     start = 0
     while True:
         percent = source.find(b"%", start)
@@ -196,11 +205,11 @@ def parse(source: bytes) -> Format:
         conversions.append(conversion)
 
 
-def _parse_conversion(source, at, conversion, number):
+def _parse_conversion(source: bytes, at: int, conversion: Conversion, number: int) -> int:
     """Parse what follows a %, from `at`; returns the place after it."""
     begin = at
     length = ""  # of h, l, L, w
-    dots = 0
+    dots = False
     digits = False
     while True:
         if at >= len(source):
@@ -224,7 +233,7 @@ def _parse_conversion(source, at, conversion, number):
         elif char == ord("."):
             if dots:
                 raise _syntax(number, "has more than one '.' specified")
-            dots, digits = 1, False
+            dots, digits = True, False
         elif char == ord("?"):
             conversion.width = 16
         elif char == ord("@"):
@@ -238,13 +247,13 @@ def _parse_conversion(source, at, conversion, number):
             if char == ord("%") and at - 1 != begin:
                 raise _syntax(number, "cannot be combined with other format flags: %%")
             name = length + chr(char)
-            conversion.row = CONVERSIONS.get(name)
-            if conversion.row is None:
+            if name not in CONVERSIONS:
                 raise _syntax(number, f"is undefined: %{name}")
+            conversion.row = CONVERSIONS[name]
             return at
 
 
-def _parse_number(source, at, conversion, is_precision):
+def _parse_number(source: bytes, at: int, conversion: Conversion, is_precision: bool) -> int:
     end = at
     while end < len(source) and source[end] in b"0123456789":
         end += 1
@@ -258,7 +267,7 @@ def _parse_number(source, at, conversion, is_precision):
     return end
 
 
-def _set_star(conversion, is_precision, number):
+def _set_star(conversion: Conversion, is_precision: bool, number: int) -> None:
     what = "precision" if is_precision else "width"
     slot = "star_" + what
     if getattr(conversion, slot):
@@ -266,11 +275,11 @@ def _set_star(conversion, is_precision, number):
     setattr(conversion, slot, True)
 
 
-def _syntax(number, message):
+def _syntax(number: int, message: str) -> FormatError:
     return FormatError("D_SYNTAX", f"format conversion #{number} {message}")
 
 
-def check(format: Format, types: list, function: str = "printf", first: int = 2, value_types=None) -> None:
+def check(format: Format, types: list[Any], function: str = "printf", first: int = 2, value_types: Any = None) -> None:
     """Check a format against the types of its arguments (types.Type).
 
     function: the action's name, for messages; first: the number, counted from 1, of types[0]
@@ -312,7 +321,7 @@ def check(format: Format, types: list, function: str = "printf", first: int = 2,
         )
 
 
-def _check_star(function, types, used, first, number, star, row):
+def _check_star(function: str, types: list[Any], used: int, first: int, number: int, star: str, row: ConversionRow) -> None:
     if used >= len(types):
         raise _missing(function, number, row, f'"{star}"')
     if not types[used].is_integer:
@@ -324,13 +333,13 @@ def _check_star(function, types, used, first, number, star, row):
         )
 
 
-def _missing(function, number, row, what):
+def _missing(function: str, number: int, row: ConversionRow, what: str) -> FormatError:
     tag = "D_PRINTF_ARG_PROTO" if what == "value" else "D_PRINTF_DYN_PROTO"
     text = f"conversion #{number} (%{row.name}) is missing a corresponding {what} argument"
     return FormatError(tag, f"{function}( ) prototype mismatch: {text}")
 
 
-def _check_value(function, what, type, index, number, row):
+def _check_value(function: str, what: str, type: Any, index: int | None, number: int, row: ConversionRow) -> None:
     if not row.accepts(type):
         raise FormatError(
             "D_PRINTF_ARG_TYPE",

@@ -4,10 +4,23 @@ In: an AggDef, its sorted Rows, a Style.  Out: bytes.  Always: as dtrace prints 
 Linux has neither.  What has no such table (other functions, a count without a key) is not this module's business.
 """
 
+from __future__ import annotations
+
 import os
 
 from . import buckets
 from . import distributions as d
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from .aggregations import Normal, Row, Show
+    from .program import AggDef, Data
+
+    Bounds = tuple[int, int, bytes, bytes]
+    Table = Callable[[AggDef, list[Row], list[Show], Normal, "Style"], bytes]
 
 _STRING = 16  # columns of a key that is no integer
 _RAMP, _BELOW = b"__xxxxXX", b"vvvvVV"  # what stands for a count, from small to large; for one below zero
@@ -23,36 +36,36 @@ class Style:
 
     __slots__ = ("encoding", "hist", "pack", "zoom")
 
-    def __init__(self, options):
+    def __init__(self, options: Mapping[str, Any]) -> None:
         self.hist, self.pack, self.zoom = (bool(options.get(name)) for name in ("agghist", "aggpack", "aggzoom"))
         self.encoding = options.get("encoding")
 
-    def table_of(self, aggdef):
+    def table_of(self, aggdef: AggDef) -> Table | None:
         """The function that makes the table of an aggregation, or None."""
         if self.hist and aggdef.keys and aggdef.row.name in ("count", "sum"):
             return histogram
         return pack if self.pack and aggdef.row.name in ("quantize", "lquantize") else None
 
     @property
-    def blocks(self):
+    def blocks(self) -> bool:
         """Whether a packed distribution is drawn with Unicode's blocks: not on terminals that are known to have none."""
         return self.encoding == "utf8" or self.encoding is None and os.environ.get("TERM") not in _PRIMITIVE
 
 
-def column(data, show):
+def column(data: Data, show: Show) -> Show:
     """The function that shows a key in such a table; show: as it is shown elsewhere."""
     if not data.type.is_string:
         return show
     return lambda key: b" %16b" % key[data.offset : data.offset + data.size].split(b"\0", 1)[0]
 
 
-def _width(aggdef):
+def _width(aggdef: AggDef) -> int:
     """Columns of the keys."""
     widths = {1: 3, 2: 5, 4: 8, 8: 16}
     return sum(1 + (widths[data.size] if data.type.is_integer else _STRING) for data in aggdef.keys)
 
 
-def histogram(aggdef, rows, printers, normal, style):
+def histogram(aggdef: AggDef, rows: list[Row], printers: list[Show], normal: Normal, style: Style) -> bytes:
     """agghist."""
     counts = [row.values[0] for row in rows]
     scale = d.Scale(counts, style.zoom)
@@ -64,7 +77,7 @@ def histogram(aggdef, rows, printers, normal, style):
     return b"".join(lines)
 
 
-def _fine(scale, count, number):
+def _fine(scale: d.Scale, count: int, number: int) -> bytes:
     """A bar in eighths of a column."""
     eighths = scale.of(count, d.BARS * _PARTS, whole=True)
     full, part = divmod(eighths, _PARTS)
@@ -72,7 +85,7 @@ def _fine(scale, count, number):
     return f"|{bar:40} ".encode() + b"%-9d\n" % number
 
 
-def pack(aggdef, rows, printers, normal, style):
+def pack(aggdef: AggDef, rows: list[Row], printers: list[Show], normal: Normal, style: Style) -> bytes:
     """aggpack; what normalize() said is not heeded, since only the form and the number of values are shown."""
     first, last, low, high = (_power_bounds if aggdef.row.name == "quantize" else _linear_bounds)(aggdef, rows)
     left, right = (max(_LABEL, len(low)), max(_LABEL, len(high))) if aggdef.row.name == "quantize" else _LINEAR
@@ -88,22 +101,22 @@ def pack(aggdef, rows, printers, normal, style):
     return b"".join(lines)
 
 
-def _power_bounds(aggdef, rows):
+def _power_bounds(aggdef: AggDef, rows: list[Row]) -> Bounds:
     """(first, last bucket, their labels) of quantize(): one more than any of the rows has filled, at each end."""
     filled = [bucket for row in rows for bucket, count in enumerate(row.values[0]) if count] or [buckets.QUANTIZE_ZERO]
     first, last = min(filled), min(max(filled) + 1, len(rows[0].values[0]) - 1)
     first -= first not in (0, buckets.QUANTIZE_ZERO)
-    return first, last, *(b"%d" % buckets.quantize_value(bucket) for bucket in (first, last))
+    return first, last, b"%d" % buckets.quantize_value(first), b"%d" % buckets.quantize_value(last)
 
 
-def _linear_bounds(aggdef, rows):
+def _linear_bounds(aggdef: AggDef, rows: list[Row]) -> Bounds:
     """The same of lquantize(): all buckets."""
     base, _, step = aggdef.params
     count = len(rows[0].values[0])
     return 0, count - 1, b"< %d" % base, b">= %d" % (base + (count - 2) * step)
 
 
-def _block(scale, count, unicode):
+def _block(scale: d.Scale, count: int, unicode: bool) -> str:
     """The character that stands for a count."""
     if count == 0:
         return " "

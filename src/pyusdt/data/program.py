@@ -4,6 +4,12 @@ Everything here is plain data.  An engine loads `maps` and each clause's `code`;
 consumer decodes each clause's `record`.  docs/internals/program.md describes the layouts.
 """
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 # --- the state block: map 0, one element, the same bytes in every engine -----
 # The engine fills the event part before it runs the clauses of a firing, and zeroes
 # the `this` part; the rest is the program's scratch memory.
@@ -78,7 +84,7 @@ class MapDef:
 
     __slots__ = ("name", "kind", "key_size", "value_size", "entries")
 
-    def __init__(self, name, kind, key_size, value_size, entries):
+    def __init__(self, name: str, kind: str, key_size: int, value_size: int, entries: int) -> None:
         self.name, self.kind, self.key_size = name, kind, key_size
         self.value_size, self.entries = value_size, entries
 
@@ -91,9 +97,10 @@ class Data:
 
     __slots__ = ("type", "offset", "size", "length", "padding")
 
-    def __init__(self, type, offset, size):
+    def __init__(self, type: Any, offset: int, size: int) -> None:
         self.type, self.offset, self.size = type, offset, size
-        self.length = self.padding = None
+        self.length: int | None = None
+        self.padding: tuple[int, int] | None = None
 
 
 class Action:
@@ -107,7 +114,7 @@ class Action:
 
     __slots__ = ("row", "data", "fmt", "args", "loc", "guard")
 
-    def __init__(self, row, data, fmt, args, loc, guard=None):
+    def __init__(self, row: Any, data: Any, fmt: Any, args: list[Any], loc: Any, guard: int | None = None) -> None:
         self.row, self.data, self.fmt, self.args = row, data, fmt, args
         self.loc, self.guard = loc, guard
 
@@ -126,13 +133,15 @@ class Clause:
 
     __slots__ = ("index", "probes", "code", "actions", "record_size", "demand", "lines", "loc", "stacks", "emits")
 
-    def __init__(self, index, probes, loc):
+    def __init__(self, index: int | None, probes: list[Any], loc: Any) -> None:
         self.index, self.probes, self.loc = index, probes, loc
-        self.code, self.actions, self.lines = [], [], []
+        self.code: list[Any] = []
+        self.actions: list[Action] = []
+        self.lines: list[tuple[int, Any]] = []
         self.record_size = 0
-        self.demand = {}
-        self.stacks = frozenset()
-        self.emits = None
+        self.demand: dict[int, int] = {}
+        self.stacks: frozenset[str] = frozenset()
+        self.emits: tuple[int, int, int] | None = None
 
 
 class AggDef:
@@ -141,7 +150,7 @@ class AggDef:
 
     __slots__ = ("name", "ident", "row", "params", "keys", "map")
 
-    def __init__(self, name, ident, row, params, keys, map):
+    def __init__(self, name: str, ident: int, row: Any, params: Any, keys: list[Data], map: int) -> None:
         self.name, self.ident, self.row = name, ident, row
         self.params, self.keys, self.map = params, keys, map
 
@@ -155,16 +164,19 @@ class Program:
     __slots__ = ("clauses", "maps", "aggregations", "options", "this_area", "zeros", "strsize", "uses", "speculates",
                  "destructive", "arguments", "stacks")
 
-    def __init__(self):
-        self.clauses, self.maps, self.aggregations = [], [], []
-        self.options = {}
+    def __init__(self) -> None:
+        self.clauses: list[Clause] = []
+        self.maps: list[MapDef] = []
+        self.aggregations: list[AggDef] = []
+        self.options: dict[str, Any] = {}
         self.this_area = self.zeros = (STATE_EVENT_END, 0)
         self.strsize = 256
         self.speculates = False  # some clause has speculation(), speculate(), commit() or discard()
         self.destructive = False  # some clause has a destructive action
-        self.arguments = []  # the texts of $0, $1 …
-        self.stacks = {}  # "user", "kernel" -> (offset in the state block, most frames): u64 their number, u64 each
-        self.uses = set()  # parts of the state block that the clauses read: VariableRow.uses
+        self.arguments: list[str] = []  # the texts of $0, $1 …
+        # "user", "kernel" -> (offset in the state block, most frames): u64 their number, u64 each
+        self.stacks: dict[str, tuple[int, int]] = {}
+        self.uses: set[str] = set()  # parts of the state block that the clauses read: VariableRow.uses
 
 
 # What the helper float_compute does, with doubles as their bits.

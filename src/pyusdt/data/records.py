@@ -204,7 +204,7 @@ def _fields(action: Action, symbols: Any) -> list[_Field]:
         from .structured import data_of
 
         there = action.data[1]  # the first is where it was read
-        return [_Field(there.offset, there.size, f"{there.size}s", lambda storage: data_of(there.type, storage))]  # type: ignore[no-untyped-call]
+        return [_Field(there.offset, there.size, f"{there.size}s", lambda storage: data_of(there.type, storage))]
     if action.row.kind == "tracemem":
         return [_memory(*action.data)]
     return [_Field(data.offset, data.size, layout_of(data), maker_of(data.type, symbols)) for data in action.data]

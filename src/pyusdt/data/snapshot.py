@@ -52,7 +52,7 @@ class Aggregation(Mapping[Key, values.Value]):
 
     @property
     def name(self) -> str:
-        return self._definition.name  # type: ignore[no-any-return]
+        return self._definition.name
 
     @property
     def function(self) -> str:
@@ -104,8 +104,8 @@ class Aggregation(Mapping[Key, values.Value]):
 
         definition, names = self._definition, Names()
         items = [(pack_key(definition.keys, key, names), values.pack(value)) for key, value in self._values.items()]
-        text = render([(definition, items)], self._strsize, symbols=Shown(names.name))  # type: ignore[no-untyped-call]
-        return text.decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
+        text = render([(definition, items)], self._strsize, symbols=Shown(names.name))
+        return text.decode("utf-8", "surrogateescape")
 
     def __str__(self) -> str:
         return self.text()

@@ -6,21 +6,27 @@ Always: no byte behind the given ones is looked at; members that are all zeros a
 are in the data.
 """
 
+from __future__ import annotations
+
 import sys
 
 from . import types as t
 from .floats import of_storage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 PRINTSIZE = 8192  # the option's default: bytes of a value that are shown
 _INDENT = 44  # columns before the outermost type
 _DEPTH = 10  # levels of nesting; what is deeper is not shown
 
 
-def _raw(type, storage):
+def _raw(type: Any, storage: bytes) -> int:
     return int.from_bytes(storage, sys.byteorder, signed=type.is_integer and type.signed)
 
 
-def _integer(field, type, storage):
+def _integer(field: t.Field | None, type: Any, storage: bytes) -> int:
     """The value of an integer, a pointer or a bit-field."""
     if field is None or field.width is None:
         return _raw(type, storage)
@@ -28,17 +34,17 @@ def _integer(field, type, storage):
     return value - (1 << field.width) if type.signed and value >> (field.width - 1) else value
 
 
-def _enumerator(type, value):
+def _enumerator(type: Any, value: int) -> str | None:
     """The name of an enum's value, or None."""
     return next((name for name, number in (type.values or {}).items() if number == value), None)
 
 
-def is_characters(type):
+def is_characters(type: Any) -> bool:
     """True for what is shown up to its NUL."""
     return t.is_char(type) and type.base != "_Bool"
 
 
-def shown_members(type):
+def shown_members(type: Any) -> list[tuple[str, t.Field]]:
     """(name, Field) of a struct's members; a bit-field without a name is only padding."""
     return [(name, field) for name, field in (type.body.fields or {}).items()
             if not name.startswith("#") or field.type.is_record]
@@ -53,21 +59,22 @@ class _Printer:
     """lines: the text so far.  last: the level that was shown last; a struct's brace is closed when what follows it
     is shown, so that what cuts the output stands inside of it."""
 
-    def __init__(self, storage, limit):
+    def __init__(self, storage: bytes, limit: int) -> None:
         self.storage, self.limit = storage, min(limit, len(storage))
-        self.lines, self.last = [], 0
+        self.lines: list[str] = []
+        self.last = 0
 
-    def line(self, depth, text):
+    def line(self, depth: int, text: str) -> None:
         """A line; a NUL character in it ends it, as in dtrace."""
         self.lines.append(" " * (_INDENT + depth) + text.partition("\0")[0])
 
-    def close(self, depth):
+    def close(self, depth: int) -> None:
         """Close the structs that are open inside of a level."""
         while self.last > depth:
             self.last -= 1
             self.line(self.last, "}" if self.last == 0 else "},")
 
-    def show(self, name, type, offset, depth=0, field=None):
+    def show(self, name: str, type: Any, offset: int, depth: int = 0, field: t.Field | None = None) -> None:
         """A value at an offset; name: of the member that it is."""
         if offset >= self.limit or depth >= _DEPTH:
             self.line(depth, "...")
@@ -91,11 +98,11 @@ class _Printer:
                 if shown is not None:
                     self.line(depth, f"{label}({type.name.rstrip()}){shown},")
 
-    def members(self, type, offset, depth):
+    def members(self, type: Any, offset: int, depth: int) -> None:
         for name, field in shown_members(type):
             self.show("" if name.startswith("#") else name, field.type, offset + field.offset, depth + 1, field)
 
-    def elements(self, label, type, offset, depth):
+    def elements(self, label: str, type: Any, offset: int, depth: int) -> None:
         of, count = (type.to, type.count) if type.is_array else (t.CHAR, t.STRING_EXTENT)
         self.line(depth, f"{label}({type.name}) [" + ("" if count else "],"))
         size = t.extent(of)
@@ -112,7 +119,7 @@ class _Printer:
             self.line(depth, "],")
 
 
-def scalar(field, type, storage):
+def scalar(field: t.Field | None, type: Any, storage: bytes) -> str | None:
     """The text of a value that has no parts; None where it is not shown."""
     if t.is_real(type):
         return repr(of_storage(storage))
@@ -128,7 +135,7 @@ def scalar(field, type, storage):
     return None if field and field.width and value == 0 else str(value)
 
 
-def show(type, storage, address, limit):
+def show(type: Any, storage: bytes, address: int, limit: int) -> bytes:
     """The text of print() as bytes; limit: bytes of the value that are shown at most."""
     printer = _Printer(storage, limit)
     try:
@@ -143,7 +150,7 @@ def show(type, storage, address, limit):
 
 
 # --- data ---------------------------------------------------------------------------------
-def data_of(type, storage, field=None):
+def data_of(type: Any, storage: bytes, field: t.Field | None = None) -> Any:
     """The value as plain data: a struct is a dict, the members of one without a name among its own; an array a list;
     characters a str up to their NUL (bytes where they are no UTF-8); an enum its name, where it has one; a pointer
     and an integer an int."""
@@ -166,7 +173,7 @@ def data_of(type, storage, field=None):
     return (_enumerator(type, value) or value) if type.is_enum else value
 
 
-def _members(type, storage):
+def _members(type: Any, storage: bytes) -> dict[str, Any]:
     found = {}
     for name, field in shown_members(type):
         value = data_of(field.type, storage[field.offset : field.offset + field.size], field)

@@ -4,10 +4,20 @@ The table tells C what each record holds and how its values are printed, so that
 program nor Python.  Everything that depends on types is decided here.
 """
 
+from __future__ import annotations
+
 import struct
 
 from . import format as f
 from . import types as t
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from .format import Conversion, Format
+    from .program import Data, Program
 
 _MAGIC = 0x31464450
 _NONE = 0xFFFFFFFF
@@ -20,17 +30,20 @@ _HEAD, _CLAUSE, _ACTION, _PART = (struct.Struct(layout) for layout in ("=8I", "=
 class _Builder:
     """Collects the table's parts; literals are shared."""
 
-    def __init__(self):
-        self.clauses, self.actions, self.parts = [], [], []
+    def __init__(self) -> None:
+        self.clauses: list[bytes] = []
+        self.actions: list[bytes] = []
+        self.parts: list[bytes] = []
         self.literals = bytearray()
 
-    def literal(self, text):
+    def literal(self, text: bytes) -> None:
         if text:
             place = len(self.literals), len(text)
             self.parts.append(_PART.pack(_PART_LITERAL, 0, 0, 0, *place, 0, 0, *_NO_STARS))
             self.literals += text
 
-    def value(self, data, kind, letter="d", conversion=None, stars=_NO_STARS):
+    def value(self, data: Data, kind: int, letter: str = "d", conversion: Conversion | None = None,
+              stars: Sequence[int] = _NO_STARS) -> None:
         """A value of the record; conversion: its place in a format, None for trace()."""
         flags = width = precision = 0
         if conversion:
@@ -38,13 +51,13 @@ class _Builder:
         head = kind, ord(letter), flags, data.type.is_string
         self.parts.append(_PART.pack(*head, data.offset, data.size, width, precision, *stars))
 
-    def clause(self, clause):
+    def clause(self, clause: Any) -> None:
         first = len(self.actions)
         for action in clause.actions:
             self.action(action)
         self.clauses.append(_CLAUSE.pack(clause.record_size, first, len(self.actions) - first))
 
-    def action(self, action):
+    def action(self, action: Any) -> None:
         first = len(self.parts)
         kind = _ACTION_CALLER
         if action.row.kind == "trace" and not t.is_real(action.data[0].type):
@@ -56,7 +69,7 @@ class _Builder:
         guard = _NONE if action.guard is None else action.guard
         self.actions.append(_ACTION.pack(kind, guard, first, len(self.parts) - first))
 
-    def format(self, fmt, data):
+    def format(self, fmt: Format, data: Iterable[Data]) -> None:
         values = iter(data)
         for conversion in fmt.conversions:
             row = conversion.row
@@ -64,7 +77,7 @@ class _Builder:
                 self.literal(conversion.prefix + b"%")
                 continue
             self.literal(conversion.prefix)
-            stars = []
+            stars: list[int] = []
             for present in (conversion.star_width, conversion.star_precision):
                 star = next(values) if present else None
                 stars += (star.offset, star.size) if star else (_NONE, 0)
@@ -73,25 +86,25 @@ class _Builder:
             self.value(value, kind, row.letter, conversion, stars)
         self.literal(fmt.tail)
 
-    def finish(self, strsize):
+    def finish(self, strsize: int) -> bytes:
         rows = [*self.clauses, *self.actions, *self.parts, bytes(self.literals)]
         size = _HEAD.size + sum(map(len, rows))
         counts = len(self.clauses), len(self.actions), len(self.parts), len(self.literals)
         return b"".join([_HEAD.pack(_MAGIC, size, *counts, strsize, 0), *rows])
 
 
-def _kind_of_type(type):
+def _kind_of_type(type: Any) -> int:
     if not (type.is_integer or type.is_pointer):
         return f.STRING  # a struct or an array shows as text, too, where its bytes are such
     return f.SIGNED if type.is_integer and type.signed else f.UNSIGNED
 
 
-def build(program) -> bytes:
+def build(program: Program) -> bytes:
     """The table of a program (dlang.program.Program)."""
     return build_clauses(program.clauses, program.strsize)
 
 
-def build_clauses(clauses, strsize) -> bytes:
+def build_clauses(clauses: Iterable[Any], strsize: int) -> bytes:
     """The table of clauses: of each its record_size and its actions."""
     builder = _Builder()
     for clause in clauses:

@@ -4,6 +4,12 @@ Sizes and signs are those of LP64 Linux, the data model of every platform that i
 supported.  Source of the rules: the DTrace guide, "Types, Operators, and Expressions".
 """
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class Type:
     """Base of all types.  `size` is in bytes, `align` in bytes, `name` as D spells it."""
@@ -11,10 +17,10 @@ class Type:
     __slots__ = ("name", "size", "align")
     is_integer = is_string = is_pointer = is_void = is_array = is_record = is_enum = is_function = False
 
-    def __init__(self, name, size, align=None):
+    def __init__(self, name: str, size: int, align: int | None = None) -> None:
         self.name, self.size, self.align = name, size, align or max(1, size)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
     __repr__ = __str__
@@ -28,7 +34,7 @@ class Integer(Type):
     __slots__ = ("signed", "rank", "base")
     is_integer = True
 
-    def __init__(self, name, size, signed):
+    def __init__(self, name: str, size: int, signed: bool) -> None:
         super().__init__(name, size)
         self.signed = signed
         self.rank = (size, not signed, name == "_Bool")
@@ -41,7 +47,7 @@ class String(Type):
     __slots__ = ()
     is_string = True
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__("string", 0, 1)
 
 
@@ -51,7 +57,7 @@ class Pointer(Type):
     __slots__ = ("to",)
     is_pointer = True
 
-    def __init__(self, to):
+    def __init__(self, to: Type) -> None:
         super().__init__(f"{to}*" if to.is_pointer and to.name[-1] == "*" else f"{to} *", 8)
         self.to = to
 
@@ -62,7 +68,7 @@ class Array(Type):
     __slots__ = ("to", "count")
     is_array = True
 
-    def __init__(self, to, count):
+    def __init__(self, to: Type, count: int) -> None:
         base, bracket, rest = to.name.partition("[") if to.is_array else (to.name, "", "")
         gap = "" if base.endswith(("*", " ")) else " "
         super().__init__(f"{base}{gap}[{count}]{bracket}{rest}", extent(to) * count, to.align)
@@ -75,9 +81,9 @@ class Enum(Integer):
     __slots__ = ("values",)
     is_enum = True
 
-    def __init__(self, tag):
+    def __init__(self, tag: str | None) -> None:
         super().__init__(f"enum {tag or ''}", 4, True)
-        self.values = None
+        self.values: dict[str, int] | None = None
 
 
 class Function(Type):
@@ -86,7 +92,7 @@ class Function(Type):
     __slots__ = ()
     is_function = True
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__("function", 0, 1)
 
 
@@ -95,11 +101,11 @@ class Field:
 
     __slots__ = ("name", "type", "offset", "width")
 
-    def __init__(self, name, type, offset, width=None):
+    def __init__(self, name: str | None, type: Any, offset: int, width: int | None = None) -> None:
         self.name, self.type, self.offset, self.width = name, type, offset, width
 
     @property
-    def value_type(self):
+    def value_type(self) -> Any:
         """The type of its value: among operands a bit-field ranks by its bits, and a variable that is first assigned
         one has the bytes that the bit-field is read with, as in dtrace."""
         if self.width is None:
@@ -109,7 +115,7 @@ class Field:
         return narrow
 
     @property
-    def size(self):
+    def size(self) -> int:
         """The bytes that it is read and written with."""
         return extent(self.type) if self.width is None else 1 << (-(-self.width // 8) - 1).bit_length()
 
@@ -120,8 +126,9 @@ class Body:
 
     __slots__ = ("fields", "size", "align", "end")
 
-    def __init__(self):
-        self.fields, self.size, self.align, self.end = None, 0, 1, 0
+    def __init__(self) -> None:
+        self.fields: dict[str, Field] | None = None
+        self.size, self.align, self.end = 0, 1, 0
 
 
 class Record(Type):
@@ -133,19 +140,19 @@ class Record(Type):
     __slots__ = ("kind", "body")
     is_record = True
 
-    def __init__(self, kind, tag):
+    def __init__(self, kind: str, tag: str | None) -> None:
         self.name = f"{kind} {tag or ''}"
         self.kind, self.body = kind, Body()
 
     @property
-    def size(self):
+    def size(self) -> int:  # type: ignore[override]  # it grows with the members
         return self.body.size
 
     @property
-    def align(self):
+    def align(self) -> int:  # type: ignore[override]
         return self.body.align
 
-    def add(self, name, type, width=None):
+    def add(self, name: str | None, type: Type, width: int | None = None) -> None:
         """The next member; width: bits of a bit-field.  name: None for one without a name."""
         body = self.body
         field = Field(name, type, 0, width)
@@ -157,6 +164,7 @@ class Record(Type):
         body.size = field.offset + size if self.kind == "struct" else max(body.size, size)
         if self.kind == "union" or not body.fields:
             body.align = max(body.align, align)
+        assert body.fields is not None  # whoever defines its members has begun
         body.fields[name or f"#{len(body.fields)}"] = field
 
 
@@ -165,7 +173,7 @@ class Stack(Record):
 
     __slots__ = ("frames",)
 
-    def __init__(self, frames):
+    def __init__(self, frames: int) -> None:
         super().__init__("struct", None)
         self.name, self.frames, self.body.fields = "dt_stack_t", frames, {}
         for name in ("depth", "is_user", "pid", "strsz"):
@@ -173,7 +181,7 @@ class Stack(Record):
         self.add("addrs", Array(UINT64, frames))
         self.body.align = 8
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Stack, (self.frames,)
 
 
@@ -182,18 +190,18 @@ class Symbol(Record):
 
     __slots__ = ("function", "user")
 
-    def __init__(self, function):
+    def __init__(self, function: str) -> None:
         super().__init__("struct", None)
         self.function, self.user, self.body.fields = function, function[0] == "u", {}
         self.name = "_usymaddr" if self.user else "_symaddr"
         self.add("pid", UINT64)
         self.add("address", UINT64)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Symbol, (self.function,)
 
 
-def known_record(name):
+def known_record(name: str) -> Record | None:
     """A struct that every program has, or None."""
     if name == "struct in_addr":
         found = _record("struct", "in_addr", s_addr=UINT32)
@@ -206,7 +214,7 @@ def known_record(name):
     return found
 
 
-def _record(kind, tag, **members):
+def _record(kind: str, tag: str | None, **members: Type) -> Record:
     found = Record(kind, tag)
     found.body.fields = {}
     for name, type in members.items():
@@ -214,21 +222,22 @@ def _record(kind, tag, **members):
     return found
 
 
-_made = {}
+_stacks: dict[int, Stack] = {}
+_symbols: dict[str, Symbol] = {}
 
 
-def stack_type(frames):
+def stack_type(frames: int) -> Stack:
     """The one Stack of so many frames."""
-    if frames not in _made:
-        _made[frames] = Stack(frames)
-    return _made[frames]
+    if frames not in _stacks:
+        _stacks[frames] = Stack(frames)
+    return _stacks[frames]
 
 
-def symbol_type(function):
+def symbol_type(function: str) -> Symbol:
     """The one Symbol of a function."""
-    if function not in _made:
-        _made[function] = Symbol(function)
-    return _made[function]
+    if function not in _symbols:
+        _symbols[function] = Symbol(function)
+    return _symbols[function]
 
 
 class Float(Type):
@@ -242,7 +251,7 @@ class Void(Type):
     __slots__ = ()
     is_void = True
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__("void", 0, 1)
 
 
@@ -294,8 +303,9 @@ _typedefs = """
 """
 
 
-def _read_typedefs(text):
-    found, name = {}, None
+def _read_typedefs(text: str) -> dict[str, Integer]:
+    found: dict[str, str] = {}
+    name = ""
     for word in text.split():
         if "=" in word:
             name, word = word.split("=")
@@ -305,7 +315,7 @@ def _read_typedefs(text):
     return {name: typedef(name, BASIC[base]) for name, base in found.items()}
 
 
-def typedef(name, type):
+def typedef(name: str, type: Any) -> Any:
     """A named copy of a type: the same in every way but how messages call it."""
     copy = object.__new__(type.__class__)
     for cls in type.__class__.__mro__:
@@ -325,7 +335,7 @@ INT32, UINT32 = TYPEDEFS["int32_t"], TYPEDEFS["uint32_t"]
 PID_T, SIZE_T = TYPEDEFS["pid_t"], TYPEDEFS["size_t"]
 
 
-def promote(left, right):
+def promote(left: Any, right: Any) -> Any:
     """The type of an operator's result.  As in dtrace, and unlike C, nothing is widened to int."""
     return left if left.rank >= right.rank else right
 
@@ -335,7 +345,7 @@ class Dynamic(Type):
 
     __slots__ = ()
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         super().__init__(name, 0, 1)
 
 
@@ -343,26 +353,26 @@ AGGREGATION = Dynamic("aggregation")
 AGGREGATING = Dynamic("aggregating function")
 
 
-def extent(type):
+def extent(type: Any) -> int:
     """The bytes of a type inside a struct or an array."""
     return STRING_EXTENT if type.is_string else type.size
 
 
-def is_real(type):
+def is_real(type: Any) -> bool:
     """True for the floating-point types whose values fit into a register, as bits."""
     return isinstance(type, Float) and type.size <= 8
 
 
-def in_register(type):
+def in_register(type: Any) -> bool:
     """True for what is loaded and stored as a register is."""
-    return type.is_integer or type.is_pointer or is_real(type)
+    return bool(type.is_integer or type.is_pointer or is_real(type))
 
 
-def is_scalar(type):
-    return type.is_integer or type.is_pointer
+def is_scalar(type: Any) -> bool:
+    return bool(type.is_integer or type.is_pointer)
 
 
-def compatible(left, right):
+def compatible(left: Any, right: Any) -> bool:
     """True if two types are the same but for their names."""
     if left.is_integer and right.is_integer:
         return left.rank == right.rank and left.is_enum == right.is_enum and (not left.is_enum or left.values is right.values)
@@ -376,10 +386,10 @@ def compatible(left, right):
     return left is right or left.is_string and right.is_string or left.is_void and right.is_void
 
 
-def is_text(type):
+def is_text(type: Any) -> bool:
     """True for what may stand for a string: strings, pointers to char and arrays of char."""
     return type.is_string or (type.is_pointer or type.is_array) and is_char(type.to)
 
 
-def is_char(type):
+def is_char(type: Any) -> bool:
     return type.is_integer and type.size == 1 and not type.is_enum

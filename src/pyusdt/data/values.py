@@ -215,7 +215,7 @@ class Histogram:
         from .program import AggDef
 
         definition = AggDef("", 1, Function(self.function), self.params, [], 0)
-        return render([(definition, [(b"", pack(self))])]).decode()  # type: ignore[no-any-return]
+        return render([(definition, [(b"", pack(self))])]).decode()
 
     def __str__(self) -> str:
         return self.text()

@@ -13,6 +13,16 @@ The order of calls, by tracing/run.py:
 Records are bytes, laid out by data/program.py; formatting them is the consumer's.
 """
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from ..data.program import Program
+    from .command import Command
+
 DTRACE_PROBES = ("BEGIN", "END", "ERROR")  # of the provider dtrace, on every engine
 BEGIN, END, ERROR = 1, 2, 3  # their ids
 
@@ -28,14 +38,14 @@ class Targets:
 
     __slots__ = ("pids", "command", "only")
 
-    def __init__(self, pids=(), command=None, only=False):
+    def __init__(self, pids: Iterable[int] = (), command: Command | None = None, only: bool = False) -> None:
         self.pids, self.command, self.only = tuple(pids), command, only
 
-    def named(self):
+    def named(self) -> tuple[int, ...]:
         """The pids of the processes that were named."""
         return (*self.pids, self.command.pid) if self.command else self.pids
 
-    def are_all_of(self, provider):
+    def are_all_of(self, provider: str) -> bool:
         """Whether no other process can have a provider that matches: it ends with the pid of one of these."""
         digits = provider[len(provider.rstrip("0123456789")):]
         return bool(digits) and int(digits) in self.named() and not any(glob in provider for glob in "*?[")
@@ -48,76 +58,76 @@ class Engine:
     name = ""
     has_places = True  # a fault's record says which instruction of which clause it was
     is_live = True  # the processes of the records are those that have these ids now
-    cpu = None  # the one that runs the clauses, where it is one
+    cpu: int | None = None  # the one that runs the clauses, where it is one
 
-    def __init__(self, program, options):
+    def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
         self.program, self.options = program, options
-        self.notes = []  # what the user is to be told before tracing starts
-        self.matched = []  # [(ast.ProbeDesc, number of probes)] in the order of the source, after open()
+        self.notes: list[str] = []  # what the user is to be told before tracing starts
+        self.matched: list[tuple[Any, int]] = []  # (ast.ProbeDesc, number of probes), in the order of the source, after open()
 
-    def open(self, targets):
+    def open(self, targets: Targets) -> None:
         """Find targets and probes.  Raises EngineError."""
         raise NotImplementedError
 
-    def begin(self):
+    def begin(self) -> None:
         """Fire BEGIN, then enable the probes (unless BEGIN called exit())."""
         raise NotImplementedError
 
-    def poll(self, timeout):
+    def poll(self, timeout: float) -> bytes:
         """Wait at most `timeout` seconds for events, run the clauses on them, and give the records that
         came of it (bytes, maybe none)."""
         raise NotImplementedError
 
-    def end(self):
+    def end(self) -> bytes:
         """Disable the probes, run what was fired before, fire END; gives the records."""
         raise NotImplementedError
 
-    def more(self):
+    def more(self) -> bytes:
         """Records that end() had to leave for later, since those before them read aggregations: call it until it gives
         none."""
         return b""
 
-    def close(self):
+    def close(self) -> None:
         raise NotImplementedError
 
     @property
-    def exiting(self):
+    def exiting(self) -> bool:
         """A clause called exit()."""
         raise NotImplementedError
 
     @property
-    def finished(self):
+    def finished(self) -> bool:
         """The traced command or all traced processes have ended."""
         raise NotImplementedError
 
-    def probe(self, ident):
+    def probe(self, ident: int) -> tuple[str, ...]:
         """(provider, module, function, name) of a probe id in a record."""
         raise NotImplementedError
 
-    def items(self, map_index):
+    def items(self, map_index: int) -> list[tuple[bytes, bytes]]:
         """[(key, value)] of a map of the program, as bytes: an aggregation's data."""
         raise NotImplementedError
 
-    def clear(self, map_index):
+    def clear(self, map_index: int) -> None:
         """Zero all values of an aggregation's map; its keys stay."""
         raise NotImplementedError
 
-    def remove(self, map_index, keys):
+    def remove(self, map_index: int, keys: list[bytes]) -> None:
         """Take elements out of an aggregation's map; keys: as items() has them."""
         raise NotImplementedError
 
-    def warnings(self):
+    def warnings(self) -> list[str]:
         """What the user is to be told of the tracing since the last call: texts, one line each."""
         return []
 
-    def maps_of(self, pid):
+    def maps_of(self, pid: int) -> str:
         """What /proc/PID/maps of a traced process said of its code when it was last looked at: text, "" if it never was."""
         return ""
 
-    def name_of(self, address):
+    def name_of(self, address: int) -> str | None:
         """What the engine itself calls an address of a stack or symbol; None: the process's files tell it."""
-        return
+        return None
 
-    def drops(self):
+    def drops(self) -> dict[str, int]:
         """{kind: number of events or records lost} so far; kinds: "principal", "order"."""
         raise NotImplementedError

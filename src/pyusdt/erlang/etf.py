@@ -94,7 +94,8 @@ def _take(data: bytes, at: int) -> tuple[Any, int]:
     reader = _READERS.get(tag)
     if reader is None:
         raise ValueError(f"a term of a kind that is not spoken here: {tag}")
-    return reader(data, at)
+    found: tuple[Any, int] = reader(data, at)
+    return found
 
 
 def _take_some(data: bytes, at: int, count: int) -> tuple[list[Any], int]:

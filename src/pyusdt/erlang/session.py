@@ -70,7 +70,7 @@ class Session:
         compiler.arguments = ["erltrace", *self._arguments]
         try:
             compiler.add(self._script, None)
-            program = compiler.finish()
+            program: Program = compiler.finish()
         except CompileError as error:
             raise Failure(error.render(False, "erltrace").strip()) from None
         except LibraryError as error:

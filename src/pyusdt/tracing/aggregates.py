@@ -4,60 +4,75 @@ In: the engine, whose maps have the values; actions on aggregations, as their re
 to print, and text.  Always: what was never assigned prints nothing, what was cleared prints as empty.
 """
 
+from __future__ import annotations
+
 import struct
 
 from ..data import aggregations
 from ..data import types as t
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ..data.aggregations import Joined
+    from ..data.packed import Style
+    from ..data.program import AggDef, Program
+    from ..data.snapshot import Aggregation
+    from ..engine import Engine
+
+    Entries = list[tuple[bytes, bytes]]  # (key, value) as a map holds them
 
 
 class Aggregates:
     """program: dlang.program.Program; engine: its Engine; options: {name: value}, read at each use; symbols:
     symbols.Symbols."""
 
-    def __init__(self, program, engine, options, symbols=None):
+    def __init__(self, program: Program, engine: Engine, options: Mapping[str, Any], symbols: Any = None) -> None:
         self.program, self.engine, self.options, self.symbols = program, engine, options, symbols
         self._grouped = {aggdef.ident: named for aggdef in program.aggregations
                          if (named := [data for data in aggdef.keys if isinstance(data.type, t.Symbol)])}
         self._definitions = {aggdef.ident: aggdef for aggdef in program.aggregations}
-        self._normals = {}  # (ident, key) -> the divisor
-        self._cleared = set()  # idents of aggregations without keys that had a value before clear()
-        self._printed = set()  # idents
+        self._normals: dict[tuple[int, bytes], int] = {}  # (ident, key) -> the divisor
+        self._cleared: set[int] = set()  # idents of aggregations without keys that had a value before clear()
+        self._printed: set[int] = set()  # idents
 
-    def definition(self, symbol):
+    def definition(self, symbol: Any) -> AggDef:
         """The AggDef of a symbols.Aggregation."""
         return self._definitions[symbol.ident]
 
-    def entries(self, aggdef):
+    def entries(self, aggdef: AggDef) -> Entries:
         """[(key, value)] as they are now."""
         found = self.engine.items(aggdef.map)
         if not found and aggdef.ident in self._cleared:
             found = [(b"", bytes(8 * aggdef.row.words(aggdef.params)))]
         return self._group(aggdef, found) if aggdef.ident in self._grouped else found
 
-    def _group(self, aggdef, entries):
+    def _group(self, aggdef: AggDef, entries: Entries) -> Entries:
         """The entries, those merged whose keys name one function, one module."""
         from ..data.values import pack, unpack
 
-        found = {}
+        found: dict[bytes, Any] = {}
         for key, value in entries:
-            group = bytearray(key)
+            made_of = bytearray(key)
             for data in self._grouped[aggdef.ident]:
                 pid, address = struct.unpack_from("=QQ", key, data.offset)
-                struct.pack_into("=Q", group, data.offset + 8, self.symbols.group(data.type, pid, address))
+                struct.pack_into("=Q", made_of, data.offset + 8, self.symbols.group(data.type, pid, address))
             made = unpack(aggdef.row.name, aggdef.params, value)
-            group = bytes(group)
+            group = bytes(made_of)
             found[group] = found[group].merge(made) if group in found else made
         return [(key, pack(value)) for key, value in found.items()]
 
-    def normal(self, aggdef, key):
+    def normal(self, aggdef: AggDef, key: bytes) -> int:
         return self._normals.get((aggdef.ident, key), 1)
 
-    def order(self):
+    def order(self) -> aggregations.Order:
         options = self.options
         return aggregations.Order(bool(options.get("aggsortkey")), bool(options.get("aggsortrev")),
                                   options.get("aggsortkeypos", 0), options.get("aggsortpos", 0))
 
-    def style(self):
+    def style(self) -> Style | None:
         """What the options say about tables; None where they say nothing."""
         if not any(self.options.get(name) for name in ("agghist", "aggpack", "aggzoom")):
             return None
@@ -65,24 +80,24 @@ class Aggregates:
 
         return Style(self.options)
 
-    def snapshot(self, aggdef):
+    def snapshot(self, aggdef: AggDef) -> Aggregation:
         """A snapshot.Aggregation of what one holds now."""
         return self.of_entries(aggdef, self.entries(aggdef))
 
-    def of_entries(self, aggdef, entries):
+    def of_entries(self, aggdef: AggDef, entries: Entries) -> Aggregation:
         """The same, of what it held before."""
         from ..data.snapshot import Aggregation
 
         return Aggregation.from_items(aggdef, entries, self.program.strsize, self.symbols)
 
     # --- actions ---------------------------------------------------------------------
-    def clear(self, aggdef):
+    def clear(self, aggdef: AggDef) -> None:
         """All values become zero; the keys stay."""
         if not aggdef.keys and self.entries(aggdef):
             self._cleared.add(aggdef.ident)
         self.engine.clear(aggdef.map)
 
-    def trunc(self, aggdef, count):
+    def trunc(self, aggdef: AggDef, count: int) -> None:
         """Keep the `count` greatest values, or the smallest where it is negative; all go where it is 0."""
         rows = aggregations.rows([(aggdef, self.entries(aggdef))], aggregations.Order())
         if not aggdef.keys:
@@ -98,31 +113,31 @@ class Aggregates:
         if rows:
             self.engine.remove(aggdef.map, [row.key for row in rows])
 
-    def normalize(self, aggdef, divisor):
+    def normalize(self, aggdef: AggDef, divisor: int) -> None:
         """Values that are there now are printed divided; those to come are not."""
         for key, _ in self.entries(aggdef):
             self._normals[aggdef.ident, key] = divisor
 
     # --- printing ----------------------------------------------------------------------
-    def printed(self, aggdefs):
+    def printed(self, aggdefs: list[AggDef]) -> None:
         """These have been printed: they are not printed again at the end."""
         self._printed.update(aggdef.ident for aggdef in aggdefs)
 
-    def joined(self, aggdefs):
+    def joined(self, aggdefs: list[AggDef]) -> Joined:
         """[(AggDef, entries)] of what one printa() prints."""
         return [(aggdef, self.entries(aggdef)) for aggdef in aggdefs]
 
-    def text(self, aggdefs):
+    def text(self, aggdefs: list[AggDef]) -> bytes:
         """What printa() without a format prints."""
         found = aggregations.render_joined(self.joined(aggdefs), self.program.strsize, self.order(), self.normal, self.symbols,
                                            self.style())
         return b"\n" + found
 
-    def unprinted(self):
+    def unprinted(self) -> list[AggDef]:
         """The AggDefs that no printa() has printed."""
         return [aggdef for aggdef in self.program.aggregations if aggdef.ident not in self._printed]
 
-    def rest(self):
+    def rest(self) -> bytes:
         """The text of all that was not printed yet."""
         found = [(aggdef, self.entries(aggdef)) for aggdef in self.unprinted()]
         return aggregations.render(found, self.program.strsize, self.order(), self.normal, self.symbols, self.style())

@@ -7,6 +7,8 @@ CPython writes such a file with -X perf (3.12), Erlang with +JPperf true (OTP 24
 Source: Linux tools/perf/Documentation/jit-interface.txt.
 """
 
+from __future__ import annotations
+
 import io
 import os
 import re
@@ -20,10 +22,11 @@ _LIMIT = 64 << 20  # bytes
 class PerfMaps:
     """A frame resolver (tracing/symbols.py): called with a process id and an address."""
 
-    def __init__(self):
-        self._known = {}  # pid: (size of the file, starts, [(start, end, name)])
+    def __init__(self) -> None:
+        # pid: (size of the file, starts, [(start, end, name)])
+        self._known: dict[int, tuple[int, list[int], list[tuple[int, int, str]]]] = {}
 
-    def __call__(self, pid, address):
+    def __call__(self, pid: int, address: int) -> str | None:
         inner, user = _who(pid)
         path = f"/proc/{pid}/root/tmp/perf-{inner}.map"
         try:
@@ -39,11 +42,11 @@ class PerfMaps:
         return rows[at][2] if at >= 0 and address < rows[at][1] else None
 
 
-def _open(path, flags):
+def _open(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
-def _read(path, user):
+def _read(path: str, user: int) -> list[tuple[int, int, str]]:
     """[(start, end, name)] ascending; of what was made at one address twice the later."""
     found = {}
     try:
@@ -61,7 +64,7 @@ def _read(path, user):
     return sorted(found.values())
 
 
-def _who(pid):
+def _who(pid: int) -> tuple[int, int]:
     """(the process's id in its own pid namespace, which is in the file's name, and its user's)."""
     try:
         with open(f"/proc/{pid}/status", "rb") as file:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     class Acting(Protocol):
         """What a sink needs of actions.Actions.  symbols: for the names of addresses."""
 
-        symbols: Addresses
+        @property
+        def symbols(self) -> Addresses: ...
 
         def act(self, action: Action, record: bytes) -> None:
             """Do what an action of a record says that records no data."""

@@ -6,6 +6,8 @@ Always: a process that has ended, a file that can not be read or is damaged cost
 address is printed.  A process's map is read again where an address lies in none of its files.
 """
 
+from __future__ import annotations
+
 import os
 import struct
 from bisect import bisect_right
@@ -13,6 +15,17 @@ from bisect import bisect_right
 from ..data.addresses import Addresses
 from ..data.harmless import harmless
 from .perf_map import PerfMaps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from ..data import types as t
+
+    Found = tuple[str | None, str | None, int]
+    Segments = list[tuple[int, int, int]]
+    Files = dict[str, tuple["_Table", Segments]]
 
 _NAMED = (1, 2, 10)  # ELF: data, functions, functions chosen at run time
 _NAME = 1 << 16  # bytes of one; a longer one is none
@@ -25,12 +38,12 @@ class _Table:
 
     __slots__ = ("starts", "rows")
 
-    def __init__(self, rows):
+    def __init__(self, rows: Iterable[tuple[int, int, str]]) -> None:
         """rows: (address, size, name)."""
         self.rows = sorted(rows, key=lambda row: (row[0], row[1]))
         self.starts = [row[0] for row in self.rows]
 
-    def find(self, address):
+    def find(self, address: int) -> tuple[int, str] | None:
         """(start, name) of what the address lies in, or None."""
         at = bisect_right(self.starts, address) - 1
         if at < 0:
@@ -42,7 +55,7 @@ class _Table:
 _NOTHING = _Table(())
 
 
-def _table_of(path):
+def _table_of(path: str) -> tuple[_Table, list[tuple[int, int, int]]]:
     """The _Table of an ELF file's symbols, and its segments."""
     from ..engine.elf import BadFile, File
 
@@ -69,13 +82,13 @@ def _table_of(path):
 class _Process:
     """The files that a process has mapped."""
 
-    def __init__(self, pid, files, maps_of):
+    def __init__(self, pid: int, files: Files, maps_of: Callable[[int], str]) -> None:
         self.pid, self._files, self._maps_of = pid, files, maps_of
         self.read()
 
-    def read(self):
+    def read(self) -> None:
         """[(first address, end, offset in the file, path)] ascending."""
-        self.maps = []
+        self.maps: list[tuple[int, int, int, str]] = []
         try:
             with open(f"/proc/{self.pid}/maps", errors="surrogateescape") as file:
                 text = file.read()
@@ -87,7 +100,7 @@ class _Process:
                 low, _, high = fields[0].partition("-")
                 self.maps.append((int(low, 16), int(high, 16), int(fields[2], 16), fields[5]))
 
-    def find(self, address):
+    def find(self, address: int) -> tuple[str, int] | None:
         """(path, address as linked in that file), or None."""
         for low, high, offset, path in self.maps:
             if low <= address < high:
@@ -98,10 +111,10 @@ class _Process:
                 return path, in_file
         return None
 
-    def segments(self, path):
+    def segments(self, path: str) -> list[tuple[int, int, int]]:
         return self.table(path)[1]
 
-    def table(self, path):
+    def table(self, path: str) -> tuple[_Table, list[tuple[int, int, int]]]:
         if path not in self._files:
             seen = f"/proc/{self.pid}/root{path}"
             self._files[path] = _table_of(seen if os.path.exists(seen) else path.removesuffix(" (deleted)"))
@@ -117,20 +130,23 @@ class Symbols(Addresses):
     """options: noresolve, stackindent; maps_of: Engine.maps_of, for processes that have ended; name_of: Engine.name_of.
     Process ids are the traced ones', 0 the kernel's."""
 
-    def __init__(self, options=None, maps_of=lambda pid: "", name_of=lambda address: None):
+    def __init__(self, options: Mapping[str, Any] | None = None, maps_of: Callable[[int], str] = lambda pid: "",
+                 name_of: Callable[[int], str | None] = lambda address: None) -> None:
         super().__init__(options or {})
         self._maps_of, self._name_of = maps_of, name_of
         self._resolvers = [make() for make in FRAME_RESOLVERS]
-        self._files, self._processes, self._kernel = {}, {}, None
-        self._modules = {}  # (pid, module) -> an address in it
+        self._files: Files = {}
+        self._processes: dict[int, _Process] = {}
+        self._kernel: _Table | None = None
+        self._modules: dict[tuple[int, str], int] = {}  # (pid, module) -> an address in it
 
     # --- finding ----------------------------------------------------------------------
-    def _process(self, pid):
+    def _process(self, pid: int) -> _Process:
         if pid not in self._processes:
             self._processes[pid] = _Process(pid, self._files, self._maps_of)
         return self._processes[pid]
 
-    def _place(self, pid, address):
+    def _place(self, pid: int, address: int) -> tuple[str, int] | None:
         process = self._process(pid)
         found = process.find(address)
         if found is None:
@@ -140,7 +156,7 @@ class Symbols(Addresses):
             process.maps = process.maps or kept  # of one that has ended what was known stays
         return found
 
-    def find(self, pid, address):
+    def find(self, pid: int, address: int) -> Found:
         """(module, symbol, distance to it) of an address; module None: unknown; symbol None: distance is from the
         beginning of the file."""
         if not pid:
@@ -153,7 +169,7 @@ class Symbols(Addresses):
         symbol = None if self.options.get("noresolve") else self._process(pid).table(path)[0].find(linked)
         return (module, None, linked) if symbol is None else (module, symbol[1], linked - symbol[0])
 
-    def _find_kernel(self, address):
+    def _find_kernel(self, address: int) -> Found:
         if self._kernel is None:
             self._kernel = _Table(_kernel_symbols())
         found = self._kernel.find(address) if not self.options.get("noresolve") else None
@@ -162,7 +178,7 @@ class Symbols(Addresses):
         name, _, module = found[1].partition("\t")
         return module or "vmlinux", name, address - found[0]
 
-    def group(self, symbol, pid, address):
+    def group(self, symbol: t.Symbol, pid: int, address: int) -> int:
         """The address that stands for all that a function of D (types.Symbol) calls by one name."""
         kind = symbol.function
         if kind == "uaddr" or self._name_of(address):
@@ -175,11 +191,11 @@ class Symbols(Addresses):
         return address - distance if name else address
 
     # --- text -------------------------------------------------------------------------
-    def name(self, pid, address, function="uaddr"):
+    def name(self, pid: int, address: int, function: str = "uaddr") -> str:
         """Text of one address, as `function` (uaddr, usym, umod … of D) shows it."""
         return harmless(self._name(pid, address, function))
 
-    def _name(self, pid, address, function):
+    def _name(self, pid: int, address: int, function: str) -> str:
         if told := self._name_of(address):
             return told
         module, symbol, distance = self.find(pid, address)
@@ -193,13 +209,13 @@ class Symbols(Addresses):
             return f"{module}`{symbol}+0x{distance:x}"
         return f"{module}`{symbol}"
 
-    def _resolved(self, pid, address):
+    def _resolved(self, pid: int, address: int) -> str | None:
         if not pid or self.options.get("noresolve"):
             return None
         return next((text for text in (resolve(pid, address) for resolve in self._resolvers) if text), None)
 
 
-def _kernel_symbols():
+def _kernel_symbols() -> list[tuple[int, int, str]]:
     """Rows of /proc/kallsyms: a symbol reaches to the next; no rows where the kernel hides the addresses."""
     found = []
     try:

@@ -6,6 +6,8 @@ Always: formats are C's business (c/format/format.h): each such action is a clau
 and what it formats is a record, an aggregation's row made to look like one.
 """
 
+from __future__ import annotations
+
 import struct
 import sys
 
@@ -16,16 +18,25 @@ from ..data import program as p
 from ..data import types as t
 from ..data.aggregations import rows, show_value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from ..data.aggregations import Joined, Normal, Order, Row
+
+    Split = tuple[list[p.Action], list[Any]]
+
 _KINDS = ("printa", "system", "freopen")
 
 
 class Texts:
     """kinds: of actions that it is asked for; symbols: symbols.Symbols."""
 
-    def __init__(self, program, kinds=_KINDS, symbols=None):
+    def __init__(self, program: p.Program, kinds: Sequence[str] = _KINDS, symbols: Any = None) -> None:
         self.symbols = symbols
-        self._numbers = {}  # id(Action) -> index of its clause in the second table
-        self._clauses = []
+        self._numbers: dict[int, int] = {}  # id(Action) -> index of its clause in the second table
+        self._clauses: list[_Clause] = []
         for clause in program.clauses:
             for action in clause.actions:
                 if action.fmt is not None and (action.row.kind in kinds or action.fmt.names):
@@ -34,22 +45,22 @@ class Texts:
                                          else _plain_clause(action, clause))
         self._formatter = Formatter.another(table.build_clauses(self._clauses, program.strsize)) if self._clauses else None
 
-    def of_record(self, action, record):
+    def of_record(self, action: p.Action, record: bytes) -> bytes:
         """The text of an action whose arguments are in its record."""
         index = self._numbers[id(action)]
         number = struct.pack("=I", index)
         pid = struct.unpack_from("=I", record, p.RECORD_PID)[0]
-        tables = [self._named(*value, record, pid) for value in self._clauses[index].values]
+        tables = [self._named(taken, conversion, record, pid) for taken, conversion in self._clauses[index].values]
         return self._format(record[: p.RECORD_CLAUSE] + number + record[p.RECORD_CLAUSE + 4 :], tables)
 
-    def _named(self, taken, conversion, record, pid):
+    def _named(self, taken: list[p.Data], conversion: f.Conversion, record: bytes, pid: int) -> bytes:
         """%a, %A, %k, %lc, or %f and its like, of a value in a record.  taken: its Data, before it those of "*"."""
         *stars, data = taken
         if stars:
             conversion = _with_stars(conversion, stars, record)
         storage = record[data.offset : data.offset + data.size]
         if conversion.row.kind == f.STACK:
-            return self.symbols.stack(storage, conversion.width)
+            return bytes(self.symbols.stack(storage, conversion.width))
         if conversion.row.kind == f.FLOAT:
             from ..data import floats
 
@@ -65,13 +76,13 @@ class Texts:
             text = text[: conversion.precision or None]  # of 0: none, as everywhere in dtrace
         return _placed(text, conversion)
 
-    def of_aggregations(self, action, joined, order, normal):
+    def of_aggregations(self, action: p.Action, joined: Joined, order: Order, normal: Normal) -> bytes:
         """The text of printa(): joined: [(AggDef, entries)]."""
         number = self._numbers[id(action)]
         clause = self._clauses[number]
         return b"".join(self._row(clause, number, joined, row, normal) for row in rows(joined, order))
 
-    def _row(self, clause, number, joined, row, normal):
+    def _row(self, clause: Any, number: int, joined: Joined, row: Row, normal: Normal) -> bytes:
         body, tables = row.key, []
         for index, conversion in clause.values:
             if index.__class__ is list:
@@ -89,9 +100,10 @@ class Texts:
         header = struct.pack("=II", p.RECORD_DATA + len(body), number).ljust(p.RECORD_DATA, b"\0")
         return self._format(header + body, tables)
 
-    def _format(self, record, tables):
+    def _format(self, record: bytes, tables: Iterable[bytes]) -> bytes:
         """tables: what stands where the formatter stops for it."""
-        formatter, parts, tables = self._formatter, [], iter(tables)
+        formatter: Any = self._formatter
+        parts, tables = [], iter(tables)
         formatter.feed(record)
         while True:
             stop, text, _, _ = formatter.next()
@@ -102,16 +114,16 @@ class Texts:
                 parts.append(next(tables))
 
 
-def _character(number):
+def _character(number: int) -> bytes:
     """UTF-8; of a number that is no character, what stands for such."""
     return chr(number if number <= sys.maxunicode else 0xFFFD).encode("utf-8", "replace")
 
 
-def _placed(text, conversion):
+def _placed(text: bytes, conversion: f.Conversion) -> bytes:
     return text.ljust(conversion.width) if conversion.flags & f.LEFT else text.rjust(conversion.width)
 
 
-def _with_stars(conversion, stars, record):
+def _with_stars(conversion: f.Conversion, stars: list[p.Data], record: bytes) -> f.Conversion:
     """The Conversion with the width and the precision that its record gives: what is below 0 is to the left, or none."""
     laid_out = f.Conversion(conversion.prefix)
     for name in ("row", "flags", "width", "precision"):
@@ -127,7 +139,7 @@ def _with_stars(conversion, stars, record):
     return laid_out
 
 
-def _float(value, conversion):
+def _float(value: float, conversion: f.Conversion) -> bytes:
     """%e, %f, %g; a precision of 0 means none, as everywhere in dtrace."""
     flags = "".join(char for flag, char in ((f.ALT, "#"), (f.PLUS, "+"), (f.SPACE, " ")) if conversion.flags & flag)
     if conversion.flags & f.ZERO:
@@ -143,40 +155,45 @@ class _Clause:
 
     __slots__ = ("actions", "record_size", "values")
 
-    def __init__(self, record_size, actions, values=()):
+    def __init__(self, record_size: int, actions: list[p.Action], values: Sequence[Any] = ()) -> None:
         self.record_size, self.actions, self.values = record_size, actions, values
 
 
 class _Kind:
     __slots__ = ("kind",)
 
-    def __init__(self, kind):
+    def __init__(self, kind: str) -> None:
         self.kind = kind
 
 
 _PRINTF, _TABLE = _Kind("printf"), _Kind("table")
 
 
-def _plain_clause(action, clause):
+def _plain_clause(action: p.Action, clause: Any) -> _Clause:
     return _Clause(clause.record_size, *_split(action, [], [], iter(action.data)))
 
 
-def _aggregate_clause(action, program):
+def _aggregate_clause(action: p.Action, program: p.Program) -> _Clause:
     """The record of a row: the key, then a number for each aggregation."""
     definitions = {aggdef.ident: aggdef for aggdef in program.aggregations}
     aggdefs = [definitions[symbol.ident] for symbol in action.args]
     keys = iter([p.Data(data.type, p.RECORD_DATA + data.offset, data.size) for data in aggdefs[0].keys])
-    end, numbers = p.RECORD_DATA + _key_size(aggdefs[0].keys), []
+    numbers: list[int] = []
+    end = p.RECORD_DATA + _key_size(aggdefs[0].keys)
     actions, values = _split(action, aggdefs, numbers, keys, end)
     return _Clause(end + 8 * len(numbers), actions, values)
 
 
-def _split(action, aggdefs, numbers, source, end=0):
+def _split(action: p.Action, aggdefs: list[p.AggDef], numbers: list[int], source: Iterator[p.Data], end: int = 0) -> Split:
     """(actions, _Clause.values) of a format: it is divided where something stands that C does not print.  source: Data
     of the values; aggdefs, numbers, end: of %@, the numbers that are added, and where the first lies."""
-    actions, values, pending, data, index = [], [], [], [], 0
+    actions: list[p.Action] = []
+    values: list[Any] = []
+    pending: list[Any] = []
+    data: list[p.Data] = []
+    index = 0
 
-    def insert(prefix, *value):
+    def insert(prefix: bytes, *value: Any) -> None:
         nonlocal pending, data
         actions.extend([_part(action, [*pending, prefix], data), p.Action(_TABLE, [], None, [], action.loc)])
         values.append(value)
@@ -203,11 +220,11 @@ def _split(action, aggdefs, numbers, source, end=0):
     return actions, values
 
 
-def _key_size(keys):
+def _key_size(keys: list[p.Data]) -> int:
     return (keys[-1].offset + keys[-1].size + 7) & ~7 if keys else 0
 
 
-def _part(action, pieces, data):
+def _part(action: p.Action, pieces: list[Any], data: list[p.Data]) -> p.Action:
     """A printf of some conversions of a format; the last piece may be a literal."""
     tail = pieces.pop() if pieces and isinstance(pieces[-1], bytes) else b""
     fmt = action.fmt.__class__(action.fmt.source, pieces, tail)
