@@ -16,7 +16,6 @@ from ..data.aggregations import dump
 from ..options import OptionError
 from .aggregates import Aggregates
 from .symbols import Symbols
-from .texts import Texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from ..engine import Engine
     from ..options import Options
     from .sink import Sink
+    from .texts import Texts
 
 _NOT_WHILE_TRACING = ("aggsize", "bufsize", "dynvarsize", "specsize", "strsize", "nspec", "destructive")
 
@@ -43,6 +43,8 @@ class Actions:
     @property
     def texts(self) -> Texts:
         if self._texts is None:
+            from .texts import Texts  # few programs have such
+
             self._texts = Texts(self.program, symbols=self.symbols)
         return self._texts
 
