@@ -6,6 +6,7 @@ before anything else happens.
 
 from ..dlang.compile import DUMPS
 from ..options import OptionError, Options
+from .formats import FORMATS, TEXT
 
 _LETTERS = "3:6:aAb:Bc:CD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"  # as getopt(3) takes them
 _LEVELS = {"n": "name", "i": "name", "f": "function", "m": "module", "P": "provider"}
@@ -55,14 +56,14 @@ class Request:
 class Arguments:
     """requests: list of Request; options: Options; commands: list of str (-c); pids: list of int (-p);
     output: path (-o) or None; mode: "trace", "list" or "version"; execute: False for -e; verbose: number
-    of -v; dump: stage of --dump or None; format: "text", "json" or "parquet" (then parquet is its path);
+    of -v; dump: stage of --dump or None; format: one of formats.py, format_argument: its argument;
     operands: the arguments $1 and up."""
 
     def __init__(self):
         self.requests, self.commands, self.pids, self.operands = [], [], [], []
         self.options = Options()
-        self.output = self.dump = self.parquet = None
-        self.format = "text"
+        self.output = self.dump = self.format_argument = None
+        self.format = TEXT
         self.mode, self.execute, self.verbose = "trace", True, 0
         self.strict = False  # a loss makes the exit status 3
 
@@ -84,12 +85,10 @@ def split(argv):
             found.append((word[:6], word[7:] or next(words, "")))
         elif word.startswith("--dump="):
             found.append(("--dump", word[len("--dump="):]))
-        elif word == "--json":
-            found.append((word, None))
-        elif word.startswith("--parquet="):
-            found.append(("--parquet", word[len("--parquet="):]))
-        elif word == "--parquet":
-            found.append((word, next(words, "")))
+        elif word in FORMATS:
+            found.append((word, next(words, "") if FORMATS[word].argument else None))
+        elif (name := word.partition("=")[0]) in FORMATS and FORMATS[name].argument:
+            found.append((name, word[len(name) + 1 :]))
         else:
             at = 1
             while at < len(word):
@@ -172,12 +171,10 @@ def _take(arguments, letter, value):
         if value not in DUMPS:
             raise Refused(f"--dump shows one of {', '.join(DUMPS)}")
         arguments.dump = value
-    elif letter == "--json":
-        arguments.format = "json"
-    elif letter == "--parquet":
-        if not value:
-            raise Refused("--parquet needs the name of a file")
-        arguments.format, arguments.parquet = "parquet", value
+    elif letter in FORMATS:
+        if FORMATS[letter].argument and not value:
+            raise Refused(f"{letter} needs {FORMATS[letter].argument}")
+        arguments.format, arguments.format_argument = FORMATS[letter], value
     elif letter == "x":
         name, equals, text = value.partition("=")
         _set(arguments.options, f"-x {name}", name, text if equals else None)

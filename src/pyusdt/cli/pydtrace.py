@@ -289,7 +289,7 @@ def run(arguments, driver, output):
         if error or not arguments.options.get("quiet"):
             complain(message)
 
-    sink = make_sink(arguments, output, notify)
+    sink = arguments.format.make(output, notify, arguments.format_argument)
     gc.freeze()  # what the compiler made stays until we end: no need to look through it while tracing
     try:
         with contextlib.closing(driver), Interrupts(driver) as interrupts:
@@ -300,21 +300,6 @@ def run(arguments, driver, output):
             raise
         raise Failure(f"processing aborted: {error.strerror or error}") from None
     return _LOST if arguments.strict and driver.lost else driver.status or 0
-
-
-def make_sink(arguments, output, notify):
-    """The sink of the format asked for."""
-    if arguments.format == "json":
-        from ..report.json import Json
-
-        return Json(output, notify)
-    if arguments.format == "parquet":
-        from ..report.parquet import Parquet
-
-        return Parquet(output, notify, arguments.parquet)
-    from ..report.text import Text
-
-    return Text(output, notify)
 
 
 # --- main --------------------------------------------------------------------------
