@@ -126,7 +126,7 @@ def test_the_arrows_of_python_go_down():
 
 def test_the_rooms_of_c():
     rooms = {path.name for path in (TOP / "c").iterdir() if path.is_dir() and any(path.glob("*.[ch]"))}
-    assert rooms - set(C) == {"generated"}, "a folder that the table does not know"
+    assert rooms - set(C) <= {"generated"}, "a folder that the table does not know"
     compared(C, c_arrows(), C_TO_BE_REMOVED)
 
 
