@@ -1,6 +1,6 @@
 """Engines: what runs a compiled D program on processes.  One interface, a module per engine.
 
-The order of calls, by tracing/run.py:
+The order of calls, by tracing/driver.py:
     engine = Engine(program, options)      load the program: maps, clauses
     engine.open(targets)                   find the probes; nothing is enabled yet
     engine.matched                         how many probes each description matches
