@@ -75,7 +75,7 @@ def test_code_of_a_just_in_time_compiler(tmp_path):
 
 RESOLVING = """import sys
 from pyusdt.cli import pydtrace
-from pyusdt.consumer import symbols
+from pyusdt.tracing import symbols
 symbols.FRAME_RESOLVERS[:] = [lambda: lambda pid, address: f"py::frame of {pid}" if address & 0xfff < 8 else None]
 sys.exit(pydtrace.main())
 """
