@@ -87,7 +87,7 @@ def rows_of(title, table, names):
         elif row is None:
             reason = ABSENT[name]
             lines.append(f"| `{name}` | | no: {reason} | no |")
-        elif getattr(row, "kind", None) == "refused":
+        elif getattr(row, "refused", False):
             lines.append(f"| `{name}` | | no: {row.doc} | no |")
         else:
             embedded, kernel = NOTES.get(name, ("works", "works"))
@@ -97,8 +97,8 @@ def rows_of(title, table, names):
 
 def text():
     from pyusdt.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES
+    from pyusdt.dlang.builtins import prototypes as p
     from pyusdt.dlang.builtins.absent import DECLARED
-    from pyusdt.dlang.types import prototypes as p
 
     def functions(kind, table):
         return sorted({*table, *(name for name, known in p.FUNCTIONS.items() if known[0] == kind)})

@@ -13,6 +13,7 @@ import struct
 
 from . import types as t
 from .distributions import FUNCTIONS
+from .hexdump import dump
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,15 +168,3 @@ def show_string(storage: bytes, dump_size: int) -> bytes:
     if all(32 <= byte <= 126 or 7 <= byte <= 13 for byte in text):
         return b"  %-50b" % text
     return dump(storage[:dump_size])
-
-
-def dump(data: bytes) -> bytes:
-    """A table of bytes in hexadecimal and as characters; pyusdt_text_dump() is the same in C."""
-    digits = b"0123456789abcdef"
-    lines = [b"\n" + 11 * b" " + b"".join(b"  %c" % digit for digit in digits) + b"  " + digits + b"\n"]
-    for at in range(0, len(data), 16):
-        part = data[at : at + 16]
-        shown = bytes(byte if 32 <= byte <= 126 else 46 for byte in part)
-        line = b"".join(b" %02x" % byte for byte in part)
-        lines.append(b"     %5x:%-48b  %b\n" % (at, line, shown))
-    return b"".join(lines)

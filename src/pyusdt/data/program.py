@@ -183,5 +183,9 @@ class Program:
 FLOAT_ADD, FLOAT_SUB, FLOAT_MUL, FLOAT_DIV = range(4)
 FLOAT_FROM_SIGNED, FLOAT_FROM_UNSIGNED, FLOAT_TO_SIGNED, FLOAT_WIDEN, FLOAT_NARROW = range(4, 9)
 
+# Who prints what an action records (ActionRow.prints): its own perform(), or C: a value in its default format, a format.  c/format/
+# format.h has these numbers.
+PRINTS_ITSELF, PRINTS_VALUE, PRINTS_FORMAT = range(3)
+
 KERNEL_USES = frozenset(("thread", "execargs"))  # of Program.uses what the kernel engine alone can fill
 MAP_STATE, MAP_GLOBALS, MAP_OUTPUT = 0, 1, 2

@@ -13,8 +13,8 @@ import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import program as p
-from . import types as t
 from .faults import fault_line
+from .fields import Field, text_of
 from .format import PERCENT
 from .harmless import printable
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from .program import Action, Clause, Program
 
 _HEADER = struct.Struct("=IIIIQII")  # size, clause, probe, cpu, time, pid, tid
-_INTEGERS = {1: "b", 2: "h", 4: "i", 8: "q"}
-_SHOWN = ("printf", "trace", "print", "stack", "symbol", "tracemem")  # kinds of actions whose data are values of the record
 _LABEL = re.compile(r"([^\W\d]\w*)=\Z")
 
 
@@ -92,15 +90,6 @@ class Record(tuple):  # type: ignore[type-arg]
                 "names": list(self.names), "values": list(self.values)}
 
 
-def text_of(storage: bytes) -> str | bytes:
-    """The string in a field: str, or bytes where it is not UTF-8."""
-    text = storage[: storage.index(0)] if 0 in storage else storage
-    try:
-        return text.decode()
-    except UnicodeDecodeError:
-        return text
-
-
 class Decoder:
     """Turns a program's records into Records.
 
@@ -160,13 +149,13 @@ class _Layout:
     """
 
     def __init__(self, clause: Clause, symbols: Any) -> None:
-        shown = [action for action in clause.actions if action.row.kind in _SHOWN]
-        self.actions = [(a, a.guard) for a in clause.actions if a.row.kind not in _SHOWN and a.row.records]
-        fields = {field.offset: (field, action.guard) for action in shown for field in _fields(action, symbols)}
+        shown = [action for action in clause.actions if action.row.is_value]
+        self.actions = [(a, a.guard) for a in clause.actions if not a.row.is_value and a.row.records]
+        fields = {field.offset: (field, action.guard) for action in shown for field in action.row.fields(action, symbols)}
         self.guarded = any(guard is not None for _, guard in fields.values())
         self._guards = [guard for _, (_, guard) in sorted(fields.items())]
         for guard in {guard for guard in self._guards if guard is not None}:
-            fields[guard] = (_Field(guard, 1, "B"), None)
+            fields[guard] = (Field(guard, 1, "B"), None)
         order = [field for _, (field, _) in sorted(fields.items())]
         self._places = {field.offset: i for i, field in enumerate(order)}
         self._values = [i for i, field in enumerate(order) if field.offset not in self._guards]
@@ -185,64 +174,8 @@ class _Layout:
 
 def record_layout(clause: Clause) -> list[tuple[str, str]]:
     """[(name, struct's code)] of the values that a clause records."""
-    shown = [action for action in clause.actions if action.row.kind in _SHOWN]
-    return [(name, field.code) for action in shown for name, field in zip(_names(action), _fields(action, None))]
-
-
-class _Field(NamedTuple):
-    """Where a value lies in a record, struct's code for it, and what makes the value of what struct gives, if anything does."""
-
-    offset: int
-    size: int
-    code: str
-    make: Any = None
-
-
-def _fields(action: Action, symbols: Any) -> list[_Field]:
-    """The fields of an action's values."""
-    if action.row.kind == "print":
-        from .structured import data_of
-
-        there = action.data[1]  # the first is where it was read
-        return [_Field(there.offset, there.size, f"{there.size}s", lambda storage: data_of(there.type, storage))]
-    if action.row.kind == "tracemem":
-        return [_memory(*action.data)]
-    return [_Field(data.offset, data.size, layout_of(data), maker_of(data.type, symbols)) for data in action.data]
-
-
-def _memory(memory: Any, most: Any = None) -> _Field:
-    """tracemem()'s bytes; most: where the record has the number of those that are shown."""
-    if most is None:
-        return _Field(memory.offset, memory.size, f"{memory.size}s")
-    size, at = most.offset + most.size - memory.offset, most.offset - memory.offset
-    number = struct.Struct("=" + layout_of(most))
-
-    def shown(storage: bytes) -> bytes:
-        count: int = number.unpack_from(storage, at)[0]
-        return storage[: memory.size if count < 0 else min(count, memory.size)]
-
-    return _Field(memory.offset, size, f"{size}s", shown)
-
-
-def maker_of(type: Any, symbols: Any) -> Any:
-    """What makes a value of what struct gives for a field of a type; None where that is the value."""
-    if type.is_string:
-        return text_of
-    if isinstance(type, t.Stack):
-        return lambda storage: tuple(symbols.frames(storage))
-    if isinstance(type, t.Symbol):
-        return lambda storage: symbols.text(type, storage).decode("utf-8", "surrogateescape")
-    return None
-
-
-def layout_of(data: Any) -> str:
-    """struct's code for a field of a record or a key."""
-    if t.is_real(data.type):
-        return "f" if data.size == 4 else "d"
-    code = _INTEGERS.get(data.size)
-    if code is None or not (data.type.is_integer or data.type.is_pointer):
-        return f"{data.size}s"
-    return code if data.type.is_integer and data.type.signed else code.upper()
+    shown = [action for action in clause.actions if action.row.is_value]
+    return [(name, field.code) for action in shown for name, field in zip(_names(action), action.row.fields(action, None))]
 
 
 def _format(fields: list[Any]) -> str:
@@ -259,7 +192,7 @@ def _names(action: Action) -> list[str]:
     text = printable(action.loc.source.text[action.loc.start : action.loc.end])
     if action.row.first is None:
         return [text]
-    texts, count = arguments(text)[action.row.first :], len(_fields(action, None))
+    texts, count = arguments(text)[action.row.first :], len(action.row.fields(action, None))
     names = [texts[i] if i < len(texts) else f"value{i}" for i in range(count)]
     at = 0
     for conversion in action.fmt.conversions if action.fmt else ():

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import types as t
 from . import values
+from .fields import layout_of, maker_of
 from .names import Names
-from .records import layout_of, maker_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

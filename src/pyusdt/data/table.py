@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 
 from . import format as f
+from . import program as p
 from . import types as t
 
 TYPE_CHECKING = False
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _MAGIC = 0x31464450
 _NONE = 0xFFFFFFFF
-_ACTION_CALLER, _ACTION_TRACE, _ACTION_PRINTF = 0, 1, 2
 _PART_LITERAL = 0
 _NO_STARS = (_NONE, 0, _NONE, 0)
 _HEAD, _CLAUSE, _ACTION, _PART = (struct.Struct(layout) for layout in ("=8I", "=3I", "=4I", "=4B8I"))
@@ -59,12 +59,12 @@ class _Builder:
 
     def action(self, action: Any) -> None:
         first = len(self.parts)
-        kind = _ACTION_CALLER
-        if action.row.kind == "trace" and not t.is_real(action.data[0].type):
-            kind = _ACTION_TRACE
+        kind = p.PRINTS_ITSELF
+        if action.row.prints == p.PRINTS_VALUE and not t.is_real(action.data[0].type):
+            kind = p.PRINTS_VALUE
             self.value(action.data[0], _kind_of_type(action.data[0].type))
-        elif action.row.kind == "printf" and not action.fmt.names:
-            kind = _ACTION_PRINTF
+        elif prints_format(action):
+            kind = p.PRINTS_FORMAT
             self.format(action.fmt, action.data)
         guard = _NONE if action.guard is None else action.guard
         self.actions.append(_ACTION.pack(kind, guard, first, len(self.parts) - first))
@@ -91,6 +91,11 @@ class _Builder:
         size = _HEAD.size + sum(map(len, rows))
         counts = len(self.clauses), len(self.actions), len(self.parts), len(self.literals)
         return b"".join([_HEAD.pack(_MAGIC, size, *counts, strsize, 0), *rows])
+
+
+def prints_format(action: p.Action) -> bool:
+    """Whether C prints the action's format; it does not know names of addresses."""
+    return action.row.prints == p.PRINTS_FORMAT and not action.fmt.names
 
 
 def _kind_of_type(type: Any) -> int:

@@ -5,7 +5,6 @@ In: what the compiler is about to refuse.  Out: one line that names the way out,
 
 from ..data import types as t
 from . import ast
-from .types import prototypes
 
 _WORDS = {
     "true": "D has no true and false: use 1 and 0",
@@ -110,19 +109,6 @@ def incompatible(left, right):
             return "lltostr(number) makes a string of a number; strtoll(string) reads one"
         return "copyinstr(arg) makes a string of an argument that is an address"
     return None
-
-
-def signature(name):
-    """For a call with other arguments than a function of D takes."""
-    if name == "trace":
-        return 'trace() takes one value; printf("…", …) takes a format'
-    known = prototypes.FUNCTIONS.get(name)
-    if known is None:
-        return None
-    arguments = known[1].partition("(")[2]
-    if known[0] == prototypes.AGGREGATING:
-        arguments = arguments.replace("@", "value", 1)
-    return f"it is {name}({arguments}"
 
 
 def conversion(tag, message, type):

@@ -57,7 +57,7 @@ class EmbeddedEngine(Engine):
         filled = program.uses - {"errno"}  # no system call is traced: it stays 0
         self._consumer = _tracer.Consumer(self._vm, len(program.clauses), filled, program.this_area)
         for clause in program.clauses:
-            exits = any(action.row.kind == "exit" for action in clause.actions)
+            exits = any(action.row.ends for action in clause.actions)
             pauses = any(action.args for action in clause.actions)  # what reads aggregations sees them as they are
             self._consumer.clause(clause.index, self._vm.load(insn.encode(clause.code)), exits, pauses)
             for desc in clause.probes:

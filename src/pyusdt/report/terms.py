@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..data import floats, values
 from ..data import program as p
 from ..data.faults import fault_line
-from ..data.records import layout_of, maker_of
+from ..data.fields import layout_of, maker_of
 from ..data.snapshot import key_reader
 from ..tracing.sink import Sink
 from ..tracing.texts import Texts
@@ -49,7 +49,7 @@ class Terms(Sink):
 
     def begin(self, info: Info) -> None:
         self._info = info
-        self._texts = Texts(info.program, ("printf",))
+        self._texts = Texts(info.program, whole=True)
 
     def records(self, buffer: bytes) -> None:
         at = 0
@@ -72,9 +72,9 @@ class Terms(Sink):
         for action in clause.actions:
             if action.guard is not None and not record[action.guard]:
                 continue
-            if action.row.kind == "trace":
+            if action.row.prints == p.PRINTS_VALUE:
                 self._out((_PROBE, where, value_of(action.data[0], record, actions.symbols)))
-            elif action.row.kind == "printf":
+            elif action.row.prints == p.PRINTS_FORMAT:
                 self._out((_PRINTF, where, shown(self._texts.of_record(action, record))))
             elif action.row.records:
                 actions.act(action, record)

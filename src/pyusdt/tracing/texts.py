@@ -27,21 +27,19 @@ if TYPE_CHECKING:
 
     Split = tuple[list[p.Action], list[Any]]
 
-_KINDS = ("printa", "system", "freopen")
-
 
 class Texts:
-    """kinds: of actions that it is asked for; symbols: symbols.Symbols."""
+    """symbols: symbols.Symbols; whole: it is asked for what C prints of the program's records, too."""
 
-    def __init__(self, program: p.Program, kinds: Sequence[str] = _KINDS, symbols: Any = None) -> None:
+    def __init__(self, program: p.Program, symbols: Any = None, whole: bool = False) -> None:
         self.symbols = symbols
         self._numbers: dict[int, int] = {}  # id(Action) -> index of its clause in the second table
         self._clauses: list[_Clause] = []
         for clause in program.clauses:
             for action in clause.actions:
-                if action.fmt is not None and (action.row.kind in kinds or action.fmt.names):
+                if action.fmt is not None and (whole or not table.prints_format(action)):
                     self._numbers[id(action)] = len(self._clauses)
-                    self._clauses.append(_aggregate_clause(action, program) if action.row.kind == "printa"
+                    self._clauses.append(_aggregate_clause(action, program) if action.args
                                          else _plain_clause(action, clause))
         self._formatter = Formatter.another(table.build_clauses(self._clauses, program.strsize)) if self._clauses else None
 
@@ -159,14 +157,16 @@ class _Clause:
         self.record_size, self.actions, self.values = record_size, actions, values
 
 
-class _Kind:
-    __slots__ = ("kind",)
+class _Row:
+    """What table.py looks at of an action's row."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    __slots__ = ("prints",)
+
+    def __init__(self, prints: int) -> None:
+        self.prints = prints
 
 
-_PRINTF, _TABLE = _Kind("printf"), _Kind("table")
+_PRINTF, _TABLE = _Row(p.PRINTS_FORMAT), _Row(p.PRINTS_ITSELF)
 
 
 def _plain_clause(action: p.Action, clause: Any) -> _Clause:

@@ -18,6 +18,25 @@ ABSENT = {
     "pcap": "packets belong to the kernel",
 }
 
+# The functions among them: (kind, prototype).
+FUNCTION, AGGREGATING, ACTION = "function", "aggregating function", "tracing function"
+PROTOTYPES = {
+    "copyout": (FUNCTION, "void(void *, uintptr_t, size_t)"),
+    "copyoutstr": (FUNCTION, "void(char *, uintptr_t, size_t)"),
+    "d_path": (FUNCTION, "string(struct path *)"),
+    "ddi_pathname": (FUNCTION, "string(void *, int64_t)"),
+    "msgdsize": (FUNCTION, "size_t(mblk_t *)"),
+    "msgsize": (FUNCTION, "size_t(mblk_t *)"),
+    "mutex_owned": (FUNCTION, "int(struct mutex *)"),
+    "mutex_owner": (FUNCTION, "struct task_struct *(struct mutex *)"),
+    "mutex_type_adaptive": (FUNCTION, "int(struct mutex *)"),
+    "mutex_type_spin": (FUNCTION, "int(struct mutex *)"),
+    "rw_iswriter": (FUNCTION, "int(rwlock_t *)"),
+    "rw_read_held": (FUNCTION, "int(rwlock_t *)"),
+    "rw_write_held": (FUNCTION, "int(rwlock_t *)"),
+    "pcap": (ACTION, "void(void *, int)"),
+}
+
 # Variables that libraries of ours declare: what they are, in D of the embedded engine, of the kernel engine.
 _THE_KERNELS = ("no: it is the kernel's", "works")  # kernel_types.py
 _EVERYWHERE = ("works", "works")  # cpu_types.py

@@ -6,7 +6,7 @@ Always: the helper (c/bpf/term.c) reads what the event captured; only the embedd
 from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R2, R3, R4, R5, jump_imm, mov_imm, store, store_imm
 from ...data import program as p
-from ...data import types as t
+from ..code.demand import STRING_LIMIT
 from ..code.emit import Place
 from ..code.strings import set_null
 from ..errors import CompileError
@@ -65,8 +65,8 @@ def emit_term(g, call, target):
 
 
 ROWS = [
-    SubroutineRow("term", t.STRING, emit_term,
+    SubroutineRow("term", "string(uintptr_t, ...)", emit_term,
                   "the Erlang term at an address of the firing process, as Erlang prints it; with further arguments the "
                   "element of a tuple or list of that number, or a key's value, and so on; NULL where there is none",
-                  nullable=True),
+                  nullable=True, reads=lambda call, strsize: STRING_LIMIT),
 ]

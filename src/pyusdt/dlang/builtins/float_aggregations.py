@@ -1,6 +1,6 @@
 """Aggregating functions of floating-point values: what the map's value is, and how it is updated.
 
-As in aggregations.py every value starts with the number of data points.  After it:  sum, avg: the bits of a double, the
+As in aggregation.py every value starts with the number of data points.  After it:  sum, avg: the bits of a double, the
 sum.  min, max: s64, an integer that sorts as the double does (floats.ordered), so that these two run on any engine.
 stddev: the bits of two doubles, the mean and the sum of the squared distances from it, kept by Welford's method.
 """
@@ -8,7 +8,8 @@ stddev: the bits of two doubles, the mean and the sum of the squared distances f
 from ...bpf.insn import R0, R1, R2, R3, alu_imm, load, mov, mov_imm, store
 from ...data import program as p
 from ..floats import ordered
-from .aggregations import AGGREGATIONS, AggregationRow
+from .aggregation import AggregationRow
+from .aggregations import AGGREGATIONS
 
 SUFFIX = ".double"  # of the rows' names, by which the consumer finds how to read the value
 
@@ -21,7 +22,7 @@ class FloatRow(AggregationRow):
 
     def __init__(self, name, words, emit, operand=lambda node: node):
         known = AGGREGATIONS[name]
-        super().__init__(name + SUFFIX, 1, 0, lambda params: words, known.doc, emit)
+        super().__init__(name + SUFFIX, known.prototype, 1, 0, lambda params: words, known.doc, emit)
         self.operand = operand
 
 

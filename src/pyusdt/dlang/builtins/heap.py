@@ -22,24 +22,25 @@ from ...bpf.insn import (
     load,
     mov,
     store,
-    store_imm,
 )
 from ...data import program as p
-from ...data import types as t
-from ..code.emit import Place
 from ..code.integers import constant
-from ..errors import CompileError
+from ..errors import CompileError, refuse
 from .row import SubroutineRow
 
-NAMES = frozenset(("alloca", "copyin"))  # what needs the heap
+
+def _make_heap(layout):
+    layout.use_heap(layout.scratchsize)
 
 
-def begin(g, allocates):
-    """A clause begins: nothing of its memory is handed out, and nothing is in it that an earlier firing left."""
-    layout = g.layout
-    g.emit(store_imm(8, R6, layout.heap_top, layout.heap))
-    if allocates:
-        g.zero(Place(False, layout.heap, layout.heap_size))
+def _copies_to(number):
+    """accept() of what copies to its argument of this number, counted from 1: a string is no place to copy to."""
+    def accept(call):
+        if call.args[number - 1].type.is_string:
+            message = f"{call.name}( ) argument #{number} is incompatible with prototype:\n"
+            message += "\tprototype: alloca pointer\n\t argument: non-alloca pointer"
+            refuse("D_PROTO_ARG", call.loc, message, "alloca(size) gives memory to copy to")
+    return accept
 
 
 def _check_size(g, expr):
@@ -207,10 +208,13 @@ def _copy_from(g, source, offset, size):
     g.place(done)
 
 
-_ADDRESS = t.Pointer(t.VOID)
 ROWS = [
-    SubroutineRow("alloca", _ADDRESS, emit_alloca, "that many bytes of memory, until the clause ends"),
-    SubroutineRow("copyin", _ADDRESS, emit_copyin, "a copy of that many bytes at an address of the firing process"),
-    SubroutineRow("copyinto", t.VOID, emit_copyinto, "copies bytes of the firing process to memory of alloca()"),
-    SubroutineRow("bcopy", t.VOID, emit_bcopy, "copies that many bytes to memory of alloca()"),
+    SubroutineRow("alloca", "void *(size_t)", emit_alloca, "that many bytes of memory, until the clause ends", allocates=True,
+                  place=_make_heap),
+    SubroutineRow("copyin", "void *(uintptr_t, size_t)", emit_copyin,
+                  "a copy of that many bytes at an address of the firing process", allocates=True, place=_make_heap),
+    SubroutineRow("copyinto", "void(uintptr_t, size_t, void *)", emit_copyinto,
+                  "copies bytes of the firing process to memory of alloca()", accept=_copies_to(3)),
+    SubroutineRow("bcopy", "void(void *, void *, size_t)", emit_bcopy, "copies that many bytes to memory of alloca()",
+                  accept=_copies_to(2)),
 ]

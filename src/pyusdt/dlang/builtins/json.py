@@ -6,7 +6,6 @@ it.  What the path does not lead to, and a text that is not JSON up to there, is
 
 from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R2, R3, R4, jump_imm, mov_imm
-from ...data import types as t
 from ..code.emit import Place
 from ..code.strings import set_null
 from .row import SubroutineRow
@@ -38,6 +37,6 @@ def emit_json(g, call, target):
 
 
 ROWS = [
-    SubroutineRow("json", t.STRING, emit_json, "the value in a JSON text that a path such as \"user.tags[2]\" leads to; NULL "
+    SubroutineRow("json", "string(const char *, const char *)", emit_json, "the value in a JSON text that a path such as \"user.tags[2]\" leads to; NULL "
                   "where there is none", nullable=True),
 ]

@@ -7,9 +7,10 @@
 from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R2, R3, R6, alu_imm, jump_imm, load, mov, mov_imm
 from ...data import program as p
-from ...data import types as t
+from .. import ast
 from ..code.emit import Place
 from ..code.memory import Spot, pointer
+from ..errors import refuse
 from .row import SubroutineRow
 from .text import copy_whole
 
@@ -70,6 +71,13 @@ def _inet6(g, work, strict):
     g.place(end)
 
 
+def _need_constant(call):
+    """The second argument of inet_ntoa6()."""
+    if type(call.args[-1]) is not ast.IntLit and len(call.args) > 1:
+        message = "inet_ntoa6( ) argument #2 is incompatible with prototype:\n\tprototype: integer constant\n"
+        refuse("D_PROTO_ARG", call.loc, message + f"\t argument: {call.args[-1].type}")
+
+
 def emit_inet_ntoa6(g, call, target):
     work = _bytes_at(g, call.args[0], 16)
     _inet6(g, work, len(call.args) > 1 and call.args[1].value != 0)
@@ -119,8 +127,9 @@ def emit_link_ntop(g, call, target):
 
 
 ROWS = [
-    SubroutineRow("inet_ntoa", t.STRING, emit_inet_ntoa, "an IPv4 address as text"),
-    SubroutineRow("inet_ntoa6", t.STRING, emit_inet_ntoa6, "an IPv6 address as text"),
-    SubroutineRow("inet_ntop", t.STRING, emit_inet_ntop, "an address of a family as text"),
-    SubroutineRow("link_ntop", t.STRING, emit_link_ntop, "a hardware address as text"),
+    SubroutineRow("inet_ntoa", "string(ipaddr_t *)", emit_inet_ntoa, "an IPv4 address as text"),
+    SubroutineRow("inet_ntoa6", "string(struct in6_addr *, [int])", emit_inet_ntoa6, "an IPv6 address as text",
+                  accept=_need_constant),
+    SubroutineRow("inet_ntop", "string(int, void *)", emit_inet_ntop, "an address of a family as text"),
+    SubroutineRow("link_ntop", "string(int, void *)", emit_link_ntop, "a hardware address as text"),
 ]

@@ -28,7 +28,6 @@ from ...bpf.insn import (
     swap,
 )
 from ...data import program as p
-from ...data import types as t
 from ..code.emit import Place
 from ..code.strings import is_null, locate, set_null
 from .row import SubroutineRow
@@ -334,30 +333,34 @@ def emit_rand(g, call, target):
            alu("add", R0, R2), store(8, R1, 0, R0), alu_imm("rsh", R0, 33))
 
 
-_STR, _INT = t.STRING, t.INT
 ROWS = [
-    SubroutineRow("strlen", t.SIZE_T, emit_strlen, "the length of a string, in bytes"),
-    SubroutineRow("index", _INT, emit_index, "where a string first occurs in another one, or -1"),
-    SubroutineRow("rindex", _INT, emit_rindex, "where a string last occurs in another one, or -1"),
-    SubroutineRow("strstr", _STR, emit_strstr, "a string from the first occurrence of another one on, or NULL", nullable=True),
-    SubroutineRow("strchr", _STR, _char(False), "a string from the first occurrence of a character on, or NULL", nullable=True),
-    SubroutineRow("strrchr", _STR, _char(True), "a string from the last occurrence of a character on, or NULL", nullable=True),
-    SubroutineRow("strtok", _STR, emit_strtok, "the next part of a string between delimiters, or NULL", nullable=True),
-    SubroutineRow("substr", _STR, emit_substr, "a part of a string"),
-    SubroutineRow("strjoin", _STR, emit_strjoin, "two strings, one behind the other"),
-    SubroutineRow("tolower", _STR, _case("A"), "a string in small letters"),
-    SubroutineRow("toupper", _STR, _case("a"), "a string in capital letters"),
-    SubroutineRow("basename", _STR, _path(False), "the last part of a path"),
-    SubroutineRow("dirname", _STR, _path(True), "a path without its last part"),
-    SubroutineRow("lltostr", _STR, emit_lltostr, "the digits of an integer"),
-    SubroutineRow("strtoll", t.INT64, emit_strtoll, "the integer that a string begins with"),
-    SubroutineRow("htons", t.TYPEDEFS["uint16_t"], _network(16), "16 bits in the network's order of bytes"),
-    SubroutineRow("htonl", t.UINT32, _network(32), "32 bits in the network's order of bytes"),
-    SubroutineRow("htonll", t.UINT64, _network(64), "64 bits in the network's order of bytes"),
-    SubroutineRow("ntohs", t.TYPEDEFS["uint16_t"], _network(16), "16 bits from the network's order of bytes"),
-    SubroutineRow("ntohl", t.UINT32, _network(32), "32 bits from the network's order of bytes"),
-    SubroutineRow("ntohll", t.UINT64, _network(64), "64 bits from the network's order of bytes"),
-    SubroutineRow("rand", _INT, emit_rand, "a number that can not be foretold easily, from 0 to 2147483647"),
-    SubroutineRow("getmajor", t.TYPEDEFS["dev_t"], _device(20, 0xFFF), "the major number of a device"),
-    SubroutineRow("getminor", t.TYPEDEFS["dev_t"], _device(0, 0xFFFFF), "the minor number of a device"),
+    SubroutineRow("strlen", "size_t(const char *)", emit_strlen, "the length of a string, in bytes"),
+    SubroutineRow("index", "int(const char *, const char *, [int])", emit_index, "where a string first occurs in another one, or -1"),
+    SubroutineRow("rindex", "int(const char *, const char *, [int])", emit_rindex, "where a string last occurs in another one, or -1"),
+    SubroutineRow("strstr", "string(const char *, const char *)", emit_strstr,
+                  "a string from the first occurrence of another one on, or NULL", nullable=True),
+    SubroutineRow("strchr", "string(const char *, char)", _char(False),
+                  "a string from the first occurrence of a character on, or NULL", nullable=True),
+    SubroutineRow("strrchr", "string(const char *, char)", _char(True),
+                  "a string from the last occurrence of a character on, or NULL", nullable=True),
+    SubroutineRow("strtok", "string(const char *, const char *)", emit_strtok,
+                  "the next part of a string between delimiters, or NULL", nullable=True,
+                  place=lambda layout: layout.place_tokens()),
+    SubroutineRow("substr", "string(const char *, int, [int])", emit_substr, "a part of a string"),
+    SubroutineRow("strjoin", "string(const char *, const char *)", emit_strjoin, "two strings, one behind the other"),
+    SubroutineRow("tolower", "string(const char *)", _case("A"), "a string in small letters"),
+    SubroutineRow("toupper", "string(const char *)", _case("a"), "a string in capital letters"),
+    SubroutineRow("basename", "string(const char *)", _path(False), "the last part of a path"),
+    SubroutineRow("dirname", "string(const char *)", _path(True), "a path without its last part"),
+    SubroutineRow("lltostr", "string(int64_t, [int])", emit_lltostr, "the digits of an integer"),
+    SubroutineRow("strtoll", "int64_t(const char *, [int])", emit_strtoll, "the integer that a string begins with"),
+    SubroutineRow("htons", "uint16_t(uint16_t)", _network(16), "16 bits in the network's order of bytes"),
+    SubroutineRow("htonl", "uint32_t(uint32_t)", _network(32), "32 bits in the network's order of bytes"),
+    SubroutineRow("htonll", "uint64_t(uint64_t)", _network(64), "64 bits in the network's order of bytes"),
+    SubroutineRow("ntohs", "uint16_t(uint16_t)", _network(16), "16 bits from the network's order of bytes"),
+    SubroutineRow("ntohl", "uint32_t(uint32_t)", _network(32), "32 bits from the network's order of bytes"),
+    SubroutineRow("ntohll", "uint64_t(uint64_t)", _network(64), "64 bits from the network's order of bytes"),
+    SubroutineRow("rand", "int()", emit_rand, "a number that can not be foretold easily, from 0 to 2147483647"),
+    SubroutineRow("getmajor", "dev_t(dev_t)", _device(20, 0xFFF), "the major number of a device"),
+    SubroutineRow("getminor", "dev_t(dev_t)", _device(0, 0xFFFFF), "the minor number of a device"),
 ]

@@ -11,13 +11,13 @@ class VariableRow:
     """name; type; offset in the state block and size in bytes there; `uses`: the part of the
     state block that the engine must fill for it ("" where it always does); doc: one line; constant: where it
     is no field of the block: a function of the clause's index that gives the value; stack: where it is part of a
-    stack: (whose, index of the frame, None for the number of frames)."""
+    stack: (whose, index of the frame, None for the number of frames); argument: i of arg<i>."""
 
-    __slots__ = ("name", "type", "offset", "size", "uses", "doc", "constant", "stack")
+    __slots__ = ("name", "type", "offset", "size", "uses", "doc", "constant", "stack", "argument")
 
-    def __init__(self, name, type, offset, size, doc, uses="", constant=None, stack=None):
+    def __init__(self, name, type, offset, size, doc, uses="", constant=None, stack=None, argument=None):
         self.name, self.type, self.offset, self.size = name, type, offset, size
-        self.uses, self.doc, self.constant, self.stack = uses, doc, constant, stack
+        self.uses, self.doc, self.constant, self.stack, self.argument = uses, doc, constant, stack, argument
 
 
 _rows = [
@@ -40,7 +40,7 @@ _rows = [
     VariableRow("probename", t.STRING, p.STATE_PROBENAME, 64, "name of the probe", uses="names"),
 ]
 _rows += [
-    VariableRow(f"arg{i}", t.INT64, p.STATE_ARGS + 8 * i, 8, f"argument {i} of the probe, 0 where it has none")
+    VariableRow(f"arg{i}", t.INT64, p.STATE_ARGS + 8 * i, 8, f"argument {i} of the probe, 0 where it has none", argument=i)
     for i in range(10)
 ]
 

@@ -5,13 +5,12 @@ Always: one eBPF program a clause, which any engine can run by itself: it begins
 lookup, ends with its record, and passes the verifier of Linux 5.15.
 """
 
-from ...bpf.insn import R0, R6, jump_imm, load
+from ...bpf.insn import R0, R6, jump_imm, load, store_imm
 from ...data import program as p
 from .. import ast
-from ..builtins import heap, whole_key
 from . import assign, memory, stacks, strings, variables  # noqa: F401  (each adds its nodes to emit's tables)
 from .demand import demand_of, walk
-from .emit import Emitter
+from .emit import Emitter, Place
 from .layout import Layout
 from .statements import clause_body
 
@@ -47,11 +46,7 @@ def generate(unit, options=None):
 
 def is_destructive(node):
     """Whether a node is the call of a destructive action or subroutine."""
-    return node.__class__ is ast.Call and node.row is not None and getattr(node.row, "destructive", False)
-
-
-def is_allocation(node):
-    return node.__class__ is ast.Call and node.name in heap.NAMES
+    return node.__class__ is ast.Call and node.row.destructive
 
 
 def place_symbols(clauses, layout):
@@ -60,12 +55,8 @@ def place_symbols(clauses, layout):
     for clause in clauses:
         for node in walk(clause):
             cls = node.__class__
-            if is_allocation(node):
-                layout.use_heap(layout.scratchsize)
-            if cls is ast.Call and node.row is whole_key.ROW:
-                layout.zeros_size = max(layout.zeros_size, whole_key.WHOLE)
-            if cls is ast.Call and node.name == "strtok":
-                layout.place_tokens()
+            if cls is ast.Call and node.row.place:
+                node.row.place(layout)
             if cls not in (ast.Var, ast.AssocRef, ast.AggRef) or node.symbol in seen:
                 continue
             symbol = node.symbol
@@ -100,7 +91,7 @@ def _clause(layout, clause, out):
     g.mark(clause.loc)
     g.prologue()
     if layout.heap:
-        heap.begin(g, any(is_allocation(node) for node in walk(clause)))
+        _begin_heap(g, any(node.__class__ is ast.Call and node.row.allocates for node in walk(clause)))
     cpu = g.layout.only_cpu
     if cpu is not None:
         g.emit(load(4, R0, R6, p.STATE_CPU), jump_imm("jne", R0, cpu, g.end))
@@ -108,3 +99,11 @@ def _clause(layout, clause, out):
         g.branch(clause.predicate, g.end, False)
     clause_body(g, clause)
     g.finish()
+
+
+def _begin_heap(g, allocates):
+    """A clause begins: nothing of its memory is handed out, and nothing is in it that an earlier firing left."""
+    layout = g.layout
+    g.emit(store_imm(8, R6, layout.heap_top, layout.heap))
+    if allocates:
+        g.zero(Place(False, layout.heap, layout.heap_size))

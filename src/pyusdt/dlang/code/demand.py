@@ -7,8 +7,6 @@ the arguments in plain sight (a variable may hold one) may be any of the argumen
 """
 
 from .. import ast
-from ..builtins import whole_key
-from .integers import constant
 
 ARGUMENTS = 12
 STRING_LIMIT = 1023  # the producer's bound on a string
@@ -42,11 +40,11 @@ def demand_of(clause, strsize):
         if node.__class__ is ast.Builtin:
             if node.row.uses:
                 uses.add(node.row.uses)
-            index = argument_index(node)
+            index = node.row.argument
             if index is not None:
                 wanted.setdefault(index, 0)
-        elif node.__class__ is ast.Call and node.name == "progenyof":
-            uses.add("ancestors")
+        elif node.__class__ is ast.Call and node.row.uses:
+            uses.add(node.row.uses)
         else:
             for index, size in _read(node, strsize):
                 wanted[index] = max(wanted.get(index, 0), size)
@@ -55,13 +53,8 @@ def demand_of(clause, strsize):
 
 def _read(node, strsize):
     """(argument, bytes) for each argument whose string the node may read."""
-    if node.__class__ is ast.Call and node.row is whole_key.ROW:
-        return _string_read(node.args[0], STRING_LIMIT, strsize)
-    if node.__class__ is ast.Call and node.name == "copyinstr":
-        bound = constant(node.args[1]) if len(node.args) > 1 else None
-        return _string_read(node.args[0], strsize if bound is None else min(bound & (1 << 64) - 1, strsize), strsize)
-    if node.__class__ is ast.Call and node.name == "term":
-        return _string_read(node.args[0], STRING_LIMIT, strsize)
+    if node.__class__ is ast.Call and node.row.reads:
+        return _string_read(node.args[0], node.row.reads(node, strsize), strsize)
     if node.__class__ is ast.Stringof and not node.operand.type.is_array:
         return _string_read(node.operand, strsize, strsize)
     if node.__class__ is ast.Deref:
@@ -69,18 +62,12 @@ def _read(node, strsize):
     return ()
 
 
-def argument_index(node):
-    """i of the built-in variable arg<i>, else None."""
-    name = node.row.name
-    return int(name[3:]) if name.startswith("arg") and name[3:].isdigit() else None
-
-
 def _string_read(address, size, strsize):
     """(argument, bytes) for each argument whose string is read at an address, `size` bytes at most."""
     while address.__class__ is ast.Cast:
         address = address.operand
     if address.__class__ is ast.Builtin:
-        index = argument_index(address)
+        index = address.row.argument
         return [] if index is None else [(index, max(1, size))]
     indexes = set()
     for node in walk(address):
@@ -88,7 +75,7 @@ def _string_read(address, size, strsize):
             indexes = range(ARGUMENTS)
             break
         if node.__class__ is ast.Builtin:
-            index = argument_index(node)
+            index = node.row.argument
             if index is not None:
                 indexes.add(index)
     return [(index, max(strsize, STRING_LIMIT)) for index in indexes]

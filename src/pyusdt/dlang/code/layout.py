@@ -13,13 +13,13 @@ State block: the event | fault record | this-> variables | zeros | the running c
 from ...data import program as p
 from ...data import types as t
 from ..errors import CompileError
-from . import speculations
 
 STATE_LIMIT = 32768  # the kernel's bound on a per-CPU value
 KEY_LIMIT = 8192  # leaves room in the state block; Linux 5.15's maps take 512, there only the embedded engine has more
 _ZEROS_MIN = 256
 _SIZES = {"dynvarsize": 1 << 20, "aggsize": 4 << 20, "bufsize": 4 << 20}  # dtrace's defaults, bytes
 _SCRATCHSIZE = 256
+_SPECULATIONS_MOST = 1024  # more would make the search for a free one too long
 _ENTRIES_MAX = 1 << 16  # more would only cost memory
 
 
@@ -42,7 +42,7 @@ class Layout:
             p.MapDef("globals", "array", 4, p.DROP_END, 1),
             p.MapDef("output", "ringbuf", 0, 0, _power_of_two(self.sizes["bufsize"])),
         ]
-        self.speculation_count = min(options.get("nspec", speculations.DEFAULT), speculations.MOST)
+        self.speculation_count = min(options.get("nspec", 1), _SPECULATIONS_MOST)
         self._speculations = None
         self._random = None
         self.tokens = None  # strtok()'s state: what it returns next, and its string

@@ -467,3 +467,8 @@ def _assign_bytes(g, target, value, lost):
     g.emit(mov(R1, base), alu_imm("add", R1, off), mov_imm(R2, size))
     g.state_address(R3, aside)
     g.helper("probe_read_kernel")
+
+
+@handles(OBJECTS, ast.Call)
+def _call(g, call, off):
+    call.row.emit_object(g, call, off)

@@ -11,11 +11,8 @@ from ...bpf.insn import R0, R3, R4, R6, alu_imm, exit_, jump_imm, mov, mov_imm
 from ...data import program as p
 from ...data import types as t
 from .. import ast
-from ..builtins import ACTIONS
-from . import speculations
-from .integers import discard, store_field
+from .integers import discard
 from .layout import round_up
-from .memory import store_object
 from .strings import natural_size
 from .variables import build_key
 
@@ -24,7 +21,7 @@ def clause_body(g, clause):
     """All of a clause's body (ast.Clause.body, None for the default action)."""
     out = g.clause
     calls = [action_of(statement) for statement in clause.body or ()]
-    speculates = any(call is not None and call.row.kind == "speculate" for call in calls)
+    speculates = any(call is not None and call.row.speculates for call in calls)
     end = p.RECORD_DATA + 8 * speculates  # RECORD_SPECULATION
     for call in calls:
         if call is not None and call.row.records:
@@ -45,7 +42,7 @@ def clause_body(g, clause):
         first = len(g.code.insns)
         g.output(record, out.record_size)
         out.emits = first, len(g.code.insns), record
-        if any(action.row.kind == "exit" for action in out.actions):  # the kernel engine is told by r0 = 1
+        if any(action.row.ends for action in out.actions):  # the kernel engine is told by r0 = 1
             g.emit(jump_imm("jne", R0, 0, g.end), mov_imm(R0, 1), exit_())
 
 
@@ -53,31 +50,18 @@ def action_of(statement):
     """The Call of an action, or None."""
     if statement.__class__ is not ast.ExprStmt or statement.expr.__class__ is not ast.Call:
         return None
-    return statement.expr if statement.expr.name in ACTIONS else None
-
-
-def _data_of(call):
-    """The arguments of an action that are data of the record, or its own value."""
-    if call.row.first is None:
-        return [call]
-    if call.row.kind == "print":
-        return [call.args[0].operand, call.args[0]]
-    return [arg for arg in call.args[call.row.first :] if arg.__class__ is not ast.AggRef and not _is_format(call, arg)]
-
-
-def _is_format(call, arg):
-    return call.row.kind == "printa" and arg.__class__ is ast.StrLit
+    return statement.expr if statement.expr.row.is_action else None
 
 
 def _lay_out(g, call, end):
     """(program.Action of a call, end of the record with it)."""
     row, data = call.row, []
-    for expr in _data_of(call):
+    for expr in row.data(call):
         type = row.type or expr.type
         size = natural_size(g, expr) if type.is_string else type.size
-        if row.kind == "print":  # as it lies in memory, a string as well
+        if row.in_memory:
             size = t.extent(type)
-        offset = round_up(end, 8 if type.is_string or row.kind == "print" else type.align)
+        offset = round_up(end, 8 if type.is_string or row.in_memory else type.align)
         data.append(p.Data(type, offset, size))
         end = offset + size
     operands = [arg.symbol for arg in call.args if arg.__class__ is ast.AggRef]
@@ -91,17 +75,8 @@ def _statement(g, statement, call, record, actions):
         _aggregate(g, statement)
     elif call is None:
         discard(g, statement.expr)
-    elif call.row.kind == "speculate":
-        speculations.speculate(g, call, record)
-    elif call.row.kind in ("commit", "discard"):
-        speculations.settle(g, call, call.row.kind == "commit")
-    elif call.row.kind == "print":
-        store_object(g, record, next(actions).data, call.args[0])
     else:
-        for data, expr in zip(next(actions).data, _data_of(call)):
-            g.fields = {record + data.offset: data} if getattr(expr, "name", "") == "copyinstr" else {}
-            store_field(g, record, data, expr)
-            g.fields, g.scratch = {}, mark
+        call.row.record(g, call, record, next(actions) if call.row.records else None)
     g.scratch = mark
 
 

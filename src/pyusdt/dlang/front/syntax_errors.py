@@ -4,8 +4,8 @@ In: the token that can not stand where it is.  Out: the error, with what dtrace 
 """
 
 from .. import hints
+from ..builtins import prototypes
 from ..errors import printable
-from ..types import prototypes
 from .lexer import EOF, IDENT, INT, SPACE, STRING
 
 

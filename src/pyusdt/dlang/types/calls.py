@@ -6,22 +6,20 @@ and keys converted to the types of their prototypes.
 
 from ...data import types as t
 from .. import ast
-from ..builtins import ACTIONS, AGGREGATIONS, SUBROUTINES
-from ..code import stacks
+from ..builtins import prototypes
 from ..errors import GenerationError, refuse, unsupported
-from . import float_rules, prototypes
+from . import float_rules
 from .operands import as_text, check_arguments, convert, floating
 from .resolve import absent
 
-_ROWS = {prototypes.FUNCTION: SUBROUTINES, prototypes.AGGREGATING: AGGREGATIONS, prototypes.ACTION: ACTIONS}
-# Actions that take an array of char for a string.
-_TEXTS = frozenset(("freopen", "printa", "printf", "system", "trace"))
-# Which argument of a function is where it copies to.
-_DESTINATIONS = {"bcopy": 2, "copyinto": 3}
+
+def row_of(name):
+    """The row of one of prototypes.FUNCTIONS, or None."""
+    return prototypes.TABLES[prototypes.FUNCTIONS[name][0]].get(name)
 
 
-def type_argument(c, function, arg):
-    c.takes_floats = function == "printf" and type(arg) in (ast.Ident, ast.ScopedName)
+def type_argument(c, row, arg):
+    c.takes_floats = row is not None and row.takes_floats and type(arg) in (ast.Ident, ast.ScopedName)
     arg = c.value(arg)
     c.takes_floats = False
     return arg
@@ -29,9 +27,8 @@ def type_argument(c, function, arg):
 
 def type_key(c, node):
     """One key; the functions that name an address may stand here."""
-    if type(node) is ast.Call and type(node.name) is ast.Ident and node.name.name in stacks.SYMBOLS:
-        return type_call(c, node, used=True)
-    return c.value(node)
+    row = row_of(node.name.name) if type(node) is ast.Call and type(node.name) is ast.Ident else None
+    return type_call(c, node, used=True) if row is not None and row.is_key else c.value(node)
 
 
 def type_keys(c, node, symbol, name):
@@ -101,44 +98,24 @@ def type_call(c, node, used=False):
         return node
     callee = node.name
     name = callee.name
-    known = prototypes.FUNCTIONS[name]
-    node.args = [type_argument(c, name, arg) for arg in node.args]
+    kind, row = prototypes.FUNCTIONS[name][0], row_of(name)
+    node.args = [type_argument(c, row, arg) for arg in node.args]
     proto = prototypes.prototype(name)
     check_arguments(node, f"{name}( )", "argument", proto.params, node.args, proto.required, proto.varargs)
-    check_destination(node, name)
-    if name == "inet_ntoa6":
-        check_constant(node)
-    row = _ROWS[known[0]].get(name)
     if row is None:
-        absent(node.loc, name, f"the {known[0]} {name}()")
+        absent(node.loc, name, f"the {kind} {name}()")
     node.name, node.row = name, row
-    node.type = t.AGGREGATING if known[0] == prototypes.AGGREGATING else proto.result
+    row.accept(node)
+    node.type = t.AGGREGATING if kind == prototypes.AGGREGATING else proto.result
     for i, (arg, to) in enumerate(zip(node.args, proto.params)):
-        if to is not None and known[0] != prototypes.AGGREGATING:  # whose constants are checked as written
+        if to is not None and kind != prototypes.AGGREGATING:  # whose constants are checked as written
             node.args[i] = convert(arg, t.STRING if t.is_text(to) and t.is_text(arg.type) else to)
-    if name in _TEXTS:
+    if row.takes_text:
         node.args = [as_text(a.loc, a) if a.type.is_array and t.is_char(a.type.to) else a for a in node.args]
-    if name in stacks.FUNCTIONS or name in stacks.SYMBOLS:
-        stacks.type_call(c, node)
-    if known[0] != prototypes.FUNCTION and not used and name not in stacks.FUNCTIONS:
+    row.typed(c, node)
+    if kind != prototypes.FUNCTION and not used and not row.is_operand:
         c.misplaced.append(node)
     return node
-
-
-def check_constant(node):
-    """The second argument of inet_ntoa6()."""
-    if type(node.args[-1]) is not ast.IntLit and len(node.args) > 1:
-        message = "inet_ntoa6( ) argument #2 is incompatible with prototype:\n\tprototype: integer constant\n"
-        refuse("D_PROTO_ARG", node.loc, message + f"\t argument: {node.args[-1].type}")
-
-
-def check_destination(node, name):
-    """Refuse a string where memory of alloca() is to be written."""
-    number = _DESTINATIONS.get(name)
-    if number is not None and node.args[number - 1].type.is_string:
-        message = f"{name}( ) argument #{number} is incompatible with prototype:\n"
-        message += "\tprototype: alloca pointer\n\t argument: non-alloca pointer"
-        refuse("D_PROTO_ARG", node.loc, message, "alloca(size) gives memory to copy to")
 
 
 def is_action(node):

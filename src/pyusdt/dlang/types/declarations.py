@@ -7,9 +7,9 @@ they are read, since a member may point to the struct that it is in.
 
 from ...data import types as t
 from .. import ast, constants
+from ..builtins import prototypes
 from ..errors import refuse, unsupported
 from ..symbols import Inline, Variable, kind_of
-from . import prototypes
 
 _ATTRIBUTES = frozenset(["short", "long", "signed", "unsigned"])
 _QUALIFIERS = frozenset(["const", "volatile", "restrict"])

@@ -7,9 +7,9 @@ Always: a template is typed where it is defined, so that it can use only what is
 
 from ...data import types as t
 from .. import ast
+from ..builtins import prototypes
 from ..errors import refuse
 from ..symbols import Inline, Translator, kind_of
-from . import prototypes
 from .context import Typing
 from .declarations import need_complete, prototype, resolve_type, same
 from .expressions import RULES

@@ -10,8 +10,9 @@ other's type; conversions are where dtrace has them, in casts, assignments, keys
 
 from ...data import types as t
 from .. import ast, constants
+from ..builtins import prototypes
 from ..errors import refuse, unsupported
-from . import arguments, calls, declarations, float_rules, pointers, prelude, prototypes, tasks, templates
+from . import arguments, calls, declarations, float_rules, pointers, prelude, tasks, templates
 from .operands import (
     as_text,
     check_arguments,

@@ -6,6 +6,7 @@ Always: nothing here types a node; the other files of the types pass call this o
 
 from ...data import types as t
 from .. import ast, constants, hints
+from ..builtins import prototypes
 from ..errors import CompileError, refuse
 
 
@@ -72,7 +73,7 @@ def check_arguments(node, name, what, params, args, required, varargs):
         plural = " " if count == 1 else "s "
         message = f"{name} prototype mismatch: {count} {what[:3]}{plural}passed, {at}{limit} expected"
         called = getattr(getattr(node, "name", None), "name", None)
-        refuse("D_PROTO_LEN", node.loc, message, hints.signature(called) if what == "argument" else None)
+        refuse("D_PROTO_LEN", node.loc, message, prototypes.signature(called) if what == "argument" else None)
     word = "key" if what == "key" else "argument"
     for number, (param, arg) in enumerate(zip(params, args), 1):
         if param is not None and not fits(param, arg):

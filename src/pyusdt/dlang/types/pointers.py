@@ -189,7 +189,7 @@ def allocated(node):
     if not node.type.is_pointer:
         return set() if is_zero(node) or not node.type.is_integer else {False}
     if kind is ast.Call:
-        return {node.name in ("alloca", "copyin")}
+        return {node.row.allocates}
     if kind in (ast.Var, ast.AssocRef):
         return {node.symbol.allocated} - {None}
     if kind is ast.Ternary:

@@ -8,11 +8,11 @@ same Names serves the parser and then the types pass; messages are dtrace's.
 
 from ...data import types as t
 from .. import ast, hints
-from ..builtins import VARIABLES
+from ..builtins import VARIABLES, prototypes
 from ..builtins.absent import ABSENT
 from ..errors import CompileError, refuse, unsupported
 from ..symbols import Aggregation, Variable, kind_of
-from . import prelude, prototypes
+from . import prelude
 
 _KEEP = 3  # how unlike a name may be, of those that a hint offers
 

@@ -10,13 +10,13 @@ checked after the whole clause is typed.
 
 from ...data import types as t
 from .. import ast, floats
-from ..builtins import whole_key
+from ..builtins import prototypes
 from ..errors import CompileError, refuse
-from . import check_aggregations, prototypes
+from . import check_aggregations
 from .calls import type_call
-from .check_actions import CHECKS, Flow
 from .context import Typing
 from .expressions import RULES
+from .flow import Flow
 from .operands import floating
 
 _UNDEFINED = ("D_IDENT_UNDEF", "D_VAR_UNDEF")
@@ -101,8 +101,8 @@ def finished(c, flow, statement):
     if type(expr) is ast.Call:
         kind = prototypes.FUNCTIONS[expr.name][0]
         if kind == prototypes.ACTION:
-            flow.action(expr)
-            CHECKS[expr.row.kind](c, expr)
+            expr.row.follow(flow, expr)
+            expr.row.check(expr)
         elif kind == prototypes.AGGREGATING:
             refuse_misplaced(c, flow, (), [expr])
     elif type(expr) is ast.Assign and type(expr.target) is ast.AggRef:
@@ -120,7 +120,9 @@ def aggregation_statement(c, flow, statement, assign):
         hint = "aggregate a number; a string can be a key: @[s] = count()" if args[0].type.is_string else None
         refuse("D_AGG_SCALAR", call.loc, f"{call.name}( ) argument #1 must be of scalar type", hint)
     flow.aggregation(statement)
-    whole_key.mark(assign.target.keys, c.names.options)
+    for key in assign.target.keys:
+        if type(key) is ast.Call and key.row.as_key:
+            key.row = key.row.as_key(key, c.names.options)
     args = check_aggregations.split(call, assign.target.symbol)
     return ast.AggStmt(statement.loc, assign.target, call.name, row, args)
 

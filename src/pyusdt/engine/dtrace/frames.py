@@ -154,17 +154,15 @@ class Frames:
         for field in fields[10:]:
             number, *said = field.split(b"\x05")
             action = clause.actions[_index(number, clause.actions)]
-            if len(said) != (1 if action.row.kind == "tracemem" else len(action.data)):
+            if len(said) != (len(action.data) if action.row.said is None else action.row.said):
                 raise ValueError(f"{len(said)} values")
             if action.guard is not None:
                 record[action.guard] = 1
-            exiting = exiting or action.row.kind == "exit"
+            exiting = exiting or action.row.ends
             for data, value in zip(action.data, said):
                 self._put(record, data, value)
-            if action.row.kind == "tracemem":  # how many bytes it was to show is how many there are
-                memory, *most = action.data
-                for data in most:
-                    self._put(record, data, b"%d" % len(dumped(unescape(said[0]), memory.size)))
+            for data in action.data[len(said) :]:  # how many bytes it was to show is how many there are
+                self._put(record, data, b"%d" % len(dumped(unescape(said[0]), action.data[0].size)))
         if ident not in self.names:
             self.names[ident] = tuple(unescape(name).decode("utf-8", "replace") for name in fields[6:10])
         self.exiting = exiting

@@ -25,8 +25,6 @@ from ...data.records import arguments
 from .. import EngineError
 
 SOH, ETX, EOT, ENQ, ACK = b"\x01\x03\x04\x05\x06".decode()
-_SHOWN = ("stack", "symbol", "tracemem")  # kinds of actions whose data dtrace prints for people
-_DTRACES = ("clear", "trunc")  # kinds of actions that dtrace does as well
 _HEADER = "R%d" + r"\003%d\003%d\003%d\003%d\003%d\003%S\003%S\003%S\003%S"
 _HEADER_VALUES = "id, cpu, timestamp, pid, tid, probeprov, probemod, probefunc, probename"
 _SNAPSHOT = "tick-200ms"  # how often aggregations are said while tracing
@@ -54,7 +52,7 @@ def rewrite(program, pids, target=None, mark=""):
 
 def shows_bytes(program):
     """Whether dtrace has to be told by -xrawbytes that bytes are no text."""
-    return any(action.row.kind in ("trace", "print") and not is_sayable(data.type)
+    return any(action.row.any_value and not is_sayable(data.type)
                for clause in program.clauses for action in clause.actions for data in action.data)
 
 
@@ -97,7 +95,7 @@ def _actions(clause, program, mark):
     closing = text.rindex("}", opening, clause.loc.end)
     if not clause.actions:
         return [(closing, closing, f" ; {head} {tail} ")]
-    if any(action.row.kind == "exit" for action in clause.actions):
+    if any(action.row.ends for action in clause.actions):
         tail += " exit(0);"  # the status is in the record
     edits = [_action(index, action, mark) for index, action in enumerate(clause.actions)]
     start, end, first = edits[0]  # nothing may be recorded before a speculate()
@@ -118,7 +116,7 @@ def _action(index, action, mark):
     if shown:
         return loc.start, loc.end, rf'printf("\003{said}\005\002{mark}"{given}); {shown}; printf("\002{mark}")'
     call = rf'printf("\003{said}"{given})'
-    if action.row.kind in _DTRACES:
+    if action.row.dtrace_does:
         return loc.start, loc.start, f"{call}; "
     return loc.start, loc.end, call
 
@@ -126,15 +124,14 @@ def _action(index, action, mark):
 def _values(action, text):
     """([(type, expression)] of the action's values, what shows the one that comes last and can not be said, or None)"""
     row, types = action.row, [data.type for data in action.data]
-    if row.kind in _SHOWN or (row.kind == "trace" and not is_sayable(types[0])):
+    if row.dtrace_shows:
         return [], text
-    given = arguments(text)[(row.first or 0) + len(action.args) :]
-    if row.kind == "print":
-        pointer, there = (types[0], given[0]), f"*({given[0]})"
-        return ([pointer, (types[1], there)], None) if is_sayable(types[1]) else ([pointer], f"trace({there})")
+    values = list(zip(types, row.spelled(arguments(text)[(row.first or 0) + len(action.args) :])))
+    if row.any_value and not is_sayable(types[-1]):
+        return values[:-1], f"trace({values[-1][1]})"
     if not all(map(is_sayable, types)):
         raise EngineError(f"the dtrace engine does not have {row.name}() of such values: {action.loc}")
-    return list(zip(types, given)), None
+    return values, None
 
 
 def _strings_first(clause, definition):

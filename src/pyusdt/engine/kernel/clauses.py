@@ -62,7 +62,7 @@ def may_fault(code):
 
 
 def exits(clause):
-    return any(action.row.kind == "exit" for action in clause.actions)
+    return any(action.row.ends for action in clause.actions)
 
 
 def demanded(clauses):

@@ -1,6 +1,6 @@
-"""Speculations -> code: speculation(), speculate(), commit() and discard().
+"""speculation(), speculate(), commit() and discard().
 
-In: their calls.  Out: code.  A speculation is a word of the globals map, 0 while it is free; what its
+Their code: a speculation is a word of the globals map, 0 while it is free; what its
 clauses record goes out at once, marked with its number, and the consumer holds it back until the record
 of a commit or discard comes.
 Always: as in dtrace a clause ends at a speculate() of what is not active; a commit() or discard() of 0
@@ -27,8 +27,9 @@ from ...bpf.insn import (
     store,
 )
 from ...data import program as p
-
-DEFAULT, MOST = 1, 1024  # of the nspec option; more would make the search for a free one too long
+from ..errors import refuse
+from .action import Action
+from .row import SubroutineRow
 
 
 def emit_new(g, call, target):
@@ -48,7 +49,23 @@ def _state_address(g, reg, number):
            alu("add", reg, R0))
 
 
-def speculate(g, call, record):
+class Speculate(Action):
+    name, prototype, doc = "speculate", "void(int)", "what the clause records is held back"
+    records = False
+    speculates = True
+
+    def follow(self, flow, call):
+        for before, tag, name in ((flow.speculated, "D_SPEC_SPEC", "speculate( )"), (flow.committed, "D_SPEC_COMM", "commit( )"),
+                                  (flow.data, "D_SPEC_DREC", "data-recording action(s)")):
+            if before:
+                refuse(tag, call.loc, f"speculate( ) may not follow {name}")
+        flow.speculated = True
+
+    def record(self, g, call, at, action):
+        _speculate(g, call, at)
+
+
+def _speculate(g, call, record):
     g.value(call.args[0])
     g.emit(mov(R2, R0), alu_imm("sub", R2, 1), jump_imm("jge", R2, g.layout.speculation_count, g.end))
     _state_address(g, R1, R2)
@@ -56,8 +73,31 @@ def speculate(g, call, record):
            store(4, R6, record + p.RECORD_SPECULATION, R2))
 
 
-def settle(g, call, is_commit):
-    """commit() and discard()."""
+class Commit(Action):
+    name, prototype, doc = "commit", "void(int)", "what a speculation holds back is released"
+    records = False
+
+    def follow(self, flow, call):
+        if flow.data:
+            refuse("D_COMM_DREC", call.loc, "commit( ) may not follow data-recording action(s)")
+        flow.committed = True
+
+    def record(self, g, call, at, action):
+        _settle(g, call, True)
+
+
+class Discard(Action):
+    name, prototype, doc = "discard", "void(int)", "what a speculation holds back is forgotten"
+    records = False
+
+    def follow(self, flow, call):
+        """It may follow anything."""
+
+    def record(self, g, call, at, action):
+        _settle(g, call, False)
+
+
+def _settle(g, call, is_commit):
     done = Label()
     g.value(call.args[0])
     g.emit(jump_imm("jeq", R0, 0, done), mov(R3, R0), alu_imm("sub", R3, 1))
@@ -68,3 +108,7 @@ def settle(g, call, is_commit):
            const(R5, p.RECORD_SETTLED | g.clause.index))
     g.routine("settle_speculation")
     g.place(done)
+
+
+SUBROUTINES = [SubroutineRow("speculation", "int()", emit_new, "a speculation's number, 0 where none is free")]
+ROWS = [Speculate(), Commit(), Discard()]

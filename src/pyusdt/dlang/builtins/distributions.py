@@ -1,0 +1,205 @@
+"""quantize(), lquantize() and llquantize(): aggregating functions whose value is a distribution.
+
+`prepare` makes a value the offset of its bucket from the first; the constants' checks and words are dtrace's.
+"""
+
+from ...bpf.code import Label
+from ...bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    alu,
+    alu_imm,
+    const,
+    ja,
+    jump,
+    jump_imm,
+    load,
+    mov,
+    mov_imm,
+    neg,
+    store,
+)
+from ...data import buckets
+from .. import ast, constants
+from ..errors import refuse
+from .aggregation import AggregationRow
+from .aggregation import count as count_one
+
+
+def _grow_bucket(count):
+    """emit() of a distribution of count(params) buckets: `value` is the offset of one from the first.
+    The comparison never holds: it shows the verifier that the bucket lies in the value."""
+    def emit(g, params, value, amount):
+        outside = Label()
+        count_one(g)
+        g.get(value, R1)
+        g.emit(jump_imm("jgt", R1, 8 * (count(params) - 1), outside), alu("add", R0, R1), load(8, R1, R0, 8))
+        g.emit(alu_imm("add", R1, 1) if amount is None else alu("add", R1, g.use(amount, R2)), store(8, R0, 8, R1))
+        g.place(outside)
+    return emit
+
+
+def _quantize_bucket(g, params):
+    """r0 = the offset of the value's bucket from bucket 0; so do the others."""
+    g.emit(mov(R1, R0))
+    g.routine("quantize_bucket")
+    g.emit(alu_imm("lsh", R0, 3))
+
+
+def _quantize_count(params):
+    return buckets.QUANTIZE_BUCKETS
+
+
+def _linear_bucket(g, params):
+    base, limit, step = params
+    levels = buckets.linear_levels(base, limit, step)
+    below, above, end = Label(), Label(), Label()
+    g.emit(jump_imm("jslt", R0, base, below), alu_imm("sub", R0, base), alu_imm("div", R0, step),
+           jump_imm("jge", R0, levels, above), alu_imm("add", R0, 1), ja(end))
+    g.place(below)
+    g.emit(mov_imm(R0, 0), ja(end))
+    g.place(above)
+    g.emit(mov_imm(R0, levels + 1))
+    g.place(end)
+    g.emit(alu_imm("lsh", R0, 3))
+
+
+def _linear_count(params):
+    return buckets.linear_levels(*params) + 2
+
+
+def _log_linear_bucket(g, params):
+    """The bucket's distance from the middle one is found from the absolute value; r2 keeps the sign."""
+    orders = buckets.log_linear_orders(*params)
+    positive, found, above = Label(), Label(), Label()
+    g.emit(mov(R2, R0), mov(R1, R0), jump_imm("jsge", R0, 0, positive), neg(R1))
+    g.place(positive)
+    g.emit(mov_imm(R0, 0), const(R3, orders[0][0]), jump("jlt", R1, R3, found))
+    distance = 1
+    for first, step, count in orders:
+        higher = Label()
+        end = (first // step + count) * step
+        g.emit(const(R3, end), jump("jge", R1, R3, higher), const(R3, step), mov(R0, R1),
+               alu("div", R0, R3), alu_imm("add", R0, distance - first // step), ja(found))
+        g.place(higher)
+        distance += count
+    g.emit(mov_imm(R0, distance))
+    g.place(found)
+    g.emit(jump_imm("jsge", R2, 0, above), neg(R0))
+    g.place(above)
+    g.emit(alu_imm("add", R0, distance), alu_imm("lsh", R0, 3))
+
+
+def _log_linear_count(params):
+    return 2 * len(buckets.log_linear_edges(*params)) + 1
+
+
+# --- constants ------------------------------------------------------------------------
+_U16 = 1 << 16
+
+
+class _Parameters:
+    """Reads the constants of one call, one after the other."""
+
+    def __init__(self, call):
+        self.call = call
+
+    def refuse(self, tag, message, spelled="( )"):
+        refuse(tag, self.call.loc, f"{self.call.name}{spelled} {message}")
+
+    def integer(self, arg, tag, number, what="an integer constant"):
+        """The value of a constant."""
+        if type(arg) is not ast.IntLit:
+            self.refuse(tag, f"argument #{number} must be {what}")
+        return constants.signed(arg.value)
+
+
+def _linear_params(call, args):
+    read = _Parameters(call)
+    base = read.integer(args[0], "D_LQUANT_BASETYPE", 1)
+    limit = read.integer(args[1], "D_LQUANT_LIMTYPE", 2)
+    for value, tag, number in ((base, "D_LQUANT_BASEVAL", 1), (limit, "D_LQUANT_LIMVAL", 2)):
+        if not -(1 << 31) <= value < 1 << 31:
+            read.refuse(tag, f"argument #{number} must be a 32-bit quantity")
+    if base >= limit:
+        read.refuse("D_LQUANT_MISMATCH", "base (argument #1) must be less than limit (argument #2)")
+    step = 1
+    if len(args) > 2:
+        what = "a non-zero positive integer constant"
+        step = read.integer(args[2], "D_LQUANT_STEPTYPE", 3, what)
+        if step <= 0:
+            read.refuse("D_LQUANT_STEPTYPE", f"argument #3 must be {what}")
+        if step >= _U16:
+            read.refuse("D_LQUANT_STEPVAL", "argument #3 must be a 16-bit quantity")
+    levels = (limit - base) // step
+    if levels == 0:
+        read.refuse("D_LQUANT_STEPLARGE", "step (argument #3) too large: must have at least one quantization level")
+    if levels >= _U16:
+        message = "step (argument #3) too small: number of quantization levels must be a 16-bit quantity"
+        read.refuse("D_LQUANT_STEPSMALL", message)
+    return base, limit, step
+
+
+def _log_linear_params(call, args):
+    read = _Parameters(call)
+    factor = read.integer(args[0], "D_LLQUANT_FACTORTYPE", 1)
+    if not 2 <= factor < _U16:
+        message = "argument #1 must be an unsigned 16-bit quantity greater than or equal to 2"
+        read.refuse("D_LLQUANT_FACTORVAL", message)
+    low = read.integer(args[1], "D_LLQUANT_LMAGTYPE", 2)
+    if not 0 <= low < _U16:
+        read.refuse("D_LLQUANT_LMAGVAL", "argument #2 must be an unsigned 16-bit quantity")
+    high = read.integer(args[2], "D_LLQUANT_HMAGTYPE", 3)
+    if not 0 <= high < _U16:
+        read.refuse("D_LLQUANT_HMAGVAL", "argument #3 must be an unsigned 16-bit quantity")
+    if high < low:
+        read.refuse("D_LLQUANT_HMAGVAL", "argument #3 (high magnitude) must be at least argument #2 (low magnitude)")
+    if factor ** min(high + 1, 65) >= 1 << 63:
+        read.refuse("D_LLQUANT_HMAGVAL", "argument #3 (high magnitude) will cause overflow of 64 bits")
+    what = "a non-zero positive integer constant"
+    steps = read.integer(args[3], "D_LLQUANT_STEPTYPE", 4, what)
+    if steps <= 0:
+        read.refuse("D_LLQUANT_STEPTYPE", f"argument #4 must be {what}")
+    _check_steps(read, factor, low, steps)
+    return factor, low, high, steps
+
+
+def _check_steps(read, factor, low, steps):
+    """The steps must divide each order of magnitude evenly."""
+    if steps >= _U16:
+        read.refuse("D_LLQUANT_STEPVAL", "argument #4 must be an unsigned 16-bit quantity")
+    if steps < factor:
+        if factor % steps:
+            message = "argument #4 (steps) must evenly divide argument #1 (factor) when steps<factor"
+            read.refuse("D_LLQUANT_STEPVAL", message, "()")
+        return
+    if steps % factor:
+        message = "argument #4 (steps) must be a multiple of argument #1 (factor) when steps>factor"
+        read.refuse("D_LLQUANT_STEPVAL", message, "()")
+    power = factor ** (low + 1)
+    if low > 0 and steps > factor and power % steps:
+        message = ("argument #4 (steps) must evenly divide pow(argument #1 (factor), lmag (argument #2) + 1) "
+                   "when steps>factor and lmag>0")
+        read.refuse("D_LLQUANT_STEPVAL", message, "()")
+    if low == 0 and steps > factor and power * power % steps:
+        message = "argument #4 (steps) must evenly divide the square of argument #1 (factor) when steps>factor and lmag==0"
+        read.refuse("D_LLQUANT_STEPVAL", message, "()")
+
+
+def _row(name, prototype, constants, doc, count, prepare, read=lambda call, args: (), spelled="( )", differences=()):
+    return AggregationRow(name, prototype, 1, constants, lambda params: 1 + count(params), doc, _grow_bucket(count), prepare,
+                          True, read, spelled, differences)
+
+
+ROWS = [
+    _row("quantize", "void(@, ...)", 0, "power-of-two frequency distribution of the values", _quantize_count, _quantize_bucket),
+    _row("lquantize", "void(@, int32_t, int32_t, ...)", 3, "linear frequency distribution of the values", _linear_count,
+         _linear_bucket, _linear_params, "( )",
+         (("D_LQUANT_MATCHBASE", "base"), ("D_LQUANT_MATCHLIM", "limit"), ("D_LQUANT_MATCHSTEP", "step"))),
+    _row("llquantize", "void(@, int32_t, int32_t, int32_t, int32_t, ...)", 4,
+         "log-linear frequency distribution of the values", _log_linear_count, _log_linear_bucket, _log_linear_params, "()",
+         (("D_LLQUANT_MATCHFACTOR", "factor"), ("D_LLQUANT_MATCHLMAG", "lmag"), ("D_LLQUANT_MATCHHMAG", "hmag"),
+          ("D_LLQUANT_MATCHSTEPS", "steps"))),
+]
