@@ -10,13 +10,12 @@ from ...bpf.insn import R0, R1, R3, R4, R6, ja, jump_imm, ld_map_value, mov_imm,
 from ...data import program as p
 from .. import ast
 from . import memory
-from .emit import VALUES, Place, handles
+from .emit import Place
 from .integers import constant
 from .strings import jump_if_null, locate_or_null, may_be_null, set_null
 from .variables import element_key, is_dynamic, scalar_place
 
 
-@handles(VALUES, ast.Assign)
 def _assign(g, expr):
     """Assign; an integer's value is left in r0 as it was before it was cut to the variable's type."""
     target, value = expr.target, expr.value
@@ -103,3 +102,7 @@ def _assign_dynamic_string(g, target, value):
         g.place(delete)
         g.map_call("map_delete_elem", target.symbol.slot, key)
         g.place(end)
+
+
+# Node class -> function, for emit.Tables.
+VALUES = {ast.Assign: _assign}

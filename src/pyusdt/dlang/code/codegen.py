@@ -8,19 +8,19 @@ lookup, ends with its record, and passes the verifier of Linux 5.15.
 from ...bpf.insn import R0, R6, jump_imm, load, store_imm
 from ...data import program as p
 from .. import ast
-from . import assign, memory, stacks, strings, variables  # noqa: F401  (each adds its nodes to emit's tables)
+from . import assign, floats, integers, memory, stacks, strings, variables
 from .demand import demand_of, walk
-from .emit import Emitter, Place
+from .emit import Emitter, Place, Tables
 from .layout import Layout
 from .statements import clause_body
+
+_TABLES = Tables((integers, strings, memory, variables, assign, floats))
 
 
 def generate(unit, options=None):
     """The Program of a unit.  options: options.Options, or a dict like it."""
     program = p.Program()
     program.options = dict(options or {})
-    if "pyusdt" in program.options:
-        from . import float_code  # noqa: F401
     program.strsize = program.options.get("strsize", program.strsize)
     clauses = [item for item in unit.items if item.__class__ is ast.Clause]
     layout = Layout(program.options, program.strsize)
@@ -87,7 +87,7 @@ def _find_nullable(clauses, layout):
 
 
 def _clause(layout, clause, out):
-    g = Emitter(layout, out)
+    g = Emitter(layout, out, _TABLES)
     g.mark(clause.loc)
     g.prologue()
     if layout.heap:

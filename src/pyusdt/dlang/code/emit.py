@@ -1,6 +1,6 @@
 """The emitter: what one clause's code is made with.
 
-In: calls of the modules integers, strings, dynamics and statements, which know D; this one knows
+In: calls of the modules integers, strings, variables, memory and statements, which know D; this one knows
 eBPF: registers, temporaries, memory, maps, faults.  Out: the finished instructions of a clause.
 Always:
 - r6 is the state block.  r0 is the accumulator: an expression's value is left in it.  r1 … r5 are
@@ -48,21 +48,28 @@ _STACK_FIRST, _STACK_LAST = -16, -384  # spill slots; the rest is left to librar
 _DEPTH_MAX = 150  # nested expressions; a level is about three Python frames in every pass
 _INLINE_COPY = 32  # bytes that are copied word by word; more is cheaper with a helper
 
-# What the modules fill in: node class -> function.
-VALUES = {}  # f(g, expr): leave the integer value in r0
-BRANCHES = {}  # f(g, expr, label, when): jump to label where the truth of expr is `when`
-COMPARISONS = {}  # the same for comparisons of strings
-OBJECTS = {}  # f(g, expr, off): copy the struct, union or array into the state block at off
-STRINGS = {}  # f(g, expr, off, size): write the string into `size` bytes of the state block at off
 
+class Tables:
+    """Which function makes the code of which node, of the modules that say so in tables of these names: node class ->
 
-def handles(table, *classes):
-    """Decorator: the function handles nodes of these classes in this table."""
-    def register(function):
-        for cls in classes:
-            table[cls] = function
-        return function
-    return register
+    VALUES: f(g, expr): leave the integer value in r0; BRANCHES: f(g, expr, label, when): jump to label where the truth of expr
+    is `when`; COMPARISONS: the same for comparisons of strings; OBJECTS: f(g, expr, off): copy the struct, union or array into
+    the state block at off; STRINGS: f(g, expr, off, size): write the string into `size` bytes of the state block at off."""
+
+    __slots__ = ("values", "branches", "comparisons", "objects", "strings")
+
+    def __init__(self, modules):
+        for name in self.__slots__:
+            setattr(self, name, self._merged([getattr(module, name.upper(), {}) for module in modules]))
+
+    @staticmethod
+    def _merged(tables):
+        found = {}
+        for table in tables:
+            if twice := found.keys() & table.keys():
+                raise ValueError(f"two modules make the code of {twice}")
+            found.update(table)
+        return found
 
 
 class Place:
@@ -90,8 +97,8 @@ class Temp:
 
 
 class Emitter:
-    def __init__(self, layout, clause):
-        self.layout, self.clause = layout, clause
+    def __init__(self, layout, clause, tables):
+        self.layout, self.clause, self.tables = layout, clause, tables
         self.code = Code()
         self.emit = self.code.emit
         self.place = self.code.place
@@ -106,25 +113,25 @@ class Emitter:
     # --- expressions: to the module that knows the node ------------------------
     def value(self, expr):
         """Leave the integer value of expr in r0."""
-        self._nest(VALUES, expr, expr)
+        self._nest(self.tables.values, expr, expr)
 
     def branch(self, expr, label, when):
         """Jump to label if the truth of expr is `when`, else fall through."""
-        self._nest(BRANCHES if expr.__class__ in BRANCHES else {expr.__class__: _branch_on_value}, expr,
-                   expr, label, when)
+        branches = self.tables.branches
+        self._nest(branches if expr.__class__ in branches else {expr.__class__: _branch_on_value}, expr, expr, label, when)
 
     def compare_strings(self, expr, label, when):
         """Jump to label if the truth of the comparison expr is `when`, else fall through."""
-        self._nest(COMPARISONS, expr, expr, label, when)
+        self._nest(self.tables.comparisons, expr, expr, label, when)
 
     def string(self, expr, off, size=None):
         """Write the string expr, padded, into `size` bytes (default: a string's storage) at off of the
         state block; a NULL string is a fault."""
-        self._nest(STRINGS, expr, expr, off, size or self.layout.string_size)
+        self._nest(self.tables.strings, expr, expr, off, size or self.layout.string_size)
 
     def object(self, expr, off):
         """Copy an object that is no scalar into the state block at off."""
-        self._nest(OBJECTS, expr, expr, off)
+        self._nest(self.tables.objects, expr, expr, off)
 
     @staticmethod
     def unsupported(loc, what, hint=None):

@@ -30,7 +30,6 @@ from ...bpf.insn import (
 from ...data import program as p
 from ...data import types as t
 from .. import ast
-from .emit import BRANCHES, VALUES, handles
 
 _MASK = (1 << 64) - 1
 _PLAIN = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "<<": "lsh"}
@@ -127,12 +126,10 @@ def _right_operand(g, expr):
 
 
 # --- values --------------------------------------------------------------------
-@handles(VALUES, ast.IntLit, ast.Builtin)
 def _leaf(g, expr):
     load_into(g, expr, R0)
 
 
-@handles(VALUES, ast.Cast)
 def _cast(g, expr):
     g.value(expr.operand)
     if _cuts(expr):
@@ -150,7 +147,6 @@ def _cuts(cast):
     return target.size <= source.size or not target.signed
 
 
-@handles(VALUES, ast.Unary)
 def _unary(g, expr):
     if expr.op == "!":
         return _truth_value(g, expr)
@@ -165,7 +161,6 @@ def _unary(g, expr):
         g.emit(alu_imm("xor", R0, -1))
 
 
-@handles(VALUES, ast.Comma)
 def _comma(g, expr):
     for part in expr.parts[:-1]:
         discard(g, part)
@@ -191,7 +186,6 @@ def discard(g, expr):
         g.value(expr)
 
 
-@handles(VALUES, ast.Ternary)
 def _ternary(g, expr):
     otherwise, end = Label(), Label()
     g.branch(expr.cond, otherwise, False)
@@ -202,7 +196,6 @@ def _ternary(g, expr):
     g.place(end)
 
 
-@handles(VALUES, ast.Binary)
 def _binary(g, expr):
     """A chain a + b + c … leans to the left: walked here, so that its length costs no depth."""
     chain = []
@@ -298,7 +291,6 @@ def _truth_value(g, expr):
     g.place(end)
 
 
-@handles(BRANCHES, ast.Unary)
 def _branch_unary(g, expr, label, when):
     if expr.op == "!":
         g.branch(expr.operand, label, not when)
@@ -311,7 +303,6 @@ def _branch_value(g, expr, label, when):
     g.emit(jump_imm("jne" if when else "jeq", R0, 0, label))
 
 
-@handles(BRANCHES, ast.Binary)
 def _branch_binary(g, expr, label, when):
     op = expr.op
     if op in ("&&", "||"):
@@ -338,3 +329,16 @@ def _branch_logical(g, expr, label, when):
         g.branch(expr.left, past, decides)
         g.branch(expr.right, label, when)
         g.place(past)
+
+
+# Node class -> function, for emit.Tables.
+VALUES = {
+    ast.IntLit: _leaf,
+    ast.Builtin: _leaf,
+    ast.Cast: _cast,
+    ast.Unary: _unary,
+    ast.Comma: _comma,
+    ast.Ternary: _ternary,
+    ast.Binary: _binary,
+}
+BRANCHES = {ast.Unary: _branch_unary, ast.Binary: _branch_binary}

@@ -29,7 +29,7 @@ from ...bpf.insn import (
 from ...data import program as p
 from ...data import types as t
 from .. import ast
-from .emit import OBJECTS, STRINGS, VALUES, Place, handles
+from .emit import Place
 from .integers import constant, discard, store_field
 from .strings import fault_if_null, locate_or_null, may_be_null
 from .variables import element_key, is_dynamic
@@ -172,7 +172,6 @@ def _translation(g, expr):
 
 
 # --- addresses ----------------------------------------------------------------------
-@handles(VALUES, ast.AddressOf)
 def _address_of(g, expr):
     _address(g, expr.operand)
 
@@ -280,7 +279,6 @@ def _inside(g, low, high, kept):
 
 
 # --- reading -------------------------------------------------------------------------
-@handles(VALUES, *NODES)
 def _value(g, expr):
     mark = g.scratch
     field = expr.field if expr.__class__ is ast.MemberRef else None
@@ -313,7 +311,6 @@ def _store_bits(g, base, off, field, value):
     g.emit(store(field.size, base, off, R2))
 
 
-@handles(OBJECTS, *NODES, ast.Var, ast.AssocRef, ast.Xlate, ast.Assign, ast.Comma, ast.Cast)
 def _object(g, expr, off):
     """Copy an object into the state block at off."""
     size = t.extent(expr.type)
@@ -322,7 +319,6 @@ def _object(g, expr, off):
     g.copy_from_r3(Place(False, off, size), size)
 
 
-@handles(OBJECTS, ast.Ternary)
 def _ternary_object(g, expr, off):
     otherwise, end = Label(), Label()
     g.branch(expr.cond, otherwise, False)
@@ -345,7 +341,6 @@ def store_object(g, base, data, expr):
 
 
 # --- strings in memory ------------------------------------------------------------------
-@handles(STRINGS, *NODES)
 def _string(g, expr, off, size):
     """An object of D's type string."""
     extent = min(t.STRING_EXTENT, size, g.layout.strsize)
@@ -353,7 +348,6 @@ def _string(g, expr, off, size):
     _read_string(g, base, at, off, size, extent)
 
 
-@handles(STRINGS, ast.Stringof)
 def _stringof(g, expr, off, size):
     """An array of char, or what an address points to."""
     operand = expr.operand
@@ -469,6 +463,21 @@ def _assign_bytes(g, target, value, lost):
     g.helper("probe_read_kernel")
 
 
-@handles(OBJECTS, ast.Call)
 def _call(g, call, off):
     call.row.emit_object(g, call, off)
+
+
+# Node class -> function, for emit.Tables.
+VALUES = {ast.AddressOf: _address_of, **dict.fromkeys(NODES, _value)}
+OBJECTS = {
+    **dict.fromkeys(NODES, _object),
+    ast.Var: _object,
+    ast.AssocRef: _object,
+    ast.Xlate: _object,
+    ast.Assign: _object,
+    ast.Comma: _object,
+    ast.Cast: _object,
+    ast.Ternary: _ternary_object,
+    ast.Call: _call,
+}
+STRINGS = {**dict.fromkeys(NODES, _string), ast.Stringof: _stringof}

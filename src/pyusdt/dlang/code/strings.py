@@ -32,7 +32,7 @@ from ...bpf.insn import (
 )
 from ...data import program as p
 from .. import ast
-from .emit import COMPARISONS, STRINGS, VALUES, Place, handles
+from .emit import Place
 from .integers import constant, discard
 from .layout import round_up
 from .variables import element, is_dynamic, scalar_place
@@ -181,7 +181,6 @@ def fault_if_null(g, place, address=None):
 
 
 # --- strings into the state block ------------------------------------------------
-@handles(STRINGS, ast.StrLit)
 def _literal(g, expr, off, size):
     text = literal(g, expr)
     data = text.ljust(round_up(len(text) + 1), b"\0")
@@ -197,14 +196,12 @@ def _literal(g, expr, off, size):
         g.zero(Place(False, off + len(data), size - len(data)))
 
 
-@handles(STRINGS, ast.Builtin)
 def _builtin(g, expr, off, size):
     source = Place(False, expr.row.offset, min(expr.row.size, size))
     g.copy(source, Place(False, off, size))
     g.emit(*[store_imm(1, R6, off + i, 0) for i in range(g.layout.strsize - 1, source.size)])
 
 
-@handles(STRINGS, ast.Var, ast.AssocRef, ast.Assign)
 def _variable(g, expr, off, size):
     """A variable's value; for an assignment, the target's new one."""
     if expr.__class__ is ast.Assign:
@@ -219,25 +216,21 @@ def _variable(g, expr, off, size):
         g.copy(locate(g, expr), Place(False, off, size))
 
 
-@handles(STRINGS, ast.Cast)
 def _cast(g, expr, off, size):
     g.string(expr.operand, off, size)
 
 
-@handles(STRINGS, ast.IntLit)
 def _null(g, expr, off, size):
     g.mark(expr.loc)
     g.jump_surely(g.fault(p.FAULT_BADADDR))
 
 
-@handles(STRINGS, ast.Comma)
 def _comma(g, expr, off, size):
     for part in expr.parts[:-1]:
         discard(g, part)
     g.string(expr.parts[-1], off, size)
 
 
-@handles(STRINGS, ast.Ternary)
 def _ternary(g, expr, off, size):
     otherwise, end = Label(), Label()
     g.branch(expr.cond, otherwise, False)
@@ -248,7 +241,6 @@ def _ternary(g, expr, off, size):
     g.place(end)
 
 
-@handles(STRINGS, ast.Call)
 def _call(g, expr, off, size):
     target = Place(False, off, size)
     expr.row.emit(g, expr, target)
@@ -257,13 +249,11 @@ def _call(g, expr, off, size):
         fault_if_null(g, target)
 
 
-@handles(VALUES, ast.Call)
 def _call_value(g, expr):
     expr.row.emit(g, expr, None)
 
 
 # --- comparisons --------------------------------------------------------------------
-@handles(COMPARISONS, ast.Binary)
 def _compare(g, expr, label, when):
     left, op, right = expr.left, expr.op, expr.right
     if left.__class__ is ast.StrLit or is_null(left):
@@ -332,3 +322,20 @@ def _compare_literal(g, expr, op, text, label):
     if op == "==":
         g.emit(ja(label))
         g.place(different)
+
+
+# Node class -> function, for emit.Tables.
+VALUES = {ast.Call: _call_value}
+COMPARISONS = {ast.Binary: _compare}
+STRINGS = {
+    ast.StrLit: _literal,
+    ast.Builtin: _builtin,
+    ast.Var: _variable,
+    ast.AssocRef: _variable,
+    ast.Assign: _variable,
+    ast.Cast: _cast,
+    ast.IntLit: _null,
+    ast.Comma: _comma,
+    ast.Ternary: _ternary,
+    ast.Call: _call,
+}

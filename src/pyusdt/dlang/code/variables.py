@@ -9,7 +9,7 @@ from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R6, jump_imm, load, store
 from ...data import program as p
 from .. import ast
-from .emit import VALUES, Place, handles
+from .emit import Place
 from .integers import load_into, store_field
 from .layout import dynamic_key_types
 
@@ -56,7 +56,6 @@ def element(g, expr):
 
 
 # --- reading -------------------------------------------------------------------------
-@handles(VALUES, ast.Var, ast.AssocRef)
 def _read(g, expr):
     if not is_dynamic(expr):
         load_into(g, expr, R0)
@@ -65,3 +64,7 @@ def _read(g, expr):
     missing = Label()
     g.emit(jump_imm("jeq", R0, 0, missing), load(8, R0, R0, 0))
     g.place(missing)
+
+
+# Node class -> function, for emit.Tables.
+VALUES = {ast.Var: _read, ast.AssocRef: _read}

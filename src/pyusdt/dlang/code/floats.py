@@ -9,7 +9,6 @@ from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R2, R3, alu, alu_imm, const, jump, jump_imm, mov, mov_imm
 from ...data import program as p
 from .. import ast
-from .emit import VALUES, handles
 
 _COMPUTED = {"+": p.FLOAT_ADD, "-": p.FLOAT_SUB, "*": p.FLOAT_MUL, "/": p.FLOAT_DIV, "signed": p.FLOAT_FROM_SIGNED,
              "unsigned": p.FLOAT_FROM_UNSIGNED, "whole": p.FLOAT_TO_SIGNED, "widen": p.FLOAT_WIDEN, "narrow": p.FLOAT_NARROW}
@@ -17,12 +16,10 @@ _SIGN = 1 << 63
 _INFINITY = 0x7FF0 << 48
 
 
-@handles(VALUES, ast.FloatLit)
 def _literal(g, expr):
     g.emit(const(R0, expr.bits))
 
 
-@handles(VALUES, ast.FloatOp)
 def _operation(g, expr):
     g.value(expr.args[0])
     if expr.op == "magnitude":
@@ -58,3 +55,7 @@ def _order(g):
     g.place(number)
     g.emit(mov(R1, R0), alu_imm("arsh", R1, 63), alu_imm("rsh", R1, 1), alu("xor", R0, R1))
     g.place(end)
+
+
+# Node class -> function, for emit.Tables.
+VALUES = {ast.FloatLit: _literal, ast.FloatOp: _operation}
