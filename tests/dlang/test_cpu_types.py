@@ -4,7 +4,7 @@ import pytest
 from machine import Machine
 
 from pyusdt.dlang.compile import Compiler, compile_program
-from pyusdt.dlang.types import cpu_types
+from pyusdt.dlang.front import cpu_types
 from pyusdt.options import Options
 
 

@@ -16,6 +16,7 @@ from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
 from ..dlang.front.probes import OWN
 from ..engine import EngineError, Targets
+from ..engine.kernel import structs
 from ..report.output import Output, OutputError
 from ..tracing.driver import Driver
 from . import arguments as cli
@@ -58,7 +59,7 @@ def read_script(path):
 
 def compile_requests(arguments, target):
     """All requests as one program; target: the pid that is $target.  Raises CompileError."""
-    compiler = Compiler(arguments.options, default_macros(target))
+    compiler = Compiler(arguments.options, default_macros(target), kernel=structs.offset)
     compiler.names.probes = lambda: all_probes(arguments)
     sources = add_requests(compiler, arguments)
     program = compiler.finish()
@@ -93,7 +94,8 @@ def show_dumps(arguments):
     for request in arguments.requests:
         text = os.fsencode(request.text) if request.script is None else read_script(request.script)
         given = [request.script or PROGRAM, *arguments.operands]
-        show(dump(arguments.dump, text, request.script, arguments.options, None, given, request.level) + "\n")
+        compiler = Compiler(arguments.options, arguments=given, kernel=structs.offset)
+        show(dump(arguments.dump, compiler, text, request.script, request.level) + "\n")
 
 
 def report_requests(arguments, compiled, engine, output):
@@ -220,7 +222,7 @@ def write_headers(arguments):
     if not scripts and arguments.output is None:
         raise Failure("-h requires an output file if no scripts are specified")
     path = arguments.output or default_path(scripts[-1])
-    compiler = Compiler(arguments.options, default_macros())
+    compiler = Compiler(arguments.options, default_macros(), kernel=structs.offset)
     add_requests(compiler, arguments)
     try:
         with open(path, "w", encoding="utf-8") as file:
@@ -243,7 +245,7 @@ def link(arguments):
             os.unlink(path)
         raise Failure(f"failed to link script {os.path.splitext(path)[0]}: link type 1 (DOF) no longer supported")
     arguments.operands = []  # the objects that dtrace would change
-    add_requests(Compiler(arguments.options, default_macros()), arguments)
+    add_requests(Compiler(arguments.options, default_macros(), kernel=structs.offset), arguments)
     try:
         with open(path, "wb") as file:
             file.write(empty_object())

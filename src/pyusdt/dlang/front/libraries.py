@@ -1,31 +1,72 @@
-"""D libraries: the *.d files of the folders that -L names, read before a program.
+"""D libraries, which are read before a program: the *.d files of the folders that -L names, and ours.
 
-In: folders.  Out: their inlines, translators and types, in the Compiler's names.
+In: options, a text.  Out: their inlines, translators and types, in the Compiler's names.
 Always: a library comes after those that it depends on (`#pragma D depends_on library name`), which are in the
 same folder; one that depends on a module or provider that is not there is passed over, as in dtrace.
 """
 
 import os
-import re
 
 from ... import debug
 from ..errors import CompileError, LibraryError
+from . import cpu_types, kernel_types
 
-_DEPENDS = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+depends_on[ \t]+library[ \t]+(\S+)", re.MULTILINE)
+_DEPENDS = rb"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+depends_on[ \t]+library[ \t]+(\S+)"
 
 
-def load(compiler, folders):
-    """Add all libraries of these folders to a compile.Compiler."""
-    for path in ordered(folders):
+class Libraries:
+    """declare(text, path): enters what one library declares; kernel(structure, member): the offset in the running kernel's
+    struct, None where it has no such member.  kernel is None where nothing is known of the kernel."""
+
+    def __init__(self, declare, kernel=None):
+        self.declare, self.kernel = declare, kernel
+        self.folders_read = self.tasks_read = self.cpus_read = False
+
+    def read_for(self, source, names, options):
+        """Read what a text may need, once a compilation.  source: of the text; names: resolve.Names."""
+        if not self.folders_read:
+            self.read_folders(source, options)
+        if not self.tasks_read and self.kernel is not None and _may_name_tasks(source.text):
+            self.tasks_read = True
+            library = kernel_types.library(self.kernel)
+            if library:
+                self.declare(library, "<kernel>")
+        if not self.cpus_read and "cpuinfo_t" not in names.typedefs and _may_name_cpus(source.text):
+            self.cpus_read = True
+            self.declare(cpu_types.library(), "<cpu>")
+
+    def read_folders(self, source, options):
+        """What -L names."""
+        self.folders_read = True
+        folders = [folder for folder in (options.get("syslibdir"), *options.get("libdir", ())) if folder]
+        if options.get("nolibs"):
+            return
+        try:
+            for path in ordered(folders):
+                self.read_file(path)
+        except CompileError as error:
+            error.within = source
+            raise
+
+    def read_file(self, path):
         debug.say("library %s", path)
         with open(path, "rb") as file:
             text = file.read()
         try:
-            compiler.add_library(text, path)
+            self.declare(text, path)
         except CompileError as error:
-            if error.tag == "D_PRAGMA_DEPEND":
-                continue
-            raise
+            if error.tag != "D_PRAGMA_DEPEND":
+                raise
+
+
+def _may_name_tasks(text):
+    """Whether a program may need what kernel_types.py declares."""
+    return "psinfo" in text or "curthread" in text or ("args" in text and ("proc" in text or "sched" in text))
+
+
+def _may_name_cpus(text):
+    """Whether a program may need what cpu_types.py declares."""
+    return any(name in text for name in ("curcpu", "cpuinfo_t", "chip", "lgrp", "pset"))
 
 
 def ordered(folders):
@@ -63,6 +104,8 @@ def _files(folder):
 
 
 def _dependencies(path):
+    import re  # few programs have libraries: the compiler's import does without it
+
     with open(path, "rb") as file:
-        found = _DEPENDS.findall(file.read())
+        found = re.findall(_DEPENDS, file.read(), re.MULTILINE)
     return [os.path.join(os.path.dirname(path), os.fsdecode(name)) for name in found]

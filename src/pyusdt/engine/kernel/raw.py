@@ -11,7 +11,6 @@ registers, the result.  r6 = the context, r7 = the state block, r8 is kept from 
 
 import os
 
-from ... import _tracer
 from ...bpf.code import Label
 from ...bpf.insn import (
     R0,
@@ -35,6 +34,7 @@ from ...bpf.insn import (
 )
 from ...data import program as p
 from .. import EngineError
+from . import structs
 from .attach import release
 from .syscalls import numbers
 
@@ -44,7 +44,6 @@ ENTRY, RETURN = "entry", "return"
 _ID_BITS, _MOST_ARGUMENTS, _MOST_ERRORS = 24, 6, 4095
 _BASES = {ENTRY: 0, RETURN: 8 * TABLE_CALLS}
 _READ_KERNEL, _CURRENT_TASK, _PID_TGID = 113, 35, 14
-_BTF = "/sys/kernel/btf/vmlinux"
 
 
 class Registers:
@@ -70,7 +69,7 @@ class Kernel:
     def __init__(self):
         self.machine = os.uname().machine
         self.registers = _REGISTERS.get(self.machine)
-        self._calls = self._btf = None
+        self._calls = None
         self._members = {}
 
     @property
@@ -84,13 +83,11 @@ class Kernel:
         """The offset of a member of one of the kernel's structs.  Raises EngineError."""
         key = structure, name
         if key not in self._members:
-            if self._btf is None:
-                try:
-                    with open(_BTF, "rb") as file:
-                        self._btf = file.read()
-                except OSError as error:
-                    raise EngineError(f"kernel engine: {_BTF}, which tells where a task has its parts: {error.strerror}") from None
-            found = _tracer.btf_member(self._btf, structure, name)
+            try:
+                structs.information()
+            except OSError as error:
+                raise EngineError(f"kernel engine: {structs.BTF}, which tells where a task has its parts: {error.strerror}") from None
+            found = structs.offset(structure, name)
             if found is None:
                 raise EngineError(f"kernel engine: this kernel's {structure} has no {name}")
             self._members[key] = found

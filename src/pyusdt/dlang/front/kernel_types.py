@@ -1,15 +1,12 @@
 """What D knows of a task of the kernel: psinfo_t, lwpsinfo_t, their translators, the arguments of proc and sched.
 
-In: the running kernel's type information.  Out: the text of a D library, as dtrace has it in procfs.d and sched.d; "" where
-the kernel has no type information.
+In: where the running kernel has its members (engine/kernel/structs.py).  Out: the text of a D library, as dtrace has it in
+procfs.d and sched.d; "" where that is not known.
 Always: of the kernel's structs only the members that the translators read are declared, where this kernel has them.
 Sources: the DTrace guide's "proc" and "sched" providers, the
 members that dtrace 2.0 translates, and what it calls curpsinfo, curlwpsinfo and curthread.
 """
 
-from ... import _tracer
-
-_BTF = "/sys/kernel/btf/vmlinux"
 # struct: (member, declaration)
 _MEMBERS = {
     "task_struct": (
@@ -72,30 +69,26 @@ provider sched {
 """
 
 
-def library():
-    try:
-        with open(_BTF, "rb") as file:
-            btf = file.read()
-    except OSError:
-        return ""
+def library(offset):
+    """offset(structure, member): in the running kernel's struct, None where it has none."""
     structs = [f"struct {name};" for name in _MEMBERS]
     for name, members in _MEMBERS.items():
-        declared = _declare(btf, name, members)
+        declared = _declare(offset, name, members)
         if declared is None:
             return ""
         structs.append(declared)
     return "\n".join(structs) + _TRANSLATORS
 
 
-def _declare(btf, name, members):
+def _declare(offset, name, members):
     """A struct with these members at their places, or None where the kernel has one of them not."""
-    rows = [(_tracer.btf_member(btf, name, member), text) for member, text in members]
-    if any(offset is None for offset, _ in rows):
+    rows = [(offset(name, member), text) for member, text in members]
+    if any(at is None for at, _ in rows):
         return None
     lines, end = [], 0
-    for offset, text in sorted(rows):
-        if offset > end:
-            lines.append(f"    char _{end}[{offset - end}];")
+    for at, text in sorted(rows):
+        if at > end:
+            lines.append(f"    char _{end}[{at - end}];")
         lines.append(f"    {text};")
-        end = offset + _SIZES.get(text, 8 if "*" in text else 4)
+        end = at + _SIZES.get(text, 8 if "*" in text else 4)
     return f"struct {name} {{\n" + "\n".join(lines) + "\n};"
