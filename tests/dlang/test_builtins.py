@@ -18,8 +18,8 @@ NAMES = {*ACTIONS, *AGGREGATIONS, *SUBROUTINES, *VARIABLES}
 # How the values of aggregating functions are read and shown goes by their names still, and how addresses are named by the
 # functions'.  File: how many comparisons.  The numbers may become smaller, never greater.
 KNOWN = {
-    "data/floats.py": 3, "data/values.py": 2, "engine/dtrace/frames.py": 4, "report/aggregations.py": 1, "report/packed.py": 5,
-    "report/symbols.py": 2, "report/terms.py": 1,
+    "data/floats.py": 3, "data/values.py": 2, "engine/dtrace/frames.py": 4, "data/aggregations.py": 1, "data/packed.py": 5,
+    "tracing/symbols.py": 2, "report/terms.py": 1,
 }  # fmt: skip
 
 

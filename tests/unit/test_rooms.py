@@ -39,7 +39,6 @@ PYTHON = {
     "cli": ("_core", "_tracer", "data", "debug", "dlang", "engine", "erlang", "options", "provider_file", "providers", "report",
             "tracing"),
 }
-PYTHON_TO_BE_REMOVED = {("dlang/types/kernel_types.py", "_tracer")}
 ONE_ABOUT_PROBES = ("providers", "provider_file")  # two modules of one room
 
 # Folders of C, by what stands before the first / of an #include: include/ and the files beside the includer are everybody's.
@@ -115,7 +114,7 @@ def compared(table: dict[str, tuple[str, ...]], arrows: dict[tuple[str, str], se
 def test_the_rooms_of_python():
     rooms = {room_of(path) for path in SOURCES.rglob("*.py")}
     assert rooms - set(PYTHON) == set(), "a room that the table does not know"
-    compared(PYTHON, python_arrows(), PYTHON_TO_BE_REMOVED)
+    compared(PYTHON, python_arrows(), set())
 
 
 def test_the_arrows_of_python_go_down():
