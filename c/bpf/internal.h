@@ -57,7 +57,7 @@ static inline uint8_t *pyusdt_run_access(struct pyusdt_run *run, uint64_t addr, 
 typedef uint64_t pyusdt_helper_fn(struct pyusdt_run *run, const uint64_t *args);
 extern pyusdt_helper_fn *const pyusdt_helpers[];
 
-/* bpf_run.c */
+/* run.c */
 int pyusdt_run(struct pyusdt_run *run, const struct pyusdt_program *program, uint64_t *r0);
 const void *const *pyusdt_run_handlers(void); /* by enum pyusdt_opcode */
 

@@ -50,7 +50,7 @@ int pyusdt_program_load(struct pyusdt_program *program, const struct pyusdt_insn
                         struct pyusdt_error *err);
 void pyusdt_program_destroy(struct pyusdt_program *program);
 
-/* Index in the helper table (bpf_helpers.c) of a helper's number, or -1. */
+/* Index in the helper table (helpers.c) of a helper's number, or -1. */
 int pyusdt_helper_index(int32_t number);
 
 #endif

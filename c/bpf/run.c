@@ -1,6 +1,6 @@
 /* The interpreter's loop: threaded code, one label an instruction of the table.
  *
- * In: a checked program (bpf_program.h).  Out: r0, or why it was stopped.  Always: every address
+ * In: a checked program (program.h).  Out: r0, or why it was stopped.  Always: every address
  * goes through pyusdt_run_access, and each backward jump and call costs its distance, so that a
  * run takes at most its program's length and the step limit together. */
 #include "bpf/internal.h"

@@ -6,7 +6,15 @@ underline and the hint.
 Always: every tag that the compiler raises stands in TAGS, with dtrace's meaning.
 """
 
+from __future__ import annotations
+
 from ..data.harmless import printable
+
+TYPE_CHECKING = False  # of typing, which the compiler does not import
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from .front.source import Location, Source
 
 TAGS = {
     "D_UNSUPPORTED": "part of D that pyusdt does not have yet (ours; no tag of dtrace)",
@@ -196,16 +204,17 @@ class CompileError(Exception):
     does not refuse, the place itself.
     """
 
-    def __init__(self, tag, loc, message, hint=None, region=None, mark=None):
+    def __init__(self, tag: str, loc: Location, message: str, hint: str | None = None, region: str | None = None,
+                 mark: int | None = None) -> None:
         super().__init__(message)
         self.tag, self.loc, self.message = tag, loc, message
         self.hint, self.region = hint, region
-        self.within = None  # Source of the program, where the culprit is a library that was read for it
+        self.within: Source | None = None  # Source of the program, where the culprit is a library that was read for it
         if mark is None:
             mark = loc.start if tag == "D_UNSUPPORTED" else loc.mark
         self.mark = mark
 
-    def summary(self, errtags=False):
+    def summary(self, errtags: bool = False) -> str:
         """What dtrace prints, without `dtrace: `."""
         source = self.loc.source
         text = f"[{self.tag}] " if errtags else ""
@@ -224,15 +233,15 @@ class CompileError(Exception):
             return f"invalid {source.what} {printable(source.text)}: {text}"
         return f"failed to compile {source.what} {source.name}: {text}"
 
-    def render(self, errtags=False, program="dtrace"):
+    def render(self, errtags: bool = False, program: str = "dtrace") -> str:
         """The whole text for the user, without a last newline."""
         return "\n".join([f"{program}: {self.summary(errtags)}", *self._ours()])
 
-    def __str__(self):
+    def __str__(self) -> str:
         """For a traceback: what, where, and the hint."""
         return "\n".join([self.message, *self._ours()])
 
-    def _ours(self):
+    def _ours(self) -> list[str]:
         """The lines that dtrace does not have."""
         source, loc = self.loc.source, self.loc
         lines = [f"{loc}: [{self.tag}]"]
@@ -244,12 +253,12 @@ class CompileError(Exception):
         return lines
 
 
-def refuse(tag, loc, message, hint=None):
+def refuse(tag: str, loc: Location, message: str, hint: str | None = None) -> NoReturn:
     """Refuse a program: see CompileError."""
     raise CompileError(tag, loc, message, hint)
 
 
-def unsupported(loc, what, hint=None):
+def unsupported(loc: Location, what: str, hint: str | None = None) -> NoReturn:
     """Refuse a part of D; `what` ends in its verb."""
     refuse("D_UNSUPPORTED", loc, f"{what} not supported", hint)
 
@@ -266,7 +275,7 @@ class PreprocessError(Exception):
     """The preprocessor could not do its work; the message is dtrace's, after the script's name."""
 
 
-def underlined(text, column, length):
+def underlined(text: str, column: int, length: int) -> list[str]:
     """A source line and the line under it that marks `length` characters from `column`."""
     length = max(1, min(length, len(text) - column))
     before, marked = printable(text[:column]), printable(text[column : column + length])

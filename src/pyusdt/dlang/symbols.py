@@ -3,8 +3,18 @@
 Made by resolve.Names, typed by the types pass, placed by layout.
 """
 
+from __future__ import annotations
 
-def kind_of(keys):
+TYPE_CHECKING = False  # of typing, which the compiler does not import
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..data.types import Type
+    from . import ast
+    from .front.source import Location
+
+
+def kind_of(keys: list[Any] | None) -> str:
     """What dtrace calls a variable with these key types."""
     return "scalar" if keys is None else "associative array"
 
@@ -22,12 +32,13 @@ class Variable:
 
     __slots__ = ("scope", "name", "type", "keys", "loc", "known", "slot", "allocated")
 
-    def __init__(self, scope, name, loc, type=None, keys=None):
+    def __init__(self, scope: str, name: str, loc: Location, type: Type | None = None, keys: Any = None) -> None:
         self.scope, self.name, self.loc, self.type, self.keys = scope, name, loc, type, keys
         self.known = False
-        self.slot = self.allocated = None
+        self.slot: int | None = None
+        self.allocated: bool | None = None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name if self.scope == "global" else f"{self.scope}->{self.name}"
 
 
@@ -38,10 +49,13 @@ class Aggregation:
 
     __slots__ = ("name", "ident", "row", "params", "constant", "keys", "loc", "map")
 
-    def __init__(self, name, ident, loc):
+    def __init__(self, name: str, ident: int, loc: Location) -> None:
         self.name, self.ident, self.loc = name, ident, loc
-        self.row = self.keys = self.map = self.constant = None
-        self.params = ()
+        self.row: Any = None
+        self.keys: list[Type] | None = None
+        self.map: int | None = None
+        self.constant: ast.Call | None = None
+        self.params: tuple[int, ...] = ()
 
 
 class Inline:
@@ -52,7 +66,8 @@ class Inline:
 
     __slots__ = ("name", "kind", "type", "keys", "value", "loc", "builtin")
 
-    def __init__(self, name, kind, type, keys, value, loc, builtin=False):
+    def __init__(self, name: str | None, kind: str, type: Type, keys: list[Inline] | None, value: ast.Expr | None, loc: Location,
+                 builtin: bool = False) -> None:
         self.name, self.kind, self.type, self.keys = name, kind, type, keys
         self.value, self.loc, self.builtin = value, loc, builtin
 
@@ -62,6 +77,6 @@ class Translator:
 
     __slots__ = ("to", "source", "symbol", "members", "loc")
 
-    def __init__(self, to, source, symbol, loc):
+    def __init__(self, to: Type, source: Type, symbol: Inline, loc: Location) -> None:
         self.to, self.source, self.symbol, self.loc = to, source, symbol, loc
-        self.members = {}
+        self.members: dict[str, ast.Expr] = {}

@@ -70,7 +70,7 @@ class Session:
         compiler = Compiler(self._options, default_macros(target), kernel=structs.offset)
         compiler.arguments = ["erltrace", *self._arguments]
         try:
-            compiler.add(self._script, None)
+            compiler.add(self._script or b"", None)
             program: Program = compiler.finish()
         except CompileError as error:
             raise Failure(error.render(False, "erltrace").strip()) from None

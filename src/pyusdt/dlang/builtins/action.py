@@ -10,10 +10,21 @@ does not say is as it is here.  Other rooms ask the row (program.Action.row) and
 - the dtrace engine (engine/dtrace/): dtrace_shows, dtrace_does, any_value, said, spelled.
 """
 
+from __future__ import annotations
+
 from ...data.program import PRINTS_ITSELF
 from .. import ast
 from ..code.integers import store_field
 from ..errors import refuse
+
+TYPE_CHECKING = False  # of typing, which the compiler does not import
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ...data import program
+    from ...data.fields import Field
+    from ...data.types import Type
+
 
 
 class Action:
@@ -31,16 +42,16 @@ class Action:
     is_key = False  # a call may be a key of an array or aggregation
     is_operand = False  # a call may stand in any expression
 
-    def accept(self, call):
+    def accept(self, call: ast.Call) -> None:
         """Refuse arguments, as written, that the prototype does not."""
 
-    def typed(self, c, call):
+    def typed(self, c: Any, call: ast.Call) -> None:
         """Give a call, whose arguments fit the prototype, the type of its value."""
 
-    def check(self, call):
+    def check(self, call: ast.Call) -> None:
         """Refuse what the prototype does not; may make the call's arguments what is recorded of them."""
 
-    def follow(self, flow, call):
+    def follow(self, flow: Any, call: ast.Call) -> None:
         """Refuse a call after what is before it in the clause, and add it.  flow: types.flow.Flow."""
         if self.destructive and flow.speculated:
             refuse("D_ACT_SPEC", call.loc, "destructive actions may not follow speculate( )")
@@ -49,53 +60,55 @@ class Action:
         flow.data = flow.data or self.records
 
     # --- in code generation ------------------------------------------------------------------------
-    first = 0  # what is recorded are the arguments from this one on, without aggregations; None: the call's own value
-    type = None  # the types.Type that they are recorded as; None: each as its own
+    first: int | None = 0  # what is recorded are the arguments from this one on, without aggregations; None: the call's own value
+    type: Type | None = None  # the types.Type that they are recorded as; None: each as its own
     in_memory = False  # strings among them are recorded as they lie in memory
     records = True  # False: a clause with nothing else has no record
     speculates = False  # the clause's record is held back
     ends = False  # no other clause runs after the record
-    uses, reads, nullable, allocates, place, stack, as_key = "", None, False, False, None, None, None  # as in row.SubroutineRow
+    # As in row.SubroutineRow, so that code generation asks any call.
+    uses = ""
+    nullable = allocates = keeps_length = False
+    reads = place = as_key = None
+    stack: str | None = None  # whose stack it is, "user" or "kernel"
 
-    def data(self, call):
+    def data(self, call: ast.Call) -> list[ast.Expr]:
         """The typed expressions that are recorded."""
         if self.first is None:
             return [call]
         return [arg for arg in call.args[self.first :] if arg.__class__ is not ast.AggRef]
 
-    def record(self, g, call, at, action):
+    def record(self, g: Any, call: ast.Call, at: int, action: Any) -> None:
         """The code.  g: code.emit.Emitter; at: where the record is in the state block; action: the program.Action, None
         where nothing is recorded."""
         mark = g.scratch
         for data, expr in zip(action.data, self.data(call)):
-            keeps_length = expr.__class__ is ast.Call and expr.row.keeps_length
+            keeps_length = isinstance(expr, ast.Call) and expr.row.keeps_length
             g.fields = {at + data.offset: data} if keeps_length else {}
             store_field(g, at, data, expr)
             g.fields, g.scratch = {}, mark
-
-    keeps_length = False
 
     # --- in who reads and prints records --------------------------------------------------------------
     is_value = False  # what is recorded is for who reads the records, and not only for perform()
     prints = PRINTS_ITSELF  # who prints it: data.program.PRINTS_…
 
-    def fields(self, action, symbols):
+    def fields(self, action: program.Action, symbols: Any) -> list[Field]:
         """[data.fields.Field] of its values in a record; symbols: tracing.symbols.Symbols, None where only the places matter."""
         from ...data.fields import field_of
 
         return [field_of(data, symbols) for data in action.data]
 
     # --- in tracing --------------------------------------------------------------------------------------
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         """Do it, where C does not.  run: tracing.actions.Actions; action: program.Action; record: bytes."""
 
     # --- in the dtrace engine ------------------------------------------------------------------------------
     dtrace_shows = False  # dtrace prints it for people, and what it prints is read
     dtrace_does = False  # dtrace does it, as well as we
     any_value = False  # its last value may be one that dtrace can only print for people
-    said = None  # how many of its data dtrace says; the others are the numbers of bytes that it shows.  None: all
+    said: int | None = None  # how many of its data dtrace says; the others are the numbers of bytes that it shows.  None: all
 
-    def spelled(self, given):
+    def spelled(self, given: list[str]) -> list[str]:
         """The D expressions of its data; given: the texts of the arguments that are not aggregations."""
         return given
 
@@ -106,8 +119,8 @@ class Refused(Action):
     refused = destructive = True
     records = False
 
-    def __init__(self, name, prototype, doc):
+    def __init__(self, name: str, prototype: str, doc: str) -> None:
         self.name, self.prototype, self.doc = name, prototype, doc
 
-    def check(self, call):
+    def check(self, call: ast.Call) -> None:
         refuse("D_UNSUPPORTED", call.loc, f"{self.name}() is not supported: {self.doc}")

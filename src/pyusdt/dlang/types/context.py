@@ -4,12 +4,22 @@ In: resolve.Names; a table, node class -> function(c, node), by which a part typ
 Always: typing a node twice changes nothing: a clause may be typed again (see typecheck.py).
 """
 
+from __future__ import annotations
+
 from ...data import types as t
 from .. import ast
 from ..errors import refuse, unsupported
 from .operands import floating
 
-_LITERALS = {ast.StrLit: t.STRING, ast.FloatLit: t.FLOATS["double"]}
+TYPE_CHECKING = False  # of typing, which the compiler does not import
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .resolve import Names
+
+
+_LITERALS: dict[type[ast.Expr], t.Type] = {ast.StrLit: t.STRING, ast.FloatLit: t.FLOATS["double"]}
 
 
 class Typing:
@@ -19,11 +29,12 @@ class Typing:
 
     __slots__ = ("names", "rules", "probes", "misplaced", "takes_floats")
 
-    def __init__(self, names, rules, probes=()):
+    def __init__(self, names: Names, rules: dict[type[ast.Expr], Callable[..., Any]], probes: Sequence[ast.ProbeDesc] = ()) -> None:
         self.names, self.rules, self.probes = names, rules, probes
-        self.misplaced, self.takes_floats = [], False
+        self.misplaced: list[ast.Call] = []
+        self.takes_floats = False
 
-    def value(self, node):
+    def value(self, node: Any) -> Any:
         """Type an expression that is read."""
         if type(node) is ast.Index:
             return self.rules[ast.Index](self, node, read=True)
@@ -32,7 +43,7 @@ class Typing:
             self.need_known(node)
         return node
 
-    def place(self, node):
+    def place(self, node: Any) -> Any:
         """Type an expression that is written, or whose variable may not be known yet."""
         if node.type is not None or type(node) in (ast.Var, ast.AssocRef):
             return node
@@ -41,7 +52,7 @@ class Typing:
             return node
         return self.rules[type(node)](self, node)
 
-    def need_known(self, node):
+    def need_known(self, node: ast.Var | ast.AssocRef) -> None:
         symbol = node.symbol
         if not symbol.known:
             message = f"{symbol} has not yet been declared or assigned"
@@ -51,7 +62,7 @@ class Typing:
         if isinstance(symbol.type, t.Float) and not (self.takes_floats or floating(self, symbol.type)):
             unsupported(node.loc, f"values of type {symbol.type} are")
 
-    def operand(self, node):
+    def operand(self, node: Any) -> Any:
         """The operand of a unary operator, which makes an unknown variable an int64_t."""
         node = self.place(node)
         if type(node) in (ast.Var, ast.AssocRef):

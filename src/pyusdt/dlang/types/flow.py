@@ -1,6 +1,13 @@
 """The order of a clause's actions: what was before, by which each action knows what it may not follow (Action.follow)."""
 
+from __future__ import annotations
+
 from ..errors import refuse
+
+TYPE_CHECKING = False  # of typing, which the compiler does not import
+if TYPE_CHECKING:
+    from .. import ast
+
 
 
 class Flow:
@@ -8,10 +15,10 @@ class Flow:
 
     __slots__ = ("data", "speculated", "committed")
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.data = self.speculated = self.committed = False
 
-    def aggregation(self, statement):
+    def aggregation(self, statement: ast.Node) -> None:
         for before, tag, name in ((self.speculated, "D_AGG_SPEC", "speculate( )"), (self.committed, "D_AGG_COMM", "commit( )")):
             if before:
                 refuse(tag, statement.loc, f"aggregating actions may not follow {name}")
