@@ -1,6 +1,6 @@
 """Subroutines that show network addresses: inet_ntoa(), inet_ntoa6(), inet_ntop(), link_ntop().
 
-`emit(g, call, target)`: see subroutines.py.  The loops are routines of bpf/lib; they write to a work area whose first
+`emit(g, call, target)`: see row.py.  The loops are routines of bpf/lib; they write to a work area whose first
 64 bytes are the text.
 """
 

@@ -1,6 +1,6 @@
 """Subroutines on strings, and the code that they become.
 
-`emit(g, call, target)`: see subroutines.py.  The loops are routines of bpf/lib; what most of them leave in
+`emit(g, call, target)`: see row.py.  The loops are routines of bpf/lib; what most of them leave in
 r0 is a part of a string, its first byte << 32 | the number of its bytes, which is then copied.
 """
 

@@ -15,7 +15,7 @@ from .lexer import AGG, CLAUSE, EOF, EXPR, FLOAT, IDENT, INT, PSPEC, SPACE, STRI
 from .parse_types import TypeParser
 from .probes import by_number, describe
 from .source import Location
-from .syntax_errors import SyntaxErrors
+from .syntax_errors import refuse_token
 
 # Levels of expressions within expressions, so that no program can exhaust the stack.
 MAX_DEPTH = 150
@@ -30,7 +30,7 @@ _ASSIGNMENTS = frozenset(["=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=",
 _UNARY = frozenset(["&", "*", "+", "-", "~", "!"])
 
 
-class Parser(TypeParser, SyntaxErrors):
+class Parser(TypeParser):
     """macros, args, default_args: see Lexer; control(words, loc): called for each control line;
     names: resolve.Names; probe_level: what a probe description's last part is, "name" but
     for dtrace's -P, -m and -f."""
@@ -90,6 +90,10 @@ class Parser(TypeParser, SyntaxErrors):
 
     def error(self, tag, loc, message, hint=None):
         raise CompileError(tag, loc, message, hint)
+
+    def syntax_error(self, hint=None):
+        """Refuse the next token."""
+        refuse_token(self, hint)
 
     def enter(self):
         self.depth += 1

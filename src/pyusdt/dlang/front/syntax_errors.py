@@ -1,60 +1,60 @@
-"""Syntax errors as dtrace tells them: a base class of parser.Parser.
+"""Syntax errors as dtrace tells them.
 
-In: the token that can not stand where it is.  Out: the error, with what dtrace shows near it, and a hint.
+In: a parser.Parser before the token that can not stand where it is.  Out: the error, with what dtrace shows near it, and a hint.
 """
 
 from .. import hints
 from ..builtins import prototypes
-from ..errors import printable
+from ..errors import printable, refuse
 from .lexer import EOF, IDENT, INT, SPACE, STRING
 
 
-class SyntaxErrors:
-    __slots__ = ()
+def refuse_token(parser, hint=None):
+    """Refuse the next token."""
+    parser.peek()
+    token = parser.token
+    if token.kind == EOF:
+        near = "end-of-input" if _looked_behind(parser, parser.last) else "end of input"
+        if hint is None and parser.lexer.braces > 0:
+            hint = "a { is not closed"
+    else:
+        near = f'"{_near(parser, token)}"'
+        hint = hints.syntax(token.kind, token.value) or _hint(parser, token) or hint
+    refuse("D_SYNTAX", parser.at(token), f"syntax error near {near}", hint)
 
-    def syntax_error(self, hint=None):
-        """Refuse the next token."""
-        self.peek()
-        token = self.token
-        if token.kind == EOF:
-            near = "end-of-input" if self.looked_behind(self.last) else "end of input"
-            if hint is None and self.lexer.braces > 0:
-                hint = "a { is not closed"
-        else:
-            near = f'"{self.near(token)}"'
-            hint = hints.syntax(token.kind, token.value) or self.syntax_hint(token) or hint
-        self.error("D_SYNTAX", self.at(token), f"syntax error near {near}", hint)
 
-    def syntax_hint(self, token):
-        """A hint that what stands before the token gives."""
-        if token.kind == ";" and self.items and self.lexer.braces == 0:
-            return "there is no ; after a clause"
-        if token.kind == "{" and self.lexer.braces > 1:  # it is counted already
-            return "a clause has one pair of { }"
-        last = self.last
-        if last is not None and last.kind == IDENT and last.value in prototypes.FUNCTIONS and token.kind in (INT, STRING):
-            return f"call it: {last.value}(…)"
-        return None
+def _hint(parser, token):
+    """A hint that what stands before the token gives."""
+    if token.kind == ";" and parser.items and parser.lexer.braces == 0:
+        return "there is no ; after a clause"
+    if token.kind == "{" and parser.lexer.braces > 1:  # it is counted already
+        return "a clause has one pair of { }"
+    last = parser.last
+    if last is not None and last.kind == IDENT and last.value in prototypes.FUNCTIONS and token.kind in (INT, STRING):
+        return f"call it: {last.value}(…)"
+    return None
 
-    def near(self, token):
-        """What dtrace shows of a token.  Where its lexer had to look behind the token to tell what
-        it is, it shows the rest of the line too, white space turned to blanks."""
-        text = self.source.text
-        shown = text[token.start : token.end]
-        if not self.looked_behind(token) or token.kind != IDENT and text[token.end : token.end + 1] in SPACE:
-            return printable(shown)
-        end = token.end
-        while text[end : end + 1] in SPACE and end < len(text):
-            end += 1
-        gap = text[token.end : end]
-        if token.kind == IDENT and "\n" in gap:
-            return printable(shown) + " " * (len(gap) - gap.count("\n"))
-        newline = text.find("\n", end)
-        rest = text[end : len(text) if newline < 0 else newline]
-        return printable(shown + " " * len(gap) + rest)
 
-    def looked_behind(self, token):
-        """Whether dtrace's lexer had to read on to tell what this token is."""
-        if token is None or token.kind not in (IDENT, "/", "EPRED"):
-            return False
-        return token.value is not None and not (token.kind == IDENT and self.names.is_known(token.value))
+def _near(parser, token):
+    """What dtrace shows of a token.  Where its lexer had to look behind the token to tell what
+    it is, it shows the rest of the line too, white space turned to blanks."""
+    text = parser.source.text
+    shown = text[token.start : token.end]
+    if not _looked_behind(parser, token) or token.kind != IDENT and text[token.end : token.end + 1] in SPACE:
+        return printable(shown)
+    end = token.end
+    while text[end : end + 1] in SPACE and end < len(text):
+        end += 1
+    gap = text[token.end : end]
+    if token.kind == IDENT and "\n" in gap:
+        return printable(shown) + " " * (len(gap) - gap.count("\n"))
+    newline = text.find("\n", end)
+    rest = text[end : len(text) if newline < 0 else newline]
+    return printable(shown + " " * len(gap) + rest)
+
+
+def _looked_behind(parser, token):
+    """Whether dtrace's lexer had to read on to tell what this token is."""
+    if token is None or token.kind not in (IDENT, "/", "EPRED"):
+        return False
+    return token.value is not None and not (token.kind == IDENT and parser.names.is_known(token.value))
