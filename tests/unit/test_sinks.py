@@ -43,7 +43,7 @@ class Acts:
         self.sink = sink
 
     def act(self, action, record):
-        self.sink.text(b"<%s>" % action.row.kind.encode())
+        self.sink.text(b"<%s>" % action.row.name.encode())
 
 
 def record(clause, *values):

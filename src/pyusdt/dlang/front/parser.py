@@ -11,8 +11,8 @@ from ...data import types as t
 from .. import ast, constants, hints
 from ..errors import CompileError
 from ..types import declarations
+from . import parse_types
 from .lexer import AGG, CLAUSE, EOF, EXPR, FLOAT, IDENT, INT, PSPEC, SPACE, STRING, Lexer
-from .parse_types import TypeParser
 from .probes import by_number, describe
 from .source import Location
 from .syntax_errors import refuse_token
@@ -30,7 +30,7 @@ _ASSIGNMENTS = frozenset(["=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=",
 _UNARY = frozenset(["&", "*", "+", "-", "~", "!"])
 
 
-class Parser(TypeParser):
+class Parser:
     """macros, args, default_args: see Lexer; control(words, loc): called for each control line;
     names: resolve.Names; probe_level: what a probe description's last part is, "name" but
     for dtrace's -P, -m and -f."""
@@ -127,13 +127,13 @@ class Parser(TypeParser):
                 self.syntax_error("a clause begins with its probe description")
             lexer.mode = EXPR
             if kind == "inline":
-                items.append(self.inline())
+                items.append(parse_types.inline(self))
             elif kind == "translator":
-                items.append(self.translator())
+                items.append(parse_types.translator(self))
             elif kind == "provider":
-                items.append(self.provider())
+                items.append(parse_types.provider(self))
             else:
-                items += self.declaration()
+                items += parse_types.declaration(self)
         end = len(self.source.text)
         if not items and not getattr(self.control, "may_be_empty", False):
             loc = Location(self.source, max(0, end - 1), end, end)
@@ -281,9 +281,9 @@ class Parser(TypeParser):
             return self.unary(), True
         start = self.here()
         self.take()
-        if not self.starts_type():
+        if not parse_types.starts_type(self):
             return self.unary(self.parenthesized(start)), True
-        to = self.type_name()
+        to = parse_types.type_name(self)
         self.expect(")")
         self.enter()
         operand, _ = self.cast()
@@ -340,8 +340,8 @@ class Parser(TypeParser):
         if self.peek() == "(":
             open_at = self.here()
             self.take()
-            if self.starts_type():
-                name = self.type_name()
+            if parse_types.starts_type(self):
+                name = parse_types.type_name(self)
                 self.expect(")")
                 loc = self.loc(start)
                 size = declarations.sizeof(loc, declarations.resolve_type(self.names, name))
@@ -459,7 +459,7 @@ class Parser(TypeParser):
     def offsetof(self):
         start = self.take().start
         self.expect("(")
-        name = self.type_name()
+        name = parse_types.type_name(self)
         self.expect(",")
         self.lexer.after_member = True
         member = self.expect(IDENT)
@@ -469,7 +469,7 @@ class Parser(TypeParser):
     def xlate(self):
         start = self.take().start
         self.expect("<")
-        name = self.type_name()
+        name = parse_types.type_name(self)
         self.expect(">")
         self.expect("(")
         operand = self.expression()
