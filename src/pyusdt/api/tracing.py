@@ -26,7 +26,7 @@ from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError
 from ..engine import EngineError, Targets
 from ..engine.command import alive
-from ..engine.kernel import structs
+from ..engine.kernel.structs import Structs
 from ..tracing.driver import Driver
 from .queue import Pump, Queue
 
@@ -164,7 +164,7 @@ class Tracing:
         self._compile(0)  # errors are told where the script is
 
     def _compile(self, target: int) -> Any:
-        compiler = Compiler(self._options, default_macros(target), kernel=structs.offset)
+        compiler = Compiler(self._options, default_macros(target), kernel=Structs().offset)
         script = self._script
         name = None if isinstance(script, str) else os.fspath(script)
         compiler.arguments = [name or "pyusdt.trace", *map(str, self._arguments)]

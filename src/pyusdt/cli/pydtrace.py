@@ -16,7 +16,7 @@ from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
 from ..dlang.front.probes import OWN
 from ..engine import EngineError, Targets
-from ..engine.kernel import structs
+from ..engine.kernel.structs import Structs
 from ..report.output import Output, OutputError
 from ..tracing.driver import Driver
 from . import arguments as cli
@@ -59,7 +59,7 @@ def read_script(path):
 
 def compile_requests(arguments, target):
     """All requests as one program; target: the pid that is $target.  Raises CompileError."""
-    compiler = Compiler(arguments.options, default_macros(target), kernel=structs.offset)
+    compiler = Compiler(arguments.options, default_macros(target), kernel=Structs().offset)
     compiler.names.probes = lambda: all_probes(arguments)
     sources = add_requests(compiler, arguments)
     program = compiler.finish()
@@ -94,7 +94,7 @@ def show_dumps(arguments):
     for request in arguments.requests:
         text = os.fsencode(request.text) if request.script is None else read_script(request.script)
         given = [request.script or PROGRAM, *arguments.operands]
-        compiler = Compiler(arguments.options, arguments=given, kernel=structs.offset)
+        compiler = Compiler(arguments.options, arguments=given, kernel=Structs().offset)
         show(dump(arguments.dump, compiler, text, request.script, request.level) + "\n")
 
 
@@ -222,7 +222,7 @@ def write_headers(arguments):
     if not scripts and arguments.output is None:
         raise Failure("-h requires an output file if no scripts are specified")
     path = arguments.output or default_path(scripts[-1])
-    compiler = Compiler(arguments.options, default_macros(), kernel=structs.offset)
+    compiler = Compiler(arguments.options, default_macros(), kernel=Structs().offset)
     add_requests(compiler, arguments)
     try:
         with open(path, "w", encoding="utf-8") as file:
@@ -245,7 +245,7 @@ def link(arguments):
             os.unlink(path)
         raise Failure(f"failed to link script {os.path.splitext(path)[0]}: link type 1 (DOF) no longer supported")
     arguments.operands = []  # the objects that dtrace would change
-    add_requests(Compiler(arguments.options, default_macros(), kernel=structs.offset), arguments)
+    add_requests(Compiler(arguments.options, default_macros(), kernel=Structs().offset), arguments)
     try:
         with open(path, "wb") as file:
             file.write(empty_object())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError, LibraryError
 from ..engine import EngineError, Targets
-from ..engine.kernel import structs
+from ..engine.kernel.structs import Structs
 from ..options import OptionError, Options
 from ..report.terms import Terms, held, rows, since
 from ..tracing.driver import Driver
@@ -67,7 +67,7 @@ class Session:
         self.state = "compiled"
 
     def _compiled(self, target: int) -> Program:
-        compiler = Compiler(self._options, default_macros(target), kernel=structs.offset)
+        compiler = Compiler(self._options, default_macros(target), kernel=Structs().offset)
         compiler.arguments = ["erltrace", *self._arguments]
         try:
             compiler.add(self._script or b"", None)

@@ -13,8 +13,8 @@ from ...bpf.insn import R0, R1, R2, alu_imm, load, mov, store
 
 
 class AggregationRow:
-    """name; prototype: as dtrace prints it (prototypes.py); params: number of values it takes in @ = f(value, …); constants: how many constant
-    parameters follow; increments: True where a last value may follow, by which the bucket grows;
+    """name; prototype: as dtrace prints it (prototypes.py); params: number of values it takes in @ = f(value, …);
+    constants: how many constant parameters follow; increments: True where a last value may follow, by which the bucket grows;
     words(params): number of 8-byte words of its map value; doc: one line; emit, prepare: see above; read(call, args): the
     parameters that the constants among its arguments give; spelled, differences: how dtrace says that they are others than
     before: "( )" or "()", [(tag, name)].
@@ -25,8 +25,9 @@ class AggregationRow:
     base, the levels, what is above.  llquantize: see buckets.py.
     """
 
-    __slots__ = ("name", "params", "constants", "increments", "words", "doc", "emit", "prepare", "prototype", "read", "spelled", "differences")
-    is_float = is_action = is_operand = is_key = takes_text = takes_floats = False
+    __slots__ = ("name", "params", "constants", "increments", "words", "doc", "emit", "prepare", "prototype", "read",
+                 "spelled", "differences")
+    is_float = is_operand = is_key = takes_text = takes_floats = False
     usage = None
 
     def __init__(self, name, prototype, params, constants, words, doc, emit, prepare=None, increments=False,

@@ -1,7 +1,7 @@
 """copyinstr(), and what it is as an aggregation's key under -x pyusdt: strings that only differ behind strsize stay apart.
 
-Always: of such a key all that a producer captures of a string is read; what is longer than strsize is cut, and ends with `~` and the
-hash of the whole string, so that no two are taken for one, whoever prints or reads the key.
+Always: of such a key all that a producer captures of a string is read; what is longer than strsize is cut, and ends with
+`~` and the hash of the whole string, so that no two are taken for one, whoever prints or reads the key.
 """
 
 from ...bpf.code import Label
@@ -81,8 +81,9 @@ def _place_whole(layout):
     layout.zeros_size = max(layout.zeros_size, WHOLE)
 
 
-_WHOLE_KEY = SubroutineRow("copyinstr", "string(uintptr_t)", emit_whole_key, "the string at an address, cut so that no two are alike",
-                           place=_place_whole, reads=lambda call, strsize: STRING_LIMIT)
+_WHOLE_KEY = SubroutineRow("copyinstr", "string(uintptr_t)", emit_whole_key,
+                           "the string at an address, cut so that no two are alike", place=_place_whole,
+                           reads=lambda call, strsize: STRING_LIMIT)
 
 
 def _as_key(call, options):

@@ -335,8 +335,10 @@ def emit_rand(g, call, target):
 
 ROWS = [
     SubroutineRow("strlen", "size_t(const char *)", emit_strlen, "the length of a string, in bytes"),
-    SubroutineRow("index", "int(const char *, const char *, [int])", emit_index, "where a string first occurs in another one, or -1"),
-    SubroutineRow("rindex", "int(const char *, const char *, [int])", emit_rindex, "where a string last occurs in another one, or -1"),
+    SubroutineRow("index", "int(const char *, const char *, [int])", emit_index,
+                  "where a string first occurs in another one, or -1"),
+    SubroutineRow("rindex", "int(const char *, const char *, [int])", emit_rindex,
+                  "where a string last occurs in another one, or -1"),
     SubroutineRow("strstr", "string(const char *, const char *)", emit_strstr,
                   "a string from the first occurrence of another one on, or NULL", nullable=True),
     SubroutineRow("strchr", "string(const char *, char)", _char(False),

@@ -29,7 +29,8 @@ class Typing:
 
     __slots__ = ("names", "rules", "probes", "misplaced", "takes_floats")
 
-    def __init__(self, names: Names, rules: dict[type[ast.Expr], Callable[..., Any]], probes: Sequence[ast.ProbeDesc] = ()) -> None:
+    def __init__(self, names: Names, rules: dict[type[ast.Expr], Callable[..., Any]],
+                 probes: Sequence[ast.ProbeDesc] = ()) -> None:
         self.names, self.rules, self.probes = names, rules, probes
         self.misplaced: list[ast.Call] = []
         self.takes_floats = False

@@ -69,7 +69,7 @@ class Kernel:
     def __init__(self):
         self.machine = os.uname().machine
         self.registers = _REGISTERS.get(self.machine)
-        self._calls = None
+        self._calls, self._structs = None, structs.Structs()
         self._members = {}
 
     @property
@@ -84,10 +84,10 @@ class Kernel:
         key = structure, name
         if key not in self._members:
             try:
-                structs.information()
+                self._structs.read()
             except OSError as error:
                 raise EngineError(f"kernel engine: {structs.BTF}, which tells where a task has its parts: {error.strerror}") from None
-            found = structs.offset(structure, name)
+            found = self._structs.offset(structure, name)
             if found is None:
                 raise EngineError(f"kernel engine: this kernel's {structure} has no {name}")
             self._members[key] = found
