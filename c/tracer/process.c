@@ -14,16 +14,13 @@
 int pyusdt_find_rundir(pid_t pid, char *path, size_t size, struct pyusdt_error *error)
 {
     struct pyusdt_process_file found;
-    int n, dir, r = pyusdt_process_find(pid, &found, error);
+    int r = pyusdt_process_find(pid, &found, error);
 
     if (r != 0)
         return r;
-    dir = pyusdt_rundir_open_of(found.directory, found.owner, error);
-    if (dir < 0)
-        return dir;
-    close(dir);
-    n = snprintf(path, size, "%s", found.directory);
-    return n < 0 || (size_t)n >= size ? pyusdt_error_set(error, -ENAMETOOLONG, "%s: too long", found.directory) : 0;
+    close(found.in.dir);
+    snprintf(path, size, "%s", found.in.path);
+    return 0;
 }
 
 /* ---- listing ---- */
@@ -70,55 +67,49 @@ static int list_one(void *arg, const char *text, const struct pyusdt_name *name)
     return stop;
 }
 
-static int list_directory(struct listing *listing, const char *path, int64_t owner, struct pyusdt_error *error)
+/* Closes it. */
+static int list_directory(struct listing *listing, const struct pyusdt_entered *in)
 {
-    int r, dir = pyusdt_rundir_open_of(path, owner, error);
+    int r;
 
-    if (dir < 0)
-        return dir;
-    listing->place.dir = dir;
-    r = pyusdt_rundir_each(dir, list_one, listing);
-    close(dir);
+    listing->place.in = *in;
+    r = pyusdt_rundir_each(in->dir, list_one, listing);
+    close(in->dir);
     return r == -E2BIG ? 0 : r;
 }
 
 /* Of another user; what can not be listed is not. The caller's own is listed already. */
-static int list_user(void *arg, const char *path, uint32_t uid)
+static int list_user(void *arg, unsigned parent, uint32_t uid)
 {
     struct listing *listing = arg;
+    struct pyusdt_entered in;
 
-    if (uid != geteuid())
-        list_directory(listing, path, uid, NULL);
+    if (uid != geteuid() && pyusdt_enter_user(parent, uid, &in, NULL) == 0)
+        list_directory(listing, &in);
     return listing->stop;
 }
 
-int pyusdt_list(const char *rundir, pid_t pid, pyusdt_list_fn *fn, void *arg, struct pyusdt_error *error)
+int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, void *arg, struct pyusdt_error *error)
 {
     struct listing listing = {.fn = fn, .arg = arg};
     bool everybody = pid == 0 && !rundir && pyusdt_rundir_of_all();
-    struct pyusdt_process_file found = {.owner = -1};
-    char path[PYUSDT_PATH_SIZE];
-    int r;
+    struct pyusdt_process_file found;
+    int r = pid ? pyusdt_process_find(pid, &found, error) : pyusdt_enter_named(rundir, &found.in, error);
 
-    if (pid != 0) {
-        r = pyusdt_process_find(pid, &found, error);
-        if (r != 0)
-            return r;
-        rundir = found.directory;
+    if (r != 0)
+        return r;
+    if (pid != 0 && !beside) {
         listing.only = found.inner;
         listing.host = (uint32_t)pid;
-    } else if (!rundir) {
-        r = pyusdt_rundir(path, sizeof path, error);
-        if (r != 0)
-            return r;
-        rundir = path;
     }
     listing.session = calloc(1, sizeof *listing.session);
-    if (!listing.session)
+    if (!listing.session) {
+        close(found.in.dir);
         return pyusdt_error_set(error, -ENOMEM, "no memory");
-    r = list_directory(&listing, rundir, found.owner, error);
-    for (unsigned i = 0; everybody && r == 0 && !listing.stop && i < PYUSDT_RUNDIR_PARENTS; i++)
-        pyusdt_rundir_users(i, NULL, list_user, &listing);
+    }
+    r = list_directory(&listing, &found.in);
+    for (unsigned i = 0; everybody && r == 0 && !listing.stop && i < PYUSDT_PARENTS; i++)
+        pyusdt_users_each(i, NULL, list_user, &listing);
     free(listing.session);
     return r < 0 ? r : listing.seen;
 }

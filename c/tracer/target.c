@@ -116,7 +116,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     struct pyusdt_ctl_header header;
     struct stat st;
     uint64_t size;
-    int r, fd = pyusdt_file_open(target->place->dir, text, O_RDWR, &size);
+    int r, fd = pyusdt_file_open(target->place->in.dir, text, O_RDWR, &size);
 
     if (fd < 0)
         return fd;
@@ -275,7 +275,7 @@ static int map_area(struct pyusdt_target *target)
     int fd;
 
     file_name(target, PYUSDT_FILE_AREA, 0, text);
-    fd = pyusdt_file_open(target->place->dir, text, O_RDWR, &size);
+    fd = pyusdt_file_open(target->place->in.dir, text, O_RDWR, &size);
     if (fd < 0)
         return fd;
     area = size == wanted ? pyusdt_guard_map(NULL, wanted, PROT_READ | PROT_WRITE, fd) : NULL;
@@ -303,7 +303,7 @@ static void map_ring(struct pyusdt_session *session, struct pyusdt_target *targe
 
     target->source[k] = source;
     file_name(target, PYUSDT_FILE_RING, k, text);
-    fd = pyusdt_file_open(target->place->dir, text, O_RDONLY, &size);
+    fd = pyusdt_file_open(target->place->in.dir, text, O_RDONLY, &size);
     if (source && fd >= 0 && size == target->place->header.bufsize)
         source->data = pyusdt_guard_map_twice(NULL, size, PROT_READ, fd, 0);
     if (fd >= 0)
@@ -410,7 +410,7 @@ static bool others_read(const struct pyusdt_target *target)
 
     for (uint32_t i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         uint64_t wanted = atomic_load(&slots[i].wanted);
-        if (i != target->place->header.slot && wanted != 0 && pyusdt_session_alive(target->place->dir, i, wanted))
+        if (i != target->place->header.slot && wanted != 0 && pyusdt_session_alive(target->place->in.dir, i, wanted))
             return true;
     }
     return false;
@@ -422,14 +422,14 @@ static void remove_files(struct pyusdt_target *target)
 
     for (uint32_t k = 0; k < target->place->header.max_rings; k++) { /* one may be there that was never told */
         file_name(target, PYUSDT_FILE_RING, k, text);
-        pyusdt_file_discard(target->place->dir, text, target->life == PYUSDT_ALIVE);
+        pyusdt_file_discard(target->place->in.dir, text, target->life == PYUSDT_ALIVE);
     }
     PYUSDT_HOOK(34);
     file_name(target, PYUSDT_FILE_AREA, 0, text);
-    pyusdt_file_discard(target->place->dir, text, false);
+    pyusdt_file_discard(target->place->in.dir, text, false);
     if (target->life == PYUSDT_DEAD && !others_read(target)) {
         file_name(target, PYUSDT_FILE_CTL, 0, text);
-        pyusdt_file_discard(target->place->dir, text, false);
+        pyusdt_file_discard(target->place->in.dir, text, false);
     }
 }
 
