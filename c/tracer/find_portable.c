@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "shared/os.h"
+#include "tracer/elsewhere.h"
 #include "tracer/process.h"
 #include "tracer/seen.h"
 
@@ -78,6 +79,20 @@ int pyusdt_seen_root(const struct pyusdt_seen *seen)
     (void)seen;
     errno = ENOTSUP;
     return -1;
+}
+
+void pyusdt_elsewhere_each(pyusdt_elsewhere_fn *fn, void *arg)
+{
+    (void)fn;
+    (void)arg;
+}
+
+uint32_t pyusdt_host_pid(uint64_t pidns, uint32_t inner, uint64_t starttime)
+{
+    (void)pidns;
+    (void)inner;
+    (void)starttime;
+    return 0;
 }
 
 #endif

@@ -271,10 +271,13 @@ void pyusdt_places_look(struct pyusdt_session *session, uint64_t now)
 {
     bool awaits = session->header.flags & PYUSDT_SESSION_ALL || session->expecting;
 
-    if (!session->own || session->stopped || !awaits || !pyusdt_rundir_of_all())
+    for (uint32_t i = 0; i < session->nplaces; i++)
+        session->place[i]->lookups -= session->place[i]->lookups > 1 ? 2 : 0;
+    if (!session->own || session->stopped || !awaits || pyusdt_rundir_named())
         return;
-    for (unsigned i = 0; i < PYUSDT_PARENTS; i++)
+    for (unsigned i = 0; i < PYUSDT_PARENTS && pyusdt_rundir_of_all(); i++)
         pyusdt_users_each(i, &session->parents_mtime[i], add_user, session);
+    pyusdt_containers_look(session, now);
     retry(session, now);
 }
 

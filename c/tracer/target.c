@@ -14,9 +14,11 @@
 
 #include "shared/guard.h"
 #include "shared/os.h"
+#include "tracer/elsewhere.h"
 #include "tracer/tracer.h"
 
 #define COPY_TRIES 64 /* at a table that its target is changing */
+#define LOOKUPS_MAX 256 /* as many processes of a container may come at once and be known by our numbers */
 #define EXIT_GRACE_NS 1000000000ull /* a process that said goodbye is believed gone after this, whatever it does */
 
 /* ---- the control file ---- */
@@ -111,6 +113,20 @@ static int copy_ctl(const struct pyusdt_target *target, const struct pyusdt_targ
     return -EAGAIN;
 }
 
+/* As it is in our namespace, where it is known there. */
+static void find_pid(struct pyusdt_target *target, uint64_t pidns)
+{
+    bool elsewhere = target->pid == 0 && pidns != pyusdt_os_pidns();
+
+    if (elsewhere && target->place->lookups < LOOKUPS_MAX) {
+        target->place->lookups++;
+        target->pid = pyusdt_host_pid(pidns, target->who.pid, target->who.starttime);
+    }
+    target->visible = !elsewhere || target->pid != 0;
+    if (target->pid == 0)
+        target->pid = target->who.pid;
+}
+
 static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *target, const char *text)
 {
     struct pyusdt_ctl_header header;
@@ -140,9 +156,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     target->words = (void *)((char *)target->ctl + header.words);
     target->room = (uint32_t)((size - header.words) / sizeof(uint64_t));
     target->changes = header.changes;
-    target->visible = target->pid != 0 || header.pidns == pyusdt_os_pidns();
-    if (target->pid == 0)
-        target->pid = target->who.pid;
+    find_pid(target, header.pidns);
     return 0;
 }
 

@@ -310,10 +310,11 @@ static bool has_room(const struct pyusdt_session *session, const struct pyusdt_p
     return session->nliving < PYUSDT_TARGETS_MAX && (place->in.uid == geteuid() || place->nliving < PYUSDT_STRANGERS_MAX);
 }
 
-/* In another user's directory: a process that is not his. */
+/* In another user's directory, or in a container: a process that is not his. */
 static bool is_lie(const struct pyusdt_place *place, const struct pyusdt_target *target)
 {
-    int64_t uid = place->in.uid != geteuid() && target->visible ? pyusdt_process_uid(target->pid) : -1;
+    bool strange = place->in.uid != geteuid() || place->in.mounts != 0;
+    int64_t uid = strange && target->visible ? pyusdt_process_uid(target->pid) : -1;
     return uid >= 0 && uid != place->in.uid;
 }
 
@@ -487,6 +488,7 @@ void pyusdt_session_free(struct pyusdt_session *session)
     }
     for (uint32_t i = 0; i < session->ntroubles; i++)
         free(session->trouble[i]);
+    pyusdt_containers_free(session->containers);
     free(session->targets);
     free(session->living);
     free(session->heap);

@@ -87,6 +87,8 @@ struct pyusdt_target {
 /* A run directory in which a session has a slot: place.c. */
 struct pyusdt_place {
     struct pyusdt_entered in;
+    uint32_t met;     /* the last look at containers that met a process in its mount namespace */
+    uint32_t lookups; /* of pids in other namespaces, not long ago: who forges control files is not to keep us busy */
     int fd; /* of the session file: its flock is our life; -1: there is none, and nothing is traced there */
     bool resumed; /* a kept session, whose tracer we were or take the place of */
     bool started;
@@ -108,6 +110,7 @@ struct pyusdt_session {
     bool forked; /* it is the parent's: what this process has is a copy of its memory */
     bool started, stopped;
     bool own;       /* it was opened with the caller's own run directory */
+    struct pyusdt_containers *containers; /* what is known of them: containers.c */
     bool expecting; /* a process that is to start, as whoever it will be */
     struct {
         const struct pyusdt_place *place; /* NULL: any */
@@ -156,6 +159,10 @@ void pyusdt_places_look(struct pyusdt_session *session, uint64_t now); /* of use
 void pyusdt_place_follow(struct pyusdt_session *session, const struct pyusdt_place *place, uint32_t pid, uint32_t host);
 void pyusdt_place_failed(struct pyusdt_session *session, struct pyusdt_target *target); /* says why it has no rings */
 void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* containers.c */
+void pyusdt_containers_look(struct pyusdt_session *session, uint64_t now);
+void pyusdt_containers_free(struct pyusdt_containers *containers);
 
 /* tracer.c */
 void pyusdt_forks_wait(void); /* no thread forks until pyusdt_forks_go(): for who has a lock that no session knows of yet */
