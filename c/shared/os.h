@@ -109,6 +109,24 @@ uint64_t pyusdt_os_pidns(void);
 /* The program's name, cut to size - 1 bytes. */
 void pyusdt_os_program(char *name, size_t size);
 
+/* ---- users ---- */
+
+#define PYUSDT_OS_GROUPS 256 /* that a thread which acts as somebody else may have */
+
+/* What a thread was before it acted as somebody else. */
+struct pyusdt_os_self {
+    uint32_t uid, gid;
+    int ngroups;
+    uint32_t groups[PYUSDT_OS_GROUPS];
+    uint32_t effective[2]; /* capabilities */
+    int dumpable, death_signal;
+};
+
+/* Of files and directories the calling thread may do what this user may, until pyusdt_os_act_again(): it has this group
+ * alone and no capability. false: that can not be had (never: macOS, FreeBSD), and nothing has changed. */
+bool pyusdt_os_act_as(uint32_t uid, uint32_t gid, struct pyusdt_os_self *self);
+void pyusdt_os_act_again(const struct pyusdt_os_self *self);
+
 /* ---- memory and files ---- */
 
 /* From now on a forked or cloned child finds zeros in these pages. false: it finds what its parent had. */

@@ -4,6 +4,7 @@
 #include "shared/os.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <linux/membarrier.h>
 #include <signal.h>
@@ -11,14 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#ifdef PYUSDT_NO_OPENAT2 /* for testing */
+#define OPENAT2 -1
+#else
 #define OPENAT2 437 /* and its flags: of every architecture */
+#endif
 #define NO_XDEV 1
 #define NO_SYMLINKS 4
+#ifdef SYS_setgroups32 /* the other is of 16 bits there */
+#define SETGROUPS SYS_setgroups32
+#else
+#define SETGROUPS SYS_setgroups
+#endif
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
@@ -110,6 +122,55 @@ void pyusdt_os_program(char *name, size_t size)
         close(fd);
     }
     name[length > 0 ? length - 1 : 0] = '\0'; /* in the place of its newline */
+}
+
+/* The capabilities in force of the calling thread: what they were, and what they become where that is not NULL. */
+static bool capabilities(uint32_t were[2], const uint32_t become[2])
+{
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[2];
+
+    if (syscall(SYS_capget, &header, data) != 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        were[i] = data[i].effective;
+        data[i].effective = become ? become[i] : were[i];
+    }
+    return !become || syscall(SYS_capset, &header, data) == 0;
+}
+
+/* The C library's setgroups() and its like are of the whole process; these system calls are of one thread, as setfsuid() is.
+ * Back at its own uid a thread has some capabilities again, and needs them all for its groups. */
+void pyusdt_os_act_again(const struct pyusdt_os_self *self)
+{
+    uint32_t were[2];
+
+    setfsuid(self->uid);
+    capabilities(were, self->effective);
+    setfsgid(self->gid);
+    syscall(SETGROUPS, self->ngroups, self->groups);
+    prctl(PR_SET_PDEATHSIG, self->death_signal); /* the change of user has cleared both */
+    if (self->dumpable == 1)
+        prctl(PR_SET_DUMPABLE, 1);
+}
+
+bool pyusdt_os_act_as(uint32_t uid, uint32_t gid, struct pyusdt_os_self *self)
+{
+    static const uint32_t none[2];
+    uint32_t were[2];
+
+    _Static_assert(sizeof(gid_t) == sizeof self->groups[0], "groups");
+    self->dumpable = prctl(PR_GET_DUMPABLE);
+    self->ngroups = getgroups(PYUSDT_OS_GROUPS, self->groups);
+    if (self->ngroups < 0 || !capabilities(self->effective, NULL) ||
+        prctl(PR_GET_PDEATHSIG, &self->death_signal) != 0 || syscall(SETGROUPS, 0, NULL) != 0)
+        return false;
+    self->gid = (uint32_t)setfsgid(gid);
+    self->uid = (uint32_t)setfsuid(uid);
+    if (capabilities(were, none) && (uint32_t)setfsuid((uid_t)-1) == uid && (uint32_t)setfsgid((gid_t)-1) == gid)
+        return true;
+    pyusdt_os_act_again(self);
+    return false;
 }
 
 bool pyusdt_os_wipe_on_fork(void *at, size_t size)

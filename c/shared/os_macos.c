@@ -161,4 +161,17 @@ int pyusdt_os_random(void *bytes, size_t size)
     return 0;
 }
 
+bool pyusdt_os_act_as(uint32_t uid, uint32_t gid, struct pyusdt_os_self *self)
+{
+    (void)uid;
+    (void)gid;
+    (void)self;
+    return false;
+}
+
+void pyusdt_os_act_again(const struct pyusdt_os_self *self)
+{
+    (void)self;
+}
+
 #endif

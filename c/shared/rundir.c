@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shared/acting.h"
 #include "shared/layout.h"
 #include "shared/os.h"
 
@@ -71,20 +72,26 @@ void pyusdt_name_parse(const char *text, struct pyusdt_name *name)
 
 /* ---- the directory ---- */
 
+/* Not where who set the environment is not who runs the program. */
 static const char *given(const char *variable)
 {
     const char *value = pyusdt_os_has_more_rights() ? NULL : getenv(variable);
     return value && *value ? value : NULL;
 }
 
+const char *pyusdt_rundir_named(void)
+{
+    return given("PYUSDT_RUNDIR");
+}
+
 bool pyusdt_rundir_of_all(void)
 {
-    return geteuid() == 0 && !given("PYUSDT_RUNDIR");
+    return geteuid() == 0 && !pyusdt_rundir_named();
 }
 
 static int choose(char *path, size_t size)
 {
-    const char *own = given("PYUSDT_RUNDIR"), *parent = given("TMPDIR");
+    const char *own = pyusdt_rundir_named(), *parent = given("TMPDIR");
     int n;
 
     if (access("/dev/shm", W_OK | X_OK) == 0)
@@ -96,36 +103,36 @@ static int choose(char *path, size_t size)
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
+int pyusdt_rundir_check(int dir, uint32_t owner, const char *path, struct pyusdt_error *error)
+{
+    struct stat st;
+
+    if (fstat(dir, &st) != 0)
+        return pyusdt_error_set(error, -errno, "run directory %s: %s", path, strerror(errno));
+    if (st.st_uid != owner)
+        return pyusdt_error_set(error, -EPERM, "run directory %s does not belong to uid %u", path, owner);
+    if ((st.st_mode & 077) != 0)
+        return pyusdt_error_set(error, -EPERM, "run directory %s is open to others: its mode must be 0700", path);
+    return 0;
+}
+
 int pyusdt_rundir_open(const char *path, struct pyusdt_error *error)
 {
     struct stat st;
-    int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int r, dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
     if (dir < 0)
         return pyusdt_error_set(error, -errno, "run directory %s: %s", path, strerror(errno));
-    if (fstat(dir, &st) != 0)
-        st.st_uid = (uid_t)-1;
-    if (st.st_uid != geteuid() && geteuid() != 0) {
-        close(dir);
-        return pyusdt_error_set(error, -EPERM, "run directory %s belongs to another user", path);
-    }
-    if ((st.st_mode & 077) != 0) {
-        close(dir);
-        return pyusdt_error_set(error, -EPERM, "run directory %s is open to others: its mode must be 0700", path);
-    }
-    return dir;
-}
-
-int pyusdt_rundir_open_of(const char *path, int64_t owner, struct pyusdt_error *error)
-{
-    int dir = pyusdt_rundir_open(path, error);
-    struct stat st;
-
-    if (dir < 0 || owner < 0 || (fstat(dir, &st) == 0 && st.st_uid == owner))
+    if (geteuid() != 0 || fstat(dir, &st) != 0)
+        st.st_uid = geteuid();
+    r = pyusdt_rundir_check(dir, st.st_uid, path, error);
+    if (r == 0)
         return dir;
     close(dir);
-    return pyusdt_error_set(error, -EPERM, "run directory %s does not belong to uid %u", path, (unsigned)owner);
+    return r;
 }
 
+/* Where no environment names it, everybody can make what has its name before its user does. */
 int pyusdt_rundir(char *path, size_t size, struct pyusdt_error *error)
 {
     int dir, r = choose(path, size);
@@ -136,68 +143,12 @@ int pyusdt_rundir(char *path, size_t size, struct pyusdt_error *error)
     dir = pyusdt_rundir_open(path, error);
     if (dir < 0)
         return dir;
-    close(dir);
-    return 0;
-}
-
-int pyusdt_rundir_make(const char *path, uint32_t uid)
-{
-    struct stat st;
-    int r = 0, dir;
-
-    if (mkdir(path, 0700) != 0)
-        return errno == EEXIST ? 0 : -errno;
-    dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir < 0)
-        return -errno;
-    if (fstat(dir, &st) != 0 || st.st_uid != geteuid()) /* not the one that was made */
-        r = -EPERM;
-    else if (fchown(dir, uid, (gid_t)-1) != 0)
-        r = -errno;
+    r = pyusdt_rundir_named() ? 0 : pyusdt_rundir_check(dir, geteuid(), path, error);
     close(dir);
     return r;
 }
 
-struct users {
-    const char *parent;
-    pyusdt_rundir_user_fn *fn;
-    void *arg;
-};
-
-/* In the form that a process gives it: no second spelling of one uid. */
-static int each_user(void *arg, const char *text)
-{
-    const struct users *users = arg;
-    char path[PYUSDT_PATH_SIZE];
-    unsigned uid;
-
-    if (sscanf(text, PYUSDT_RUNDIR_PREFIX "%u", &uid) != 1)
-        return 0;
-    snprintf(path, sizeof path, "%s/" PYUSDT_RUNDIR_PREFIX "%u", users->parent, uid);
-    return strcmp(path + strlen(users->parent) + 1, text) == 0 && users->fn(users->arg, path, uid) != 0;
-}
-
-int pyusdt_rundir_users(unsigned parent, int64_t *modified, pyusdt_rundir_user_fn *fn, void *arg)
-{
-    static const char *const parents[PYUSDT_RUNDIR_PARENTS] = {"/dev/shm", "/tmp"};
-    struct users users = {parents[parent], fn, arg};
-    int r = 0, dir = open(parents[parent], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int64_t changed = 0;
-    struct timespec now;
-    struct stat st;
-
-    if (dir < 0)
-        return -errno;
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (fstat(dir, &st) == 0)
-        changed = pyusdt_os_modified(&st).tv_sec * 1000000000ll + pyusdt_os_modified(&st).tv_nsec;
-    if (!modified || changed != *modified)
-        r = pyusdt_os_each_name(dir, each_user, &users);
-    if (modified)
-        *modified = now.tv_sec * 1000000000ll + now.tv_nsec - changed > PYUSDT_MTIME_GRAIN_NS ? changed : 0;
-    close(dir);
-    return r;
-}
+/* ---- the names in it ---- */
 
 struct each {
     pyusdt_name_fn *fn;
@@ -253,10 +204,32 @@ uint64_t pyusdt_rundir_rings(int dir, uint64_t generation)
 
 /* ---- files ---- */
 
+int pyusdt_rundir_open_in(int dir, const char *name, int flags, unsigned mode)
+{
+    struct pyusdt_acting acting;
+    int r = pyusdt_act_as_owner(dir, &acting);
+
+    if (r != 0)
+        return r;
+    r = pyusdt_os_open_in(dir, name, flags, mode);
+    pyusdt_act_no_more(&acting);
+    return r;
+}
+
+void pyusdt_rundir_unlink(int dir, const char *name)
+{
+    struct pyusdt_acting acting;
+
+    if (pyusdt_act_as_owner(dir, &acting) != 0)
+        return;
+    unlinkat(dir, name, 0);
+    pyusdt_act_no_more(&acting);
+}
+
 int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size)
 {
     struct stat st, owner;
-    int fd = pyusdt_os_open_in(dir, name, flags, 0);
+    int fd = pyusdt_rundir_open_in(dir, name, flags, 0);
     if (fd < 0)
         return fd;
     if (fstat(fd, &st) != 0 || fstat(dir, &owner) != 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 ||
@@ -270,13 +243,13 @@ int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size)
 
 int pyusdt_file_make(int dir, const char *name, uint64_t size)
 {
-    int r, fd = pyusdt_os_open_in(dir, name, O_RDWR | O_CREAT | O_EXCL, 0600);
+    int r, fd = pyusdt_rundir_open_in(dir, name, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
         return fd;
     /* Every page now: a full tmpfs is an error here, and would be a SIGBUS later. */
     r = pyusdt_os_allocate(fd, 0, size);
     if (r != 0) {
-        unlinkat(dir, name, 0);
+        pyusdt_rundir_unlink(dir, name);
         close(fd);
         return r;
     }

@@ -46,28 +46,28 @@ struct pyusdt_name {
 void pyusdt_name_format(const struct pyusdt_name *name, char *text);
 void pyusdt_name_parse(const char *text, struct pyusdt_name *name);
 
-/* Where users' own directories are, and what their names begin with; the uid follows. */
-#define PYUSDT_RUNDIR_PARENTS 2
+/* What the name of a user's own directory begins with; the uid follows. */
 #define PYUSDT_RUNDIR_PREFIX "pyusdt-"
+
+/* A directory's mtime tells two changes apart if they are this far from each other. */
+#define PYUSDT_MTIME_GRAIN_NS 50000000
 
 /* Whether the caller traces the processes of all users: root, whom PYUSDT_RUNDIR does not tell a directory. */
 bool pyusdt_rundir_of_all(void);
 
-/* Calls fn with the path and the uid of each directory in one of those places that is named as a user's; whether it is
- * his, fn has to see. Stops when fn returns nonzero. 0 or -errno; *modified, if not NULL: the time of the place's last
- * change: not looked at when it still is so, and set where that can tell a later change. */
-#define PYUSDT_MTIME_GRAIN_NS 50000000 /* a directory's mtime tells two changes apart if they are this far from each other */
-typedef int pyusdt_rundir_user_fn(void *arg, const char *path, uint32_t uid);
-int pyusdt_rundir_users(unsigned parent, int64_t *modified, pyusdt_rundir_user_fn *fn, void *arg);
+/* Did the caller's environment name his directory? NULL: it is where the system puts it. */
+const char *pyusdt_rundir_named(void);
 
-/* By root: the directory of a user, where there is none yet. 0 or -errno. */
-int pyusdt_rundir_make(const char *path, uint32_t uid);
-
-/* Opens a directory that belongs to the caller (root: to anybody) and is closed to others. fd or -errno. */
+/* Opens the directory of this path: one that belongs to the caller (root: to anybody) and is closed to others. fd or -errno. */
 int pyusdt_rundir_open(const char *path, struct pyusdt_error *error);
 
-/* The same of a directory that must be `owner`'s; -1: of whomever. */
-int pyusdt_rundir_open_of(const char *path, int64_t owner, struct pyusdt_error *error);
+/* 0 where an open directory is this user's and closed to others; else -EPERM, with the path in what is said. */
+int pyusdt_rundir_check(int dir, uint32_t owner, const char *path, struct pyusdt_error *error);
+
+/* Opens a name in the directory, or unlinks it: as the directory's owner. No link is followed, nothing waited for. fd or
+ * -errno. */
+int pyusdt_rundir_open_in(int dir, const char *name, int flags, unsigned mode);
+void pyusdt_rundir_unlink(int dir, const char *name);
 
 /* Opens one plain file with one link whose owner is the directory's, root or the caller. Its size; fd or -errno. */
 int pyusdt_file_open(int dir, const char *name, int flags, uint64_t *size);

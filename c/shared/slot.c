@@ -18,44 +18,28 @@ static void slot_name(uint32_t slot, char *text)
     pyusdt_name_format(&name, text);
 }
 
-/*
- * Made by root in a user's directory, it is the user's: his processes read it. One that was there is left as it is: what a
- * user has put under the name may be anybody's.
- */
-static int open_or_make(int dir, const char *text, const struct stat *owner)
+static int open_or_make(int dir, const char *text)
 {
-    int fd = pyusdt_os_open_in(dir, text, O_RDWR | O_CREAT | O_EXCL, 0600);
-
-    if (fd == -EEXIST)
-        return pyusdt_os_open_in(dir, text, O_RDWR, 0);
-    if (fd >= 0 && geteuid() == 0 && owner->st_uid != 0)
-        (void)!fchown(fd, owner->st_uid, owner->st_gid);
-    return fd;
+    int fd = pyusdt_rundir_open_in(dir, text, O_RDWR | O_CREAT | O_EXCL, 0600);
+    return fd == -EEXIST ? pyusdt_rundir_open_in(dir, text, O_RDWR, 0) : fd;
 }
 
 int pyusdt_slot_claim(int dir, uint32_t slot)
 {
     char text[PYUSDT_NAME_SIZE];
-    struct stat ours, named, owner;
+    struct stat ours, named;
     int fd;
 
     slot_name(slot, text);
-    if (fstat(dir, &owner) != 0)
-        return -errno;
-    fd = open_or_make(dir, text, &owner);
-    if (fd == -ELOOP || fd == -EXDEV || fd == -EISDIR)
-        return -EWOULDBLOCK; /* something of this name that is no file here: a slot less */
+    fd = open_or_make(dir, text);
+    if (fd == -ELOOP || fd == -EXDEV || fd == -EISDIR || fd == -EACCES)
+        return -EWOULDBLOCK; /* something of this name that is no file here, or not the directory's owner's: a slot less */
     if (fd < 0)
         return fd;
     /* Locked, and still the file that has the name: the one that others will find locked. */
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &ours) != 0 ||
         fstatat(dir, text, &named, AT_SYMLINK_NOFOLLOW) != 0 || ours.st_ino != named.st_ino ||
         ours.st_dev != named.st_dev || !S_ISREG(ours.st_mode) || ours.st_nlink != 1) {
-        close(fd);
-        return -EWOULDBLOCK;
-    }
-    if (ours.st_uid == 0 && owner.st_uid != 0) { /* of root, killed before it was given away: nobody there can read it */
-        unlinkat(dir, text, 0);
         close(fd);
         return -EWOULDBLOCK;
     }
@@ -81,7 +65,7 @@ void pyusdt_slot_release(int dir, uint32_t slot, int fd)
 
     slot_name(slot, text);
     if (!read_header(fd, &header) || !pyusdt_session_is_kept(&header))
-        unlinkat(dir, text, 0); /* while it is locked: ours */
+        pyusdt_rundir_unlink(dir, text); /* while it is locked: ours */
     close(fd);
 }
 

@@ -110,7 +110,7 @@ static int make_file(int dir)
     r = ftruncate(fd, PYUSDT_CTL_SIZE) != 0 ? -errno : pyusdt_own_table_allocate(fd);
     if (r == 0)
         return fd;
-    unlinkat(dir, text, 0);
+    pyusdt_rundir_unlink(dir, text);
     close(fd);
     return r;
 }
@@ -150,7 +150,7 @@ static int sweep(void *arg, const char *text, const struct pyusdt_name *name)
     fd = pyusdt_file_open(state->dir, text, O_RDONLY, &size);
     if (fd >= 0) {
         if (may_sweep(fd))
-            unlinkat(state->dir, text, 0);
+            pyusdt_rundir_unlink(state->dir, text);
         close(fd);
     }
     return --state->budget <= 0;
@@ -397,7 +397,7 @@ void pyusdt_unpublish(void)
     if (dir < 0)
         return; /* who reads the rings removes the files */
     pyusdt_name_format(&name, text);
-    unlinkat(dir, text, 0);
+    pyusdt_rundir_unlink(dir, text);
     close(dir);
 }
 

@@ -90,7 +90,7 @@ static void sweep(int dir)
                 oldest = i;
         name.who = dead.who[oldest];
         pyusdt_name_format(&name, text);
-        unlinkat(dir, text, 0);
+        pyusdt_rundir_unlink(dir, text);
         dead.who[oldest] = dead.who[--dead.n];
     }
 }
@@ -111,7 +111,7 @@ static int open_file(int dir, int flags)
     own_name(text);
     if (!(flags & O_CREAT))
         return pyusdt_file_open(dir, text, flags, &size);
-    unlinkat(dir, text, 0); /* of a dead namesake, or of our own without success */
+    pyusdt_rundir_unlink(dir, text); /* of a dead namesake, or of our own without success */
     return pyusdt_file_make(dir, text, PYUSDT_CTL_WORDS);
 }
 
@@ -120,7 +120,7 @@ static void remove_file(int dir)
     char text[PYUSDT_NAME_SIZE];
 
     own_name(text);
-    unlinkat(dir, text, 0);
+    pyusdt_rundir_unlink(dir, text);
 }
 
 static void describe(struct pyusdt_ctl_header *flight)

@@ -276,7 +276,7 @@ static int make_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_
     ring->reserved = 2 * slot->size;
     /* A session that ends takes `wanted` back, then removes the files: either it sees ours, or we see that. */
     if (!ring->data || atomic_load(&pyusdt_ctl_slot(number)->wanted) != generation) {
-        unlinkat(dir, text, 0);
+        pyusdt_rundir_unlink(dir, text);
         return ring->data ? -ECANCELED : -ENOMEM;
     }
     ring->head = ring->tail = 0;
@@ -351,10 +351,10 @@ static bool slot_close(struct pyusdt_slot *slot, int dir, unsigned number)
     for (uint32_t k = 0; k < n; k++) {
         pyusdt_os_discard(slot->ring[k].data, 2 * slot->size);
         file_name(number, slot->opened, PYUSDT_FILE_RING, k, text);
-        unlinkat(dir, text, 0);
+        pyusdt_rundir_unlink(dir, text);
     }
     file_name(number, slot->opened, PYUSDT_FILE_AREA, 0, text);
-    unlinkat(dir, text, 0);
+    pyusdt_rundir_unlink(dir, text);
     atomic_store(&slot->nrings, 0);
     slot->opened = 0;
     return true;

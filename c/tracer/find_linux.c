@@ -1,114 +1,50 @@
-/* Finding the control file of a process on Linux: its own mappings tell, wherever its run directory is. See process.h. */
+/*
+ * Finding the control file of a process on Linux. See process.h.
+ *
+ * In:  what the process has mapped: names of control files, and, if it is believed (seen.h), in which directory.
+ * Out: the directory that has its control file: of those that enter.h lets us into.
+ */
 #if defined(__linux__) && !defined(PYUSDT_FIND_PORTABLE)
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
-#include <signal.h>
+#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tracer/process.h"
-
-#define PROC_SIZE 48 /* of "/proc/PID/task/TID" */
-
-/* What follows a word at the beginning of a line of the file `status` there. */
-static bool status_in(const char *proc, const char *word, char *rest, size_t size)
-{
-    char path[PROC_SIZE + 8], line[256];
-    bool found = false;
-    FILE *file;
-
-    snprintf(path, sizeof path, "%s/status", proc);
-    file = fopen(path, "re");
-    while (file && !found && fgets(line, sizeof line, file)) {
-        found = strncmp(line, word, strlen(word)) == 0;
-        if (found)
-            snprintf(rest, size, "%s", line + strlen(word));
-    }
-    if (file)
-        fclose(file);
-    return found;
-}
-
-static bool status_of(pid_t pid, const char *word, char *rest, size_t size)
-{
-    char proc[PROC_SIZE];
-
-    snprintf(proc, sizeof proc, "/proc/%d", (int)pid);
-    return status_in(proc, word, rest, size);
-}
-
-static bool has_ended(const char *proc)
-{
-    char state[32];
-    return status_in(proc, "State:", state, sizeof state) && strncmp(state, "\tZ", 2) == 0;
-}
-
-/* /proc/PID; where the process's first thread has ended, which has no memory any more, that of another. */
-static void choose_thread(pid_t pid, char *proc)
-{
-    char path[PROC_SIZE];
-    const struct dirent *task;
-    DIR *tasks;
-
-    snprintf(proc, PROC_SIZE, "/proc/%d", (int)pid);
-    if (!has_ended(proc))
-        return;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    tasks = opendir(path);
-    while (tasks && has_ended(proc) && (task = readdir(tasks)) != NULL)
-        if (task->d_name[0] != '.')
-            snprintf(proc, PROC_SIZE, "/proc/%d/task/%.10s", (int)pid, task->d_name);
-    if (tasks)
-        closedir(tasks);
-}
-
-/* The process's pid in its own pid namespace: the last of NSpid. */
-static uint32_t inner_pid(pid_t pid)
-{
-    uint32_t inner = (uint32_t)pid;
-    char pids[256];
-
-    if (status_of(pid, "NSpid:", pids, sizeof pids))
-        for (char *at = pids, *end; (inner = (uint32_t)strtoul(at, &end, 10), *end == '\t'); at = end)
-            ;
-    return inner;
-}
+#include "tracer/seen.h"
 
 int64_t pyusdt_process_uid(uint32_t pid)
 {
-    unsigned long real, effective;
-    char uids[256];
+    struct pyusdt_seen seen;
 
-    return status_of((pid_t)pid, "Uid:", uids, sizeof uids) && sscanf(uids, "%lu %lu", &real, &effective) == 2
-               ? (int64_t)effective : -1;
+    if (pyusdt_seen_open(pid, &seen) != 0)
+        return -1;
+    pyusdt_seen_close(&seen);
+    return seen.uid;
 }
 
-/* What it has mapped where, it may have arranged as it likes (bind mounts), unless it sees what we see. */
-static bool same_mounts(pid_t pid)
-{
-    struct stat ours, theirs;
-    char path[32];
-
-    snprintf(path, sizeof path, "/proc/%d/ns/mnt", (int)pid);
-    return geteuid() != 0 ||
-           (stat("/proc/self/ns/mnt", &ours) == 0 && stat(path, &theirs) == 0 && ours.st_ino == theirs.st_ino);
-}
-
-static int why_not(pid_t pid, struct pyusdt_error *error)
+static int why_not(uint32_t pid, int error, struct pyusdt_error *said)
 {
     char path[32];
     struct stat st;
 
-    snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    if (stat(path, &st) == 0 && st.st_uid != geteuid())
-        return pyusdt_error_set(error, -EPERM, "process %d belongs to another user (uid %u)", (int)pid,
-                                (unsigned)st.st_uid);
-    return pyusdt_error_set(error, -EPERM, "process %d may not be looked at: %s", (int)pid, strerror(errno));
+    snprintf(path, sizeof path, "/proc/%u", pid);
+    if (error == -ESRCH || stat(path, &st) != 0)
+        return pyusdt_error_set(said, -ESRCH, "no such process: %u", pid);
+    if (st.st_uid != geteuid() && geteuid() != 0)
+        return pyusdt_error_set(said, -EPERM, "process %u belongs to another user (uid %u)", pid, (unsigned)st.st_uid);
+    return pyusdt_error_set(said, -EPERM, "process %u may not be looked at: %s", pid, strerror(-error));
 }
+
+/* ---- what it has mapped ---- */
+
+struct mapped {
+    bool own, parents, removed; /* its control file; that of the process which forked it; its own, unlinked */
+    struct pyusdt_identity who; /* of its own */
+    char directory[PYUSDT_PATH_SIZE]; /* of its own, else of its parent's */
+};
 
 /* Takes "directory/name.ctl" of one line of /proc/PID/maps apart, and what follows where the file is gone. */
 static bool parse_mapping(char *line, struct pyusdt_name *name, char **directory, bool *removed)
@@ -130,50 +66,154 @@ static bool parse_mapping(char *line, struct pyusdt_name *name, char **directory
     return name->kind == PYUSDT_FILE_CTL;
 }
 
+static void note_mapping(struct mapped *mapped, uint32_t inner, char *line)
+{
+    struct pyusdt_name name;
+    char *directory;
+    bool removed, own;
+
+    if (!parse_mapping(line, &name, &directory, &removed))
+        return;
+    own = name.who.pid == inner;
+    mapped->parents |= !own; /* who may have ended, and its file with it */
+    mapped->removed |= own && removed;
+    if ((own && removed) || (!own && mapped->directory[0]))
+        return;
+    snprintf(mapped->directory, sizeof mapped->directory, "%s", directory);
+    mapped->own |= own;
+    if (own)
+        mapped->who = name.who;
+}
+
+static int read_mappings(const struct pyusdt_seen *seen, struct mapped *mapped)
+{
+    int failed = 0, fd = openat(seen->thread, "maps", O_RDONLY | O_CLOEXEC);
+    char line[PYUSDT_PATH_SIZE + 256];
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+
+    memset(mapped, 0, sizeof *mapped);
+    if (!file) {
+        failed = -errno;
+        if (fd >= 0)
+            close(fd);
+        return failed;
+    }
+    while (fgets(line, sizeof line, file))
+        note_mapping(mapped, seen->inner, line);
+    failed = ferror(file) ? -errno : 0;
+    fclose(file);
+    return failed;
+}
+
+/* ---- where it may be ---- */
+
+struct search {
+    const struct pyusdt_seen *seen;
+    const struct mapped *mapped;
+    struct pyusdt_process_file *found;
+    struct pyusdt_error error; /* why the first could not be entered */
+};
+
+static struct pyusdt_error *first_error(struct search *search)
+{
+    return search->error.code ? NULL : &search->error;
+}
+
+static bool has_its_file(const struct search *search, int dir)
+{
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .who = search->mapped->who};
+    char text[PYUSDT_NAME_SIZE];
+    struct stat st;
+
+    pyusdt_name_format(&name, text);
+    return search->mapped->own && name.who.starttime == search->seen->starttime &&
+           fstatat(dir, text, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* true: this is it. The first that there is will do for who has not published himself. Of a process that has become another
+ * user the file is where it was: in our directory, if it was one of ours. */
+static bool consider(struct search *search, int failed, const struct pyusdt_entered *in)
+{
+    struct pyusdt_process_file *found = search->found;
+
+    if (failed)
+        return false;
+    if (in->uid != search->seen->uid && in->uid != geteuid())
+        pyusdt_error_set(first_error(search), -EPERM, "run directory %s does not belong to uid %u", in->path,
+                         search->seen->uid);
+    else
+        found->published = has_its_file(search, in->dir);
+    if (!found->published && (search->mapped->own || in->uid != search->seen->uid)) {
+        close(in->dir);
+        return false;
+    }
+    found->in = *in;
+    return true;
+}
+
+/* What is believed of it; our own, or what our user names; and where the system puts its user's. */
+static bool search_all(struct search *search)
+{
+    const struct pyusdt_seen *seen = search->seen;
+    struct pyusdt_entered in;
+
+    if (pyusdt_seen_is_ours(seen) && search->mapped->directory[0] &&
+        consider(search, pyusdt_enter_shown(search->mapped->directory, seen->uid, &in, first_error(search)), &in))
+        return true;
+    if (consider(search, pyusdt_enter_named(NULL, &in, first_error(search)), &in))
+        return true;
+    for (unsigned i = 0; i < PYUSDT_PARENTS; i++)
+        if (consider(search, pyusdt_enter_of(seen, i, false, &in, first_error(search)), &in))
+            return true;
+    /* who has not published himself will do so there */
+    return !search->mapped->own && consider(search, pyusdt_enter_of(seen, 0, true, &in, first_error(search)), &in);
+}
+
+static int not_found(const struct search *search, struct pyusdt_error *error)
+{
+    uint32_t pid = search->seen->pid, name = search->seen->name;
+
+    if (!search->mapped->own && search->mapped->removed)
+        return pyusdt_error_set(error, -ENODATA, "process %u can not be traced: its control file was removed", pid);
+    return pyusdt_error_set(error, -EPERM,
+                            "process %u of uid %u can not be traced: its control file is in no directory that uid %u may "
+                            "believe in, /dev/shm/pyusdt-%u or /tmp/pyusdt-%u%s (%s)", pid, search->seen->uid,
+                            (unsigned)geteuid(), name, name,
+                            search->seen->mounts ? " of its container" : " or what PYUSDT_RUNDIR says here",
+                            search->error.code ? search->error.message : "it is in none of them");
+}
+
+static int find(const struct pyusdt_seen *seen, struct pyusdt_process_file *found, struct pyusdt_error *error)
+{
+    struct mapped mapped;
+    struct search search = {.seen = seen, .mapped = &mapped, .found = found};
+    int r = read_mappings(seen, &mapped);
+
+    if (r != 0)
+        return why_not(seen->pid, r, error);
+    if (!mapped.own && !mapped.parents && !mapped.removed)
+        return pyusdt_error_set(error, -ENODATA, "process %u has no pyusdt in it", seen->pid);
+    found->inner = seen->inner;
+    found->who = mapped.who;
+    if ((mapped.own || mapped.parents) && search_all(&search))
+        return 0;
+    return not_found(&search, error);
+}
+
 int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error)
 {
-    char proc[PROC_SIZE], path[PROC_SIZE + 8], line[PYUSDT_PATH_SIZE + 256], *directory;
-    bool parent = false, removed, lost = false;
-    struct pyusdt_name name;
-    FILE *maps;
+    struct pyusdt_seen seen;
+    int r;
 
     memset(found, 0, sizeof *found);
-    if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH))
+    if (pid <= 0)
         return pyusdt_error_set(error, -ESRCH, "no such process: %d", (int)pid);
-    choose_thread(pid, proc);
-    snprintf(path, sizeof path, "%s/maps", proc);
-    maps = fopen(path, "re");
-    if (!maps)
-        return why_not(pid, error);
-    found->inner = inner_pid(pid);
-    found->owner = same_mounts(pid) ? -1 : pyusdt_process_uid((uint32_t)pid);
-    errno = 0;
-    while (fgets(line, sizeof line, maps)) {
-        if (!parse_mapping(line, &name, &directory, &removed))
-            continue;
-        if (removed && name.who.pid == found->inner) {
-            lost = true;
-            continue;
-        }
-        parent |= name.who.pid != found->inner; /* which may have ended, and its file with it */
-        if (found->directory[0] == '\0' || name.who.pid == found->inner)
-            snprintf(found->directory, sizeof found->directory, "%s/root%.*s", proc, PYUSDT_PATH_SIZE - PROC_SIZE - 8,
-                     directory);
-        if (name.who.pid == found->inner) {
-            found->who = name.who;
-            found->published = true;
-        }
-    }
-    if (ferror(maps) && errno == EACCES) {
-        fclose(maps);
-        return why_not(pid, error);
-    }
-    fclose(maps);
-    if (!found->published && lost)
-        return pyusdt_error_set(error, -ENODATA, "process %d can not be traced: its control file was removed", (int)pid);
-    if (!found->published && !parent)
-        return pyusdt_error_set(error, -ENODATA, "process %d has no pyusdt in it", (int)pid);
-    return 0;
+    r = pyusdt_seen_open((uint32_t)pid, &seen);
+    if (r != 0)
+        return why_not((uint32_t)pid, r, error);
+    r = find(&seen, found, error);
+    pyusdt_seen_close(&seen);
+    return r;
 }
 
 #endif

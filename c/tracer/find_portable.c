@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "shared/os.h"
+#include "tracer/elsewhere.h"
 #include "tracer/process.h"
+#include "tracer/seen.h"
 
 static int look(void *arg, const char *text, const struct pyusdt_name *name)
 {
@@ -33,24 +35,63 @@ int64_t pyusdt_process_uid(uint32_t pid)
 
 int pyusdt_process_find(pid_t pid, struct pyusdt_process_file *found, struct pyusdt_error *error)
 {
-    int dir, r;
+    int r;
 
     memset(found, 0, sizeof *found);
     if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH))
         return pyusdt_error_set(error, -ESRCH, "no such process: %d", (int)pid);
     found->inner = (uint32_t)pid;
-    found->owner = -1;
-    r = pyusdt_rundir(found->directory, sizeof found->directory, error);
-    dir = r == 0 ? pyusdt_rundir_open(found->directory, error) : r;
-    if (dir < 0)
-        return dir;
-    r = pyusdt_rundir_each(dir, look, found);
-    close(dir);
+    r = pyusdt_enter_named(NULL, &found->in, error);
     if (r != 0)
-        return pyusdt_error_set(error, r, "run directory %s: %s", found->directory, strerror(-r));
-    if (!found->published)
-        return pyusdt_error_set(error, -ENODATA, "process %d has no pyusdt in it, or another run directory than %s",
-                                (int)pid, found->directory);
+        return r;
+    r = pyusdt_rundir_each(found->in.dir, look, found);
+    if (r == 0 && found->published)
+        return 0;
+    close(found->in.dir);
+    if (r != 0)
+        return pyusdt_error_set(error, r, "run directory %s: %s", found->in.path, strerror(-r));
+    return pyusdt_error_set(error, -ENODATA, "process %d has no pyusdt in it, or another run directory than %s", (int)pid,
+                            found->in.path);
+}
+
+/* ---- what is seen of processes: nothing ---- */
+
+int pyusdt_seen_open(uint32_t pid, struct pyusdt_seen *seen)
+{
+    (void)pid;
+    (void)seen;
+    return -ENOTSUP;
+}
+
+void pyusdt_seen_close(const struct pyusdt_seen *seen)
+{
+    (void)seen;
+}
+
+bool pyusdt_seen_is_same(const struct pyusdt_seen *seen)
+{
+    (void)seen;
+    return false;
+}
+
+int pyusdt_seen_root(const struct pyusdt_seen *seen)
+{
+    (void)seen;
+    errno = ENOTSUP;
+    return -1;
+}
+
+void pyusdt_elsewhere_each(pyusdt_elsewhere_fn *fn, void *arg)
+{
+    (void)fn;
+    (void)arg;
+}
+
+uint32_t pyusdt_host_pid(uint64_t pidns, uint32_t inner, uint64_t starttime)
+{
+    (void)pidns;
+    (void)inner;
+    (void)starttime;
     return 0;
 }
 

@@ -92,14 +92,14 @@ static int take_over(const struct pyusdt_session *session, struct pyusdt_place *
 int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error)
 {
     const struct timespec pause = {0, 10000000};
-    struct search search = {.session = session, .dir = place->dir};
+    struct search search = {.session = session, .dir = place->in.dir};
     int fd = -EWOULDBLOCK;
 
     if (session->header.keep_ns == 0)
         return 0;
-    pyusdt_rundir_each(place->dir, look, &search);
+    pyusdt_rundir_each(place->in.dir, look, &search);
     for (int i = 0; search.found && fd == -EWOULDBLOCK && i < CLAIM_TRIES; i++) {
-        fd = pyusdt_slot_claim(place->dir, search.slot);
+        fd = pyusdt_slot_claim(place->in.dir, search.slot);
         if (fd == -EWOULDBLOCK)
             nanosleep(&pause, NULL);
     }

@@ -55,7 +55,7 @@ void pyusdt_place_failed(struct pyusdt_session *session, struct pyusdt_target *t
         pyusdt_target_dropped(target) == 0)
         return;
     target->failed_told = true;
-    pyusdt_session_trouble(session, "process %u can not make its buffers in %s: %s", target->pid, target->place->path,
+    pyusdt_session_trouble(session, "process %u can not make its buffers in %s: %s", target->pid, target->place->in.path,
                            strerror(error));
 }
 
@@ -90,7 +90,7 @@ static int claim(struct pyusdt_place *place, struct pyusdt_error *error)
     int fd = -EWOULDBLOCK;
 
     for (uint32_t slot = 0; fd == -EWOULDBLOCK && slot < PYUSDT_MAX_SESSIONS; slot++) {
-        fd = claim_slot(place->dir, slot);
+        fd = claim_slot(place->in.dir, slot);
         place->header.slot = slot;
     }
     if (fd == -EWOULDBLOCK)
@@ -111,14 +111,14 @@ static int take_slot(const struct pyusdt_session *session, struct pyusdt_place *
         r = claim(place, error);
     written = r < 0 ? 0 : pyusdt_place_write(place);
     if (written != 0)
-        r = pyusdt_error_set(error, written, "can not write the session file in %s: %s", place->path,
+        r = pyusdt_error_set(error, written, "can not write the session file in %s: %s", place->in.path,
                              strerror(-written));
     if (r < 0 && place->fd >= 0) {
-        pyusdt_slot_release(place->dir, place->header.slot, place->fd);
+        pyusdt_slot_release(place->in.dir, place->header.slot, place->fd);
         place->fd = -1;
     }
     if (r >= 0)
-        pyusdt_sweep(place->dir, place->header.slot);
+        pyusdt_sweep(place->in.dir, place->header.slot);
     return r < 0 ? r : 0;
 }
 
@@ -134,21 +134,18 @@ static int make_generation(struct pyusdt_session_header *header)
     return 0;
 }
 
-static struct pyusdt_place *new_place(struct pyusdt_session *session, const char *path, int dir)
+static struct pyusdt_place *new_place(struct pyusdt_session *session, const struct pyusdt_entered *in)
 {
     struct pyusdt_place *place = session->nplaces < PYUSDT_PLACES_MAX ? calloc(1, sizeof *place) : NULL;
     uint64_t generation;
-    struct stat st;
 
-    if (!place || fstat(dir, &st) != 0 || make_generation(&place->header) != 0) {
+    if (!place || make_generation(&place->header) != 0) {
         free(place);
         return NULL;
     }
     generation = place->header.generation;
-    snprintf(place->path, sizeof place->path, "%s", path);
-    place->dir = dir;
+    place->in = *in;
     place->fd = -1;
-    place->uid = st.st_uid;
     place->header = session->header;
     place->header.generation = generation;
     for (unsigned i = 0; i < session->npids; i++)
@@ -164,34 +161,17 @@ static struct pyusdt_place *known_place(const struct pyusdt_session *session, in
     struct stat ours, theirs;
 
     for (uint32_t i = 0; i < session->nplaces; i++)
-        if (fstat(session->place[i]->dir, &ours) == 0 && fstat(dir, &theirs) == 0 && ours.st_ino == theirs.st_ino &&
+        if (fstat(session->place[i]->in.dir, &ours) == 0 && fstat(dir, &theirs) == 0 && ours.st_ino == theirs.st_ino &&
             ours.st_dev == theirs.st_dev)
             return session->place[i];
     return NULL;
 }
 
-/* Its place in the session: the one that it has already, or a new one. owner: as for pyusdt_rundir_open_of(). */
-int pyusdt_place_open(struct pyusdt_session *session, const char *path, int64_t owner, struct pyusdt_place **out,
-                      struct pyusdt_error *error)
+/* Takes a slot there, and starts if the session has. */
+static int settle(struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error)
 {
-    struct pyusdt_place *place;
-    int dir, r;
+    int r;
 
-    if (session->forked)
-        return pyusdt_session_is_forked(error);
-    dir = pyusdt_rundir_open_of(path, owner, error);
-    if (dir < 0)
-        return dir;
-    place = known_place(session, dir);
-    if (place)
-        close(dir);
-    else if (!(place = new_place(session, path, dir))) {
-        close(dir);
-        return pyusdt_error_set(error, -ENOMEM, "no room for the run directory %s", path);
-    }
-    *out = place;
-    if (place->fd >= 0)
-        return 0;
     place->retry_at = pyusdt_now() + RETRY_NS;
     pyusdt_forks_wait();
     r = take_slot(session, place, error);
@@ -199,6 +179,24 @@ int pyusdt_place_open(struct pyusdt_session *session, const char *path, int64_t 
     if (r == 0 && session->started && !session->stopped)
         r = pyusdt_place_start(session, place, error);
     return r;
+}
+
+/* The place of this directory, which is ours to close: the one that the session has already, or a new one. */
+int pyusdt_place_open(struct pyusdt_session *session, const struct pyusdt_entered *in, struct pyusdt_place **out,
+                      struct pyusdt_error *error)
+{
+    struct pyusdt_place *place = session->forked ? NULL : known_place(session, in->dir);
+
+    if (session->forked || place)
+        close(in->dir);
+    else if (!(place = new_place(session, in))) {
+        close(in->dir);
+        return pyusdt_error_set(error, -ENOMEM, "no room for the run directory %s", in->path);
+    }
+    if (session->forked)
+        return pyusdt_session_is_forked(error);
+    *out = place;
+    return place->fd >= 0 ? 0 : settle(session, place, error);
 }
 
 int pyusdt_place_start(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error)
@@ -235,72 +233,91 @@ void pyusdt_place_invite(struct pyusdt_place *place, uint32_t pid)
 void pyusdt_place_close(struct pyusdt_place *place)
 {
     if (place->started)
-        pyusdt_sweep(place->dir, place->header.slot); /* of targets whose death was not noticed any more */
+        pyusdt_sweep(place->in.dir, place->header.slot); /* of targets whose death was not noticed any more */
     if (place->fd >= 0 && place->resumed && !place->started)
         close(place->fd); /* another's script, and not ours to end */
     else if (place->fd >= 0)
-        pyusdt_slot_release(place->dir, place->header.slot, place->fd);
+        pyusdt_slot_release(place->in.dir, place->header.slot, place->fd);
     place->fd = -1;
 }
 
 /* ---- the users' directories ---- */
 
 /* A user's directory, which is his, or left alone. */
-static int add_user(void *arg, const char *path, uint32_t uid)
+static int add_user(void *arg, unsigned parent, uint32_t uid)
 {
     struct pyusdt_session *session = arg;
     struct pyusdt_error error = {0, ""};
+    struct pyusdt_entered in;
     struct pyusdt_place *place;
+    int r = pyusdt_enter_user(parent, uid, &in, &error);
 
-    if (pyusdt_place_open(session, path, uid, &place, &error) != 0 && (session->header.flags & PYUSDT_SESSION_ALL))
+    if (r == 0)
+        r = pyusdt_place_open(session, &in, &place, &error);
+    if (r != 0 && (session->header.flags & PYUSDT_SESSION_ALL))
         pyusdt_session_trouble(session, "processes of uid %u are not traced: %s", uid, error.message);
     return 0;
 }
 
-/* What failed when it was tried last; the name of the directory may have been there all the time. */
+/* What failed when it was tried last. */
 static void retry(struct pyusdt_session *session, uint64_t now)
 {
-    for (uint32_t i = 0; i < session->nplaces; i++) {
-        struct pyusdt_place *place = session->place[i], *same;
-        if (place->fd < 0 && now >= place->retry_at)
-            pyusdt_place_open(session, place->path, place->uid, &same, NULL);
-    }
+    for (uint32_t i = 0; i < session->nplaces; i++)
+        if (session->place[i]->fd < 0 && now >= session->place[i]->retry_at)
+            settle(session, session->place[i], NULL);
 }
 
 void pyusdt_places_look(struct pyusdt_session *session, uint64_t now)
 {
     bool awaits = session->header.flags & PYUSDT_SESSION_ALL || session->expecting;
 
-    if (!session->own || session->stopped || !awaits || !pyusdt_rundir_of_all())
+    for (uint32_t i = 0; i < session->nplaces; i++)
+        session->place[i]->lookups -= session->place[i]->lookups > 1 ? 2 : 0;
+    if (!session->own || session->stopped || !awaits || pyusdt_rundir_named())
         return;
-    for (unsigned i = 0; i < PYUSDT_RUNDIR_PARENTS; i++)
-        pyusdt_rundir_users(i, &session->parents_mtime[i], add_user, session);
+    for (unsigned i = 0; i < PYUSDT_PARENTS && pyusdt_rundir_of_all(); i++)
+        pyusdt_users_each(i, &session->parents_mtime[i], add_user, session);
+    pyusdt_containers_look(session, now);
     retry(session, now);
+}
+
+/* A process that was named by pid, and goes there. */
+static void invite_there(struct pyusdt_session *session, struct pyusdt_place *place, uint32_t pid, uint32_t host)
+{
+    for (unsigned i = 0; i < session->npids; i++)
+        if (session->pids[i].place == place && session->pids[i].pid == pid)
+            return;
+    if (session->npids == PYUSDT_PIDS_MAX)
+        return;
+    session->pids[session->npids].place = place;
+    session->pids[session->npids].pid = pid;
+    session->pids[session->npids++].host = host;
+    pyusdt_place_invite(place, pid);
+    pyusdt_place_write(place);
 }
 
 /*
  * A process that is not its directory's owner any more (setuid) publishes itself anew when it finds that it can not use that:
- * in its new user's directory, which is made here if need be, so that the session is there already.
+ * in its new user's directory, which is made here (as that user) if need be, so that the session is there already.
  */
 void pyusdt_place_follow(struct pyusdt_session *session, const struct pyusdt_place *place, uint32_t pid, uint32_t host)
 {
-    const char *name = strstr(place->path, "/" PYUSDT_RUNDIR_PREFIX);
-    int64_t uid = geteuid() == 0 && name ? pyusdt_process_uid(host ? host : pid) : -1;
-    char path[PYUSDT_PATH_SIZE];
-    struct pyusdt_place *other;
+    int64_t uid = geteuid() == 0 && place->in.parent >= 0 ? pyusdt_process_uid(host ? host : pid) : -1;
     struct pyusdt_error error = {0, ""};
+    struct pyusdt_place *other;
+    struct pyusdt_entered in;
+    int r;
 
-    if (uid < 0 || (uint32_t)uid == place->uid)
+    if (uid < 0 || (uint32_t)uid == place->in.uid)
         return;
-    snprintf(path, sizeof path, "%.*s/" PYUSDT_RUNDIR_PREFIX "%u", (int)(name - place->path), place->path,
-             (uint32_t)uid);
-    if (pyusdt_rundir_make(path, (uint32_t)uid) != 0 || pyusdt_place_open(session, path, uid, &other, &error) != 0) {
+    r = pyusdt_enter_process(host ? host : pid, (unsigned)place->in.parent, true, &in, &error);
+    if (r == 0)
+        r = pyusdt_place_open(session, &in, &other, &error);
+    if (r != 0) {
         pyusdt_session_trouble(session, "process %u has become uid %u, and may not be traced: %s", host ? host : pid,
-                               (uint32_t)uid, error.message[0] ? error.message : path);
+                               (uint32_t)uid, error.message);
         return;
     }
-    if (!(place->header.flags & PYUSDT_SESSION_ALL)) {
-        pyusdt_place_invite(other, pid);
-        pyusdt_place_write(other);
-    }
+    if (!(place->header.flags & PYUSDT_SESSION_ALL))
+        invite_there(session, other, pid, host);
 }

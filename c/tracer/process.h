@@ -2,16 +2,15 @@
 #ifndef PYUSDT_PROCESS_H
 #define PYUSDT_PROCESS_H
 
-#include "shared/rundir.h"
+#include "tracer/enter.h"
 
 #pragma GCC visibility push(hidden)
 
 struct pyusdt_process_file {
-    char directory[PYUSDT_PATH_SIZE]; /* on Linux through /proc/PID/root */
-    uint32_t inner;                   /* its pid in its own namespace */
-    int64_t owner;                    /* whose the directory must be: it is the process that shows it; -1 anybody's */
-    bool published;                   /* false: a forked child that will publish itself with its first probe */
-    struct pyusdt_identity who;       /* where published */
+    struct pyusdt_entered in;   /* its run directory: the caller closes it */
+    uint32_t inner;             /* its pid in its own namespace */
+    bool published;             /* false: a forked child that will publish itself with its first probe */
+    struct pyusdt_identity who; /* where published */
 };
 
 /* -ESRCH, -EPERM, -ENODATA as pyusdt_session_attach_pid(). */

@@ -19,6 +19,7 @@
 #ifndef PYUSDT_READER_H
 #define PYUSDT_READER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "../include/pyusdt.h"
@@ -38,6 +39,7 @@ struct pyusdt_session_config {
     uint32_t max_rings;   /* per process, 1 … PYUSDT_RINGS_MAX; all of them */
     uint64_t orderlag_ns; /* how long a producer that is inside a firing is waited for; 100 ms */
     const char *comm;     /* only processes of this name join; any */
+    pid_t home;           /* where no directory is named: a process whose run directory it is opened in; the user's own */
     /* A session that goes on without its tracer, until that comes back (opens one of the same name, for the same probes): */
     const char *keep;    /* its name; "": none */
     uint64_t keep_ns;    /* for how long */
@@ -181,12 +183,13 @@ int pyusdt_session_resumed(const struct pyusdt_session *session);
 
 /*
  * Calls fn for each probe of each live process of the run directory (NULL: the user's own), or of one process (pid not
- * 0, found wherever its run directory is). Stops when fn returns nonzero. Returns how many processes were seen.
+ * 0, found wherever its run directory is), and, `beside`, of all that are there with it. Stops when fn returns nonzero. Returns
+ * how many processes were seen.
  */
 typedef int pyusdt_list_fn(void *arg, const struct pyusdt_target_info *target, const struct pyusdt_probe_info *probe);
-int pyusdt_list(const char *rundir, pid_t pid, pyusdt_list_fn *fn, void *arg, struct pyusdt_error *error);
+int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, void *arg, struct pyusdt_error *error);
 
-/* The run directory of a process that has pyusdt in it, as this process can reach it. Errors as for attach_pid. */
+/* The run directory of a process that has pyusdt in it, for people to read. Errors as for attach_pid. */
 int pyusdt_find_rundir(pid_t pid, char *path, size_t size, struct pyusdt_error *error);
 
 /* The user's own: PYUSDT_RUNDIR, /dev/shm/pyusdt-<uid>, or one in the temporary directory. Made (0700) and checked. */

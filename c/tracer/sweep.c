@@ -17,7 +17,7 @@ void pyusdt_file_discard(int dir, const char *text, bool mapped)
     uint64_t size;
     int fd = mapped ? pyusdt_file_open(dir, text, O_RDWR, &size) : -1;
 
-    unlinkat(dir, text, 0);
+    pyusdt_rundir_unlink(dir, text);
     if (fd >= 0) {
         pyusdt_os_discard_file(fd, size);
         close(fd);
@@ -83,7 +83,7 @@ static void sweep_ctl(const struct sweep *sweep, const char *text, const struct 
         pyusdt_guard_unmap(ctl, size);
     }
     if (!keep)
-        unlinkat(sweep->dir, text, 0);
+        pyusdt_rundir_unlink(sweep->dir, text);
 }
 
 /* Of a tracer that died before anybody had joined it: no control file leads there. */

@@ -14,9 +14,11 @@
 
 #include "shared/guard.h"
 #include "shared/os.h"
+#include "tracer/elsewhere.h"
 #include "tracer/tracer.h"
 
 #define COPY_TRIES 64 /* at a table that its target is changing */
+#define LOOKUPS_MAX 256 /* as many processes of a container may come at once and be known by our numbers */
 #define EXIT_GRACE_NS 1000000000ull /* a process that said goodbye is believed gone after this, whatever it does */
 
 /* ---- the control file ---- */
@@ -111,12 +113,26 @@ static int copy_ctl(const struct pyusdt_target *target, const struct pyusdt_targ
     return -EAGAIN;
 }
 
+/* As it is in our namespace, where it is known there. */
+static void find_pid(struct pyusdt_target *target, uint64_t pidns)
+{
+    bool elsewhere = target->pid == 0 && pidns != pyusdt_os_pidns();
+
+    if (elsewhere && target->place->lookups < LOOKUPS_MAX) {
+        target->place->lookups++;
+        target->pid = pyusdt_host_pid(pidns, target->who.pid, target->who.starttime);
+    }
+    target->visible = !elsewhere || target->pid != 0;
+    if (target->pid == 0)
+        target->pid = target->who.pid;
+}
+
 static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *target, const char *text)
 {
     struct pyusdt_ctl_header header;
     struct stat st;
     uint64_t size;
-    int r, fd = pyusdt_file_open(target->place->dir, text, O_RDWR, &size);
+    int r, fd = pyusdt_file_open(target->place->in.dir, text, O_RDWR, &size);
 
     if (fd < 0)
         return fd;
@@ -140,9 +156,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     target->words = (void *)((char *)target->ctl + header.words);
     target->room = (uint32_t)((size - header.words) / sizeof(uint64_t));
     target->changes = header.changes;
-    target->visible = target->pid != 0 || header.pidns == pyusdt_os_pidns();
-    if (target->pid == 0)
-        target->pid = target->who.pid;
+    find_pid(target, header.pidns);
     return 0;
 }
 
@@ -275,7 +289,7 @@ static int map_area(struct pyusdt_target *target)
     int fd;
 
     file_name(target, PYUSDT_FILE_AREA, 0, text);
-    fd = pyusdt_file_open(target->place->dir, text, O_RDWR, &size);
+    fd = pyusdt_file_open(target->place->in.dir, text, O_RDWR, &size);
     if (fd < 0)
         return fd;
     area = size == wanted ? pyusdt_guard_map(NULL, wanted, PROT_READ | PROT_WRITE, fd) : NULL;
@@ -303,7 +317,7 @@ static void map_ring(struct pyusdt_session *session, struct pyusdt_target *targe
 
     target->source[k] = source;
     file_name(target, PYUSDT_FILE_RING, k, text);
-    fd = pyusdt_file_open(target->place->dir, text, O_RDONLY, &size);
+    fd = pyusdt_file_open(target->place->in.dir, text, O_RDONLY, &size);
     if (source && fd >= 0 && size == target->place->header.bufsize)
         source->data = pyusdt_guard_map_twice(NULL, size, PROT_READ, fd, 0);
     if (fd >= 0)
@@ -410,7 +424,7 @@ static bool others_read(const struct pyusdt_target *target)
 
     for (uint32_t i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         uint64_t wanted = atomic_load(&slots[i].wanted);
-        if (i != target->place->header.slot && wanted != 0 && pyusdt_session_alive(target->place->dir, i, wanted))
+        if (i != target->place->header.slot && wanted != 0 && pyusdt_session_alive(target->place->in.dir, i, wanted))
             return true;
     }
     return false;
@@ -422,14 +436,14 @@ static void remove_files(struct pyusdt_target *target)
 
     for (uint32_t k = 0; k < target->place->header.max_rings; k++) { /* one may be there that was never told */
         file_name(target, PYUSDT_FILE_RING, k, text);
-        pyusdt_file_discard(target->place->dir, text, target->life == PYUSDT_ALIVE);
+        pyusdt_file_discard(target->place->in.dir, text, target->life == PYUSDT_ALIVE);
     }
     PYUSDT_HOOK(34);
     file_name(target, PYUSDT_FILE_AREA, 0, text);
-    pyusdt_file_discard(target->place->dir, text, false);
+    pyusdt_file_discard(target->place->in.dir, text, false);
     if (target->life == PYUSDT_DEAD && !others_read(target)) {
         file_name(target, PYUSDT_FILE_CTL, 0, text);
-        pyusdt_file_discard(target->place->dir, text, false);
+        pyusdt_file_discard(target->place->in.dir, text, false);
     }
 }
 

@@ -114,19 +114,16 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
                         struct pyusdt_error *error)
 {
     struct pyusdt_session *session = calloc(1, sizeof *session);
+    pid_t home = config ? config->home : 0;
+    struct pyusdt_process_file found;
     struct pyusdt_place *place;
-    char own[PYUSDT_PATH_SIZE];
-    int r = 0;
+    int r;
 
     if (!session)
         return pyusdt_error_set(error, -ENOMEM, "no memory for a session");
-    session->own = !rundir;
-    if (!rundir) {
-        r = pyusdt_rundir(own, sizeof own, error);
-        rundir = own;
-    }
+    session->own = !rundir && !home;
     configure(session, config);
-    if (r == 0 && (r = enlist(session)) != 0)
+    if ((r = enlist(session)) != 0)
         pyusdt_error_set(error, r, "no memory for a session");
     if (r == 0)
         r = pyusdt_keep_configure(session, config, error);
@@ -134,7 +131,9 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
     if (r == 0 && session->header.keep_ns == 0 && pyusdt_os_barrier_can())
         session->header.flags |= PYUSDT_SESSION_BARRIER;
     if (r == 0)
-        r = pyusdt_place_open(session, rundir, -1, &place, error);
+        r = home ? pyusdt_process_find(home, &found, error) : pyusdt_enter_named(rundir, &found.in, error);
+    if (r == 0)
+        r = pyusdt_place_open(session, &found.in, &place, error);
     if (r < 0) {
         pyusdt_session_close(session);
         return r;
@@ -240,7 +239,7 @@ int pyusdt_session_attach_pid(struct pyusdt_session *session, pid_t pid, struct 
     int r = pyusdt_process_find(pid, &found, error);
 
     if (r == 0)
-        r = pyusdt_place_open(session, found.directory, found.owner, &place, error);
+        r = pyusdt_place_open(session, &found.in, &place, error);
     if (r == 0)
         r = invite(session, place, found.inner, (uint32_t)pid, error);
     if (r == 0)
@@ -308,14 +307,15 @@ struct scan {
 
 static bool has_room(const struct pyusdt_session *session, const struct pyusdt_place *place)
 {
-    return session->nliving < PYUSDT_TARGETS_MAX && (place->uid == geteuid() || place->nliving < PYUSDT_STRANGERS_MAX);
+    return session->nliving < PYUSDT_TARGETS_MAX && (place->in.uid == geteuid() || place->nliving < PYUSDT_STRANGERS_MAX);
 }
 
-/* In another user's directory: a process that is not his. */
+/* In another user's directory, or in a container: a process that is not his. */
 static bool is_lie(const struct pyusdt_place *place, const struct pyusdt_target *target)
 {
-    int64_t uid = place->uid != geteuid() && target->visible ? pyusdt_process_uid(target->pid) : -1;
-    return uid >= 0 && uid != place->uid;
+    bool strange = place->in.uid != geteuid() || place->in.mounts != 0;
+    int64_t uid = strange && target->visible ? pyusdt_process_uid(target->pid) : -1;
+    return uid >= 0 && uid != place->in.uid;
 }
 
 static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
@@ -330,7 +330,7 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
         !may_join(session, place, name->who.pid, &host))
         return 0;
     if (!has_room(session, place)) {
-        pyusdt_session_trouble(session, "not all processes of uid %u are traced: there are too many", place->uid);
+        pyusdt_session_trouble(session, "not all processes of uid %u are traced: there are too many", place->in.uid);
         return 0;
     }
     target = pyusdt_target_open(session, place, text, &name->who, host, NULL);
@@ -373,7 +373,7 @@ static int scan_place(struct pyusdt_session *session, struct pyusdt_place *place
     struct stat st;
     int r;
 
-    if (!place->started || fstat(place->dir, &st) != 0)
+    if (!place->started || fstat(place->in.dir, &st) != 0)
         return 0;
     if (!always && (session->stopped || (nanoseconds(pyusdt_os_modified(&st)) == place->scanned_mtime &&
         place->scanned_at - place->scanned_mtime > PYUSDT_MTIME_GRAIN_NS)))
@@ -381,10 +381,10 @@ static int scan_place(struct pyusdt_session *session, struct pyusdt_place *place
     clock_gettime(CLOCK_REALTIME, &now);
     place->scanned_at = nanoseconds(now);
     place->scanned_mtime = nanoseconds(pyusdt_os_modified(&st));
-    r = pyusdt_rundir_each(place->dir, scan_one, &scan);
+    r = pyusdt_rundir_each(place->in.dir, scan_one, &scan);
     if (r == -E2BIG)
-        pyusdt_session_trouble(session, "not all processes of uid %u are traced: too many files in %s", place->uid,
-                               place->path);
+        pyusdt_session_trouble(session, "not all processes of uid %u are traced: too many files in %s", place->in.uid,
+                               place->in.path);
     return r == -E2BIG ? 0 : r;
 }
 
@@ -483,11 +483,12 @@ void pyusdt_session_free(struct pyusdt_session *session)
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_free(session->targets[i]);
     for (uint32_t i = 0; i < session->nplaces; i++) {
-        close(session->place[i]->dir);
+        close(session->place[i]->in.dir);
         free(session->place[i]);
     }
     for (uint32_t i = 0; i < session->ntroubles; i++)
         free(session->trouble[i]);
+    pyusdt_containers_free(session->containers);
     free(session->targets);
     free(session->living);
     free(session->heap);

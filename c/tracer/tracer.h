@@ -13,6 +13,7 @@
 #include "shared/rundir.h"
 #include "shared/slot.h"
 #include "shared/table.h"
+#include "tracer/enter.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -85,9 +86,10 @@ struct pyusdt_target {
 
 /* A run directory in which a session has a slot: place.c. */
 struct pyusdt_place {
-    int dir;
+    struct pyusdt_entered in;
+    uint32_t met;     /* the last look at containers that met a process in its mount namespace */
+    uint32_t lookups; /* of pids in other namespaces, not long ago: who forges control files is not to keep us busy */
     int fd; /* of the session file: its flock is our life; -1: there is none, and nothing is traced there */
-    uint32_t uid; /* whose directory it is */
     bool resumed; /* a kept session, whose tracer we were or take the place of */
     bool started;
     struct pyusdt_session_header header; /* ours: the file's is for the targets */
@@ -95,7 +97,6 @@ struct pyusdt_place {
     int64_t scanned_at;
     uint32_t nliving;
     uint64_t retry_at; /* where fd is -1: when a slot is tried for again */
-    char path[PYUSDT_PATH_SIZE];
 };
 
 struct pyusdt_session {
@@ -109,6 +110,7 @@ struct pyusdt_session {
     bool forked; /* it is the parent's: what this process has is a copy of its memory */
     bool started, stopped;
     bool own;       /* it was opened with the caller's own run directory */
+    struct pyusdt_containers *containers; /* what is known of them: containers.c */
     bool expecting; /* a process that is to start, as whoever it will be */
     struct {
         const struct pyusdt_place *place; /* NULL: any */
@@ -116,7 +118,7 @@ struct pyusdt_session {
         uint32_t host;                    /* in ours; 0: the same */
     } pids[PYUSDT_PIDS_MAX];
     unsigned npids;
-    int64_t parents_mtime[PYUSDT_RUNDIR_PARENTS]; /* of the directories that users' are in */
+    int64_t parents_mtime[PYUSDT_PARENTS]; /* of the directories that users' are in */
     char *trouble[PYUSDT_TROUBLES_MAX]; /* what the user is to be told */
     uint32_t ntroubles;
 
@@ -147,7 +149,7 @@ int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct p
 void pyusdt_keep_seen(struct pyusdt_session *session, uint64_t now);
 
 /* place.c */
-int pyusdt_place_open(struct pyusdt_session *session, const char *path, int64_t owner, struct pyusdt_place **out,
+int pyusdt_place_open(struct pyusdt_session *session, const struct pyusdt_entered *in, struct pyusdt_place **out,
                       struct pyusdt_error *error);
 int pyusdt_place_start(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error);
 int pyusdt_place_write(struct pyusdt_place *place); /* the header */
@@ -157,6 +159,10 @@ void pyusdt_places_look(struct pyusdt_session *session, uint64_t now); /* of use
 void pyusdt_place_follow(struct pyusdt_session *session, const struct pyusdt_place *place, uint32_t pid, uint32_t host);
 void pyusdt_place_failed(struct pyusdt_session *session, struct pyusdt_target *target); /* says why it has no rings */
 void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* containers.c */
+void pyusdt_containers_look(struct pyusdt_session *session, uint64_t now);
+void pyusdt_containers_free(struct pyusdt_containers *containers);
 
 /* tracer.c */
 void pyusdt_forks_wait(void); /* no thread forks until pyusdt_forks_go(): for who has a lock that no session knows of yet */

@@ -37,6 +37,7 @@ cdef extern from "tracer/reader.h" nogil:
         uint32_t max_rings
         uint64_t orderlag_ns
         const char *comm
+        pid_t home
         const char *keep
         uint64_t keep_ns
         uint64_t keep_bytes
@@ -84,7 +85,7 @@ cdef extern from "tracer/reader.h" nogil:
     void pyusdt_session_shown(pyusdt_session *session)
     const char *pyusdt_session_told(const pyusdt_session *session, uint32_t n)
     ctypedef int pyusdt_list_fn(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept
-    int pyusdt_list(const char *rundir, pid_t pid, pyusdt_list_fn *fn, void *arg, pyusdt_error *error)
+    int pyusdt_list(const char *rundir, pid_t pid, bint beside, pyusdt_list_fn *fn, void *arg, pyusdt_error *error)
     int pyusdt_find_rundir(pid_t pid, char *path, size_t size, pyusdt_error *error)
 
 

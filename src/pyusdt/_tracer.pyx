@@ -112,7 +112,7 @@ cdef class Feed:
 
 
 cdef class Session(Feed):
-    """One consumer's tracing of processes, through the run directory `rundir` (None: the user's own).
+    """One consumer's tracing of processes, through the run directory `rundir`, or that of process `home` (the user's own).
 
     bufsize: bytes of one ring; orderlag: ns that an unfinished firing is waited for; 0: the defaults.  comm: only
     processes of this name join.  keep: (name, ns, bytes) of a session that goes on without its tracer.
@@ -120,12 +120,13 @@ cdef class Session(Feed):
 
     cdef pyusdt_session *session
 
-    def __cinit__(self, rundir=None, uint64_t bufsize=0, uint64_t orderlag=0, comm="", keep=None):
+    def __cinit__(self, rundir=None, uint64_t bufsize=0, uint64_t orderlag=0, comm="", keep=None, pid_t home=0):
         cdef pyusdt_session_config config
         cdef pyusdt_error err
         memset(&config, 0, sizeof(config))
         config.bufsize = bufsize
         config.orderlag_ns = orderlag
+        config.home = home
         encoded = os.fsencode(comm), os.fsencode(keep[0] if keep else "")
         config.comm, config.keep = encoded[0], encoded[1]
         if keep:
@@ -366,22 +367,22 @@ cdef int collect(void *arg, const pyusdt_target_info *target, const pyusdt_probe
     return 0
 
 
-def list_probes(rundir=None, pid_t pid=0):
-    """The probes of the live processes of a run directory, or of one process: a list of (pid, provider,
-    module, function, name, number of arguments, bits of those that are strings)."""
+def list_probes(rundir=None, pid_t pid=0, bint beside=False):
+    """The probes of the live processes of a run directory, or of one process (beside: and of those in the same directory): a
+    list of (pid, provider, module, function, name, number of arguments, bits of those that are strings)."""
     cdef pyusdt_error err
     out = []
     path = os.fsencode(rundir) if rundir is not None else None
     cdef const char *where = NULL if path is None else <const char *>path
-    cdef int code = pyusdt_list(where, pid, collect, <void *>out, &err)
+    cdef int code = pyusdt_list(where, pid, beside, collect, <void *>out, &err)
     if code < 0:
         raise failure(code, &err)
     return out
 
 
 def find_rundir(pid_t pid):
-    """The run directory of a process that has pyusdt in it."""
-    cdef char path[4096]
+    """The run directory of a process that has pyusdt in it, for people to read: what opens it is a descriptor."""
+    cdef char path[512]
     cdef pyusdt_error err
     cdef int code = pyusdt_find_rundir(pid, path, sizeof(path), &err)
     if code < 0:

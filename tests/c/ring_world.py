@@ -11,15 +11,16 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-CORE = ["shared/rundir", "shared/slot", "shared/table", "shared/glob", "shared/guard", "shared/os_linux",
+CORE = ["shared/acting", "shared/rundir", "shared/slot", "shared/table", "shared/glob", "shared/guard", "shared/os_linux",
         "target/control", "target/session", "target/ring", "target/own_table", "target/flight",
         "tracer/tracer", "tracer/place", "tracer/keep", "tracer/target", "tracer/sweep", "tracer/reader", "tracer/process",
-        "tracer/find_linux", "tracer/find_portable", "tracer/kernel_cut",
+        "tracer/enter", "tracer/seen_linux", "tracer/elsewhere_linux", "tracer/containers", "tracer/find_linux", "tracer/find_portable", "tracer/kernel_cut",
         "tracer/replay", "tracer/flight", "tracer/record_file"]
 FLAGS = ["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-pthread"]
 VARIANTS = {
     "plain": [],
     "hooks": ["-DPYUSDT_TEST_HOOKS"],
+    "walk": ["-DPYUSDT_TEST_HOOKS", "-DPYUSDT_NO_OPENAT2"],  # a kernel before 5.6
     "portable": ["-DPYUSDT_FIND_PORTABLE"],
     "asan": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DPYUSDT_TEST_HOOKS"],
     "tsan": ["-fsanitize=thread", "-Wno-tsan"],  # it knows no fences: ours are for two processes

@@ -1,4 +1,5 @@
-"""Finding a process's run directory: what a process in another mount namespace shows is believed only if it is its user's."""
+"""Finding a process's run directory: that of a process in another mount namespace is where our environment says, or the system
+puts it."""
 
 import os
 import subprocess
@@ -32,7 +33,7 @@ def shown(world):
 
 
 def test_its_own(world, shown):
-    assert shown().endswith(f"/root{world.rundir}\n")
+    assert shown() == f"{world.rundir}\n"
 
 
 def test_of_another_user(world, shown):

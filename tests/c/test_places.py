@@ -39,7 +39,7 @@ def test_a_directory_that_comes_in_the_tick_of_another_change(world):
         program = shutil.copy(world.build.program("ring_target"), folder)
         reader, target = world.reader_command("all", "alive", "ms=3000"), [program, f"{folder}/account", "1", "100"]
         env = {name: value for name, value in world.env.items() if name != "PYUSDT_RUNDIR"}
-        got = subprocess.run(["unshare", "-m", sys.executable, "-c", f"import json{SCRIPT}",
+        got = subprocess.run(["unshare", "-mpf", "--mount-proc", "--kill-child", sys.executable, "-c", f"import json{SCRIPT}",
                               json.dumps([reader, [*target, "wait"], ALICE])],
                              env=env, capture_output=True, text=True, timeout=60, check=True)
     result = json.loads(got.stdout)

@@ -1,6 +1,6 @@
 """Root traces the processes of all users, each in a run directory of his own; and one that changes its user.
 
-Each test has a /dev/shm of its own, in a mount namespace, so that no other process of the machine is seen.
+Each test has a /dev/shm and pids of its own, in namespaces, so that no other process of the machine is seen.
 """
 
 from __future__ import annotations
@@ -37,18 +37,20 @@ for line in sys.stdin:
 
 
 class Users:
-    """A mount namespace with an empty /dev/shm; what runs in it."""
+    """A mount and pid namespace with an empty /dev/shm; what runs in it."""
 
     def __init__(self):
         script = "mount -t tmpfs tmpfs /dev/shm && echo made && exec sleep 600"
-        self.holder = subprocess.Popen(["unshare", "-m", "sh", "-c", script], stdout=subprocess.PIPE, text=True)
+        command = ["unshare", "-mpf", "--mount-proc", "--kill-child", "sh", "-c", script]
+        self.holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.holder.stdout.readline() == "made\n"
         self.shm = Path(f"/proc/{self.holder.pid}/root/dev/shm")
         self.environment = {name: value for name, value in os.environ.items() if name != "PYUSDT_RUNDIR"}
         self.started = []
 
     def start(self, *command):
-        process = subprocess.Popen(["nsenter", "-t", str(self.holder.pid), "-m", *map(str, command)], text=True,
+        enter = ["nsenter", "-t", self.holder.pid, "-m", f"--pid=/proc/{self.holder.pid}/ns/pid_for_children"]
+        process = subprocess.Popen([*map(str, enter), *map(str, command)], text=True,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment)
         self.started.append(process)
         return process
@@ -72,7 +74,7 @@ class Users:
                                                    for path in self.shm.glob(f"pyusdt-{uid}/*.session")))
 
     def end(self):
-        for process in [*self.started, self.holder]:
+        for process in [self.holder, *self.started]:  # the first takes all the others with it
             process.kill()
             process.wait()
             for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
@@ -95,7 +97,7 @@ def fire(process, mark):
 
 def ended(process):
     """{(uid, mark): count} of a tracer that is told to end, and what it said."""
-    process.send_signal(2)
+    subprocess.run(["pkill", "-INT", "-P", str(process.pid)], check=True)  # nsenter does not hand it on
     out, err = process.communicate(timeout=30)
     rows = [tuple(map(int, line.split())) for line in out.splitlines() if re.fullmatch(r"\d+ \d+ \d+", line)]
     return {(uid, mark): count for uid, mark, count in rows}, err

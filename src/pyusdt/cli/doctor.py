@@ -9,7 +9,6 @@ import os
 import platform
 import re
 import shutil
-import stat
 import subprocess
 import sys
 
@@ -245,8 +244,7 @@ def _process_embedded(pid):
     except OSError as error:
         return Finding("embedded engine", False, error.strerror or str(error),
                        "its program must `import pyusdt` (or load the NIF), and have a run directory")
-    mode = stat.S_IMODE(os.stat(folder).st_mode)
-    return Finding("embedded engine", True, f"pydtrace -p {pid} works: {folder}, mode {mode:04o}")
+    return Finding("embedded engine", True, f"pydtrace -p {pid} works: {folder}")
 
 
 def _process_sites(pid):

@@ -146,7 +146,7 @@ def _listed_embedded(pids, may_fail):
     try:
         if not pids:
             return [tuple(probe[1:5]) for probe in _tracer.list_probes()]
-        return [tuple(probe[1:5]) for pid in pids for probe in _tracer.list_probes(_tracer.find_rundir(pid), pid)]
+        return [tuple(probe[1:5]) for pid in pids for probe in _tracer.list_probes(None, pid)]
     except OSError as error:
         if may_fail:
             return []

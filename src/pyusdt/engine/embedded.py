@@ -42,7 +42,6 @@ class EmbeddedEngine(Engine):
         super().__init__(program, options)
         self._session = self._command = self._ticks = self._recorder = None
         self._pids = ()
-        self._rundir = None  # the user's own
         self._everyone = False  # processes that were not named may join
         self._awaited = None  # the pid of a process that is to come
         self._said = {"troubles": 0, "again": 0, "corrupt": 0}  # of what warnings() tells
@@ -87,11 +86,10 @@ class EmbeddedEngine(Engine):
         self._everyone = self._awaited is None and (not targets.named() or (
             not targets.only and not all(targets.are_all_of(desc.provider) for desc in foreign)))
         try:
-            if self._pids and not self._everyone:
-                self._rundir = _tracer.find_rundir(self._pids[0])
+            home = self._pids[0] if self._pids and not self._everyone else 0
             bufsize = self.options.get("bufsize") or _BUFSIZE
-            self._session = _tracer.Session(self._rundir, bufsize, self.options.get("orderlag", 0),
-                                            wait, self.options.get("keep"))
+            self._session = _tracer.Session(None, bufsize, self.options.get("orderlag", 0), wait, self.options.get("keep"),
+                                            home)
             demand = _EVERY_ARGUMENT if "record" in self.options else None  # for the scripts to come
             for clause in self.program.clauses:
                 for desc in clause.probes:
@@ -112,8 +110,9 @@ class EmbeddedEngine(Engine):
         me = os.getpid()
         found = [probe for pid in self._pids for probe in _tracer.list_probes(None, pid)]
         if self._everyone:
-            for rundir in dict.fromkeys([self._rundir, *map(_tracer.find_rundir, self._pids)]):
-                found += [probe for probe in _tracer.list_probes(rundir) if probe[0] not in (me, *self._pids)]
+            for pid in (0, *self._pids):
+                others = _tracer.list_probes(None, pid, beside=True)
+                found += [probe for probe in others if probe[0] not in (me, *self._pids)]
         known = [probe[1:5] for probe in dict.fromkeys(found)]
         if self._command:
             child = str(self._command.pid)
@@ -244,7 +243,7 @@ class EmbeddedEngine(Engine):
         if self._command:
             return [self._command.pid]
         me = os.getpid()
-        return self._pids or sorted({probe[0] for probe in _tracer.list_probes(self._rundir)} - {me})
+        return self._pids or sorted({probe[0] for probe in _tracer.list_probes()} - {me})
 
     def end(self):
         when = time.monotonic_ns()

@@ -1,0 +1,188 @@
+/*
+ * A session on all processes finds those in containers: see elsewhere.h, and enter.h for what is entered.
+ *
+ * In:  the processes with other mounts than ours, as they come.
+ * Out: places in their run directories; of those that have pyusdt in them and can not be entered, what the user is told.
+ * Always: a look costs no more than a fiftieth of the time until the next.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tracer/elsewhere.h"
+#include "tracer/process.h"
+#include "tracer/seen.h"
+#include "tracer/tracer.h"
+
+#define LOOK_NS 200000000u   /* the time between two looks, at least; */
+#define COST_SHARE 50        /* it is as many times as long as the look took */
+#define YOUNG_NS 10000000000 /* so long a process may still become one with pyusdt in it that is to be told of */
+#define PIDS_MAX (1u << 22)  /* Linux has no more */
+
+struct known { /* where a look has been */
+    uint64_t mounts;
+    uint32_t uid;
+};
+
+struct pyusdt_containers {
+    uint64_t next;
+    uint32_t looks;
+    struct known *known;
+    uint32_t nknown, room;
+    uint8_t examined[PIDS_MAX / 8]; /* by pid: processes that need no second look at what they have mapped */
+};
+
+struct look {
+    struct pyusdt_session *session;
+    struct pyusdt_containers *containers;
+};
+
+/* ---- one process ---- */
+
+static bool is_known(const struct pyusdt_containers *containers, uint64_t mounts, uint32_t uid)
+{
+    for (uint32_t i = 0; i < containers->nknown; i++)
+        if (containers->known[i].mounts == mounts && containers->known[i].uid == uid)
+            return true;
+    return false;
+}
+
+static void note(struct pyusdt_containers *containers, uint64_t mounts, uint32_t uid)
+{
+    uint32_t room = 2 * containers->nknown + 16;
+
+    if (containers->nknown == containers->room) {
+        void *more = realloc(containers->known, room * sizeof *containers->known);
+        if (!more)
+            return; /* it is entered again, then */
+        containers->known = more;
+        containers->room = room;
+    }
+    containers->known[containers->nknown++] = (struct known){mounts, uid};
+}
+
+static bool is_examined(const struct pyusdt_containers *containers, uint32_t pid)
+{
+    return pid >= PIDS_MAX || containers->examined[pid / 8] >> pid % 8 & 1;
+}
+
+static void enter(struct pyusdt_session *session, const struct pyusdt_seen *seen)
+{
+    struct pyusdt_error error = {0, ""};
+    struct pyusdt_entered in;
+    struct pyusdt_place *place;
+
+    for (unsigned parent = 0; parent < PYUSDT_PARENTS; parent++)
+        if (pyusdt_enter_of(seen, parent, false, &in, NULL) == 0 && pyusdt_place_open(session, &in, &place, &error) != 0)
+            pyusdt_session_trouble(session, "processes of uid %u beside process %u, in its container, are not traced: %s",
+                                   seen->uid, seen->pid, error.message);
+}
+
+/* Not of those that have no pyusdt in them, or that end just now. */
+static void tell(struct pyusdt_session *session, uint32_t pid)
+{
+    struct pyusdt_error error = {0, ""};
+    struct pyusdt_process_file found;
+    struct pyusdt_place *place;
+    int r = pyusdt_process_find((pid_t)pid, &found, &error);
+
+    if (r == 0)
+        r = pyusdt_place_open(session, &found.in, &place, &error);
+    if (r != 0 && r != -ENODATA && r != -ESRCH)
+        pyusdt_session_trouble(session, "%s", error.message);
+}
+
+static bool is_young(const struct pyusdt_seen *seen)
+{
+    struct timespec now;
+    uint64_t tick = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec < seen->starttime * tick + YOUNG_NS;
+}
+
+static void look_closer(struct pyusdt_session *session, struct pyusdt_containers *containers, const struct pyusdt_seen *seen)
+{
+    if (geteuid() != 0 && seen->uid != geteuid())
+        return;
+    if (!is_known(containers, seen->mounts, seen->uid)) {
+        note(containers, seen->mounts, seen->uid);
+        enter(session, seen);
+    }
+    if (is_examined(containers, seen->pid))
+        return;
+    tell(session, seen->pid);
+    if (!is_young(seen))
+        containers->examined[seen->pid / 8] |= (uint8_t)(1 << seen->pid % 8);
+}
+
+/* Who shows root as its owner may be anybody who has changed his uid. */
+static int look_at(void *arg, uint32_t pid, uint64_t mounts, uint32_t owner)
+{
+    struct pyusdt_session *session = ((struct look *)arg)->session;
+    struct pyusdt_containers *containers = ((struct look *)arg)->containers;
+    struct pyusdt_seen seen;
+
+    for (uint32_t i = 0; i < session->nplaces; i++)
+        if (session->place[i]->in.mounts == mounts)
+            session->place[i]->met = containers->looks;
+    if ((owner != 0 && is_examined(containers, pid) && is_known(containers, mounts, owner)) ||
+        pyusdt_seen_open(pid, &seen) != 0)
+        return 0;
+    if (seen.mounts != 0)
+        look_closer(session, containers, &seen);
+    pyusdt_seen_close(&seen);
+    return 0;
+}
+
+/* ---- all of them ---- */
+
+static bool is_named(const struct pyusdt_session *session, const struct pyusdt_place *place)
+{
+    for (unsigned i = 0; i < session->npids; i++)
+        if (session->pids[i].place == place)
+            return true;
+    return false;
+}
+
+/* Places of containers that have ended: what is open there keeps their file systems. */
+static void leave_ended(struct pyusdt_session *session, uint32_t looks)
+{
+    for (uint32_t i = session->nplaces - 1; i > 0; i--) {
+        struct pyusdt_place *place = session->place[i];
+        if (place->met == 0) /* it is of this very look */
+            place->met = looks;
+        if (place->in.mounts == 0 || place->met == looks || place->nliving != 0 || is_named(session, place))
+            continue;
+        session->place[i] = session->place[--session->nplaces];
+        pyusdt_place_close(place);
+        close(place->in.dir);
+        free(place);
+    }
+}
+
+void pyusdt_containers_look(struct pyusdt_session *session, uint64_t now)
+{
+    struct look look = {session, session->containers};
+
+    if (!look.containers)
+        look.containers = session->containers = calloc(1, sizeof *look.containers);
+    if (!look.containers || now < look.containers->next)
+        return;
+    look.containers->looks++;
+    look.containers->nknown = 0;
+    pyusdt_elsewhere_each(look_at, &look);
+    leave_ended(session, look.containers->looks);
+    now = pyusdt_now() - now;
+    look.containers->next = pyusdt_now() + (now * COST_SHARE > LOOK_NS ? now * COST_SHARE : LOOK_NS);
+}
+
+void pyusdt_containers_free(struct pyusdt_containers *containers)
+{
+    if (containers)
+        free(containers->known);
+    free(containers);
+}
