@@ -4,23 +4,15 @@ import os
 import random
 import signal
 import struct
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ring_world import check
+from ring_world import check, wait_for
 
 PAGE = 4096
-
-
-def wait_for(condition, timeout=5):
-    end = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.002)
 
 
 def trace_in_background(world, *options):
@@ -191,14 +183,11 @@ def test_full_file_system(world, tmp_path):
     """No room for rings: firing goes on, each event is counted as dropped."""
     if os.geteuid() != 0:
         pytest.skip("needs root to mount a small tmpfs")
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k,mode=700", "tmpfs", world.rundir], check=True)
-    try:
+    with world.small("60k"):
         result = world.trace("bufsize=1048576", command=world.target_command("a", 2, 2000))
         assert result["delivered"] == 0 and result["dropped"] == 4000 == world.account("a").returned
         target = world.target("b", 1, 100)
         assert target.wait() == 0
-    finally:
-        subprocess.run(["umount", "-l", world.rundir], check=True)
 
 
 def test_stopped_target_does_not_stop_the_reader(world):
