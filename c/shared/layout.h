@@ -127,7 +127,8 @@ struct pyusdt_area {
     uint64_t generation;
     uint64_t ring_size; /* of each, a power of two */
     _Atomic uint32_t rings; /* how many ring files there are, 0 … PYUSDT_RINGS_MAX */
-    uint32_t unused[7];
+    _Atomic int32_t error;  /* -errno, where a ring more, or pages of one, could not be made; 0 */
+    uint32_t unused[6];
     _Atomic uint64_t drops[PYUSDT_MAX_PROBES]; /* events that found no room, or no free ring */
 };
 

@@ -327,6 +327,8 @@ bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have)
     }
     if (r != 0)
         atomic_store(&slot->max_rings, have); /* no room: those that there are must do */
+    if (r != 0 && r != -EDQUOT) /* a kept session's own bound is no trouble */
+        atomic_store(&atomic_load(&slot->area)->error, r);
     pyusdt_core_unlock();
     return r == 0;
 }
@@ -364,11 +366,13 @@ bool pyusdt_ring_grow(struct pyusdt_slot *slot, struct pyusdt_ring *ring)
     r = allocate_more(slot, ring, more < left ? more : left);
     pthread_setcancelstate(cancel, NULL);
     PYUSDT_HOOK(24);
-    if (r != 0)
-        ring->retry_at = now + PYUSDT_CHECK_NS;
-    else
+    if (r == 0) {
         ring->usable += more < left ? more : left;
-    return r == 0;
+        return true;
+    }
+    ring->retry_at = now + PYUSDT_CHECK_NS;
+    atomic_store(&atomic_load(&slot->area)->error, r);
+    return false;
 }
 
 /* ---- undoing ---- */
