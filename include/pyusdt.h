@@ -40,7 +40,7 @@ extern "C" {
 /* What went wrong, for a person: `code` is the -errno that was returned. */
 struct pyusdt_error {
     int code;
-    char message[252];
+    char message[636];
 };
 
 /*

@@ -43,7 +43,10 @@ struct pyusdt_demand {
 struct pyusdt_ring {
     _Alignas(64) uint8_t *data; /* twice in a row; the reservation outlives the session */
     uint64_t head;
+    uint64_t end;  /* where the head may go without a look at the tail, or for pages */
     uint64_t tail; /* as last seen, always within [head - size, head] */
+    uint64_t usable;   /* of its bytes those from the first on whose pages are there */
+    uint64_t retry_at; /* when to try again to have more */
     uint64_t reserved;
 };
 
@@ -112,7 +115,8 @@ int pyusdt_own_table_grow(const struct pyusdt_probe_desc *table, unsigned n); /*
 int pyusdt_sessions_join(int dir);                          /* publishing: attach to every session that waits */
 void pyusdt_sessions_grow(uint32_t first);                  /* probes from `first` on are new to those that are served */
 bool pyusdt_slot_open(unsigned number);                     /* serve what is wanted; false: an event is lost or unwanted */
-bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have);
+bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have); /* a ring more */
+bool pyusdt_ring_grow(struct pyusdt_slot *slot, struct pyusdt_ring *ring); /* more pages; by the ring's holder alone */
 void pyusdt_slot_check(unsigned number, uint64_t now);      /* is the tracer alive? */
 bool pyusdt_slot_leave(struct pyusdt_slot *slot);           /* to its tracer; under the lock. false: a thread is inside */
 void pyusdt_slot_lost(unsigned number, uint64_t wanted);    /* count an event that found no area */

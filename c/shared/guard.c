@@ -127,7 +127,6 @@ void *pyusdt_guard_map(void *at, size_t size, int protection, int fd)
     install();
     if (!reserved)
         return NULL;
-    /* Not populated, as rings are: most of a control file is a hole, and would be filled with pages. */
     if (mmap(reserved, size, protection, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
         int saved = errno;
         if (!at)
@@ -145,8 +144,7 @@ void *pyusdt_guard_map_twice(void *at, size_t size, int protection, int fd, off_
         return NULL;
     install();
     for (size_t half = 0; half < 2; half++)
-        if (mmap(reserved + half * size, size, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, offset) ==
-            MAP_FAILED) {
+        if (mmap(reserved + half * size, size, protection, MAP_SHARED | MAP_FIXED, fd, offset) == MAP_FAILED) {
             int saved = errno;
             if (!at)
                 pyusdt_guard_unmap(reserved, 2 * size);

@@ -127,7 +127,8 @@ struct pyusdt_area {
     uint64_t generation;
     uint64_t ring_size; /* of each, a power of two */
     _Atomic uint32_t rings; /* how many ring files there are, 0 … PYUSDT_RINGS_MAX */
-    uint32_t unused[7];
+    _Atomic int32_t error;  /* -errno, where a ring more, or pages of one, could not be made; 0 */
+    uint32_t unused[6];
     _Atomic uint64_t drops[PYUSDT_MAX_PROBES]; /* events that found no room, or no free ring */
 };
 
@@ -149,7 +150,11 @@ struct pyusdt_flight_info { /* T */
 #define PYUSDT_FLIGHT_AREA ((PYUSDT_CTL_SIZE + 4095ull) & ~4095ull)
 #define PYUSDT_FLIGHT_RINGS ((PYUSDT_FLIGHT_AREA + sizeof(struct pyusdt_area) + 4095ull) & ~4095ull)
 
-/* ---- the ring file, <ctl>.NN.<generation>.ring<k>: ring_size bytes of events, each 8-aligned, wrapping anywhere ---- */
+/*
+ * ---- the ring file, <ctl>.NN.<generation>.ring<k>: ring_size bytes of events, each 8-aligned, wrapping anywhere ----
+ *
+ * Its pages come as they are needed, from the first on; those that have not come are a hole, in which nothing was written.
+ */
 
 struct pyusdt_ring_event {
     uint32_t size; /* of the whole event, a multiple of 8 */
@@ -162,6 +167,12 @@ struct pyusdt_ring_event {
     /* uint64_t arg[nargs]; then per capture, 4-aligned: struct pyusdt_ring_capture, its bytes, a NUL, 0 … 3 zeros */
 };
 
+/*
+ * In the place of an event's probe: the rest of the ring's length is not there (yet). `size` leads to the ring's beginning,
+ * the other fields say nothing. It is no event: nothing is delivered, and no time is told.
+ */
+#define PYUSDT_RING_SKIP UINT32_MAX
+
 struct pyusdt_ring_capture {
     uint16_t index;
     uint16_t length;
@@ -172,11 +183,14 @@ struct pyusdt_ring_capture {
 #define PYUSDT_RING_MIN 65536ull
 #define PYUSDT_RING_MAX (1ull << 30)
 #define PYUSDT_RING_DEFAULT (1ull << 20)
+#define PYUSDT_RING_START 16384ull        /* bytes of a ring's pages at first, */
+#define PYUSDT_RING_STEP_MAX (256ull << 10) /* and the most that come at once */
 
 _Static_assert(sizeof(struct pyusdt_line) == 128, "two cache lines a ring");
 _Static_assert(sizeof(struct pyusdt_ctl_slot) == 64, "one cache line a slot");
 _Static_assert(sizeof(struct pyusdt_ring_event) == 24, "events start with 24 bytes");
 _Static_assert(offsetof(struct pyusdt_area, drops) == PYUSDT_RINGS_MAX * 128 + 64, "the drops follow a whole line");
 _Static_assert(PYUSDT_EVENT_MAX * 2 <= PYUSDT_RING_MIN, "a ring holds at least two of the largest events");
+_Static_assert(PYUSDT_EVENT_MAX + sizeof(struct pyusdt_ring_event) <= PYUSDT_RING_START, "and one from the first moment on");
 
 #endif

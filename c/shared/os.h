@@ -24,9 +24,6 @@
 #ifndef MAP_NORESERVE /* memory that nobody touches is not accounted for anyway */
 #define MAP_NORESERVE 0
 #endif
-#ifndef MAP_POPULATE /* pages come one by one, when they are touched */
-#define MAP_POPULATE 0
-#endif
 #ifndef ENODATA
 #define ENODATA ENOATTR
 #endif
@@ -142,6 +139,17 @@ void pyusdt_os_discard_file(int fd, uint64_t size);
  * system can not do it (ZFS), or the part lies within the file (macOS), a page that it lacks later is a SIGBUS, which
  * guard.c takes. */
 int pyusdt_os_allocate(int fd, uint64_t at, uint64_t size);
+
+/* Whether that makes pages within a file, too. */
+#if defined(__APPLE__)
+#define PYUSDT_OS_FILLS_HOLES 0
+#else
+#define PYUSDT_OS_FILLS_HOLES 1
+#endif
+
+/* Every page of a shared mapping now, and in the tables of this process, so that no store has to wait for it. 0 or -errno;
+ * -ENOTSUP before Linux 5.14, and on other systems: they come when they are touched. */
+int pyusdt_os_populate(void *at, uint64_t size);
 
 /* Calls fn with each name in a directory until it returns other than 0. 0 or -errno. On macOS this allocates, which
  * its malloc permits in a forked child. */

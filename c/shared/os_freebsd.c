@@ -114,6 +114,13 @@ int pyusdt_os_allocate(int fd, uint64_t at, uint64_t size)
     return at + size > (uint64_t)st.st_size && ftruncate(fd, (off_t)(at + size)) != 0 ? -errno : 0;
 }
 
+int pyusdt_os_populate(void *at, uint64_t size)
+{
+    (void)at;
+    (void)size;
+    return -ENOTSUP;
+}
+
 int pyusdt_os_each_name(int dir, int (*fn)(void *arg, const char *name), void *arg)
 {
     _Alignas(struct dirent) char buffer[8192];

@@ -34,6 +34,9 @@
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 uint32_t pyusdt_os_tid(void)
 {
@@ -196,6 +199,13 @@ int pyusdt_os_allocate(int fd, uint64_t at, uint64_t size)
         r = posix_fallocate(fd, (off_t)at, (off_t)size);
     while (r == EINTR);
     return -r;
+}
+
+int pyusdt_os_populate(void *at, uint64_t size)
+{
+    if (madvise(at, size, MADV_POPULATE_WRITE) == 0)
+        return 0;
+    return errno == EINVAL ? -ENOTSUP : errno == EFAULT ? -ENOSPC : -errno;
 }
 
 int pyusdt_os_each_name(int dir, int (*fn)(void *arg, const char *name), void *arg)

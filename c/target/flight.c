@@ -196,6 +196,7 @@ int pyusdt_flight_ring(int dir, uint32_t k)
     close(fd);
     if (r != 0 || !ring->data)
         return r ? r : -ENOMEM;
+    pyusdt_os_populate(ring->data, slot->size);
     ring->reserved = 2 * slot->size;
     ring->head = ring->tail = 0;
     atomic_store(&atomic_load(&slot->area)->rings, k + 1);

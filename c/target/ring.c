@@ -110,15 +110,45 @@ static SLOW int take_another(struct pyusdt_slot *slot, unsigned number, struct p
 
 /* ---- writing an event ---- */
 
+/* The head may go over what was read, and as far as there are pages: a skip's, too, has to fit behind it. */
+static void set_end(struct pyusdt_ring *ring, uint64_t ring_size)
+{
+    uint64_t read = ring->tail + ring_size;
+    uint64_t pages = (ring->head & ~(ring_size - 1)) + ring->usable - sizeof(struct pyusdt_ring_event);
+
+    ring->end = ring->usable < ring_size && pages < read ? pages : read;
+}
+
+/* There are no more pages: goes on at the ring's beginning, if what is there was read. Told with the event that follows. */
+static bool skip(struct pyusdt_ring *ring, uint64_t ring_size, uint32_t size)
+{
+    struct pyusdt_ring_event *rest = (void *)(ring->data + (ring->head & (ring_size - 1)));
+    uint64_t next = (ring->head | (ring_size - 1)) + 1;
+
+    if (next + size - ring->tail > ring_size)
+        return false;
+    rest->size = (uint32_t)(next - ring->head);
+    rest->probe = PYUSDT_RING_SKIP;
+    ring->head = next;
+    set_end(ring, ring_size);
+    PYUSDT_HOOK(7);
+    return true;
+}
+
 /* Whether size bytes fit behind the head. The tracer's tail is believed only where it makes sense. */
-static SLOW bool has_room_now(struct pyusdt_ring *ring, const struct pyusdt_line *line, uint64_t ring_size, uint32_t size)
+static SLOW bool has_room_now(struct pyusdt_slot *slot, struct pyusdt_ring *ring, const struct pyusdt_line *line, uint32_t size)
 {
     uint64_t tail = atomic_load_explicit(&line->tail, memory_order_acquire);
 
     if (tail - ring->tail > ring->head - ring->tail) /* not in [what was seen last, head] */
         return false;
     ring->tail = tail;
-    return ring->head + size - tail <= ring_size;
+    if (ring->head + size - tail > slot->size)
+        return false;
+    do
+        set_end(ring, slot->size);
+    while (ring->head + size > ring->end && pyusdt_ring_grow(slot, ring));
+    return ring->head + size <= ring->end || skip(ring, slot->size, size);
 }
 
 /*
@@ -168,14 +198,13 @@ static inline bool make_place(const struct held *held, const struct pyusdt_deman
                               const struct pyusdt_args *args, bool overwrite)
 {
     struct pyusdt_ring *ring = held->ring;
-    uint64_t size = held->slot->size;
 
     if (overwrite) {
-        make_room(ring, held->line, size, pyusdt_event_size(demand, args));
+        make_room(ring, held->line, held->slot->size, pyusdt_event_size(demand, args));
         return true;
     }
-    return PYUSDT_LIKELY(ring->head + demand->most - ring->tail <= size) ||
-           has_room_now(ring, held->line, size, pyusdt_event_size(demand, args));
+    return PYUSDT_LIKELY(ring->head + demand->most <= ring->end) ||
+           has_room_now(held->slot, ring, held->line, pyusdt_event_size(demand, args));
 }
 
 /* The holder of a ring writes one event: its time last, so that it is published soon after. Returns what time it is. */

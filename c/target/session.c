@@ -255,6 +255,21 @@ static int make_area(struct pyusdt_slot *slot, int dir, unsigned number, const s
     return 0;
 }
 
+/* As long as it will ever be, with the first of its pages: nobody waits for one who makes a large ring. fd or -errno. */
+static int make_ring_file(int dir, const char *text, uint64_t size, uint64_t *usable)
+{
+    int fd, r;
+
+    *usable = PYUSDT_OS_FILLS_HOLES ? PYUSDT_RING_START : size;
+    fd = pyusdt_file_make(dir, text, *usable);
+    if (fd < 0 || ftruncate(fd, (off_t)size) == 0)
+        return fd;
+    r = -errno;
+    unlinkat(dir, text, 0);
+    close(fd);
+    return r;
+}
+
 static int make_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t generation, uint32_t k)
 {
     char text[PYUSDT_NAME_SIZE];
@@ -264,7 +279,7 @@ static int make_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_
     if (slot->room && pyusdt_rundir_rings(dir, generation) + slot->size > slot->room)
         return -EDQUOT;
     file_name(number, generation, PYUSDT_FILE_RING, k, text);
-    fd = pyusdt_file_make(dir, text, slot->size);
+    fd = make_ring_file(dir, text, slot->size, &ring->usable);
     if (fd < 0)
         return fd;
     if (ring->data && ring->reserved != 2 * slot->size) {
@@ -279,7 +294,7 @@ static int make_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_
         pyusdt_rundir_unlink(dir, text);
         return ring->data ? -ECANCELED : -ENOMEM;
     }
-    ring->head = ring->tail = 0;
+    ring->head = ring->tail = ring->end = ring->retry_at = 0;
     PYUSDT_HOOK(23);
     atomic_store(&atomic_load(&slot->area)->rings, k + 1); /* the tracer may look for its file */
     atomic_store_explicit(&slot->nrings, k + 1, memory_order_release);
@@ -312,8 +327,52 @@ bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have)
     }
     if (r != 0)
         atomic_store(&slot->max_rings, have); /* no room: those that there are must do */
+    if (r != 0 && r != -EDQUOT) /* a kept session's own bound is no trouble */
+        atomic_store(&atomic_load(&slot->area)->error, r);
     pyusdt_core_unlock();
     return r == 0;
+}
+
+/* By its name, or, in a process that has become another user, to whom that is closed, by its address. 0 or -errno. */
+static int allocate_more(struct pyusdt_slot *slot, struct pyusdt_ring *ring, uint64_t more)
+{
+    char text[PYUSDT_NAME_SIZE];
+    uint64_t size;
+    int dir = open_rundir(), fd, r;
+
+    if (dir < 0)
+        return pyusdt_os_populate(ring->data + ring->usable, more);
+    file_name((unsigned)(slot - pyusdt_core.slot), slot->opened, PYUSDT_FILE_RING, (uint32_t)(ring - slot->ring), text);
+    fd = pyusdt_file_open(dir, text, O_RDWR, &size);
+    r = fd < 0 ? fd : pyusdt_os_allocate(fd, ring->usable, more);
+    if (fd >= 0)
+        close(fd);
+    close(dir);
+    if (r == 0)
+        pyusdt_os_populate(ring->data + ring->usable, more);
+    return r;
+}
+
+/* Without the lock: who holds a ring keeps its session, the run directory and our name from being changed. */
+bool pyusdt_ring_grow(struct pyusdt_slot *slot, struct pyusdt_ring *ring)
+{
+    uint64_t left = slot->size - ring->usable, now = pyusdt_now();
+    uint64_t more = ring->usable < PYUSDT_RING_STEP_MAX ? ring->usable : PYUSDT_RING_STEP_MAX;
+    int cancel, r;
+
+    if (left == 0 || now < ring->retry_at)
+        return false;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    r = allocate_more(slot, ring, more < left ? more : left);
+    pthread_setcancelstate(cancel, NULL);
+    PYUSDT_HOOK(24);
+    if (r == 0) {
+        ring->usable += more < left ? more : left;
+        return true;
+    }
+    ring->retry_at = now + PYUSDT_CHECK_NS;
+    atomic_store(&atomic_load(&slot->area)->error, r);
+    return false;
 }
 
 /* ---- undoing ---- */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "shared/os.h"
@@ -22,13 +23,15 @@
 #include "tracer/tracer.h"
 
 #define RETRY_NS 1000000000u /* how often a slot is tried for where all were taken */
+#define ERRNO_MAX 4095
+#define ADVICE_SIZE 384
 
 /* ---- what the user is to be told ---- */
 
 /* Once each; who makes more of it than fits is not worth more words. */
 void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...)
 {
-    char text[PYUSDT_PATH_SIZE + 128];
+    char text[2 * PYUSDT_PATH_SIZE];
     va_list values;
 
     va_start(values, format);
@@ -46,17 +49,36 @@ const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n
     return n < session->ntroubles ? session->trouble[n] : NULL;
 }
 
-/* The process could not do what the session wants: each of its events is lost, and counted. */
+/* What can be done where a file system is full. */
+static const char *advise(int dir, char *text, size_t size)
+{
+    const unsigned needed = (unsigned)((sizeof(struct pyusdt_area) + PYUSDT_RING_START + 1023) / 1024);
+    struct statvfs fs;
+
+    text[0] = '\0';
+    if (fstatvfs(dir, &fs) == 0)
+        snprintf(text, size, " (%llu of its file system's %llu KiB are free; a process needs %u, and up to bufsize for each thread). "
+                 "Make room there, let buffers be smaller (-b 64k), or set PYUSDT_RUNDIR, for pydtrace and for what it traces, "
+                 "to a directory elsewhere",
+                 (unsigned long long)fs.f_bavail * fs.f_frsize / 1024, (unsigned long long)fs.f_blocks * fs.f_frsize / 1024,
+                 needed);
+    return text;
+}
+
+/* The process could not do all that the session wants: of its events some are lost, and counted. */
 void pyusdt_place_failed(struct pyusdt_session *session, struct pyusdt_target *target)
 {
-    int error = -atomic_load(&target->slot->error);
+    bool none = !target->area;
+    int error = none ? atomic_load(&target->slot->error) : atomic_load(&target->area->error);
+    char advice[ADVICE_SIZE];
 
-    if (target->failed_told || atomic_load(&target->slot->state) != PYUSDT_SLOT_FAILED || error <= 0 ||
-        pyusdt_target_dropped(target) == 0)
+    if (target->failed_told || error >= 0 || error < -ERRNO_MAX ||
+        (none && atomic_load(&target->slot->state) != PYUSDT_SLOT_FAILED) || pyusdt_target_dropped(session, target) == 0)
         return;
     target->failed_told = true;
-    pyusdt_session_trouble(session, "process %u can not make its buffers in %s: %s", target->pid, target->place->in.path,
-                           strerror(error));
+    pyusdt_session_trouble(session, "process %u can not make %s in %s: %s%s", target->pid,
+                           none ? "its buffers" : "larger buffers", target->place->in.path, strerror(-error),
+                           error == -ENOSPC ? advise(target->place->in.dir, advice, sizeof advice) : "");
 }
 
 /* ---- the session file ---- */
@@ -87,6 +109,7 @@ static int claim_slot(int dir, uint32_t slot)
 
 static int claim(struct pyusdt_place *place, struct pyusdt_error *error)
 {
+    char advice[ADVICE_SIZE];
     int fd = -EWOULDBLOCK;
 
     for (uint32_t slot = 0; fd == -EWOULDBLOCK && slot < PYUSDT_MAX_SESSIONS; slot++) {
@@ -97,7 +120,8 @@ static int claim(struct pyusdt_place *place, struct pyusdt_error *error)
         return pyusdt_error_set(error, -EBUSY, "all %d session slots of the run directory are taken",
                                 PYUSDT_MAX_SESSIONS);
     if (fd < 0)
-        return pyusdt_error_set(error, fd, "can not make a session file: %s", strerror(-fd));
+        return pyusdt_error_set(error, fd, "can not make a session file in %s: %s%s", place->in.path, strerror(-fd),
+                                fd == -ENOSPC ? advise(place->in.dir, advice, sizeof advice) : "");
     place->fd = fd;
     return 0;
 }
@@ -106,13 +130,14 @@ static int claim(struct pyusdt_place *place, struct pyusdt_error *error)
 static int take_slot(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error)
 {
     int r = pyusdt_keep_resume(session, place, error), written;
+    char advice[ADVICE_SIZE];
 
     if (r == 0)
         r = claim(place, error);
     written = r < 0 ? 0 : pyusdt_place_write(place);
     if (written != 0)
-        r = pyusdt_error_set(error, written, "can not write the session file in %s: %s", place->in.path,
-                             strerror(-written));
+        r = pyusdt_error_set(error, written, "can not write the session file in %s: %s%s", place->in.path,
+                             strerror(-written), written == -ENOSPC ? advise(place->in.dir, advice, sizeof advice) : "");
     if (r < 0 && place->fd >= 0) {
         pyusdt_slot_release(place->in.dir, place->header.slot, place->fd);
         place->fd = -1;

@@ -118,18 +118,31 @@ void pyusdt_source_leave(struct pyusdt_session *session, struct pyusdt_source *s
     pyusdt_source_forget(session, source);
 }
 
-/* Copies the header of the event at position and checks it. 1: there is one; 0: none; -EBADMSG: nonsense. */
+/* Copies the header at position, behind a part of the ring that has no pages. 1: there is one; 0: none; -EBADMSG: nonsense. */
+static int copy_header(struct pyusdt_source *source)
+{
+    for (;;) {
+        uint64_t available = source->limit - source->position, at = source->position & (source->size - 1);
+        if (available == 0)
+            return 0;
+        if (available < sizeof source->next)
+            return -EBADMSG;
+        memcpy(&source->next, source->data + at, sizeof source->next);
+        if (source->next.probe != PYUSDT_RING_SKIP)
+            return pyusdt_event_header_ok(&source->next, available) ? 1 : -EBADMSG;
+        if (source->next.size > available || source->next.size != source->size - at)
+            return -EBADMSG;
+        source->position += source->next.size;
+    }
+}
+
+/* Copies the header of the next event and checks it. 1, 0 or -EBADMSG, as above. */
 static int look(struct pyusdt_session *session, struct pyusdt_source *source)
 {
-    uint64_t available = source->limit - source->position;
+    int r = copy_header(source);
 
-    if (available == 0)
-        return 0;
-    if (available < sizeof source->next)
-        return -EBADMSG;
-    memcpy(&source->next, source->data + (source->position & (source->size - 1)), sizeof source->next);
-    if (!pyusdt_event_header_ok(&source->next, available))
-        return -EBADMSG;
+    if (r != 1)
+        return r;
     if (source->next.probe >= source->target->table->table.nprobes) {
         pyusdt_target_grow(session, source->target); /* made since the table was copied, if it is one */
         if (source->next.probe >= source->target->table->table.nprobes)

@@ -17,6 +17,7 @@
 #include "tracer/elsewhere.h"
 #include "tracer/tracer.h"
 
+#define TOO_MANY_MAX (1ull << 50) /* so that the counts of all probes can be added up */
 #define COPY_TRIES 64 /* at a table that its target is changing */
 #define LOOKUPS_MAX 256 /* as many processes of a container may come at once and be known by our numbers */
 #define EXIT_GRACE_NS 1000000000ull /* a process that said goodbye is believed gone after this, whatever it does */
@@ -356,44 +357,65 @@ void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *
         rings = target->place->header.max_rings;
     while (target->rings < rings)
         map_ring(session, target, target->rings++);
+    if (atomic_load_explicit(&target->area->error, memory_order_relaxed) != 0)
+        pyusdt_place_failed(session, target);
 }
 
 /* ---- drops ---- */
 
 uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe)
 {
+    if (target->lies)
+        return 0;
     if (target->area)
         return atomic_load_explicit(&target->area->drops[probe], memory_order_relaxed);
     return target->drops ? target->drops[probe] : 0;
 }
 
-static uint64_t failed_count(const struct pyusdt_target *target)
+/* More than a process can have lost since the session began: one event in a nanosecond on each processor. */
+static uint64_t too_many(const struct pyusdt_session *session, const struct pyusdt_target *target)
 {
-    uint64_t failed;
-    if (!target->ctl)
-        return target->failed;
-    failed = atomic_load(&target->slot->failed);
-    return PYUSDT_FAILED_TAG(failed) == PYUSDT_FAILED_TAG(target->place->header.generation) ? PYUSDT_FAILED_COUNT(failed)
-                                                                                      : 0;
+    uint64_t ns = pyusdt_now() - (target->place->resumed ? 0 : session->begun);
+
+    return ns < TOO_MANY_MAX / session->processors ? (ns + 1) * session->processors : TOO_MANY_MAX;
 }
 
-uint64_t pyusdt_target_dropped(const struct pyusdt_target *target)
+/* What its shared memory says; where one of the counts is absurd, that. */
+static uint64_t told_count(const struct pyusdt_target *target, uint64_t most)
 {
-    uint64_t sum = failed_count(target);
-    if (!target->area)
-        return sum + target->dropped;
-    for (uint32_t probe = 0; probe < target->table->table.nprobes; probe++)
-        sum += atomic_load_explicit(&target->area->drops[probe], memory_order_relaxed);
+    uint64_t failed = atomic_load(&target->slot->failed), sum = 0;
+
+    if (PYUSDT_FAILED_TAG(failed) == PYUSDT_FAILED_TAG(target->place->header.generation))
+        sum = PYUSDT_FAILED_COUNT(failed);
+    for (uint32_t probe = 0; target->area && probe < target->table->table.nprobes && sum <= most; probe++) {
+        uint64_t drops = atomic_load_explicit(&target->area->drops[probe], memory_order_relaxed);
+        sum = drops > most ? drops : sum + drops;
+    }
     return sum;
 }
 
-static void keep_drops(struct pyusdt_target *target)
+/* Counts never go back. Who tells what can not be is believed no more; what was counted before stays. */
+uint64_t pyusdt_target_dropped(struct pyusdt_session *session, struct pyusdt_target *target)
+{
+    uint64_t most, told;
+
+    if (!target->ctl || target->lies)
+        return target->dropped;
+    most = too_many(session, target);
+    told = told_count(target, most);
+    if (told <= most && told >= target->dropped)
+        return target->dropped = told;
+    target->lies = true;
+    pyusdt_session_trouble(session, "process %u says that it has lost %llu events, which can not be: what it loses is not counted",
+                           target->pid, (unsigned long long)told);
+    return target->dropped;
+}
+
+static void keep_drops(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     uint32_t nprobes = target->table->table.nprobes;
 
-    target->failed = failed_count(target);
-    target->dropped = pyusdt_target_dropped(target) - target->failed;
-    if (target->dropped == 0)
+    if (pyusdt_target_dropped(session, target) == 0)
         return;
     target->drops = calloc(nprobes, sizeof *target->drops);
     for (uint32_t probe = 0; target->drops && probe < nprobes; probe++)
@@ -468,7 +490,7 @@ void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *
 {
     if (target->life == PYUSDT_FINISHED)
         return;
-    keep_drops(target);
+    keep_drops(session, target);
     target->place->nliving--;
     pyusdt_target_detach(target);
     remove_files(target);

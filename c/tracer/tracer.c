@@ -95,6 +95,7 @@ static void strike_off(const struct pyusdt_session *session)
 static void configure(struct pyusdt_session *session, const struct pyusdt_session_config *config)
 {
     struct pyusdt_session_header *header = &session->header;
+    long processors = sysconf(_SC_NPROCESSORS_CONF);
     uint64_t bufsize = config && config->bufsize ? config->bufsize : PYUSDT_RING_DEFAULT, size = PYUSDT_RING_MIN;
 
     while (size < bufsize && size < PYUSDT_RING_MAX)
@@ -108,6 +109,8 @@ static void configure(struct pyusdt_session *session, const struct pyusdt_sessio
         header->max_rings = PYUSDT_RINGS_MAX;
     header->want_size = sizeof(struct pyusdt_want);
     session->orderlag = config && config->orderlag_ns ? config->orderlag_ns : ORDERLAG_DEFAULT_NS;
+    session->begun = pyusdt_now();
+    session->processors = (uint32_t)(processors > 0 ? processors : 1);
 }
 
 int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *config, struct pyusdt_session **out,
@@ -438,8 +441,8 @@ void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_
                                            .alive = session->nliving,
                                            .slot = session->place[0]->header.slot};
     for (uint32_t i = 0; i < session->ntargets; i++) {
-        const struct pyusdt_target *target = session->targets[i];
-        stats->dropped += pyusdt_target_dropped(target);
+        struct pyusdt_target *target = session->targets[i];
+        stats->dropped += pyusdt_target_dropped(session, target);
         stats->bytes += target->life == PYUSDT_FINISHED ? 0 : target->rings * target->place->header.bufsize;
     }
 }

@@ -79,9 +79,9 @@ struct pyusdt_target {
     uint32_t rings;
     struct pyusdt_source *source[PYUSDT_RINGS_MAX];
     uint64_t exited_at;
-    uint64_t failed;  /* when finished: its events lost for want of an area */
-    uint64_t dropped; /* when finished: those counted by probe, too */
-    uint64_t *drops;  /* when finished, where there are any */
+    uint64_t dropped; /* events that it has lost, as far as we have counted and believe */
+    bool lies;        /* about them */
+    uint64_t *drops;  /* when finished, where there are any: by probe */
 };
 
 /* A run directory in which a session has a slot: place.c. */
@@ -105,6 +105,8 @@ struct pyusdt_session {
     struct pyusdt_session_header header; /* what all places' have in common */
     struct pyusdt_want *wants;
     uint64_t orderlag;
+    uint64_t begun; /* when it was opened */
+    uint32_t processors; /* of the machine */
     uint32_t nwants;
     struct pyusdt_session *next; /* of those that are open in this process */
     bool forked; /* it is the parent's: what this process has is a copy of its memory */
@@ -181,7 +183,7 @@ void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *
 void pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target);   /* learn of new probes */
 bool pyusdt_target_is_dead(struct pyusdt_target *target);
 uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe);
-uint64_t pyusdt_target_dropped(const struct pyusdt_target *target);
+uint64_t pyusdt_target_dropped(struct pyusdt_session *session, struct pyusdt_target *target);
 void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *target); /* nothing more to read */
 void pyusdt_target_leave(struct pyusdt_session *session, struct pyusdt_target *target);  /* unmapped; it goes on */
 void pyusdt_target_free(struct pyusdt_target *target);

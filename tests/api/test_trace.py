@@ -113,6 +113,26 @@ def test_records_are_typed_and_in_order():
     assert rec.probe.function == "user_trace_i4s4"
 
 
+@pytest.mark.parametrize("bufsize", ["4m", "64m", "256m"])
+@pytest.mark.filterwarnings("error::pyusdt.TraceWarning")
+def test_no_first_event_is_lost_in_a_large_buffer(bufsize):
+    """The threads fire for the first time at the same moment."""
+    together = threading.Barrier(8)
+
+    def fire():
+        together.wait(20)
+        for _ in range(50):
+            pyusdt.pn(9)
+
+    with traced("pyusdt$target:::user_trace-n9 { @[tid] = count(); }", bufsize=bufsize) as t:
+        threads = [threading.Thread(target=fire) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(t.aggregations[""].values()) == [50] * 8
+
+
 def test_names_are_utf8_as_the_script_is():
     script = 'BEGIN { trace("größe"); printf("größe=%d breite=%s", 7, strjoin("ß", "x")); exit(0); }'
     with pyusdt.trace(script, all=True) as t:

@@ -1,5 +1,6 @@
 """Building and running the C core's test programs: a world is a run directory and the processes of one test."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -125,12 +126,28 @@ class World:
     def files(self):
         return sorted(path.name for path in self.rundir.iterdir())
 
+    @contextlib.contextmanager
+    def small(self, size):
+        """The run directory is a file system of its own meanwhile, of so many bytes. By root."""
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", self.rundir], check=True)
+        try:
+            yield
+        finally:
+            subprocess.run(["umount", "-l", self.rundir], check=True)
+
     def end(self):
         for child in self.children:
             if child.poll() is None:
                 child.kill()
             child.communicate()
         shutil.rmtree(self.rundir)
+
+
+def wait_for(condition, timeout=5):
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.002)
 
 
 def check(result):

@@ -1,16 +1,19 @@
 /*
- * Threads that fire while another one makes a file, which takes a second: slow_main open|grow
+ * Threads that fire while another one makes a file, which takes a second: slow_main open|grow|large
  *
  *   open  the first firing opens the session, slowly; another thread fires meanwhile
  *   grow  one thread stays inside the only ring; another makes a second ring, slowly; a third fires meanwhile
  *
- * Prints how often the last of them has fired in that time, waiting a millisecond each time.
+ *   large eight threads fire for the first time at once; a file takes a second for each 64 MiB
+ *
+ * Prints how often the last of them has fired in that time, waiting a millisecond each time; of the eight, how often all have.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,11 +28,14 @@ static const struct pyusdt_probe_desc PROBES[] = {
     {"pyusdt", "slow", "fire_i4s4", "user_trace-i4s4", 1, 0x3e0, 10},
 };
 static atomic_int slow, begun, over;
+static bool large;
 static void *unreadable;
 
 /* In the place of the C library's. */
 int posix_fallocate(int fd, off_t at, off_t size)
 {
+    if (large)
+        usleep((useconds_t)(size >> 6));
     if (slow) {
         begun = 1;
         sleep(1);
@@ -53,6 +59,25 @@ static void *fire_once(void *string)
 {
     fire(string);
     return NULL;
+}
+
+static void *fire_together(void *barrier)
+{
+    pthread_barrier_wait(barrier);
+    fire("........");
+    return NULL;
+}
+
+static void fire_by_eight(void)
+{
+    pthread_barrier_t barrier;
+    pthread_t thread[8];
+
+    pthread_barrier_init(&barrier, NULL, 8);
+    for (int i = 0; i < 8; i++)
+        pthread_create(&thread[i], NULL, fire_together, &barrier);
+    for (int i = 0; i < 8; i++)
+        pthread_join(thread[i], NULL);
 }
 
 /* Who copies from there waits inside its ring. */
@@ -83,6 +108,12 @@ int main(int argc, char **argv)
         return 1;
     while (!pyusdt_wanted(PROBE_I4S4))
         usleep(1000);
+    if (argc > 1 && strcmp(argv[1], "large") == 0) {
+        large = true;
+        fire_by_eight();
+        puts("8");
+        return 0;
+    }
     if (grow) {
         pthread_create(&inside, NULL, fire_once, unreadable);
         wait_for_it();

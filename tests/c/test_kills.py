@@ -13,7 +13,8 @@ import pytest
 from ring_world import ROOT, check
 
 RECORDER_PLACES = {6, 14}  # tests/c/test_flight.py
-TARGET_PLACES = {1, 2, 3, 4, 5, 10, 11, 12, 13, 20, 21, 22, 23, 25}
+TARGET_PLACES = {1, 2, 3, 4, 5, 10, 11, 12, 13, 20, 21, 22, 23, 24, 25}
+SKIPPING_PLACES = {7}  # in a target whose ring finds no more pages
 FIRING_PLACES = {1, 2, 3, 4, 5}
 TRACER_PLACES = {30, 31, 32, 33, 34, 35, 36}
 KEEPER_PLACES = {37}  # in the tracer of a kept session
@@ -26,7 +27,7 @@ def test_all_places_are_listed():
     used = {int(number) for path in Path(ROOT / "c").glob("*/*.c")
             for number in re.findall(r"PYUSDT_HOOK\((\d+)\)", path.read_text())}
     assert used == (TARGET_PLACES | TRACER_PLACES | UNDOING_PLACES | RECORDER_PLACES | KEEPER_PLACES
-                    | MOVING_PLACES)
+                    | MOVING_PLACES | SKIPPING_PLACES)
 
 
 def kills(places, first_only):
@@ -34,7 +35,7 @@ def kills(places, first_only):
 
 
 @pytest.mark.parametrize("place, n, threads", [
-    *((*each, 2) for each in kills(TARGET_PLACES, {10, 11, 12, 13, 20, 21, 22, 23, 25})),
+    *((*each, 2) for each in kills(TARGET_PLACES, {10, 11, 12, 13, 20, 21, 22, 23, 24, 25})),
     *((*each, 1) for each in kills(FIRING_PLACES, ()))])
 def test_target_killed_at(world, place, n, threads):
     """A thread that is alone takes its ring in another way."""
@@ -48,6 +49,18 @@ def test_target_killed_at(world, place, n, threads):
     assert account.started - account.returned <= threads
     world.trace(command=world.target_command("b", 1, 10))
     assert world.files() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="host: needs root to mount a small tmpfs")
+@pytest.mark.parametrize("place, n", kills(SKIPPING_PLACES, ()))
+def test_target_killed_in_a_full_file_system(world, place, n):
+    with world.small("128k"):
+        result = world.trace("bufsize=1048576", command=world.target_command("a", 1, 10**6, variant="hooks"), variant="hooks",
+                             TARGET_HOOK=f"{place}:{n}")
+        check(result)
+        account = world.account("a")
+        assert account.returned <= result["delivered"] + result["dropped"] <= account.started == account.returned + 1
+        assert world.files() == []
 
 
 @pytest.mark.parametrize("place", sorted(TRACER_PLACES))

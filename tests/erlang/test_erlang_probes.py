@@ -86,10 +86,11 @@ def test_work_is_bounded(erlang, trace):
     assert 4 * int(time) < int(whole), "a quarter of what walks the lists to their ends"
 
 
-@pytest.mark.parametrize("schedulers", ["1", "2", "8"])
-def test_every_event_of_every_scheduler_arrives(erlang, trace, schedulers):
+@pytest.mark.parametrize("schedulers, bufsize", [("1", "16m"), ("2", "16m"), ("8", "16m"), ("8", "64m"), ("8", "256m")])
+def test_every_event_of_every_scheduler_arrives(erlang, trace, schedulers, bufsize):
+    """From the first on, however large a ring may become."""
     node = erlang.node("count", 16, 2000, options=("+S", f"{schedulers}:{schedulers}"))
-    run = trace("erlang*:::user_trace-i4s4 { @ = count(); @sum = sum(arg2); }", node, "-b", "16m")
+    run = trace("erlang*:::user_trace-i4s4 { @ = count(); @sum = sum(arg2); }", node, "-b", bufsize)
     fired, counted, total = map(int, run.stdout.split())
     assert fired == 32000 and counted == fired and total == 16 * sum(range(1, 2001)), run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -34,10 +35,24 @@ def test_no_room_for_rings(small, tmp_path):
     """Each event is counted, the reason is said, and with --strict it is a failure."""
     (tmp_path / "fires.py").write_text(FIRES)
     got = harness.run([harness.PYDTRACE, "-q", "--strict", "-n", "pyusdt$target:::user_trace-i4s4 { @ = count(); }", "-c",
-                       f"{sys.executable} {tmp_path}/fires.py"], env=small("128k"))
+                       f"{sys.executable} {tmp_path}/fires.py"], env=small("60k"))
     assert got.status == 3 and "100" in got.stdout.split(), got
-    assert "can not make its buffers in" in got.stderr and "No space left on device" in got.stderr, got
+    assert re.search(r"process \d+ can not make its buffers in \S+: No space left on device \(\d+ of its file system's 60 KiB are free; "
+                     r"a process needs 51, and up to bufsize for each thread\)\. Make room there, .*\(-b 64k\), or set PYUSDT_RUNDIR",
+                     got.stderr), got
     assert "100 drops" in got.stderr, got
+
+
+def test_room_for_small_buffers(small, tmp_path):
+    """They are as small as they must be; what is lost in them is counted, and the reason is said."""
+    (tmp_path / "fires.py").write_text(FIRES.replace("100", "20000"))
+    got = harness.run([harness.PYDTRACE, "-q", "-b", "16k", "-n", "pyusdt$target:::user_trace-i4s4 { @ = count(); }", "-c",
+                       f"{sys.executable} {tmp_path}/fires.py"], env=small("100k"))
+    fired, counted = map(int, got.stdout.split())
+    dropped = sum(map(int, re.findall(r"(\d+) drops?", got.stderr)))
+    assert counted > 100 and fired == 20000 == counted + dropped, got
+    if dropped:
+        assert "can not make larger buffers in" in got.stderr, got
 
 
 def test_no_room_for_a_session(small):
@@ -50,7 +65,7 @@ def test_no_room_for_a_session(small):
             pass
     assert harness.run([sys.executable, "-c", FIRES], env=environment).stdout == "0\n"
     got = harness.run([harness.PYDTRACE, "-x", "engine=embedded", "-Zqn", "pyusdt*::: { @ = count(); }"], env=environment)
-    assert got.status == 1 and "No space left on device" in got.stderr, got
+    assert got.status == 1 and "No space left on device (" in got.stderr and "set PYUSDT_RUNDIR" in got.stderr, got
 
 
 def test_no_room_for_a_recording(small, tmp_path):

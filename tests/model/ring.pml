@@ -10,6 +10,7 @@
  * for ever. Each MUTANT_… breaks one rule, and must be found.
  *
  * FIRST, SECOND: events that each producer fires; RINGS: how many rings there may be; GROWING: one, and more as needed.
+ * SKIPPING: at first a ring has pages for one cell only; who comes to their end is given more, or goes on at the beginning.
  * ALONE: the producers are of two processes, each with a ring that it takes by a plain store. What they store is seen when it
  * leaves the processor's store buffer, one by one and at any time; the tracer's barrier, and the end of a process, empty it.
  */
@@ -26,7 +27,9 @@ typedef ring {
     byte time[CELLS];    /* … and its time, read when the payload is there */
     byte private_head;  /* the holder's; not shared */
     byte seen_tail;
+    bool whole;         /* all pages are there */
 }
+#define SKIP 255 /* in the place of a payload: the cell is none */
 ring rings[RINGS];
 #ifdef GROWING
 byte nrings = 1;
@@ -52,6 +55,31 @@ chan stores[RINGS] = [4] of { mtype, byte };
 #define STORE_BUSY(to) rings[k].busy = to
 #define STORE_HEAD(to) rings[k].head = to
 #endif
+
+/* The holder's head is where there is no page: there are more now, or the cell is left out. */
+inline come_to_end()
+{
+    if
+    :: rings[k].private_head % CELLS == 1 && !rings[k].whole ->
+        if
+        :: rings[k].whole = true
+        :: atomic { rings[k].seen_tail = rings[k].tail; skipped = 1 }
+        fi
+    :: else
+    fi
+}
+
+inline skip_cell()
+{
+    if
+    :: skipped == 1 ->
+#ifndef MUTANT_SKIP_NOT_TOLD
+        rings[k].payload[rings[k].private_head % CELLS] = SKIP;
+#endif
+        rings[k].private_head++
+    :: else
+    fi
+}
 
 inline offer()
 {
@@ -99,11 +127,16 @@ inline offer()
         :: rings[k].private_head - rings[k].seen_tail >= CELLS -> rings[k].seen_tail = rings[k].tail
         :: else
         fi;
+#ifdef SKIPPING
+        come_to_end();
+#endif
         if
-#ifdef MUTANT_ROOM_OFF_BY_ONE
+#if defined(MUTANT_ROOM_OFF_BY_ONE)
         :: rings[k].private_head - rings[k].seen_tail > CELLS ->
-#else
+#elif defined(MUTANT_SKIP_OVER_UNREAD)
         :: rings[k].private_head - rings[k].seen_tail >= CELLS ->
+#else
+        :: rings[k].private_head + skipped - rings[k].seen_tail >= CELLS ->
 #endif
 #ifndef MUTANT_DROP_NOT_COUNTED
             atomic { dropped++; inside-- };
@@ -112,6 +145,9 @@ inline offer()
 #endif
             STORE_BUSY(false)
         :: else ->
+#ifdef SKIPPING
+            skip_cell();
+#endif
 #ifdef MUTANT_PUBLISHED_BEFORE_PAYLOAD
             atomic { now = clock; clock++; whose[now] = me };
             rings[k].time[rings[k].private_head % CELLS] = now;
@@ -137,12 +173,12 @@ inline offer()
 #endif
         fi
     fi;
-    atomic { k = 0; held = false; now = 0; mine = 0 }
+    atomic { k = 0; held = false; now = 0; mine = 0; skipped = 0 }
 }
 
 proctype producer(byte me, events)
 {
-    byte k, now, n, mine;
+    byte k, now, n, mine, skipped;
     bool held;
     {
         for (n : 1 .. events) {
@@ -241,6 +277,12 @@ inline choose()
         r = 0;
         do
         :: r < RINGS ->
+            if
+            :: position[r] < limit[r] && rings[r].payload[position[r] % CELLS] == SKIP ->
+                rings[r].payload[position[r] % CELLS] = 0;
+                position[r]++
+            :: else
+            fi;
             if
             :: position[r] < limit[r] && rings[r].time[position[r] % CELLS] < watermark ->
                 if

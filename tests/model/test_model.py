@@ -22,6 +22,7 @@ RUNS = [
     ("ring", "-DFIRST=1 -DSECOND=1 -DALONE"),
     ("ring", "-DFIRST=1 -DSECOND=1 -DGROWING"),
     ("ring", "-DFIRST=2 -DSECOND=1 -DRINGS=1"),
+    ("ring", "-DFIRST=1 -DSECOND=1 -DRINGS=1 -DSKIPPING"),
 ]
 LONG_RUNS = [
     ("ring", "-DFIRST=2 -DSECOND=2 -DRINGS=1"),
