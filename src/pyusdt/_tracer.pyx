@@ -13,10 +13,12 @@ from libc.string cimport memcpy, memset
 import os
 import struct
 
+from .data.harmless import harmless
+
 
 cdef object failure(int code, pyusdt_error *err):
     """The exception for a core error: the one place where codes become exceptions."""
-    message = err.message.decode("utf-8", "replace") if err is not NULL and err.message[0] else os.strerror(-code)
+    message = harmless(text(err.message)) if err is not NULL and err.message[0] else os.strerror(-code)
     return OSError(-code, message)
 
 
@@ -36,7 +38,7 @@ cdef object text(const char *name):
 
 def glob(str pattern, str text):
     """True where DTrace's glob `pattern` matches the whole of `text`; an empty pattern matches all."""
-    return bool(pyusdt_glob(pattern.encode(), text.encode()))
+    return bool(pyusdt_glob(os.fsencode(pattern), os.fsencode(text)))  # a file's name may be no UTF-8
 
 
 cdef class VM:
@@ -221,7 +223,7 @@ cdef class Session(Feed):
         """What the user is to be told of processes that are not traced: texts, all that there were."""
         said, n = [], 0
         while (text := pyusdt_session_told(self.session, n)) != NULL:
-            said.append(text.decode("utf-8", "replace"))
+            said.append(harmless(text.decode("utf-8", "replace")))
             n += 1
         return said
 

@@ -15,6 +15,8 @@ Records are bytes, laid out by data/program.py; formatting them is the consumer'
 
 from __future__ import annotations
 
+from ..data.harmless import harmless
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +30,10 @@ BEGIN, END, ERROR = 1, 2, 3  # their ids
 
 
 class EngineError(Exception):
-    """What the host, the target or the user's rights do not allow: `str` is one line for the user."""
+    """What the host, the target or the user's rights do not allow: `str` is one line for the user, whatever names are in it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(harmless(message))
 
 
 class Targets:

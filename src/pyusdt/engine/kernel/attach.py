@@ -78,9 +78,9 @@ class Attacher:
         # before, a pid meant one thread, so the programs have to look themselves
         self.filters_pids = self.method == "multi" and version >= (6, 10)
 
-    def shift(self, data, offset):
-        """How far behind the note's nop to attach; data: the file's bytes."""
-        if data[offset : offset + len(SITE)] != SITE:
+    def shift(self, code):
+        """How far behind the note's nop to attach; code: what is there, len(SITE) bytes."""
+        if code != SITE:
             return 0
         if self._place is None:
             try:
