@@ -2,8 +2,8 @@
  *
  * In:      an object (elf_write.h).
  * Out:     the path of a file in the cache that has exactly its bytes.
- * Always:  every directory of the path belongs to the user or root and can be changed by nobody else; the file is the
- *          user's, plain, with one name; it appears whole (rename).  A process that has more rights than the user who
+ * Always:  every directory of the path belongs to the user or root and can be changed by nobody else, before anything is made in
+ *          it; a home that is not there is not made; the file is the user's, plain, with one name; it appears whole (rename).  A process that has more rights than the user who
  *          started it (set-uid, capabilities) has no cache. */
 #ifndef PYUSDT_CACHE_H
 #define PYUSDT_CACHE_H
