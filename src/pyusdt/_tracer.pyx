@@ -194,6 +194,10 @@ cdef class Session(Feed):
             raise failure(code, NULL)
         return info.pid, info.comm.decode("utf-8", "replace"), info.wanted, bool(info.alive)
 
+    def has(self, uint32_t pid):
+        """Whether the process that has this id now is one of the targets, those that have ended their tracing included."""
+        return pyusdt_session_has(self.session, pid)
+
     def stats(self):
         """Counters: delivered, dropped, out_of_order, again (events; the last: perhaps shown before by a kept session's
         former tracer), corrupt (rings), bytes of rings, targets (all there were), alive."""
@@ -223,7 +227,7 @@ cdef class Session(Feed):
         """What the user is to be told of processes that are not traced: texts, all that there were."""
         said, n = [], 0
         while (text := pyusdt_session_told(self.session, n)) != NULL:
-            said.append(harmless(text.decode("utf-8", "replace")))
+            said.append(text.decode("utf-8", "replace"))
             n += 1
         return said
 

@@ -16,6 +16,7 @@ Records are bytes, laid out by data/program.py; formatting them is the consumer'
 from __future__ import annotations
 
 from ..data.harmless import harmless
+from .command import was_there
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,13 +63,16 @@ class Engine:
 
     name = ""
     has_places = True  # a fault's record says which instruction of which clause it was
-    is_live = True  # the processes of the records are those that have these ids now
     cpu: int | None = None  # the one that runs the clauses, where it is one
 
     def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
         self.program, self.options = program, options
         self.notes: list[str] = []  # what the user is to be told before tracing starts
         self.matched: list[tuple[Any, int]] = []  # (ast.ProbeDesc, number of probes), in the order of the source, after open()
+
+    def fired(self, pid: int, when: int) -> bool:
+        """Whether the process that has this id now is the one that the record of that time is of: it was there then."""
+        return was_there(pid, when)
 
     def open(self, targets: Targets) -> None:
         """Find targets and probes.  Raises EngineError."""

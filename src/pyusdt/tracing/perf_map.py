@@ -10,8 +10,6 @@ Source: Linux tools/perf/Documentation/jit-interface.txt.
 
 from __future__ import annotations
 
-from __future__ import annotations
-
 import io
 import os
 import re

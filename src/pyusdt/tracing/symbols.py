@@ -8,7 +8,6 @@ address is printed.  A process's map is read again where an address lies in none
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_right
 
 from ..data.addresses import Addresses
