@@ -217,3 +217,14 @@ def test_a_perf_map_that_grows_with_every_look_costs_little(perf_map, monkeypatc
         resolve(int(path.removeprefix("/tmp/perf-").removesuffix(".map")), 0x1010)
         clock[0] += 0.1
     assert readings[0] == 0 and 5 <= len(readings) <= 16, readings
+
+
+def test_a_name_is_no_line_of_its_own(tmp_path):
+    """Of /proc/PID/maps: the kernel writes a carriage return, or whatever else may end a line, as it is."""
+    for end in ("\r", "\v", "\x85", "\u2028"):
+        folder = tmp_path / f"x{end}00001000-00002000 r-xp 00000000 00:00 7 "
+        folder.mkdir()
+        path = library(folder / "lib.so", "first")
+        with holding("first", sys.executable, "-c", LOADING, path) as (pid, address):
+            shown = Symbols().name(pid, address), Symbols().name(pid, 0x1010)
+        assert shown == ("lib.so`first", "0x1010")

@@ -69,8 +69,7 @@ class _Mapped:
 
 def _mapped(pid):
     try:
-        with open(f"/proc/{pid}/maps", errors="surrogateescape") as lines:
-            parts = [part for part in map(mapped.mapping, lines) if part]
+        parts = [part for part in map(mapped.mapping, mapped.lines(pid)) if part]
     except FileNotFoundError:
         raise NotFound(f"no such process: {pid}") from None
     except PermissionError:

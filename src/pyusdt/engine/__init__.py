@@ -20,7 +20,7 @@ from .command import was_there
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from ..data.program import Program
@@ -129,9 +129,9 @@ class Engine:
         """What the user is to be told of the tracing since the last call: texts, one line each."""
         return []
 
-    def maps_of(self, pid: int) -> str:
-        """What /proc/PID/maps of a traced process said of its code when it was last looked at: text, "" if it never was."""
-        return ""
+    def maps_of(self, pid: int) -> Sequence[str]:
+        """What /proc/PID/maps of a traced process said of its code when it was last looked at: lines, none if it never was."""
+        return ()
 
     def name_of(self, address: int) -> str | None:
         """What the engine itself calls an address of a stack or symbol; None: the process's files tell it."""

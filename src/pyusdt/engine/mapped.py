@@ -1,6 +1,6 @@
 """The files that processes have mapped: what /proc/PID/maps says, and where the file of a line can be opened.
 
-In: lines of /proc/PID/maps.  Out: Mappings; for one a path and its os.stat().  Always: a path is no more than where to look, since
+In: process ids.  Out: lines of their maps, Mappings; for one a path and its os.stat().  Always: a path is no more than where to look, since
 its process, or whoever may write in its folders, can put another file there: what has not the mapping's inode is not the file.
 Who opens it looks again (elf.File's `inode`), and goes on with what is open.
 """
@@ -35,6 +35,13 @@ class Mapping:
     def name(self):
         """What D calls the module."""
         return os.path.basename(self.path.removesuffix(_DELETED))
+
+
+def lines(pid):
+    """The lines of a process's /proc/PID/maps, which end where the kernel ends them: names may hold all that Python takes for an
+    end but the newline.  Raises OSError."""
+    with open(f"/proc/{pid}/maps", errors="surrogateescape", newline="\n") as file:
+        return file.readlines()
 
 
 def mapping(line):

@@ -17,7 +17,7 @@ from .perf_map import PerfMaps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from ..data import types as t
@@ -81,18 +81,17 @@ def _table_of(path: str, inode: int | None = None) -> tuple[_Table, Segments]:
 class _Process:
     """The files that a process has mapped."""
 
-    def __init__(self, pid: int, files: Files, maps_of: Callable[[int], str]) -> None:
+    def __init__(self, pid: int, files: Files, maps_of: Callable[[int], Sequence[str]]) -> None:
         self.pid, self._files, self._maps_of = pid, files, maps_of
         self.read()
 
     def read(self) -> None:
         """[(first address, end, offset in the file, Mapping)] ascending."""
         try:
-            with open(f"/proc/{self.pid}/maps", errors="surrogateescape") as file:
-                text = file.read()
+            lines = mapped.lines(self.pid)
         except OSError:
-            text = ""
-        found = map(mapped.mapping, (text or self._maps_of(self.pid)).splitlines())
+            lines = []
+        found = map(mapped.mapping, lines or self._maps_of(self.pid))
         self.maps = [(each.start, each.end, each.offset, each) for each in found if each]
 
     def find(self, address: int) -> tuple[mapped.Mapping, int] | None:
@@ -123,7 +122,7 @@ class Symbols(Addresses):
     """options: noresolve, stackindent; maps_of: Engine.maps_of, for processes that have ended; name_of: Engine.name_of.
     Process ids are the traced ones', 0 the kernel's."""
 
-    def __init__(self, options: Mapping[str, Any] | None = None, maps_of: Callable[[int], str] = lambda pid: "",
+    def __init__(self, options: Mapping[str, Any] | None = None, maps_of: Callable[[int], Sequence[str]] = lambda pid: (),
                  name_of: Callable[[int], str | None] = lambda address: None) -> None:
         super().__init__(options or {})
         self._maps_of, self._name_of = maps_of, name_of

@@ -437,7 +437,7 @@ class KernelEngine(Engine):
         self.maps.remove(map_index, keys)
 
     def maps_of(self, pid):
-        return self._finder.maps.get(pid, "")
+        return self._finder.maps.get(pid, ())
 
     def warnings(self):
         return self._refused_sites() + self._hopeless_sites() + self._task_warning.lines(self._traced)

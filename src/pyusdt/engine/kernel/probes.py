@@ -101,7 +101,7 @@ class Finder:
         program = os.readlink(f"/proc/{pid}/exe")
         lines = _code(pid)
         if lines and lines != _code("self"):  # a command that does not run yet is a copy of this process
-            self.maps[pid] = "".join(lines)
+            self.maps[pid] = lines
         for each in {line.file: line for line in map(mapped.mapping, lines)}.values():
             if each.file in self._seen:
                 file = self._seen[each.file]
@@ -178,8 +178,7 @@ def is_32_bit(path):
 
 def _code(pid):
     """The lines of a process's maps that are executable and of files."""
-    with open(f"/proc/{pid}/maps", errors="surrogateescape") as lines:
-        return [line for line in lines if (each := mapped.mapping(line)) and "x" in each.access]
+    return [line for line in mapped.lines(pid) if (each := mapped.mapping(line)) and "x" in each.access]
 
 
 def which(name):
