@@ -60,3 +60,40 @@ def test_raise_hits_nobody_who_has_the_id_now(engine, tmp_path):
                            engine], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0 and done.stdout.startswith("None "), done
     assert "couldn't send signal 9 to" in done.stdout, done
+
+
+# As above, but the process that was named ends between being looked at and being attached to.
+NAMED = """
+import subprocess, sys, time
+from pyusdt.dlang.compile import compile_program
+from pyusdt.engine import Targets
+from pyusdt.engine.kernel.engine import KernelEngine
+fires = "import pyusdt, sys\\nprint(1, flush=True)\\nfor line in sys.stdin: print(pyusdt.p(int(line)), flush=True)"
+
+def start():
+    process = subprocess.Popen([sys.executable, "-c", fires], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    return process
+
+first = start()
+engine = KernelEngine(compile_program("pyusdt*:::user_trace-i4s4 { trace(arg2); }"), {})
+engine.open(Targets((first.pid,)))
+first.communicate()
+with open("/proc/sys/kernel/ns_last_pid", "w") as file:
+    file.write(str(first.pid - 1))
+second = start()
+assert second.pid == first.pid
+engine.begin()
+second.stdin.write("7\\n")
+second.stdin.flush()
+print(second.stdout.readline().strip(), len(engine.poll(0.2)), engine.finished)
+second.communicate()
+engine.close()
+"""
+
+
+def test_who_has_the_id_of_a_named_process_now_is_not_traced(tmp_path):
+    (tmp_path / "world.py").write_text(NAMED)
+    done = subprocess.run(["unshare", "-pfm", "--mount-proc", "--kill-child", sys.executable, tmp_path / "world.py"],
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "False 0 True\n"), done

@@ -135,9 +135,10 @@ class Attacher:
         """Run a program at a rate, on every CPU."""
         self.fds += profile.attach(prog_fd, nanoseconds, cookie)
 
-    def close(self):
-        kernel.close_all(reversed(self.fds))
-        self.fds = []
+    def close(self, first=0):
+        """Detach all, or all since there were so many `fds`."""
+        kernel.close_all(reversed(self.fds[first:]))
+        del self.fds[first:]
 
 
 class Own:

@@ -51,7 +51,7 @@ class KernelEngine(Engine):
         self._given_up = []  # why sites are not traced, as far as it was not told yet
         self._begun = self._busy = False
         self._reads_aggregations = any(action.args for clause in program.clauses for action in clause.actions)
-        self._pids, self._pidfds = (), []
+        self._pids, self._held = (), {}  # {pid: a descriptor of the process that had it when it was looked at}
         self._task_warning = TaskWarning(program)
         self._poller = select.poll()
         self._probes = [None]  # by id: (provider, module, function, name), or the Site
@@ -71,9 +71,9 @@ class KernelEngine(Engine):
             if targets.command:
                 self._finder.command(targets.command.argv, targets.command.pid)
             elif targets.pids:
-                for pid in targets.pids:
-                    self._pidfds.append(os.pidfd_open(pid))
-                    self._poller.register(self._pidfds[-1], select.POLLIN)
+                for pid in dict.fromkeys(targets.pids):
+                    self._held[pid] = os.pidfd_open(pid)
+                    self._poller.register(self._held[pid], select.POLLIN)
                     self._finder.process(pid)
             else:
                 self._finder.everything(but=(os.getpid(),))
@@ -281,9 +281,12 @@ class KernelEngine(Engine):
         key = (clauses, shared)
         if key not in self._programs:
             self._programs[key] = self._load(clauses, event, self.attacher.load)
+        attached = len(self.attacher.fds)
         try:
             only = pid if self.attacher.filters_pids and pid else 0
             self.attacher.attach(self._programs[key], file.elf.path, places, only, returns)
+            if self._has_ended(pid):
+                self.attacher.close(attached)  # another may have its id
         except OSError as error:
             if error.errno == errno.ESRCH:
                 return  # it has ended meanwhile
@@ -341,12 +344,24 @@ class KernelEngine(Engine):
             self._rescan(now)
             until = min(deadline, self._rescan_due or deadline, due or deadline)
             for fd, _ in self._poller.poll(max(0.0, until - now) * 1000 + 0.5):
-                if fd in self._pidfds:  # it has ended, which is no reason to wake up again
-                    self._poller.unregister(fd)
-                    self._pidfds.remove(fd)
-                    os.close(fd)
+                for pid in [pid for pid, held in self._held.items() if held == fd]:
+                    self._let_go(pid)
             if self.finished:
                 return self.maps.ring.take()
+
+    def _has_ended(self, pid):
+        """Of a process that was named."""
+        if pid not in self._held:
+            return False
+        poller = select.poll()
+        poller.register(self._held[pid], select.POLLIN)
+        return bool(poller.poll(0))
+
+    def _let_go(self, pid):
+        """It has ended, which is no reason to wake up again."""
+        fd = self._held.pop(pid)
+        self._poller.unregister(fd)
+        os.close(fd)
 
     def _fire_ticks(self):
         """Fire the ticks that are due; when the next one is (s), or None."""
@@ -397,9 +412,9 @@ class KernelEngine(Engine):
             own.close()
         for fd in self._programs.values():
             os.close(fd)
-        for fd in self._pidfds:
+        for fd in self._held.values():
             os.close(fd)
-        self._own, self._programs, self._pidfds = {}, {}, []
+        self._own, self._programs, self._held = {}, {}, {}
         if self.maps:
             self.maps.close()
             self.maps = None
@@ -412,7 +427,7 @@ class KernelEngine(Engine):
     def finished(self):
         if self._command:
             return self._command.poll()
-        return bool(self._pids) and not self._pidfds
+        return bool(self._pids) and not self._held
 
     # --- what the consumer asks ------------------------------------------------------------------------
 
