@@ -13,12 +13,10 @@ from libc.string cimport memcpy, memset
 import os
 import struct
 
-from .data.harmless import harmless
-
 
 cdef object failure(int code, pyusdt_error *err):
     """The exception for a core error: the one place where codes become exceptions."""
-    message = harmless(text(err.message)) if err is not NULL and err.message[0] else os.strerror(-code)
+    message = text(err.message) if err is not NULL and err.message[0] else os.strerror(-code)
     return OSError(-code, message)
 
 

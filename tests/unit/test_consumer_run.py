@@ -10,12 +10,14 @@ import pytest
 from consumer_cases import Aggregate, Case, header
 
 from pyusdt import _tracer
+from pyusdt.cli.found import NotFound
 from pyusdt.cli.interrupts import Interrupts
 from pyusdt.data import faults
 from pyusdt.data import program as p
 from pyusdt.data import types as t
 from pyusdt.dlang.builtins import ACTIONS
 from pyusdt.engine import Engine, EngineError, Targets
+from pyusdt.engine.embedded import EmbeddedEngine
 from pyusdt.report.output import Output, OutputError
 from pyusdt.report.text import Text
 from pyusdt.tracing.actions import Actions
@@ -342,10 +344,11 @@ def test_what_engines_tell_obeys_nobody(pipe):
 
 
 def test_what_the_core_tells_obeys_nobody(tmp_path):
-    """Paths in its messages are where a process says that its files are."""
+    """Paths in its messages are where a process says that its files are; who passes them on escapes them."""
     with pytest.raises(OSError) as raised:
         _tracer.list_probes(str(tmp_path / EVIL))
-    assert SHOWN in raised.value.strerror
+    for told in (EmbeddedEngine._explain(None, raised.value), NotFound(raised.value.strerror)):
+        assert SHOWN in str(told) and "\x1b" not in str(told)
 
 
 def test_what_actions_complain_of_obeys_nobody(pipe):

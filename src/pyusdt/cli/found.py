@@ -9,13 +9,17 @@ import itertools
 import os
 
 from .. import _tracer
+from ..data.harmless import harmless
 from ..engine import elf, mapped
 
 _STRING, _INTEGER = "string", "integer"
 
 
 class NotFound(Exception):
-    """Nothing can be listed; the message says why."""
+    """Nothing can be listed; the message says why, whatever names are in it."""
+
+    def __init__(self, message):
+        super().__init__(harmless(message))
 
 
 class Found:

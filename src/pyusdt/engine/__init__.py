@@ -72,7 +72,8 @@ class Engine:
 
     def fired(self, pid: int, when: int) -> bool:
         """Whether the process that has this id now is the one that the record of that time is of: it was there then."""
-        return was_there(pid, when)
+        there: bool = was_there(pid, when)
+        return there
 
     def open(self, targets: Targets) -> None:
         """Find targets and probes.  Raises EngineError."""

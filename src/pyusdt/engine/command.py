@@ -124,7 +124,7 @@ def alive(pid):
         return True
 
 
-def ticks(pid):
+def ticks(pid: int) -> int | None:
     """When a process began, as the system counts it; None where that is not known."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -133,7 +133,7 @@ def ticks(pid):
         return None
 
 
-def was_there(pid, when):
+def was_there(pid: int, when: int) -> bool:
     """Whether the process that has this id now can have been there at a time (ns, as events are told)."""
     began = ticks(pid)
     if began is None:

@@ -67,7 +67,7 @@ class PerfMaps:
 
 def _read(path: str, user: int) -> list[tuple[int, int, str]]:
     """[(start, end, name)] ascending; of what was made at one address twice the later."""
-    found = {}
+    found: dict[int, tuple[int, int, str]] = {}
     try:
         with open(open_regular(path, os.O_NOFOLLOW), "rb") as file:
             if os.fstat(file.fileno()).st_uid not in (user, 0, os.geteuid()):

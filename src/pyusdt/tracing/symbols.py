@@ -138,7 +138,7 @@ class Symbols(Addresses):
             self._processes[pid] = _Process(pid, self._files, self._maps_of)
         return self._processes[pid]
 
-    def _place(self, pid: int, address: int) -> tuple[str, int] | None:
+    def _place(self, pid: int, address: int) -> tuple[mapped.Mapping, int] | None:
         process = self._process(pid)
         found = process.find(address)
         if found is None:
