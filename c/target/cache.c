@@ -25,18 +25,22 @@ static bool has_more_rights(void)
     return pyusdt_os_has_more_rights() || geteuid() != getuid() || getegid() != getgid();
 }
 
-static int choose(char *path, size_t size)
+/* Where the cache is to be; base: how much of the path has to be there: a home that is not is not made for the cache's sake. */
+static int choose(char *path, size_t size, size_t *base)
 {
     const char *own = getenv("PYUSDT_CACHE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int n = -1;
 
+    *base = 0;
     if (own && *own == '/')
         n = snprintf(path, size, "%s", own);
-    else if (cache && *cache == '/')
+    else if (cache && *cache == '/') {
         n = snprintf(path, size, "%s/pyusdt", cache);
-    else if (home && *home == '/')
+        *base = (size_t)(strrchr(cache, '/') - cache); /* often the home */
+    } else if (home && *home == '/') {
         n = snprintf(path, size, "%s/.cache/pyusdt", home);
-    else
+        *base = strlen(home);
+    } else
         return -ENOENT;
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
@@ -44,64 +48,98 @@ static int choose(char *path, size_t size)
 /* ---- who can change what ---- */
 
 /* Nobody but the user and root: or anybody, but only what is theirs (sticky, as /tmp is). */
-static bool is_trusted_directory(const struct stat *st)
+static bool is_trusted(const struct stat *st)
 {
-    return S_ISDIR(st->st_mode) && (st->st_uid == geteuid() || st->st_uid == 0) &&
-           ((st->st_mode & 022) == 0 || (st->st_mode & S_ISVTX) != 0);
+    if (st->st_uid != geteuid() && st->st_uid != 0)
+        return false;
+    return S_ISLNK(st->st_mode) ||
+           (S_ISDIR(st->st_mode) && ((st->st_mode & 022) == 0 || (st->st_mode & S_ISVTX) != 0));
 }
 
-/* Looks at every directory of an absolute path, as it is without symbolic links. */
-static int check_path(const char *path, struct pyusdt_error *error)
+/* Looks at every directory and symbolic link of the first `length` bytes of an absolute path. */
+static int check_path(const char *path, size_t length, struct pyusdt_error *error)
 {
     char part[PATH_MAX];
     struct stat st;
 
-    for (size_t i = 1;; i++) {
-        if (path[i] != '/' && path[i] != '\0')
+    for (size_t i = 1; i <= length; i++) {
+        if (i < length && path[i] != '/')
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
         if (lstat(part, &st) != 0)
             return pyusdt_error_set(error, -errno, "the cache %s: %s", part, strerror(errno));
-        if (!is_trusted_directory(&st))
+        if (!is_trusted(&st))
             return pyusdt_error_set(error, -EPERM, "the cache %s: %s can be changed by others", path, part);
-        if (path[i] == '\0')
-            return 0;
     }
+    return 0;
 }
 
-/* Makes the directories of a path that are not there yet. */
-static int make_path(char *path)
+/* How much of a path is there; real: where that leads. */
+static size_t existing(const char *path, char *real)
 {
-    for (char *at = path + 1;; at++) {
-        char here = *at;
-        if (here != '/' && here != '\0')
-            continue;
-        *at = '\0';
-        int failed = mkdir(path, 0700) != 0 && errno != EEXIST ? errno : 0;
-        *at = here;
-        if (failed != 0 && failed != EACCES && failed != EROFS) /* of a directory on the way: it may be there */
-            return -failed;
-        if (here == '\0')
-            return -failed;
+    char part[PATH_MAX];
+    size_t length = strlen(path);
+
+    memcpy(part, path, length + 1);
+    while (length > 0 && !realpath(part, real)) {
+        while (--length > 0 && part[length] != '/')
+            ;
+        part[length] = '\0';
     }
+    if (length == 0)
+        strcpy(real, "/");
+    return length;
+}
+
+static int check_both(const char *path, size_t length, const char *real, struct pyusdt_error *error)
+{
+    int r = check_path(path, length, error);
+    return r == 0 ? check_path(real, strlen(real), error) : r;
+}
+
+/* Makes the directories of a path that are not there yet, once nobody else can change those that are: whoever could would
+ * choose where they are made. */
+static int make_path(char *path, size_t base, struct pyusdt_error *error)
+{
+    char real[PATH_MAX];
+    size_t length = strlen(path), at = existing(path, real);
+    int r;
+
+    if (at < base)
+        return pyusdt_error_set(error, -ENOENT, "no cache: %.*s is not there (PYUSDT_CACHE can name another place)",
+                                (int)base, path);
+    r = check_both(path, at, real, error);
+    while (r == 0 && at < length) {
+        at += 1 + strcspn(path + at + 1, "/");
+        char here = path[at];
+        path[at] = '\0';
+        int failed = mkdir(path, 0700) != 0 && errno != EEXIST ? errno : 0;
+        path[at] = here;
+        if (failed != 0)
+            r = pyusdt_error_set(error, -failed, "the cache %s: %s", path, strerror(failed));
+    }
+    return r;
 }
 
 int pyusdt_cache_directory(char *path, size_t size, struct pyusdt_error *error)
 {
     char asked[PYUSDT_CACHE_PATH], real[PATH_MAX];
     struct stat st;
+    size_t base;
     int r;
 
     if (has_more_rights())
         return pyusdt_error_set(error, -EPERM, "no cache in a process with more rights than its user");
-    r = choose(asked, sizeof asked);
+    r = choose(asked, sizeof asked, &base);
     if (r != 0)
         return pyusdt_error_set(error, r, "no cache: neither PYUSDT_CACHE nor HOME is an absolute path");
-    make_path(asked);
+    r = make_path(asked, base, error);
+    if (r != 0)
+        return r;
     if (!realpath(asked, real))
         return pyusdt_error_set(error, -errno, "the cache %s: %s", asked, strerror(errno));
-    r = check_path(real, error);
+    r = check_both(asked, strlen(asked), real, error);
     if (r != 0)
         return r;
     if (lstat(real, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 022) != 0)

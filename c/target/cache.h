@@ -2,9 +2,9 @@
  *
  * In:      an object (elf_write.h).
  * Out:     the path of a file in the cache that has exactly its bytes.
- * Always:  every directory of the path belongs to the user or root and can be changed by nobody else; the file is the
- *          user's, plain, with one name; it appears whole (rename).  A process that has more rights than the user who
- *          started it (set-uid, capabilities) has no cache. */
+ * Always:  every directory and link of the path belongs to the user or root and can be changed by nobody else, before anything
+ *          is made below it; a home that is not there is not made; the file is the user's, plain, with one name; it appears
+ *          whole (rename).  A process that has more rights than the user who started it (set-uid, capabilities) has no cache. */
 #ifndef PYUSDT_CACHE_H
 #define PYUSDT_CACHE_H
 

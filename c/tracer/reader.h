@@ -175,6 +175,9 @@ void pyusdt_session_shown(struct pyusdt_session *session);
 /* The n-th of what the user is to be told of processes that are not traced, NULL where there is no more. */
 const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n);
 
+/* Whether the process that has this id now is one of the targets: ids are used again. */
+int pyusdt_session_has(const struct pyusdt_session *session, uint32_t pid);
+
 /* Frees a kept session and lets it go on. What was delivered is not delivered again to who comes back. */
 void pyusdt_session_leave(struct pyusdt_session *session);
 

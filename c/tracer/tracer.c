@@ -412,6 +412,18 @@ int pyusdt_session_target(const struct pyusdt_session *session, uint32_t target,
     return 0;
 }
 
+/* A name that tells no start could be anybody's; what is in another pid namespace has another number here. */
+int pyusdt_session_has(const struct pyusdt_session *session, uint32_t pid)
+{
+    for (uint32_t i = 0; i < session->ntargets; i++) {
+        const struct pyusdt_target *target = session->targets[i];
+        struct pyusdt_identity seen = {pid, 0, target->who.starttime};
+        if (target->pid == pid && target->visible && seen.starttime != 0 && pyusdt_alive(&seen))
+            return 1;
+    }
+    return 0;
+}
+
 int pyusdt_session_probe(const struct pyusdt_session *session, uint32_t target, uint32_t probe,
                          struct pyusdt_probe_info *info)
 {

@@ -77,6 +77,7 @@ cdef extern from "tracer/reader.h" nogil:
     int pyusdt_session_start(pyusdt_session *session, pyusdt_error *error)
     int pyusdt_session_target(const pyusdt_session *session, uint32_t target, pyusdt_target_info *info)
     int64_t pyusdt_session_drops(const pyusdt_session *session, uint32_t target, uint32_t probe)
+    bint pyusdt_session_has(const pyusdt_session *session, uint32_t pid)
     void pyusdt_session_stats_get "pyusdt_session_stats"(pyusdt_session *session, pyusdt_session_stats *stats)
     void pyusdt_session_stop(pyusdt_session *session)
     void pyusdt_session_close(pyusdt_session *session)

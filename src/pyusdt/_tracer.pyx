@@ -16,7 +16,7 @@ import struct
 
 cdef object failure(int code, pyusdt_error *err):
     """The exception for a core error: the one place where codes become exceptions."""
-    message = err.message.decode("utf-8", "replace") if err is not NULL and err.message[0] else os.strerror(-code)
+    message = text(err.message) if err is not NULL and err.message[0] else os.strerror(-code)
     return OSError(-code, message)
 
 
@@ -36,7 +36,7 @@ cdef object text(const char *name):
 
 def glob(str pattern, str text):
     """True where DTrace's glob `pattern` matches the whole of `text`; an empty pattern matches all."""
-    return bool(pyusdt_glob(pattern.encode(), text.encode()))
+    return bool(pyusdt_glob(os.fsencode(pattern), os.fsencode(text)))  # a file's name may be no UTF-8
 
 
 cdef class VM:
@@ -192,6 +192,10 @@ cdef class Session(Feed):
         if code < 0:
             raise failure(code, NULL)
         return info.pid, info.comm.decode("utf-8", "replace"), info.wanted, bool(info.alive)
+
+    def has(self, uint32_t pid):
+        """Whether the process that has this id now is one of the targets, those that have ended their tracing included."""
+        return pyusdt_session_has(self.session, pid)
 
     def stats(self):
         """Counters: delivered, dropped, out_of_order, again (events; the last: perhaps shown before by a kept session's

@@ -89,7 +89,7 @@ def test_what_the_preprocessor_refuses(capfd):
         Compiler(with_options(cpp=None)).add("#if 1\nBEGIN { }\n", "x.d")
     assert "unterminated" in capfd.readouterr().err
     with pytest.raises(PreprocessError, match="not found"):
-        Compiler(with_options(cpp=None, cpppath="/nonexistent")).add("BEGIN { }", "x.d")
+        Compiler(with_options(cpp=None, cpppath="/proc/nonexistent")).add("BEGIN { }", "x.d")
 
 
 PROVIDER = """

@@ -74,7 +74,7 @@ def test_zero_probes_may_be_allowed(way, pydtrace, tmp_path):
     assert pydtrace("-q", *arguments).status == 2
 
 
-@pytest.mark.parametrize("arguments", [["-s", "/nonexistent.d"], ["-x", "nosuch", "-n", "BEGIN"], ["-y"], ["-q"]], ids=str)
+@pytest.mark.parametrize("arguments", [["-s", "/proc/nonexistent.d"], ["-x", "nosuch", "-n", "BEGIN"], ["-y"], ["-q"]], ids=str)
 def test_wrong_options(arguments, pydtrace, oracle):
     want, got = oracle.dtrace(*arguments), pydtrace(*arguments)
     assert got.status == want.status, got
@@ -108,7 +108,7 @@ def test_each_wrong_process_has_its_message(pydtrace, root, unprivileged):
 
 @pytest.mark.parametrize(
     "command, reason",
-    [("/nonexistent/command", "No such file or directory"), ("/etc/passwd", "Permission denied")],
+    [("/proc/nonexistent/command", "No such file or directory"), ("/etc/passwd", "Permission denied")],
 )
 def test_command_that_can_not_be_started(command, reason, pydtrace):
     got = pydtrace("-n", "BEGIN { }", "-c", command)

@@ -58,7 +58,7 @@ def check_use(python: str, wheel: str, folder) -> None:
     """In a clean virtual environment, without a compiler in reach or a registry to ask."""
     environment = folder / "environment"
     subprocess.run([python, "-m", "venv", environment], check=True)
-    clean = {"PATH": "/nonexistent", "HOME": str(folder), "CC": "/nonexistent/cc"}
+    clean = {"PATH": "/proc/nonexistent", "HOME": str(folder), "CC": "/proc/nonexistent/cc"}
     installed = harness.run([str(environment / "bin/python"), "-m", "pip", "install", *QUIET, "--no-index", wheel],
                             timeout=120, env=clean)
     assert installed.status == 0, installed

@@ -58,7 +58,7 @@ def test_the_nop5_is_replaced_by_a_call_where_that_is_asked_for(firing):
     assert untouched[0] == NOP
     found, count = traced(firing, "-x", "nop5")
     assert count > 20
-    if attach.Attacher(nop5=True).shift(untouched, 0):
+    if attach.Attacher(nop5=True).shift(untouched):
         assert found[NOP5_AT] == CALL and found[:NOP5_AT] == untouched[:NOP5_AT]
     else:
         assert found[0] == INT3
@@ -140,7 +140,7 @@ def test_a_forked_child_of_a_traced_process_survives_its_firing():
 
 def test_the_trial_says_what_a_traced_process_sees():
     """The child that dies, of whom the default is afraid, dies in earnest too; where none dies the nop5 is taken by itself."""
-    if not attach.Attacher(nop5=True).shift(attach.SITE, 0):
+    if not attach.Attacher(nop5=True).shift(attach.SITE):
         assert not kernel.has_uprobe_calls() or attach.release() >= (7, 3)
         return
     place = attach.cheapest_place()

@@ -146,7 +146,7 @@ def test_a_call_without_a_known_number_has_its_own_tracepoint(functions, monkeyp
 
 
 LIFE = """#!/bin/sh
-/nonexistent/command 2>/dev/null
+/proc/nonexistent/command 2>/dev/null
 kill -URG $$
 trap : USR1
 kill -USR1 $$
@@ -169,7 +169,7 @@ def test_the_life_of_a_process(life):
         proc:::create /execname == "pyu-life"/ { printf("create %d\\n", arg0 != 0); }
         proc:::lwp-create /execname == "pyu-life"/ { printf("lwp-create\\n"); }
         proc:::start /execname == "pyu-life"/ { printf("start %d\\n", pid != $target); }
-        proc:::exec { this->path = copyinstr(arg0); } proc:::exec /this->path == "/nonexistent/command"/ { printf("exec\\n"); }
+        proc:::exec { this->path = copyinstr(arg0); } proc:::exec /this->path == "/proc/nonexistent/command"/ { printf("exec\\n"); }
         proc:::exec-failure /execname == "pyu-life"/ { printf("failed %d\\n", arg0); }
         proc:::exec-success /pid == $target/ { printf("exec-success %s\\n", execname); }
         proc:::signal-send /execname == "pyu-life" && pid == $target && arg1 != SIGKILL/ { printf("sent %d\\n", arg1); }

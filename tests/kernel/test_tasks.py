@@ -9,7 +9,7 @@ from kernel_harness import pydtrace
 pytestmark = pytest.mark.usefixtures("bpf")
 NO_FOLDER = 1077  # a descriptor that is not open
 FAILS = f"""import os
-for name, where in (("/", None), ("x", {NO_FOLDER}), ("/nonexistent/x", None)):
+for name, where in (("/", None), ("x", {NO_FOLDER}), ("/proc/nonexistent/x", None)):
     try:
         os.unlink(name, dir_fd=where)
     except OSError:

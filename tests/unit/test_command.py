@@ -49,7 +49,7 @@ def test_it_ignores_no_signal_that_python_ignores_for_itself(tmp_path):
 
 
 def test_what_can_not_be_started_says_why():
-    command = Command(["/nonexistent/command"])
+    command = Command(["/proc/nonexistent/command"])
     with pytest.raises(OSError) as error:
         command.go()
     assert error.value.errno == errno.ENOENT

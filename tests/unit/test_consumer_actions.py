@@ -91,3 +91,8 @@ def test_a_fault_runs_error_and_tells_its_place(tmp_path):
     done = pydtrace("-qs", str(script))
     assert done.stdout == "1 4 0-5\n"
     assert "divide-by-zero at BPF pc" in done.stderr and f"\n    at {script}:3:7" in done.stderr
+
+
+def test_a_path_that_freopen_can_not_take_is_shown_not_obeyed():
+    done = pydtrace("-wqn", r'BEGIN { freopen("/proc/nonexistent/\033[2J%s", "\n"); exit(0); }')
+    assert "\x1b" not in done.stderr and 'couldn\'t freopen "' r'/proc/nonexistent/\x1b[2J\n"' in done.stderr

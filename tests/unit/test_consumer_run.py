@@ -9,14 +9,18 @@ from types import SimpleNamespace
 import pytest
 from consumer_cases import Aggregate, Case, header
 
+from pyusdt import _tracer
+from pyusdt.cli.found import NotFound
 from pyusdt.cli.interrupts import Interrupts
 from pyusdt.data import faults
 from pyusdt.data import program as p
 from pyusdt.data import types as t
 from pyusdt.dlang.builtins import ACTIONS
 from pyusdt.engine import Engine, EngineError, Targets
+from pyusdt.engine.embedded import EmbeddedEngine
 from pyusdt.report.output import Output, OutputError
 from pyusdt.report.text import Text
+from pyusdt.tracing.actions import Actions
 from pyusdt.tracing.driver import Driver
 
 
@@ -324,3 +328,32 @@ def test_names_of_probes_can_not_command_the_terminal(pipe):
     assert list(formatter.names.values()) == [(r"func\ntion", r"na\x9bme")]
     record = struct.pack("=IIIIQIIIIQ", 48, p.RECORD_FAULT, 7, 0, 0, 0, 0, p.FAULT_DIVZERO, 0, 0)
     assert r"(pro\x1bvider::func\ntion:na\x9bme)" in faults.fault_line(record, lambda ident: names)
+
+
+# --- strangers' words ---------------------------------------------------------------
+
+EVIL, SHOWN = "evil\x1b[2J\nname", r"evil\x1b[2J\nname"
+
+
+def test_what_engines_tell_obeys_nobody(pipe):
+    """A name with an escape sequence or a new line in it is shown, not done."""
+    engine = FakeEngine(exit_program(), [exit_record(0)])
+    engine.warnings = lambda: [f"no probe on {EVIL}"]
+    assert trace(engine, pipe)[2][0] == (f"no probe on {SHOWN}", True)
+    assert str(EngineError(f"failed to attach in /{EVIL}")) == f"failed to attach in /{SHOWN}"
+
+
+def test_what_the_core_tells_obeys_nobody(tmp_path):
+    """Paths in its messages are where a process says that its files are; who passes them on escapes them."""
+    with pytest.raises(OSError) as raised:
+        _tracer.list_probes(str(tmp_path / EVIL))
+    for told in (EmbeddedEngine._explain(None, raised.value), NotFound(raised.value.strerror)):
+        assert SHOWN in str(told) and "\x1b" not in str(told)
+
+
+def test_what_actions_complain_of_obeys_nobody(pipe):
+    said = Said()
+    engine = FakeEngine(exit_program())
+    engine.probe = lambda ident: ("provider", "module", EVIL, "name")
+    Actions(engine.program, engine, Text(pipe[0], said, FakeFormatter()), {})._complain(PLAIN, "why")
+    assert said == [(f"error in dt_clause_0 for probe ID 1 (provider:module:{SHOWN}:name): why", True)]

@@ -1,10 +1,14 @@
 """Names for addresses, of this very process, and how stacks show."""
 
+import contextlib
 import ctypes
 import os
+import re
 import struct
 import subprocess
+import sys
 import time
+import types
 
 import pytest
 
@@ -13,6 +17,7 @@ from pyusdt.data import types as t
 from pyusdt.dlang import sizes
 from pyusdt.dlang.compile import compile_program
 from pyusdt.engine.elf import BadFile, File
+from pyusdt.tracing import perf_map as perf_map_module
 from pyusdt.tracing.symbols import Symbols, _table_of
 
 ME = os.getpid()
@@ -137,3 +142,89 @@ def test_names_that_are_parts_of_one_long_text_take_no_long(tmp_path, length):
     with pytest.raises(BadFile):
         File(elf_file(tmp_path / "sections", texts, 0, sections=20_000)).notes()
     assert time.process_time() - started < 2
+
+
+# --- strangers' files -----------------------------------------------------------------
+
+
+def library(path, function):
+    path.with_suffix(".c").write_text(f"int {function}(void) {{ return 1; }}")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", path, path.with_suffix(".c")], check=True)
+    return path
+
+
+LOADING = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+print(ctypes.cast(getattr(library, sys.argv[2]), ctypes.c_void_p).value, flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def holding(function, *command):
+    """(pid, address of the function) of a process that has it; the last words of the command: the library."""
+    process = subprocess.Popen([*command, function], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process.pid, int(process.stdout.readline())
+    finally:
+        process.communicate()
+
+
+def test_names_are_of_the_file_that_is_mapped(tmp_path):
+    """Not of what has come to its path since."""
+    path, other = library(tmp_path / "lib.so", "first"), library(tmp_path / "other.so", "second")
+    with holding("first", sys.executable, "-c", LOADING, path) as (pid, address):
+        os.rename(other, path)
+        shown = Symbols().name(pid, address)
+    assert re.fullmatch("lib.so`first" if os.geteuid() == 0 else "lib.so`0x[0-9a-f]+", shown)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
+def test_a_container_s_file_names_nobody_else_s_functions(tmp_path):
+    """Who has another file at the same path, in a mount namespace of his own, and is looked at first."""
+    path, other = library(tmp_path / "lib.so", "first"), library(tmp_path / "other.so", "second")
+    inside = ("unshare", "-m", "sh", "-c", f"mount --bind {other} {path} && exec \"$@\"", "sh", sys.executable, "-c", LOADING, path)
+    symbols = Symbols()
+    with holding("second", *inside) as (hostile, second), holding("first", sys.executable, "-c", LOADING, path) as (pid, first):
+        assert [symbols.name(hostile, second), symbols.name(pid, first)] == ["lib.so`second", "lib.so`first"]
+
+
+def test_a_perf_map_is_read_within_bounds(perf_map, monkeypatch):
+    path, names = perf_map
+    with open(path, "w") as file:
+        file.write(f"1000 20 {'a' * 5000}\n2000 20 b\n")
+    assert names() == ["a" * 1024, "b"]
+    monkeypatch.setattr(perf_map_module, "_ROWS", 1)
+    assert names() == ["a" * 1024, "0x2010"]
+
+
+def test_a_perf_map_that_grows_with_every_look_costs_little(perf_map, monkeypatch):
+    path, _ = perf_map
+    clock, readings = [0.0], []
+
+    def read(*_):
+        readings.append(clock[0])
+        clock[0] += 0.5  # it takes so long
+        return [(0x1000, 0x1020, f"f{len(readings)}")]
+
+    monkeypatch.setattr(perf_map_module, "_read", read)
+    monkeypatch.setattr(perf_map_module, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
+    resolve = perf_map_module.PerfMaps()
+    for _ in range(1000):
+        with open(path, "ab") as file:
+            file.write(b"\n")
+        resolve(int(path.removeprefix("/tmp/perf-").removesuffix(".map")), 0x1010)
+        clock[0] += 0.1
+    assert readings[0] == 0 and 5 <= len(readings) <= 16, readings
+
+
+def test_a_name_is_no_line_of_its_own(tmp_path):
+    """Of /proc/PID/maps: the kernel writes a carriage return, or whatever else may end a line, as it is."""
+    for end in ("\r", "\v", "\x85", "\u2028"):
+        folder = tmp_path / f"x{end}00001000-00002000 r-xp 00000000 00:00 7 "
+        folder.mkdir()
+        path = library(folder / "lib.so", "first")
+        with holding("first", sys.executable, "-c", LOADING, path) as (pid, address):
+            shown = Symbols().name(pid, address), Symbols().name(pid, 0x1010)
+        assert shown == ("lib.so`first", "0x1010")

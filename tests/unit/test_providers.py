@@ -427,6 +427,42 @@ def test_no_cache_of_somebody_else(cache):
         "None|no cache in a process with more rights than its user")
 
 
+@pytest.mark.parametrize("variable, below", [("HOME", ""), ("XDG_CACHE_HOME", "/.cache")])
+def test_a_home_that_is_not_there_is_not_made(variable, below, tmp_path):
+    home = tmp_path / "home"
+    given = {"PYUSDT_CACHE": "", "XDG_CACHE_HOME": "", variable: f"{home}{below}"}
+    assert in_another_process(TELL, **given) == f"None|no cache: {home} is not there (PYUSDT_CACHE can name another place)"
+    assert not home.exists()
+    home.mkdir(mode=0o700)
+    assert in_another_process(TELL, **given).startswith(f"{home}/{'.cache/' if below or variable == 'HOME' else ''}pyusdt/cached-")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
+@pytest.mark.parametrize("how", ["his folder", "his link", "a link in his folder", "his link in a folder of everybody's"])
+def test_root_makes_nothing_where_another_user_says(how, tmp_path):
+    """sudo with the HOME of a user, who has prepared it: nothing is made, there or where his links lead."""
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    home.mkdir()
+    elsewhere.mkdir(mode=0o700)
+    environment = {"PYUSDT_CACHE": "", "XDG_CACHE_HOME": "", "HOME": str(home)}
+    if how == "his link":
+        (home / ".cache").symlink_to(elsewhere)
+    elif how == "a link in his folder":
+        environment = {"PYUSDT_CACHE": str(home / "link/cache")}
+        (home / "link").symlink_to(elsewhere)
+    elif how == "his link in a folder of everybody's":
+        home.chmod(0o1777)
+        environment = {"PYUSDT_CACHE": str(home / "cache")}
+        (home / "cache").symlink_to(elsewhere)
+        os.chown(home / "cache", 54001, 54001, follow_symlinks=False)
+    if home.stat().st_mode & 0o1000 == 0:
+        os.chown(home, 54001, 54001)
+    before = sorted(tmp_path.rglob("*"))
+    path, reason = in_another_process(TELL, **environment).split("|")
+    assert path == "None" and "can be changed by others" in reason
+    assert sorted(tmp_path.rglob("*")) == before and not list(elsewhere.iterdir())
+
+
 def test_many_processes_at_once(cache):
     """All have the object, and nothing half-made or temporary stays."""
     running = [subprocess.Popen([sys.executable, "-c", textwrap.dedent(TELL)], stdout=subprocess.PIPE, text=True)

@@ -7,16 +7,19 @@ their files.  Always: reads only; NotFound says what can not be looked at, and w
 import contextlib
 import itertools
 import os
-import re
 
 from .. import _tracer
-from ..engine import elf
+from ..data.harmless import harmless
+from ..engine import elf, mapped
 
 _STRING, _INTEGER = "string", "integer"
 
 
 class NotFound(Exception):
-    """Nothing can be listed; the message says why."""
+    """Nothing can be listed; the message says why, whatever names are in it."""
+
+    def __init__(self, message):
+        super().__init__(harmless(message))
 
 
 class Found:
@@ -55,23 +58,22 @@ def in_file(path):
 
 
 class _Mapped:
-    """A file that a process has mapped: path, and its mappings [(start, end, offset in the file, writable)]."""
+    """A file that a process has mapped, by its mapped.Mappings."""
 
-    def __init__(self, path):
-        self.path, self.parts = path, []
+    def __init__(self):
+        self.parts = []
 
     def address(self, offset):
         """Where a byte of the file is in memory and can be written to, or None."""
-        for start, end, first, writable in self.parts:
-            if writable and first <= offset < first + end - start:
-                return start + offset - first
+        for part in self.parts:
+            if "w" in part.access and part.offset <= offset < part.offset + part.end - part.start:
+                return part.start + offset - part.offset
         return None
 
 
 def _mapped(pid):
     try:
-        with open(f"/proc/{pid}/maps", errors="surrogateescape") as lines:
-            text = lines.readlines()
+        parts = [part for part in map(mapped.mapping, mapped.lines(pid)) if part]
     except FileNotFoundError:
         raise NotFound(f"no such process: {pid}") from None
     except PermissionError:
@@ -79,18 +81,15 @@ def _mapped(pid):
     except OSError as error:
         raise NotFound(f"process {pid}: {error.strerror}") from None
     files = {}
-    for line in text:
-        match = re.match(r"(\w+)-(\w+) (\S+) (\w+) \S+ \d+ +(/.*)", line)
-        if match:
-            file = files.setdefault(match[5], _Mapped(match[5]))
-            file.parts.append((int(match[1], 16), int(match[2], 16), int(match[4], 16), "w" in match[3]))
+    for part in parts:
+        files.setdefault(part.file, _Mapped()).parts.append(part)
     return files.values()
 
 
-def _semaphore(memory, mapped, file, note):
+def _semaphore(memory, where, file, note):
     """How many tracers are attached, as text."""
     offset = file.offset(note.semaphore) if note.semaphore else None
-    address = mapped.address(offset) if offset is not None else None
+    address = where.address(offset) if offset is not None else None
     if memory is None or address is None:
         return "-"
     try:
@@ -100,15 +99,17 @@ def _semaphore(memory, mapped, file, note):
         return "-"
 
 
-def _sites(pid, mapped, memory):
-    path = f"/proc/{pid}/root{mapped.path}"
+def _sites(pid, where, memory):
+    place = mapped.find(pid, where.parts[0])
+    if place is None:
+        return []  # deleted, and not ours to open
     try:
-        file = elf.File(path)
+        file = elf.File(place[0], place[1].st_ino)
     except (OSError, elf.BadFile):
-        return []  # deleted, or no ELF file
+        return []
     try:
-        return [Found(note.provider, note.name, os.path.basename(mapped.path), note.arguments,
-                      _semaphore(memory, mapped, file, note)) for note in file.notes()]
+        return [Found(note.provider, note.name, where.parts[0].name, note.arguments, _semaphore(memory, where, file, note))
+                for note in file.notes()]
     except elf.BadFile:
         return []
     finally:
@@ -122,8 +123,8 @@ def in_process(pid):
         memory = None
         with contextlib.suppress(OSError):  # it may not be ours to open
             memory = stack.enter_context(open(f"/proc/{pid}/mem", "rb", buffering=0))
-        for mapped in files:
-            found += _sites(pid, mapped, memory)
+        for where in files:
+            found += _sites(pid, where, memory)
     seen = {(each.provider, each.name) for each in found}
     try:
         own = _tracer.list_probes(None, pid)

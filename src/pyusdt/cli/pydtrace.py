@@ -12,6 +12,7 @@ import signal
 import sys
 
 from .. import debug
+from ..data.harmless import harmless
 from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
 from ..dlang.front.probes import OWN
@@ -275,7 +276,7 @@ def trace(arguments):
             debug.say("%s matched %d", description, count)
         driver.check_matches()
         for note in engine.notes:
-            complain(note)
+            complain(harmless(note))
         if arguments.verbose:
             complain(f"engine: {engine.name} ({driver.reason})")
         output = open_output(arguments.output)

@@ -15,9 +15,12 @@ Records are bytes, laid out by data/program.py; formatting them is the consumer'
 
 from __future__ import annotations
 
+from ..data.harmless import harmless
+from .command import was_there
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from ..data.program import Program
@@ -28,7 +31,10 @@ BEGIN, END, ERROR = 1, 2, 3  # their ids
 
 
 class EngineError(Exception):
-    """What the host, the target or the user's rights do not allow: `str` is one line for the user."""
+    """What the host, the target or the user's rights do not allow: `str` is one line for the user, whatever names are in it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(harmless(message))
 
 
 class Targets:
@@ -57,13 +63,17 @@ class Engine:
 
     name = ""
     has_places = True  # a fault's record says which instruction of which clause it was
-    is_live = True  # the processes of the records are those that have these ids now
     cpu: int | None = None  # the one that runs the clauses, where it is one
 
     def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
         self.program, self.options = program, options
         self.notes: list[str] = []  # what the user is to be told before tracing starts
         self.matched: list[tuple[Any, int]] = []  # (ast.ProbeDesc, number of probes), in the order of the source, after open()
+
+    def fired(self, pid: int, when: int) -> bool:
+        """Whether the process that has this id now is the one that the record of that time is of: it was there then."""
+        there: bool = was_there(pid, when)
+        return there
 
     def open(self, targets: Targets) -> None:
         """Find targets and probes.  Raises EngineError."""
@@ -120,9 +130,9 @@ class Engine:
         """What the user is to be told of the tracing since the last call: texts, one line each."""
         return []
 
-    def maps_of(self, pid: int) -> str:
-        """What /proc/PID/maps of a traced process said of its code when it was last looked at: text, "" if it never was."""
-        return ""
+    def maps_of(self, pid: int) -> Sequence[str]:
+        """What /proc/PID/maps of a traced process said of its code when it was last looked at: lines, none if it never was."""
+        return ()
 
     def name_of(self, address: int) -> str | None:
         """What the engine itself calls an address of a stack or symbol; None: the process's files tell it."""

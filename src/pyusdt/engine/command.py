@@ -1,10 +1,12 @@
-"""A command that is traced from its first probe on (-c).
+"""A command that is traced from its first probe on (-c); which process it is that has an id.
 
 In: the command line.  Out: a process that exists, so that its pid can be named in the session and in
 the script ($target), but runs the command only after go().  Always: if the tracer dies before go(), the
 child ends without having run anything.  An engine may start the command in another way: hand_over().
+Process ids are used again, and whose turn it is others can arrange: a signal goes to a process that is held while it is looked at.
 """
 
+import errno
 import os
 import signal
 import time
@@ -18,6 +20,7 @@ class Command:
     def __init__(self, argv):
         self.argv = argv
         self._started_by_other = False
+        self._began = None
         self.status = None  # wait status, once it has ended
         gate_read, self._gate = os.pipe()
         self._failure, failure_write = os.pipe()
@@ -28,14 +31,19 @@ class Command:
         os.close(failure_write)
 
     def hand_over(self):
-        """Somebody else starts the command: go() will do nothing.  What it ends with is not known then; its pid is, once it
-        has been written to `pid`."""
+        """Somebody else starts the command: go() will do nothing.  What it ends with is not known then; its pid is, once
+        is_now() has told it."""
         os.close(self._gate)
         os.close(self._failure)
         self._gate = -1
         os.waitpid(self.pid, 0)
         self._started_by_other = True
         self.pid = 0
+
+    def is_now(self, pid):
+        """What somebody else has started has this id."""
+        if pid != self.pid:
+            self.pid, self._began = pid, ticks(pid)
 
     def _child(self, gate, failure):
         """Waits for go(), then becomes the command; tells the errno if that fails."""
@@ -97,7 +105,7 @@ class Command:
 
     def _kill(self, number):
         try:
-            os.kill(self.pid, number)
+            send(self.pid, number, lambda: not self._started_by_other or ticks(self.pid) == self._began)
         except OSError:  # another's child may be gone by now, or be another user's
             pass
 
@@ -114,3 +122,50 @@ def alive(pid):
         return False
     except OSError:  # another user's, or a system without /proc
         return True
+
+
+def ticks(pid: int) -> int | None:
+    """When a process began, as the system counts it; None where that is not known."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b") ")[2].split()[19])
+    except (OSError, LookupError):  # it has ended; or a system without /proc
+        return None
+
+
+def was_there(pid: int, when: int) -> bool:
+    """Whether the process that has this id now can have been there at a time (ns, as events are told)."""
+    began = ticks(pid)
+    if began is None:
+        return not os.path.exists("/proc/self/stat")
+    asleep = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()
+    return began * (1_000_000_000 // os.sysconf("SC_CLK_TCK")) - asleep <= when
+
+
+def send(pid, number, is_it):
+    """Signal a process if is_it() says that the one which has this id now is meant.  Raises OSError."""
+    fd = _hold(pid)
+    try:
+        if not is_it():
+            raise ProcessLookupError("it is none that is traced")
+        if fd is None:
+            os.kill(pid, number)
+        else:
+            signal.pidfd_send_signal(fd, number)
+    finally:
+        if fd is not None:
+            os.close(fd)
+
+
+def _hold(pid):
+    """A descriptor of the process, or None where the system has none: the id may then be another's between look and signal."""
+    if pid <= 0:
+        raise ProcessLookupError("it is none that is traced")
+    try:
+        return os.pidfd_open(pid)
+    except AttributeError:  # not Linux
+        return None
+    except OSError as error:
+        if error.errno in (errno.ENOSYS, errno.EPERM):  # before Linux 5.3; in a sandbox that has not heard of it
+            return None
+        raise

@@ -2,12 +2,14 @@
 
 In: the path of a 64-bit ELF file of this machine's byte order, or of any other file.  Out: File: its notes,
 where an address lies in the file, which function an address belongs to.  Always: nothing is believed; a
-damaged file raises BadFile, never anything else, and no loop is longer than the file.
+damaged file raises BadFile, never anything else, no loop is longer than the file, and no part of it that is read at once
+larger than LARGEST, however large a file with holes says that it is.  It is read, not mapped: whoever owns it may cut it meanwhile.
 """
 
-import mmap
 import os
 import struct
+
+from ..data.files import open_regular
 
 _HEADER = struct.Struct("=16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("=IIQQQQIIQQ")
@@ -17,6 +19,9 @@ _NOTE = struct.Struct("=III")
 _LOAD, _INTERPRETER = 1, 3  # program headers
 _STT_FUNC, _STT_IFUNC = 2, 10
 _SECTION_NAME = 1024  # bytes, at most
+_PATH = 4096
+LARGEST = 128 << 20  # bytes of a section: five million symbols
+_NOTES = 16 << 20  # bytes of all notes, of which each becomes an object that is many times its size
 
 
 class BadFile(Exception):
@@ -40,56 +45,75 @@ def d_name(name):
 
 
 class File:
-    """One ELF file, read lazily.  machine: ELF's number of the processor; shared: it has no fixed address."""
+    """One ELF file, read lazily.  machine: ELF's number of the processor; shared: it has no fixed address; size: bytes.
+    inode: the number that it must have, or None for any."""
 
-    def __init__(self, path):
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            self.data = mmap.mmap(fd, 0, prot=mmap.PROT_READ)
-        except (OSError, ValueError) as error:  # empty, or not a regular file
-            raise BadFile(f"can not be mapped: {error}") from None
-        finally:
-            os.close(fd)
+    _fd = -1
+
+    def __init__(self, path, inode=None):
+        self._fd = open_regular(path)
         self._sections = self._functions = None
+        status = os.fstat(self._fd)
+        if inode is not None and status.st_ino != inode:
+            raise BadFile("another file is in its place")
+        self.size = status.st_size
         self._read_header()
 
     def close(self):
-        self.data.close()
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
 
-    def _unpack(self, shape, offset):
-        if not 0 <= offset <= len(self.data) - shape.size:
+    __del__ = close
+
+    @property
+    def path(self):
+        """A path of the very file that is open, whatever has come into its place since.  Not after close()."""
+        return f"/proc/self/fd/{self._fd}"
+
+    def read(self, offset, size):
+        """Bytes of the file, all of them."""
+        if not 0 <= offset <= self.size - size or size > LARGEST:
+            raise BadFile("it is cut off" if size <= LARGEST else "a part of it is too large")
+        try:
+            data = os.pread(self._fd, size, offset)
+        except OSError as error:
+            raise BadFile(f"can not be read: {error.strerror}") from None
+        if len(data) < size:
             raise BadFile("it is cut off")
-        return shape.unpack_from(self.data, offset)
+        return data
+
+    def _rows(self, shape, offset, n):
+        return list(shape.iter_unpack(self.read(offset, n * shape.size)))
 
     def _read_header(self):
-        ident, kind, self.machine, _, _, segments, self._table, _, _, size, n, section_size, sections, names = (
-            self._unpack(_HEADER, 0))
+        [(ident, kind, self.machine, _, _, segments, self._table, _, _, size, n, section_size, sections, names)] = (
+            self._rows(_HEADER, 0, 1))
         if ident[:5] != b"\x7fELF\x02":
             raise BadFile("not a 64-bit ELF file")
         if n and size != _SEGMENT.size or sections and section_size != _SECTION.size:
             raise BadFile("headers of an unknown size")
         self._count, self._names = sections, names
         self.shared = kind == 3
-        rows = [self._unpack(_SEGMENT, segments + i * size) for i in range(n)]
+        rows = self._rows(_SEGMENT, segments, n) if n else []
         self.segments = [(row[3], row[2], row[5]) for row in rows if row[0] == _LOAD]  # address, offset, file size
-        self.interpreter = next((self._text(row[2]) for row in rows if row[0] == _INTERPRETER), None)
-
-    def _text(self, offset, limit=1 << 16):
-        """The NUL-terminated text at an offset; limit: how long it may be, lest many in one long text take forever."""
-        end = self.data.find(b"\0", offset, offset + limit) if 0 <= offset < len(self.data) else -1
-        if end < 0:
-            raise BadFile("a text is cut off")
-        return self.data[offset:end].decode("utf-8", "replace")
+        self.interpreter = next((_text(self.read(row[2], min(row[5], _PATH)), 0) for row in rows if row[0] == _INTERPRETER),
+                                None)
 
     @property
     def sections(self):
         """{name: (type, address, offset, size, link)}; of sections with one name the last."""
         if self._sections is None:
-            self._rows = [self._unpack(_SECTION, self._table + i * _SECTION.size) for i in range(self._count)]
-            names = self._rows[self._names][4] if self._names < len(self._rows) else 0
-            self._sections = {self._text(names + row[0], _SECTION_NAME): (row[1], row[3], row[4], row[5], row[6])
-                              for row in self._rows}
+            self._section_rows = rows = self._rows(_SECTION, self._table, self._count) if self._count else []
+            names = self._texts(self._names)
+            self._sections = {_text(names, row[0], _SECTION_NAME): (row[1], row[3], row[4], row[5], row[6]) for row in rows}
         return self._sections
+
+    def _texts(self, number):
+        """The bytes of a section of texts, by its number."""
+        if number >= len(self._section_rows):
+            return b""
+        return self.read(self._section_rows[number][4], self._section_rows[number][5])
 
     def offset(self, address):
         """Where an address as linked lies in the file, or None."""
@@ -106,24 +130,27 @@ class File:
         if section is None:
             return []
         base = self.sections.get(".stapsdt.base", (0, None))[1]
-        place, end = section[2], min(section[2] + section[3], len(self.data))
+        data, place = self.read(section[2], section[3]), 0
+        if len(data) > _NOTES:
+            raise BadFile("its notes are too large")
         found = []
-        while place + _NOTE.size <= end:
-            name_size, size, kind = self._unpack(_NOTE, place)
+        while place + _NOTE.size <= len(data):
+            name_size, size, kind = _NOTE.unpack_from(data, place)
             name = place + _NOTE.size
             content = name + (name_size + 3 & ~3)
             place = content + (size + 3 & ~3)
-            if content + size > end:
+            if content + size > len(data):
                 raise BadFile("a note is cut off")
-            if kind == 3 and self.data[name : name + name_size] == b"stapsdt\0":
-                found.append(self._note(content, size, base))
+            if kind == 3 and data[name : name + name_size] == b"stapsdt\0":
+                found.append(self._note(data[content : content + size], base))
         return found
 
-    def _note(self, content, size, base):
-        texts = self.data[content + 24 : content + size].split(b"\0")
-        if size < 24 or len(texts) < 3:
+    @staticmethod
+    def _note(content, base):
+        texts = content[24:].split(b"\0")
+        if len(content) < 24 or len(texts) < 3:
             raise BadFile("a note is too short")
-        address, note_base, semaphore = struct.unpack_from("=QQQ", self.data, content)
+        address, note_base, semaphore = struct.unpack_from("=QQQ", content)
         moved = base - note_base if base is not None else 0
         provider, name, arguments = (text.decode("utf-8", "replace") for text in texts[:3])
         return Note(provider, d_name(name), address + moved, semaphore + moved if semaphore else 0, arguments)
@@ -131,24 +158,21 @@ class File:
     # --- symbols ---------------------------------------------------------------------
 
     def symbols(self):
-        """(name offset, info, other, section, address, size) of all symbols, and where their names are:
-        of .symtab, or of .dynsym where the file is stripped."""
+        """(name, info, other, section, address, size) of all symbols, name an offset in the bytes that hold the names, and
+        these: of .symtab, or of .dynsym where the file is stripped."""
         for table in (".symtab", ".dynsym"):
             if table in self.sections:
                 _, _, offset, size, link = self.sections[table]
-                if link >= len(self._rows) or offset + size > len(self.data):
-                    raise BadFile("its symbol table is cut off")
-                rows = _SYMBOL.iter_unpack(self.data[offset : offset + size - size % _SYMBOL.size])
-                return rows, self._rows[link][4]
-        return iter(()), 0
+                return _SYMBOL.iter_unpack(self.read(offset, size - size % _SYMBOL.size)), self._texts(link)
+        return iter(()), b""
 
     def functions(self):
         """[(address, name)] of the functions that a probe can be put on, ascending."""
         rows, names = self.symbols()
-        found, room = set(), 4 * len(self.data)
+        found, room = set(), 4 * self.size
         for row in rows:
             if row[1] & 15 == _STT_FUNC and row[3] and row[4]:
-                name = self._text(names + row[0])
+                name = _text(names, row[0])
                 room -= len(name)
                 if room < 0:  # they are parts of one long text
                     raise BadFile("its names are longer than it is")
@@ -158,9 +182,9 @@ class File:
     def function(self, address):
         """The name of the function that an address as linked lies in, or ""."""
         if self._functions is None:
-            rows, names = self.symbols()
+            rows, self._function_names = self.symbols()
             self._functions = sorted(
-                (row[4], row[5], names + row[0]) for row in rows if row[1] & 15 in (_STT_FUNC, _STT_IFUNC) and row[3])
+                (row[4], row[5], row[0]) for row in rows if row[1] & 15 in (_STT_FUNC, _STT_IFUNC) and row[3])
         low, high = 0, len(self._functions)
         while low < high:
             middle = (low + high) // 2
@@ -168,7 +192,7 @@ class File:
         if low:
             start, size, name = self._functions[low - 1]
             if address < start + max(size, 1):
-                return self._text(name)
+                return _text(self._function_names, name)
         return ""
 
     def symbol(self, name):
@@ -176,7 +200,14 @@ class File:
         wanted = name.encode() + b"\0"
         rows, names = self.symbols()
         for row in rows:
-            at = names + row[0]
-            if row[3] and self.data[at : at + len(wanted)] == wanted:
+            if row[3] and names.startswith(wanted, row[0]):
                 return row[4]
         return None
+
+
+def _text(texts, offset, limit=1 << 16):
+    """The NUL-terminated text at an offset; limit: how long it may be, lest many in one long text take forever."""
+    end = texts.find(b"\0", offset, offset + limit)
+    if end < 0:
+        raise BadFile("a text is cut off")
+    return texts[offset:end].decode("utf-8", "replace")

@@ -11,6 +11,8 @@ import os
 import struct
 
 from ..data import program as p
+from ..data.harmless import harmless
+from ..engine.command import send
 from ..options import OptionError
 from .aggregates import Aggregates
 from .symbols import Symbols
@@ -61,17 +63,16 @@ class Actions:
         try:
             self.sink.reopen(path)
         except OSError as error:
-            name = os.fsdecode(path)
+            name = harmless(os.fsdecode(path))
             self.complain(record, f"couldn't freopen \"{name}\": {error.strerror}")
 
     def signal(self, number: int, record: bytes) -> None:
-        """The process may have gone on since, or have ended.  Those of a recording are not here: who has its id now is another,
-        and a stranger's file may say -1, which is everybody."""
+        """The process may have gone on since, or have ended, and another may have its id.  A stranger's file may say -1, which is
+        everybody."""
         pid = struct.unpack_from("=i", record, p.RECORD_PID)[0]
+        when = struct.unpack_from("=Q", record, p.RECORD_TIME)[0]
         try:
-            if not self.engine.is_live or pid <= 0:
-                raise ProcessLookupError("it is none that is traced")
-            os.kill(pid, number)
+            send(pid, number, lambda: self.engine.fired(pid, when))
         except (OSError, ValueError) as error:
             self.complain(record, f"couldn't send signal {number} to {pid}: {error}")
 
@@ -82,11 +83,11 @@ class Actions:
             self.options.set(name, value)
         except OptionError as error:
             shown = "1" if value is None else value
-            self.complain(record, f'couldn\'t set option "{name}" to "{shown}": {error}\n')
+            self.complain(record, harmless(f'couldn\'t set option "{name}" to "{shown}": {error}') + "\n")
         else:
             self.sink.option_changed(name)
 
     def complain(self, record: bytes, what: str) -> None:
         clause, probe = struct.unpack_from("=II", record, p.RECORD_CLAUSE)
-        names = ":".join(self.engine.probe(probe))
+        names = harmless(":".join(self.engine.probe(probe)))
         self.sink.notice(f"error in dt_clause_{clause & ~p.RECORD_FLAGS} for probe ID {probe} ({names}): {what}")

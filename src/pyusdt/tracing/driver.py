@@ -11,6 +11,7 @@ Who uses it has the time: run() traces until it is over, step() as long as the c
 from __future__ import annotations
 
 from ..data.faults import drop_line
+from ..data.harmless import harmless
 from ..dlang import sizes
 from ..dlang.front.probes import unmatched
 from ..dlang.hints import unmatched_probe
@@ -160,7 +161,7 @@ class Driver:
 
     def _take(self, records: bytes) -> None:
         for text in self.engine.warnings():
-            self.sink.notice(text)
+            self.sink.notice(harmless(text))
         if not self.hurry:
             self._feed(records)
 

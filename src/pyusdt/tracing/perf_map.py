@@ -1,8 +1,9 @@
 """Names of code that is made while a program runs: /tmp/perf-PID.map, as perf reads it.
 
 In: a process id, an address that lies in no file.  Out: the name, or None.
-Always: the file is read again where it has grown; a line that is none is passed over.  /tmp is everybody's: a file of another
-user than the process's, root and ours is none, nor is a link or what is no regular file, and no more than 64 MiB of one are read.
+Always: the file is read again where it has grown, for a second of work at once, then for a twentieth of the time, though it may
+grow with every look; a line that is none is passed over.  /tmp is everybody's: a file of another user than the process's, root and ours is none,
+nor is a link or what is no regular file; of one no more than 64 MiB, half a million names and a kilobyte of each are taken.
 CPython writes such a file with -X perf (3.12), Erlang with +JPperf true (OTP 24), node with --perf-basic-prof.
 Source: Linux tools/perf/Documentation/jit-interface.txt.
 """
@@ -12,53 +13,70 @@ from __future__ import annotations
 import io
 import os
 import re
-import stat
+import time
 from bisect import bisect_right
 
-_LINE = re.compile(r"(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,16}) (.+)")
+from ..data.files import open_regular
+
+_LINE = re.compile(r"(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,16}) (.{1,1024})")
 _LIMIT = 64 << 20  # bytes
+_ROWS = 1 << 19
+_AT_ONCE, _SHARE = 1.0, 20  # s
+
+
+class _Map:
+    """What was read of one process's file.  size: the file's then; due: when it may be read again; rows: [(start, end, name)]."""
+
+    def __init__(self) -> None:
+        self.size, self.due = 0, time.monotonic() - _AT_ONCE * _SHARE
+        self.rows: list[tuple[int, int, str]] = []
+        self.starts: list[int] = []
+
+    def read(self, path: str, user: int, size: int) -> None:
+        begun = time.monotonic()
+        self.size, self.rows = size, _read(path, user)
+        self.starts = [row[0] for row in self.rows]
+        ended = time.monotonic()
+        self.due = max(self.due, ended - _AT_ONCE * _SHARE) + _SHARE * (ended - begun)
 
 
 class PerfMaps:
     """A frame resolver (tracing/symbols.py): called with a process id and an address."""
 
     def __init__(self) -> None:
-        # pid: (size of the file, starts, [(start, end, name)])
-        self._known: dict[int, tuple[int, list[int], list[tuple[int, int, str]]]] = {}
+        self._known: dict[int, _Map] = {}  # by pid
 
     def __call__(self, pid: int, address: int) -> str | None:
-        inner, user = _who(pid)
-        path = f"/proc/{pid}/root/tmp/perf-{inner}.map"
-        try:
-            size = os.lstat(path).st_size
-        except OSError:
-            size = 0  # it has ended: what was read stays
-        known = self._known.get(pid, (0, [], []))
-        if size > known[0]:
-            rows = _read(path, user)
-            known = self._known[pid] = (size, [row[0] for row in rows], rows)
-        _, starts, rows = known
-        at = bisect_right(starts, address) - 1
-        return rows[at][2] if at >= 0 and address < rows[at][1] else None
+        known = self._current(pid)
+        at = bisect_right(known.starts, address) - 1
+        return known.rows[at][2] if at >= 0 and address < known.rows[at][1] else None
 
-
-def _open(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    def _current(self, pid: int) -> _Map:
+        known = self._known.setdefault(pid, _Map())
+        if time.monotonic() >= known.due:
+            inner, user = _who(pid)
+            path = f"/proc/{pid}/root/tmp/perf-{inner}.map"
+            try:
+                size = os.lstat(path).st_size
+            except OSError:
+                size = 0  # it has ended: what was read stays
+            if size > known.size:
+                known.read(path, user, size)
+        return known
 
 
 def _read(path: str, user: int) -> list[tuple[int, int, str]]:
     """[(start, end, name)] ascending; of what was made at one address twice the later."""
-    found = {}
+    found: dict[int, tuple[int, int, str]] = {}
     try:
-        with open(path, "rb", opener=_open) as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode) or about.st_uid not in (user, 0, os.geteuid()):
+        with open(open_regular(path, os.O_NOFOLLOW), "rb") as file:
+            if os.fstat(file.fileno()).st_uid not in (user, 0, os.geteuid()):
                 return []
             lines = io.StringIO(file.read(_LIMIT).decode("utf-8", "replace"))
     except OSError:
         return []
     for line in lines:
-        if match := _LINE.match(line):
+        if len(found) < _ROWS and (match := _LINE.match(line)):
             start = int(match[1], 16)
             found[start] = (start, start + int(match[2], 16), match[3])
     return sorted(found.values())

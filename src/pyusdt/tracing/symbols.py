@@ -8,24 +8,23 @@ address is printed.  A process's map is read again where an address lies in none
 
 from __future__ import annotations
 
-import os
-import struct
 from bisect import bisect_right
 
 from ..data.addresses import Addresses
 from ..data.harmless import harmless
+from ..engine import mapped
 from .perf_map import PerfMaps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from ..data import types as t
 
     Found = tuple[str | None, str | None, int]
     Segments = list[tuple[int, int, int]]
-    Files = dict[str, tuple["_Table", Segments]]
+    Files = dict[tuple[str, int, str], tuple["_Table", Segments]]
 
 _NAMED = (1, 2, 10)  # ELF: data, functions, functions chosen at run time
 _NAME = 1 << 16  # bytes of one; a longer one is none
@@ -55,25 +54,25 @@ class _Table:
 _NOTHING = _Table(())
 
 
-def _table_of(path: str) -> tuple[_Table, list[tuple[int, int, int]]]:
-    """The _Table of an ELF file's symbols, and its segments."""
+def _table_of(path: str, inode: int | None = None) -> tuple[_Table, Segments]:
+    """The _Table of an ELF file's symbols, and its segments; inode: as elf.File."""
     from ..engine.elf import BadFile, File
 
     try:
-        file = File(path)
+        file = File(path, inode)
     except (BadFile, OSError):
         return _NOTHING, []
     try:
         rows, names = file.symbols()
-        found, room = [], _ROOM * len(file.data)
+        found, room = [], _ROOM * file.size
         for name, info, _, section, address, size in rows:
-            if info & 15 in _NAMED and section and address and names + name < len(file.data) and room > 0:
-                end = file.data.find(b"\0", names + name, names + name + _NAME)
-                room -= end - names - name if end >= 0 else _NAME
+            if info & 15 in _NAMED and section and address and room > 0:
+                end = names.find(b"\0", name, name + _NAME)
+                room -= end - name if end >= 0 else _NAME
                 if end >= 0:
-                    found.append((address, size, file.data[names + name : end].decode("utf-8", "replace")))
+                    found.append((address, size, names[name:end].decode("utf-8", "replace")))
         return _Table(found), file.segments
-    except (BadFile, struct.error):
+    except BadFile:
         return _NOTHING, []
     finally:
         file.close()
@@ -82,43 +81,36 @@ def _table_of(path: str) -> tuple[_Table, list[tuple[int, int, int]]]:
 class _Process:
     """The files that a process has mapped."""
 
-    def __init__(self, pid: int, files: Files, maps_of: Callable[[int], str]) -> None:
+    def __init__(self, pid: int, files: Files, maps_of: Callable[[int], Sequence[str]]) -> None:
         self.pid, self._files, self._maps_of = pid, files, maps_of
         self.read()
 
     def read(self) -> None:
-        """[(first address, end, offset in the file, path)] ascending."""
-        self.maps: list[tuple[int, int, int, str]] = []
+        """[(first address, end, offset in the file, Mapping)] ascending."""
         try:
-            with open(f"/proc/{self.pid}/maps", errors="surrogateescape") as file:
-                text = file.read()
+            lines = mapped.lines(self.pid)
         except OSError:
-            text = ""
-        for line in (text or self._maps_of(self.pid)).splitlines():
-            fields = line.split(None, 5)
-            if len(fields) == 6 and fields[5].startswith("/"):
-                low, _, high = fields[0].partition("-")
-                self.maps.append((int(low, 16), int(high, 16), int(fields[2], 16), fields[5]))
+            lines = []
+        found = map(mapped.mapping, lines or self._maps_of(self.pid))
+        self.maps = [(each.start, each.end, each.offset, each) for each in found if each]
 
-    def find(self, address: int) -> tuple[str, int] | None:
-        """(path, address as linked in that file), or None."""
-        for low, high, offset, path in self.maps:
+    def find(self, address: int) -> tuple[mapped.Mapping, int] | None:
+        """(Mapping, address as linked in that file), or None."""
+        for low, high, offset, where in self.maps:
             if low <= address < high:
                 in_file = address - low + offset
-                for start, begin, size in self.segments(path):
+                for start, begin, size in self.table(where)[1]:
                     if begin <= in_file < begin + size + 4096:
-                        return path, in_file - begin + start
-                return path, in_file
+                        return where, in_file - begin + start
+                return where, in_file
         return None
 
-    def segments(self, path: str) -> list[tuple[int, int, int]]:
-        return self.table(path)[1]
-
-    def table(self, path: str) -> tuple[_Table, list[tuple[int, int, int]]]:
-        if path not in self._files:
-            seen = f"/proc/{self.pid}/root{path}"
-            self._files[path] = _table_of(seen if os.path.exists(seen) else path.removesuffix(" (deleted)"))
-        return self._files[path]
+    def table(self, where: mapped.Mapping) -> tuple[_Table, Segments]:
+        """Files are told apart as the kernel does: in another mount namespace another one may have the same path."""
+        if where.file not in self._files:
+            found = mapped.find(self.pid, where)
+            self._files[where.file] = _table_of(found[0], found[1].st_ino) if found else (_NOTHING, [])
+        return self._files[where.file]
 
 
 # Who knows the names of code that lies in no file, that of a just-in-time compiler or an interpreter, say: makers of
@@ -130,7 +122,7 @@ class Symbols(Addresses):
     """options: noresolve, stackindent; maps_of: Engine.maps_of, for processes that have ended; name_of: Engine.name_of.
     Process ids are the traced ones', 0 the kernel's."""
 
-    def __init__(self, options: Mapping[str, Any] | None = None, maps_of: Callable[[int], str] = lambda pid: "",
+    def __init__(self, options: Mapping[str, Any] | None = None, maps_of: Callable[[int], Sequence[str]] = lambda pid: (),
                  name_of: Callable[[int], str | None] = lambda address: None) -> None:
         super().__init__(options or {})
         self._maps_of, self._name_of = maps_of, name_of
@@ -146,7 +138,7 @@ class Symbols(Addresses):
             self._processes[pid] = _Process(pid, self._files, self._maps_of)
         return self._processes[pid]
 
-    def _place(self, pid: int, address: int) -> tuple[str, int] | None:
+    def _place(self, pid: int, address: int) -> tuple[mapped.Mapping, int] | None:
         process = self._process(pid)
         found = process.find(address)
         if found is None:
@@ -164,10 +156,9 @@ class Symbols(Addresses):
         found = self._place(pid, address)
         if found is None:
             return None, None, address
-        path, linked = found
-        module = os.path.basename(path.removesuffix(" (deleted)"))
-        symbol = None if self.options.get("noresolve") else self._process(pid).table(path)[0].find(linked)
-        return (module, None, linked) if symbol is None else (module, symbol[1], linked - symbol[0])
+        where, linked = found
+        symbol = None if self.options.get("noresolve") else self._process(pid).table(where)[0].find(linked)
+        return (where.name, None, linked) if symbol is None else (where.name, symbol[1], linked - symbol[0])
 
     def _find_kernel(self, address: int) -> Found:
         if self._kernel is None:

@@ -162,7 +162,7 @@ class DtraceEngine(Engine):
             out += self._last_words()
         self._over = self._output < 0 and (process.stderr.closed or self._command is not None)
         if self._frames.target and self._command:
-            self._command.pid = self._frames.target
+            self._command.is_now(self._frames.target)
         if self._frames.text.strip():
             self._say(self._frames.text)
         self._frames.text = b""
@@ -241,10 +241,7 @@ class DtraceEngine(Engine):
         return out
 
     def _signal(self, number):
-        try:
-            os.kill(self._process.pid, number)
-        except ProcessLookupError:
-            pass
+        self._process.send_signal(number)  # to nobody, once it has ended
 
     def close(self):
         if self._folder:

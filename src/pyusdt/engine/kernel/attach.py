@@ -78,9 +78,9 @@ class Attacher:
         # before, a pid meant one thread, so the programs have to look themselves
         self.filters_pids = self.method == "multi" and version >= (6, 10)
 
-    def shift(self, data, offset):
-        """How far behind the note's nop to attach; data: the file's bytes."""
-        if data[offset : offset + len(SITE)] != SITE:
+    def shift(self, code):
+        """How far behind the note's nop to attach; code: what is there, len(SITE) bytes."""
+        if code != SITE:
             return 0
         if self._place is None:
             try:
@@ -135,9 +135,10 @@ class Attacher:
         """Run a program at a rate, on every CPU."""
         self.fds += profile.attach(prog_fd, nanoseconds, cookie)
 
-    def close(self):
-        kernel.close_all(reversed(self.fds))
-        self.fds = []
+    def close(self, first=0):
+        """Detach all, or all since there were so many `fds`."""
+        kernel.close_all(reversed(self.fds[first:]))
+        del self.fds[first:]
 
 
 class Own:

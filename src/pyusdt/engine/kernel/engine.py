@@ -16,10 +16,11 @@ import time
 from ...bpf import kernel
 from ...data import program as p
 from .. import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
+from ..elf import BadFile
 from ..task_warning import TaskWarning
 from ..ticks import Ticks, period
 from . import btf, errors, operands
-from .attach import Attacher, Own, Place
+from .attach import SITE, Attacher, Own, Place
 from .clauses import demanded
 from .hurry import Hurry
 from .link import NAMES_SIZE, NO_PID, Event, Linker
@@ -47,9 +48,10 @@ class KernelEngine(Engine):
         self._own = {}  # id: Own, of the probes that are fired here
         self._programs = {}  # what makes it different: descriptor
         self._attached = set()  # (site's id, pid or None)
+        self._given_up = []  # why sites are not traced, as far as it was not told yet
         self._begun = self._busy = False
         self._reads_aggregations = any(action.args for clause in program.clauses for action in clause.actions)
-        self._pids, self._pidfds = (), []
+        self._pids, self._held = (), {}  # {pid: a descriptor of the process that had it when it was looked at}
         self._task_warning = TaskWarning(program)
         self._poller = select.poll()
         self._probes = [None]  # by id: (provider, module, function, name), or the Site
@@ -69,9 +71,9 @@ class KernelEngine(Engine):
             if targets.command:
                 self._finder.command(targets.command.argv, targets.command.pid)
             elif targets.pids:
-                for pid in targets.pids:
-                    self._pidfds.append(os.pidfd_open(pid))
-                    self._poller.register(self._pidfds[-1], select.POLLIN)
+                for pid in dict.fromkeys(targets.pids):
+                    self._held[pid] = os.pidfd_open(pid)
+                    self._poller.register(self._held[pid], select.POLLIN)
                     self._finder.process(pid)
             else:
                 self._finder.everything(but=(os.getpid(),))
@@ -178,10 +180,10 @@ class KernelEngine(Engine):
             return
         site = self._probes[ident]
         names = site if isinstance(site, tuple) else self._names_of(site, "")
-        stem = NO_PID if isinstance(site, tuple) else len(names[0].encode())
+        stem = NO_PID if isinstance(site, tuple) else len(os.fsencode(names[0]))
         widths = struct.Struct("=64s64s128s64s")
         assert widths.size == NAMES_SIZE
-        cut = [text.encode()[: size - 1] for text, size in zip(names, (64, 64, 128, 64))]
+        cut = [os.fsencode(text)[: size - 1] for text, size in zip(names, (64, 64, 128, 64))]
         self.maps.put_names(ident, widths.pack(*cut) + struct.pack("=Q", stem))
 
     # --- attaching ---------------------------------------------------------------------------------
@@ -217,7 +219,11 @@ class KernelEngine(Engine):
                     site.ident = len(self._probes)
                     self._probes.append(site)
                     self.put_names(site.ident)
-                place, event = self._place(site, clauses, pid, never)
+                try:
+                    place, event = self._place(site, clauses, pid, never)
+                except EngineError as error:
+                    self._give_up(error)
+                    continue
                 key = (clauses, self._key(event), site.file, pid, site.returns)
                 groups.setdefault(key, (event, []))[1].append(place)
         for (clauses, shared, file, pid, returns), (event, places) in groups.items():
@@ -229,7 +235,7 @@ class KernelEngine(Engine):
         offset = file.elf.offset(note.address)
         if offset is None:
             raise EngineError(f"{file.name}:{site.function}:{note.name} lies outside of its file")
-        shift = self.attacher.shift(file.elf.data, offset)
+        shift = self.attacher.shift(file.code(offset, len(SITE)))
         counter = file.elf.offset(note.semaphore) or 0 if note.semaphore else 0
         wanted = demanded([self.program.clauses[index] for index in clauses])
         arguments = self._arguments(site, wanted, note.address + shift)
@@ -255,7 +261,10 @@ class KernelEngine(Engine):
     def _distance(self, site, operand, address):
         if not operand.symbol:
             return 0
-        found = site.file.elf.symbol(operand.symbol)
+        try:
+            found = site.file.elf.symbol(operand.symbol)
+        except BadFile as error:
+            raise operands.Unsupported(f"{operand.text}: the file's symbols: {error}") from None
         if found is None:
             raise operands.Unsupported(f"{operand.text}: the file has no symbol {operand.symbol}")
         if not operand.relative and site.file.elf.shared:
@@ -272,13 +281,26 @@ class KernelEngine(Engine):
         key = (clauses, shared)
         if key not in self._programs:
             self._programs[key] = self._load(clauses, event, self.attacher.load)
+        attached = len(self.attacher.fds)
         try:
             only = pid if self.attacher.filters_pids and pid else 0
-            self.attacher.attach(self._programs[key], file.path, places, only, returns)
+            self.attacher.attach(self._programs[key], file.elf.path, places, only, returns)
+            if self._has_ended(pid):
+                self.attacher.close(attached)  # another may have its id
         except OSError as error:
             if error.errno == errno.ESRCH:
                 return  # it has ended meanwhile
-            raise errors.failed(self.attacher.method, error, f"in {file.path}") from None
+            failed = errors.failed(self.attacher.method, error, f"in {file.path}")
+            if error.errno in (errno.EPERM, errno.EACCES):
+                raise failed from None
+            self._give_up(failed)
+
+    def _give_up(self, error):
+        """What is wrong with a file ends the tracing of processes that were named; of all processes, any of which may have made
+        the file so, it is told, and costs the others nothing."""
+        if self._pids:
+            raise error
+        self._given_up.append(str(error))
 
     # --- running -----------------------------------------------------------------------------------
 
@@ -322,12 +344,24 @@ class KernelEngine(Engine):
             self._rescan(now)
             until = min(deadline, self._rescan_due or deadline, due or deadline)
             for fd, _ in self._poller.poll(max(0.0, until - now) * 1000 + 0.5):
-                if fd in self._pidfds:  # it has ended, which is no reason to wake up again
-                    self._poller.unregister(fd)
-                    self._pidfds.remove(fd)
-                    os.close(fd)
+                for pid in [pid for pid, held in self._held.items() if held == fd]:
+                    self._let_go(pid)
             if self.finished:
                 return self.maps.ring.take()
+
+    def _has_ended(self, pid):
+        """Of a process that was named."""
+        if pid not in self._held:
+            return False
+        poller = select.poll()
+        poller.register(self._held[pid], select.POLLIN)
+        return bool(poller.poll(0))
+
+    def _let_go(self, pid):
+        """It has ended, which is no reason to wake up again."""
+        fd = self._held.pop(pid)
+        self._poller.unregister(fd)
+        os.close(fd)
 
     def _fire_ticks(self):
         """Fire the ticks that are due; when the next one is (s), or None."""
@@ -378,9 +412,9 @@ class KernelEngine(Engine):
             own.close()
         for fd in self._programs.values():
             os.close(fd)
-        for fd in self._pidfds:
+        for fd in self._held.values():
             os.close(fd)
-        self._own, self._programs, self._pidfds = {}, {}, []
+        self._own, self._programs, self._held = {}, {}, {}
         if self.maps:
             self.maps.close()
             self.maps = None
@@ -393,7 +427,7 @@ class KernelEngine(Engine):
     def finished(self):
         if self._command:
             return self._command.poll()
-        return bool(self._pids) and not self._pidfds
+        return bool(self._pids) and not self._held
 
     # --- what the consumer asks ------------------------------------------------------------------------
 
@@ -418,10 +452,16 @@ class KernelEngine(Engine):
         self.maps.remove(map_index, keys)
 
     def maps_of(self, pid):
-        return self._finder.maps.get(pid, "")
+        return self._finder.maps.get(pid, ())
 
     def warnings(self):
-        return self._refused_sites() + self._task_warning.lines(self._traced)
+        return self._refused_sites() + self._hopeless_sites() + self._task_warning.lines(self._traced)
+
+    def _hopeless_sites(self):
+        why, self._given_up = self._given_up, []
+        if not why:
+            return []
+        return [why[0] + (f", and {len(why) - 1} more probes that can not be traced" if len(why) > 1 else "")]
 
     def _traced(self):
         """Ids of the processes that are traced, as far as they are known."""

@@ -7,7 +7,7 @@ namespace's file of the same name is another file; what can not be read is passe
 
 import os
 
-from .. import EngineError, elf
+from .. import EngineError, elf, mapped
 from . import operands
 
 _COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
@@ -31,21 +31,25 @@ class Site:
     @property
     def function(self):
         if self._function is None:
-            self._function = self.file.elf.function(self.note.address)
+            try:
+                self._function = self.file.elf.function(self.note.address)
+            except elf.BadFile:
+                self._function = ""
         return self._function
 
 
 class TracedFile:
-    """A file that is mapped by processes.  path: as it can be opened here; name: D's module; pids: set of those
+    """A file that is mapped by processes.  path: where it was found; elf: it itself, open as long as its sites are wanted, since
+    what is at the path may be another file at any time; name: D's module; pids: set of those
     that have it mapped; main: it is a process's program; sites: list, empty where it is no ELF file or has no notes;
     searched: its functions were looked at; asked: the user named it, so that processes to come count."""
 
-    def __init__(self, path, name):
+    def __init__(self, path, name, inode):
         self.path, self.name, self.pids = path, name, set()
         self.main = self.searched = self.asked = False
         self.elf, self.sites = None, []
         try:
-            self.elf = elf.File(path)
+            self.elf = elf.File(path, inode)
             self.sites = [Site(self, note) for note in self.elf.notes()]
         except (OSError, elf.BadFile):
             pass  # not ours to complain about: most files have no probes
@@ -55,6 +59,13 @@ class TracedFile:
         """libc.so.6 is libc.so too, and a process's program is a.out."""
         stem = self.name.partition(".so.")[0] + ".so" if ".so." in self.name else self.name
         return (self.name, stem, "a.out") if self.main else (self.name, stem)
+
+    def code(self, offset, size):
+        """The bytes at an offset, b"" where there are not so many."""
+        try:
+            return self.elf.read(offset, size)
+        except elf.BadFile:
+            return b""
 
     def add_functions(self, wanted):
         """Sites of the pid provider: for each function the names in wanted(function)."""
@@ -90,37 +101,25 @@ class Finder:
         program = os.readlink(f"/proc/{pid}/exe")
         lines = _code(pid)
         if lines and lines != _code("self"):  # a command that does not run yet is a copy of this process
-            self.maps[pid] = "".join(lines)
-        for where, device, inode, path in _mappings(lines):
-            line = (device, inode, path)
-            if line in self._seen:
-                file = self._seen[line]
+            self.maps[pid] = lines
+        for each in {line.file: line for line in map(mapped.mapping, lines)}.values():
+            if each.file in self._seen:
+                file = self._seen[each.file]
             else:
-                file = self._seen[line] = self._file(pid, where, inode, path)
+                found = mapped.find(pid, each)
+                file = self._seen[each.file] = self.add(found[0], each.name, found[1]) if found else None
             if file is not None and pid not in file.pids:
                 file.pids.add(pid)
-                file.main = file.main or path == program
+                file.main = file.main or each.path == program
                 changed.append(file)
         return changed
-
-    def _file(self, pid, where, inode, path):
-        name = path.removesuffix(" (deleted)")
-        own_root, root, mapped = path, f"/proc/{pid}/root{path}", f"/proc/{pid}/map_files/{where}"
-        for candidate in (own_root, root, mapped):
-            try:
-                status = os.stat(candidate)
-            except OSError:
-                continue
-            if candidate == mapped or status.st_ino == inode:
-                return self.add(candidate, os.path.basename(name), status)
-        return None
 
     def add(self, path, name=None, status=None):
         """A file by its path; the TracedFile."""
         status = status or os.stat(path)
         key = (status.st_dev, status.st_ino)
         if key not in self.files:
-            self.files[key] = TracedFile(path, name or os.path.basename(path))
+            self.files[key] = TracedFile(path, name or os.path.basename(path), status.st_ino)
         return self.files[key]
 
     def command(self, argv, pid):
@@ -179,19 +178,7 @@ def is_32_bit(path):
 
 def _code(pid):
     """The lines of a process's maps that are executable and of files."""
-    with open(f"/proc/{pid}/maps", errors="surrogateescape") as lines:
-        found = [(line, line.split(None, 5)) for line in lines]
-    return [line for line, parts in found if len(parts) == 6 and "x" in parts[1] and parts[4] != "0"]
-
-
-def _mappings(lines):
-    """(range, device, inode, path) of the files in lines of maps, each file once."""
-    seen = set()
-    for line in lines:
-        where, _, _, device, inode, path = line.rstrip("\n").split(None, 5)
-        if path not in seen:
-            seen.add(path)
-            yield where, device, int(inode), path
+    return [line for line in mapped.lines(pid) if (each := mapped.mapping(line)) and "x" in each.access]
 
 
 def which(name):

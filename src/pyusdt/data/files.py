@@ -1,0 +1,32 @@
+"""Opening files that a stranger may have put where they are, or may change while they are read.
+
+In: a path.  Out: a descriptor of a regular file, to read() from, never to be mapped: a file that is cut under a mapping kills its
+reader.  Always: what is no regular file is not opened, since with a device or a pipe that alone does something; nobody is waited
+for (the other end of a pipe, the holder of a lease), and no terminal becomes ours.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+_CAREFULLY = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
+
+def open_regular(path: str, flags: int = 0) -> int:
+    """OSError where it can not be opened, or is no regular file.  flags: os.O_NOFOLLOW: nor a symbolic link."""
+    if not hasattr(os, "O_PATH") or not os.path.isdir("/proc/self/fd"):
+        return _regular(os.open(path, _CAREFULLY | flags), path)
+    place = _regular(os.open(path, os.O_PATH | os.O_CLOEXEC | flags), path)
+    try:
+        return os.open(f"/proc/self/fd/{place}", _CAREFULLY)
+    finally:
+        os.close(place)
+
+
+def _regular(fd: int, path: str) -> int:
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    raise OSError(errno.EINVAL, "not a regular file", path)

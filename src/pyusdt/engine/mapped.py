@@ -1,0 +1,63 @@
+"""The files that processes have mapped: what /proc/PID/maps says, and where the file of a line can be opened.
+
+In: process ids.  Out: lines of their maps, Mappings; for one a path and its os.stat().  Always: a path is no more than where to look, since
+its process, or whoever may write in its folders, can put another file there: what has not the mapping's inode is not the file.
+Who opens it looks again (elf.File's `inode`), and goes on with what is open.
+"""
+
+import os
+
+_DELETED = " (deleted)"
+
+
+class Mapping:
+    """A part of a file that is in a process's memory.  file: what tells the file from others (device, inode, path)."""
+
+    __slots__ = ("access", "device", "inode", "offset", "path", "where")
+
+    def __init__(self, where, access, offset, device, inode, path):
+        self.where, self.access, self.offset, self.device = where, access, int(offset, 16), device
+        self.inode, self.path = int(inode), path
+
+    @property
+    def file(self):
+        return self.device, self.inode, self.path
+
+    @property
+    def start(self):
+        return int(self.where.partition("-")[0], 16)
+
+    @property
+    def end(self):
+        return int(self.where.partition("-")[2], 16)
+
+    @property
+    def name(self):
+        """What D calls the module."""
+        return os.path.basename(self.path.removesuffix(_DELETED))
+
+
+def lines(pid):
+    """The lines of a process's /proc/PID/maps, which end where the kernel ends them: names may hold all that Python takes for an
+    end but the newline.  Raises OSError."""
+    with open(f"/proc/{pid}/maps", errors="surrogateescape", newline="\n") as file:
+        return file.readlines()
+
+
+def mapping(line):
+    """The Mapping of a line, or None where it tells of no file."""
+    fields = line.rstrip("\n").split(None, 5)
+    return Mapping(*fields) if len(fields) == 6 and fields[4] != "0" else None
+
+
+def find(pid, mapping):
+    """(a path that the file can be opened by, its os.stat()), or None.  pid: a process that has it mapped, or had."""
+    itself = f"/proc/{pid}/map_files/{mapping.where}"
+    for path in (mapping.path, f"/proc/{pid}/root{mapping.path}", itself):
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        if path == itself or status.st_ino == mapping.inode:
+            return path, status
+    return None
