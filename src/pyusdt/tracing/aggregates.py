@@ -52,7 +52,8 @@ class Aggregates:
         """The entries, those that print alike as one."""
         from ..data.values import pack, unpack
 
-        group, found = self.symbols.grouping(self._grouped[aggdef.ident]), {}
+        group = self.symbols.grouping(self._grouped[aggdef.ident])
+        found: dict[bytes, Any] = {}
         for key, value in entries:
             key, made = group(key), unpack(aggdef.row.name, aggdef.params, value)
             found[key] = found[key].merge(made) if key in found else made
