@@ -74,6 +74,7 @@ class TypeParser:
             if tag is None:
                 self.syntax_error()
             return ast.StructSpec(self.loc(token.start), declarations.tagged(names, kind, tag))
+        self.enter()
         record = declarations.define_tag(names, self.loc(token.start), kind, tag, self.nesting > 0)
         self.take()
         record.body.fields = {}
@@ -84,6 +85,7 @@ class TypeParser:
             if self.accept("}"):
                 break
         self.nesting -= 1
+        self.depth -= 1
         return ast.StructSpec(self.loc(token.start), record)
 
     def members(self):
@@ -204,6 +206,7 @@ class TypeParser:
             name, steps = self.declarator(abstract=True)
             loc = self.loc(start)
             found.append(ast.Parameter(loc, ast.TypeName(loc, words, steps), name))
+            self.bound(found)
             if not self.accept(","):
                 return found
 
