@@ -27,7 +27,7 @@ def _bytes(text):
 
 def _may_name_tasks(text):
     """Whether a program (bytes) may need what dlang/types/kernel_types.py declares."""
-    return b"psinfo" in text or b"curthread" in text or (b"args" in text and (b"proc" in text or b"sched" in text))
+    return any(name in text for name in (b"psinfo", b"curthread", b"task_struct")) or (b"args" in text and (b"proc" in text or b"sched" in text))
 
 
 def _may_name_cpus(text):

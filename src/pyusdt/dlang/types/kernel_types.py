@@ -2,7 +2,8 @@
 
 In: the running kernel's type information.  Out: the text of a D library, as dtrace has it in procfs.d and sched.d; "" where
 the kernel has no type information.
-Always: of the kernel's structs only the members that the translators read are declared, where this kernel has them.
+Always: of the kernel's structs only the members that the translators read are declared, where this kernel has them, and as large
+as the kernel's are.
 Sources: the DTrace guide's "proc" and "sched" providers, the
 members that dtrace 2.0 translates, and what it calls curpsinfo, curlwpsinfo and curthread.
 """
@@ -88,7 +89,7 @@ def library():
 
 
 def _declare(btf, name, members):
-    """A struct with these members at their places, or None where the kernel has one of them not."""
+    """A struct with these members at their places and of its size, or None where the kernel has one of them not."""
     rows = [(_tracer.btf_member(btf, name, member), text) for member, text in members]
     if any(offset is None for offset, _ in rows):
         return None
@@ -98,4 +99,7 @@ def _declare(btf, name, members):
             lines.append(f"    char _{end}[{offset - end}];")
         lines.append(f"    {text};")
         end = offset + _SIZES.get(text, 8 if "*" in text else 4)
+    size = _tracer.btf_size(btf, name)
+    if size > end:
+        lines.append(f"    char _{end}[{size - end}];")
     return f"struct {name} {{\n" + "\n".join(lines) + "\n};"

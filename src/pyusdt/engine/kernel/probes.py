@@ -184,6 +184,15 @@ def _code(pid):
     return [line for line, parts in found if len(parts) == 6 and "x" in parts[1] and parts[4] != "0"]
 
 
+def modules(pid):
+    """The names of the files whose code a process has mapped; none where it can not be looked at."""
+    try:
+        lines = _code(pid)
+    except OSError:
+        return set()
+    return {os.path.basename(path.removesuffix(" (deleted)")) for _, _, _, path in _mappings(lines)}
+
+
 def _mappings(lines):
     """(range, device, inode, path) of the files in lines of maps, each file once."""
     seen = set()
