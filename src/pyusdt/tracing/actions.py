@@ -97,7 +97,7 @@ class Actions:
         self.aggregates.trunc(self._definition(action), _integer(action.data[0], record) if action.data else 0)
 
     def _normalize(self, action: Action, record: bytes) -> None:
-        divisor = _integer(action.data[0], record)
+        divisor = _integer(action.data[0], record) & (1 << 8 * action.data[0].size) - 1  # as in dtrace, without its sign
         if divisor == 0:
             self._complain(record, "normalize( ) by 0: the values stay as they are")
             return

@@ -29,7 +29,7 @@ _rows = [
     ActionRow("printa", "printa", "aggregations, by a format or in the default one"),
     ActionRow("clear", "clear", "an aggregation's values become zero"),
     ActionRow("trunc", "trunc", "an aggregation loses its elements, or all but n of them", type=t.INT64),
-    ActionRow("normalize", "normalize", "an aggregation's values are printed divided by a number", type=t.UINT64),
+    ActionRow("normalize", "normalize", "an aggregation's values are printed divided by a number"),
     ActionRow("denormalize", "denormalize", "undo normalize()"),
     ActionRow("setopt", "setopt", "set an option while tracing"),
     ActionRow("freopen", "freopen", "what follows is printed to another file", first=1, destructive=True),
