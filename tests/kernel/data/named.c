@@ -5,7 +5,7 @@
 static volatile intptr_t sink;
 
 #define FUNCTION(name, by)                                                                                                 \
-    static __attribute__((noinline, noclone, used)) void name(void) {                                                      \
+    static __attribute__((noinline, used)) void name(void) {                                                      \
         sink += (by);                                                                                                      \
         sink *= 3;                                                                                                         \
     }
@@ -14,13 +14,15 @@ FUNCTION(first, 1)
 FUNCTION(second, 2)
 FUNCTION(third, 3)
 
-static __attribute__((noinline, noclone)) void fire(intptr_t address) {
+static __attribute__((noinline)) void fire(intptr_t address) {
     sink = address;
 }
 
+static void (*volatile call)(intptr_t) = fire; /* so that it is neither inlined nor cloned */
+
 static void fire_within(void (*function)(void), int places) {
     for (int i = 0; i < places; i++)
-        fire((intptr_t)function + i);
+        call((intptr_t)function + i);
 }
 
 int main(void) {
@@ -29,6 +31,6 @@ int main(void) {
     fire_within(second, 7);
     fire_within(third, 6);
     fire_within(second, 5);
-    fire(0);
+    call(0);
     return pause();
 }

@@ -98,8 +98,9 @@ def _keep(log):
     folder = tempfile.gettempdir()
     mine = []
     for entry in os.scandir(folder):
-        if entry.name.startswith(_LOG) and (found := entry.stat(follow_symlinks=False)).st_uid == os.geteuid():
-            mine.append((found.st_mtime_ns, entry.path))
+        with contextlib.suppress(FileNotFoundError):
+            if entry.name.startswith(_LOG) and (found := entry.stat(follow_symlinks=False)).st_uid == os.geteuid():
+                mine.append((found.st_mtime_ns, entry.path))
     for _, path in sorted(mine)[: max(0, len(mine) - _LOGS + 1)]:
         with contextlib.suppress(OSError):
             os.unlink(path)

@@ -98,7 +98,7 @@ class KernelMaps:
     def _put_behind(self):
         """Make maps of maps; {index of a map: (index of the one that it stands behind, its number there)}."""
         behind = {}
-        for indexes in shared.groups(dict(enumerate(self.program.maps))):
+        for indexes in shared.groups({index: each for index, each in enumerate(self.program.maps) if index != p.MAP_STATE}):
             try:
                 self.fds.append(kernel.map_of_maps([self.fds[index] for index in indexes]))
             except OSError as error:
