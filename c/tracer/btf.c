@@ -162,5 +162,5 @@ int64_t pyusdt_btf_size(const uint8_t *btf, size_t size, const char *structure)
 
     if (code == 0)
         code = find_named(&r, KIND_STRUCT, structure, &type);
-    return code < 0 ? code : word(&r, type.at + 8);
+    return code < 0 ? code : (int64_t)word(&r, type.at + 8);
 }
