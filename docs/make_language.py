@@ -65,6 +65,8 @@ Found by comparing random programs (tests/differential), besides what docs/inter
 - A string and a number, `s + 1`, is the string from that character on; beyond its end it is what lies behind, here the empty string.
 - `walltimestamp` goes on within a clause; here it is the time of the event.
 - `%A` takes a number only with -p or -c; here always: it is an address of the process that fired.
+- After `trunc()` of keys by `usym()` and its like dtrace prints, at the end, the addresses that it did not take out of the kernel; here
+  what `printa()` would print. Keys of one process that print alike are one, in stacks, too; those of two processes are two, as in dtrace.
 - `%lc` of what is not ASCII, and `%wc` of anything, ends the tracing; here both print the character, in UTF-8.
 - `toupper()`, `tolower()`, `strtoll()`, and the base of `lltostr()` are not there.
 """

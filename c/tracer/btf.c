@@ -153,3 +153,14 @@ int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure
         code = find_named(&r, KIND_STRUCT, structure, &type);
     return code < 0 ? code : member_of(&r, type.at, member, 0);
 }
+
+int64_t pyusdt_btf_size(const uint8_t *btf, size_t size, const char *structure)
+{
+    struct reading r;
+    struct type type;
+    int code = open_btf(&r, btf, size);
+
+    if (code == 0)
+        code = find_named(&r, KIND_STRUCT, structure, &type);
+    return code < 0 ? code : (int64_t)word(&r, type.at + 8);
+}

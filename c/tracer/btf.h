@@ -13,4 +13,7 @@ int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name);
  * where either is not there, -EINVAL as above. */
 int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure, const char *member);
 
+/* How many bytes the struct `structure` takes; errors as above. */
+int64_t pyusdt_btf_size(const uint8_t *btf, size_t size, const char *structure);
+
 #endif

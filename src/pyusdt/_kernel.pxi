@@ -20,6 +20,7 @@ cdef extern from "tracer/kernel_ring.h" nogil:
 cdef extern from "tracer/btf.h" nogil:
     int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
     int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure, const char *member)
+    int64_t pyusdt_btf_size(const uint8_t *btf, size_t size, const char *structure)
 
 
 cdef extern from "tracer/kernel_trial.h" nogil:
@@ -65,6 +66,13 @@ def btf_member(bytes btf, str structure, str member):
     """The offset in bytes of a struct's member in BTF, or None."""
     texts = structure.encode(), member.encode()
     cdef int64_t found = pyusdt_btf_member(<const uint8_t *><const char *>btf, len(btf), texts[0], texts[1])
+    return found if found >= 0 else None
+
+
+def btf_size(bytes btf, str structure):
+    """How many bytes a struct in BTF takes, or None."""
+    name = structure.encode()
+    cdef int64_t found = pyusdt_btf_size(<const uint8_t *><const char *>btf, len(btf), name)
     return found if found >= 0 else None
 
 

@@ -17,7 +17,7 @@ _RATE_SUFFIXES = {
 }
 _ON = ("yes", "enable", "enabled", "true", "on", "set")
 _OFF = ("no", "disable", "disabled", "false", "off", "unset")
-_LARGEST = 2**63 - 1
+_LARGEST, _LARGEST_SIZE = 2**63 - 1, 2**64 - 1
 # The versions of the language; of which there is no difference that a program could see.
 _VERSIONS = frozenset([(1, 0), (1, 1), (1, 2), (1, 2, 1), (1, 2, 2), (1, 3), (1, 4), (1, 4, 1), (1, 5), (1, 6), (1, 6, 1),
                        (1, 6, 2), (1, 6, 3), (1, 6, 4), (1, 7), (1, 8), (1, 8, 1), (1, 9), (1, 9, 1), (1, 9, 2), (1, 10),
@@ -32,7 +32,7 @@ def _invalid():
     return OptionError("Invalid value for specified option")
 
 
-def _number(text):
+def _number(text, largest=_LARGEST):
     """What C's strtoull(text, &end, 0) reads: (value, rest of the text)."""
     body = text.lstrip(" \t\n\v\f\r")
     sign = body[:1] if body[:1] in ("+", "-") else ""
@@ -48,7 +48,7 @@ def _number(text):
     if end == 0:
         return 0, text
     value = int(body[:end], base)
-    if (sign == "-" and value) or value > _LARGEST:
+    if (sign == "-" and value) or value > largest:
         raise _invalid()
     return value, body[end:]
 
@@ -57,10 +57,10 @@ def _size(text):
     if text is None:
         return 0
     shift = _SIZE_SUFFIXES.get(text[-1:].lower(), 0)
-    value, rest = _number(text)
+    value, rest = _number(text, _LARGEST_SIZE)
     if len(rest) != (1 if shift else 0):
         raise _invalid()
-    return value << shift
+    return value << shift & _LARGEST_SIZE
 
 
 def _printsize(text):
@@ -73,6 +73,8 @@ def _strsize(text):
     value = _size(text)
     if value < 2:  # a character and its NUL
         raise _invalid()
+    if value >= 1 << 32:
+        raise OptionError("Value too large for defined data type")
     if value > 65536:
         raise OptionError("strings of more than 65536 bytes are not supported")
     return value

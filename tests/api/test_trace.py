@@ -311,6 +311,15 @@ def test_run_time_errors_are_told():
     assert (len(t.faults), list(t)) == (2, [])
 
 
+def test_the_same_run_time_error_is_counted_from_the_fourth_on():
+    script = "pyusdt*:::user_trace-i4s4 { trace(copyinstr(arg1)); } ERROR { @ = count(); }"
+    with pytest.warns(pyusdt.TraceWarning, match="invalid address"), traced(script) as t:  # noqa: PT031
+        for i in range(1000):
+            pyusdt.p(i)
+    assert (len(t.faults), t.faults[-1][:13]) == (4, "997 more of: ")
+    assert t.aggregations[""].value == 1000  # ERROR fires each time
+
+
 def test_what_is_fired_is_delivered_or_counted():
     """A reader that takes nothing: at most `buffer` records wait, the rings fill, what they lose is counted."""
     fired, probe = 60_000, pyusdt.probe("user_trace-i4s4")

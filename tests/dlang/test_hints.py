@@ -5,6 +5,8 @@ loops and if, = for ==, aggregations read as variables, declarations in a clause
 give (true, null, sprintf, += of strings).
 """
 
+import os
+
 import pytest
 
 from pyusdt.dlang.compile import compile_program
@@ -87,10 +89,15 @@ def test_the_hint_names_the_way_out(text, hint):
     ("fbt::vfs_read:entry { }", "embedded", "no provider fbt"), ("io:::start { }", "kernel", "no provider io"),
     ("syscall::read:entry { }", "embedded", "the kernel engine"), ("pid$target::malloc:entry { }", "embedded", "the kernel engine"),
     ("profile-97 { }", "embedded", "the kernel engine"), ("sched:::on-cpu { }", "embedded", "the kernel engine"),
+    ("sched:::enqueue { }", "embedded", "no probe enqueue of sched"), ("sched:::enqueue { }", "kernel", "no probe enqueue of sched"),
+    ("proc:::wakeup { }", "embedded", "no probe wakeup of proc"), ("sched:::*cpu { }", "embedded", "the kernel engine"),
+    ("pid$target:libc:malloc:entry { }", "embedded", "no module libc is mapped, libc.so.6 is"),
+    ("pid$target:libc:malloc:entry { }", "kernel", "no module libc is mapped, libc.so.6 is"),
+    ("pid$target:libc.so.6:nosuch:entry { }", "kernel", None), ("pid$target:libnosuch:malloc:entry { }", "kernel", None),
     ("syscall::nosuch:entry { }", "kernel", None), ("pyusdt*:::nosuch { }", "embedded", None),
     ("pidgin*:::message { }", "embedded", None), ("shop$target:::sold { }", "replay", None),
 ])
 def test_the_hint_for_a_probe_that_is_not_there(text, engine, hint):
-    program = compile_program(text, "x.d", macros={"target": 7}, arguments=["x.d"])
+    program = compile_program(text, "x.d", macros={"target": os.getpid()}, arguments=["x.d"])
     told = unmatched_probe(program.clauses[0].probes[0], engine)
     assert hint in told if hint else told is None

@@ -3,9 +3,9 @@
 import pytest
 
 from pyusdt.dlang import ast
-from pyusdt.dlang.compile import DeepRecursion
+from pyusdt.dlang.compile import DeepRecursion, compile_program
 from pyusdt.dlang.errors import CompileError
-from pyusdt.dlang.front.parser import MAX_DEPTH, Parser
+from pyusdt.dlang.front.parser import MAX_DEPTH, MAX_ELEMENTS, Parser
 from pyusdt.dlang.front.source import Source
 from pyusdt.dlang.types import declarations
 from pyusdt.dlang.types.resolve import Names
@@ -192,3 +192,23 @@ def test_long_expressions_end_in_a_tree_or_an_error(tail):
             parse("BEGIN { x" + tail * 3000 + "; }")
     except CompileError as error:
         assert "levels" in error.message
+
+
+@pytest.mark.parametrize("before, after", [
+    ("struct { ", "} m;"), ("struct { ", "};"), ("union { ", "} m;"), ("struct s%d { ", "} m;"), ("union u%d { struct { ", "}; } m;")])
+def test_structs_within_structs_are_bounded(before, after):
+    """2,000 deep they were a RecursionError."""
+    deep = "".join(before % i if "%" in before else before for i in range(2000)) + "int x;" + after * 2000
+    with pytest.raises(CompileError, match=f"more than {MAX_DEPTH} levels of nesting") as caught:
+        compile_program(f"struct t {{ {deep} }};\nBEGIN {{ }}", "deep.d")
+    assert (caught.value.tag, caught.value.loc.line) == ("D_UNSUPPORTED", 1)
+    compile_program(f"struct t {{ {'struct { ' * 100}int x;{'} m;' * 100} }};\nBEGIN {{ }}", "deep.d")
+
+
+@pytest.mark.parametrize("text", ["BEGIN { x[%s] = 1; }", "BEGIN { @[%s] = count(); }", "int y[%s];", "BEGIN { trace(%s); }"])
+def test_lists_are_bounded_and_the_rest_is_not_read(text):
+    """20,000 keys took many seconds to be refused; what is behind the bound is no D."""
+    element = "int" if text.startswith("int") else "pid"
+    with pytest.raises(CompileError, match=f"more than {MAX_ELEMENTS} keys or arguments") as caught:
+        compile_program(text % (", ".join([element] * (MAX_ELEMENTS + 1)) + ", ]]]"), "long.d")
+    assert caught.value.tag == "D_UNSUPPORTED"

@@ -1,6 +1,7 @@
 """Linked programs: what the verifier says of them, and what is said when it refuses one."""
 
 import os
+import tempfile
 
 import pytest
 from kernel_harness import pydtrace
@@ -73,6 +74,16 @@ def test_a_refused_program_is_told_by_its_line_and_the_log_is_kept():
         assert "invalid access" in file.read()
     os.unlink(path)
     assert "line 4" in str(caught.value)
+
+
+def test_logs_of_refused_programs_fill_no_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "pyusdt-verifier-other").symlink_to("/etc/passwd")
+    refusal = kernel.Refused(OSError(22, "Invalid argument"), "x" * 10_000_000 + "\n12: (05) the last words")
+    paths = [str(errors.refused(refusal, [])).split()[-1] for _ in range(12)]
+    left = [entry for entry in tmp_path.iterdir() if entry.suffix == ".log"]
+    assert str(left[0].parent) == str(tmp_path) and len(left) <= 5 and paths[-1] in map(str, left)
+    assert all(entry.stat().st_size <= 1 << 18 and "the last words" in entry.read_text() for entry in left)
 
 
 def test_the_missing_capability_is_named(monkeypatch):

@@ -6,9 +6,12 @@ import subprocess
 import sys
 
 import pytest
-from kernel_harness import DATA, compile_c, pydtrace, start_pydtrace
+from kernel_harness import DATA, ROOT, compile_c, pydtrace, start_pydtrace
+
+import pyusdt
 
 pytestmark = pytest.mark.usefixtures("bpf")
+ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
 FRAMES = ("-fno-omit-frame-pointer",)
 
 
@@ -50,6 +53,59 @@ def test_as_a_key_and_cut(nested):
     for names, count in stacks(text):
         counted[names] = counted.get(names, 0) + count
     assert counted[THREE] == 3 and counted[TWO] == 1 and counted["innermost", "middle"] == 6, (out, err)
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    return compile_c(os.path.join(DATA, "named.c"), tmp_path_factory.mktemp("named") / "named")
+
+
+def aggregated(key, actions, named, at_end="END"):
+    """pydtrace's arguments: what fire() of named.c is called with, in an aggregation with a key."""
+    fire = "pid$target:a.out:fire:entry"
+    script = f"{fire} /arg0/ {{ @[{key}] = count(); }} {fire} /!arg0/ {{ exit(0); }} {at_end} {{ {actions} }}"
+    return "-q", "-n", script, "-c", named
+
+
+def row_of(line):
+    """A row's function and value."""
+    name, value = line.split()
+    return name.rpartition("`")[2], int(value)
+
+
+@pytest.mark.parametrize("key", ["usym(arg0)", "ufunc(arg0)"])
+@pytest.mark.parametrize("actions, left", [
+    ("trunc(@, 1);", {"second": 12}), ("trunc(@, -1);", {"first": 5}), ("trunc(@, 2);", {"third": 6, "second": 12}), ("trunc(@);", {}),
+    ("trunc(@, 2); normalize(@, 3);", {"third": 2, "second": 4}),
+])  # fmt: skip
+def test_addresses_that_print_alike_are_one_key(named, key, actions, left):
+    """13 rows were left of trunc(@, 1), and the sample whose address is the function's was lost."""
+    out, err, _ = pydtrace(*aggregated(key, actions, named))
+    assert [row_of(line) for line in out.splitlines() if line] == list(left.items()), (out, err)
+
+
+def test_a_module_is_one_key(named):
+    out, err, _ = pydtrace(*aggregated("umod(arg0)", "trunc(@, -1);", named))
+    assert out.split() == ["named", "23"], (out, err)
+
+
+@pytest.mark.parametrize("actions", ["trunc(@, 1);", "trunc(@, -2);", "normalize(@, 3);", "clear(@);"])
+def test_keys_that_print_alike_are_dtrace_s(named, actions):
+    """What printa() shows then; at the end dtrace shows the addresses themselves, which it did not truncate."""
+    subprocess.run([ORACLE, "setup"], check=True)
+    arguments = aggregated("usym(arg0)", f"{actions} printa(@); exit(0);", named, "pid$target:a.out:fire:entry /!arg0/")
+    arguments = [word.replace("{ exit(0); }", "{ }") for word in arguments]
+    ours = pydtrace(*arguments)
+    theirs = subprocess.run([ORACLE, "dtrace", *arguments], capture_output=True, text=True, timeout=120, check=True)
+    assert ours[0].rstrip() == theirs.stdout.rstrip(), (ours, theirs)
+
+
+def test_snapshots_of_the_api_have_the_keys_that_are_printed(named):
+    script = aggregated("usym(arg0)", "trunc(@, 2);", named)[2]
+    with pyusdt.trace(script, cmd=[named], engine="kernel") as session:
+        for _ in session:
+            pass
+    assert {key.rpartition("`")[2]: int(value) for (key,), value in session.aggregations[""].items()} == {"third": 6, "second": 12}
 
 
 def test_of_the_kernel():

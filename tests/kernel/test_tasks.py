@@ -1,12 +1,14 @@
 """What the kernel knows of the task that fires: errno, arguments, curpsinfo, curlwpsinfo."""
 
 import os
+import subprocess
 import sys
 
 import pytest
-from kernel_harness import pydtrace
+from kernel_harness import ROOT, pydtrace
 
 pytestmark = pytest.mark.usefixtures("bpf")
+ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
 NO_FOLDER = 1077  # a descriptor that is not open
 FAILS = f"""import os
 for name, where in (("/", None), ("x", {NO_FOLDER}), ("/proc/nonexistent/x", None)):
@@ -56,3 +58,18 @@ def test_long_arguments_are_cut(fails):
 def test_the_embedded_engine_has_no_such_thing():
     out, err, status = pydtrace("-x", "engine=embedded", "-n", "BEGIN { trace(curpsinfo->pr_pid); }")
     assert (out, status) == ("", 1) and "-x engine=kernel" in err
+
+
+def test_a_task_is_known_without_curthread():
+    """It was "no struct task_struct definition is available"."""
+    out, err, status = pydtrace("-q", "-n", 'sched:::wakeup { printf("%d", ((struct task_struct *)arg0)->pid > 0); exit(0); }')
+    assert (status, out) == (0, "1\n"), err
+
+
+def test_structs_of_the_kernel_are_as_large_as_dtrace_s():
+    """They ended behind the last member that psinfo_t's translator reads: 1856 bytes of a task's 3264."""
+    script = 'BEGIN { printf("%d %d", sizeof(*curthread), sizeof(struct cred)); exit(0); }'
+    ours = pydtrace("-q", "-n", script)
+    subprocess.run([ORACLE, "setup"], check=True)
+    theirs = subprocess.run([ORACLE, "dtrace", "-q", "-n", script], capture_output=True, text=True, timeout=120, check=True)
+    assert ours == (theirs.stdout, theirs.stderr, 0)

@@ -1,7 +1,16 @@
 """-x options: values, suffixes and errors as dtrace has them."""
 
+import csv
+import os
+import subprocess
+import sys
+
 import pytest
 
+import pyusdt
+from pyusdt.bpf import verifier
+from pyusdt.dlang import sizes
+from pyusdt.dlang.compile import compile_program
 from pyusdt.options import PARSERS, OptionError, Options
 
 BAD_VALUE = "Invalid value for specified option"
@@ -95,3 +104,46 @@ def test_the_environment_sets_options_and_what_is_wrong_there_is_passed_over():
          "DTRACE_OPT_flowindent": "1", "STRSIZE": "8"}
     )  # fmt: skip
     assert options == {"quiet": False, "strsize": 64}
+
+
+# --- sizes, and what dtrace answers to them -----------------------------------------------------------------------
+SCRIPT = 'BEGIN { trace("x"); self->a = 1; x[1] = 2; @ = count(); i = speculation(); printa("%@d", @); exit(0); }'
+OURS = {("strsize", "2147483648"): "failed to set -x strsize: strings of more than 65536 bytes are not supported"}
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "consumer", "sizes.tsv"), encoding="utf-8") as table:
+    SIZES = list(csv.reader((line for line in table if not line.startswith("#")), delimiter="\t"))
+
+
+def answer(name, text):
+    """What pydtrace says of a size, "" where it traces."""
+    options = Options()
+    try:
+        options.set(name, text)
+    except OptionError as error:
+        return f"failed to set -x {name}: {error}"
+    words = sizes.complaint(compile_program(SCRIPT, options=options))
+    return f"could not enable tracing: {words}" if words else ""
+
+
+@pytest.mark.parametrize("name, text, status, said", SIZES)
+def test_a_size_has_dtrace_s_answer(name, text, status, said):
+    assert (said == "") == (status == "0")
+    assert answer(name, text) == OURS.get((name, text), said)
+
+
+@pytest.mark.parametrize("engine", ["embedded", "kernel"])
+@pytest.mark.parametrize("size", ["3g", "140737488355328", "9223372036854775807"])
+def test_a_buffer_without_end_is_told(engine, size):
+    """It was an OverflowError, "bug in pydtrace"."""
+    if engine == "kernel" and verifier.cannot():
+        pytest.skip(f"host: {verifier.cannot()}")
+    script = f"#pragma D option bufsize={size}\n#pragma D option engine={engine}\n{SCRIPT}"
+    done = subprocess.run([sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()", "-qn", script],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "dtrace: could not enable tracing: Memory allocation failure\n"
+
+
+def test_the_api_tells_it_too():
+    with pytest.raises(pyusdt.EngineError, match="could not enable tracing: Memory allocation failure"), \
+            pyusdt.trace(SCRIPT, pid=os.getpid(), bufsize="3g"):
+        pass

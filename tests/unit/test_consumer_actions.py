@@ -25,6 +25,7 @@ def pydtrace(*arguments):
 def compared(script, name, *options):
     """Run actions-SCRIPT.d; what it prints is in actions-NAME.r."""
     done = pydtrace("-q", *options, "-s", os.path.join(FOLDER, f"actions-{script}.d"))
+    assert done.stdout, done.stderr
     with open(os.path.join(FOLDER, f"actions-{name}.r"), encoding="utf-8") as file:
         assert unaddressed(done.stdout) == unaddressed(file.read()), done.stderr
 

@@ -16,6 +16,7 @@ from pyusdt.data import faults
 from pyusdt.data import program as p
 from pyusdt.data import types as t
 from pyusdt.dlang.builtins import ACTIONS
+from pyusdt.dlang.compile import compile_program
 from pyusdt.engine import Engine, EngineError, Targets
 from pyusdt.engine.embedded import EmbeddedEngine
 from pyusdt.report.output import Output, OutputError
@@ -296,6 +297,38 @@ def test_division_by_zero_is_dtrace_s_line():
     record = header(0 | p.RECORD_FAULT, p.FAULT_RECORD_SIZE) + struct.pack("=IIQ", p.FAULT_DIVZERO, 216, 0)
     line = faults.fault_line(record, lambda ident: ("dtrace", "", "", "BEGIN"))
     assert line == "error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): divide-by-zero at BPF pc 216"
+
+
+def told(records, places=True):
+    """What a Teller says of faults of a program with an absent string: [(text, count)]."""
+    said, program = [], compile_program("BEGIN { trace(copyinstr(arg1)); trace(1 / arg2); }")
+    teller = faults.Teller(program, lambda ident: ("dtrace", "", "", "BEGIN"), lambda *what: said.append(what), places)
+    for record in records:
+        teller.tell(record)
+    teller.finish()
+    teller.finish()
+    return said
+
+
+def fault(kind, pc, value=0):
+    return header(0 | p.RECORD_FAULT, p.FAULT_RECORD_SIZE) + struct.pack("=IIQ", kind, pc, value)
+
+
+def test_the_same_fault_is_told_a_few_times_and_then_counted(monkeypatch):
+    absent = [fault(p.FAULT_BADADDR, 20)] * 1000
+    line = "error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): invalid address (0x0) at BPF pc 20"
+    said = told(absent)
+    assert (said[0], said[1]) == ((f'{line}\n    at -n:1:9\n    hint: a string that is absent is NULL: arg1 ? copyinstr(arg1) : ""', 0),
+                                  (f"{line}\n    at -n:1:9", 0))
+    assert [count for _, count in said] == [0, 0, 0, 997] and said[-1][0] == f"997 more of: {line}"
+    monkeypatch.setenv("_DTRACE_TESTING", "1")
+    assert told(absent) == [(line, 0)] * 1000
+
+
+def test_each_fault_of_a_clause_is_counted_by_itself():
+    said = told([fault(p.FAULT_BADADDR, 20, 7), fault(p.FAULT_DIVZERO, 20), fault(p.FAULT_DIVZERO, 21)] * 5, places=False)
+    assert [count for _, count in said] == [0] * 9 + [2] * 3
+    assert not any("\n    at " in text or "hint" in text for text, _ in said)
 
 
 def test_notices_are_silenced_by_quiet_alone(pipe):

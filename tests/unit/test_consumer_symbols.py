@@ -14,6 +14,7 @@ import pytest
 
 from pyusdt.cli.link import empty_object
 from pyusdt.data import types as t
+from pyusdt.data.program import Data
 from pyusdt.dlang import sizes
 from pyusdt.dlang.compile import compile_program
 from pyusdt.engine.elf import BadFile, File
@@ -41,8 +42,21 @@ def test_what_is_unknown_is_shown_as_a_number():
 def test_addresses_of_one_function_are_one_key():
     symbols = Symbols()
     for kind, same in (("usym", True), ("ufunc", True), ("umod", True), ("uaddr", False)):
-        type = t.symbol_type(kind)
-        assert (symbols.group(type, ME, ADDRESS + 1) == symbols.group(type, ME, ADDRESS + 2)) is same
+        assert (symbols.group(kind, ME, ADDRESS + 1) == symbols.group(kind, ME, ADDRESS + 2)) is same
+
+
+def test_stacks_that_print_alike_are_one_key(monkeypatch):
+    """Code of a just-in-time compiler, which is named without the distance from its function's beginning."""
+    monkeypatch.setattr("pyusdt.tracing.symbols.FRAME_RESOLVERS", [lambda: lambda pid, address: f"py::of {pid}, {address & ~0xf:x}"])
+    stack = t.Stack(2)
+    group = Symbols().grouping([Data(stack, 8, stack.size)])
+
+    def key(pid, *frames):
+        return group(struct.pack("=QIIII2Q", 7, 2, 1, pid, 0, *frames))
+
+    assert key(ME, ADDRESS, 0x11) == key(ME, ADDRESS, 0x12) != key(ME, ADDRESS + 1, 0x12)
+    assert key(ME, ADDRESS, 0x11) != key(ME, ADDRESS, 0x21)
+    assert key(ME, 0x11, 0x12) != key(ME + 1, 0x11, 0x12)  # as in dtrace
 
 
 def test_a_stack_is_a_line_for_each_frame_that_there_is():

@@ -52,7 +52,7 @@ class Queue(Sink):
     # --- the sink ---------------------------------------------------------------------------------
 
     def begin(self, info: Info) -> None:
-        self._decoder = Decoder(info.program, info.probe, self.fault, info.actions.act, info.actions.symbols)
+        self._decoder = Decoder(info.program, info.probe, info.teller(self.fault).tell, info.actions.act, info.actions.symbols)
 
     def records(self, buffer: bytes) -> None:
         if batch := self._decoder.decode(buffer):

@@ -164,7 +164,7 @@ class Tracing:
         self._compile(0)  # errors are told where the script is
 
     def _compile(self, target: int) -> Any:
-        compiler = Compiler(self._options, default_macros(target), kernel=Structs().offset)
+        compiler = Compiler(self._options, default_macros(target), kernel=Structs())
         script = self._script
         name = None if isinstance(script, str) else os.fspath(script)
         compiler.arguments = [name or "pyusdt.trace", *map(str, self._arguments)]

@@ -22,6 +22,7 @@ _PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "loongarch64"
  LINK_CREATE) = 0, 1, 2, 3, 4, 5, 10, 24, 28
 KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT = 2, 5, 7, 17  # program types
 ATTACH_PERF_EVENT, ATTACH_UPROBE_MULTI = 41, 48  # attach types
+_ARRAY_OF_MAPS = 12  # a map type
 NO_PREALLOC = 1  # a hash map's elements are allocated as they come
 _UPROBE_MULTI_RETURN = 1
 _UPROBE = 336  # a system call of x86-64
@@ -98,6 +99,18 @@ def map_create(definition, flags=0):
     """definition has kind, key_size, value_size, entries (program.MapDef).  Returns an fd."""
     return bpf(MAP_CREATE, _buffer(struct.pack(
         "=5I", KINDS[definition.kind].number, definition.key_size, definition.value_size, definition.entries, flags)))
+
+
+def map_of_maps(fds):
+    """A map that has these maps, which are of one shape, as its values, by their number.  Returns an fd."""
+    outer = bpf(MAP_CREATE, _buffer(struct.pack("=6I", _ARRAY_OF_MAPS, 4, 4, len(fds), 0, fds[0])))
+    try:
+        for number, fd in enumerate(fds):
+            map_update(outer, struct.pack("=I", number), struct.pack("=I", fd))
+    except BaseException:
+        os.close(outer)
+        raise
+    return outer
 
 
 def _element(command, fd, key, value, flags=0):

@@ -60,7 +60,7 @@ def read_script(path):
 
 def compile_requests(arguments, target):
     """All requests as one program; target: the pid that is $target.  Raises CompileError."""
-    compiler = Compiler(arguments.options, default_macros(target), kernel=Structs().offset)
+    compiler = Compiler(arguments.options, default_macros(target), kernel=Structs())
     compiler.names.probes = lambda: all_probes(arguments)
     sources = add_requests(compiler, arguments)
     program = compiler.finish()
@@ -95,7 +95,7 @@ def show_dumps(arguments):
     for request in arguments.requests:
         text = os.fsencode(request.text) if request.script is None else read_script(request.script)
         given = [request.script or PROGRAM, *arguments.operands]
-        compiler = Compiler(arguments.options, arguments=given, kernel=Structs().offset)
+        compiler = Compiler(arguments.options, arguments=given, kernel=Structs())
         show(dump(arguments.dump, compiler, text, request.script, request.level) + "\n")
 
 
@@ -223,7 +223,7 @@ def write_headers(arguments):
     if not scripts and arguments.output is None:
         raise Failure("-h requires an output file if no scripts are specified")
     path = arguments.output or default_path(scripts[-1])
-    compiler = Compiler(arguments.options, default_macros(), kernel=Structs().offset)
+    compiler = Compiler(arguments.options, default_macros(), kernel=Structs())
     add_requests(compiler, arguments)
     try:
         with open(path, "w", encoding="utf-8") as file:
@@ -246,7 +246,7 @@ def link(arguments):
             os.unlink(path)
         raise Failure(f"failed to link script {os.path.splitext(path)[0]}: link type 1 (DOF) no longer supported")
     arguments.operands = []  # the objects that dtrace would change
-    add_requests(Compiler(arguments.options, default_macros(), kernel=Structs().offset), arguments)
+    add_requests(Compiler(arguments.options, default_macros(), kernel=Structs()), arguments)
     try:
         with open(path, "wb") as file:
             file.write(empty_object())

@@ -13,13 +13,35 @@ from .harmless import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from .program import Data
 
 _INDENT = 14
 _COLUMN = 50
+_FRAMES = 16  # where the frames of a types.Stack begin
+
+
+def grouped(key: bytes, named: Iterable[Data], group: Callable[[str, int, int], int]) -> bytes:
+    """A key with what group(function of D, process, address) gives in the place of each address; named: its Data that are
+    Stacks or Symbols."""
+    made = bytearray(key)
+    for data in named:
+        if isinstance(data.type, t.Stack):
+            pid, frames = _frames_of(key[data.offset : data.offset + data.size])
+            struct.pack_into(f"={len(frames)}Q", made, data.offset + _FRAMES, *[group("uaddr", pid, frame) for frame in frames])
+        else:
+            pid, address = struct.unpack_from("=QQ", key, data.offset)
+            struct.pack_into("=Q", made, data.offset + 8, group(data.type.function, pid, address))
+    return bytes(made)
+
+
+def _frames_of(storage: bytes) -> tuple[int, tuple[int, ...]]:
+    """(process, addresses) of a types.Stack, the innermost first; process 0: the kernel."""
+    depth, is_user, pid, _ = struct.unpack_from("=IIII", storage)
+    depth = min(depth, (len(storage) - _FRAMES) // 8)
+    return pid if is_user else 0, struct.unpack_from(f"={depth}Q", storage, _FRAMES)
 
 
 class Addresses:
@@ -52,9 +74,8 @@ class Addresses:
 
     def frames(self, storage: bytes) -> list[str]:
         """The names of a types.Stack's frames, the innermost first."""
-        depth, is_user, pid, _ = struct.unpack_from("=IIII", storage)
-        depth = min(depth, (len(storage) - 16) // 8)
-        return [self.name(pid if is_user else 0, frame) for frame in struct.unpack_from(f"={depth}Q", storage, 16)]
+        pid, frames = _frames_of(storage)
+        return [self.name(pid, frame) for frame in frames]
 
     def show(self, data: Data, record: bytes) -> bytes:
         """What an action or a key of type Stack or Symbol prints; data: program.Data in the record."""

@@ -36,7 +36,7 @@ def divided(number: int, normal: int) -> int:
 
 
 def _toward_zero(a: int, b: int) -> int:
-    return a // b if a >= 0 else -(-a // b)
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 # --- numbers ---------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def _decode_stddev(value: bytes, params: Any) -> tuple[int, ...]:
 
 def _average(decoded: Sequence[int], normal: int = 1) -> int:
     count, total = decoded
-    return _toward_zero(_toward_zero(total, normal), count) if count else 0
+    return _toward_zero(_toward_zero(total, signed(normal)), count) if count else 0
 
 
 def _deviation(decoded: Sequence[int], normal: int = 1) -> int:
@@ -75,14 +75,15 @@ def _deviation(decoded: Sequence[int], normal: int = 1) -> int:
     count, total, squares = decoded
     if not count:
         return 0
-    mean = _toward_zero(_toward_zero(total, normal), count)
+    mean = _toward_zero(_toward_zero(total, signed(normal)), count)
     return signed(isqrt(max(0, squares // normal // count - mean * mean)))
 
 
 def number_of(name: str, decoded: Any, normal: int, is_signed: bool) -> int:
     """The number that %@ prints, for a function that has one; is_signed: of the conversion."""
-    if name == "avg":
-        return _average(decoded, normal)
+    if name == "avg":  # dtrace's printf computes it without signs, its table with them
+        count, total = decoded
+        return signed((total & 0xFFFFFFFFFFFFFFFF) // normal // count) if count else 0
     if name == "stddev":
         return _deviation(decoded, normal)
     return _toward_zero(decoded, normal) if is_signed else divided(decoded, normal)

@@ -1,11 +1,13 @@
 """Lines on the standard error: run-time errors and drops, in dtrace's words.
 
 In: fault records (program.py), and what Engine.drops() counts.  Out: text without the program's
-name and without a newline.
+name and without a newline.  Always: each fault is told or counted.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import struct
 
 from . import program as p
@@ -14,11 +16,14 @@ from .harmless import harmless
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
-    from .program import Clause
+    from .program import Clause, Program
 
     Names = Callable[[int], tuple[str, ...]]  # provider, module, function, name of a probe id
 
+_FEW = 3  # faults of a kind that are told before they are counted
+_STRING_ARGUMENT = re.compile(r"copyinstr\(\s*(arg[0-9])\s*[,)]")
 _DATA = struct.Struct("=IIQ")  # kind, pc, value, at FAULT_KIND
 _FAULTS = {
     p.FAULT_BADADDR: "invalid address", p.FAULT_BADALIGN: "invalid alignment", p.FAULT_ILLOP: "illegal operation",
@@ -64,19 +69,62 @@ def fault_line(record: bytes, probe_name: Names, clauses: Sequence[Clause] = ())
     return f"error in {where}: {what} at BPF pc {pc}"
 
 
-def fault_place(record: bytes, clauses: Sequence[Clause]) -> str:
-    """Where the statement of a fault stands in the source: "script.d:3:17"; "" where the record is of no
-    clause of the program's."""
+class Teller:
+    """Tells a program's faults: of the same fault of the same clause the first few, and at the end how many more came.
+
+    probe_name(id) -> (provider, module, function, name); say(text, count): count 0: one fault; else so many more of one;
+    places: the records say where in the source it was.  DTrace's own suite compares, and gets dtrace's lines, all of them.
+    """
+
+    def __init__(self, program: Program, probe_name: Names, say: Callable[[str, int], None], places: bool = True) -> None:
+        self._clauses, self._probe_name, self._say, self._places = program.clauses, probe_name, say, places
+        self._bare = "_DTRACE_TESTING" in os.environ
+        self._seen: dict[tuple[int, int, int], tuple[list[int], str]] = {}  # (clause, place in its code, kind) -> ([how often], the first one's line)
+
+    def tell(self, record: bytes) -> None:
+        """A fault has come: its record."""
+        clause, = struct.unpack_from("=I", record, p.RECORD_CLAUSE)
+        kind, pc, value = _DATA.unpack_from(record, p.FAULT_KIND)
+        line = fault_line(record, self._probe_name, self._clauses)
+        seen, _ = self._seen.setdefault((clause, pc, kind), ([0], line))
+        seen[0] += not self._bare
+        if seen[0] > _FEW:
+            return
+        location = None if self._bare or not self._places else _location(record, self._clauses)
+        if location:
+            line += f"\n    at {location}"
+            if seen[0] == 1 and (kind, value) == (p.FAULT_BADADDR, 0):
+                line += _absent_string(location)
+        if seen[0] == _FEW:
+            line += "\n    (from here on this error is counted, and told at the end)"
+        self._say(line, 0)
+
+    def finish(self) -> None:
+        """Tracing is over: tell the counts; those that were told are forgotten."""
+        for (count,), line in self._seen.values():
+            if count > _FEW:
+                self._say(f"{count - _FEW} more of: {line}", count - _FEW)
+        self._seen = {}
+
+
+def _absent_string(location: Any) -> str:
+    """The hint for a string argument that a firing did not have; "" where the statement reads none."""
+    found = _STRING_ARGUMENT.search(location.source.text, location.start, location.end)
+    return f'\n    hint: a string that is absent is NULL: {found[1]} ? copyinstr({found[1]}) : ""' if found else ""
+
+
+def _location(record: bytes, clauses: Sequence[Clause]) -> Any:
+    """Where the statement of a fault stands in the source; None where the record is of no clause of the program's."""
     clause = struct.unpack_from("=I", record, p.RECORD_CLAUSE)[0] & ~p.RECORD_FLAGS
     if clause >= len(clauses):
-        return ""
+        return None
     pc = struct.unpack_from("=I", record, p.FAULT_PC)[0]
-    place = clauses[clause].loc
-    for first, loc in clauses[clause].lines:
+    found = clauses[clause].loc
+    for first, location in clauses[clause].lines:
         if first > pc:
             break
-        place = loc
-    return str(place)
+        found = location
+    return found
 
 
 def drop_line(kind: str, count: int, tags: bool = False, cpu: int | None = None) -> str:

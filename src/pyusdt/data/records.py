@@ -13,7 +13,6 @@ import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import program as p
-from .faults import fault_line
 from .fields import Field, text_of
 from .format import PERCENT
 from .harmless import printable
@@ -93,12 +92,12 @@ class Record(tuple):  # type: ignore[type-arg]
 class Decoder:
     """Turns a program's records into Records.
 
-    probe_names: (provider, module, function, name) of a probe id; fault: called with the text of each run-time
+    probe_names: (provider, module, function, name) of a probe id; fault: called with the record of each run-time
     error; act: with each action that shows no data but does something, and its record; symbols: symbols.Symbols.
     """
 
     def __init__(self, program: Program, probe_names: Callable[[int], tuple[str, ...]],
-                 fault: Callable[[str], None], act: Callable[[Action, bytes], None], symbols: Any) -> None:
+                 fault: Callable[[bytes], None], act: Callable[[Action, bytes], None], symbols: Any) -> None:
         self._layouts = [_Layout(clause, symbols) for clause in program.clauses]
         self._names, self._fault, self._act = probe_names, fault, act
         self._probes: dict[int, Probe] = {}
@@ -112,7 +111,7 @@ class Decoder:
             while at < end:
                 size, clause, probe, *_ = _HEADER.unpack_from(records, at)
                 if clause & p.RECORD_FAULT:
-                    self._fault(fault_line(records[at : at + size], self._names))
+                    self._fault(records[at : at + size])
                     at += size
                     continue
                 layout = layouts[clause]

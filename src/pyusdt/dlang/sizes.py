@@ -7,22 +7,51 @@ from ..data import program as p
 
 _RECORD_HEAD = 56  # bytes that dtrace's own buffers spend on a record: sizes mean the same here as there
 _VALUE_HEAD = 8  # and on an aggregation's value
-_LARGEST = 1 << 40
 _NO_ROOM = "Enabling exceeds size of buffer"
+_TOO_BIG = "failed to create BPF map '{}': Too big"
+# Sizes from which on dtrace has no memory, or the kernel no map, for it.
+_BUFFER, _AGGREGATIONS, _VARIABLES, _SCRATCH = 1 << 31, 1 << 40, 1 << 32, 1 << 32
 
 
 def complaint(program):
-    options = program.options
-    bufsize, aggsize = options.get("bufsize"), options.get("aggsize")
+    """dtrace's words for the first of the sizes that can not be."""
+    found = (check(program, program.options) for check in (_records, _aggregations, _variables, _scratch))
+    return next((words for words in found if words), None)
+
+
+def _records(program, options):
+    bufsize = options.get("bufsize")
+    if bufsize is None:
+        return None
     records = [clause.record_size and _RECORD_HEAD + _data_size(clause) for clause in program.clauses]
-    if bufsize is not None and "bufpolicy" not in options and max(records, default=0) > bufsize:
+    if "bufpolicy" not in options and max(records, default=0) > bufsize:
         return _NO_ROOM
+    return "Memory allocation failure" if bufsize >= _BUFFER else None
+
+
+def _aggregations(program, options):
+    aggsize = options.get("aggsize")
     if aggsize is None or not program.aggregations:
         return None
-    if aggsize >= _LARGEST:
-        return "failed to create BPF map 'aggs': Too big"
+    if aggsize >= _AGGREGATIONS:
+        return _TOO_BIG.format("aggs")
     values = [program.maps[aggdef.map].value_size + _VALUE_HEAD for aggdef in program.aggregations]
     return _NO_ROOM if max(values) > aggsize else None
+
+
+def _variables(program, options):
+    dynvarsize, elements = options.get("dynvarsize"), [each for each in program.maps if each.kind == "hash"]
+    if dynvarsize is None or not elements:
+        return None
+    if dynvarsize >= _VARIABLES:
+        return _TOO_BIG.format("dvars")
+    return None if dynvarsize else _NO_ROOM
+
+
+def _scratch(program, options):
+    """dtrace takes twice as much, in 64 bits."""
+    twice = 2 * (options.get("scratchsize", 0) + 7 & ~7) & (1 << 64) - 1
+    return _TOO_BIG.format("scratchmem") if twice >= _SCRATCH else None
 
 
 def _data_size(clause):

@@ -67,7 +67,7 @@ class Session:
         self.state = "compiled"
 
     def _compiled(self, target: int) -> Program:
-        compiler = Compiler(self._options, default_macros(target), kernel=Structs().offset)
+        compiler = Compiler(self._options, default_macros(target), kernel=Structs())
         compiler.arguments = ["erltrace", *self._arguments]
         try:
             compiler.add(self._script or b"", None)

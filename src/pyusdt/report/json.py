@@ -27,7 +27,7 @@ class Json(OutputSink):
     """The sink."""
 
     def begin(self, info: Info) -> None:
-        self._decoder = Decoder(info.program, info.probe, self.fault, info.actions.act, info.actions.symbols)
+        self._decoder = Decoder(info.program, info.probe, info.teller(self.fault).tell, info.actions.act, info.actions.symbols)
         self._say(type="begin", schema=SCHEMA, engine=info.engine, reason=info.reason)
 
     def _say(self, **what: Any) -> None:
@@ -46,9 +46,9 @@ class Json(OutputSink):
     def text(self, text: bytes) -> None:
         self._say(type="text", text=text.decode("utf-8", "replace"))
 
-    def fault(self, text: str) -> None:
+    def fault(self, text: str, count: int = 0) -> None:
         super().fault(text)
-        self._say(type="error", message=text)
+        self._say(type="error", message=text, **({"count": count} if count else {}))
 
     def drop(self, kind: str, count: int, line: str) -> None:
         self._say(type="drop", kind=kind, count=count)

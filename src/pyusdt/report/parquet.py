@@ -49,7 +49,7 @@ class Parquet(OutputSink):
         except ImportError:
             raise EngineError("--parquet needs pyarrow: pip install pyusdt[parquet]") from None
         self._arrow = pyarrow
-        self._decoder = Decoder(info.program, info.probe, self.fault, info.actions.act, info.actions.symbols)
+        self._decoder = Decoder(info.program, info.probe, info.teller(self.fault).tell, info.actions.act, info.actions.symbols)
         self._columns = columns(info.program)
         self._schema = _schema(pyarrow, [*_FIXED, *self._columns.items()])
         self._writer = pyarrow.parquet.ParquetWriter(self._path, self._schema)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..data import floats, values
 from ..data import program as p
-from ..data.faults import fault_line
 from ..data.fields import layout_of, maker_of
 from ..data.snapshot import key_reader
 from ..tracing.sink import Sink
@@ -48,7 +47,7 @@ class Terms(Sink):
         self.final: list[Held] | None = None
 
     def begin(self, info: Info) -> None:
-        self._info = info
+        self._info, self._teller = info, info.teller(self.fault)
         self._texts = Texts(info.program, whole=True)
 
     def records(self, buffer: bytes) -> None:
@@ -60,7 +59,7 @@ class Terms(Sink):
             record = buffer[at : at + size]
             at += size
             if clause & p.RECORD_FAULT:
-                self.fault(fault_line(record, self._info.probe))
+                self._teller.tell(record)
             else:
                 self._clause(self._info.program.clauses[clause], probe, record)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import struct
 
-from ..data import faults, table
 from ..data import program as p
+from ..data import table
 from ..data.harmless import harmless
 from .output import OutputSink
 
@@ -33,7 +33,7 @@ class Text(OutputSink):
         self._formatter = formatter
 
     def begin(self, info: Info) -> None:
-        self._info = info
+        self._info, self._teller = info, info.teller(self.fault)
         if self._formatter is None:
             self._formatter = _formatter(info)
             self._lay_out()
@@ -59,7 +59,7 @@ class Text(OutputSink):
                 self._name(buffer, offset)
             elif stop == formatter.FAULT:
                 size = struct.unpack_from("=I", buffer, offset)[0]
-                self.fault(self._line(buffer[offset : offset + size]))
+                self._teller.tell(buffer[offset : offset + size])
             elif stop == formatter.ACTION:
                 self._act(buffer, offset, action)
 
@@ -68,13 +68,6 @@ class Text(OutputSink):
         probe = struct.unpack_from("=I", records, offset + p.RECORD_PROBE)[0]
         provider, _, function, name = self._info.probe(probe)
         self._formatter.probe(probe, *map(harmless, (provider, function, name)))
-
-    def _line(self, record: bytes) -> str:
-        """dtrace's line of a run-time error, then the place in the source; DTrace's own suite gets dtrace's alone."""
-        info, clauses = self._info, self._info.program.clauses
-        line = faults.fault_line(record, info.probe, clauses)
-        place = faults.fault_place(record, clauses) if info.has_places and not _is_compared() else ""
-        return f"{line}\n    at {place}" if place else line
 
     def _act(self, records: bytes, offset: int, index: int) -> None:
         """An action that is not printing.  index: of its clause's actions."""

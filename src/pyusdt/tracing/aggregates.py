@@ -1,12 +1,11 @@
 """The program's aggregations while tracing runs: what clear(), trunc() and normalize() do to them.
 
 In: the engine, whose maps have the values; actions on aggregations, as their records come.  Out: entries
-to print, and text.  Always: what was never assigned prints nothing, what was cleared prints as empty.
+to print, and text.  Always: what was never assigned prints nothing, what was cleared prints as empty; keys of one process
+that print alike are one, before anything is sorted, truncated or normalized.
 """
 
 from __future__ import annotations
-
-import struct
 
 from ..data import aggregations
 from ..data import types as t
@@ -32,7 +31,7 @@ class Aggregates:
     def __init__(self, program: Program, engine: Engine, options: Mapping[str, Any], symbols: Any = None) -> None:
         self.program, self.engine, self.options, self.symbols = program, engine, options, symbols
         self._grouped = {aggdef.ident: named for aggdef in program.aggregations
-                         if (named := [data for data in aggdef.keys if isinstance(data.type, t.Symbol)])}
+                         if (named := [data for data in aggdef.keys if isinstance(data.type, (t.Stack, t.Symbol))])}
         self._definitions = {aggdef.ident: aggdef for aggdef in program.aggregations}
         self._normals: dict[tuple[int, bytes], int] = {}  # (ident, key) -> the divisor
         self._cleared: set[int] = set()  # idents of aggregations without keys that had a value before clear()
@@ -47,22 +46,25 @@ class Aggregates:
         found = self.engine.items(aggdef.map)
         if not found and aggdef.ident in self._cleared:
             found = [(b"", bytes(8 * aggdef.row.words(aggdef.params)))]
-        return self._group(aggdef, found) if aggdef.ident in self._grouped else found
+        return self._merged(aggdef, found) if aggdef.ident in self._grouped else found
 
-    def _group(self, aggdef: AggDef, entries: Entries) -> Entries:
-        """The entries, those merged whose keys name one function, one module."""
+    def _merged(self, aggdef: AggDef, entries: Entries) -> Entries:
+        """The entries, those that print alike as one."""
         from ..data.values import pack, unpack
 
+        group = self.symbols.grouping(self._grouped[aggdef.ident])
         found: dict[bytes, Any] = {}
         for key, value in entries:
-            made_of = bytearray(key)
-            for data in self._grouped[aggdef.ident]:
-                pid, address = struct.unpack_from("=QQ", key, data.offset)
-                struct.pack_into("=Q", made_of, data.offset + 8, self.symbols.group(data.type, pid, address))
-            made = unpack(aggdef.row.name, aggdef.params, value)
-            group = bytes(made_of)
-            found[group] = found[group].merge(made) if group in found else made
+            key, made = group(key), unpack(aggdef.row.name, aggdef.params, value)
+            found[key] = found[key].merge(made) if key in found else made
         return [(key, pack(value)) for key, value in found.items()]
+
+    def _remove(self, aggdef: AggDef, keys: list[bytes]) -> None:
+        """Take entries() out of the engine's map: all that are printed as one of these keys."""
+        if aggdef.ident in self._grouped:
+            group, gone = self.symbols.grouping(self._grouped[aggdef.ident]), set(keys)
+            keys = [key for key, _ in self.engine.items(aggdef.map) if group(key) in gone]
+        self.engine.remove(aggdef.map, keys)
 
     def normal(self, aggdef: AggDef, key: bytes) -> int:
         return self._normals.get((aggdef.ident, key), 1)
@@ -111,7 +113,7 @@ class Aggregates:
         for row in rows:
             self._normals.pop((aggdef.ident, row.key), None)
         if rows:
-            self.engine.remove(aggdef.map, [row.key for row in rows])
+            self._remove(aggdef, [row.key for row in rows])
 
     def normalize(self, aggdef: AggDef, divisor: int) -> None:
         """Values that are there now are printed divided; those to come are not."""

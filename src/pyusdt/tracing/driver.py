@@ -94,7 +94,8 @@ class Driver:
         self.actions = Actions(self.program, self.engine, sink, self.options)
         self._sink = self.sink = sink
         engine = self.engine
-        sink.begin(Info(self.program, self.options, self.actions, engine.probe, engine.name, self.reason, engine.has_places))
+        self._info = Info(self.program, self.options, self.actions, engine.probe, engine.name, self.reason, engine.has_places)
+        sink.begin(self._info)
         engine.begin()
         if self.options.get("destructive"):
             sink.notice("allowing destructive actions", error=False)
@@ -135,6 +136,7 @@ class Driver:
         while not self.hurry and (records := self.engine.more()):
             self._feed(records)
         self._tell_drops()
+        self._info.finish()
         self.sink.pause()
         if not self.hurry:
             self.sink.snapshot(self.actions.aggregates)
@@ -154,6 +156,7 @@ class Driver:
         sink, self._sink = self._sink, None
         try:
             if sink:
+                self._info.finish()  # where something broke the tracing off
                 sink.close()
         finally:
             if engine:

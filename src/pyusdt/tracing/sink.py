@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import errno
 
+from ..data.faults import Teller
+
 TYPE_CHECKING = False  # typing itself is not needed to trace, and takes time
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,12 +47,23 @@ class Info:
     of a probe's id; engine: its name, reason: why it is that one; has_places: as the engine's (engine.Engine).
     """
 
-    __slots__ = ("actions", "engine", "has_places", "options", "probe", "program", "reason")
+    __slots__ = ("actions", "engine", "has_places", "options", "probe", "program", "reason", "_teller")
 
     def __init__(self, program: Program, options: Mapping[str, Any], actions: Acting, probe: Callable[[int], tuple[str, ...]],
                  engine: str = "", reason: str = "", has_places: bool = False) -> None:
         self.program, self.options, self.actions, self.probe = program, options, actions, probe
         self.engine, self.reason, self.has_places = engine, reason, has_places
+        self._teller: Teller | None = None
+
+    def teller(self, say: Callable[[str, int], None]) -> Teller:
+        """What tells faults (data/faults.py), for a sink that finds them among the records: say is its fault()."""
+        self._teller = Teller(self.program, self.probe, say, self.has_places)
+        return self._teller
+
+    def finish(self) -> None:
+        """The records are over: faults that were counted are told."""
+        if self._teller:
+            self._teller.finish()
 
 
 class Sink:
@@ -71,8 +84,8 @@ class Sink:
         """What the user is told beside the data; error: False where it is no trouble."""
         raise NotImplementedError
 
-    def fault(self, text: str) -> None:
-        """A run-time error of the script; for the sink's own use, who finds them among the records."""
+    def fault(self, text: str, count: int = 0) -> None:
+        """A run-time error of the script, or that there were so many more of one; Info.teller() calls it."""
         self.notice(text)
 
     def drop(self, kind: str, count: int, line: str) -> None:

@@ -1,7 +1,7 @@
 """Names for addresses: stacks, usym() and its like, %a, %A and %k.
 
-In: raw addresses out of records and keys, and the process they belong to.  Out: text, dtrace's own; of addresses that
-are to be aggregated by function or module, one address that stands for all of it.
+In: raw addresses out of records and keys, and the process they belong to.  Out: text, dtrace's own; of keys that print
+alike one that stands for all of them.
 Always: a process that has ended, a file that can not be read or is damaged costs the name, never the record: then the
 address is printed.  A process's map is read again where an address lies in none of its files.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from ..data.addresses import Addresses
+from ..data.addresses import Addresses, grouped
 from ..data.harmless import harmless
 from ..engine import mapped
 from .perf_map import PerfMaps
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from ..data import types as t
+    from ..data.program import Data
 
     Found = tuple[str | None, str | None, int]
     Segments = list[tuple[int, int, int]]
@@ -130,7 +130,7 @@ class Symbols(Addresses):
         self._files: Files = {}
         self._processes: dict[int, _Process] = {}
         self._kernel: _Table | None = None
-        self._modules: dict[tuple[int, str], int] = {}  # (pid, module) -> an address in it
+        self._alike: dict[tuple[int, str], int] = {}  # (pid, name) -> the address that stands for it
 
     # --- finding ----------------------------------------------------------------------
     def _process(self, pid: int) -> _Process:
@@ -169,17 +169,27 @@ class Symbols(Addresses):
         name, _, module = found[1].partition("\t")
         return module or "vmlinux", name, address - found[0]
 
-    def group(self, symbol: t.Symbol, pid: int, address: int) -> int:
-        """The address that stands for all that a function of D (types.Symbol) calls by one name."""
-        kind = symbol.function
-        if kind == "uaddr" or self._name_of(address):
+    def grouping(self, named: Sequence[Data]) -> Callable[[bytes], bytes]:
+        """A function from a key of an aggregation to the one that stands for all keys of its process that print alike;
+        named: the key's Data that are Stacks or Symbols.  It is for one look: what a process maps may change."""
+        known: dict[tuple[str, int, int], int] = {}
+
+        def one(kind: str, pid: int, address: int) -> int:
+            found = known.get((kind, pid, address))
+            if found is None:
+                found = known[kind, pid, address] = self.group(kind, pid, address)
+            return found
+
+        return lambda key: grouped(key, named, one)
+
+    def group(self, kind: str, pid: int, address: int) -> int:
+        """The address that stands for all of a process that `kind` (uaddr, usym, umod … of D) calls by one name: in a function
+        its beginning, as in dtrace, else the first that was seen."""
+        if self._name_of(address):
             return address
-        module, name, distance = self.find(pid, address)
-        if module is None:
-            return address
-        if kind in ("umod", "mod"):
-            return self._modules.setdefault((pid, module), address)
-        return address - distance if name else address
+        _, name, distance = self.find(pid, address)
+        first = address - distance if name and kind not in ("uaddr", "umod", "mod") else address
+        return self._alike.setdefault((pid, self._name(pid, address, kind)), first)
 
     # --- text -------------------------------------------------------------------------
     def name(self, pid: int, address: int, function: str = "uaddr") -> str:

@@ -102,10 +102,9 @@ class Trunc(_OfOne):
 class Normalize(_OfOne):
     name, prototype, doc = "normalize", "void(@, uint64_t)", "an aggregation's values are printed divided by a number"
     tag = "D_NORMALIZE_AGGARG"
-    type = t.UINT64
 
     def perform(self, run, action, record):
-        divisor = integer(action.data[0], record)
+        divisor = integer(action.data[0], record) & (1 << 8 * action.data[0].size) - 1  # as in dtrace, without its sign
         if divisor == 0:
             run.complain(record, "normalize( ) by 0: the values stay as they are")
             return

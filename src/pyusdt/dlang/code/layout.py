@@ -19,6 +19,7 @@ KEY_LIMIT = 8192  # leaves room in the state block; Linux 5.15's maps take 512, 
 _ZEROS_MIN = 256
 _SIZES = {"dynvarsize": 1 << 20, "aggsize": 4 << 20, "bufsize": 4 << 20}  # dtrace's defaults, bytes
 _SCRATCHSIZE = 256
+_BUFFER_MAX = 1 << 30  # as c/tracer bounds a ring (docs/internals/ring.md)
 _SPECULATIONS_MOST = 1024  # more would make the search for a free one too long
 _ENTRIES_MAX = 1 << 16  # more would only cost memory
 
@@ -40,7 +41,7 @@ class Layout:
         self.maps = [
             p.MapDef("state", "percpu_array", 4, 0, 1),
             p.MapDef("globals", "array", 4, p.DROP_END, 1),
-            p.MapDef("output", "ringbuf", 0, 0, _power_of_two(self.sizes["bufsize"])),
+            p.MapDef("output", "ringbuf", 0, 0, _power_of_two(min(self.sizes["bufsize"], _BUFFER_MAX))),
         ]
         self.speculation_count = min(options.get("nspec", 1), _SPECULATIONS_MOST)
         self._speculations = None

@@ -2,7 +2,8 @@
 
 In: where the running kernel has its members (engine/kernel/structs.py).  Out: the text of a D library, as dtrace has it in
 procfs.d and sched.d; "" where that is not known.
-Always: of the kernel's structs only the members that the translators read are declared, where this kernel has them.
+Always: of the kernel's structs only the members that the translators read are declared, where this kernel has them, and they are
+as large as the kernel's.
 Sources: the DTrace guide's "proc" and "sched" providers, the
 members that dtrace 2.0 translates, and what it calls curpsinfo, curlwpsinfo and curthread.
 """
@@ -69,20 +70,20 @@ provider sched {
 """
 
 
-def library(offset):
-    """offset(structure, member): in the running kernel's struct, None where it has none."""
+def library(kernel):
+    """kernel.offset(structure, member): in the running kernel's struct, None where it has none; kernel.size(structure)."""
     structs = [f"struct {name};" for name in _MEMBERS]
     for name, members in _MEMBERS.items():
-        declared = _declare(offset, name, members)
+        declared = _declare(kernel, name, members)
         if declared is None:
             return ""
         structs.append(declared)
     return "\n".join(structs) + _TRANSLATORS
 
 
-def _declare(offset, name, members):
-    """A struct with these members at their places, or None where the kernel has one of them not."""
-    rows = [(offset(name, member), text) for member, text in members]
+def _declare(kernel, name, members):
+    """A struct with these members at their places and of its size, or None where the kernel has one of them not."""
+    rows = [(kernel.offset(name, member), text) for member, text in members]
     if any(at is None for at, _ in rows):
         return None
     lines, end = [], 0
@@ -91,4 +92,7 @@ def _declare(offset, name, members):
             lines.append(f"    char _{end}[{at - end}];")
         lines.append(f"    {text};")
         end = at + _SIZES.get(text, 8 if "*" in text else 4)
+    size = kernel.size(name)
+    if size > end:
+        lines.append(f"    char _{end}[{size - end}];")
     return f"struct {name} {{\n" + "\n".join(lines) + "\n};"

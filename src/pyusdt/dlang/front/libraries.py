@@ -61,7 +61,7 @@ class Libraries:
 
 def _may_name_tasks(text):
     """Whether a program may need what kernel_types.py declares."""
-    return "psinfo" in text or "curthread" in text or ("args" in text and ("proc" in text or "sched" in text))
+    return any(name in text for name in ("psinfo", "curthread", "task_struct")) or ("args" in text and ("proc" in text or "sched" in text))
 
 
 def _may_name_cpus(text):

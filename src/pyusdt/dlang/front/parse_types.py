@@ -73,6 +73,7 @@ def struct_spec(parser, words):
         if tag is None:
             parser.syntax_error()
         return ast.StructSpec(parser.loc(token.start), declarations.tagged(names, kind, tag))
+    parser.enter()
     record = declarations.define_tag(names, parser.loc(token.start), kind, tag, parser.nesting > 0)
     parser.take()
     record.body.fields = {}
@@ -83,6 +84,7 @@ def struct_spec(parser, words):
         if parser.accept("}"):
             break
     parser.nesting -= 1
+    parser.depth -= 1
     return ast.StructSpec(parser.loc(token.start), record)
 
 
@@ -210,6 +212,7 @@ def parameter_list(parser):
         name, steps = declarator(parser, abstract=True)
         loc = parser.loc(start)
         found.append(ast.Parameter(loc, ast.TypeName(loc, words, steps), name))
+        parser.bound(found)
         if not parser.accept(","):
             return found
 

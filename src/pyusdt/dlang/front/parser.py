@@ -19,6 +19,8 @@ from .syntax_errors import refuse_token
 
 # Levels of expressions within expressions, so that no program can exhaust the stack.
 MAX_DEPTH = 150
+# Keys of an array, arguments of a call: what a key has room for; dtrace takes eight keys.
+MAX_ELEMENTS = 1024
 
 _precedence = {}
 for _level, _ops in enumerate(
@@ -101,6 +103,12 @@ class Parser:
             self.peek()
             message = f"more than {MAX_DEPTH} levels of nesting are not supported"
             self.error("D_UNSUPPORTED", self.at(self.token), message)
+
+    def bound(self, elements):
+        """Refuse a list that has too many elements, before the rest of it is read."""
+        if len(elements) > MAX_ELEMENTS:
+            self.peek()
+            self.error("D_UNSUPPORTED", self.at(self.token), f"more than {MAX_ELEMENTS} keys or arguments are not supported")
 
     def _control(self, words, start, end):
         if self.control is not None:
@@ -438,6 +446,7 @@ class Parser:
         found = [self.assignment()]
         while self.accept(","):
             found.append(self.assignment())
+            self.bound(found)
         if self.peek() != close:
             self.syntax_error(f"expected , or {close} here")
         if close == "]":

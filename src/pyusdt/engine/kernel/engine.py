@@ -144,7 +144,7 @@ class KernelEngine(Engine):
     def _load(self, clauses, event, loader):
         """Link and load; the errors are told by their D line.  What is too much for the verifier at once is given to
         it again with each clause by itself."""
-        insns = self._linker.link(clauses, event)
+        insns = self.maps.shared(self._linker.link(clauses, event))
         places = self._linker.places
         try:
             return loader(insns, self.maps.fds, None)
@@ -152,7 +152,7 @@ class KernelEngine(Engine):
             refused = error
         if refused.error.errno != errno.EPERM:
             size = self.program.maps[p.MAP_STATE].value_size
-            insns = self._linker.link(clauses, event, apart=True)
+            insns = self.maps.shared(self._linker.link(clauses, event, apart=True))
             data, functions = btf.describe(insns, {start for start, _ in self._linker.places}, size)
             try:
                 types = kernel.btf_load(data)

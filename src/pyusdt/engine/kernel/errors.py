@@ -4,7 +4,9 @@ In: OSErrors and the verifier's log.  Out: EngineErrors: the missing capability,
 the D line and the file with the verifier's log, since that is a bug of pyusdt's.
 """
 
+import contextlib
 import errno
+import os
 import re
 
 from ...bpf.verifier import calls_own
@@ -19,7 +21,8 @@ _STEPS = {
     "perf": ("attach to a probe", ("CAP_SYS_ADMIN",)),
     "raw": ("attach to the tracepoint", ("CAP_PERFMON",)),
 }
-_MANY_CLAUSES = 200  # of the 256 functions that a program may have
+_LOG, _LOGS, _LOG_SIZE = "pyusdt-verifier-", 5, 1 << 18  # how the file with a log is called, how many stay, characters of one
+_TOO_MUCH = re.compile(r"jumps is too complex|program is too large|too many states")
 _INSTRUCTION = re.compile(r"^(\d+): \(", re.MULTILINE)
 
 
@@ -67,19 +70,43 @@ def unreachable(error):
     return EngineError(error.strerror)
 
 
+def too_many_maps(most):
+    """The EngineError for a probe whose clauses need more maps than the kernel takes in one program."""
+    return EngineError(f"kernel engine: the clauses of a probe use too many different kinds of aggregations, self-> variables and "
+                       f"associative arrays: the kernel takes {most} maps in one program, and only those whose keys and values have "
+                       "the same sizes can share one.  Give their keys the same types, or divide the clauses between several pydtrace")
+
+
 def refused(error, places):
     """The EngineError for a kernel.Refused of a linked program.  places: [(first instruction, program.Clause)]."""
     if error.error.errno == errno.EPERM:
         return failed("load", error.error)
-    if error.error.errno == errno.E2BIG and len(places) > _MANY_CLAUSES:
+    if "too many subprograms" in error.log:
         return EngineError(f"kernel engine: a probe has {len(places)} clauses, more than the kernel takes in one program")
+    where = _place(error.log, places)
+    if _TOO_MUCH.search(error.log):
+        return EngineError(f"kernel engine: the clauses of a probe are more than the kernel's verifier looks at{where}: string functions "
+                           "are loops over all bytes of a string.  Use a smaller strsize, or fewer of them in a clause")
+    return EngineError(f"the kernel refused a program that pyusdt made{where}: {error.error.strerror}.  "
+                       f"This is a bug of pyusdt's; please report it with {_keep(error.log)}")
+
+
+def _keep(log):
+    """Write the verifier's log into a file; its path.  Its end tells most, and of old logs few stay, so that they fill no disk."""
     import tempfile  # here, since it takes longer to import than a program to load
 
-    with tempfile.NamedTemporaryFile("w", prefix="pyusdt-verifier-", suffix=".log", delete=False) as file:
-        file.write(error.log)
-    where = _place(error.log, places)
-    return EngineError(f"the kernel refused a program that pyusdt made{where}: {error.error.strerror}.  "
-                       f"This is a bug of pyusdt's; please report it with {file.name}")
+    folder = tempfile.gettempdir()
+    mine = []
+    for entry in os.scandir(folder):
+        with contextlib.suppress(FileNotFoundError):
+            if entry.name.startswith(_LOG) and (found := entry.stat(follow_symlinks=False)).st_uid == os.geteuid():
+                mine.append((found.st_mtime_ns, entry.path))
+    for _, path in sorted(mine)[: max(0, len(mine) - _LOGS + 1)]:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+    with tempfile.NamedTemporaryFile("w", prefix=_LOG, suffix=".log", dir=folder, delete=False) as file:
+        file.write(log[-_LOG_SIZE:])
+    return file.name
 
 
 def _place(log, places):

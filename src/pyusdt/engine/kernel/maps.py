@@ -12,7 +12,7 @@ from ... import _tracer
 from ...bpf import kernel
 from ...bpf.maps import KINDS
 from ...data import program as p
-from . import errors, pack
+from . import errors, pack, shared
 from .attach import release
 from .link import CONTROL_ACTIVE, CONTROL_LOST, CONTROL_WALL, CONTROL_ZEROS, LEVELS, NAMES_VALUE, Maps
 from .raw import TABLE_SIZE
@@ -56,6 +56,7 @@ class KernelMaps:
         """probes: bound on probe ids, for the names; 0 where no clause wants them; with_syscalls: system calls are
         traced."""
         self.program, self._arrays, self.fds = program, [], []
+        self._behind = None  # see shared()
         self.cpus = _possible_cpus()
         definitions = list(program.maps)
         self.places = Maps(len(definitions), definitions[p.MAP_STATE].value_size, _preempt(), _namespace())
@@ -82,6 +83,28 @@ class KernelMaps:
         # allocating all values of all CPUs takes long, and until Linux 6.1 tracing programs could not do without
         many = d.kind == "percpu_hash" and d.entries * self.cpus > _MANY and release() >= (6, 1)
         return kernel.map_create(d, kernel.NO_PREALLOC if many else 0)
+
+    def shared(self, insns):
+        """A linked program; where it uses more maps than the kernel takes, with those of one shape behind one map."""
+        if len(shared.used(insns)) <= shared.MOST:
+            return insns
+        if self._behind is None:
+            self._behind = self._put_behind()
+        insns = shared.share(insns, self._behind)
+        if len(shared.used(insns)) > shared.MOST:
+            raise errors.too_many_maps(shared.MOST)
+        return insns
+
+    def _put_behind(self):
+        """Make maps of maps; {index of a map: (index of the one that it stands behind, its number there)}."""
+        behind = {}
+        for indexes in shared.groups({index: each for index, each in enumerate(self.program.maps) if index != p.MAP_STATE}):
+            try:
+                self.fds.append(kernel.map_of_maps([self.fds[index] for index in indexes]))
+            except OSError as error:
+                raise errors.failed("map", error) from None
+            behind.update({index: (len(self.fds) - 1, number) for number, index in enumerate(indexes)})
+        return behind
 
     @property
     def globals(self):

@@ -181,6 +181,14 @@ def _code(pid):
     return [line for line in mapped.lines(pid) if (each := mapped.mapping(line)) and "x" in each.access]
 
 
+def modules(pid):
+    """The names of the files whose code a process has mapped; none where it can not be looked at."""
+    try:
+        return {mapped.mapping(line).name for line in _code(pid)}
+    except OSError:
+        return set()
+
+
 def which(name):
     if "/" in name:
         return name

@@ -1,6 +1,6 @@
 """Where the running kernel's structs have their members, by its own type information (BTF).
 
-In: /sys/kernel/btf/vmlinux.  Out: offsets, for the compiler (dlang/front/kernel_types.py) and for raw.py.
+In: /sys/kernel/btf/vmlinux.  Out: offsets and sizes, for the compiler (dlang/front/kernel_types.py) and for raw.py.
 Always: it is some megabytes, so it is read when it is first asked, and kept only as long as who asks keeps this.
 """
 
@@ -28,3 +28,7 @@ class Structs:
             return _tracer.btf_member(self.read(), structure, member)
         except OSError:
             return None
+
+    def size(self, structure):
+        """Of a struct, in bytes.  Raises OSError where the kernel has no type information."""
+        return _tracer.btf_size(self.read(), structure)
