@@ -11,7 +11,7 @@ import pytest
 
 from pyusdt.dlang.compile import compile_program
 from pyusdt.dlang.errors import CompileError
-from pyusdt.dlang.hints import unmatched_probe
+from pyusdt.engine.unmatched import unmatched_probe
 
 MISTAKES = [
     ('BEGIN { printf("%s\\n", arg0); }', "copyinstr(arg)"),

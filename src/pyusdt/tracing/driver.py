@@ -14,8 +14,8 @@ from ..data.faults import drop_line
 from ..data.harmless import harmless
 from ..dlang import sizes
 from ..dlang.front.probes import unmatched
-from ..dlang.hints import unmatched_probe
 from ..engine import EngineError
+from ..engine.unmatched import unmatched_probe
 from .actions import Actions
 from .sink import Info
 from .speculations import DEFAULT_SIZE, Held
