@@ -15,7 +15,7 @@ from .. import debug
 from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
 from ..dlang.front.probes import OWN
-from ..engine import EngineError, Targets
+from ..engine import EngineError, NoSuchProcess, Targets
 from ..report.output import Output, OutputError
 from ..tracing.driver import Driver
 from . import arguments as cli
@@ -355,6 +355,9 @@ def main(argv=None):
         if error.args[0] is None or error.usage:
             print(USAGE, end="", file=sys.stderr)
         status = 2
+    except NoSuchProcess as error:
+        complain(error.WORDS if "_DTRACE_TESTING" in os.environ else error)
+        status = 1
     except (Failure, cli.Refused, EngineError, OutputError) as error:
         complain(error)
         status = 1

@@ -31,6 +31,15 @@ class EngineError(Exception):
     """What the host, the target or the user's rights do not allow: `str` is one line for the user."""
 
 
+class NoSuchProcess(EngineError):
+    """Of the processes that were named, this one is not there; the words are dtrace's, which names no process."""
+
+    WORDS = "No such process"
+
+    def __init__(self, pid):
+        super().__init__(f"{self.WORDS}: {pid}")
+
+
 class Targets:
     """What to trace.  pids: processes that run; command: engine.command.Command that waits for go(), or
     None; neither: every process of the user, those to come as well.  only: no other process is traced; else the
@@ -64,6 +73,7 @@ class Engine:
         self.program, self.options = program, options
         self.notes: list[str] = []  # what the user is to be told before tracing starts
         self.matched: list[tuple[Any, int]] = []  # (ast.ProbeDesc, number of probes), in the order of the source, after open()
+        self.awaited: list[Any] = []  # those of the descriptions without a probe that are not refused: their process may come
 
     def open(self, targets: Targets) -> None:
         """Find targets and probes.  Raises EngineError."""

@@ -11,6 +11,8 @@ import sys
 
 from .. import _tracer
 from . import EngineError
+from .awaited import OWN_PROVIDERS, note_awaited
+from .command import gone
 from .policy import with_policy
 
 
@@ -32,13 +34,13 @@ def _dtrace(program, options):
     return DtraceEngine(program, options)
 
 
-OWN_PROVIDERS = ("pyusdt", "erlang")  # of the Python module and of the NIF
 ENGINES = {"embedded": _embedded, "kernel": _kernel, "dtrace": _dtrace}
 
 
 def open_engine(program, options, targets):
     """(engine, reason); raises EngineError."""
     engine, reason = _chosen(program, options, targets)
+    note_awaited(engine, targets)
     return with_policy(engine, program, options), reason
 
 
@@ -150,7 +152,7 @@ def _listed_embedded(pids, may_fail):
     except OSError as error:
         if may_fail:
             return []
-        raise EngineError("No such process" if error.errno == errno.ESRCH else error.strerror) from None
+        raise gone(pids) if error.errno == errno.ESRCH else EngineError(error.strerror) from None
 
 
 def _opened(engine, targets):

@@ -15,7 +15,7 @@ from .. import _tracer
 from ..bpf import insn, maps
 from ..data import program as p
 from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, own_stack
-from .command import alive
+from .command import alive, gone
 from .task_warning import TaskWarning
 from .ticks import Ticks, period
 
@@ -105,15 +105,18 @@ class EmbeddedEngine(Engine):
             self.notes.append(f"session '{name}' goes on from where it was left" if self._session.resumed else
                               f"session '{name}' stays for {lasts / 1e9:g} s when pydtrace ends, unless by exit()")
         self.matched = [(desc, self._count(desc, known)) for desc in self._descriptions()]
+        if self._session.resumed:  # whose probes were accepted when it began
+            self.awaited = [desc for desc, count in self.matched if count == 0]
 
     def _known_probes(self):
-        """[(provider, module, function, name)] of the processes that are traced; for a command that has not
-        started, what pyusdt gives to every process."""
+        """[(provider, module, function, name)] of the processes that are traced, and of those that a kept session still
+        knows; for a command that has not started, what pyusdt gives to every process."""
         me = os.getpid()
         found = [probe for pid in self._pids for probe in _tracer.list_probes(None, pid)]
         if self._everyone:
             for rundir in dict.fromkeys([self._rundir, *map(_tracer.find_rundir, self._pids)]):
                 found += [probe for probe in _tracer.list_probes(rundir) if probe[0] not in (me, *self._pids)]
+        found += self._session.dead_probes()
         known = [probe[1:5] for probe in dict.fromkeys(found)]
         if self._command:
             child = str(self._command.pid)
@@ -128,8 +131,8 @@ class EmbeddedEngine(Engine):
 
     def _explain(self, error):
         """What the user needs to know of an OSError of the core."""
-        if error.errno == errno.ESRCH:
-            return EngineError("No such process")  # dtrace's own words
+        if error.errno == errno.ESRCH and self._pids:
+            return gone(self._pids)
         return EngineError(error.strerror)
 
     # --- running -----------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ class KernelEngine(Engine):
             else:
                 self._finder.everything(but=(os.getpid(),))
         except OSError as error:
-            raise errors.unreachable(error) from None
+            raise errors.unreachable(error, self._pids) from None
         name_files(self._finder, self.options.get("file", ()), self._pids)
         self._add_functions()
         self._add_system_side()
