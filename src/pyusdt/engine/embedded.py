@@ -16,7 +16,6 @@ from ..bpf import insn, maps
 from ..data import program as p
 from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, own_stack
 from .command import alive, gone
-from .task_warning import TaskWarning
 from .ticks import Ticks, period
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
@@ -48,7 +47,6 @@ class EmbeddedEngine(Engine):
         self._said = {"troubles": 0, "again": 0, "corrupt": 0}  # of what warnings() tells
         self._sleep = _SHORTEST_SLEEP
         self._looked = 0.0  # when
-        self._task_warning = TaskWarning(program)
         self.cpu = options.get("cpu", 0)
         if program.uses & p.KERNEL_USES:
             raise EngineError("curthread, curpsinfo, curlwpsinfo and execargs are the kernel's: they need -x engine=kernel")
@@ -226,9 +224,6 @@ class EmbeddedEngine(Engine):
         return (due[0] - time.monotonic_ns()) / 1e9 if due else _LONGEST_SLEEP
 
     def warnings(self):
-        return self._task_warning.lines(self._traced) + self._troubles()
-
-    def _troubles(self):
         """What the session has found out since it was asked last."""
         stats, troubles = self._session.stats(), self._session.troubles()
         said = troubles[self._said["troubles"]:]
@@ -241,13 +236,6 @@ class EmbeddedEngine(Engine):
                         "pydtrace was killed when it had read them")
         self._said = {"troubles": len(troubles), "again": stats["again"], "corrupt": stats["corrupt"]}
         return said
-
-    def _traced(self):
-        """Ids of the processes that are traced."""
-        if self._command:
-            return [self._command.pid]
-        me = os.getpid()
-        return self._pids or sorted({probe[0] for probe in _tracer.list_probes(self._rundir)} - {me})
 
     def end(self):
         when = time.monotonic_ns()

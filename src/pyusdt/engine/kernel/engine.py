@@ -16,7 +16,6 @@ import time
 from ...bpf import kernel
 from ...data import program as p
 from .. import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
-from ..task_warning import TaskWarning
 from ..ticks import Ticks, period
 from . import btf, errors, operands
 from .attach import Attacher, Own, Place
@@ -25,7 +24,7 @@ from .hurry import Hurry
 from .link import NAMES_SIZE, NO_PID, Event, Linker
 from .maps import KernelMaps
 from .match import Matcher
-from .probes import Finder, Site, is_32_bit, name_files, which
+from .probes import Finder, is_32_bit, name_files, which
 from .profile import profile_period
 from .system import SystemSide
 
@@ -50,7 +49,6 @@ class KernelEngine(Engine):
         self._begun = self._busy = False
         self._reads_aggregations = any(action.args for clause in program.clauses for action in clause.actions)
         self._pids, self._pidfds = (), []
-        self._task_warning = TaskWarning(program)
         self._poller = select.poll()
         self._probes = [None]  # by id: (provider, module, function, name), or the Site
         self._periods, self._profiles = {}, {}  # {name: (id, ns)} of ticks, {id: ns} of profile-n
@@ -421,13 +419,6 @@ class KernelEngine(Engine):
         return self._finder.maps.get(pid, "")
 
     def warnings(self):
-        return self._refused_sites() + self._task_warning.lines(self._traced)
-
-    def _traced(self):
-        """Ids of the processes that are traced, as far as they are known."""
-        return self._pids or {pid for probe in self._probes if isinstance(probe, Site) for pid in probe.file.pids}
-
-    def _refused_sites(self):
         refused, self.attacher.refused = self.attacher.refused, []
         if not refused:
             return []
