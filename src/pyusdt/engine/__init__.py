@@ -25,10 +25,16 @@ if TYPE_CHECKING:
 
 DTRACE_PROBES = ("BEGIN", "END", "ERROR")  # of the provider dtrace, on every engine
 BEGIN, END, ERROR = 1, 2, 3  # their ids
+OWN_PROVIDERS = ("pyusdt", "erlang")  # of the Python module and of the NIF; the process id follows
 
 
 class EngineError(Exception):
     """What the host, the target or the user's rights do not allow: `str` is one line for the user."""
+
+    @property
+    def why(self):
+        """The same without advice, for who goes on in another way."""
+        return str(self)
 
 
 class NoSuchProcess(EngineError):
@@ -38,6 +44,21 @@ class NoSuchProcess(EngineError):
 
     def __init__(self, pid):
         super().__init__(f"{self.WORDS}: {pid}")
+
+
+class NoPyusdt(EngineError):
+    """There is nothing of pyusdt in what is to be traced."""
+
+    ADVICE = ("a program has its probes from `import pyusdt` on (--wait PID waits for that), an Erlang node has them by the NIF; of "
+              "any other program root traces functions, system calls and its own USDT probes (docs/kernel.md)")
+
+    def __init__(self, why):
+        super().__init__(f"{why}: {self.ADVICE}")
+        self._why = why
+
+    @property
+    def why(self):
+        return self._why
 
 
 class Targets:
@@ -73,11 +94,16 @@ class Engine:
         self.program, self.options = program, options
         self.notes: list[str] = []  # what the user is to be told before tracing starts
         self.matched: list[tuple[Any, int]] = []  # (ast.ProbeDesc, number of probes), in the order of the source, after open()
+        self.lack: str | None = None  # why pyusdt's own probes match none, where that is known
         self.awaited: list[Any] = []  # those of the descriptions without a probe that are not refused: their process may come
 
     def open(self, targets: Targets) -> None:
         """Find targets and probes.  Raises EngineError."""
         raise NotImplementedError
+
+    def hint(self, description: Any) -> str | None:
+        """Why no probe matches a description, where that is known."""
+        return self.lack if description.provider.startswith(OWN_PROVIDERS) else None
 
     def begin(self) -> None:
         """Fire BEGIN, then enable the probes (unless BEGIN called exit())."""

@@ -6,8 +6,8 @@ refuses others, for which a misspelt name would be waited for as well, and so do
 """
 
 from .. import _tracer
+from . import OWN_PROVIDERS
 
-OWN_PROVIDERS = ("pyusdt", "erlang")  # of the Python module and of the NIF; the process id follows
 _NAMES = ("user_trace-s1", "user_trace-i4s4", *(f"user_trace-n{n}" for n in range(951)))  # include/user_trace.d
 
 

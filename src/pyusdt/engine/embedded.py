@@ -14,7 +14,7 @@ import time
 from .. import _tracer
 from ..bpf import insn, maps
 from ..data import program as p
-from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, own_stack
+from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, own_stack
 from .command import alive, gone
 from .ticks import Ticks, period
 
@@ -43,7 +43,9 @@ class EmbeddedEngine(Engine):
         self._pids = ()
         self._rundir = None  # the user's own
         self._everyone = False  # processes that were not named may join
+        self._lacking = []  # what is to be said where there was nobody to trace
         self._awaited = None  # the pid of a process that is to come
+        self._lacking = []  # that there was nobody to trace
         self._said = {"troubles": 0, "again": 0, "corrupt": 0}  # of what warnings() tells
         self._sleep = _SHORTEST_SLEEP
         self._looked = 0.0  # when
@@ -131,6 +133,8 @@ class EmbeddedEngine(Engine):
         """What the user needs to know of an OSError of the core."""
         if error.errno == errno.ESRCH and self._pids:
             return gone(self._pids)
+        if error.errno == errno.ENODATA and "has no pyusdt in it" in error.strerror:
+            return NoPyusdt(error.strerror)
         return EngineError(error.strerror)
 
     # --- running -----------------------------------------------------------------------------------
@@ -224,9 +228,9 @@ class EmbeddedEngine(Engine):
         return (due[0] - time.monotonic_ns()) / 1e9 if due else _LONGEST_SLEEP
 
     def warnings(self):
-        """What the session has found out since it was asked last."""
+        """What the session has found out since it was asked last, and at the end that there was nobody to trace."""
         stats, troubles = self._session.stats(), self._session.troubles()
-        said = troubles[self._said["troubles"]:]
+        said = self._lacking + troubles[self._said["troubles"]:]
         rings = stats["corrupt"] - self._said["corrupt"]
         if rings:
             said.append(f"{rings} ring{'' if rings == 1 else 's'} given up: not what pyusdt writes, or no longer there")
@@ -245,11 +249,19 @@ class EmbeddedEngine(Engine):
         elif self._ticks:
             self._session.stop()
             when = time.monotonic_ns()
+            self._look_for_lack()
         while self._ticks and not self._is_kept and not self.exiting and self._has_more(when):
             pass
         self._fire(END, when)
         self._stop_recording(when)
         return self._consumer.take_records()
+
+    def _look_for_lack(self):
+        """A command that has no pyusdt in it matched, since that is known only when it runs.  (Nor do we see one that has it,
+        fires nothing and ends before we look.)"""
+        wants = not all(map(_is_own, self._descriptions()))
+        if self._command and wants and self._session.stats()["targets"] == 0:
+            self._lacking = [str(NoPyusdt(f"nothing of pyusdt was seen in {self._command.argv[0]}"))]
 
     def close(self):
         with contextlib.suppress(OSError):  # end() did not come so far: what it is over for is told already

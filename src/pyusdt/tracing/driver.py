@@ -73,7 +73,8 @@ class Driver:
             return
         for description, count in self.engine.matched:
             if count == 0 and description not in self.engine.awaited:
-                hint = unmatched_probe(description, self.engine.name) or self._listed
+                engine = self.engine
+                hint = unmatched_probe(description, engine.name) or engine.hint(description) or self._listed
                 raise unmatched(description, hint)
 
     def _admit(self) -> None:
