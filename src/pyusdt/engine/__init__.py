@@ -43,22 +43,27 @@ class NoSuchProcess(EngineError):
     WORDS = "No such process"
 
     def __init__(self, pid):
-        super().__init__(f"{self.WORDS}: {pid}")
+        super().__init__(pid)
+        self.pid = pid
+
+    def __str__(self):
+        return f"{self.WORDS}: {self.pid}"
 
 
 class NoPyusdt(EngineError):
-    """There is nothing of pyusdt in what is to be traced."""
+    """There is nothing of pyusdt in what is to be traced.  why: that, without the advice."""
 
     ADVICE = ("a program has its probes from `import pyusdt` on (--wait PID waits for that), an Erlang node has them by the NIF; of "
               "any other program root traces functions, system calls and its own USDT probes (docs/kernel.md)")
 
-    def __init__(self, why):
-        super().__init__(f"{why}: {self.ADVICE}")
-        self._why = why
+    why = ""
 
-    @property
-    def why(self):
-        return self._why
+    def __init__(self, why):
+        super().__init__(why)
+        self.why = why
+
+    def __str__(self):
+        return f"{self.why}: {self.ADVICE}"
 
 
 class Targets:
