@@ -26,6 +26,7 @@ _WORTH = 2048  # events that are worth waking up for
 _OWN_NAMES = DTRACE_PROBES + ("tick-", "profile-")
 COMM = "pydtrace"
 _EVERYTHING = 2**64 - 1
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what keeps a recording from being written
 _EVERY_ARGUMENT = dict.fromkeys(range(12), 1023)  # a demand for all that there is
 
 
@@ -168,14 +169,29 @@ class EmbeddedEngine(Engine):
             self._recorder = _tracer.Recorder(fd, self._session, begun, time.time_ns() - time.monotonic_ns(), target,
                                               os.uname().nodename)
         except OSError as error:
-            raise EngineError(f"failed to record to {path}: {error.strerror}") from None
+            raise self._not_recorded(error) from None
         self._consumer.record(self._recorder)
+
+    def _not_recorded(self, error):
+        return EngineError(f"failed to record to {self.options['record']}: {error.strerror}")
 
     def _stop_recording(self, when):
         if self._recorder:
             recorder, self._recorder = self._recorder, None
             self._consumer.record(None)
-            recorder.close(when)
+            try:
+                recorder.close(when)
+            except OSError as error:
+                raise self._not_recorded(error) from None
+
+    def _deliver(self, until):
+        """Run the clauses on the events up to that time, a batch at most; how many there were."""
+        try:
+            return self._consumer.poll(self._session, until, BATCH)
+        except OSError as error:
+            if self._recorder and error.errno in _DISK:
+                raise self._not_recorded(error) from None
+            raise
 
     def _fire(self, probe, when):
         pid = os.getpid()
@@ -210,7 +226,7 @@ class EmbeddedEngine(Engine):
             return 0  # BEGIN called exit()
         due = self._ticks.next()
         until = due[0] if due else _EVERYTHING
-        n = self._consumer.poll(self._session, until, BATCH)
+        n = self._deliver(until)
         if due and time.monotonic_ns() >= due[0] and n < BATCH and not self.exiting:
             self._fire(due[1], due[0])  # all events before that were seen, none after it
             self._ticks.fired(due[1], due[0])  # however late we are: each has its place among the events
@@ -244,7 +260,7 @@ class EmbeddedEngine(Engine):
     def end(self):
         when = time.monotonic_ns()
         if self._is_kept:
-            while self._ticks and not self.exiting and self._consumer.poll(self._session, when, BATCH):
+            while self._ticks and not self.exiting and self._deliver(when):
                 pass  # what comes later is for who comes back
         elif self._ticks:
             self._session.stop()
@@ -264,7 +280,7 @@ class EmbeddedEngine(Engine):
             self._lacking = [str(NoPyusdt(f"nothing of pyusdt was seen in {self._command.argv[0]}"))]
 
     def close(self):
-        with contextlib.suppress(OSError):  # end() did not come so far: what it is over for is told already
+        with contextlib.suppress(EngineError):  # end() did not come so far: what it is over for is told already
             self._stop_recording(time.monotonic_ns())
         if self._session and self._is_kept and self._ticks:
             self._session.leave()
