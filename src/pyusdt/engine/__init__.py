@@ -54,7 +54,7 @@ class NoPyusdt(EngineError):
     """There is nothing of pyusdt in what is to be traced.  why: that, without the advice."""
 
     ADVICE = ("a program has its probes from `import pyusdt` on (--wait PID waits for that), an Erlang node has them by the NIF; of "
-              "any other program root traces functions, system calls and its own USDT probes (docs/kernel.md)")
+              "any other program root traces functions, system calls and its own USDT probes (docs/guide/kernel.md)")
 
     why = ""
 
