@@ -32,7 +32,7 @@ class EngineError(Exception):
     """What the host, the target or the user's rights do not allow: `str` is one line for the user."""
 
     @property
-    def why(self):
+    def why(self) -> str:
         """The same without advice, for who goes on in another way."""
         return str(self)
 
@@ -42,28 +42,30 @@ class NoSuchProcess(EngineError):
 
     WORDS = "No such process"
 
-    def __init__(self, pid):
+    def __init__(self, pid: int) -> None:
         super().__init__(pid)
         self.pid = pid
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.WORDS}: {self.pid}"
 
 
 class NoPyusdt(EngineError):
-    """There is nothing of pyusdt in what is to be traced.  why: that, without the advice."""
+    """There is nothing of pyusdt in what is to be traced."""
 
     ADVICE = ("a program has its probes from `import pyusdt` on (--wait PID waits for that), an Erlang node has them by the NIF; of "
               "any other program root traces functions, system calls and its own USDT probes (docs/guide/kernel.md)")
 
-    why = ""
-
-    def __init__(self, why):
+    def __init__(self, why: str) -> None:
         super().__init__(why)
-        self.why = why
+        self._why = why
 
-    def __str__(self):
-        return f"{self.why}: {self.ADVICE}"
+    def __str__(self) -> str:
+        return f"{self._why}: {self.ADVICE}"
+
+    @property
+    def why(self) -> str:
+        return self._why
 
 
 class Targets:
