@@ -15,7 +15,7 @@ def note_awaited(engine, targets):
     """Tell the engine, and the user, what is waited for."""
     if targets.named() or not engine.is_live or engine.name == "dtrace":
         return
-    found = [desc for desc, count in engine.matched if count == 0 and _is_of_all(desc)]
+    found = [desc for desc, count in engine.matched if count == 0 and desc not in engine.awaited and _is_of_all(desc)]
     if found and not engine.options.get("zdefs"):
         engine.notes.append("no process has pyusdt in it yet: waiting for those to come (Ctrl-C ends)")
     engine.awaited += found
