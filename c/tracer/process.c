@@ -1,4 +1,4 @@
-/* Listing the probes of the processes that run. */
+/* Listing the probes of the processes that run, and of those that a kept session still knows. */
 #define _GNU_SOURCE
 #include "tracer/process.h"
 
@@ -56,6 +56,11 @@ static bool list_target(struct listing *listing, const struct pyusdt_target *tar
     return false;
 }
 
+static bool lives(struct pyusdt_target *target)
+{
+    return atomic_load(&target->ctl->state) != PYUSDT_CTL_EXITED && !pyusdt_target_is_dead(target);
+}
+
 static int list_one(void *arg, const char *text, const struct pyusdt_name *name)
 {
     struct listing *listing = arg;
@@ -65,7 +70,7 @@ static int list_one(void *arg, const char *text, const struct pyusdt_name *name)
     if (name->kind != PYUSDT_FILE_CTL || (listing->only != 0 && name->who.pid != listing->only))
         return 0;
     target = pyusdt_target_open(listing->session, &listing->place, text, &name->who, listing->host, NULL);
-    if (target && atomic_load(&target->ctl->state) != PYUSDT_CTL_EXITED && !pyusdt_target_is_dead(target)) {
+    if (target && lives(target)) {
         listing->seen++;
         stop = list_target(listing, target);
     }
@@ -155,4 +160,34 @@ int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, 
         pyusdt_elsewhere_each(list_container, &listing);
     free(listing.session);
     return r < 0 ? r : listing.seen;
+}
+
+/* ---- what a kept session has ---- */
+
+/* Those that have ended: pyusdt_list() has the others. */
+static int list_joined(void *arg, const char *text, const struct pyusdt_name *name)
+{
+    struct listing *listing = arg;
+    struct pyusdt_target *target;
+
+    if (name->kind != PYUSDT_FILE_CTL)
+        return 0;
+    target = pyusdt_target_open(listing->session, &listing->place, text, &name->who, 0, NULL);
+    if (target && atomic_load(&target->slot->wanted) == listing->place.header.generation && !lives(target))
+        listing->stop |= list_target(listing, target);
+    pyusdt_target_free(target);
+    return listing->stop;
+}
+
+int pyusdt_session_list_dead(struct pyusdt_session *session, pyusdt_list_fn *fn, void *arg)
+{
+    struct listing listing = {.session = session, .fn = fn, .arg = arg};
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < session->nplaces; i++) {
+        listing.place = *session->place[i];
+        if (listing.place.resumed)
+            r = pyusdt_rundir_each(listing.place.dir, list_joined, &listing);
+    }
+    return r == -E2BIG ? 0 : r;
 }

@@ -191,6 +191,8 @@ int pyusdt_session_resumed(const struct pyusdt_session *session);
  */
 typedef int pyusdt_list_fn(void *arg, const struct pyusdt_target_info *target, const struct pyusdt_probe_info *probe);
 int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, void *arg, struct pyusdt_error *error);
+/* The probes of the processes that joined a kept session and have ended since; before it is started. 0 or -errno */
+int pyusdt_session_list_dead(struct pyusdt_session *session, pyusdt_list_fn *fn, void *arg);
 
 /* The run directory of a process that has pyusdt in it, for people to read. Errors as for attach_pid. */
 int pyusdt_find_rundir(pid_t pid, char *path, size_t size, struct pyusdt_error *error);

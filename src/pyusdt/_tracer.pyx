@@ -105,6 +105,12 @@ cdef class VM:
         pyusdt_vm_map_clear(self.vm, map)
 
 
+cdef int collect(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept with gil:
+    (<list>arg).append((target.pid, text(probe.provider), text(probe.module), text(probe.function),
+                        text(probe.name), probe.nargs, probe.strings))
+    return 0
+
+
 cdef class Feed:
     """What a Consumer takes events from: a Session or a Replay."""
 
@@ -235,6 +241,14 @@ cdef class Session(Feed):
         """It is one that was left."""
         return bool(pyusdt_session_resumed(self.session))
 
+    def dead_probes(self):
+        """The probes of processes that joined a session that was left, and have ended; as list_probes() has them."""
+        out = []
+        cdef int code = pyusdt_session_list_dead(self.session, collect, <void *>out)
+        if code < 0:
+            raise failure(code, NULL)
+        return out
+
 
 cdef class Consumer:
     """Runs a program's clauses on events.
@@ -363,12 +377,6 @@ cdef class Consumer:
         cdef pyusdt_error err
         cdef uint64_t n = pyusdt_consumer_stopped(self.consumer, &err)
         return n, err.message.decode("utf-8", "replace") if n else ""
-
-
-cdef int collect(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept with gil:
-    (<list>arg).append((target.pid, text(probe.provider), text(probe.module), text(probe.function),
-                        text(probe.name), probe.nargs, probe.strings))
-    return 0
 
 
 def list_probes(rundir=None, pid_t pid=0, bint beside=False):

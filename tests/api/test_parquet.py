@@ -9,9 +9,11 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
+import time
 
 import pytest
 
@@ -87,3 +89,77 @@ def test_reads_types_and_values(readers, files, which, reader):
     assert [(rows["size", low]["high"], rows["size", low]["count"], rows["size", low]["n"]) for low in (-1, 64)] == [(-1, 1, 2), (127, 1, 2)]
     assert (rows["line", "x", 10]["high"], rows["line", "x", 10]["count"]) == (None, 1)
     assert found["asked"] == {"get": -9007199254740988, "put ä": 3}
+
+
+def parquet(tmp_path, *scripts):
+    """What pydtrace --parquet did, and the columns of the file, where it succeeded."""
+    path = tmp_path / "t.parquet"
+    words = [word for script in scripts for word in ("-n", script)]
+    done = subprocess.run([PYDTRACE, "-q", "--parquet", str(path), *words], capture_output=True, text=True, timeout=60, check=False)
+    pq = pytest.importorskip("pyarrow.parquet")
+    return done, pq.read_table(path).to_pydict() if done.returncode == 0 else None
+
+
+def test_values_whose_names_repeat(tmp_path):
+    """Of a record, with those of the fixed columns, and with a name that looks like a number's."""
+    done, found = parquet(tmp_path, 'BEGIN { printf("a=%d a=%d a_2=%d name=%s pid=%d", 1, 2, 3, "x", -5); }',
+                          'BEGIN { printf("a=%d a=%d", 7, 8); exit(0); }')
+    assert done.returncode == 0, done.stderr
+    assert [found[name] for name in ("a", "a_3", "a_2", "name_2", "pid_2")] == [
+        [1, 7], [2, None], [3, 8], ["x", None], [-5, None]]
+    assert found["name"] == ["BEGIN", "BEGIN"] and all(pid > 0 for pid in found["pid"])
+
+
+def test_bytes_that_are_no_utf_8(tmp_path):
+    """Two strings are two, in a value and in a key; what is UTF-8 stays as it is."""
+    done, found = parquet(tmp_path, r'BEGIN { printf("s=%s", "\377"); @[ "\377" ] = count(); @[ "\376" ] = count(); }',
+                          r'BEGIN { printf("s=%s", "\376"); printf("t=%s", "z\303\266lf"); exit(0); }')
+    assert done.returncode == 0 and found["s"] == ['{"hex": "ff"}', '{"hex": "fe"}'] and found["t"] == [None, "zölf"], (done, found)
+    keys = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "t.aggregations.parquet").to_pydict()["keys"]
+    assert sorted(keys) == [['{"hex": "fe"}'], ['{"hex": "ff"}']]
+
+
+RUNS = "tick-20ms { @ = count(); printf(\"n=%d\", ++n); }"
+
+
+def test_the_file_comes_to_its_place_when_it_is_whole(tmp_path):
+    """One that was there stays while it is written, and where pydtrace is killed; a link goes on to be one."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "old").write_text("old")
+    (tmp_path / "t.parquet").symlink_to("other/old")
+    for end in ("kill", "interrupt"):
+        process = subprocess.Popen([PYDTRACE, "-q", "--parquet", str(tmp_path / "t.parquet"), "-n", RUNS])
+        while not list((tmp_path / "other").glob(f"old.{process.pid}.part")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        time.sleep(0.1)
+        assert (tmp_path / "t.parquet").read_text() == "old"
+        process.send_signal(signal.SIGKILL if end == "kill" else signal.SIGINT)
+        process.wait(timeout=30)
+    assert (tmp_path / "t.parquet").is_symlink()
+    assert pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "other" / "old").to_pydict()["n"][:2] == [1, 2]
+    assert not list((tmp_path / "other").glob(f"old.{process.pid}.part"))
+
+
+@pytest.mark.parametrize("path, why", [("/dev/full", "No space left on device"), ("/nonexistent/x", "No such file or directory")])
+def test_a_file_that_can_not_be_written_is_named(path, why):
+    done = subprocess.run([PYDTRACE, "-q", "--parquet", path, "-n", "BEGIN { trace(1); exit(0); }"], capture_output=True, text=True,
+                          timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, f"dtrace: failed to write to {path}: {why}\n")
+    assert os.path.exists(path) == (path == "/dev/full") and not os.path.isfile(path)
+
+
+def test_a_full_disk(tmp_path):
+    """Nothing of the file stays, and the one that was there is as it was."""
+    if os.geteuid() != 0:
+        pytest.skip("host: not root")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path], check=True)
+    try:
+        (tmp_path / "t.parquet").write_text("old")
+        wide = " ".join(f"v{n}=%s" for n in range(30))
+        values = ", ".join(["strjoin(probename, lltostr(rand()))"] * 30)
+        done, _ = parquet(tmp_path, f'tick-1ms {{ printf("{wide}", {values}); }} tick-1ms /++n > 300/ {{ exit(0); }}')
+        assert (done.returncode, done.stderr) == (1, f"dtrace: failed to write to {tmp_path}/t.parquet: No space left on device\n")
+        assert not list(tmp_path.glob("*.part")) and (tmp_path / "t.parquet").read_text() == "old"
+    finally:
+        subprocess.run(["umount", "-l", tmp_path], check=True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -101,6 +102,22 @@ def test_stopped_and_continued(world):
     result = world.finish(reader)
     assert result["bad"] == result["repeated"] == result["corrupt"] == 0
     assert result["delivered"] + result["dropped"] == 6000 == world.account("a").returned
+
+
+@root
+@pytest.mark.long
+def test_many_clocks_that_are_not_ours(world):
+    """CLOCK_MONOTONIC further or less far ahead or behind, in a time namespace: delivered or given up, and told."""
+    chance = random.Random(60)
+    for n in range(60):
+        offset = chance.choice([-1, 1]) * round(10 ** chance.uniform(0, 3))
+        reader = world.reader("all", "alive", "targets=1", "bufsize=1048576", "ms=4000")
+        reader.stdout.readline()
+        target = world.start(["unshare", "--time", "--fork", "--monotonic", str(offset), *world.target_command(f"a{n}", 1, 100)])
+        assert target.wait(timeout=20) == 0
+        result = world.finish(reader)
+        world.end_of(target)
+        assert world.account(f"a{n}").returned == 100 and (result["delivered"] == 100 or result["corrupt"] == 1), (offset, result)
 
 
 @root

@@ -5,9 +5,11 @@ robust/*.d are what a fuzzer (fuzz_compiler.py) or a user found once.
 
 import glob
 import os
+import random
 import zipfile
 
 import pytest
+from fuzz_command import mutated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from robust import HERE, WORDS, check, scripts
@@ -47,6 +49,14 @@ def test_mutated_scripts(text, data):
         end = min(len(text), at + data.draw(st.integers(0, 12)))
         text = text[:at] + data.draw(st.one_of(st.sampled_from(WORDS), st.binary(max_size=4))) + text[end:]
     check(text)
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(140_000, marks=pytest.mark.long)])
+def test_many_mutated_scripts(count):
+    """As fuzz_command.py mutates them, without the command around; what compiles is run, too."""
+    chance = random.Random(count)
+    for _ in range(count):
+        check(mutated(chance, SCRIPTS), run=True)
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ bad/*.d are scripts that do not compile. The first line said is the real dtrace'
 import glob
 import os
 import re
+import sys
 
 import harness
 import pytest
@@ -128,3 +129,25 @@ def test_nobody_to_trace(pydtrace, tmp_path):
     assert (got.status, got.stdout.strip()) == (0, "over"), got
 
 
+
+
+LACK = "has its probes from `import pyusdt` on"
+
+
+def test_a_command_without_pyusdt_is_told(pydtrace):
+    """Its probes match, since it might load pyusdt; that it did not is known at the end."""
+    got = pydtrace("-qn", "pyusdt$target:::user_trace-i4s4 { @ = count(); }", "-c", f"{sys.executable} -c pass")
+    assert got.status == 0 and f"nothing of pyusdt was seen in {sys.executable}: a program {LACK}" in got.stderr, got
+    loads = pydtrace("-qn", "pyusdt$target:::user_trace-i4s4 { @ = count(); }", "-c", harness.program("events.py"))
+    assert LACK not in loads.stderr and pydtrace("-qn", "BEGIN { exit(0); }", "-c", "true").stderr == "", loads
+
+
+@pytest.mark.parametrize("probe", ["pyusdt$target:::user_trace-i4s4", "pyusdt*:::"])
+def test_a_process_without_pyusdt_is_told(pydtrace, probe):
+    """By the engine that needs pyusdt, and by the kernel's, which root gets then."""
+    with harness.running(["sleep", "60"]) as process:
+        for arguments in ["-qx", "engine=embedded"], ["-q"]:
+            got = pydtrace(*arguments, "-n", probe, "-p", str(process.pid))
+            assert got.status == 1 and f"process {process.pid} has no pyusdt in it: a program {LACK}" in got.stderr, got
+        other = pydtrace("-qn", "nosuch$target:::x", "-p", str(process.pid))
+    assert other.status == 1 and (LACK not in other.stderr or os.geteuid() != 0), other

@@ -1,6 +1,4 @@
-"""task-> variables, and what is said where self-> ones meet asyncio."""
-
-import sys
+"""task-> variables, and self-> ones under asyncio."""
 
 import harness
 import pytest
@@ -18,9 +16,8 @@ def test_a_task_finds_its_own_again(pydtrace, root, engine):
 
 
 @pytest.mark.parametrize("engine", ["embedded", "kernel"])
-def test_a_thread_does_not_and_that_is_said(pydtrace, root, engine):
+def test_a_thread_does_not(pydtrace, root, engine):
+    """And nothing is said of it: whether it could be depended on how long the process lived."""
     got = pydtrace("-x", f"engine={engine}", "-qn", THREADS, *COMMAND)
     assert got.stdout.split() == ["task2"] * 3, got
-    told = "_asyncio" not in sys.builtin_module_names  # else nothing of the process shows it
-    assert got.stderr.count("runs asyncio: task->name belongs to a task") == told, got
-    assert "asyncio" not in pydtrace("-x", f"engine={engine}", "-qn", TASKS, *COMMAND).stderr
+    assert got.stderr == "", got

@@ -7,10 +7,14 @@ import sys
 import time
 
 import harness
+import pytest
 
 COUNT = "pyusdt*:::user_trace-i4s4 { @events = count(); }"
-# the command, from when Python itself has started
-STARTS = "import pyusdt.cli.start as start; print('up', flush=True); start.pydtrace()"
+# the command, from the script's first line on, which takes Ctrl-C from Python
+STARTS = f"""import sys, signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+print('up', flush=True)
+exec(compile(open({harness.PYDTRACE!r}).read(), {harness.PYDTRACE!r}, 'exec'))"""
 PRINT = 'pyusdt*:::user_trace-i4s4 { printf("%d\\n", arg2); }'
 
 
@@ -42,6 +46,38 @@ def test_ctrl_c_while_it_starts():
             process.send_signal(signal.SIGINT)
             got = harness.finish(process, 30)
         assert (got.status, got.stdout.strip()) in ((-signal.SIGINT, ""), (0, "over")) and got.stderr == "", got
+
+
+@pytest.mark.parametrize("command, arguments, status", [
+    ("pydtrace", ["-qn", 'BEGIN { exit(0); } END { printf("over"); }'], 0), ("pydtrace", ["-V"], 0), ("pydtrace", ["-n", "BEGIN {"], 1),
+    ("pydtrace", ["-lP", "dtrace"], 0), ("pydtrace", ["--json", "-n", "BEGIN { exit(7); }", "-c", "/bin/true"], 7), ("pydtrace", ["-X"], 2),
+    ("pyusdt", ["list", "/bin/true"], 1)])
+def test_ctrl_c_is_no_exception_anywhere(command, arguments, status, tmp_path):
+    """A KeyboardInterrupt would be shown with a traceback somewhere: in an import's callback, in Python's own end.  It can come
+    where Python's own handler is the signal's, which is so in the lines of the script that change it, and then no more."""
+    script = os.path.join(os.path.dirname(sys.executable), command)
+    got = harness.run([sys.executable, os.path.join(harness.PROGRAMS, "interruptible.py"), str(tmp_path / "lines"), script, *arguments])
+    assert got.status == status, got
+    with open(script) as file:
+        changes = next(number for number, line in enumerate(file, 1) if "SIG_DFL" in line)
+    lines = [line.rpartition(":") for line in (tmp_path / "lines").read_text().split()]
+    assert {path for path, _, _ in lines} == {script} and {int(line) for _, _, line in lines} <= set(range(changes + 1)), lines
+
+
+def test_the_third_ctrl_c_ends_it():
+    """However long it takes to undo what was begun."""
+    slow = ("import time, signal; from pyusdt.cli import pydtrace; from pyusdt.tracing.driver import Driver\n"
+            "Driver.finish = lambda self: (print('undoing', flush=True), time.sleep(60))\n"
+            "pydtrace.main(['-qn', 'BEGIN { trace(\"up\"); }'])")
+    with harness.running([sys.executable, "-c", slow]) as process:
+        assert process.stdout.read(2) == "up"
+        process.send_signal(signal.SIGINT)
+        harness.wait_until(lambda: "undoing" in process.stdout.readline())
+        for _ in range(2):
+            assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+        assert process.wait(timeout=20) == -signal.SIGINT
 
 
 def test_a_killed_tracer_costs_nothing_after_a_second(tmp_path):

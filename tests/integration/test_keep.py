@@ -1,4 +1,5 @@
-"""pydtrace --keep: a session that outlives its tracer; --wait: one for processes of a name, which may start later."""
+"""Processes that start later: pydtrace --keep, a session that outlives its tracer; --wait, one for processes of a name; and
+pyusdt*, where there is none yet."""
 
 from __future__ import annotations
 
@@ -176,3 +177,56 @@ def test_killed_after_it_has_printed(world):
     told = re.search(r"(\d+) events? may have been shown before", err)
     assert seen == [0, 1, 2, 3, 4] and again[-2:] == [5, 6], again
     assert len(again) - 2 == (int(told[1]) if told else 0), (again, err)
+
+
+def test_the_same_command_has_it_when_its_processes_have_ended(world):
+    """Without -Z: what a kept session knows is matched, by the processes that have fired for it and are no more."""
+    named = ["-q", "--keep", "boot", "-n", PRINT]
+    with harness.running([sys.executable, "-c", "import time, pyusdt; time.sleep(60)"], env=world[0]):
+        harness.wait_until(lambda: harness.run([harness.PYDTRACE, "-ln", "pyusdt*:::"], env=world[0]).stdout.count("\n") > 900)
+        process = start(world, *named)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    fire(world, 0, 3)
+    done = harness.run([harness.PYDTRACE, "--keep", "boot", "-n", PRINT, "-n", "tick-100ms { exit(0); }"], env=world[0])
+    assert done.status == 0 and re.findall(r":user_trace-i4s4 (\d+)", done.stdout) == ["0", "1", "2"], done
+    # BEGIN, and the probe of the process that fired (of the killed one, too, where the first tracer had not noticed its end)
+    assert re.search("description 'BEGIN ' matched [23] probes", done.stderr), done
+
+
+def test_a_kept_session_that_nobody_has_fired_for_is_not_refused(world):
+    """Its probes were accepted when it began; own ones too, that no process has now."""
+    wanted = "shop*:::order { } tick-100ms { exit(0); }"
+    process = start(world, "-Zq", "--keep", "shop", "-n", 'BEGIN { printf("begun\\n"); }', "-n", "shop*:::order { }")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    again = harness.run([harness.PYDTRACE, "-q", "--keep", "shop", "-n", wanted], env=world[0])
+    assert again.status == 0 and "goes on from where it was left" in again.stderr, again
+    other = harness.run([harness.PYDTRACE, "-q", "--keep", "other", "-n", wanted], env=world[0])
+    assert other.status == 1 and "probe description shop*:::order does not match any probes" in other.stderr, other
+
+
+WAITS = "no process has pyusdt in it yet: waiting"
+
+
+@pytest.mark.parametrize("probe", ["pyusdt*:::user_trace-i4s4", "user_trace-i4s4", "p*:::user*i4s4"])
+def test_what_every_process_has_is_waited_for(world, probe):
+    """Without -Z, as README.md and scripts/ print it."""
+    process = start(world, "-qx", "engine=embedded", "-n", f'BEGIN {{ printf("begun\\n"); }} {probe} {{ printf("%d\\n", arg2); }}',
+                    "-n", f"{probe} /arg2 == 2/ {{ exit(0); }}")
+    fire(world, 0, 3)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out.split(), err.count(WAITS)) == (0, ["0", "1", "2"], 1), err
+
+
+@pytest.mark.parametrize("arguments", [["-n", "pyusdt*:::user_trace-i4s5"], ["-n", "pyusdt*:libx::user_trace-i4s4"], ["-n", "shop*:::user_trace-i4s4"],
+                                       ["-n", "pyusdt1*:::user_trace-s1"], ["-n", "pyusdt$1:::user_trace-s1", "4194303"]])
+def test_what_no_process_may_ever_have_is_refused(world, arguments):
+    """As by dtrace: a name may be misspelt."""
+    got = harness.run([harness.PYDTRACE, "-x", "engine=embedded", *arguments], env=world[0])
+    assert got.status == 1 and "does not match any probes" in got.stderr and WAITS not in got.stderr, got
+
+
+def test_who_says_that_he_waits_is_told_nothing(world):
+    got = harness.run([harness.PYDTRACE, "-Zqn", "pyusdt*:::user_trace-s1", "-n", "tick-1 { exit(0); }"], env=world[0])
+    assert (got.status, got.stderr) == (0, ""), got

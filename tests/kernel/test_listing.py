@@ -1,6 +1,7 @@
 """pydtrace -l and the choice of the engine."""
 
 import errno
+import os
 import subprocess
 import sys
 
@@ -51,7 +52,7 @@ def test_all_processes(running):
 
 
 def test_no_such_process():
-    assert listed("-p", 4194303) == (set(), "dtrace: No such process\n", 1)
+    assert listed("-p", 4194303) == (set(), "dtrace: No such process: 4194303\n", 1)
 
 
 def verbose(*arguments):
@@ -74,7 +75,8 @@ def test_an_engine_that_was_named_is_never_replaced(target):
 
 def test_what_is_said_of_a_process_that_can_not_be_looked_at():
     """As of the first process of a container, for its root."""
-    assert str(unreachable(PermissionError(errno.EACCES, "Permission denied", "/proc/1/exe"))) == (
+    assert str(unreachable(PermissionError(errno.EACCES, "Permission denied", "/proc/1/exe"), [1])) == (
         "process 1 may not be looked at: Permission denied")
-    assert str(unreachable(FileNotFoundError(errno.ENOENT, "No such file or directory", "/proc/9/maps"))) == "No such process"
-    assert str(unreachable(PermissionError(errno.EPERM, "Operation not permitted"))) == "Operation not permitted"
+    gone = FileNotFoundError(errno.ENOENT, "No such file or directory", "/proc/4194303/maps")
+    assert str(unreachable(gone, [os.getpid(), 4194303])) == "No such process: 4194303"
+    assert str(unreachable(PermissionError(errno.EPERM, "Operation not permitted"), [])) == "Operation not permitted"

@@ -238,7 +238,7 @@ def test_begin_ticks_and_probes_share_variables(running):
 
 def test_no_such_process():
     out, err, status = pydtrace("-n", "target*:::", "-p", 4194303)
-    assert (out, status) == ("", 1) and "No such process" in err
+    assert (out, status) == ("", 1) and "No such process: 4194303" in err
 
 
 def test_from_within_a_pid_namespace(target):

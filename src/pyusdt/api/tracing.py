@@ -25,7 +25,7 @@ from ..data.snapshot import Aggregation
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError
 from ..engine import EngineError, Targets
-from ..engine.command import alive
+from ..engine.command import alive, gone
 from ..engine.kernel.structs import Structs
 from ..tracing.driver import Driver
 from .queue import Pump, Queue
@@ -210,7 +210,7 @@ class Tracing:
         if "cmd" not in self._wanted:
             for pid in self._wanted["pids"]:
                 if not alive(pid):
-                    raise EngineError(f"No such process: {pid}")
+                    raise gone([pid])
                 if pid == os.getpid():
                     publish_forked()
             return Targets(self._wanted["pids"], only=True)

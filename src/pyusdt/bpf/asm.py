@@ -21,8 +21,11 @@ class AsmError(Exception):
     """line: 1-based."""
 
     def __init__(self, line, message):
-        super().__init__(f"line {line}: {message}")
-        self.line = line
+        super().__init__(line, message)  # what pickle makes another one of
+        self.line, self.message = line, message
+
+    def __str__(self):
+        return f"line {self.line}: {self.message}"
 
 
 def assemble(text, maps=()):

@@ -317,5 +317,8 @@ class Refused(Exception):
     """error: the OSError; log: what the verifier said, "" if nothing."""
 
     def __init__(self, error, log):
-        super().__init__(f"{error.strerror}\n{log}")
+        super().__init__(error, log)  # what pickle makes another one of
         self.error, self.log = error, log
+
+    def __str__(self):
+        return f"{self.error.strerror}\n{self.log}"

@@ -1,9 +1,10 @@
-"""Ctrl-C and SIGTERM while tracing: the first ends it as exit() does, the second at once.
+"""Ctrl-C and SIGTERM while tracing: the first ends it as exit() does, the second without showing more; the third ends the process.
 
 In: signals.  Out: driver.Driver's `stopping` and `hurry`; a pause of the sink for the first.
 Always: afterwards the signals do what they did before; what is ignored (nohup, a background job) stays so.
 """
 
+import os
 import signal
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -29,6 +30,9 @@ class Interrupts:
 
     def _handle(self, number, frame):
         driver = self._driver
+        if driver.hurry:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
         self._newline = self._newline or not driver.stopping
         driver.hurry, driver.stopping = driver.stopping, True
 

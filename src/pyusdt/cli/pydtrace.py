@@ -16,7 +16,7 @@ from ..data.harmless import harmless
 from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
 from ..dlang.front.probes import OWN
-from ..engine import EngineError, Targets
+from ..engine import EngineError, NoSuchProcess, Targets
 from ..engine.kernel.structs import Structs
 from ..report.output import Output, OutputError
 from ..tracing.driver import Driver
@@ -295,7 +295,7 @@ def run(arguments, driver, output):
     sink = arguments.format.make(output, notify, arguments.format_argument)
     gc.freeze()  # what the compiler made stays until we end: no need to look through it while tracing
     try:
-        with contextlib.closing(driver), Interrupts(driver) as interrupts:
+        with Interrupts(driver) as interrupts, contextlib.closing(driver):
             driver.begin(sink)
             driver.run(_POLL, interrupts.answer)
     except OSError as error:
@@ -341,6 +341,13 @@ def dispatch(argv):
         return 1
 
 
+def end_at_interrupts():
+    """Ctrl-C ends the process at once, but for tracing (interrupts.py): a KeyboardInterrupt could come in the middle of an import
+    or of Python's own end, where it is shown and not raised.  Not where who started us ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def die_of(number):
     """End as a program does that does not handle the signal: what waits for us sees it."""
     signal.signal(number, signal.SIG_DFL)
@@ -349,6 +356,7 @@ def die_of(number):
 
 def main(argv=None):
     """The command `pydtrace`.  Does not return."""
+    end_at_interrupts()
     streams.settle()
     try:
         status = dispatch(sys.argv[1:] if argv is None else argv)
@@ -358,13 +366,14 @@ def main(argv=None):
         if error.args[0] is None or error.usage:
             print(USAGE, end="", file=sys.stderr)
         status = 2
+    except NoSuchProcess as error:
+        complain(error.WORDS if "_DTRACE_TESTING" in os.environ else error)
+        status = 1
     except (Failure, cli.Refused, EngineError, OutputError) as error:
         complain(error)
         status = 1
     except BrokenPipeError:  # as a program that does not know about it
         status = die_of(signal.SIGPIPE)
-    except KeyboardInterrupt:
-        status = die_of(signal.SIGINT)
     except Exception as error:
         if "PYUSDT_DEBUG" in os.environ:
             raise

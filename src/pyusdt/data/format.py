@@ -42,8 +42,11 @@ class FormatError(Exception):
     index: the argument it is about (0 = the first after the format), or None."""
 
     def __init__(self, tag: Any, message: str, index: int | None = None) -> None:
-        super().__init__(message)
+        super().__init__(tag, message, index)  # what pickle makes another one of
         self.tag, self.message, self.index = tag, message, index
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class ConversionRow:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 DTRACE_PROBES = ("BEGIN", "END", "ERROR")  # of the provider dtrace, on every engine
 BEGIN, END, ERROR = 1, 2, 3  # their ids
+OWN_PROVIDERS = ("pyusdt", "erlang")  # of the Python module and of the NIF; the process id follows
 
 
 class EngineError(Exception):
@@ -35,6 +36,42 @@ class EngineError(Exception):
 
     def __init__(self, message: str) -> None:
         super().__init__(harmless(message))
+
+    @property
+    def why(self) -> str:
+        """The same without advice, for who goes on in another way."""
+        return str(self)
+
+
+class NoSuchProcess(EngineError):
+    """Of the processes that were named, this one is not there; the words are dtrace's, which names no process."""
+
+    WORDS = "No such process"
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(pid)
+        self.pid = pid
+
+    def __str__(self) -> str:
+        return f"{self.WORDS}: {self.pid}"
+
+
+class NoPyusdt(EngineError):
+    """There is nothing of pyusdt in what is to be traced."""
+
+    ADVICE = ("a program has its probes from `import pyusdt` on (--wait PID waits for that), an Erlang node has them by the NIF; of "
+              "any other program root traces functions, system calls and its own USDT probes (docs/guide/kernel.md)")
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self._why = why
+
+    def __str__(self) -> str:
+        return f"{self._why}: {self.ADVICE}"
+
+    @property
+    def why(self) -> str:
+        return self._why
 
 
 class Targets:
@@ -69,6 +106,8 @@ class Engine:
         self.program, self.options = program, options
         self.notes: list[str] = []  # what the user is to be told before tracing starts
         self.matched: list[tuple[Any, int]] = []  # (ast.ProbeDesc, number of probes), in the order of the source, after open()
+        self.lack: str | None = None  # why pyusdt's own probes match none, where that is known
+        self.awaited: list[Any] = []  # those of the descriptions without a probe that are not refused: their process may come
 
     def fired(self, pid: int, when: int) -> bool:
         """Whether the process that has this id now is the one that the record of that time is of: it was there then."""
@@ -78,6 +117,10 @@ class Engine:
     def open(self, targets: Targets) -> None:
         """Find targets and probes.  Raises EngineError."""
         raise NotImplementedError
+
+    def hint(self, description: Any) -> str | None:
+        """Why no probe matches a description, where that is known."""
+        return self.lack if description.provider.startswith(OWN_PROVIDERS) else None
 
     def begin(self) -> None:
         """Fire BEGIN, then enable the probes (unless BEGIN called exit())."""

@@ -10,7 +10,9 @@ import os
 import sys
 
 from .. import _tracer
-from . import EngineError
+from . import OWN_PROVIDERS, EngineError, NoPyusdt
+from .awaited import note_awaited
+from .command import gone
 from .policy import with_policy
 
 
@@ -32,13 +34,13 @@ def _dtrace(program, options):
     return DtraceEngine(program, options)
 
 
-OWN_PROVIDERS = ("pyusdt", "erlang")  # of the Python module and of the NIF
 ENGINES = {"embedded": _embedded, "kernel": _kernel, "dtrace": _dtrace}
 
 
 def open_engine(program, options, targets):
     """(engine, reason); raises EngineError."""
     engine, reason = _chosen(program, options, targets)
+    note_awaited(engine, targets)
     return with_policy(engine, program, options), reason
 
 
@@ -66,8 +68,10 @@ def _chosen(program, options, targets):
     except EngineError as error:
         if os.geteuid() != 0:
             raise
-        embedded, why, better = None, str(error), None
+        embedded, why, better = None, error.why, None
+        lack = str(error) if isinstance(error, NoPyusdt) else None
     else:
+        lack = None
         knows = all(count for _, count in engine.matched)
         better = _better_in_kernel(program, targets) if os.geteuid() == 0 else None
         if os.geteuid() != 0 or (knows and not better):
@@ -79,6 +83,7 @@ def _chosen(program, options, targets):
         if embedded is None:
             raise
         return embedded, "the kernel can not be used"
+    engine.lack = lack
     if embedded and why != better and not _knows_more(engine, embedded, targets):
         engine.close()
         return embedded, "the kernel's engine knows no more of the probes"
@@ -117,7 +122,7 @@ def _embedded_or_dtrace(program, options, targets):
     try:
         engine = _opened(_embedded(program, options), targets)
     except EngineError as error:
-        why = str(error)
+        why = error.why
     else:
         if all(count for _, count in engine.matched):
             return engine, "it needs no privilege and knows the probes"
@@ -150,7 +155,7 @@ def _listed_embedded(pids, may_fail):
     except OSError as error:
         if may_fail:
             return []
-        raise EngineError("No such process" if error.errno == errno.ESRCH else error.strerror) from None
+        raise gone(pids) if error.errno == errno.ESRCH else EngineError(error.strerror) from None
 
 
 def _opened(engine, targets):

@@ -11,6 +11,8 @@ import os
 import signal
 import time
 
+from . import NoSuchProcess
+
 _IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)  # by Python, for itself: what it starts would inherit that
 
 
@@ -108,6 +110,11 @@ class Command:
             send(self.pid, number, lambda: not self._started_by_other or ticks(self.pid) == self._began)
         except OSError:  # another's child may be gone by now, or be another user's
             pass
+
+
+def gone(pids):
+    """The error for processes of which one is not there: it names the first."""
+    return NoSuchProcess(next((pid for pid in pids if not alive(pid)), pids[0]))
 
 
 def alive(pid):

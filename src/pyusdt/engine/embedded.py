@@ -14,9 +14,8 @@ import time
 from .. import _tracer
 from ..bpf import insn, maps
 from ..data import program as p
-from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, own_stack
-from .command import alive
-from .task_warning import TaskWarning
+from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, own_stack
+from .command import alive, gone
 from .ticks import Ticks, period
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
@@ -27,6 +26,7 @@ _WORTH = 2048  # events that are worth waking up for
 _OWN_NAMES = DTRACE_PROBES + ("tick-", "profile-")
 COMM = "pydtrace"
 _EVERYTHING = 2**64 - 1
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what keeps a recording from being written
 _EVERY_ARGUMENT = dict.fromkeys(range(12), 1023)  # a demand for all that there is
 
 
@@ -44,10 +44,10 @@ class EmbeddedEngine(Engine):
         self._pids = ()
         self._everyone = False  # processes that were not named may join
         self._awaited = None  # the pid of a process that is to come
+        self._lacking = []  # that there was nobody to trace
         self._said = {"troubles": 0, "again": 0, "corrupt": 0}  # of what warnings() tells
         self._sleep = _SHORTEST_SLEEP
         self._looked = 0.0  # when
-        self._task_warning = TaskWarning(program)
         self.cpu = options.get("cpu", 0)
         if program.uses & p.KERNEL_USES:
             raise EngineError("curthread, curpsinfo, curlwpsinfo and execargs are the kernel's: they need -x engine=kernel")
@@ -103,16 +103,19 @@ class EmbeddedEngine(Engine):
             self.notes.append(f"session '{name}' goes on from where it was left" if self._session.resumed else
                               f"session '{name}' stays for {lasts / 1e9:g} s when pydtrace ends, unless by exit()")
         self.matched = [(desc, self._count(desc, known)) for desc in self._descriptions()]
+        if self._session.resumed:  # whose probes were accepted when it began
+            self.awaited = [desc for desc, count in self.matched if count == 0]
 
     def _known_probes(self):
-        """[(provider, module, function, name)] of the processes that are traced; for a command that has not
-        started, what pyusdt gives to every process."""
+        """[(provider, module, function, name)] of the processes that are traced, and of those that a kept session still
+        knows; for a command that has not started, what pyusdt gives to every process."""
         me = os.getpid()
         found = [probe for pid in self._pids for probe in _tracer.list_probes(None, pid)]
         if self._everyone:
             for pid in (0, *self._pids):
                 others = _tracer.list_probes(None, pid, beside=True)
                 found += [probe for probe in others if probe[0] not in (me, *self._pids)]
+        found += self._session.dead_probes()
         known = [probe[1:5] for probe in dict.fromkeys(found)]
         if self._command:
             child = str(self._command.pid)
@@ -127,8 +130,10 @@ class EmbeddedEngine(Engine):
 
     def _explain(self, error):
         """What the user needs to know of an OSError of the core."""
-        if error.errno == errno.ESRCH:
-            return EngineError("No such process")  # dtrace's own words
+        if error.errno == errno.ESRCH and self._pids:
+            return gone(self._pids)
+        if error.errno == errno.ENODATA and "has no pyusdt in it" in error.strerror:
+            return NoPyusdt(error.strerror)
         return EngineError(error.strerror)
 
     # --- running -----------------------------------------------------------------------------------
@@ -162,14 +167,29 @@ class EmbeddedEngine(Engine):
             self._recorder = _tracer.Recorder(fd, self._session, begun, time.time_ns() - time.monotonic_ns(), target,
                                               os.uname().nodename)
         except OSError as error:
-            raise EngineError(f"failed to record to {path}: {error.strerror}") from None
+            raise self._not_recorded(error) from None
         self._consumer.record(self._recorder)
+
+    def _not_recorded(self, error):
+        return EngineError(f"failed to record to {self.options['record']}: {error.strerror}")
 
     def _stop_recording(self, when):
         if self._recorder:
             recorder, self._recorder = self._recorder, None
             self._consumer.record(None)
-            recorder.close(when)
+            try:
+                recorder.close(when)
+            except OSError as error:
+                raise self._not_recorded(error) from None
+
+    def _deliver(self, until):
+        """Run the clauses on the events up to that time, a batch at most; how many there were."""
+        try:
+            return self._consumer.poll(self._session, until, BATCH)
+        except OSError as error:
+            if self._recorder and error.errno in _DISK:
+                raise self._not_recorded(error) from None
+            raise
 
     def _fire(self, probe, when):
         pid = os.getpid()
@@ -204,7 +224,7 @@ class EmbeddedEngine(Engine):
             return 0  # BEGIN called exit()
         due = self._ticks.next()
         until = due[0] if due else _EVERYTHING
-        n = self._consumer.poll(self._session, until, BATCH)
+        n = self._deliver(until)
         if due and time.monotonic_ns() >= due[0] and n < BATCH and not self.exiting:
             self._fire(due[1], due[0])  # all events before that were seen, none after it
             self._ticks.fired(due[1], due[0])  # however late we are: each has its place among the events
@@ -222,12 +242,9 @@ class EmbeddedEngine(Engine):
         return (due[0] - time.monotonic_ns()) / 1e9 if due else _LONGEST_SLEEP
 
     def warnings(self):
-        return self._task_warning.lines(self._traced) + self._troubles()
-
-    def _troubles(self):
-        """What the session has found out since it was asked last."""
+        """What the session has found out since it was asked last, and at the end that there was nobody to trace."""
         stats, troubles = self._session.stats(), self._session.troubles()
-        said = troubles[self._said["troubles"]:]
+        said = self._lacking + troubles[self._said["troubles"]:]
         rings = stats["corrupt"] - self._said["corrupt"]
         if rings:
             said.append(f"{rings} ring{'' if rings == 1 else 's'} given up: not what pyusdt writes, or no longer there")
@@ -238,29 +255,30 @@ class EmbeddedEngine(Engine):
         self._said = {"troubles": len(troubles), "again": stats["again"], "corrupt": stats["corrupt"]}
         return said
 
-    def _traced(self):
-        """Ids of the processes that are traced."""
-        if self._command:
-            return [self._command.pid]
-        me = os.getpid()
-        return self._pids or sorted({probe[0] for probe in _tracer.list_probes()} - {me})
-
     def end(self):
         when = time.monotonic_ns()
         if self._is_kept:
-            while self._ticks and not self.exiting and self._consumer.poll(self._session, when, BATCH):
+            while self._ticks and not self.exiting and self._deliver(when):
                 pass  # what comes later is for who comes back
         elif self._ticks:
             self._session.stop()
             when = time.monotonic_ns()
+            self._look_for_lack()
         while self._ticks and not self._is_kept and not self.exiting and self._has_more(when):
             pass
         self._fire(END, when)
         self._stop_recording(when)
         return self._consumer.take_records()
 
+    def _look_for_lack(self):
+        """A command that has no pyusdt in it matched, since that is known only when it runs.  (Nor do we see one that has it,
+        fires nothing and ends before we look.)"""
+        wants = not all(map(_is_own, self._descriptions()))
+        if self._command and wants and self._session.stats()["targets"] == 0:
+            self._lacking = [str(NoPyusdt(f"nothing of pyusdt was seen in {self._command.argv[0]}"))]
+
     def close(self):
-        with contextlib.suppress(OSError):  # end() did not come so far: what it is over for is told already
+        with contextlib.suppress(EngineError):  # end() did not come so far: what it is over for is told already
             self._stop_recording(time.monotonic_ns())
         if self._session and self._is_kept and self._ticks:
             self._session.leave()

@@ -86,7 +86,7 @@ class ReplayEngine(EmbeddedEngine):
         due = self._ticks.next()
         return due is None or due[0] > self._about["end"]
 
-    def _troubles(self):
+    def warnings(self):
         return []
 
     def _lost(self):

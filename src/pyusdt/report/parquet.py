@@ -1,11 +1,13 @@
 """pydtrace --parquet FILE: records and aggregations as Parquet files.  docs/guide/json.md tells the columns.
 
 In: what a sink is given (tracing/sink.py), and a path.  Out: FILE with the records, FILE's name with .aggregations with the rest.
-Always: at most one batch of records is held in memory; the files are whole when tracing ends, however it ends.
+Always: at most one batch of records is held in memory; the files are whole when tracing ends, however it ends, and come to
+their places then (aside.py).
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,7 @@ from ..data import values
 from ..data.floats import of_json
 from ..data.records import Decoder, record_layout
 from ..engine import EngineError
+from .aside import Aside
 from .json import plain
 from .output import OutputSink
 
@@ -38,7 +41,7 @@ class Parquet(OutputSink):
 
     def __init__(self, output: Output, notify: Notify, path: str) -> None:
         super().__init__(output, notify)
-        self._path = path
+        self._file = Aside(path)
         self._writer: Any = None
         self._rows: list[Record] = []
 
@@ -52,7 +55,11 @@ class Parquet(OutputSink):
         self._decoder = Decoder(info.program, info.probe, info.teller(self.fault).tell, info.actions.act, info.actions.symbols)
         self._columns = columns(info.program)
         self._schema = _schema(pyarrow, [*_FIXED, *self._columns.items()])
-        self._writer = pyarrow.parquet.ParquetWriter(self._path, self._schema)
+        self._writer = self._open(self._file, self._schema)
+
+    def _open(self, file: Aside, schema: Any) -> Any:
+        with file.checked():
+            return self._arrow.parquet.ParquetWriter(file.writing, schema)
 
     def records(self, buffer: bytes) -> None:
         self._rows += self._decoder.decode(buffer)
@@ -61,8 +68,9 @@ class Parquet(OutputSink):
 
     def close(self) -> None:
         if self._writer:
-            with self._writer:
+            with self._file.checked(), self._writer:
                 self._flush()
+            self._file.done()
 
     def _flush(self) -> None:
         rows, self._rows = self._rows, []
@@ -71,25 +79,22 @@ class Parquet(OutputSink):
         found: list[list[Any]] = [[rec.time for rec in rows], [rec.cpu for rec in rows], [rec.pid for rec in rows],
                                   [rec.tid for rec in rows]]
         found += [[rec.probe[i] for rec in rows] for i in range(4)]
+        named = [dict(zip(_labels(rec.names), rec.values)) for rec in rows]
         for name, type in self._columns.items():
-            found.append([self._cell(rec, name, type) for rec in rows])
+            cells = [values.get(name) for values in named]
+            found.append([None if cell is None else _text(cell) for cell in cells] if type == "string" else cells)
         arrays = [self._arrow.array(column, field.type) for column, field in zip(found, self._schema)]
-        self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema))
-
-    @staticmethod
-    def _cell(rec: Record, name: str, type: str) -> Any:
-        if name not in rec.names:
-            return None
-        value = rec[name]
-        if type != "string" or value is None:
-            return value
-        return _text(value)
+        with self._file.checked():
+            self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema))
 
     def snapshot(self, aggregates: Aggregates) -> None:
         rows = [row for definition in aggregates.program.aggregations for row in self._aggregation_rows(definition, aggregates)]
-        table = self._arrow.Table.from_pylist(rows, schema=_schema(self._arrow, _AGGREGATIONS))
-        base, ending = os.path.splitext(self._path)
-        self._arrow.parquet.write_table(table, f"{base}.aggregations{ending}")
+        schema = _schema(self._arrow, _AGGREGATIONS)
+        base, ending = os.path.splitext(self._file.path)
+        file = Aside(f"{base}.aggregations{ending}")
+        with file.checked(), self._open(file, schema) as writer:  # arrow's own write_table() removes what it could not write to
+            writer.write_table(self._arrow.Table.from_pylist(rows, schema=schema))
+        file.done()
 
     @staticmethod
     def _aggregation_rows(definition: AggDef, aggregates: Aggregates) -> Iterator[dict[str, Any]]:
@@ -117,18 +122,31 @@ def _schema(pyarrow: Any, columns: Iterable[tuple[str, str]]) -> Any:
 
 
 def _text(value: Any) -> str:
-    """A value in a column of text, which is UTF-8: stacks, and what print() shows, as JSON."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    text = json.dumps(of_json(value), ensure_ascii=False, default=plain) if isinstance(value, (dict, list, tuple)) else str(value)
-    return text.encode("utf-8", "replace").decode()
+    """A value in a column of text, which is UTF-8: stacks, what print() shows, and bytes that are no UTF-8, as JSON."""
+    is_data = isinstance(value, (bytes, dict, list, tuple))
+    text = json.dumps(of_json(value), ensure_ascii=False, default=plain) if is_data else str(value)
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+@functools.lru_cache
+def _labels(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of values with these names: a name that another value of the record or a fixed column has gets a number."""
+    found: list[str] = []
+    for name in names:
+        label, number = name, 1
+        while label in found or label in dict(_FIXED) or (number > 1 and label in names):
+            number += 1
+            label = f"{name}_{number}"
+        found.append(label)
+    return tuple(found)
 
 
 def columns(program: Program) -> dict[str, str]:
     """{name: arrow's type} of the values of all clauses; a name with integers and strings is text."""
     found: dict[str, str] = {}
     for clause in program.clauses:
-        for name, code in record_layout(clause):
+        layout = record_layout(clause)
+        for name, (_, code) in zip(_labels(tuple(name for name, _ in layout)), layout):
             type = "string" if code.endswith("s") else "float64" if code in "fd" else "uint64" if code.isupper() else "int64"
             found[name] = type if found.get(name, type) == type else "string"
-    return {name: type for name, type in found.items() if name not in dict(_FIXED)}
+    return found

@@ -73,13 +73,14 @@ class Driver:
         if self.options.get("zdefs"):
             return
         for description, count in self.engine.matched:
-            if count == 0:
-                hint = unmatched_probe(description, self.engine.name) or self._listed
+            if count == 0 and description not in self.engine.awaited:
+                engine = self.engine
+                hint = unmatched_probe(description, engine.name) or engine.hint(description) or self._listed
                 raise unmatched(description, hint)
 
     def _admit(self) -> None:
         """Refuse what must not, or can not, be traced."""
-        if not self.options.get("zdefs") and not any(count for _, count in self.engine.matched):
+        if not (self.options.get("zdefs") or self.engine.awaited or any(count for _, count in self.engine.matched)):
             raise EngineError("no probes matched")
         if self.program.destructive and not self.options.get("destructive"):
             raise EngineError(f"could not enable tracing: Destructive actions not allowed{self._allowed}")

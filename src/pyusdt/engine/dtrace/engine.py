@@ -17,7 +17,7 @@ import time
 
 from ...data import program as p
 from .. import Engine, EngineError
-from ..command import alive
+from ..command import alive, gone
 from .frames import Frames
 from .items import Drop, Fault
 from .messages import parse
@@ -82,9 +82,8 @@ class DtraceEngine(Engine):
     def open(self, targets):
         """What matches only dtrace knows: it is asked in begin()."""
         self._pids, self._command = targets.pids, targets.command
-        for pid in self._pids:
-            if not alive(pid):
-                raise EngineError("No such process")  # dtrace's own words
+        if not all(map(alive, self._pids)):
+            raise gone(self._pids)
         target, pids = None, self._pids if targets.only else ()
         if self._command:
             target, pids = self._command.pid, ("$target",) if targets.only else ()

@@ -17,7 +17,6 @@ from ...bpf import kernel
 from ...data import program as p
 from .. import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
 from ..elf import BadFile
-from ..task_warning import TaskWarning
 from ..ticks import Ticks, period
 from . import btf, errors, operands
 from .attach import SITE, Attacher, Own, Place
@@ -26,7 +25,7 @@ from .hurry import Hurry
 from .link import NAMES_SIZE, NO_PID, Event, Linker
 from .maps import KernelMaps
 from .match import Matcher
-from .probes import Finder, Site, is_32_bit, name_files, which
+from .probes import Finder, is_32_bit, name_files, which
 from .profile import profile_period
 from .system import SystemSide
 
@@ -52,7 +51,6 @@ class KernelEngine(Engine):
         self._begun = self._busy = False
         self._reads_aggregations = any(action.args for clause in program.clauses for action in clause.actions)
         self._pids, self._held = (), {}  # {pid: a descriptor of the process that had it when it was looked at}
-        self._task_warning = TaskWarning(program)
         self._poller = select.poll()
         self._probes = [None]  # by id: (provider, module, function, name), or the Site
         self._periods, self._profiles = {}, {}  # {name: (id, ns)} of ticks, {id: ns} of profile-n
@@ -78,7 +76,7 @@ class KernelEngine(Engine):
             else:
                 self._finder.everything(but=(os.getpid(),))
         except OSError as error:
-            raise errors.unreachable(error) from None
+            raise errors.unreachable(error, self._pids) from None
         name_files(self._finder, self.options.get("file", ()), self._pids)
         self._add_functions()
         self._add_system_side()
@@ -455,17 +453,13 @@ class KernelEngine(Engine):
         return self._finder.maps.get(pid, ())
 
     def warnings(self):
-        return self._refused_sites() + self._hopeless_sites() + self._task_warning.lines(self._traced)
+        return self._refused_sites() + self._hopeless_sites()
 
     def _hopeless_sites(self):
         why, self._given_up = self._given_up, []
         if not why:
             return []
         return [why[0] + (f", and {len(why) - 1} more probes that can not be traced" if len(why) > 1 else "")]
-
-    def _traced(self):
-        """Ids of the processes that are traced, as far as they are known."""
-        return self._pids or {pid for probe in self._probes if isinstance(probe, Site) for pid in probe.file.pids}
 
     def _refused_sites(self):
         refused, self.attacher.refused = self.attacher.refused, []

@@ -11,6 +11,7 @@ import re
 
 from ...bpf.verifier import calls_own
 from .. import EngineError
+from ..command import gone
 
 # Found by test (tests/kernel/test_privileges.py): what each step wants.  CAP_SYS_ADMIN has them all.
 CAPABILITIES = {"CAP_BPF": 39, "CAP_PERFMON": 38, "CAP_SYS_ADMIN": 21}
@@ -60,10 +61,10 @@ def failed(step, error, what=""):
     return EngineError(text)
 
 
-def unreachable(error):
-    """The EngineError for an OSError at looking at a process in /proc."""
-    if error.errno in (errno.ESRCH, errno.ENOENT):
-        return EngineError("No such process")  # dtrace's own words
+def unreachable(error, pids):
+    """The EngineError for an OSError at looking at one of these processes in /proc."""
+    if pids and error.errno in (errno.ESRCH, errno.ENOENT):
+        return gone(pids)
     parts = str(error.filename or "").split("/")
     if error.errno in (errno.EPERM, errno.EACCES) and parts[:2] == ["", "proc"]:
         return EngineError(f"process {parts[2]} may not be looked at: {error.strerror}")

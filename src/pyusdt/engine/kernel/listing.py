@@ -21,7 +21,7 @@ def known(pids, descriptions=None, files=()):
         for pid in pids:
             finder.process(pid)
     except OSError as error:
-        raise unreachable(error) from None
+        raise unreachable(error, pids) from None
     if not pids:
         finder.everything(but=(os.getpid(),))
     name_files(finder, files, pids)

@@ -1,0 +1,27 @@
+"""Descriptions that no probe matches yet, and that are not refused, since who has such probes may come.
+
+In: an engine that is open, the targets.  Out: the descriptions, in `engine.awaited`, and a line for the user.
+Always: only probes that every process with pyusdt (or the NIF) has are waited for so, where no process was named: dtrace
+refuses others, for which a misspelt name would be waited for as well, and so do we (-Z accepts them).
+"""
+
+from .. import _tracer
+from . import OWN_PROVIDERS
+
+_NAMES = ("user_trace-s1", "user_trace-i4s4", *(f"user_trace-n{n}" for n in range(951)))  # include/user_trace.d
+
+
+def note_awaited(engine, targets):
+    """Tell the engine, and the user, what is waited for."""
+    if targets.named() or not engine.is_live or engine.name == "dtrace":
+        return
+    found = [desc for desc, count in engine.matched if count == 0 and desc not in engine.awaited and _is_of_all(desc)]
+    if found and not engine.options.get("zdefs"):
+        engine.notes.append("no process has pyusdt in it yet: waiting for those to come (Ctrl-C ends)")
+    engine.awaited += found
+
+
+def _is_of_all(desc):
+    """Whether each process with pyusdt in it has a probe that matches, whatever its id and the module's name."""
+    return not (desc.module or desc.function) and any(_tracer.glob(desc.provider, own) for own in OWN_PROVIDERS) and any(
+        _tracer.glob(desc.name, name) for name in _NAMES)

@@ -1,0 +1,48 @@
+"""A file that is at its place when it is whole, and not before.
+
+In: a path.  Out: where to write meanwhile, and an error that names the path.  Always: a file that is there already stays until
+the new one takes its place, whatever ends us; what is no file (a pipe, /dev/full) is written itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from .output import OutputError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Aside:
+    """path: the user's; writing: what is to be opened, None once it was given up."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._place = os.path.realpath(path)  # of a link what it leads to
+        is_other = os.path.exists(self._place) and not os.path.isfile(self._place)
+        self.writing: str | None = self._place if is_other else f"{self._place}.{os.getpid()}.part"
+
+    @contextlib.contextmanager
+    def checked(self) -> Iterator[None]:
+        """OutputError for what goes wrong in the block with the file; it is removed then."""
+        try:
+            yield
+        except OSError as error:
+            self.give_up()
+            why = os.strerror(error.errno) if error.errno else error
+            raise OutputError(f"failed to write to {self.path}: {why}") from None
+
+    def done(self) -> None:
+        """It is whole, and closed; nothing where it was given up."""
+        if self.writing and self.writing != self._place:
+            with self.checked():
+                os.replace(self.writing, self._place)
+
+    def give_up(self) -> None:
+        if self.writing and self.writing != self._place:
+            with contextlib.suppress(OSError):
+                os.unlink(self.writing)
+        self.writing = None
