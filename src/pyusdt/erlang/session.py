@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from .. import _tracer
+from .._tracer import find_rundir, list_probes
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError, LibraryError
 from ..engine import EngineError, Targets
@@ -121,7 +121,7 @@ class Session:
     def _node_has_probes(self) -> bool:
         """Now; a node that loads the library later is found where all processes are looked for."""
         try:
-            return bool(_tracer.list_probes(_tracer.find_rundir(self._target), self._target))
+            return bool(list_probes(find_rundir(self._target), self._target))
         except OSError:
             return False
 
@@ -206,4 +206,4 @@ class Session:
 
 
 def _told(error: CompileError) -> str:
-    return error.render(False, "erltrace").strip()
+    return str(error.render(False, "erltrace")).strip()
