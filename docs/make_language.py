@@ -23,8 +23,9 @@ _TAIL = """
 Names that D does not have, so that no D program means something else by them; they need no option.
 - `task->x`, `task->x[keys]`: a variable of what fired the probe: an Erlang process, an asyncio task, else a thread. It is told
   by `proc`, the first argument of `user_trace-i4s4` and `user_trace-n…`; other probes are refused with the reason. Where
-  the program itself defines a `task`, that one is meant. `self->` is a thread's, as in D: under asyncio all tasks of a thread
-  share it, and nothing is said of that.
+  the program itself defines a `task`, that one is meant. An asyncio task is never taken for another, whatever its name; the id of
+  an ended thread or Erlang process may be given again by the system, as with `self->`: set the variable to 0 in the end. `self->` is a
+  thread's, as in D: under asyncio all tasks of a thread share it, and nothing is said of that.
 - `json(string, path)`, as in illumos: the value that a path such as `user.tags[2].name` leads to, always a string; what is
   between the quotes of a string, with its escapes; objects and arrays whole; NULL where there is no such value or no JSON.
 - `term(arg, …)`: docs/guide/erlang.md.

@@ -15,8 +15,15 @@ main(_) ->
     {ok, Tracer} = erltrace:start_link("erlang$target:::user_trace-i4s4 { printf(\"%d of %s\", arg2, copyinstr(arg6)); }",
                                        #{credits => 10}),
     dyntrace:p(12, "quince"),
+    wait_for_text(Tracer).
+
+%% A message has what has come until then, which may be more than the one item: news of the tracing, say.
+wait_for_text(Tracer) ->
     receive
-        {erltrace, Tracer, {records, [{printf, _Probe, Text}]}} ->
-            io:format("~s~n", [Text]),
-            ok = erltrace:credit(Tracer, 1) % it may send one more
+        {erltrace, Tracer, {records, Items}} ->
+            ok = erltrace:credit(Tracer, 1), % it may send one more
+            case [Text || {printf, _Probe, Text} <- Items] of
+                [] -> wait_for_text(Tracer);
+                Texts -> io:format("~s~n", [Texts])
+            end
     end.

@@ -178,13 +178,19 @@ static inline int pyusdt_site_enabled(const struct pyusdt_probe_site *site)
 }
 
 /*
+ * Whether a provider of run time can have this name: 0, or -EINVAL and the rule in `why`. pyusdt_provider_define() asks
+ * this, too.
+ */
+int pyusdt_provider_check(const char *provider, struct pyusdt_error *why);
+
+/*
  * Makes the n probes of a provider: an object in the user's cache that every USDT tracer can read, loaded now and never
  * unloaded, and entries in the table that the embedded engine sees. The same call gives the same object in every process
  * of the user, so a tracer can attach to its file before the process starts. *path (size bytes) is that file's, or "".
  *
  * 0, with the sites filled in; where there can be no object, `why` says so (else its message is empty) and the probes are
  * the embedded engine's only. Who asks again gets the same. -EINVAL: a name or a type that can not be; -EEXIST: a probe of
- * that name has other arguments; -ENOMEM.
+ * that name has other arguments; -ENOMEM: `why` is what the user is told.
  */
 int pyusdt_provider_define(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
                            struct pyusdt_probe_site *sites, char *path, size_t size, struct pyusdt_error *why);

@@ -33,7 +33,7 @@ provider PROVIDER {
     /*
      * The general probe: what p() fires, in Python and in Erlang.
      *
-     * proc: who fired; an Erlang process as <0.34.0>, a Python thread as <pid.tid>, an asyncio task as <pid.tid.name>
+     * proc: who fired; an Erlang process as <0.34.0>, a Python thread as <pid.tid>, an asyncio task as <pid.tid.number.name>
      * user_tag: the tag that put_tag() has set, NULL without one
      * i1: first integer
      * i2: second integer

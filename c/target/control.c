@@ -265,7 +265,16 @@ void pyusdt_core_reborn(void)
 
 /* ---- another user ---- */
 
-/* Under the lock. What sessions have of the old control file they read to its end; those of the new place are joined. */
+/* What sessions have of a control file that was ours they read to its end. False: somebody is firing into it just now. */
+static bool leave_sessions(void)
+{
+    for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++)
+        if (!pyusdt_slot_leave(&pyusdt_core.slot[i]))
+            return false;
+    return true;
+}
+
+/* Under the lock. The sessions of the new place are joined. */
 static int move(void)
 {
     char path[PYUSDT_PATH_SIZE], old[PYUSDT_PATH_SIZE];
@@ -274,9 +283,8 @@ static int move(void)
 
     if (r != 0 || strcmp(path, pyusdt_core.rundir) == 0)
         return r ? r : -EPERM;
-    for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++)
-        if (!pyusdt_slot_leave(&pyusdt_core.slot[i]))
-            return -EBUSY;
+    if (!leave_sessions())
+        return -EBUSY;
     memcpy(old, pyusdt_core.rundir, sizeof old);
     atomic_store(&pyusdt_core.ctl->state, PYUSDT_CTL_EXITED);
     PYUSDT_HOOK(15);
@@ -342,7 +350,7 @@ int pyusdt_publish(const struct pyusdt_probe_desc *table, unsigned n)
     if (atomic_load(&pyusdt_core.nprobes) != 0)
         r = -EALREADY;
     else
-        r = pyusdt_own_table_set(table, n);
+        r = leave_sessions() ? pyusdt_own_table_set(table, n) : -EBUSY;
     if (r == 0)
         r = publish();
     pyusdt_core_unlock();

@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/error.h"
 #include "target/elf_types.h"
+#include "target/names.h"
 
 #define PAGE 0x10000u /* the largest page that any of the processors has */
 #define NAME_SIZE 128
@@ -164,40 +166,6 @@ static void end(struct writer *w, unsigned which)
 
 /* ---- names ---- */
 
-static bool is_word(const char *text, size_t most, const char *more)
-{
-    const char *letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-    size_t n = strlen(text);
-
-    if (n == 0 || n > most || !strchr(letters, text[0]))
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (!strchr(letters, text[i]) && !strchr("0123456789", text[i]) && !strchr(more, text[i]))
-            return false;
-    return true;
-}
-
-/* A provider's name can not end with a digit: D appends the process id to it. */
-static bool is_provider(const char *text)
-{
-    return is_word(text, PYUSDT_PROVIDER_MAX, "") && !strchr("0123456789", text[strlen(text) - 1]);
-}
-
-static bool is_type(unsigned type)
-{
-    unsigned size = PYUSDT_TYPE_SIZE(type);
-
-    switch (type - size) {
-    case PYUSDT_UINT:
-    case PYUSDT_INT:
-        return size == 1 || size == 2 || size == 4 || size == 8;
-    case PYUSDT_FLOAT:
-        return size == 4 || size == 8;
-    default:
-        return type == PYUSDT_STRING || type == PYUSDT_TERM;
-    }
-}
-
 int pyusdt_elf_function(const char *provider, const char *name, char *function, size_t size)
 {
     char note[NAME_SIZE], *to = function;
@@ -215,18 +183,16 @@ int pyusdt_elf_function(const char *provider, const char *name, char *function, 
     return 0;
 }
 
-static int check(const struct writer *w)
+static int check(const struct writer *w, struct pyusdt_error *why)
 {
-    if (w->n == 0 || w->n > PYUSDT_MAX_PROBES || !is_provider(w->provider))
-        return -EINVAL;
-    for (unsigned i = 0; i < w->n; i++) {
-        if (!is_word(w->probes[i].name, PYUSDT_NAME_MAX, "-") || w->probes[i].nargs > PYUSDT_MAX_ARGS)
-            return -EINVAL;
-        for (unsigned arg = 0; arg < w->probes[i].nargs; arg++)
-            if (!is_type(w->probes[i].type[arg]))
-                return -EINVAL;
-    }
-    return 0;
+    int r = pyusdt_provider_check(w->provider, why);
+
+    if (r == 0 && (w->n == 0 || w->n > PYUSDT_MAX_PROBES))
+        r = pyusdt_error_set(why, -EINVAL, "provider %s: it has 1 to %d probes, not %u", w->provider,
+                             PYUSDT_MAX_PROBES, w->n);
+    for (unsigned i = 0; r == 0 && i < w->n; i++)
+        r = pyusdt_probe_check(w->provider, &w->probes[i], why);
+    return r;
 }
 
 /* ---- sections ---- */
@@ -466,17 +432,18 @@ static void write_file(struct writer *w, uint8_t *id)
 }
 
 int pyusdt_elf_write(const struct pyusdt_elf_machine *machine, const char *provider,
-                     const struct pyusdt_probe_def *probes, unsigned n, struct pyusdt_elf *elf)
+                     const struct pyusdt_probe_def *probes, unsigned n, struct pyusdt_elf *elf,
+                     struct pyusdt_error *why)
 {
     struct writer w = {.machine = machine, .provider = provider, .probes = probes, .n = n};
-    int r = check(&w);
+    int r = check(&w, why);
 
     if (r != 0)
         return r;
     write_file(&w, elf->id);
     if (w.failed) {
         free(w.data);
-        return -ENOMEM;
+        return pyusdt_error_set(why, -ENOMEM, "no memory");
     }
     elf->data = w.data;
     elf->size = w.size;

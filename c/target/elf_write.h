@@ -40,9 +40,10 @@ struct pyusdt_elf {
     uint8_t id[PYUSDT_ELF_ID_SIZE];
 };
 
-/* 0, -ENOMEM, or -EINVAL for a name or a type that can not be.  The caller frees elf->data. */
+/* 0, -ENOMEM, or -EINVAL for a name or a type that can not be, told in `why`.  The caller frees elf->data. */
 int pyusdt_elf_write(const struct pyusdt_elf_machine *machine, const char *provider,
-                     const struct pyusdt_probe_def *probes, unsigned n, struct pyusdt_elf *elf);
+                     const struct pyusdt_probe_def *probes, unsigned n, struct pyusdt_elf *elf,
+                     struct pyusdt_error *why);
 
 /* The name of a probe's function, as tracers show it: `shop_order_placed`.  0 or -ENAMETOOLONG. */
 int pyusdt_elf_function(const char *provider, const char *name, char *function, size_t size);

@@ -18,6 +18,7 @@
 
 #include "target/cache.h"
 #include "shared/error.h"
+#include "target/names.h"
 #include "target/sites.h"
 
 #define PUBLISH_TRIES 500
@@ -162,15 +163,27 @@ static bool same_types(const struct pyusdt_probe_def *a, const struct pyusdt_pro
     return a->nargs == b->nargs && memcmp(a->type, b->type, a->nargs) == 0;
 }
 
+static int other_types(const struct made *made, const struct pyusdt_probe_def *given, struct pyusdt_error *why)
+{
+    char there[PYUSDT_SIGNATURE_SIZE], wanted[PYUSDT_SIGNATURE_SIZE];
+    int r = pyusdt_probe_check(made->provider, given, why);
+
+    if (r != 0)
+        return r;
+    return pyusdt_error_set(why, -EEXIST, "provider %s, probe %s: it was made with the arguments %s, and can not have %s",
+                            made->provider, made->name, pyusdt_signature(&made->probe, there),
+                            pyusdt_signature(given, wanted));
+}
+
 /* How many of the probes there are; -EEXIST where one is of other types. */
-static int count_made(const char *provider, const struct pyusdt_probe_def *probes, unsigned n)
+static int count_made(const char *provider, const struct pyusdt_probe_def *probes, unsigned n, struct pyusdt_error *why)
 {
     int found = 0;
 
     for (unsigned i = 0; i < n; i++) {
         const struct made *made = find(provider, probes[i].name);
         if (made && !same_types(&made->probe, &probes[i]))
-            return -EEXIST;
+            return other_types(made, &probes[i], why);
         found += made != NULL;
     }
     return found;
@@ -197,14 +210,15 @@ static int make(const char *provider, const struct pyusdt_probe_def *probes, uns
     struct loaded loaded = {NULL, NULL};
     char path[PYUSDT_CACHE_PATH] = "";
     struct pyusdt_elf elf;
-    int first, r = -ENOMEM;
+    int first, r;
 
+    if (!made)
+        return pyusdt_error_set(why, -ENOMEM, "no memory");
     /* Where there are no objects, the names and types are checked all the same. */
-    if (made)
-        r = pyusdt_elf_write(machine ? machine : &pyusdt_elf_x86_64, provider, probes, n, &elf);
+    r = pyusdt_elf_write(machine ? machine : &pyusdt_elf_x86_64, provider, probes, n, &elf, why);
     if (r != 0) {
         free(made);
-        return pyusdt_error_set(why, r, r == -EINVAL ? "a name or a type that can not be" : "no memory");
+        return r;
     }
     made->why.message[0] = '\0';
     if (make_object(provider, &elf, &loaded, path, sizeof path, &made->why) != 0)
@@ -249,11 +263,11 @@ int pyusdt_provider_define(const char *provider, const struct pyusdt_probe_def *
     int found, r = 0;
 
     if (n == 0)
-        return pyusdt_error_set(why, -EINVAL, "a provider without probes");
+        return pyusdt_error_set(why, -EINVAL, "provider %s: it has no probes", provider);
     lock();
-    found = count_made(provider, probes, n);
+    found = count_made(provider, probes, n, why);
     if (found < 0)
-        r = pyusdt_error_set(why, found, "a probe of this name has other arguments");
+        r = found;
     else if ((unsigned)found < n)
         r = make_missing(provider, probes, n, why);
     for (unsigned i = 0; r == 0 && i < n; i++) {

@@ -10,6 +10,8 @@
 #include "term.h"
 #include "text.h"
 
+#define NAME_ROOM 256 /* more than a name can have: the core says what is wrong with it */
+
 struct own {
     struct pyusdt_probe_site site;
     unsigned nargs;
@@ -69,10 +71,32 @@ static ERL_NIF_TERM make_binary(ErlNifEnv *env, const char *text)
     return term;
 }
 
-/* {ok, Probe, Path, Why}: where its object is, or why there is none; {error, Reason} */
+static ERL_NIF_TERM failure(ErlNifEnv *env, const char *reason, const char *message)
+{
+    return enif_make_tuple3(env, atom_error, enif_make_atom(env, reason), make_binary(env, message));
+}
+
+static ERL_NIF_TERM no_name(ErlNifEnv *env)
+{
+    return failure(env, "badarg", "a name of hundreds of bytes, or with a NUL in it");
+}
+
+/* check(Provider): ok, or {error, badarg, Message} */
+ERL_NIF_TERM pyusdt_nif_check(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    char provider[NAME_ROOM];
+    struct pyusdt_error why;
+
+    (void)argc;
+    if (!read_name(env, argv[0], provider, sizeof provider))
+        return no_name(env);
+    return pyusdt_provider_check(provider, &why) == 0 ? atom_ok : failure(env, "badarg", why.message);
+}
+
+/* define(Provider, Name, Types): {ok, Probe, Path, Why}: where its object is, or why there is none; {error, Reason, Message} */
 ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
-    char provider[PYUSDT_PROVIDER_MAX + 1], name[PYUSDT_NAME_MAX + 1], path[4096];
+    char provider[NAME_ROOM], name[NAME_ROOM], path[4096];
     struct pyusdt_probe_def probe = {.name = name};
     struct pyusdt_probe_site site;
     struct pyusdt_error why;
@@ -81,15 +105,13 @@ ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
     int r;
 
     (void)argc;
-    if (!read_name(env, argv[0], provider, sizeof provider) || !read_name(env, argv[1], name, sizeof name) ||
-        !read_types(env, argv[2], &probe))
-        return enif_make_tuple2(env, atom_error, atom_badarg);
+    if (!read_name(env, argv[0], provider, sizeof provider) || !read_name(env, argv[1], name, sizeof name))
+        return no_name(env);
+    if (!read_types(env, argv[2], &probe))
+        return failure(env, "badarg", "a probe has at most twelve arguments");
     r = pyusdt_provider_define(provider, &probe, 1, &site, path, sizeof path, &why);
     if (r < 0)
-        return enif_make_tuple2(env, atom_error,
-                                r == -EEXIST   ? enif_make_atom(env, "eexist")
-                                : r == -ENOMEM ? enif_make_atom(env, "enomem")
-                                               : atom_badarg);
+        return failure(env, r == -EEXIST ? "eexist" : r == -ENOMEM ? "enomem" : "badarg", why.message);
     own = enif_alloc_resource(own_type, sizeof *own);
     own->site = site;
     own->nargs = probe.nargs;
@@ -194,6 +216,12 @@ static bool set_values(ErlNifEnv *env, const struct own *own, ERL_NIF_TERM list,
     return true;
 }
 
+/* A probe that was made by a library which has been purged meanwhile is a reference still, and off. */
+static ERL_NIF_TERM not_ours(ErlNifEnv *env, ERL_NIF_TERM term)
+{
+    return enif_is_ref(env, term) ? atom_false : enif_make_badarg(env);
+}
+
 static const struct own *probe_of(ErlNifEnv *env, ERL_NIF_TERM term)
 {
     void *own;
@@ -208,8 +236,10 @@ ERL_NIF_TERM pyusdt_nif_fire_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM ar
     bool semaphore;
 
     (void)argc;
-    if (!own || !enif_is_list(env, argv[1]))
+    if (!enif_is_list(env, argv[1]))
         return enif_make_badarg(env);
+    if (!own)
+        return not_ours(env, argv[0]);
     if (!pyusdt_site_enabled(&own->site))
         return atom_false;
     semaphore = __atomic_load_n(own->site.semaphore, __ATOMIC_RELAXED) != 0;
@@ -226,6 +256,6 @@ ERL_NIF_TERM pyusdt_nif_enabled_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM
 
     (void)argc;
     if (!own)
-        return enif_make_badarg(env);
+        return not_ours(env, argv[0]);
     return pyusdt_site_enabled(&own->site) ? atom_true : atom_false;
 }

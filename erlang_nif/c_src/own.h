@@ -13,6 +13,9 @@
 /* When the module is loaded: false, and it can not be. */
 int pyusdt_own_load(ErlNifEnv *env);
 
+/* check(Provider): whether it can have that name. */
+ERL_NIF_TERM pyusdt_nif_check(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
 /* define(Provider, Name, Types): writes a file, so it belongs on a dirty scheduler. */
 ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 ERL_NIF_TERM pyusdt_nif_fire_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);

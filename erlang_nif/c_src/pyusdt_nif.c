@@ -252,6 +252,7 @@ static ErlNifFunc functions[] = {
     {"fire", 3, nif_fire_number, 0},
     {"user_trace_i4s4", 9, nif_user_trace_i4s4, 0},
     {"user_trace_s1", 1, nif_user_trace_s1, 0},
+    {"check", 1, pyusdt_nif_check, 0},
     {"define", 3, pyusdt_nif_define, ERL_NIF_DIRTY_JOB_IO_BOUND},
     {"fire_own", 2, pyusdt_nif_fire_own, 0},
     {"enabled_own", 1, pyusdt_nif_enabled_own, 0},

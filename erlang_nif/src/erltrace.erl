@@ -62,8 +62,9 @@
                      options => #{string() => string()}, % pydtrace's -x options: "engine", "strsize" ...
                      arguments => [string()],           % the script's $1, $2 ...
                      buffer => pos_integer(),           % items that wait in pydtrace at most: 10000
+                     strict => boolean(),               % go/1 refuses a probe that is not there (yet): false
                      %% of start_link/2 alone:
-                     to => pid(),                       % who gets the messages: the caller
+                     to => pid() | atom(),              % who gets the messages, a pid or its registered name: the caller
                      credits => non_neg_integer(),      % messages before the first credit/2: 100
                      batch => pos_integer(),            % items of a message at most: 100
                      interval => pos_integer() | infinity}. % milliseconds between snapshots: 1000
@@ -85,7 +86,7 @@ open(Options) ->
     erltrace_server:start(Options).
 
 %% @doc A handle with a compiled script.
--spec script(iodata()) -> {ok, handle()} | error().
+-spec script(unicode:chardata() | iodata()) -> {ok, handle()} | error().
 script(Script) ->
     case open() of
         {ok, Handle} ->
@@ -100,11 +101,14 @@ script(Script) ->
 %% @doc Set one of pydtrace's -x options, before `go/1'; the value of a switch is "".
 -spec setopt(handle(), Option :: string(), Value :: string()) -> ok | error().
 setopt(Handle, Option, Value) ->
-    call(Handle, {setopt, unicode:characters_to_binary(Option), unicode:characters_to_binary(Value)}).
+    case {erltrace_options:text(Option), erltrace_options:text(Value)} of
+        {{ok, Name}, {ok, Text}} -> call(Handle, {setopt, Name, Text});
+        _ -> {error, {dtrace, lists:flatten(io_lib:format("~0tp, ~0tp: an option and its value are strings", [Option, Value]))}}
+    end.
 
--spec compile(handle(), Script :: iodata()) -> ok | {error, already_running} | error().
+-spec compile(handle(), Script :: unicode:chardata() | iodata()) -> ok | {error, already_running} | error().
 compile(Handle, Script) ->
-    call(Handle, {compile, unicode:characters_to_binary(Script)}).
+    call(Handle, {compile, bytes(Script)}).
 
 %% @doc Start tracing. When it returns, the probes are on.
 -spec go(handle()) -> ok | {error, no_prog | already_running} | error().
@@ -139,7 +143,7 @@ close(Handle) ->
 snapshot(Handle) ->
     call(Handle, snapshot).
 
--spec start_link(Script :: iodata()) -> {ok, pid()} | {error, term()}.
+-spec start_link(Script :: unicode:chardata() | iodata()) -> {ok, pid()} | {error, term()}.
 start_link(Script) ->
     start_link(Script, #{}).
 
@@ -147,9 +151,9 @@ start_link(Script) ->
 %% dealt with some gives as many back by `credit/2'. Without credit nothing is sent: items wait, at most `buffer' of
 %% them, what is over is counted and told by `{lost, N}' behind those that waited; snapshots are left out. It ends
 %% `normal' after `over', and with `{pydtrace, Status}' if pydtrace dies.
--spec start_link(Script :: iodata(), options()) -> {ok, pid()} | {error, term()}.
+-spec start_link(Script :: unicode:chardata() | iodata(), options()) -> {ok, pid()} | {error, term()}.
 start_link(Script, Options) ->
-    erltrace_server:start_link(unicode:characters_to_binary(Script), maps:merge(#{to => self()}, Options)).
+    erltrace_server:start_link(bytes(Script), Options).
 
 -spec credit(pid(), pos_integer()) -> ok.
 credit(Server, Number) ->
@@ -157,3 +161,10 @@ credit(Server, Number) ->
 
 call(Handle, Command) ->
     erltrace_server:call(Handle, Command).
+
+%% A script as UTF-8; one that is no text as the bytes that it is.
+bytes(Script) ->
+    case unicode:characters_to_binary(Script) of
+        Binary when is_binary(Binary) -> Binary;
+        _NoText -> iolist_to_binary(Script)
+    end.

@@ -17,20 +17,18 @@
                 waiting = #{} :: #{pos_integer() => gen_server:from()},
                 next = 1 :: pos_integer()}).
 
--define(BUFFER, 10000).
--define(CREDITS, 100).
--define(BATCH, 100).
--define(INTERVAL, 1000).
-
 -spec start(erltrace:options()) -> {ok, pid()} | erltrace:error().
 start(Options) ->
-    gen_server:start(?MODULE, {maps:put(to, self(), Options), none}, []).
+    case erltrace_options:checked(handle, Options) of
+        {ok, Settings} -> gen_server:start(?MODULE, {Settings, none}, []);
+        Error -> Error
+    end.
 
 -spec start_link(binary(), erltrace:options()) -> {ok, pid()} | {error, term()}.
 start_link(Script, Options) ->
-    case gen_server:start_link(?MODULE, {Options, Script}, []) of
-        {ok, Pid} -> {ok, Pid};
-        {error, Reason} -> {error, Reason}
+    case erltrace_options:checked(stream, Options) of
+        {ok, Settings} -> gen_server:start_link(?MODULE, {Settings, Script}, []);
+        Error -> Error
     end.
 
 -spec stop(pid()) -> ok.
@@ -59,42 +57,33 @@ vocabulary() ->
 
 %% ---- gen_server ----
 
--spec init({erltrace:options(), none | binary()}) -> {ok, #state{}} | {stop, term()}.
-init({Options, Script}) ->
-    case find(Options) of
-        false ->
-            {stop, {dtrace, "there is no pydtrace on PATH: the environment of the application pyusdt can say where it is "
-                            "(pydtrace)"}};
-        Program ->
-            State = open(Program, Options),
-            try
-                [checked(ask(State, {setopt, text(Name), text(Value)}))
-                 || {Name, Value} <- maps:to_list(maps:get(options, Options, #{}))],
-                start_stream(State, Script, Options),
-                {ok, State}
-            catch throw:{failed, Reason} ->
-                close(State),
-                {stop, Reason}
-            end
+-spec init({erltrace_options:settings(), none | binary()}) -> {ok, #state{}} | {stop, term()}.
+init({#{options := Options} = Settings, Script}) ->
+    State = open(Settings),
+    try
+        [checked(ask(State, {setopt, Name, Value})) || {Name, Value} <- Options],
+        start_stream(State, Script, Settings),
+        {ok, State}
+    catch throw:{failed, Reason} ->
+        close(State),
+        {stop, Reason}
     end.
 
-open(Program, Options) ->
-    Client = maps:get(to, Options),
+open(#{pydtrace := Program, to := Client, arguments := Arguments} = Settings) ->
     _ = erlang:monitor(process, Client),
     Port = open_port({spawn_executable, Program}, [{args, ["--erlang-port"]}, {packet, 4}, binary, exit_status]),
-    Node = list_to_integer(os:getpid()),
-    Pids = case maps:get(pids, Options, all) of all -> []; self -> [Node]; List -> List end,
-    Command = case maps:get(command, Options, none) of none -> none; Words -> [text(Word) || Word <- Words] end,
-    send(Port, {start, #{target => Node, pids => Pids, command => Command, buffer => maps:get(buffer, Options, ?BUFFER)}}),
-    #state{port = Port, client = Client, arguments = [text(Each) || Each <- maps:get(arguments, Options, [])]}.
+    Start = maps:with([pids, command, buffer, strict], Settings),
+    send(Port, {start, Start#{target => list_to_integer(os:getpid())}}),
+    #state{port = Port, client = Client, arguments = Arguments}.
 
-start_stream(_State, none, _Options) ->
+start_stream(_State, none, _Settings) ->
     ok;
-start_stream(#state{port = Port, arguments = Arguments} = State, Script, Options) ->
+start_stream(#state{port = Port, arguments = Arguments} = State, Script, Settings) ->
+    #{interval := Interval, batch := Batch, credits := Credits} = Settings,
     checked(ask(State, {compile, Script, Arguments})),
     checked(ask(State, go)),
-    send(Port, {stream, maps:get(interval, Options, ?INTERVAL), maps:get(batch, Options, ?BATCH)}),
-    send(Port, {credit, maps:get(credits, Options, ?CREDITS)}).
+    send(Port, {stream, Interval, Batch}),
+    send(Port, {credit, Credits}).
 
 %% While it starts, when there is nothing else to answer. `ok', or what is wrong.
 ask(#state{port = Port}, Command) ->
@@ -153,11 +142,6 @@ terminate(_Reason, State) ->
 
 %% ---- the port ----
 
-%% The application's environment may name it; a name without a folder is looked for on PATH.
-find(Options) ->
-    Name = maps:get(pydtrace, Options, application:get_env(pyusdt, pydtrace, "pydtrace")),
-    os:find_executable(Name).
-
 %% A port that is closed already has told so, or will.
 send(Port, Term) ->
     try port_command(Port, term_to_binary(Term)) of
@@ -170,9 +154,6 @@ close(#state{port = Port}) ->
         true -> ok
     catch error:badarg -> ok
     end.
-
-text(Text) ->
-    unicode:characters_to_binary(Text).
 
 failure(Format, Arguments) ->
     {error, {dtrace, lists:flatten(io_lib:format(Format, Arguments))}}.

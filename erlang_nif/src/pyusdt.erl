@@ -16,6 +16,7 @@
 -export([pn/1, pn/2, pn/3, pn/4, pn/5, pn/6, pn/7, pn/8, pn/9]).
 -export([user_trace_s1/1, user_trace_i4s4/9]).
 -export([provider/1, probe/3, fire/2, info/1]).
+-export([format_error/2]).
 -export([put_tag/1, get_tag/0, get_tag_data/0, spread_tag/1, restore_tag/1]).
 
 -export_type([provider/0, probe/0, arg_type/0]).
@@ -68,12 +69,12 @@ user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4) ->
     pyusdt_nif:user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4).
 
 %% @doc A provider of the application's own: a letter or underscore, then letters, digits and underscores, at most 40,
-%% no digit at the end, since D appends the process id.
+%% no digit at the end, since D appends the process id. Else the error `badarg', with the rule for who shows it.
 -spec provider(unicode:chardata()) -> provider().
 provider(Name) ->
-    case unicode:characters_to_binary(Name) of
-        Binary when is_binary(Binary) -> {?MODULE, Binary};
-        _NoText -> error(badarg, [Name])
+    case named(Name) of
+        {?MODULE, _} = Provider -> Provider;
+        {error, Reason, Message} -> erlang:error(Reason, [Name], information(Message))
     end.
 
 %% @doc A probe of a provider, with at most twelve arguments of these types; made where it is not there yet. The name is
@@ -82,18 +83,51 @@ provider(Name) ->
 %% a probe: keep the probe, in a persistent_term say.
 -spec probe(provider(), unicode:chardata(), [arg_type()]) -> probe().
 probe({?MODULE, Provider} = Given, Name, Types) when is_list(Types) ->
-    Dashed = binary:replace(unicode:characters_to_binary(Name), <<"__">>, <<"-">>, [global]),
-    try pyusdt_nif:define(Provider, Dashed, lists:map(fun type/1, Types)) of
-        {ok, Reference, Path, Reason} ->
-            #probe{reference = Reference, provider = Provider, name = Dashed, types = Types, path = Path,
-                   reason = Reason};
-        {error, Reason} ->
-            error(Reason, [Given, Name, Types])
-    catch
-        error:function_clause -> error(badarg, [Given, Name, Types])
+    case defined(Provider, Name, Types) of
+        #probe{} = Probe -> Probe;
+        {error, Reason, Message} -> erlang:error(Reason, [Given, Name, Types], information(Message))
     end;
 probe(Provider, Name, Types) ->
     error(badarg, [Provider, Name, Types]).
+
+named(Name) ->
+    try
+        Binary = name(Name),
+        case pyusdt_nif:check(Binary) of
+            ok -> {?MODULE, Binary};
+            Error -> Error
+        end
+    catch throw:Wrong -> {error, badarg, Wrong}
+    end.
+
+defined(Provider, Name, Types) ->
+    try
+        Dashed = binary:replace(name(Name), <<"__">>, <<"-">>, [global]),
+        case pyusdt_nif:define(Provider, Dashed, lists:map(fun type/1, Types)) of
+            {ok, Reference, Path, Why} ->
+                #probe{reference = Reference, provider = Provider, name = Dashed, types = Types, path = Path, reason = Why};
+            Error ->
+                Error
+        end
+    catch throw:Wrong -> {error, badarg, Wrong}
+    end.
+
+name(Name) ->
+    try unicode:characters_to_binary(Name) of
+        Binary when is_binary(Binary) -> Binary;
+        _NoText -> throw("a name is text")
+    catch error:badarg -> throw("a name is text")
+    end.
+
+%% What the shell and the reports of crashes show of an error (EEP 54).
+information(Message) ->
+    [{error_info, #{cause => Message}}].
+
+%% @private
+-spec format_error(term(), list()) -> #{general => unicode:chardata()}.
+format_error(_Reason, [{_Module, _Function, _Arguments, Information} | _]) ->
+    #{cause := Message} = proplists:get_value(error_info, Information),
+    #{general => Message}.
 
 %% The numbers of include/pyusdt.h: the kind, and the size in bytes.
 type(int8) -> 16#21;
@@ -109,7 +143,8 @@ type(boolean) -> 16#11;
 type(float32) -> 16#34;
 type(float) -> 16#38;
 type(string) -> 16#48;
-type(term) -> 16#58.
+type(term) -> 16#58;
+type(Other) -> throw(io_lib:format("~0tp is no type of an argument", [Other])).
 
 %% @doc Fire a probe of the application's own. Integers are taken modulo 2^bits (0 where they have more than 64), true
 %% and false are 1 and 0; what is no number is NaN where a float stands; strings and terms are cut at 1023 bytes, terms so

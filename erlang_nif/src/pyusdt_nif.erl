@@ -7,14 +7,14 @@
 -module(pyusdt_nif).
 
 -export([available/0, usdt/0, enabled/0, enabled/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
--export([define/3, fire_own/2, enabled_own/1]).
+-export([check/1, define/3, fire_own/2, enabled_own/1]).
 -export([library/1, without_library/2]).
 
 -export_type([answer/0]).
 
 -on_load(on_load/0).
 -nifs([available/0, usdt/0, enabled/0, enabled/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1,
-       define/3, fire_own/2, enabled_own/1]).
+       check/1, define/3, fire_own/2, enabled_own/1]).
 
 -type answer() :: true | false | error | badarg.
 %% Offered to a tracer, nobody wants it, no such probe, or an impossible argument.
@@ -57,10 +57,15 @@ user_trace_i4s4(_Tag, _I1, _I2, _I3, _I4, _S1, _S2, _S3, _S4) ->
 user_trace_s1(_Message) ->
     not_loaded(false).
 
+%% @doc Whether a provider can have this name. Without the library any can.
+-spec check(Provider :: binary()) -> ok | {error, badarg, Message :: binary()}.
+check(_Provider) ->
+    not_loaded(ok).
+
 %% @doc Make a probe of the application's own. Types are the numbers of include/pyusdt.h. Without the library it is
 %% a reference that nothing comes of.
 -spec define(Provider :: binary(), Name :: binary(), Types :: [byte()]) ->
-          {ok, reference(), Path :: binary(), Why :: binary()} | {error, badarg | eexist | enomem}.
+          {ok, reference(), Path :: binary(), Why :: binary()} | {error, badarg | eexist | enomem, Message :: binary()}.
 define(_Provider, _Name, _Types) ->
     not_loaded({ok, make_ref(), <<>>, <<"the library is not loaded">>}).
 

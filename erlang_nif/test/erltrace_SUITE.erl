@@ -11,9 +11,9 @@ suite() ->
     [{timetrap, {seconds, 60}}].
 
 all() ->
-    [without_a_program, wrong_script, wrong_option, script_option_and_arguments, records, all_functions, walk_is_since_the_last,
+    [without_a_program, wrong_script, wrong_option, wrong_options, options_of_all_kinds, strict, script_option_and_arguments, records, all_functions, walk_is_since_the_last,
      floats, keys_of_all_kinds, kernel_engine, ends_by_exit, stop_keeps_what_was_recorded, faults_and_drops, what_is_not_taken_is_counted,
-     command_is_traced, closed, owner_dies, pydtrace_is_killed, no_pydtrace, stream, stream_without_credit, stream_is_over,
+     command_is_traced, command_that_is_not_there, closed, owner_dies, pydtrace_is_killed, no_pydtrace, stream, stream_without_credit, stream_is_over,
      stream_of_a_wrong_script, stream_loses_pydtrace, client_of_a_stream_dies, no_atom_is_made].
 
 init_per_suite(Config) ->
@@ -50,7 +50,63 @@ wrong_option(_) ->
     ?assertEqual({error, {dtrace, "strsiz: Invalid option name"}}, erltrace:setopt(H, "strsiz", "1")),
     ?assertMatch({error, {dtrace, _}}, erltrace:setopt(H, "strsize", "much")),
     ok = erltrace:close(H),
+    ?assertEqual({error, {dtrace, "<<\"strsize\">>, 8: an option and its value are strings"}}, erltrace:setopt(H, <<"strsize">>, 8)),
     {error, {dtrace, _}} = erltrace:open(#{options => #{"strsiz" => "1"}}).
+
+%% What can not be is refused before anything starts, by name, and nobody crashes.
+wrong_options(_) ->
+    process_flag(trap_exit, true),
+    Wrong = [{#{batch => 0}, "option batch: it is a number from 1 to 4294967295, not 0"},
+             {#{credits => foo}, "option credits: it is a number from 0 to 4294967295, not foo"},
+             {#{buffer => 1 bsl 32}, "option buffer: it is a number from 1 to"},
+             {#{interval => 0.5}, "option interval: it is infinity, or a number of milliseconds"},
+             {#{bach => 1}, "option bach: there is none of this name; there are arguments, buffer, "},
+             {#{"batch" => 1}, "option \"batch\": there is none of this name"},
+             {#{to => nobody_here}, "option to: it is a pid, or the name of a process that is registered here, not nobody_here"},
+             {#{pids => []}, "option pids: it is all, self, or a list of process ids, not []"},
+             {#{pids => [1 | 2]}, "option pids"}, {#{pids => ["1"]}, "option pids"}, {#{pids => [0]}, "option pids"},
+             {#{command => "ls"}, "option command: it is a list of words, each a string, not \"ls\""},
+             {#{command => []}, "option command"}, {#{command => ["l\0s"]}, "option command"},
+             {#{pids => self, command => ["ls"]}, "options pids and command: what is traced is one or the other"},
+             {#{options => [{"quiet", ""}]}, "option options: it is a map of strings to strings"},
+             {#{options => #{strsize => 4}}, "option options"}, {#{arguments => [7]}, "option arguments: it is a list of strings"},
+             {#{arguments => [<<255>>]}, "option arguments"}, {#{strict => yes}, "option strict: it is true or false, not yes"},
+             {#{pydtrace => 7}, "option pydtrace: it is a path"}, {[], "the options are a map, not []"}],
+    [begin
+         {error, {dtrace, Text}} = erltrace:start_link("BEGIN { }", Options),
+         ?assertEqual(Begins, lists:sublist(Text, length(Begins)))
+     end || {Options, Begins} <- Wrong],
+    ?assertEqual({error, {dtrace, "option batch: start_link/2 takes it, open/1 does not"}}, erltrace:open(#{batch => 1})),
+    ?assertMatch({error, {dtrace, "option buffer: " ++ _}}, erltrace:open(#{buffer => 0})),
+    ?assertMatch({error, {dtrace, "the options are a map" ++ _}}, erltrace:open(none)),
+    ?assertEqual({messages, []}, process_info(self(), messages)). % of no process that was started and has died
+
+%% Each that can be, as a string, a binary or both.
+options_of_all_kinds(_) ->
+    true = register(?FUNCTION_NAME, self()),
+    {ok, Server} = erltrace:start_link(<<"BEGIN { trace($$1); trace($$2); exit(0); }">>,
+        #{to => ?FUNCTION_NAME, batch => 1, buffer => 10, credits => 9, interval => infinity, pids => [list_to_integer(os:getpid())],
+          arguments => ["a", <<"\x{e9}"/utf8>>], options => #{<<"strsize">> => "4", "quiet" => <<>>}, strict => true,
+          pydtrace => list_to_binary(os:find_executable("pydtrace"))}),
+    receive {erltrace, Server, {records, [{probe, _, "a"}]}} -> ok end,
+    receive {erltrace, Server, {records, [{probe, _, [16#e9]}]}} -> ok end,
+    receive {erltrace, Server, {over, exited, 0}} -> ok end.
+
+%% A probe that is not there: waited for, or refused; and taken when it has come.
+strict(_) ->
+    Script = "nobody$target:::has-it { trace(arg0); }",
+    {ok, Waits} = erltrace:script(Script),
+    ok = erltrace:go(Waits),
+    ok = erltrace:close(Waits),
+    {ok, H} = erltrace:open(#{strict => true}),
+    ok = erltrace:compile(H, Script),
+    {error, {dtrace, Text}} = erltrace:go(H),
+    ?assertMatch({match, _}, re:run(Text, "^erltrace: .*nobody[0-9]+:::has-it does not match any probes")),
+    Probe = pyusdt:probe(pyusdt:provider("nobody"), "has-it", [int]),
+    ok = erltrace:go(H),
+    true = pyusdt:fire(Probe, [7]),
+    ?assertMatch([{probe, _, 7}], items(H, 1)),
+    ok = erltrace:close(H).
 
 script_option_and_arguments(_) ->
     {ok, H} = erltrace:open(#{arguments => ["7", "text"], options => #{"strsize" => "4"}}),
@@ -192,6 +248,12 @@ command_is_traced(_) ->
     ?assertEqual({error, exited}, until_other(fun() -> erltrace:consume(H) end, ok)),
     ok = erltrace:close(H).
 
+command_that_is_not_there(_) ->
+    {ok, H} = erltrace:open(#{command => ["/nowhere/program", "x"]}),
+    ok = erltrace:compile(H, "BEGIN { }"),
+    ?assertEqual({error, {dtrace, "failed to start /nowhere/program: No such file or directory"}}, erltrace:go(H)),
+    ok = erltrace:close(H).
+
 %% ---- ends ----
 
 closed(_) ->
@@ -227,9 +289,13 @@ pydtrace_is_killed(_) ->
     true = is_boolean(dyntrace:p(1)). % this node goes on
 
 no_pydtrace(_) ->
-    ?assertMatch({error, {dtrace, "there is no pydtrace" ++ _}}, erltrace:open(#{pydtrace => "/nowhere/pydtrace"})),
+    ?assertEqual({error, {dtrace, "there is no program /nowhere/pydtrace that can be run, which the option pydtrace names"}},
+                 erltrace:open(#{pydtrace => "/nowhere/pydtrace"})),
     ok = application:set_env(pyusdt, pydtrace, "/nowhere/pydtrace"),
-    ?assertMatch({error, {dtrace, "there is no pydtrace" ++ _}}, erltrace:open()),
+    ?assertEqual({error, {dtrace, "there is no program /nowhere/pydtrace that can be run, which the environment of the application "
+                                  "pyusdt names (pydtrace)"}}, erltrace:open()),
+    ok = application:set_env(pyusdt, pydtrace, wrong),
+    ?assertMatch({error, {dtrace, "option pydtrace: " ++ _}}, erltrace:open()),
     ok = application:set_env(pyusdt, pydtrace, os:find_executable("pydtrace")),
     {ok, H} = erltrace:open(),
     ok = erltrace:close(H),

@@ -24,6 +24,24 @@ number_test_() ->
      || {Number, Answer} <- [{0, false}, {950, false}, {951, error}, {1023, error}, {1024, badarg}, {-1, badarg},
                              {1 bsl 64, badarg}, {a, badarg}, {1.0, badarg}]].
 
+%% At once, with the rule for who shows it: erl_error does, for the shell and the reports of crashes.
+wrong_names_test_() ->
+    Rule = "its name is a letter or _",
+    [[?_assertMatch({badarg, {match, _}}, told(fun() -> pyusdt:provider(Name) end, Rule))
+      || Name <- ["bad name!", "web2", <<>>, lists:duplicate(41, $a), lists:duplicate(50, 16#20ac)]],
+     [?_assertMatch({badarg, {match, _}}, told(fun() -> pyusdt:provider(Name) end, Text))
+      || {Name, Text} <- [{shop, "a name is text"}, {"nul\0", "NUL"}, {lists:duplicate(300, $a), "hundreds"}]],
+     [?_assertMatch({badarg, {match, _}}, told(fun() -> pyusdt:probe(pyusdt:provider("shop"), Name, Types) end, Text))
+      || {Name, Types, Text} <- [{"a b", [], Rule}, {"a", [atom], "atom is no type"}, {"a", lists:duplicate(13, int), "twelve"}]]].
+
+told(Function, Text) ->
+    try Function()
+    catch error:Reason:Stack ->
+        [{Module, _, _, _} | _] = Stack,
+        #{general := General} = Module:format_error(Reason, Stack),
+        {Reason, re:run(unicode:characters_to_binary(General), Text)}
+    end.
+
 user_trace_test() ->
     ?assertEqual(false, pyusdt:user_trace_s1("a")),
     ?assertEqual(false, pyusdt:user_trace_s1(no_iolist)), % badarg while enabled only, as in OTP

@@ -36,7 +36,13 @@ pyusdt*:::user_trace-n2
 }
 
 pyusdt*:::user_trace-n2
-/begun[copyinstr(arg1)] && timestamp - begun[copyinstr(arg1)] > 50000000/
+/begun[copyinstr(arg1)] && timestamp - begun[copyinstr(arg1)] > 50000000 && !store[copyinstr(arg1)]/
+{
+	printf("slow: %s, %s: %d ms, the store was not seen\n", copyinstr(arg1), copyinstr(arg6), this->whole / 1000);
+}
+
+pyusdt*:::user_trace-n2
+/begun[copyinstr(arg1)] && timestamp - begun[copyinstr(arg1)] > 50000000 && store[copyinstr(arg1)]/
 {
 	printf("slow: %s, %s: %d ms, of which the store %d ms\n", copyinstr(arg1), copyinstr(arg6),
 	    this->whole / 1000, this->behind / 1000);

@@ -2,7 +2,8 @@
 """A shop's front end in Python over a key-value store in Erlang: the same tag on both sides of a request.
 
 In: --requests, --threads. Starts store.erl, asks it for a price for each request, and does some work of its own.
-Out: a line that says how many requests there were and how many of them were slow, which latency.d shows by tag.
+Out: a line that says how many requests there were and how many of them were slow, which latency.d shows by tag; what is
+missing where there is no Erlang, or its probes are not built.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import queue
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -32,10 +34,18 @@ def key_of(request: int) -> str:
 
 
 def start_store(folder: str) -> tuple[subprocess.Popen, int]:
+    """The store and its port."""
+    for program in ("erlc", "erl"):
+        if shutil.which(program) is None:
+            raise SystemExit(f"shop.py: the store is an Erlang program, and there is no {program} on PATH (Debian: apt install erlang-dev)")
     subprocess.run(["erlc", "-o", folder, os.path.join(HERE, "store.erl")], check=True)
     command = ["erl", "-noshell", "-pa", APPLICATION, "-pa", folder, "-s", "store", "main"]
     store = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    return store, int(store.stdout.readline())
+    port, has_probes = store.stdout.readline().split()
+    if has_probes != "true":
+        store.kill()
+        raise SystemExit("shop.py: the store has no probes, since erlang_nif is not built, or can not be loaded: make -C erlang_nif")
+    return store, int(port)
 
 
 def serve(request: int, stream) -> None:

@@ -1,7 +1,7 @@
 %% A key-value store over TCP, the back end of shop.py.
 %%
 %% In:  lines of "TAG KEY" on a socket; the tag names the request that the front end is busy with.
-%% Out: the key's value, or "none"; on its standard output first the port. Ends when the front end does.
+%% Out: the key's value, or "none"; on its standard output first the port, and whether its probes are there. Ends when the front end does.
 %% Always: a connection's process has the tag of the request it serves, and fires user_trace-n1 before and user_trace-n2
 %% behind each look-up, with the key.
 -module(store).
@@ -10,10 +10,16 @@
 main() ->
     {ok, Listener} = gen_tcp:listen(0, [binary, {packet, line}, {active, false}, {ip, {127, 0, 0, 1}}]),
     {ok, Port} = inet:port(Listener),
-    io:format("~b~n", [Port]),
+    io:format("~b ~p~n", [Port, has_probes()]),
     spawn_link(fun() -> accept(Listener) end),
     eof = io:get_line(""),
     halt().
+
+%% Without pyusdt's, dyntrace is OTP's module, which has none on a stock emulator; or there is none of this name.
+has_probes() ->
+    try dyntrace:available()
+    catch error:undef -> false
+    end.
 
 accept(Listener) ->
     {ok, Socket} = gen_tcp:accept(Listener),

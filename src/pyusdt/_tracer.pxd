@@ -8,7 +8,7 @@ cdef extern from "pyusdt.h" nogil:
     enum: PYUSDT_MAX_ARGS
     struct pyusdt_error:
         int code
-        char message[252]
+        char message[508]
     int pyusdt_glob(const char *pattern, const char *string)
 
 

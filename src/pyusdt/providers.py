@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pyusdt._core import define
+from pyusdt._core import check_provider, define
 
 if TYPE_CHECKING:
     import os
@@ -39,7 +39,6 @@ _SAME = {
 _PYTHON = {int: "int64_t", str: "string", bytes: "string", float: "double", bool: "uint8_t"}
 
 
-
 def type_name(given: object) -> str:
     """The canonical name of an argument's type: a key of _TYPES.  TypeError for what is none."""
     if isinstance(given, str):
@@ -57,10 +56,11 @@ class Provider:
     """Probes under one name of the application's.
 
     name: a letter or underscore, then letters, digits and underscores, at most 40, no digit at its end (D appends
-    the process id to it).  ValueError for others, when the first probe is made.
+    the process id to it).  ValueError for others.
     """
 
     def __init__(self, name: str) -> None:
+        check_provider(name)
         self.name = name
         self.reason = ""  # why tracers other than the embedded engine do not see its probes, or ""
         self._probes: dict[str, Probe] = {}
@@ -89,23 +89,11 @@ class Provider:
     def _define(self, wanted: Iterable[tuple[str, Iterable[Any]]]) -> list[Probe]:
         rows = [(name.replace("__", "-"), bytes(_TYPES[type_name(each)] for each in types)) for name, types in wanted]
         names = [name for name, _ in rows]
-        _check_names(self.name, names)
         if len(set(names)) < len(names):
             raise ValueError(f"provider {self.name}: two probes of one name")
         probes, _path, self.reason = define(self.name, rows)
         self._probes.update(zip(names, probes, strict=True))
         return probes
-
-
-def _check_names(provider: str, probes: Iterable[str]) -> None:
-    """ValueError for the first that can be none, with the rule; the core, whose rule it is, does not say which it was."""
-    if not (provider.isascii() and provider.isidentifier() and len(provider) <= 40 and not provider[-1].isdigit()):
-        raise ValueError(f"provider {provider!r}: its name is a letter or _, then letters, digits and _, at most 40 in all, "
-                         "and no digit at the end, where D puts the process id")
-    for name in probes:
-        if not (name.isascii() and name.replace("-", "_").isidentifier() and len(name) <= 63 and name[0] != "-"):
-            raise ValueError(f"provider {provider}, probe {name!r}: its name is a letter or _, then letters, digits, _ and -, "
-                             "at most 63 in all")
 
 
 class _Loaded(Provider):

@@ -11,6 +11,7 @@ int main(int argc, char **argv)
         strcmp(argv[1], "aarch64") == 0 ? &pyusdt_elf_aarch64 : &pyusdt_elf_x86_64;
     unsigned n = (unsigned)(argc - 4) / 2;
     struct pyusdt_probe_def *probes = calloc(n + 1, sizeof *probes);
+    struct pyusdt_error why;
     struct pyusdt_elf elf;
     FILE *file;
     int r;
@@ -22,10 +23,12 @@ int main(int argc, char **argv)
         for (unsigned k = 0; k < probes[i].nargs && k < PYUSDT_MAX_ARGS; k++)
             sscanf(types + 2 * k, "%2hhx", &probes[i].type[k]);
     }
-    r = pyusdt_elf_write(machine, argv[3], probes, n, &elf);
+    r = pyusdt_elf_write(machine, argv[3], probes, n, &elf, &why);
     free(probes);
-    if (r != 0)
+    if (r != 0) {
+        fprintf(stderr, "%s\n", why.message);
         return -r;
+    }
     file = fopen(argv[2], "wb");
     if (!file || fwrite(elf.data, 1, elf.size, file) != elf.size || fclose(file) != 0)
         return 1;

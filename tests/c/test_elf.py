@@ -20,7 +20,7 @@ def elf_main(tmp_path_factory):
     program = tmp_path_factory.mktemp("elf") / "elf_main"
     subprocess.run(["gcc", "-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined",
                     "-fno-sanitize-recover=all", f"-I{ROOT}/c", HERE / "elf_main.c", ROOT / "c/target/elf_write.c",
-                    ROOT / "c/shared/glob.c", "-o", program], check=True)
+                    ROOT / "c/target/names.c", ROOT / "c/shared/glob.c", "-o", program], check=True)
 
     def run(*arguments):
         return subprocess.run([program, *arguments], check=False).returncode

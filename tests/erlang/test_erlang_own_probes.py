@@ -59,6 +59,13 @@ def test_what_can_not_be(own):
     assert run.stdout.split() == ["[ok,eexist,badarg,badarg,badarg,badarg,badarg,badarg,badarg,badarg,badarg,badarg]"], run
 
 
+def test_a_probe_that_was_kept_while_the_library_was_loaded_again(own, trace):
+    run = trace('shop*:::sold,shop*:::returned { printf("%s %d %s\\n", probename, arg0, term(arg1)); }', own("kept"))
+    answers, *others = sorted(run.stdout.split("\n"), key=lambda line: not line.startswith("{"))  # two processes print
+    assert re.match(r"\{false,false,\{'EXIT',\{badarg,", answers), run
+    assert [line for line in others if line] == ["sold 1 first", "returned 3 second", "sold 4 third"], run
+
+
 # ---- terms ----
 
 

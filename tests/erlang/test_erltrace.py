@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 import time
 
 import harness
@@ -47,6 +48,40 @@ def test_no_orphan_of_a_killed_node(erlang, path, number):
         node.wait(timeout=30)
         wait_until_gone(tracer)
     assert not [name for name in os.listdir(os.environ["PYUSDT_RUNDIR"]) if name.endswith(".area")]
+
+
+NEWS = """{ok, H} = erltrace:script("%s:::user_trace-i4s4 { trace(arg2); }"), ok = erltrace:go(H), true = dyntrace:p(7),
+    timer:sleep(300), {ok, Items} = erltrace:consume(H), io:format("~p ~p~n", [length([7 || {probe, _, 7} <- Items]),
+    [Text || {error, Text} <- Items]])"""
+
+
+@pytest.mark.parametrize("provider, told", [("erlang$target", False), ("erlang*", True)])
+def test_news_of_others_directories(erlang, path, monkeypatch, provider, told):
+    """What is wrong with another user's directory is nothing to who traces his own node: a message more than he waits for.  In
+    a mount namespace, with nobody's directories but these."""
+    if os.geteuid() != 0:
+        pytest.skip("host: not root")
+    monkeypatch.delenv("PYUSDT_RUNDIR")
+    place = "mount -t tmpfs none /dev/shm && mount -t tmpfs none /tmp && mkdir -m 755 /dev/shm/pyusdt-54321"
+    evaluated = f"true = dyntrace:available(), {NEWS % provider}, halt()."
+    run = harness.run(["unshare", "-m", "sh", "-c", f'{place} && exec "$@"', "sh",
+                       "erl", "-noshell", "-pa", erlang.ebin, "-eval", evaluated])
+    assert run.stdout.startswith("1 ") and ("uid 54321" in run.stdout) == told, run
+    assert told or run.stdout == "1 []\n", run
+
+
+def test_example_takes_what_comes_in_one_message(erlang, path, monkeypatch, tmp_path):
+    """Each item twice, as if something else had come with it: the example waited for a message of just one."""
+    (tmp_path / "pydtrace").write_text(f"#!{sys.executable}\n" + """import sys
+from pyusdt.erlang import port, session
+add = session.Session._add
+session.Session._add = lambda self, term: (add(self, (port.Atom("error"), "news")), add(self, term))
+sys.exit(port.main())
+""")
+    (tmp_path / "pydtrace").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    run = harness.run(["escript", "examples/own_node.escript"], timeout=30, cwd=harness.ROOT)
+    assert run.status == 0 and run.stdout.endswith("12 of quince\n"), run
 
 
 @pytest.mark.long  # the real dtrace takes its time to let go of a node

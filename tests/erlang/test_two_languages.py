@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import shutil
 import signal
 import sys
 
@@ -29,6 +30,25 @@ def printed(erlang, tmp_path_factory) -> str:
         run = harness.finish(process, 30)
     assert run.status == 0 and run.stderr == "", run
     return run.stdout
+
+
+@pytest.mark.parametrize("missing, said", [("probes", "the store has no probes, since erlang_nif is not built"),
+                                           ("erlc", "there is no erlc on PATH")])
+def test_what_is_missing_is_told(erlang, tmp_path, missing, said):
+    """After `pip install .` alone: a copy without erlang_nif, or without Erlang on PATH."""
+    shutil.copytree(EXAMPLE, tmp_path / "examples" / "two_languages")
+    environment = {**os.environ, **({"PATH": str(tmp_path)} if missing == "erlc" else {})}
+    shop = harness.run([sys.executable, f"{tmp_path}/examples/two_languages/shop.py"], timeout=60, env=environment)
+    assert (shop.status, shop.stdout) == (1, "") and said in shop.stderr and "Traceback" not in shop.stderr, shop
+
+
+def test_a_store_that_is_not_seen_is_not_called_quick(tmp_path):
+    """The front end's events alone, those of a slow request."""
+    (tmp_path / "shop.py").write_text("import pyusdt, time\npyusdt.put_tag('request-1')\n"
+                                      "pyusdt.pn(1, 1)\ntime.sleep(0.06)\npyusdt.pn(2, 1, 'quince')\n")
+    command = f"{sys.executable} {tmp_path}/shop.py"
+    run = harness.run([harness.PYDTRACE, "-x", "engine=embedded", "-Zqs", f"{EXAMPLE}/latency.d", "-c", command])
+    assert re.search(r"^slow: request-1, quince: \d+ ms, the store was not seen$", run.stdout, re.MULTILINE), run
 
 
 def counts(printed: str) -> dict[str, int]:

@@ -2,9 +2,12 @@
 
 import asyncio
 import contextvars
+import gc
 import multiprocessing
 import os
+import re
 import threading
+import weakref
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
@@ -133,6 +136,11 @@ def test_who_in_a_forked_child(tracer):
     os.close(write)
 
 
+def unnumbered(who):
+    """<pid.tid.number.name> without the number, which no other task has."""
+    return re.sub(rb"^(<\d+\.\d+)\.\d+", rb"\1", who)
+
+
 def test_tasks_have_names_and_their_own_tags(tracer):
     async def work(n):
         pyusdt.put_tag(f"tag {n}")
@@ -154,9 +162,9 @@ def test_tasks_have_names_and_their_own_tags(tracer):
     assert len(events) == 303
     for event in events[:300]:
         n = event.values[0]
-        assert (event.who, event.tag) == (f"<{me}.worker-{n}>".encode(), f"tag {n}".encode())
+        assert (unnumbered(event.who), event.tag) == (f"<{me}.worker-{n}>".encode(), f"tag {n}".encode())
     parent, thread, callback = events[300:]
-    assert parent.who.startswith(f"<{me}.Task-".encode()) and parent.tag == b"parent"
+    assert unnumbered(parent.who).startswith(f"<{me}.Task-".encode()) and parent.tag == b"parent"
     assert thread.who.count(b".") == 1 and thread.tag == b"parent"
     assert callback.who == f"<{me}>".encode()
 
@@ -167,10 +175,11 @@ def test_task_names(name, fired):
         asyncio.current_task().set_name(name)
         return pyusdt.p()
 
-    me = f"<{os.getpid()}.{threading.get_native_id()}."
-    room = 1023 - len(me) - 1
+    who = fired(lambda: asyncio.run(main())).who
+    me, start = f"<{os.getpid()}.{threading.get_native_id()}.".encode(), re.match(rb"<\d+\.\d+\.\d+\.", who)[0]
+    room = 1023 - len(start) - 1
     shown = name.split("\0")[0].encode("utf-8", "replace")[:room].decode("utf-8", "ignore").encode()
-    assert fired(lambda: asyncio.run(main())).who == me.encode() + shown + b">"
+    assert start.startswith(me) and who == start + shown + b">"
 
 
 def test_task_that_has_no_name(fired):
@@ -190,7 +199,68 @@ def test_task_that_has_no_name(fired):
         finally:
             loop.close()
 
-    assert fired(run).who == f"<{os.getpid()}.{threading.get_native_id()}>".encode()
+    who = fired(run).who
+    assert re.fullmatch(rb"(<\d+\.\d+)\.\d+>", who) and unnumbered(who) == f"<{os.getpid()}.{threading.get_native_id()}>".encode()
+
+
+def test_tasks_of_one_name_are_told_apart(tracer):
+    """At once, one after the other where the last one was in memory, and in forked children that go on from one parent."""
+    async def work(n):
+        for _ in range(3):
+            pyusdt.p(n)
+            await asyncio.sleep(0)
+
+    async def main(numbers):
+        for n in numbers:
+            await asyncio.create_task(work(n), name="same")
+        await asyncio.gather(*(asyncio.create_task(work(-n - 1), name="same") for n in numbers))
+
+    read, write = os.pipe()
+    with tracer.attached("user_trace__i4s4") as events:
+        asyncio.run(main(range(200)))
+        for _ in range(2):
+            child = os.fork()
+            if child == 0:
+                try:
+                    tracer.collected.clear()
+                    tracer.count.value = 0
+                    asyncio.run(main(range(5)))
+                    os.write(write, b"".join({event.who.split(b".")[2] + b"\n" for event in tracer.collect()}))
+                finally:
+                    os._exit(0)
+            os.waitpid(child, 0)
+    os.close(write)
+    with open(read, "rb") as file:
+        in_children = file.read().split()
+    whose = {}
+    for event in events:
+        whose.setdefault(event.who, set()).add(event.values[0])
+    assert len(events) == 1200 and len(whose) == 400 and all(len(each) == 1 for each in whose.values())
+    numbers = [who.split(b".")[2] for who in whose] + in_children
+    assert len(in_children) == 20 and len(set(numbers)) == 420, "no number is given again, in children of one parent neither"
+
+
+def test_nothing_is_kept_of_tasks_that_have_ended(tracer):
+    def numbered():
+        """The dictionaries of numbers that have any: {address: (number, weak reference)}"""
+        found = [each for each in gc.get_objects() if type(each) is dict and each]
+        return [each for each in found if all(
+            type(value) is tuple and len(value) == 2 and type(value[1]) is weakref.ref and type(value[1]()) is asyncio.Task
+            for value in each.values())]
+
+    async def fire():
+        pyusdt.p()
+
+    async def main():
+        await asyncio.gather(*(asyncio.create_task(fire()) for _ in range(100)))
+        pyusdt.p()
+        found, = numbered()
+        return found
+
+    with tracer.attached("user_trace__i4s4") as events:
+        found = asyncio.run(main())
+        gc.collect()
+    assert len(events) == 101 and found == {}
 
 
 def report(queue=None):

@@ -184,9 +184,23 @@ def test_a_pending_exception_stays(provider):
 # ---- names ----
 
 @pytest.mark.parametrize("name", ["", "9a", "shop1", "a-b", "a b", "a" * 41, "ä"])
-def test_bad_provider_names(name, cache):
+def test_bad_provider_names(name):
+    """At once: the first probe may be made much later."""
     with pytest.raises(ValueError, match=re.escape(f"provider {name!r}: its name is a letter or _")):
-        pyusdt.Provider(name).probe("x", int)
+        pyusdt.Provider(name)
+
+
+@pytest.mark.parametrize("name, shown", [("a\nb\x1b[1m", "'a?b?[1m'"), ("€" * 30, f"'{'€' * 21}...'"), ("a" * 300, f"'{'a' * 64}...'")])
+def test_a_bad_name_is_shown_as_text(name, shown):
+    with pytest.raises(ValueError, match=re.escape(f"provider {shown}: its name is")):
+        pyusdt.Provider(name)
+
+
+def test_names_with_nul_or_of_no_text():
+    with pytest.raises(ValueError, match="null character"):
+        pyusdt.Provider("a\0b")
+    with pytest.raises(TypeError, match="must be str"):
+        pyusdt.Provider(b"shop")
 
 
 @pytest.mark.parametrize("name", ["", "9a", "a b", "a" * 64, "a;b", "ä"])
@@ -208,8 +222,12 @@ def test_one_probe_of_one_name(provider):
     with traced(provider, "twice-over { trace(arg0); }") as t:
         assert one(1) is True and two(2) is True
     assert [record[0] for record in t] == [1, 2]
-    with pytest.raises(ValueError, match="other arguments"):
-        provider.probe("twice-over", str)
+    wrong = f"provider {provider.name}, probe twice-over: it was made with the arguments (int64_t), and can not have (string, double)"
+    with pytest.raises(ValueError, match=re.escape(wrong)):
+        provider.probe("twice-over", str, float)
+    provider.probe("full", *["uint16_t"] * 12)
+    with pytest.raises(ValueError, match=re.escape(f"({', '.join(['uint16_t'] * 12)}), and can not have ()")):
+        provider.probe("full")
 
 
 def test_sessions_that_are_there_see_new_probes(provider):

@@ -9,6 +9,7 @@ import argparse
 import sys
 
 from ..data.harmless import harmless
+from ..report.output import OutputError, show
 from . import streams
 
 PROGRAM = "pyusdt"
@@ -52,16 +53,6 @@ def finding_text(findings):
     return "".join(lines)
 
 
-def say(text):
-    """To the standard output."""
-    try:
-        streams.write(text)
-    except BrokenPipeError:  # `pyusdt list | head`
-        raise
-    except OSError as error:
-        raise Failure(f"failed to write to <stdout>: {error.strerror}") from None
-
-
 # --- commands ------------------------------------------------------------------------------
 
 
@@ -77,7 +68,7 @@ def list_command(options):
         raise Failure(error) from None
     if not probes:  # of a file or a process: without either, this process has some
         raise Failure(f"no USDT probes in {options.file or f'process {options.pid}'}")
-    say(probe_text(probes if options.all else found.folded(probes)))
+    show(probe_text(probes if options.all else found.folded(probes)))
     return 0
 
 
@@ -85,7 +76,7 @@ def doctor_command(options):
     from . import doctor
 
     findings = doctor.here() + (doctor.process(options.pid) if options.pid is not None else [])
-    say(finding_text(findings))
+    show(finding_text(findings))
     return 1 if any(each.good is False for each in findings) else 0
 
 
@@ -96,7 +87,7 @@ def stub_command(options):
     try:
         text = stub(options.file)
         if path == "-":
-            say(text)
+            show(text)
         else:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -131,7 +122,7 @@ def main():
     options = parser().parse_args()
     try:
         status = options.run(options)
-    except Failure as error:
+    except (Failure, OutputError) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         status = 1
     except BrokenPipeError:

@@ -18,7 +18,7 @@ from ..dlang.errors import CompileError, GenerationError, LibraryError, Preproce
 from ..dlang.front.probes import OWN
 from ..engine import EngineError, NoSuchProcess, Targets
 from ..engine.kernel.structs import Structs
-from ..report.output import Output, OutputError
+from ..report.output import Output, OutputError, show
 from ..tracing.driver import Driver
 from . import arguments as cli
 from . import listing, stability, streams
@@ -83,11 +83,6 @@ def add_requests(compiler, arguments):
             what = "invalid probe specifier" if request.script is None else "failed to compile script"
             raise Failure(f"{what} {request.script or request.text}: {error}") from None
     return sources
-
-
-def show(text):
-    """A text on the standard output; as Output.write()."""
-    Output(1, "<stdout>").write(text.encode("utf-8", "surrogateescape"))
 
 
 def show_dumps(arguments):

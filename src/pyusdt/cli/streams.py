@@ -1,8 +1,7 @@
 """The standard streams of a command: what it does where they are closed, or full.
 
-Always: no file of ours gets the descriptor of a closed stream, so that what is printed can not end in it; what can not be
-written to the standard output is an error, as it would be with a stream that is closed; what the standard error does not
-take is nobody's.
+Always: no file of ours gets the descriptor of a closed stream, so that what is printed can not end in it; what the standard
+error does not take is nobody's.
 """
 
 import os
@@ -20,14 +19,3 @@ def settle():
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     if sys.stderr is None:  # print() would take the standard output instead
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
-
-
-def write(text):
-    """To the standard output, all of it now; OSError, and then nothing more is tried."""
-    try:
-        sys.stdout.reconfigure(errors="backslashreplace")
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except OSError:
-        sys.stdout = None  # Python would try it again at the end
-        raise

@@ -30,7 +30,7 @@ _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what keeps a rec
 _EVERY_ARGUMENT = dict.fromkeys(range(12), 1023)  # a demand for all that there is
 
 
-def _is_own(description):
+def is_own(description):
     """Only the tracer's own probes can match it."""
     return description.name.startswith(_OWN_NAMES)
 
@@ -79,7 +79,7 @@ class EmbeddedEngine(Engine):
 
     def open(self, targets):
         self._pids, self._command = targets.pids, targets.command
-        foreign = [desc for desc in self._descriptions() if not _is_own(desc)]
+        foreign = [desc for desc in self._descriptions() if not is_own(desc)]
         wait = self.options.get("wait", "")
         if isinstance(wait, int):
             self._awaited, wait = wait, ""

@@ -1,7 +1,7 @@
 """`pydtrace --erlang-port`: the program behind erltrace's port.  erlang_nif/src/erltrace_server.erl talks to it.
 
 In, on the standard input: frames of 4 bytes of length and a term of the External Term Format:
-    {start, #{target => Pid, pids => [Pid], command => [Word] | none, buffer => N}}     first, once
+    {start, #{target => Pid, pids => [Pid], command => [Word] | none, buffer => N, strict => boolean()}}   first, once
     {Tag, Command}: setopt, compile, go, consume, walk, stop, snapshot; answered
     {stream, Milliseconds | infinity, Batch}, {credit, N}: not answered
 Out, on the standard output, framed likewise:
@@ -117,7 +117,7 @@ class Port:
         given = term[1]
         words = given["command"]
         command = None if words == "none" else [os.fsdecode(word) for word in words]
-        self._session = Session(given["target"], tuple(_integers(given["pids"])), command, given["buffer"])
+        self._session = Session(given["target"], tuple(_integers(given["pids"])), command, given["buffer"], given["strict"])
 
     def run(self) -> None:
         session = self._session

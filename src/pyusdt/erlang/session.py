@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from .._tracer import find_rundir, list_probes
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError, LibraryError
 from ..engine import EngineError, Targets
@@ -31,12 +32,13 @@ class Failure(Exception):
 
 class Session:
     """target: what $target is, a process id; pids: what is traced, () is all of this user; command: words to start and
-    trace, or None; limit: of terms that wait."""
+    trace, or None; limit: of terms that wait; strict: a probe that is not there is refused."""
 
-    def __init__(self, target: int, pids: tuple[int, ...], command: list[str] | None, limit: int) -> None:
+    def __init__(self, target: int, pids: tuple[int, ...], command: list[str] | None, limit: int, strict: bool) -> None:
         self._target, self._pids, self._argv, self._limit = target, pids, command, limit
         self._options = Options()
-        self._options.set("zdefs", None)
+        if not strict:
+            self._options.set("zdefs", None)
         self._script: bytes | None = None
         self._arguments: list[str] = []
         self._driver: Driver | None = None  # until close()
@@ -73,7 +75,7 @@ class Session:
             compiler.add(self._script or b"", None)
             program: Program = compiler.finish()
         except CompileError as error:
-            raise Failure(error.render(False, "erltrace").strip()) from None
+            raise Failure(_told(error)) from None
         except LibraryError as error:
             raise Failure(str(error)) from None
         program.arguments = compiler.arguments
@@ -91,15 +93,38 @@ class Session:
                 self.close()
 
     def _go(self) -> None:
-        targets = Targets(self._pids, only=bool(self._pids))
         if self._argv:
             from ..engine.command import Command
 
-            targets = Targets((), Command(self._argv))
+            targets, target = Targets((), command := Command(self._argv)), command.pid
+        else:
+            targets, target = self._targets(self._compiled(self._target)), self._target
         self._driver = driver = Driver(self._options, targets)
-        driver.open(self._compiled(targets.command.pid if targets.command else self._target))
+        driver.open(self._compiled(target))
+        try:
+            driver.check_matches()
+        except CompileError as error:
+            raise Failure(_told(error)) from None
         driver.begin(self._terms)
         self.state = "tracing"
+
+    def _targets(self, program: Program) -> Targets:
+        """Where nothing was named and all probes are the node's own, it is the node alone that is traced: of other processes,
+        and of other users, there is nothing to tell then."""
+        from ..engine.embedded import is_own
+
+        if self._pids:
+            return Targets(self._pids, only=True)
+        node = Targets((self._target,), only=True)
+        foreign = [desc.provider for clause in program.clauses for desc in clause.probes if not is_own(desc)]
+        return node if foreign and all(map(node.are_all_of, foreign)) and self._node_has_probes() else Targets()
+
+    def _node_has_probes(self) -> bool:
+        """Now; a node that loads the library later is found where all processes are looked for."""
+        try:
+            return bool(list_probes(find_rundir(self._target), self._target))
+        except OSError:
+            return False
 
     def poll(self, timeout: float) -> None:
         """Take what there is, or comes in time."""
@@ -179,3 +204,7 @@ class Session:
 
     def _aggregations(self) -> list[Held]:
         return held(self._tracing.actions.aggregates) if self._terms.final is None else self._terms.final
+
+
+def _told(error: CompileError) -> str:
+    return str(error.render(False, "erltrace")).strip()

@@ -2,6 +2,7 @@
 #include "native/context.h"
 
 #include "native/convert.h"
+#include "native/tasks.h"
 
 static int context_traverse(struct pyusdt_context *self, visitproc visit, void *arg)
 {
@@ -12,6 +13,7 @@ static int context_traverse(struct pyusdt_context *self, visitproc visit, void *
     Py_VISIT(self->wrapped_type);
     Py_VISIT(self->get_running_loop);
     Py_VISIT(self->current_task);
+    Py_VISIT(self->task_numbers);
     return 0;
 }
 
@@ -26,6 +28,7 @@ static int context_clear(struct pyusdt_context *self)
     Py_CLEAR(self->events_name);
     Py_CLEAR(self->tasks_name);
     Py_CLEAR(self->get_name);
+    Py_CLEAR(self->task_numbers);
     return 0;
 }
 
@@ -68,8 +71,9 @@ struct pyusdt_context *pyusdt_context_new(PyTypeObject *type)
     self->events_name = PyUnicode_InternFromString("asyncio.events");
     self->tasks_name = PyUnicode_InternFromString("asyncio.tasks");
     self->get_name = PyUnicode_InternFromString("get_name");
+    self->task_numbers = PyDict_New();
     if (self->tag_variable == NULL || self->modules == NULL || self->events_name == NULL || self->tasks_name == NULL ||
-        self->get_name == NULL)
+        self->get_name == NULL || self->task_numbers == NULL)
         Py_CLEAR(self);
     return self;
 }
@@ -136,24 +140,37 @@ static int find_asyncio(struct pyusdt_context *context)
            set_once(&context->current_task, context->tasks_name, "current_task");
 }
 
-PyObject *pyusdt_context_task_name(struct pyusdt_context *context)
+/* The running task, or NULL; an exception may be pending. */
+static PyObject *running_task(struct pyusdt_context *context)
 {
-    PyObject *loop, *task = NULL, *name = NULL;
+    PyObject *loop = PyObject_CallNoArgs(context->get_running_loop), *task = NULL;
 
-    if (!find_asyncio(context))
-        return NULL;
-    loop = PyObject_CallNoArgs(context->get_running_loop);
-    if (loop == Py_None) { /* the usual case, and no error */
-        Py_DECREF(loop);
-        return NULL;
-    }
-    if (loop != NULL)
+    if (loop != NULL && loop != Py_None) /* None is the usual case, and no error */
         task = PyObject_CallOneArg(context->current_task, loop);
-    if (task != NULL && task != Py_None)
-        name = PyObject_CallMethodNoArgs(task, context->get_name);
-    if (loop == NULL || task == NULL || (task != Py_None && name == NULL))
-        pyusdt_swallow_exception();
     Py_XDECREF(loop);
-    Py_XDECREF(task);
-    return name;
+    if (task == Py_None)
+        Py_CLEAR(task);
+    return task;
+}
+
+void pyusdt_context_task(struct pyusdt_context *context, struct pyusdt_task *task)
+{
+    PyObject *running = NULL;
+
+    if (find_asyncio(context) && context->task_numbers != NULL)
+        running = running_task(context);
+    if (running != NULL) {
+        task->number = pyusdt_task_number(context, running);
+        if (task->number != NULL)
+            task->name = PyObject_CallMethodNoArgs(running, context->get_name);
+        Py_DECREF(running);
+    }
+    if (PyErr_Occurred())
+        pyusdt_swallow_exception();
+}
+
+void pyusdt_task_release(struct pyusdt_task *task)
+{
+    Py_XDECREF(task->number);
+    Py_XDECREF(task->name);
 }

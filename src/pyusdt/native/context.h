@@ -1,7 +1,7 @@
 /* What an event tells besides its caller's arguments: the tag and the asyncio task, of one interpreter.
  *
  * In:      the context variable that tags.py keeps the tag in.
- * Out:     strong references to the tag (bytes) and the task's name (str), or NULL where there is none.
+ * Out:     strong references to the tag (bytes), and to the task's number and name, or NULL where there is none.
  * Always:  no exception is left pending; asyncio is looked for among the loaded modules, never imported. */
 #ifndef PYUSDT_NATIVE_CONTEXT_H
 #define PYUSDT_NATIVE_CONTEXT_H
@@ -19,6 +19,13 @@ struct pyusdt_context {
     PyObject *modules;          /* the dict of loaded modules, the same as long as the interpreter lives */
     Py_ssize_t modules_seen;    /* how many modules were loaded when asyncio was not among them */
     PyObject *events_name, *tasks_name, *get_name; /* interned */
+    PyObject *task_numbers;     /* dict: tasks.c */
+};
+
+/* The asyncio task that fires; both NULL: there is none. */
+struct pyusdt_task {
+    PyObject *number; /* bytes: digits */
+    PyObject *name;   /* what its get_name() gave, or NULL */
 };
 
 /* The type of contexts; new reference, or NULL with an exception. */
@@ -27,6 +34,7 @@ PyTypeObject *pyusdt_context_type(void);
 struct pyusdt_context *pyusdt_context_new(PyTypeObject *type);
 
 PyObject *pyusdt_context_tag(struct pyusdt_context *context);
-PyObject *pyusdt_context_task_name(struct pyusdt_context *context);
+void pyusdt_context_task(struct pyusdt_context *context, struct pyusdt_task *task);
+void pyusdt_task_release(struct pyusdt_task *task);
 
 #endif

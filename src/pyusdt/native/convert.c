@@ -170,22 +170,33 @@ void pyusdt_string_set(struct pyusdt_string *string, const struct pyusdt_source 
         set_str(string, text);
 }
 
-void pyusdt_string_set_who(struct pyusdt_string *string, int wanted, PyObject *task_name)
+/* The number comes first, so that no name is too long for it. */
+static void append_task(struct pyusdt_string *string, const struct pyusdt_task *task)
+{
+    size_t length = string->length - 1; /* without the > */
+    char *text = string->buffer;
+
+    memcpy(text, string->address, length);
+    text[length++] = '.';
+    memcpy(text + length, PyBytes_AS_STRING(task->number), (size_t)PyBytes_GET_SIZE(task->number));
+    length += (size_t)PyBytes_GET_SIZE(task->number);
+    if (task->name != NULL && PyUnicode_Check(task->name) && str_is_ready(task->name)) {
+        text[length++] = '.';
+        length += encode_str(text + length, PYUSDT_MAX_STRING - 1 - length, task->name);
+    }
+    text[length++] = '>';
+    text[length] = '\0';
+    string->address = text;
+    string->length = (uint32_t)length;
+}
+
+void pyusdt_string_set_who(struct pyusdt_string *string, int wanted, const struct pyusdt_task *task)
 {
     if (!wanted) {
         set_absent(string);
         return;
     }
     string->address = pyusdt_who(&string->length);
-    if (task_name != NULL && PyUnicode_Check(task_name) && str_is_ready(task_name)) {
-        size_t length = string->length - 1; /* without the > */
-
-        memcpy(string->buffer, string->address, length);
-        string->buffer[length++] = '.';
-        length += encode_str(string->buffer + length, PYUSDT_MAX_STRING - 1 - length, task_name);
-        string->buffer[length++] = '>';
-        string->buffer[length] = '\0';
-        string->address = string->buffer;
-        string->length = (uint32_t)length;
-    }
+    if (task->number != NULL)
+        append_task(string, task);
 }

@@ -15,6 +15,7 @@
 #include <longintrepr.h>
 #endif
 
+#include "native/context.h"
 #include "pyusdt.h"
 
 /* An int modulo 2^64.  Most are small, and read here: CPython's function takes many times as long. */
@@ -82,9 +83,8 @@ struct pyusdt_string {
 /* str in UTF-8 (what can not be encoded is ?), bytes as they are.  Lives as long as the source is open. */
 void pyusdt_string_set(struct pyusdt_string *string, const struct pyusdt_source *source);
 
-/* "<pid.tid>" of this thread, or "<pid.tid.name>" with the name of an asyncio task (a str, or NULL); absent if nobody
- * wants it. */
-void pyusdt_string_set_who(struct pyusdt_string *string, int wanted, PyObject *task_name);
+/* "<pid.tid>" of this thread, or "<pid.tid.number.name>" of an asyncio task; absent if nobody wants it. */
+void pyusdt_string_set_who(struct pyusdt_string *string, int wanted, const struct pyusdt_task *task);
 
 /* Drops the pending exception; a Ctrl-C that it stands for is raised again, outside of the probe. */
 void pyusdt_swallow_exception(void);

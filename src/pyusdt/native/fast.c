@@ -199,6 +199,9 @@ static PyMethodDef callables[] = {
      "The probes of an own provider: probes is a list of (name, types), types as bytes, one an argument (pyusdt.h).\n"
      "Returns the Probe objects, the path of the file that tracers find them in or '', and why there is none or ''.\n"
      "ValueError for a name or types that can not be."},
+    {"check_provider", pyusdt_own_check, METH_VARARGS,
+     "check_provider(name, /)\n--\n\n"
+     "ValueError, with the rule, for a name that no provider can have."},
     {"wrapped", pyusdt_wrapped_new, METH_VARARGS,
      "wrapped(probe, function, observed, /)\n--\n\n"
      "What calls function while the probe is off, else observed; for Probe.wrap()."},

@@ -35,7 +35,7 @@ static int event_plain(struct pyusdt_event *event, unsigned arg, PyObject *objec
 
 /* The usual event: every text is there already, nothing of the application's runs for it.  0: not so, nothing is done.
  * noinline: the frame is large, and must not stand below what the application runs for other events. */
-__attribute__((noinline)) static int fire_plain(struct pyusdt_event *event, PyObject *task_name, PyObject *tag,
+__attribute__((noinline)) static int fire_plain(struct pyusdt_event *event, const struct pyusdt_task *task, PyObject *tag,
                                                 PyObject *const *strings)
 {
     struct pyusdt_string who;
@@ -45,7 +45,7 @@ __attribute__((noinline)) static int fire_plain(struct pyusdt_event *event, PyOb
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
         if (!event_plain(event, ARG_STRING + i, strings[i]))
             return 0;
-    pyusdt_string_set_who(&who, pyusdt_event_reads(event, ARG_WHO), task_name);
+    pyusdt_string_set_who(&who, pyusdt_event_reads(event, ARG_WHO), task);
     pyusdt_event_string(event, ARG_WHO, &who);
     pyusdt_event_no_more(event, ARG_COUNT);
     event_fire(event);
@@ -59,12 +59,12 @@ struct sources {
 };
 
 /* The large frame: nothing of the application's runs below it. */
-__attribute__((noinline)) static void fire_made(struct pyusdt_event *event, PyObject *task_name,
+__attribute__((noinline)) static void fire_made(struct pyusdt_event *event, const struct pyusdt_task *task,
                                                 const struct sources *sources)
 {
     struct pyusdt_string who, tag, strings[PYUSDT_STRINGS];
 
-    pyusdt_string_set_who(&who, pyusdt_event_reads(event, ARG_WHO), task_name);
+    pyusdt_string_set_who(&who, pyusdt_event_reads(event, ARG_WHO), task);
     pyusdt_event_string(event, ARG_WHO, &who);
     pyusdt_string_set(&tag, &sources->tag);
     pyusdt_event_string(event, ARG_TAG, &tag);
@@ -77,14 +77,14 @@ __attribute__((noinline)) static void fire_made(struct pyusdt_event *event, PyOb
 }
 
 /* Opening the sources is all that may run the application's code. */
-static void fire_general(struct pyusdt_event *event, PyObject *task_name, PyObject *tag, PyObject *const *strings)
+static void fire_general(struct pyusdt_event *event, const struct pyusdt_task *task, PyObject *tag, PyObject *const *strings)
 {
     struct sources sources;
 
     pyusdt_source_open(&sources.tag, pyusdt_event_reads(event, ARG_TAG) ? tag : NULL);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
         pyusdt_source_open(&sources.strings[i], pyusdt_event_reads(event, ARG_STRING + i) ? strings[i] : NULL);
-    fire_made(event, task_name, &sources);
+    fire_made(event, task, &sources);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
         pyusdt_source_close(&sources.strings[i]);
     pyusdt_source_close(&sources.tag);
@@ -149,7 +149,8 @@ PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject 
 {
     struct pyusdt_event event;
     struct pyusdt_pending pending;
-    PyObject *task_name = NULL, *tag_of_context = NULL;
+    struct pyusdt_task task = {NULL, NULL};
+    PyObject *tag_of_context = NULL;
 
     if (pyusdt_is_strict() && check_strict(values) < 0)
         return NULL;
@@ -159,13 +160,13 @@ PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject 
     for (unsigned i = 0; i < PYUSDT_INTEGERS; i++)
         event.args.value[ARG_INTEGER + i] = integer(values[i]);
     if (pyusdt_event_reads(&event, ARG_WHO))
-        task_name = pyusdt_context_task_name(context);
+        pyusdt_context_task(context, &task);
     if (tag == NULL && pyusdt_event_reads(&event, ARG_TAG))
         tag = tag_of_context = pyusdt_context_tag(context);
-    if (!fire_plain(&event, task_name, tag, values + PYUSDT_INTEGERS))
-        fire_general(&event, task_name, tag, values + PYUSDT_INTEGERS);
+    if (!fire_plain(&event, &task, tag, values + PYUSDT_INTEGERS))
+        fire_general(&event, &task, tag, values + PYUSDT_INTEGERS);
     Py_XDECREF(tag_of_context);
-    Py_XDECREF(task_name);
+    pyusdt_task_release(&task);
     pyusdt_pending_restore(&pending);
     Py_RETURN_TRUE;
 }

@@ -279,7 +279,7 @@ static PyObject *define(PyObject *context, const char *provider, PyObject *list,
     if (r == -ENOMEM)
         return PyErr_NoMemory();
     if (r < 0)
-        return PyErr_Format(PyExc_ValueError, "provider %s: %s", provider, why.message);
+        return PyErr_Format(PyExc_ValueError, "%s", why.message);
     objects = PyList_New(n);
     for (Py_ssize_t i = 0; objects != NULL && i < n; i++) {
         PyObject *object = new_object(context, provider, &probes[i], &sites[i], path);
@@ -315,4 +315,16 @@ PyObject *pyusdt_own_define(PyObject *context, PyObject *args)
     PyMem_Free(probes);
     PyMem_Free(sites);
     return result;
+}
+
+PyObject *pyusdt_own_check(PyObject *Py_UNUSED(context), PyObject *args)
+{
+    struct pyusdt_error why;
+    const char *name;
+
+    if (!PyArg_ParseTuple(args, "s", &name))
+        return NULL;
+    if (pyusdt_provider_check(name, &why) != 0)
+        return PyErr_Format(PyExc_ValueError, "%s", why.message);
+    Py_RETURN_NONE;
 }

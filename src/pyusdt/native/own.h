@@ -26,4 +26,7 @@ PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, 
 /* METH_VARARGS with a context as self: define(provider, [(name, bytes of PYUSDT_* types)]) -> (probes, path, why). */
 PyObject *pyusdt_own_define(PyObject *context, PyObject *args);
 
+/* METH_VARARGS: check_provider(name) -> None, or ValueError. */
+PyObject *pyusdt_own_check(PyObject *context, PyObject *args);
+
 #endif

@@ -63,6 +63,11 @@ class Output:
             raise OutputError(f"failed to write to {self.name}: {error.strerror}") from None
 
 
+def show(text: str) -> None:
+    """A text on the standard output; bytes that are no UTF-8 stand in it as surrogates, and go out as they are."""
+    Output(1, "<stdout>").write(text.encode("utf-8", "surrogateescape"))
+
+
 class OutputSink(Sink):
     """A sink of a command, which has an output and a standard error."""
 

@@ -1,7 +1,7 @@
 %% What the tests let a node do with probes of its own: erl -run own FUNCTION ARGUMENT …
 -module(own).
 
--export([values/1, terms/1, wait/1, wrong/1, many/1, cut/1, killed/1, uncached/1]).
+-export([values/1, terms/1, wait/1, wrong/1, many/1, cut/1, killed/1, uncached/1, kept/1]).
 
 types() ->
     [int, int8, uint8, int16, uint16, int32, uint32, uint64, float, float32, boolean, string].
@@ -54,6 +54,19 @@ wait([N]) ->
     [begin pyusdt:fire(P, [17, <<"apple">>, 2.5, {order, [1]}]), timer:sleep(20) end || _ <- lists:seq(1, list_to_integer(N))],
     halt().
 
+%% The library is purged and loaded again: a probe of before answers false, those that are made then fire what they are.
+kept(_) ->
+    Shop = pyusdt:provider("shop"),
+    Kept = pyusdt:probe(Shop, "sold", [int, term]),
+    true = pyusdt:fire(Kept, [1, first]),
+    true = code:delete(pyusdt_nif),
+    false = code:purge(pyusdt_nif), % no process was in it
+    Answers = {pyusdt:fire(Kept, [2, never]), pyusdt:enabled(Kept), catch pyusdt:fire(Kept, no_list)},
+    true = pyusdt:fire(pyusdt:probe(Shop, "returned", [int, term]), [3, second]),
+    true = pyusdt:fire(pyusdt:probe(Shop, "sold", [int, term]), [4, third]),
+    io:format("~0p~n", [Answers]),
+    halt().
+
 wrong(_) ->
     Shop = pyusdt:provider("shop"),
     _ = pyusdt:probe(Shop, "known", [int]),
@@ -79,10 +92,14 @@ many([Processes, Rounds]) ->
          || N <- lists:seq(1, list_to_integer(Rounds))]
     end,
     Pids = [element(1, spawn_monitor(Work)) || _ <- lists:seq(1, list_to_integer(Processes))],
-    [begin {module, _} = code:load_file(M), timer:sleep(5), code:soft_purge(M) end || _ <- lists:seq(1, 5), M <- [pyusdt_nif, pyusdt]],
+    [begin {module, _} = code:load_file(M), timer:sleep(5), purged(M) end || _ <- lists:seq(1, 5), M <- [pyusdt_nif, pyusdt]],
     Ends = [receive {'DOWN', _, process, Pid, Reason} -> Reason end || Pid <- Pids],
     io:format("~w~n", [lists:usort(Ends)]),
     halt().
+
+%% Old code that a process is still in, on a busy machine, can not be replaced: it has to leave it first.
+purged(Module) ->
+    code:soft_purge(Module) orelse begin timer:sleep(5), purged(Module) end.
 
 %% Fires, and is killed with nothing said.
 killed(_) ->
