@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tracer/elsewhere.h"
@@ -95,15 +94,6 @@ static void tell(struct pyusdt_session *session, uint32_t pid)
         pyusdt_session_trouble(session, "%s", error.message);
 }
 
-static bool is_young(const struct pyusdt_seen *seen)
-{
-    struct timespec now;
-    uint64_t tick = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
-
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec < seen->starttime * tick + YOUNG_NS;
-}
-
 static void look_closer(struct pyusdt_session *session, struct pyusdt_containers *containers, const struct pyusdt_seen *seen)
 {
     if (geteuid() != 0 && seen->uid != geteuid())
@@ -115,7 +105,7 @@ static void look_closer(struct pyusdt_session *session, struct pyusdt_containers
     if (is_examined(containers, seen->pid))
         return;
     tell(session, seen->pid);
-    if (!is_young(seen))
+    if (pyusdt_seen_age(seen) > YOUNG_NS)
         containers->examined[seen->pid / 8] |= (uint8_t)(1 << seen->pid % 8);
 }
 

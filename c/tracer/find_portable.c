@@ -74,6 +74,12 @@ bool pyusdt_seen_is_same(const struct pyusdt_seen *seen)
     return false;
 }
 
+uint64_t pyusdt_seen_age(const struct pyusdt_seen *seen)
+{
+    (void)seen;
+    return 0;
+}
+
 int pyusdt_seen_root(const struct pyusdt_seen *seen)
 {
     (void)seen;

@@ -34,6 +34,9 @@ bool pyusdt_seen_is_same(const struct pyusdt_seen *seen);
 /* A descriptor of its root directory, or -1 and errno. */
 int pyusdt_seen_root(const struct pyusdt_seen *seen);
 
+/* For how long it has been running, ns. */
+uint64_t pyusdt_seen_age(const struct pyusdt_seen *seen);
+
 /* Is what it shows believed? It could do itself what it might make us do: it is ours, and is no stranger in a container. */
 bool pyusdt_seen_is_ours(const struct pyusdt_seen *seen);
 

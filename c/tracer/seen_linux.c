@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shared/os.h"
@@ -191,6 +192,16 @@ bool pyusdt_seen_is_same(const struct pyusdt_seen *seen)
 int pyusdt_seen_root(const struct pyusdt_seen *seen)
 {
     return openat(seen->thread, "root", DIRECTORY);
+}
+
+uint64_t pyusdt_seen_age(const struct pyusdt_seen *seen)
+{
+    uint64_t started = seen->starttime * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK)), since_boot;
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    since_boot = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return since_boot > started ? since_boot - started : 0;
 }
 
 bool pyusdt_seen_is_ours(const struct pyusdt_seen *seen)

@@ -6,6 +6,7 @@ what is below in reach, and answers each with a line. Needs nothing but the stan
 """
 
 import ctypes
+import mmap
 import os
 import shutil
 import subprocess
@@ -31,6 +32,13 @@ def bind(what, on):
 
 def detach(what):
     call("umount2", what.encode(), DETACH)
+
+
+def map_file(path):
+    """Shows what a forked child has of its parent that published itself."""
+    with open(path, "w+b") as file:
+        file.truncate(4096)
+        return mmap.mmap(file.fileno(), 4096)
 
 
 def remove(tree):

@@ -171,14 +171,18 @@ def test_what_the_walk_is_for(scene):
     assert scene.snapshot() == before
 
 
-@pytest.mark.parametrize("variant, decoy", [("hooks", "root"), ("walk", "carol")])
+@pytest.mark.parametrize("variant, decoy, is_child", [("hooks", "root", False), ("hooks", "root", True), ("walk", "carol", True)])
 @pytest.mark.parametrize("trick", TRICKS)
-def test_switched_at_every_step(build, trick, decoy, variant):
+def test_switched_at_every_step(build, trick, variant, decoy, is_child):
+    """Of a process that has published itself, or of one that looks like a forked child: there the directory alone counts."""
     for step in STEPS:
         scene = Scene(build)
         try:
             agent, pid = scene.attacker([ALICE, BOB])
             published(scene, agent, "pyusdt-0")
+            if is_child:
+                assert do(agent, "mapped = map_file('/dev/shm/pyusdt-0/1-1-0.ctl')") == "done"
+                pid = agent.pid
             before = scene.snapshot()
             said = attack(scene, agent, pid, step, (str(scene.decoys / decoy), TRICKS[trick]), variant)
             assert scene.snapshot() == before, step
