@@ -187,7 +187,7 @@ int pyusdt_session_list_dead(struct pyusdt_session *session, pyusdt_list_fn *fn,
     for (uint32_t i = 0; r == 0 && i < session->nplaces; i++) {
         listing.place = *session->place[i];
         if (listing.place.resumed)
-            r = pyusdt_rundir_each(listing.place.dir, list_joined, &listing);
+            r = pyusdt_rundir_each(listing.place.in.dir, list_joined, &listing);
     }
     return r == -E2BIG ? 0 : r;
 }

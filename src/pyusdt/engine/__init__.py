@@ -49,7 +49,7 @@ class NoSuchProcess(EngineError):
     WORDS = "No such process"
 
     def __init__(self, pid: int) -> None:
-        super().__init__(pid)
+        Exception.__init__(self, pid)  # what pickle makes another one of
         self.pid = pid
 
     def __str__(self) -> str:

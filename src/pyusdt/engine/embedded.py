@@ -273,7 +273,7 @@ class EmbeddedEngine(Engine):
     def _look_for_lack(self):
         """A command that has no pyusdt in it matched, since that is known only when it runs.  (Nor do we see one that has it,
         fires nothing and ends before we look.)"""
-        wants = not all(map(_is_own, self._descriptions()))
+        wants = not all(map(is_own, self._descriptions()))
         if self._command and wants and self._session.stats()["targets"] == 0:
             self._lacking = [str(NoPyusdt(f"nothing of pyusdt was seen in {self._command.argv[0]}"))]
 
