@@ -16,7 +16,6 @@ Records are bytes, laid out by data/program.py; formatting them is the consumer'
 from __future__ import annotations
 
 from ..data.harmless import harmless
-from .command import was_there
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,6 +110,8 @@ class Engine:
 
     def fired(self, pid: int, when: int) -> bool:
         """Whether the process that has this id now is the one that the record of that time is of: it was there then."""
+        from .command import was_there  # which needs the exceptions of this file
+
         there: bool = was_there(pid, when)
         return there
 
