@@ -18,10 +18,15 @@ static void slot_name(uint32_t slot, char *text)
     pyusdt_name_format(&name, text);
 }
 
+/* -EWOULDBLOCK: something of this name is no file here, or not the directory's owner's: a slot less. */
 static int open_or_make(int dir, const char *text)
 {
     int fd = pyusdt_rundir_open_in(dir, text, O_RDWR | O_CREAT | O_EXCL, 0600);
-    return fd == -EEXIST ? pyusdt_rundir_open_in(dir, text, O_RDWR, 0) : fd;
+    bool there = fd == -EEXIST;
+
+    if (there)
+        fd = pyusdt_rundir_open_in(dir, text, O_RDWR, 0);
+    return fd == -ELOOP || fd == -EXDEV || fd == -EISDIR || (there && fd == -EACCES) ? -EWOULDBLOCK : fd;
 }
 
 int pyusdt_slot_claim(int dir, uint32_t slot)
@@ -32,8 +37,6 @@ int pyusdt_slot_claim(int dir, uint32_t slot)
 
     slot_name(slot, text);
     fd = open_or_make(dir, text);
-    if (fd == -ELOOP || fd == -EXDEV || fd == -EISDIR || fd == -EACCES)
-        return -EWOULDBLOCK; /* something of this name that is no file here, or not the directory's owner's: a slot less */
     if (fd < 0)
         return fd;
     /* Locked, and still the file that has the name: the one that others will find locked. */

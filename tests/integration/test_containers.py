@@ -59,7 +59,7 @@ class Host:
     def process(self, kind=None, setup="", **environment):
         """(process, its pid on this host): kind: of a container."""
         container = [*KINDS[kind], "sh", "-c", f'{SHM}{setup} exec "$@"', "-"] if kind else []
-        mark = f"x{len(self.started)}"
+        mark = f"host-{os.getpid()}-{self.holder.pid}-{len(self.started)}"
         process = self.start(*container, sys.executable, "-c", PROGRAM, mark, env={**self.environment, **environment})
         line = process.stdout.readline()
         assert line.strip().isdigit(), process.communicate()
@@ -69,7 +69,7 @@ class Host:
         """As it is on this host: the second of its numbers, of which the test sees the first."""
         for status in Path("/proc").glob("[0-9]*/status"):
             try:
-                words = re.search(r"NSpid:\t(.*)", status.read_text())[1].split()
+                words = re.search(r"NSpid:\t(.*)", status.read_text(errors="replace"))[1].split()
                 command = (status.parent / "cmdline").read_bytes().split(b"\0")
             except (OSError, TypeError):
                 continue
