@@ -10,6 +10,7 @@ the viewer's monospace font, one line a line, colours that can be read in light 
 import os
 import subprocess
 import sys
+import tempfile
 from xml.sax.saxutils import escape
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -27,10 +28,12 @@ def outputs() -> list[tuple[str, str]]:
     """(command, what it printed), standard error included."""
     path = f"{os.path.join(TOP, '.venv', 'bin')}:{os.environ['PATH']}"
     found = []
-    for command in SESSION:
-        run = subprocess.run(["bash", "-c", command], cwd=TOP, env={**os.environ, "PATH": path}, text=True, check=True,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
-        found.append((command, run.stdout.strip("\n")))
+    with tempfile.TemporaryDirectory() as alone:  # whatever else on the machine is traced
+        environment = {**os.environ, "PATH": path, "PYUSDT_RUNDIR": alone}
+        for command in SESSION:
+            run = subprocess.run(["bash", "-c", command], cwd=TOP, env=environment, text=True, check=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+            found.append((command, run.stdout.strip("\n")))
     return found
 
 

@@ -388,5 +388,5 @@ def test_what_actions_complain_of_obeys_nobody(pipe):
     said = Said()
     engine = FakeEngine(exit_program())
     engine.probe = lambda ident: ("provider", "module", EVIL, "name")
-    Actions(engine.program, engine, Text(pipe[0], said, FakeFormatter()), {})._complain(PLAIN, "why")
+    Actions(engine.program, engine, Text(pipe[0], said, FakeFormatter()), {}).complain(PLAIN, "why")
     assert said == [(f"error in dt_clause_0 for probe ID 1 (provider:module:{SHOWN}:name): why", True)]

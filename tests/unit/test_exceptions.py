@@ -11,9 +11,10 @@ import pytest
 import pyusdt
 from pyusdt.bpf import asm, kernel
 from pyusdt.cli.arguments import UsageError
+from pyusdt.cli.found import NotFound
 from pyusdt.data import format
 from pyusdt.dlang.compile import Compiler
-from pyusdt.engine import NoPyusdt, NoSuchProcess
+from pyusdt.engine import EngineError, NoPyusdt, NoSuchProcess
 
 
 def refused(script):
@@ -31,7 +32,7 @@ def raise_it(script):
 
 
 MADE = [  # of those with a constructor of their own; cli's UsageError adds nothing to its arguments
-    refused("BEGIN { trace(argO); }"), refused('BEGIN { printf("%d", "x"); }'), NoSuchProcess(17), NoPyusdt("process 17 has no pyusdt in it"),
+    refused("BEGIN { trace(argO); }"), refused('BEGIN { printf("%d", "x"); }'), NoSuchProcess(17), EngineError("no \x1b here"), NotFound("no such file"), NoPyusdt("process 17 has no pyusdt in it"),
     format.FormatError("D_PRINTF_FMT_EMPTY", "no format", 1), asm.AsmError(3, "no such register"),
     kernel.Refused(OSError(13, "Permission denied"), "R1 is not a pointer")]
 

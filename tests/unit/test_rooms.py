@@ -29,7 +29,7 @@ PYTHON = {
     "tracing": ("_tracer", "data", "dlang", "engine", "options"),
     "report": ("_tracer", "data", "engine", "tracing"),
     "api": ("_core", "data", "dlang", "engine", "options", "tracing"),
-    "erlang": ("_core", "data", "dlang", "engine", "options", "report", "tracing"),
+    "erlang": ("_core", "_tracer", "data", "dlang", "engine", "options", "report", "tracing"),
     "_spread": ("_core",),
     "_wrap": ("_core",),
     "tags": ("_core", "_spread"),
@@ -48,7 +48,7 @@ C = {
     "bpf": ("generated", "shared"),
     "format": ("generated", "shared"),
     "tracer": ("bpf", "generated", "shared"),
-    "native": ("target",),
+    "native": ("shared", "target"),
     "nif": ("shared", "target"),
 }
 C_TO_BE_REMOVED = {("layout.h", "tracer"), ("rundir.h", "tracer")}  # limits of the tracer's reader

@@ -13,7 +13,7 @@ _NAMES = ("user_trace-s1", "user_trace-i4s4", *(f"user_trace-n{n}" for n in rang
 
 def note_awaited(engine, targets):
     """Tell the engine, and the user, what is waited for."""
-    if targets.named() or not engine.is_live or engine.name == "dtrace":
+    if targets.named() or engine.name in ("dtrace", "replay"):
         return
     found = [desc for desc, count in engine.matched if count == 0 and desc not in engine.awaited and _is_of_all(desc)]
     if found and not engine.options.get("zdefs"):
