@@ -3,14 +3,14 @@
  *
  *     pydtrace -q -s scripts/before-the-error.d   (ends at the first error)
  *
- * Prints the failed operation and the one before it, of the same thread; for instance:
+ * Prints, for instance:
  *
  *     /index.html start
  *     /index.html end 200
  *     /broken start
  *     /broken end 500
  *
- * Which arguments mean what: scripts/README.md.
+ * The failed operation, and the one before it of the same thread. Which arguments mean what: scripts/README.md.
  */
 
 /* Two for each thread: the operation that runs, and the one before it. */

@@ -149,7 +149,7 @@ def test_a_run_directory_of_somebody_else(world):
         os.mkdir(f"{folder}/nobody")
         os.chown(f"{folder}/nobody", NOBODY, NOBODY)
         target = subprocess.run([programs[1], f"{folder}/nobody/account", "1", "100"], check=False, **options)
-    assert json.loads(reader.stdout)["error"] == -1 and "another user" in json.loads(reader.stdout)["message"]
+    assert json.loads(reader.stdout)["error"] == -1 and f"does not belong to uid {NOBODY}" in json.loads(reader.stdout)["message"]
     assert target.returncode == 4 and world.files() == []
 
 

@@ -270,8 +270,10 @@ class Generator:
             values.count("subroutine", "bcopy")
             values.count("subroutine", "alloca")
             word = rng.choice([word for word in WORDS if len(word) > 3])
-            body = (f'this->m{self.number} = (char *)alloca(32); bcopy("{word}", this->m{self.number}, {rng.randint(1, len(word))}); '
-                    f'printf("%s %d", stringof(this->m{self.number}), this->m{self.number}[2]);')
+            size = rng.randint(1, len(word))  # behind it dtrace shows what lay there before
+            body = (f'this->m{self.number} = (char *)alloca(32); bcopy("{word}", this->m{self.number}, {size}); '
+                    f'this->m{self.number}[{size}] = 0; '
+                    f'printf("%s %d", stringof(this->m{self.number}), this->m{self.number}[{rng.randint(0, size)}]);')
         return [self.line(body)]
 
     def predicated(self):
@@ -303,7 +305,7 @@ class Generator:
             values.count("subroutine", each)
         pointer = f"this->n{self.number}"
         word = "".join(rng.choice("abcxyzAZ09 /") for _ in range(16))
-        return [self.line(f'{pointer} = ({type} *)alloca({size}); bcopy("{word}", {pointer}, {rng.randint(1, size)}); '
+        return [self.line(f'{pointer} = ({type} *)alloca({size}); bcopy("{word}", {pointer}, {size}); '
                           f'printf("%s", {name}({before}{pointer}));')]
 
     def named(self):

@@ -202,7 +202,7 @@ def test_actions_on_aggregations_are_ours_too():
     text = rewritten('BEGIN { n = 3; @a[1] = count(); trunc(@a, n); normalize(@a, 2); printa("%@d", @a); clear(@a); }')
     assert text.startswith(r':::BEGIN { n = 3; @a[1] = count(); printf("\001S0\004"); printa("\001A0\003%d\006%@d\004", @a); printf("\001T0\004"); printf("\001R%d')
     body = text[text.index(r'printf("\0030'):]
-    assert body == (r'printf("\0030\005%d", (n)); trunc(@a, n); printf("\0031\005%u", (2)); printf("\0032"); printf("\0033"); clear(@a);  ; '
+    assert body == (r'printf("\0030\005%d", (n)); trunc(@a, n); printf("\0031\005%d", (2)); printf("\0032"); printf("\0033"); clear(@a);  ; '
                     r'printf("\004"); }')
 
 

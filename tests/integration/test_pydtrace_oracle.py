@@ -49,6 +49,7 @@ def comparable(run):
     stdout = re.sub(r"(?m)^ +\d+ +\d+( +\S*:)", r"CPU ID\1", run.stdout)
     stderr = re.sub(r"(?m)^dtrace: engine: .*\n", "", run.stderr)
     stderr = re.sub(r"at BPF pc \d+(\n {4}at \S+:\d+:\d+$)?", "at BPF pc N", stderr, flags=re.MULTILINE)
+    stderr = re.sub(r"(No such process): \d+$", r"\1", stderr, flags=re.MULTILINE)  # which one, ours says
     if " does not match any probes" in stderr or "failed to compile" in stderr:
         stderr = stderr.split("\n")[0]
     return run.status, stdout, stderr
