@@ -14,6 +14,7 @@
 #include "shared/slot.h"
 #include "shared/table.h"
 #include "tracer/enter.h"
+#include "tracer/reader.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -51,7 +51,6 @@ C = {
     "native": ("shared", "target"),
     "nif": ("shared", "target"),
 }
-C_TO_BE_REMOVED = {("layout.h", "tracer"), ("rundir.h", "tracer")}  # limits of the tracer's reader
 C_FOLDERS = {"native": SOURCES / "native", "nif": TOP / "erlang_nif" / "c_src"}
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -99,22 +98,20 @@ def c_arrows() -> dict[tuple[str, str], set[str]]:
     return arrows
 
 
-def compared(table: dict[str, tuple[str, ...]], arrows: dict[tuple[str, str], set[str]], passed_over: set[tuple[str, str]]) -> None:
+def compared(table: dict[str, tuple[str, ...]], arrows: dict[tuple[str, str], set[str]]) -> None:
     """Fails where the arrows are not those of the table."""
     allowed = {(room, other) for room, others in table.items() for other in others}
     wrong = {f"{where} ({room}) may not import {other}" for (room, other), places in arrows.items()
-             if (room, other) not in allowed for where in places if (where, other) not in passed_over}
+             if (room, other) not in allowed for where in places}
     assert not wrong, "\n".join(sorted(wrong))
     idle = allowed - set(arrows)
     assert not idle, f"the table allows what nothing needs: {idle}"
-    gone = {each for each in passed_over if not any(each[0] in places for (_, other), places in arrows.items() if other == each[1])}
-    assert not gone, f"these exceptions are no longer needed: {gone}"
 
 
 def test_the_rooms_of_python():
     rooms = {room_of(path) for path in SOURCES.rglob("*.py")}
     assert rooms - set(PYTHON) == set(), "a room that the table does not know"
-    compared(PYTHON, python_arrows(), set())
+    compared(PYTHON, python_arrows())
 
 
 def test_the_arrows_of_python_go_down():
@@ -126,7 +123,7 @@ def test_the_arrows_of_python_go_down():
 def test_the_rooms_of_c():
     rooms = {path.name for path in (TOP / "c").iterdir() if path.is_dir() and any(path.glob("*.[ch]"))}
     assert rooms - set(C) <= {"generated"}, "a folder that the table does not know"
-    compared(C, c_arrows(), C_TO_BE_REMOVED)
+    compared(C, c_arrows())
 
 
 def test_lazy_imports_are_seen(tmp_path):
