@@ -53,6 +53,7 @@ C = {
 }
 C_FOLDERS = {"native": SOURCES / "native", "nif": TOP / "erlang_nif" / "c_src"}
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+_DEFINED = re.compile(r"^(#ifndef PYUSDT_\w+_H|(?:struct|union|enum) pyusdt_\w+(?= \{))", re.MULTILINE)
 
 
 def imports(path: Path) -> set[str]:
@@ -124,6 +125,18 @@ def test_the_rooms_of_c():
     rooms = {path.name for path in (TOP / "c").iterdir() if path.is_dir() and any(path.glob("*.[ch]"))}
     assert rooms - set(C) <= {"generated"}, "a folder that the table does not know"
     compared(C, c_arrows())
+
+
+def test_a_name_of_c_has_one_meaning():
+    """A struct, union or enum of ours, and the guard of a header, are each in one file."""
+    places: dict[str, set[str]] = {}
+    folders = [TOP / "include", *(C_FOLDERS.get(room, TOP / "c" / room) for room in C)]
+    for path in sorted(each for folder in folders for each in folder.rglob("*.[ch]")):
+        for name in _DEFINED.findall(path.read_text(encoding="utf-8")):
+            places.setdefault(name, set()).add(str(path.relative_to(TOP)))
+    assert {"struct pyusdt_event", "#ifndef PYUSDT_LAYOUT_H"} <= set(places)
+    twice = {name: where for name, where in places.items() if len(where) > 1}
+    assert not twice, twice
 
 
 def test_lazy_imports_are_seen(tmp_path):
