@@ -24,7 +24,7 @@ struct probe_head {
 };
 
 struct pyusdt_formatter {
-    struct pyusdt_table table;
+    struct pyusdt_format_table table;
     unsigned flags;
     bool heading; /* the header line is printed, or is never to be */
     struct probe_head *probes; /* by id */
@@ -39,7 +39,7 @@ int pyusdt_formatter_new(const void *table, size_t size, unsigned flags, struct 
 
     if (!f)
         return pyusdt_error_set(err, -ENOMEM, "formatter: out of memory");
-    int rc = pyusdt_table_load(&f->table, table, size, err);
+    int rc = pyusdt_format_table_load(&f->table, table, size, err);
     if (rc < 0) {
         free(f);
         return rc;
@@ -58,7 +58,7 @@ void pyusdt_formatter_free(struct pyusdt_formatter *f)
         free(f->probes[i].text);
     free(f->probes);
     free(f->flow);
-    pyusdt_table_free(&f->table);
+    pyusdt_format_table_free(&f->table);
     free(f);
 }
 
@@ -166,7 +166,7 @@ static uint32_t clamp_width(int64_t value)
 }
 
 /* Apply the arguments that stand for the width and the precision. */
-static void apply_stars(struct pyusdt_layout *layout, const struct pyusdt_table_part *part, const uint8_t *record)
+static void apply_stars(struct pyusdt_layout *layout, const struct pyusdt_format_part *part, const uint8_t *record)
 {
     if (part->star_width != PYUSDT_TABLE_NONE) {
         int32_t width = (int32_t)read_integer(record + part->star_width, part->star_width_size, true);
@@ -194,7 +194,7 @@ static int print_time(struct pyusdt_text *text, const struct pyusdt_layout *layo
 
 /* %S of a string shows its NUL as well; %C has one byte. */
 static int print_escaped(struct pyusdt_text *text, const struct pyusdt_layout *layout,
-                         const struct pyusdt_table_part *part, const uint8_t *at)
+                         const struct pyusdt_format_part *part, const uint8_t *at)
 {
     if (part->is_string) {
         size_t length = string_length(at, part->size);
@@ -204,7 +204,7 @@ static int print_escaped(struct pyusdt_text *text, const struct pyusdt_layout *l
     return pyusdt_text_escaped(text, layout, &byte, 1);
 }
 
-static int print_part(const struct pyusdt_table *t, const struct pyusdt_table_part *part, const uint8_t *record,
+static int print_part(const struct pyusdt_format_table *t, const struct pyusdt_format_part *part, const uint8_t *record,
                       struct pyusdt_text *text)
 {
     if (part->kind == PYUSDT_PART_LITERAL)
@@ -248,7 +248,7 @@ static int trace_string(struct pyusdt_formatter *f, const uint8_t *at, uint32_t 
     return rc ? rc : pyusdt_text_string(text, &column, (const char *)at, length);
 }
 
-static int trace_value(struct pyusdt_formatter *f, const struct pyusdt_table_part *part, const uint8_t *record,
+static int trace_value(struct pyusdt_formatter *f, const struct pyusdt_format_part *part, const uint8_t *record,
                        struct pyusdt_text *text)
 {
     const uint8_t *at = record + part->offset;
@@ -334,14 +334,14 @@ static int print_columns(struct pyusdt_formatter *f, const uint8_t *record, stru
 }
 
 /* Do the actions of a record from place->resume on; stops at the caller's. */
-static int print_actions(struct pyusdt_formatter *f, const struct pyusdt_table_clause *clause, const uint8_t *record,
+static int print_actions(struct pyusdt_formatter *f, const struct pyusdt_format_clause *clause, const uint8_t *record,
                          struct pyusdt_format_place *place, struct pyusdt_text *text)
 {
-    const struct pyusdt_table *t = &f->table;
+    const struct pyusdt_format_table *t = &f->table;
 
     for (uint32_t i = place->resume & ~HEAD_DONE; i < clause->actions; i++) {
-        const struct pyusdt_table_action *action = &t->actions[clause->first_action + i];
-        const struct pyusdt_table_part *part = &t->parts[action->first_part];
+        const struct pyusdt_format_action *action = &t->actions[clause->first_action + i];
+        const struct pyusdt_format_part *part = &t->parts[action->first_part];
         int rc = 0;
 
         if (action->guard != PYUSDT_TABLE_NONE && !record[action->guard])
@@ -371,7 +371,7 @@ static int print_record(struct pyusdt_formatter *f, const uint8_t *record, uint3
 
     if (index >= f->table.head.clauses || probe >= MAX_PROBES)
         return -EINVAL;
-    const struct pyusdt_table_clause *clause = &f->table.clauses[index];
+    const struct pyusdt_format_clause *clause = &f->table.clauses[index];
     if (clause->record_size == 0 || size < clause->record_size)
         return -EINVAL;
     if (!place->resume) {

@@ -22,14 +22,14 @@
 #define PYUSDT_TABLE_MAGIC 0x31464450u /* "PDF1" */
 #define PYUSDT_TABLE_NONE 0xffffffffu  /* no guard, no star */
 
-struct pyusdt_table_head {
+struct pyusdt_format_head {
     uint32_t magic, size; /* size: bytes of the whole table */
     uint32_t clauses, actions, parts, literals; /* numbers of what follows; literals: bytes of text */
     uint32_t strsize; /* the option: what a dump of a string shows */
     uint32_t zero;
 };
 
-struct pyusdt_table_clause {
+struct pyusdt_format_clause {
     uint32_t record_size; /* 0: the clause emits no records */
     uint32_t first_action, actions;
 };
@@ -40,7 +40,7 @@ enum {
     PYUSDT_ACTION_PRINTF, /* its parts one after the other */
 };
 
-struct pyusdt_table_action {
+struct pyusdt_format_action {
     uint32_t kind;
     uint32_t guard; /* offset in the record of a u8, 0 where the action was not reached; or NONE */
     uint32_t first_part, parts;
@@ -59,7 +59,7 @@ enum {
     PYUSDT_PART_TIME822,
 };
 
-struct pyusdt_table_part {
+struct pyusdt_format_part {
     uint8_t kind;
     uint8_t letter, flags; /* as in struct pyusdt_layout */
     uint8_t is_string;     /* PART_ESCAPED: a string (%S), not an integer (%C) */

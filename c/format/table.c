@@ -28,7 +28,7 @@ static bool star_ok(uint32_t offset, uint32_t size, uint32_t record_size)
     return offset == PYUSDT_TABLE_NONE || (is_integer_size(size) && in_record(offset, size, record_size));
 }
 
-static bool part_ok(const struct pyusdt_table_part *part, uint32_t record_size, uint32_t literals)
+static bool part_ok(const struct pyusdt_format_part *part, uint32_t record_size, uint32_t literals)
 {
     if (part->kind == PYUSDT_PART_LITERAL)
         return inside(part->offset, part->size, literals);
@@ -53,7 +53,7 @@ static bool part_ok(const struct pyusdt_table_part *part, uint32_t record_size, 
     }
 }
 
-static bool action_ok(const struct pyusdt_table *t, const struct pyusdt_table_action *action, uint32_t record_size)
+static bool action_ok(const struct pyusdt_format_table *t, const struct pyusdt_format_action *action, uint32_t record_size)
 {
     if (action->kind > PYUSDT_ACTION_PRINTF || !inside(action->first_part, action->parts, t->head.parts))
         return false;
@@ -68,7 +68,7 @@ static bool action_ok(const struct pyusdt_table *t, const struct pyusdt_table_ac
     return true;
 }
 
-static bool clause_ok(const struct pyusdt_table *t, const struct pyusdt_table_clause *clause)
+static bool clause_ok(const struct pyusdt_format_table *t, const struct pyusdt_format_clause *clause)
 {
     if (!inside(clause->first_action, clause->actions, t->head.actions))
         return false;
@@ -84,14 +84,14 @@ static bool clause_ok(const struct pyusdt_table *t, const struct pyusdt_table_cl
 }
 
 /* The size that the head's numbers add up to; 64 bits are wide enough for any of them. */
-static uint64_t expected_size(const struct pyusdt_table_head *head)
+static uint64_t expected_size(const struct pyusdt_format_head *head)
 {
-    return sizeof *head + (uint64_t)head->clauses * sizeof(struct pyusdt_table_clause) +
-           (uint64_t)head->actions * sizeof(struct pyusdt_table_action) +
-           (uint64_t)head->parts * sizeof(struct pyusdt_table_part) + head->literals;
+    return sizeof *head + (uint64_t)head->clauses * sizeof(struct pyusdt_format_clause) +
+           (uint64_t)head->actions * sizeof(struct pyusdt_format_action) +
+           (uint64_t)head->parts * sizeof(struct pyusdt_format_part) + head->literals;
 }
 
-int pyusdt_table_load(struct pyusdt_table *t, const void *data, size_t size, struct pyusdt_error *err)
+int pyusdt_format_table_load(struct pyusdt_format_table *t, const void *data, size_t size, struct pyusdt_error *err)
 {
     memset(t, 0, sizeof *t);
     if (size < sizeof t->head)
@@ -109,14 +109,14 @@ int pyusdt_table_load(struct pyusdt_table *t, const void *data, size_t size, str
     t->literals = (const void *)(t->parts + t->head.parts);
     for (uint32_t i = 0; i < t->head.clauses; i++) {
         if (!clause_ok(t, &t->clauses[i])) {
-            pyusdt_table_free(t);
+            pyusdt_format_table_free(t);
             return pyusdt_error_set(err, -EINVAL, "format table: clause %u is not well-formed", i);
         }
     }
     return 0;
 }
 
-void pyusdt_table_free(struct pyusdt_table *t)
+void pyusdt_format_table_free(struct pyusdt_format_table *t)
 {
     free(t->memory);
     memset(t, 0, sizeof *t);

@@ -7,18 +7,18 @@
 enum { PYUSDT_MAX_WIDTH = 0xffffff }; /* of a width or precision; data/format.py has both */
 enum { PYUSDT_MAX_STAR = 0xffff };    /* of one that an argument gives */
 
-struct pyusdt_table {
-    struct pyusdt_table_head head;
+struct pyusdt_format_table {
+    struct pyusdt_format_head head;
     void *memory; /* a copy of the table, which the others point into */
-    const struct pyusdt_table_clause *clauses;
-    const struct pyusdt_table_action *actions;
-    const struct pyusdt_table_part *parts;
+    const struct pyusdt_format_clause *clauses;
+    const struct pyusdt_format_action *actions;
+    const struct pyusdt_format_part *parts;
     const char *literals;
 };
 
 /* After 0 every offset in the table is good: into the table itself, or into any record that is at least as
  * long as its clause says. */
-int pyusdt_table_load(struct pyusdt_table *t, const void *data, size_t size, struct pyusdt_error *err);
-void pyusdt_table_free(struct pyusdt_table *t);
+int pyusdt_format_table_load(struct pyusdt_format_table *t, const void *data, size_t size, struct pyusdt_error *err);
+void pyusdt_format_table_free(struct pyusdt_format_table *t);
 
 #endif

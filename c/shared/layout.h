@@ -11,7 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tracer/reader.h"
+#include "pyusdt.h"
+#include "shared/limits.h"
+#include "shared/probe.h"
 
 #define PYUSDT_CTL_MAGIC 0x316c746375737970ull     /* "pysuctl1", read as bytes */
 #define PYUSDT_SESSION_MAGIC 0x3165737375737970ull /* "pysusse1" */

@@ -11,7 +11,6 @@
 
 #include "shared/error.h"
 #include "shared/os.h"
-#include "tracer/reader.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -57,6 +56,9 @@ bool pyusdt_rundir_of_all(void);
 
 /* Did the caller's environment name his directory? NULL: it is where the system puts it. */
 const char *pyusdt_rundir_named(void);
+
+/* The user's own: PYUSDT_RUNDIR, /dev/shm/pyusdt-<uid>, or one in the temporary directory. Made (0700) and checked. */
+int pyusdt_rundir(char *path, size_t size, struct pyusdt_error *error);
 
 /* Opens the directory of this path: one that belongs to the caller (root: to anybody) and is closed to others. fd or -errno. */
 int pyusdt_rundir_open(const char *path, struct pyusdt_error *error);

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shared/event.h"
+#include "tracer/event.h"
 #include "shared/guard.h"
 #include "shared/os.h"
 #include "tracer/record_file.h"

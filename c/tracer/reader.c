@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "shared/event.h"
+#include "tracer/event.h"
 #include "shared/guard.h"
 #include "tracer/tracer.h"
 

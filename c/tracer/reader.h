@@ -22,15 +22,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "../include/pyusdt.h"
+#include "pyusdt.h"
+#include "shared/limits.h"
+#include "shared/probe.h"
 
 #pragma GCC visibility push(hidden)
 
-#define PYUSDT_GLOB_SIZE 128    /* bytes of one pattern of a probe description, NUL included */
-#define PYUSDT_RINGS_MAX 16     /* per process and session */
-#define PYUSDT_WANTS_MAX 4096   /* per session */
-#define PYUSDT_PIDS_MAX 64      /* processes that one session names by pid */
-#define PYUSDT_KEEP_NAME 32      /* bytes of a kept session's name, NUL included */
 #define PYUSDT_TARGETS_MAX 65536 /* processes that one session reads at once */
 
 /* 0 or NULL anywhere: the default. */
@@ -44,17 +41,6 @@ struct pyusdt_session_config {
     const char *keep;    /* its name; "": none */
     uint64_t keep_ns;    /* for how long */
     uint64_t keep_bytes; /* and how much of rings all processes together may have */
-};
-
-/* One probe description of the program. If several match a probe, all that they want of it is delivered. */
-struct pyusdt_want {
-    uint32_t pid; /* only in this process; 0: any */
-    char provider[PYUSDT_GLOB_SIZE]; /* matched with the pid: pyusdt1234 */
-    char module[PYUSDT_GLOB_SIZE];
-    char function[PYUSDT_GLOB_SIZE];
-    char name[PYUSDT_GLOB_SIZE];
-    uint32_t args;                    /* bit i: argument i is read */
-    uint16_t bytes[PYUSDT_MAX_ARGS];  /* of the string that argument i is; 0: only its address */
 };
 
 /* One firing. Valid during the callback; strings are NUL-terminated and hold length bytes before it. */
@@ -87,16 +73,6 @@ struct pyusdt_target_info {
     uint32_t wanted; /* probes that this session has enabled in it */
     int alive;       /* 0: dead, and all that it had published has been delivered */
     char comm[16];
-};
-
-struct pyusdt_probe_info {
-    uint32_t index;
-    uint32_t nargs;
-    uint32_t strings;
-    char provider[64]; /* with the pid */
-    char module[64];
-    char function[128];
-    char name[128];
 };
 
 struct pyusdt_session_stats {
@@ -196,9 +172,6 @@ int pyusdt_session_list_dead(struct pyusdt_session *session, pyusdt_list_fn *fn,
 
 /* The run directory of a process that has pyusdt in it, for people to read. Errors as for attach_pid. */
 int pyusdt_find_rundir(pid_t pid, char *path, size_t size, struct pyusdt_error *error);
-
-/* The user's own: PYUSDT_RUNDIR, /dev/shm/pyusdt-<uid>, or one in the temporary directory. Made (0700) and checked. */
-int pyusdt_rundir(char *path, size_t size, struct pyusdt_error *error);
 
 #pragma GCC visibility pop
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "shared/error.h"
-#include "shared/event.h"
+#include "tracer/event.h"
 #include "tracer/flight.h"
 #include "tracer/record.h"
 #include "shared/table.h"

@@ -15,6 +15,7 @@
 #include "shared/slot.h"
 #include "shared/table.h"
 #include "tracer/enter.h"
+#include "tracer/reader.h"
 
 #pragma GCC visibility push(hidden)
 

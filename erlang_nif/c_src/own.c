@@ -161,7 +161,7 @@ static uint64_t float_value(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
 /* ---- one event ---- */
 
 union area {
-    struct pyusdt_text text;
+    struct pyusdt_nif_text text;
     struct pyusdt_term term;
 };
 
@@ -170,7 +170,7 @@ static void set_value(ErlNifEnv *env, struct pyusdt_args *args, unsigned i, unsi
 {
     switch (type & PYUSDT_KIND) {
     case PYUSDT_STRING & PYUSDT_KIND:
-        pyusdt_text_set(env, &area->text, term);
+        pyusdt_nif_text_set(env, &area->text, term);
         args->value[i] = (uintptr_t)area->text.address;
         args->length[i] = area->text.length;
         break;

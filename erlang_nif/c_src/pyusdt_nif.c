@@ -55,7 +55,7 @@ static bool event_reads(const struct event *event, unsigned arg)
     return event->semaphore || (event->demand >> arg & 1) != 0;
 }
 
-static void event_text(struct event *event, unsigned arg, const struct pyusdt_text *text)
+static void event_text(struct event *event, unsigned arg, const struct pyusdt_nif_text *text)
 {
     event->args.value[arg] = (uintptr_t)text->address;
     event->args.length[arg] = text->length;
@@ -95,11 +95,11 @@ static const char *who(ErlNifEnv *env, uint32_t *length)
 /* The eight values, each in its place; those that were not given are atoms. */
 static void fire_values(ErlNifEnv *env, struct event *event, ERL_NIF_TERM tag, const ERL_NIF_TERM values[VALUES])
 {
-    struct pyusdt_text tag_text, texts[STRINGS];
+    struct pyusdt_nif_text tag_text, texts[STRINGS];
 
     if (event_reads(event, ARG_WHO))
         event->args.value[ARG_WHO] = (uintptr_t)who(env, &event->args.length[ARG_WHO]);
-    if (event_reads(event, ARG_TAG) && pyusdt_text_set(env, &tag_text, tag))
+    if (event_reads(event, ARG_TAG) && pyusdt_nif_text_set(env, &tag_text, tag))
         event_text(event, ARG_TAG, &tag_text);
     for (unsigned i = 0; i < INTEGERS; i++) {
         ErlNifSInt64 integer;
@@ -107,7 +107,7 @@ static void fire_values(ErlNifEnv *env, struct event *event, ERL_NIF_TERM tag, c
             event->args.value[ARG_INTEGER + i] = (uint64_t)integer;
     }
     for (unsigned i = 0; i < STRINGS; i++)
-        if (event_reads(event, ARG_STRING + i) && pyusdt_text_set(env, &texts[i], values[INTEGERS + i]))
+        if (event_reads(event, ARG_STRING + i) && pyusdt_nif_text_set(env, &texts[i], values[INTEGERS + i]))
             event_text(event, ARG_STRING + i, &texts[i]);
     event_fire(event);
 }
@@ -230,13 +230,13 @@ static ERL_NIF_TERM nif_user_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_
 /* user_trace_s1(Message) */
 static ERL_NIF_TERM nif_user_trace_s1(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
-    struct pyusdt_text text;
+    struct pyusdt_nif_text text;
     struct event event;
 
     (void)argc;
     if (!pyusdt_enabled(PYUSDT_USER_TRACE_S1) || !event_begin(&event, PYUSDT_USER_TRACE_S1))
         return atom_false;
-    if (!pyusdt_text_set(env, &text, argv[0]))
+    if (!pyusdt_nif_text_set(env, &text, argv[0]))
         return atom_badarg;
     event_text(&event, 0, &text);
     event_fire(&event);

@@ -6,7 +6,7 @@
 /* One more than an event shows. */
 #define COLLECTED (PYUSDT_MAX_STRING + 1)
 
-static void append(struct pyusdt_text *text, const void *bytes, size_t size)
+static void append(struct pyusdt_nif_text *text, const void *bytes, size_t size)
 {
     size_t room = COLLECTED - text->length;
 
@@ -16,7 +16,7 @@ static void append(struct pyusdt_text *text, const void *bytes, size_t size)
     text->length += (uint32_t)size;
 }
 
-static bool append_binary(ErlNifEnv *env, struct pyusdt_text *text, ERL_NIF_TERM term)
+static bool append_binary(ErlNifEnv *env, struct pyusdt_nif_text *text, ERL_NIF_TERM term)
 {
     ErlNifBinary binary;
 
@@ -27,7 +27,7 @@ static bool append_binary(ErlNifEnv *env, struct pyusdt_text *text, ERL_NIF_TERM
 }
 
 /* A list's element that is no list itself. */
-static bool append_element(ErlNifEnv *env, struct pyusdt_text *text, ERL_NIF_TERM term)
+static bool append_element(ErlNifEnv *env, struct pyusdt_nif_text *text, ERL_NIF_TERM term)
 {
     unsigned number;
     char byte;
@@ -42,7 +42,7 @@ static bool append_element(ErlNifEnv *env, struct pyusdt_text *text, ERL_NIF_TER
 }
 
 /* From left to right, with a stack of the tails that are still to come.  False: no iolist. */
-static bool append_list(ErlNifEnv *env, struct pyusdt_text *text, ERL_NIF_TERM list)
+static bool append_list(ErlNifEnv *env, struct pyusdt_nif_text *text, ERL_NIF_TERM list)
 {
     ERL_NIF_TERM tails[PYUSDT_TEXT_DEPTH], head;
     unsigned depth = 0;
@@ -79,7 +79,7 @@ static uint32_t boundary(const char *bytes)
     return ((unsigned char)bytes[end] & 0xc0) == 0x80 ? PYUSDT_MAX_STRING : end;
 }
 
-bool pyusdt_text_set(ErlNifEnv *env, struct pyusdt_text *text, ERL_NIF_TERM term)
+bool pyusdt_nif_text_set(ErlNifEnv *env, struct pyusdt_nif_text *text, ERL_NIF_TERM term)
 {
     text->address = NULL;
     text->length = 0;

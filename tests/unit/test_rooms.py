@@ -51,9 +51,9 @@ C = {
     "native": ("shared", "target"),
     "nif": ("shared", "target"),
 }
-C_TO_BE_REMOVED = {("layout.h", "tracer"), ("rundir.h", "tracer")}  # limits of the tracer's reader
 C_FOLDERS = {"native": SOURCES / "native", "nif": TOP / "erlang_nif" / "c_src"}
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+_DEFINED = re.compile(r"^(#ifndef PYUSDT_\w+_H|(?:struct|union|enum) pyusdt_\w+(?= \{))", re.MULTILINE)
 
 
 def imports(path: Path) -> set[str]:
@@ -99,22 +99,20 @@ def c_arrows() -> dict[tuple[str, str], set[str]]:
     return arrows
 
 
-def compared(table: dict[str, tuple[str, ...]], arrows: dict[tuple[str, str], set[str]], passed_over: set[tuple[str, str]]) -> None:
+def compared(table: dict[str, tuple[str, ...]], arrows: dict[tuple[str, str], set[str]]) -> None:
     """Fails where the arrows are not those of the table."""
     allowed = {(room, other) for room, others in table.items() for other in others}
     wrong = {f"{where} ({room}) may not import {other}" for (room, other), places in arrows.items()
-             if (room, other) not in allowed for where in places if (where, other) not in passed_over}
+             if (room, other) not in allowed for where in places}
     assert not wrong, "\n".join(sorted(wrong))
     idle = allowed - set(arrows)
     assert not idle, f"the table allows what nothing needs: {idle}"
-    gone = {each for each in passed_over if not any(each[0] in places for (_, other), places in arrows.items() if other == each[1])}
-    assert not gone, f"these exceptions are no longer needed: {gone}"
 
 
 def test_the_rooms_of_python():
     rooms = {room_of(path) for path in SOURCES.rglob("*.py")}
     assert rooms - set(PYTHON) == set(), "a room that the table does not know"
-    compared(PYTHON, python_arrows(), set())
+    compared(PYTHON, python_arrows())
 
 
 def test_the_arrows_of_python_go_down():
@@ -126,7 +124,19 @@ def test_the_arrows_of_python_go_down():
 def test_the_rooms_of_c():
     rooms = {path.name for path in (TOP / "c").iterdir() if path.is_dir() and any(path.glob("*.[ch]"))}
     assert rooms - set(C) <= {"generated"}, "a folder that the table does not know"
-    compared(C, c_arrows(), C_TO_BE_REMOVED)
+    compared(C, c_arrows())
+
+
+def test_a_name_of_c_has_one_meaning():
+    """A struct, union or enum of ours, and the guard of a header, are each in one file."""
+    places: dict[str, set[str]] = {}
+    folders = [TOP / "include", *(C_FOLDERS.get(room, TOP / "c" / room) for room in C)]
+    for path in sorted(each for folder in folders for each in folder.rglob("*.[ch]")):
+        for name in _DEFINED.findall(path.read_text(encoding="utf-8")):
+            places.setdefault(name, set()).add(str(path.relative_to(TOP)))
+    assert {"struct pyusdt_event", "#ifndef PYUSDT_LAYOUT_H"} <= set(places)
+    twice = {name: where for name, where in places.items() if len(where) > 1}
+    assert not twice, twice
 
 
 def test_lazy_imports_are_seen(tmp_path):

@@ -30,7 +30,7 @@ def with_policy(engine, program, options):
     return engine
 
 
-class Held:
+class Waiting:
     """An engine whose records wait here.  All but poll() and end() is the engine's own."""
 
     def __init__(self, engine, size):
@@ -53,7 +53,7 @@ class Held:
         return records
 
 
-class Ring(Held):
+class Ring(Waiting):
     """bufpolicy=ring."""
 
     def poll(self, timeout):
@@ -77,7 +77,7 @@ class Ring(Held):
         del self._held[:at]
 
 
-class Fill(Held):
+class Fill(Waiting):
     """bufpolicy=fill."""
 
     _full = False
@@ -103,7 +103,7 @@ class Fill(Held):
         return self._full or self._engine.exiting
 
 
-class Switch(Held):
+class Switch(Waiting):
     """bufpolicy=switch with a switchrate.  rate: ns."""
 
     def __init__(self, engine, size, rate):

@@ -21,7 +21,7 @@ from ..tracing.driver import Driver
 
 if TYPE_CHECKING:
     from ..data.program import Program
-    from ..report.terms import Held
+    from ..report.terms import Contents
 
 _NOT_WHILE_TRACING = "Operation illegal when tracing is active"
 
@@ -202,7 +202,7 @@ class Session:
             self._last[definition.map] = dict(items)
         return found
 
-    def _aggregations(self) -> list[Held]:
+    def _aggregations(self) -> list[Contents]:
         return held(self._tracing.actions.aggregates) if self._terms.final is None else self._terms.final
 
 

@@ -128,7 +128,7 @@ static void set_str(struct pyusdt_string *string, PyObject *str)
     }
 }
 
-void pyusdt_source_open(struct pyusdt_source *source, PyObject *object)
+void pyusdt_text_source_open(struct pyusdt_text_source *source, PyObject *object)
 {
     source->text = NULL;
     source->held = NULL;
@@ -149,14 +149,14 @@ void pyusdt_source_open(struct pyusdt_source *source, PyObject *object)
     }
 }
 
-void pyusdt_source_close(struct pyusdt_source *source)
+void pyusdt_text_source_close(struct pyusdt_text_source *source)
 {
     if (source->view.obj != NULL)
         PyBuffer_Release(&source->view);
     Py_CLEAR(source->held);
 }
 
-void pyusdt_string_set(struct pyusdt_string *string, const struct pyusdt_source *source)
+void pyusdt_string_set(struct pyusdt_string *string, const struct pyusdt_text_source *source)
 {
     PyObject *text = source->text;
 

@@ -62,7 +62,7 @@ static inline int pyusdt_string_plain(PyObject *object, uint64_t *address, uint3
 }
 
 /* A text before it is put into form: where the application's code runs (str(), a buffer's export), if any does. */
-struct pyusdt_source {
+struct pyusdt_text_source {
     PyObject *text; /* str or bytes, or NULL */
     PyObject *held; /* the same where it belongs to the source, else NULL */
     Py_buffer view; /* view.obj is NULL where the text is none of the above */
@@ -70,8 +70,8 @@ struct pyusdt_source {
 
 /* str and bytes-like objects are taken as they are, None is absent, any other object is str(object).  The object must
  * live until the source is closed. */
-void pyusdt_source_open(struct pyusdt_source *source, PyObject *object);
-void pyusdt_source_close(struct pyusdt_source *source);
+void pyusdt_text_source_open(struct pyusdt_text_source *source, PyObject *object);
+void pyusdt_text_source_close(struct pyusdt_text_source *source);
 
 /* A text in form.  Large, so none stands on the stack while code of the application runs, which may fire again. */
 struct pyusdt_string {
@@ -81,7 +81,7 @@ struct pyusdt_string {
 };
 
 /* str in UTF-8 (what can not be encoded is ?), bytes as they are.  Lives as long as the source is open. */
-void pyusdt_string_set(struct pyusdt_string *string, const struct pyusdt_source *source);
+void pyusdt_string_set(struct pyusdt_string *string, const struct pyusdt_text_source *source);
 
 /* "<pid.tid>" of this thread, or "<pid.tid.number.name>" of an asyncio task; absent if nobody wants it. */
 void pyusdt_string_set_who(struct pyusdt_string *string, int wanted, const struct pyusdt_task *task);

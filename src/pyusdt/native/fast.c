@@ -102,12 +102,12 @@ static PyObject *fast_n(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 /* What put_tag() keeps: the text that probes show, made once. */
 static PyObject *encode_tag(PyObject *self, PyObject *tag)
 {
-    struct pyusdt_source source;
+    struct pyusdt_text_source source;
     struct pyusdt_string text;
     PyObject *encoded;
 
     (void)self;
-    pyusdt_source_open(&source, tag);
+    pyusdt_text_source_open(&source, tag);
     pyusdt_string_set(&text, &source);
     if (text.address == NULL) {
         encoded = Py_None;
@@ -115,7 +115,7 @@ static PyObject *encode_tag(PyObject *self, PyObject *tag)
     } else {
         encoded = PyBytes_FromStringAndSize(text.address, (Py_ssize_t)text.length);
     }
-    pyusdt_source_close(&source);
+    pyusdt_text_source_close(&source);
     return encoded;
 }
 

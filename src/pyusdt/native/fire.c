@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "native/event.h"
+#include "native/firing.h"
 #include "native/pending.h"
 
 /* The probes' arguments, as include/user_trace.d has them. */
@@ -18,86 +18,86 @@ enum {
 
 int pyusdt_strict_flag;
 
-static void event_fire(const struct pyusdt_event *event)
+static void fire(const struct pyusdt_firing *firing)
 {
-    if (event->attached)
-        pyusdt_site_hit(event->probe, event->args.value);
-    if (event->demand != 0)
-        pyusdt_fire(event->probe, &event->args);
+    if (firing->attached)
+        pyusdt_site_hit(firing->probe, firing->args.value);
+    if (firing->demand != 0)
+        pyusdt_fire(firing->probe, &firing->args);
 }
 
 /* A text that an object has as it is needed.  0: this one has to be made. */
-static int event_plain(struct pyusdt_event *event, unsigned arg, PyObject *object)
+static int set_plain(struct pyusdt_firing *firing, unsigned arg, PyObject *object)
 {
-    return pyusdt_string_plain(pyusdt_event_reads(event, arg) ? object : NULL, &event->args.value[arg],
-                               &event->args.length[arg]);
+    return pyusdt_string_plain(pyusdt_firing_reads(firing, arg) ? object : NULL, &firing->args.value[arg],
+                               &firing->args.length[arg]);
 }
 
 /* The usual event: every text is there already, nothing of the application's runs for it.  0: not so, nothing is done.
  * noinline: the frame is large, and must not stand below what the application runs for other events. */
-__attribute__((noinline)) static int fire_plain(struct pyusdt_event *event, const struct pyusdt_task *task, PyObject *tag,
+__attribute__((noinline)) static int fire_plain(struct pyusdt_firing *firing, const struct pyusdt_task *task, PyObject *tag,
                                                 PyObject *const *strings)
 {
     struct pyusdt_string who;
 
-    if (!event_plain(event, ARG_TAG, tag))
+    if (!set_plain(firing, ARG_TAG, tag))
         return 0;
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
-        if (!event_plain(event, ARG_STRING + i, strings[i]))
+        if (!set_plain(firing, ARG_STRING + i, strings[i]))
             return 0;
-    pyusdt_string_set_who(&who, pyusdt_event_reads(event, ARG_WHO), task);
-    pyusdt_event_string(event, ARG_WHO, &who);
-    pyusdt_event_no_more(event, ARG_COUNT);
-    event_fire(event);
+    pyusdt_string_set_who(&who, pyusdt_firing_reads(firing, ARG_WHO), task);
+    pyusdt_firing_string(firing, ARG_WHO, &who);
+    pyusdt_firing_no_more(firing, ARG_COUNT);
+    fire(firing);
     return 1;
 }
 
 /* The texts of a general event that may have to be made. */
 struct sources {
-    struct pyusdt_source tag;
-    struct pyusdt_source strings[PYUSDT_STRINGS];
+    struct pyusdt_text_source tag;
+    struct pyusdt_text_source strings[PYUSDT_STRINGS];
 };
 
 /* The large frame: nothing of the application's runs below it. */
-__attribute__((noinline)) static void fire_made(struct pyusdt_event *event, const struct pyusdt_task *task,
+__attribute__((noinline)) static void fire_made(struct pyusdt_firing *firing, const struct pyusdt_task *task,
                                                 const struct sources *sources)
 {
     struct pyusdt_string who, tag, strings[PYUSDT_STRINGS];
 
-    pyusdt_string_set_who(&who, pyusdt_event_reads(event, ARG_WHO), task);
-    pyusdt_event_string(event, ARG_WHO, &who);
+    pyusdt_string_set_who(&who, pyusdt_firing_reads(firing, ARG_WHO), task);
+    pyusdt_firing_string(firing, ARG_WHO, &who);
     pyusdt_string_set(&tag, &sources->tag);
-    pyusdt_event_string(event, ARG_TAG, &tag);
+    pyusdt_firing_string(firing, ARG_TAG, &tag);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++) {
         pyusdt_string_set(&strings[i], &sources->strings[i]);
-        pyusdt_event_string(event, ARG_STRING + i, &strings[i]);
+        pyusdt_firing_string(firing, ARG_STRING + i, &strings[i]);
     }
-    pyusdt_event_no_more(event, ARG_COUNT);
-    event_fire(event);
+    pyusdt_firing_no_more(firing, ARG_COUNT);
+    fire(firing);
 }
 
 /* Opening the sources is all that may run the application's code. */
-static void fire_general(struct pyusdt_event *event, const struct pyusdt_task *task, PyObject *tag, PyObject *const *strings)
+static void fire_general(struct pyusdt_firing *firing, const struct pyusdt_task *task, PyObject *tag, PyObject *const *strings)
 {
     struct sources sources;
 
-    pyusdt_source_open(&sources.tag, pyusdt_event_reads(event, ARG_TAG) ? tag : NULL);
+    pyusdt_text_source_open(&sources.tag, pyusdt_firing_reads(firing, ARG_TAG) ? tag : NULL);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
-        pyusdt_source_open(&sources.strings[i], pyusdt_event_reads(event, ARG_STRING + i) ? strings[i] : NULL);
-    fire_made(event, task, &sources);
+        pyusdt_text_source_open(&sources.strings[i], pyusdt_firing_reads(firing, ARG_STRING + i) ? strings[i] : NULL);
+    fire_made(firing, task, &sources);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
-        pyusdt_source_close(&sources.strings[i]);
-    pyusdt_source_close(&sources.tag);
+        pyusdt_text_source_close(&sources.strings[i]);
+    pyusdt_text_source_close(&sources.tag);
 }
 
-__attribute__((noinline)) static void fire_message(struct pyusdt_event *event, const struct pyusdt_source *message)
+__attribute__((noinline)) static void fire_message(struct pyusdt_firing *firing, const struct pyusdt_text_source *message)
 {
     struct pyusdt_string text;
 
     pyusdt_string_set(&text, message);
-    pyusdt_event_string(event, 0, &text);
-    pyusdt_event_no_more(event, 1);
-    event_fire(event);
+    pyusdt_firing_string(firing, 0, &text);
+    pyusdt_firing_no_more(firing, 1);
+    fire(firing);
 }
 
 /* Modulo 2^64; what is no int is 0. */
@@ -125,7 +125,8 @@ static int check_strict(PyObject *const *values)
     return 0;
 }
 
-int pyusdt_place(PyObject *values[PYUSDT_VALUES], PyObject *const *args, Py_ssize_t nargs)
+/* What a call makes of its arguments.  -1 with an exception in strict mode, else 0. */
+static int place(PyObject *values[PYUSDT_VALUES], PyObject *const *args, Py_ssize_t nargs)
 {
     unsigned integers = 0, strings = 0;
 
@@ -147,45 +148,54 @@ int pyusdt_place(PyObject *values[PYUSDT_VALUES], PyObject *const *args, Py_ssiz
 PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject *tag,
                        PyObject *const values[PYUSDT_VALUES])
 {
-    struct pyusdt_event event;
+    struct pyusdt_firing firing;
     struct pyusdt_pending pending;
     struct pyusdt_task task = {NULL, NULL};
     PyObject *tag_of_context = NULL;
 
     if (pyusdt_is_strict() && check_strict(values) < 0)
         return NULL;
-    if (!pyusdt_event_begin(&event, probe, pyusdt_attached(probe)))
+    if (!pyusdt_firing_begin(&firing, probe, pyusdt_attached(probe)))
         Py_RETURN_FALSE;
     pyusdt_pending_save(&pending);
     for (unsigned i = 0; i < PYUSDT_INTEGERS; i++)
-        event.args.value[ARG_INTEGER + i] = integer(values[i]);
-    if (pyusdt_event_reads(&event, ARG_WHO))
+        firing.args.value[ARG_INTEGER + i] = integer(values[i]);
+    if (pyusdt_firing_reads(&firing, ARG_WHO))
         pyusdt_context_task(context, &task);
-    if (tag == NULL && pyusdt_event_reads(&event, ARG_TAG))
+    if (tag == NULL && pyusdt_firing_reads(&firing, ARG_TAG))
         tag = tag_of_context = pyusdt_context_tag(context);
-    if (!fire_plain(&event, &task, tag, values + PYUSDT_INTEGERS))
-        fire_general(&event, &task, tag, values + PYUSDT_INTEGERS);
+    if (!fire_plain(&firing, &task, tag, values + PYUSDT_INTEGERS))
+        fire_general(&firing, &task, tag, values + PYUSDT_INTEGERS);
     Py_XDECREF(tag_of_context);
     pyusdt_task_release(&task);
     pyusdt_pending_restore(&pending);
     Py_RETURN_TRUE;
 }
 
+PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *values[PYUSDT_VALUES];
+
+    if (place(values, args, nargs) < 0)
+        return NULL;
+    return pyusdt_offer(context, probe, NULL, values);
+}
+
 PyObject *pyusdt_offer_message(PyObject *message)
 {
-    struct pyusdt_event event;
-    struct pyusdt_source source;
+    struct pyusdt_firing firing;
+    struct pyusdt_text_source source;
     struct pyusdt_pending pending;
 
     if (pyusdt_is_strict() && message != Py_None && !PyUnicode_Check(message) && !PyObject_CheckBuffer(message))
         return PyErr_Format(PyExc_TypeError, "the message must be str, bytes-like or None, not %.200s",
                             Py_TYPE(message)->tp_name);
-    if (!pyusdt_event_begin(&event, PYUSDT_USER_TRACE_S1, pyusdt_attached(PYUSDT_USER_TRACE_S1)))
+    if (!pyusdt_firing_begin(&firing, PYUSDT_USER_TRACE_S1, pyusdt_attached(PYUSDT_USER_TRACE_S1)))
         Py_RETURN_FALSE;
     pyusdt_pending_save(&pending);
-    pyusdt_source_open(&source, pyusdt_event_reads(&event, 0) ? message : NULL);
-    fire_message(&event, &source);
-    pyusdt_source_close(&source);
+    pyusdt_text_source_open(&source, pyusdt_firing_reads(&firing, 0) ? message : NULL);
+    fire_message(&firing, &source);
+    pyusdt_text_source_close(&source);
     pyusdt_pending_restore(&pending);
     Py_RETURN_TRUE;
 }

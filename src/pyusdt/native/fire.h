@@ -37,11 +37,11 @@ static inline int pyusdt_has_work(unsigned probe)
     return __builtin_expect(pyusdt_enabled(probe) || pyusdt_is_strict(), 0);
 }
 
-/* What p() makes of its (at most PYUSDT_VALUES) arguments: up to four integers, then up to four strings.  None counts
- * as what it stands among.  A fifth string is dropped.  -1 with an exception in strict mode, else 0. */
-int pyusdt_place(PyObject *values[PYUSDT_VALUES], PyObject *const *args, Py_ssize_t nargs);
+/* The general and the numbered probes, with the arguments of p(): up to four integers, then up to four strings.  None
+ * counts as what it stands among.  A fifth string is dropped, or an exception in strict mode. */
+PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyObject *const *args, Py_ssize_t nargs);
 
-/* The general and the numbered probes.  tag: NULL for the context's.  values: NULL for absent ones. */
+/* The same with each value in its place.  tag: NULL for the context's.  values: NULL for absent ones. */
 PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject *tag,
                        PyObject *const values[PYUSDT_VALUES]);
 

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "native/event.h"
 #include "native/fire.h"
+#include "native/firing.h"
 #include "native/pending.h"
 #include "native/probe.h"
 
@@ -101,33 +101,33 @@ static int check_strict(const struct pyusdt_own *own, PyObject *const *args, Py_
 
 #define EVERY_ARGUMENT ((1u << PYUSDT_MAX_ARGS) - 1)
 
-struct own_event {
+struct own_firing {
     const struct pyusdt_own *own;
-    struct pyusdt_event event;
+    struct pyusdt_firing firing;
 };
 
 /* Argument i: what the call gave, or NULL where that is nothing or nobody reads it. */
-static PyObject *read_value(const struct own_event *own_event, unsigned i, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *read_value(const struct own_firing *own_firing, unsigned i, PyObject *const *args, Py_ssize_t nargs)
 {
-    return i < (size_t)nargs && pyusdt_event_reads(&own_event->event, i) && args[i] != Py_None ? args[i] : NULL;
+    return i < (size_t)nargs && pyusdt_firing_reads(&own_firing->firing, i) && args[i] != Py_None ? args[i] : NULL;
 }
 
-static void own_fire(const struct own_event *own_event)
+static void own_fire(const struct own_firing *own_firing)
 {
-    const struct pyusdt_event *event = &own_event->event;
-    void (*entry)(void) = own_event->own->site.entry;
+    const struct pyusdt_firing *firing = &own_firing->firing;
+    void (*entry)(void) = own_firing->own->site.entry;
 
-    if (event->attached && entry != NULL)
-        pyusdt_site_call(entry, event->args.value);
-    if (event->demand != 0)
-        pyusdt_fire(event->probe, &event->args);
+    if (firing->attached && entry != NULL)
+        pyusdt_site_call(entry, firing->args.value);
+    if (firing->demand != 0)
+        pyusdt_fire(firing->probe, &firing->args);
 }
 
 /* A value that needs no code of the application's.  0: this one may. */
-static int plain_value(struct own_event *own_event, unsigned i, PyObject *given)
+static int plain_value(struct own_firing *own_firing, unsigned i, PyObject *given)
 {
-    unsigned type = own_event->own->type[i];
-    struct pyusdt_args *args = &own_event->event.args;
+    unsigned type = own_firing->own->type[i];
+    struct pyusdt_args *args = &own_firing->firing.args;
 
     if (type == PYUSDT_STRING)
         return pyusdt_string_plain(given, &args->value[i], &args->length[i]);
@@ -144,72 +144,72 @@ static int plain_value(struct own_event *own_event, unsigned i, PyObject *given)
 }
 
 /* The usual event: every value is there as it is needed.  0: not so, and nothing is fired. */
-static int fire_plain(struct own_event *own_event, PyObject *const *args, Py_ssize_t nargs)
+static int fire_plain(struct own_firing *own_firing, PyObject *const *args, Py_ssize_t nargs)
 {
-    for (unsigned i = 0; i < own_event->own->nargs; i++)
-        if (!plain_value(own_event, i, read_value(own_event, i, args, nargs)))
+    for (unsigned i = 0; i < own_firing->own->nargs; i++)
+        if (!plain_value(own_firing, i, read_value(own_firing, i, args, nargs)))
             return 0;
-    own_fire(own_event);
+    own_fire(own_firing);
     return 1;
 }
 
 /* All that may run the application's code.  Strings stay in their sources. */
-static void open_values(struct own_event *own_event, struct pyusdt_source *sources, PyObject *const *args,
+static void open_values(struct own_firing *own_firing, struct pyusdt_text_source *sources, PyObject *const *args,
                         Py_ssize_t nargs)
 {
-    for (unsigned i = 0; i < own_event->own->nargs; i++) {
-        PyObject *given = read_value(own_event, i, args, nargs);
-        unsigned type = own_event->own->type[i];
+    for (unsigned i = 0; i < own_firing->own->nargs; i++) {
+        PyObject *given = read_value(own_firing, i, args, nargs);
+        unsigned type = own_firing->own->type[i];
 
         if (type == PYUSDT_STRING)
-            pyusdt_source_open(&sources[i], given);
-        else if (!plain_value(own_event, i, given))
-            own_event->event.args.value[i] =
+            pyusdt_text_source_open(&sources[i], given);
+        else if (!plain_value(own_firing, i, given))
+            own_firing->firing.args.value[i] =
                 (type & PYUSDT_KIND) == PYUSDT_FLOAT ? float_value(given, type) : integer_value(given, type);
     }
 }
 
 /* The large frame: nothing of the application's runs below it. */
-__attribute__((noinline)) static void fire_made(struct own_event *own_event, const struct pyusdt_source *sources)
+__attribute__((noinline)) static void fire_made(struct own_firing *own_firing, const struct pyusdt_text_source *sources)
 {
     struct pyusdt_string strings[PYUSDT_MAX_ARGS];
 
-    for (unsigned i = 0; i < own_event->own->nargs; i++)
-        if (own_event->own->type[i] == PYUSDT_STRING) {
+    for (unsigned i = 0; i < own_firing->own->nargs; i++)
+        if (own_firing->own->type[i] == PYUSDT_STRING) {
             pyusdt_string_set(&strings[i], &sources[i]);
-            pyusdt_event_string(&own_event->event, i, &strings[i]);
+            pyusdt_firing_string(&own_firing->firing, i, &strings[i]);
         }
-    own_fire(own_event);
+    own_fire(own_firing);
 }
 
-__attribute__((noinline)) static void fire_general(struct own_event *own_event, PyObject *const *args, Py_ssize_t nargs)
+__attribute__((noinline)) static void fire_general(struct own_firing *own_firing, PyObject *const *args, Py_ssize_t nargs)
 {
-    struct pyusdt_source sources[PYUSDT_MAX_ARGS];
+    struct pyusdt_text_source sources[PYUSDT_MAX_ARGS];
 
-    open_values(own_event, sources, args, nargs);
-    fire_made(own_event, sources);
-    for (unsigned i = 0; i < own_event->own->nargs; i++)
-        if (own_event->own->type[i] == PYUSDT_STRING)
-            pyusdt_source_close(&sources[i]);
+    open_values(own_firing, sources, args, nargs);
+    fire_made(own_firing, sources);
+    for (unsigned i = 0; i < own_firing->own->nargs; i++)
+        if (own_firing->own->type[i] == PYUSDT_STRING)
+            pyusdt_text_source_close(&sources[i]);
 }
 
 PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, Py_ssize_t nargs)
 {
     struct pyusdt_pending pending;
-    struct own_event own_event;
+    struct own_firing own_firing;
     int attached;
 
     if (pyusdt_is_strict() && check_strict(own, args, nargs) < 0)
         return NULL;
-    own_event.own = own;
+    own_firing.own = own;
     attached = __atomic_load_n(own->site.semaphore, __ATOMIC_RELAXED) != 0;
-    if (!pyusdt_event_begin(&own_event.event, own->site.index, attached))
+    if (!pyusdt_firing_begin(&own_firing.firing, own->site.index, attached))
         Py_RETURN_FALSE;
-    if ((own_event.event.reads & EVERY_ARGUMENT) >> own->nargs != 0)
-        pyusdt_event_no_more(&own_event.event, own->nargs); /* seldom: who reads more than a probe has? */
-    if (!fire_plain(&own_event, args, nargs)) {
+    if ((own_firing.firing.reads & EVERY_ARGUMENT) >> own->nargs != 0)
+        pyusdt_firing_no_more(&own_firing.firing, own->nargs); /* seldom: who reads more than a probe has? */
+    if (!fire_plain(&own_firing, args, nargs)) {
         pyusdt_pending_save(&pending);
-        fire_general(&own_event, args, nargs);
+        fire_general(&own_firing, args, nargs);
         pyusdt_pending_restore(&pending);
     }
     Py_RETURN_TRUE;

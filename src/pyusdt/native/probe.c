@@ -52,15 +52,6 @@ static int find_probe(const char *name)
     return -1;
 }
 
-PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyObject *const *args, Py_ssize_t nargs)
-{
-    PyObject *values[PYUSDT_VALUES];
-
-    if (pyusdt_place(values, args, nargs) < 0)
-        return NULL;
-    return pyusdt_offer(context, probe, NULL, values);
-}
-
 static inline Py_ssize_t max_arguments(const struct probe *self)
 {
     return (Py_ssize_t)self->most;

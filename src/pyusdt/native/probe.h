@@ -20,7 +20,4 @@ int pyusdt_probe_enabled(PyObject *probe);
 struct pyusdt_own;
 PyObject *pyusdt_probe_of_own(struct pyusdt_context *context, struct pyusdt_own *own);
 
-/* The general and the numbered probes' call: the arguments of p(). */
-PyObject *pyusdt_call_probe(struct pyusdt_context *context, unsigned probe, PyObject *const *args, Py_ssize_t nargs);
-
 #endif

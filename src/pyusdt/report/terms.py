@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..tracing.aggregates import Aggregates
     from ..tracing.sink import Info
 
-    Held = tuple[AggDef, list[tuple[bytes, bytes]]]
+    Contents = tuple[AggDef, list[tuple[bytes, bytes]]]
 
 
 class Atom(str):
@@ -44,7 +44,7 @@ class Terms(Sink):
         self._out = out
         self._probes: dict[int, list[str]] = {}
         self._where: list[str] = []
-        self.final: list[Held] | None = None
+        self.final: list[Contents] | None = None
 
     def begin(self, info: Info) -> None:
         self._info, self._teller = info, info.teller(self.fault)
@@ -92,7 +92,7 @@ class Terms(Sink):
         self.final = held(aggregates)
 
 
-def held(aggregates: Aggregates) -> list[Held]:
+def held(aggregates: Aggregates) -> list[Contents]:
     """What all aggregations hold now."""
     return [(each, aggregates.entries(each)) for each in aggregates.program.aggregations]
 

@@ -18,7 +18,7 @@ from ..engine import EngineError
 from ..engine.unmatched import unmatched_probe
 from .actions import Actions
 from .sink import Info
-from .speculations import DEFAULT_SIZE, Held
+from .speculations import DEFAULT_SIZE, Speculations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Driver:
         self._listed, self._allowed = listed, allowed
         self._opened: Engine | None = None  # until close()
         self._sink: Sink | None = None  # likewise
-        self._held: Held | None = None
+        self._held: Speculations | None = None
         self._told: dict[str, int] = {}  # kind of loss -> how many the sink was told of
         self._longest = options.get("switchrate", _SWITCH_RATE) / 1e9  # s
         self.stopping = self.hurry = False
@@ -91,7 +91,7 @@ class Driver:
         """Fire BEGIN, switch the probes on, start the command.  EngineError, and what the sink raises."""
         self._admit()
         if self.program.speculates:
-            self._held = Held(self.options.get("specsize", DEFAULT_SIZE))
+            self._held = Speculations(self.options.get("specsize", DEFAULT_SIZE))
         self.actions = Actions(self.program, self.engine, sink, self.options)
         self._sink = self.sink = sink
         engine = self.engine

@@ -20,7 +20,7 @@ _SETTLED = struct.Struct("=II")  # number, 1 for a commit
 DEFAULT_SIZE = 32 << 10
 
 
-class Held:
+class Speculations:
     """specsize: bytes that one speculation may hold back; lost: records for which that was too little."""
 
     def __init__(self, specsize: int) -> None:

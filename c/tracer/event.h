@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "shared/layout.h"
+#include "tracer/reader.h"
 
 static inline bool pyusdt_event_header_ok(const struct pyusdt_ring_event *header, uint64_t available)
 {

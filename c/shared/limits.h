@@ -1,0 +1,15 @@
+/*
+ * How much there can be of what both sides share: sessions, their descriptions of probes, and rings.  Those of an event and
+ * of a process are include/pyusdt.h's.  The files in shared memory are laid out by these numbers (shared/layout.h), so a change
+ * of one is a change of PYUSDT_LAYOUT_VERSION.
+ */
+#ifndef PYUSDT_LIMITS_H
+#define PYUSDT_LIMITS_H
+
+#define PYUSDT_GLOB_SIZE 128   /* bytes of one pattern of a probe description, NUL included */
+#define PYUSDT_RINGS_MAX 16    /* per process and session */
+#define PYUSDT_WANTS_MAX 4096  /* per session */
+#define PYUSDT_PIDS_MAX 64     /* processes that one session names by pid */
+#define PYUSDT_KEEP_NAME 32    /* bytes of a kept session's name, NUL included */
+
+#endif

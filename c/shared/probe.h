@@ -1,0 +1,34 @@
+/*
+ * A probe as the two sides speak of it: what a session wants (struct pyusdt_want, which the tracer writes into the session
+ * file and the target reads), and what one is called (struct pyusdt_probe_info, from a probe table).
+ */
+#ifndef PYUSDT_PROBE_H
+#define PYUSDT_PROBE_H
+
+#include <stdint.h>
+
+#include "pyusdt.h"
+#include "shared/limits.h"
+
+/* One probe description of the program. If several match a probe, all that they want of it is delivered. */
+struct pyusdt_want {
+    uint32_t pid; /* only in this process; 0: any */
+    char provider[PYUSDT_GLOB_SIZE]; /* matched with the pid: pyusdt1234 */
+    char module[PYUSDT_GLOB_SIZE];
+    char function[PYUSDT_GLOB_SIZE];
+    char name[PYUSDT_GLOB_SIZE];
+    uint32_t args;                    /* bit i: argument i is read */
+    uint16_t bytes[PYUSDT_MAX_ARGS];  /* of the string that argument i is; 0: only its address */
+};
+
+struct pyusdt_probe_info {
+    uint32_t index;
+    uint32_t nargs;
+    uint32_t strings;
+    char provider[64]; /* with the pid */
+    char module[64];
+    char function[128];
+    char name[128];
+};
+
+#endif
