@@ -78,7 +78,9 @@ struct pyusdt_ctl_slot {
     _Atomic uint32_t state;  /* T: of the last attempt to serve `wanted` */
     _Atomic int32_t error;   /* T: -errno of that attempt */
     _Atomic uint64_t failed; /* T: events lost because there is no area: PYUSDT_FAILED_TAG of `wanted`, and the count */
-    uint64_t unused[4];
+    _Atomic uint32_t pid;    /* S: the process's, where its tracer knows it by another than its own; else 0 */
+    uint32_t unused;
+    uint64_t unused2[3];
 };
 
 /* ---- the session file, NN.session: made by S, read by T with pread only, flock()ed by S while it lives ---- */

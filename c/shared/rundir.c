@@ -110,7 +110,8 @@ int pyusdt_rundir_check(int dir, uint32_t owner, const char *path, struct pyusdt
     if (fstat(dir, &st) != 0)
         return pyusdt_error_set(error, -errno, "run directory %s: %s", path, strerror(errno));
     if (st.st_uid != owner)
-        return pyusdt_error_set(error, -EPERM, "run directory %s does not belong to uid %u", path, owner);
+        return pyusdt_error_set(error, -EPERM, "run directory %s does not belong to uid %u: remove it, or set PYUSDT_RUNDIR to another "
+                                "one, for program and tracer", path, owner);
     if ((st.st_mode & 077) != 0)
         return pyusdt_error_set(error, -EPERM, "run directory %s is open to others: its mode must be 0700", path);
     return 0;

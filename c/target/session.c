@@ -18,6 +18,7 @@
 
 struct session_file {
     int fd;
+    unsigned slot;
     struct pyusdt_session_header header;
 };
 
@@ -38,6 +39,7 @@ static int session_file_open(int dir, unsigned number, struct session_file *file
     uint64_t size;
 
     pyusdt_name_format(&name, text);
+    file->slot = number;
     file->fd = pyusdt_file_open(dir, text, O_RDONLY, &size);
     if (file->fd < 0)
         return file->fd;
@@ -60,7 +62,12 @@ static bool session_file_unchanged(const struct session_file *file)
 static int session_file_match(const struct session_file *file, pyusdt_match_fn *fn, void *arg,
                               void (*begin)(void *arg, const struct pyusdt_want *want))
 {
+    struct pyusdt_table table = pyusdt_core.table;
+    uint32_t known_as = atomic_load(&pyusdt_ctl_slot(file->slot)->pid);
     struct pyusdt_want want;
+
+    if (known_as != 0)
+        table.pid = known_as; /* what is wanted goes by the tracer's names */
     for (uint32_t i = 0; i < file->header.nwants; i++) {
         off_t at = (off_t)(sizeof file->header + (uint64_t)i * sizeof want);
         if (pread(file->fd, &want, sizeof want, at) != (ssize_t)sizeof want)
@@ -69,7 +76,7 @@ static int session_file_match(const struct session_file *file, pyusdt_match_fn *
         want.function[PYUSDT_GLOB_SIZE - 1] = want.name[PYUSDT_GLOB_SIZE - 1] = '\0';
         if (begin)
             begin(arg, &want);
-        pyusdt_table_match(&pyusdt_core.table, &want, fn, arg);
+        pyusdt_table_match(&table, &want, fn, arg);
     }
     return session_file_unchanged(file) ? 0 : -EAGAIN;
 }

@@ -48,7 +48,7 @@ static bool list_target(struct listing *listing, const struct pyusdt_target *tar
     struct pyusdt_target_info info;
     struct pyusdt_probe_info probe;
 
-    table.pid = target->who.pid;
+    table.pid = target->pid;
     pyusdt_target_info(target, &info);
     for (uint32_t i = 0; i < table.nprobes; i++)
         if (pyusdt_table_probe(&table, i, &probe) == 0 && listing->fn(listing->arg, &info, &probe) != 0)

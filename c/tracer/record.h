@@ -50,7 +50,7 @@ struct pyusdt_target_block { /* a target that is new, or has another table now *
     uint32_t target; /* 0, 1, … */
     uint32_t table;
     uint32_t pid;
-    uint32_t inner; /* its pid in its own namespace, as its providers have it */
+    uint32_t inner; /* its pid in its own namespace, for people: its providers have the other */
     uint32_t uid;
     uint32_t gid;
     char comm[16];

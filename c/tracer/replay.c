@@ -157,7 +157,7 @@ static int take_target(struct pyusdt_replay *r)
     target->block = *block;
     target->block.comm[sizeof target->block.comm - 1] = '\0';
     target->table = *table;
-    target->table.pid = block->inner;
+    target->table.pid = block->pid;
     return 0;
 }
 

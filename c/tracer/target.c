@@ -218,7 +218,7 @@ static void enable_wanted(const struct pyusdt_session *session, struct pyusdt_ta
     struct enable enable = {target, 1ull << target->place->header.slot};
     struct pyusdt_table table = target->table->table;
 
-    table.pid = target->who.pid;
+    table.pid = target->pid;
     target->wanted = 0;
     for (uint32_t i = 0; i < session->nwants; i++)
         pyusdt_table_match(&table, &session->wants[i], enable_probe, &enable);
@@ -229,6 +229,7 @@ void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *
 {
     struct pyusdt_bits bits = bits_of(target);
 
+    atomic_store(&target->slot->pid, target->pid == target->who.pid ? 0 : target->pid); /* before it looks what is wanted */
     if (atomic_load(&target->slot->wanted) != target->place->header.generation) {
         pyusdt_bits_clear(&bits); /* the slot's former owner's */
         atomic_store(&target->slot->wanted, target->place->header.generation); /* before the bits that lead to it */

@@ -432,7 +432,7 @@ int pyusdt_session_probe(const struct pyusdt_session *session, uint32_t target, 
     if (target >= session->ntargets)
         return -ENOENT;
     table = session->targets[target]->table->table;
-    table.pid = session->targets[target]->who.pid;
+    table.pid = session->targets[target]->pid;
     return pyusdt_table_probe(&table, probe, info);
 }
 

@@ -17,6 +17,8 @@ import time
 
 import pytest
 
+from pyusdt.report import aside
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
 SCRIPT = r"""
@@ -129,7 +131,7 @@ def test_the_file_comes_to_its_place_when_it_is_whole(tmp_path):
     (tmp_path / "t.parquet").symlink_to("other/old")
     for end in ("kill", "interrupt"):
         process = subprocess.Popen([PYDTRACE, "-q", "--parquet", str(tmp_path / "t.parquet"), "-n", RUNS])
-        while not list((tmp_path / "other").glob(f"old.{process.pid}.part")):
+        while not list((tmp_path / "other").glob(f"old.{process.pid}.*.part")):
             assert process.poll() is None
             time.sleep(0.01)
         time.sleep(0.1)
@@ -138,7 +140,7 @@ def test_the_file_comes_to_its_place_when_it_is_whole(tmp_path):
         process.wait(timeout=30)
     assert (tmp_path / "t.parquet").is_symlink()
     assert pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "other" / "old").to_pydict()["n"][:2] == [1, 2]
-    assert not list((tmp_path / "other").glob(f"old.{process.pid}.part"))
+    assert not list((tmp_path / "other").glob(f"old.{process.pid}.*.part"))
 
 
 @pytest.mark.parametrize("path, why", [("/dev/full", "No space left on device"), ("/nonexistent/x", "No such file or directory")])
@@ -163,3 +165,18 @@ def test_a_full_disk(tmp_path):
         assert not list(tmp_path.glob("*.part")) and (tmp_path / "t.parquet").read_text() == "old"
     finally:
         subprocess.run(["umount", "-l", tmp_path], check=True)
+
+
+def test_what_it_is_written_to_meanwhile_can_not_be_foreseen(tmp_path):
+    """In a folder that others may write in, a link of theirs would be followed."""
+    place = tmp_path / "t.parquet"
+    ours = {aside.Aside(str(place)).make() for _ in range(3)}
+    assert len(ours) == 3 and all(os.path.isfile(each) for each in ours)
+
+
+def test_a_link_in_its_place_is_not_followed(tmp_path, monkeypatch):
+    monkeypatch.setattr(aside.secrets, "token_hex", lambda size: "0" * (2 * size))
+    (tmp_path / f"t.parquet.{os.getpid()}.00000000.part").symlink_to(tmp_path / "others")
+    with pytest.raises(FileExistsError):
+        aside.Aside(str(tmp_path / "t.parquet")).make()
+    assert not (tmp_path / "others").exists()

@@ -150,12 +150,23 @@ def test_what_can_not_be_entered_is_told(host):
     assert counts == {pid: 100} and f"process {other} of uid 0 can not be traced" in err, err
 
 
+@pytest.mark.parametrize("setup", ["", "umount /dev/shm;"])  # in a run directory of its own, and in the host's
+def test_one_that_is_named(host, setup):
+    """$target is its pid on the host, where it was named, though it is another one where it runs."""
+    process, pid = host.process("pids", setup)
+    assert fire(host.process("pids")[0], 1) == 0
+    tracer = host.trace("-p", pid, script=COUNT.replace("pyusdt*", "pyusdt$target"))
+    assert fire(process) == 100
+    counts, err = ended(tracer)
+    assert counts == {pid: 100}, err
+
+
 def test_they_are_listed(host):
-    """A provider's name has the pid that its process knows: in a container with its own pids, 1."""
-    pids = {host.process(kind)[1] for kind in (None, "mounts")}
-    host.process("pids")
+    """A provider's name has the pid that the host knows: there are several that are 1."""
+    pids = {host.process(kind)[1] for kind in (None, "mounts", "pids", "pids")}
     out, err = host.start(PYUSDT, "list").communicate(timeout=60)
-    assert set(map(int, re.findall(r"^pyusdt(\d+) ", out, re.MULTILINE))) >= {1, *pids}, (out, err)
+    found = set(map(int, re.findall(r"^pyusdt(\d+) ", out, re.MULTILINE)))  # who lists, too
+    assert found >= pids and 1 not in found, (out, err)
 
 
 def test_a_container_that_ends_is_let_go(host):

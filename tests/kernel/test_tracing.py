@@ -304,3 +304,16 @@ def test_string_functions_of_string_functions(tmp_path):
             strjoin(dirname(copyinstr(arg0)), substr(basename(copyinstr(arg0)), 1))); exit(0); }"""
     out, err, _ = pydtrace("-qn", script, "-c", f"{sys.executable} {program}")
     assert out == "4 NAMEx /usr/libAME\n", err
+
+
+def test_a_run_directory_that_is_another_s_is_told():
+    """Who makes it before root's first process keeps the embedded engine from root, but not in silence."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        pytest.skip("needs root and unshare")
+    squat = "mount -t tmpfs tmpfs /dev/shm && chmod 1777 /dev/shm && mkdir -m 700 /dev/shm/pyusdt-0 && chown 54001 /dev/shm/pyusdt-0"
+    environment = {name: value for name, value in os.environ.items() if name != "PYUSDT_RUNDIR"}
+    done = subprocess.run(["unshare", "-m", "sh", "-c", f'{squat} && exec "$@"', "-", PYDTRACE, "-Zqn", "pyusdt*:::, BEGIN { exit(0); }"],
+                          env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and done.stderr == (
+        "dtrace: the kernel engine traces, since the embedded one can not: run directory /dev/shm/pyusdt-0 does not belong to "
+        "uid 0: remove it, or set PYUSDT_RUNDIR to another one, for program and tracer\n"), done

@@ -63,15 +63,17 @@ def _chosen(program, options, targets):
         return _opened(ENGINES[name](program, options), targets), "as -x engine says"
     if not sys.platform.startswith("linux"):
         return _embedded_or_dtrace(program, options, targets)
+    engine = None
     try:
-        engine = _opened(_embedded(program, options), targets)
+        engine = _embedded(program, options)
+        _opened(engine, targets)
     except EngineError as error:
         if os.geteuid() != 0:
             raise
-        embedded, why, better = None, error.why, None
+        embedded, why, better, failed = None, error.why, None, engine and error
         lack = str(error) if isinstance(error, NoPyusdt) else None
     else:
-        lack = None
+        lack = failed = None
         knows = all(count for _, count in engine.matched)
         better = _better_in_kernel(program, targets) if os.geteuid() == 0 else None
         if os.geteuid() != 0 or (knows and not better):
@@ -84,6 +86,8 @@ def _chosen(program, options, targets):
             raise
         return embedded, "the kernel can not be used"
     engine.lack = lack
+    if failed and not lack and _wants_own(program):
+        engine.notes.append(f"the kernel engine traces, since the embedded one can not: {failed}")
     if embedded and why != better and not _knows_more(engine, embedded, targets):
         engine.close()
         return embedded, "the kernel's engine knows no more of the probes"
@@ -92,11 +96,15 @@ def _chosen(program, options, targets):
     return engine, why
 
 
+def _wants_own(program):
+    return any(desc.provider.startswith(OWN_PROVIDERS) for clause in program.clauses for desc in clause.probes)
+
+
 def _better_in_kernel(program, targets):
     """Why the kernel's engine does more for a program whose probes the embedded one knows, or None."""
     descriptions = [desc for clause in program.clauses for desc in clause.probes]
     named = targets.pids or targets.command
-    if not named and any(desc.provider.startswith(OWN_PROVIDERS) for desc in descriptions):
+    if not named and _wants_own(program):
         return None
     if any(desc.name.startswith("profile-") for desc in descriptions):
         return "profile-n fires on every CPU there"

@@ -1,13 +1,15 @@
 """A file that is at its place when it is whole, and not before.
 
 In: a path.  Out: where to write meanwhile, and an error that names the path.  Always: a file that is there already stays until
-the new one takes its place, whatever ends us; what is no file (a pipe, /dev/full) is written itself.
+the new one takes its place, whatever ends us; what is no file (a pipe, /dev/full) is written itself.  The name to write to can
+not be foreseen and is made anew, so that nobody who may write in the folder, /tmp say, has a link there.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 
 from .output import OutputError
 
@@ -17,13 +19,21 @@ if TYPE_CHECKING:
 
 
 class Aside:
-    """path: the user's; writing: what is to be opened, None once it was given up."""
+    """path: the user's; writing: what is to be written to, once it was made, None again once it was given up."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._place = os.path.realpath(path)  # of a link what it leads to
+        self.writing: str | None = None
+
+    def make(self) -> str:
+        """Makes what is to be written to: OSError."""
         is_other = os.path.exists(self._place) and not os.path.isfile(self._place)
-        self.writing: str | None = self._place if is_other else f"{self._place}.{os.getpid()}.part"
+        writing = self._place if is_other else f"{self._place}.{os.getpid()}.{secrets.token_hex(4)}.part"
+        if not is_other:
+            os.close(os.open(writing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        self.writing = writing
+        return writing
 
     @contextlib.contextmanager
     def checked(self) -> Iterator[None]:

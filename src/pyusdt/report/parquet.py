@@ -59,7 +59,7 @@ class Parquet(OutputSink):
 
     def _open(self, file: Aside, schema: Any) -> Any:
         with file.checked():
-            return self._arrow.parquet.ParquetWriter(file.writing, schema)
+            return self._arrow.parquet.ParquetWriter(file.make(), schema)
 
     def records(self, buffer: bytes) -> None:
         self._rows += self._decoder.decode(buffer)
