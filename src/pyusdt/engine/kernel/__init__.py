@@ -1,1 +1,1 @@
-"""The kernel engine: clauses become eBPF programs at uprobes, tracepoints and timers (docs/guide/kernel.md).  engine.py first."""
+"""The kernel engine: clauses become eBPF programs at uprobes, tracepoints and timers (docs/internals/kernel-engine.md).  engine.py first."""
