@@ -1,5 +1,5 @@
 /*
- * Recordings: the events of a session in a file, and back. docs/guide/recording.md is the format.
+ * Recordings: the events of a session in a file, and back. docs/internals/recording-format.md is the format.
  *
  * The recorder writes what a session delivers. The replay reads a file that a stranger may have made: every size, number
  * and string is checked, nothing is believed that was not; a file that ends in the middle is read up to there.

@@ -1,4 +1,4 @@
-"""A second reader of recordings, made from docs/guide/recording.md alone: what that page says must be enough.
+"""A second reader of recordings, made from docs/internals/recording-format.md alone: what that page says must be enough.
 
 In: the bytes of a recording.  Out: its events as lines, as replay_main.c prints them.
 """

@@ -1,4 +1,4 @@
-"""Recordings, read three times: by the core here, by the core on aarch64, and by a reader made from docs/guide/recording.md."""
+"""Recordings, read three times: by the core here, by the core on aarch64, and by a reader made from docs/internals/recording-format.md."""
 
 import os
 import platform
