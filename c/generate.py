@@ -18,6 +18,7 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -237,7 +238,7 @@ def docs_page(provider: Provider) -> str:
     for title, probe in documented_groups(provider):
         text = re.split(r"\n\s*\n", probe.comment)
         described = dict(line.split(": ", 1) for part in text[1:] for line in part.splitlines() if ": " in line)
-        lines += [f"## {title}", "", text[0].replace("\n", " "), ""]
+        lines += [f"## {title}", "", *textwrap.wrap(text[0], 118), ""]
         if described:
             lines += ["| D | type | name | |", "| --- | --- | --- | --- |"]
             for i, argument in enumerate(probe.arguments):

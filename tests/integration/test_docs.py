@@ -184,6 +184,23 @@ def test_example(block, path, request):
     CHECKS[block.kind](block, path)
 
 
+def prose(text: str) -> list[tuple[int, str]]:
+    """(number, line) of a page but for code, tables, pictures and comments, which can not be broken."""
+    without = re.sub(r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL)
+    return [(n, line) for n, line in enumerate(without.split("\n"), 1) if not line.startswith(("|", "    ", "![", "<!--"))]
+
+
+@pytest.mark.parametrize("page", ["CHANGELOG.md", *PAGES])
+def test_lines_are_short(page):
+    with open(os.path.join(harness.ROOT, page)) as file:
+        assert [n for n, line in prose(file.read()) if len(line) > 120] == []
+
+
+def test_prose_is_all_but_code_and_tables():
+    text = "a\n```console\n$ b\n```\n| c |\n    d\n- e\n  f\n![g](h)\n"
+    assert [line for _, line in prose(text) if line] == ["a", "- e", "  f"]
+
+
 def test_readme_names_the_test_command():
     with open(os.path.join(harness.ROOT, "README.md")) as file:
         assert "```sh\nmake test\n```" in file.read()
