@@ -8,9 +8,12 @@ A block's first line says what it is:
     python test  a module of tests, which pytest runs
     d           a D script that compiles
     erlang      an escript, or what its main/1 does, in a node that has the application on its path
-    sh          set-up, which the tests do not repeat: `make` with targets that exist, or entering .venv
-What a page starts in the background (a command that ends in "&") runs for all blocks after it, and ends with the tests.
-Blocks of other kinds (c, text, none at all) are pictures, not examples.
+    sh          set-up, which the tests do not repeat, since it is what they run in: `make` with targets that exist, or
+                entering .venv
+    sh syntax   a command that can not run here; bash looks at its syntax. SystemTap needs the running kernel's build tree
+There is no other kind, and no command in an indented block. What is indented is the tree (DESIGN.md) and a step of the
+protocol (ring.md). What a page starts in the background (a command that ends in "&") runs for all blocks after it, and
+ends with the tests.
 
 Every link and every path that a page names leads to what is there.
 """
@@ -164,6 +167,11 @@ def check_setup(block: Block, path: str) -> None:
         assert (made and made[1] in targets) or command == ". .venv/bin/activate", command
 
 
+def check_syntax(block: Block, path: str) -> None:
+    run = harness.run(["bash", "-n", "-c", block.text])
+    assert run.status == 0, run
+
+
 def check_erlang(block: Block, path: str) -> None:
     text = block.text if block.text.startswith("main(") else f"main(_) ->\n{block.text.rstrip()}.\n"
     with tempfile.NamedTemporaryFile("w", suffix=".escript") as script:
@@ -174,10 +182,26 @@ def check_erlang(block: Block, path: str) -> None:
 
 
 CHECKS = {"console": check_console, "console root": check_console, "python": check_python,
-          "python test": check_python_test, "d": check_d, "erlang": check_erlang, "sh": check_setup}
+          "python test": check_python_test, "d": check_d, "erlang": check_erlang, "sh": check_setup,
+          "sh syntax": check_syntax}
 
 
-@pytest.mark.parametrize("block", [block for block in BLOCKS if block.kind in CHECKS], ids=repr)
+def test_every_block_is_of_a_kind_that_is_run():
+    assert [block for block in BLOCKS if block.kind not in CHECKS] == []
+
+
+INDENTED = ("docs/DESIGN.md", "docs/internals/ring.md")  # the tree; a step of the protocol
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in INDENTED])
+def test_no_example_is_indented(page):
+    """Such a block has no kind, so nothing would run it."""
+    with open(os.path.join(harness.ROOT, page)) as file:
+        without = re.sub(r"^```.*?^```$", "", file.read(), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^ {4}.*", without, re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=repr)
 def test_example(block, path, request):
     if block.kind == "console root":
         request.getfixturevalue("oracle")
