@@ -106,11 +106,11 @@ _TAIL = """
 ## Beyond D
 Names that D does not have, so that no D program means something else by them; they need no option.
 - `task->x`, `task->x[keys]`: a variable of what fired the probe: an Erlang process, an asyncio task, else a thread.
-  It is told by `proc`, the first argument of `user_trace-i4s4` and `user_trace-n…`; other probes are refused with the
-  reason. Where the program itself defines a `task`, that one is meant. An asyncio task is never taken for another,
-  whatever its name; the id of an ended thread or Erlang process may be given again by the system, as with `self->`:
-  set the variable to 0 in the end. `self->` is a thread's, as in D: under asyncio all tasks of a thread share it, and
-  nothing is said of that.
+  `proc` says which one it is, the first argument of `user_trace-i4s4` and `user_trace-n…`; other probes are refused
+  with the reason. Where the program itself defines a `task`, that one is meant. An asyncio task is never taken for
+  another, whatever its name; the id of an ended thread or Erlang process may be given again by the system, as with
+  `self->`: set the variable to 0 in the end. `self->` is a thread's, as in D: under asyncio all tasks of a thread
+  share it.
 - `json(string, path)`, as in illumos: the value that a path such as `user.tags[2].name` leads to, always a string;
   what is between the quotes of a string, with its escapes; objects and arrays whole; NULL where there is no such
   value or no JSON.
@@ -122,10 +122,10 @@ Under `-x pyusdt`, since D does it otherwise:
 
 - Floating-point values: constants (`1.5`, `2e-3`), variables, members and arguments of the types `double` and
   `float`, with `+ - * /`, comparisons, conditions, casts and assignments; `trace()`, `%f %e %g` of `printf()` and
-  `printa()` (`%@f`); `sum min max avg stddev` of them, and `quantize` and its like of their integer part. An argument
-  is one where a `provider` declaration says so: with `provider shop { probe order(int64_t, double); };` a clause may
-  say `shop*:::order /args[1] > 2.5/ { @ = avg(args[1]); }`. In the API they are floats. The kernel engine prints and
-  compares doubles and takes their `min` and `max`; what else there is it refuses.
+  `printa()` (`%@f`); `sum min max avg stddev` of them, and `quantize`, `lquantize` and `llquantize` of their integer
+  part. An argument is one where a `provider` declaration says so: with `provider shop { probe order(int64_t, double);
+  };` a clause may say `shop*:::order /args[1] > 2.5/ { @ = avg(args[1]); }`. In the API they are floats. The kernel
+  engine prints and compares doubles and takes their `min` and `max`; what else there is it refuses.
 
 Without it floating-point arguments are their bits (docs/guide/providers.md), and, as in D, `%f`, `%e` and `%g` of
 `printf()` print what lies in memory: `*(double *)this->p`.

@@ -9,7 +9,7 @@
  *   pyusdt_session_open -> _want … -> _start      from then on targets find the session by themselves
  *   pyusdt_session_attach_pid, _attach_all        which processes may join: those of a list, or all of the user
  *   pyusdt_session_poll                           deliver what is ripe
- *   pyusdt_session_target, _probe, _stats         what is known of them
+ *   pyusdt_session_target, _probe, _stats         what is known of targets and probes
  *   pyusdt_session_close                          the probes are off, the files gone
  *   pyusdt_list                                   the probes of running processes, without a session
  *
@@ -40,13 +40,13 @@ struct pyusdt_session_config {
     uint64_t orderlag_ns; /* how long a producer that is inside a firing is waited for; 100 ms */
     const char *comm;     /* only processes of this name join; any */
     pid_t home;           /* where no directory is named: a process whose run directory it is opened in; the user's own */
-    /* A session that goes on without its tracer, until that comes back (opens one of the same name, for the same probes): */
+    /* A session that goes on when its tracer ends, until a tracer opens one of the same name for the same probes: */
     const char *keep;    /* its name; "": none */
     uint64_t keep_ns;    /* for how long */
     uint64_t keep_bytes; /* and how much of rings all processes together may have */
 };
 
-/* One probe description of the program. What several of them want of a probe is wanted together. */
+/* One probe description of the program. If several match a probe, all that they want of it is delivered. */
 struct pyusdt_want {
     uint32_t pid; /* only in this process; 0: any */
     char provider[PYUSDT_GLOB_SIZE]; /* matched with the pid: pyusdt1234 */
@@ -121,8 +121,8 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
 int pyusdt_session_want(struct pyusdt_session *session, const struct pyusdt_want *want);
 
 /*
- * Every process of its run directories may join: those that run and those to come. Before or after start. By root, in a
- * session on his own directory that PYUSDT_RUNDIR does not name: the processes of all users.
+ * Every process of its run directories may join: those that run and those to come. Before or after start. If root
+ * calls it for its own directory, and PYUSDT_RUNDIR does not name that: the processes of all users.
  */
 int pyusdt_session_attach_all(struct pyusdt_session *session, struct pyusdt_error *error);
 
@@ -167,27 +167,27 @@ void pyusdt_session_stop(struct pyusdt_session *session);
 void pyusdt_session_close(struct pyusdt_session *session);
 
 /*
- * Of a kept session: what was delivered so far has been shown to the user, and is not delivered again to who comes back
- * when this tracer is killed. What he gets that was delivered before the kill, but not said to be shown, is counted (again).
+ * Says of a kept session that the user has seen what was delivered so far. If this tracer is killed, the tracer that comes
+ * back does not get these events again. Events delivered later, but before the kill, it does get, and counts (`again`).
  */
 void pyusdt_session_shown(struct pyusdt_session *session);
 
-/* The n-th of what the user is to be told of processes that are not traced, NULL where there is no more. */
+/* The n-th message for the user about a process that is not traced; NULL: no more. */
 const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n);
 
 /* Whether the process that has this id now is one of the targets: ids are used again. */
 int pyusdt_session_has(const struct pyusdt_session *session, uint32_t pid);
 
-/* Frees a kept session and lets it go on. What was delivered is not delivered again to who comes back. */
+/* Frees a kept session and lets it go on. The tracer that comes back does not get again what was delivered. */
 void pyusdt_session_leave(struct pyusdt_session *session);
 
-/* Whether it is one that was left. */
+/* Whether this session was left before, and goes on now. */
 int pyusdt_session_resumed(const struct pyusdt_session *session);
 
 /*
  * Calls fn for each probe of each live process of the run directory (NULL: the user's own), or of one process (pid not
- * 0, found wherever its run directory is), and, `beside`, of all that are there with it. Stops when fn returns nonzero. Returns
- * how many processes were seen.
+ * 0, found wherever its run directory is). With `beside`, also of all other processes of that one's run directory. Stops when
+ * fn returns nonzero. Returns how many processes were seen.
  */
 typedef int pyusdt_list_fn(void *arg, const struct pyusdt_target_info *target, const struct pyusdt_probe_info *probe);
 int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, void *arg, struct pyusdt_error *error);

@@ -1,7 +1,8 @@
 /*
- * The tracer's private state: what tracer.c (sessions), place.c (their run directories), keep.c (those that outlive their
- * tracer), target.c (one traced process) and reader.c (events in order) share. Everything that lies in shared memory is reached through the pointers marked so, and copied before it is
- * believed; sizes, counts and positions used for anything are the copies here.
+ * The tracer's private state: what tracer.c (sessions), place.c (their run directories), keep.c (sessions that outlive
+ * their tracer), target.c (one traced process) and reader.c (events in order) share. Pointers marked "shared" lead into
+ * shared memory: what lies there is copied before it is checked, and only the checked copies are used as sizes, counts and
+ * positions.
  */
 #ifndef PYUSDT_TRACER_H
 #define PYUSDT_TRACER_H
@@ -18,8 +19,8 @@
 #pragma GCC visibility push(hidden)
 
 #define PYUSDT_PLACES_MAX 256        /* run directories of one session */
-#define PYUSDT_TROUBLES_MAX 16       /* that the user is told of */
-#define PYUSDT_STRANGERS_MAX 1024    /* living processes in the directory of another user, who may not be a friend */
+#define PYUSDT_TROUBLES_MAX 16       /* messages for the user that a session keeps */
+#define PYUSDT_STRANGERS_MAX 1024    /* living processes in the directory of another user, which may be hostile */
 
 /* Bytes of a probe table: as many as PYUSDT_MAX_PROBES long names need. */
 #define PYUSDT_TABLE_MAX (1u << 21)
@@ -40,8 +41,8 @@ struct pyusdt_source {
     uint64_t size;           /* 0: given up */
     uint64_t mapped;
     uint64_t position; /* bytes consumed */
-    uint64_t told;     /* of them, the tracer's word for it in the shared tail (of a kept session: in `read`) */
-    uint64_t done;     /* of a kept session: the tracer's word in the shared tail */
+    uint64_t told;     /* of them, as written to the shared tail (of a kept session: to `read`) */
+    uint64_t done;     /* of a kept session: as written to the shared tail */
     uint64_t shown;    /* below it, events that a former tracer may have shown */
     bool kept;
     uint64_t limit;    /* bytes known to be published */
@@ -60,8 +61,8 @@ struct pyusdt_target {
     struct pyusdt_place *place; /* where its files are */
     enum pyusdt_life life;
     struct pyusdt_identity who; /* in its own pid namespace */
-    uint32_t pid;               /* in ours */
-    bool visible;               /* pid means something here */
+    uint32_t pid;               /* in the tracer's */
+    bool visible;               /* the tracer's pid namespace has a pid for it */
     uint32_t uid, gid;
     char comm[16];
     struct pyusdt_ctl_header *ctl; /* shared; NULL when finished */
@@ -79,20 +80,20 @@ struct pyusdt_target {
     uint32_t rings;
     struct pyusdt_source *source[PYUSDT_RINGS_MAX];
     uint64_t exited_at;
-    uint64_t dropped; /* events that it has lost, as far as we have counted and believe */
-    bool lies;        /* about them */
-    uint64_t *drops;  /* when finished, where there are any: by probe */
+    uint64_t dropped; /* events that it has lost, as far as they were counted and its counts can be true */
+    bool lies;        /* its counts of lost events can not be true */
+    uint64_t *drops;  /* by probe, when the target is finished; NULL: none */
 };
 
 /* A run directory in which a session has a slot: place.c. */
 struct pyusdt_place {
     struct pyusdt_entered in;
     uint32_t met;     /* the last look at containers that met a process in its mount namespace */
-    uint32_t lookups; /* of pids in other namespaces, not long ago: who forges control files is not to keep us busy */
-    int fd; /* of the session file: its flock is our life; -1: there is none, and nothing is traced there */
-    bool resumed; /* a kept session, whose tracer we were or take the place of */
+    uint32_t lookups; /* recent ones, of pids in other namespaces: bounded, against forged control files */
+    int fd; /* of the session file, whose flock says that the tracer lives; -1: nothing is traced there */
+    bool resumed; /* a kept session that goes on: an earlier tracer started it */
     bool started;
-    struct pyusdt_session_header header; /* ours: the file's is for the targets */
+    struct pyusdt_session_header header; /* private; the copy in the file is for the targets */
     int64_t scanned_mtime; /* of the directory when it was last read, ns; and when that was */
     int64_t scanned_at;
     uint32_t nliving;
@@ -109,19 +110,19 @@ struct pyusdt_session {
     uint32_t processors; /* of the machine */
     uint32_t nwants;
     struct pyusdt_session *next; /* of those that are open in this process */
-    bool forked; /* it is the parent's: what this process has is a copy of its memory */
+    bool forked; /* the session is the parent's: this forked child has a copy of its memory only */
     bool started, stopped;
     bool own;       /* it was opened with the caller's own run directory */
     struct pyusdt_containers *containers; /* what is known of them: containers.c */
-    bool expecting; /* a process that is to start, as whoever it will be */
+    bool expecting; /* waits for a process that is to start, whatever user it will be */
     struct {
         const struct pyusdt_place *place; /* NULL: any */
         uint32_t pid;                     /* in the target's namespace */
-        uint32_t host;                    /* in ours; 0: the same */
+        uint32_t host;                    /* in the tracer's; 0: the same */
     } pids[PYUSDT_PIDS_MAX];
     unsigned npids;
-    int64_t parents_mtime[PYUSDT_PARENTS]; /* of the directories that users' are in */
-    char *trouble[PYUSDT_TROUBLES_MAX]; /* what the user is to be told */
+    int64_t parents_mtime[PYUSDT_PARENTS]; /* of the directories in which users' run directories are */
+    char *trouble[PYUSDT_TROUBLES_MAX]; /* messages for the user */
     uint32_t ntroubles;
 
     struct pyusdt_target **targets;
@@ -129,7 +130,7 @@ struct pyusdt_session {
     uint32_t *living; /* indices of those that are not finished */
     uint32_t nliving;
     uint64_t next_life_check;
-    uint64_t next_seen; /* when a kept session's file is to say that we are here */
+    uint64_t next_seen; /* when a kept session's file gets its next `seen` */
 
     struct pyusdt_source **heap; /* those that wait, oldest first */
     uint32_t nheap, room;
@@ -157,7 +158,7 @@ int pyusdt_place_start(const struct pyusdt_session *session, struct pyusdt_place
 int pyusdt_place_write(struct pyusdt_place *place); /* the header */
 void pyusdt_place_invite(struct pyusdt_place *place, uint32_t pid);
 void pyusdt_place_close(struct pyusdt_place *place);
-void pyusdt_places_look(struct pyusdt_session *session, uint64_t now); /* of users who had none when we looked last */
+void pyusdt_places_look(struct pyusdt_session *session, uint64_t now); /* for directories of users that had none at the last look */
 void pyusdt_place_follow(struct pyusdt_session *session, const struct pyusdt_place *place, uint32_t pid, uint32_t host);
 void pyusdt_place_failed(struct pyusdt_session *session, struct pyusdt_target *target); /* says why it has no rings */
 void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -167,7 +168,7 @@ void pyusdt_containers_look(struct pyusdt_session *session, uint64_t now);
 void pyusdt_containers_free(struct pyusdt_containers *containers);
 
 /* tracer.c */
-void pyusdt_forks_wait(void); /* no thread forks until pyusdt_forks_go(): for who has a lock that no session knows of yet */
+void pyusdt_forks_wait(void); /* no thread forks until pyusdt_forks_go(): held while a lock belongs to no session yet */
 void pyusdt_forks_go(void);
 int pyusdt_session_is_forked(struct pyusdt_error *error); /* says that it is, and -ECHILD */
 void pyusdt_session_free(struct pyusdt_session *session); /* memory alone */
@@ -191,12 +192,12 @@ void pyusdt_target_info(const struct pyusdt_target *target, struct pyusdt_target
 
 /* sweep.c */
 bool pyusdt_ctl_fits(const struct pyusdt_ctl_header *header, uint64_t size); /* slots and words lie in the file */
-void pyusdt_sweep(int dir, uint32_t ours);                       /* what the dead left; `ours`: the slot we hold */
-void pyusdt_file_discard(int dir, const char *text, bool mapped); /* unlinks; frees the memory that others map */
+void pyusdt_sweep(int dir, uint32_t ours);                       /* removes what the dead left; `ours`: the slot that the caller holds */
+void pyusdt_file_discard(int dir, const char *text, bool mapped); /* unlinks it, and frees its memory although others still map it */
 
 /* reader.c */
 void pyusdt_source_forget(struct pyusdt_session *session, struct pyusdt_source *source);
-void pyusdt_source_leave(struct pyusdt_session *session, struct pyusdt_source *source); /* and says how far it was read */
+void pyusdt_source_leave(struct pyusdt_session *session, struct pyusdt_source *source); /* stores how far it was read */
 
 #pragma GCC visibility pop
 

@@ -32,7 +32,7 @@ def test_without_arguments_the_usage_is_shown():
         (["-n", "BEGIN", "-c", ""], "failed to start : No such file or directory"),
         (["-n", "BEGIN", "-c", "true", "-p", "1"], "more than one -c, or -c with -p, is not supported"),
         (["-l", "-p", "4194305"], "No such process: 4194305"),
-        (["-l", "--replay", "x"], "-l lists what there is now, not what was recorded: it goes without --replay"),
+        (["-l", "--replay", "x"], "-l lists what there is now, not what was recorded: it can not be used with --replay"),
         (["-o", "/proc/nonexistent/x", "-l"], "failed to open output file '/proc/nonexistent/x': No such file or directory"),
         (["-s", "/proc/nonexistent.d", "--dump=bpf"], "failed to open /proc/nonexistent.d: No such file or directory"),
         (["-G"], "-G requires one or more scripts or enabling options"),

@@ -140,7 +140,7 @@ def test_list_of_anothers_process():
             os._exit(0)
     os.close(write)
     with open(read) as said:
-        assert said.read() == f"process {os.getpid()} may not be looked at: ask as the user that it runs as, or as root"
+        assert said.read() == f"you may not look at process {os.getpid()}: run pyusdt as that process's user, or as root"
     os.wait()
 
 
@@ -183,7 +183,7 @@ def test_doctor_of_a_process_without_pyusdt():
         process.kill()
     assert done.returncode == 1 and "has no pyusdt in it" in done.stdout and "import pyusdt" in done.stdout
     gone = run("doctor", "-p", "4194305")
-    assert gone.returncode == 1 and "there is none" in gone.stdout
+    assert gone.returncode == 1 and "no process has this id" in gone.stdout
 
 
 def test_what_uprobes_do_with_our_sites():

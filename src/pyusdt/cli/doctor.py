@@ -81,14 +81,14 @@ def _cache():
     if probe.path:
         return Finding("own providers", True, f"objects in {os.path.dirname(probe.path)}")
     return Finding("own providers", None, f"seen by the embedded engine only: {provider.reason}",
-                   "set PYUSDT_CACHE to a directory of yours that others can not write in")
+                   "set PYUSDT_CACHE to your own directory, in which others can not write")
 
 
 # --- the kernel ------------------------------------------------------------------------------
 
 
 def kernel_version(release):
-    """(6, 18) of "6.18.3-amd64"; (0, 0) where it is none."""
+    """(6, 18) of "6.18.3-amd64"; (0, 0) for a text that is no version."""
     match = re.match(r"(\d+)\.(\d+)", release)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
@@ -106,7 +106,7 @@ def what_uprobes_do(version):
 
 
 def _tried():
-    """Where the kernel engine attaches, as it finds out itself; "" for who may attach nowhere."""
+    """Where the kernel engine attaches, as it finds out itself; "" where this user may not attach."""
     from ..engine.kernel.attach import cheapest_place
 
     try:
@@ -225,7 +225,7 @@ def process(pid):
     try:
         owner = os.stat(f"/proc/{pid}").st_uid
     except OSError:
-        return [Finding(f"process {pid}", False, "there is none", "pgrep -f names processes")]
+        return [Finding(f"process {pid}", False, "no process has this id", "pgrep -f shows the ids of processes")]
     name = _read(f"/proc/{pid}/comm") or "?"
     findings = [Finding(f"process {pid}", True, f"{name}, of uid {owner}")]
     if owner != os.geteuid() and os.geteuid() != 0:

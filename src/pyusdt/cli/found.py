@@ -24,7 +24,7 @@ class NotFound(Exception):
 
 class Found:
     """One probe, or a row of them.  provider, name: D's; module: the file's name; arguments: the operands of its note,
-    or the kinds that its process tells; state: tracers at its semaphore, or "-" where that is not known."""
+    or the kinds in its process's control file; state: tracers at its semaphore, or "-" where that is not known."""
 
     __slots__ = ("arguments", "module", "name", "provider", "state")
 
@@ -44,7 +44,7 @@ def _open(path, shown):
 
 
 def in_file(path):
-    """The probes that the notes of an ELF file tell."""
+    """The probes in the notes of an ELF file."""
     file = _open(path, path)
     try:
         return [Found(note.provider, note.name, os.path.basename(path), note.arguments) for note in file.notes()]
@@ -77,7 +77,7 @@ def _mapped(pid):
     except FileNotFoundError:
         raise NotFound(f"no such process: {pid}") from None
     except PermissionError:
-        raise NotFound(f"process {pid} may not be looked at: ask as the user that it runs as, or as root") from None
+        raise NotFound(f"you may not look at process {pid}: run pyusdt as that process's user, or as root") from None
     except OSError as error:
         raise NotFound(f"process {pid}: {error.strerror}") from None
     files = {}
@@ -134,7 +134,7 @@ def in_process(pid):
 
 
 def _told(row):
-    """A probe as its process's control file tells it."""
+    """A probe as its process's control file describes it."""
     _pid, provider, module, _function, name, nargs, strings = row
     kinds = [_STRING if strings >> i & 1 else _INTEGER for i in range(nargs)]
     return Found(provider, name, module, " ".join(kinds))

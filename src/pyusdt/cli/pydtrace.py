@@ -31,7 +31,7 @@ _LISTED = "pydtrace -l lists the probes that there are; -Z accepts those to come
 
 
 class Failure(Exception):
-    """The end, with exit status 1; the message is for the user, None where he has been told."""
+    """The end, with exit status 1; the message is for the user, None where it was printed already."""
 
 
 def complain(message):
@@ -111,10 +111,10 @@ def report_requests(arguments, compiled, engine, output):
 def make_targets(arguments):
     """The Targets of -c and -p; the command is made, and waits."""
     if "replay" in arguments.options and (arguments.commands or arguments.pids or "record" in arguments.options):
-        raise Failure("--replay traces nothing: it goes without -c, -p and --record")
+        raise Failure("--replay traces nothing: it can not be used with -c, -p or --record")
     for name in ("keep", "wait"):
         if name in arguments.options and (arguments.commands or arguments.pids or "replay" in arguments.options):
-            raise Failure(f"--{name} is for processes that are not named: it goes without -c, -p and --replay")
+            raise Failure(f"--{name} is for processes that are not named: it can not be used with -c, -p or --replay")
     if not arguments.commands:
         return Targets(arguments.pids)
     if len(arguments.commands) > 1 or arguments.pids:
@@ -192,7 +192,7 @@ def list_probes(arguments):
     from .. import _tracer
 
     if "replay" in arguments.options:
-        raise Failure("-l lists what there is now, not what was recorded: it goes without --replay")
+        raise Failure("-l lists what there is now, not what was recorded: it can not be used with --replay")
     hide()
     descriptions = None
     if arguments.requests:
@@ -338,7 +338,7 @@ def dispatch(argv):
 
 def end_at_interrupts():
     """Ctrl-C ends the process at once, but for tracing (interrupts.py): a KeyboardInterrupt could come in the middle of an import
-    or of Python's own end, where it is shown and not raised.  Not where who started us ignores it."""
+    or of Python's own end, where it is shown and not raised.  Not if the parent process ignores it."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
