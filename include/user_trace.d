@@ -16,7 +16,7 @@
 #define PROVIDER pyusdt
 #endif
 
-/* What every probe but user_trace-s1 passes: who fired, the tag, then four integers and four strings. */
+/* What every probe but user_trace-s1 passes: what fired, the tag, then four integers and four strings. */
 #define USER_TRACE_ARGUMENTS                            \
     char *proc, char *user_tag,                         \
     int64_t i1, int64_t i2, int64_t i3, int64_t i4,     \
@@ -33,7 +33,7 @@ provider PROVIDER {
     /*
      * The general probe: what p() fires, in Python and in Erlang.
      *
-     * proc: who fired; an Erlang process as <0.34.0>, a Python thread as <pid.tid>, an asyncio task as <pid.tid.number.name>
+     * proc: what fired; an Erlang process as <0.34.0>, a Python thread as <pid.tid>, an asyncio task as <pid.tid.number.name>
      * user_tag: the tag that put_tag() has set, NULL without one
      * i1: first integer
      * i2: second integer
