@@ -9,6 +9,7 @@
  *   pyusdt_enabled                      is a probe wanted by anybody?          (two loads and a test)
  *   pyusdt_demand                       which of its arguments, then?
  *   pyusdt_fire                         offer one event to the embedded sessions
+ *   pyusdt_firing_begin … _offer        the same step by step, for who converts a language's values into an event
  *   pyusdt_provider_define              probes that are described at run time
  *   pyusdt_flight                       where the last events are kept, for when the process is dead
  *   pyusdt_glob, pyusdt_probe_name, pyusdt_note_name    names, as DTrace treats them
@@ -197,6 +198,97 @@ int pyusdt_provider_define(const char *provider, const struct pyusdt_probe_def *
 
 /* Hits a site of pyusdt_provider_define(): values are PYUSDT_MAX_ARGS words, of an argument's size and sign each. */
 void pyusdt_site_call(void (*entry)(void), const uint64_t *values);
+
+/* ---- an event that is being made ---- */
+
+/* Who wants it, and what of it, is found before a value is converted: what nobody reads needs no value. */
+struct pyusdt_firing {
+    unsigned probe;
+    int attached;    /* a USDT tracer is: it may read everything */
+    uint32_t demand; /* of the embedded sessions */
+    uint32_t reads;  /* bit i: somebody reads argument i */
+    struct pyusdt_args args;
+};
+
+/* 0: nobody wants it. Values are not set yet, absent ones neither. */
+static inline int pyusdt_firing_begin(struct pyusdt_firing *firing, unsigned probe, int attached)
+{
+    firing->probe = probe;
+    firing->attached = attached;
+    firing->demand = pyusdt_wanted(probe) ? pyusdt_demand(probe) : 0;
+    firing->reads = attached ? ~0u : firing->demand;
+    firing->args.missing = ~firing->reads;
+    return firing->reads != 0;
+}
+
+/* The same of a probe of run time. */
+static inline int pyusdt_firing_begin_at(struct pyusdt_firing *firing, const struct pyusdt_probe_site *site)
+{
+    return pyusdt_firing_begin(firing, site->index, __atomic_load_n(site->semaphore, __ATOMIC_RELAXED) != 0);
+}
+
+static inline int pyusdt_firing_reads(const struct pyusdt_firing *firing, unsigned arg)
+{
+    return (firing->reads >> arg & 1) != 0;
+}
+
+/* length: as pyusdt_text_length() tells; address NULL: absent. */
+static inline void pyusdt_firing_text(struct pyusdt_firing *firing, unsigned arg, const void *address, uint32_t length)
+{
+    firing->args.value[arg] = (uintptr_t)address;
+    firing->args.length[arg] = length;
+}
+
+/* The arguments from `first` on are absent. (A site takes all that there can be.) Not by clearing the whole struct first: the
+ * string instruction that compilers make of that costs a twentieth of an event. */
+static inline void pyusdt_firing_no_more(struct pyusdt_firing *firing, unsigned first)
+{
+    for (unsigned arg = first; arg < PYUSDT_MAX_ARGS; arg++) {
+        firing->args.value[arg] = 0;
+        firing->args.length[arg] = 0;
+    }
+}
+
+/* To all who want it, at the site of a probe of run time and in the rings. (Those that an object carries: target/sites.h.) */
+static inline void pyusdt_firing_offer_at(const struct pyusdt_firing *firing, const struct pyusdt_probe_site *site)
+{
+    if (firing->attached && site->entry)
+        pyusdt_site_call(site->entry, firing->args.value);
+    if (firing->demand != 0)
+        pyusdt_fire(firing->probe, &firing->args);
+}
+
+/*
+ * How many of these bytes an event holds: those before the first NUL, PYUSDT_MAX_STRING at most, cut on a character boundary
+ * where they are UTF-8.
+ */
+uint32_t pyusdt_text_length(const char *text, size_t size);
+
+/* An integer as the argument of a type: modulo 2^(8 * size), then what 64 bits make of it. */
+static inline uint64_t pyusdt_integer_bits(uint64_t value, unsigned type)
+{
+    unsigned unused = 64 - 8 * PYUSDT_TYPE_SIZE(type);
+
+    value <<= unused;
+    return (type & PYUSDT_KIND) == PYUSDT_INT ? (uint64_t)((int64_t)value >> unused) : value >> unused;
+}
+
+/* A floating-point number as the argument of a type. */
+static inline uint64_t pyusdt_float_bits(double value, unsigned type)
+{
+    float narrow = (float)value;
+    uint32_t narrow_bits;
+    uint64_t bits;
+
+    if (PYUSDT_TYPE_SIZE(type) == sizeof narrow) {
+        __builtin_memcpy(&narrow_bits, &narrow, sizeof narrow_bits);
+        return narrow_bits;
+    }
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* ---- names ---- */
 
 /* DTrace's globs: * ? [a-z] [!a-z] \x; an empty pattern matches everything. 1 or 0. */
 int pyusdt_glob(const char *pattern, const char *string);

@@ -1,6 +1,6 @@
 /*
- * The target's private state: what control.c (being traceable), session.c (serving a session) and ring.c (the hot
- * path) share. One core a linked object; nothing here is ever read back from shared memory.
+ * The target's private state: what control.c (being traceable), session.c (serving a session), area.c (its area and
+ * rings) and ring.c (the hot path) share. One core a linked object; nothing here is ever read back from shared memory.
  *
  * Locking: the hot path takes rings, never the lock. The lock is for the slow paths; who does not get it soon, counts
  * its event as lost and goes on. Slots' addresses, area mappings and demand tables stay for the life of the process,
@@ -115,12 +115,18 @@ int pyusdt_own_table_grow(const struct pyusdt_probe_desc *table, unsigned n); /*
 int pyusdt_sessions_join(int dir);                          /* publishing: attach to every session that waits */
 void pyusdt_sessions_grow(uint32_t first);                  /* probes from `first` on are new to those that are served */
 bool pyusdt_slot_open(unsigned number);                     /* serve what is wanted; false: an event is lost or unwanted */
-bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have); /* a ring more */
-bool pyusdt_ring_grow(struct pyusdt_slot *slot, struct pyusdt_ring *ring); /* more pages; by the ring's holder alone */
 void pyusdt_slot_check(unsigned number, uint64_t now);      /* is the tracer alive? */
 bool pyusdt_slot_leave(struct pyusdt_slot *slot);           /* to its tracer; under the lock. false: a thread is inside */
 void pyusdt_slot_lost(unsigned number, uint64_t wanted);    /* count an event that found no area */
 void pyusdt_demand_all(struct pyusdt_demand *demand, uint32_t first); /* everything of the probes from `first` on */
+
+/* area.c; 0, a descriptor or -errno */
+int pyusdt_core_rundir(void); /* opens the run directory that this process has published itself in */
+void pyusdt_area_name(unsigned number, uint64_t generation, enum pyusdt_file kind, uint32_t ring, char *text); /* of a file */
+int pyusdt_area_make(struct pyusdt_slot *slot, int dir, unsigned number, const struct pyusdt_session_header *header);
+int pyusdt_area_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t generation, uint32_t k); /* the k-th */
+bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have); /* a ring more */
+bool pyusdt_ring_grow(struct pyusdt_slot *slot, struct pyusdt_ring *ring); /* more pages; by the ring's holder alone */
 
 /* flight.c: all of it under the lock */
 int pyusdt_flight_start(int dir); /* publishing: where PYUSDT_FLIGHT asks for it */

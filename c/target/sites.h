@@ -37,4 +37,25 @@
 /* Hit a probe's site.  values: PYUSDT_MAX_ARGS words, a string's is its address.  Does nothing without sites. */
 void pyusdt_site_hit(unsigned probe, const uint64_t *values) __attribute__((visibility("hidden")));
 
+/* The arguments of the general and the numbered probes, as include/user_trace.d has them. */
+#define PYUSDT_INTEGERS 4
+#define PYUSDT_STRINGS 4
+#define PYUSDT_VALUES (PYUSDT_INTEGERS + PYUSDT_STRINGS)
+enum {
+    PYUSDT_ARG_WHO = 0,
+    PYUSDT_ARG_TAG = 1,
+    PYUSDT_ARG_INTEGER = 2,
+    PYUSDT_ARG_STRING = PYUSDT_ARG_INTEGER + PYUSDT_INTEGERS,
+    PYUSDT_ARG_COUNT = PYUSDT_ARG_STRING + PYUSDT_STRINGS,
+};
+
+/* Offers an event of one of them to all who want it: at the site, and in the rings. */
+static inline void pyusdt_firing_offer(const struct pyusdt_firing *firing)
+{
+    if (firing->attached)
+        pyusdt_site_hit(firing->probe, firing->args.value);
+    if (firing->demand != 0)
+        pyusdt_fire(firing->probe, &firing->args);
+}
+
 #endif

@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,101 +17,10 @@
 #include "tracer/tracer.h"
 
 #define TOO_MANY_MAX (1ull << 50) /* so that the counts of all probes can be added up */
-#define COPY_TRIES 64 /* at a table that its target is changing */
 #define LOOKUPS_MAX 256 /* as many processes of a container may come at once and be known by our numbers */
 #define EXIT_GRACE_NS 1000000000ull /* a process that said goodbye is believed gone after this, whatever it does */
 
 /* ---- the control file ---- */
-
-static struct pyusdt_table_copy *new_copy(const struct pyusdt_ctl_header *shared, const struct pyusdt_ctl_header *header)
-{
-    uint64_t descs = (uint64_t)header->ndescs * sizeof(struct pyusdt_ctl_desc), size = descs + header->strings_size;
-    struct pyusdt_table_copy *table = calloc(1, sizeof *table + size);
-
-    if (!table)
-        return NULL;
-    memcpy(table->bytes, (const char *)shared + header->descs, descs);
-    memcpy(table->bytes + descs, (const char *)shared + header->strings, header->strings_size);
-    table->size = (uint32_t)size;
-    table->users = 1;
-    table->table = (struct pyusdt_table){.descs = (const void *)table->bytes,
-                                         .strings = table->bytes + descs,
-                                         .ndescs = header->ndescs,
-                                         .strings_size = header->strings_size,
-                                         .nprobes = header->nprobes};
-    return table;
-}
-
-static void drop_copy(struct pyusdt_table_copy *table)
-{
-    if (table && --table->users == 0)
-        free(table);
-}
-
-/* Copies and checks the probe table. Takes over the one of `like` where it is the same. */
-static int copy_table(const struct pyusdt_ctl_header *shared, const struct pyusdt_ctl_header *header,
-                      const struct pyusdt_target *like, struct pyusdt_table_copy **copy)
-{
-    uint64_t descs = (uint64_t)header->ndescs * sizeof(struct pyusdt_ctl_desc), size = descs + header->strings_size;
-    struct pyusdt_table_copy *table;
-
-    if (size > PYUSDT_TABLE_MAX || header->descs % 8 != 0 || header->descs > header->size ||
-        header->size - header->descs < descs || header->strings > header->size ||
-        header->size - header->strings < header->strings_size || header->strings_size == 0)
-        return -EINVAL;
-    table = new_copy(shared, header);
-    if (!table)
-        return -ENOMEM;
-    if (pyusdt_table_check(&table->table) != 0) {
-        free(table);
-        return -EINVAL;
-    }
-    if (like && like->table->size == size && like->table->table.ndescs == header->ndescs &&
-        memcmp(like->table->bytes, table->bytes, size) == 0) {
-        free(table);
-        table = like->table;
-        table->users++;
-    }
-    *copy = table;
-    return 0;
-}
-
-static int check_header(const struct pyusdt_ctl_header *header, const struct pyusdt_identity *who, uint64_t size)
-{
-    if (header->magic != PYUSDT_CTL_MAGIC)
-        return header->magic == 0 ? -EAGAIN : -EINVAL; /* still being made, or no control file */
-    if (header->version != PYUSDT_LAYOUT_VERSION)
-        return -EPROTONOSUPPORT;
-    if (header->size != size || header->pid != who->pid || header->starttime != who->starttime ||
-        header->nprobes == 0 || !pyusdt_ctl_fits(header, size))
-        return -EINVAL;
-    return 0;
-}
-
-/* The header and the table that goes with it, both whole: not while the target changes them. */
-static int copy_ctl(const struct pyusdt_target *target, const struct pyusdt_target *like,
-                    struct pyusdt_ctl_header *header, struct pyusdt_table_copy **copy)
-{
-    for (int i = 0; i < COPY_TRIES; i++) {
-        uint32_t changes = atomic_load(&target->ctl->changes);
-        int r;
-
-        memcpy(header, target->ctl, sizeof *header);
-        r = check_header(header, &target->who, target->ctl_size);
-        if (r == 0)
-            r = copy_table(target->ctl, header, like, copy);
-        atomic_thread_fence(memory_order_seq_cst);
-        if (changes % 2 == 0 && atomic_load(&target->ctl->changes) == changes) {
-            header->changes = changes;
-            return r;
-        }
-        if (r == 0)
-            drop_copy(*copy);
-        *copy = NULL;
-        sched_yield();
-    }
-    return -EAGAIN;
-}
 
 /* As it is in our namespace, where it is known there. */
 static void find_pid(struct pyusdt_target *target, uint64_t pidns)
@@ -146,7 +54,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     close(fd);
     if (r != 0)
         return r;
-    r = copy_ctl(target, session->ntargets ? session->targets[session->ntargets - 1] : NULL, &header, &target->table);
+    r = pyusdt_ctl_copy(target, session->ntargets ? session->targets[session->ntargets - 1] : NULL, &header, &target->table);
     if (r != 0)
         return r;
     target->uid = st.st_uid;
@@ -245,14 +153,14 @@ void pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *ta
     struct pyusdt_ctl_header header;
 
     if (!target->ctl || atomic_load(&target->ctl->changes) == target->changes ||
-        copy_ctl(target, NULL, &header, &copy) != 0)
+        pyusdt_ctl_copy(target, NULL, &header, &copy) != 0)
         return;
     target->changes = header.changes;
     if (copy->table.nprobes <= target->table->table.nprobes || copy->table.nprobes > target->room) {
-        drop_copy(copy);
+        pyusdt_ctl_drop(copy);
         return;
     }
-    drop_copy(target->table);
+    pyusdt_ctl_drop(target->table);
     target->table = copy;
     if (target->life == PYUSDT_ALIVE && !session->stopped)
         enable_wanted(session, target);
@@ -516,7 +424,7 @@ void pyusdt_target_free(struct pyusdt_target *target)
     if (!target)
         return;
     unmap(target);
-    drop_copy(target->table);
+    pyusdt_ctl_drop(target->table);
     free(target->drops);
     free(target);
 }

@@ -1,14 +1,12 @@
 /*
- * Sessions: telling targets what is wanted, finding them, leaving without a trace. What a session has in a run directory
- * is place.c's.
+ * Sessions: telling targets what is wanted, leaving without a trace. What a session has in a run directory is place.c's, which
+ * processes it finds there is scan.c's.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "shared/os.h"
@@ -247,158 +245,6 @@ int pyusdt_session_attach_pid(struct pyusdt_session *session, pid_t pid, struct 
         r = invite(session, place, found.inner, (uint32_t)pid, error);
     if (r == 0)
         pyusdt_place_follow(session, place, found.inner, (uint32_t)pid);
-    return r;
-}
-
-/* ---- finding them ---- */
-
-static bool is_known(const struct pyusdt_session *session, const struct pyusdt_place *place,
-                     const struct pyusdt_identity *who)
-{
-    for (uint32_t i = 0; i < session->nliving; i++) {
-        const struct pyusdt_target *target = session->targets[session->living[i]];
-        const struct pyusdt_identity *other = &target->who;
-        if (target->place == place && other->pid == who->pid && other->starttime == who->starttime &&
-            other->instance == who->instance)
-            return true;
-    }
-    return false;
-}
-
-static bool may_join(const struct pyusdt_session *session, const struct pyusdt_place *place, uint32_t pid, uint32_t *host)
-{
-    *host = 0;
-    for (unsigned i = 0; i < session->npids; i++)
-        if (session->pids[i].pid == pid && (!session->pids[i].place || session->pids[i].place == place)) {
-            *host = session->pids[i].host;
-            return true;
-        }
-    return session->header.flags & PYUSDT_SESSION_ALL;
-}
-
-static int add_target(struct pyusdt_session *session, struct pyusdt_target *target)
-{
-    uint32_t n = session->ntargets;
-
-    if ((n & (n - 1)) == 0) { /* full at each power of two */
-        uint32_t room = n ? 2 * n : 1;
-        void *targets = realloc(session->targets, room * sizeof *session->targets), *living;
-        if (!targets)
-            return -ENOMEM;
-        session->targets = targets;
-        living = realloc(session->living, room * sizeof *session->living);
-        if (!living)
-            return -ENOMEM;
-        session->living = living;
-    }
-    session->targets[n] = target;
-    session->living[session->nliving++] = n;
-    session->ntargets++;
-    target->place->nliving++;
-    return 0;
-}
-
-static bool wants_comm(const struct pyusdt_session *session, const struct pyusdt_target *target)
-{
-    return !session->header.comm[0] || strncmp(session->header.comm, target->comm, sizeof target->comm) == 0;
-}
-
-struct scan {
-    struct pyusdt_session *session;
-    struct pyusdt_place *place;
-};
-
-static bool has_room(const struct pyusdt_session *session, const struct pyusdt_place *place)
-{
-    return session->nliving < PYUSDT_TARGETS_MAX && (place->in.uid == geteuid() || place->nliving < PYUSDT_STRANGERS_MAX);
-}
-
-/* In another user's directory, or in a container: a process that is not his. */
-static bool is_lie(const struct pyusdt_place *place, const struct pyusdt_target *target)
-{
-    bool strange = place->in.uid != geteuid() || place->in.mounts != 0;
-    int64_t uid = strange && target->visible ? pyusdt_process_uid(target->pid) : -1;
-    return uid >= 0 && uid != place->in.uid;
-}
-
-static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
-{
-    struct pyusdt_session *session = ((struct scan *)arg)->session;
-    struct pyusdt_place *place = ((struct scan *)arg)->place;
-    struct pyusdt_target *target;
-    bool joined;
-    uint32_t host;
-
-    if (name->kind != PYUSDT_FILE_CTL || is_known(session, place, &name->who) ||
-        !may_join(session, place, name->who.pid, &host))
-        return 0;
-    if (!has_room(session, place)) {
-        pyusdt_session_trouble(session, "not all processes of uid %u are traced: there are too many", place->in.uid);
-        return 0;
-    }
-    target = pyusdt_target_open(session, place, text, &name->who, host, NULL);
-    if (!target)
-        return 0; /* not ready, or not ours to read */
-    if (is_lie(place, target)) {
-        pyusdt_target_free(target);
-        return 0;
-    }
-    joined = atomic_load(&target->slot->wanted) == place->header.generation;
-    if (!wants_comm(session, target) || (!joined && (session->stopped || pyusdt_target_is_dead(target) ||
-        atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED))) {
-        pyusdt_target_free(target); /* it never heard of us, or we are done with it */
-        return 0;
-    }
-    if (add_target(session, target) != 0) {
-        pyusdt_target_free(target);
-        return -ENOMEM;
-    }
-    if (session->stopped) {
-        pyusdt_target_detach(target);
-    } else {
-        if (session->own && target->visible)
-            pyusdt_place_follow(session, place, name->who.pid, target->pid); /* before it can look for us there */
-        pyusdt_target_attach(session, target);
-    }
-    return 0;
-}
-
-static int64_t nanoseconds(struct timespec t)
-{
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-/* Unless the directory is as it was when it was read, and was not being changed then, or nobody joins any more. */
-static int scan_place(struct pyusdt_session *session, struct pyusdt_place *place, bool always)
-{
-    struct scan scan = {session, place};
-    struct timespec now;
-    struct stat st;
-    int r;
-
-    if (!place->started || fstat(place->in.dir, &st) != 0)
-        return 0;
-    if (!always && (session->stopped || (nanoseconds(pyusdt_os_modified(&st)) == place->scanned_mtime &&
-        place->scanned_at - place->scanned_mtime > PYUSDT_MTIME_GRAIN_NS)))
-        return 0;
-    clock_gettime(CLOCK_REALTIME, &now);
-    place->scanned_at = nanoseconds(now);
-    place->scanned_mtime = nanoseconds(pyusdt_os_modified(&st));
-    r = pyusdt_rundir_each(place->in.dir, scan_one, &scan);
-    if (r == -E2BIG)
-        pyusdt_session_trouble(session, "not all processes of uid %u are traced: too many files in %s", place->in.uid,
-                               place->in.path);
-    return r == -E2BIG ? 0 : r;
-}
-
-int pyusdt_session_scan(struct pyusdt_session *session, bool always)
-{
-    int r = session->forked ? -ECHILD : 0;
-
-    /* Who publishes from here on sees what we wrote; who did before, we see. */
-    atomic_thread_fence(memory_order_seq_cst);
-    for (uint32_t i = 0; r == 0 && i < session->nplaces; i++) /* one that comes meanwhile is behind */
-        r = scan_place(session, session->place[i], always);
     return r;
 }
 

@@ -1,8 +1,8 @@
 /*
  * The tracer's private state: what tracer.c (sessions), place.c (their run directories), keep.c (sessions that outlive
- * their tracer), target.c (one traced process) and reader.c (events in order) share. Pointers marked "shared" lead into
- * shared memory: what lies there is copied before it is checked, and only the checked copies are used as sizes, counts and
- * positions.
+ * their tracer), scan.c (which processes they find), target.c (one traced process), ctl.c (its control file) and
+ * reader.c (events in order) share. Pointers marked "shared" lead into shared memory: what lies there is copied before it
+ * is checked, and only the checked copies are used as sizes, counts and positions.
  */
 #ifndef PYUSDT_TRACER_H
 #define PYUSDT_TRACER_H
@@ -173,7 +173,16 @@ void pyusdt_forks_wait(void); /* no thread forks until pyusdt_forks_go(): held w
 void pyusdt_forks_go(void);
 int pyusdt_session_is_forked(struct pyusdt_error *error); /* says that it is, and -ECHILD */
 void pyusdt_session_free(struct pyusdt_session *session); /* memory alone */
+
+/* scan.c */
 int pyusdt_session_scan(struct pyusdt_session *session, bool always); /* look for new targets */
+
+/* ctl.c */
+/* The header and the table that goes with it, both whole: not while the target changes them. The table is `like`'s where it is
+ * the same. 0 or -errno. */
+int pyusdt_ctl_copy(const struct pyusdt_target *target, const struct pyusdt_target *like, struct pyusdt_ctl_header *header,
+                    struct pyusdt_table_copy **copy);
+void pyusdt_ctl_drop(struct pyusdt_table_copy *table); /* NULL is fine */
 
 /* target.c */
 struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, struct pyusdt_place *place,

@@ -127,15 +127,12 @@ ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
 /* Modulo 2^bits; of more than 64 bits, and what is no integer: 0.  true and false are 1 and 0. */
 static uint64_t integer_value(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
 {
-    unsigned unused = 64 - 8 * PYUSDT_TYPE_SIZE(type);
     ErlNifSInt64 value = 0;
     ErlNifUInt64 large;
 
     if (!enif_get_int64(env, term, &value))
         value = enif_get_uint64(env, term, &large) ? (ErlNifSInt64)large : enif_is_identical(term, atom_true);
-    if ((type & PYUSDT_KIND) == PYUSDT_INT)
-        return (uint64_t)((int64_t)((uint64_t)value << unused) >> unused);
-    return (uint64_t)value << unused >> unused;
+    return pyusdt_integer_bits((uint64_t)value, type);
 }
 
 /* The bits; what is no number is NaN. */
@@ -143,19 +140,10 @@ static uint64_t float_value(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
 {
     double value = NAN;
     ErlNifSInt64 integer;
-    float narrow;
-    uint32_t narrow_bits;
-    uint64_t bits;
 
     if (!enif_get_double(env, term, &value) && enif_get_int64(env, term, &integer))
         value = (double)integer;
-    if (PYUSDT_TYPE_SIZE(type) == sizeof narrow) {
-        narrow = (float)value;
-        memcpy(&narrow_bits, &narrow, sizeof narrow_bits);
-        return narrow_bits;
-    }
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
+    return pyusdt_float_bits(value, type);
 }
 
 /* ---- one event ---- */
@@ -165,25 +153,23 @@ union area {
     struct pyusdt_term term;
 };
 
-static void set_value(ErlNifEnv *env, struct pyusdt_args *args, unsigned i, unsigned type, ERL_NIF_TERM term,
+static void set_value(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned i, unsigned type, ERL_NIF_TERM term,
                       union area *area)
 {
     switch (type & PYUSDT_KIND) {
     case PYUSDT_STRING & PYUSDT_KIND:
         pyusdt_nif_text_set(env, &area->text, term);
-        args->value[i] = (uintptr_t)area->text.address;
-        args->length[i] = area->text.length;
+        pyusdt_firing_text(firing, i, area->text.address, area->text.length);
         break;
     case PYUSDT_TERM & PYUSDT_KIND:
         pyusdt_term_set(env, &area->term, term);
-        args->value[i] = (uintptr_t)area->term.bytes;
-        args->length[i] = area->term.length;
+        pyusdt_firing_text(firing, i, area->term.bytes, area->term.length);
         break;
     case PYUSDT_FLOAT:
-        args->value[i] = float_value(env, term, type);
+        firing->args.value[i] = float_value(env, term, type);
         break;
     default:
-        args->value[i] = integer_value(env, term, type);
+        firing->args.value[i] = integer_value(env, term, type);
     }
 }
 
@@ -194,25 +180,19 @@ static bool is_absent(unsigned type, ERL_NIF_TERM term)
 }
 
 /* The large frame.  False: more values than arguments. */
-static bool set_values(ErlNifEnv *env, const struct own *own, ERL_NIF_TERM list, uint32_t reads, bool semaphore,
-                       uint32_t demand)
+static bool fire_values(ErlNifEnv *env, const struct own *own, struct pyusdt_firing *firing, ERL_NIF_TERM list)
 {
     union area areas[PYUSDT_MAX_ARGS];
-    struct pyusdt_args args;
     ERL_NIF_TERM term;
 
-    memset(&args, 0, sizeof args);
-    args.missing = ~reads;
+    pyusdt_firing_no_more(firing, 0);
     for (unsigned i = 0; enif_get_list_cell(env, list, &term, &list); i++) {
         if (i == own->nargs)
             return false;
-        if ((reads >> i & 1) != 0 && !is_absent(own->type[i], term))
-            set_value(env, &args, i, own->type[i], term, &areas[i]);
+        if (pyusdt_firing_reads(firing, i) && !is_absent(own->type[i], term))
+            set_value(env, firing, i, own->type[i], term, &areas[i]);
     }
-    if (semaphore && own->site.entry)
-        pyusdt_site_call(own->site.entry, args.value);
-    if (demand != 0)
-        pyusdt_fire(own->site.index, &args);
+    pyusdt_firing_offer_at(firing, &own->site);
     return true;
 }
 
@@ -232,21 +212,16 @@ static const struct own *probe_of(ErlNifEnv *env, ERL_NIF_TERM term)
 ERL_NIF_TERM pyusdt_nif_fire_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     const struct own *own = probe_of(env, argv[0]);
-    uint32_t demand;
-    bool semaphore;
+    struct pyusdt_firing firing;
 
     (void)argc;
     if (!enif_is_list(env, argv[1]))
         return enif_make_badarg(env);
     if (!own)
         return not_ours(env, argv[0]);
-    if (!pyusdt_site_enabled(&own->site))
+    if (!pyusdt_firing_begin_at(&firing, &own->site))
         return atom_false;
-    semaphore = __atomic_load_n(own->site.semaphore, __ATOMIC_RELAXED) != 0;
-    demand = pyusdt_wanted(own->site.index) ? pyusdt_demand(own->site.index) : 0;
-    if (!semaphore && demand == 0)
-        return atom_false;
-    return set_values(env, own, argv[1], semaphore ? ~0u : demand, semaphore, demand) ? atom_true : atom_badarg;
+    return fire_values(env, own, &firing, argv[1]) ? atom_true : atom_badarg;
 }
 
 /* enabled_own(Probe) */

@@ -7,69 +7,35 @@
  *          threads of the emulator keep addresses of it, and the last instance that goes unpublishes. */
 #include <erl_nif.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "own.h"
 #include "pyusdt.h"
 #include "target/sites.h"
 #include "text.h"
 
-#define INTEGERS 4
-#define STRINGS 4
-#define VALUES (INTEGERS + STRINGS)
 #define OTP_LAST_NUMBER 1023 /* OTP takes numbers up to here for valid, and answers error beyond its last probe */
 #define WHO_SIZE 32
-
-/* The probes' arguments, as include/user_trace.d has them. */
-enum {
-    ARG_WHO = 0,
-    ARG_TAG = 1,
-    ARG_INTEGER = 2,
-    ARG_STRING = ARG_INTEGER + INTEGERS,
-};
 
 static ERL_NIF_TERM atom_true, atom_false, atom_badarg, atom_error;
 static int instances; /* of the module; changed while code is loaded or purged only, which the emulator does in turn */
 
-/* ---- what of an event somebody reads ---- */
+/* ---- an event, whose values are absent but for those that are set ---- */
 
-struct event {
-    unsigned probe;
-    bool semaphore;  /* a USDT tracer is attached: it may read everything */
-    uint32_t demand; /* of the embedded sessions */
-    struct pyusdt_args args;
-};
-
-static bool event_begin(struct event *event, unsigned probe)
+static bool begin(struct pyusdt_firing *firing, unsigned probe)
 {
-    event->probe = probe;
-    event->semaphore = pyusdt_attached(probe);
-    event->demand = pyusdt_wanted(probe) ? pyusdt_demand(probe) : 0;
-    memset(&event->args, 0, sizeof event->args);
-    event->args.missing = event->semaphore ? 0 : ~event->demand;
-    return event->semaphore || event->demand != 0;
+    if (!pyusdt_firing_begin(firing, probe, pyusdt_attached(probe)))
+        return false;
+    pyusdt_firing_no_more(firing, 0);
+    return true;
 }
 
-static bool event_reads(const struct event *event, unsigned arg)
+static bool put(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned arg, struct pyusdt_nif_text *text, ERL_NIF_TERM term)
 {
-    return event->semaphore || (event->demand >> arg & 1) != 0;
-}
+    bool is_text = pyusdt_nif_text_set(env, text, term);
 
-static void event_text(struct event *event, unsigned arg, const struct pyusdt_nif_text *text)
-{
-    event->args.value[arg] = (uintptr_t)text->address;
-    event->args.length[arg] = text->length;
+    pyusdt_firing_text(firing, arg, text->address, text->length);
+    return is_text;
 }
-
-static void event_fire(const struct event *event)
-{
-    if (event->semaphore)
-        pyusdt_site_hit(event->probe, event->args.value);
-    if (event->demand != 0)
-        pyusdt_fire(event->probe, &event->args);
-}
-
-/* ---- a general event ---- */
 
 /* The calling process as the shell shows it.  Each scheduler keeps its last one, since a pid is an immediate term. */
 static const char *who(ErlNifEnv *env, uint32_t *length)
@@ -93,38 +59,39 @@ static const char *who(ErlNifEnv *env, uint32_t *length)
 }
 
 /* The eight values, each in its place; those that were not given are atoms. */
-static void fire_values(ErlNifEnv *env, struct event *event, ERL_NIF_TERM tag, const ERL_NIF_TERM values[VALUES])
+static void fire_values(ErlNifEnv *env, struct pyusdt_firing *firing, ERL_NIF_TERM tag,
+                        const ERL_NIF_TERM values[PYUSDT_VALUES])
 {
-    struct pyusdt_nif_text tag_text, texts[STRINGS];
+    struct pyusdt_nif_text tag_text, texts[PYUSDT_STRINGS];
 
-    if (event_reads(event, ARG_WHO))
-        event->args.value[ARG_WHO] = (uintptr_t)who(env, &event->args.length[ARG_WHO]);
-    if (event_reads(event, ARG_TAG) && pyusdt_nif_text_set(env, &tag_text, tag))
-        event_text(event, ARG_TAG, &tag_text);
-    for (unsigned i = 0; i < INTEGERS; i++) {
+    if (pyusdt_firing_reads(firing, PYUSDT_ARG_WHO))
+        firing->args.value[PYUSDT_ARG_WHO] = (uintptr_t)who(env, &firing->args.length[PYUSDT_ARG_WHO]);
+    if (pyusdt_firing_reads(firing, PYUSDT_ARG_TAG))
+        put(env, firing, PYUSDT_ARG_TAG, &tag_text, tag);
+    for (unsigned i = 0; i < PYUSDT_INTEGERS; i++) {
         ErlNifSInt64 integer;
         if (enif_get_int64(env, values[i], &integer))
-            event->args.value[ARG_INTEGER + i] = (uint64_t)integer;
+            firing->args.value[PYUSDT_ARG_INTEGER + i] = (uint64_t)integer;
     }
-    for (unsigned i = 0; i < STRINGS; i++)
-        if (event_reads(event, ARG_STRING + i) && pyusdt_nif_text_set(env, &texts[i], values[INTEGERS + i]))
-            event_text(event, ARG_STRING + i, &texts[i]);
-    event_fire(event);
+    for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
+        if (pyusdt_firing_reads(firing, PYUSDT_ARG_STRING + i))
+            put(env, firing, PYUSDT_ARG_STRING + i, &texts[i], values[PYUSDT_INTEGERS + i]);
+    pyusdt_firing_offer(firing);
 }
 
 /* p's rule: integers from the left, at most four, are integers; from the first that is none on, all are strings. */
-static bool place(ErlNifEnv *env, ERL_NIF_TERM list, ERL_NIF_TERM values[VALUES])
+static bool place(ErlNifEnv *env, ERL_NIF_TERM list, ERL_NIF_TERM values[PYUSDT_VALUES])
 {
     unsigned integers = 0, strings = 0;
     ERL_NIF_TERM value;
 
-    for (unsigned i = 0; i < VALUES; i++)
+    for (unsigned i = 0; i < PYUSDT_VALUES; i++)
         values[i] = atom_false;
     while (enif_get_list_cell(env, list, &value, &list)) {
-        if (strings == 0 && integers < INTEGERS && enif_term_type(env, value) == ERL_NIF_TERM_TYPE_INTEGER)
+        if (strings == 0 && integers < PYUSDT_INTEGERS && enif_term_type(env, value) == ERL_NIF_TERM_TYPE_INTEGER)
             values[integers++] = value;
-        else if (strings < STRINGS)
-            values[INTEGERS + strings++] = value;
+        else if (strings < PYUSDT_STRINGS)
+            values[PYUSDT_INTEGERS + strings++] = value;
         else
             return false;
     }
@@ -187,14 +154,14 @@ static ERL_NIF_TERM nif_enabled_number(ErlNifEnv *env, int argc, const ERL_NIF_T
 
 static ERL_NIF_TERM offer(ErlNifEnv *env, unsigned probe, ERL_NIF_TERM tag, ERL_NIF_TERM list)
 {
-    ERL_NIF_TERM values[VALUES];
-    struct event event;
+    ERL_NIF_TERM values[PYUSDT_VALUES];
+    struct pyusdt_firing firing;
 
     if (!place(env, list, values))
         return enif_make_badarg(env);
-    if (!event_begin(&event, probe))
+    if (!begin(&firing, probe))
         return atom_false;
-    fire_values(env, &event, tag, values);
+    fire_values(env, &firing, tag, values);
     return atom_true;
 }
 
@@ -218,12 +185,12 @@ static ERL_NIF_TERM nif_fire_number(ErlNifEnv *env, int argc, const ERL_NIF_TERM
 /* user_trace_i4s4(Tag, I1, I2, I3, I4, S1, S2, S3, S4): each value in its own place */
 static ERL_NIF_TERM nif_user_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
-    struct event event;
+    struct pyusdt_firing firing;
 
     (void)argc;
-    if (!pyusdt_enabled(PYUSDT_USER_TRACE_I4S4) || !event_begin(&event, PYUSDT_USER_TRACE_I4S4))
+    if (!pyusdt_enabled(PYUSDT_USER_TRACE_I4S4) || !begin(&firing, PYUSDT_USER_TRACE_I4S4))
         return atom_false;
-    fire_values(env, &event, argv[0], argv + 1);
+    fire_values(env, &firing, argv[0], argv + 1);
     return atom_true;
 }
 
@@ -231,15 +198,14 @@ static ERL_NIF_TERM nif_user_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_
 static ERL_NIF_TERM nif_user_trace_s1(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     struct pyusdt_nif_text text;
-    struct event event;
+    struct pyusdt_firing firing;
 
     (void)argc;
-    if (!pyusdt_enabled(PYUSDT_USER_TRACE_S1) || !event_begin(&event, PYUSDT_USER_TRACE_S1))
+    if (!pyusdt_enabled(PYUSDT_USER_TRACE_S1) || !begin(&firing, PYUSDT_USER_TRACE_S1))
         return atom_false;
-    if (!pyusdt_nif_text_set(env, &text, argv[0]))
+    if (!put(env, &firing, 0, &text, argv[0]))
         return atom_badarg;
-    event_text(&event, 0, &text);
-    event_fire(&event);
+    pyusdt_firing_offer(&firing);
     return atom_true;
 }
 

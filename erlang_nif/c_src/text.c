@@ -69,16 +69,6 @@ static bool append_list(ErlNifEnv *env, struct pyusdt_nif_text *text, ERL_NIF_TE
     return true;
 }
 
-/* Where to cut what was collected: before the character that does not fit; text that is no UTF-8, at the limit. */
-static uint32_t boundary(const char *bytes)
-{
-    uint32_t end = PYUSDT_MAX_STRING;
-
-    while (PYUSDT_MAX_STRING - end < 3 && ((unsigned char)bytes[end] & 0xc0) == 0x80)
-        end--;
-    return ((unsigned char)bytes[end] & 0xc0) == 0x80 ? PYUSDT_MAX_STRING : end;
-}
-
 bool pyusdt_nif_text_set(ErlNifEnv *env, struct pyusdt_nif_text *text, ERL_NIF_TERM term)
 {
     text->address = NULL;
@@ -87,9 +77,7 @@ bool pyusdt_nif_text_set(ErlNifEnv *env, struct pyusdt_nif_text *text, ERL_NIF_T
         text->length = 0;
         return false;
     }
-    text->length = (uint32_t)strnlen(text->bytes, text->length);
-    if (text->length > PYUSDT_MAX_STRING)
-        text->length = boundary(text->bytes);
+    text->length = pyusdt_text_length(text->bytes, text->length);
     text->bytes[text->length] = '\0';
     text->address = text->bytes;
     return true;

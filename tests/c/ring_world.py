@@ -13,9 +13,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 CORE = ["shared/acting", "shared/rundir", "shared/slot", "shared/table", "shared/glob", "shared/guard", "shared/os_linux",
-        "target/control", "target/session", "target/ring", "target/own_table", "target/flight",
-        "tracer/tracer", "tracer/place", "tracer/keep", "tracer/target", "tracer/sweep", "tracer/reader", "tracer/process",
-        "tracer/enter", "tracer/seen_linux", "tracer/elsewhere_linux", "tracer/containers", "tracer/find_linux", "tracer/find_portable", "tracer/kernel_cut",
+        "target/control", "target/session", "target/area", "target/ring", "target/own_table", "target/flight",
+        "tracer/tracer", "tracer/place", "tracer/keep", "tracer/target", "tracer/ctl", "tracer/scan", "tracer/sweep",
+        "tracer/reader", "tracer/process", "tracer/enter", "tracer/seen_linux", "tracer/elsewhere_linux", "tracer/containers", "tracer/find_linux", "tracer/find_portable", "tracer/kernel_cut",
         "tracer/replay", "tracer/flight", "tracer/record_file"]
 FLAGS = ["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-pthread"]
 VARIANTS = {

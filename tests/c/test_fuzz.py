@@ -24,7 +24,7 @@ SANITIZED = ["-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undef
 COVERED = ["-fsanitize=fuzzer", "-fprofile-instr-generate", "-fcoverage-mapping"]
 OPTIONS = ["-handle_bus=0", "-len_control=0", "-timeout=20", "-rss_limit_mb=6000"]
 # Each harness, its corpus, the longest input, and the files that the corpus is to come through.
-HARNESSES = {"fuzz_reader": ("corpus", 768, ["tracer/reader.c", "tracer/target.c"]),
+HARNESSES = {"fuzz_reader": ("corpus", 768, ["tracer/reader.c", "tracer/target.c", "tracer/ctl.c"]),
              "fuzz_flight": ("corpus_flight", 256, ["tracer/flight.c", "tracer/replay.c"]),
              "fuzz_keep": ("corpus_keep", 512, ["tracer/keep.c"])}
 

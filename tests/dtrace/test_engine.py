@@ -14,9 +14,9 @@ import pyusdt
 from pyusdt.data.harmless import harmless
 from pyusdt.data.records import Decoder, arguments
 from pyusdt.data.snapshot import Aggregation
-from pyusdt.engine.command import alive
 from pyusdt.engine.dtrace.frames import Frames, unescape
 from pyusdt.engine.dtrace.script import rewrite
+from pyusdt.engine.identity import alive
 from pyusdt.tracing.symbols import Symbols
 
 TRACER = "pyusdt*:::user_trace-i4s4"

@@ -13,6 +13,7 @@ from pyusdt.dlang.compile import compile_program
 from pyusdt.engine import Targets
 from pyusdt.engine.kernel import system
 from pyusdt.engine.kernel.engine import KernelEngine
+from pyusdt.engine.kernel.raw import PROVIDERS, Kernel, fixed
 from pyusdt.engine.kernel.syscalls import numbers
 
 pytestmark = pytest.mark.usefixtures("bpf")
@@ -27,6 +28,10 @@ def printed(script, command):
     out, err, _ = pydtrace("-q", "-n", script, "-c", command)
     assert "error" not in err, err
     return out.splitlines()
+
+
+def test_the_providers_are_those_of_the_rows():
+    assert {probe.names[0] for probe in fixed(Kernel())} == set(PROVIDERS)
 
 
 @pytest.mark.parametrize("module", ["functions", "a.out", "func*", ""])

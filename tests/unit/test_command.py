@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from pyusdt.engine.command import Command, alive
+from pyusdt.engine.command import Command
+from pyusdt.engine.identity import alive
 
 PYTHONS = 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)
 

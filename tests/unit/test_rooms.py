@@ -56,11 +56,13 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _DEFINED = re.compile(r"^(#ifndef PYUSDT_\w+_H|(?:struct|union|enum) pyusdt_\w+(?= \{))", re.MULTILINE)
 
 
-def imports(path: Path) -> set[str]:
-    """The rooms that a module imports anything of."""
+def imported(path: Path, of_types: bool = True) -> set[tuple[str, ...]]:
+    """What a module imports of ours, as the parts of a name behind pyusdt: of a module, or of something in it.  of_types: what
+    stands under TYPE_CHECKING, too."""
     package = ["pyusdt", *path.relative_to(SOURCES).parts[:-1]]
     found = set()
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    tree = ast.parse(path.read_bytes())
+    for node in ast.walk(tree if of_types else _Run().visit(tree)):
         if isinstance(node, ast.Import):
             modules = [alias.name.split(".") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -69,8 +71,22 @@ def imports(path: Path) -> set[str]:
             modules = [[*base, alias.name] for alias in node.names]
         else:
             continue
-        found |= {module[1] if len(module) > 1 else "__init__" for module in modules if module[0] == "pyusdt"}
+        found |= {tuple(module[1:]) for module in modules if module[0] == "pyusdt"}
     return found
+
+
+class _Run(ast.NodeTransformer):
+    """What is run: all but what stands under TYPE_CHECKING."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            return node.orelse
+        return self.generic_visit(node)
+
+
+def imports(path: Path) -> set[str]:
+    """The rooms that a module imports anything of."""
+    return {parts[0] if parts else "__init__" for parts in imported(path)}
 
 
 def room_of(path: Path) -> str:
@@ -119,6 +135,41 @@ def test_the_arrows_of_python_go_down():
     order = list(PYTHON)
     up = {(room, other) for room, others in PYTHON.items() for other in others if order.index(other) > order.index(room)}
     assert up <= {ONE_ABOUT_PROBES, ONE_ABOUT_PROBES[::-1]}
+
+
+def module_of(path: Path) -> tuple[str, ...]:
+    parts = path.relative_to(SOURCES).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def in_circles(arrows: dict[tuple[str, ...], set[tuple[str, ...]]]) -> list[str]:
+    """The modules that need, by way of others, themselves."""
+
+    def needed(module: tuple[str, ...]) -> set[tuple[str, ...]]:
+        found: set[tuple[str, ...]] = set()
+        left = [module]
+        while left:
+            new = arrows.get(left.pop(), set()) - found
+            found |= new
+            left += new
+        return found
+
+    return sorted(".".join(module) for module in arrows if module in needed(module))
+
+
+def test_no_circle_within_a_room():
+    """Imports inside functions count, since such a one hides a circle; those under TYPE_CHECKING do not, since nothing runs them."""
+    modules = {module_of(path): path for path in SOURCES.rglob("*.py")}
+    arrows = {module: {name if name in modules else name[:-1] for name in imported(path, of_types=False)} - {module}
+              for module, path in modules.items()}
+    rooms = {module: {other for other in others & modules.keys() if room_of(modules[other]) == room_of(modules[module])}
+             for module, others in arrows.items()}
+    assert ("engine", "identity") in rooms[("engine",)]
+    assert in_circles(rooms) == []
+
+
+def test_a_circle_is_seen():
+    assert in_circles({("a",): {("b",)}, ("b",): {("c",)}, ("c",): {("b",)}}) == ["b", "c"]
 
 
 def test_the_rooms_of_c():

@@ -24,8 +24,8 @@ from .._core import publish_forked
 from ..data.snapshot import Aggregation
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError
-from ..engine import EngineError, Targets
-from ..engine.command import alive, gone
+from ..engine import EngineError, Targets, gone
+from ..engine.identity import alive
 from ..engine.kernel.structs import Structs
 from ..tracing.driver import Driver
 from .queue import Pump, Queue

@@ -11,6 +11,10 @@ QUANTIZE_ZERO = 63  # quantize: the bucket of the value 0
 QUANTIZE_BUCKETS = 127
 
 
+class MergeError(ValueError):
+    """Values of different functions, or histograms with different buckets, were to be merged."""
+
+
 def quantize_value(bucket: int) -> int:
     """The value that stands for a bucket of quantize()."""
     if bucket == QUANTIZE_ZERO:

@@ -12,7 +12,7 @@ import struct
 from math import inf, isfinite, isnan, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
-from .values import MergeError
+from .buckets import MergeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import types as t
 from . import values
+from .buckets import MergeError
 from .fields import layout_of, maker_of
 from .names import Names
 
@@ -85,8 +86,8 @@ class Aggregation(Mapping[Key, values.Value]):
     def merge(self, other: Aggregation) -> Aggregation:
         """What one session would have aggregated that had seen what both saw.  Raises MergeError."""
         if (self.function, self.params) != (other.function, other.params):
-            raise values.MergeError(f"@{self.name} is {self.function}{self.params}, "
-                                    f"@{other.name} {other.function}{other.params}")
+            raise MergeError(f"@{self.name} is {self.function}{self.params}, "
+                             f"@{other.name} {other.function}{other.params}")
         merged = dict(self._values)
         for key, value in other.items():
             merged[key] = merged[key].merge(value) if key in merged else value  # type: ignore[arg-type]

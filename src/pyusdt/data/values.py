@@ -13,6 +13,7 @@ from math import isqrt
 from typing import TYPE_CHECKING, Any, Union
 
 from . import buckets
+from .buckets import MergeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,10 +30,6 @@ def wrap(value: int) -> int:
 
 def _towards_zero(total: int, n: int) -> int:
     return total // n if total >= 0 else -(-total // n)
-
-
-class MergeError(ValueError):
-    """Values of different functions, or histograms with different buckets, were to be merged."""
 
 
 class Number(int):

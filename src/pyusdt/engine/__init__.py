@@ -16,6 +16,7 @@ Records are bytes, laid out by data/program.py; formatting them is the consumer'
 from __future__ import annotations
 
 from ..data.harmless import harmless
+from .identity import alive, was_there
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +54,11 @@ class NoSuchProcess(EngineError):
 
     def __str__(self) -> str:
         return f"{self.WORDS}: {self.pid}"
+
+
+def gone(pids: Sequence[int]) -> NoSuchProcess:
+    """The error for processes of which one is not there: it names the first."""
+    return NoSuchProcess(next((pid for pid in pids if not alive(pid)), pids[0]))
 
 
 class NoPyusdt(EngineError):
@@ -110,10 +116,7 @@ class Engine:
 
     def fired(self, pid: int, when: int) -> bool:
         """Whether the process that has this id now is the one that the record of that time is of: it was there then."""
-        from .command import was_there  # which needs the exceptions of this file
-
-        there: bool = was_there(pid, when)
-        return there
+        return was_there(pid, when)
 
     def open(self, targets: Targets) -> None:
         """Find targets and probes.  Raises EngineError."""

@@ -10,9 +10,8 @@ import os
 import sys
 
 from .. import _tracer
-from . import OWN_PROVIDERS, EngineError, NoPyusdt
+from . import OWN_PROVIDERS, EngineError, NoPyusdt, gone
 from .awaited import note_awaited
-from .command import gone
 from .policy import with_policy
 
 

@@ -1,17 +1,15 @@
-"""A command that is traced from its first probe on (-c); which process it is that has an id.
+"""A command that is traced from its first probe on (-c).
 
 In: the command line.  Out: a process that exists, so that its pid can be named in the session and in
 the script ($target), but runs the command only after go().  Always: if the tracer dies before go(), the
 child ends without having run anything.  An engine may start the command in another way: hand_over().
-Process ids are used again, and whose turn it is others can arrange: a signal goes to a process that is held while it is looked at.
 """
 
-import errno
 import os
 import signal
 import time
 
-from . import NoSuchProcess
+from .identity import alive, send, ticks
 
 _IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)  # by Python, for itself: what it starts would inherit that
 
@@ -110,69 +108,3 @@ class Command:
             send(self.pid, number, lambda: not self._started_by_other or ticks(self.pid) == self._began)
         except OSError:  # another's child may be gone by now, or be another user's
             pass
-
-
-def gone(pids):
-    """The error for processes of which one is not there: it names the first."""
-    return NoSuchProcess(next((pid for pid in pids if not alive(pid)), pids[0]))
-
-
-def alive(pid):
-    """Whether the process still runs; one that has ended but that its parent has not waited for does not.  (The first
-    thread is in that state, too, when it has ended before others.)"""
-    try:
-        os.kill(pid, 0)
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b") ")[2].split()  # from the third on
-        return fields[0] != b"Z" or int(fields[17]) > 1
-    except ProcessLookupError:
-        return False
-    except OSError:  # another user's, or a system without /proc
-        return True
-
-
-def ticks(pid: int) -> int | None:
-    """When a process began, as the system counts it; None where that is not known."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b") ")[2].split()[19])
-    except (OSError, LookupError):  # it has ended; or a system without /proc
-        return None
-
-
-def was_there(pid: int, when: int) -> bool:
-    """Whether the process that has this id now can have been there at a time (ns, as events are told)."""
-    began = ticks(pid)
-    if began is None:
-        return not os.path.exists("/proc/self/stat")
-    asleep = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()
-    return began * (1_000_000_000 // os.sysconf("SC_CLK_TCK")) - asleep <= when
-
-
-def send(pid, number, is_it):
-    """Signal a process if is_it() says that the one which has this id now is meant.  Raises OSError."""
-    fd = _hold(pid)
-    try:
-        if not is_it():
-            raise ProcessLookupError("it is none that is traced")
-        if fd is None:
-            os.kill(pid, number)
-        else:
-            signal.pidfd_send_signal(fd, number)
-    finally:
-        if fd is not None:
-            os.close(fd)
-
-
-def _hold(pid):
-    """A descriptor of the process, or None where the system has none: the id may then be another's between look and signal."""
-    if pid <= 0:
-        raise ProcessLookupError("it is none that is traced")
-    try:
-        return os.pidfd_open(pid)
-    except AttributeError:  # not Linux
-        return None
-    except OSError as error:
-        if error.errno in (errno.ENOSYS, errno.EPERM):  # before Linux 5.3; in a sandbox that has not heard of it
-            return None
-        raise

@@ -14,8 +14,8 @@ import time
 from .. import _tracer
 from ..bpf import insn, maps
 from ..data import program as p
-from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, own_stack
-from .command import alive, gone
+from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, gone, own_stack
+from .identity import alive
 from .ticks import Ticks, period
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers

@@ -4,19 +4,20 @@ In: a description (dlang.ast.ProbeDesc), the engine that looked.  Out: one line 
 """
 
 _OTHERS = ("cpc", "fbt", "io", "ip", "lockstat", "rawfbt", "rawtp", "sdt", "tcp", "udp")  # dtrace's providers, not ours
-_KERNELS = ("proc", "sched", "syscall")
 
 
 def unmatched_probe(desc, engine):
     """For a ProbeDesc that no probe matches; engine: the name of the one that looked.  None: there may be such a probe."""
+    from .kernel.raw import PROVIDERS
+
     if desc.provider in _OTHERS:
         return f"pyusdt has no provider {desc.provider}; docs/guide/kernel.md lists those that there are"
     function = desc.provider[:3] == "pid" and desc.provider[3:].isdigit()
     if function and (told := _absent_module(int(desc.provider[3:]), desc.module)):
         return told
-    if desc.provider in ("proc", "sched") and not _has_kernel_probe(desc):
+    if desc.provider in PROVIDERS and not _has_kernel_probe(desc):
         return f"pyusdt has no probe {desc.name} of {desc.provider}: as root, `pydtrace -l -n '{desc.provider}:::'` lists those that there are"
-    if engine == "embedded" and (function or desc.provider in _KERNELS or desc.name.startswith("profile-")):
+    if engine == "embedded" and (function or desc.provider in ("syscall", *PROVIDERS) or desc.name.startswith("profile-")):
         return "such probes need the kernel engine: root has it, and -x engine=kernel asks for it"
     return None
 

@@ -21,29 +21,14 @@ static void set_absent(struct pyusdt_string *string)
     string->length = 0;
 }
 
-/* Where to cut UTF-8 text of more than `limit` bytes; text that is none is cut at the limit. */
-static size_t character_boundary(const char *data, size_t limit)
-{
-    size_t end = limit;
-
-    while (end > 0 && limit - end < 3 && ((unsigned char)data[end] & 0xc0) == 0x80)
-        end--;
-    return ((unsigned char)data[end] & 0xc0) == 0x80 ? limit : end;
-}
-
 /* `size` bytes somewhere.  terminated: data[size] may be read and is NUL, and data lives long enough. */
 static void set_bytes(struct pyusdt_string *string, const char *data, size_t size, int terminated)
 {
-    size_t length = strnlen(data, size <= PYUSDT_MAX_STRING ? size : PYUSDT_MAX_STRING + 1);
+    uint32_t length = pyusdt_text_length(data, size);
 
-    if (length > PYUSDT_MAX_STRING) {
-        length = character_boundary(data, PYUSDT_MAX_STRING);
-        terminated = 0;
-    }
-    string->length = (uint32_t)length;
-    if (terminated) {
-        /* strnlen() has touched all but the NUL, which may begin a page of its own */
-        (void)*(const volatile char *)(data + length);
+    string->length = length;
+    /* this look at the NUL also brings its page into memory, which may begin with it */
+    if (terminated && *(const volatile char *)(data + length) == '\0') {
         string->address = data;
     } else {
         memcpy(string->buffer, data, length);

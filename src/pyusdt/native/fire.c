@@ -4,26 +4,14 @@
 
 #include <string.h>
 
-#include "native/firing.h"
+#include "native/convert.h"
 #include "native/pending.h"
-
-/* The probes' arguments, as include/user_trace.d has them. */
-enum {
-    ARG_WHO = 0,
-    ARG_TAG = 1,
-    ARG_INTEGER = 2,
-    ARG_STRING = ARG_INTEGER + PYUSDT_INTEGERS,
-    ARG_COUNT = ARG_STRING + PYUSDT_STRINGS,
-};
 
 int pyusdt_strict_flag;
 
-static void fire(const struct pyusdt_firing *firing)
+static void put(struct pyusdt_firing *firing, unsigned arg, const struct pyusdt_string *string)
 {
-    if (firing->attached)
-        pyusdt_site_hit(firing->probe, firing->args.value);
-    if (firing->demand != 0)
-        pyusdt_fire(firing->probe, &firing->args);
+    pyusdt_firing_text(firing, arg, string->address, string->length);
 }
 
 /* A text that an object has as it is needed.  0: this one has to be made. */
@@ -40,15 +28,15 @@ __attribute__((noinline)) static int fire_plain(struct pyusdt_firing *firing, co
 {
     struct pyusdt_string who;
 
-    if (!set_plain(firing, ARG_TAG, tag))
+    if (!set_plain(firing, PYUSDT_ARG_TAG, tag))
         return 0;
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
-        if (!set_plain(firing, ARG_STRING + i, strings[i]))
+        if (!set_plain(firing, PYUSDT_ARG_STRING + i, strings[i]))
             return 0;
-    pyusdt_string_set_who(&who, pyusdt_firing_reads(firing, ARG_WHO), task);
-    pyusdt_firing_string(firing, ARG_WHO, &who);
-    pyusdt_firing_no_more(firing, ARG_COUNT);
-    fire(firing);
+    pyusdt_string_set_who(&who, pyusdt_firing_reads(firing, PYUSDT_ARG_WHO), task);
+    put(firing, PYUSDT_ARG_WHO, &who);
+    pyusdt_firing_no_more(firing, PYUSDT_ARG_COUNT);
+    pyusdt_firing_offer(firing);
     return 1;
 }
 
@@ -64,16 +52,16 @@ __attribute__((noinline)) static void fire_made(struct pyusdt_firing *firing, co
 {
     struct pyusdt_string who, tag, strings[PYUSDT_STRINGS];
 
-    pyusdt_string_set_who(&who, pyusdt_firing_reads(firing, ARG_WHO), task);
-    pyusdt_firing_string(firing, ARG_WHO, &who);
+    pyusdt_string_set_who(&who, pyusdt_firing_reads(firing, PYUSDT_ARG_WHO), task);
+    put(firing, PYUSDT_ARG_WHO, &who);
     pyusdt_string_set(&tag, &sources->tag);
-    pyusdt_firing_string(firing, ARG_TAG, &tag);
+    put(firing, PYUSDT_ARG_TAG, &tag);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++) {
         pyusdt_string_set(&strings[i], &sources->strings[i]);
-        pyusdt_firing_string(firing, ARG_STRING + i, &strings[i]);
+        put(firing, PYUSDT_ARG_STRING + i, &strings[i]);
     }
-    pyusdt_firing_no_more(firing, ARG_COUNT);
-    fire(firing);
+    pyusdt_firing_no_more(firing, PYUSDT_ARG_COUNT);
+    pyusdt_firing_offer(firing);
 }
 
 /* Opening the sources is all that may run the application's code. */
@@ -81,9 +69,9 @@ static void fire_general(struct pyusdt_firing *firing, const struct pyusdt_task 
 {
     struct sources sources;
 
-    pyusdt_text_source_open(&sources.tag, pyusdt_firing_reads(firing, ARG_TAG) ? tag : NULL);
+    pyusdt_text_source_open(&sources.tag, pyusdt_firing_reads(firing, PYUSDT_ARG_TAG) ? tag : NULL);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
-        pyusdt_text_source_open(&sources.strings[i], pyusdt_firing_reads(firing, ARG_STRING + i) ? strings[i] : NULL);
+        pyusdt_text_source_open(&sources.strings[i], pyusdt_firing_reads(firing, PYUSDT_ARG_STRING + i) ? strings[i] : NULL);
     fire_made(firing, task, &sources);
     for (unsigned i = 0; i < PYUSDT_STRINGS; i++)
         pyusdt_text_source_close(&sources.strings[i]);
@@ -95,9 +83,9 @@ __attribute__((noinline)) static void fire_message(struct pyusdt_firing *firing,
     struct pyusdt_string text;
 
     pyusdt_string_set(&text, message);
-    pyusdt_firing_string(firing, 0, &text);
+    put(firing, 0, &text);
     pyusdt_firing_no_more(firing, 1);
-    fire(firing);
+    pyusdt_firing_offer(firing);
 }
 
 /* Modulo 2^64; what is no int is 0. */
@@ -159,10 +147,10 @@ PyObject *pyusdt_offer(struct pyusdt_context *context, unsigned probe, PyObject 
         Py_RETURN_FALSE;
     pyusdt_pending_save(&pending);
     for (unsigned i = 0; i < PYUSDT_INTEGERS; i++)
-        firing.args.value[ARG_INTEGER + i] = integer(values[i]);
-    if (pyusdt_firing_reads(&firing, ARG_WHO))
+        firing.args.value[PYUSDT_ARG_INTEGER + i] = integer(values[i]);
+    if (pyusdt_firing_reads(&firing, PYUSDT_ARG_WHO))
         pyusdt_context_task(context, &task);
-    if (tag == NULL && pyusdt_firing_reads(&firing, ARG_TAG))
+    if (tag == NULL && pyusdt_firing_reads(&firing, PYUSDT_ARG_TAG))
         tag = tag_of_context = pyusdt_context_tag(context);
     if (!fire_plain(&firing, &task, tag, values + PYUSDT_INTEGERS))
         fire_general(&firing, &task, tag, values + PYUSDT_INTEGERS);

@@ -12,10 +12,6 @@
 #include "native/context.h"
 #include "target/sites.h"
 
-#define PYUSDT_INTEGERS 4
-#define PYUSDT_STRINGS 4
-#define PYUSDT_VALUES (PYUSDT_INTEGERS + PYUSDT_STRINGS)
-
 /* pyusdt.strict(): types are checked, on or off.  One flag for the process: any thread may change it while others
  * fire. */
 extern int pyusdt_strict_flag __attribute__((visibility("hidden")));

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "native/convert.h"
 #include "native/fire.h"
-#include "native/firing.h"
 #include "native/pending.h"
 #include "native/probe.h"
 
@@ -23,15 +23,6 @@ void pyusdt_own_free(struct pyusdt_own *own)
 
 /* ---- values ---- */
 
-/* Modulo 2^(8 * size), then what 64 bits make of it. */
-static uint64_t integer_bits(uint64_t value, unsigned type)
-{
-    unsigned unused = 64 - 8 * PYUSDT_TYPE_SIZE(type);
-
-    value <<= unused;
-    return (type & PYUSDT_KIND) == PYUSDT_INT ? (uint64_t)((int64_t)value >> unused) : value >> unused;
-}
-
 /* What is no integer is 0. */
 static uint64_t integer_value(PyObject *object, unsigned type)
 {
@@ -44,21 +35,7 @@ static uint64_t integer_value(PyObject *object, unsigned type)
     }
     value = pyusdt_integer(number);
     Py_DECREF(number);
-    return integer_bits(value, type);
-}
-
-static uint64_t float_bits(double value, unsigned type)
-{
-    float narrow = (float)value;
-    uint32_t narrow_bits;
-    uint64_t bits;
-
-    if (PYUSDT_TYPE_SIZE(type) == sizeof narrow) {
-        memcpy(&narrow_bits, &narrow, sizeof narrow_bits);
-        return narrow_bits;
-    }
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
+    return pyusdt_integer_bits(value, type);
 }
 
 /* What is no number is NaN. */
@@ -70,7 +47,7 @@ static uint64_t float_value(PyObject *object, unsigned type)
         pyusdt_swallow_exception();
         value = NAN;
     }
-    return float_bits(value, type);
+    return pyusdt_float_bits(value, type);
 }
 
 static int check_strict(const struct pyusdt_own *own, PyObject *const *args, Py_ssize_t nargs)
@@ -112,17 +89,6 @@ static PyObject *read_value(const struct own_firing *own_firing, unsigned i, PyO
     return i < (size_t)nargs && pyusdt_firing_reads(&own_firing->firing, i) && args[i] != Py_None ? args[i] : NULL;
 }
 
-static void own_fire(const struct own_firing *own_firing)
-{
-    const struct pyusdt_firing *firing = &own_firing->firing;
-    void (*entry)(void) = own_firing->own->site.entry;
-
-    if (firing->attached && entry != NULL)
-        pyusdt_site_call(entry, firing->args.value);
-    if (firing->demand != 0)
-        pyusdt_fire(firing->probe, &firing->args);
-}
-
 /* A value that needs no code of the application's.  0: this one may. */
 static int plain_value(struct own_firing *own_firing, unsigned i, PyObject *given)
 {
@@ -135,9 +101,9 @@ static int plain_value(struct own_firing *own_firing, unsigned i, PyObject *give
     if (given == NULL)
         args->value[i] = 0;
     else if ((type & PYUSDT_KIND) == PYUSDT_FLOAT && PyFloat_Check(given))
-        args->value[i] = float_bits(PyFloat_AS_DOUBLE(given), type);
+        args->value[i] = pyusdt_float_bits(PyFloat_AS_DOUBLE(given), type);
     else if ((type & PYUSDT_KIND) != PYUSDT_FLOAT && PyLong_Check(given))
-        args->value[i] = integer_bits(pyusdt_integer(given), type);
+        args->value[i] = pyusdt_integer_bits(pyusdt_integer(given), type);
     else
         return 0;
     return 1;
@@ -149,7 +115,7 @@ static int fire_plain(struct own_firing *own_firing, PyObject *const *args, Py_s
     for (unsigned i = 0; i < own_firing->own->nargs; i++)
         if (!plain_value(own_firing, i, read_value(own_firing, i, args, nargs)))
             return 0;
-    own_fire(own_firing);
+    pyusdt_firing_offer_at(&own_firing->firing, &own_firing->own->site);
     return 1;
 }
 
@@ -177,9 +143,9 @@ __attribute__((noinline)) static void fire_made(struct own_firing *own_firing, c
     for (unsigned i = 0; i < own_firing->own->nargs; i++)
         if (own_firing->own->type[i] == PYUSDT_STRING) {
             pyusdt_string_set(&strings[i], &sources[i]);
-            pyusdt_firing_string(&own_firing->firing, i, &strings[i]);
+            pyusdt_firing_text(&own_firing->firing, i, strings[i].address, strings[i].length);
         }
-    own_fire(own_firing);
+    pyusdt_firing_offer_at(&own_firing->firing, &own_firing->own->site);
 }
 
 __attribute__((noinline)) static void fire_general(struct own_firing *own_firing, PyObject *const *args, Py_ssize_t nargs)
@@ -197,13 +163,11 @@ PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, 
 {
     struct pyusdt_pending pending;
     struct own_firing own_firing;
-    int attached;
 
     if (pyusdt_is_strict() && check_strict(own, args, nargs) < 0)
         return NULL;
     own_firing.own = own;
-    attached = __atomic_load_n(own->site.semaphore, __ATOMIC_RELAXED) != 0;
-    if (!pyusdt_firing_begin(&own_firing.firing, own->site.index, attached))
+    if (!pyusdt_firing_begin_at(&own_firing.firing, &own->site))
         Py_RETURN_FALSE;
     if ((own_firing.firing.reads & EVERY_ARGUMENT) >> own->nargs != 0)
         pyusdt_firing_no_more(&own_firing.firing, own->nargs); /* seldom: who reads more than a probe has? */

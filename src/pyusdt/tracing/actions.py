@@ -12,7 +12,7 @@ import struct
 
 from ..data import program as p
 from ..data.harmless import harmless
-from ..engine.command import send
+from ..engine.identity import send
 from ..options import OptionError
 from .aggregates import Aggregates
 from .symbols import Symbols

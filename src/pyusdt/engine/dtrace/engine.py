@@ -16,8 +16,8 @@ import tempfile
 import time
 
 from ...data import program as p
-from .. import Engine, EngineError
-from ..command import alive, gone
+from .. import Engine, EngineError, gone
+from ..identity import alive
 from .frames import Frames
 from .items import Drop, Fault
 from .messages import parse

@@ -10,8 +10,7 @@ import os
 import re
 
 from ...bpf.verifier import calls_own
-from .. import EngineError
-from ..command import gone
+from .. import EngineError, gone
 
 # Found by test (tests/kernel/test_privileges.py): what each step wants.  CAP_SYS_ADMIN has them all.
 CAPABILITIES = {"CAP_BPF": 39, "CAP_PERFMON": 38, "CAP_SYS_ADMIN": 21}

@@ -313,6 +313,9 @@ class Calls:
 _EXEC, _NEW = ("execve", "execveat"), ("clone", "clone3", "fork", "vfork")
 
 
+PROVIDERS = ("proc", "sched")  # of those below
+
+
 def fixed(kernel):
     """[Fixed]: all of them."""
     began = _is_call(RETURN, *_NEW), _word_is(1, 0)

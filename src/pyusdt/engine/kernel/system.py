@@ -15,7 +15,7 @@ from . import errors
 from .clauses import demanded
 from .link import Event
 from .operands import Operand, Register
-from .raw import ENTRY, RETURN, TABLE_CALLS, Calls, Kernel, fixed
+from .raw import ENTRY, PROVIDERS, RETURN, TABLE_CALLS, Calls, Kernel, fixed
 
 _FOLDERS = ("/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events")
 _MODULE = "vmlinux"
@@ -100,7 +100,7 @@ class SystemSide:
                 names = ("syscall", _MODULE, name, side)
                 number = self._kernel.calls.get(name, TABLE_CALLS)
                 self.probes[names] = SystemCall(names, event, number if number < TABLE_CALLS else None)
-        if any(_tracer.glob(desc.provider, each) for desc in asked for each in ("proc", "sched")):
+        if any(_tracer.glob(desc.provider, each) for desc in asked for each in PROVIDERS):
             for probe in fixed(self._kernel):
                 self.probes[probe.names] = probe
         self.probes = {names: probe for names, probe in self.probes.items() if any(_matches(desc, names) for desc in asked)}
