@@ -309,7 +309,7 @@ def test_string_functions_of_string_functions(tmp_path):
 def test_a_run_directory_that_is_another_s_is_told():
     """Who makes it before root's first process keeps the embedded engine from root, but not in silence."""
     if os.geteuid() != 0 or not shutil.which("unshare"):
-        pytest.skip("needs root and unshare")
+        pytest.skip("host: only root can make a namespace")
     squat = "mount -t tmpfs tmpfs /dev/shm && chmod 1777 /dev/shm && mkdir -m 700 /dev/shm/pyusdt-0 && chown 54001 /dev/shm/pyusdt-0"
     environment = {name: value for name, value in os.environ.items() if name != "PYUSDT_RUNDIR"}
     done = subprocess.run(["unshare", "-m", "sh", "-c", f'{squat} && exec "$@"', "-", PYDTRACE, "-Zqn", "pyusdt*:::, BEGIN { exit(0); }"],
