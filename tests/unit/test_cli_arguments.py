@@ -1,8 +1,11 @@
 """pydtrace's command line."""
 
+import re
+
 import pytest
 
 from pyusdt.cli.arguments import Refused, Request, UsageError, parse, split
+from pyusdt.cli.table import DTRACE, OURS
 
 
 def test_options_may_be_joined_and_mixed_with_operands():
@@ -17,6 +20,7 @@ def test_options_may_be_joined_and_mixed_with_operands():
         (["-y"], "invalid option -- 'y'"),
         (["-q:"], "invalid option -- ':'"),
         (["--quiet"], "invalid option -- '-'"),
+        (["--json=1"], "option takes no argument -- 'json'"),
         (["-n"], "option requires an argument -- 'n'"),
         (["-qn"], "option requires an argument -- 'n'"),
         (["-31"], "illegal option -- 31"),
@@ -72,13 +76,38 @@ def test_a_description_is_cut_as_dtrace_cuts_it(text, name):
         (["-p", "1_2"], "invalid pid: 1_2"),
         (["-X", "q"], "failed to set -X q: Invalid value for specified option"),
         (["-32"], "-32 is not supported: 32-bit processes have no probes of ours"),
-        (["--dump=foo"], "--dump shows one of ast, types, bpf"),
+        (["--dump=foo"], "--dump needs one of ast, types, bpf"),
     ],
 )
 def test_what_can_not_be_done_is_refused_with_the_reason(argv, message):
     with pytest.raises(Refused) as caught:
         parse(argv, {})
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("option", [option for option in OURS if option.needs], ids=lambda option: option.name)
+def test_a_value_that_is_missing_is_told(option):
+    with pytest.raises(Refused, match=re.escape(f"{option.dashed} needs {option.needs}")):
+        parse([option.dashed], {})
+
+
+@pytest.mark.parametrize("option", [option for option in (*DTRACE, *OURS) if not option.refused], ids=lambda option: option.name)
+def test_every_option_of_the_table_is_parsed(option):
+    """One that the table has and the parser does nothing with would be lost silently."""
+    values = {"p": "1", "i": "1", "b": "4k", "x": "quiet", "X": "c", "dump": "ast"}
+    argv = [option.dashed] if option.value is None else [option.dashed, values.get(option.name, "a")]
+    before, after = parse([], {}), parse(argv, {})
+    shown = [{**vars(each), "requests": len(each.requests)} for each in (before, after)]
+    assert shown[0] != shown[1] or option.name == "64"
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["-q", "--help", "-p", "abc"], ["--version", "--help"], ["-lV", "--help"]])
+def test_help_stands_beside_anything(argv):
+    assert parse(argv, {}).mode == "help"
+
+
+def test_what_stands_behind_two_dashes_is_no_option():
+    assert parse(["-q", "--", "--help"], {}).operands == ["--help"]
 
 
 def test_version_looks_at_nothing_else():

@@ -4,8 +4,12 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
+
+from pyusdt.cli.table import DTRACE, OURS
+from pyusdt.cli.usage import usage
 
 COMMAND = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()"]
 
@@ -22,6 +26,19 @@ def test_without_arguments_the_usage_is_shown():
     assert stderr.startswith("Usage: dtrace [-32|-64] [-CeFGhHlqSvVwZ]")
 
 
+def test_help_lists_dtrace_s_options_and_ours():
+    status, stdout, stderr = run("--help")
+    assert (status, stderr) == (0, "")
+    listed = re.findall(r"^\t(--?\w+)[ \[]", stdout, re.MULTILINE)
+    assert listed == [option.dashed for option in (*DTRACE, *OURS) if option.words]
+    assert stdout.startswith("Usage: pydtrace [-32|-64]") and "pyusdt doctor" in stdout
+    assert usage() in run("-y")[2]
+
+
+def test_version_is_ours_and_that_of_d():
+    shown = f"pyusdt {version('pyusdt')}, D 2.0.7\n"
+    assert run("--version") == (0, shown, "")
+    assert run("-V") == (0, "dtrace: D 2.0.7\n", "")
 
 
 @pytest.mark.parametrize(

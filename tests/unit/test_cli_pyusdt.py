@@ -271,3 +271,13 @@ def test_stub(tmp_path):
 def test_usage():
     assert run().returncode == 2
     assert run("list", "-p", "1", MODULE).returncode == 2
+
+
+def test_help_and_version():
+    helped = run("--help")
+    assert (helped.returncode, helped.stderr) == (0, "") and "doctor" in helped.stdout
+    for command in ("list", "doctor", "stub"):
+        helped = run(command, "--help")
+        assert (helped.returncode, helped.stderr) == (0, "") and f"usage: pyusdt {command}" in helped.stdout
+    shown = run("--version")
+    assert (shown.returncode, shown.stderr) == (0, "") and re.fullmatch(r"pyusdt \S+, D 2\.0\.7\n", shown.stdout)

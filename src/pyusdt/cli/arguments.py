@@ -7,16 +7,12 @@ before anything else happens.
 from ..dlang.compile import DUMPS
 from ..options import OptionError, Options
 from .formats import FORMATS, TEXT
+from .table import DTRACE, OURS
 
-_LETTERS = "3:6:aAb:Bc:CD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"  # as getopt(3) takes them
+_LETTERS = {option.name[0]: option for option in DTRACE}  # as getopt(3) takes them: of -32, "2" is the argument
+_LONG = {option.dashed: option for option in OURS}
+_SHOWN = {"--help": "help", "--version": "versions"}  # whatever stands beside them
 _LEVELS = {"n": "name", "i": "name", "f": "function", "m": "module", "P": "provider"}
-_OPTION_OF = {"D": "define", "I": "incdir", "L": "libdir", "U": "undef", "X": "stdc", "b": "bufsize",
-              "C": "cpp", "H": "cpphdrs", "F": "flowindent", "S": "disasm", "q": "quiet", "w": "destructive",
-              "Z": "zdefs"}  # fmt: skip
-_REFUSED = {
-    "a": "anonymous tracing is a kernel's", "A": "anonymous tracing is a kernel's",
-    "B": "it is for dtrace's own developers",
-}  # fmt: skip
 
 
 class UsageError(Exception):
@@ -55,7 +51,8 @@ class Request:
 
 class Arguments:
     """requests: list of Request; options: Options; commands: list of str (-c); pids: list of int (-p);
-    output: path (-o) or None; mode: "trace", "list" or "version"; execute: False for -e; verbose: number
+    output: path (-o) or None; mode: "trace", "list", "header", "link", "version", "help" or
+    "versions"; execute: False for -e; verbose: number
     of -v; dump: stage of --dump or None; format: one of formats.py, format_argument: its argument;
     operands: the arguments $1 and up."""
 
@@ -69,7 +66,7 @@ class Arguments:
 
 
 def split(argv):
-    """getopt(3): argv without the program's name in, ([(letter, argument or None)], operands) out."""
+    """getopt(3): argv without the program's name in, ([(letter or "--name", argument or None)], operands) out."""
     found, operands = [], []
     words = iter(argv)
     for word in words:
@@ -77,35 +74,40 @@ def split(argv):
             operands.extend(words)
         elif not word.startswith("-") or word == "-":
             operands.append(word)
-        elif word == "--strict":
-            found.append((word, None))
-        elif word.startswith(("--record", "--replay")) and word[8:9] in ("", "="):
-            found.append((word[:8], word[9:] or next(words, "")))
-        elif word.startswith(("--keep", "--wait")) and word[6:7] in ("", "="):
-            found.append((word[:6], word[7:] or next(words, "")))
-        elif word.startswith("--dump="):
-            found.append(("--dump", word[len("--dump="):]))
-        elif word in FORMATS:
-            found.append((word, next(words, "") if FORMATS[word].argument else None))
-        elif (name := word.partition("=")[0]) in FORMATS and FORMATS[name].argument:
-            found.append((name, word[len(name) + 1 :]))
+        elif long := _LONG.get(word.partition("=")[0]):
+            found.append(_long(long, word, words))
         else:
-            at = 1
-            while at < len(word):
-                letter = word[at]
-                place = _LETTERS.find(letter)
-                at += 1
-                if place < 0 or letter == ":":
-                    raise UsageError(f"invalid option -- '{letter}'")
-                if _LETTERS[place + 1 : place + 2] != ":":
-                    found.append((letter, None))
-                    continue
-                argument = word[at:] or next(words, None)
-                if argument is None:
-                    raise UsageError(f"option requires an argument -- '{letter}'")
-                found.append((letter, argument))
-                break
+            found.extend(_letters(word, words))
     return found, operands
+
+
+def _long(option, word, words):
+    """An option of ours; its value stands behind "=", or is the next of the words."""
+    name, equals, value = word.partition("=")
+    if option.value is None:
+        if equals:
+            raise UsageError(f"option takes no argument -- '{name[2:]}'")
+        return name, None
+    return name, value if equals or option.optional else next(words, "")
+
+
+def _letters(word, words):
+    """The options of one word of dtrace's."""
+    at = 1
+    while at < len(word):
+        letter = word[at]
+        option = _LETTERS.get(letter)
+        at += 1
+        if option is None:
+            raise UsageError(f"invalid option -- '{letter}'")
+        if option.value is None and len(option.name) == 1:
+            yield letter, None
+            continue
+        argument = word[at:] or next(words, None)
+        if argument is None:
+            raise UsageError(f"option requires an argument -- '{letter}'")
+        yield letter, argument
+        return
 
 
 def parse(argv, environ):
@@ -114,7 +116,7 @@ def parse(argv, environ):
     arguments = Arguments()
     arguments.operands = operands
     _set_modes(arguments, found)
-    if arguments.mode == "version":
+    if arguments.mode in ("version", "versions", "help"):
         return arguments
     arguments.options.read_environment(environ)
     for letter, value in found:
@@ -124,6 +126,10 @@ def parse(argv, environ):
 
 def _set_modes(arguments, found):
     """What decides before anything else: wrong word sizes, and more than one mode."""
+    for name, mode in _SHOWN.items():
+        if (name, None) in found:
+            arguments.mode = mode
+            return
     modes = [letter for letter, _ in found if letter in "GhlV"]
     for letter, value in found:
         if letter in "36" and letter + value not in ("32", "64"):
@@ -138,10 +144,11 @@ def _set_modes(arguments, found):
 
 def _take(arguments, letter, value):
     """One option of the second pass."""
-    if letter in _REFUSED:
-        raise Refused(f"-{letter} is not supported: {_REFUSED[letter]}")
-    if letter == "3":
-        raise Refused("-32 is not supported: 32-bit processes have no probes of ours")
+    option = _LETTERS.get(letter) or _LONG[letter]
+    if option.refused:
+        raise Refused(f"-{option.name} is not supported: {option.refused}")
+    if option.needs and not value:
+        raise Refused(f"{letter} needs {option.needs}")
     if letter in _LEVELS:
         arguments.requests.append(Request(text=value, level=_LEVELS[letter]))
     elif letter == "s":
@@ -155,32 +162,28 @@ def _take(arguments, letter, value):
     elif letter == "e":
         arguments.execute = False
     elif letter in ("--record", "--replay"):
-        if not value:
-            raise Refused(f"{letter} needs the name of a file")
         arguments.options[letter[2:]] = value
     elif letter == "--keep":
         arguments.options["keep"] = _keep(value)
     elif letter == "--wait":
-        if not 0 < len(value.encode()) < 16:
-            raise Refused("--wait needs the id of a process, or a name of at most 15 bytes")
+        if len(value.encode()) > 15:
+            raise Refused(f"--wait needs {option.needs}")
         arguments.options["wait"] = int(value) if value.isascii() and value.isdigit() else value
         arguments.options["zdefs"] = True
     elif letter == "--strict":
         arguments.strict = True
     elif letter == "--dump":
         if value not in DUMPS:
-            raise Refused(f"--dump shows one of {', '.join(DUMPS)}")
+            raise Refused(f"--dump needs {option.needs}")
         arguments.dump = value
-    elif letter in FORMATS:
-        if FORMATS[letter].argument and not value:
-            raise Refused(f"{letter} needs {FORMATS[letter].argument}")
-        arguments.format, arguments.format_argument = FORMATS[letter], value
+    elif letter[2:] in FORMATS:
+        arguments.format, arguments.format_argument = FORMATS[letter[2:]], value
     elif letter == "x":
         name, equals, text = value.partition("=")
         _set(arguments.options, f"-x {name}", name, text if equals else None)
-    elif letter in _OPTION_OF:
+    elif option.setting:
         shown = f"-{letter}" if value is None else f"-{letter} {value}"
-        _set(arguments.options, shown, _OPTION_OF[letter], value)
+        _set(arguments.options, shown, option.setting, value)
 
 
 def _set(options, shown, name, text):
@@ -195,7 +198,7 @@ def _keep(text):
     name, _, rest = text.partition(",")
     time, _, size = rest.partition(",")
     if not name or len(name.encode()) > 31:
-        raise Refused("--keep needs a name for the session, of at most 31 bytes")
+        raise Refused(f"--keep needs {_LONG['--keep'].needs}")
     values = {"--keep's time": ("switchrate", time or "1h"), "--keep's size": ("bufsize", size or "64m")}
     read = Options()
     for shown, (parsed_as, word) in values.items():

@@ -98,8 +98,19 @@ def stub_command(options):
     return 0
 
 
+class Version(argparse.Action):
+    """--version; what it shows takes time to find out."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        from .usage import versions
+
+        show(versions())
+        parser.exit()
+
+
 def parser():
     made = argparse.ArgumentParser(prog=PROGRAM, description="What there is to trace, and what keeps it from working.")
+    made.add_argument("--version", action=Version, nargs=0, help="show pyusdt's version and that of D")
     commands = made.add_subparsers(required=True, metavar="COMMAND")
     each = commands.add_parser("list", help="the USDT probes of a process, a file, or all processes with pyusdt")
     what = each.add_mutually_exclusive_group()

@@ -23,10 +23,11 @@ from ..tracing.driver import Driver
 from . import arguments as cli
 from . import listing, stability, streams
 from .interrupts import Interrupts
-from .usage import PROGRAM, USAGE, VERSION
+from .usage import PROGRAM, VERSION, help_text, usage, versions
 
 _LOST = 3  # exit status of --strict
 _POLL = 0.1  # s, at most: so long a pause without records may delay drop messages and the command's end
+_TEXTS = {"help": help_text, "versions": versions}  # modes that show a text
 _LISTED = "pydtrace -l lists the probes that there are; -Z accepts those to come"
 
 
@@ -174,9 +175,7 @@ def open_output(path):
 def show_version(verbose):
     show(f"{PROGRAM}: D {VERSION}\n")
     if verbose:
-        from importlib.metadata import version
-
-        show(f"This is pydtrace, pyusdt {version('pyusdt')}\n")
+        show(f"This is pydtrace, {versions()}")
     return 0
 
 
@@ -287,7 +286,7 @@ def run(arguments, driver, output):
         if error or not arguments.options.get("quiet"):
             complain(message)
 
-    sink = arguments.format.make(output, notify, arguments.format_argument)
+    sink = arguments.format(output, notify, arguments.format_argument)
     gc.freeze()  # what the compiler made stays until we end: no need to look through it while tracing
     try:
         with Interrupts(driver) as interrupts, contextlib.closing(driver):
@@ -317,6 +316,9 @@ def dispatch(argv):
     try:
         if arguments.mode == "version":
             return show_version(arguments.verbose)
+        if arguments.mode in _TEXTS:
+            show(_TEXTS[arguments.mode]())
+            return 0
         if arguments.dump:
             show_dumps(arguments)
             return 0
@@ -359,7 +361,7 @@ def main(argv=None):
         if error.args[0]:
             complain(error)
         if error.args[0] is None or error.usage:
-            print(USAGE, end="", file=sys.stderr)
+            print(usage(), end="", file=sys.stderr)
         status = 2
     except NoSuchProcess as error:
         complain(error.WORDS if "_DTRACE_TESTING" in os.environ else error)

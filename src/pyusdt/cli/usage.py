@@ -1,11 +1,13 @@
-"""What pydtrace says about its own options: dtrace(1)'s text, line by line."""
+"""What pydtrace says about its own options: dtrace(1)'s text, line by line, and ours behind it."""
+
+from .table import DTRACE, OURS
 
 PROGRAM = "dtrace"  # what messages begin with, so that scripts that read them keep working
 VERSION = "2.0.7"  # of dtrace's D, which this follows
 
 _PREDICATE_ACTION = "[[ predicate ] action ]"
-USAGE = f"""\
-Usage: {PROGRAM} [-32|-64] [-CeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
+_SYNOPSIS = f"""\
+[-32|-64] [-CeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t[-I path] [-L path] [-o output] [-p pid] [-s script] [-U name]
 \t[-x opt[=val]] [-X a|c|s|t]
 
@@ -17,37 +19,40 @@ Usage: {PROGRAM} [-32|-64] [-CeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 
 \tpredicate -> '/' D-expression '/'
 \t   action -> '{{' D-statements '}}'
-
-\t-32 generate 32-bit D programs and ELF files
-\t-64 generate 64-bit D programs and ELF files
-
-\t-b  set trace buffer size
-\t-c  run specified command and exit upon its completion
-\t-C  run cpp(1) preprocessor on script files
-\t-D  define symbol when invoking preprocessor
-\t-e  exit after compiling request but prior to enabling probes
-\t-f  enable or list probes matching the specified function name
-\t-F  coalesce trace output by function
-\t-G  generate an ELF file containing embedded dtrace program
-\t-h  generate a header file with definitions for static probes
-\t-H  print included files when invoking preprocessor
-\t-i  enable or list probes matching the specified probe id
-\t-I  add include directory to preprocessor search path
-\t-l  list probes matching specified criteria
-\t-L  add library directory to library search path
-\t-m  enable or list probes matching the specified module name
-\t-n  enable or list probes matching the specified probe name
-\t-o  set output file
-\t-p  grab specified process-ID and cache its symbol tables
-\t-P  enable or list probes matching the specified provider name
-\t-q  set quiet mode (only output explicitly traced data)
-\t-s  enable or list probes according to the specified D script
-\t-S  print D compiler intermediate code
-\t-U  undefine symbol when invoking preprocessor
-\t-v  set verbose mode (report stability attributes, arguments)
-\t-V  report DTrace API version
-\t-w  permit destructive actions
-\t-x  enable or modify compiler and tracing options
-\t-X  specify ISO C conformance settings for preprocessor
-\t-Z  permit probe descriptions that match zero probes
 """
+_MORE = """
+Examples:
+\tpydtrace -l                              the probes that there are
+\tpydtrace -s script.d                     run a script
+\tpydtrace -p PID -n 'pyusdt$target:::'    what a process fires
+\tpydtrace -c 'python program.py' -n 'pyusdt$target::: { @[probename] = count(); }'
+
+pyusdt doctor tells what keeps tracing from working.
+"""
+
+
+def _lines(options):
+    """One for each option that is listed."""
+    width = max(len(each.shown) for each in OURS)
+    for each in options:
+        if each.words is not None:
+            name = f"-{each.name:<2}" if each in DTRACE else each.shown.ljust(width)
+            yield f"\t{name} {each.words}\n"
+
+
+def usage(program=PROGRAM):
+    sizes, others = DTRACE[:2], DTRACE[2:]
+    parts = [f"Usage: {program} {_SYNOPSIS}", "".join(_lines(sizes)), "".join(_lines(others)), "".join(_lines(OURS))]
+    return "\n".join(parts)
+
+
+def help_text():
+    """What --help shows."""
+    return usage("pydtrace") + _MORE
+
+
+def versions():
+    """What --version shows, of both commands."""
+    from importlib.metadata import version
+
+    return f"pyusdt {version('pyusdt')}, D {VERSION}\n"

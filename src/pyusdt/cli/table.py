@@ -1,0 +1,87 @@
+"""The table of pydtrace's options: the parser, the usage and what else tells about them read it, and no other list.
+
+In: nothing.  Out: DTRACE and OURS.  Always: in the order in which the usage lists them; dtrace's words are dtrace's.
+"""
+
+from ..dlang.compile import DUMPS
+
+
+class Option:
+    """name: without dashes; value: what it takes, as the usage writes it, None where nothing; words: what it does, None where the
+    usage does not list it; refused: why it can not be used, else None; needs: the value in words, for the message where it is
+    missing; optional: the value may be left out; setting: the name of the -x option that it sets."""
+
+    __slots__ = ("name", "needs", "optional", "refused", "setting", "value", "words")
+
+    def __init__(self, name, value=None, words=None, *, refused=None, needs=None, optional=False, setting=None):
+        self.name, self.value, self.words, self.refused = name, value, words, refused
+        self.needs, self.optional, self.setting = needs, optional, setting
+
+    @property
+    def dashed(self):
+        """As it is written."""
+        return ("-" if len(self.name) <= 2 else "--") + self.name
+
+    @property
+    def shown(self):
+        """As it is written with its value."""
+        if self.value is None:
+            return self.dashed
+        return f"{self.dashed}[={self.value}]" if self.optional else f"{self.dashed} {self.value}"
+
+
+_FILE = "the name of a file"
+_ANONYMOUS = "anonymous tracing is a kernel's"
+
+# getopt(3) takes the first character of a name; of -32 and -64 the second is its argument.
+DTRACE = (
+    Option("32", None, "generate 32-bit D programs and ELF files", refused="32-bit processes have no probes of ours"),
+    Option("64", None, "generate 64-bit D programs and ELF files"),
+    Option("a", refused=_ANONYMOUS),
+    Option("A", refused=_ANONYMOUS),
+    Option("b", "bufsz", "set trace buffer size", setting="bufsize"),
+    Option("B", refused="it is for dtrace's own developers"),
+    Option("c", "cmd", "run specified command and exit upon its completion"),
+    Option("C", None, "run cpp(1) preprocessor on script files", setting="cpp"),
+    Option("D", "name[=def]", "define symbol when invoking preprocessor", setting="define"),
+    Option("e", None, "exit after compiling request but prior to enabling probes"),
+    Option("f", "func", "enable or list probes matching the specified function name"),
+    Option("F", None, "coalesce trace output by function", setting="flowindent"),
+    Option("G", None, "generate an ELF file containing embedded dtrace program"),
+    Option("h", None, "generate a header file with definitions for static probes"),
+    Option("H", None, "print included files when invoking preprocessor", setting="cpphdrs"),
+    Option("i", "probe-id", "enable or list probes matching the specified probe id"),
+    Option("I", "path", "add include directory to preprocessor search path", setting="incdir"),
+    Option("l", None, "list probes matching specified criteria"),
+    Option("L", "path", "add library directory to library search path", setting="libdir"),
+    Option("m", "module", "enable or list probes matching the specified module name"),
+    Option("n", "name", "enable or list probes matching the specified probe name"),
+    Option("o", "output", "set output file"),
+    Option("p", "pid", "grab specified process-ID and cache its symbol tables"),
+    Option("P", "provider", "enable or list probes matching the specified provider name"),
+    Option("q", None, "set quiet mode (only output explicitly traced data)", setting="quiet"),
+    Option("s", "script", "enable or list probes according to the specified D script"),
+    Option("S", None, "print D compiler intermediate code", setting="disasm"),
+    Option("U", "name", "undefine symbol when invoking preprocessor", setting="undef"),
+    Option("v", None, "set verbose mode (report stability attributes, arguments)"),
+    Option("V", None, "report DTrace API version"),
+    Option("w", None, "permit destructive actions", setting="destructive"),
+    Option("x", "opt[=val]", "enable or modify compiler and tracing options"),
+    Option("X", "a|c|s|t", "specify ISO C conformance settings for preprocessor", setting="stdc"),
+    Option("Z", None, "permit probe descriptions that match zero probes", setting="zdefs"),
+)
+
+OURS = (
+    Option("help", None, "show this and exit"),
+    Option("version", None, "show pyusdt's version and that of D, and exit"),
+    Option("json", None, "print a line of JSON for each record"),
+    Option("parquet", "FILE", "write the records into a Parquet file", needs=_FILE),
+    Option("record", "FILE", "keep the events in a file while tracing", needs=_FILE),
+    Option("replay", "FILE", "run the script over the events of such a file", needs=_FILE),
+    Option("keep", "NAME[,TIME[,SIZE]]", "leave a session that goes on, and come back to it",
+           needs="a name for the session, of at most 31 bytes"),
+    Option("wait", "NAME|PID", "trace only processes of that name, or the one of that id, now or when they start",
+           needs="the id of a process, or a name of at most 15 bytes"),
+    Option("strict", None, "exit with status 3 if anything was dropped or came out of order"),
+    Option("dump", "|".join(DUMPS), "show what the compiler makes of the requests, and exit", needs=f"one of {', '.join(DUMPS)}"),
+)  # fmt: skip
