@@ -20,6 +20,7 @@ def test_options_may_be_joined_and_mixed_with_operands():
         (["-y"], "invalid option -- 'y'"),
         (["-q:"], "invalid option -- ':'"),
         (["--quiet"], "invalid option -- '-'"),
+        (["--recrd", "x"], "invalid option -- '-'\nhint: did you mean --record\\?"),
         (["--json=1"], "option takes no argument -- 'json'"),
         (["-n"], "option requires an argument -- 'n'"),
         (["-qn"], "option requires an argument -- 'n'"),
@@ -67,10 +68,11 @@ def test_a_description_is_cut_as_dtrace_cuts_it(text, name):
 @pytest.mark.parametrize(
     "argv, message",
     [
+        (["-x", "bufsise=1"], "failed to set -x bufsise: Invalid option name\nhint: did you mean bufsize?"),
         (["-x", "foo"], "failed to set -x foo: Invalid option name"),
         (["-x", "bufsize=abc"], "failed to set -x bufsize: Invalid value for specified option"),
         (["-b", "4x"], "failed to set -b 4x: Invalid value for specified option"),
-        (["-p", "abc"], "invalid pid: abc"),
+        (["-p", "nosuchname"], "invalid pid: nosuchname\nhint: -p takes a process's id, and no process is called nosuchname; --wait waits for one"),
         (["-p", ""], "invalid pid: "),
         (["-p", "12x"], "invalid pid: 12x"),
         (["-p", "1_2"], "invalid pid: 1_2"),

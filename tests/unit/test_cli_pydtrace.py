@@ -59,6 +59,40 @@ def test_failures_are_one_line_and_status_1(arguments, message):
     assert run(*arguments) == (1, "", f"dtrace: {message}\n")
 
 
+def test_a_script_without_its_option_is_told(tmp_path):
+    (tmp_path / "lat.d").write_text("BEGIN { exit(0); }")
+    told = run("lat.d", cwd=tmp_path)
+    assert told == (1, "", "dtrace: no probes specified\nhint: a script is given with -s: -s lat.d\n")
+    assert run("nosuch.d", cwd=tmp_path) == (1, "", "dtrace: no probes specified\n")
+
+
+def test_a_process_s_name_is_answered_with_its_id(tmp_path):
+    (tmp_path / "longnameoffive").symlink_to("/bin/sleep")
+    with subprocess.Popen([tmp_path / "longnameoffive", "60"]) as process:
+        told = run("-p", "longnameoffive", "-n", "BEGIN")
+        process.kill()
+    expected = f"dtrace: invalid pid: longnameoffive\nhint: -p takes a process's id; called longnameoffive: {process.pid}\n"
+    assert told == (1, "", expected)
+
+
+@pytest.mark.parametrize(("text", "hint"), [
+    ("BEGN", "did you mean BEGIN?"), ("myweb:::", "did you mean myweb*:::?"), ("mywob*:::", "did you mean myweb*:::?"),
+    ("myweb*:::request_end", "did you mean myweb*:::request-end?"),
+    ("myweb$target:::", "$target is the process of -p PID or -c COMMAND, and there is neither"),
+    ("qqqqq:::", "pydtrace -l lists the probes that there are; -Z accepts those to come"),
+])  # fmt: skip
+def test_a_probe_that_is_nearly_one_is_named(text, hint, tmp_path):
+    tmp_path.chmod(0o700)
+    environment = {**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}
+    code = "import pyusdt; pyusdt.Provider('myweb').probe('request-end', int); print(flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        process.stdout.readline()
+        status, _, told = run("-n", text, "-x", "engine=embedded", env=environment)
+        process.stdin.close()
+    assert status == 1 and told.splitlines()[0].endswith("does not match any probes")
+    assert told.splitlines()[-1] == f"hint: {hint}"
+
+
 def test_debug_tells_what_is_done(tmp_path):
     (tmp_path / "lib.d").write_text("inline int THREE = 3;\n")
     arguments = ["-L", str(tmp_path), "-q", "-n", "BEGIN { trace(THREE); exit(0); }"]

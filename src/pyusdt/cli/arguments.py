@@ -1,10 +1,11 @@
 """pydtrace's command line, parsed: argv in, Arguments out.
 
-Always: nothing is opened, started or looked up here; -x and its like are checked, as dtrace does,
+Always: nothing is opened, started or looked up here, but for the hint of an error; -x and its like are checked, as dtrace does,
 before anything else happens.
 """
 
 from ..dlang.compile import DUMPS
+from ..dlang.hints import behind, meant
 from ..options import OptionError, Options
 from .formats import FORMATS, TEXT
 from .table import DTRACE, OURS
@@ -16,7 +17,7 @@ _LEVELS = {"n": "name", "i": "name", "f": "function", "m": "module", "P": "provi
 
 
 class UsageError(Exception):
-    """What can not be parsed; usage: True where the list of options is to follow."""
+    """What can not be parsed, None where nothing was asked for; usage: True where the list of options is to follow."""
 
     def __init__(self, message, usage=True):
         super().__init__(message)
@@ -99,7 +100,8 @@ def _letters(word, words):
         option = _LETTERS.get(letter)
         at += 1
         if option is None:
-            raise UsageError(f"invalid option -- '{letter}'")
+            hint = meant(word.partition("=")[0], _LONG) if letter == "-" else None
+            raise UsageError(behind(f"invalid option -- '{letter}'", hint))
         if option.value is None and len(option.name) == 1:
             yield letter, None
             continue
@@ -190,7 +192,7 @@ def _set(options, shown, name, text):
     try:
         options.set(name, text)
     except OptionError as error:
-        raise Refused(f"failed to set {shown}: {error}") from None
+        raise Refused(behind(f"failed to set {shown}: {error}", error.hint)) from None
 
 
 def _keep(text):
@@ -213,5 +215,7 @@ def _pid(text):
     if digits[:1] in ("+", "-"):
         digits = digits[1:]
     if not (digits.isascii() and digits.isdigit()) or text[-1:].isspace() or len(digits) > 18:
-        raise Refused(f"invalid pid: {text}")
+        from .processes import named
+
+        raise Refused(behind(f"invalid pid: {text}", named(text)))
     return int(text)

@@ -16,6 +16,7 @@ from ..data.harmless import harmless
 from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
 from ..dlang.front.probes import OWN
+from ..dlang.hints import behind
 from ..engine import EngineError, NoSuchProcess, Targets
 from ..engine.kernel.structs import Structs
 from ..report.output import Output, OutputError, show
@@ -251,12 +252,19 @@ def link(arguments):
     return 0
 
 
+def forgotten_script(operands):
+    """A hint for arguments without a script that could use them."""
+    if operands and os.path.isfile(operands[0]):
+        return f"a script is given with -s: -s {harmless(operands[0])}"
+    return None
+
+
 def trace(arguments):
     """Compile, open the engine, trace; the exit status."""
     if not arguments.requests:
         if not arguments.execute:
             return 0
-        raise Failure("no probes specified")
+        raise Failure(behind("no probes specified", forgotten_script(arguments.operands)))
     driver = Driver(arguments.options, make_targets(arguments), _LISTED)
     try:
         target = (driver.targets.named() or (awaited(arguments.options) or recorded_target(arguments.options),))[0]
