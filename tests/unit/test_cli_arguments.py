@@ -77,6 +77,8 @@ def test_a_description_is_cut_as_dtrace_cuts_it(text, name):
         (["-p", "12x"], "invalid pid: 12x"),
         (["-p", "1_2"], "invalid pid: 1_2"),
         (["-X", "q"], "failed to set -X q: Invalid value for specified option"),
+        (["--ready=1"], "--ready needs the number of an open file descriptor, from 3 on"),
+        (["--ready=x"], "--ready needs the number of an open file descriptor, from 3 on"),
         (["-32"], "-32 is not supported: 32-bit processes have no probes of ours"),
         (["--dump=foo"], "--dump needs one of ast, types, bpf"),
     ],

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from importlib.metadata import version
@@ -91,6 +92,41 @@ def test_a_probe_that_is_nearly_one_is_named(text, hint, tmp_path):
         process.stdin.close()
     assert status == 1 and told.splitlines()[0].endswith("does not match any probes")
     assert told.splitlines()[-1] == f"hint: {hint}"
+
+
+def test_ready_is_a_line_on_the_standard_error():
+    assert run("--ready", "-qn", "BEGIN { trace(1); exit(0); }") == (0, "1\n", "dtrace: ready\n")
+
+
+def test_ready_with_a_descriptor_that_is_not_open():
+    assert run("--ready=77", "-qn", "BEGIN") == (1, "", "dtrace: --ready=77: Bad file descriptor\n")
+
+
+def test_ready_is_not_told_where_tracing_does_not_begin():
+    reader, writer = os.pipe()
+    done = subprocess.run([*COMMAND, f"--ready={writer}", "-n", "qqqqq:::"], pass_fds=[writer], capture_output=True, timeout=30, check=False)
+    os.close(writer)
+    assert done.returncode == 1 and os.read(reader, 1) == b""
+    os.close(reader)
+
+
+def test_ready_in_a_background_job_of_a_script():
+    """A shell without job control lets its background jobs ignore SIGINT: SIGTERM ends them as exit() does."""
+    reader, writer = os.pipe()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        job = subprocess.Popen([*COMMAND, f"--ready={writer}", "-qn", 'END { printf("end"); }', "-c", "sleep 60"], pass_fds=[writer],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    finally:
+        signal.signal(signal.SIGINT, before)
+    os.close(writer)
+    with job, open(reader, "rb") as told:
+        assert told.read() == b"\n"  # up to its end: the command does not have it
+        job.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            job.wait(0.3)
+        job.terminate()
+        assert job.communicate(timeout=30) == (b"\nend\n", b"") and job.returncode == 0
 
 
 def test_debug_tells_what_is_done(tmp_path):

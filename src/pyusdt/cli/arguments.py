@@ -10,6 +10,7 @@ from ..options import OptionError, Options
 from .formats import FORMATS, TEXT
 from .table import DTRACE, OURS
 
+STDERR = 2
 _LETTERS = {option.name[0]: option for option in DTRACE}  # as getopt(3) takes them: of -32, "2" is the argument
 _LONG = {option.dashed: option for option in OURS}
 _SHOWN = {"--help": "help", "--version": "versions"}  # whatever stands beside them
@@ -63,6 +64,7 @@ class Arguments:
         self.output = self.dump = self.format_argument = None
         self.format = TEXT
         self.mode, self.execute, self.verbose = "trace", True, 0
+        self.ready = None  # says when the probes are on: the number of a file descriptor, 2 for a line on the standard error
         self.strict = False  # a loss makes the exit status 3
 
 
@@ -89,7 +91,9 @@ def _long(option, word, words):
         if equals:
             raise UsageError(f"option takes no argument -- '{name[2:]}'")
         return name, None
-    return name, value if equals or option.optional else next(words, "")
+    if option.optional:
+        return name, value if equals else None
+    return name, value if equals else next(words, "")
 
 
 def _letters(word, words):
@@ -172,6 +176,8 @@ def _take(arguments, letter, value):
             raise Refused(f"--wait needs {option.needs}")
         arguments.options["wait"] = int(value) if value.isascii() and value.isdigit() else value
         arguments.options["zdefs"] = True
+    elif letter == "--ready":
+        arguments.ready = STDERR if value is None else _descriptor(value)
     elif letter == "--strict":
         arguments.strict = True
     elif letter == "--dump":
@@ -208,6 +214,13 @@ def _keep(text):
     if not read["switchrate"]:
         raise Refused("--keep needs a time")
     return name, read["switchrate"], read["bufsize"]
+
+
+def _descriptor(text):
+    """The N of --ready=N."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > STDERR):
+        raise Refused("--ready needs the number of an open file descriptor, from 3 on")
+    return int(text)
 
 
 def _pid(text):

@@ -22,7 +22,7 @@ from ..engine.kernel.structs import Structs
 from ..report.output import Output, OutputError, show
 from ..tracing.driver import Driver
 from . import arguments as cli
-from . import listing, stability, streams
+from . import listing, ready, stability, streams
 from .interrupts import Interrupts
 from .usage import PROGRAM, VERSION, help_text, usage, versions
 
@@ -299,6 +299,7 @@ def run(arguments, driver, output):
     try:
         with Interrupts(driver) as interrupts, contextlib.closing(driver):
             driver.begin(sink)
+            ready.tell(arguments.ready)
             driver.run(_POLL, interrupts.answer)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
@@ -319,6 +320,10 @@ def dispatch(argv):
 
         return port()
     arguments = cli.parse(argv, os.environ)
+    try:
+        ready.hold(arguments.ready)
+    except OSError as error:
+        raise Failure(f"--ready={arguments.ready}: {error.strerror}") from None
     debug.on = "DTRACE_DEBUG" in os.environ or "debug" in arguments.options
     debug.say("options: %s", arguments.options)
     try:
