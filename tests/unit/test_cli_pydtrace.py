@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 import pytest
 
+from pyusdt.cli.pydtrace import command_words
 from pyusdt.cli.table import DTRACE, OURS
 from pyusdt.cli.usage import usage
 
@@ -92,6 +93,19 @@ def test_a_probe_that_is_nearly_one_is_named(text, hint, tmp_path):
         process.stdin.close()
     assert status == 1 and told.splitlines()[0].endswith("does not match any probes")
     assert told.splitlines()[-1] == f"hint: {hint}"
+
+
+@pytest.mark.parametrize(("line", "words"), [
+    ('python -c "print(1, 2)"', ["python", "-c", "print(1, 2)"]), ("a 'b c' d", ["a", "b c", "d"]), ("a  b\t c", ["a", "b", "c"]),
+    (r"a b\c", ["a", r"b\c"]), ("echo it's", ["echo", "it's"]), ('a ""', ["a", ""]), ("a #b 'c'", ["a", "#b", "c"]), (" ", []),
+])  # fmt: skip
+def test_a_command_s_words(line, words):
+    assert command_words(line) == words
+
+
+def test_a_command_may_have_quotes():
+    line = f"""{sys.executable} -c "print('two  blanks')\""""
+    assert run("-qn", "BEGIN", "-c", line) == (0, "two  blanks\n\n", "")
 
 
 def test_ready_is_a_line_on_the_standard_error():

@@ -121,7 +121,7 @@ def make_targets(arguments):
         return Targets(arguments.pids)
     if len(arguments.commands) > 1 or arguments.pids:
         raise Failure("more than one -c, or -c with -p, is not supported")
-    words = arguments.commands[0].split() or [""]
+    words = command_words(arguments.commands[0]) or [""]
     check_command(words[0])
     from ..engine.command import Command
 
@@ -141,6 +141,17 @@ def recorded_target(options):
     from ..engine.replay import open_recording
 
     return open_recording(options["replay"]).about()["target"]
+
+
+def command_words(line):
+    """The words of -c, with a shell's quotes.  Without quotes, or where one is not closed, they are what blanks part: as dtrace
+    does it, to which a backslash is a character."""
+    if '"' in line or "'" in line:
+        import shlex  # takes time
+
+        with contextlib.suppress(ValueError):
+            return shlex.split(line)
+    return line.split()
 
 
 def check_command(name):
