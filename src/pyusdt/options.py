@@ -25,11 +25,7 @@ _VERSIONS = frozenset([(1, 0), (1, 1), (1, 2), (1, 2, 1), (1, 2, 2), (1, 3), (1,
 
 
 class OptionError(Exception):
-    """An option that can not be set so; the message is dtrace's, or says what is not supported.  hint: ours, or None."""
-
-    def __init__(self, message, hint=None):
-        super().__init__(message)
-        self.hint = hint
+    """An option that can not be set so; the message is dtrace's, or says what is not supported."""
 
 
 def _invalid():
@@ -276,9 +272,7 @@ class Options(dict):
         """Set an option from its text; OptionError where that can not be."""
         parser = PARSERS.get(name)
         if parser is None:
-            from .dlang.hints import meant  # which nobody needs whose options are right
-
-            raise OptionError("Invalid option name", meant(name, PARSERS))
+            raise OptionError("Invalid option name")
         value = parser(text)
         if name in _GATHERED:
             name, value = "cppargs", self.get("cppargs", []) + value

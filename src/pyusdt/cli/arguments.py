@@ -4,9 +4,9 @@ Always: nothing is opened, started or looked up here, but for the hint of an err
 before anything else happens.
 """
 
+from ..data.meant import behind, meant
 from ..dlang.compile import DUMPS
-from ..dlang.hints import behind, meant
-from ..options import OptionError, Options
+from ..options import PARSERS, OptionError, Options
 from .formats import FORMATS, TEXT
 from .table import DTRACE, OURS
 
@@ -198,7 +198,7 @@ def _set(options, shown, name, text):
     try:
         options.set(name, text)
     except OptionError as error:
-        raise Refused(behind(f"failed to set {shown}: {error}", error.hint)) from None
+        raise Refused(behind(f"failed to set {shown}: {error}", meant(name, PARSERS))) from None
 
 
 def _keep(text):

@@ -13,10 +13,10 @@ import sys
 
 from .. import debug
 from ..data.harmless import harmless
+from ..data.meant import behind
 from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
 from ..dlang.front.probes import OWN
-from ..dlang.hints import behind
 from ..engine import EngineError, NoSuchProcess, Targets
 from ..engine.kernel.structs import Structs
 from ..report.output import Output, OutputError, show

@@ -57,24 +57,6 @@ _STATEMENTS = {
 }
 
 
-def nearest(name, known):
-    """The one of the known names that a misspelt one most likely means, or None."""
-    from difflib import get_close_matches  # which nobody needs who makes no mistake
-
-    return next(iter(get_close_matches(name, known, 1, 0.7)), None)
-
-
-def meant(name, known):
-    """The same, asked as a question."""
-    found = nearest(name, known)
-    return f"did you mean {found}?" if found else None
-
-
-def behind(message, hint):
-    """A message of dtrace's and our hint, if there is one, in a line behind it."""
-    return f"{message}\nhint: {hint}" if hint else message
-
-
 def unknown_name(name):
     """For a name that nothing defines."""
     if name[:3] == "arg" and name[3:].isdigit():

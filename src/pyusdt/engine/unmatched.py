@@ -6,7 +6,7 @@ Always: a name that a process gave itself is shown harmless.
 
 from .._tracer import glob
 from ..data.harmless import harmless
-from ..dlang.hints import nearest
+from ..data.meant import nearest
 
 _OTHERS = ("cpc", "fbt", "io", "ip", "lockstat", "rawfbt", "rawtp", "sdt", "tcp", "udp")  # dtrace's providers, not ours
 _PROVIDER, _NAME = 0, 3

@@ -99,21 +99,25 @@ class ControlLines:
             self.refuse("D_PRAGMA_MALFORM", loc, "superfluous arguments specified for #pragma option", hint)
         name, equals, text = words[0][1].partition("=")
         value = text if equals else None
-        from ...options import OptionError
+        problem = self.set_option(name, value)
+        if problem is not None:
+            from ...data.meant import meant
+            from ...options import PARSERS
 
-        try:
-            self.set_option(name, value)
-        except OptionError as error:
             to = "" if value is None else f" to '{value}'"
-            self.refuse("D_PRAGMA_OPTSET", loc, f"failed to set option '{name}'{to}: {error}", error.hint)
+            self.refuse("D_PRAGMA_OPTSET", loc, f"failed to set option '{name}'{to}: {problem}", meant(name, PARSERS))
 
     def set_option(self, name, value):
-        """OptionError where that can not be."""
+        """What is wrong with an option, or None."""
         from ...options import COMMAND_LINE, OptionError
 
         if name in COMMAND_LINE:
-            raise OptionError("Option cannot be used from within a D program")
-        self.options.set(name, value)
+            return "Option cannot be used from within a D program"
+        try:
+            self.options.set(name, value)
+        except OptionError as error:
+            return str(error)
+        return None
 
     def attributes(self, loc, words):
         """#pragma D attributes Name/Data/Class name: they are checked, and nothing depends on them."""
