@@ -73,6 +73,7 @@ MISTAKES = [
     ("BEGIN /pid == 1 { trace(1); }", "ends with / before the {"),
     ("BEGIN, { }", "a probe description after the comma"),
     ("BEGIN { @[ustack] = count(); }", "ustack(…)"),
+    ("#pragma D option quiett\nBEGIN { }", "did you mean quiet?"),
     ("struct a { int x; } struct b { int y; }; BEGIN { }", "; is missing"),
 ]
 

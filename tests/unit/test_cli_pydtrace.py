@@ -2,12 +2,14 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from importlib.metadata import version
 
 import pytest
 
+from pyusdt.cli.pydtrace import command_words
 from pyusdt.cli.table import DTRACE, OURS
 from pyusdt.cli.usage import usage
 
@@ -57,6 +59,88 @@ def test_version_is_ours_and_that_of_d():
 )
 def test_failures_are_one_line_and_status_1(arguments, message):
     assert run(*arguments) == (1, "", f"dtrace: {message}\n")
+
+
+def test_a_script_without_its_option_is_told(tmp_path):
+    (tmp_path / "lat.d").write_text("BEGIN { exit(0); }")
+    told = run("lat.d", cwd=tmp_path)
+    assert told == (1, "", "dtrace: no probes specified\nhint: a script is given with -s: -s lat.d\n")
+    assert run("nosuch.d", cwd=tmp_path) == (1, "", "dtrace: no probes specified\n")
+
+
+def test_a_process_s_name_is_answered_with_its_id(tmp_path):
+    (tmp_path / "longnameoffive").symlink_to("/bin/sleep")
+    with subprocess.Popen([tmp_path / "longnameoffive", "60"]) as process:
+        told = run("-p", "longnameoffive", "-n", "BEGIN")
+        process.kill()
+    expected = f"dtrace: invalid pid: longnameoffive\nhint: -p takes a process's id; called longnameoffive: {process.pid}\n"
+    assert told == (1, "", expected)
+
+
+@pytest.mark.parametrize(("text", "hint"), [
+    ("BEGN", "did you mean BEGIN?"), ("myweb:::", "did you mean myweb*:::?"), ("mywob*:::", "did you mean myweb*:::?"),
+    ("myweb*:::request_end", "did you mean myweb*:::request-end?"),
+    ("myweb$target:::", "$target is the process of -p PID or -c COMMAND, and there is neither"),
+    ("qqqqq:::", "pydtrace -l lists the probes that there are; -Z accepts those to come"),
+])  # fmt: skip
+def test_a_probe_that_is_nearly_one_is_named(text, hint, tmp_path):
+    tmp_path.chmod(0o700)
+    environment = {**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}
+    code = "import pyusdt; pyusdt.Provider('myweb').probe('request-end', int); print(flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        process.stdout.readline()
+        status, _, told = run("-n", text, "-x", "engine=embedded", env=environment)
+        process.stdin.close()
+    assert status == 1 and told.splitlines()[0].endswith("does not match any probes")
+    assert told.splitlines()[-1] == f"hint: {hint}"
+
+
+@pytest.mark.parametrize(("line", "words"), [
+    ('python -c "print(1, 2)"', ["python", "-c", "print(1, 2)"]), ("a 'b c' d", ["a", "b c", "d"]), ("a  b\t c", ["a", "b", "c"]),
+    (r"a b\c", ["a", r"b\c"]), ("echo it's", ["echo", "it's"]), ('a ""', ["a", ""]), ("a #b 'c'", ["a", "#b", "c"]), (" ", []),
+])  # fmt: skip
+def test_a_command_s_words(line, words):
+    assert command_words(line) == words
+
+
+def test_a_command_may_have_quotes():
+    line = f"""{sys.executable} -c "print('two  blanks')\""""
+    assert run("-qn", "BEGIN", "-c", line) == (0, "two  blanks\n\n", "")
+
+
+def test_ready_is_a_line_on_the_standard_error():
+    assert run("--ready", "-qn", "BEGIN { trace(1); exit(0); }") == (0, "1\n", "dtrace: ready\n")
+
+
+def test_ready_with_a_descriptor_that_is_not_open():
+    assert run("--ready=77", "-qn", "BEGIN") == (1, "", "dtrace: --ready=77: Bad file descriptor\n")
+
+
+def test_ready_is_not_told_where_tracing_does_not_begin():
+    reader, writer = os.pipe()
+    done = subprocess.run([*COMMAND, f"--ready={writer}", "-n", "qqqqq:::"], pass_fds=[writer], capture_output=True, timeout=30, check=False)
+    os.close(writer)
+    assert done.returncode == 1 and os.read(reader, 1) == b""
+    os.close(reader)
+
+
+def test_ready_in_a_background_job_of_a_script():
+    """A shell without job control lets its background jobs ignore SIGINT: SIGTERM ends them as exit() does."""
+    reader, writer = os.pipe()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        job = subprocess.Popen([*COMMAND, f"--ready={writer}", "-qn", 'END { printf("end"); }', "-c", "sleep 60"], pass_fds=[writer],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    finally:
+        signal.signal(signal.SIGINT, before)
+    os.close(writer)
+    with job, open(reader, "rb") as told:
+        assert told.read() == b"\n"  # up to its end: the command does not have it
+        job.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            job.wait(0.3)
+        job.terminate()
+        assert job.communicate(timeout=30) == (b"\nend\n", b"") and job.returncode == 0
 
 
 def test_debug_tells_what_is_done(tmp_path):

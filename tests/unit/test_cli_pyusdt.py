@@ -1,5 +1,6 @@
 """The pyusdt command: its reporters on made-up records, its commands on files and processes."""
 
+import json
 import os
 import re
 import shutil
@@ -30,6 +31,23 @@ def test_probe_text():
     assert main.probe_text(probes) == ("PROVIDER  PROBE         ON  MODULE     ARGUMENTS\n"
                                        "shop      order-placed  1   shop-1.so  -8@%rdi 8@%rsi\n"
                                        "a         b             -   c\n")
+
+
+def test_probe_json():
+    """Lines that a program reads, whatever is in a name."""
+    probes = [Found("shop", "order\n\x1b[31m", "shop-\udcff.so", "-8@%rdi 8@%rsi", "1"), Found("a", "b", "c", "")]
+    lines = main.probe_json(probes).splitlines()
+    assert all(line.isascii() and line.isprintable() for line in lines)
+    assert [json.loads(line) for line in lines] == [
+        {"provider": "shop", "name": "order\n\x1b[31m", "module": "shop-\udcff.so", "state": "1", "arguments": "-8@%rdi 8@%rsi"},
+        {"provider": "a", "name": "b", "module": "c", "state": "-", "arguments": ""}]
+
+
+def test_list_as_json():
+    listed = run("list", "--json", MODULE)
+    assert (listed.returncode, listed.stderr) == (0, "")
+    probes = [json.loads(line) for line in listed.stdout.splitlines()]
+    assert len(probes) == 953 and all(probe["provider"] == "pyusdt" for probe in probes)
 
 
 def test_finding_text():

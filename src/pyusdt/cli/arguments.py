@@ -1,14 +1,16 @@
 """pydtrace's command line, parsed: argv in, Arguments out.
 
-Always: nothing is opened, started or looked up here; -x and its like are checked, as dtrace does,
+Always: nothing is opened, started or looked up here, but for the hint of an error; -x and its like are checked, as dtrace does,
 before anything else happens.
 """
 
+from ..data.meant import behind, meant
 from ..dlang.compile import DUMPS
-from ..options import OptionError, Options
+from ..options import PARSERS, OptionError, Options
 from .formats import FORMATS, TEXT
 from .table import DTRACE, OURS
 
+STDERR = 2
 _LETTERS = {option.name[0]: option for option in DTRACE}  # as getopt(3) takes them: of -32, "2" is the argument
 _LONG = {option.dashed: option for option in OURS}
 _SHOWN = {"--help": "help", "--version": "versions"}  # whatever stands beside them
@@ -16,7 +18,7 @@ _LEVELS = {"n": "name", "i": "name", "f": "function", "m": "module", "P": "provi
 
 
 class UsageError(Exception):
-    """What can not be parsed; usage: True where the list of options is to follow."""
+    """What can not be parsed, None where nothing was asked for; usage: True where the list of options is to follow."""
 
     def __init__(self, message, usage=True):
         super().__init__(message)
@@ -62,6 +64,7 @@ class Arguments:
         self.output = self.dump = self.format_argument = None
         self.format = TEXT
         self.mode, self.execute, self.verbose = "trace", True, 0
+        self.ready = None  # says when the probes are on: the number of a file descriptor, 2 for a line on the standard error
         self.strict = False  # a loss makes the exit status 3
 
 
@@ -88,7 +91,9 @@ def _long(option, word, words):
         if equals:
             raise UsageError(f"option takes no argument -- '{name[2:]}'")
         return name, None
-    return name, value if equals or option.optional else next(words, "")
+    if option.optional:
+        return name, value if equals else None
+    return name, value if equals else next(words, "")
 
 
 def _letters(word, words):
@@ -99,7 +104,8 @@ def _letters(word, words):
         option = _LETTERS.get(letter)
         at += 1
         if option is None:
-            raise UsageError(f"invalid option -- '{letter}'")
+            hint = meant(word.partition("=")[0], _LONG) if letter == "-" else None
+            raise UsageError(behind(f"invalid option -- '{letter}'", hint))
         if option.value is None and len(option.name) == 1:
             yield letter, None
             continue
@@ -170,6 +176,8 @@ def _take(arguments, letter, value):
             raise Refused(f"--wait needs {option.needs}")
         arguments.options["wait"] = int(value) if value.isascii() and value.isdigit() else value
         arguments.options["zdefs"] = True
+    elif letter == "--ready":
+        arguments.ready = STDERR if value is None else _descriptor(value)
     elif letter == "--strict":
         arguments.strict = True
     elif letter == "--dump":
@@ -190,7 +198,7 @@ def _set(options, shown, name, text):
     try:
         options.set(name, text)
     except OptionError as error:
-        raise Refused(f"failed to set {shown}: {error}") from None
+        raise Refused(behind(f"failed to set {shown}: {error}", meant(name, PARSERS))) from None
 
 
 def _keep(text):
@@ -208,10 +216,19 @@ def _keep(text):
     return name, read["switchrate"], read["bufsize"]
 
 
+def _descriptor(text):
+    """The N of --ready=N."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > STDERR):
+        raise Refused("--ready needs the number of an open file descriptor, from 3 on")
+    return int(text)
+
+
 def _pid(text):
     digits = text.strip(" \t\n\v\f\r")
     if digits[:1] in ("+", "-"):
         digits = digits[1:]
     if not (digits.isascii() and digits.isdigit()) or text[-1:].isspace() or len(digits) > 18:
-        raise Refused(f"invalid pid: {text}")
+        from .processes import named
+
+        raise Refused(behind(f"invalid pid: {text}", named(text)))
     return int(text)

@@ -6,6 +6,7 @@ exits.
 """
 
 import argparse
+import json
 import sys
 
 from ..data.harmless import harmless
@@ -39,6 +40,12 @@ def probe_text(probes):
     return columns(rows)
 
 
+def probe_json(probes):
+    """The same for programs: an object a line.  Names are as they are: JSON escapes control characters."""
+    fields = ("provider", "name", "module", "state", "arguments")
+    return "".join(json.dumps({field: getattr(each, field) for field in fields}) + "\n" for each in probes)
+
+
 MARKS = {True: "ok", False: "NO", None: "--"}
 
 
@@ -68,7 +75,10 @@ def list_command(options):
         raise Failure(error) from None
     if not probes:  # of a file or a process: without either, this process has some
         raise Failure(f"no USDT probes in {options.file or f'process {options.pid}'}")
-    show(probe_text(probes if options.all else found.folded(probes)))
+    if options.json:
+        show(probe_json(probes))
+    else:
+        show(probe_text(probes if options.all else found.folded(probes)))
     return 0
 
 
@@ -117,6 +127,7 @@ def parser():
     what.add_argument("-p", "--pid", type=int, help="a process, any: with pyusdt in it or not")
     what.add_argument("file", nargs="?", metavar="FILE", help="an ELF file, any: a program, a library, an extension")
     each.add_argument("-a", "--all", action="store_true", help="a line for every probe: user_trace-n0, user_trace-n1 …")
+    each.add_argument("--json", action="store_true", help="an object of JSON for every probe, a line each")
     each.set_defaults(run=list_command)
     each = commands.add_parser("doctor", help="what works here, what does not, and what to do about it")
     each.add_argument("-p", "--pid", type=int, help="a process that is to be traced")

@@ -13,6 +13,7 @@ import sys
 
 from .. import debug
 from ..data.harmless import harmless
+from ..data.meant import behind
 from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
 from ..dlang.front.probes import OWN
@@ -21,7 +22,7 @@ from ..engine.kernel.structs import Structs
 from ..report.output import Output, OutputError, show
 from ..tracing.driver import Driver
 from . import arguments as cli
-from . import listing, stability, streams
+from . import listing, ready, stability, streams
 from .interrupts import Interrupts
 from .usage import PROGRAM, VERSION, help_text, usage, versions
 
@@ -120,7 +121,7 @@ def make_targets(arguments):
         return Targets(arguments.pids)
     if len(arguments.commands) > 1 or arguments.pids:
         raise Failure("more than one -c, or -c with -p, is not supported")
-    words = arguments.commands[0].split() or [""]
+    words = command_words(arguments.commands[0]) or [""]
     check_command(words[0])
     from ..engine.command import Command
 
@@ -140,6 +141,17 @@ def recorded_target(options):
     from ..engine.replay import open_recording
 
     return open_recording(options["replay"]).about()["target"]
+
+
+def command_words(line):
+    """The words of -c, with a shell's quotes.  Without quotes, or where one is not closed, they are what blanks part: as dtrace
+    does it, to which a backslash is a character."""
+    if '"' in line or "'" in line:
+        import shlex  # takes time
+
+        with contextlib.suppress(ValueError):
+            return shlex.split(line)
+    return line.split()
 
 
 def check_command(name):
@@ -251,12 +263,19 @@ def link(arguments):
     return 0
 
 
+def forgotten_script(operands):
+    """A hint for arguments without a script that could use them."""
+    if operands and os.path.isfile(operands[0]):
+        return f"a script is given with -s: -s {harmless(operands[0])}"
+    return None
+
+
 def trace(arguments):
     """Compile, open the engine, trace; the exit status."""
     if not arguments.requests:
         if not arguments.execute:
             return 0
-        raise Failure("no probes specified")
+        raise Failure(behind("no probes specified", forgotten_script(arguments.operands)))
     driver = Driver(arguments.options, make_targets(arguments), _LISTED)
     try:
         target = (driver.targets.named() or (awaited(arguments.options) or recorded_target(arguments.options),))[0]
@@ -291,6 +310,7 @@ def run(arguments, driver, output):
     try:
         with Interrupts(driver) as interrupts, contextlib.closing(driver):
             driver.begin(sink)
+            ready.tell(arguments.ready)
             driver.run(_POLL, interrupts.answer)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
@@ -311,6 +331,10 @@ def dispatch(argv):
 
         return port()
     arguments = cli.parse(argv, os.environ)
+    try:
+        ready.hold(arguments.ready)
+    except OSError as error:
+        raise Failure(f"--ready={arguments.ready}: {error.strerror}") from None
     debug.on = "DTRACE_DEBUG" in os.environ or "debug" in arguments.options
     debug.say("options: %s", arguments.options)
     try:

@@ -82,6 +82,7 @@ OURS = (
            needs="a name for the session, of at most 31 bytes"),
     Option("wait", "NAME|PID", "trace only processes of that name, or the one of that id, now or when they start",
            needs="the id of a process, or a name of at most 15 bytes"),
+    Option("ready", "FD", "say on the standard error when the probes are on, or by a newline to a file descriptor", optional=True),
     Option("strict", None, "exit with status 3 if anything was dropped or came out of order"),
     Option("dump", "|".join(DUMPS), "show what the compiler makes of the requests, and exit", needs=f"one of {', '.join(DUMPS)}"),
 )  # fmt: skip

@@ -1,15 +1,53 @@
 """Hints for probe descriptions that no probe matches: what an engine lacks, and what is called otherwise.
 
 In: a description (dlang.ast.ProbeDesc), the engine that looked.  Out: one line that names the way out, or None.
+Always: a name that a process gave itself is shown harmless.
 """
 
+from .._tracer import glob
+from ..data.harmless import harmless
+from ..data.meant import nearest
+
 _OTHERS = ("cpc", "fbt", "io", "ip", "lockstat", "rawfbt", "rawtp", "sdt", "tcp", "udp")  # dtrace's providers, not ours
+_PROVIDER, _NAME = 0, 3
+
+
+def _without_target(desc):
+    """For $target where no process is named: it is 0 then."""
+    written = desc.loc.source.text[desc.loc.start : desc.loc.end]
+    if "$target" in written and desc.provider[len(desc.provider.rstrip("0123456789")) :] == "0":
+        return "$target is the process of -p PID or -c COMMAND, and there is neither"
+    return None
+
+
+def similar_probe(desc, probes):
+    """The description that may have been meant, as a question, or None.  probes: (provider, module, function, name) of all."""
+    wanted = (desc.provider, desc.module, desc.function, desc.name)
+    for part in (_PROVIDER, _NAME):
+        others = {probe[part] for probe in probes if all(i == part or glob(wanted[i], probe[i]) for i in range(4))}
+        if part == _PROVIDER:
+            others = {_of_any(provider) for provider in others}
+            found = f"{wanted[part]}*" if f"{wanted[part]}*" in others else nearest(wanted[part], sorted(others))
+        else:
+            found = nearest(wanted[part], sorted(others))
+        if found and found != wanted[part]:  # an engine may not have what another lists
+            meant = ":".join(found if i == part else wanted[i] for i in range(4)).lstrip(":")
+            return f"did you mean {harmless(meant)}?"
+    return None
+
+
+def _of_any(provider):
+    """A process's provider, written for that of any process: they end with its id."""
+    stem = provider.rstrip("0123456789")
+    return provider if stem == provider else f"{stem}*"
 
 
 def unmatched_probe(desc, engine):
     """For a ProbeDesc that no probe matches; engine: the name of the one that looked.  None: there may be such a probe."""
     from .kernel.raw import PROVIDERS
 
+    if told := _without_target(desc):
+        return told
     if desc.provider in _OTHERS:
         return f"pyusdt has no provider {desc.provider}; docs/guide/kernel.md lists those that there are"
     function = desc.provider[:3] == "pid" and desc.provider[3:].isdigit()

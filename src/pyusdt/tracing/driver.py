@@ -13,9 +13,9 @@ from __future__ import annotations
 from ..data.faults import drop_line
 from ..data.harmless import harmless
 from ..dlang import sizes
-from ..dlang.front.probes import unmatched
+from ..dlang.front.probes import OWN, unmatched
 from ..engine import EngineError
-from ..engine.unmatched import unmatched_probe
+from ..engine.unmatched import similar_probe, unmatched_probe
 from .actions import Actions
 from .sink import Info
 from .speculations import DEFAULT_SIZE, Speculations
@@ -75,8 +75,20 @@ class Driver:
         for description, count in self.engine.matched:
             if count == 0 and description not in self.engine.awaited:
                 engine = self.engine
-                hint = unmatched_probe(description, engine.name) or engine.hint(description) or self._listed
-                raise unmatched(description, hint)
+                hint = unmatched_probe(description, engine.name) or engine.hint(description) or self._similar(description)
+                raise unmatched(description, hint or self._listed)
+
+    def _similar(self, description: Any) -> str | None:
+        """A probe that there is and that is called nearly so."""
+        from ..engine.choice import list_probes
+
+        if "replay" in self.options:
+            return None
+        try:
+            found: str | None = similar_probe(description, [*OWN, *list_probes(self.options, (), None)])
+        except (EngineError, OSError):  # nothing can be listed: what is wrong is told as it is
+            return None
+        return found
 
     def _admit(self) -> None:
         """Refuse what must not, or can not, be traced."""

@@ -2,3 +2,4 @@ dtrace: failed to compile script err.D_PRAGMA_OPTSET.unknown.d: [D_PRAGMA_OPTSET
 err.D_PRAGMA_OPTSET.unknown.d:1:1: [D_PRAGMA_OPTSET]
     #pragma D option quite
     ^^^^^^^^^^^^^^^^^^^^^^
+hint: did you mean quiet?

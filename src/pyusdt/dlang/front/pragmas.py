@@ -101,8 +101,11 @@ class ControlLines:
         value = text if equals else None
         problem = self.set_option(name, value)
         if problem is not None:
+            from ...data.meant import meant
+            from ...options import PARSERS
+
             to = "" if value is None else f" to '{value}'"
-            self.refuse("D_PRAGMA_OPTSET", loc, f"failed to set option '{name}'{to}: {problem}")
+            self.refuse("D_PRAGMA_OPTSET", loc, f"failed to set option '{name}'{to}: {problem}", meant(name, PARSERS))
 
     def set_option(self, name, value):
         """What is wrong with an option, or None."""

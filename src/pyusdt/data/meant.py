@@ -1,0 +1,28 @@
+"""What a misspelt name most likely means, and how a hint is told.
+
+In: the name, those that there are.  Out: text.  Always: dtrace's message comes first, as it is.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+def nearest(name: str, known: Collection[str]) -> str | None:
+    """The one of the known names that is most like it, or None."""
+    from difflib import get_close_matches  # which nobody needs who makes no mistake
+
+    return next(iter(get_close_matches(name, list(known), 1, 0.7)), None)
+
+
+def meant(name: str, known: Collection[str]) -> str | None:
+    """The same, asked as a question; None for a name that is right."""
+    found = None if name in known else nearest(name, known)
+    return f"did you mean {found}?" if found else None
+
+
+def behind(message: str, hint: str | None) -> str:
+    """A message of dtrace's and our hint, if there is one, in a line behind it."""
+    return f"{message}\nhint: {hint}" if hint else message
