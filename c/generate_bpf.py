@@ -1,11 +1,14 @@
-"""Build-time generator: src/pyusdt/bpf/{insn,helpers,maps}.py -> c/generated/bpf_opcodes.h.
+"""Build-time generator: src/pyusdt/bpf/{insn,helpers,maps}.py and lib/ -> c/generated/bpf_opcodes.h.
 
 Run by setup.py as `python c/generate_bpf.py`; needs nothing installed.  The header holds the
-instruction, helper and map kind tables as X-macros, so that C has no second list of them.
+instruction, helper and map kind tables as X-macros, so that C has no second list of them, and the
+instructions of those library functions that the interpreter knows as one operation (c/bpf/fuse.c).
 """
 
 import os
 import runpy
+import sys
+import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TABLES = os.path.join(HERE, os.pardir, "src", "pyusdt", "bpf")
@@ -17,6 +20,16 @@ def macro(title, name, rows):
     lines += [f"    X({row}) \\" for row in rows]
     lines[-1] = lines[-1][:-2]
     return "\n".join(lines) + "\n"
+
+
+def library(name):
+    """The instructions of a library function, as a C initialiser.  The package itself needs what is not built yet."""
+    package = sys.modules.setdefault("pyusdt", types.ModuleType("pyusdt"))
+    package.__path__ = [os.path.dirname(TABLES)]
+    from pyusdt.bpf import lib
+
+    return ", ".join(f"{{.opcode = {i.opcode}, .dst = {i.dst}, .src = {i.src}, .off = {i.off}, .imm = {i.imm}}}"
+                     for i in lib.load(name))
 
 
 def generate():
@@ -38,6 +51,8 @@ def generate():
         macro("map kinds: identifier, number, hashed",
               "PYUSDT_BPF_MAP_KINDS",
               [f"{row.name.upper()}, {row.number}, {int(row.hashed)}" for row in maps["KINDS"].values()]),
+        ("/* lib/quantize_bucket.bpf: struct pyusdt_insn */\n"
+         f"#define PYUSDT_BPF_QUANTIZE_BUCKET {library('quantize_bucket')}\n"),
         "#endif\n",
     ]
     return "\n".join(parts)

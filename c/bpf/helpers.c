@@ -224,34 +224,26 @@ static const int32_t numbers[] = {
 #undef X
 };
 
-/* A row of the helper table that has no function here does not compile. */
-enum {
-#define X(ident, number) HELPER_##ident,
-    PYUSDT_BPF_HELPERS(X)
-#undef X
-        HELPERS
-};
-
-pyusdt_helper_fn *const pyusdt_helpers[HELPERS] = {
-    [HELPER_MAP_LOOKUP_ELEM] = map_lookup_elem,
-    [HELPER_MAP_UPDATE_ELEM] = map_update_elem,
-    [HELPER_MAP_DELETE_ELEM] = map_delete_elem,
-    [HELPER_KTIME_GET_NS] = ktime_get_ns,
-    [HELPER_PROBE_READ_USER] = probe_read_user,
-    [HELPER_PROBE_READ_KERNEL] = probe_read_kernel,
-    [HELPER_PROBE_READ_USER_STR] = probe_read_user_str,
-    [HELPER_PROBE_READ_KERNEL_STR] = probe_read_kernel_str,
-    [HELPER_RINGBUF_OUTPUT] = ringbuf_output,
-    [HELPER_TERM_TEXT] = term_text,
-    [HELPER_JSON_TEXT] = json_text,
-    [HELPER_PATH_CLEAN] = path_clean,
-    [HELPER_FLOAT_COMPUTE] = float_compute,
-    [HELPER_FLOAT_DEVIATE] = float_deviate,
+pyusdt_helper_fn *const pyusdt_helpers[PYUSDT_HELPERS] = {
+    [PYUSDT_HELPER_MAP_LOOKUP_ELEM] = map_lookup_elem,
+    [PYUSDT_HELPER_MAP_UPDATE_ELEM] = map_update_elem,
+    [PYUSDT_HELPER_MAP_DELETE_ELEM] = map_delete_elem,
+    [PYUSDT_HELPER_KTIME_GET_NS] = ktime_get_ns,
+    [PYUSDT_HELPER_PROBE_READ_USER] = probe_read_user,
+    [PYUSDT_HELPER_PROBE_READ_KERNEL] = probe_read_kernel,
+    [PYUSDT_HELPER_PROBE_READ_USER_STR] = probe_read_user_str,
+    [PYUSDT_HELPER_PROBE_READ_KERNEL_STR] = probe_read_kernel_str,
+    [PYUSDT_HELPER_RINGBUF_OUTPUT] = ringbuf_output,
+    [PYUSDT_HELPER_TERM_TEXT] = term_text,
+    [PYUSDT_HELPER_JSON_TEXT] = json_text,
+    [PYUSDT_HELPER_PATH_CLEAN] = path_clean,
+    [PYUSDT_HELPER_FLOAT_COMPUTE] = float_compute,
+    [PYUSDT_HELPER_FLOAT_DEVIATE] = float_deviate,
 };
 
 int pyusdt_helper_index(int32_t number)
 {
-    for (int i = 0; i < HELPERS; i++)
+    for (int i = 0; i < PYUSDT_HELPERS; i++)
         if (numbers[i] == number)
             return i;
     return -1;

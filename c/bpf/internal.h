@@ -59,6 +59,6 @@ extern pyusdt_helper_fn *const pyusdt_helpers[];
 
 /* run.c */
 int pyusdt_run(struct pyusdt_run *run, const struct pyusdt_program *program, uint64_t *r0);
-const void *const *pyusdt_run_handlers(void); /* by enum pyusdt_opcode */
+const void *const *pyusdt_run_handlers(void); /* by enum pyusdt_opcode, then by enum pyusdt_fused */
 
 #endif

@@ -10,6 +10,7 @@
 struct node {
     uint32_t next; /* slot + 1 of the chain's, or the free list's, next element; 0: the last */
     uint32_t hash; /* with LIVE set; 0: deleted */
+    uint64_t used; /* bytes of the key before its zero tail */
 };
 #define LIVE 0x80000000u
 #define FIRST_BUCKETS 256u
@@ -136,12 +137,27 @@ static inline uint64_t fold(uint64_t a, uint64_t b)
 #endif
 }
 
+/* Bytes of the key before its tail of zeros, which strings have: only they are hashed and compared. */
+static inline uint32_t used_of(const uint8_t *key, uint32_t size)
+{
+    uint32_t used = size & ~7u;
+    uint64_t last = 0;
+
+    memcpy(&last, key + used, size - used);
+    if (last)
+        return size;
+    while (used >= 32 && !(word(key + used - 8) | word(key + used - 16) | word(key + used - 24) | word(key + used - 32)))
+        used -= 32;
+    while (used && !word(key + used - 8))
+        used -= 8;
+    return used;
+}
+
 /* Keyed by the map's random seed, so that who chooses the keys can not choose the chains.  Two
  * lanes, because one multiplication has to wait for the other's result only every 32 bytes. */
-static uint32_t hash_key(const struct pyusdt_map *map, const uint8_t *key)
+static uint32_t hash_key(const struct pyusdt_map *map, const uint8_t *key, uint32_t size)
 {
     const uint64_t c1 = 0x9e3779b97f4a7c15, c2 = 0xd6e8feb86659fd93, c3 = 0xa0761d6478bd642f;
-    uint32_t size = map->def.key_size;
     uint64_t a = map->seed, b = map->seed ^ c3;
     for (; size >= 32; size -= 32, key += 32) {
         a = fold(a ^ word(key), c1 ^ word(key + 8));
@@ -157,6 +173,17 @@ static uint32_t hash_key(const struct pyusdt_map *map, const uint8_t *key)
     return (uint32_t)(fold(a ^ c2, b ^ c1) >> 32) | LIVE;
 }
 
+struct key {
+    const void *bytes;
+    uint32_t used, hash;
+};
+
+static inline struct key key_of(const struct pyusdt_map *map, const void *bytes)
+{
+    uint32_t used = used_of(bytes, map->def.key_size);
+    return (struct key){bytes, used, hash_key(map, bytes, used)};
+}
+
 static inline struct node *node_at(const struct pyusdt_map *map, uint32_t slot)
 {
     return (struct node *)(void *)(map->nodes + (uint64_t)slot * map->node_size);
@@ -168,11 +195,11 @@ static inline uint8_t *value_at(const struct pyusdt_map *map, uint32_t slot)
 }
 
 /* The slot of the key, or PYUSDT_MAP_NONE. */
-static uint32_t find(const struct pyusdt_map *map, const void *key, uint32_t hash)
+static uint32_t find(const struct pyusdt_map *map, const struct key *key)
 {
-    for (uint32_t link = map->buckets[hash & map->mask]; link; ) {
+    for (uint32_t link = map->buckets[key->hash & map->mask]; link; ) {
         const struct node *node = node_at(map, link - 1);
-        if (node->hash == hash && memcmp(node + 1, key, map->def.key_size) == 0)
+        if (node->hash == key->hash && node->used == key->used && memcmp(node + 1, key->bytes, key->used) == 0)
             return link - 1;
         link = node->next;
     }
@@ -210,10 +237,10 @@ static uint32_t take_slot(struct pyusdt_map *map)
     return map->used++;
 }
 
-static int hash_update(struct pyusdt_map *map, const void *key, const void *value, uint64_t flags)
+static int hash_update(struct pyusdt_map *map, const void *bytes, const void *value, uint64_t flags)
 {
-    uint32_t hash = hash_key(map, key);
-    uint32_t slot = find(map, key, hash);
+    struct key key = key_of(map, bytes);
+    uint32_t slot = find(map, &key);
     if (slot != PYUSDT_MAP_NONE && flags == NOEXIST)
         return -EEXIST;
     if (slot == PYUSDT_MAP_NONE) {
@@ -223,8 +250,9 @@ static int hash_update(struct pyusdt_map *map, const void *key, const void *valu
         if (slot == PYUSDT_MAP_NONE)
             return -E2BIG;
         struct node *node = node_at(map, slot);
-        node->hash = hash;
-        memcpy(node + 1, key, map->def.key_size);
+        node->hash = key.hash;
+        node->used = key.used;
+        memcpy(node + 1, bytes, map->def.key_size);
         link_in(map, slot);
         if (++map->count > map->mask && map->mask + (uint64_t)1 < max_buckets(map->def.entries))
             spread(map);
@@ -233,13 +261,13 @@ static int hash_update(struct pyusdt_map *map, const void *key, const void *valu
     return 0;
 }
 
-static int hash_delete(struct pyusdt_map *map, const void *key)
+static int hash_delete(struct pyusdt_map *map, const void *bytes)
 {
-    uint32_t hash = hash_key(map, key);
-    uint32_t slot = find(map, key, hash);
+    struct key key = key_of(map, bytes);
+    uint32_t slot = find(map, &key);
     if (slot == PYUSDT_MAP_NONE)
         return -ENOENT;
-    uint32_t *link = &map->buckets[hash & map->mask];
+    uint32_t *link = &map->buckets[key.hash & map->mask];
     while (*link != slot + 1)
         link = &node_at(map, *link - 1)->next;
     struct node *node = node_at(map, slot);
@@ -266,7 +294,8 @@ uint8_t *pyusdt_map_lookup(const struct pyusdt_map *map, const void *key)
 {
     if (!map->hashed)
         return array_element(map, key);
-    uint32_t slot = find(map, key, hash_key(map, key));
+    struct key wanted = key_of(map, key);
+    uint32_t slot = find(map, &wanted);
     return slot == PYUSDT_MAP_NONE ? NULL : value_at(map, slot);
 }
 

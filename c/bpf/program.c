@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/fuse.h"
 #include "bpf/map.h"
 
 enum form {
@@ -217,6 +218,16 @@ static int find_functions(struct load *load)
     return 0;
 }
 
+/* `mov r2, r10; add r2, -n; call`: a helper may look at n bytes, and the register dies with the call. */
+static bool is_argument(const struct load *load, unsigned slot)
+{
+    const struct pyusdt_insn *mov = &load->insns[slot], *add = mov + 1;
+
+    return slot + 2 < load->n && load->row[slot] == PYUSDT_OP_MOV_X && load->row[slot + 1] == PYUSDT_OP_ADD_K &&
+           load->row[slot + 2] == PYUSDT_OP_CALL && add->dst == mov->dst && mov->dst >= 1 && mov->dst <= 5 &&
+           add->imm < 0 && add->imm >= -(int)PYUSDT_VM_STACK;
+}
+
 /* Note how much of its stack the instruction lets its function reach: all, if the address in r10 goes anywhere. */
 static void note_stack(struct load *load, unsigned slot, const struct row *row)
 {
@@ -230,7 +241,7 @@ static void note_stack(struct load *load, unsigned slot, const struct row *row)
     else if ((use & DST) && !row->size && insn->dst == 10)
         as_value = true;
     if (as_value)
-        reach = PYUSDT_VM_STACK;
+        reach = is_argument(load, slot) ? ((uint32_t)-insn[1].imm + 7) & ~7u : PYUSDT_VM_STACK;
     if (reach > *stack)
         *stack = reach;
 }
@@ -313,8 +324,10 @@ int pyusdt_program_load(struct pyusdt_program *program, const struct pyusdt_insn
         rc = find_functions(&load);
     if (!rc)
         rc = check_flow(&load);
-    if (!rc)
+    if (!rc) {
         decode(&load, handlers);
+        pyusdt_fuse(program, load.row, insns, maps, handlers);
+    }
 out:
     free(load.row);
     free(load.function);

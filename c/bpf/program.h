@@ -50,7 +50,15 @@ int pyusdt_program_load(struct pyusdt_program *program, const struct pyusdt_insn
                         struct pyusdt_error *err);
 void pyusdt_program_destroy(struct pyusdt_program *program);
 
-/* Index in the helper table (helpers.c) of a helper's number, or -1. */
+/* The rows of the helper table (helpers.c). */
+enum pyusdt_helper {
+#define X(ident, number) PYUSDT_HELPER_##ident,
+    PYUSDT_BPF_HELPERS(X)
+#undef X
+        PYUSDT_HELPERS
+};
+
+/* Index in that table of a helper's number, or -1. */
 int pyusdt_helper_index(int32_t number);
 
 #endif

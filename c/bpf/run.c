@@ -3,6 +3,7 @@
  * In: a checked program (program.h).  Out: r0, or why it was stopped.  Always: every address
  * goes through pyusdt_run_access, and each backward jump and call costs its distance, so that a
  * run takes at most its program's length and the step limit together. */
+#include "bpf/fuse.h"
 #include "bpf/internal.h"
 
 #include <errno.h>
@@ -99,13 +100,36 @@ struct frame { /* what a call keeps for its return */
     ATOMIC_FORM(ATOMIC_##NAME, uint64_t, NEW, AFTER) ATOMIC_FORM(ATOMIC_##NAME##32, uint32_t, NEW, AFTER)
 #define ATOMIC_AND_FETCH(NAME, NEW) ATOMIC(NAME, NEW, ) ATOMIC(FETCH_##NAME, NEW, SRC = was)
 
+/* lib/quantize_bucket.bpf in C. */
+static inline uint64_t quantize_bucket(uint64_t value)
+{
+    bool negative = (int64_t)value < 0;
+    uint64_t size = negative ? -value : value, k = size == 0 ? 0 : 64 - (uint64_t)__builtin_clzll(size);
+
+    k = k > 63 ? 63 : k; /* the smallest integer */
+    return negative ? 63 - k : 63 + k;
+}
+
+/* A call of a helper at the end of a sequence: r1 … are set, pc is the call. */
+#define FUSED_CALL(HELPER)                                     \
+    do {                                                       \
+        r[0] = pyusdt_helpers[PYUSDT_HELPER_##HELPER](run, r + 1); \
+        if (__builtin_expect(run->error, 0))                   \
+            goto stop;                                         \
+        NEXT;                                                  \
+    } while (0)
+#define SUM(op, add) (r[(op)->src] + (uint64_t)(int64_t)(add)->imm) /* of mov and add */
+
 /* program == NULL: only gives the labels. */
 static int execute(struct pyusdt_run *run, const struct pyusdt_program *program, uint64_t *r0,
                    const void *const **handlers)
 {
-    static const void *const labels[PYUSDT_OPS] = {
+    static const void *const labels[PYUSDT_OPS + PYUSDT_FUSED] = {
 #define X(ident, opcode, sub, form, size) &&ident,
         PYUSDT_BPF_INSNS(X)
+#undef X
+#define X(ident, slots) &&FUSED_##ident,
+        PYUSDT_FUSED_OPS(X)
 #undef X
     };
     if (!program) {
@@ -204,6 +228,56 @@ CALLSUB: {
     memset((void *)run->stack_low, 0, callee->stack);
     pc = program->ops + callee->start;
     goto *pc->handler;
+}
+
+FUSED_STATE:
+    r[1] = pc[2].wide;
+    r[2] = r[10] - 8;
+    memset((void *)(uintptr_t)r[2], 0, 8);
+    r[0] = r[6] = (uintptr_t)run->vm->state;
+    pc += 9;
+    goto *pc->handler;
+
+FUSED_LOOKUP:
+    r[1] = pc[1].wide;
+    r[2] = SUM(pc + 2, pc + 3);
+    pc += 4;
+    FUSED_CALL(MAP_LOOKUP_ELEM);
+
+FUSED_COPY:
+    r[3] = SUM(pc, pc + 1);
+    r[1] = SUM(pc + 2, pc + 3);
+    r[2] = (uint64_t)(int64_t)pc[4].imm;
+    pc += 5;
+    FUSED_CALL(PROBE_READ_KERNEL);
+
+FUSED_READ_STRING:
+    r[2] = IMM;
+    r[1] = SUM(pc + 1, pc + 2);
+    r[3] = r[pc[3].src];
+    pc += 4;
+    FUSED_CALL(PROBE_READ_USER_STR);
+
+FUSED_INCREMENT: {
+    uint8_t *p = pyusdt_run_access(run, r[0] + (uint64_t)(int64_t)pc->off, 8, true);
+    if (__builtin_expect(!p, 0)) { /* the instructions one by one find what is wrong */
+        run->error = 0;
+        goto LDXDW;
+    }
+    memcpy(&r[1], p, 8);
+    r[2] = r[1] + (uint64_t)(int64_t)pc[2].imm;
+    memcpy(p, &r[2], 8);
+    pc += 4;
+    goto *pc->handler;
+}
+
+FUSED_QUANTIZE_BUCKET: {
+    const struct pyusdt_function *callee = &program->functions[pc->imm];
+    budget -= callee->end - callee->start;
+    if (budget < 0 || frame == frames + PYUSDT_VM_FRAMES - 1)
+        goto loop;
+    r[0] = quantize_bucket(r[1]);
+    NEXT;
 }
 
 EXIT:

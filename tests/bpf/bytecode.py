@@ -31,9 +31,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 C = os.path.join(ROOT, "c")
 PUBLIC = os.path.join(os.path.dirname(C), "include")
-SOURCES = ["bpf/map.c", "bpf/program.c", "bpf/helpers.c", "bpf/float.c", "bpf/json.c", "bpf/path.c", "bpf/term.c", "bpf/term_read.c",
-           "bpf/term_show.c", "bpf/run.c", "bpf/vm.c",
-           "shared/os_linux.c"]
+SOURCES = ["bpf/map.c", "bpf/program.c", "bpf/fuse.c", "bpf/helpers.c", "bpf/float.c", "bpf/json.c", "bpf/path.c", "bpf/term.c",
+           "bpf/term_read.c", "bpf/term_show.c", "bpf/run.c", "bpf/vm.c", "shared/os_linux.c"]
+FUSING = ["-Wl,--wrap=pyusdt_fuse"]  # for the drivers that have fusing.h
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
 
 
@@ -53,6 +53,16 @@ class Case:
     @functools.cached_property
     def insns(self):
         return assemble(self.text, self.map_names)
+
+
+class Made:
+    """A case that no file has: instructions, and what else differs from nothing."""
+
+    maps, state, context, user, steps, kernel = (), b"", b"", b"", 0, "agrees"
+
+    def __init__(self, insns, **sections):
+        self.insns = insns
+        vars(self).update(sections)
 
 
 def _bytes(text):
@@ -89,7 +99,7 @@ def build(path, main, flags=(), compiler="gcc", sources=None, include=C):
 class Result:
     def __init__(self, lines):
         self.load = self.run = None
-        self.output, self.after = [], []
+        self.output, self.after, self.fused = [], [], {}
         for line in lines:
             what, _, rest = line.partition(" ")
             if what in ("load", "maps"):
@@ -97,6 +107,9 @@ class Result:
                 self.load = (int(code), message)
             elif what == "run":
                 self.run = tuple(int(n) for n in rest.split())
+            elif what == "fused":
+                name, _, count = rest.partition(" ")
+                self.fused[name] = int(count)
             elif what == "output":
                 self.output.append(bytes.fromhex(rest))
             else:
@@ -118,9 +131,9 @@ def request(case):
             + blocks + struct.pack("=I", case.steps))
 
 
-def run_all(driver, cases):
-    """[Result] of the cases, in one process of the driver."""
-    done = subprocess.run([driver], input=b"".join(request(c) for c in cases), capture_output=True, timeout=120,
+def run_all(driver, cases, *plain):
+    """[Result] of the cases, in one process of the driver; with one argument more, each instruction by itself."""
+    done = subprocess.run([driver, *plain], input=b"".join(request(c) for c in cases), capture_output=True, timeout=120,
                           check=False)
     assert done.returncode == 0, done.stderr.decode()
     chunks = done.stdout.decode().split("end\n")

@@ -2,7 +2,8 @@
  *
  * A request is u32s and bytes in the host's order: number of maps, 4 u32s each; number of slots,
  * 8 bytes each; then four blocks, a u32 length and the bytes: context, user memory (readable at
- * USER_BASE), value of element 0 of map 0, and the step limit.  The answer's last line is "end".
+ * USER_BASE), value of element 0 of map 0, and the step limit.  The answer's last line is "end".  With an argument no
+ * sequence of instructions runs as one operation (c/bpf/fuse.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "bpf/bpf.h"
+#include "fusing.h"
 
 #define USER_BASE 0x10000u
 #define NOW 1234567890123u
@@ -103,6 +105,18 @@ static void print_maps(struct pyusdt_vm *vm, const struct pyusdt_map_def *maps, 
     }
 }
 
+static void print_fused(void)
+{
+    static const char *const names[] = {
+#define X(ident, slots) #ident,
+        PYUSDT_FUSED_OPS(X)
+#undef X
+    };
+    for (unsigned i = 0; i < PYUSDT_FUSED; i++)
+        if (fused[i])
+            printf("fused %s %u\n", names[i], fused[i]);
+}
+
 static void run(struct pyusdt_vm *vm, int id, struct block context, struct block user, uint32_t step_limit)
 {
     uint64_t r0 = 0;
@@ -131,6 +145,8 @@ static void one_case(uint32_t n_maps)
     } else {
         int id = pyusdt_vm_load(vm, (const void *)code.data, n_insns, &error);
         printf("load %d %s\n", id, id < 0 ? error.message : "");
+        if (id >= 0)
+            print_fused();
         if (state.size)
             memcpy(pyusdt_vm_map_value(vm, 0, 0), state.data, state.size);
         if (id >= 0)
@@ -146,9 +162,11 @@ static void one_case(uint32_t n_maps)
     free(state.data);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     uint32_t n_maps;
+    (void)argv;
+    fusing = argc == 1;
     while (read_exactly(&n_maps, sizeof n_maps))
         one_case(n_maps);
     return 0;

@@ -5,7 +5,8 @@
  * A program is made of the table's instructions, mostly well-formed, with pointers to all that a
  * program may touch in its registers and offsets around the edges; some get a random byte.  The
  * sanitizers see an access outside (arena.h); checked here: a run ends, the context and the vm
- * itself are as before, and the hash maps still count what they hold.  Prints what it did.
+ * itself are as before, the hash maps still count what they hold, and the same comes of it where each
+ * instruction runs by itself (c/bpf/fuse.h), from the same state on.  Prints what it did.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +15,9 @@
 
 #include "arena.h"
 #include "bpf/internal.h"
+#include "fusing.h"
 
-enum { SLOTS = 96, CONTEXT = 24, STEPS = 3000 };
+enum { BODY = 64, OVER = 64, LIBRARY = 64, SLOTS = BODY + OVER + LIBRARY, CONTEXT = 24, STEPS = 3000 };
 
 static const struct pyusdt_map_def maps[] = {
     {PYUSDT_MAP_ARRAY, 4, 72, 1},       {PYUSDT_MAP_ARRAY, 4, 40, 1},       {PYUSDT_MAP_PERCPU_ARRAY, 4, 12, 3},
@@ -88,6 +90,66 @@ static void emit_pointer(void)
     }
 }
 
+static void emit_sum(unsigned reg)
+{
+    emit(0xbf, reg, below(11), 0, 0);
+    emit(0x07, reg, 0, 0, below(4) ? some_off() : some_imm());
+}
+
+static void emit_map(unsigned map)
+{
+    emit(0x18, 1, 1, 0, (int32_t)map);
+    emit(0, 0, 0, 0, 0);
+}
+
+/* What fuse.h knows, with anything in the places that it leaves open. */
+static void emit_sequence(void)
+{
+    int off = some_off();
+    switch (below(5)) {
+    case 0:
+        emit(0x7a, 10, 0, -8, 0);
+        emit_map(below(8) ? 0 : below(MAPS));
+        emit(0xbf, 2, 10, 0, 0);
+        emit(0x07, 2, 0, 0, -8);
+        emit(0x85, 0, 0, 0, 1);
+        emit(0x55, 0, 0, 1, 0);
+        emit(0x95, 0, 0, 0, 0);
+        emit(0xbf, 6, 0, 0, 0);
+        break;
+    case 1:
+        emit_map(below(MAPS));
+        emit_sum(2);
+        emit(0x85, 0, 0, 0, 1);
+        break;
+    case 2:
+        emit_sum(3);
+        emit_sum(1);
+        emit(0xb7, 2, 0, 0, (int32_t)below(48));
+        emit(0x85, 0, 0, 0, 113);
+        break;
+    case 3:
+        emit(0xb7, 2, 0, 0, (int32_t)below(48));
+        emit_sum(1);
+        emit(0xbf, 3, below(11), 0, 0);
+        emit(0x85, 0, 0, 0, 114);
+        break;
+    default:
+        emit(0x79, 1, 0, off, 0);
+        emit(0xbf, 2, 1, 0, 0);
+        emit(0x07, 2, 0, 0, some_imm());
+        emit(0x7b, 0, 2, below(8) ? off : some_off(), 0);
+    }
+}
+
+/* r1 to r3 behind a call are nobody's: after quantize_bucket they depend on how it ran. */
+static void emit_call(void)
+{
+    emit(0x85, 0, 1, 0, 0); /* its target: fix_flow */
+    for (unsigned reg = 1; reg <= 3; reg++)
+        emit(0xb7, reg, 0, 0, 0);
+}
+
 static void emit_row(void)
 {
     unsigned row = below(sizeof rows / sizeof *rows), dst = below(10), src = below(11);
@@ -96,7 +158,7 @@ static void emit_row(void)
         emit_pointer();
     } else if (opcode == 0x85) {
         if (rows[row].sub)
-            emit(opcode, 0, 1, 0, 0); /* its target: fix_flow */
+            emit_call();
         else
             emit(opcode, 0, 0, 0, numbers[below(sizeof numbers / sizeof *numbers)]);
     } else if (opcode == 0x95) {
@@ -141,19 +203,25 @@ static void fix_flow(const unsigned *starts, unsigned functions)
 
 static void make_program(void)
 {
-    unsigned starts[5] = {0}, functions = 1 + below(4);
+    static const struct pyusdt_insn library[] = {PYUSDT_BPF_QUANTIZE_BUCKET};
+    unsigned starts[6] = {0}, functions = 1 + below(4);
+    bool broken = below(8) == 0;
     memset(code, 0, sizeof code);
     n = 0;
     for (unsigned i = 0; i < functions; i++) {
-        unsigned end = n + 1 + below((SLOTS - 64) / functions);
+        unsigned end = n + 1 + below(BODY / functions);
         starts[i] = n;
         while (n < end)
-            below(6) ? emit_row() : emit_pointer();
+            below(6) ? emit_row() : below(2) ? emit_sequence() : emit_pointer();
         emit(0x95, 0, 0, 0, 0);
     }
     starts[functions] = n;
+    if (!broken) {
+        memcpy(code + n, library, sizeof library);
+        starts[++functions] = n += sizeof library / sizeof *library;
+    }
     fix_flow(starts, functions);
-    if (below(8) == 0) {
+    if (broken) {
         uint8_t *bytes = (uint8_t *)code;
         bytes[below(n * 8)] = (uint8_t)random64();
     }
@@ -177,6 +245,12 @@ static int output(void *arg, const void *record, uint32_t size)
     return 0;
 }
 
+static uint64_t now(void *arg)
+{
+    (void)arg;
+    return 1234567890123;
+}
+
 static void check(bool right, const char *what, unsigned long runs)
 {
     if (right)
@@ -185,23 +259,90 @@ static void check(bool right, const char *what, unsigned long runs)
     abort();
 }
 
+/* All that a run can change, and what it says. */
+struct state {
+    struct pyusdt_map map[MAPS];
+    uint8_t values[MAPS][128], nodes[MAPS][256], buckets[MAPS][1024];
+    uint8_t sum;
+};
+struct outcome {
+    int rc;
+    uint64_t r0;
+    struct pyusdt_vm_env env;
+    struct state state;
+};
+
+static void copy(void *to, const void *from, uint64_t size, uint64_t room)
+{
+    if (size > room)
+        abort();
+    if (size)
+        memcpy(to, from, size);
+}
+
+static void save(const struct pyusdt_vm *vm, struct state *state)
+{
+    for (unsigned i = 0; i < MAPS; i++) {
+        const struct pyusdt_map *map = &vm->maps[i];
+        state->map[i] = *map;
+        copy(state->values[i], map->values, (uint64_t)map->stride * map->def.entries, sizeof state->values[i]);
+        copy(state->nodes[i], map->nodes, (uint64_t)map->node_size * map->def.entries, sizeof state->nodes[i]);
+        copy(state->buckets[i], map->buckets, map->buckets ? 4 * (map->mask + 1) : 0, sizeof state->buckets[i]);
+    }
+}
+
+static void restore(struct pyusdt_vm *vm, const struct state *state)
+{
+    for (unsigned i = 0; i < MAPS; i++) {
+        struct pyusdt_map *map = &vm->maps[i];
+        *map = state->map[i];
+        copy(map->values, state->values[i], (uint64_t)map->stride * map->def.entries, sizeof state->values[i]);
+        copy(map->nodes, state->nodes[i], (uint64_t)map->node_size * map->def.entries, sizeof state->nodes[i]);
+        copy(map->buckets, state->buckets[i], map->buckets ? 4 * (map->mask + 1) : 0, sizeof state->buckets[i]);
+    }
+}
+
+static void run_once(struct pyusdt_vm *vm, int program, uint32_t steps, const uint8_t *context, struct outcome *out)
+{
+    memset(out, 0, sizeof *out);
+    out->env = (struct pyusdt_vm_env){.read_user = read_user, .output = output, .time = now, .arg = &out->state.sum,
+                                      .context = context, .context_size = CONTEXT, .step_limit = steps};
+    out->rc = pyusdt_vm_run(vm, program, &out->env, &out->r0);
+    save(vm, &out->state);
+}
+
+static bool is_same(const struct outcome *a, const struct outcome *b)
+{
+    bool place = a->rc == 0 || a->env.fault_pc == b->env.fault_pc;
+    bool address = a->rc != -EFAULT || (a->env.fault_addr == b->env.fault_addr && a->env.fault_size == b->env.fault_size);
+
+    return a->rc == b->rc && (a->rc != 0 || a->r0 == b->r0) && place && address &&
+           memcmp(&a->state, &b->state, sizeof a->state) == 0;
+}
+
+/* Of each program there are two: each instruction by itself, and as it is loaded. */
 static void run_programs(struct pyusdt_vm *vm, unsigned programs, unsigned long *ended, unsigned long *faults,
                          unsigned long *loops, unsigned long run)
 {
-    uint8_t sum = 0, *context = malloc(CONTEXT), before[CONTEXT]; /* on the heap: read only, and exactly so large */
+    static struct outcome plain, whole;
+    static struct state start;
+    uint8_t *context = malloc(CONTEXT), before[CONTEXT]; /* on the heap: read only, and exactly so large */
     memset(context, 0xc0, CONTEXT);
     memcpy(before, context, CONTEXT);
     for (unsigned i = 0; i < programs; i++) {
-        struct pyusdt_vm_env env = {.read_user = read_user, .output = output, .arg = &sum, .context = context,
-                                    .context_size = CONTEXT, .step_limit = STEPS};
-        struct pyusdt_vm copy = *vm;
-        uint64_t r0;
-        int rc = pyusdt_vm_run(vm, (int)i, &env, &r0);
+        struct pyusdt_vm was = *vm;
+        uint32_t steps = below(4) ? STEPS : 1 + below(100);
+        save(vm, &start);
+        run_once(vm, 2 * (int)i, steps, context, &plain);
+        restore(vm, &start);
+        run_once(vm, 2 * (int)i + 1, steps, context, &whole);
+        check(is_same(&plain, &whole), "a fused operation is another one", run);
+        int rc = whole.rc;
         *(rc == 0 ? ended : rc == -EFAULT ? faults : loops) += 1;
         check(rc == 0 || rc == -EFAULT || rc == -ELOOP, "unknown result", run);
         check(memcmp(context, before, CONTEXT) == 0, "the context was written", run);
-        copy.last = vm->last;
-        check(memcmp(&copy, vm, offsetof(struct pyusdt_vm, stack)) == 0, "the vm was written", run);
+        was.last = vm->last;
+        check(memcmp(&was, vm, offsetof(struct pyusdt_vm, stack)) == 0, "the vm was written", run);
         for (unsigned map = 0; map < MAPS; map++) {
             uint32_t cursor = 0, count = 0;
             const void *key;
@@ -228,7 +369,11 @@ int main(int argc, char **argv)
             make_program();
             struct pyusdt_insn *exact = malloc(n * sizeof *exact);
             memcpy(exact, code, n * sizeof *exact);
-            programs += pyusdt_vm_load(vm, exact, n, NULL) >= 0;
+            fusing = false;
+            int plain = pyusdt_vm_load(vm, exact, n, NULL);
+            fusing = true;
+            check((plain < 0) == (pyusdt_vm_load(vm, exact, n, NULL) < 0), "it loads once", runs);
+            programs += plain >= 0;
             free(exact);
         }
         run_programs(vm, programs, &ended, &faults, &loops, runs);

@@ -26,7 +26,7 @@ def run(binary, seconds, seed):
 
 @pytest.fixture(scope="module")
 def fuzzer(tmp_path_factory):
-    return bytecode.build(str(tmp_path_factory.mktemp("fuzz") / "fuzz"), "fuzz.c", FLAGS)
+    return bytecode.build(str(tmp_path_factory.mktemp("fuzz") / "fuzz"), "fuzz.c", [*FLAGS, *bytecode.FUSING])
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +72,8 @@ PLANTED = [
     ("bpf/helpers.c", "pyusdt_run_memory(run, args[1], map->def.key_size, false)", "(const void *)args[1]"),
     ("bpf/program.c", "target >= function->end", "target > function->end"),
     ("bpf/run.c", "frame == frames + PYUSDT_VM_FRAMES - 1", "frame == frames + PYUSDT_VM_FRAMES"),
+    ("bpf/fuse.c", "f->insns[slot + 1].imm == 0", "true"),
+    ("bpf/fuse.c", "f->program->ops[slot].off == f->program->ops[slot + 3].off", "true"),
 ]
 
 
@@ -84,7 +86,7 @@ def test_a_planted_fault_is_found(tmp_path, file, right, wrong):
     assert right in text
     (c / file).write_text(text.replace(right, wrong))
     sources = [str(c / name) for name in bytecode.SOURCES]
-    fuzzer = bytecode.build(str(tmp_path / "fuzz"), "fuzz.c", FLAGS, sources=sources, include=str(c))
+    fuzzer = bytecode.build(str(tmp_path / "fuzz"), "fuzz.c", [*FLAGS, *bytecode.FUSING], sources=sources, include=str(c))
     assert any(run(fuzzer, 3, seed).returncode != 0 for seed in range(1, 5))
 
 
@@ -116,21 +118,12 @@ def random_arithmetic(rng):
     return [*code, insn.exit_()]
 
 
-class Arithmetic:
-    """What bytecode takes for a case."""
-
-    maps, map_names, state, context, user, steps, kernel = (), (), b"", b"", b"", 0, "agrees"
-
-    def __init__(self, insns):
-        self.insns = insns
-
-
 def test_the_kernel_computes_the_same(tmp_path):
     if verifier.cannot():
         pytest.skip(f"host: {verifier.cannot()}")
     rng = random.Random(20)
-    cases = [Arithmetic(random_arithmetic(rng)) for _ in range(150)]
-    driver = bytecode.build(str(tmp_path / "driver"), "driver.c")
+    cases = [bytecode.Made(random_arithmetic(rng)) for _ in range(150)]
+    driver = bytecode.build(str(tmp_path / "driver"), "driver.c", bytecode.FUSING)
     ours = [result.outcome for result in bytecode.run_all(driver, cases)]
     kernels = [bytecode.in_kernel(case) for case in cases]
     ran = [i for i, verdict in enumerate(kernels) if verdict[0] == "ran"]

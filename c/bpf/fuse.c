@@ -1,0 +1,118 @@
+/* Finding the sequences of fuse.h. */
+#include "bpf/fuse.h"
+
+#include <string.h>
+
+#include "bpf/map.h"
+
+#define ANY 0xff        /* a register that a sequence leaves open */
+#define ANY_OFF INT16_MAX
+#define ANY_IMM INT32_MIN
+#define SECOND PYUSDT_OPS /* stands for the second half of a 64-bit load */
+
+struct step {
+    uint8_t row, dst, src;
+    int16_t off;
+    int32_t imm;
+};
+
+#define MOV(to, from) {PYUSDT_OP_MOV_X, to, from, 0, 0}
+#define SET(to, value) {PYUSDT_OP_MOV_K, to, 0, 0, value}
+#define ADD(to, value) {PYUSDT_OP_ADD_K, to, 0, 0, value}
+#define MAP(to) {PYUSDT_OP_LDMAP, to, ANY, 0, ANY_IMM}, {SECOND, 0, 0, 0, 0}
+#define HELPER(name) {PYUSDT_OP_CALL, 0, 0, 0, PYUSDT_HELPER_##name}
+
+static const struct step state[] = {
+    {PYUSDT_OP_STDW, 10, 0, -8, 0}, MAP(1), MOV(2, 10), ADD(2, -8), HELPER(MAP_LOOKUP_ELEM),
+    {PYUSDT_OP_JNE_K, 0, 0, 1, 0}, {PYUSDT_OP_EXIT, 0, 0, 0, 0}, MOV(6, 0),
+};
+static const struct step lookup[] = {MAP(1), MOV(2, ANY), ADD(2, ANY_IMM), HELPER(MAP_LOOKUP_ELEM)};
+static const struct step copy[] = {
+    MOV(3, ANY), ADD(3, ANY_IMM), MOV(1, ANY), ADD(1, ANY_IMM), SET(2, ANY_IMM), HELPER(PROBE_READ_KERNEL),
+};
+static const struct step read_string[] = {
+    SET(2, ANY_IMM), MOV(1, ANY), ADD(1, ANY_IMM), MOV(3, ANY), HELPER(PROBE_READ_USER_STR),
+};
+static const struct step increment[] = {
+    {PYUSDT_OP_LDXDW, 1, 0, ANY_OFF, 0}, MOV(2, 1), ADD(2, ANY_IMM), {PYUSDT_OP_STXDW, 0, 2, ANY_OFF, 0},
+};
+
+struct fusing {
+    struct pyusdt_program *program;
+    const uint8_t *rows;
+    const struct pyusdt_insn *insns;
+    const struct pyusdt_map *maps;
+};
+
+static bool fits(const struct fusing *f, const struct step *step, uint32_t slot)
+{
+    const struct pyusdt_op *op = &f->program->ops[slot];
+
+    if (step->row == SECOND)
+        return f->rows[slot] >= PYUSDT_OPS;
+    return f->rows[slot] == step->row && op->dst == step->dst && (step->src == ANY || op->src == step->src) &&
+           (step->off == ANY_OFF || op->off == step->off) && (step->imm == ANY_IMM || op->imm == step->imm);
+}
+
+static bool found(const struct fusing *f, const struct step *steps, uint32_t n, uint32_t slot)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (slot + i >= f->program->n_ops || !fits(f, &steps[i], slot + i))
+            return false;
+    return true;
+}
+
+#define FOUND(f, steps, slot) found(f, steps, sizeof(steps) / sizeof *(steps), slot)
+
+/* The state block is element 0 of array map 0. */
+static bool is_state(const struct fusing *f, uint32_t slot)
+{
+    return FOUND(f, state, slot) && f->insns[slot + 1].imm == 0 && f->maps[0].values && !f->maps[0].hashed;
+}
+
+/* The same word is read and written. */
+static bool is_increment(const struct fusing *f, uint32_t slot)
+{
+    return FOUND(f, increment, slot) && f->program->ops[slot].off == f->program->ops[slot + 3].off;
+}
+
+static bool is_quantize_bucket(const struct fusing *f, uint32_t slot)
+{
+    static const struct pyusdt_insn code[] = {PYUSDT_BPF_QUANTIZE_BUCKET};
+    const struct pyusdt_function *callee;
+
+    if (f->rows[slot] != PYUSDT_OP_CALLSUB)
+        return false;
+    callee = &f->program->functions[f->program->ops[slot].imm];
+    return callee->end - callee->start == sizeof code / sizeof *code &&
+           memcmp(&f->insns[callee->start], code, sizeof code) == 0;
+}
+
+static int fused_at(const struct fusing *f, uint32_t slot)
+{
+    return is_state(f, slot)                ? PYUSDT_FUSED_STATE
+           : FOUND(f, lookup, slot)         ? PYUSDT_FUSED_LOOKUP
+           : FOUND(f, copy, slot)           ? PYUSDT_FUSED_COPY
+           : FOUND(f, read_string, slot)    ? PYUSDT_FUSED_READ_STRING
+           : is_increment(f, slot)          ? PYUSDT_FUSED_INCREMENT
+           : is_quantize_bucket(f, slot)    ? PYUSDT_FUSED_QUANTIZE_BUCKET
+                                            : -1;
+}
+
+void pyusdt_fuse(struct pyusdt_program *program, const uint8_t *rows, const struct pyusdt_insn *insns,
+                 const struct pyusdt_map *maps, const void *const *handlers)
+{
+    static const uint8_t slots[] = {
+#define X(ident, slots) slots,
+        PYUSDT_FUSED_OPS(X)
+#undef X
+    };
+    const struct fusing f = {program, rows, insns, maps};
+
+    for (uint32_t slot = 0; slot < program->n_ops;) {
+        int fused = fused_at(&f, slot);
+        if (fused >= 0)
+            program->ops[slot].handler = handlers[PYUSDT_OPS + fused];
+        slot += fused >= 0 ? slots[fused] : 1;
+    }
+}

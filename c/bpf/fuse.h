@@ -1,0 +1,34 @@
+/* Operations that the interpreter does at one go: sequences of instructions that compiled D has everywhere.
+ *
+ * In: a program that was checked and decoded.  Out: the same, the handler of each sequence's first slot replaced.
+ * Always: the other slots stay as they are, so a jump into a sequence runs its rest one by one; registers, memory, faults
+ * and their places, and the step budget are what the instructions by themselves give, but for r1 to r3 behind a call of
+ * quantize_bucket, which the kernel's verifier lets no program read.
+ */
+#ifndef PYUSDT_BPF_FUSE_H
+#define PYUSDT_BPF_FUSE_H
+
+#include "bpf/program.h"
+
+/* identifier, slots that it takes */
+#define PYUSDT_FUSED_OPS(X) \
+    X(STATE, 9)             /* r6 = the state block, as every program of the compiler begins */ \
+    X(LOOKUP, 5)            /* r0 = map_lookup_elem(map, base + offset) */ \
+    X(COPY, 6)              /* probe_read_kernel(base + offset, size, base + offset) */ \
+    X(READ_STRING, 5)       /* probe_read_user_str(base + offset, size, register) */ \
+    X(INCREMENT, 4)         /* r1 = *r0, r2 = r1 + n, *r0 = r2 */ \
+    X(QUANTIZE_BUCKET, 1)   /* a call of the library's quantize_bucket */
+
+enum pyusdt_fused {
+#define X(ident, slots) PYUSDT_FUSED_##ident,
+    PYUSDT_FUSED_OPS(X)
+#undef X
+        PYUSDT_FUSED
+};
+
+/* rows: by slot, an enum pyusdt_opcode, or what no opcode is for the second half of a 64-bit load.  handlers: of the
+ * interpreter, those of the fused operations behind those of the opcodes. */
+void pyusdt_fuse(struct pyusdt_program *program, const uint8_t *rows, const struct pyusdt_insn *insns,
+                 const struct pyusdt_map *maps, const void *const *handlers);
+
+#endif

@@ -1,0 +1,103 @@
+"""Sequences of instructions that the interpreter runs as one operation (c/bpf/fuse.h): the same as one by one, and found."""
+
+import collections
+
+import bytecode
+import pytest
+from test_bytecode import CASES
+
+from pyusdt.bpf import insn, lib
+from pyusdt.bpf.asm import assemble
+from pyusdt.bpf.code import link
+from pyusdt.dlang.compile import Compiler
+
+VALUES = sorted({sign * (1 << bits) + step for bits in range(64) for sign in (1, -1) for step in (-1, 0, 1)} | {0, 1 - (1 << 63)})
+EXACT = len(lib.load("quantize_bucket"))  # what a call costs of the step limit
+
+
+@pytest.fixture(scope="session")
+def driver(build_driver):
+    return build_driver("driver.c")
+
+
+def both(driver, cases):
+    """[(result as the program is loaded, result of each instruction by itself)]"""
+    return list(zip(bytecode.run_all(driver, cases), bytecode.run_all(driver, cases, "plain")))
+
+
+def seen(result):
+    """All that is not an address of this process."""
+    return result.load, result.run and (*result.run[:3], result.run[4]), result.output, result.after
+
+
+def bucket_of(value):
+    return 63 + min(value.bit_length(), 63) * (1 if value >= 0 else -1)
+
+
+def quantize(value, wrapped=0, **sections):
+    """A call of quantize_bucket, inside of so many other functions."""
+    text = "".join(f"callsub f{i}\nexit\nf{i}:\n" for i in range(wrapped)) + "callsub quantize_bucket\nexit"
+    load = insn.ld_imm64(1, value & (1 << 64) - 1)
+    return bytecode.Made(link([*load, *assemble(text)], lib.load), **sections)
+
+
+def test_the_cases_run_as_one_by_one(driver):
+    found = collections.Counter()
+    for case, (fused, plain) in zip(CASES, both(driver, CASES)):
+        assert seen(fused) == seen(plain), case.id
+        assert plain.fused == {}
+        if case.id.startswith("fused: "):
+            found.update(fused.fused)
+    assert set(found) == {"STATE", "LOOKUP", "COPY", "READ_STRING", "INCREMENT"}
+
+
+@pytest.mark.parametrize(("id", "fused"), [
+    ("fused: the prologue, with a state block", {"STATE": 1}),
+    ("fused: no prologue: another element of the state", {"LOOKUP": 1}),
+    ("fused: no prologue: another map", {"LOOKUP": 1}),
+    ("fused: a copy on the stack", {"COPY": 1}),
+    ("fused: a string to an address in the size's register", {"READ_STRING": 1}),
+    ("fused: an increment: 1 | 8 | 23", {"INCREMENT": 1}),
+    ("fused: an increment: 1 | 0 | 22", {})])  # it reads one word and writes another
+def test_a_sequence_is_found(driver, id, fused):
+    [case] = [case for case in CASES if case.id == id]
+    assert bytecode.run_all(driver, [case])[0].fused == fused
+
+
+def test_quantize_bucket_of_every_size(driver):
+    for value, (fused, plain) in zip(VALUES, both(driver, [quantize(value) for value in VALUES])):
+        assert fused.fused == {"QUANTIZE_BUCKET": 1}
+        assert fused.outcome == plain.outcome == hex(bucket_of((value + (1 << 63)) % (1 << 64) - (1 << 63))), value
+
+
+@pytest.mark.parametrize(("wrapped", "steps", "outcome"), [
+    (0, EXACT, hex(64)), (0, EXACT - 1, "ELOOP at 2"),
+    (6, 0, hex(64)), (7, 0, "ELOOP at 16")])  # eight frames, the first one's and the callee's among them
+def test_quantize_bucket_at_the_limits_of_calls(driver, wrapped, steps, outcome):
+    [(fused, plain)] = both(driver, [quantize(1, wrapped, steps=steps)])
+    assert fused.fused == {"QUANTIZE_BUCKET": 1}
+    assert seen(fused) == seen(plain)
+    assert fused.outcome == outcome
+
+
+def test_another_function_is_called(driver):
+    case = quantize(1)
+    case.insns[-2].imm += 1
+    [(fused, plain)] = both(driver, [case])
+    assert fused.fused == {}
+    assert fused.outcome == plain.outcome == hex(65)
+
+
+@pytest.mark.parametrize(("clause", "fused"), [
+    ("@ = count();", {"STATE": 1, "LOOKUP": 1, "INCREMENT": 1}),
+    ("@[copyinstr(arg6)] = quantize(arg2);",
+     {"STATE": 1, "LOOKUP": 2, "COPY": 1, "READ_STRING": 1, "INCREMENT": 1, "QUANTIZE_BUCKET": 1}),
+    ('printf("%d %d %s\\n", arg2, arg3, copyinstr(arg6));', {"STATE": 1, "COPY": 1, "READ_STRING": 1})])
+def test_what_the_compiler_makes_is_fused(driver, clause, fused):
+    compiler = Compiler()
+    compiler.add("pyusdt$target:::user_trace-i4s4 { " + clause + " }")
+    program = compiler.finish()
+    [made] = program.clauses
+    result = bytecode.run_all(driver, [bytecode.Made(made.code, maps=program.maps)])[0]
+    assert result.load[0] == 0
+    assert result.fused == fused
