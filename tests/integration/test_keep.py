@@ -128,9 +128,9 @@ def test_it_has_one_tracer(world):
 @pytest.mark.parametrize("arguments, message", [
     (["--keep", "", "-n", "BEGIN"], "needs a name"), (["--keep", "a,b", "-n", "BEGIN"], "failed to set --keep's time"),
     (["--keep", "a,1s,x", "-n", "BEGIN"], "failed to set --keep's size"),
-    (["--keep", "a", "-p", "1", "-n", "BEGIN"], "goes without -c, -p"),
+    (["--keep", "a", "-p", "1", "-n", "BEGIN"], "can not be used with -c, -p"),
     (["--wait", "a" * 16, "-n", "BEGIN"], "at most 15 bytes"), (["--wait", "", "-n", "BEGIN"], "needs the id"),
-    (["--wait", "a", "-c", "true", "-n", "BEGIN"], "goes without -c"),
+    (["--wait", "a", "-c", "true", "-n", "BEGIN"], "can not be used with -c"),
 ])
 def test_wrong_usage(pydtrace, arguments, message):
     got = pydtrace(*arguments)

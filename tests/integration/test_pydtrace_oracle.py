@@ -50,6 +50,8 @@ def comparable(run):
     stderr = re.sub(r"(?m)^dtrace: engine: .*\n", "", run.stderr)
     stderr = re.sub(r"at BPF pc \d+(\n {4}at \S+:\d+:\d+$)?", "at BPF pc N", stderr, flags=re.MULTILINE)
     stderr = re.sub(r"(No such process): \d+$", r"\1", stderr, flags=re.MULTILINE)  # which one, ours says
+    stderr = re.sub(r"\n\t--help .*(\n\t--.*)*\n", "", stderr)  # the usage's lines of our own options, behind dtrace's
+    stderr = re.sub(r"(?m)^hint: .*\n", "", stderr)
     if " does not match any probes" in stderr or "failed to compile" in stderr:
         stderr = stderr.split("\n")[0]
     return run.status, stdout, stderr
