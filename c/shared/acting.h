@@ -14,12 +14,12 @@ struct pyusdt_acting {
     struct pyusdt_os_self self;
 };
 
-/* As this user with this one group, or as the owner and the group of a directory; nothing changes where the caller is he. 0, or -EPERM: who is not root can not,
- * nor can anybody where the system has no such thing. */
+/* The thread acts as this user with this one group, or as the owner and the group of a directory. Nothing changes where the
+ * caller is that user. 0, or -EPERM: only root can, and only where the system has such a thing (Linux). */
 int pyusdt_act_as(uint32_t uid, uint32_t gid, struct pyusdt_acting *acting);
 int pyusdt_act_as_owner(int dir, struct pyusdt_acting *acting);
 
-/* Errno stays as it is. */
+/* The thread is itself again. errno stays as it is. */
 void pyusdt_act_no_more(const struct pyusdt_acting *acting);
 
 #pragma GCC visibility pop

@@ -66,8 +66,8 @@ static int enter_in(int up, bool make, struct pyusdt_entered *in, struct pyusdt_
     in->dir = pyusdt_os_open_in(up, name, O_RDONLY | O_DIRECTORY, 0);
     PYUSDT_HOOK(43);
     if (in->dir == -EACCES)
-        return pyusdt_error_set(error, -EPERM, "run directory %s does not belong to uid %u, or is closed to him", in->path,
-                                in->uid);
+        return pyusdt_error_set(error, -EPERM, "run directory %s does not belong to uid %u, or its owner may not enter it",
+                                in->path, in->uid);
     if (in->dir < 0)
         return pyusdt_error_set(error, in->dir, "run directory %s: %s", in->path, strerror(-in->dir));
     r = pyusdt_rundir_check(in->dir, in->uid, in->path, error);
@@ -90,8 +90,10 @@ static int enter_below(int root, bool ours, bool make, struct pyusdt_entered *in
     return r;
 }
 
-/* The same as the user whose it is. in: its uid, parent and mounts; name: what he is called where the directory is. */
-static int enter_as_owner(int root, uint32_t name, uint32_t gid, bool make, struct pyusdt_entered *in, struct pyusdt_error *error)
+/* The same, with the rights of the directory's user. in: the uid, parent and mounts; name: the uid that the user has where the
+ * directory is (in a container another one than here). */
+static int enter_as_owner(int root, uint32_t name, uint32_t gid, bool make, struct pyusdt_entered *in,
+                          struct pyusdt_error *error)
 {
     struct pyusdt_acting acting;
     int r;
