@@ -45,7 +45,8 @@ def check_contents(wheel: str, folder) -> None:
         (core,) = (name for name in names if re.fullmatch(r"pyusdt/_core\.\S+\.so", name))
         archive.extract(core, folder)
     assert not [name for name in names if name.endswith((".c", ".h", ".pyx", ".pxd", ".in")) or "tests" in name], names
-    assert {"pyusdt/py.typed", "pyusdt/_core.pyi"} <= set(names)
+    assert {"pyusdt/py.typed", "pyusdt/_core.pyi", *(f"pyusdt/cli/completions/pyusdt.{shell}" for shell in ("bash", "zsh", "fish"))} <= set(names)
+    assert [name for name in names if name.endswith("/data/share/man/man1/pydtrace.1")]
     path = str(folder / core)
     notes = elfnotes.read_notes(path)
     assert len(notes) == len({note.semaphore for note in notes}) == 953

@@ -98,7 +98,7 @@ def test_a_value_that_is_missing_is_told(option):
 @pytest.mark.parametrize("option", [option for option in (*DTRACE, *OURS) if not option.refused], ids=lambda option: option.name)
 def test_every_option_of_the_table_is_parsed(option):
     """One that the table has and the parser does nothing with would be lost silently."""
-    values = {"p": "1", "i": "1", "b": "4k", "x": "quiet", "X": "c", "dump": "ast"}
+    values = {"p": "1", "i": "1", "b": "4k", "x": "quiet", "X": "c", "dump": "ast", "color": "never"}
     argv = [option.dashed] if option.value is None else [option.dashed, values.get(option.name, "a")]
     before, after = parse([], {}), parse(argv, {})
     shown = [{**vars(each), "requests": len(each.requests)} for each in (before, after)]

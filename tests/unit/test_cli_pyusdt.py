@@ -35,12 +35,13 @@ def test_probe_text():
 
 def test_probe_json():
     """Lines that a program reads, whatever is in a name."""
-    probes = [Found("shop", "order\n\x1b[31m", "shop-\udcff.so", "-8@%rdi 8@%rsi", "1"), Found("a", "b", "c", "")]
+    probes = [Found("shop", "order\n\x1b[31m", "shop-\udcff.so", "-8@%rdi 8@%rsi", "1"), Found("a", "b", "c", "", pid=17, process="web")]
     lines = main.probe_json(probes).splitlines()
     assert all(line.isascii() and line.isprintable() for line in lines)
     assert [json.loads(line) for line in lines] == [
-        {"provider": "shop", "name": "order\n\x1b[31m", "module": "shop-\udcff.so", "state": "1", "arguments": "-8@%rdi 8@%rsi"},
-        {"provider": "a", "name": "b", "module": "c", "state": "-", "arguments": ""}]
+        {"provider": "shop", "name": "order\n\x1b[31m", "module": "shop-\udcff.so", "state": "1", "arguments": "-8@%rdi 8@%rsi",
+         "pid": None, "process": ""},
+        {"provider": "a", "name": "b", "module": "c", "state": "-", "arguments": "", "pid": 17, "process": "web"}]
 
 
 def test_list_as_json():

@@ -7,6 +7,7 @@ before anything else happens.
 from ..data.meant import behind, meant
 from ..dlang.compile import DUMPS
 from ..options import PARSERS, OptionError, Options
+from .colour import WHEN
 from .formats import FORMATS, TEXT
 from .table import DTRACE, OURS
 
@@ -55,7 +56,7 @@ class Arguments:
     """requests: list of Request; options: Options; commands: list of str (-c); pids: list of int (-p);
     output: path (-o) or None; mode: "trace", "list", "header", "link", "version", "help" or
     "versions"; execute: False for -e; verbose: number
-    of -v; dump: stage of --dump or None; format: one of formats.py, format_argument: its argument;
+    of -v; dump: stage of --dump or None; colour: word of --color; format: one of formats.py, format_argument: its argument;
     operands: the arguments $1 and up."""
 
     def __init__(self):
@@ -65,6 +66,7 @@ class Arguments:
         self.format = TEXT
         self.mode, self.execute, self.verbose = "trace", True, 0
         self.ready = None  # says when the probes are on: the number of a file descriptor, 2 for a line on the standard error
+        self.colour = "auto"
         self.strict = False  # a loss makes the exit status 3
 
 
@@ -181,9 +183,9 @@ def _take(arguments, letter, value):
     elif letter == "--strict":
         arguments.strict = True
     elif letter == "--dump":
-        if value not in DUMPS:
-            raise Refused(f"--dump needs {option.needs}")
-        arguments.dump = value
+        arguments.dump = _one_of(DUMPS, option, value)
+    elif letter == "--color":
+        arguments.colour = _one_of(WHEN, option, value)
     elif letter[2:] in FORMATS:
         arguments.format, arguments.format_argument = FORMATS[letter[2:]], value
     elif letter == "x":
@@ -199,6 +201,12 @@ def _set(options, shown, name, text):
         options.set(name, text)
     except OptionError as error:
         raise Refused(behind(f"failed to set {shown}: {error}", meant(name, PARSERS))) from None
+
+
+def _one_of(words, option, value):
+    if value not in words:
+        raise Refused(f"{option.dashed} needs {option.needs}")
+    return value
 
 
 def _keep(text):
@@ -228,7 +236,7 @@ def _pid(text):
     if digits[:1] in ("+", "-"):
         digits = digits[1:]
     if not (digits.isascii() and digits.isdigit()) or text[-1:].isspace() or len(digits) > 18:
-        from .processes import named
+        from .processes import hint
 
-        raise Refused(behind(f"invalid pid: {text}", named(text)))
+        raise Refused(behind(f"invalid pid: {text}", hint(text)))
     return int(text)

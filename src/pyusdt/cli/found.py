@@ -5,14 +5,17 @@ their files.  Always: reads only; NotFound says what can not be looked at, and w
 """
 
 import contextlib
+import functools
 import itertools
 import os
 
 from .. import _tracer
 from ..data.harmless import harmless
 from ..engine import elf, mapped
+from . import processes
 
 _STRING, _INTEGER = "string", "integer"
+_EVERYWHERE = ("pyusdt", "erlang")  # the providers that every process with pyusdt has
 
 
 class NotFound(Exception):
@@ -24,13 +27,15 @@ class NotFound(Exception):
 
 class Found:
     """One probe, or a row of them.  provider, name: D's; module: the file's name; arguments: the operands of its note,
-    or the kinds in its process's control file; state: tracers at its semaphore, or "-" where that is not known."""
+    or the kinds in its process's control file; state: tracers at its semaphore, or "-" where that is not known; pid, process: the
+    id and the name of the process, None and "" for those of a file."""
 
-    __slots__ = ("arguments", "module", "name", "provider", "state")
+    __slots__ = ("arguments", "module", "name", "pid", "process", "provider", "state")
 
-    def __init__(self, provider, name, module, arguments, state="-"):
+    def __init__(self, provider, name, module, arguments, state="-", pid=None, process=""):
         self.provider, self.name, self.module = provider, name, module
         self.arguments, self.state = arguments, state
+        self.pid, self.process = pid, process
 
     def __repr__(self):
         return f"Found({self.provider}:{self.module}:{self.name} {self.state} {self.arguments})"
@@ -130,22 +135,32 @@ def in_process(pid):
         own = _tracer.list_probes(None, pid)
     except OSError:
         own = []  # no pyusdt in it, or not ours: what was found is all
-    return found + [each for each in map(_told, own) if (each.provider.removesuffix(str(pid)), each.name) not in seen]
+    found += [each for each in map(_told, own) if (each.provider.removesuffix(str(pid)), each.name) not in seen]
+    for each in found:
+        each.pid, each.process = pid, _process(pid)
+    return found
+
+
+_process = functools.cache(processes.name)  # a process has a thousand probes
 
 
 def _told(row):
     """A probe as its process's control file describes it."""
-    _pid, provider, module, _function, name, nargs, strings = row
+    pid, provider, module, _function, name, nargs, strings = row
     kinds = [_STRING if strings >> i & 1 else _INTEGER for i in range(nargs)]
-    return Found(provider, name, module, " ".join(kinds))
+    return Found(provider, name, module, " ".join(kinds), pid=pid, process=_process(pid))
 
 
 def published():
-    """The probes of all of the user's processes that have pyusdt in them."""
+    """The probes of all of the user's processes that have pyusdt in them: first those of providers of their own.  This process's only
+    where there is no other."""
     try:
-        return [_told(row) for row in _tracer.list_probes()]
+        rows = _tracer.list_probes()
     except OSError as error:
         raise NotFound(error.strerror or str(error)) from None
+    others = [row for row in rows if row[0] != os.getpid()]
+    probes = list(map(_told, others or rows))
+    return sorted(probes, key=lambda each: each.provider.removesuffix(str(each.pid)) in _EVERYWHERE)
 
 
 # --- many of one kind ----------------------------------------------------------------------
@@ -153,18 +168,18 @@ def published():
 
 def _family(probe):
     """What the probes of a row have in common."""
-    return (probe.provider, probe.name.rstrip("0123456789"), probe.module, probe.state)
+    return (probe.provider, probe.name.rstrip("0123456789"), probe.module, probe.state, probe.pid)
 
 
 def folded(probes):
     """The same, but three or more in a row whose names differ in their last number only are one."""
     out = []
-    for (_, stem, _, _), group in itertools.groupby(probes, _family):
+    for (_, stem, *_), group in itertools.groupby(probes, _family):
         members = list(group)
         if len(members) < 3 or any(each.name == stem for each in members):
             out += members
             continue
         first, last = members[0], members[-1]
         out.append(Found(first.provider, f"{first.name} … {last.name[len(stem):]}", first.module, first.arguments,
-                         first.state))
+                         first.state, first.pid, first.process))
     return out

@@ -11,9 +11,10 @@ import sys
 
 from ..data.harmless import harmless
 from ..report.output import OutputError, show
-from . import streams
+from . import colour, streams
 
 PROGRAM = "pyusdt"
+SHELLS = ("bash", "zsh", "fish")
 
 
 class Failure(Exception):
@@ -30,23 +31,29 @@ def columns(rows):
     rows = [[harmless(cell) for cell in row] for row in rows]  # names are their files'
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     lines = ([cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]] for row in rows)
-    return "".join("  ".join(cells).rstrip() + "\n" for cells in lines)
+    heading, *others = ["  ".join(cells).rstrip() + "\n" for cells in lines]
+    return colour.paint(colour.BOLD, heading) + "".join(others)
 
 
-def probe_text(probes):
-    """probes: found.Found objects."""
-    rows = [("PROVIDER", "PROBE", "ON", "MODULE", "ARGUMENTS")]
-    rows += [(each.provider, each.name, each.state, each.module, each.arguments) for each in probes]
+def probe_text(probes, several=False):
+    """probes: found.Found objects; several: of more than one process."""
+    shown = [("PROVIDER", "provider"), ("PROBE", "name"), ("ON", "state"), ("MODULE", "module"), ("ARGUMENTS", "arguments")]
+    if several:
+        shown.insert(1, ("PROCESS", "process"))
+    rows = [[heading for heading, _ in shown], *([getattr(each, field) for _, field in shown] for each in probes)]
     return columns(rows)
 
 
 def probe_json(probes):
     """The same for programs: an object a line.  Names are as they are: JSON escapes control characters."""
-    fields = ("provider", "name", "module", "state", "arguments")
+    fields = ("provider", "name", "module", "state", "arguments", "pid", "process")
     return "".join(json.dumps({field: getattr(each, field) for field in fields}) + "\n" for each in probes)
 
 
 MARKS = {True: "ok", False: "NO", None: "--"}
+
+
+COLOURS = {True: colour.GREEN, False: colour.RED, None: colour.YELLOW}
 
 
 def finding_text(findings):
@@ -54,10 +61,21 @@ def finding_text(findings):
     width = max(len(each.subject) for each in findings)
     lines = []
     for each in findings:
-        lines.append(f"{MARKS[each.good]}  {each.subject.ljust(width)}  {harmless(each.text)}\n")
+        mark = colour.paint(COLOURS[each.good], MARKS[each.good])
+        lines.append(f"{mark}  {each.subject.ljust(width)}  {harmless(each.text)}\n")
         if each.advice:
             lines.append(f"    {' ' * width}  -> {each.advice}\n")
     return "".join(lines)
+
+
+def finding_report(findings):
+    """The same as Markdown, to be pasted into a report of a mistake: a table, which keeps its columns there."""
+    from .usage import versions
+
+    rows = [(MARKS[each.good], each.subject, each.text, each.advice) for each in findings]
+    cells = [[harmless(cell).replace("|", "\\|") for cell in row] for row in rows]
+    table = "".join(f"| {' | '.join(row)} |\n" for row in [["", "what", "found", "to do"], ["---"] * 4, *cells])
+    return f"{versions()}\n{table}"
 
 
 # --- commands ------------------------------------------------------------------------------
@@ -78,7 +96,8 @@ def list_command(options):
     if options.json:
         show(probe_json(probes))
     else:
-        show(probe_text(probes if options.all else found.folded(probes)))
+        several = options.file is None and options.pid is None
+        show(probe_text(probes if options.all else found.folded(probes), several))
     return 0
 
 
@@ -86,7 +105,7 @@ def doctor_command(options):
     from . import doctor
 
     findings = doctor.here() + (doctor.process(options.pid) if options.pid is not None else [])
-    show(finding_text(findings))
+    show(finding_report(findings) if options.report else finding_text(findings))
     return 1 if any(each.good is False for each in findings) else 0
 
 
@@ -118,30 +137,90 @@ class Version(argparse.Action):
         parser.exit()
 
 
-def parser():
-    made = argparse.ArgumentParser(prog=PROGRAM, description="What there is to trace, and what keeps it from working.")
-    made.add_argument("--version", action=Version, nargs=0, help="show pyusdt's version and that of D")
-    commands = made.add_subparsers(required=True, metavar="COMMAND")
-    each = commands.add_parser("list", help="the USDT probes of a process, a file, or all processes with pyusdt")
+def complete_command(options):
+    from .complete import text
+
+    show(text(options.shell, options.line, COMMANDS))
+    return 0
+
+
+def completion_command(options):
+    from .complete import script
+
+    show(script(options.shell))
+    return 0
+
+
+def _list_arguments(each):
     what = each.add_mutually_exclusive_group()
     what.add_argument("-p", "--pid", type=int, help="a process, any: with pyusdt in it or not")
     what.add_argument("file", nargs="?", metavar="FILE", help="an ELF file, any: a program, a library, an extension")
     each.add_argument("-a", "--all", action="store_true", help="a line for every probe: user_trace-n0, user_trace-n1 …")
     each.add_argument("--json", action="store_true", help="an object of JSON for every probe, a line each")
-    each.set_defaults(run=list_command)
-    each = commands.add_parser("doctor", help="what works here, what does not, and what to do about it")
+
+
+def _doctor_arguments(each):
     each.add_argument("-p", "--pid", type=int, help="a process that is to be traced")
-    each.set_defaults(run=doctor_command)
-    each = commands.add_parser("stub", help="write the Python stub of a provider file, for pyusdt.load()")
+    each.add_argument("--report", action="store_true", help="the same as Markdown, with versions, for a report of a mistake in pyusdt")
+
+
+def _stub_arguments(each):
     each.add_argument("file", metavar="FILE", help="shop.d")
     each.add_argument("-o", "--output", help="where to; default: shop.pyi beside it; - is the standard output")
-    each.set_defaults(run=stub_command)
+
+
+def _completion_arguments(each):
+    each.add_argument("shell", choices=SHELLS, help="which shell's")
+
+
+def _complete_arguments(each):
+    _completion_arguments(each)
+    each.add_argument("line", help="the command line up to the cursor")
+
+
+class Command:
+    """run: what it does with its options, giving the exit status; arguments(parser): adds them; words: what the help says of it, None for
+    what only programs ask for."""
+
+    __slots__ = ("arguments", "run", "words")
+
+    def __init__(self, run, arguments, words=None):
+        self.run, self.arguments, self.words = run, arguments, words
+
+    def fill(self, made):
+        """The parser, with the command's arguments in it."""
+        self.arguments(made)
+        made.set_defaults(run=self.run)
+        return made
+
+    def parser(self):
+        """For itself, as what completes its options needs it."""
+        return self.fill(argparse.ArgumentParser())
+
+
+COMMANDS = {
+    "list": Command(list_command, _list_arguments, "the USDT probes of a process, a file, or all processes with pyusdt"),
+    "doctor": Command(doctor_command, _doctor_arguments, "what works here, what does not, and what to do about it"),
+    "stub": Command(stub_command, _stub_arguments, "write the Python stub of a provider file, for pyusdt.load()"),
+    "completion": Command(completion_command, _completion_arguments, "print what makes a shell complete both commands"),
+    "complete": Command(complete_command, _complete_arguments),
+}
+
+
+def parser():
+    made = argparse.ArgumentParser(prog=PROGRAM, description="What there is to trace, and what keeps it from working.")
+    made.add_argument("--color", choices=colour.WHEN, default="auto", help="colour: auto, the default, where the output is a terminal")
+    made.add_argument("--version", action=Version, nargs=0, help="show pyusdt's version and that of D")
+    commands = made.add_subparsers(required=True, metavar="COMMAND")
+    for name, each in COMMANDS.items():
+        each.fill(commands.add_parser(name, help=each.words) if each.words else commands.add_parser(name))
     return made
 
 
 def main():
     streams.settle()
     options = parser().parse_args()
+    colour.settle(options.color, sys.stdout)
     try:
         status = options.run(options)
     except (Failure, OutputError) as error:

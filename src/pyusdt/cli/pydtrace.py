@@ -22,7 +22,7 @@ from ..engine.kernel.structs import Structs
 from ..report.output import Output, OutputError, show
 from ..tracing.driver import Driver
 from . import arguments as cli
-from . import listing, ready, stability, streams
+from . import colour, listing, ready, stability, streams
 from .interrupts import Interrupts
 from .usage import PROGRAM, VERSION, help_text, usage, versions
 
@@ -36,9 +36,14 @@ class Failure(Exception):
     """The end, with exit status 1; the message is for the user, None where it was printed already."""
 
 
+def tell(text):
+    """Lines on the standard error."""
+    print(colour.message(text, PROGRAM), file=sys.stderr, flush=True)
+
+
 def complain(message):
     """A line on the standard error."""
-    print(f"{PROGRAM}: {message}", file=sys.stderr, flush=True)
+    tell(f"{PROGRAM}: {message}")
 
 
 class Compiled:
@@ -331,6 +336,7 @@ def dispatch(argv):
 
         return port()
     arguments = cli.parse(argv, os.environ)
+    colour.settle(arguments.colour, sys.stderr)
     try:
         ready.hold(arguments.ready)
     except OSError as error:
@@ -358,7 +364,7 @@ def dispatch(argv):
         if "_DTRACE_TESTING" in os.environ:  # set by DTrace's own test suite, which compares what dtrace says
             complain(error.summary(errtags))
         else:
-            print(error.render(errtags, PROGRAM), file=sys.stderr, flush=True)
+            tell(error.render(errtags, PROGRAM))
         return 1
 
 
@@ -379,6 +385,7 @@ def main(argv=None):
     """The command `pydtrace`.  Does not return."""
     end_at_interrupts()
     streams.settle()
+    colour.settle("auto", sys.stderr)
     try:
         status = dispatch(sys.argv[1:] if argv is None else argv)
     except cli.UsageError as error:

@@ -4,6 +4,7 @@ In: nothing.  Out: DTRACE and OURS.  Always: in the order in which the usage lis
 """
 
 from ..dlang.compile import DUMPS
+from .colour import WHEN as COLOURS
 
 
 class Option:
@@ -84,5 +85,7 @@ OURS = (
            needs="the id of a process, or a name of at most 15 bytes"),
     Option("ready", "FD", "say on the standard error when the probes are on, or by a newline to a file descriptor", optional=True),
     Option("strict", None, "exit with status 3 if anything was dropped or came out of order"),
+    Option("color", "|".join(COLOURS), "messages in colour: auto, the default, where the standard error is a terminal",
+           needs=f"one of {', '.join(COLOURS)}"),
     Option("dump", "|".join(DUMPS), "show what the compiler makes of the requests, and exit", needs=f"one of {', '.join(DUMPS)}"),
 )  # fmt: skip

@@ -6,7 +6,7 @@ PROGRAM = "dtrace"  # what messages begin with, so that scripts that read them k
 VERSION = "2.0.7"  # of dtrace's D, which this follows
 
 _PREDICATE_ACTION = "[[ predicate ] action ]"
-_SYNOPSIS = f"""\
+SYNOPSIS = f"""\
 [-32|-64] [-CeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t[-I path] [-L path] [-o output] [-p pid] [-s script] [-U name]
 \t[-x opt[=val]] [-X a|c|s|t]
@@ -42,7 +42,7 @@ def _lines(options):
 
 def usage(program=PROGRAM):
     sizes, others = DTRACE[:2], DTRACE[2:]
-    parts = [f"Usage: {program} {_SYNOPSIS}", "".join(_lines(sizes)), "".join(_lines(others)), "".join(_lines(OURS))]
+    parts = [f"Usage: {program} {SYNOPSIS}", "".join(_lines(sizes)), "".join(_lines(others)), "".join(_lines(OURS))]
     return "\n".join(parts)
 
 
