@@ -4,6 +4,7 @@ A block's first line says what it is:
     console     each line that starts with "$ " is run by a shell, in the repository, with .venv's commands first;
                 the lines after it are its output, standard error included where "2>&1" says so. "..." stands for
                 anything in a line, a line of "..." for any lines. "console root": runs as root.
+                "console rabbitmq": runs as root beside a RabbitMQ of its own (rabbitmq.py).
     python      a whole program
     python test  a module of tests, which pytest runs
     d           a D script that compiles
@@ -30,6 +31,7 @@ import tempfile
 
 import harness
 import pytest
+import rabbitmq
 
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(glob.glob("docs/**/*.md", root_dir=harness.ROOT, recursive=True))]
 
@@ -125,14 +127,27 @@ def pattern(expected: str) -> str:
     return "\n".join(lines)
 
 
-def check_console(block: Block, path: str) -> None:
+def check_steps(block: Block, path: str, shell=shell) -> None:
     assert steps(block), f"{block!r} has no command"
-    start_what_is_needed(block, path)
     for command, expected in steps(block):
         run = shell(command, path)
         if command.endswith("&"):
             STARTED.add((block.page, command))
         assert re.fullmatch(pattern(expected.rstrip("\n")), run.stdout.rstrip("\n")), run
+
+
+def check_console(block: Block, path: str) -> None:
+    start_what_is_needed(block, path)
+    check_steps(block, path)
+
+
+def check_rabbitmq(block: Block, path: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("host: not root")
+    if lacking := harness.tools(*rabbitmq.NEEDS):
+        pytest.skip(f"no {lacking}")
+    with rabbitmq.broker() as broker:
+        check_steps(block, path, broker.run)
 
 
 def check_python(block: Block, path: str) -> None:
@@ -181,9 +196,9 @@ def check_erlang(block: Block, path: str) -> None:
     assert run.status == 0, run
 
 
-CHECKS = {"console": check_console, "console root": check_console, "python": check_python,
-          "python test": check_python_test, "d": check_d, "erlang": check_erlang, "sh": check_setup,
-          "sh syntax": check_syntax}
+CHECKS = {"console": check_console, "console root": check_console, "console rabbitmq": check_rabbitmq,
+          "python": check_python, "python test": check_python_test, "d": check_d,
+          "erlang": check_erlang, "sh": check_setup, "sh syntax": check_syntax}
 
 
 def test_every_block_is_of_a_kind_that_is_run():
