@@ -37,10 +37,12 @@ PROTOTYPES = {
     "pcap": (ACTION, "void(void *, int)"),
 }
 
-# Variables that libraries of ours declare: what they are, in D of the embedded engine, of the kernel engine.
+# Variables that work without a row: what they are, in the embedded engine, in the kernel engine.
 _THE_KERNELS = ("no: it is the kernel's", "works")  # kernel_types.py
 _EVERYWHERE = ("works", "works")  # cpu_types.py
 DECLARED = {
+    "args": ("the probe's arguments, of the types that its provider declares", *_EVERYWHERE),
+    **dict.fromkeys(("cwd", "root"), ("`<unknown>`, as in dtrace 2.0", *_EVERYWHERE)),
     "curthread": ("the firing thread, a `struct task_struct *`", *_THE_KERNELS),
     "curpsinfo": ("its process, a `psinfo_t *`", *_THE_KERNELS),
     "curlwpsinfo": ("the same thread, a `lwpsinfo_t *`", *_THE_KERNELS),
