@@ -23,5 +23,11 @@ def _parquet(output, notify, path):
     return Parquet(output, notify, path)
 
 
+def _live(output, notify, _):
+    from ..report.live import Live
+
+    return Live(output, notify)
+
+
 TEXT = _text
-FORMATS = {"json": _json, "parquet": _parquet}  # by their options
+FORMATS = {"json": _json, "parquet": _parquet, "live": _live}  # by their options

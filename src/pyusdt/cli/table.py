@@ -77,6 +77,7 @@ OURS = (
     Option("version", None, "show pyusdt's version and that of D, and exit"),
     Option("json", None, "print a line of JSON for each record"),
     Option("parquet", "FILE", "write the records into a Parquet file", needs=_FILE),
+    Option("live", None, "show the aggregations on the terminal while they grow"),
     Option("record", "FILE", "keep the events in a file while tracing", needs=_FILE),
     Option("replay", "FILE", "run the script over the events of such a file", needs=_FILE),
     Option("keep", "NAME[,TIME[,SIZE]]", "leave a session that goes on, and come back to it",

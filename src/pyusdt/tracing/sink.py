@@ -31,10 +31,14 @@ if TYPE_CHECKING:
     from .aggregates import Aggregates
 
     class Acting(Protocol):
-        """What a sink needs of actions.Actions.  symbols: for the names of addresses."""
+        """What a sink needs of actions.Actions.  symbols: for the names of addresses; aggregates: what the aggregations hold now,
+        for who shows them while tracing goes on."""
 
         @property
         def symbols(self) -> Addresses: ...
+
+        @property
+        def aggregates(self) -> Aggregates: ...
 
         def act(self, action: Action, record: bytes) -> None:
             """Do what an action of a record says that records no data."""

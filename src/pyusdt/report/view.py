@@ -1,0 +1,144 @@
+"""What a person watches: each aggregation as a table with its recent past, and a distribution as a heat map over time.
+
+In: snapshots of the aggregations, one an interval; lines of text as the script printed them.  Out: Panel objects, which a terminal
+(live.py) and a page draw,.
+Always: bounded, whatever the script aggregates: HISTORY intervals, the past of the KEPT greatest keys, LINES lines of text; names are
+as they are, and who draws them makes them harmless.  An interval holds what came in it: clear() and trunc() of the script make nothing
+negative.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from ..data.values import Histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..data.snapshot import Aggregation, Key
+    from ..tracing.aggregates import Aggregates
+
+HISTORY = 300  # intervals
+KEPT = 200  # keys whose past is kept, in each aggregation
+LINES = 500
+_ADDED = ("count", "sum")  # functions whose value grows by what comes; of the others the number of values does
+
+
+class Line:
+    """One key: its value now, and what came in each of the last intervals, the latest last.
+
+    key: a tuple, as the API's; value: values.Number, FloatNumber or Histogram; rate: what came in the last interval, a second."""
+
+    __slots__ = ("key", "past", "rate", "value", "_before", "_columns")
+
+    def __init__(self, key: Key) -> None:
+        self.key, self.rate = key, 0.0
+        self.value: Any = None
+        self.past: deque[int] = deque(maxlen=HISTORY)
+        self._before: Any = None
+        self._columns: deque[dict[int, int]] | None = None  # of a distribution: {bucket: what came}
+
+    @property
+    def columns(self) -> list[dict[int, int]]:
+        """Of a distribution: for each interval {index of a bucket (values.bounds()): what came}."""
+        return list(self._columns or ())
+
+    def take(self, value: Any, seconds: float) -> None:
+        """What it is after one more interval."""
+        came = _difference(self._before, value)
+        self.value, self._before = value, value
+        if isinstance(value, Histogram):
+            self._columns = self._columns if self._columns is not None else deque(maxlen=HISTORY)
+            self._columns.append(came)
+            came = sum(came.values())
+        self.past.append(came)
+        self.rate = came / seconds if seconds > 0 else 0.0
+
+
+def _size(value: Any) -> Any:
+    """What grows: the sum or the count; else the number of values."""
+    return value if value.function in _ADDED else value.n
+
+
+def _difference(before: Any, value: Any) -> Any:
+    """What came between two values of one key; all of it where it began anew meanwhile."""
+    if not isinstance(value, Histogram):
+        came = _size(value) - (_size(before) if before is not None else 0)
+        return came if came >= 0 or value.function == "sum" else _size(value)
+    old = before.counts if before is not None else (0,) * len(value.counts)
+    if any(new < was for new, was in zip(value.counts, old)):
+        old = (0,) * len(value.counts)
+    return {i: new - was for i, (new, was) in enumerate(zip(value.counts, old)) if new != was}
+
+
+class Panel:
+    """One aggregation.  name: without @; function, params: as the API's; lines: by key."""
+
+    __slots__ = ("function", "lines", "name", "params", "keys")
+
+    def __init__(self, name: str, function: str, params: tuple[int, ...]) -> None:
+        self.name, self.function, self.params = name, function, params
+        self.lines: dict[Key, Line] = {}
+        self.keys = 0  # that there are, those whose past is not kept, too
+
+    def take(self, found: Aggregation, seconds: float) -> None:
+        """What it holds after one more interval."""
+        self.keys = len(found)
+        kept = found if len(found) <= KEPT else heapq.nlargest(KEPT, found, key=lambda key: _weight(found[key]))
+        lines = self.lines
+        self.lines = {key: lines.get(key) or Line(key) for key in kept}
+        for key, line in self.lines.items():
+            line.take(found[key], seconds)
+
+    @property
+    def is_distribution(self) -> bool:
+        return any(isinstance(line.value, Histogram) for line in self.lines.values())
+
+    def heat(self, keys: Iterable[Key] | None = None) -> list[dict[int, int]]:
+        """The columns of all its lines together, or of some; the latest last, as many as the longest line has."""
+        chosen = [self.lines[key].columns for key in (self.lines if keys is None else keys) if key in self.lines]
+        made: list[dict[int, int]] = [{} for _ in range(max(map(len, chosen), default=0))]
+        for columns in chosen:
+            for column, came in zip(made[len(made) - len(columns):], columns):
+                for bucket, count in came.items():
+                    column[bucket] = column.get(bucket, 0) + count
+        return made
+
+
+def _weight(value: Any) -> Any:
+    return value.n if isinstance(value, Histogram) else value
+
+
+class View:
+    """All of it.  panels: in the script's order; log: lines of text, the latest last; drops: {kind: count}."""
+
+    def __init__(self) -> None:
+        self.panels: dict[str, Panel] = {}
+        self.log: deque[str] = deque(maxlen=LINES)
+        self.drops: dict[str, int] = {}
+        self.intervals = 0
+        self._rest = ""  # a line that is not over yet
+
+    def update(self, aggregates: Aggregates, seconds: float) -> None:
+        """One more interval, of so many seconds."""
+        self.intervals += 1
+        for definition in aggregates.program.aggregations:
+            found = aggregates.snapshot(definition)
+            panel = self.panels.get(found.name)
+            if panel is None:
+                if not found:
+                    continue
+                panel = self.panels[found.name] = Panel(found.name, found.function, found.params)
+            panel.take(found, seconds)
+
+    def print(self, text: bytes) -> None:
+        """Text of the script's."""
+        *lines, self._rest = (self._rest + text.decode("utf-8", "surrogateescape")).split("\n")
+        self.log.extend(line for line in lines if line)
+        self._rest = self._rest[-4096:]
+
+    def lose(self, kind: str, count: int) -> None:
+        self.drops[kind] = self.drops.get(kind, 0) + count

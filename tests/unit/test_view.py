@@ -1,0 +1,206 @@
+"""Live views: what a view keeps of made-up aggregations, and how a screen of any size draws it."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import termios
+from types import SimpleNamespace
+
+import pytest
+
+from pyusdt.data.snapshot import Aggregation
+from pyusdt.data.values import Histogram, Number
+from pyusdt.report import screen, view
+
+
+def aggregation(name, data):
+    """data: {key: value}."""
+    definition = SimpleNamespace(name=name, row=SimpleNamespace(name=next(iter(data.values())).function if data else "count"),
+                                 params=(), keys=[1] if data and next(iter(data)) else [])
+    return Aggregation(definition, data)
+
+
+def count(n):
+    return Number("count", [n])
+
+
+def quantize(**buckets):
+    """_8=3: three values from 8 to 15."""
+    counts = [0] * 127
+    for name, n in buckets.items():
+        low = int(name[1:])
+        counts[63 + low.bit_length()] = n
+    return Histogram("quantize", (), [sum(counts), *counts])
+
+
+class Aggregates:
+    """As tracing.aggregates.Aggregates, of what a test sets."""
+
+    def __init__(self):
+        self.now = {}
+        self.program = SimpleNamespace(aggregations=[])
+
+    def set(self, **now):
+        self.now = {name: aggregation(name, data) for name, data in now.items()}
+        self.program.aggregations = list(self.now)
+
+    def snapshot(self, name):
+        return self.now[name]
+
+
+def watched(*intervals, seconds=1.0):
+    """A View that saw these, one after the other: {aggregation: {key: value}} each."""
+    made, aggregates = view.View(), Aggregates()
+    for interval in intervals:
+        aggregates.set(**interval)
+        made.update(aggregates, seconds)
+    return made
+
+
+def test_what_came_in_an_interval():
+    made = watched({"a": {("x",): count(5)}}, {"a": {("x",): count(25)}}, {"a": {("x",): count(25), ("y",): count(1)}}, seconds=2.0)
+    lines = made.panels["a"].lines
+    assert (list(lines["x",].past), lines["x",].rate, lines["x",].value) == ([5, 20, 0], 0.0, 25)
+    assert (list(lines["y",].past), lines["y",].rate) == ([1], 0.5)
+
+
+def test_after_clear_and_trunc_nothing_is_negative():
+    made = watched({"a": {("x",): count(9), ("y",): count(2)}}, {"a": {("x",): count(4), ("y",): count(0)}}, {"a": {("x",): count(5)}})
+    lines = made.panels["a"].lines
+    assert list(lines["x",].past) == [9, 4, 1] and set(lines) == {("x",)}
+    assert made.panels["a"].keys == 1
+
+
+@pytest.mark.parametrize(("function", "words", "came"), [
+    ("sum", ([1, 10], [3, 4]), [10, -6]),  # of negative numbers
+    ("max", ([1, 10], [4, 12]), [1, 3]), ("avg", ([2, 10], [5, 12]), [2, 3]), ("min", ([7, 10], [7, 10]), [7, 0]),
+])
+def test_what_counts_as_coming(function, words, came):
+    """Of a sum what was added, of a mean or an extreme how many values."""
+    made = watched(*({"a": {(): Number(function, each)}} for each in words))
+    assert list(made.panels["a"].lines[()].past) == came
+
+
+def test_a_distribution_over_time():
+    made = watched({"a": {("x",): quantize(_8=3)}}, {"a": {("x",): quantize(_8=3, _16=2), ("y",): quantize(_8=1)}},
+                   {"a": {("x",): quantize(_8=1), ("y",): quantize(_8=1)}})  # x was cleared
+    panel = made.panels["a"]
+    eight, sixteen = 63 + 4, 63 + 5
+    assert panel.is_distribution
+    assert panel.heat() == [{eight: 3}, {sixteen: 2, eight: 1}, {eight: 1}]
+    assert panel.heat([("y",)]) == [{eight: 1}, {}]
+    assert panel.heat([("none",)]) == []
+
+
+def test_what_is_kept_is_bounded():
+    many = {(f"k{i}",): count(i) for i in range(5000)}
+    made = watched(*[{"a": many}] * (view.HISTORY + 10))
+    panel = made.panels["a"]
+    assert panel.keys == 5000 and len(panel.lines) == view.KEPT
+    assert ("k4999",) in panel.lines and ("k1",) not in panel.lines
+    assert {len(line.past) for line in panel.lines.values()} == {view.HISTORY}
+    for number in range(2 * view.LINES):
+        made.print(b"%d\n" % number)
+    assert len(made.log) == view.LINES
+    made.print(b"x" * 1_000_000)
+    assert len(made._rest) == 4096
+
+
+def test_text_comes_in_parts():
+    made = view.View()
+    for part in (b"on", b"e\ntw", b"o\n\n", b"\xff\n"):
+        made.print(part)
+    assert list(made.log) == ["one", "two", "\udcff"]
+
+
+# ---- the screen ----
+
+FULL = [{"calls": {("/",): count(3 * i), ("/cart\x1b[31m",): count(i * i), ("",): count(0)},
+         "lat": {("/",): quantize(_8=i, _1024=2 * i, _4096=1)}, "one": {(): count(i)}} for i in range(1, 40)]
+
+
+def drawn(made, columns, rows, keys="", **environment):
+    """The lines that a terminal of that size shows, colours taken out; and whether there were some."""
+    main, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("NO_COLOR", "COLUMNS", "LINES", "COLORTERM"):
+            patch.delenv(name, raising=False)
+        patch.setenv("TERM", "xterm-256color")
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        with screen.Screen(made, other, "made-up") as shown:
+            for key in keys:
+                (shown.type if shown.typing or key == "/" else shown.press)(key)
+            os.set_blocking(main, False)
+            read(main)
+            shown.draw(1.0)
+            text = read(main)
+    os.close(main)
+    os.close(other)
+    assert "\x1b[31mcart" not in text
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "").split("\n"), "\x1b[48;5;" in text
+
+
+def read(fd):
+    found = b""
+    while True:
+        try:
+            found += os.read(fd, 65536)
+        except BlockingIOError:
+            return found.decode()
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (200, 60), (40, 12), (20, 5), (10, 2)])
+@pytest.mark.parametrize("log", [0, 3, 300])
+def test_a_screen_is_as_large_as_the_terminal(columns, rows, log):
+    made = watched(*FULL)
+    made.print(b"".join(b"line %d \x1b[2J\n" % i for i in range(log)))
+    lines, _ = drawn(made, columns, rows)
+    assert len(lines) <= rows and max(map(len, lines)) <= columns
+    assert lines[0].startswith("00:00  eve"[:columns - 1])
+    if rows >= 24:
+        assert {"@calls", "@lat", "@one"} <= {line.split(" ", 1)[0] for line in lines}
+        assert any(r"/cart\x1b[31m" in line for line in lines)
+        assert not log or any(rf"line {log - 1} \x1b[2J" in line for line in lines)
+
+
+def test_colours_and_their_absence():
+    made = watched(*FULL)
+    assert drawn(made, 100, 40)[1]
+    lines, coloured = drawn(made, 100, 40, NO_COLOR="1")
+    assert not coloured
+    heat = next(line for line in lines if line.lstrip().startswith("1024 "))
+    assert heat.split("1024 ", 1)[1].rstrip()[-1] == "@"
+
+
+def test_keys_change_what_is_shown():
+    made = watched(*FULL)
+    def keys_of(found):
+        return [line.split()[0] for line in found if line.startswith("/")]
+
+    assert keys_of(drawn(made, 100, 50)[0])[:2] == [r"/cart\x1b[31m", "/"]  # by value: 1521 and 117
+    assert keys_of(drawn(made, 100, 50, keys="ss")[0])[:2] == ["/", r"/cart\x1b[31m"]  # by key
+    lines = drawn(made, 100, 50, keys="/CART\n")[0]
+    assert keys_of(lines) == [r"/cart\x1b[31m"] and "  /CART  " in lines[0]
+    assert "  /C_" in drawn(made, 100, 50, keys="/CART\x7f\x7f\x7f")[0][0]
+    assert "/CART" not in drawn(made, 100, 50, keys="/CART\x1b")[0][0]
+    assert drawn(made, 100, 50, keys="\t")[0][1].startswith("@lat")
+    assert "paused" in drawn(made, 100, 50, keys="p")[0][0] and "paused" not in drawn(made, 100, 50, keys="pp")[0][0]
+    assert "paused" not in drawn(made, 100, 50, keys="\x00x\u2603")[0][0]
+
+
+def test_losses_are_shown():
+    made = watched(*FULL)
+    made.lose("principal", 3)
+    made.lose("principal", 4)
+    assert "  7 drops" in drawn(made, 100, 50)[0][0]
+
+
+@pytest.mark.parametrize(("number", "text"), [
+    (0, "0"), (9994, "9994"), (10_000, "10k"), (999_999, "1M"), (1_234_567, "1.23M"), (-(2**63), "-9.22E"), (1.5, "1.5"), (2**31, "2.15G"),
+])
+def test_numbers_are_short(number, text):
+    assert screen.short(number) == text
