@@ -25,7 +25,7 @@ import build_sites
 
 # The folders of the C core that each side is made of.
 TARGET = ["target", "shared"]
-TRACER = ["tracer", "bpf", "format", "shared"]
+TRACER = ["tracer", "stacks", "bpf", "format", "shared"]
 
 DTRACE = os.environ.get("DTRACE", "dtrace")
 SOURCE, HEADER = "c/generated/user_trace_dtrace.d", "c/generated/user_trace_dtrace.h"

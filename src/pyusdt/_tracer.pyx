@@ -405,3 +405,4 @@ def find_rundir(pid_t pid):
 include "_record.pxi"
 include "_formatter.pxi"
 include "_kernel.pxi"
+include "_stacks.pxi"

@@ -26,6 +26,7 @@ PYTHON = {
     "bpf": (),
     "dlang": ("bpf", "data", "debug", "options"),
     "engine": ("_core", "_tracer", "bpf", "data"),
+    "stacks": ("_tracer", "data", "engine"),
     "tracing": ("_tracer", "data", "dlang", "engine", "options"),
     "report": ("_tracer", "data", "engine", "tracing"),
     "api": ("_core", "data", "dlang", "engine", "options", "tracing"),
@@ -37,7 +38,7 @@ PYTHON = {
     "providers": ("_core", "provider_file"),
     "__init__": ("_core", "api", "providers", "tags"),
     "cli": ("_core", "_tracer", "data", "debug", "dlang", "engine", "erlang", "options", "provider_file", "providers", "report",
-            "tracing"),
+            "stacks", "tracing"),
 }
 ONE_ABOUT_PROBES = ("providers", "provider_file")  # two modules of one room
 
@@ -47,6 +48,7 @@ C = {
     "target": ("generated", "shared"),
     "bpf": ("generated", "shared"),
     "format": ("generated", "shared"),
+    "stacks": (),
     "tracer": ("bpf", "generated", "shared"),
     "native": ("shared", "target"),
     "nif": ("shared", "target"),

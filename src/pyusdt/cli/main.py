@@ -11,7 +11,7 @@ import sys
 
 from ..data.harmless import harmless
 from ..report.output import OutputError, show
-from . import colour, streams
+from . import colour, stack_options, streams
 
 PROGRAM = "pyusdt"
 SHELLS = ("bash", "zsh", "fish")
@@ -109,6 +109,18 @@ def doctor_command(options):
     return 1 if any(each.good is False for each in findings) else 0
 
 
+def dump_command(options):
+    from ..stacks.process import NoStacks
+    from . import dump
+
+    try:
+        found = dump.look(options.pid, options.frames)
+    except NoStacks as error:
+        raise Failure(error) from None
+    show(dump.as_json(*found) if options.json else dump.text(*found))
+    return 0
+
+
 def stub_command(options):
     from ..provider_file import stub
 
@@ -201,6 +213,7 @@ class Command:
 COMMANDS = {
     "list": Command(list_command, _list_arguments, "the USDT probes of a process, a file, or all processes with pyusdt"),
     "doctor": Command(doctor_command, _doctor_arguments, "what works here, what does not, and what to do about it"),
+    "dump": Command(dump_command, stack_options.dump, "the stacks of all threads of a Python process, now"),
     "stub": Command(stub_command, _stub_arguments, "write the Python stub of a provider file, for pyusdt.load()"),
     "completion": Command(completion_command, _completion_arguments, "print what makes a shell complete both commands"),
     "complete": Command(complete_command, _complete_arguments),

@@ -1,0 +1,141 @@
+# The binding of c/stacks/: the memory of other processes, and the stacks of the CPythons in them; part of _tracer.pyx.
+
+from libc.stdlib cimport free, malloc
+
+cdef extern from "stacks/memory.h" nogil:
+    ctypedef struct pyusdt_memory "struct pyusdt_memory":
+        pid_t pid
+        int pidfd
+
+    int pyusdt_memory_open(pid_t pid, pyusdt_memory *memory)
+    void pyusdt_memory_close(pyusdt_memory *memory)
+    bint pyusdt_memory_is_its(const pyusdt_memory *memory)
+    int pyusdt_memory_read(const pyusdt_memory *memory, uint64_t address, void *to, size_t size)
+
+
+cdef extern from "stacks/layout.h" nogil:
+    enum:
+        PYUSDT_PYTHON_NUMBERS
+        PYUSDT_PYTHON_WORDS
+
+    ctypedef struct pyusdt_python_layout_numbers "struct pyusdt_python_layout":
+        uint32_t minor
+
+    const char *const pyusdt_python_names[]
+    int pyusdt_python_layout(uint32_t minor, pyusdt_python_layout_numbers *out)
+    int pyusdt_python_layout_told(const uint64_t *words, pyusdt_python_layout_numbers *out)
+
+
+cdef extern from "stacks/walk.h" nogil:
+    enum:
+        PYUSDT_STACK_GIL
+        PYUSDT_STACK_MOVED
+        PYUSDT_STACK_TORN
+        PYUSDT_STACK_CUT
+        PYUSDT_STACK_LOST
+
+    ctypedef struct pyusdt_walker "struct pyusdt_walker":
+        pass
+
+    pyusdt_walker *pyusdt_walker_new(const pyusdt_memory *memory, const pyusdt_python_layout_numbers *layout, uint64_t runtime,
+                                     uint32_t frames, uint32_t tries)
+    void pyusdt_walker_free(pyusdt_walker *walker)
+    int pyusdt_walk(pyusdt_walker *walker, const uint64_t **words, size_t *n)
+
+
+STACK_GIL, STACK_MOVED, STACK_TORN = PYUSDT_STACK_GIL, PYUSDT_STACK_MOVED, PYUSDT_STACK_TORN
+STACK_CUT, STACK_LOST = PYUSDT_STACK_CUT, PYUSDT_STACK_LOST
+LAYOUT_SIZE = 8 * PYUSDT_PYTHON_WORDS
+
+
+def python_layout(uint32_t minor):
+    """{name: offset} of CPython 3.`minor`, and "minor" itself: c/stacks/layout.h.  OSError where it is not known."""
+    cdef pyusdt_python_layout_numbers layout
+    cdef int code = pyusdt_python_layout(minor, &layout)
+    if code < 0:
+        raise failure(code, NULL)
+    return layout_names(&layout)
+
+
+def python_layout_told(bytes words):
+    """The same by the first LAYOUT_SIZE bytes of the _PyRuntime of 3.13 and later."""
+    cdef pyusdt_python_layout_numbers layout
+    if len(words) != LAYOUT_SIZE:
+        raise ValueError(f"{LAYOUT_SIZE} bytes are needed")
+    cdef int code = pyusdt_python_layout_told(<const uint64_t *><const char *>words, &layout)
+    if code < 0:
+        raise failure(code, NULL)
+    return layout_names(&layout)
+
+
+cdef layout_names(const pyusdt_python_layout_numbers *layout):
+    return {pyusdt_python_names[i].decode(): (<const uint32_t *>layout)[i] for i in range(PYUSDT_PYTHON_NUMBERS)}
+
+
+cdef class Memory:
+    """The memory of the process that has an id now.  Raises OSError."""
+
+    cdef pyusdt_memory memory
+
+    def __cinit__(self, pid_t pid):
+        self.memory.pidfd = -1
+        cdef int code = pyusdt_memory_open(pid, &self.memory)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def __dealloc__(self):
+        pyusdt_memory_close(&self.memory)
+
+    @property
+    def pid(self):
+        return self.memory.pid
+
+    def is_its(self):
+        """Whether the process lives still, so that all that was read is its memory."""
+        return bool(pyusdt_memory_is_its(&self.memory))
+
+    def read(self, uint64_t address, size_t size):
+        """Bytes, all of them; OSError where they are not there, or may not be read."""
+        cdef char *buffer = <char *>malloc(size + 1)
+        cdef int code
+        if buffer is NULL:
+            raise MemoryError
+        try:
+            with nogil:
+                code = pyusdt_memory_read(&self.memory, address, buffer, size)
+            if code < 0:
+                raise failure(code, NULL)
+            return buffer[:size]
+        finally:
+            free(buffer)
+
+
+cdef class Walker:
+    """The Python stacks of a process.  layout: as python_layout() has it; runtime: the address of _PyRuntime; frames: of a
+    thread, at the most; tries: how often a stack is read until it holds still."""
+
+    cdef pyusdt_walker *walker
+    cdef Memory memory
+
+    def __cinit__(self, Memory memory, dict layout, uint64_t runtime, uint32_t frames, uint32_t tries):
+        cdef pyusdt_python_layout_numbers numbers
+        for i in range(PYUSDT_PYTHON_NUMBERS):
+            (<uint32_t *>&numbers)[i] = layout[pyusdt_python_names[i].decode()]
+        self.memory = memory
+        self.walker = pyusdt_walker_new(&memory.memory, &numbers, runtime, frames, tries)
+        if self.walker is NULL:
+            raise ValueError("no memory, or offsets that can not be")
+
+    def __dealloc__(self):
+        pyusdt_walker_free(self.walker)
+
+    def walk(self):
+        """The words of struct pyusdt_walked and behind it two words a frame, for each thread, as bytes.  Raises OSError."""
+        cdef const uint64_t *words
+        cdef size_t n
+        cdef int code
+        with nogil:
+            code = pyusdt_walk(self.walker, &words, &n)
+        if code < 0:
+            raise failure(code, NULL)
+        return (<const char *>words)[:8 * n] if n else b""

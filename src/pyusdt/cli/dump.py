@@ -1,0 +1,80 @@
+"""pyusdt dump: where the threads of a Python process are now.
+
+In: a process id.  Out: text, or an object of JSON.  Always: the process is neither stopped nor changed; what its names say is shown
+harmless; a stack that changed while it was read says so.
+"""
+
+import json
+
+from ..data.harmless import harmless
+from ..stacks import snapshot
+from ..stacks.code import Codes
+from ..stacks.patience import at_most
+from ..stacks.process import Python
+
+_TRIES = 64  # a moment's patience for stacks that move
+SAID = {
+    "moved": "the stack moved while it was read: lines may be mixed",
+    "torn": "the stack moved too fast: the innermost functions are left out",
+    "cut": "there are more frames outside of these",
+    "lost": "the stack could not be followed: it changed too fast, or its memory is damaged",
+}
+
+
+def look(pid, frames):
+    """(Python, [Thread]) of a process; frames: how many of a stack at the most.  Raises NoStacks."""
+    with at_most(f"pyusdt: process {pid} does not let its memory be read: gave up"):
+        python = Python(pid)
+        return python, snapshot.of_process(python, python.walker(frames, _TRIES), Codes(python))
+
+
+# --- text ----------------------------------------------------------------------------------
+
+
+def doing(thread):
+    """What a thread does, in words."""
+    said = [thread.task.state if thread.task else "state unknown"]
+    if thread.task and thread.task.call and thread.task.letter != "R":
+        said = [f"waits in {thread.task.call}"]
+    if thread.gil:
+        said.append("holds the GIL")
+    return ", ".join(said)
+
+
+def frame_line(frame):
+    line = f":{frame.line}" if frame.line is not None else ""
+    return f"    {harmless(frame.name)} ({harmless(frame.file)}{line})\n"
+
+
+def thread_text(thread):
+    name = f"Thread {thread.task.tid} ({harmless(thread.task.name)})" if thread.task else "Thread ?"
+    lines = [f"{name}: {doing(thread)}\n"]
+    lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark != "cut"]
+    lines += [frame_line(frame) for frame in thread.frames]
+    lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark == "cut"]
+    if len(lines) == 1:
+        lines.append("    (no Python function)\n")
+    return "".join(lines)
+
+
+def text(python, threads):
+    head = f"Process {python.pid}: CPython 3.{python.layout['minor']}, {len(threads)} thread{'s' * (len(threads) != 1)}\n"
+    return head + "".join("\n" + thread_text(each) for each in threads)
+
+
+# --- JSON ----------------------------------------------------------------------------------
+
+
+def frame_object(frame):
+    return {"function": frame.name, "file": frame.file, "line": frame.line}
+
+
+def thread_object(thread):
+    task = thread.task
+    return {"tid": task and task.tid, "name": task and task.name, "state": task and task.state, "call": task and task.call,
+            "gil": thread.gil, "marks": thread.marks, "frames": [frame_object(each) for each in thread.frames]}
+
+
+def as_json(python, threads):
+    return json.dumps({"pid": python.pid, "python": f"3.{python.layout['minor']}",
+                       "threads": [thread_object(each) for each in threads]}) + "\n"

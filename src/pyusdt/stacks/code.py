@@ -1,0 +1,127 @@
+"""Names and lines of the code objects of another process.
+
+In: a process.Python, addresses of code objects and positions as the walker gives them.  Out: Frame: function, file, line.
+Always: what is no code object any more, or never was, is a frame "?"; a name is at most LONGEST characters, a table of lines at most
+LARGEST bytes, whatever the process says.  A code object may be freed and another take its place: what was kept of it is used only while
+it still has the same name, file and lines.
+"""
+
+import struct
+
+from .lines import line_of
+from .process import word_of
+
+LONGEST = 1000  # characters
+LARGEST = 1 << 20  # bytes
+_KEPT = 1 << 16  # code objects
+_RECORD = 256  # bytes of one that are looked at
+_KINDS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
+
+
+class Frame:
+    """line: None where the instruction has none."""
+
+    __slots__ = ("file", "line", "name")
+
+    def __init__(self, name, file, line):
+        self.name, self.file, self.line = name, file, line
+
+    def __repr__(self):
+        return f"{self.name} ({self.file}:{self.line})"
+
+    def __eq__(self, other):
+        return (self.name, self.file, self.line) == (other.name, other.file, other.line)
+
+    __hash__ = None
+
+
+class _Code:
+    __slots__ = ("begin", "file", "first", "name", "same", "size", "table")
+
+
+_FREED = "?"
+
+
+class Codes:
+    """Of one process."""
+
+    def __init__(self, python):
+        self._memory, self._layout = python.memory, python.layout
+        self._known = {}
+        self._frames = {}
+        layout = self._layout
+        self._name = layout["code_qualname"] or layout["code_name"]
+        self._identity = (self._name, layout["code_filename"], layout["code_linetable"])
+
+    def renew(self):
+        """The process has gone on: code objects may have been freed."""
+        self._frames.clear()
+
+    def frame(self, address, instr):
+        """The Frame of a code object and a position."""
+        found = self._frames.get((address, instr))
+        if found is None:
+            code = self._code(address)
+            found = Frame(code.name, code.file, self._line(code, instr)) if code else Frame(_FREED, _FREED, None)
+            self._frames[address, instr] = found
+        return found
+
+    def _line(self, code, instr):
+        minor = self._layout["minor"]
+        if minor < 11:
+            offset = struct.unpack("=q", struct.pack("=Q", instr))[0] * (2 if minor == 10 else 1)
+        else:
+            offset = instr - code.begin
+            if not -2 <= offset < code.size:
+                return None
+        return line_of(minor, code.table, code.first, offset)
+
+    def _code(self, address):
+        try:
+            record = self._memory.read(address, _RECORD)
+        except OSError:
+            return None
+        same = [word_of(record, offset) for offset in self._identity]
+        known = self._known.get(address)
+        if known is None or known.same != same:
+            known = self._read(address, record, same)
+            if len(self._known) == _KEPT:
+                self._known.clear()
+            self._known[address] = known
+        return known
+
+    def _read(self, address, record, same):
+        """A _Code, or None where there is none."""
+        layout, code = self._layout, _Code()
+        code.same = same
+        try:
+            code.name, code.file = self.text(same[0]), self.text(same[1])
+            code.table = self.bytes(same[2])
+        except (OSError, ValueError):
+            return None
+        code.first = struct.unpack_from("=i", record, layout["code_firstlineno"])[0]
+        code.begin = address + layout["code_instructions"]
+        code.size = 2 * min(word_of(record, layout["bytes_size"]), LARGEST)
+        return code
+
+    # --- objects ----------------------------------------------------------------------
+
+    def text(self, address):
+        """A str, cut to LONGEST characters.  Raises OSError, ValueError."""
+        layout = self._layout
+        head = self._memory.read(address, layout["unicode_data"])
+        length, state = word_of(head, layout["unicode_length"]), head[layout["unicode_state"]]
+        kind, compact, ascii_only = state >> 2 & 7, state >> 5 & 1, state >> 6 & 1
+        if not compact or kind not in _KINDS:
+            raise ValueError("no text")
+        where = address + layout["unicode_ascii_data" if ascii_only else "unicode_data"]
+        data = self._memory.read(where, min(length, LONGEST) * kind)
+        return data.decode(_KINDS[kind], "replace") + ("…" if length > LONGEST else "")
+
+    def bytes(self, address):
+        """Raises OSError, ValueError."""
+        layout = self._layout
+        size = word_of(self._memory.read(address, layout["bytes_data"]), layout["bytes_size"])
+        if size > LARGEST:
+            raise ValueError("too long")
+        return self._memory.read(address + layout["bytes_data"], size)

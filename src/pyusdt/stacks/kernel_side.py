@@ -1,0 +1,72 @@
+"""What the kernel knows about the threads of a process: their names, whether they run, which system call they wait in.
+
+In: a process id.  Out: Task objects by thread id.  Always: a thread that ends meanwhile is left out; what may not be read is not said.
+"""
+
+import os
+
+from ..engine.kernel import syscalls
+
+_STATES = {"R": "running", "S": "sleeping", "D": "in the kernel", "T": "stopped", "t": "stopped by a debugger", "Z": "ended",
+           "X": "ended", "I": "idle"}
+_MOST = 1 << 16  # threads
+
+
+class Task:
+    """inner: its id as its process knows it; state: words; call: the system call that it is in, or None."""
+
+    __slots__ = ("call", "inner", "letter", "name", "tid")
+
+    def __init__(self, tid, inner, name, letter, call):
+        self.tid, self.inner, self.name, self.letter, self.call = tid, inner, name, letter, call
+
+    @property
+    def state(self):
+        return _STATES.get(self.letter, "?")
+
+
+def tasks(pid):
+    """{thread id as the process knows it: Task}.  Raises OSError where the process is not there."""
+    names = _names()
+    found = (_task(f"/proc/{pid}/task/{name}", int(name), names) for name in os.listdir(f"/proc/{pid}/task")[:_MOST])
+    return {each.inner: each for each in found if each}
+
+
+def _names():
+    """{number: name} of this processor's system calls."""
+    return {number: name for name, number in syscalls.numbers(os.uname().machine).items()}
+
+
+def _task(folder, tid, names):
+    try:
+        name, letter = _stat(_read(f"{folder}/stat"))
+        return Task(tid, _inner(_read(f"{folder}/status"), tid), name, letter, _call(folder, names))
+    except (OSError, LookupError, ValueError):
+        return None
+
+
+def _read(path):
+    with open(path, errors="replace") as file:
+        return file.read()
+
+
+def _stat(text):
+    """(name, letter of the state); the name may hold anything."""
+    return text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2]
+
+
+def _inner(status, tid):
+    """The thread's id in the innermost of its namespaces."""
+    for line in status.splitlines():
+        if line.startswith("NSpid:"):
+            return int(line.split()[-1])
+    return tid
+
+
+def _call(folder, names):
+    """None: it is in none, or that may not be known."""
+    try:
+        first = _read(f"{folder}/syscall").split()[0]
+        return names.get(int(first), f"system call {int(first)}") if first.isdigit() else None
+    except (OSError, LookupError):
+        return None

@@ -1,0 +1,92 @@
+"""The stacks of all threads of a CPython process, once.
+
+In: a process.Python, its Walker, its Codes.  Out: Thread objects in the order in which the threads began.
+Always: what could not be read whole is marked so; nothing is shown that may be another process's memory.
+"""
+
+import errno
+import os
+import struct
+
+from .. import _tracer
+from . import kernel_side
+from .process import NoStacks, refusal
+
+_HEAD = 6  # words of struct pyusdt_walked
+MARKS = ((_tracer.STACK_MOVED, "moved"), (_tracer.STACK_TORN, "torn"), (_tracer.STACK_CUT, "cut"), (_tracer.STACK_LOST, "lost"))
+_TID_IN_PTHREAD = {"x86_64": 720, "aarch64": 208}  # glibc's struct pthread, whose address pthread_self() is
+
+
+class Raw:
+    """A thread as the walker gave it.  stack: the words of its frames, as bytes; key of what was seen before."""
+
+    __slots__ = ("flags", "ident", "interpreter", "native", "stack", "thread")
+
+    def __init__(self, words, stack):
+        self.thread, self.interpreter, self.ident, self.native, self.flags, _ = words
+        self.stack = stack
+
+    @property
+    def gil(self):
+        return bool(self.flags & _tracer.STACK_GIL)
+
+    @property
+    def marks(self):
+        return [name for bit, name in MARKS if self.flags & bit]
+
+    def frames(self, codes):
+        """[Frame], innermost first."""
+        return [codes.frame(code, instr) for code, instr in struct.iter_unpack("=QQ", self.stack)]
+
+
+class Thread:
+    """task: kernel_side.Task, or None where it could not be told which it is; marks: what is wrong with the stack."""
+
+    __slots__ = ("frames", "gil", "ident", "interpreter", "marks", "task")
+
+    def __init__(self, raw, frames, task):
+        self.ident, self.interpreter, self.gil, self.marks = raw.ident, raw.interpreter, raw.gil, raw.marks
+        self.frames, self.task = frames, task
+
+
+def raws(walker, pid):
+    """[Raw], in the order in which the threads began.  Raises NoStacks."""
+    try:
+        data = walker.walk()
+    except OSError as error:
+        raise refusal(pid, error) from None
+    words, at, found = memoryview(data).cast("Q"), 0, []
+    while at < len(words):
+        end = at + _HEAD + 2 * words[at + _HEAD - 1]
+        found.append(Raw(words[at : at + _HEAD], data[8 * (at + _HEAD) : 8 * end]))
+        at = end
+    return found[::-1]
+
+
+def of_process(python, walker, codes):
+    """[Thread]: all that are there now.  Raises NoStacks."""
+    codes.renew()
+    found = [(raw, raw.frames(codes)) for raw in raws(walker, python.pid)]
+    try:
+        tasks = kernel_side.tasks(python.pid)
+    except OSError as error:
+        raise refusal(python.pid, error) from None
+    threads = [Thread(raw, frames, tasks.get(tid_of(python, raw, tasks))) for raw, frames in found]
+    if not python.memory.is_its():
+        raise NoStacks(f"process {python.pid} has ended")
+    return threads
+
+
+def tid_of(python, raw, tasks):
+    """The thread's id as its process knows it; before 3.11 only glibc knows it."""
+    if python.layout["thread_native"]:
+        return raw.native
+    if len(tasks) == 1:
+        return next(iter(tasks))
+    offset = _TID_IN_PTHREAD.get(os.uname().machine)
+    try:
+        return struct.unpack("=I", python.memory.read(raw.ident + offset, 4))[0] if offset else 0
+    except OSError as error:
+        if error.errno == errno.EFAULT:
+            return 0
+        raise refusal(python.pid, error) from None

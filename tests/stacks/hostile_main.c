@@ -1,0 +1,96 @@
+/* A program that shows a CPython that is none: what a tracer reads of it must lead it nowhere.  argv[1] says how:
+ *   wild     every pointer leads to an address that is not there
+ *   circle   interpreters, threads and frames are circles
+ *   long     a long list of threads, each with a long stack of frames
+ *   texts    names and tables of lines of endless length
+ *   waits    the frame lies in memory that somebody would have to provide, and nobody does (userfaultfd)
+ * It is a 3.12 by its layout (c/stacks/layout.c). */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { INTERPRETERS = 40, THREADS = 72, NEXT = 8, INTERP = 16, CFRAME = 56, FRAMES = 3000 };
+
+const uint64_t Py_Version = 0x030c01f0;
+uint64_t _PyRuntime[1024];
+static uint64_t interp[512], cframe[FRAMES], code[64], text[64], lines[1 << 16];
+static uint64_t threads[FRAMES][64], frames[FRAMES][32];
+
+static uint64_t at(const void *address)
+{
+    return (uint64_t)(uintptr_t)address;
+}
+
+static void put(uint64_t *words, int offset, const void *to)
+{
+    words[offset / 8] = at(to);
+}
+
+/* n threads, each with the same stack of n frames, the last of which are `last`. */
+static void build(int n, const void *next_thread, const void *next_frame)
+{
+    put(_PyRuntime, INTERPRETERS, interp);
+    put(interp, THREADS, threads[0]);
+    for (int i = 0; i < n; i++) {
+        put(threads[i], NEXT, i + 1 < n ? threads[i + 1] : next_thread);
+        put(threads[i], INTERP, interp);
+        put(threads[i], CFRAME, &cframe[i]);
+        cframe[i] = at(frames[0]);
+        frames[i][0] = at(code);
+        frames[i][1] = at(i + 1 < n ? (const void *)frames[i + 1] : next_frame);
+        frames[i][7] = at(code) + 192;
+    }
+}
+
+/* The code object's name, file and lines have this length. */
+static void name(uint64_t length)
+{
+    text[2] = length;
+    ((uint8_t *)text)[32] = 4 << 2 | 1 << 5;
+    lines[2] = length;
+    memset(lines + 4, 0xff, sizeof lines - 32);
+    code[2] = length;
+    put(code, 112, text);
+    put(code, 128, text);
+    put(code, 136, lines);
+}
+
+static int wait_forever(void)
+{
+    void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct uffdio_api api = {.api = UFFD_API};
+    struct uffdio_register range = {{at(memory), 4096}, UFFDIO_REGISTER_MODE_MISSING, 0};
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+    if (fd < 0 || ioctl(fd, UFFDIO_API, &api) != 0 || ioctl(fd, UFFDIO_REGISTER, &range) != 0)
+        return -1;
+    cframe[0] = at(memory);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "";
+
+    name(5);
+    if (strcmp(how, "wild") == 0)
+        build(1, (void *)0xdeadbeefdeadbee8, (void *)(uintptr_t)-8);
+    else if (strcmp(how, "circle") == 0)
+        build(7, threads[0], frames[3]);
+    else
+        build(strcmp(how, "long") == 0 ? FRAMES : 1, NULL, NULL);
+    if (strcmp(how, "circle") == 0)
+        put(interp, 0, interp);
+    if (strcmp(how, "texts") == 0)
+        name((uint64_t)-1);
+    puts(strcmp(how, "waits") == 0 && wait_forever() != 0 ? "no userfaultfd" : "ready");
+    fflush(stdout);
+    return getchar();
+}

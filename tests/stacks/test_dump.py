@@ -1,0 +1,176 @@
+"""pyusdt dump: what it prints, of whom, and what it says where it can not."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+
+import pytest
+import stacks_harness as harness
+
+from pyusdt.cli import dump
+from pyusdt.stacks.code import Frame
+from pyusdt.stacks.kernel_side import Task
+from pyusdt.stacks.lines import line_of
+from pyusdt.stacks.process import NoStacks
+
+STATES = os.path.join(harness.HERE, "programs", "states.py")
+
+
+def dumped(*arguments: object, **options) -> dict:
+    run = harness.pyusdt("dump", "--json", *arguments, **options)
+    assert (run.returncode, run.stderr) == (0, ""), run
+    return json.loads(run.stdout)
+
+
+def by_function(found: dict) -> dict[str, dict]:
+    """{function: thread} of the functions of this program, which has each once."""
+    return {frame["function"]: thread for thread in found["threads"] for frame in thread["frames"] if frame["file"] == STATES}
+
+
+def settled(pid: int) -> dict[str, dict]:
+    """Once every thread is where it stays: whoever has just begun is on its way."""
+    found = {}
+
+    def is_there() -> bool:
+        found.update(by_function(dumped(pid)))
+        return {"spins", "holds", "selects", "waits"} <= found.keys() and found["waits"]["call"] is not None
+
+    for _ in range(100):
+        if is_there():
+            return found
+    raise AssertionError(found)
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_states(python):
+    with harness.running(python, "states.py") as subject:
+        found = settled(subject.pid)
+    assert found["selects"] is found["holds"] or found["selects"]["tid"] == found["holds"]["tid"]
+    assert found["spins"]["state"] == "running" and found["spins"]["call"] is None
+    assert found["selects"]["call"] in ("select", "pselect6") and found["waits"]["call"] == "futex"
+    assert not any(found[name]["gil"] for name in ("selects", "waits", "<module>"))
+    assert found["<module>"]["tid"] == subject.pid
+    has_lock = not harness.name_of(python).endswith("t")
+    assert found["spins"]["gil"] == has_lock
+
+
+def test_text():
+    with harness.running(sys.executable, "states.py") as subject:
+        settled(subject.pid)
+        run = harness.pyusdt("dump", subject.pid)
+    assert run.returncode == 0
+    version = f"3.{sys.version_info[1]}"
+    assert run.stdout.startswith(f"Process {subject.pid}: CPython {version}, 4 threads\n\nThread {subject.pid} (python): waits in read\n")
+    assert re.search(rf"^Thread \d+ \(python\): running, holds the GIL\n    spins \({re.escape(STATES)}:\d+\)$", run.stdout, re.MULTILINE)
+
+
+def test_frames_are_cut():
+    with harness.running(sys.executable, "states.py") as subject:
+        found = dumped(subject.pid, "--frames", 1)
+        assert all(len(thread["frames"]) == 1 for thread in found["threads"])
+        assert "    (there are more frames outside of these)\n" in harness.pyusdt("dump", subject.pid, "--frames", 1).stdout
+
+
+def test_ten_thousand_frames():
+    program = "import sys\nsys.setrecursionlimit(20000)\ndef f(n):\n    if n: return f(n - 1)\n    print('ready'); input()\nf(10000)"
+    with harness.started([sys.executable, "-u", "-c", program]) as subject:
+        found = dumped(subject.pid, "--frames", 16384)
+    [thread] = found["threads"]
+    assert thread["marks"] == [] and [frame["function"] for frame in thread["frames"]] == ["f"] * 10001 + ["<module>"]
+
+
+# ---- whose ----
+
+def test_in_a_container():
+    """Its ids are those of its own namespace, ours those of the host."""
+    if os.geteuid() != 0:
+        pytest.skip("host: not root")
+    inside = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", sys.executable, "-u", STATES]
+    with harness.started(inside) as subject:
+        with open(f"/proc/{subject.pid}/task/{subject.pid}/children") as file:
+            pid = int(file.read())
+        found = settled(pid)
+        assert found["<module>"]["tid"] == pid and found["spins"]["state"] == "running"
+
+
+def as_nobody(pid: int) -> str:
+    """What reading the memory of a process gives a user without rights: the message, or the functions of its first thread."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:  # pyusdt is loaded: this checkout may be closed to him
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+        try:
+            said = dump.look(pid, 10)[1][0].frames[0].name
+        except NoStacks as error:
+            said = str(error)
+        os.write(write, said.encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as file:
+        said = file.read()
+    os.waitpid(child, 0)
+    return said
+
+
+def test_of_an_unprivileged_user():
+    """His own are read, root's are not."""
+    if os.geteuid() != 0:
+        pytest.skip("host: not root")
+    with harness.running(sys.executable, "waits.py") as subject:
+        assert as_nobody(subject.pid) == (f"process {subject.pid}: no right to read its memory: it is another user's, or has rights "
+                                          "that this user has not; be root")
+    program = "print('ready'); input()"
+    with harness.started(["/usr/bin/python3", "-u", "-c", program], user=65534, group=65534, extra_groups=[]) as subject:
+        assert as_nobody(subject.pid) == "<module>"
+
+
+@pytest.mark.parametrize(("arguments", "status", "said"), [
+    (["999999999"], 1, "pyusdt: no process 999999999\n"),
+    (["0"], 2, "a number from 1 to 2147483647 is wanted, not '0'"),
+    (["99999999999"], 2, "a number from 1 to 2147483647 is wanted"),
+    (["python"], 2, "a number from 1 to 2147483647 is wanted, not 'python'"),
+    (["1", "--frames", "0"], 2, "a number from 1 to 16384 is wanted"),
+    ([], 2, "the following arguments are required: PID"),
+])
+def test_bad_input(arguments, status, said):
+    run = harness.pyusdt("dump", *arguments)
+    assert (run.returncode, run.stdout) == (status, "") and said in run.stderr
+
+
+def test_what_is_no_python():
+    with harness.started(["sh", "-c", "echo ready; read line"]) as subject:
+        run = harness.pyusdt("dump", subject.pid)
+    assert run.returncode == 1 and run.stderr == (
+        f"pyusdt: process {subject.pid} (sh) is no CPython: neither its program nor a libpython that it has loaded has the symbol "
+        "_PyRuntime\n")
+
+
+# ---- text of made-up threads ----
+
+class Made:
+    ident = interpreter = 0
+
+    def __init__(self, frames=(), task=None, gil=False, marks=()):
+        self.frames, self.task, self.gil, self.marks = list(frames), task, gil, list(marks)
+
+
+def test_words():
+    task = Task(7, 7, "worker\x1b[2J", "S", "futex")
+    frame = Frame("f\n", "/tmp/\x1b.py", None)
+    assert dump.thread_text(Made([frame], task, marks=["torn"])) == (
+        "Thread 7 (worker\\x1b[2J): waits in futex\n    (the stack moved too fast: the innermost functions are left out)\n"
+        "    f\\n (/tmp/\\x1b.py)\n")
+    assert dump.thread_text(Made(gil=True)) == "Thread ?: state unknown, holds the GIL\n    (no Python function)\n"
+    assert dump.thread_text(Made(task=Task(7, 7, "a", "D", None))) == "Thread 7 (a): in the kernel\n    (no Python function)\n"
+
+
+@pytest.mark.parametrize("minor", [9, 10, 11, 13])
+def test_tables_of_lines_that_make_no_sense(minor):
+    for table in (b"", b"\x00", b"\xff" * 99, b"\x80" * 5, b"\x7f" * 64, bytes(range(256))):
+        for offset in (-2, 0, 5, 1 << 40):
+            assert isinstance(line_of(minor, table, 5, offset), int | None)

@@ -1,0 +1,72 @@
+"""Processes that show what is no CPython: the tracer neither fails nor waits, nor does it take in what they like."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+
+import pytest
+import stacks_harness as harness
+
+from pyusdt.stacks import snapshot
+from pyusdt.stacks.process import Python
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    program = str(tmp_path_factory.mktemp("hostile") / "hostile")
+    source = f"{harness.HERE}/hostile_main.c"
+    subprocess.run(["gcc", "-std=gnu11", "-Wall", "-Werror", "-O1", "-rdynamic", source, "-o", program], check=True)
+    return program
+
+
+def dump(hostile, how: str, *options: str) -> tuple[dict, float]:
+    with harness.started([hostile, how]) as subject:
+        began = time.monotonic()
+        run = harness.pyusdt("dump", "--json", *options, subject.pid)
+        assert (run.returncode, run.stderr) == (0, ""), run
+        return json.loads(run.stdout), time.monotonic() - began
+
+
+def marks(found: dict) -> list[list[str]]:
+    return [thread["marks"] for thread in found["threads"]]
+
+
+def test_wild_pointers(hostile):
+    found, _ = dump(hostile, "wild")
+    assert marks(found) == [["lost"]] and found["threads"][0]["frames"] == []
+
+
+def test_circles(hostile):
+    """Of interpreters, of threads, of frames."""
+    found, seconds = dump(hostile, "circle")
+    assert {tuple(each) for each in marks(found)} == {("lost",)} and len(found["threads"]) == 4096
+    assert seconds < 20
+
+
+def test_long_lists(hostile):
+    """What is over the budget of a walk is not read."""
+    found, _ = dump(hostile, "long", "--frames", "10")
+    assert len(found["threads"]) == 3000 and set(map(tuple, marks(found))) == {("cut",)}
+    with harness.started([hostile, "long"]) as subject:
+        python = Python(subject.pid)
+        raws = snapshot.raws(python.walker(16384, 64), subject.pid)[::-1]
+    frames = [len(raw.stack) // 16 for raw in raws]
+    assert len(raws) == 3000 and frames[0] == 3000 and frames[-1] == 0 and sum(frames) <= 1 << 20
+    assert (raws[0].marks, raws[-1].marks) == ([], ["lost"])
+
+
+def test_endless_texts(hostile):
+    found, _ = dump(hostile, "texts")
+    assert found["threads"][0]["frames"] == [{"function": "?", "file": "?", "line": None}]
+
+
+def test_memory_that_nobody_provides(hostile):
+    """The read of it waits in the kernel for ever; the command says so and ends."""
+    with harness.started([hostile, "waits"]) as subject:
+        if subject.said != "ready":
+            pytest.skip("host: no userfaultfd")
+        run = harness.pyusdt("dump", subject.pid)
+    assert run.returncode == 1 and run.stdout == ""
+    assert run.stderr == f"pyusdt: process {subject.pid} does not let its memory be read: gave up\n"

@@ -1,0 +1,87 @@
+"""The table of CPython's offsets, against the headers of every CPython that is here."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+import struct
+import subprocess
+
+import pytest
+import stacks_harness as harness
+
+from pyusdt import _tracer
+from pyusdt.stacks.process import Python
+
+SOURCE = os.path.join(harness.HERE, "layout_main.c")
+COOKIE = b"xdebugpy"
+
+
+def headers(python: str) -> list[str]:
+    """Options for the compiler."""
+    code = "import sysconfig; print(sysconfig.get_paths()['include'], sysconfig.get_config_var('MULTIARCH') or '')"
+    include, multiarch = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.rstrip("\n").split(" ")
+    own = os.path.dirname(os.path.dirname(os.path.realpath(python)))  # of a Python that was unpacked, not installed
+    if not os.path.exists(include) and os.path.exists(own + include.removeprefix("/usr")):
+        include = own + include.removeprefix("/usr")
+    if not os.path.exists(os.path.join(include, "internal", "pycore_interp.h")):
+        pytest.skip(f"host: {python} has no headers")
+    return [f"-I{include}", f"-I{include}/internal", f"-I{os.path.dirname(include)}", f"-I{os.path.dirname(include)}/{multiarch}"]
+
+
+def compiled(python: str, folder) -> dict[str, int]:
+    """{name: offset}, as its headers have it."""
+    program = str(folder / "layout")
+    command = ["gcc", "-w", *headers(python), SOURCE, "-o", program, "-Wl,--unresolved-symbols=ignore-all"]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, f"{shlex.join(command)}\n{built.stderr}"
+    lines = subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
+    return {name: int(offset) for name, offset in (line.split() for line in lines)}
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_the_table_is_what_the_headers_say(python, tmp_path):
+    """Of 3.13 and later, what the process tells."""
+    wanted = compiled(python, tmp_path)
+    with harness.running(python, "waits.py") as subject:
+        found = Python(subject.pid).layout
+    assert {name: offset for name, offset in found.items() if offset or name in wanted} == wanted
+
+
+def test_versions_that_are_not_known():
+    for minor in (0, 8, 13, 16, 255):
+        with pytest.raises(OSError) as error:
+            _tracer.python_layout(minor)
+        assert error.value.errno == errno.ENOENT
+
+
+def told(version: int, **words: int) -> bytes:
+    """What a process says that has this version and, by number, these words."""
+    numbers = [0] * (_tracer.LAYOUT_SIZE // 8)
+    numbers[1] = version
+    for name, value in words.items():
+        numbers[int(name[1:])] = value
+    return COOKIE + struct.pack(f"={len(numbers) - 1}Q", *numbers[1:])
+
+
+def test_what_is_told_is_not_believed():
+    wrong = {errno.EINVAL: [bytes(_tracer.LAYOUT_SIZE), told(0x020700F0), told(0xFFFFFFFFFFFF0000)],
+             errno.ENOENT: [told(0x030C00F0), told(0x031000F0), told(0x03FF00F0)],
+             errno.ERANGE: [told(0x030D00F0, w9=1 << 16), told(0x030E00F0, w33=1 << 63), told(0x030D00F0, w15=8)]}
+    for number, texts in wrong.items():
+        for text in texts:
+            with pytest.raises(OSError) as error:
+                _tracer.python_layout_told(text)
+            assert error.value.errno == number
+    assert _tracer.python_layout_told(told(0x030D00F0, w9=40))["interp_threads"] == 40
+    with pytest.raises(ValueError):
+        _tracer.python_layout_told(b"xdebugpy")
+
+
+def test_offsets_that_no_walk_can_use():
+    layout = _tracer.python_layout(12)
+    with pytest.raises(ValueError):
+        _tracer.Walker(_tracer.Memory(os.getpid()), {**layout, "frame_code": 4096}, 0, 10, 1)
+    with pytest.raises(ValueError):
+        _tracer.Walker(_tracer.Memory(os.getpid()), layout, 0, 1 << 20, 1)

@@ -1,0 +1,151 @@
+"""Stacks read from outside, against what the program itself says about them."""
+
+from __future__ import annotations
+
+import ast
+import errno
+import itertools
+import json
+import os
+import time
+
+import pytest
+import stacks_harness as harness
+
+from pyusdt import _tracer
+from pyusdt.stacks import snapshot
+from pyusdt.stacks.code import Codes
+from pyusdt.stacks.process import Python
+
+THREADS = 20
+
+
+class Reader:
+    """Of one process."""
+
+    def __init__(self, pid: int, frames: int = 1000, tries: int = 64):
+        self.python = Python(pid)
+        self.codes = Codes(self.python)
+        self.walker = self.python.walker(frames, tries)
+
+    def read(self):
+        return snapshot.raws(self.walker, self.python.pid)
+
+    def rows(self, raw) -> list[list]:
+        self.codes.renew()
+        return [[each.name, each.file, each.line] for each in raw.frames(self.codes)]
+
+
+def compare(python: str, rounds: int) -> int:
+    """How many stacks were the same; fails where one was not."""
+    seen = 0
+    with harness.running(python, "many_stacks.py", THREADS, rounds) as subject:
+        reader = Reader(subject.pid)
+        for _ in range(rounds):
+            subject.say()
+            told = json.loads(subject.hear())
+            found = {raw.ident: raw for raw in reader.read()}
+            for ident, wanted in told.items():
+                raw = found[int(ident)]
+                assert reader.rows(raw) == wanted, (raw.marks, ident)
+                assert raw.marks == []
+                seen += 1
+            subject.say()
+    return seen
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_stacks_are_what_the_program_says(python):
+    """Functions, files and lines, of recursion, generators, coroutines, C callbacks, eval and names beyond ASCII."""
+    assert compare(python, 15) == 15 * THREADS
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_a_hundred_thousand_stacks(python):
+    assert compare(python, 100_000 // THREADS) == 100_000
+
+
+# ---- stacks that move ----
+
+MOVES = os.path.join(harness.HERE, "programs", "moves.py")
+
+
+def calls_of(path: str) -> dict[str, dict[str, set[int]]]:
+    """{function: {function that it calls: lines}} of a module; "<module>" is one."""
+    found: dict[str, dict[str, set[int]]] = {}
+    with open(path) as file:
+        tree = ast.parse(file.read())
+    for top in tree.body:
+        name = top.name if isinstance(top, ast.FunctionDef) else "<module>"
+        for node in ast.walk(top):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                found.setdefault(name, {}).setdefault(node.func.id, set()).add(node.lineno)
+    return found
+
+
+def is_possible(rows: list[list], calls, lines: bool) -> bool:
+    """Whether each frame can have called the one inside of it; lines: from where it is, too."""
+    return rows[-1][0] == "<module>" and all(
+        inner in calls.get(outer, {}) and (not lines or line in calls[outer][inner])
+        for (inner, _, _), (outer, _, line) in itertools.pairwise(rows))
+
+
+def test_possible_stacks():
+    calls = calls_of(MOVES)
+    line = min(calls["<module>"]["main"])
+    assert is_possible([["main", "", 0], ["<module>", "", line]], calls, True)
+    assert not is_possible([["main", "", 0], ["<module>", "", line - 1]], calls, True)
+    assert not is_possible([["leaf_a", "", 0], ["<module>", "", line]], calls, False)
+
+
+def sample(python: str, wanted: int) -> dict[str, int]:
+    """Counts of what was read of a program that never holds still; fails where a stack can not have been."""
+    calls, counts = calls_of(MOVES), {"whole": 0, "moved": 0, "torn": 0, "wrong": 0}
+    with harness.running(python, "moves.py") as subject:
+        reader = Reader(subject.pid, tries=8)
+        for _ in range(wanted):
+            [raw] = reader.read()
+            rows, marks = reader.rows(raw), raw.marks
+            kind = "torn" if {"torn", "lost"} & {*marks} else "moved" if "moved" in marks else "whole"
+            counts[kind] += 1
+            if kind == "whole" and not is_possible(rows, calls, True):
+                counts["wrong"] += 1
+            time.sleep(0.0003)
+    return counts
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_a_stack_that_moves_is_true_or_marked(python):
+    counts = sample(python, 1000)
+    print(harness.name_of(python), counts)
+    assert counts["wrong"] == 0 and counts["whole"] > 100, counts
+
+
+# ---- ends ----
+
+def test_what_is_deep_is_cut():
+    with harness.running(harness.INTERPRETERS[0], "many_stacks.py", 1, 1) as subject:
+        subject.say()
+        told = json.loads(subject.hear())
+        reader = Reader(subject.pid, frames=2)
+        raw = next(each for each in reader.read() if str(each.ident) in told)
+        assert raw.marks == ["cut"] and reader.rows(raw) == told[str(raw.ident)][:2]
+
+
+def test_a_process_that_has_ended():
+    with harness.running(harness.INTERPRETERS[0], "waits.py") as subject:
+        reader = Reader(subject.pid)
+        memory = _tracer.Memory(subject.pid)
+        assert memory.is_its()
+    assert not memory.is_its()
+    with pytest.raises(OSError) as error:
+        reader.walker.walk()
+    assert error.value.errno == errno.ESRCH
+
+
+def test_the_id_of_a_thread_is_no_process():
+    for pid in (0, -1, 1 << 22):
+        with pytest.raises(OSError) as error:
+            _tracer.Memory(pid)
+        assert error.value.errno == errno.ESRCH
