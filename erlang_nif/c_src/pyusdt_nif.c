@@ -12,6 +12,7 @@
 #include "pyusdt.h"
 #include "target/sites.h"
 #include "text.h"
+#include "vm.h"
 
 #define OTP_LAST_NUMBER 1023 /* OTP takes numbers up to here for valid, and answers error beyond its last probe */
 #define WHO_SIZE 32
@@ -222,6 +223,15 @@ static ErlNifFunc functions[] = {
     {"define", 3, pyusdt_nif_define, ERL_NIF_DIRTY_JOB_IO_BOUND},
     {"fire_own", 2, pyusdt_nif_fire_own, 0},
     {"enabled_own", 1, pyusdt_nif_enabled_own, 0},
+    {"vm_define", 1, pyusdt_nif_vm_define, ERL_NIF_DIRTY_JOB_IO_BOUND},
+    {"vm_wanted", 0, pyusdt_nif_vm_wanted, 0},
+    {"vm_tend", 0, pyusdt_nif_vm_tend, ERL_NIF_DIRTY_JOB_IO_BOUND},
+    {"vm_control", 2, pyusdt_nif_vm_control, 0},
+    {"vm_over", 0, pyusdt_nif_vm_over, 0},
+    {"vm_port", 3, pyusdt_nif_vm_port, 0},
+    {"vm_fire", 2, pyusdt_nif_vm_fire, 0},
+    {"enabled", 3, pyusdt_nif_vm_enabled, 0},
+    {"trace", 5, pyusdt_nif_vm_trace, 0},
 };
 
 /* ---- being loaded ---- */
@@ -242,7 +252,7 @@ static void instance_added(ErlNifEnv *env)
 static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info)
 {
     (void)priv_data, (void)load_info;
-    if (!pyusdt_own_load(env))
+    if (!pyusdt_own_load(env) || !pyusdt_vm_load(env))
         return -1;
     instance_added(env);
     return 0;

@@ -1,7 +1,8 @@
 %% @doc The application: its start puts our `dyntrace' in the place of OTP's.
 %%
 %% A release that contains runtime_tools has loaded OTP's module by then, and the code path names that one; so ours is
-%% loaded from priv/otp, whichever is there. It has no processes of its own yet.
+%% loaded from priv/otp, whichever is there. Its one process is that of the emulator's own probes ({@link pyusdt_vm}),
+%% where the application's environment has `{vm, true}', or a map of its options.
 -module(pyusdt_app).
 
 -behaviour(application).
@@ -23,9 +24,13 @@ start(_Type, _Arguments) ->
 stop(_State) ->
     ok.
 
--spec init([]) -> {ok, {supervisor:sup_flags(), []}}.
+-spec init([]) -> {ok, {supervisor:sup_flags(), [supervisor:child_spec()]}}.
 init([]) ->
-    {ok, {#{}, []}}.
+    {ok, {#{}, children(application:get_env(pyusdt, vm, false))}}.
+
+children(false) -> [];
+children(true) -> children(#{});
+children(Options) -> [#{id => vm, start => {pyusdt_vm_server, start_link, [Options]}}].
 
 take_over(Beam) ->
     code:soft_purge(dyntrace),

@@ -8,13 +8,15 @@
 
 -export([available/0, usdt/0, enabled/0, enabled/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
 -export([check/1, define/3, fire_own/2, enabled_own/1]).
+-export([vm_define/1, vm_wanted/0, vm_tend/0, vm_control/2, vm_over/0, vm_port/3, vm_fire/2, enabled/3, trace/5]).
 -export([library/1, without_library/2]).
 
 -export_type([answer/0]).
 
 -on_load(on_load/0).
 -nifs([available/0, usdt/0, enabled/0, enabled/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1,
-       check/1, define/3, fire_own/2, enabled_own/1]).
+       check/1, define/3, fire_own/2, enabled_own/1,
+       vm_define/1, vm_wanted/0, vm_tend/0, vm_control/2, vm_over/0, vm_port/3, vm_fire/2, enabled/3, trace/5]).
 
 -type answer() :: true | false | error | badarg.
 %% Offered to a tracer, nobody wants it, no such probe, or an impossible argument.
@@ -76,6 +78,55 @@ fire_own(_Probe, _Values) ->
 -spec enabled_own(reference()) -> boolean().
 enabled_own(_Probe) ->
     not_loaded(false).
+
+%% ---- the emulator's own probes (pyusdt_vm_server) ----
+
+%% @doc Make these probes of the emulator's.
+-spec vm_define([atom()]) -> ok | {error, Message :: string()}.
+vm_define(_Names) ->
+    not_loaded({error, "the library is not loaded"}).
+
+%% @doc Those that anybody wants.
+-spec vm_wanted() -> [atom()].
+vm_wanted() ->
+    not_loaded([]).
+
+%% @doc Set up sessions that are new and look whether their tracers live; the probes of which a sequential trace token
+%% is read.
+-spec vm_tend() -> [atom()].
+vm_tend() ->
+    not_loaded([]).
+
+%% @doc The caller is the controlling process. Whether flags of processes are set, and how many events a second one
+%% scheduler may have (0: any number).
+-spec vm_control(Processes :: boolean(), Rate :: non_neg_integer()) -> ok.
+vm_control(_Processes, _Rate) ->
+    not_loaded(ok).
+
+%% @doc Whether there were too many events on one scheduler, and in how many microseconds; it begins anew.
+-spec vm_over() -> false | {Events :: pos_integer(), Microseconds :: pos_integer()}.
+vm_over() ->
+    not_loaded(false).
+
+%% @doc A port that was there before it was traced.
+-spec vm_port(port(), Owner :: pid(), Name :: string()) -> ok.
+vm_port(_Port, _Owner, _Name) ->
+    not_loaded(ok).
+
+%% @doc Fire a probe of the emulator's that the controlling process was told of; the values become text.
+-spec vm_fire(atom(), [term()]) -> boolean().
+vm_fire(_Name, _Values) ->
+    not_loaded(false).
+
+%% @doc The tracer's (erl_tracer), asked before each trace event.
+-spec enabled(TraceTag :: atom(), State :: atom(), Tracee :: pid() | port()) -> trace | discard | remove.
+enabled(_TraceTag, _State, _Tracee) ->
+    not_loaded(discard).
+
+%% @doc The tracer's, for each trace event.
+-spec trace(TraceTag :: atom(), State :: atom(), Tracee :: pid() | port(), Term :: term(), Options :: map()) -> ok.
+trace(_TraceTag, _State, _Tracee, _Term, _Options) ->
+    not_loaded(ok).
 
 %% @doc Where a library of this application is, without its extension.
 -spec library(string()) -> file:filename().

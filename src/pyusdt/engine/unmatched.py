@@ -7,6 +7,7 @@ Always: a name that a process gave itself is shown harmless.
 from .._tracer import glob
 from ..data.harmless import harmless
 from ..data.meant import nearest
+from .erlang_vm import not_offered
 
 _OTHERS = ("cpc", "fbt", "io", "ip", "lockstat", "rawfbt", "rawtp", "sdt", "tcp", "udp")  # dtrace's providers, not ours
 _PROVIDER, _NAME = 0, 3
@@ -47,6 +48,8 @@ def unmatched_probe(desc, engine):
     from .kernel.raw import PROVIDERS
 
     if told := _without_target(desc):
+        return told
+    if told := not_offered(desc):
         return told
     if desc.provider in _OTHERS:
         return f"pyusdt has no provider {desc.provider}; docs/guide/kernel.md lists those that there are"

@@ -15,6 +15,7 @@ from ..data.harmless import harmless
 from ..dlang import sizes
 from ..dlang.front.probes import OWN, unmatched
 from ..engine import EngineError
+from ..engine.erlang_vm import missing
 from ..engine.unmatched import similar_probe, unmatched_probe
 from .actions import Actions
 from .sink import Info
@@ -109,6 +110,9 @@ class Driver:
         engine = self.engine
         self._info = Info(self.program, self.options, self.actions, engine.probe, engine.name, self.reason, engine.has_places)
         sink.begin(self._info)
+        for text in dict.fromkeys(missing(description) for description, count in engine.matched if count == 0):
+            if text:
+                sink.notice(text)
         engine.begin()
         if self.options.get("destructive"):
             sink.notice("allowing destructive actions", error=False)

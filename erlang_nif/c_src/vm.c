@@ -1,0 +1,224 @@
+/* The emulator's own probes, all but the tracer itself: see vm.h. */
+#include "vm.h"
+
+#include <string.h>
+
+#include "vm_ports.h"
+#include "vm_state.h"
+#include "vm_text.h"
+
+#define BURSTS 10 /* in a second: so often the rate is looked at, at most */
+
+static const uint16_t no_semaphore;
+
+struct pyusdt_vm_state pyusdt_vm;
+
+static const struct {
+    const char *name, *arguments;
+} probes[] = {
+#define ROW(constant, name, arguments) {name, arguments},
+    PYUSDT_VM_PROBES(ROW)
+#undef ROW
+};
+
+static ERL_NIF_TERM atom_ok, atom_error, atom_true, atom_false;
+static ERL_NIF_TERM names[PYUSDT_VM_COUNT]; /* atoms */
+static ErlNifResourceType *watch_type;
+static void *watch; /* monitors the controlling process */
+
+/* ---- being loaded ---- */
+
+/* The controlling process is gone, and nobody takes our flags away: the emulator will. */
+static void controller_is_down(ErlNifEnv *env, void *object, ErlNifPid *pid, ErlNifMonitor *monitor)
+{
+    ERL_NIF_TERM gone = pid->pid;
+
+    (void)env, (void)object, (void)monitor;
+    if (atomic_compare_exchange_strong(&pyusdt_vm.controller, &gone, 0))
+        atomic_store(&pyusdt_vm.processes, false);
+}
+
+static void no_probes_yet(void)
+{
+    static bool done;
+
+    for (unsigned i = 0; !done && i < PYUSDT_VM_COUNT; i++)
+        pyusdt_vm.site[i] = (struct pyusdt_probe_site){.index = PYUSDT_NO_PROBE, .semaphore = &no_semaphore};
+    done = true;
+}
+
+int pyusdt_vm_load(ErlNifEnv *env)
+{
+    ErlNifResourceTypeInit init = {.down = controller_is_down};
+
+    no_probes_yet();
+    atom_ok = enif_make_atom(env, "ok");
+    atom_error = enif_make_atom(env, "error");
+    atom_true = enif_make_atom(env, "true");
+    atom_false = enif_make_atom(env, "false");
+    for (unsigned i = 0; i < PYUSDT_VM_COUNT; i++)
+        names[i] = enif_make_atom(env, probes[i].name);
+    watch_type = enif_open_resource_type_x(env, "vm", &init, ERL_NIF_RT_CREATE | ERL_NIF_RT_TAKEOVER, NULL);
+    return watch_type && pyusdt_vm_ports_load() && pyusdt_vm_trace_load(env);
+}
+
+/* ---- making the probes ---- */
+
+static int find(ERL_NIF_TERM name)
+{
+    for (int i = 0; i < PYUSDT_VM_COUNT; i++)
+        if (names[i] == name)
+            return i;
+    return -1;
+}
+
+static struct pyusdt_probe_def definition(unsigned probe)
+{
+    struct pyusdt_probe_def def = {.name = probes[probe].name, .nargs = (unsigned)strlen(probes[probe].arguments)};
+
+    for (unsigned i = 0; i < def.nargs; i++)
+        switch (probes[probe].arguments[i]) {
+        case 's': def.type[i] = PYUSDT_STRING; break;
+        case 'u': def.type[i] = PYUSDT_UINT | 4; break;
+        default: def.type[i] = PYUSDT_INT | 4;
+        }
+    return def;
+}
+
+/* The probes of a list of names. -1: one is not known, or too many are named. */
+static int read_names(ErlNifEnv *env, ERL_NIF_TERM list, unsigned which[PYUSDT_VM_COUNT])
+{
+    ERL_NIF_TERM name;
+    int n = 0;
+
+    while (enif_get_list_cell(env, list, &name, &list)) {
+        int probe = find(name);
+        if (probe < 0 || n == PYUSDT_VM_COUNT)
+            return -1;
+        which[n++] = (unsigned)probe;
+    }
+    return n;
+}
+
+ERL_NIF_TERM pyusdt_nif_vm_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    struct pyusdt_probe_site sites[PYUSDT_VM_COUNT];
+    struct pyusdt_probe_def defs[PYUSDT_VM_COUNT];
+    unsigned which[PYUSDT_VM_COUNT];
+    int n = read_names(env, argv[0], which);
+    struct pyusdt_error why;
+    char path[4096];
+
+    (void)argc;
+    if (n <= 0)
+        return enif_make_badarg(env);
+    for (int i = 0; i < n; i++)
+        defs[i] = definition(which[i]);
+    if (pyusdt_provider_define("erlang", defs, (unsigned)n, sites, path, sizeof path, &why) < 0)
+        return enif_make_tuple2(env, atom_error, enif_make_string(env, why.message, ERL_NIF_LATIN1));
+    for (int i = 0; i < n; i++)
+        pyusdt_vm.site[which[i]] = sites[i];
+    return atom_ok;
+}
+
+/* ---- what is wanted ---- */
+
+ERL_NIF_TERM pyusdt_nif_vm_wanted(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+
+    (void)argc, (void)argv;
+    for (unsigned i = PYUSDT_VM_COUNT; i-- > 0;)
+        if (pyusdt_vm_is_wanted(i))
+            list = enif_make_list_cell(env, names[i], list);
+    return list;
+}
+
+/* Bits of the arguments that have a token; it stands behind the size. */
+static uint32_t token_of(unsigned probe)
+{
+    switch (probe) {
+    case PYUSDT_VM_MESSAGE_SEND: return 7u << 3;
+    case PYUSDT_VM_MESSAGE_SEND_REMOTE: return 7u << 4;
+    default: return 0;
+    }
+}
+
+ERL_NIF_TERM pyusdt_nif_vm_tend(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+    struct pyusdt_firing firing;
+
+    (void)argc, (void)argv;
+    for (unsigned i = PYUSDT_VM_COUNT; i-- > 0;)
+        if (pyusdt_firing_begin_at(&firing, &pyusdt_vm.site[i]) && (firing.reads & token_of(i)) != 0)
+            list = enif_make_list_cell(env, names[i], list);
+    return list;
+}
+
+/* ---- the controlling process ---- */
+
+static bool monitor(ErlNifEnv *env, const ErlNifPid *pid)
+{
+    if (atomic_load(&pyusdt_vm.controller) == pid->pid)
+        return true;
+    if (!watch)
+        watch = enif_alloc_resource(watch_type, 1);
+    if (!watch || enif_monitor_process(env, watch, pid, NULL) != 0)
+        return false;
+    atomic_store(&pyusdt_vm.controller, pid->pid);
+    return true;
+}
+
+ERL_NIF_TERM pyusdt_nif_vm_control(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    unsigned rate;
+    ErlNifPid self;
+
+    (void)argc;
+    if (!enif_get_uint(env, argv[1], &rate) || !enif_self(env, &self) || !monitor(env, &self))
+        return enif_make_badarg(env);
+    atomic_store(&pyusdt_vm.burst, rate == 0 ? 0 : rate < BURSTS ? 1 : rate / BURSTS);
+    atomic_store(&pyusdt_vm.processes, argv[0] == atom_true);
+    return atom_ok;
+}
+
+ERL_NIF_TERM pyusdt_nif_vm_over(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    unsigned took = atomic_exchange(&pyusdt_vm.over, 0);
+
+    (void)argc, (void)argv;
+    if (took == 0)
+        return atom_false;
+    return enif_make_tuple2(env, enif_make_uint(env, atomic_load(&pyusdt_vm.burst)), enif_make_uint(env, took));
+}
+
+/* ---- what the controlling process was told ---- */
+
+ERL_NIF_TERM pyusdt_nif_vm_port(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    struct pyusdt_vm_port port = {.port = argv[0], .owner = argv[1]};
+
+    (void)argc;
+    if (enif_get_string(env, argv[2], port.name, sizeof port.name, ERL_NIF_LATIN1) == 0)
+        return enif_make_badarg(env);
+    pyusdt_vm_ports_add(&port);
+    return atom_ok;
+}
+
+ERL_NIF_TERM pyusdt_nif_vm_fire(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    ERL_NIF_TERM value, list = argv[1];
+    int probe = find(argv[0]);
+    struct pyusdt_vm_event event;
+
+    (void)argc;
+    if (probe < 0)
+        return enif_make_badarg(env);
+    if (!pyusdt_vm_event_begin(&event, env, (unsigned)probe))
+        return atom_false;
+    for (unsigned i = 0; i < PYUSDT_VM_TEXTS && enif_get_list_cell(env, list, &value, &list); i++)
+        pyusdt_vm_put(&event, i, value);
+    pyusdt_firing_offer_at(&event.firing, &pyusdt_vm.site[probe]);
+    return atom_true;
+}

@@ -1,0 +1,47 @@
+/* The emulator's own probes: the NIFs of pyusdt_nif.erl for them, the tracer among them.
+ *
+ * In:      the trace events of the emulator; the names of the probes that are wanted from the processes that trace us.
+ * Out:     events of the probes of vm_probes.h.
+ * Always:  a call is bounded and sends nothing; nobody listening, the emulator is told `discard` and makes no event;
+ *          the controlling process is never traced; without it, and with nothing switched on, the emulator is told
+ *          `remove`.  No trace_call/5: for meta traces the emulator would call it with three arguments. */
+#ifndef PYUSDT_NIF_VM_H
+#define PYUSDT_NIF_VM_H
+
+#include <erl_nif.h>
+
+#pragma GCC visibility push(hidden)
+
+/* When the module is loaded: false, and it can not be. */
+int pyusdt_vm_load(ErlNifEnv *env);
+
+/* vm_define(Names): makes these probes; it writes a file, so it belongs on a dirty scheduler. */
+ERL_NIF_TERM pyusdt_nif_vm_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+/* vm_wanted(): the names of the probes that anybody wants. */
+ERL_NIF_TERM pyusdt_nif_vm_wanted(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+/* vm_tend(): sets up the sessions that are new and looks whether their tracers live; it may map files (dirty). The names
+ * of the probes of which a sequential trace token is read. */
+ERL_NIF_TERM pyusdt_nif_vm_tend(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+/* vm_control(Processes, Rate): the caller is the controlling process; whether flags of processes are set (else the emulator
+ * removes us from them); events a second on one scheduler above which all is discarded. */
+ERL_NIF_TERM pyusdt_nif_vm_control(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+/* vm_over(): how many events a scheduler had in how many microseconds when it was too many, or `false`; begins anew. */
+ERL_NIF_TERM pyusdt_nif_vm_over(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+/* vm_port(Port, Name): a port that was open before it was traced. */
+ERL_NIF_TERM pyusdt_nif_vm_port(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+/* vm_fire(Name, Values): an event that the controlling process was told of. */
+ERL_NIF_TERM pyusdt_nif_vm_fire(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+/* enabled(Tag, State, Tracee), trace(Tag, State, Tracee, Term, Options): the tracer's. */
+ERL_NIF_TERM pyusdt_nif_vm_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+ERL_NIF_TERM pyusdt_nif_vm_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+#pragma GCC visibility pop
+
+#endif

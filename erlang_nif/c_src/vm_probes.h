@@ -1,0 +1,55 @@
+/* The emulator's own probes that a stock OTP can give, as OTP's erlang_dtrace.d names them.
+ *
+ * In:      nothing.
+ * Out:     X(constant, name, arguments), where arguments has a letter for each: s a string, u uint32_t, i int.
+ * Always:  names and the order of arguments are OTP's; those that a stock emulator has no place for are not here
+ *          (docs/guide/erlang-vm.md lists them, with the reasons). */
+#ifndef PYUSDT_NIF_VM_PROBES_H
+#define PYUSDT_NIF_VM_PROBES_H
+
+#define PYUSDT_VM_PROBES(X) \
+    X(PROCESS_SPAWN, "process-spawn", "ss") \
+    X(PROCESS_EXIT, "process-exit", "ss") \
+    X(PROCESS_EXIT_SIGNAL, "process-exit_signal", "sss") \
+    X(PROCESS_EXIT_SIGNAL_REMOTE, "process-exit_signal-remote", "ssssiii") \
+    X(PROCESS_SCHEDULED, "process-scheduled", "ss") \
+    X(PROCESS_UNSCHEDULED, "process-unscheduled", "s") \
+    X(PROCESS_HIBERNATE, "process-hibernate", "ss") \
+    X(PROCESS_HEAP_GROW, "process-heap_grow", "sii") \
+    X(PROCESS_HEAP_SHRINK, "process-heap_shrink", "sii") \
+    X(MESSAGE_SEND, "message-send", "ssuiii") \
+    X(MESSAGE_SEND_REMOTE, "message-send-remote", "sssuiii") \
+    X(MESSAGE_QUEUED, "message-queued", "suuiii") \
+    X(GC_MAJOR_START, "gc_major-start", "si") \
+    X(GC_MINOR_START, "gc_minor-start", "si") \
+    X(GC_MAJOR_END, "gc_major-end", "si") \
+    X(GC_MINOR_END, "gc_minor-end", "si") \
+    X(PORT_OPEN, "port-open", "sss") \
+    X(PORT_COMMAND, "port-command", "ssss") \
+    X(PORT_CONTROL, "port-control", "sssi") \
+    X(PORT_EXIT, "port-exit", "ssss") \
+    X(PORT_CONNECT, "port-connect", "ssss") \
+    X(PORT_BUSY, "port-busy", "s") \
+    X(DRIVER_START, "driver-start", "sss") \
+    X(DRIVER_STOP, "driver-stop", "sss") \
+    X(DRIVER_OUTPUT, "driver-output", "sssi") \
+    X(DRIVER_OUTPUTV, "driver-outputv", "sssi") \
+    X(DRIVER_CONTROL, "driver-control", "sssii") \
+    X(DIST_MONITOR, "dist-monitor", "sssss") \
+    X(DIST_PORT_BUSY, "dist-port_busy", "ssss") \
+    X(LOCAL_FUNCTION_ENTRY, "local-function-entry", "ssi") \
+    X(GLOBAL_FUNCTION_ENTRY, "global-function-entry", "ssi") \
+    X(FUNCTION_RETURN, "function-return", "ssi") \
+    X(BIF_ENTRY, "bif-entry", "ss") \
+    X(BIF_RETURN, "bif-return", "ss") \
+    X(NIF_ENTRY, "nif-entry", "ss") \
+    X(NIF_RETURN, "nif-return", "ss")
+
+enum pyusdt_vm_probe {
+#define PYUSDT_VM_CONSTANT(constant, name, arguments) PYUSDT_VM_##constant,
+    PYUSDT_VM_PROBES(PYUSDT_VM_CONSTANT)
+#undef PYUSDT_VM_CONSTANT
+    PYUSDT_VM_COUNT
+};
+
+#endif

@@ -1,0 +1,33 @@
+/* What the tracer (vm_trace.c) and the NIFs around it (vm.c) share. */
+#ifndef PYUSDT_NIF_VM_STATE_H
+#define PYUSDT_NIF_VM_STATE_H
+
+#include <erl_nif.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "pyusdt.h"
+#include "vm_probes.h"
+
+#pragma GCC visibility push(hidden)
+
+struct pyusdt_vm_state {
+    struct pyusdt_probe_site site[PYUSDT_VM_COUNT]; /* of a probe that is not made: one that nobody can want */
+    _Atomic ERL_NIF_TERM controller;                /* its pid, an immediate term; 0: there is none */
+    atomic_bool processes;                          /* flags of processes are set */
+    atomic_uint burst;                              /* events of one scheduler in 100 ms that are too many; 0: none are */
+    atomic_uint over;                               /* there were so many: microseconds they took, at least 1 */
+};
+
+extern struct pyusdt_vm_state pyusdt_vm;
+
+bool pyusdt_vm_trace_load(ErlNifEnv *env); /* makes the atoms */
+
+#pragma GCC visibility pop
+
+static inline bool pyusdt_vm_is_wanted(unsigned probe)
+{
+    return pyusdt_site_enabled(&pyusdt_vm.site[probe]);
+}
+
+#endif

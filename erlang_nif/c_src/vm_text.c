@@ -1,0 +1,288 @@
+/* What the probes of the emulator tell of terms: see vm_text.h. */
+#include "vm_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define KEPT_WHOS 16
+#define KEPT_WHO 40
+#define KEPT_MFAS 256 /* a power of two */
+#define KEPT_TEXT 128
+#define TERM_STEPS "1000" /* parts of a term that its text has at most */
+#define DEPTH 64          /* of a term that is sized */
+
+/* Words of the emulator's terms behind their handles: what its own size_object() counts. */
+enum { CELL = 2, FLOAT = 2, HEAP_BINARY = 2, HEAP_BINARY_BYTES = 64, SHARED_BINARY = 6, REFERENCE = 3, FUNCTION = 5, MAP = 4 };
+
+static bool reads(const struct pyusdt_vm_event *event, unsigned arg)
+{
+    return pyusdt_firing_reads(&event->firing, arg);
+}
+
+static void set(struct pyusdt_vm_event *event, unsigned arg, const char *text, size_t size)
+{
+    pyusdt_firing_text(&event->firing, arg, text, pyusdt_text_length(text, size));
+}
+
+/* The room for a text more; what does not fit any more is absent. */
+static char *room(struct pyusdt_vm_event *event)
+{
+    return event->used < PYUSDT_VM_TEXTS ? event->text[event->used++] : NULL;
+}
+
+void pyusdt_vm_put(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term)
+{
+    char *text = reads(event, arg) ? room(event) : NULL;
+
+    if (text && enif_snprintf(text, PYUSDT_VM_TEXT, "%." TERM_STEPS "T", term) >= 0)
+        set(event, arg, text, PYUSDT_VM_TEXT - 1);
+}
+
+/* A pid or port of this node is an immediate term, and the same one has the same text for ever. Another of the event may
+ * have the same place, so the text is copied. */
+void pyusdt_vm_put_who(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM local)
+{
+    static _Thread_local struct {
+        ERL_NIF_TERM term;
+        uint32_t length;
+        char text[KEPT_WHO];
+    } all[KEPT_WHOS];
+    typeof(*all) *kept = &all[local / 64 % KEPT_WHOS];
+    char *text = reads(event, arg) ? room(event) : NULL;
+
+    if (!text)
+        return;
+    if (kept->length == 0 || kept->term != local) {
+        int size = enif_snprintf(kept->text, sizeof kept->text, "%T", local);
+        kept->term = local;
+        kept->length = size < 0 ? 0 : size < KEPT_WHO ? (uint32_t)size : KEPT_WHO - 1;
+    }
+    memcpy(text, kept->text, sizeof kept->text);
+    pyusdt_firing_text(&event->firing, arg, text, kept->length);
+}
+
+void pyusdt_vm_put_text(struct pyusdt_vm_event *event, unsigned arg, const char *text)
+{
+    if (reads(event, arg))
+        set(event, arg, text, strlen(text));
+}
+
+void pyusdt_vm_put_integer(struct pyusdt_vm_event *event, unsigned arg, int64_t value)
+{
+    event->firing.args.value[arg] = (uint64_t)value;
+}
+
+/* ---- m:f/a ---- */
+
+struct kept {
+    ERL_NIF_TERM module, function;
+    unsigned arity;
+    uint32_t length; /* 0: nothing is kept here */
+    char text[KEPT_TEXT];
+};
+
+static bool read_mfa(ErlNifEnv *env, ERL_NIF_TERM mfa, struct kept *to)
+{
+    const ERL_NIF_TERM *parts;
+    int n;
+
+    if (!enif_get_tuple(env, mfa, &n, &parts) || n != 3)
+        return false;
+    to->module = parts[0];
+    to->function = parts[1];
+    return enif_get_uint(env, parts[2], &to->arity) || enif_get_list_length(env, parts[2], &to->arity);
+}
+
+/* Atoms are immediate terms and are never taken back, so a text once made stays true. False: it is too long to be kept. */
+static bool keep(struct kept *kept, const struct kept *mfa)
+{
+    int size;
+
+    if (kept->length != 0 && kept->module == mfa->module && kept->function == mfa->function && kept->arity == mfa->arity)
+        return true;
+    *kept = *mfa;
+    size = enif_snprintf(kept->text, KEPT_TEXT, "%T:%T/%u", mfa->module, mfa->function, mfa->arity);
+    kept->length = size > 0 && size < KEPT_TEXT ? (uint32_t)size : 0;
+    return kept->length != 0;
+}
+
+void pyusdt_vm_put_mfa(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term)
+{
+    static _Thread_local struct kept all[KEPT_MFAS];
+    struct kept mfa = {0}, *kept;
+    char *text;
+
+    if (!reads(event, arg))
+        return;
+    if (!read_mfa(event->env, term, &mfa)) {
+        pyusdt_vm_put(event, arg, term);
+        return;
+    }
+    kept = &all[((mfa.module * 31 + mfa.function * 7) / 64 + mfa.arity) % KEPT_MFAS];
+    if (keep(kept, &mfa)) {
+        pyusdt_firing_text(&event->firing, arg, kept->text, kept->length);
+        return;
+    }
+    text = room(event);
+    if (text && enif_snprintf(text, PYUSDT_VM_TEXT, "%T:%T/%u", mfa.module, mfa.function, mfa.arity) >= 0)
+        set(event, arg, text, PYUSDT_VM_TEXT - 1);
+}
+
+/* ---- the node of a remote pid, which only its external form tells: 131, NEW_PID_EXT, then an atom ---- */
+
+enum { VERSION = 131, NEW_PID = 88, SMALL_ATOM = 119, LONG_ATOM = 118 };
+
+static bool find_node(const ErlNifBinary *binary, size_t *at, size_t *length)
+{
+    const unsigned char *data = binary->data;
+
+    if (binary->size < 5 || data[0] != VERSION || data[1] != NEW_PID)
+        return false;
+    *at = data[2] == SMALL_ATOM ? 4 : 5;
+    *length = data[2] == SMALL_ATOM ? data[3] : data[2] == LONG_ATOM ? (size_t)data[3] << 8 | data[4] : 0;
+    return *at + *length <= binary->size && *length < PYUSDT_VM_TEXT;
+}
+
+void pyusdt_vm_put_node(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM pid)
+{
+    char *text = reads(event, arg) ? room(event) : NULL;
+    size_t at, length;
+    ErlNifBinary binary;
+
+    if (!text || !enif_term_to_binary(event->env, pid, &binary))
+        return;
+    if (find_node(&binary, &at, &length)) {
+        memcpy(text, binary.data + at, length);
+        text[length] = '\0';
+        set(event, arg, text, length);
+    }
+    enif_release_binary(&binary);
+}
+
+/* ---- sizes ---- */
+
+struct walk {
+    ErlNifEnv *env;
+    unsigned budget;
+    unsigned depth;
+};
+
+static uint64_t words_of(struct walk *walk, ERL_NIF_TERM term);
+
+static uint64_t words_of_tuple(struct walk *walk, ERL_NIF_TERM tuple)
+{
+    const ERL_NIF_TERM *parts;
+    uint64_t words = 0;
+    int n = 0;
+
+    if (enif_get_tuple(walk->env, tuple, &n, &parts) && n > 0)
+        words = (uint64_t)n + 1;
+    for (int i = 0; i < n && walk->budget > 0; i++)
+        words += words_of(walk, parts[i]);
+    return words;
+}
+
+static uint64_t words_of_list(struct walk *walk, ERL_NIF_TERM list)
+{
+    uint64_t words = 0;
+    ERL_NIF_TERM head;
+
+    while (walk->budget > 0 && enif_get_list_cell(walk->env, list, &head, &list))
+        words += CELL + words_of(walk, head);
+    return enif_is_empty_list(walk->env, list) ? words : words + words_of(walk, list);
+}
+
+/* A small map's, whose keys are a tuple; of a large one it is about as much. */
+static uint64_t words_of_map(struct walk *walk, ERL_NIF_TERM map)
+{
+    ErlNifMapIterator iterator;
+    ERL_NIF_TERM key, value;
+    uint64_t words = MAP;
+
+    if (!enif_map_iterator_create(walk->env, map, &iterator, ERL_NIF_MAP_ITERATOR_FIRST))
+        return words;
+    for (; walk->budget > 0 && enif_map_iterator_get_pair(walk->env, &iterator, &key, &value);
+         enif_map_iterator_next(walk->env, &iterator))
+        words += 2 + words_of(walk, key) + words_of(walk, value);
+    enif_map_iterator_destroy(walk->env, &iterator);
+    return words;
+}
+
+static uint64_t words_of_binary(struct walk *walk, ERL_NIF_TERM term)
+{
+    ErlNifBinary binary;
+
+    if (!enif_inspect_binary(walk->env, term, &binary) || binary.size > HEAP_BINARY_BYTES)
+        return SHARED_BINARY;
+    return HEAP_BINARY + (binary.size + sizeof(ERL_NIF_TERM) - 1) / sizeof(ERL_NIF_TERM);
+}
+
+/* One that fits a word has none behind it; else its header and its digits. */
+static uint64_t words_of_integer(struct walk *walk, ERL_NIF_TERM term)
+{
+    const int64_t small = (int64_t)1 << 59;
+    ErlNifSInt64 value;
+
+    if (!enif_get_int64(walk->env, term, &value))
+        return 3;
+    return value >= -small && value < small ? 0 : 2;
+}
+
+static uint64_t words_inside(struct walk *walk, ERL_NIF_TERM term)
+{
+    switch (enif_term_type(walk->env, term)) {
+    case ERL_NIF_TERM_TYPE_LIST: return words_of_list(walk, term);
+    case ERL_NIF_TERM_TYPE_TUPLE: return words_of_tuple(walk, term);
+    case ERL_NIF_TERM_TYPE_MAP: return words_of_map(walk, term);
+    case ERL_NIF_TERM_TYPE_BITSTRING: return words_of_binary(walk, term);
+    case ERL_NIF_TERM_TYPE_INTEGER: return words_of_integer(walk, term);
+    case ERL_NIF_TERM_TYPE_FLOAT: return FLOAT;
+    case ERL_NIF_TERM_TYPE_REFERENCE: return REFERENCE;
+    case ERL_NIF_TERM_TYPE_FUN: return FUNCTION;
+    default: return 0;
+    }
+}
+
+static uint64_t words_of(struct walk *walk, ERL_NIF_TERM term)
+{
+    uint64_t words;
+
+    if (walk->budget == 0 || walk->depth == DEPTH)
+        return 0;
+    walk->budget--;
+    walk->depth++;
+    words = words_inside(walk, term);
+    walk->depth--;
+    return words;
+}
+
+void pyusdt_vm_put_words(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term)
+{
+    struct walk walk = {event->env, PYUSDT_VM_WORDS, 0};
+
+    if (reads(event, arg))
+        pyusdt_vm_put_integer(event, arg, (int64_t)words_of(&walk, term));
+}
+
+static uint64_t bytes_of(struct walk *walk, ERL_NIF_TERM term)
+{
+    ErlNifBinary binary;
+    uint64_t bytes = 0;
+    ERL_NIF_TERM head;
+
+    if (walk->budget == 0 || walk->depth == DEPTH)
+        return 0;
+    walk->depth++;
+    for (; walk->budget > 0 && enif_get_list_cell(walk->env, term, &head, &term); walk->budget--)
+        bytes += enif_is_number(walk->env, head) ? 1 : bytes_of(walk, head);
+    walk->depth--;
+    return enif_inspect_binary(walk->env, term, &binary) ? bytes + binary.size : bytes;
+}
+
+void pyusdt_vm_put_bytes(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM iolist)
+{
+    struct walk walk = {event->env, PYUSDT_VM_WORDS, 0};
+
+    if (reads(event, arg))
+        pyusdt_vm_put_integer(event, arg, (int64_t)bytes_of(&walk, iolist));
+}

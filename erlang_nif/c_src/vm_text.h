@@ -1,0 +1,46 @@
+/* What the probes of the emulator tell of terms: texts and sizes.
+ *
+ * In:      terms of trace events.
+ * Out:     texts as OTP's own probes have them (pids, m:f/a, terms as the shell shows them), sizes in words.
+ * Always:  the work is bounded, however large a term is; texts of pids and of m:f/a are kept for each scheduler. */
+#ifndef PYUSDT_NIF_VM_TEXT_H
+#define PYUSDT_NIF_VM_TEXT_H
+
+#include <erl_nif.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pyusdt.h"
+
+#pragma GCC visibility push(hidden)
+
+enum {
+    PYUSDT_VM_TEXTS = 5, /* strings that a probe has at most */
+    PYUSDT_VM_TEXT = PYUSDT_MAX_STRING + 1,
+    PYUSDT_VM_WORDS = 1000, /* terms that are looked at for a size, at most */
+};
+
+/* An event that is being made, and the room for its texts. */
+struct pyusdt_vm_event {
+    ErlNifEnv *env;
+    struct pyusdt_firing firing;
+    unsigned used;
+    char text[PYUSDT_VM_TEXTS][PYUSDT_VM_TEXT];
+};
+
+/* False: nobody wants it. All arguments are absent until they are set. (vm_trace.c) */
+bool pyusdt_vm_event_begin(struct pyusdt_vm_event *event, ErlNifEnv *env, unsigned probe);
+
+/* Each sets an argument, if it is read. */
+void pyusdt_vm_put(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term);     /* as the shell shows it */
+void pyusdt_vm_put_who(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM local); /* a process or port of this node */
+void pyusdt_vm_put_text(struct pyusdt_vm_event *event, unsigned arg, const char *text); /* which stays */
+void pyusdt_vm_put_mfa(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM mfa);  /* {M, F, arguments or arity} */
+void pyusdt_vm_put_node(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM pid); /* of a remote pid */
+void pyusdt_vm_put_words(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term);
+void pyusdt_vm_put_bytes(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM iolist);
+void pyusdt_vm_put_integer(struct pyusdt_vm_event *event, unsigned arg, int64_t value);
+
+#pragma GCC visibility pop
+
+#endif

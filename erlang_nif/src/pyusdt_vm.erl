@@ -1,0 +1,42 @@
+%% @doc The emulator's own probes on a stock OTP: processes, messages, garbage collection, ports, functions.
+%%
+%% In:  the options; which probes tracers want.
+%% Out: events of OTP's probes (`erlang*:::process-spawn' …), as docs/guide/erlang-vm.md lists them.
+%% Always: nothing is traced before {@link enable/0} and a tracer that wants something; then the fewest flags and
+%% patterns are set that it needs, and taken away when it is gone.
+-module(pyusdt_vm).
+
+-export([enable/0, enable/1, disable/0, info/0]).
+
+-export_type([options/0, info/0]).
+
+-type options() :: #{functions => [module()],           % whose functions, BIFs and NIFs are probes: []
+                     rate => pos_integer() | infinity,  % events a second on one scheduler at most: 200000
+                     time => pos_integer() | infinity,  % milliseconds that it may go on at most: an hour
+                     unsafe => boolean()}.              % flags of processes on OTP before 25.3 too: false
+
+-type info() :: #{given := [atom()], wanted := [atom()], armed := boolean(), refused := none | string(),
+                  messages := [string()]}.
+%% The probes of this node, those that tracers want, whether anything is traced for them, why not, and what was said
+%% since enable/1.
+
+%% @doc Offer the probes; what is traced costs nothing until a tracer comes.
+-spec enable() -> ok | {error, term()}.
+enable() ->
+    enable(#{}).
+
+-spec enable(options()) -> ok | {error, term()}.
+enable(Options) ->
+    case pyusdt_vm_server:start(Options) of
+        {ok, _} -> ok;
+        {error, Reason} -> {error, Reason}
+    end.
+
+%% @doc Trace nothing any more. The probes stay in the lists of tracers, and are silent.
+-spec disable() -> ok.
+disable() ->
+    pyusdt_vm_server:stop().
+
+-spec info() -> info() | {error, disabled}.
+info() ->
+    pyusdt_vm_server:info().

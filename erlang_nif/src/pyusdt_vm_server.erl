@@ -1,0 +1,243 @@
+%% @doc The controlling process of the emulator's own probes.
+%%
+%% In:  which probes tracers want, looked at five times a second; what the emulator tells this process of nodes and busy ports.
+%% Out: flags and patterns for them ({@link pyusdt_vm_arm}), and events of what it was told itself.
+%% Always: it is the only process that sets and takes away. It stops what goes over the limits of rate and time, and what
+%% another tool has cleared, until no tracer wants anything any more; and says so, in the log and by `info/0'.
+-module(pyusdt_vm_server).
+
+-behaviour(gen_server).
+
+-export([start/1, start_link/1, stop/0, info/0]).
+-export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
+
+-define(LOOK_MS, 200).
+-define(LOOKS_A_SECOND, 5).
+-define(DEFAULTS, #{functions => [], rate => 200000, time => 3600000, unsafe => false}).
+
+-record(state, {options :: pyusdt_vm:options(),
+                given :: [atom()],
+                armed :: pyusdt_vm_arm:armed(),
+                wanted = [] :: [atom()],
+                since = 0 :: integer(),             % when it was armed, in milliseconds
+                looks = 0 :: non_neg_integer(),
+                nodes = false :: boolean(),         % this process is told of nodes,
+                busy = [] :: [atom()],              % and of these
+                refused = none :: none | string(),  % why it stays off until nobody wants anything
+                messages = [] :: [string()]}).
+
+-spec start(term()) -> {ok, pid()} | {error, term()}.
+start(Options) ->
+    gen_server:start({local, ?MODULE}, ?MODULE, Options, []).
+
+-spec start_link(term()) -> {ok, pid()} | {error, term()}.
+start_link(Options) ->
+    gen_server:start_link({local, ?MODULE}, ?MODULE, Options, []).
+
+-spec stop() -> ok.
+stop() ->
+    try gen_server:stop(?MODULE)
+    catch exit:noproc -> ok
+    end.
+
+-spec info() -> pyusdt_vm:info() | {error, disabled}.
+info() ->
+    try gen_server:call(?MODULE, info, infinity)
+    catch exit:{noproc, _} -> {error, disabled}
+    end.
+
+%% ---- gen_server ----
+
+-spec init(term()) -> {ok, #state{}} | {stop, term()}.
+init(Given) ->
+    case options(Given) of
+        {ok, Options} -> begin_with(Options, pyusdt_vm_plan:given(Options));
+        {error, Reason} -> {stop, Reason}
+    end.
+
+begin_with(Options, Probes) ->
+    process_flag(trap_exit, true),
+    case pyusdt_nif:vm_define(Probes) of
+        ok ->
+            State = #state{options = Options, given = Probes, armed = pyusdt_vm_arm:nothing()},
+            {ok, look_again(said(before_25_3(Probes), State))};
+        {error, Reason} ->
+            {stop, Reason}
+    end.
+
+-spec handle_call(term(), gen_server:from(), #state{}) -> {reply, term(), #state{}}.
+handle_call(info, _From, State) ->
+    #state{given = Given, wanted = Wanted, refused = Refused, messages = Messages} = State,
+    Info = #{given => Given, wanted => Wanted, armed => Wanted =/= [] andalso Refused =:= none, refused => Refused,
+             messages => lists:reverse(Messages)},
+    {reply, Info, State}.
+
+-spec handle_cast(term(), #state{}) -> {noreply, #state{}}.
+handle_cast(_, State) ->
+    {noreply, State}.
+
+-spec handle_info(term(), #state{}) -> {noreply, #state{}}.
+handle_info(look, #state{looks = Looks} = State) ->
+    {noreply, look_again(look(State#state{looks = Looks + 1}))};
+handle_info({Up_or_down, Node, Info}, State) when Up_or_down =:= nodeup; Up_or_down =:= nodedown ->
+    _ = pyusdt_nif:vm_fire('dist-monitor', [node(), Up_or_down, Node, proplists:get_value(node_type, Info),
+                                            proplists:get_value(nodedown_reason, Info, undefined)]),
+    {noreply, State};
+handle_info({monitor, _Process, busy_port, Port}, State) ->
+    _ = pyusdt_nif:vm_fire('port-busy', [Port]),
+    {noreply, State};
+handle_info({monitor, Process, busy_dist_port, Port}, State) ->
+    _ = pyusdt_nif:vm_fire('dist-port_busy', [node(), Port, node_of(Port), Process]),
+    {noreply, State};
+handle_info(_, State) ->
+    {noreply, State}.
+
+-spec terminate(term(), #state{}) -> ok.
+terminate(_Reason, State) ->
+    _ = off(State),
+    ok.
+
+%% ---- options ----
+
+options(Given) when is_map(Given) ->
+    Options = maps:merge(?DEFAULTS, Given),
+    case [Name || {Name, Value} <- maps:to_list(Options), not is_option(Name, Value)] of
+        [] -> {ok, Options};
+        Wrong -> {error, {badarg, Wrong}}
+    end;
+options(Given) ->
+    {error, {badarg, Given}}.
+
+is_option(functions, Modules) -> is_list(Modules) andalso lists:all(fun is_atom/1, Modules);
+is_option(rate, Rate) -> is_limit(Rate);
+is_option(time, Time) -> is_limit(Time);
+is_option(unsafe, Unsafe) -> is_boolean(Unsafe);
+is_option(_, _) -> false.
+
+is_limit(infinity) -> true;
+is_limit(Limit) -> is_integer(Limit) andalso Limit > 0 andalso Limit < 1 bsl 32.
+
+before_25_3(Probes) ->
+    ["this emulator is older than OTP 25.3: switching off what processes do can crash it, so only the probes of functions, "
+     "exit signals, nodes and busy ports are offered; the option unsafe offers all"
+     || not lists:member('process-spawn', Probes)].
+
+%% ---- looking ----
+
+look_again(State) ->
+    _ = erlang:send_after(?LOOK_MS, self(), look),
+    State.
+
+look(State) ->
+    case pyusdt_nif:vm_wanted() of
+        [] -> (off(State))#state{wanted = [], refused = none};
+        _ -> tend(State)
+    end.
+
+%% Tracers that are gone are noticed by vm_tend/0, so what is wanted is asked behind it.
+tend(State) ->
+    Tokens = pyusdt_nif:vm_tend(),
+    Wanted = pyusdt_nif:vm_wanted(),
+    Checked = checked(State),
+    case Checked#state.refused of
+        none -> on(Wanted, Tokens, Checked);
+        _ -> Checked#state{wanted = Wanted}
+    end.
+
+on(Wanted, Tokens, #state{options = Options, armed = Before} = State) ->
+    Plan = pyusdt_vm_plan:plan(Wanted, Tokens, Options),
+    {Armed, Texts} = pyusdt_vm_arm:arm(Plan, number(maps:get(rate, Options)), Before),
+    New = case Wanted of
+              [] -> [];
+              _ when Wanted =:= State#state.wanted -> [];
+              _ -> Texts ++ without_modules(Wanted, Options)
+          end,
+    told(Plan, said(New, State#state{armed = Armed, wanted = Wanted, since = since(State)})).
+
+since(#state{wanted = []}) -> erlang:monotonic_time(millisecond);
+since(#state{since = Since}) -> Since.
+
+number(infinity) -> 0;
+number(Rate) -> Rate.
+
+off(#state{armed = Armed} = State) ->
+    untold(State#state{armed = pyusdt_vm_arm:disarm(Armed)}).
+
+without_modules(Wanted, #{functions := []}) ->
+    Functions = ['local-function-entry', 'global-function-entry', 'function-return', 'bif-entry', 'bif-return',
+                 'nif-entry', 'nif-return'],
+    [text("no function is traced for ~s: the option functions names the modules",
+          [lists:join(", ", [atom_to_list(Probe) || Probe <- Wanted, lists:member(Probe, Functions)])])
+     || Wanted -- Functions =/= Wanted];
+without_modules(_, _) ->
+    [].
+
+%% ---- limits ----
+
+checked(State) ->
+    case limit(State) of
+        none -> State;
+        Reason -> said([Reason], (off(State))#state{refused = Reason})
+    end.
+
+limit(#state{armed = Armed, looks = Looks} = State) ->
+    case pyusdt_nif:vm_over() of
+        {Events, Microseconds} ->
+            text("switched off: ~b events in ~b us on one scheduler are more than the option rate allows", [Events, Microseconds]);
+        false ->
+            case Looks rem ?LOOKS_A_SECOND =:= 0 andalso not pyusdt_vm_arm:is_ours(Armed) of
+                true -> "switched off: another tool has cleared what was traced";
+                false -> time_limit(State)
+            end
+    end.
+
+time_limit(#state{wanted = []}) ->
+    none;
+time_limit(#state{options = #{time := Time}, since = Since}) ->
+    case is_integer(Time) andalso erlang:monotonic_time(millisecond) - Since >= Time of
+        true -> text("switched off: it has gone on for ~b ms, which the option time allows", [Time]);
+        false -> none
+    end.
+
+said(Texts, #state{messages = Messages} = State) ->
+    [logger:warning("pyusdt: the emulator's probes: ~ts", [Text]) || Text <- Texts],
+    State#state{messages = lists:sublist(lists:reverse(Texts) ++ Messages, 100)}.
+
+text(Format, Arguments) ->
+    lists:flatten(io_lib:format(Format, Arguments)).
+
+%% ---- what the emulator tells this process: nodes that come and go, busy ports ----
+
+told(#{nodes := Nodes, busy := Busy}, State) ->
+    busy(Busy, up_and_down(Nodes, State)).
+
+up_and_down(Same, #state{nodes = Same} = State) ->
+    State;
+up_and_down(Wanted, State) ->
+    _ = net_kernel:monitor_nodes(Wanted, [{node_type, all}, nodedown_reason]),
+    State#state{nodes = Wanted}.
+
+%% One process of the node can be told of busy ports; where it is another, it stays so.
+busy(Events, #state{busy = Events} = State) ->
+    State;
+busy(Events, State) ->
+    case erlang:system_monitor() of
+        {Pid, _} when Pid =/= self() ->
+            said(["port-busy and dist-port_busy stay off: another process is this node's system monitor" || Events =/= []],
+                 State#state{busy = Events});
+        _ ->
+            _ = case Events of
+                    [] -> erlang:system_monitor(undefined);
+                    _ -> erlang:system_monitor(self(), Events)
+                end,
+            State#state{busy = Events}
+    end.
+
+untold(State) ->
+    busy([], up_and_down(false, State)).
+
+node_of(Port) ->
+    case lists:keyfind(Port, 2, erlang:system_info(dist_ctrl)) of
+        {Node, _} -> Node;
+        false -> undefined
+    end.

@@ -1,0 +1,48 @@
+"""What is told of the Erlang emulator's own probes that a node does not have (docs/guide/erlang-vm.md).
+
+In: a probe description (dlang.ast.ProbeDesc).  Out: one line that says why no node has such a probe, or what makes one
+offer it; None for all others.
+Always: the names are those of OTP's erlang_dtrace.d; those that a node can offer are in erlang_nif/c_src/vm_probes.h.
+"""
+
+_PROVIDER = "erlang"
+_QUEUE = "a stock emulator tells nobody when a process takes a message from its queue; message-queued tells when it comes there"
+_COPY = "a stock emulator tells nobody when it copies terms"
+_DRIVER = "a stock emulator tells nobody when it calls this function of a driver"
+_POOL = "since OTP 21 no pool of threads does the input and output of files"
+
+_MISSING = {
+    "message-receive": _QUEUE,
+    "copy-struct": _COPY,
+    "copy-object": _COPY,
+    "process-port_unblocked": "a stock emulator tells nobody which port a process had waited for; port-busy tells which is busy",
+    "port-not_busy": "a stock emulator tells nobody when a port is not busy any more",
+    "dist-port_not_busy": "a stock emulator tells nobody when a port of the distribution is not busy any more",
+    "dist-output": "a stock emulator tells nobody when the distribution writes",
+    "dist-outputv": "a stock emulator tells nobody when the distribution writes",
+    **dict.fromkeys(
+        ["driver-init", "driver-finish", "driver-flush", "driver-call", "driver-event", "driver-ready_input", "driver-ready_output",
+         "driver-timeout", "driver-ready_async", "driver-process_exit", "driver-stop_select"], _DRIVER),
+    "aio_pool-add": _POOL,
+    "aio_pool-get": _POOL,
+    "trace": "it is what OTP's own tracer module fires, which pyusdt does not use",
+    "trace_seq": "it is what OTP's own tracer module fires, which pyusdt does not use",
+}
+_OFFERED = ("process-", "message-", "gc_", "port-", "driver-", "dist-", "local-function", "global-function", "function-return",
+            "bif-", "nif-")
+
+
+def missing(desc):
+    """Why no node has this probe."""
+    if desc.provider.rstrip("0123456789*") != _PROVIDER or desc.name not in _MISSING:
+        return None
+    return f"no Erlang node has the probe {desc.name}: {_MISSING[desc.name]}"
+
+
+def not_offered(desc):
+    """The same, or how a node comes to offer a probe that it can have."""
+    if told := missing(desc):
+        return told
+    if desc.provider.rstrip("0123456789*") == _PROVIDER and desc.name.startswith(_OFFERED):
+        return "a node offers the emulator's own probes after pyusdt_vm:enable(): docs/guide/erlang-vm.md"
+    return None

@@ -1,0 +1,171 @@
+%% Work whose spawns, exits, messages, collections and calls it knows itself, for the tests of the emulator's own probes.
+%%
+%% erl -run vm FUNCTION [N]: waits until a tracer has what it wants, does it N times, prints what the tests compare.
+-module(vm).
+
+-export([spawns/1, messages/1, schedules/1, collects/1, calls/1, ports/1, waits/1, signals/1]).
+-export([controller/1, tsunami/1, refused/1, cleared/1, shared/1]).
+-export([entered/1, loop/0, nap/0]).
+
+%% Options for pyusdt_vm:enable/1, by the environment variable VM_OPTIONS, as an Erlang term.
+enabled() ->
+    {ok, Tokens, _} = erl_scan:string(os:getenv("VM_OPTIONS", "#{}") ++ "."),
+    {ok, Options} = erl_parse:parse_term(Tokens),
+    ok = pyusdt_vm:enable(maps:merge(#{unsafe => true}, Options)),
+    until_armed(600).
+
+until_armed(0) ->
+    io:format("never armed~n"),
+    halt(1);
+until_armed(N) ->
+    case pyusdt_vm:info() of
+        #{armed := true} -> ok;
+        _ -> timer:sleep(50), until_armed(N - 1)
+    end.
+
+%% Waits for what is on its way to be traced, and ends.
+done(Format, Values) ->
+    timer:sleep(300),
+    io:format(Format ++ "~n", Values),
+    halt().
+
+number([N]) -> list_to_integer(N).
+
+spawns(N) ->
+    enabled(),
+    Pids = [spawn_monitor(?MODULE, nap, []) || _ <- lists:seq(1, number(N))],
+    [receive {'DOWN', Ref, _, Pid, nap_is_over} -> ok end || {Pid, Ref} <- Pids],
+    done("spawned ~b", [length(Pids)]).
+
+nap() -> exit(nap_is_over).
+
+%% To a process that answers; then with a sequential trace token.
+messages(N) ->
+    Echo = spawn(?MODULE, loop, []),
+    enabled(),
+    Sent = [begin Echo ! {self(), I, [a, b]}, receive {Echo, I} -> ok end end || I <- lists:seq(1, number(N))],
+    seq_trace:set_token(label, 17),
+    Echo ! {self(), 0, []},
+    receive {Echo, 0} -> ok end,
+    seq_trace:set_token([]),
+    done("~p ~p sent ~b", [self(), Echo, length(Sent)]).
+
+loop() ->
+    receive {From, I, _} -> From ! {self(), I}, ?MODULE:loop() end.
+
+schedules(N) ->
+    Pid = spawn(fun() -> receive stop -> ok end end),
+    Sleeper = spawn(fun() -> receive hibernate -> erlang:hibernate(?MODULE, loop, []) end end),
+    Echo = spawn(?MODULE, loop, []),
+    enabled(),
+    [begin Echo ! {self(), I, []}, receive {Echo, I} -> ok end end || I <- lists:seq(1, number(N))],
+    Sleeper ! hibernate,
+    Pid ! stop,
+    timer:sleep(100),
+    done("~p ~p ~p", [Pid, Sleeper, Echo]).
+
+%% Major ones, in a process that does nothing else; then one that grows.
+collects(N) ->
+    Pid = spawn(fun() -> receive {From, go} -> [erlang:garbage_collect() || _ <- lists:seq(1, number(N))], From ! done end, loop() end),
+    enabled(),
+    Pid ! {self(), go},
+    receive done -> ok end,
+    Big = spawn(fun() -> exit(length(lists:seq(1, 200000))) end),
+    timer:sleep(200),
+    done("~p ~p", [Pid, Big]).
+
+calls(N) ->
+    enabled(),
+    [?MODULE:entered(I) || I <- lists:seq(1, number(N))],
+    done("~p called ~b", [self(), number(N)]).
+
+entered(I) -> inside(I) + erlang:phash2(I).
+
+inside(I) -> I + 1.
+
+ports(N) ->
+    enabled(),
+    Port = open_port({spawn, "cat"}, [binary]),
+    [begin port_command(Port, <<"hello">>), receive {Port, {data, _}} -> ok end end || _ <- lists:seq(1, number(N))],
+    Other = spawn(?MODULE, loop, []),
+    port_connect(Port, Other),
+    unlink(Port),
+    exit(Other, shutdown),
+    timer:sleep(200),
+    {ok, Socket} = gen_udp:open(0),
+    {ok, _} = inet:port(Socket),
+    gen_udp:close(Socket),
+    done("~p ~p ~p", [self(), Port, Other]).
+
+signals(N) ->
+    Pids = [spawn(?MODULE, loop, []) || _ <- lists:seq(1, number(N))],
+    enabled(),
+    [exit(Pid, bye) || Pid <- Pids],
+    done("~p signalled ~b", [self(), length(Pids)]).
+
+%% Until it is killed; says what is traced, each line "flags tracer" of this process and of new ones.
+waits(_) ->
+    ok = pyusdt_vm:enable(#{unsafe => true, functions => [?MODULE]}),
+    io:format("ready~n"),
+    say().
+
+say() ->
+    #{wanted := Wanted} = pyusdt_vm:info(),
+    io:format("~b ~w ~w ~w~n", [length(Wanted), traced(self()), traced(new), traced(erlang:whereis(init))]),
+    ?MODULE:entered(1),
+    timer:sleep(100),
+    say().
+
+traced(Who) ->
+    case code:ensure_loaded(trace) of
+        {module, _} -> length(apply(binary_to_existing_atom(<<"trace">>), session_info, [all])) - 1;
+        _ -> {flags, Flags} = erlang:trace_info(Who, flags), length(Flags)
+    end.
+
+%% ---- limits ----
+
+controller(_) ->
+    enabled(),
+    io:format("~p~n", [whereis(pyusdt_vm_server)]),
+    timer:sleep(1000),
+    halt().
+
+tsunami(N) ->
+    enabled(),
+    _ = [begin {Pid, Ref} = spawn_monitor(?MODULE, nap, []), receive {'DOWN', Ref, _, Pid, _} -> ok end end
+         || _ <- lists:seq(1, number(N))],
+    until_refused().
+
+refused(_) ->
+    enabled(),
+    until_refused().
+
+cleared(_) ->
+    enabled(),
+    case code:ensure_loaded(trace) of
+        {module, _} -> [trace_module(session_destroy, [Session]) || {pyusdt_vm, _} = Session <- trace_module(session_info, [all])];
+        _ -> erlang:trace(all, false, [all])
+    end,
+    until_refused().
+
+trace_module(Function, Arguments) ->
+    apply(binary_to_existing_atom(<<"trace">>), Function, Arguments).
+
+until_refused() ->
+    case pyusdt_vm:info() of
+        #{refused := none} -> timer:sleep(50), until_refused();
+        #{refused := Reason} -> io:format("~p~n", [Reason]), halt()
+    end.
+
+%% A process and a function that another tracer has.
+shared(_) ->
+    Traced = spawn(?MODULE, loop, []),
+    Tracer = spawn(fun() -> receive stop -> ok end end),
+    erlang:trace(Traced, true, [send, {tracer, Tracer}]),
+    erlang:trace_pattern({?MODULE, entered, 1}, true, [{meta, Tracer}]),
+    os:putenv("VM_OPTIONS", "#{functions => [vm]}"),
+    enabled(),
+    timer:sleep(500),
+    Theirs = {erlang:trace_info(Traced, tracer), erlang:trace_info({?MODULE, entered, 1}, meta)},
+    io:format("others are theirs: ~p~n~p~n", [Theirs =:= {{tracer, Tracer}, {meta, Tracer}}, maps:get(messages, pyusdt_vm:info())]),
+    halt().

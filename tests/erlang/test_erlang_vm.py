@@ -1,0 +1,227 @@
+"""The emulator's own probes: OTP's example scripts, unchanged, over work that knows its own counts; and what keeps a node safe.
+
+The same on newer OTPs: test_erlang_other_otp.py takes SCRIPTS.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+import signal
+
+import harness
+import pytest
+
+WORDS_OF_A_TRIPLE = 8  # {Pid, Integer, [a, b]}: a tuple of three and two cells
+
+
+@pytest.fixture(scope="session")
+def examples(erlang):
+    """OTP's scripts."""
+    folder = erlang.evaluate("io:put_chars(code:lib_dir(runtime_tools))").stdout
+    assert glob.glob(f"{folder}/examples/spawn-exit.d"), f"no examples in {folder}: .ci/packages.txt names the package"
+    return f"{folder}/examples"
+
+
+def lines(run: harness.Run) -> list[str]:
+    assert "never armed" not in run.stdout + run.stderr, run
+    return run.stdout.splitlines()
+
+
+def found(run: harness.Run, pattern: str) -> list[re.Match]:
+    return [match for line in lines(run) if (match := re.fullmatch(pattern, line))]
+
+
+# ---- what each script prints of the work of programs/vm.erl ----
+
+
+def spawns(run, n):
+    assert f"spawned {n}" in lines(run)
+    began = [match[1] for match in found(run, r"pid (<[\d.]+>) mfa vm:nap/0")]
+    ended = [match[1] for match in found(run, r"pid (<[\d.]+>) reason nap_is_over")]
+    assert len(began) == n and sorted(began) == sorted(ended), run
+
+
+def signals(run, n):
+    me = found(run, rf"(<[\d.]+>) signalled {n}")[0][1]
+    assert len(found(run, rf"sender {re.escape(me)} -> pid <[\d.]+> reason bye")) == n, run
+
+
+def messages(run, n):
+    me, echo = (re.escape(text) for text in found(run, rf"(<[\d.]+>) (<[\d.]+>) sent {n}")[0].groups())
+    assert len(found(run, rf"send:   {me} -> {echo}: {WORDS_OF_A_TRIPLE} words")) == n, run
+    assert len(found(run, rf"queued: {echo}: {WORDS_OF_A_TRIPLE} words, queue len 0")) == n, run
+    assert len(found(run, rf"send:   {echo} -> {me}: 3 words")) >= n, run
+
+
+def tokens(run, n):
+    """From OTP 27 on: the last round has a sequential trace token."""
+    messages(run, n)
+    assert len(found(run, r"send:   \S+ label 17 token \{\d+,\d+\} -> \S+: \d words")) == 2, run
+
+
+def schedules(run, n):
+    stopped, sleeper, echo = (re.escape(text) for text in found(run, r"(<[\d.]+>) (<[\d.]+>) (<[\d.]+>)")[0].groups())
+    assert len(found(run, rf"  Schedule pid {echo} mfa vm:loop/0")) >= n, run
+    assert found(run, rf"  Schedule pid {stopped} mfa .*") and not found(run, rf"  Hibernate pid {stopped} .*"), run
+    assert len(found(run, rf"  Schedule pid {echo} .*")) == len(found(run, rf"Unschedule pid {echo}")), run
+    assert len(found(run, rf"  Hibernate pid {sleeper} resume mfa erlang:hibernate/3")) == 1, run
+
+
+def collections(run, n):
+    me = re.escape(found(run, r"(<[\d.]+>) (<[\d.]+>)")[0][1])
+    assert len(found(run, rf"GC major start pid {me} need 0 words")) == n, run
+    assert len(found(run, rf"GC major end pid {me} reclaimed \d+ words")) == n, run
+
+
+def heaps(run, n):
+    big = re.escape(found(run, r"(<[\d.]+>) (<[\d.]+>)")[0][2])
+    grown = [(int(match[1]), int(match[2])) for match in found(run, rf"proc heap grow pid {big} (\d+) -> (\d+) bytes")]
+    assert grown and all(before < after for before, after in grown), run
+    assert [after for _, after in grown[:-1]] == [before for before, _ in grown[1:]], run
+
+
+def calls(run, n):
+    me = re.escape(found(run, rf"(<[\d.]+>) called {n}")[0][1])
+    for function in ("entered", "inside"):
+        assert len(found(run, rf"pid {me} enter \(local\)  vm:{function}/1 depth 0")) == n, run
+        assert len(found(run, rf"pid {me} return vm:{function}/1 depth 0")) == n, run
+
+
+def ports(run, n):
+    me, port, other = (re.escape(text) for text in found(run, r"(<[\d.]+>) (#Port<[\d.]+>) (<[\d.]+>)")[0].groups())
+    assert len(found(run, rf"port open pid {me} port name cat port {port}")) == 1, run
+    assert len(found(run, rf"port command pid {me} port {port} port name cat command type command")) == n, run
+    assert len(found(run, rf"port connect pid {me} port {port} port name cat new pid {other}")) == 1, run
+    assert len(found(run, rf"port exit pid {other} port {port} port name cat reason shutdown")) == 1, run
+    assert len(found(run, rf"port control pid {me} port \S+ port name udp_inet command 1 OPEN")) == 1, run
+
+
+def drivers(run, n):
+    me, port, other = (re.escape(text) for text in found(run, r"(<[\d.]+>) (#Port<[\d.]+>) (<[\d.]+>)")[0].groups())
+    assert len(found(run, rf"driver start pid {me} driver name cat port {port}")) == 1, run
+    assert len(found(run, rf"driver outputv pid {me} port {port} port name cat bytes 5")) == n, run
+    assert len(found(run, rf"driver stop pid {other} driver name cat port {port}")) == 1, run
+    assert len(found(run, rf"driver control pid {me} port \S+ port name udp_inet command 1 bytes \d+")) == 1, run
+
+
+# script, function of programs/vm.erl, how often, what it prints
+SCRIPTS = [
+    ("spawn-exit", "spawns", 50, spawns), ("spawn-exit", "signals", 20, signals), ("messages", "messages", 30, messages),
+    ("process-scheduling", "schedules", 20, schedules), ("garbage-collection", "collects", 20, collections),
+    ("memory1", "collects", 1, heaps), ("function-calls", "calls", 20, calls), ("port1", "ports", 10, ports),
+    ("driver1", "ports", 10, drivers),
+]
+
+
+@pytest.mark.parametrize(("script", "function", "n", "check"), SCRIPTS, ids=[f"{row[0]}-{row[1]}" for row in SCRIPTS])
+def test_scripts_of_otp(erlang, examples, script, function, n, check, monkeypatch):
+    monkeypatch.setenv("VM_OPTIONS", "#{functions => [vm]}")
+    command = " ".join(erlang.node(function, n, module="vm"))
+    check(harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-s", f"{examples}/{script}.d", "-c", command],
+                      timeout=120), n)
+
+
+def test_a_probe_that_no_node_has_is_told(erlang, examples):
+    command = " ".join(erlang.node("messages", 1, module="vm"))
+    run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-s", f"{examples}/messages.d", "-c", command], timeout=120)
+    told = [line for line in run.stderr.splitlines() if line.startswith("dtrace:")]
+    assert len(told) == 1 and told[0].startswith("dtrace: no Erlang node has the probe message-receive: a stock emulator"), run
+
+
+# ---- off ----
+
+
+def test_nothing_is_traced_while_nobody_traces(erlang):
+    run = erlang.evaluate(
+        "ok = pyusdt_vm:enable(#{unsafe => true, functions => [lists]}), timer:sleep(600),"
+        "Flags = [erlang:trace_info(Who, flags) || Who <- [new | processes()]],"
+        'io:format("~p ~p ~p ~p", [lists:usort(Flags), erlang:trace_info({lists, seq, 2}, all), erlang:system_monitor(),'
+        " maps:get(armed, pyusdt_vm:info())])", "-pa", erlang.ebin)
+    assert run.stdout == "[{flags,[]}] {all,false} undefined false", run
+
+
+@pytest.fixture
+def waiting(erlang):
+    """A node that says twice a second what is traced in it."""
+    with harness.running(erlang.node("waits", module="vm")) as node:
+        assert node.stdout.readline() == "ready\n"
+        yield node
+
+
+def until(node, condition) -> list[int]:
+    """The first of the node's lines that is so."""
+    for line in node.stdout:
+        if re.fullmatch(r"[\d ]+\n", line) and condition(numbers := list(map(int, line.split()))):
+            return numbers
+    raise AssertionError("the node has ended")
+
+
+ALL = "erlang*:::process-*,erlang*:::message-*,erlang*:::gc_*,erlang*:::port-*,erlang*:::*function* { @[probename] = count(); }"
+
+
+def test_a_tracer_that_is_killed(waiting):
+    """What it wanted is switched off by the node itself."""
+    with harness.running([harness.PYDTRACE, "-q", "-x", "engine=embedded", "-n", ALL, "-p", str(waiting.pid)]) as tracer:
+        assert min(until(waiting, lambda numbers: numbers[0] > 0 and numbers[2] > 0)[1:]) > 0
+        tracer.send_signal(signal.SIGKILL)
+        tracer.wait()
+        assert until(waiting, lambda numbers: numbers[2] == 0)[0] == 0
+        assert until(waiting, lambda numbers: sum(numbers) == 0) == [0, 0, 0, 0]
+
+
+def test_the_controlling_process_is_never_traced(erlang, trace):
+    program = 'erlang*:::process-scheduled, erlang*:::message-queued { @[copyinstr(arg0)] = count(); }'
+    run = trace(program, erlang.node("controller", module="vm"), timeout=60)
+    controller, *rows = run.stdout.split("\n", 1)[0].split() + re.findall(r"(<[\d.]+>) +\d+", run.stdout)
+    assert controller.startswith("<") and rows and controller not in rows, run
+
+
+# ---- limits ----
+
+
+def test_too_many_events(erlang, trace, monkeypatch):
+    """All of it is switched off; the node says so, and the tracer counts a loss."""
+    monkeypatch.setenv("VM_OPTIONS", "#{rate => 1000}")
+    run = trace('erlang*:::process-spawn { @[copyinstr(arg1)] = count(); }', erlang.node("tsunami", 5000, module="vm"), timeout=60)
+    assert re.search(r"switched off: 100 events in \d+ us on one scheduler are more than the option rate allows", run.stdout), run
+    assert int(re.search(r"vm:nap/0 +(\d+)", run.stdout)[1]) < 5000 and "drop" in run.stderr, run
+
+
+def test_it_has_gone_on_too_long(erlang, trace, monkeypatch):
+    monkeypatch.setenv("VM_OPTIONS", "#{time => 100}")
+    run = trace('erlang*:::process-spawn { @ = count(); }', erlang.node("refused", module="vm"), timeout=60)
+    assert '"switched off: it has gone on for 100 ms, which the option time allows"' in run.stdout, run
+
+
+def test_another_tool_clears_everything(erlang, trace):
+    run = trace('erlang*:::process-spawn { @ = count(); }', erlang.node("cleared", module="vm"), timeout=60)
+    assert '"switched off: another tool has cleared what was traced"' in run.stdout, run
+
+
+def test_what_another_tool_traces_is_left_to_it(erlang, trace):
+    """Its process and its function; before OTP 27 there is one tracer for each, and what was skipped is said."""
+    run = trace('erlang*:::process-scheduled,erlang*:::local-function-entry { @ = count(); }',
+                erlang.node("shared", module="vm"), timeout=60)
+    assert "others are theirs: true" in run.stdout, run
+    assert "1 processes are traced by another tool, and left to it" in run.stdout, run
+    assert "1 functions are traced by another tool, or are not there, and left out" in run.stdout, run
+
+
+def test_before_25_3_only_what_is_safe(erlang):
+    """The emulator of Debian 12 is older; on a newer one there is nothing to refuse."""
+    run = erlang.evaluate(
+        "ok = pyusdt_vm:enable(), #{given := Given, messages := Said} = pyusdt_vm:info(),"
+        'io:format("~n~p ~p ~p ~p~n", [hd(string:lexemes(erlang:system_info(version), ".")),'
+        " lists:member('process-spawn', Given), lists:member('local-function-entry', Given), Said])", "-pa", erlang.ebin)
+    major, spawn, function, said = re.search(r'^"(\d+)" (true|false) (true|false) (\[.*?\])$', run.stdout, re.MULTILINE | re.DOTALL).groups()
+    assert function == "true", run
+    assert (spawn == "false") == ("older than OTP 25.3" in said), run
+    assert spawn == "true" or int(major) <= 13, run
+
+
+def test_options_that_can_not_be(erlang):
+    run = erlang.evaluate(
+        'io:format("~0p", [[pyusdt_vm:enable(Options) || Options <- [#{rate => 0}, #{modules => [lists]}, [], #{functions => lists}]]])',
+        "-pa", erlang.ebin)
+    assert run.stdout == "[{error,{badarg,[rate]}},{error,{badarg,[modules]}},{error,{badarg,[]}},{error,{badarg,[functions]}}]", run
