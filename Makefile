@@ -42,7 +42,7 @@ bench: packages build ## the performance budgets, measured beside their peers
 bench-pythons: packages build ## what an application pays while nobody traces, on every CPython here
 	$(VENV)/python benchmarks/pythons.py
 
-lint: build ## ruff, mypy on the public API, gcc's and clang's warnings
+lint: build ## ruff, mypy on what pyproject.toml lists, gcc's and clang's warnings
 	$(VENV)/ruff check .
 	$(VENV)/mypy
 	.ci/lint-c

@@ -8,6 +8,15 @@ parts of dtrace that are not here (aggrate, evaltime, bpflogsize …) are checke
 Source of the rules: the DTrace guide, "Options and Tunables", and dtrace 2.0's answers.
 """
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    Parser = Callable[[str | None], Any]
+
 _SIZE_SUFFIXES = {"k": 10, "m": 20, "g": 30, "t": 40}
 _SECOND = 1_000_000_000
 _RATE_SUFFIXES = {
@@ -18,21 +27,21 @@ _RATE_SUFFIXES = {
 _ON = ("yes", "enable", "enabled", "true", "on", "set")
 _OFF = ("no", "disable", "disabled", "false", "off", "unset")
 _LARGEST, _LARGEST_SIZE = 2**63 - 1, 2**64 - 1
-# The versions of the language; of which there is no difference that a program could see.
+# The versions of the language. A program can not see which one it runs under.
 _VERSIONS = frozenset([(1, 0), (1, 1), (1, 2), (1, 2, 1), (1, 2, 2), (1, 3), (1, 4), (1, 4, 1), (1, 5), (1, 6), (1, 6, 1),
                        (1, 6, 2), (1, 6, 3), (1, 6, 4), (1, 7), (1, 8), (1, 8, 1), (1, 9), (1, 9, 1), (1, 9, 2), (1, 10),
                        (1, 11), (1, 12), (1, 12, 1), (1, 13), (1, 13, 1), (1, 13, 2), (2, 0)])
 
 
 class OptionError(Exception):
-    """An option that can not be set so; the message is dtrace's, or says what is not supported."""
+    """An option with a value that it can not have; the message is dtrace's, or says what is not supported."""
 
 
-def _invalid():
+def _invalid() -> OptionError:
     return OptionError("Invalid value for specified option")
 
 
-def _number(text, largest=_LARGEST):
+def _number(text: str, largest: int = _LARGEST) -> tuple[int, str]:
     """What C's strtoull(text, &end, 0) reads: (value, rest of the text)."""
     body = text.lstrip(" \t\n\v\f\r")
     sign = body[:1] if body[:1] in ("+", "-") else ""
@@ -53,7 +62,7 @@ def _number(text, largest=_LARGEST):
     return value, body[end:]
 
 
-def _size(text):
+def _size(text: str | None) -> int:
     if text is None:
         return 0
     shift = _SIZE_SUFFIXES.get(text[-1:].lower(), 0)
@@ -63,13 +72,13 @@ def _size(text):
     return value << shift & _LARGEST_SIZE
 
 
-def _printsize(text):
-    """What print() shows at most; as with dtrace a value out of bounds means its default."""
+def _printsize(text: str | None) -> int:
+    """The most that print() shows; as with dtrace, a value out of bounds means the default."""
     value = _size(text)
     return (value if 0 < value <= 65536 else 8192) + 7 & ~7
 
 
-def _strsize(text):
+def _strsize(text: str | None) -> int:
     value = _size(text)
     if value < 2:  # a character and its NUL
         raise _invalid()
@@ -80,7 +89,7 @@ def _strsize(text):
     return value
 
 
-def _rate(text):
+def _rate(text: str | None) -> int:
     if text is None:
         return 0
     value, rest = _number(text)
@@ -94,7 +103,7 @@ def _rate(text):
     return value * _RATE_SUFFIXES[rest]
 
 
-def _switch(text):
+def _switch(text: str | None) -> bool:
     """On, unless the value says off; numbers mean on, even 0, as in dtrace."""
     if text is None:
         return True
@@ -105,7 +114,7 @@ def _switch(text):
     return True
 
 
-def _count(text):
+def _count(text: str | None) -> int:
     if text is None:
         return 0
     value, rest = _number(text)
@@ -114,52 +123,52 @@ def _count(text):
     return value
 
 
-def _flag(text):
+def _flag(text: str | None) -> bool:
     """An option of the compiler, which takes no value."""
     if text is not None:
         raise _invalid()
     return True
 
 
-def _text(text):
+def _text(text: str | None) -> str:
     """An option that needs a value."""
     if text is None:
         raise _invalid()
     return text
 
 
-def _stdc(text):
-    if text not in ("a", "c", "s", "t"):
+def _stdc(text: str | None) -> str:
+    if text is None or text not in ("a", "c", "s", "t"):
         raise _invalid()
     return text
 
 
-def _preprocessor(switch):
-    """The parser of an option that gives the preprocessor an argument: they come in the order of the options."""
+def _preprocessor(switch: str) -> Parser:
+    """The parser of an option that gives the preprocessor an argument. The arguments have the order of the options."""
 
-    def parse(text):
+    def parse(text: str | None) -> list[str]:
         return [switch + _text(text)]
 
     return parse
 
 
-def _headers(text):
+def _headers(text: str | None) -> list[str]:
     _flag(text)
     return ["-H"]
 
 
-def _choice(*names):
+def _choice(*names: str) -> Parser:
     """The parser of an option that is one of a few words."""
 
-    def parse(text):
-        if text not in names:
+    def parse(text: str | None) -> str:
+        if text is None or text not in names:
             raise OptionError(f"one of {', '.join(names)} is needed")
         return text
 
     return parse
 
 
-def _frames(text):
+def _frames(text: str | None) -> int:
     """A number of stack frames, at most what the kernel allows."""
     value = _count(text)
     try:
@@ -172,54 +181,55 @@ def _frames(text):
     return value
 
 
-def _one_of(*names):
+def _one_of(*names: str) -> Parser:
     """The parser of an option with these values."""
 
-    def parse(text):
-        if text not in names:
+    def parse(text: str | None) -> str:
+        if text is None or text not in names:
             raise _invalid()
         return text
 
     return parse
 
 
-def _version(text):
-    parts = _text(text).split(".")
+def _version(text: str | None) -> str:
+    version = _text(text)
+    parts = version.split(".")
     if not 1 < len(parts) < 4 or not all(part.isdigit() for part in parts):
         raise OptionError("Invalid version string")
     if tuple(int(part) for part in parts) not in _VERSIONS:
         raise OptionError("Operation not supported")
-    return text
+    return version
 
 
-def _stages(text):
-    """Which trees of the compiler's are shown, a bit for each."""
+def _stages(text: str | None) -> int:
+    """Which of the compiler's trees are shown, a bit for each."""
     value = _count(_text(text))
     if not value:
         raise _invalid()
     return value
 
 
-def _registers(text):
+def _registers(text: str | None) -> int:
     if text is None or not text.isdigit() or not 0 < int(text) <= 8:
         raise _invalid()
     return int(text)
 
 
-def _paths(text):
+def _paths(text: str | None) -> list[str]:
     return [_text(text)]
 
 
-def _refuse(reason):
+def _refuse(reason: str) -> Parser:
     """The parser of an option that means nothing here, or nothing yet."""
 
-    def parse(text):
+    def parse(text: str | None) -> Any:
         raise OptionError(f"not supported: {reason}")
 
     return parse
 
 
-PARSERS = {
+PARSERS: dict[str, Parser] = {
     "aggrate": _rate, "cleanrate": _rate, "orderlag": _rate, "statusrate": _rate, "switchrate": _rate,
     "bufpolicy": _one_of("ring", "fill", "switch"), "bufresize": _one_of("auto", "manual"), "cpu": _count,
     "evaltime": _one_of("exec", "preinit", "postinit", "main"), "linkmode": _one_of("kernel", "primary", "dynamic",
@@ -259,16 +269,16 @@ for _reason, _names in _REFUSED.items():
 
 # These add to the arguments of the preprocessor, which are the option cppargs.
 _GATHERED = frozenset(("cppargs", "cpphdrs", "define", "incdir", "undef"))
-# What decides how a text is read can not be set by the text.
+# A script can not set the options that decide how the script itself is read.
 COMMAND_LINE = _GATHERED | {"cpppath", "stdc", "ldpath", "ctfpath", "modpath", "procfspath", "lockmem"}
 
 
-class Options(dict):
+class Options(dict[str, "Any"]):
     """The options that are set: {name: value}."""
 
     __slots__ = ()
 
-    def set(self, name, text=None):
+    def set(self, name: str, text: str | None = None) -> None:
         """Set an option from its text; OptionError where that can not be."""
         parser = PARSERS.get(name)
         if parser is None:
@@ -280,9 +290,8 @@ class Options(dict):
             value = self.get(name, []) + value
         self[name] = value
 
-    def read_environment(self, environ, prefix="DTRACE_OPT_"):
-        """Set options from variables such as DTRACE_OPT_QUIET; what can not be set is passed over, as
-        in dtrace."""
+    def read_environment(self, environ: Mapping[str, str], prefix: str = "DTRACE_OPT_") -> None:
+        """Set options from variables such as DTRACE_OPT_QUIET; as in dtrace, those that can not be set are ignored."""
         for variable, text in environ.items():
             if variable.startswith(prefix):
                 name = variable[len(prefix):].lower()

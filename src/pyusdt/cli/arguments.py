@@ -1,8 +1,10 @@
 """pydtrace's command line, parsed: argv in, Arguments out.
 
-Always: nothing is opened, started or looked up here, but for the hint of an error; -x and its like are checked, as dtrace does,
-before anything else happens.
+Always: nothing is opened, started or looked up here, except for the hint of an error; as in dtrace, the values of options are
+checked before anything else happens.
 """
+
+from __future__ import annotations
 
 from ..data.meant import behind, meant
 from ..dlang.compile import DUMPS
@@ -11,68 +13,83 @@ from .colour import WHEN
 from .formats import FORMATS, TEXT
 from .table import DTRACE, OURS
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from .formats import Format
+    from .table import Option
+
+    Given = tuple[str, str | None]  # an option: its letter or --name, its value
+
 STDERR = 2
-_LETTERS = {option.name[0]: option for option in DTRACE}  # as getopt(3) takes them: of -32, "2" is the argument
+_LETTERS = {option.name[0]: option for option in DTRACE}  # as in getopt(3): of -32, "2" is the argument
 _LONG = {option.dashed: option for option in OURS}
-_SHOWN = {"--help": "help", "--version": "versions"}  # whatever stands beside them
+_SHOWN = {"--help": "help", "--version": "versions"}  # the mode of these options, whatever others stand beside them
 _LEVELS = {"n": "name", "i": "name", "f": "function", "m": "module", "P": "provider"}
 
 
 class UsageError(Exception):
-    """What can not be parsed, None where nothing was asked for; usage: True where the list of options is to follow."""
+    """The command line can not be parsed, or, without a message, asks for nothing; usage: the list of options follows."""
 
-    def __init__(self, message, usage=True):
+    def __init__(self, message: str | None, usage: bool = True) -> None:
         super().__init__(message)
         self.usage = usage
 
 
 class Refused(Exception):
-    """An option that is understood and can not be done; the message is one line for the user."""
+    """An option that is known but can not be used in this way; the message is one line for the user."""
 
 
 class Request:
-    """One -n, -f, -m, -P or -s.  text: of the clause, None for a script; script: its path, else None;
-    level: what the last part of its probe descriptions is."""
+    """One -n, -f, -m, -P or -s.  text: the clause, None for a script; script: its path, else None; level: the meaning of the last
+    part of its probe descriptions."""
 
     __slots__ = ("level", "script", "text")
 
-    def __init__(self, text=None, script=None, level="name"):
+    def __init__(self, text: str | None = None, script: str | None = None, level: str = "name") -> None:
         self.text, self.script, self.level = text, script, level
 
     @property
-    def what(self):
+    def what(self) -> str:
         return "description" if self.script is None else "script"
 
     @property
-    def name(self):
-        """What messages about its probes call it: a clause is cut before its predicate or body."""
+    def name(self) -> str:
+        """The request's name in messages about its probes: of a clause, the part before its predicate or body."""
         if self.script is not None:
             return self.script
-        ends = [end for end in (self.text.find(c) for c in "{/;") if end >= 0]
-        return self.text[: min(ends)] if ends else self.text
+        text = self.text or ""
+        ends = [end for end in (text.find(c) for c in "{/;") if end >= 0]
+        return text[: min(ends)] if ends else text
 
 
 class Arguments:
     """requests: list of Request; options: Options; commands: list of str (-c); pids: list of int (-p);
-    output: path (-o) or None; mode: "trace", "list", "header", "link", "version", "help" or
-    "versions"; execute: False for -e; verbose: number
-    of -v; dump: stage of --dump or None; colour: word of --color; format: one of formats.py, format_argument: its argument;
-    operands: the arguments $1 and up."""
+    output: path (-o) or None; mode: "trace", "list", "header", "link", "version", "help" or "versions"; execute: False for -e;
+    verbose: number of -v; dump: stage of --dump or None; colour: word of --color; format: one of formats.py, format_argument: its
+    argument; operands: the arguments $1 and up."""
 
-    def __init__(self):
-        self.requests, self.commands, self.pids, self.operands = [], [], [], []
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.commands: list[str] = []
+        self.pids: list[int] = []
+        self.operands: list[str] = []
         self.options = Options()
-        self.output = self.dump = self.format_argument = None
-        self.format = TEXT
+        self.output: str | None = None
+        self.dump: str | None = None
+        self.format: Format = TEXT
+        self.format_argument: str | None = None
         self.mode, self.execute, self.verbose = "trace", True, 0
-        self.ready = None  # says when the probes are on: the number of a file descriptor, 2 for a line on the standard error
+        self.ready: int | None = None  # the file descriptor that hears when the probes are on; 2: by a line on the standard error
         self.colour = "auto"
         self.strict = False  # a loss makes the exit status 3
 
 
-def split(argv):
+def split(argv: Iterable[str]) -> tuple[list[Given], list[str]]:
     """getopt(3): argv without the program's name in, ([(letter or "--name", argument or None)], operands) out."""
-    found, operands = [], []
+    found: list[Given] = []
+    operands: list[str] = []
     words = iter(argv)
     for word in words:
         if word == "--":
@@ -86,8 +103,8 @@ def split(argv):
     return found, operands
 
 
-def _long(option, word, words):
-    """An option of ours; its value stands behind "=", or is the next of the words."""
+def _long(option: Option, word: str, words: Iterator[str]) -> Given:
+    """An option of ours; its value stands behind "=", or is the next word."""
     name, equals, value = word.partition("=")
     if option.value is None:
         if equals:
@@ -98,8 +115,8 @@ def _long(option, word, words):
     return name, value if equals else next(words, "")
 
 
-def _letters(word, words):
-    """The options of one word of dtrace's."""
+def _letters(word: str, words: Iterator[str]) -> Iterator[Given]:
+    """The options of a word such as -qs."""
     at = 1
     while at < len(word):
         letter = word[at]
@@ -118,8 +135,8 @@ def _letters(word, words):
         return
 
 
-def parse(argv, environ):
-    """Arguments of an argv without the program's name; UsageError, Refused."""
+def parse(argv: Iterable[str], environ: Mapping[str, str]) -> Arguments:
+    """The Arguments of an argv without the program's name.  Raises UsageError, Refused."""
     found, operands = split(argv)
     arguments = Arguments()
     arguments.operands = operands
@@ -132,15 +149,15 @@ def parse(argv, environ):
     return arguments
 
 
-def _set_modes(arguments, found):
-    """What decides before anything else: wrong word sizes, and more than one mode."""
+def _set_modes(arguments: Arguments, found: list[Given]) -> None:
+    """The options that are looked at before all others: the word sizes, and the modes, of which one is allowed."""
     for name, mode in _SHOWN.items():
         if (name, None) in found:
             arguments.mode = mode
             return
     modes = [letter for letter, _ in found if letter in "GhlV"]
     for letter, value in found:
-        if letter in "36" and letter + value not in ("32", "64"):
+        if letter in "36" and f"{letter}{value}" not in ("32", "64"):
             raise UsageError(f"illegal option -- {letter}{value}")
     if len(modes) > 1:
         raise UsageError("only one of the [-GhlV] options can be specified at a time", usage=False)
@@ -150,66 +167,67 @@ def _set_modes(arguments, found):
         arguments.options["zdefs"] = True
 
 
-def _take(arguments, letter, value):
+def _take(arguments: Arguments, letter: str, value: str | None) -> None:
     """One option of the second pass."""
     option = _LETTERS.get(letter) or _LONG[letter]
+    text = value or ""  # an option that takes a value has one
     if option.refused:
         raise Refused(f"-{option.name} is not supported: {option.refused}")
     if option.needs and not value:
         raise Refused(f"{letter} needs {option.needs}")
     if letter in _LEVELS:
-        arguments.requests.append(Request(text=value, level=_LEVELS[letter]))
+        arguments.requests.append(Request(text=text, level=_LEVELS[letter]))
     elif letter == "s":
-        arguments.requests.append(Request(script=value))
+        arguments.requests.append(Request(script=text))
     elif letter == "c":
-        arguments.commands.append(value)
+        arguments.commands.append(text)
     elif letter == "p":
-        arguments.pids.append(_pid(value))
+        arguments.pids.append(_pid(text))
     elif letter == "o":
-        arguments.output = value
+        arguments.output = text
     elif letter == "e":
         arguments.execute = False
     elif letter in ("--record", "--replay"):
         arguments.options[letter[2:]] = value
     elif letter == "--keep":
-        arguments.options["keep"] = _keep(value)
+        arguments.options["keep"] = _keep(text)
     elif letter == "--wait":
-        if len(value.encode()) > 15:
+        if len(text.encode()) > 15:
             raise Refused(f"--wait needs {option.needs}")
-        arguments.options["wait"] = int(value) if value.isascii() and value.isdigit() else value
+        arguments.options["wait"] = int(text) if text.isascii() and text.isdigit() else text
         arguments.options["zdefs"] = True
     elif letter == "--ready":
         arguments.ready = STDERR if value is None else _descriptor(value)
     elif letter == "--strict":
         arguments.strict = True
     elif letter == "--dump":
-        arguments.dump = _one_of(DUMPS, option, value)
+        arguments.dump = _one_of(DUMPS, option, text)
     elif letter == "--color":
-        arguments.colour = _one_of(WHEN, option, value)
+        arguments.colour = _one_of(WHEN, option, text)
     elif letter[2:] in FORMATS:
         arguments.format, arguments.format_argument = FORMATS[letter[2:]], value
     elif letter == "x":
-        name, equals, text = value.partition("=")
-        _set(arguments.options, f"-x {name}", name, text if equals else None)
+        name, equals, setting = text.partition("=")
+        _set(arguments.options, f"-x {name}", name, setting if equals else None)
     elif option.setting:
         shown = f"-{letter}" if value is None else f"-{letter} {value}"
         _set(arguments.options, shown, option.setting, value)
 
 
-def _set(options, shown, name, text):
+def _set(options: Options, shown: str, name: str, text: str | None) -> None:
     try:
         options.set(name, text)
     except OptionError as error:
         raise Refused(behind(f"failed to set {shown}: {error}", meant(name, PARSERS))) from None
 
 
-def _one_of(words, option, value):
+def _one_of(words: Collection[str], option: Option, value: str) -> str:
     if value not in words:
         raise Refused(f"{option.dashed} needs {option.needs}")
     return value
 
 
-def _keep(text):
+def _keep(text: str) -> tuple[str, int, int]:
     """NAME[,TIME[,SIZE]] of --keep, as (name, ns, bytes)."""
     name, _, rest = text.partition(",")
     time, _, size = rest.partition(",")
@@ -224,14 +242,14 @@ def _keep(text):
     return name, read["switchrate"], read["bufsize"]
 
 
-def _descriptor(text):
+def _descriptor(text: str) -> int:
     """The N of --ready=N."""
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > STDERR):
         raise Refused("--ready needs the number of an open file descriptor, from 3 on")
     return int(text)
 
 
-def _pid(text):
+def _pid(text: str) -> int:
     digits = text.strip(" \t\n\v\f\r")
     if digits[:1] in ("+", "-"):
         digits = digits[1:]

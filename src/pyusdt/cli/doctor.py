@@ -1,9 +1,11 @@
 """pyusdt doctor: what works on this machine and in this process, what does not, and what to do about it.
 
-In: the machine; a process.  Out: Finding objects, in the order of how often they are the answer.
-Always: looks, and tries only what leaves nothing behind but an object in the cache; never raises: what can not be
-looked at is a Finding as well; what does not work has an advice.
+In: the machine; a process.  Out: Finding objects; those that explain most failures come first.
+Always: a check leaves nothing behind but an object in the cache, and never raises: if something can not be looked at, this is a
+Finding as well; a Finding about something that does not work has an advice.
 """
+
+from __future__ import annotations
 
 import os
 import platform
@@ -15,20 +17,24 @@ import sys
 from ..engine import elf
 from ..engine.kernel.errors import CAPABILITIES, effective
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 
 class Finding:
-    """good: True works, False does not and could, None: is not needed or can not be; advice: what to do, or ""."""
+    """good: True: it works, False: it does not work and could, None: it is not needed or impossible here; advice: what to do, or ""."""
 
     __slots__ = ("advice", "good", "subject", "text")
 
-    def __init__(self, subject, good, text, advice=""):
+    def __init__(self, subject: str, good: bool | None, text: str, advice: str = "") -> None:
         self.subject, self.good, self.text, self.advice = subject, good, text, advice
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Finding({self.subject!r}, {self.good}, {self.text!r}, {self.advice!r})"
 
 
-def _read(path):
+def _read(path: str) -> str | None:
     """The text of a small file, or None."""
     try:
         with open(path, encoding="utf-8", errors="backslashreplace") as file:
@@ -40,7 +46,7 @@ def _read(path):
 # --- the package -----------------------------------------------------------------------------
 
 
-def _module():
+def _module() -> Finding:
     from .. import _core
 
     name = os.path.basename(_core.__file__)
@@ -59,11 +65,11 @@ def _module():
     return Finding("probes", True, f"{len(notes)} USDT probes in {_core.__file__}")
 
 
-def _run_directory():
-    from .. import _tracer
+def _run_directory() -> Finding:
+    from .._tracer import list_probes
 
     try:
-        listed = {row[0] for row in _tracer.list_probes()}
+        listed = {row[0] for row in list_probes()}
     except OSError as error:
         return Finding("embedded engine", False, error.strerror or str(error),
                        "make that directory yours with mode 0700, or set PYUSDT_RUNDIR to one, for program and tracer")
@@ -73,7 +79,7 @@ def _run_directory():
     return Finding("embedded engine", True, f"processes of this user with pyusdt, this one among them: {len(listed)}")
 
 
-def _cache():
+def _cache() -> Finding:
     from ..providers import Provider
 
     provider = Provider("pyusdt_doctor")
@@ -87,14 +93,14 @@ def _cache():
 # --- the kernel ------------------------------------------------------------------------------
 
 
-def kernel_version(release):
-    """(6, 18) of "6.18.3-amd64"; (0, 0) for a text that is no version."""
+def kernel_version(release: str) -> tuple[int, int]:
+    """(6, 18) for "6.18.3-amd64"; (0, 0) for a text that is no version."""
     match = re.match(r"(\d+)\.(\d+)", release)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
-def what_uprobes_do(version):
-    """What the kernel makes of a uprobe at one of our sites."""
+def what_uprobes_do(version: tuple[int, int]) -> str:
+    """How a kernel of this version runs a uprobe at one of our sites."""
     if version < (4, 20):
         return "a trap; it does not count semaphores up, so tracers must do it themselves (bpftrace -p, gdb)"
     if version < (6, 18):
@@ -105,8 +111,8 @@ def what_uprobes_do(version):
     return "a trap at the note's nop; a call for a tracer that attaches at the site's nop10 (+1)"
 
 
-def _tried():
-    """Where the kernel engine attaches, as it finds out itself; "" where this user may not attach."""
+def _tried() -> str:
+    """Where the kernel engine attaches, found by its own trial; "" if this user may not attach."""
     from ..engine.kernel.attach import cheapest_place
 
     try:
@@ -116,7 +122,7 @@ def _tried():
     return f"; the kernel engine attaches at {f'+{place}' if place else 'the nop'} here, as tried"
 
 
-def _uprobes():
+def _uprobes() -> Finding:
     release = platform.release()
     if not os.path.exists("/sys/bus/event_source/devices/uprobe"):
         return Finding("uprobes", False, f"Linux {release} has none", "a kernel with CONFIG_UPROBE_EVENTS")
@@ -125,7 +131,7 @@ def _uprobes():
     return Finding("uprobes", True, text if counts else f"{text}; no reference counters")
 
 
-def _rights():
+def _rights() -> Finding:
     mask = effective()
     held = [name for name, bit in CAPABILITIES.items() if mask >> bit & 1]
     lockdown = re.search(r"\[(\w+)\]", _read("/sys/kernel/security/lockdown") or "")
@@ -142,7 +148,7 @@ def _rights():
                    "run pydtrace as root, or trace what has pyusdt in it: the embedded engine needs no right")
 
 
-def _tracefs():
+def _tracefs() -> Finding:
     for path in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
         if os.path.exists(f"{path}/uprobe_events"):
             return Finding("tracefs", True, f"{path} (perf and stap use it)")
@@ -152,7 +158,7 @@ def _tracefs():
                    "mount -t tracefs tracefs /sys/kernel/tracing")
 
 
-def _namespaces():
+def _namespaces() -> Finding:
     spaces = [f"/proc/{who}/ns/pid" for who in ("self", "1")]
     ours, first = (os.stat(path) if os.path.exists(path) else None for path in spaces)
     container = next((name for name in ("/.dockerenv", "/run/.containerenv") if os.path.exists(name)), None)
@@ -169,7 +175,7 @@ def _namespaces():
 TOOLS = ("bpftrace", "perf", "stap", "gdb")
 
 
-def _tools():
+def _tools() -> Finding:
     there = [name for name in TOOLS if shutil.which(name)]
     if not there:
         return Finding("other tracers", None, "none of " + ", ".join(TOOLS),
@@ -177,12 +183,12 @@ def _tools():
     return Finding("other tracers", True, ", ".join(there))
 
 
-def is_dtrace(head):
-    """Are the first bytes of a program called dtrace those of a tracer?  SystemTap's is a script that makes headers."""
+def is_dtrace(head: bytes) -> bool:
+    """Whether a program called dtrace, by its first bytes, is the tracer.  SystemTap's is a script that makes headers."""
     return not (head.startswith(b"#!") and b"python" in head.splitlines()[0])
 
 
-def _dtrace():
+def _dtrace() -> Finding:
     path, instead = shutil.which("dtrace"), "not needed: pydtrace takes its place"
     if path is None:
         return Finding("dtrace(1)", None, "none", instead)
@@ -192,7 +198,7 @@ def _dtrace():
     return Finding("dtrace(1)", None, f"{path} is SystemTap's, which makes headers and traces nothing", instead)
 
 
-def _sip():
+def _sip() -> Finding:
     done = subprocess.run(["csrutil", "status"], capture_output=True, text=True, check=False)
     if "disabled" in done.stdout:
         return Finding("SIP", True, "off: dtrace works")
@@ -200,7 +206,7 @@ def _sip():
                    "a Python of Homebrew, pyenv or python.org; or `csrutil enable --without dtrace` in recovery mode")
 
 
-def here():
+def here() -> list[Finding]:
     """Findings about the machine and this Python."""
     version = f"{platform.python_implementation()} {platform.python_version()}, {sys.platform} {platform.machine()}"
     checks = [_module, _run_directory, _cache]
@@ -209,10 +215,10 @@ def here():
     return [Finding("python", True, version), *map(_careful, [*checks, _dtrace])]
 
 
-def _careful(check):
+def _careful(check: Callable[[], Finding]) -> Finding:
     try:
         return check()
-    except Exception as error:  # noqa: BLE001 - a diagnosis must not die of what it looks at
+    except Exception as error:  # noqa: BLE001 - no state of the machine may end the diagnosis
         return Finding(check.__name__.strip("_").replace("_", " "), False, f"can not be looked at: {error!r}",
                        "this is a mistake in pyusdt: please report it")
 
@@ -220,7 +226,7 @@ def _careful(check):
 # --- a process -------------------------------------------------------------------------------
 
 
-def process(pid):
+def process(pid: int) -> list[Finding]:
     """Findings about a process that somebody wants to trace."""
     try:
         owner = os.stat(f"/proc/{pid}").st_uid
@@ -233,11 +239,11 @@ def process(pid):
     return [*findings, _process_embedded(pid), _process_sites(pid), *_process_namespaces(pid)]
 
 
-def _process_embedded(pid):
-    from .. import _tracer
+def _process_embedded(pid: int) -> Finding:
+    from .._tracer import find_rundir
 
     try:
-        folder = _tracer.find_rundir(pid)
+        folder = find_rundir(pid)
     except PermissionError as error:
         return Finding("embedded engine", False, error.strerror or str(error),
                        "a container or a security module keeps it from this user: trace from outside, or as root")
@@ -247,7 +253,7 @@ def _process_embedded(pid):
     return Finding("embedded engine", True, f"pydtrace -p {pid} works: {folder}")
 
 
-def _process_sites(pid):
+def _process_sites(pid: int) -> Finding:
     from . import found
 
     try:
@@ -263,7 +269,7 @@ def _process_sites(pid):
     return Finding("USDT probes", True, text)
 
 
-def _process_namespaces(pid):
+def _process_namespaces(pid: int) -> Iterator[Finding]:
     for kind in ("pid", "mnt"):
         try:
             if os.readlink(f"/proc/{pid}/ns/{kind}") != os.readlink(f"/proc/self/ns/{kind}"):

@@ -4,6 +4,8 @@ In: a process id.  Out: text, or an object of JSON.  Always: the process is neit
 harmless; a stack that changed while it was read says so.
 """
 
+from __future__ import annotations
+
 import json
 
 from ..data.harmless import harmless
@@ -11,6 +13,10 @@ from ..stacks import snapshot
 from ..stacks.code import Codes
 from ..stacks.patience import at_most
 from ..stacks.process import Python
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _TRIES = 64  # a moment's patience for stacks that move
 SAID = {
@@ -21,7 +27,7 @@ SAID = {
 }
 
 
-def look(pid, frames):
+def look(pid: int, frames: int) -> tuple[Python, list[Any]]:
     """(Python, [Thread]) of a process; frames: how many of a stack at the most.  Raises NoStacks."""
     with at_most(f"pyusdt: process {pid} does not let its memory be read: gave up"):
         python = Python(pid)
@@ -31,7 +37,7 @@ def look(pid, frames):
 # --- text ----------------------------------------------------------------------------------
 
 
-def doing(thread):
+def doing(thread: Any) -> str:
     """What a thread does, in words."""
     said = [thread.task.state if thread.task else "state unknown"]
     if thread.task and thread.task.call and thread.task.letter != "R":
@@ -41,12 +47,12 @@ def doing(thread):
     return ", ".join(said)
 
 
-def frame_line(frame):
+def frame_line(frame: Any) -> str:
     line = f":{frame.line}" if frame.line is not None else ""
     return f"    {harmless(frame.name)} ({harmless(frame.file)}{line})\n"
 
 
-def thread_text(thread):
+def thread_text(thread: Any) -> str:
     name = f"Thread {thread.task.tid} ({harmless(thread.task.name)})" if thread.task else "Thread ?"
     lines = [f"{name}: {doing(thread)}\n"]
     lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark != "cut"]
@@ -57,7 +63,7 @@ def thread_text(thread):
     return "".join(lines)
 
 
-def text(python, threads):
+def text(python: Python, threads: list[Any]) -> str:
     head = f"Process {python.pid}: CPython 3.{python.layout['minor']}, {len(threads)} thread{'s' * (len(threads) != 1)}\n"
     return head + "".join("\n" + thread_text(each) for each in threads)
 
@@ -65,16 +71,16 @@ def text(python, threads):
 # --- JSON ----------------------------------------------------------------------------------
 
 
-def frame_object(frame):
+def frame_object(frame: Any) -> dict[str, Any]:
     return {"function": frame.name, "file": frame.file, "line": frame.line}
 
 
-def thread_object(thread):
+def thread_object(thread: Any) -> dict[str, Any]:
     task = thread.task
     return {"tid": task and task.tid, "name": task and task.name, "state": task and task.state, "call": task and task.call,
             "gil": thread.gil, "marks": thread.marks, "frames": [frame_object(each) for each in thread.frames]}
 
 
-def as_json(python, threads):
+def as_json(python: Python, threads: list[Any]) -> str:
     return json.dumps({"pid": python.pid, "python": f"3.{python.layout['minor']}",
                        "threads": [thread_object(each) for each in threads]}) + "\n"

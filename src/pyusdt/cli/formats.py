@@ -1,33 +1,44 @@
-"""How pydtrace shows what is traced: dtrace's text, or what an option asks for instead.
+"""How pydtrace shows what it traces: by default dtrace's text, or the format that an option asks for.
 
-In: report.output.Output; notify: see report.text; what stood behind the option.  Out: a sink (tracing/sink.py).
+In: report.output.Output; notify: see report.text; the option's value.  Out: a sink (tracing/sink.py).
 Always: a sink is imported when it is asked for.
 """
 
+from __future__ import annotations
 
-def _text(output, notify, _):
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..report.output import Notify, Output
+    from ..tracing.sink import Sink
+
+    Format = Callable[[Output, Notify, str | None], Sink]
+
+
+def _text(output: Output, notify: Notify, _: str | None) -> Sink:
     from ..report.text import Text
 
     return Text(output, notify)
 
 
-def _json(output, notify, _):
+def _json(output: Output, notify: Notify, _: str | None) -> Sink:
     from ..report.json import Json
 
     return Json(output, notify)
 
 
-def _parquet(output, notify, path):
+def _parquet(output: Output, notify: Notify, path: str | None) -> Sink:
     from ..report.parquet import Parquet
 
-    return Parquet(output, notify, path)
+    return Parquet(output, notify, path or "")  # the option needs one
 
 
-def _live(output, notify, _):
+def _live(output: Output, notify: Notify, _: str | None) -> Sink:
     from ..report.live import Live
 
     return Live(output, notify)
 
 
 TEXT = _text
-FORMATS = {"json": _json, "parquet": _parquet, "live": _live}  # by their options
+FORMATS: dict[str, Format] = {"json": _json, "parquet": _parquet, "live": _live}  # by their options

@@ -1,54 +1,63 @@
 """pyusdt list: probes of files and of processes.
 
 In: a path, a process id, or nothing: the processes that have published themselves.  Out: Found objects in the order of
-their files.  Always: reads only; NotFound says what can not be looked at, and why.
+their files.  Always: only reads; NotFound says which file or process can not be looked at, and why.
 """
+
+from __future__ import annotations
 
 import contextlib
 import functools
 import itertools
 import os
 
-from .. import _tracer
+from .._tracer import list_probes
 from ..data.harmless import harmless
 from ..engine import elf, mapped
 from . import processes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from io import FileIO
+    from typing import Any
 
 _STRING, _INTEGER = "string", "integer"
 _EVERYWHERE = ("pyusdt", "erlang")  # the providers that every process with pyusdt has
 
 
 class NotFound(Exception):
-    """Nothing can be listed; the message says why, whatever names are in it."""
+    """Nothing can be listed; the message says why, and its names can not harm a terminal."""
 
-    def __init__(self, message):
+    def __init__(self, message: str) -> None:
         super().__init__(harmless(message))
 
 
 class Found:
-    """One probe, or a row of them.  provider, name: D's; module: the file's name; arguments: the operands of its note,
-    or the kinds in its process's control file; state: tracers at its semaphore, or "-" where that is not known; pid, process: the
-    id and the name of the process, None and "" for those of a file."""
+    """One probe, or a row of them.  provider, name: D's; module: the file's name; arguments: the operands of its note, or the
+    types in its process's control file; state: how many tracers its semaphore counts, "-" if unknown; pid, process: the id and the
+    name of the process, None and "" for the probes of a file."""
 
     __slots__ = ("arguments", "module", "name", "pid", "process", "provider", "state")
 
-    def __init__(self, provider, name, module, arguments, state="-", pid=None, process=""):
+    def __init__(self, provider: str, name: str, module: str, arguments: str, state: str = "-", pid: int | None = None,
+                 process: str = "") -> None:
         self.provider, self.name, self.module = provider, name, module
         self.arguments, self.state = arguments, state
         self.pid, self.process = pid, process
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Found({self.provider}:{self.module}:{self.name} {self.state} {self.arguments})"
 
 
-def _open(path, shown):
+def _open(path: str, shown: str) -> Any:
     try:
         return elf.File(path)
     except (OSError, elf.BadFile) as error:
         raise NotFound(f"{shown}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def in_file(path):
+def in_file(path: str) -> list[Found]:
     """The probes in the notes of an ELF file."""
     file = _open(path, path)
     try:
@@ -65,18 +74,18 @@ def in_file(path):
 class _Mapped:
     """A file that a process has mapped, by its mapped.Mappings."""
 
-    def __init__(self):
-        self.parts = []
+    def __init__(self) -> None:
+        self.parts: list[Any] = []
 
-    def address(self, offset):
+    def address(self, offset: int) -> int | None:
         """Where a byte of the file is in memory and can be written to, or None."""
         for part in self.parts:
             if "w" in part.access and part.offset <= offset < part.offset + part.end - part.start:
-                return part.start + offset - part.offset
+                return int(part.start + offset - part.offset)
         return None
 
 
-def _mapped(pid):
+def _mapped(pid: int) -> Iterable[_Mapped]:
     try:
         parts = [part for part in map(mapped.mapping, mapped.lines(pid)) if part]
     except FileNotFoundError:
@@ -85,13 +94,13 @@ def _mapped(pid):
         raise NotFound(f"you may not look at process {pid}: run pyusdt as that process's user, or as root") from None
     except OSError as error:
         raise NotFound(f"process {pid}: {error.strerror}") from None
-    files = {}
+    files: dict[Any, _Mapped] = {}
     for part in parts:
         files.setdefault(part.file, _Mapped()).parts.append(part)
     return files.values()
 
 
-def _semaphore(memory, where, file, note):
+def _semaphore(memory: FileIO | None, where: _Mapped, file: Any, note: Any) -> str:
     """How many tracers are attached, as text."""
     offset = file.offset(note.semaphore) if note.semaphore else None
     address = where.address(offset) if offset is not None else None
@@ -104,10 +113,10 @@ def _semaphore(memory, where, file, note):
         return "-"
 
 
-def _sites(pid, where, memory):
+def _sites(pid: int, where: _Mapped, memory: FileIO | None) -> list[Found]:
     place = mapped.find(pid, where.parts[0])
     if place is None:
-        return []  # deleted, and not ours to open
+        return []  # the file was deleted, and this user may not open it
     try:
         file = elf.File(place[0], place[1].st_ino)
     except (OSError, elf.BadFile):
@@ -121,20 +130,20 @@ def _sites(pid, where, memory):
         file.close()
 
 
-def in_process(pid):
-    """The USDT probes of a process; and those that only the embedded engine sees."""
+def in_process(pid: int) -> list[Found]:
+    """The USDT probes of a process, and the probes that only the embedded engine sees."""
     found, files = [], _mapped(pid)
     with contextlib.ExitStack() as stack:
         memory = None
-        with contextlib.suppress(OSError):  # it may not be ours to open
+        with contextlib.suppress(OSError):  # this user may not be allowed to open it
             memory = stack.enter_context(open(f"/proc/{pid}/mem", "rb", buffering=0))
         for where in files:
             found += _sites(pid, where, memory)
     seen = {(each.provider, each.name) for each in found}
     try:
-        own = _tracer.list_probes(None, pid)
+        own = list_probes(None, pid)
     except OSError:
-        own = []  # no pyusdt in it, or not ours: what was found is all
+        own = []  # the process has no pyusdt in it, or belongs to another user: there are no more probes to find
     found += [each for each in map(_told, own) if (each.provider.removesuffix(str(pid)), each.name) not in seen]
     for each in found:
         each.pid, each.process = pid, _process(pid)
@@ -144,18 +153,18 @@ def in_process(pid):
 _process = functools.cache(processes.name)  # a process has a thousand probes
 
 
-def _told(row):
-    """A probe as its process's control file describes it."""
+def _told(row: Sequence[Any]) -> Found:
+    """The probe of a row of the process's control file."""
     pid, provider, module, _function, name, nargs, strings = row
     kinds = [_STRING if strings >> i & 1 else _INTEGER for i in range(nargs)]
     return Found(provider, name, module, " ".join(kinds), pid=pid, process=_process(pid))
 
 
-def published():
-    """The probes of all of the user's processes that have pyusdt in them: first those of providers of their own.  This process's only
-    where there is no other."""
+def published() -> list[Found]:
+    """The probes of all of the user's processes that have pyusdt in them.  Probes of a program's own providers come first; this
+    process counts only if there is no other."""
     try:
-        rows = _tracer.list_probes()
+        rows = list_probes()
     except OSError as error:
         raise NotFound(error.strerror or str(error)) from None
     others = [row for row in rows if row[0] != os.getpid()]
@@ -166,13 +175,13 @@ def published():
 # --- many of one kind ----------------------------------------------------------------------
 
 
-def _family(probe):
-    """What the probes of a row have in common."""
+def _family(probe: Found) -> tuple[str, str, str, str, int | None]:
+    """Probes with the same family stand in one row."""
     return (probe.provider, probe.name.rstrip("0123456789"), probe.module, probe.state, probe.pid)
 
 
-def folded(probes):
-    """The same, but three or more in a row whose names differ in their last number only are one."""
+def folded(probes: list[Found]) -> list[Found]:
+    """The same probes, but one row for three or more that follow each other and differ only in the number at the end of their names."""
     out = []
     for (_, stem, *_), group in itertools.groupby(probes, _family):
         members = list(group)

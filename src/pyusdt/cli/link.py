@@ -1,9 +1,11 @@
 """pydtrace -G: the object file that a build written for dtrace(1) links.
 
-In: where it is to go.  Out: a relocatable ELF file without code or data.
-Always: the probes are in the objects already, put there by the header of -h, so there is nothing to make; the file is
-there so that such a build goes on unchanged.
+In: nothing.  Out: a relocatable ELF file without code or data, and its path.
+Always: the header of -h has put the probes into the program's objects already, so there is nothing to make; the empty file lets a
+build that was written for dtrace(1) go on unchanged.
 """
+
+from __future__ import annotations
 
 import os
 import struct
@@ -17,13 +19,13 @@ _RELOCATABLE, _PROGBITS, _STRTAB = 1, 1, 3
 ADVICE = "probes need no -G on Linux: the header that -h makes has them; an empty object was written"
 
 
-def default_path(scripts):
-    """Where the object goes if -o does not say: x.o for x.d, in the current folder."""
+def default_path(scripts: list[str]) -> str:
+    """The path of the object without -o: x.o for x.d, in the current folder."""
     return os.path.basename(scripts[-1]).removesuffix(".d") + ".o" if scripts else "d.out"
 
 
-def empty_object():
-    """The bytes of the file; it asks for no executable stack."""
+def empty_object() -> bytes:
+    """The bytes of the file, with the note that a program of it needs no executable stack."""
     names_at = _HEADER.size
     table_at = names_at + len(_NAMES) + -len(_NAMES) % 8
     ident = (b"\x7fELF", 2, 1, 1, 0)

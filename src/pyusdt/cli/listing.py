@@ -1,13 +1,23 @@
-"""pydtrace -l: the probes there are, in dtrace's columns.
+"""pydtrace -l: the list of probes, in dtrace's columns.
 
 In: probes as (provider, module, function, name), descriptions to match.  Out: lines of text.
 Always: ids are those that a tracing started now would give.
 """
 
+from __future__ import annotations
+
 from ..data.harmless import harmless
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
 
-def _row(number, *names):
+    Probe = tuple[str, str, str, str]  # provider, module, function, name
+    Glob = Callable[[str, str], bool]  # pattern, text
+
+
+def _row(number: int | str, *names: str) -> str:
     provider, module, function, name = map(harmless, names)
     return f"{number:>5} {provider:>10} {module:>17} {function:>33} {name}\n"
 
@@ -15,20 +25,19 @@ def _row(number, *names):
 HEADING = _row("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
 
 
-def rows(probes, numbers):
+def rows(probes: Sequence[Probe], numbers: Iterable[int]) -> str:
     """Lines for the probes of these ids, in the order of `numbers`."""
     return "".join(_row(number, *probes[number - 1]) for number in numbers)
 
 
-def matching(probes, description, glob):
-    """The ids of the probes that a description (ast.ProbeDesc) stands for, as dtrace orders them: the
-    latest first.  glob(pattern, text) -> bool."""
+def matching(probes: Sequence[Probe], description: Any, glob: Glob) -> list[int]:
+    """The ids of the probes that a description (ast.ProbeDesc) stands for, in dtrace's order: the highest first."""
     parts = (description.provider, description.module, description.function, description.name)
     found = [number for number, probe in enumerate(probes, 1) if all(map(glob, parts, probe))]
     return found[::-1]
 
 
-def listing(descriptions, probes, glob):
+def listing(descriptions: list[Any] | None, probes: Sequence[Probe], glob: Glob) -> tuple[str, list[str]]:
     """(text, messages): the list for the descriptions, or for all probes where there are none; a message
     for each description that stands for nothing."""
     if descriptions is None:

@@ -1,9 +1,11 @@
-"""pyusdt: what there is to trace, and what keeps it from working.
+"""pyusdt: the list of probes, what keeps tracing from working, and what shells and editors need.
 
 In: the command line.  Out: text; exit status 0, 1 for a failure, 2 for wrong usage.
-Always: the commands (found.py, doctor.py) return plain records, the reporters here make text of them, only main()
-exits.
+Always: the commands (found.py, doctor.py) return plain records, the reporters here make text of them; only main() ends the
+process.
 """
+
+from __future__ import annotations
 
 import argparse
 import json
@@ -12,6 +14,15 @@ import sys
 from ..data.harmless import harmless
 from ..report.output import OutputError, show
 from . import colour, stack_options, streams
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
+    from typing import Any
+
+    from .doctor import Finding
+    from .found import Found
 
 PROGRAM = "pyusdt"
 SHELLS = ("bash", "zsh", "fish")
@@ -24,19 +35,19 @@ class Failure(Exception):
 # --- reporters -----------------------------------------------------------------------------
 
 
-def columns(rows):
-    """Lines of text; each column as wide as its longest cell, the last one as it is."""
+def columns(rows: list[list[str]]) -> str:
+    """Lines of text; each column but the last is as wide as its longest cell."""
     if not rows:
         return ""
-    rows = [[harmless(cell) for cell in row] for row in rows]  # names are their files'
+    rows = [[harmless(cell) for cell in row] for row in rows]  # files and processes choose these names
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     lines = ([cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]] for row in rows)
     heading, *others = ["  ".join(cells).rstrip() + "\n" for cells in lines]
     return colour.paint(colour.BOLD, heading) + "".join(others)
 
 
-def probe_text(probes, several=False):
-    """probes: found.Found objects; several: of more than one process."""
+def probe_text(probes: list[Found], several: bool = False) -> str:
+    """probes: found.Found objects; several: they are of more than one process."""
     shown = [("PROVIDER", "provider"), ("PROBE", "name"), ("ON", "state"), ("MODULE", "module"), ("ARGUMENTS", "arguments")]
     if several:
         shown.insert(1, ("PROCESS", "process"))
@@ -44,8 +55,8 @@ def probe_text(probes, several=False):
     return columns(rows)
 
 
-def probe_json(probes):
-    """The same for programs: an object a line.  Names are as they are: JSON escapes control characters."""
+def probe_json(probes: list[Found]) -> str:
+    """The same for programs: one object in each line.  Names are unchanged: JSON escapes control characters."""
     fields = ("provider", "name", "module", "state", "arguments", "pid", "process")
     return "".join(json.dumps({field: getattr(each, field) for field in fields}) + "\n" for each in probes)
 
@@ -56,8 +67,8 @@ MARKS = {True: "ok", False: "NO", None: "--"}
 COLOURS = {True: colour.GREEN, False: colour.RED, None: colour.YELLOW}
 
 
-def finding_text(findings):
-    """findings: doctor.Finding objects: what was found, and below it what to do."""
+def finding_text(findings: list[Finding]) -> str:
+    """findings: doctor.Finding objects.  Below each finding stands what to do about it."""
     width = max(len(each.subject) for each in findings)
     lines = []
     for each in findings:
@@ -68,7 +79,7 @@ def finding_text(findings):
     return "".join(lines)
 
 
-def finding_report(findings):
+def finding_report(findings: list[Finding]) -> str:
     """The same as Markdown, to be pasted into a report of a mistake: a table, which keeps its columns there."""
     from .usage import versions
 
@@ -81,7 +92,7 @@ def finding_report(findings):
 # --- commands ------------------------------------------------------------------------------
 
 
-def list_command(options):
+def list_command(options: Namespace) -> int:
     from . import found
 
     try:
@@ -91,7 +102,7 @@ def list_command(options):
             probes = found.in_process(options.pid) if options.pid is not None else found.published()
     except found.NotFound as error:
         raise Failure(error) from None
-    if not probes:  # of a file or a process: without either, this process has some
+    if not probes:  # so a file or a process was named: without either, this process has probes
         raise Failure(f"no USDT probes in {options.file or f'process {options.pid}'}")
     if options.json:
         show(probe_json(probes))
@@ -101,7 +112,7 @@ def list_command(options):
     return 0
 
 
-def doctor_command(options):
+def doctor_command(options: Namespace) -> int:
     from . import doctor
 
     findings = doctor.here() + (doctor.process(options.pid) if options.pid is not None else [])
@@ -109,7 +120,7 @@ def doctor_command(options):
     return 1 if any(each.good is False for each in findings) else 0
 
 
-def dump_command(options):
+def dump_command(options: Namespace) -> int:
     from ..stacks.process import NoStacks
     from . import dump
 
@@ -121,7 +132,7 @@ def dump_command(options):
     return 0
 
 
-def stub_command(options):
+def stub_command(options: Namespace) -> int:
     from ..provider_file import stub
 
     path = options.output or f"{options.file.removesuffix('.d')}.pyi"
@@ -140,30 +151,30 @@ def stub_command(options):
 
 
 class Version(argparse.Action):
-    """--version; what it shows takes time to find out."""
+    """--version; finding out the version takes time, so this waits until it is asked for."""
 
-    def __call__(self, parser, namespace, values, option_string=None):
+    def __call__(self, parser: ArgumentParser, namespace: Namespace, values: Any, option_string: str | None = None) -> None:
         from .usage import versions
 
         show(versions())
         parser.exit()
 
 
-def complete_command(options):
+def complete_command(options: Namespace) -> int:
     from .complete import text
 
     show(text(options.shell, options.line, COMMANDS))
     return 0
 
 
-def completion_command(options):
+def completion_command(options: Namespace) -> int:
     from .complete import script
 
     show(script(options.shell))
     return 0
 
 
-def _list_arguments(each):
+def _list_arguments(each: ArgumentParser) -> None:
     what = each.add_mutually_exclusive_group()
     what.add_argument("-p", "--pid", type=int, help="a process, any: with pyusdt in it or not")
     what.add_argument("file", nargs="?", metavar="FILE", help="an ELF file, any: a program, a library, an extension")
@@ -171,42 +182,42 @@ def _list_arguments(each):
     each.add_argument("--json", action="store_true", help="an object of JSON for every probe, a line each")
 
 
-def _doctor_arguments(each):
+def _doctor_arguments(each: ArgumentParser) -> None:
     each.add_argument("-p", "--pid", type=int, help="a process that is to be traced")
     each.add_argument("--report", action="store_true", help="the same as Markdown, with versions, for a report of a mistake in pyusdt")
 
 
-def _stub_arguments(each):
+def _stub_arguments(each: ArgumentParser) -> None:
     each.add_argument("file", metavar="FILE", help="shop.d")
     each.add_argument("-o", "--output", help="where to; default: shop.pyi beside it; - is the standard output")
 
 
-def _completion_arguments(each):
+def _completion_arguments(each: ArgumentParser) -> None:
     each.add_argument("shell", choices=SHELLS, help="which shell's")
 
 
-def _complete_arguments(each):
+def _complete_arguments(each: ArgumentParser) -> None:
     _completion_arguments(each)
     each.add_argument("line", help="the command line up to the cursor")
 
 
 class Command:
-    """run: what it does with its options, giving the exit status; arguments(parser): adds them; words: what the help says of it, None for
-    what only programs ask for."""
+    """run: does the work with the parsed options, returns the exit status; arguments(parser): adds the options; words: the help's
+    text, None for a command that only programs use."""
 
     __slots__ = ("arguments", "run", "words")
 
-    def __init__(self, run, arguments, words=None):
+    def __init__(self, run: Callable[[Namespace], int], arguments: Callable[[ArgumentParser], None], words: str | None = None) -> None:
         self.run, self.arguments, self.words = run, arguments, words
 
-    def fill(self, made):
-        """The parser, with the command's arguments in it."""
+    def fill(self, made: ArgumentParser) -> ArgumentParser:
+        """The parser that it was given, with the command's arguments added."""
         self.arguments(made)
         made.set_defaults(run=self.run)
         return made
 
-    def parser(self):
-        """For itself, as what completes its options needs it."""
+    def parser(self) -> ArgumentParser:
+        """A parser for this command alone, of which the completion takes the options."""
         return self.fill(argparse.ArgumentParser())
 
 
@@ -220,7 +231,7 @@ COMMANDS = {
 }
 
 
-def parser():
+def parser() -> ArgumentParser:
     made = argparse.ArgumentParser(prog=PROGRAM, description="What there is to trace, and what keeps it from working.")
     made.add_argument("--color", choices=colour.WHEN, default="auto", help="colour: auto, the default, where the output is a terminal")
     made.add_argument("--version", action=Version, nargs=0, help="show pyusdt's version and that of D")
@@ -230,7 +241,7 @@ def parser():
     return made
 
 
-def main():
+def main() -> None:
     streams.settle()
     options = parser().parse_args()
     colour.settle(options.color, sys.stdout)

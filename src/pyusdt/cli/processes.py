@@ -1,14 +1,16 @@
-"""A process's name where its id is needed: which ids it may mean; and what else calls processes by their names.
+"""Names of processes: the ids that a name behind -p may mean, and names for lists of processes.
 
-In: what stood behind -p.  Out: a hint.  Always: reads /proc only; where that is missing there is no process of any name.
+In: the argument of -p; an id.  Out: a hint; a name.  Always: reads only /proc; without it no process has a name.
 """
+
+from __future__ import annotations
 
 import os
 
 _SHOWN = 10  # ids, at most
 
 
-def name(pid):
+def name(pid: int | str) -> str:
     """What the kernel calls a process: at most 15 bytes; "" where there is none."""
     try:
         with open(f"/proc/{pid}/comm", encoding="utf-8", errors="surrogateescape") as file:
@@ -17,8 +19,8 @@ def name(pid):
         return ""
 
 
-def named():
-    """(id, name) of each process but one's own."""
+def named() -> list[tuple[int, str]]:
+    """(id, name) of each process but this one."""
     try:
         found = [int(entry) for entry in os.listdir("/proc") if entry.isascii() and entry.isdigit()]
     except OSError:
@@ -26,13 +28,13 @@ def named():
     return [(pid, called) for pid in sorted(found) if pid != os.getpid() and (called := name(pid))]
 
 
-def ids(part):
-    """Those of the processes whose names have this in them, as pgrep(1) finds them: not one's own."""
+def ids(part: str) -> list[int]:
+    """The ids of the processes whose names contain this, as pgrep(1) finds them: without this process."""
     return [pid for pid, called in named() if part in called]
 
 
-def hint(text):
-    """For a name that is no id; None for what can be no name."""
+def hint(text: str) -> str | None:
+    """The hint for a text that is no id; None if it can be no name either."""
     if not text[:1].isalpha():
         return None
     found = ids(text[:15])  # the kernel keeps no more of a name

@@ -1,9 +1,11 @@
 """pydtrace: dtrace(1) for processes that have pyusdt in them.
 
 In: the command line.  Out: dtrace's output, messages and exit status: 0, 1 for any failure, 2 for wrong
-usage, or what the exit() action says.  Always: the traced command is started last, and only if all
-that could fail before has not.
+usage, or the status of the exit() action.  Always: the traced command starts last, and only if nothing
+before it has failed.
 """
+
+from __future__ import annotations
 
 import contextlib
 import gc
@@ -26,8 +28,17 @@ from . import colour, listing, ready, stability, streams
 from .interrupts import Interrupts
 from .usage import PROGRAM, VERSION, help_text, usage, versions
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, NoReturn
+
+    from ..data.program import Program
+    from ..engine import Engine
+    from .arguments import Arguments, Request
+
 _LOST = 3  # exit status of --strict
-_POLL = 0.1  # s, at most: so long a pause without records may delay drop messages and the command's end
+_POLL = 0.1  # s: without records, drop messages and the command's end are noticed at most this much later
 _TEXTS = {"help": help_text, "versions": versions}  # modes that show a text
 _LISTED = "pydtrace -l lists the probes that there are; -Z accepts those to come"
 
@@ -36,12 +47,12 @@ class Failure(Exception):
     """The end, with exit status 1; the message is for the user, None where it was printed already."""
 
 
-def tell(text):
+def tell(text: str) -> None:
     """Lines on the standard error."""
     print(colour.message(text, PROGRAM), file=sys.stderr, flush=True)
 
 
-def complain(message):
+def complain(message: object) -> None:
     """A line on the standard error."""
     tell(f"{PROGRAM}: {message}")
 
@@ -50,14 +61,14 @@ class Compiled:
     """The requests of a command line, compiled.  program: dlang.program.Program; sources: for each
     request its source.Source."""
 
-    def __init__(self, program, sources):
+    def __init__(self, program: Program, sources: list[Any]) -> None:
         self.program, self.sources = program, sources
 
 
 # --- compiling -----------------------------------------------------------------
 
 
-def read_script(path):
+def read_script(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -65,7 +76,12 @@ def read_script(path):
         raise Failure(f"failed to open {path}: {error.strerror}") from None
 
 
-def compile_requests(arguments, target):
+def text_of(request: Request) -> bytes:
+    """The D text of a request."""
+    return os.fsencode(request.text or "") if request.script is None else read_script(request.script)
+
+
+def compile_requests(arguments: Arguments, target: int) -> Compiled:
     """All requests as one program; target: the pid that is $target.  Raises CompileError."""
     compiler = Compiler(arguments.options, default_macros(target), kernel=Structs())
     compiler.names.probes = lambda: all_probes(arguments)
@@ -78,11 +94,11 @@ def compile_requests(arguments, target):
     return Compiled(program, sources)
 
 
-def add_requests(compiler, arguments):
+def add_requests(compiler: Compiler, arguments: Arguments) -> list[Any]:
     """Compile the requests into the compiler's names and items; the Source of each."""
     sources = []
     for request in arguments.requests:
-        text = os.fsencode(request.text) if request.script is None else read_script(request.script)
+        text = text_of(request)
         compiler.arguments = [request.script or PROGRAM, *arguments.operands]
         try:
             sources.append(compiler.add(text, request.script, request.level).loc.source)
@@ -92,17 +108,17 @@ def add_requests(compiler, arguments):
     return sources
 
 
-def show_dumps(arguments):
+def show_dumps(arguments: Arguments, stage: str) -> None:
     """--dump: what the compiler made of each request."""
     for request in arguments.requests:
-        text = os.fsencode(request.text) if request.script is None else read_script(request.script)
+        text = text_of(request)
         given = [request.script or PROGRAM, *arguments.operands]
         compiler = Compiler(arguments.options, arguments=given, kernel=Structs())
-        show(dump(arguments.dump, compiler, text, request.script, request.level) + "\n")
+        show(dump(stage, compiler, text, request.script, request.level) + "\n")
 
 
-def report_requests(arguments, compiled, engine, output):
-    """What dtrace says of each request: how many probes it stands for, and with -v how stable they are."""
+def report_requests(arguments: Arguments, compiled: Compiled, engine: Engine, output: Output) -> None:
+    """dtrace's messages about each request: how many probes it stands for, and with -v how stable they are."""
     for request, source in zip(arguments.requests, compiled.sources):
         found = [pair for pair in engine.matched if pair[0].loc.source is source]
         count = sum(count for _, count in found)
@@ -115,8 +131,8 @@ def report_requests(arguments, compiled, engine, output):
 # --- targets and output ----------------------------------------------------------
 
 
-def make_targets(arguments):
-    """The Targets of -c and -p; the command is made, and waits."""
+def make_targets(arguments: Arguments) -> Targets:
+    """The Targets of -c and -p.  The command's process exists then, and waits."""
     if "replay" in arguments.options and (arguments.commands or arguments.pids or "record" in arguments.options):
         raise Failure("--replay traces nothing: it can not be used with -c, -p or --record")
     for name in ("keep", "wait"):
@@ -133,24 +149,24 @@ def make_targets(arguments):
     return Targets((), Command(words))
 
 
-def awaited(options):
-    """The pid of the process that --wait waits for, or 0."""
+def awaited(options: Mapping[str, Any]) -> int:
+    """The pid that --wait names, or 0."""
     wait = options.get("wait")
     return wait if isinstance(wait, int) else 0
 
 
-def recorded_target(options):
-    """What $target was when the recording of --replay was made, or 0."""
+def recorded_target(options: Mapping[str, Any]) -> int:
+    """The $target of the tracing that made the recording of --replay, or 0."""
     if "replay" not in options:
         return 0
     from ..engine.replay import open_recording
 
-    return open_recording(options["replay"]).about()["target"]
+    return int(open_recording(options["replay"]).about()["target"])
 
 
-def command_words(line):
-    """The words of -c, with a shell's quotes.  Without quotes, or where one is not closed, they are what blanks part: as dtrace
-    does it, to which a backslash is a character."""
+def command_words(line: str) -> list[str]:
+    """The words of -c, with a shell's quotes.  Without quotes, or with one that is not closed, blanks separate the words, and a
+    backslash is a character like others, as in dtrace."""
     if '"' in line or "'" in line:
         import shlex  # takes time
 
@@ -159,8 +175,8 @@ def command_words(line):
     return line.split()
 
 
-def check_command(name):
-    """Find out before anything runs that a command can not be started."""
+def check_command(name: str) -> None:
+    """Fail before anything runs if the command can not be started."""
     folders = [""] if "/" in name else os.environ.get("PATH", os.defpath).split(os.pathsep)
     paths = [os.path.join(folder, name) for folder in folders]
     if any(os.path.isfile(path) and os.access(path, os.X_OK) for path in paths):
@@ -170,14 +186,14 @@ def check_command(name):
     raise Failure(f"failed to start {name}: {why}")
 
 
-def hide():
-    """Take this process out of what can be traced: a tracer is no target."""
+def hide() -> None:
+    """Remove this process from those that can be traced: a tracer is no target."""
     from .. import _core
 
     _core.unpublish()
 
 
-def open_output(path):
+def open_output(path: str | None) -> Output:
     if path is None:
         return Output(1, "<stdout>")
     try:
@@ -189,23 +205,23 @@ def open_output(path):
 # --- modes -----------------------------------------------------------------------
 
 
-def show_version(verbose):
+def show_version(verbose: int) -> int:
     show(f"{PROGRAM}: D {VERSION}\n")
     if verbose:
         show(f"This is pydtrace, {versions()}")
     return 0
 
 
-def all_probes(arguments):
+def all_probes(arguments: Arguments) -> list[Any]:
     """(provider, module, function, name) of all probes, in the order of their ids."""
     from ..engine import choice
 
-    return OWN + choice.list_probes(arguments.options, arguments.pids, None)
+    return [*OWN, *choice.list_probes(arguments.options, arguments.pids, None)]
 
 
-def list_probes(arguments):
+def list_probes(arguments: Arguments) -> int:
     """-l."""
-    from .. import _tracer
+    from .._tracer import glob
 
     if "replay" in arguments.options:
         raise Failure("-l lists what there is now, not what was recorded: it can not be used with --replay")
@@ -217,14 +233,14 @@ def list_probes(arguments):
     from ..engine import choice
 
     probes = OWN + choice.list_probes(arguments.options, arguments.pids, descriptions)
-    text, messages = listing.listing(descriptions, probes, _tracer.glob)
+    text, messages = listing.listing(descriptions, probes, glob)
     open_output(arguments.output).write(text.encode("utf-8", "surrogateescape"))
     for message in messages:
         complain(message)
     return 0
 
 
-def write_headers(arguments):
+def write_headers(arguments: Arguments) -> int:
     """-h."""
     from .header import default_path, header
 
@@ -244,7 +260,7 @@ def write_headers(arguments):
     return 0
 
 
-def link(arguments):
+def link(arguments: Arguments) -> int:
     """-G."""
     from .link import ADVICE, default_path, empty_object
 
@@ -256,7 +272,7 @@ def link(arguments):
         if os.path.exists(path):
             os.unlink(path)
         raise Failure(f"failed to link script {os.path.splitext(path)[0]}: link type 1 (DOF) no longer supported")
-    arguments.operands = []  # the objects that dtrace would change
+    arguments.operands = []  # they name the object files that dtrace would change
     add_requests(Compiler(arguments.options, default_macros(), kernel=Structs()), arguments)
     try:
         with open(path, "wb") as file:
@@ -268,14 +284,14 @@ def link(arguments):
     return 0
 
 
-def forgotten_script(operands):
-    """A hint for arguments without a script that could use them."""
+def forgotten_script(operands: list[str]) -> str | None:
+    """A hint for a command line whose first argument is a file, maybe a script without -s."""
     if operands and os.path.isfile(operands[0]):
         return f"a script is given with -s: -s {harmless(operands[0])}"
     return None
 
 
-def trace(arguments):
+def trace(arguments: Arguments) -> int:
     """Compile, open the engine, trace; the exit status."""
     if not arguments.requests:
         if not arguments.execute:
@@ -286,7 +302,7 @@ def trace(arguments):
         target = (driver.targets.named() or (awaited(arguments.options) or recorded_target(arguments.options),))[0]
         compiled = compile_requests(arguments, target)
         compiled.program.arguments = [PROGRAM, *arguments.operands]
-        driver.open(compiled.program)  # which looks at this process, to know what a command will have
+        driver.open(compiled.program)  # it looks at this process's own probes, which a command will have, too
         hide()
         engine = driver.engine
         debug.say("engine %s: %s", engine.name, driver.reason)
@@ -304,14 +320,14 @@ def trace(arguments):
         driver.close()
 
 
-def run(arguments, driver, output):
+def run(arguments: Arguments, driver: Driver, output: Output) -> int:
     """Trace with an opened engine; the exit status."""
-    def notify(message, error=True):
+    def notify(message: str, error: bool = True) -> None:
         if error or not arguments.options.get("quiet"):
             complain(message)
 
     sink = arguments.format(output, notify, arguments.format_argument)
-    gc.freeze()  # what the compiler made stays until we end: no need to look through it while tracing
+    gc.freeze()  # the compiler's objects stay until the end, so the collector need not look at them while tracing
     try:
         with Interrupts(driver) as interrupts, contextlib.closing(driver):
             driver.begin(sink)
@@ -327,11 +343,11 @@ def run(arguments, driver, output):
 # --- main --------------------------------------------------------------------------
 
 
-def dispatch(argv):
-    """Do what a command line (without the program's name) asks for; the exit status."""
+def dispatch(argv: list[str]) -> int:
+    """Do the work of a command line (without the program's name); the exit status."""
     if not argv:
         raise cli.UsageError(None)
-    if argv == ["--erlang-port"]:  # erltrace's
+    if argv == ["--erlang-port"]:  # erltrace has started us
         from ..erlang.port import main as port
 
         return port()
@@ -350,7 +366,7 @@ def dispatch(argv):
             show(_TEXTS[arguments.mode]())
             return 0
         if arguments.dump:
-            show_dumps(arguments)
+            show_dumps(arguments, arguments.dump)
             return 0
         if arguments.mode == "list":
             return list_probes(arguments)
@@ -361,27 +377,27 @@ def dispatch(argv):
         return trace(arguments)
     except CompileError as error:
         errtags = bool(arguments.options.get("errtags"))
-        if "_DTRACE_TESTING" in os.environ:  # set by DTrace's own test suite, which compares what dtrace says
+        if "_DTRACE_TESTING" in os.environ:  # set by DTrace's own test suite, which compares dtrace's messages
             complain(error.summary(errtags))
         else:
             tell(error.render(errtags, PROGRAM))
         return 1
 
 
-def end_at_interrupts():
-    """Ctrl-C ends the process at once, but for tracing (interrupts.py): a KeyboardInterrupt could come in the middle of an import
-    or of Python's own end, where it is shown and not raised.  Not if the parent process ignores it."""
+def end_at_interrupts() -> None:
+    """Make Ctrl-C end the process at once, except while tracing (interrupts.py): a KeyboardInterrupt in the middle of an import or
+    of Python's own end would be printed, not raised.  If the parent process ignores SIGINT, it stays ignored."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def die_of(number):
-    """End as a program does that does not handle the signal: what waits for us sees it."""
+def die_of(number: int) -> None:
+    """End as a program that does not handle the signal, so that the parent process sees it."""
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> NoReturn:
     """The command `pydtrace`.  Does not return."""
     end_at_interrupts()
     streams.settle()
@@ -400,8 +416,9 @@ def main(argv=None):
     except (Failure, cli.Refused, EngineError, OutputError) as error:
         complain(error)
         status = 1
-    except BrokenPipeError:  # as a program that does not know about it
-        status = die_of(signal.SIGPIPE)
+    except BrokenPipeError:  # end as a program that does not handle SIGPIPE
+        die_of(signal.SIGPIPE)
+        status = 1  # the signal is blocked
     except Exception as error:
         if "PYUSDT_DEBUG" in os.environ:
             raise

@@ -1,9 +1,11 @@
-"""--ready: who waits for pydtrace is told when the probes are on.
+"""--ready: tells the program that started pydtrace when the probes are on.
 
-In: the number of a file descriptor, from who started us.  Out: a line on the standard error, or a newline on that descriptor.
-Always: the command of -c does not inherit the descriptor, so that its end comes with ours where tracing never begins; a reader that
-is gone is no failure.
+In: the number of a file descriptor, from that program.  Out: a line on the standard error, or a newline on that descriptor.
+Always: the command of -c does not inherit the descriptor, so if tracing never begins, its reader sees the end of the file when
+pydtrace ends; a reader that is gone is no failure.
 """
+
+from __future__ import annotations
 
 import contextlib
 import os
@@ -13,13 +15,13 @@ from .arguments import STDERR
 from .usage import PROGRAM
 
 
-def hold(fd):
-    """At the beginning, while no other file can have the number.  OSError where it is not open."""
+def hold(fd: int | None) -> None:
+    """Called at the beginning, while no other file can have the number.  OSError if the descriptor is not open."""
     if fd is not None and fd != STDERR:
         os.set_inheritable(fd, False)
 
 
-def tell(fd):
+def tell(fd: int | None) -> None:
     if fd == STDERR:
         print(f"{PROGRAM}: ready", file=sys.stderr, flush=True)
     elif fd is not None:

@@ -1,24 +1,31 @@
 """pydtrace -v: the stability report of a request, in dtrace's words.
 
-In: the probe descriptions of a request, and how many probes each stands for.  Out: text.  Always: all
-that user-level D programs can use is Stable, so only the probes decide.  Source: what dtrace 2.0 reports for the same probes.
+In: the probe descriptions of a request, and how many probes each stands for.  Out: text.  Always: everything that a user-level D
+program can use is Stable, so only the probes decide.  Source: the reports of dtrace 2.0 for the same probes.
 """
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 _LEVELS = ("Unstable", "Evolving", "Stable")  # ascending
 _CLASSES = ("ISA", "Common")
-_OWN = ("Unstable", "Common")  # BEGIN, tick-1s …, and what stands for none: name and data alike, class
+_OWN = ("Unstable", "Common")  # BEGIN, tick-1s …, and descriptions that match no probe: level of name and data, class
 _USER = ("Evolving", "ISA")  # probes of user processes
 _STATEMENTS = ("Stable", "Common")
 _OWN_NAMES = ("BEGIN", "END", "ERROR", "tick-", "profile-")
 
 
-def _attributes(description, count):
+def _attributes(description: Any, count: int) -> tuple[str, str]:
     if count == 0 or description.provider in ("dtrace", "profile"):
         return _OWN
     return _OWN if description.name.startswith(_OWN_NAMES) else _USER
 
 
-def _block(title, level, dependency):
+def _block(title: str, level: str, dependency: str) -> str:
     return (
         f"\n\t{title}\n"
         f"\t\tIdentifier Names: {level}\n"
@@ -27,7 +34,7 @@ def _block(title, level, dependency):
     )
 
 
-def report(what, name, matched):
+def report(what: str, name: str, matched: Sequence[tuple[Any, int]]) -> str:
     """The report on a request (arguments.Request's what and name); matched: its part of Engine.matched."""
     found = [_attributes(description, count) for description, count in matched]
     level = min((level for level, _ in found), key=_LEVELS.index, default=_STATEMENTS[0])

@@ -1,19 +1,20 @@
-"""The standard streams of a command: what it does where they are closed, or full.
+"""The standard streams of a command that was started with some of them closed.
 
-Always: no file of ours gets the descriptor of a closed stream, so that what is printed can not end in it; what the standard
-error does not take is nobody's.
+Always: no file of ours gets the descriptor of a closed stream, so that nothing printed can end in that file.
 """
+
+from __future__ import annotations
 
 import os
 import sys
 
 
-def settle():
-    """At the beginning, before anything is opened."""
+def settle() -> None:
+    """Called at the beginning, before anything is opened."""
     for fd in range(3):
         try:
             os.fstat(fd)
-        except OSError:  # /dev/null takes its place, open the wrong way: it fails as a closed one does
+        except OSError:  # /dev/null takes its place, opened in the wrong direction: using it fails, as with a closed stream
             os.open(os.devnull, (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)[fd] | os.O_CLOEXEC)
     if sys.stdout is None:
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115

@@ -1,30 +1,33 @@
-"""The table of pydtrace's options: the parser, the usage and what else tells about them read it, and no other list.
+"""The table of pydtrace's options: the parser, the usage, the completion and the manual page have no other list.
 
-In: nothing.  Out: DTRACE and OURS.  Always: in the order in which the usage lists them; dtrace's words are dtrace's.
+In: nothing.  Out: DTRACE and OURS.  Always: the options have the order of the usage; dtrace's options have dtrace's words.
 """
+
+from __future__ import annotations
 
 from ..dlang.compile import DUMPS
 from .colour import WHEN as COLOURS
 
 
 class Option:
-    """name: without dashes; value: what it takes, as the usage writes it, None where nothing; words: what it does, None where the
-    usage does not list it; refused: why it can not be used, else None; needs: the value in words, for the message where it is
-    missing; optional: the value may be left out; setting: the name of the -x option that it sets."""
+    """name: without dashes; value: the value that it takes, as the usage writes it, or None; words: what it does, None if the usage
+    does not list it; refused: why it can not be used, or None; needs: the value in words, for the message when it is missing;
+    optional: the value may be left out; setting: the name of the -x option that it sets."""
 
     __slots__ = ("name", "needs", "optional", "refused", "setting", "value", "words")
 
-    def __init__(self, name, value=None, words=None, *, refused=None, needs=None, optional=False, setting=None):
+    def __init__(self, name: str, value: str | None = None, words: str | None = None, *, refused: str | None = None,
+                 needs: str | None = None, optional: bool = False, setting: str | None = None) -> None:
         self.name, self.value, self.words, self.refused = name, value, words, refused
         self.needs, self.optional, self.setting = needs, optional, setting
 
     @property
-    def dashed(self):
+    def dashed(self) -> str:
         """As it is written."""
         return ("-" if len(self.name) <= 2 else "--") + self.name
 
     @property
-    def shown(self):
+    def shown(self) -> str:
         """As it is written with its value."""
         if self.value is None:
             return self.dashed

@@ -1,6 +1,14 @@
-"""What pydtrace says about its own options: dtrace(1)'s text, line by line, and ours behind it."""
+"""The text about pydtrace's options: dtrace(1)'s, line by line, and then ours."""
+
+from __future__ import annotations
 
 from .table import DTRACE, OURS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .table import Option
 
 PROGRAM = "dtrace"  # what messages begin with, so that scripts that read them keep working
 VERSION = "2.0.7"  # of dtrace's D, which this follows
@@ -31,7 +39,7 @@ pyusdt doctor tells what keeps tracing from working.
 """
 
 
-def _lines(options):
+def _lines(options: Sequence[Option]) -> Iterator[str]:
     """One for each option that is listed."""
     width = max(len(each.shown) for each in OURS)
     for each in options:
@@ -40,18 +48,18 @@ def _lines(options):
             yield f"\t{name} {each.words}\n"
 
 
-def usage(program=PROGRAM):
+def usage(program: str = PROGRAM) -> str:
     sizes, others = DTRACE[:2], DTRACE[2:]
     parts = [f"Usage: {program} {SYNOPSIS}", "".join(_lines(sizes)), "".join(_lines(others)), "".join(_lines(OURS))]
     return "\n".join(parts)
 
 
-def help_text():
+def help_text() -> str:
     """What --help shows."""
     return usage("pydtrace") + _MORE
 
 
-def versions():
+def versions() -> str:
     """What --version shows, of both commands."""
     from importlib.metadata import version
 
