@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyusdt.data import types, values
-from pyusdt.data.floats import FloatNumber, bits_of
+from pyusdt.data.floats import bits_of
 from pyusdt.data.program import AggDef, Data
 from pyusdt.data.snapshot import Aggregation
+from pyusdt.data.words import wrap
 from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
+from pyusdt.dlang.builtins.float_aggregations import ROWS
 
 PARAMS = {"lquantize": (-50, 100, 10), "llquantize": (10, 0, 3, 10)}
 FUNCTIONS = [(name, PARAMS.get(name, ())) for name in ("count", "sum", "min", "max", "avg", "stddev", "quantize",
@@ -23,7 +25,7 @@ INTS = st.integers(-(2**62), 2**62) | st.integers(-2000, 2000)
 
 def feed(function, params, data):
     """The words that an engine keeps, from their definition."""
-    n, total = len(data), values.wrap(sum(data))
+    n, total = len(data), wrap(sum(data))
     if function == "count":
         return [n]
     if function in ("sum", "avg"):
@@ -32,17 +34,17 @@ def feed(function, params, data):
         return [n, (min if function == "min" else max)(data, default=0)]
     if function == "stddev":
         squares = sum(x * x for x in data) % 2**128
-        return [n, total, values.wrap(squares), values.wrap(squares >> 64)]
-    counts = [0] * len(values.bounds(function, params))
+        return [n, total, wrap(squares), wrap(squares >> 64)]
+    counts = [0] * len(values.bounds(AGGREGATIONS[function], params))
     for x in data:
-        counts[next(i for i, (low, high) in enumerate(values.bounds(function, params))
+        counts[next(i for i, (low, high) in enumerate(values.bounds(AGGREGATIONS[function], params))
                     if (low is None or low <= x) and (high is None or x <= high))] += 1
     return [n, *counts]
 
 
 def make(function, params, data):
     words = feed(function, params, data)
-    return values.Histogram(function, params, words) if function in values.HISTOGRAMS else values.Number(function, words)
+    return AGGREGATIONS[function].value(params, words)
 
 
 @pytest.mark.parametrize("function, params", FUNCTIONS)
@@ -60,7 +62,7 @@ def test_merging_is_exact(function, params, x0, x1):
 @given(st.lists(INTS, min_size=1))
 def test_packing_and_pickling_keep_everything(function, params, data):
     value = make(function, params, data)
-    for again in (values.unpack(function, params, values.pack(value)), pickle.loads(pickle.dumps(value))):
+    for again in (values.unpack(AggDef("a", 1, AGGREGATIONS[function], params, [], 3), values.pack(value)), pickle.loads(pickle.dumps(value))):
         assert (again, again.words, again.to_dict()) == (value, value.words, value.to_dict())
 
 
@@ -87,13 +89,13 @@ def test_percentiles_at_the_ends():
         -(1 << 62), -(1 << 62), (1 << 63) - 1, (1 << 63) - 1]
     outside = make("lquantize", (0, 100, 10), [-5, 1000])
     assert [outside.percentile(p) for p in (0, 50, 51, 100)] == [-1, -1, 100, 100]
-    many = values.Histogram("lquantize", (0, 100, 10), [3, 0, (1 << 60), 1, *[0] * 9])  # more than a float tells apart
+    many = values.Histogram(AGGREGATIONS["lquantize"], (0, 100, 10), [3, 0, (1 << 60), 1, *[0] * 9])  # more than a float tells apart
     assert [many.percentile(p) for p in (100, 100.0, 99.9)] == [19, 19, 9]
 
 
-@pytest.mark.parametrize("function, params", [item for item in FUNCTIONS if item[0] in values.HISTOGRAMS])
+@pytest.mark.parametrize("function, params", [item for item in FUNCTIONS if AGGREGATIONS[item[0]].is_distribution])
 def test_buckets_cover_every_number_once(function, params):
-    bounds = values.bounds(function, params)
+    bounds = values.bounds(AGGREGATIONS[function], params)
     for (_, high), (low, _) in pairwise(bounds):
         assert low == high + 1
     assert (bounds[0][0], bounds[-1][1]) in ((None, None), (-(1 << 63), (1 << 63) - 1))
@@ -168,11 +170,11 @@ def test_html_of_what_increments_made_negative():
     """quantize(x, -5): bars have no negative width."""
     words = list(make("quantize", (), [1, 100]).words)
     words[words.index(1)] = -5
-    value = values.Histogram("quantize", (), words)
+    value = values.Histogram(AGGREGATIONS["quantize"], (), words)
     assert [bucket.count for bucket in value.buckets] == [-5, 1]
     bars = xml.dom.minidom.parseString(value._repr_html_()).getElementsByTagName("rect")
     assert [float(bar.getAttribute("width")) >= 0 for bar in bars] == [True] * len(value.buckets)
 
 
 def test_html_of_floats_is_not_cut():
-    assert "<td>2.5</td>" in Aggregation(definition("avg"), {(): FloatNumber("avg", [2, bits_of(5.0)])})._repr_html_()
+    assert "<td>2.5</td>" in Aggregation(definition("avg"), {(): values.FloatNumber(ROWS["avg"], [2, bits_of(5.0)])})._repr_html_()

@@ -3,7 +3,8 @@
 import pytest
 from test_engine import frame, frames_of
 
-from pyusdt.data import values
+from pyusdt.data.words import unpacked
+from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
 
 
 @pytest.mark.parametrize("damaged", [
@@ -47,4 +48,4 @@ def test_the_least_of_all_numbers_is_an_average():
     frames, _ = frames_of("BEGIN { @ = avg(1); }")
     for value in (-(1 << 63), 0, -1, (1 << 63) - 1):
         frames.feed(frame("S0") + frame(f"A0\6{value}") + frame("T0"))
-        assert int(values.unpack("avg", (), frames.items[0][b""])) == value
+        assert int(AGGREGATIONS["avg"].value((), unpacked(frames.items[0][b""]))) == value

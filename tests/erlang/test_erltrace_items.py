@@ -10,7 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pyusdt.data import values
-from pyusdt.data.floats import FloatNumber, bits_of
+from pyusdt.data.floats import bits_of
+from pyusdt.data.words import unpacked, wrap
+from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
+from pyusdt.dlang.builtins.float_aggregations import ROWS
 from pyusdt.erlang import etf
 from pyusdt.erlang.session import Failure, Session
 from pyusdt.report.terms import since
@@ -22,14 +25,14 @@ FLOATS = st.lists(st.floats(-1000, 1000), min_size=1)
 def integers(function, data):
     """The words that an engine keeps."""
     squares = sum(x * x for x in data)
-    return values.Number(function, {"count": [len(data)], "stddev": [len(data), sum(data), values.wrap(squares), values.wrap(squares >> 64)]}
+    return values.Number(AGGREGATIONS[function], {"count": [len(data)], "stddev": [len(data), sum(data), wrap(squares), wrap(squares >> 64)]}
                          .get(function, [len(data), sum(data)]))
 
 
 def reals(function, data):
     mean = sum(data) / len(data)
     words = [mean, sum((x - mean) ** 2 for x in data)] if function == "stddev" else [sum(data)]
-    return FloatNumber(function, [len(data), *map(bits_of, words)])
+    return values.FloatNumber(ROWS[function], [len(data), *map(bits_of, words)])
 
 
 @pytest.mark.parametrize("function", ["count", "sum", "avg", "stddev"])
@@ -37,7 +40,8 @@ def reals(function, data):
 @given(INTS, INTS)
 def test_of_integers(function, before, came):
     old, now = integers(function, before), integers(function, before + came)
-    found = values.unpack(function, (), since(function, values.pack(old), values.pack(now)))
+    row = AGGREGATIONS[function]
+    found = row.value((), unpacked(since(row, values.pack(old), values.pack(now))))
     assert found.words == integers(function, came).words
     assert old.merge(found).words == now.words
 
@@ -47,8 +51,8 @@ def test_of_integers(function, before, came):
 @given(FLOATS, FLOATS)
 def test_of_floats(function, before, came):
     old, now = reals(function, before), reals(function, before + came)
-    name = function + ".double"
-    found = values.unpack(name, (), since(name, values.pack(old), values.pack(now)))
+    row = ROWS[function]
+    found = row.value((), unpacked(since(row, values.pack(old), values.pack(now))))
     assert found.n == len(came)
     assert math.isclose(found, reals(function, came), rel_tol=1e-6, abs_tol=1e-2 if function == "stddev" else 1e-6)
 
@@ -57,17 +61,17 @@ def test_of_floats(function, before, came):
 def test_what_was_cleared_is_new(before, came):
     assume(len(came) < len(before))
     now = values.pack(integers("sum", came))
-    assert since("sum", values.pack(integers("sum", before)), now) == now
+    assert since(AGGREGATIONS["sum"], values.pack(integers("sum", before)), now) == now
 
 
 def test_what_is_known_of_all_only():
     """Extremes; and what dtrace tells of an avg or stddev, whatever came."""
-    for function, before, now in (("min", [3, 5], [4, 2]), ("max.double", [3, bits_of(1.0)], [4, bits_of(2.0)]), ("avg", [-1, -5], [-1, -7]),
-                                  ("stddev", [1, 0, 4, 0], [1, 0, 9, 0])):
+    for row, before, now in ((AGGREGATIONS["min"], [3, 5], [4, 2]), (ROWS["max"], [3, bits_of(1.0)], [4, bits_of(2.0)]), (AGGREGATIONS["avg"], [-1, -5], [-1, -7]),
+                             (AGGREGATIONS["stddev"], [1, 0, 4, 0], [1, 0, 9, 0])):
         old, new = (struct.pack(f"={len(words)}q", *words) for words in (before, now))
-        assert since(function, old, new) == new
-        assert since(function, None, new) == new
-        assert since(function, new, new) is None
+        assert since(row, old, new) == new
+        assert since(row, None, new) == new
+        assert since(row, new, new) is None
 
 
 @pytest.mark.parametrize("value, atom", [(math.nan, "nan"), (math.inf, "infinity"), (-math.inf, "-infinity")])

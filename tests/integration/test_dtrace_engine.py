@@ -6,7 +6,7 @@ import re
 
 import harness
 
-from pyusdt.data.values import bounds
+from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
 from pyusdt.engine.dtrace.items import Distribution, Fault, Row, Total
 from pyusdt.engine.dtrace.output import Parser
 
@@ -63,7 +63,7 @@ def label(function, low, high):
 
 def labelled(function, values):
     """{label: count} of the buckets that have a value."""
-    edges, found = bounds(function, HISTOGRAMS[function]), {}
+    edges, found = AGGREGATIONS[function].bounds(HISTOGRAMS[function]), {}
     for value in values:
         edge = next((low, high) for low, high in edges if (low is None or low <= value) and (high is None or value <= high))
         found[label(function, *edge)] = found.get(label(function, *edge), 0) + 1

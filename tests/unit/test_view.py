@@ -12,18 +12,19 @@ import pytest
 
 from pyusdt.data.snapshot import Aggregation
 from pyusdt.data.values import Histogram, Number
+from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
 from pyusdt.report import screen, view
 
 
 def aggregation(name, data):
     """data: {key: value}."""
-    definition = SimpleNamespace(name=name, row=SimpleNamespace(name=next(iter(data.values())).function if data else "count"),
+    definition = SimpleNamespace(name=name, row=next(iter(data.values())).row if data else AGGREGATIONS["count"],
                                  params=(), keys=[1] if data and next(iter(data)) else [])
     return Aggregation(definition, data)
 
 
 def count(n):
-    return Number("count", [n])
+    return Number(AGGREGATIONS["count"], [n])
 
 
 def quantize(**buckets):
@@ -32,7 +33,7 @@ def quantize(**buckets):
     for name, n in buckets.items():
         low = int(name[1:])
         counts[63 + low.bit_length()] = n
-    return Histogram("quantize", (), [sum(counts), *counts])
+    return Histogram(AGGREGATIONS["quantize"], (), [sum(counts), *counts])
 
 
 class Aggregates:
@@ -79,7 +80,7 @@ def test_after_clear_and_trunc_nothing_is_negative():
 ])
 def test_what_counts_as_coming(function, words, came):
     """Of a sum what was added, of a mean or an extreme how many values."""
-    made = watched(*({"a": {(): Number(function, each)}} for each in words))
+    made = watched(*({"a": {(): Number(AGGREGATIONS[function], each)}} for each in words))
     assert list(made.panels["a"].lines[()].past) == came
 
 

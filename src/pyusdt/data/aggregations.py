@@ -12,7 +12,6 @@ from __future__ import annotations
 import struct
 
 from . import types as t
-from .distributions import FUNCTIONS
 from .hexdump import dump
 
 TYPE_CHECKING = False
@@ -90,33 +89,22 @@ def render_joined(aggregations: Joined, strsize: int = 256, order: Order | None 
 
 def show_value(aggdef: AggDef, decoded: Any, normal: int, zoom: bool = False) -> bytes:
     """One value in its default form."""
-    show: Callable[..., bytes] = FUNCTIONS[aggdef.row.name][2]
-    if zoom and aggdef.row.name.endswith("quantize"):
-        return show(decoded, normal, aggdef.params, zoom)
-    return show(decoded, normal, aggdef.params)
+    shown: bytes = aggdef.row.show(decoded, normal, aggdef.params, zoom)
+    return shown
 
 
 def rows(aggregations: Joined, order: Order) -> list[Row]:
     """The Rows of aggregations with the same keys, sorted; a key that some of them lack is zero there."""
     found: dict[bytes, Row] = {}
     for index, (aggdef, entries) in enumerate(aggregations):
-        decode = FUNCTIONS[aggdef.row.name][0]
+        decode = aggdef.row.decode
         for key, value in entries:
             row = found.get(key)
             if row is None:
-                row = found[key] = Row(key, [_zero(other) for other, _ in aggregations], [False] * len(aggregations))
+                row = found[key] = Row(key, [other.row.zero(other.params) for other, _ in aggregations], [False] * len(aggregations))
             row.values[index] = decode(value, aggdef.params)
             row.present[index] = True
     return sorted(found.values(), key=_ranker([aggdef for aggdef, _ in aggregations], order), reverse=order.reverse)
-
-
-def _zero(aggdef: AggDef) -> Any:
-    """What stands for a key that an aggregation does not have: as dtrace, not what an empty one shows."""
-    if aggdef.row.name in ("min", "max"):
-        return 0
-    if aggdef.row.is_float:
-        return 0.0
-    return FUNCTIONS[aggdef.row.name][0](bytes(8 * aggdef.row.words(aggdef.params)), aggdef.params)
 
 
 def _ranker(aggdefs: list[AggDef], order: Order) -> Callable[[Row], Any]:
@@ -126,7 +114,7 @@ def _ranker(aggdefs: list[AggDef], order: Order) -> Callable[[Row], Any]:
     readers = readers[start:] + readers[:start]
     first = order.position if order.position < len(aggdefs) else 0
     indexes = [*range(first, len(aggdefs)), *range(first)]
-    ranks = [(index, FUNCTIONS[aggdefs[index].row.name][1], aggdefs[index].params) for index in indexes]
+    ranks = [(index, aggdefs[index].row.rank, aggdefs[index].params) for index in indexes]
 
     def rank(row: Row) -> Any:
         keys = [read(row.key) for read in readers]

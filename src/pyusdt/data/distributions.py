@@ -1,121 +1,30 @@
-"""The values of aggregations: from the bytes of a map's element to numbers, ranks and text.
+"""How distributions are drawn: bars beside counts.
 
-In: a row of dlang/builtins/aggregations.py with its parameters, value bytes.  Out: FUNCTIONS: for each
-aggregating function (decode, rank, show): decode(value, params) -> what the other two take; rank(it,
-params) -> for sorting; show(it, normal, params) -> bytes, that of a distribution with zoom as well (the option aggzoom).
-Always: the text is dtrace's.  normal: what normalize() said, else 1; as in dtrace the values of all
-functions but avg and stddev are divided without their sign.
+In: the counts of buckets, with what stands for each (dlang/builtins/distributions.py).  Out: bytes, ranks.
+Always: the text is dtrace's.  normal: what normalize() said, else 1; zoom: the option aggzoom.
 """
 
 from __future__ import annotations
 
-import struct
-from math import isqrt
-
-from . import buckets
+from .words import divided
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
+    from collections.abc import Iterable, Sequence
 
 BARS = 40  # width of a distribution's bars
 TITLE = b"------------- Distribution -------------"
 _HEADING = b"\n%16s %41s %-9s\n" % (b"value", TITLE, b"count")
-_LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 
 
-def signed(value: int) -> int:
-    """A 64-bit register's value, read as signed."""
-    return (value & 0xFFFFFFFFFFFFFFFF ^ 1 << 63) - (1 << 63)
+class Packing:
+    """What the option aggpack shows of several distributions: the buckets from `first` to `last`; `left` and `right`: the columns
+    of the first and last one's labels; low: the first one's label, in its columns; high: the last one's."""
 
+    __slots__ = ("first", "high", "last", "left", "low", "right")
 
-def divided(number: int, normal: int) -> int:
-    """number / normal as dtrace computes it: without sign, shown with it."""
-    return number if normal == 1 else signed((number & 0xFFFFFFFFFFFFFFFF) // normal)
-
-
-def _toward_zero(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-# --- numbers ---------------------------------------------------------------------------
-def _decode_count(value: bytes, params: Any) -> Any:
-    return struct.unpack_from("=q", value)[0]
-
-
-def _decode_one(value: bytes, params: Any) -> Any:
-    return struct.unpack_from("=q", value, 8)[0]
-
-
-def _decode_extreme(empty: int) -> Callable[[bytes, Any], int]:
-    """min or max; `empty` is what dtrace shows after clear()."""
-    def decode(value: bytes, params: Any) -> int:
-        count, number = struct.unpack_from("=qq", value)
-        return number if count else empty
-    return decode
-
-
-def _decode_average(value: bytes, params: Any) -> tuple[int, ...]:
-    return struct.unpack_from("=qq", value)
-
-
-def _decode_stddev(value: bytes, params: Any) -> tuple[int, ...]:
-    count, total, low, high = struct.unpack_from("=qqQQ", value)
-    return count, total, high << 64 | low
-
-
-def _average(decoded: Sequence[int], normal: int = 1) -> int:
-    count, total = decoded
-    return _toward_zero(_toward_zero(total, signed(normal)), count) if count else 0
-
-
-def _deviation(decoded: Sequence[int], normal: int = 1) -> int:
-    """The root of (the mean of the squares minus the square of the mean)."""
-    count, total, squares = decoded
-    if not count:
-        return 0
-    mean = _toward_zero(_toward_zero(total, signed(normal)), count)
-    return signed(isqrt(max(0, squares // normal // count - mean * mean)))
-
-
-def number_of(name: str, decoded: Any, normal: int, is_signed: bool) -> int:
-    """The number that %@ prints, for a function that has one; is_signed: of the conversion."""
-    if name == "avg":  # dtrace's printf computes it without signs, its table with them
-        count, total = decoded
-        return signed((total & 0xFFFFFFFFFFFFFFFF) // normal // count) if count else 0
-    if name == "stddev":
-        return _deviation(decoded, normal)
-    return _toward_zero(decoded, normal) if is_signed else divided(decoded, normal)
-
-
-def _rank_number(number: int, params: Any) -> int:
-    return number
-
-
-def _rank_average(decoded: Any, params: Any) -> int:
-    return _average(decoded)
-
-
-def _rank_deviation(decoded: Any, params: Any) -> int:
-    return _deviation(decoded)
-
-
-def _show_number(number: int, normal: int, params: Any) -> bytes:
-    return b" %16d" % divided(number, normal)
-
-
-def _show_average(decoded: Any, normal: int, params: Any) -> bytes:
-    return b" %16d" % _average(decoded, normal)
-
-
-def _show_deviation(decoded: Any, normal: int, params: Any) -> bytes:
-    return b" %16d" % _deviation(decoded, normal)
-
-
-# --- distributions -----------------------------------------------------------------------
-def _decode_buckets(value: bytes, params: Any) -> tuple[int, ...]:
-    return struct.unpack_from(f"={len(value) // 8 - 1}q", value, 8)
+    def __init__(self, first: int, last: int, left: int, right: int, low: bytes, high: bytes) -> None:
+        self.first, self.last, self.left, self.right, self.low, self.high = first, last, left, right, low, high
 
 
 class Scale:
@@ -147,7 +56,7 @@ def line(scale: Scale, count: int, number: int) -> bytes:
     return b"%20b|%-20b %-9d\n" % (left, right, number)
 
 
-def _rows(counts: Sequence[int], labels: Sequence[bytes], first: int, last: int, normal: int, zoom: bool) -> bytes:
+def table(counts: Sequence[int], labels: Sequence[bytes], first: int, last: int, normal: int, zoom: bool) -> bytes:
     """The table of the buckets from first to last."""
     shown = counts[first : last + 1]
     scale = Scale(shown, zoom)
@@ -155,7 +64,7 @@ def _rows(counts: Sequence[int], labels: Sequence[bytes], first: int, last: int,
     return b"".join([_HEADING, *lines])
 
 
-def _span(counts: Sequence[int], empty: tuple[int, int]) -> tuple[int, int]:
+def span(counts: Sequence[int], empty: tuple[int, int]) -> tuple[int, int]:
     """The first and the last bucket to print: one more than is filled at each end; `empty`: where none is."""
     filled = [bucket for bucket, count in enumerate(counts) if count]
     if not filled:
@@ -163,7 +72,7 @@ def _span(counts: Sequence[int], empty: tuple[int, int]) -> tuple[int, int]:
     return max(filled[0] - 1, 0), min(filled[-1] + 1, len(counts) - 1)
 
 
-def _weigh(counts: Sequence[int], values: Iterable[int]) -> tuple[int, int]:
+def weigh(counts: Sequence[int], values: Iterable[int]) -> tuple[int, int]:
     """The rank of a distribution: the sum of its buckets' values, then how often zero was counted."""
     zeros = 0
     total = 0
@@ -172,76 +81,3 @@ def _weigh(counts: Sequence[int], values: Iterable[int]) -> tuple[int, int]:
             total += count * value
             zeros += count if value == 0 else 0
     return total, zeros
-
-
-def _show_quantize(counts: Sequence[int], normal: int, params: Any, zoom: bool = False) -> bytes:
-    zero = buckets.QUANTIZE_ZERO
-    first, last = _span(counts, (zero - 1, zero + 1))
-    labels = [b"%d" % buckets.quantize_value(bucket) for bucket in range(first, last + 1)]
-    return _rows(counts, labels, first, last, normal, zoom)
-
-
-def _rank_quantize(counts: Sequence[int], params: Any) -> tuple[int, int]:
-    return _weigh(counts, map(buckets.quantize_value, range(len(counts))))
-
-
-def _show_linear(counts: Sequence[int], normal: int, params: Any, zoom: bool = False) -> bytes:
-    base, _, step = params
-    first, last = _span(counts, (0, 2))
-    labels = [b"%d" % (base + (bucket - 1) * step) for bucket in range(first, last + 1)]
-    if first == 0:
-        labels[0] = b"< %d" % base
-    if last == len(counts) - 1:
-        labels[-1] = b">= " + labels[-1]
-    return _rows(counts, labels, first, last, normal, zoom)
-
-
-def _rank_linear(counts: Sequence[int], params: Any) -> tuple[int, int]:
-    base, _, step = params
-    values = [base - 1, *(base + i * step for i in range(len(counts) - 2)), base + 1 + (len(counts) - 2) * step]
-    return _weigh(counts, values)
-
-
-def _show_log_linear(counts: Sequence[int], normal: int, params: Any, zoom: bool = False) -> bytes:
-    edges = buckets.log_linear_edges(*params)
-    middle = len(edges)
-    first, last = _span(counts, (middle, middle + 2))
-    labels = [b"%d" % (-edges[middle - 1 - bucket] if bucket < middle else edges[bucket - middle - 1])
-              for bucket in range(first, last + 1)]
-    if first == 0:
-        labels[0] = b"<= " + labels[0]
-    if last == len(counts) - 1:
-        labels[-1] = b">= " + labels[-1]
-    if first <= middle <= last:
-        least = edges[0]
-        name = b"< %d" if first == middle else b"> -%d" if last == middle else b"abs() < %d"
-        labels[middle - first] = b"0" if least == 1 else name % least
-    return _rows(counts, labels, first, last, normal, zoom)
-
-
-def _rank_log_linear(counts: Sequence[int], params: Any) -> tuple[int, int]:
-    edges = buckets.log_linear_edges(*params)
-    return _weigh(counts, [*(-edge for edge in reversed(edges)), 0, *edges])
-
-
-class _Functions(dict):  # type: ignore[type-arg]
-    """Those of floating-point values are read when a program has such."""
-
-    def __missing__(self, name: str) -> Any:
-        from . import floats
-
-        self.update(floats.FUNCTIONS)
-        return floats.FUNCTIONS[name]
-
-
-FUNCTIONS = _Functions({
-    "count": (_decode_count, _rank_number, _show_number),
-    "sum": (_decode_one, _rank_number, _show_number),
-    "min": (_decode_extreme(_HIGHEST), _rank_number, _show_number),
-    "max": (_decode_extreme(_LOWEST), _rank_number, _show_number),
-    "avg": (_decode_average, _rank_average, _show_average),
-    "stddev": (_decode_stddev, _rank_deviation, _show_deviation),
-    "quantize": (_decode_buckets, _rank_quantize, _show_quantize),
-    "lquantize": (_decode_buckets, _rank_linear, _show_linear),
-    "llquantize": (_decode_buckets, _rank_log_linear, _show_log_linear),
-})

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from . import buckets
 from . import distributions as d
+from .words import divided
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .aggregations import Normal, Row, Show
     from .program import AggDef, Data
 
-    Bounds = tuple[int, int, bytes, bytes]
     Table = Callable[[AggDef, list[Row], list[Show], Normal, "Style"], bytes]
 
 _STRING = 16  # columns of a key that is no integer
@@ -27,8 +26,6 @@ _RAMP, _BELOW = b"__xxxxXX", b"vvvvVV"  # what stands for a count, from small to
 _BLOCK, _BLOCKS = 0x2581, 8  # the same of Unicode, from low to high
 _FULL, _PARTS = 0x2588, 8  # a whole column of a bar, and what it is divided into from there on
 _PRIMITIVE = ("sun", "sun-color", "dumb")  # terminals
-_LINEAR = (7, 8)  # columns of lquantize's lowest and highest label
-_LABEL = 4  # columns of quantize's at least
 
 
 class Style:
@@ -42,9 +39,9 @@ class Style:
 
     def table_of(self, aggdef: AggDef) -> Table | None:
         """The function that makes the table of an aggregation, or None."""
-        if self.hist and aggdef.keys and aggdef.row.name in ("count", "sum"):
+        if self.hist and aggdef.keys and aggdef.row.has_bars:
             return histogram
-        return pack if self.pack and aggdef.row.name in ("quantize", "lquantize") else None
+        return pack if self.pack and aggdef.row.packing else None
 
     @property
     def blocks(self) -> bool:
@@ -73,7 +70,7 @@ def histogram(aggdef: AggDef, rows: list[Row], printers: list[Show], normal: Nor
     lines = [b"\n%*b %41b %-9b\n" % (_width(aggdef), b"key", d.TITLE, b"count")]
     for row, count in zip(rows, counts):
         lines += [show(row.key) for show in printers]
-        lines += [b" ", drawn(scale, count, d.divided(count, normal(aggdef, row.key)))]
+        lines += [b" ", drawn(scale, count, divided(count, normal(aggdef, row.key)))]
     return b"".join(lines)
 
 
@@ -87,33 +84,17 @@ def _fine(scale: d.Scale, count: int, number: int) -> bytes:
 
 def pack(aggdef: AggDef, rows: list[Row], printers: list[Show], normal: Normal, style: Style) -> bytes:
     """aggpack; what normalize() said is not heeded, since only the form and the number of values are shown."""
-    first, last, low, high = (_power_bounds if aggdef.row.name == "quantize" else _linear_bounds)(aggdef, rows)
-    left, right = (max(_LABEL, len(low)), max(_LABEL, len(high))) if aggdef.row.name == "quantize" else _LINEAR
-    lines = [b"\n%*b %*b .%b. %-*b | count\n" % (_width(aggdef), b"key" if aggdef.keys else b"", left, b"min",
+    packing = aggdef.row.packing(aggdef.params, [row.values[0] for row in rows])
+    first, last, right = packing.first, packing.last, packing.right
+    lines = [b"\n%*b %*b .%b. %-*b | count\n" % (_width(aggdef), b"key" if aggdef.keys else b"", packing.left, b"min",
                                               b"-" * (last - first + 1), right, b"max")]
-    label = b" %*b" % (left, low) if aggdef.row.name == "quantize" else b"%8b" % low
     for row in rows:
         shown = row.values[0][first : last + 1]
         scale = d.Scale(shown, style.zoom)
         drawing = "".join(_block(scale, count, style.blocks) for count in shown).encode()
         lines += [show(row.key) for show in printers]
-        lines.append(b"%b :%b: %-*b | %d\n" % (label, drawing, right, high, sum(shown)))
+        lines.append(b"%b :%b: %-*b | %d\n" % (packing.low, drawing, right, packing.high, sum(shown)))
     return b"".join(lines)
-
-
-def _power_bounds(aggdef: AggDef, rows: list[Row]) -> Bounds:
-    """(first, last bucket, their labels) of quantize(): one more than any of the rows has filled, at each end."""
-    filled = [bucket for row in rows for bucket, count in enumerate(row.values[0]) if count] or [buckets.QUANTIZE_ZERO]
-    first, last = min(filled), min(max(filled) + 1, len(rows[0].values[0]) - 1)
-    first -= first not in (0, buckets.QUANTIZE_ZERO)
-    return first, last, b"%d" % buckets.quantize_value(first), b"%d" % buckets.quantize_value(last)
-
-
-def _linear_bounds(aggdef: AggDef, rows: list[Row]) -> Bounds:
-    """The same of lquantize(): all buckets."""
-    base, _, step = aggdef.params
-    count = len(rows[0].values[0])
-    return 0, count - 1, b"< %d" % base, b">= %d" % (base + (count - 2) * step)
 
 
 def _block(scale: d.Scale, count: int, unicode: bool) -> str:

@@ -39,26 +39,30 @@ class Aggregation(Mapping[Key, values.Value]):
     def from_items(cls, definition: AggDef, items: Iterable[tuple[bytes, bytes]], strsize: int, symbols: Any) -> Aggregation:
         """From an engine's map; a key that nothing was added to since clear() is there, with 0.  symbols: symbols.Symbols;
         different addresses may have the same name, those of two processes, say."""
-        unpack_key, function, params = key_reader(definition.keys, symbols), definition.row.name, definition.params
+        unpack_key = key_reader(definition.keys, symbols)
         found: dict[Key, values.Value] = {}
         for packed, words in items:
-            key, value = unpack_key(packed), values.unpack(function, params, words)
+            key, value = unpack_key(packed), values.unpack(definition, words)
             found[key] = found[key].merge(value) if key in found else value  # type: ignore[arg-type]
         return cls(definition, found, strsize)
 
     def __reduce__(self) -> tuple[Any, ...]:
         definition = self._definition
         keys = [(data.type, data.offset, data.size) for data in definition.keys]
-        return _restored, (definition.name, definition.row.name, definition.params, keys, self._values, self._strsize)
+        return _restored, (definition.name, definition.row, definition.params, keys, self._values, self._strsize)
 
     @property
     def name(self) -> str:
         return self._definition.name
 
     @property
+    def row(self) -> Any:
+        """All that there is to say about the function: a class of dlang/builtins/aggregation.py."""
+        return self._definition.row
+
+    @property
     def function(self) -> str:
-        name, _, _ = self._definition.row.name.partition(".")
-        return name  # type: ignore[no-any-return]
+        return self.row.called  # type: ignore[no-any-return]
 
     @property
     def params(self) -> tuple[int, ...]:
@@ -121,11 +125,11 @@ class Aggregation(Mapping[Key, values.Value]):
         return f"<table><caption>@{self.name} = {self.function}</caption>{''.join(rows)}</table>"
 
 
-def _restored(name: str, function: str, params: Any, keys: Any, data: dict[Key, values.Value], strsize: int) -> Aggregation:
+def _restored(name: str, row: Any, params: Any, keys: Any, data: dict[Key, values.Value], strsize: int) -> Aggregation:
     """What was pickled.  No program has its definition."""
     from .program import AggDef, Data
 
-    definition = AggDef(name, 1, values.Function(function), params, [Data(*key) for key in keys], 0)
+    definition = AggDef(name, 1, row, params, [Data(*key) for key in keys], 0)
     return Aggregation(definition, data, strsize)
 
 

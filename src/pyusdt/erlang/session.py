@@ -197,7 +197,7 @@ class Session:
         symbols = self._tracing.actions.symbols
         for definition, items in self._aggregations():
             last = self._last.get(definition.map, {})
-            new = [(key, since(definition.row.name, last.get(key), value)) for key, value in items]
+            new = [(key, since(definition.row, last.get(key), value)) for key, value in items]
             found += rows(definition, [(key, value) for key, value in new if value is not None], symbols)
             self._last[definition.map] = dict(items)
         return found

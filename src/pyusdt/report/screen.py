@@ -122,7 +122,7 @@ class Screen:
 
     def _panel(self, panel: Panel, share: int, width: int) -> Iterable[RenderableType]:
         lines = self._chosen(panel)
-        title = Text(f"@{harmless(panel.name)} = {panel.function}", style="bold", no_wrap=True, overflow="ellipsis")
+        title = Text(f"@{harmless(panel.name)} = {panel.row.called}", style="bold", no_wrap=True, overflow="ellipsis")
         title.append(f"  {panel.keys} keys, by {_SORTS[self._sort]}" if panel.keys > 1 else "", style="dim")
         yield title
         room = share - 1
@@ -184,7 +184,7 @@ def _heat_rows(panel: Panel, keys: Iterable[Any]) -> list[tuple[str, list[int], 
     if not used:
         return []
     most = max(max(column.values(), default=0) for column in columns)
-    edges = bounds(panel.function, panel.params)
+    edges = bounds(panel.row, panel.params)
     return [(_label(edges[bucket]), [column.get(bucket, 0) for column in columns], most) for bucket in range(max(used), min(used) - 1, -1)]
 
 
@@ -227,7 +227,7 @@ def _spark(past: list[int]) -> str:
 def _table(panel: Panel, lines: list[Line], width: int) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), width=width, show_edge=False, header_style="dim")
     table.add_column("key", ratio=1, no_wrap=True, overflow="ellipsis")
-    table.add_column("values" if panel.is_distribution else panel.function, justify="right", no_wrap=True)
+    table.add_column("values" if panel.is_distribution else panel.row.called, justify="right", no_wrap=True)
     for percent in (50, 99) if panel.is_distribution else ():
         table.add_column(f"p{percent} <=", justify="right", no_wrap=True)
     table.add_column("/s", justify="right", no_wrap=True)

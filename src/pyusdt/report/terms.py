@@ -9,10 +9,11 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
-from ..data import floats, values
 from ..data import program as p
+from ..data import values
 from ..data.fields import layout_of, maker_of
 from ..data.snapshot import key_reader
+from ..data.words import packed, unpacked
 from ..tracing.sink import Sink
 from ..tracing.texts import Texts
 
@@ -116,8 +117,8 @@ def _term(value: Any) -> Any:
 
 def rows(definition: AggDef, items: list[tuple[bytes, bytes]], symbols: Addresses) -> list[tuple[Any, list[Any], Any]]:
     """[(function, keys, value)] of an aggregation, in the order of its keys."""
-    read, function = key_reader(definition.keys, symbols), definition.row.name
-    found = [(list(map(_term, read(key))), values.unpack(function, definition.params, value)) for key, value in items]
+    read = key_reader(definition.keys, symbols)
+    found = [(list(map(_term, read(key))), values.unpack(definition, value)) for key, value in items]
     found.sort(key=lambda row: list(map(_order, row[0])))
     return [(Atom(value.function), keys, _value(value)) for keys, value in found]
 
@@ -136,28 +137,13 @@ def _value(value: Any) -> Any:
         low, high = -(2**63), 2**63 - 1
         return [((low if bucket.low is None else bucket.low, high if bucket.high is None else bucket.high), bucket.count)
                 for bucket in value.buckets]
-    if isinstance(value, float):
-        return float(value)
-    return value.mean if value.function == "avg" else int(value)
+    return value.row.exact(value)
 
 
-def since(function: str, before: bytes | None, now: bytes) -> bytes | None:
-    """What came to a value since it was `before`; None: nothing did.  It is the one of all for a min or max, and for an avg or
-    stddev of which dtrace tells no more (engine/dtrace/frames.py)."""
+def since(row: Any, before: bytes | None, now: bytes) -> bytes | None:
+    """What came to a value since it was `before`; None: nothing did.  It is the one of all where what came is not known
+    (dlang/builtins/aggregation.py)."""
     if before == now:
         return None
-    name, _, kind = function.partition(".")
-    if before is None or name in ("min", "max"):
-        return now
-    layout = f"={len(now) // 8}q"
-    old, new = struct.unpack(layout, before), struct.unpack(layout, now)
-    more = new[0] - old[0]
-    if more < 0 or (more == 0 and name in ("avg", "stddev")):  # less than before: it was cleared
-        return now
-    if kind:
-        return struct.pack(layout, *floats.since(function, old, new))
-    words = [b - a for a, b in zip(old, new)]
-    if name == "stddev":  # the last two words are one number
-        squares = words[2] + (words[3] << 64)
-        words[2:] = [squares, squares >> 64]
-    return struct.pack(layout, *map(values.wrap, words))
+    came = None if before is None else row.since(unpacked(before), unpacked(now))
+    return now if came is None else packed(came)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 HISTORY = 300  # intervals
 KEPT = 200  # keys whose past is kept, in each aggregation
 LINES = 500
-_ADDED = ("count", "sum")  # functions whose value grows by what comes; of the others the number of values does
 
 
 class Line:
@@ -60,14 +59,14 @@ class Line:
 
 def _size(value: Any) -> Any:
     """What grows: the sum or the count; else the number of values."""
-    return value if value.function in _ADDED else value.n
+    return value if value.row.is_total else value.n
 
 
 def _difference(before: Any, value: Any) -> Any:
     """What came between two values of one key; all of it where it began anew meanwhile."""
     if not isinstance(value, Histogram):
         came = _size(value) - (_size(before) if before is not None else 0)
-        return came if came >= 0 or value.function == "sum" else _size(value)
+        return came if came >= 0 or value.row.falls else _size(value)
     old = before.counts if before is not None else (0,) * len(value.counts)
     if any(new < was for new, was in zip(value.counts, old)):
         old = (0,) * len(value.counts)
@@ -75,12 +74,13 @@ def _difference(before: Any, value: Any) -> Any:
 
 
 class Panel:
-    """One aggregation.  name: without @; function, params: as the API's; lines: by key."""
+    """One aggregation.  name: without @; row: its function, a class of dlang/builtins/aggregation.py; params: as the API's; lines: by
+    key."""
 
-    __slots__ = ("function", "lines", "name", "params", "keys")
+    __slots__ = ("keys", "lines", "name", "params", "row")
 
-    def __init__(self, name: str, function: str, params: tuple[int, ...]) -> None:
-        self.name, self.function, self.params = name, function, params
+    def __init__(self, name: str, row: Any, params: tuple[int, ...]) -> None:
+        self.name, self.row, self.params = name, row, params
         self.lines: dict[Key, Line] = {}
         self.keys = 0  # that there are, those whose past is not kept, too
 
@@ -131,7 +131,7 @@ class View:
             if panel is None:
                 if not found:
                     continue
-                panel = self.panels[found.name] = Panel(found.name, found.function, found.params)
+                panel = self.panels[found.name] = Panel(found.name, found.row, found.params)
             panel.take(found, seconds)
 
     def print(self, text: bytes) -> None:

@@ -55,7 +55,7 @@ class Aggregates:
         group = self.symbols.grouping(self._grouped[aggdef.ident])
         found: dict[bytes, Any] = {}
         for key, value in entries:
-            key, made = group(key), unpack(aggdef.row.name, aggdef.params, value)
+            key, made = group(key), unpack(aggdef, value)
             found[key] = found[key].merge(made) if key in found else made
         return [(key, pack(value)) for key, value in found.items()]
 

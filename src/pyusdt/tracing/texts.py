@@ -12,9 +12,9 @@ import struct
 import sys
 
 from .._tracer import Formatter
-from ..data import distributions, table
 from ..data import format as f
 from ..data import program as p
+from ..data import table
 from ..data import types as t
 from ..data.aggregations import rows, show_value
 
@@ -94,7 +94,7 @@ class Texts:
                 tables.append(show_value(aggdef, decoded, divisor))
             else:
                 signed = conversion.row.letter == "d"
-                body += struct.pack("=q", distributions.number_of(aggdef.row.name, decoded, divisor, signed))
+                body += struct.pack("=q", aggdef.row.printed(decoded, divisor, signed))
         header = struct.pack("=II", p.RECORD_DATA + len(body), number).ljust(p.RECORD_DATA, b"\0")
         return self._format(header + body, tables)
 

@@ -1,41 +1,42 @@
-"""The row of an aggregating function: what the map's value is and how it is updated; aggregations.py lists them.
+"""An aggregating function: what the map's value is, how it is updated, merged, read and shown.
 
-Every value starts with a u64 number of data points; 0 means that nothing was aggregated
-(also what clear() leaves).  All fields are u64 or s64, little- or big-endian as the host.
-How a value is read, ordered and shown says data/distributions.py, by the function's name.
+Everything about one is in its class, a subclass of Aggregating in a file of this folder; aggregations.py lists them.  What a
+class does not say is as it is here.  Other rooms ask the row (program.AggDef.row) and compare no names:
 
-Code: `prepare(g, params)`, where a row has it, changes the value in r0 before the key is built;
-`emit(g, params, value, amount)` updates the map's value, whose address is in r0, with the Temps
-`value` (None where the function takes none) and `amount` (None: by one).
+- the types pass (types/): prototype, params, constants, increments, read, spelled, differences;
+- code generation (code/): words, prepare, emit;
+- the kernel engine (engine/kernel/maps.py): merged, of what the CPUs have;
+- the value objects (data/values.py): called, value, number, mean, merged, is_told, bounds;
+- text (data/aggregations.py, data/packed.py, tracing/texts.py): decode, rank, zero, show, printed, has_bars, packing;
+- Erlang's terms (report/terms.py): exact, since;  the live view (report/view.py): is_total, falls;
+- the dtrace engine (engine/dtrace/frames.py): is_distribution, told, labels.
+
+A class has no state, so that a value, which names its row, can be pickled.
+
+Every value starts with a u64 number of data points; 0 means that nothing was aggregated (also what clear() leaves).  All
+words are u64 or s64, little- or big-endian as the host.  Values, after word 0 (n):  count: none.  sum: s64 sum.  min, max: s64
+value.  avg: s64 sum.  stddev: s64 sum, u128 sum of squares.  quantize: s64 bucket[127], bucket 63 is the value 0, 63 + k the
+values 2^(k-1) … 2^k - 1, 63 - k their negatives.  lquantize: what is below the base, the levels, what is above.  llquantize:
+see data/buckets.py.
 """
 
 from ...bpf.insn import R0, R1, R2, alu_imm, load, mov, store
+from ...data.words import added, divided, toward_zero, unpacked
 
 
-class AggregationRow:
-    """name; prototype: as dtrace prints it (prototypes.py); params: number of values it takes in @ = f(value, …);
-    constants: how many constant parameters follow; increments: True where a last value may follow, by which the bucket grows;
-    words(params): number of 8-byte words of its map value; doc: one line; emit, prepare: see above; read(call, args): the
-    parameters that the constants among its arguments give; spelled, differences: how dtrace says that they are others than
-    before: "( )" or "()", [(tag, name)].
+class Aggregating:
+    """name: the row's own; prototype: as dtrace prints it (prototypes.py); doc: one line."""
 
-    Values, after word 0 (n):  count: none.  sum: s64 sum.  min, max: s64 value.
-    avg: s64 sum.  stddev: s64 sum, u128 sum of squares.  quantize: s64 bucket[127], bucket 63 is the
-    value 0, 63 + k the values 2^(k-1) … 2^k - 1, 63 - k their negatives.  lquantize: what is below the
-    base, the levels, what is above.  llquantize: see buckets.py.
-    """
-
-    __slots__ = ("name", "params", "constants", "increments", "words", "doc", "emit", "prepare", "prototype", "read",
-                 "spelled", "differences")
+    name = prototype = doc = ""
     is_float = is_operand = is_key = takes_text = takes_floats = False
     usage = None
 
-    def __init__(self, name, prototype, params, constants, words, doc, emit, prepare=None, increments=False,
-                 read=lambda call, args: (), spelled="( )", differences=()):
-        self.name, self.prototype, self.params, self.constants, self.increments = name, prototype, params, constants, increments
-        self.words, self.doc = words, doc
-        self.emit, self.prepare = emit, prepare
-        self.read, self.spelled, self.differences = read, spelled, differences
+    # --- in the types pass -----------------------------------------------------------------------
+    params = 1  # how many values it takes in @ = f(value, …)
+    constants = 0  # how many constant parameters follow
+    increments = False  # a last value may follow, by which the bucket grows
+    spelled = "( )"  # how dtrace says that the constants are others than before:
+    differences = ()  # [(tag, name)]
 
     def accept(self, call):
         """The constants: types/check_aggregations.py."""
@@ -43,7 +44,97 @@ class AggregationRow:
     def typed(self, c, call):
         """A call has no value."""
 
+    def read(self, call, args):
+        """The parameters that the constants among its arguments give."""
+        return ()
 
-def count(g, params=(), value=None, amount=None):
+    # --- in code generation ------------------------------------------------------------------------
+    size = 2
+    prepare = None  # prepare(g, params) changes the value in r0 before the key is built
+
+    def words(self, params):
+        """How many 64-bit words a value has."""
+        return self.size
+
+    def emit(self, g, params, value, amount):
+        """Update the map's value, whose address is in r0, with the Temps `value` (None where the function takes none) and
+        `amount` (None: by one)."""
+
+    # --- words, of CPUs and of sessions -------------------------------------------------------------
+    def merged(self, *several):
+        """The words of all that went into several values, each of which has something."""
+        return added(*several)
+
+    def since(self, old, new):
+        """The words of what came between two looks at a value; None: it is not known, or the value was cleared."""
+        return None if new[0] < old[0] else added(new, [-word for word in old])
+
+    # --- in value objects -----------------------------------------------------------------------------
+    is_distribution = False  # its value is a values.Histogram
+    is_total = False  # its value grows by what comes; of the others the number of values does
+    falls = False  # the value may become smaller without being cleared
+
+    @property
+    def called(self):
+        """The function's name in D."""
+        return self.name.partition(".")[0]
+
+    def value(self, params, words):
+        """The value object."""
+        from ...data.values import Number
+
+        return Number(self, words)
+
+    def number(self, words):
+        """What a values.Number is as an int."""
+        return words[1]
+
+    def mean(self, words):
+        """The mean, not cut to an integer; None for a function without one."""
+        return
+
+    def is_told(self, words):
+        """Only the value is known: these are words that told() made."""
+        return words[0] < 0
+
+    def exact(self, value):
+        """A number, as good as there is one."""
+        return int(value)
+
+    # --- in text -----------------------------------------------------------------------------------------
+    has_bars = False  # the option agghist has a table of it
+    packing = None  # packing(params, [counts]) -> packed.Packing, for the table that the option aggpack has of it
+
+    def decode(self, value, params):
+        """What the next four take, of a map's element."""
+        return self.number(unpacked(value))
+
+    def zero(self, params):
+        """What stands for a key that the aggregation does not have: as in dtrace, not what an empty one shows."""
+        return self.decode(bytes(8 * self.words(params)), params)
+
+    def rank(self, decoded, params):
+        """What it is sorted by."""
+        return decoded
+
+    def divided(self, decoded, normal):
+        """The number in dtrace's table.  normal: what normalize() said, else 1."""
+        return divided(decoded, normal)
+
+    def show(self, decoded, normal, params, zoom=False):
+        """The bytes in dtrace's table; zoom: the option aggzoom."""
+        return b" %16d" % self.divided(decoded, normal)
+
+    def printed(self, decoded, normal, is_signed):
+        """The number that %@ prints; is_signed: of the conversion."""
+        return toward_zero(decoded, normal) if is_signed else divided(decoded, normal)
+
+    # --- in the dtrace engine ------------------------------------------------------------------------------
+    def told(self, value):
+        """The words of a value that dtrace printed.  How many values went in it does not say: they count as one."""
+        return [1, value]
+
+
+def count(g):
     """One data point more; r1 = their number before."""
     g.emit(load(8, R1, R0, 0), mov(R2, R1), alu_imm("add", R2, 1), store(8, R0, 0, R2))

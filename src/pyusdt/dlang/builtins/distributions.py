@@ -3,6 +3,8 @@
 `prepare` makes a value the offset of its bucket from the first; the constants' checks and words are dtrace's.
 """
 
+from itertools import pairwise
+
 from ...bpf.code import Label
 from ...bpf.insn import (
     R0,
@@ -22,78 +24,53 @@ from ...bpf.insn import (
     store,
 )
 from ...data import buckets
+from ...data import distributions as d
+from ...data.words import LOWEST, unpacked
 from .. import ast, constants
 from ..errors import refuse
-from .aggregation import AggregationRow
+from .aggregation import Aggregating
 from .aggregation import count as count_one
 
 
-def _grow_bucket(count):
-    """emit() of a distribution of count(params) buckets: `value` is the offset of one from the first.
-    The comparison never holds: it shows the verifier that the bucket lies in the value."""
-    def emit(g, params, value, amount):
+class Distribution(Aggregating):
+    """count(params): how many buckets there are; bounds(params): (lowest, highest value) of each, in the order of their counts,
+    None: unbounded; values(params): what stands for a value of each in the rank."""
+
+    is_distribution = increments = True
+
+    def words(self, params):
+        return 1 + self.count(params)
+
+    def emit(self, g, params, value, amount):
+        """`value` is the offset of a bucket from the first.  The comparison never holds: it shows the verifier that the
+        bucket lies in the value."""
         outside = Label()
         count_one(g)
         g.get(value, R1)
-        g.emit(jump_imm("jgt", R1, 8 * (count(params) - 1), outside), alu("add", R0, R1), load(8, R1, R0, 8))
+        g.emit(jump_imm("jgt", R1, 8 * (self.count(params) - 1), outside), alu("add", R0, R1), load(8, R1, R0, 8))
         g.emit(alu_imm("add", R1, 1) if amount is None else alu("add", R1, g.use(amount, R2)), store(8, R0, 8, R1))
         g.place(outside)
-    return emit
+
+    def value(self, params, words):
+        from ...data.values import Histogram
+
+        return Histogram(self, params, words)
+
+    def decode(self, value, params):
+        return unpacked(value)[1:]
+
+    def rank(self, decoded, params):
+        return d.weigh(decoded, self.values(params))
+
+    def labels(self, bounds):
+        """What dtrace calls each bucket in its table: those below zero by their upper end, the middle one 0."""
+        middle = len(bounds) // 2
+        return [0 if i == middle else low if i > middle else high for i, (low, high) in enumerate(bounds)]
 
 
-def _quantize_bucket(g, params):
-    """r0 = the offset of the value's bucket from bucket 0; so do the others."""
-    g.emit(mov(R1, R0))
-    g.routine("quantize_bucket")
-    g.emit(alu_imm("lsh", R0, 3))
-
-
-def _quantize_count(params):
-    return buckets.QUANTIZE_BUCKETS
-
-
-def _linear_bucket(g, params):
-    base, limit, step = params
-    levels = buckets.linear_levels(base, limit, step)
-    below, above, end = Label(), Label(), Label()
-    g.emit(jump_imm("jslt", R0, base, below), alu_imm("sub", R0, base), alu_imm("div", R0, step),
-           jump_imm("jge", R0, levels, above), alu_imm("add", R0, 1), ja(end))
-    g.place(below)
-    g.emit(mov_imm(R0, 0), ja(end))
-    g.place(above)
-    g.emit(mov_imm(R0, levels + 1))
-    g.place(end)
-    g.emit(alu_imm("lsh", R0, 3))
-
-
-def _linear_count(params):
-    return buckets.linear_levels(*params) + 2
-
-
-def _log_linear_bucket(g, params):
-    """The bucket's distance from the middle one is found from the absolute value; r2 keeps the sign."""
-    orders = buckets.log_linear_orders(*params)
-    positive, found, above = Label(), Label(), Label()
-    g.emit(mov(R2, R0), mov(R1, R0), jump_imm("jsge", R0, 0, positive), neg(R1))
-    g.place(positive)
-    g.emit(mov_imm(R0, 0), const(R3, orders[0][0]), jump("jlt", R1, R3, found))
-    distance = 1
-    for first, step, count in orders:
-        higher = Label()
-        end = (first // step + count) * step
-        g.emit(const(R3, end), jump("jge", R1, R3, higher), const(R3, step), mov(R0, R1),
-               alu("div", R0, R3), alu_imm("add", R0, distance - first // step), ja(found))
-        g.place(higher)
-        distance += count
-    g.emit(mov_imm(R0, distance))
-    g.place(found)
-    g.emit(jump_imm("jsge", R2, 0, above), neg(R0))
-    g.place(above)
-    g.emit(alu_imm("add", R0, distance), alu_imm("lsh", R0, 3))
-
-
-def _log_linear_count(params):
-    return 2 * len(buckets.log_linear_edges(*params)) + 1
+def _negated(above):
+    """The bounds of the buckets below zero."""
+    return [(None if high is None else -high, None if low is None else -low) for low, high in reversed(above)]
 
 
 # --- constants ------------------------------------------------------------------------
@@ -188,18 +165,157 @@ def _check_steps(read, factor, low, steps):
         read.refuse("D_LLQUANT_STEPVAL", message, "()")
 
 
-def _row(name, prototype, constants, doc, count, prepare, read=lambda call, args: (), spelled="( )", differences=()):
-    return AggregationRow(name, prototype, 1, constants, lambda params: 1 + count(params), doc, _grow_bucket(count), prepare,
-                          True, read, spelled, differences)
+# --- the functions --------------------------------------------------------------------
+class Quantize(Distribution):
+    name, prototype, doc = "quantize", "void(@, ...)", "power-of-two frequency distribution of the values"
+
+    def prepare(self, g, params):
+        """r0 = the offset of the value's bucket from bucket 0; so do the others."""
+        g.emit(mov(R1, R0))
+        g.routine("quantize_bucket")
+        g.emit(alu_imm("lsh", R0, 3))
+
+    def count(self, params):
+        return buckets.QUANTIZE_BUCKETS
+
+    def bounds(self, params):
+        above = [(1 << k, (2 << k) - 1) for k in range(buckets.QUANTIZE_ZERO)]
+        (_, lowest), *below = _negated(above)
+        return [(LOWEST, lowest), *below, (0, 0), *above]  # there is one more number below 0
+
+    def values(self, params):
+        return map(buckets.quantize_value, range(buckets.QUANTIZE_BUCKETS))
+
+    def show(self, decoded, normal, params, zoom=False):
+        zero = buckets.QUANTIZE_ZERO
+        first, last = d.span(decoded, (zero - 1, zero + 1))
+        labels = [b"%d" % buckets.quantize_value(bucket) for bucket in range(first, last + 1)]
+        return d.table(decoded, labels, first, last, normal, zoom)
+
+    def packing(self, params, several):
+        """From one bucket before those that any has filled to one after them."""
+        zero = buckets.QUANTIZE_ZERO
+        filled = [bucket for counts in several for bucket, count in enumerate(counts) if count] or [zero]
+        first, last = min(filled), min(max(filled) + 1, buckets.QUANTIZE_BUCKETS - 1)
+        first -= first not in (0, zero)
+        low, high = (b"%d" % buckets.quantize_value(bucket) for bucket in (first, last))
+        left = max(4, len(low))
+        return d.Packing(first, last, left, max(4, len(high)), b" %*b" % (left, low), high)
 
 
-ROWS = [
-    _row("quantize", "void(@, ...)", 0, "power-of-two frequency distribution of the values", _quantize_count, _quantize_bucket),
-    _row("lquantize", "void(@, int32_t, int32_t, ...)", 3, "linear frequency distribution of the values", _linear_count,
-         _linear_bucket, _linear_params, "( )",
-         (("D_LQUANT_MATCHBASE", "base"), ("D_LQUANT_MATCHLIM", "limit"), ("D_LQUANT_MATCHSTEP", "step"))),
-    _row("llquantize", "void(@, int32_t, int32_t, int32_t, int32_t, ...)", 4,
-         "log-linear frequency distribution of the values", _log_linear_count, _log_linear_bucket, _log_linear_params, "()",
-         (("D_LLQUANT_MATCHFACTOR", "factor"), ("D_LLQUANT_MATCHLMAG", "lmag"), ("D_LLQUANT_MATCHHMAG", "hmag"),
-          ("D_LLQUANT_MATCHSTEPS", "steps"))),
-]
+class Linear(Distribution):
+    name, prototype, doc = "lquantize", "void(@, int32_t, int32_t, ...)", "linear frequency distribution of the values"
+    constants = 3
+    differences = (("D_LQUANT_MATCHBASE", "base"), ("D_LQUANT_MATCHLIM", "limit"), ("D_LQUANT_MATCHSTEP", "step"))
+
+    def read(self, call, args):
+        return _linear_params(call, args)
+
+    def prepare(self, g, params):
+        base, limit, step = params
+        levels = buckets.linear_levels(base, limit, step)
+        below, above, end = Label(), Label(), Label()
+        g.emit(jump_imm("jslt", R0, base, below), alu_imm("sub", R0, base), alu_imm("div", R0, step),
+               jump_imm("jge", R0, levels, above), alu_imm("add", R0, 1), ja(end))
+        g.place(below)
+        g.emit(mov_imm(R0, 0), ja(end))
+        g.place(above)
+        g.emit(mov_imm(R0, levels + 1))
+        g.place(end)
+        g.emit(alu_imm("lsh", R0, 3))
+
+    def count(self, params):
+        return buckets.linear_levels(*params) + 2
+
+    def bounds(self, params):
+        base, _, step = params
+        levels = buckets.linear_levels(*params)
+        return [(None, base - 1), *((base + i * step, base + (i + 1) * step - 1) for i in range(levels)),
+                (base + levels * step, None)]
+
+    def values(self, params):
+        base, _, step = params
+        levels = buckets.linear_levels(*params)
+        return [base - 1, *(base + i * step for i in range(levels)), base + 1 + levels * step]
+
+    def show(self, decoded, normal, params, zoom=False):
+        base, _, step = params
+        first, last = d.span(decoded, (0, 2))
+        labels = [b"%d" % (base + (bucket - 1) * step) for bucket in range(first, last + 1)]
+        if first == 0:
+            labels[0] = b"< %d" % base
+        if last == len(decoded) - 1:
+            labels[-1] = b">= " + labels[-1]
+        return d.table(decoded, labels, first, last, normal, zoom)
+
+    def packing(self, params, several):
+        """All buckets."""
+        base, _, step = params
+        last = self.count(params) - 1
+        return d.Packing(0, last, 7, 8, b"%8b" % (b"< %d" % base), b">= %d" % (base + (last - 1) * step))
+
+    def labels(self, bounds):
+        return [low for low, _ in bounds]
+
+
+class LogLinear(Distribution):
+    name, prototype = "llquantize", "void(@, int32_t, int32_t, int32_t, int32_t, ...)"
+    doc = "log-linear frequency distribution of the values"
+    constants, spelled = 4, "()"
+    differences = (("D_LLQUANT_MATCHFACTOR", "factor"), ("D_LLQUANT_MATCHLMAG", "lmag"), ("D_LLQUANT_MATCHHMAG", "hmag"),
+                   ("D_LLQUANT_MATCHSTEPS", "steps"))
+
+    def read(self, call, args):
+        return _log_linear_params(call, args)
+
+    def prepare(self, g, params):
+        """The bucket's distance from the middle one is found from the absolute value; r2 keeps the sign."""
+        orders = buckets.log_linear_orders(*params)
+        positive, found, above = Label(), Label(), Label()
+        g.emit(mov(R2, R0), mov(R1, R0), jump_imm("jsge", R0, 0, positive), neg(R1))
+        g.place(positive)
+        g.emit(mov_imm(R0, 0), const(R3, orders[0][0]), jump("jlt", R1, R3, found))
+        distance = 1
+        for first, step, count in orders:
+            higher = Label()
+            end = (first // step + count) * step
+            g.emit(const(R3, end), jump("jge", R1, R3, higher), const(R3, step), mov(R0, R1),
+                   alu("div", R0, R3), alu_imm("add", R0, distance - first // step), ja(found))
+            g.place(higher)
+            distance += count
+        g.emit(mov_imm(R0, distance))
+        g.place(found)
+        g.emit(jump_imm("jsge", R2, 0, above), neg(R0))
+        g.place(above)
+        g.emit(alu_imm("add", R0, distance), alu_imm("lsh", R0, 3))
+
+    def count(self, params):
+        return 2 * len(buckets.log_linear_edges(*params)) + 1
+
+    def bounds(self, params):
+        edges = buckets.log_linear_edges(*params)
+        above = [*((low, high - 1) for low, high in pairwise(edges)), (edges[-1], None)]
+        return [*_negated(above), (1 - edges[0], edges[0] - 1), *above]
+
+    def values(self, params):
+        edges = buckets.log_linear_edges(*params)
+        return [*(-edge for edge in reversed(edges)), 0, *edges]
+
+    def show(self, decoded, normal, params, zoom=False):
+        edges = buckets.log_linear_edges(*params)
+        middle = len(edges)
+        first, last = d.span(decoded, (middle, middle + 2))
+        labels = [b"%d" % (-edges[middle - 1 - bucket] if bucket < middle else edges[bucket - middle - 1])
+                  for bucket in range(first, last + 1)]
+        if first == 0:
+            labels[0] = b"<= " + labels[0]
+        if last == len(decoded) - 1:
+            labels[-1] = b">= " + labels[-1]
+        if first <= middle <= last:
+            least = edges[0]
+            name = b"< %d" if first == middle else b"> -%d" if last == middle else b"abs() < %d"
+            labels[middle - first] = b"0" if least == 1 else name % least
+        return d.table(decoded, labels, first, last, normal, zoom)
+
+
+ROWS = [Quantize(), Linear(), LogLinear()]

@@ -7,7 +7,6 @@ FloatOp (%, shifts, bits, ++, keys) stays refused in D's words.
 """
 
 from ...data import types as t
-from ..builtins.float_aggregations import ROWS
 from ..errors import refuse
 from ..floats import DOUBLE, op, ordered, real, stored, truth
 from .operands import convert, floating, incompatible, need_writable
@@ -78,6 +77,8 @@ def cast(node, operand):
 
 def aggregate(node, symbol):
     """Choose the function of floating-point values for @a = f(value), and convert the value for it."""
+    from ..builtins.float_aggregations import ROWS  # few programs have such
+
     call, known = node.value, symbol.row
     row = ROWS.get(call.row.name)
     if call.row.is_float:

@@ -12,6 +12,7 @@ import sys
 from ...data import values
 from ...data.names import Names
 from ...data.snapshot import pack_key
+from ...data.words import wrap
 from .items import Distribution, Total
 from .output import Parser
 from .script import has_table, is_sayable, pauses, said_order
@@ -225,7 +226,7 @@ class Frames:
         head, _, text = body.partition(b"\x03")
         index = self._saying(head, True)
         definition, strings = self._program.aggregations[index], self._strings[index]
-        is_histogram = definition.row.name in values.HISTOGRAMS
+        is_histogram = definition.row.is_distribution
         text = unescape(text)
         if any(data.type.is_string for data in definition.keys):
             text = without_strings(text, strings, b"\n\n" if is_histogram else b"\n")
@@ -256,35 +257,21 @@ def _cell(type, part):
 
 
 def _words(definition, shown):
-    """What a map would hold of a value that dtrace printed.  How many values went in is known of counts and histograms
-    alone; the others count as one.  That can not be true of an avg or stddev, and data/values.py refuses to merge them:
-    the words say so themselves, an avg by a count of -1, a stddev by a deviation of a single value."""
-    function = definition.row.name
-    if function in values.HISTOGRAMS:
+    """What a map would hold of a value that dtrace printed."""
+    if definition.row.is_distribution:
         parser = Parser()
         tables = [item for item in parser.feed(shown + b"\n") + parser.close() if item.__class__ is Distribution]
         return _counts(definition, [bucket for table in tables for bucket in table.buckets])
     value = _number(shown) if shown.__class__ is bytes else shown
-    if values.wrap(value) != value:
+    if wrap(value) != value:
         raise ValueError(f"{value} is no value")
-    if function == "count":
-        return [value]
-    if function == "stddev":
-        return [1, 0, values.wrap(value * value), values.wrap(value * value >> 64)]
-    if function == "avg":
-        return [-1, -value] if value > -(1 << 63) else [1, value]
-    return [1, value]
+    return definition.row.told(value)
 
 
 def _counts(definition, buckets):
     """What a map would hold of a histogram; buckets: [(label, count)]."""
-    function = definition.row.name
-    bounds = values.bounds(function, tuple(definition.params or ()))
-    middle = len(bounds) // 2
-    if function == "lquantize":
-        place = {low: i for i, (low, _) in enumerate(bounds)}
-    else:  # buckets below zero are called by their upper end, the middle one 0
-        place = {(0 if i == middle else low if i > middle else high): i for i, (low, high) in enumerate(bounds)}
+    bounds = values.bounds(definition.row, tuple(definition.params or ()))
+    place = {label: i for i, label in enumerate(definition.row.labels(bounds))}
     if bounds[-1][1] is None:
         place[">=", bounds[-1][0]] = len(bounds) - 1
         below = bounds[0][1]

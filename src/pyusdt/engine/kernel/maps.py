@@ -12,6 +12,7 @@ from ... import _tracer
 from ...bpf import kernel
 from ...bpf.maps import KINDS
 from ...data import program as p
+from ...data.words import added, packed, unpacked
 from . import errors, pack, shared
 from .attach import release
 from .link import CONTROL_ACTIVE, CONTROL_LOST, CONTROL_WALL, CONTROL_ZEROS, LEVELS, NAMES_VALUE, Maps
@@ -206,41 +207,11 @@ def _preempt():
 
 def _merge_of(program, index):
     """The rule for a map: f(values of all CPUs, bytes of one, distance between them) -> one value."""
-    for aggregation in program.aggregations:
-        if aggregation.map == index:
-            return _MERGES.get(aggregation.row.name, _add)
-    return _add
+    merged = next((aggregation.row.merged for aggregation in program.aggregations if aggregation.map == index), added)
 
-
-def _add(raw, size, each):
-    words = size // 8
-    shape = struct.Struct(f"={words}q")
-    columns = [shape.unpack_from(raw, start) for start in range(0, len(raw), each)]
-    used = [column for column in columns if column[0]]
-    if len(used) == 1:
-        return shape.pack(*used[0])
-    mask = (1 << 64) - 1
-    return struct.pack(f"={words}Q", *[sum(column) & mask for column in zip(*used)]) if used else bytes(size)
-
-
-def _extreme(choose):
     def merge(raw, size, each):
-        columns = [struct.unpack_from("=Qq", raw, start) for start in range(0, len(raw), each)]
+        columns = [unpacked(raw[start : start + size]) for start in range(0, len(raw), each)]
         used = [column for column in columns if column[0]]
-        if not used:
-            return bytes(size)
-        return struct.pack("=Qq", sum(column[0] for column in used), choose(column[1] for column in used))
+        return packed(used[0] if len(used) == 1 else merged(*used)) if used else bytes(size)
 
     return merge
-
-
-def _stddev(raw, size, each):
-    """n, sum, and the sum of squares in two words, the low one first."""
-    rows = [struct.unpack_from("=QqQQ", raw, start) for start in range(0, len(raw), each)]
-    squares = sum(low | high << 64 for _, _, low, high in rows) & (1 << 128) - 1
-    mask = (1 << 64) - 1
-    return struct.pack("=4Q", sum(row[0] for row in rows), sum(row[1] for row in rows) & mask, squares & mask, squares >> 64)
-
-
-_MERGES = {"min": _extreme(min), "max": _extreme(max), "stddev": _stddev}
-_MERGES.update({"min.double": _MERGES["min"], "max.double": _MERGES["max"]})  # integers that sort as the doubles do
