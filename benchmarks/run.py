@@ -162,7 +162,7 @@ def measure_stopped(rounds: int) -> list[Comparison]:
                 live.append(pair[0])
                 stopped.append(pair[1])
     return [Comparison("Python p, its tracer stopped / live", 1.0, stopped, live),
-            Comparison("KiB of a traced process's files / of its ring", 1.1, [memory / 1024], [subjects.BUFSIZE / 1024])]
+            Comparison("KiB of a traced process's files / its rings' bound", 1.1, [memory / 1024], [subjects.RINGS / 1024])]
 
 
 def measure_consumer(rounds: int) -> list[Comparison]:

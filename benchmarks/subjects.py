@@ -20,6 +20,7 @@ from glob import glob
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 BUFSIZE = 16 << 20  # of each ring, in bytes
+RINGS = 64 << 20  # of all rings that one thread fills, in bytes (docs/internals/ring.md)
 BUILD = os.path.join(ROOT, "build", "benchmarks")
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
 

@@ -55,6 +55,7 @@ struct pyusdt_slot {
     _Alignas(64) struct pyusdt_area *_Atomic area;
     _Atomic uint64_t generation; /* of the session that is served; 0 none */
     _Atomic uint64_t next_check;
+    _Atomic uint64_t full_until; /* no ring had room: when to look again at others than one's own */
     struct pyusdt_demand *_Atomic demand; /* [nprobes] */
     uint64_t size;                        /* of each ring */
     _Atomic uint32_t nrings;

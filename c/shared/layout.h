@@ -187,6 +187,7 @@ struct pyusdt_ring_capture {
 #define PYUSDT_RING_MIN 65536ull
 #define PYUSDT_RING_MAX (1ull << 30)
 #define PYUSDT_RING_DEFAULT (1ull << 20)
+#define PYUSDT_SPILL_MAX (64ull << 20)    /* bytes of rings up to which one more is made because all are full */
 #define PYUSDT_RING_START 16384ull        /* bytes of a ring's pages at first, */
 #define PYUSDT_RING_STEP_MAX (256ull << 10) /* and the most that come at once */
 

@@ -16,6 +16,7 @@
 
 #define SLOW __attribute__((noinline, cold))
 #define TAKE_ROUNDS 8 /* over all rings, giving way to their holders in between, before the event is dropped */
+#define FULL_NS 100000 /* where all rings are full, so long events are dropped without a look at other rings than the thread's own */
 
 /*
  * What a thread remembers, in its one pointer of thread-specific data (a thread variable of a dlopened object would be
@@ -207,7 +208,8 @@ static inline bool make_place(const struct held *held, const struct pyusdt_deman
            has_room_now(held->slot, ring, held->line, pyusdt_event_size(demand, args));
 }
 
-/* The holder of a ring writes one event: its time last, so that it is published soon after. Returns what time it is. */
+/* The holder of a ring writes one event: its time last, so that it is published soon after. Returns what time it is; 0: the ring
+ * is full. */
 static inline __attribute__((always_inline)) uint64_t write_event(const struct held *held, unsigned probe,
                                                                   const struct pyusdt_args *args, bool overwrite)
 {
@@ -223,11 +225,8 @@ static inline __attribute__((always_inline)) uint64_t write_event(const struct h
         drop(held->area, probe); /* wanted after they were made */
         return pyusdt_now();
     }
-    if (!make_place(held, demand, args, overwrite)) {
-        drop(held->area, probe);
-        PYUSDT_HOOK(2);
-        return pyusdt_now();
-    }
+    if (!make_place(held, demand, args, overwrite))
+        return 0;
     event = (void *)(ring->data + (ring->head & (held->slot->size - 1)));
     size = pyusdt_event_encode(event, probe, held->tid, demand, mask, args);
     event->time = time = pyusdt_now();
@@ -236,6 +235,50 @@ static inline __attribute__((always_inline)) uint64_t write_event(const struct h
     atomic_store_explicit(&held->line->head, ring->head, memory_order_release);
     PYUSDT_HOOK(4);
     return time;
+}
+
+static bool may_make_one_more(const struct pyusdt_slot *slot, uint32_t have)
+{
+    return have < atomic_load_explicit(&slot->max_rings, memory_order_relaxed) && (have + 1) * slot->size <= PYUSDT_SPILL_MAX;
+}
+
+/* Into any ring that has room, of those that there are and of those that there may be. 0: there is none. */
+static inline uint64_t write_elsewhere(const struct held *full, unsigned number, unsigned probe, const struct pyusdt_args *args)
+{
+    struct pyusdt_slot *slot = full->slot;
+    uint64_t time = 0;
+
+    for (uint32_t k = 0; time == 0; k++) {
+        uint32_t n = atomic_load_explicit(&slot->nrings, memory_order_acquire);
+        if (k == n && !(may_make_one_more(slot, n) && pyusdt_slot_grow(slot, number, n)))
+            break;
+        if (!take(slot, &full->area->line[k], full->tid))
+            continue;
+        struct held other = held_ring(slot, full->area, k, full->tid);
+        time = write_event(&other, probe, args, false);
+        give(other.line);
+        if (time != 0)
+            remember(full->tid, k);
+    }
+    return time;
+}
+
+/*
+ * The thread's ring is full. It is held meanwhile, so that the session does not change under us. Where no ring has room, events
+ * are dropped at once for a while, as fast as they were written. Returns what time it is.
+ */
+static SLOW uint64_t spill(const struct held *full, unsigned number, unsigned probe, const struct pyusdt_args *args)
+{
+    uint64_t now = pyusdt_now(), time;
+
+    if (now >= atomic_load_explicit(&full->slot->full_until, memory_order_relaxed)) {
+        if ((time = write_elsewhere(full, number, probe, args)) != 0)
+            return time;
+        atomic_store_explicit(&full->slot->full_until, now + FULL_NS, memory_order_relaxed);
+    }
+    drop(full->area, probe);
+    PYUSDT_HOOK(2);
+    return now;
 }
 
 /* The ring that this thread had last, else any: its number, or -1. */
@@ -280,6 +323,8 @@ static inline void offer(unsigned number, unsigned probe, const struct pyusdt_ar
         return;
     }
     time = write_event(&held, probe, args, false);
+    if (PYUSDT_UNLIKELY(time == 0))
+        time = spill(&held, number, probe, args);
     give(held.line);
     PYUSDT_HOOK(5);
     if (PYUSDT_UNLIKELY(time >= atomic_load_explicit(&slot->next_check, memory_order_relaxed)))

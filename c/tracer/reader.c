@@ -174,6 +174,8 @@ static void read_head(struct pyusdt_session *session, struct pyusdt_source *sour
         give_up(session, source);
     else
         source->limit = head;
+    if (source->limit - source->position > source->size / 2)
+        session->crowded = true;
 }
 
 static void sample(struct pyusdt_session *session, struct pyusdt_source *source, uint64_t now, bool dead)
@@ -262,6 +264,7 @@ static void refresh(struct pyusdt_session *session)
     pyusdt_keep_seen(session, now);
     pyusdt_session_scan(session, false);
     session->watermark = now;
+    session->crowded = false;
     for (uint32_t i = 0; i < session->nliving; i++)
         look_at_target(session, session->targets[session->living[i]], now, check_life);
     finish_dead(session);
@@ -365,6 +368,11 @@ int pyusdt_session_poll(struct pyusdt_session *session, uint64_t until_ns, int m
     for (uint32_t i = 0; i < session->nheap; i++)
         tell(session->heap[i]);
     return n;
+}
+
+bool pyusdt_session_crowded(const struct pyusdt_session *session)
+{
+    return session->crowded;
 }
 
 uint64_t pyusdt_session_watermark(const struct pyusdt_session *session)

@@ -132,6 +132,9 @@ int pyusdt_session_probe(const struct pyusdt_session *session, uint32_t target, 
 int64_t pyusdt_session_drops(const struct pyusdt_session *session, uint32_t target, uint32_t probe);
 void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_stats *stats);
 
+/* Whether a ring was more than half full when the last poll looked at them: who sleeps now may lose events. */
+bool pyusdt_session_crowded(const struct pyusdt_session *session);
+
 /*
  * Switches its probes off; no process joins any more, and those that had joined unseen are known now. Events that are not
  * polled yet stay readable: poll until it returns 0 to have them all. (Such a poll may wait for a producer that is inside

@@ -137,6 +137,7 @@ struct pyusdt_session {
     uint32_t nheap, room;
     uint64_t looked; /* when the rings were last looked at: what was not there then is younger */
     uint64_t watermark;
+    bool crowded;       /* one of them was more than half full then */
     uint64_t last; /* time of the youngest event delivered */
     uint64_t delivered, out_of_order, corrupt;
     uint64_t again; /* events that a kept session's former tracer may have shown */

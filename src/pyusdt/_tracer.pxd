@@ -79,6 +79,7 @@ cdef extern from "tracer/reader.h" nogil:
     int64_t pyusdt_session_drops(const pyusdt_session *session, uint32_t target, uint32_t probe)
     bint pyusdt_session_has(const pyusdt_session *session, uint32_t pid)
     void pyusdt_session_stats_get "pyusdt_session_stats"(pyusdt_session *session, pyusdt_session_stats *stats)
+    bint pyusdt_session_crowded(const pyusdt_session *session)
     void pyusdt_session_stop(pyusdt_session *session)
     void pyusdt_session_close(pyusdt_session *session)
     void pyusdt_session_leave(pyusdt_session *session)

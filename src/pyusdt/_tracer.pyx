@@ -211,6 +211,10 @@ cdef class Session(Feed):
         return {"delivered": s.delivered, "dropped": s.dropped, "out_of_order": s.out_of_order,
                 "again": s.again, "corrupt": s.corrupt, "bytes": s.bytes, "targets": s.targets, "alive": s.alive}
 
+    def crowded(self):
+        """Whether a ring was more than half full when the rings were last looked at."""
+        return pyusdt_session_crowded(self.session)
+
     def stop(self):
         """Probes off; what was fired before stays readable."""
         pyusdt_session_stop(self.session)

@@ -202,6 +202,31 @@ def test_a_ring_holds_what_it_says(world, bufsize):
     assert (result["delivered"], result["dropped"]) == (count, 0)
 
 
+@pytest.mark.parametrize("options, lost", [([], False), (["rings=1"], True)])
+def test_who_has_filled_a_ring_takes_another(world, options, lost):
+    """One thread, nobody reads: what does not fit in one ring goes into more, as many as there may be, in order."""
+    count = 5000  # of more than 40 bytes each, 64 KiB a ring
+    reader = world.reader("all", "alive", "targets=1", "pause=1000000", "bufsize=65536", *options)
+    reader.stdout.readline()
+    world.start(world.target_command("a", 1, count)).communicate(timeout=60)
+    result = world.finish(reader)
+    check(result)
+    assert result["delivered"] + result["dropped"] == count
+    assert (result["dropped"] > 0) == lost
+
+
+def test_what_one_thread_can_fill_is_bounded(world):
+    """Of large rings, no more are made for it than have 64 MiB together."""
+    reader = world.reader("all", "alive", "targets=1", "pause=3000000", "bufsize=33554432")
+    reader.stdout.readline()
+    world.start(world.target_command("a", 1, 2_000_000)).communicate(timeout=60)
+    rings = [path.name for path in world.rundir.glob("*.ring*")]
+    result = world.finish(reader)
+    check(result)
+    assert len(rings) == 2 and result["dropped"] > 0
+    assert result["delivered"] + result["dropped"] == 2_000_000
+
+
 def test_all_processes_of_the_user(world):
     """Those that run, and those that come."""
     first = world.target("a", 1, 3000, "wait", "pace=50")

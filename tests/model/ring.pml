@@ -11,6 +11,7 @@
  *
  * FIRST, SECOND: events that each producer fires; RINGS: how many rings there may be; GROWING: one, and more as needed.
  * SKIPPING: at first a ring has pages for one cell only; who comes to their end is given more, or goes on at the beginning.
+ * SPILLING: who has a ring that is full keeps it, and takes another that is not, be it made for that.
  * ALONE: the producers are of two processes, each with a ring that it takes by a plain store. What they store is seen when it
  * leaves the processor's store buffer, one by one and at any time; the tracer's barrier, and the end of a process, empty it.
  */
@@ -18,7 +19,9 @@
 #ifndef RINGS
 #define RINGS 2
 #endif
+#ifndef CELLS
 #define CELLS 2 /* of one ring */
+#endif
 
 typedef ring {
     bool busy;
@@ -69,6 +72,58 @@ inline come_to_end()
     fi
 }
 
+#define FULL(r) (rings[r].private_head - rings[r].seen_tail >= CELLS)
+
+/* A ring more, by who has the lock. */
+inline grow()
+{
+    if
+    :: nrings < RINGS -> nrings++ /* the file is there, and then it is told */
+    :: else
+    fi;
+    lock = false
+}
+
+/* Ring k is full: takes another, or goes on with k, whose holder it stays in any case. */
+inline spill()
+{
+    if
+    :: !FULL(k)
+    :: FULL(k) ->
+        kept = k + 1;
+        k = 0;
+        do
+        :: k < nrings && k + 1 != kept ->
+            atomic {
+                if
+                :: !rings[k].busy -> rings[k].busy = true; held = false
+                :: else -> k++
+                fi
+            };
+            if
+            :: !held ->
+                held = true;
+                if
+                :: FULL(k) -> rings[k].seen_tail = rings[k].tail
+                :: else
+                fi;
+                if
+                :: !FULL(k) -> break
+                :: else -> rings[k].busy = false; k++
+                fi
+            :: else
+            fi
+        :: k < nrings && k + 1 == kept -> k++
+        :: k >= nrings ->
+            if
+            :: atomic { nrings < RINGS && !lock -> lock = true }
+                grow()
+            :: k = kept - 1; kept = 0; break
+            fi
+        od
+    fi
+}
+
 inline skip_cell()
 {
     if
@@ -111,11 +166,7 @@ inline offer()
     :: else ->
         if
         :: atomic { nrings < RINGS && !lock -> lock = true }
-            if
-            :: nrings < RINGS -> nrings++ /* the file is there, and then it is told */
-            :: else
-            fi;
-            lock = false
+            grow()
         :: break /* no free ring: the event is dropped */
         fi
     od;
@@ -127,6 +178,9 @@ inline offer()
         :: rings[k].private_head - rings[k].seen_tail >= CELLS -> rings[k].seen_tail = rings[k].tail
         :: else
         fi;
+#ifdef SPILLING
+        spill();
+#endif
 #ifdef SKIPPING
         come_to_end();
 #endif
@@ -173,12 +227,18 @@ inline offer()
 #endif
         fi
     fi;
-    atomic { k = 0; held = false; now = 0; mine = 0; skipped = 0 }
+#if defined(SPILLING) && !defined(MUTANT_SPILLED_RING_NOT_GIVEN_BACK)
+    if
+    :: kept != 0 -> rings[kept - 1].busy = false
+    :: else
+    fi;
+#endif
+    atomic { k = 0; held = false; now = 0; mine = 0; skipped = 0; kept = 0 }
 }
 
 proctype producer(byte me, events)
 {
-    byte k, now, n, mine, skipped;
+    byte k, now, n, mine, skipped, kept;
     bool held;
     {
         for (n : 1 .. events) {

@@ -20,6 +20,7 @@ RUNS = [
     ("ending", ""),
     ("keep", ""),
     ("ring", "-DFIRST=1 -DSECOND=1 -DALONE"),
+    ("ring", "-DFIRST=2 -DSECOND=0 -DCELLS=1 -DSPILLING -DGROWING"),
     ("ring", "-DFIRST=1 -DSECOND=1 -DGROWING"),
     ("ring", "-DFIRST=2 -DSECOND=1 -DRINGS=1"),
     ("ring", "-DFIRST=1 -DSECOND=1 -DRINGS=1 -DSKIPPING"),
@@ -29,6 +30,8 @@ LONG_RUNS = [
     ("ring", "-DFIRST=2 -DSECOND=1"),
     ("ring", "-DFIRST=2 -DSECOND=1 -DGROWING"),
     ("ring", "-DFIRST=2 -DSECOND=1 -DALONE"),
+    ("ring", "-DFIRST=2 -DSECOND=1 -DCELLS=1 -DSPILLING"),
+    ("ring", "-DFIRST=2 -DSECOND=1 -DCELLS=1 -DSPILLING -DGROWING"),
 ]
 
 

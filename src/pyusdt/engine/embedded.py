@@ -16,13 +16,11 @@ from ..bpf import insn, maps
 from ..data import program as p
 from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, gone, own_stack
 from .identity import alive
+from .pace import LONGEST, Pace
 from .ticks import Ticks, period
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
 BATCH = 16384  # events between two looks at the clock and at exit()
-_SHORTEST_SLEEP, _LONGEST_SLEEP = 0.0005, 0.02  # s; rings hold what comes meanwhile
-_LONGEST_BUSY_SLEEP = 0.003  # s; while events come: a thread at full speed needs as long to fill a ring
-_WORTH = 2048  # events that are worth waking up for
 _OWN_NAMES = DTRACE_PROBES + ("tick-", "profile-")
 COMM = "pydtrace"
 _EVERYTHING = 2**64 - 1
@@ -46,8 +44,7 @@ class EmbeddedEngine(Engine):
         self._awaited = None  # the pid of a process that is to come
         self._lacking = []  # that there was nobody to trace
         self._said = {"troubles": 0, "again": 0, "corrupt": 0}  # of what warnings() tells
-        self._sleep = _SHORTEST_SLEEP
-        self._looked = 0.0  # when
+        self._pace = Pace()
         self.cpu = options.get("cpu", 0)
         if program.uses & p.KERNEL_USES:
             raise EngineError("curthread, curpsinfo, curlwpsinfo and execargs are the kernel's: they need -x engine=kernel")
@@ -204,19 +201,12 @@ class EmbeddedEngine(Engine):
             n = self._poll_once()
             records = self._consumer.take_records()
             now = time.monotonic()
-            self._sleep = self._next_sleep(n, now)
+            sleep = self._pace.next(n, now, self._session.crowded())
             left = deadline - now
             if records or self.exiting or left <= 0:
                 return records
             if n < BATCH:
-                time.sleep(max(0, min(self._sleep, left, self._until_tick())))
-
-    def _next_sleep(self, n, now):
-        """Seconds until it is worth looking again, after n events since the last look: at their pace."""
-        since, self._looked = now - self._looked, now
-        if n == 0:
-            return min(self._sleep * 2, _LONGEST_SLEEP)
-        return max(_SHORTEST_SLEEP, min(since * _WORTH / n, _LONGEST_BUSY_SLEEP))
+                time.sleep(max(0, min(sleep, left, self._until_tick())))
 
     def _poll_once(self):
         """Events that are ripe up to the next tick, and the tick where it is due; how many events."""
@@ -239,7 +229,7 @@ class EmbeddedEngine(Engine):
     def _until_tick(self):
         """Seconds; negative where it is overdue."""
         due = self._ticks and self._ticks.next()
-        return (due[0] - time.monotonic_ns()) / 1e9 if due else _LONGEST_SLEEP
+        return (due[0] - time.monotonic_ns()) / 1e9 if due else LONGEST
 
     def warnings(self):
         """What the session has found out since it was asked last, and at the end that there was nobody to trace."""
