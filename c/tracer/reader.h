@@ -1,8 +1,8 @@
 /*
  * The tracer's side of the rings: sessions, their targets, and the events in time order.
  *
- * In:  the run directory's control, area and ring files, all of them hostile: every size, offset, index and string is
- *      checked on a private copy, and a file truncated while it is mapped reads as zeros.
+ * In:  the run directory's control, area and ring files. A process may have written anything into them: every size, offset,
+ *      index and string is checked on a private copy, and a file truncated while it is mapped reads as zeros.
  * Out: events, in order of time over all threads and processes, each once; what was lost, counted.
  *
  * The menu
@@ -34,13 +34,13 @@
 struct pyusdt_session_config {
     uint64_t bufsize;     /* bytes of one ring, rounded up to a power of two, 64 KiB … 1 GiB; 1 MiB */
     uint32_t max_rings;   /* per process, 1 … PYUSDT_RINGS_MAX; all of them */
-    uint64_t orderlag_ns; /* how long a producer that is inside a firing is waited for; 100 ms */
+    uint64_t orderlag_ns; /* how long delivery waits for a producer that is inside a firing; 100 ms */
     const char *comm;     /* only processes of this name join; any */
     pid_t home;           /* where no directory is named: a process whose run directory it is opened in; the user's own */
     /* A session that goes on when its tracer ends, until a tracer opens one of the same name for the same probes: */
     const char *keep;    /* its name; "": none */
     uint64_t keep_ns;    /* for how long */
-    uint64_t keep_bytes; /* and how much of rings all processes together may have */
+    uint64_t keep_bytes; /* how many bytes of rings all processes together may have */
 };
 
 /* One firing. Valid during the callback; strings are NUL-terminated and hold length bytes before it. */
@@ -71,7 +71,7 @@ struct pyusdt_target_info {
     uint32_t nprobes;
     uint32_t rings;
     uint32_t wanted; /* probes that this session has enabled in it */
-    int alive;       /* 0: dead, and all that it had published has been delivered */
+    int alive;       /* 0: dead, and everything that it had published has been delivered */
     char comm[16];
 };
 
@@ -80,7 +80,7 @@ struct pyusdt_session_stats {
     uint64_t dropped;      /* events that did not fit, of all targets, the dead ones too */
     uint64_t out_of_order; /* delivered, but after a younger one */
     uint64_t again;        /* delivered, and perhaps shown before: see pyusdt_session_shown() */
-    uint64_t corrupt;      /* rings given up because what they held can not have been written by the protocol */
+    uint64_t corrupt;      /* rings given up because the protocol can not have written their contents */
     uint64_t bytes;        /* of all rings mapped now */
     uint32_t targets;      /* indices handed out */
     uint32_t alive;
@@ -89,7 +89,7 @@ struct pyusdt_session_stats {
 
 struct pyusdt_session;
 
-/* Claims a slot of the run directory (NULL: the user's own, made if need be) and sweeps what the dead have left. */
+/* Claims a slot of the run directory (NULL: the user's own, made if need be) and removes the files of dead processes. */
 int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *config, struct pyusdt_session **session,
             struct pyusdt_error *error);
 
@@ -111,12 +111,12 @@ int pyusdt_session_attach_pid(struct pyusdt_session *session, pid_t pid, struct 
 /* A process that is about to start (-c: the child, before it execs): no check, it joins when it publishes. */
 int pyusdt_session_expect_pid(struct pyusdt_session *session, pid_t pid, struct pyusdt_error *error);
 
-/* From here targets see the session. */
+/* From now on targets see the session. */
 int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *error);
 
 /*
  * Delivers events with time <= until_ns (UINT64_MAX: as far as is safe), at most max_events (0: no bound); returns how
- * many. New processes and rings are found here. Never waits: call it again after a while.
+ * many. It also finds new processes and rings. Never waits: call it again after a while.
  */
 int pyusdt_session_poll(struct pyusdt_session *session, uint64_t until_ns, int max_events, pyusdt_event_fn *fn,
             void *arg);
@@ -136,9 +136,9 @@ void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_
 bool pyusdt_session_crowded(const struct pyusdt_session *session);
 
 /*
- * Switches its probes off; no process joins any more, and those that had joined unseen are known now. Events that are not
- * polled yet stay readable: poll until it returns 0 to have them all. (Such a poll may wait for a producer that is inside
- * a firing, orderlag at most.)
+ * Switches the session's probes off. No process joins any more, and the session learns of those that it had not seen join.
+ * Events that are not polled yet stay readable: poll until it returns 0 to have them all. (Such a poll may wait for a producer
+ * that is inside a firing, orderlag at most.)
  */
 void pyusdt_session_stop(struct pyusdt_session *session);
 
@@ -146,8 +146,8 @@ void pyusdt_session_stop(struct pyusdt_session *session);
 void pyusdt_session_close(struct pyusdt_session *session);
 
 /*
- * Says of a kept session that the user has seen what was delivered so far. If this tracer is killed, the tracer that comes
- * back does not get these events again. Events delivered later, but before the kill, it does get, and counts (`again`).
+ * Tells a kept session that the user has seen the events delivered so far. If this tracer is killed, the next tracer of the
+ * session does not get these events again. It does get events delivered later, but before the kill, and counts them (`again`).
  */
 void pyusdt_session_shown(struct pyusdt_session *session);
 
@@ -157,7 +157,7 @@ const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n
 /* Whether the process that has this id now is one of the targets: ids are used again. */
 int pyusdt_session_has(const struct pyusdt_session *session, uint32_t pid);
 
-/* Frees a kept session and lets it go on. The tracer that comes back does not get again what was delivered. */
+/* Frees a kept session and lets it go on. The next tracer of the session does not get the delivered events again. */
 void pyusdt_session_leave(struct pyusdt_session *session);
 
 /* Whether this session was left before, and goes on now. */

@@ -1,8 +1,8 @@
 /*
  * The tracer's private state: what tracer.c (sessions), place.c (their run directories), keep.c (sessions that outlive
  * their tracer), scan.c (which processes they find), target.c (one traced process), ctl.c (its control file) and
- * reader.c (events in order) share. Pointers marked "shared" lead into shared memory: what lies there is copied before it
- * is checked, and only the checked copies are used as sizes, counts and positions.
+ * reader.c (events in order) share. Pointers marked "shared" point into shared memory: the tracer copies a value from there
+ * before it checks it, and uses only the checked copies as sizes, counts and positions.
  */
 #ifndef PYUSDT_TRACER_H
 #define PYUSDT_TRACER_H
@@ -26,7 +26,7 @@
 /* Bytes of a probe table: as many as PYUSDT_MAX_PROBES long names need. */
 #define PYUSDT_TABLE_MAX (1u << 21)
 
-/* A checked copy of a probe table, shared by the targets that have the same. */
+/* A checked copy of a probe table, shared by the targets whose tables are equal. */
 struct pyusdt_table_copy {
     struct pyusdt_table table;
     uint32_t users;
@@ -42,13 +42,13 @@ struct pyusdt_source {
     uint64_t size;           /* 0: given up */
     uint64_t mapped;
     uint64_t position; /* bytes consumed */
-    uint64_t told;     /* of them, as written to the shared tail (of a kept session: to `read`) */
-    uint64_t done;     /* of a kept session: as written to the shared tail */
+    uint64_t told;     /* the position as it was last written to the shared tail (of a kept session: to `read`) */
+    uint64_t done;     /* of a kept session: the position as it was last written to the shared tail */
     uint64_t shown;    /* below it, events that a former tracer may have shown */
     bool kept;
     uint64_t limit;    /* bytes known to be published */
     uint64_t safe;     /* all events before this time are below limit */
-    uint64_t last;     /* time of the last event looked at: later ones are not older */
+    uint64_t last;     /* time of the last event looked at: the events behind it are not older */
     uint64_t busy_since;
     uint64_t busy_limit;            /* limit when busy_since was set */
     struct pyusdt_ring_event next; /* copy of the header at position, where `waiting` */
@@ -70,8 +70,8 @@ struct pyusdt_target {
     uint32_t ctl_size;
     struct pyusdt_ctl_slot *slot; /* shared */
     _Atomic uint64_t *words;      /* shared */
-    uint32_t room;                /* words that the file has place for */
-    uint32_t changes;             /* of the shared table, when it was copied */
+    uint32_t room;                /* number of words that fit into the file */
+    uint32_t changes;             /* of the shared table, at the time of the copy */
     struct pyusdt_table_copy *table;
     struct pyusdt_area *area; /* shared */
     size_t area_size;
@@ -81,7 +81,7 @@ struct pyusdt_target {
     uint32_t rings;
     struct pyusdt_source *source[PYUSDT_RINGS_MAX];
     uint64_t exited_at;
-    uint64_t dropped; /* events that it has lost, as far as they were counted and its counts can be true */
+    uint64_t dropped; /* events that it has lost, by those of its counts that can be true */
     bool lies;        /* its counts of lost events can not be true */
     uint64_t *drops;  /* by probe, when the target is finished; NULL: none */
 };
@@ -89,14 +89,14 @@ struct pyusdt_target {
 /* A run directory in which a session has a slot: place.c. */
 struct pyusdt_place {
     struct pyusdt_entered in;
-    uint32_t met;     /* the last look at containers that met a process in its mount namespace */
-    uint32_t lookups; /* recent ones, of pids in other namespaces: bounded, against forged control files */
+    uint32_t met;     /* number of the last look at containers that found a process in its mount namespace */
+    uint32_t lookups; /* recent lookups of pids in other namespaces; bounded, against forged control files */
     int fd; /* of the session file, whose flock says that the tracer lives; -1: nothing is traced there */
     bool resumed; /* a kept session that goes on: an earlier tracer started it */
     bool started;
     struct pyusdt_session_header header; /* private; the copy in the file is for the targets */
-    int64_t scanned_mtime; /* of the directory when it was last read, ns; and when that was */
-    int64_t scanned_at;
+    int64_t scanned_mtime; /* of the directory when it was last read, ns */
+    int64_t scanned_at;    /* when it was last read */
     uint32_t nliving;
     uint64_t retry_at; /* where fd is -1: when a slot is tried for again */
 };
@@ -104,17 +104,17 @@ struct pyusdt_place {
 struct pyusdt_session {
     struct pyusdt_place *place[PYUSDT_PLACES_MAX]; /* the first is the one that it was opened with */
     uint32_t nplaces;
-    struct pyusdt_session_header header; /* what all places' have in common */
+    struct pyusdt_session_header header; /* the values that the headers of all places share */
     struct pyusdt_want *wants;
     uint64_t orderlag;
     uint64_t begun; /* when it was opened */
     uint32_t processors; /* of the machine */
     uint32_t nwants;
-    struct pyusdt_session *next; /* of those that are open in this process */
-    bool forked; /* the session is the parent's: this forked child has a copy of its memory only */
+    struct pyusdt_session *next; /* in the list of sessions that are open in this process */
+    bool forked; /* the session is the parent's: this forked child only has a copy of its memory */
     bool started, stopped;
     bool own;       /* it was opened with the caller's own run directory */
-    struct pyusdt_containers *containers; /* what is known of them: containers.c */
+    struct pyusdt_containers *containers; /* the containers found so far: containers.c */
     bool expecting; /* waits for a process that is to start, whatever user it will be */
     struct {
         const struct pyusdt_place *place; /* NULL: any */
@@ -133,9 +133,9 @@ struct pyusdt_session {
     uint64_t next_life_check;
     uint64_t next_seen; /* when a kept session's file gets its next `seen` */
 
-    struct pyusdt_source **heap; /* those that wait, oldest first */
+    struct pyusdt_source **heap; /* the sources with a waiting event, the oldest event first */
     uint32_t nheap, room;
-    uint64_t looked; /* when the rings were last looked at: what was not there then is younger */
+    uint64_t looked; /* when the rings were last looked at: an event that was not there then is younger */
     uint64_t watermark;
     bool crowded;       /* one of them was more than half full then */
     uint64_t last; /* time of the youngest event delivered */
@@ -179,8 +179,8 @@ void pyusdt_session_free(struct pyusdt_session *session); /* memory alone */
 int pyusdt_session_scan(struct pyusdt_session *session, bool always); /* look for new targets */
 
 /* ctl.c */
-/* The header and the table that goes with it, both whole: not while the target changes them. The table is `like`'s where it is
- * the same. 0 or -errno. */
+/* Copies the header and the table that goes with it, both whole: not while the target changes them. If the table equals that of
+ * `like`, the two targets share the copy. 0 or -errno. */
 int pyusdt_ctl_copy(const struct pyusdt_target *target, const struct pyusdt_target *like, struct pyusdt_ctl_header *header,
                     struct pyusdt_table_copy **copy);
 void pyusdt_ctl_drop(struct pyusdt_table_copy *table); /* NULL is fine */
@@ -204,7 +204,7 @@ void pyusdt_target_info(const struct pyusdt_target *target, struct pyusdt_target
 /* sweep.c */
 bool pyusdt_ctl_fits(const struct pyusdt_ctl_header *header, uint64_t size); /* slots and words lie in the file */
 void pyusdt_sweep(int dir, uint32_t ours);                       /* removes what the dead left; `ours`: the slot that the caller holds */
-void pyusdt_file_discard(int dir, const char *text, bool mapped); /* unlinks it, and frees its memory although others still map it */
+void pyusdt_file_discard(int dir, const char *text, bool mapped); /* unlinks it, and frees its memory even if others still map it */
 
 /* reader.c */
 void pyusdt_source_forget(struct pyusdt_session *session, struct pyusdt_source *source);

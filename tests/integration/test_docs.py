@@ -273,6 +273,13 @@ def test_what_a_page_names_is_there(page):
         assert missing(page, file.read()) == []
 
 
+def test_every_page_is_in_the_index():
+    with open(os.path.join(harness.ROOT, "docs", "README.md")) as file:
+        links = re.findall(r"\]\(([^)#\s]+)", file.read())
+    linked = {os.path.normpath(os.path.join("docs", link)) for link in links}
+    assert [page for page in PAGES if page.startswith("docs/") and page not in {*linked, "docs/README.md"}] == []
+
+
 def test_missing_finds_links_and_paths():
     text = ("[a](api.md) [b](nowhere.md) [c](../../README.md#x) [d](https://example.com/x) c/target/no.c, `tests/c/*.py` "
             "c/generated/x.h")
