@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 _NAMED = (1, 2, 10)  # ELF: data, functions, functions chosen at run time
 _NAME = 1 << 16  # bytes of one; a longer one is none
 _ROOM = 4  # times a file's size: so much its names may be together, many of which may be parts of one long text
+# What is shown of an address by a function of D (dlang/builtins/stacks.py): (its module alone, the distance to the symbol where
+# there is one, the symbol's addresses are one in an aggregation).
+_FORMS = {"mod": (True, False, False), "umod": (True, False, False), "sym": (False, True, True), "uaddr": (False, True, False),
+          "func": (False, False, True), "usym": (False, False, True), "ufunc": (False, False, True)}
 _TEXT = "tTwW"  # kinds of /proc/kallsyms
 
 
@@ -188,7 +192,7 @@ class Symbols(Addresses):
         if self._name_of(address):
             return address
         _, name, distance = self.find(pid, address)
-        first = address - distance if name and kind not in ("uaddr", "umod", "mod") else address
+        first = address - distance if name and _FORMS[kind][2] else address
         return self._alike.setdefault((pid, self._name(pid, address, kind)), first)
 
     # --- text -------------------------------------------------------------------------
@@ -202,11 +206,12 @@ class Symbols(Addresses):
         module, symbol, distance = self.find(pid, address)
         if module is None:
             return self._resolved(pid, address) or f"0x{address:x}"
-        if function in ("umod", "mod"):
+        of_module, with_distance, _ = _FORMS[function]
+        if of_module:
             return module
         if symbol is None:
             return f"{module}:0x{distance:x}" if self.options.get("noresolve") else f"{module}`0x{address:x}"
-        if function in ("uaddr", "sym") and distance:
+        if with_distance and distance:
             return f"{module}`{symbol}+0x{distance:x}"
         return f"{module}`{symbol}"
 

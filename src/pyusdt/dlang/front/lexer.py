@@ -49,6 +49,7 @@ for _p in PUNCTUATION:
     _by_first.setdefault(_p[0], []).append(_p)
 SINGLE = frozenset("(){}[]|^&<>+-*%~!?:.=,;")
 ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, '"': 34, "\\": 92}
+_OPENS = {")": "(", "]": "[", "}": "{"}
 
 
 class Token:
@@ -75,7 +76,7 @@ class Lexer:
         self.pos = 0
         self.mode = CLAUSE
         self.after_member = False  # after . and -> every word is a name
-        self.parens = self.brackets = self.braces = 0
+        self.opened = {"(": 0, "[": 0, "{": 0}  # how many of each are open
 
     def error(self, tag, message, start, hint=None, end=None):
         end = self.pos if end is None else end
@@ -183,7 +184,7 @@ class Lexer:
             return self.number(start)
         self.pos = start + 1
         if c == "{":
-            self.braces += 1
+            self.opened["{"] += 1
             return Token(c, None, start, self.pos)
         if c in "/,":
             return Token(c, None, start, self.pos)
@@ -239,18 +240,12 @@ class Lexer:
 
     def bracket(self, c, start):
         self.pos = start + 1
-        if c == "(":
-            self.parens += 1
-        elif c == "[":
-            self.brackets += 1
-        elif c == "{":
-            self.braces += 1
+        if c in self.opened:
+            self.opened[c] += 1
+        elif self.opened[_OPENS[c]]:
+            self.opened[_OPENS[c]] -= 1
         else:
-            what = {")": "parens", "]": "brackets", "}": "braces"}[c]
-            count = getattr(self, what) - 1
-            if count < 0:
-                self.error("D_SYNTAX", f"extra {c} in input stream", start)
-            setattr(self, what, count)
+            self.error("D_SYNTAX", f"extra {c} in input stream", start)
         return Token(c, None, start, self.pos)
 
     def slash(self, start):
@@ -265,7 +260,7 @@ class Lexer:
         self.pos = pos
         if pos < size and text[pos] not in ";{/":
             return Token("/", "/", start, start + 1)
-        for count, close in ((self.parens, ")"), (self.brackets, "]")):
+        for count, close in ((self.opened["("], ")"), (self.opened["["], "]")):
             if count:
                 self.error("D_SYNTAX", f"closing {close} expected in predicate before /", start, end=start + 1)
         return Token("EPRED", "/", start, start + 1)

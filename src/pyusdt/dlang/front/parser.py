@@ -410,7 +410,7 @@ class Parser:
         c, two = text[pos : pos + 1], text[pos : pos + 2]
         if c == "=":
             return two != "=="
-        return c in ("[", ";") or two in ("++", "--") or comma and c == "," and self.lexer.parens == 0
+        return c in ("[", ";") or two in ("++", "--") or comma and c == "," and self.lexer.opened["("] == 0
 
     def postfix(self, expr):
         start = expr.loc.start

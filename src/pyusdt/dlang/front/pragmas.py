@@ -8,17 +8,7 @@ Always: options take effect as the text is read, before anything is typed.
 from .. import ast
 from ..errors import CompileError
 
-# Directives, and where each may stand: after # alone, after #pragma, only after #pragma D.
-DIRECTIVE, PRAGMA, D_PRAGMA = range(3)
-_LEVELS = {
-    "attributes": D_PRAGMA,
-    "binding": D_PRAGMA,
-    "depends_on": D_PRAGMA,
-    "error": DIRECTIVE,
-    "ident": DIRECTIVE,
-    "line": DIRECTIVE,
-    "option": D_PRAGMA,
-}
+DIRECTIVE, PRAGMA, D_PRAGMA = range(3)  # where a directive may stand: after # alone, after #pragma, only after #pragma D
 
 
 class ControlLines:
@@ -59,8 +49,9 @@ class ControlLines:
         raise CompileError(tag, loc, message, hint, mark=loc.end + 1 if after else loc.start)
 
     def directive(self, level, name, rest, loc):
-        if _LEVELS.get(name, D_PRAGMA + 1) <= level:
-            getattr(self, name)(loc, rest)
+        least, act = _DIRECTIVES.get(name, (D_PRAGMA + 1, None))
+        if least <= level:
+            act(self, loc, rest)
         elif level == DIRECTIVE:
             hint = None
             if name in ("define", "include", "if", "ifdef", "ifndef", "else", "elif", "endif", "undef"):
@@ -164,6 +155,17 @@ class ControlLines:
         elif kind == "module" or name not in ("dtrace", "profile", "pyusdt"):
             self.refuse("D_PRAGMA_DEPEND", loc, f"program requires {kind} {name}")
 
+
+# name: (where it may stand, what reads it)
+_DIRECTIVES = {
+    "attributes": (D_PRAGMA, ControlLines.attributes),
+    "binding": (D_PRAGMA, ControlLines.binding),
+    "depends_on": (D_PRAGMA, ControlLines.depends_on),
+    "error": (DIRECTIVE, ControlLines.error),
+    "ident": (DIRECTIVE, ControlLines.ident),
+    "line": (DIRECTIVE, ControlLines.line),
+    "option": (D_PRAGMA, ControlLines.option),
+}
 
 _LEVELS_OF_STABILITY = ("Internal", "Private", "Obsolete", "External", "Unstable", "Evolving", "Stable", "Standard")
 _CLASSES = ("Unknown", "CPU", "Platform", "Group", "ISA", "Common")

@@ -15,7 +15,7 @@ def refuse_token(parser, hint=None):
     token = parser.token
     if token.kind == EOF:
         near = "end-of-input" if _looked_behind(parser, parser.last) else "end of input"
-        if hint is None and parser.lexer.braces > 0:
+        if hint is None and parser.lexer.opened["{"] > 0:
             hint = "a { is not closed"
     else:
         near = f'"{_near(parser, token)}"'
@@ -25,9 +25,9 @@ def refuse_token(parser, hint=None):
 
 def _hint(parser, token):
     """A hint that what stands before the token gives."""
-    if token.kind == ";" and parser.items and parser.lexer.braces == 0:
+    if token.kind == ";" and parser.items and parser.lexer.opened["{"] == 0:
         return "there is no ; after a clause"
-    if token.kind == "{" and parser.lexer.braces > 1:  # it is counted already
+    if token.kind == "{" and parser.lexer.opened["{"] > 1:  # it is counted already
         return "a clause has one pair of { }"
     last = parser.last
     if last is not None and last.kind == IDENT and last.value in prototypes.FUNCTIONS and token.kind in (INT, STRING):
