@@ -344,8 +344,6 @@ static int print_actions(struct pyusdt_formatter *f, const struct pyusdt_format_
         const struct pyusdt_format_part *part = &t->parts[action->first_part];
         int rc = 0;
 
-        if (action->guard != PYUSDT_TABLE_NONE && !record[action->guard])
-            continue;
         if (action->kind == PYUSDT_ACTION_CALLER) {
             place->action = i;
             place->resume = HEAD_DONE | (i + 1);

@@ -20,7 +20,7 @@
 /* --- the table: host byte order, the parts one after the other without gaps ----------------------------- */
 
 #define PYUSDT_TABLE_MAGIC 0x31464450u /* "PDF1" */
-#define PYUSDT_TABLE_NONE 0xffffffffu  /* no guard, no star */
+#define PYUSDT_TABLE_NONE 0xffffffffu  /* no star */
 
 struct pyusdt_format_head {
     uint32_t magic, size; /* size: bytes of the whole table */
@@ -42,7 +42,6 @@ enum {
 
 struct pyusdt_format_action {
     uint32_t kind;
-    uint32_t guard; /* offset in the record of a u8, 0 where the action was not reached; or NONE */
     uint32_t first_part, parts;
 };
 

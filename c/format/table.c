@@ -59,8 +59,6 @@ static bool action_ok(const struct pyusdt_format_table *t, const struct pyusdt_f
         return false;
     if (action->kind == PYUSDT_ACTION_TRACE && action->parts != 1)
         return false;
-    if (action->guard != PYUSDT_TABLE_NONE && !in_record(action->guard, 1, record_size))
-        return false;
     for (uint32_t i = 0; i < action->parts; i++) {
         if (!part_ok(&t->parts[action->first_part + i], record_size, t->head.literals))
             return false;

@@ -79,13 +79,6 @@ def test_testing_mode_has_no_columns_that_change(formatter):
     assert text == b"%32s\n%32s           5\n" % (b"FUNCTION:NAME", b":BEGIN")
 
 
-def test_an_action_that_was_not_reached_prints_nothing(formatter):
-    program, (first, *_) = records_of(Case("guard", [[Trace("int", 5), Trace("char", 0)]]))
-    actions = program.clauses[0].actions
-    actions[0].guard = actions[1].data[0].offset  # the char, 0: not reached
-    assert harness.run(formatter, table.build(program), first, NAMES, harness.QUIET).text == b"0"
-
-
 def damaged(record, **fields):
     places = {"size": p.RECORD_SIZE, "clause": p.RECORD_CLAUSE, "probe": p.RECORD_PROBE}
     record = bytearray(record)

@@ -53,9 +53,6 @@ def record(clause, *values):
     for data, value in zip([data for action in clause.actions for data in action.data], values):
         raw = value if isinstance(value, bytes) else value.to_bytes(data.size, "little")
         made[data.offset : data.offset + len(raw)] = raw
-    for action in clause.actions:
-        if action.guard is not None:
-            made[action.guard] = 1
     return bytes(made)
 
 

@@ -108,15 +108,13 @@ class Action:
 
     row: its row of builtins.ACTIONS; data: list of Data; fmt: format.Format for
     printf-like actions, else None; args: constant operands (an Aggregation, an int, …);
-    loc: for messages.  guard: offset of a u8 that is 1 where the action was reached, or
-    None where it always is.
+    loc: for messages.
     """
 
-    __slots__ = ("row", "data", "fmt", "args", "loc", "guard")
+    __slots__ = ("row", "data", "fmt", "args", "loc")
 
-    def __init__(self, row: Any, data: Any, fmt: Any, args: list[Any], loc: Any, guard: int | None = None) -> None:
-        self.row, self.data, self.fmt, self.args = row, data, fmt, args
-        self.loc, self.guard = loc, guard
+    def __init__(self, row: Any, data: Any, fmt: Any, args: list[Any], loc: Any) -> None:
+        self.row, self.data, self.fmt, self.args, self.loc = row, data, fmt, args, loc
 
 
 class Clause:

@@ -2,8 +2,7 @@
 
 In: an engine's records (docs/internals/program.md) and the program they belong to.  Out: Record objects, fault texts, and the
 actions that do something.  Always: records are immutable; integers are int, strings str (bytes where they are not UTF-8),
-stacks tuples of names, addresses that D names str, what print() shows plain data (structured.data_of), other data bytes; the
-value of an action that was not reached is None.
+stacks tuples of names, addresses that D names str, what print() shows plain data (structured.data_of), other data bytes.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import program as p
-from .fields import Field, text_of
+from .fields import text_of
 from .format import PERCENT
 from .harmless import printable
 
@@ -120,14 +119,11 @@ class Decoder:
                     values[i] = text_of(values[i])
                 for i, make in layout.made:
                     values[i] = make(values[i])
-                if layout.guarded:
-                    values = layout.reached(values)
                 if layout.visible:
                     where = probes.get(probe) or self._probe(probe)
                     out.append(new(Record, (where, time, pid, tid, cpu, tuple(values), layout.names)))
-                for action, guard in layout.actions:
-                    if guard is None or records[at + guard]:
-                        self._act(action, records[at : at + size])
+                for action in layout.actions:
+                    self._act(action, records[at : at + size])
                 at += size
                 if size < p.RECORD_DATA:
                     raise ValueError("a record of no size")
@@ -143,32 +139,20 @@ class _Layout:
     """How one clause's record is read.
 
     unpack: header and values; strings: which of the values are; made: [(which, what makes it of its bytes)] for others; names:
-    of the values; visible: the clause records something that is for the user; actions: [(Action, its guard's offset)] that do
-    something; guarded: some values are there only if their guard is 1.
+    of the values; visible: the clause records something that is for the user; actions: those that do
+    something.
     """
 
     def __init__(self, clause: Clause, symbols: Any) -> None:
         shown = [action for action in clause.actions if action.row.is_value]
-        self.actions = [(a, a.guard) for a in clause.actions if not a.row.is_value and a.row.records]
-        fields = {field.offset: (field, action.guard) for action in shown for field in action.row.fields(action, symbols)}
-        self.guarded = any(guard is not None for _, guard in fields.values())
-        self._guards = [guard for _, (_, guard) in sorted(fields.items())]
-        for guard in {guard for guard in self._guards if guard is not None}:
-            fields[guard] = (Field(guard, 1, "B"), None)
-        order = [field for _, (field, _) in sorted(fields.items())]
-        self._places = {field.offset: i for i, field in enumerate(order)}
-        self._values = [i for i, field in enumerate(order) if field.offset not in self._guards]
+        self.actions = [a for a in clause.actions if not a.row.is_value and a.row.records]
+        fields = {field.offset: field for action in shown for field in action.row.fields(action, symbols)}
+        order = [field for _, field in sorted(fields.items())]
         self.strings = [i for i, field in enumerate(order) if field.make is text_of]
         self.made = [(i, field.make) for i, field in enumerate(order) if field.make not in (None, text_of)]
         self.names = tuple(name for action in shown for name in _names(action))
         self.visible = bool(shown) or not clause.actions
         self.unpack = struct.Struct(_format(order)).unpack_from
-
-    def reached(self, fields: list[Any]) -> list[Any]:
-        """The values without their guards; None for those that were not reached."""
-        values = [fields[i] for i in self._values]
-        return [value if guard is None or fields[self._places[guard]] else None
-                for value, guard in zip(values, self._guards)]
 
 
 def record_layout(clause: Clause) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ _MAGIC = 0x31464450
 _NONE = 0xFFFFFFFF
 _PART_LITERAL = 0
 _NO_STARS = (_NONE, 0, _NONE, 0)
-_HEAD, _CLAUSE, _ACTION, _PART = (struct.Struct(layout) for layout in ("=8I", "=3I", "=4I", "=4B8I"))
+_HEAD, _CLAUSE, _ACTION, _PART = (struct.Struct(layout) for layout in ("=8I", "=3I", "=3I", "=4B8I"))
 
 
 class _Builder:
@@ -66,8 +66,7 @@ class _Builder:
         elif prints_format(action):
             kind = p.PRINTS_FORMAT
             self.format(action.fmt, action.data)
-        guard = _NONE if action.guard is None else action.guard
-        self.actions.append(_ACTION.pack(kind, guard, first, len(self.parts) - first))
+        self.actions.append(_ACTION.pack(kind, first, len(self.parts) - first))
 
     def format(self, fmt: Format, data: Iterable[Data]) -> None:
         values = iter(data)

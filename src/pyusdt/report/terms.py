@@ -70,8 +70,6 @@ class Terms(Sink):
         if not clause.actions:
             self._out((_PROBE, where))
         for action in clause.actions:
-            if action.guard is not None and not record[action.guard]:
-                continue
             if action.row.prints == p.PRINTS_VALUE:
                 self._out((_PROBE, where, value_of(action.data[0], record, actions.symbols)))
             elif action.row.prints == p.PRINTS_FORMAT:

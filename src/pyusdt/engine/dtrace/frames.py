@@ -157,8 +157,6 @@ class Frames:
             action = clause.actions[_index(number, clause.actions)]
             if len(said) != (len(action.data) if action.row.said is None else action.row.said):
                 raise ValueError(f"{len(said)} values")
-            if action.guard is not None:
-                record[action.guard] = 1
             exiting = exiting or action.row.ends
             for data, value in zip(action.data, said):
                 self._put(record, data, value)
