@@ -13,13 +13,14 @@ from ...bpf import kernel
 from ...bpf.maps import KINDS
 from ...data import program as p
 from ...data.words import added, packed, unpacked
-from . import errors, pack, shared
+from . import errors, pack, shared, sized
 from .attach import release
 from .link import CONTROL_ACTIVE, CONTROL_LOST, CONTROL_WALL, CONTROL_ZEROS, LEVELS, NAMES_VALUE, Maps
 from .raw import TABLE_SIZE
 
 _MMAPABLE = 1024  # an array that user space maps; Linux 5.5
 _MANY = 16384  # values that are allocated when a map is made
+_ON_DEMAND = (6, 1)  # Linux: the first whose tracing programs need not have all values of a map allocated before
 _FIRST_NAMESPACE = 0xEFFFFFFC  # the inode that Linux gives to the machine's pid namespace
 _WORD = struct.Struct("=Q")
 
@@ -66,9 +67,13 @@ class KernelMaps:
         definitions.append(p.MapDef("names", "array", 4, NAMES_VALUE, probes + 1))
         if with_syscalls:
             definitions.append(p.MapDef("syscalls", "array", 4, TABLE_SIZE, 1))
+        self._sized = sized.find(program, len(definitions), shared.MOST) if release() >= _ON_DEMAND else []
         try:
             for index, definition in enumerate(definitions):
                 self.fds.append(self._make(index, definition))
+            for each in self._sized:
+                for smaller in each.definitions(definitions[each.whole]):
+                    self.fds.append(kernel.map_create(smaller, kernel.NO_PREALLOC))
             self.ring = _tracer.KernelRing(self.fds[p.MAP_OUTPUT], definitions[p.MAP_OUTPUT].entries,
                                            pack.cuts(program))
         except OSError as error:
@@ -81,12 +86,15 @@ class KernelMaps:
         if index in (p.MAP_GLOBALS, self.places.control, self.places.syscalls):
             self._arrays.append(Array(d))
             return self._arrays[-1].fd
-        # allocating all values of all CPUs takes long, and until Linux 6.1 tracing programs could not do without
-        many = d.kind == "percpu_hash" and d.entries * self.cpus > _MANY and release() >= (6, 1)
+        # allocating all values of all CPUs takes long
+        many = d.kind == "percpu_hash" and d.entries * self.cpus > _MANY and release() >= _ON_DEMAND
         return kernel.map_create(d, kernel.NO_PREALLOC if many else 0)
 
     def shared(self, insns):
-        """A linked program; where it uses more maps than the kernel takes, with those of one shape behind one map."""
+        """A linked program, with keys in maps of their size; where it uses more maps than the kernel takes, with those of one
+        shape behind one map."""
+        if self._sized:
+            insns = sized.call_by_size(insns, self._sized)
         if len(shared.used(insns)) <= shared.MOST:
             return insns
         if self._behind is None:
@@ -162,8 +170,23 @@ class KernelMaps:
             return [(b"", value)] if any(value[:8]) else []
         if not KINDS[definition.kind].per_cpu:
             return kernel.map_items(self.fds[index], definition.key_size, definition.value_size)
-        found = kernel.map_items(self.fds[index], definition.key_size, each * self.cpus)
-        return [(key, merge(raw, definition.value_size, each)) for key, raw in found]
+        found = [item for part, size in self._parts(index) for item in kernel.map_items(self.fds[part], size, each * self.cpus)]
+        return [(key.ljust(definition.key_size, b"\0"), merge(raw, definition.value_size, each)) for key, raw in found]
+
+    def _sizes_of(self, index):
+        return next((each for each in self._sized if each.whole == index), None)
+
+    def _parts(self, index):
+        """[(index, bytes of a key)] of the maps that an aggregation has."""
+        sizes = self._sizes_of(index)
+        smaller = [(part, last + 1) for last, part in sizes.smaller] if sizes else []
+        return [*smaller, (index, self.program.maps[index].key_size)]
+
+    def _home(self, index, key):
+        """(descriptor, key) of an aggregation's element in the map that has it."""
+        sizes = self._sizes_of(index)
+        part, key = sizes.home(key) if sizes else (index, key)
+        return self.fds[part], key
 
     def clear(self, index):
         """Zero all values of an aggregation's map."""
@@ -171,7 +194,7 @@ class KernelMaps:
         zeros = bytes(((definition.value_size + 7) & ~7) * self.cpus)
         keys = [bytes(4)] if definition.kind == "percpu_array" else [key for key, _ in self.items(index)]
         for key in keys:
-            kernel.map_update(self.fds[index], key, zeros)
+            kernel.map_update(*self._home(index, key), zeros)
 
     def remove(self, index, keys):
         """Take elements out of an aggregation's map; that of an array with one element is zeroed."""
@@ -180,7 +203,7 @@ class KernelMaps:
             return
         for key in keys:
             try:
-                kernel.map_delete(self.fds[index], key)
+                kernel.map_delete(*self._home(index, key))
             except FileNotFoundError:
                 continue
 

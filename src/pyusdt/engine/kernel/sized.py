@@ -1,0 +1,74 @@
+"""Aggregations whose key ends with a string: a map for short strings, one for longer ones, one for all that there may be.
+
+In: a program's aggregations; a linked program.  Out: the maps, and the program with a call in the place of each use of such an
+aggregation's map: a function behind the program, which takes the smallest map that has room for the string.
+Always: instructions stay where they are, as in shared.py; a key is in one map only, since a string's length alone decides: what is
+behind its NUL is zeros (dlang/code/layout.py), so that the last byte of a size says whether the string fits.
+
+Why: the kernel hashes and compares all bytes of a key, and most strings are much shorter than strsize.
+"""
+
+from ...bpf.code import Code, Label
+from ...bpf.insn import PSEUDO_MAP_FD, R1, R2, call, call_sub, exit_, ja, jump_imm, ld_map, load
+from ...data import program as p
+
+SIZES = (32, 64)  # bytes of a string with its NUL
+_CALL, _LOAD = call(0).opcode, ld_map(R1, 0)[0].opcode
+
+
+class Sized:
+    """One such aggregation: its map's index, and the smaller maps in ascending order, as (last byte of the string in the key,
+    index)."""
+
+    def __init__(self, whole, string, first):
+        self.whole = whole
+        sizes = [size for size in SIZES if size < string.size]
+        self.smaller = [(string.offset + size - 1, first + n) for n, size in enumerate(sizes)]
+
+    def definitions(self, whole):
+        """The smaller maps' definitions, by that of the whole one."""
+        return [p.MapDef(whole.name, whole.kind, last + 1, whole.value_size, whole.entries) for last, _ in self.smaller]
+
+    def home(self, key):
+        """Where a key is: (index of the map, the key as it is there)."""
+        for last, index in self.smaller:
+            if key[last] == 0:
+                return index, key[: last + 1]
+        return self.whole, key
+
+    def function(self, helper):
+        """The function of a helper: r2 = a key, r3, r4 = what else it takes."""
+        g = Code()
+        for last, index in self.smaller:
+            longer = Label()
+            g.emit(load(1, R1, R2, last), jump_imm("jne", R1, 0, longer), ld_map(R1, index), call(helper), exit_())
+            g.place(longer)
+        g.emit(ld_map(R1, self.whole), call(helper), exit_())
+        return g.finish()
+
+
+def find(program, first, most):
+    """[Sized] of a program, whose maps have the indexes from `first` on; none where there would be more maps than `most`."""
+    found = []
+    for aggregation in program.aggregations:
+        string = aggregation.keys[-1] if aggregation.keys else None
+        if string is not None and string.type.is_string and string.size > SIZES[0]:
+            found.append(Sized(aggregation.map, string, first))
+            first += len(found[-1].smaller)
+    return found if first <= most else []
+
+
+def call_by_size(insns, found):
+    """The program; found: [Sized]."""
+    insns, by_map, asked = list(insns), {each.whole: each for each in found}, {}
+    for at, insn in enumerate(insns):
+        if insn.opcode == _LOAD and insn.src == PSEUDO_MAP_FD and insn.imm in by_map:
+            end = next(i for i in range(at + 2, len(insns)) if insns[i].opcode == _CALL)
+            asked.setdefault((insn.imm, insns[end].imm), []).append(end)
+            insns[at : at + 2] = [ja(0), ja(0)]
+    for (whole, helper), calls in asked.items():
+        for at in calls:
+            insns[at] = call_sub(0)
+            insns[at].imm = len(insns) - at - 1
+        insns += by_map[whole].function(helper)
+    return insns

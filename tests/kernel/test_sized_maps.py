@@ -1,0 +1,59 @@
+"""Aggregations whose key ends with a string: a map for each size of string, read as one."""
+
+import pytest
+from kernel_harness import pydtrace
+
+from pyusdt.dlang.compile import compile_program
+from pyusdt.engine.kernel import sized
+from pyusdt.engine.kernel.shared import MOST
+
+pytestmark = pytest.mark.usefixtures("bpf")
+
+LENGTHS = (0, 1, 31, 32, 33, 63, 64, 65, 200, 255)
+
+
+def strings():
+    return [chr(ord("a") + n) * length for n, length in enumerate(LENGTHS)]
+
+
+def script(ends):
+    """What fills @s with one key of each length, one of them twice, and @t by two keys, and then does `ends`."""
+    fills = "".join(f'BEGIN {{ @s["{text}"] = sum({n}); @t[{n % 3}, "{text}"] = count(); @m[1, "{text}", 2] = max({n}); }}\n'
+                    for n, text in enumerate([*strings(), strings()[3], strings()[7]]))
+    return f"{fills}BEGIN {{ {ends} exit(0); }}"
+
+
+def printed(engine, ends):
+    out, err, status = pydtrace("-q", "-n", script(ends), options=[f"-xengine={engine}"])
+    assert (status, err) == (0, ""), (out, err)
+    return out
+
+
+@pytest.mark.parametrize("ends", ["", "trunc(@s, 3); trunc(@t, -4);", "clear(@s); trunc(@t);", 'printa("%s %@d\\n", @s); clear(@t);'])
+def test_it_is_read_cleared_and_truncated_as_one_map(ends):
+    """The embedded engine has one map for all: the same is printed, in the same order."""
+    kernel = printed("kernel", ends)
+    assert kernel == printed("embedded", ends)
+    assert len(kernel.splitlines()) > len(LENGTHS)
+
+
+def test_the_length_of_a_string_says_where_it_is():
+    program = compile_program('BEGIN { @a["x", 1, execname] = count(); @b[execname, 1] = count(); @c = count(); }')
+    found = sized.find(program, first=9, most=MOST)
+    assert [(each.whole, each.smaller) for each in found] == [(program.aggregations[0].map, [(295, 9), (327, 10)])]
+    key = {length: bytes(264) + b"s" * length + bytes(256 - length) for length in LENGTHS}
+    assert [found[0].home(key[length])[0] for length in LENGTHS] == [9] * 3 + [10] * 3 + [found[0].whole] * 4
+    assert all(found[0].home(whole)[1].ljust(520, b"\0") == whole for whole in key.values())
+
+
+def test_short_strings_have_no_smaller_map():
+    program = compile_program('#pragma D option strsize=32\nBEGIN { @a[execname] = count(); }')
+    assert sized.find(program, first=9, most=MOST) == []
+
+
+def test_where_there_would_be_too_many_maps_there_are_none():
+    """All programs of a script have to agree where a key is."""
+    program = compile_program("BEGIN { " + "".join(f"@a{i}[execname] = count(); " for i in range(25)) + "}")
+    assert sized.find(program, first=30, most=MOST) == []
+    out, err, status = pydtrace("-q", "-n", "BEGIN { " + "".join(f'@a{i}["x"] = sum({i}); ' for i in range(25)) + "exit(0); }")
+    assert (status, err) == (0, "") and sorted(int(line.split()[1]) for line in out.splitlines() if line.strip()) == list(range(25))
