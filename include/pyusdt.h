@@ -11,12 +11,14 @@
  *   pyusdt_fire                         offer one event to the embedded sessions
  *   pyusdt_firing_begin … _offer        the same step by step, for who converts a language's values into an event
  *   pyusdt_provider_define              probes that are described at run time
+ *   pyusdt_watch_start / _stop          be told that somebody traces, or does no longer
+ *   pyusdt_place_wanted … _fire_at      probes whose module and function are open: one probe, many places in the code
  *   pyusdt_flight                       where the last events are kept, for when the process is dead
  *   pyusdt_glob, pyusdt_probe_name, pyusdt_note_name    names, as DTrace treats them
  *
  * Always true
- *   - Nothing here blocks, raises, takes a lock of the application's, or calls malloc; all but pyusdt_publish and
- *     pyusdt_unpublish may be called from any thread and from a signal handler.
+ *   - Nothing here blocks, raises, takes a lock of the application's, or calls malloc; all but pyusdt_publish,
+ *     pyusdt_unpublish and the watcher's functions may be called from any thread and from a signal handler.
  *   - The enabled test is a hint: a probe may fire once after it was disabled, and an event is then not counted.
  *   - An event that was offered while a session was attached is in that session's ring, or counted as its drop.
  *   - The core is hidden in the object it is linked into: two of them live side by side in one process.
@@ -35,7 +37,7 @@ extern "C" {
 
 #define PYUSDT_MAX_ARGS 12
 #define PYUSDT_MAX_PROBES 4096   /* in one process */
-#define PYUSDT_MAX_SESSIONS 64   /* in one run directory: one bit of an enable word each */
+#define PYUSDT_MAX_SESSIONS 63   /* in one run directory: one bit of an enable word each; the last bit is the flight recorder's */
 #define PYUSDT_MAX_STRING 1023   /* bytes of one string argument that an event holds at most, without its NUL */
 
 /* What went wrong, for a person: `code` is the -errno that was returned. */
@@ -56,6 +58,7 @@ struct pyusdt_probe_desc {
     uint32_t count;   /* 0 and 1: one probe, nothing appended */
     uint32_t strings; /* bit i: argument i is a string */
     uint32_t nargs;
+    uint32_t places;  /* 1: it fires at many places ("places" below); module and function are "", and it is no family */
 };
 
 /* A string: value is its address, length its bytes without the NUL; address 0: absent. An integer: length is ignored. */
@@ -136,6 +139,73 @@ void pyusdt_unpublish(void);
  */
 int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n);
 
+/* ---- the watcher: being told that somebody traces ---- */
+
+struct pyusdt_probe_site;
+
+/* What one part of the program watches. The caller's, and left alone by him from start to stop. */
+struct pyusdt_watch {
+    void (*changed)(void *arg); /* on the watcher's thread, all of whose signals are blocked */
+    void *arg;
+    unsigned first, n;                     /* the probes that are watched, by index: what embedded sessions want of them; */
+    const struct pyusdt_probe_site *sites; /* and n sites, in whose place first does not count: USDT tracers, too. Or NULL */
+    /* the core's: */
+    struct pyusdt_watch *next;
+    uint64_t seen;
+};
+
+/*
+ * Has `changed` called after what anybody wants of these probes became different: at once where the tracer rings the bell, else
+ * (a USDT tracer, a tracer that was killed) within 200 ms, or a second; and once when it starts. Not more often than every 10 ms.
+ * The first watch starts the process's one watcher thread. In a forked child nothing is watched until it is started there.
+ * 0; -ENOTCONN: not published; or why there is no thread. One thread at a time may start and stop; not for signal handlers.
+ */
+int pyusdt_watch_start(struct pyusdt_watch *watch);
+
+/*
+ * Nothing is called any more when it returns, some milliseconds later; the last one ends the thread. It waits for a `changed` that
+ * runs, so the caller must not have what that needs (Python's GIL), and `changed` must not call it. One that was not started is fine.
+ */
+void pyusdt_watch_stop(struct pyusdt_watch *watch);
+
+/* ---- places: one probe at many places of the program's code ---- */
+
+/*
+ * A probe of `places` fires in functions of the program: its module and function are those of the place. A session's patterns for
+ * them are compared once for each place, here; the caller keeps the answer with the place, and fires for these sessions alone.
+ */
+
+/* Bytes of names: longer ones lose their ends, for D as for a session's patterns. */
+#define PYUSDT_PLACE_MODULE 63
+#define PYUSDT_PLACE_FUNCTION 127
+#define PYUSDT_PLACE_FILE 511
+#define PYUSDT_MAX_PLACES 65536 /* in one process */
+
+extern uint32_t pyusdt_places_word;
+
+/* Another number than before: an answer of pyusdt_place_wanted() may have become another. (What tracers change is noticed by the
+ * watcher: a process without one has old answers.) */
+static inline uint32_t pyusdt_places_generation(void)
+{
+    return __atomic_load_n(&pyusdt_places_word, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Which sessions want this probe at this place: bit s: session s; the last bit: the flight recorder. 0: nobody. Now and then a
+ * session that does not is among them: its tracer leaves the event out. Some microseconds; slow after an attach, as pyusdt_demand().
+ */
+uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *function);
+
+/*
+ * The number of a place, by which its events name it: the same for the same names, of this process and of its forked children.
+ * file may be "". 0: there is no room for one more, or not now; what is fired there is counted as dropped.
+ */
+uint32_t pyusdt_place(const char *module, const char *function, const char *file, uint32_t line);
+
+/* As pyusdt_demand() and pyusdt_fire(), for these sessions alone. */
+uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions);
+void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args);
+
 /*
  * The flight recorder, which the environment's PYUSDT_FLIGHT=SIZE asks for (docs/guide/recording.md): 1, and the path of its file;
  * 0: not asked for; -errno: asked for, and why it is not there (-ENOTSUP: the run directory is on a disk).
@@ -160,6 +230,7 @@ struct pyusdt_probe_def {
     const char *name; /* D's */
     unsigned nargs;
     uint8_t type[PYUSDT_MAX_ARGS];
+    unsigned places; /* 1: as in struct pyusdt_probe_desc */
 };
 
 /* Where a probe of run time is. */

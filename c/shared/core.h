@@ -50,6 +50,19 @@ struct pyusdt_ring {
     uint64_t reserved;
 };
 
+/* What a session's probe descriptions say of the places of a probe. */
+struct pyusdt_pattern {
+    uint32_t probe;
+    char module[PYUSDT_GLOB_SIZE];
+    char function[PYUSDT_GLOB_SIZE];
+};
+
+struct pyusdt_patterns {
+    struct pyusdt_pattern *pattern; /* memory of its own, which stays for the slot's next session */
+    uint32_t n, room;
+    bool all; /* there are more than can be kept: every place is wanted */
+};
+
 /* A session slot. generation, then rings: who holds a ring and sees the generation may use all else. */
 struct pyusdt_slot {
     _Alignas(64) struct pyusdt_area *_Atomic area;
@@ -62,6 +75,7 @@ struct pyusdt_slot {
     _Atomic uint32_t max_rings;
     bool barrier;      /* the tracer makes it for a thread that is alone */
     uint64_t room;     /* bytes of rings that all processes of the session may have together; 0: any number */
+    struct pyusdt_patterns patterns; /* of what it wants of probes with places; under the lock */
     uint64_t opened;   /* generation that area and ring files are of, until they are gone */
     _Atomic uint64_t refused;  /* generation that could not be served, */
     _Atomic uint64_t retry_at; /* and when to try it again */
@@ -106,6 +120,23 @@ void pyusdt_core_unlock(void);
 void pyusdt_core_reborn(void); /* a forked child publishes itself */
 bool pyusdt_core_move(void);   /* so does a process that has become another user; false: it is where it was */
 
+/* text.c */
+uint32_t pyusdt_text_cut(const char *text, size_t size, uint32_t most); /* as pyusdt_text_length(), to as many bytes */
+
+/* places.c */
+void pyusdt_places_changed(void); /* what is wanted at places may be another */
+void pyusdt_place_name(char *to, size_t size, const char *from); /* cut to fit, on a character boundary */
+int pyusdt_places_allocate(int fd);                       /* a new file's pages for all there are */
+void pyusdt_places_show(struct pyusdt_ctl_header *file);  /* copies them there */
+bool pyusdt_place_is_known(uint32_t place);
+
+/* patterns.c: under the lock */
+void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe, const struct pyusdt_want *want);
+
+/* watch.c */
+void pyusdt_watch_forked(void); /* in a forked child: nothing is watched there */
+void pyusdt_watch_end(void);    /* the process ends, or this object is unloaded */
+
 /* own_table.c */
 int pyusdt_own_table_set(const struct pyusdt_probe_desc *table, unsigned n);  /* the private one */
 int pyusdt_own_table_allocate(int fd);                                        /* a new file's place for it */
@@ -119,6 +150,7 @@ bool pyusdt_slot_open(unsigned number);                     /* serve what is wan
 void pyusdt_slot_check(unsigned number, uint64_t now);      /* is the tracer alive? */
 bool pyusdt_slot_leave(struct pyusdt_slot *slot);           /* to its tracer; under the lock. false: a thread is inside */
 void pyusdt_slot_lost(unsigned number, uint64_t wanted);    /* count an event that found no area */
+void pyusdt_sessions_check(void);                           /* undoes those whose tracers are dead, be they served or not */
 void pyusdt_demand_all(struct pyusdt_demand *demand, uint32_t first); /* everything of the probes from `first` on */
 
 /* area.c; 0, a descriptor or -errno */
@@ -140,6 +172,20 @@ uint32_t pyusdt_self_tid(void);
 bool pyusdt_ring_take_from_dead(struct pyusdt_line *line, uint32_t heir);
 
 #pragma GCC visibility pop
+
+/* Whether the probe is one of this process, which is published: a forked child publishes itself here. */
+static inline bool pyusdt_is_published(unsigned probe)
+{
+    if (PYUSDT_UNLIKELY(probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire)))
+        return false;
+    if (PYUSDT_UNLIKELY(!atomic_load_explicit(&pyusdt_core.family->alive, memory_order_relaxed))) {
+        pyusdt_core_reborn();
+        if (probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire) ||
+            !atomic_load_explicit(&pyusdt_core.family->alive, memory_order_acquire))
+            return false; /* the child can not be traced */
+    }
+    return true;
+}
 
 static inline struct pyusdt_ctl_slot *pyusdt_ctl_slot(unsigned number)
 {

@@ -19,7 +19,7 @@
 #define PYUSDT_SESSION_MAGIC 0x3165737375737970ull /* "pysusse1" */
 #define PYUSDT_AREA_MAGIC 0x3161726175737970ull    /* "pysuara1" */
 #define PYUSDT_FLIGHT_MAGIC 0x31746c6673757970ull  /* "pyusflt1" */
-#define PYUSDT_LAYOUT_VERSION 1
+#define PYUSDT_LAYOUT_VERSION 2
 
 /* The parts of a control file that pyusdt makes: as long as they can become. What is not used is a hole in the file. */
 #define PYUSDT_STRINGS_MAX (1u << 20)
@@ -27,7 +27,8 @@
 #define PYUSDT_CTL_WORDS (PYUSDT_CTL_SLOTS + PYUSDT_MAX_SESSIONS * (uint32_t)sizeof(struct pyusdt_ctl_slot))
 #define PYUSDT_CTL_DESCS (PYUSDT_CTL_WORDS + PYUSDT_MAX_PROBES * (uint32_t)sizeof(uint64_t))
 #define PYUSDT_CTL_STRINGS (PYUSDT_CTL_DESCS + PYUSDT_MAX_PROBES * (uint32_t)sizeof(struct pyusdt_ctl_desc))
-#define PYUSDT_CTL_SIZE (PYUSDT_CTL_STRINGS + PYUSDT_STRINGS_MAX)
+#define PYUSDT_CTL_PLACES (PYUSDT_CTL_STRINGS + PYUSDT_STRINGS_MAX)
+#define PYUSDT_CTL_SIZE (PYUSDT_CTL_PLACES + (uint32_t)sizeof(struct pyusdt_ctl_places))
 
 /* ---- the control file, <pid>-<starttime>-<instance>.ctl: made by T ---- */
 
@@ -52,6 +53,22 @@ struct pyusdt_ctl_header { /* T */
     uint32_t gid;
     char comm[16];
     _Atomic uint32_t changes; /* of the probe table, which only grows: odd while it does */
+    _Atomic uint32_t bell;    /* both: another number after what is wanted has changed; T's watcher waits on it (a futex) */
+    uint32_t places;          /* offset of struct pyusdt_ctl_places; 0: there are none */
+    _Atomic uint32_t nplaces; /* how many of them are whole: stored last */
+};
+
+struct pyusdt_ctl_place { /* T; module, function, file: offsets into strings */
+    uint32_t module;
+    uint32_t function;
+    uint32_t file;
+    uint32_t line;
+};
+
+/* Where the probes of `places` have fired: place n is place[n - 1], and never changes. */
+struct pyusdt_ctl_places { /* T */
+    struct pyusdt_ctl_place place[PYUSDT_MAX_PLACES];
+    char strings[PYUSDT_PLACE_STRINGS]; /* NUL-terminated, each once; the first is the empty one */
 };
 
 struct pyusdt_ctl_desc { /* T; string fields are offsets into strings */
@@ -62,7 +79,13 @@ struct pyusdt_ctl_desc { /* T; string fields are offsets into strings */
     uint32_t count; /* at least 1 */
     uint32_t strings;
     uint32_t nargs;
-    uint32_t family; /* 1: numbers are appended to function and name */
+    uint32_t kind; /* PYUSDT_DESC_… */
+};
+
+enum {
+    PYUSDT_DESC_PLAIN = 0,
+    PYUSDT_DESC_FAMILY = 1, /* numbers are appended to function and name */
+    PYUSDT_DESC_PLACES = 2, /* module and function are those of the place where it fires */
 };
 
 enum { PYUSDT_SLOT_NONE, PYUSDT_SLOT_READY, PYUSDT_SLOT_FAILED };
@@ -162,7 +185,7 @@ struct pyusdt_flight_info { /* T */
 
 struct pyusdt_ring_event {
     uint32_t size; /* of the whole event, a multiple of 8 */
-    uint32_t probe;
+    uint32_t probe; /* PYUSDT_EVENT_PROBE of it, and PYUSDT_EVENT_PLACE: where it fired, 0: the probe has no places */
     uint64_t time;
     uint32_t tid;
     uint16_t cpu;
@@ -170,6 +193,11 @@ struct pyusdt_ring_event {
     uint8_t ncaptures;
     /* uint64_t arg[nargs]; then per capture, 4-aligned: struct pyusdt_ring_capture, its bytes, a NUL, 0 … 3 zeros */
 };
+
+#define PYUSDT_EVENT_PROBE_BITS 12
+#define PYUSDT_EVENT_PROBE(word) ((word) & ((1u << PYUSDT_EVENT_PROBE_BITS) - 1))
+#define PYUSDT_EVENT_PLACE(word) ((word) >> PYUSDT_EVENT_PROBE_BITS)
+#define PYUSDT_EVENT_WORD(probe, place) ((probe) | (place) << PYUSDT_EVENT_PROBE_BITS)
 
 /*
  * In the place of an event's probe: the rest of the ring's length is not there (yet). `size` leads to the ring's beginning,
@@ -195,6 +223,8 @@ _Static_assert(sizeof(struct pyusdt_line) == 128, "two cache lines a ring");
 _Static_assert(sizeof(struct pyusdt_ctl_slot) == 64, "one cache line a slot");
 _Static_assert(sizeof(struct pyusdt_ring_event) == 24, "events start with 24 bytes");
 _Static_assert(offsetof(struct pyusdt_area, drops) == PYUSDT_RINGS_MAX * 128 + 64, "the drops follow a whole line");
+_Static_assert(PYUSDT_MAX_PROBES <= 1u << PYUSDT_EVENT_PROBE_BITS, "a probe fits beside a place");
+_Static_assert(PYUSDT_MAX_PLACES < 1u << (32 - PYUSDT_EVENT_PROBE_BITS), "and a place, which is not PYUSDT_RING_SKIP's");
 _Static_assert(PYUSDT_EVENT_MAX * 2 <= PYUSDT_RING_MIN, "a ring holds at least two of the largest events");
 _Static_assert(PYUSDT_EVENT_MAX + sizeof(struct pyusdt_ring_event) <= PYUSDT_RING_START, "and one from the first moment on");
 

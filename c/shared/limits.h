@@ -11,5 +11,6 @@
 #define PYUSDT_WANTS_MAX 4096  /* per session */
 #define PYUSDT_PIDS_MAX 64     /* processes that one session names by pid */
 #define PYUSDT_KEEP_NAME 32    /* bytes of a kept session's name, NUL included */
+#define PYUSDT_PLACE_STRINGS (4u << 20) /* bytes of the names of all places of a process */
 
 #endif

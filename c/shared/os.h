@@ -8,6 +8,7 @@
 #define PYUSDT_OS_H
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,6 +73,25 @@ bool pyusdt_os_barrier_can(void);
 bool pyusdt_os_barrier_join(void);
 
 void pyusdt_os_barrier(void);
+
+/* ---- waiting ---- */
+
+/* Waits until another process or thread has changed this word in shared memory, which was `seen`, and woken who waits on it; for
+ * so many milliseconds at most. May return for nothing. Where the system can not do that, looks every 20 ms. */
+void pyusdt_os_word_wait(_Atomic uint32_t *word, uint32_t seen, unsigned milliseconds);
+void pyusdt_os_word_wake(_Atomic uint32_t *word);
+
+/* The same by looks alone. */
+static inline void pyusdt_os_word_look(_Atomic uint32_t *word, uint32_t seen, unsigned milliseconds)
+{
+    const struct timespec step = {0, 20000000};
+
+    for (unsigned waited = 0; waited < milliseconds && atomic_load(word) == seen; waited += 20)
+        nanosleep(&step, NULL);
+}
+
+/* As the system's tools show the calling thread; 15 bytes at most. */
+void pyusdt_os_name_thread(const char *name);
 
 /* ---- time ---- */
 

@@ -41,6 +41,21 @@ void pyusdt_os_barrier(void)
 {
 }
 
+void pyusdt_os_word_wait(_Atomic uint32_t *word, uint32_t seen, unsigned milliseconds)
+{
+    pyusdt_os_word_look(word, seen, milliseconds);
+}
+
+void pyusdt_os_word_wake(_Atomic uint32_t *word)
+{
+    (void)word;
+}
+
+void pyusdt_os_name_thread(const char *name)
+{
+    pthread_set_name_np(pthread_self(), name);
+}
+
 bool pyusdt_os_has_more_rights(void)
 {
     return issetugid() != 0;

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/futex.h>
 #include <linux/magic.h>
 #include <linux/membarrier.h>
 #include <signal.h>
@@ -63,6 +64,26 @@ bool pyusdt_os_barrier_join(void)
 void pyusdt_os_barrier(void)
 {
     syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+/* A page that was cut off its file is no shared memory any more: EFAULT. */
+void pyusdt_os_word_wait(_Atomic uint32_t *word, uint32_t seen, unsigned milliseconds)
+{
+    const struct timespec most = {milliseconds / 1000, milliseconds % 1000 * 1000000l};
+
+    if (syscall(SYS_futex, word, FUTEX_WAIT, seen, &most, NULL, 0) != 0 && errno != EAGAIN && errno != EINTR &&
+        errno != ETIMEDOUT)
+        pyusdt_os_word_look(word, seen, milliseconds);
+}
+
+void pyusdt_os_word_wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+void pyusdt_os_name_thread(const char *name)
+{
+    prctl(PR_SET_NAME, name);
 }
 
 bool pyusdt_os_has_more_rights(void)

@@ -21,13 +21,20 @@ struct pyusdt_want {
     uint16_t bytes[PYUSDT_MAX_ARGS];  /* of the string that argument i is; 0: only its address */
 };
 
+enum {
+    PYUSDT_PLACES_NONE,
+    PYUSDT_PLACES_OPEN,  /* it has places; module and function are "" */
+    PYUSDT_PLACES_KNOWN, /* it is such a probe at one of them */
+};
+
 struct pyusdt_probe_info {
     uint32_t index;
     uint32_t nargs;
     uint32_t strings;
+    uint32_t places;   /* PYUSDT_PLACES_… */
     char provider[64]; /* with the pid */
-    char module[64];
-    char function[128];
+    char module[PYUSDT_PLACE_MODULE + 1];
+    char function[PYUSDT_PLACE_FUNCTION + 1];
     char name[128];
 };
 

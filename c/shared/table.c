@@ -2,6 +2,7 @@
 #include "shared/table.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ int pyusdt_table_check(const struct pyusdt_table *table)
         const struct pyusdt_ctl_desc *desc = &table->descs[i];
         if (desc->provider >= table->strings_size || desc->module >= table->strings_size ||
             desc->function >= table->strings_size || desc->name >= table->strings_size || desc->count == 0 ||
-            desc->nargs > PYUSDT_MAX_ARGS || desc->strings >> PYUSDT_MAX_ARGS != 0)
+            desc->nargs > PYUSDT_MAX_ARGS || desc->strings >> PYUSDT_MAX_ARGS != 0 || desc->kind > PYUSDT_DESC_PLACES)
             return -EINVAL;
         probes += desc->count;
     }
@@ -30,7 +31,7 @@ static const char *full_name(const struct pyusdt_table *table, const struct pyus
                              uint32_t number, char *buffer)
 {
     const char *base = table->strings + offset;
-    if (!desc->family)
+    if (desc->kind != PYUSDT_DESC_FAMILY)
         return base;
     snprintf(buffer, FULL_NAME, "%.*s%u", FULL_NAME - 12, base, number);
     return buffer;
@@ -47,11 +48,12 @@ int pyusdt_table_match(const struct pyusdt_table *table, const struct pyusdt_wan
     for (uint32_t i = 0; i < table->ndescs && r == 0; first += table->descs[i++].count) {
         const struct pyusdt_ctl_desc *desc = &table->descs[i];
         snprintf(provider, sizeof provider, "%.*s%u", FULL_NAME - 12, table->strings + desc->provider, table->pid);
-        if (!pyusdt_glob(want->provider, provider) || !pyusdt_glob(want->module, table->strings + desc->module))
+        bool open = desc->kind == PYUSDT_DESC_PLACES; /* its module and function are not told yet */
+        if (!pyusdt_glob(want->provider, provider) || !(open || pyusdt_glob(want->module, table->strings + desc->module)))
             continue;
         for (uint32_t k = 0; k < desc->count && r == 0; k++)
             if (pyusdt_glob(want->name, full_name(table, desc, desc->name, k, name)) &&
-                pyusdt_glob(want->function, full_name(table, desc, desc->function, k, function)))
+                (open || pyusdt_glob(want->function, full_name(table, desc, desc->function, k, function))))
                 r = fn(arg, first + k, desc);
     }
     return r;
@@ -70,6 +72,7 @@ int pyusdt_table_probe(const struct pyusdt_table *table, uint32_t probe, struct 
         info->index = probe;
         info->nargs = desc->nargs;
         info->strings = desc->strings;
+        info->places = desc->kind == PYUSDT_DESC_PLACES ? PYUSDT_PLACES_OPEN : PYUSDT_PLACES_NONE;
         snprintf(info->provider, sizeof info->provider, "%.*s%u", (int)sizeof info->provider - 12,
                  table->strings + desc->provider, table->pid);
         snprintf(info->module, sizeof info->module, "%s", table->strings + desc->module);

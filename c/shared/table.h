@@ -21,7 +21,7 @@ struct pyusdt_table {
 /* 0, or -EINVAL where an offset, a count or a missing NUL would lead out of the table. */
 int pyusdt_table_check(const struct pyusdt_table *table);
 
-/* Calls fn for every probe that the want matches; stops when fn returns nonzero and returns that. */
+/* Calls fn for every probe that the want matches, one with places whatever module and function are wanted; stops when fn returns nonzero and returns that. */
 typedef int pyusdt_match_fn(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc);
 int pyusdt_table_match(const struct pyusdt_table *table, const struct pyusdt_want *want, pyusdt_match_fn *fn, void *arg);
 

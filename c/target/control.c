@@ -87,6 +87,7 @@ void pyusdt_ctl_fill(struct pyusdt_ctl_header *ctl)
     ctl->descs = PYUSDT_CTL_DESCS;
     ctl->strings = PYUSDT_CTL_STRINGS;
     pyusdt_own_table_show(ctl);
+    pyusdt_places_show(ctl);
     atomic_store(&ctl->state, PYUSDT_CTL_LIVE);
 }
 
@@ -108,6 +109,8 @@ static int make_file(int dir)
     if (fd < 0)
         return fd;
     r = ftruncate(fd, PYUSDT_CTL_SIZE) != 0 ? -errno : pyusdt_own_table_allocate(fd);
+    if (r == 0)
+        r = pyusdt_places_allocate(fd);
     if (r == 0)
         return fd;
     pyusdt_rundir_unlink(dir, text);
@@ -207,6 +210,7 @@ static int publish(void)
             enable_all(pyusdt_core.table.nprobes);
         else
             __atomic_store_n(&pyusdt_enabled_words, (uint64_t *)(void *)pyusdt_core.words, __ATOMIC_RELEASE);
+        pyusdt_places_changed();
     }
     close(dir);
     return r;
@@ -224,6 +228,8 @@ static void forked(void)
     pyusdt_core.epoch++;
     if (n != 0)
         enable_all(n);
+    pyusdt_watch_forked();
+    pyusdt_places_changed();
 }
 
 /* None of the parent's sessions, rings and files is the child's. */
@@ -232,6 +238,7 @@ static void forget_parent(void)
     for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         struct pyusdt_slot *slot = &pyusdt_core.slot[i];
         struct pyusdt_demand *demand = atomic_load(&slot->demand);
+        struct pyusdt_patterns patterns = slot->patterns;
         if (!demand)
             continue; /* never used */
         if (atomic_load(&slot->area))
@@ -240,6 +247,7 @@ static void forget_parent(void)
             if (slot->ring[k].data)
                 pyusdt_guard_unmap(slot->ring[k].data, slot->ring[k].reserved);
         memset(slot, 0, sizeof *slot);
+        slot->patterns = patterns; /* for their memory */
         atomic_store(&slot->demand, demand);
     }
     pyusdt_flight_forget();
@@ -411,5 +419,6 @@ void pyusdt_unpublish(void)
 
 __attribute__((destructor)) static void at_exit(void)
 {
+    pyusdt_watch_end();
     pyusdt_unpublish();
 }

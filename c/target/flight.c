@@ -160,6 +160,8 @@ static int make(int fd, uint64_t ring_size)
     int r = pyusdt_own_table_allocate(fd);
 
     if (r == 0)
+        r = pyusdt_places_allocate(fd);
+    if (r == 0)
         r = pyusdt_os_allocate(fd, PYUSDT_FLIGHT_AREA, PYUSDT_FLIGHT_RINGS - PYUSDT_FLIGHT_AREA);
     if (r == 0)
         r = make_demand(slot);
@@ -242,6 +244,7 @@ static int resume(void)
         return -EEXIST;
     }
     atomic_store(&flight->state, PYUSDT_CTL_LIVE);
+    pyusdt_places_changed();
     return 0;
 }
 

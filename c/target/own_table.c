@@ -47,7 +47,7 @@ static int extend(const struct pyusdt_table *old, const struct pyusdt_probe_desc
 
     for (unsigned i = 0; i < n; i++) {
         if (given[i].nargs > PYUSDT_MAX_ARGS || given[i].strings >> PYUSDT_MAX_ARGS != 0 ||
-            given[i].count > PYUSDT_MAX_PROBES)
+            given[i].count > PYUSDT_MAX_PROBES || (given[i].places && given[i].count > 1))
             return -EINVAL;
         probes += given[i].count ? given[i].count : 1;
         size += strlen(given[i].provider) + strlen(given[i].module) + strlen(given[i].function) +
@@ -74,7 +74,7 @@ static int extend(const struct pyusdt_table *old, const struct pyusdt_probe_desc
             .function = put_string(strings, &used, given[i].function),
             .name = put_string(strings, &used, given[i].name),
             .count = given[i].count ? given[i].count : 1,
-            .family = given[i].count > 1,
+            .kind = given[i].count > 1 ? PYUSDT_DESC_FAMILY : given[i].places ? PYUSDT_DESC_PLACES : PYUSDT_DESC_PLAIN,
             .strings = given[i].strings,
             .nargs = given[i].nargs,
         };

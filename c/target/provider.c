@@ -69,7 +69,8 @@ static void fill_desc(struct pyusdt_probe_desc *desc, const char *provider, cons
                       const struct pyusdt_probe_def *probe)
 {
     *desc = (struct pyusdt_probe_desc){
-        .provider = provider, .module = module, .function = function, .name = probe->name, .nargs = probe->nargs};
+        .provider = provider, .module = probe->places ? "" : module, .function = probe->places ? "" : function,
+        .name = probe->name, .nargs = probe->nargs, .places = probe->places};
     for (unsigned i = 0; i < probe->nargs; i++)
         if (probe->type[i] == PYUSDT_STRING || probe->type[i] == PYUSDT_TERM) /* what has a length */
             desc->strings |= 1u << i;

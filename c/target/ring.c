@@ -210,7 +210,7 @@ static inline bool make_place(const struct held *held, const struct pyusdt_deman
 
 /* The holder of a ring writes one event: its time last, so that it is published soon after. Returns what time it is; 0: the ring
  * is full. */
-static inline __attribute__((always_inline)) uint64_t write_event(const struct held *held, unsigned probe,
+static inline __attribute__((always_inline)) uint64_t write_event(const struct held *held, unsigned probe, uint32_t place,
                                                                   const struct pyusdt_args *args, bool overwrite)
 {
     struct pyusdt_ring *ring = held->ring;
@@ -228,7 +228,7 @@ static inline __attribute__((always_inline)) uint64_t write_event(const struct h
     if (!make_place(held, demand, args, overwrite))
         return 0;
     event = (void *)(ring->data + (ring->head & (held->slot->size - 1)));
-    size = pyusdt_event_encode(event, probe, held->tid, demand, mask, args);
+    size = pyusdt_event_encode(event, PYUSDT_EVENT_WORD(probe, place), held->tid, demand, mask, args);
     event->time = time = pyusdt_now();
     PYUSDT_HOOK(3);
     ring->head += size;
@@ -243,7 +243,8 @@ static bool may_make_one_more(const struct pyusdt_slot *slot, uint32_t have)
 }
 
 /* Into any ring that has room, of those that there are and of those that there may be. 0: there is none. */
-static inline uint64_t write_elsewhere(const struct held *full, unsigned number, unsigned probe, const struct pyusdt_args *args)
+static inline uint64_t write_elsewhere(const struct held *full, unsigned number, unsigned probe, uint32_t place,
+                                       const struct pyusdt_args *args)
 {
     struct pyusdt_slot *slot = full->slot;
     uint64_t time = 0;
@@ -255,7 +256,7 @@ static inline uint64_t write_elsewhere(const struct held *full, unsigned number,
         if (!take(slot, &full->area->line[k], full->tid))
             continue;
         struct held other = held_ring(slot, full->area, k, full->tid);
-        time = write_event(&other, probe, args, false);
+        time = write_event(&other, probe, place, args, false);
         give(other.line);
         if (time != 0)
             remember(full->tid, k);
@@ -267,12 +268,12 @@ static inline uint64_t write_elsewhere(const struct held *full, unsigned number,
  * The thread's ring is full. It is held meanwhile, so that the session does not change under us. Where no ring has room, events
  * are dropped at once for a while, as fast as they were written. Returns what time it is.
  */
-static SLOW uint64_t spill(const struct held *full, unsigned number, unsigned probe, const struct pyusdt_args *args)
+static SLOW uint64_t spill(const struct held *full, unsigned number, unsigned probe, uint32_t place, const struct pyusdt_args *args)
 {
     uint64_t now = pyusdt_now(), time;
 
     if (now >= atomic_load_explicit(&full->slot->full_until, memory_order_relaxed)) {
-        if ((time = write_elsewhere(full, number, probe, args)) != 0)
+        if ((time = write_elsewhere(full, number, probe, place, args)) != 0)
             return time;
         atomic_store_explicit(&full->slot->full_until, now + FULL_NS, memory_order_relaxed);
     }
@@ -291,7 +292,8 @@ static inline int take_ring(struct pyusdt_slot *slot, unsigned number, struct py
     return take_another(slot, number, area, tid);
 }
 
-static inline void offer(unsigned number, unsigned probe, const struct pyusdt_args *args)
+static inline __attribute__((always_inline)) void offer(unsigned number, unsigned probe, uint32_t place,
+                                                       const struct pyusdt_args *args)
 {
     struct pyusdt_slot *slot = &pyusdt_core.slot[number];
     uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire), time;
@@ -322,9 +324,9 @@ static inline void offer(unsigned number, unsigned probe, const struct pyusdt_ar
         pyusdt_slot_lost(number, wanted);
         return;
     }
-    time = write_event(&held, probe, args, false);
+    time = write_event(&held, probe, place, args, false);
     if (PYUSDT_UNLIKELY(time == 0))
-        time = spill(&held, number, probe, args);
+        time = spill(&held, number, probe, place, args);
     give(held.line);
     PYUSDT_HOOK(5);
     if (PYUSDT_UNLIKELY(time >= atomic_load_explicit(&slot->next_check, memory_order_relaxed)))
@@ -332,7 +334,7 @@ static inline void offer(unsigned number, unsigned probe, const struct pyusdt_ar
 }
 
 /* The flight recorder: a slot of our own, whose session is never over. */
-static SLOW void record(unsigned probe, const struct pyusdt_args *args)
+static SLOW void record(unsigned probe, uint32_t place, const struct pyusdt_args *args)
 {
     struct pyusdt_slot *slot = &pyusdt_core.slot[PYUSDT_FLIGHT_SLOT];
     struct pyusdt_area *area = atomic_load_explicit(&slot->area, memory_order_relaxed);
@@ -346,36 +348,56 @@ static SLOW void record(unsigned probe, const struct pyusdt_args *args)
     }
     held = held_ring(slot, area, (uint32_t)k, SELF_TID(self));
     PYUSDT_HOOK(1);
-    write_event(&held, probe, args, true);
+    write_event(&held, probe, place, args, true);
     give(held.line);
     PYUSDT_HOOK(5);
 }
 
 /* ---- the public functions ---- */
 
-/* Whether the probe is one of this process, which is published: a forked child publishes itself here. */
-static inline bool is_published(unsigned probe)
-{
-    if (PYUSDT_UNLIKELY(probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire)))
-        return false;
-    if (PYUSDT_UNLIKELY(!atomic_load_explicit(&pyusdt_core.family->alive, memory_order_relaxed))) {
-        pyusdt_core_reborn();
-        if (probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire) ||
-            !atomic_load_explicit(&pyusdt_core.family->alive, memory_order_acquire))
-            return false; /* the child can not be traced */
-    }
-    return true;
-}
-
 void pyusdt_fire(unsigned probe, const struct pyusdt_args *args)
 {
-    if (!is_published(probe))
+    if (!pyusdt_is_published(probe))
         return;
     for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire); word != 0;
          word &= word - 1)
-        offer((unsigned)__builtin_ctzll(word), probe, args);
+        offer((unsigned)__builtin_ctzll(word), probe, 0, args);
     if (PYUSDT_UNLIKELY(pyusdt_core.flight != NULL))
-        record(probe, args);
+        record(probe, 0, args);
+}
+
+/* An event without a number for its place. */
+static SLOW void lose(unsigned number, unsigned probe)
+{
+    struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+    uint64_t wanted = atomic_load(&pyusdt_ctl_slot(number)->wanted);
+
+    if (wanted == atomic_load(&slot->generation) && wanted != 0)
+        drop(atomic_load(&slot->area), probe);
+    else
+        pyusdt_slot_lost(number, wanted);
+}
+
+void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args)
+{
+    bool known = pyusdt_place_is_known(place), recorded = sessions >> PYUSDT_FLIGHT_SLOT & 1;
+
+    if (!pyusdt_is_published(probe))
+        return;
+    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions; word != 0;
+         word &= word - 1) {
+        unsigned number = (unsigned)__builtin_ctzll(word);
+        if (PYUSDT_LIKELY(known))
+            offer(number, probe, place, args);
+        else
+            lose(number, probe);
+    }
+    if (PYUSDT_UNLIKELY(pyusdt_core.flight != NULL && recorded)) {
+        if (known)
+            record(probe, place, args);
+        else
+            drop(atomic_load(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT].area), probe);
+    }
 }
 
 /* What a session that is served wants of the probe. */
@@ -385,14 +407,14 @@ static inline uint32_t served_mask(const struct pyusdt_slot *slot, unsigned prob
                                 memory_order_relaxed);
 }
 
-/* The same of all that have their bits set, whatever has to be done for it first. */
-static SLOW uint32_t demand_of_all(unsigned probe)
+/* The same of all of these that have their bits set, whatever has to be done for it first. */
+static SLOW uint32_t demand_of_all(unsigned probe, uint64_t sessions)
 {
     uint32_t mask = 0;
 
-    if (!is_published(probe))
+    if (!pyusdt_is_published(probe))
         return 0;
-    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire); word != 0;
+    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions; word != 0;
          word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);
         struct pyusdt_slot *slot = &pyusdt_core.slot[number];
@@ -402,32 +424,42 @@ static SLOW uint32_t demand_of_all(unsigned probe)
         if (wanted == atomic_load_explicit(&slot->generation, memory_order_acquire) || pyusdt_slot_open(number))
             mask |= served_mask(slot, probe);
         else if (pyusdt_core_move())
-            return demand_of_all(probe);
+            return demand_of_all(probe, sessions);
         else if (atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_relaxed) != 0)
             mask |= PYUSDT_DEMAND_FIRE; /* wanted, but it can not be served: pyusdt_fire() counts it */
     }
-    if (pyusdt_core.flight != NULL)
+    if (pyusdt_core.flight != NULL && sessions >> PYUSDT_FLIGHT_SLOT)
         mask |= served_mask(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT], probe);
     return mask;
 }
 
 /* The usual case calls nothing: all that want the probe are served, in a process that is published. */
-uint32_t pyusdt_demand(unsigned probe)
+static inline uint32_t demand_of(unsigned probe, uint64_t sessions)
 {
     uint32_t mask = 0;
 
     if (PYUSDT_UNLIKELY(probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire) ||
                         !atomic_load_explicit(&pyusdt_core.family->alive, memory_order_relaxed) ||
                         pyusdt_core.flight != NULL))
-        return demand_of_all(probe);
-    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire); word != 0;
+        return demand_of_all(probe, sessions);
+    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions; word != 0;
          word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);
         uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
         struct pyusdt_slot *slot = &pyusdt_core.slot[number];
         if (PYUSDT_UNLIKELY(wanted == 0 || wanted != atomic_load_explicit(&slot->generation, memory_order_acquire)))
-            return demand_of_all(probe);
+            return demand_of_all(probe, sessions);
         mask |= served_mask(slot, probe);
     }
     return mask;
+}
+
+uint32_t pyusdt_demand(unsigned probe)
+{
+    return demand_of(probe, ~0ull);
+}
+
+uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions)
+{
+    return demand_of(probe, sessions);
 }

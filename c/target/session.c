@@ -132,6 +132,7 @@ int pyusdt_sessions_join(int dir)
 
 struct demand_build {
     struct pyusdt_demand *demand;
+    struct pyusdt_patterns *patterns;
     const struct pyusdt_want *want;
     uint32_t first; /* those before are left alone */
     unsigned slot;  /* for enable_new_probe() */
@@ -150,6 +151,8 @@ static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
 
     if (probe < build->first)
         return 0;
+    if (desc->kind == PYUSDT_DESC_PLACES && build->patterns)
+        pyusdt_patterns_add(build->patterns, probe, build->want);
     atomic_store_explicit(
         &demand->mask, atomic_load_explicit(&demand->mask, memory_order_relaxed) | args | PYUSDT_DEMAND_FIRE,
         memory_order_relaxed);
@@ -172,7 +175,7 @@ static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
 
 static int make_demand(struct pyusdt_slot *slot, const struct session_file *file)
 {
-    struct demand_build build = {.demand = atomic_load(&slot->demand)};
+    struct demand_build build = {.demand = atomic_load(&slot->demand), .patterns = &slot->patterns};
     size_t size = PYUSDT_MAX_PROBES * sizeof(struct pyusdt_demand); /* as long as it can become; used as far as it is */
 
     if (!build.demand) {
@@ -187,6 +190,8 @@ static int make_demand(struct pyusdt_slot *slot, const struct session_file *file
         build.demand[i].nargs = build.demand[i].ncaptures = 0;
         memset(build.demand[i].bytes, 0, sizeof build.demand[i].bytes);
     }
+    slot->patterns.n = 0;
+    slot->patterns.all = false;
     return session_file_match(file, demand_probe, &build, demand_begin);
 }
 
@@ -214,7 +219,7 @@ void pyusdt_sessions_grow(uint32_t first)
     for (unsigned number = 0; dir >= 0 && number < PYUSDT_MAX_SESSIONS; number++) {
         struct pyusdt_slot *slot = &pyusdt_core.slot[number];
         uint64_t wanted = atomic_load(&pyusdt_ctl_slot(number)->wanted);
-        struct demand_build build = {.first = first, .slot = number};
+        struct demand_build build = {.first = first, .slot = number, .patterns = &slot->patterns};
         struct session_file file;
 
         if (wanted == 0 || session_file_open(dir, number, &file) != 0)
@@ -227,6 +232,7 @@ void pyusdt_sessions_grow(uint32_t first)
     }
     if (dir >= 0)
         close(dir);
+    pyusdt_places_changed();
 }
 
 /* ---- undoing ---- */
@@ -270,6 +276,7 @@ static bool slot_close(struct pyusdt_slot *slot, int dir, unsigned number)
     pyusdt_rundir_unlink(dir, text);
     atomic_store(&slot->nrings, 0);
     slot->opened = 0;
+    pyusdt_places_changed();
     return true;
 }
 
@@ -314,6 +321,26 @@ void pyusdt_slot_check(unsigned number, uint64_t now)
     pyusdt_core_unlock();
 }
 
+/* Where nobody fires, no producer finds that out. */
+void pyusdt_sessions_check(void)
+{
+    int dir = -1;
+
+    if (!pyusdt_core_lock(false))
+        return;
+    for (unsigned number = 0; number < PYUSDT_MAX_SESSIONS; number++) {
+        uint64_t wanted = atomic_load(&pyusdt_ctl_slot(number)->wanted);
+        if (wanted == 0 || (dir < 0 && (dir = pyusdt_core_rundir()) < 0) || pyusdt_session_alive(dir, number, wanted))
+            continue;
+        slot_abandon(dir, number, wanted);
+        if (pyusdt_core.slot[number].opened == wanted)
+            slot_close(&pyusdt_core.slot[number], dir, number);
+    }
+    if (dir >= 0)
+        close(dir);
+    pyusdt_core_unlock();
+}
+
 /* ---- opening ---- */
 
 static int open_session(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t wanted)
@@ -346,6 +373,7 @@ static int open_session(struct pyusdt_slot *slot, int dir, unsigned number, uint
         PYUSDT_HOOK(25);
         atomic_store(&shared->ready, wanted); /* the tracer may look for the area */
         atomic_store(&slot->generation, wanted);
+        pyusdt_places_changed();
     } else {
         slot_close(slot, dir, number);
     }

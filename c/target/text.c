@@ -1,27 +1,33 @@
 /* How much of a text an event holds: see pyusdt.h. */
+#define _GNU_SOURCE
 #include <string.h>
 
-#include "../include/pyusdt.h"
+#include "shared/core.h"
 
 static int is_inside_character(char byte)
 {
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Where to cut UTF-8 text of more than PYUSDT_MAX_STRING bytes: before the character that does not fit.  Text that is no UTF-8
- * is cut at the limit. */
-static uint32_t character_boundary(const char *text)
+/* Where to cut UTF-8 text of more than `most` bytes: before the character that does not fit.  Text that is no UTF-8 is cut at
+ * the limit. */
+static uint32_t character_boundary(const char *text, uint32_t most)
 {
-    uint32_t end = PYUSDT_MAX_STRING;
+    uint32_t end = most;
 
-    while (PYUSDT_MAX_STRING - end < 3 && is_inside_character(text[end]))
+    while (most - end < 3 && is_inside_character(text[end]))
         end--;
-    return is_inside_character(text[end]) ? PYUSDT_MAX_STRING : end;
+    return is_inside_character(text[end]) ? most : end;
+}
+
+uint32_t pyusdt_text_cut(const char *text, size_t size, uint32_t most)
+{
+    size_t length = strnlen(text, size <= most ? size : most + 1);
+
+    return length > most ? character_boundary(text, most) : (uint32_t)length;
 }
 
 uint32_t pyusdt_text_length(const char *text, size_t size)
 {
-    size_t length = strnlen(text, size <= PYUSDT_MAX_STRING ? size : PYUSDT_MAX_STRING + 1);
-
-    return length > PYUSDT_MAX_STRING ? character_boundary(text) : (uint32_t)length;
+    return pyusdt_text_cut(text, size, PYUSDT_MAX_STRING);
 }

@@ -14,10 +14,18 @@
 enum { PYUSDT_PROBE_ERROR = 3 };     /* its id, as in dtrace: the caller adds BEGIN, END and ERROR first */
 enum { RECORDS_BOUND = 64 << 20 }; /* bytes of records between two clears; more are lost and counted */
 enum { RECORDS_PAUSE = 4 << 20 };  /* past this a poll stops early, so that the caller can print */
+enum { IDS_AT_PLACES = 1 << 20 };  /* of one target: more it does not get, whatever it says */
+enum { ALL_IDS_AT_PLACES = 1 << 22 };
 
 struct clause {
     int program;
     uint32_t flags;
+};
+
+/* The ids of one probe at its places, by their numbers; 0: none yet. */
+struct place_ids {
+    uint32_t *id;
+    uint32_t room;
 };
 
 /* The ids of a target's probes: those that it had when it was met are in a row; what came later has a list. */
@@ -25,6 +33,8 @@ struct ids {
     uint32_t before, count; /* the id before the first; how many in a row */
     uint32_t *later;
     uint32_t nlater;
+    struct place_ids *at; /* by probe */
+    uint32_t nat, nplaces; /* how many of these; how many ids there are in them */
 };
 
 struct pyusdt_consumer {
@@ -36,6 +46,7 @@ struct pyusdt_consumer {
     struct ids *targets; /* by target index */
     struct pyusdt_process *who;
     uint32_t ntargets;
+    uint32_t nplaces; /* ids of probes at places, of all targets */
     struct pyusdt_feed feed; /* the one that is being polled */
     struct pyusdt_recorder *recorder; /* of what it delivers, or NULL */
     uint8_t *state;
@@ -260,14 +271,65 @@ static uint32_t id_of(struct pyusdt_consumer *c, uint32_t target, uint32_t probe
     return probe - ids->count < ids->nlater ? ids->later[probe - ids->count] : 0;
 }
 
+/* --- places --------------------------------------------------------------------------------------------- */
+
+/* Where the id is kept; NULL: there is no memory, or the target has told of too many. */
+static uint32_t *place_id(struct pyusdt_consumer *c, struct ids *ids, uint32_t probe, uint32_t place)
+{
+    if (probe >= ids->nat) {
+        struct place_ids *at = realloc(ids->at, (probe + 1) * sizeof *at);
+        if (!at)
+            return NULL;
+        memset(at + ids->nat, 0, (probe + 1 - ids->nat) * sizeof *at);
+        ids->at = at;
+        ids->nat = probe + 1;
+    }
+    struct place_ids *of = &ids->at[probe];
+    if (place >= of->room) {
+        uint32_t room = of->room ? of->room : 64;
+        while (room <= place)
+            room *= 2;
+        if (ids->nplaces + room - of->room > IDS_AT_PLACES || c->nplaces + room - of->room > ALL_IDS_AT_PLACES)
+            return NULL;
+        uint32_t *id = realloc(of->id, room * sizeof *id);
+        if (!id)
+            return NULL;
+        memset(id + of->room, 0, (room - of->room) * sizeof *id);
+        ids->nplaces += room - of->room;
+        c->nplaces += room - of->room;
+        *of = (struct place_ids){id, room};
+    }
+    return &of->id[place];
+}
+
+/* The probe at a place is a probe of its own to the clauses: with an id, from its first event on. 0: there is none for it. */
+static uint32_t id_at(struct pyusdt_consumer *c, uint32_t target, uint32_t probe, uint32_t place)
+{
+    struct pyusdt_probe_info info;
+    struct pyusdt_place_info at;
+    uint32_t *kept;
+
+    if (id_of(c, target, probe) == 0 || !(kept = place_id(c, &c->targets[target], probe, place)))
+        return 0;
+    if (*kept == 0 && c->feed.kind->probe(c->feed.of, target, probe, &info) == 0 &&
+        c->feed.kind->place(c->feed.of, target, place, &at) == 0) {
+        struct pyusdt_probe_names names = {info.provider, at.module, at.function, info.name};
+        int64_t id = pyusdt_registry_add(c->registry, &names);
+        *kept = id > 0 ? (uint32_t)id : 0;
+    }
+    return *kept;
+}
+
 static int on_event(void *arg, const struct pyusdt_event *e)
 {
     struct pyusdt_consumer *c = arg;
     if (c->recorder)
         pyusdt_recorder_event(c->recorder, e);
-    uint32_t id = id_of(c, e->target, e->probe);
+    uint32_t id = e->place == 0 ? id_of(c, e->target, e->probe) : id_at(c, e->target, e->probe, e->place);
     if (id != 0)
         pyusdt_consumer_fire(c, id, &c->who[e->target], e);
+    else
+        c->lost++;
     return c->exiting || c->pausing || c->size > RECORDS_PAUSE;
 }
 
@@ -427,8 +489,12 @@ void pyusdt_consumer_free(struct pyusdt_consumer *c)
         return;
     pyusdt_registry_free(c->registry);
     free(c->clauses);
-    for (uint32_t i = 0; i < c->ntargets; i++)
+    for (uint32_t i = 0; i < c->ntargets; i++) {
+        for (uint32_t probe = 0; probe < c->targets[i].nat; probe++)
+            free(c->targets[i].at[probe].id);
+        free(c->targets[i].at);
         free(c->targets[i].later);
+    }
     free(c->targets);
     free(c->who);
     free(c->records);

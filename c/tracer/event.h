@@ -26,7 +26,8 @@ static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, ui
     uint32_t at = (uint32_t)sizeof *header + 8u * header->nargs;
 
     event->time = header->time;
-    event->probe = header->probe;
+    event->probe = PYUSDT_EVENT_PROBE(header->probe);
+    event->place = PYUSDT_EVENT_PLACE(header->probe);
     event->tid = header->tid;
     event->cpu = header->cpu;
     event->nargs = header->nargs;

@@ -19,9 +19,14 @@ static int probe_info(const void *of, uint32_t target, uint32_t probe, struct py
     return pyusdt_session_probe(of, target, probe, info);
 }
 
+static int place_info(const void *of, uint32_t target, uint32_t place, struct pyusdt_place_info *info)
+{
+    return pyusdt_session_place(of, target, place, info);
+}
+
 static uint32_t targets(const void *of)
 {
     return ((const struct pyusdt_session *)of)->ntargets;
 }
 
-const struct pyusdt_feed_kind pyusdt_session_feed = {poll, target_info, probe_info, targets};
+const struct pyusdt_feed_kind pyusdt_session_feed = {poll, target_info, probe_info, place_info, targets};

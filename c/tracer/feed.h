@@ -13,6 +13,7 @@ struct pyusdt_feed_kind {
     int (*poll)(void *of, uint64_t until_ns, int max_events, pyusdt_event_fn *fn, void *arg);
     int (*target)(const void *of, uint32_t target, struct pyusdt_target_info *info);
     int (*probe)(const void *of, uint32_t target, uint32_t probe, struct pyusdt_probe_info *info);
+    int (*place)(const void *of, uint32_t target, uint32_t place, struct pyusdt_place_info *info);
     uint32_t (*targets)(const void *of); /* how many are known */
 };
 

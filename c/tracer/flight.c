@@ -40,6 +40,7 @@ struct flight {
     struct pyusdt_ctl_header header;
     struct pyusdt_flight_info info;
     struct pyusdt_table table; /* a checked copy */
+    struct pyusdt_places places; /* likewise */
     uint64_t ring_size;
     uint32_t nrings;
     bool overtaken; /* the process has overwritten what was to be read next */
@@ -92,6 +93,15 @@ static int copy_table(struct flight *f)
     return -EBADMSG;
 }
 
+/* Places of before it never change. */
+static int copy_places(struct flight *f)
+{
+    const struct pyusdt_ctl_header *shared = (const void *)f->bytes;
+    const struct pyusdt_ctl_places *places = pyusdt_places_shared(f->bytes, &f->header, PYUSDT_CTL_SIZE);
+
+    return places ? pyusdt_places_copy(&f->places, places, atomic_load_explicit(&shared->nplaces, memory_order_acquire)) : 0;
+}
+
 /* ---- rings ---- */
 
 /* Reads the next event of the ring that is still there, if there is one. */
@@ -106,7 +116,8 @@ static void look(struct flight *f, struct ring *ring)
 
         if (ok)
             memcpy(event, at, sizeof *event);
-        ok = ok && pyusdt_event_header_ok(event, available) && event->probe < f->table.nprobes;
+        ok = ok && pyusdt_event_header_ok(event, available) && PYUSDT_EVENT_PROBE(event->probe) < f->table.nprobes &&
+             PYUSDT_EVENT_PLACE(event->probe) <= f->places.n;
         if (ok)
             memcpy(ring->event + sizeof *event, at + sizeof *event, event->size - sizeof *event);
         atomic_thread_fence(memory_order_acquire); /* what was copied was there before the tail that is read now */
@@ -210,12 +221,15 @@ static void write_start(struct flight *f, uint64_t begun)
     struct pyusdt_record_header header = {.begun = begun, .wall = f->info.wall, .target = f->header.pid,
                                           .pid = f->header.pid, .uid = f->info.uid, .gid = f->header.gid};
     struct pyusdt_target_block target = {0, 0, f->header.pid, f->header.pid, f->info.uid, f->header.gid, ""};
+    struct pyusdt_place_info place;
 
     memcpy(header.host, f->info.host, sizeof header.host - 1);
     memcpy(target.comm, f->header.comm, sizeof target.comm - 1);
     pyusdt_record_header(&f->out, header);
     pyusdt_record_table(&f->out, 0, &f->table);
     pyusdt_record_block(&f->out, PYUSDT_BLOCK_TARGET, &target, sizeof target);
+    for (uint32_t i = 1; pyusdt_places_get(&f->places, i, &place); i++)
+        pyusdt_record_place(&f->out, 0, i, &place);
 }
 
 static int write_all(struct flight *f, uint64_t skip)
@@ -254,6 +268,8 @@ static int write_whole(struct flight *f)
             f->ring[k]->head = atomic_load_explicit(&f->ring[k]->line->head, memory_order_acquire);
         r = copy_table(f);
         if (r == 0)
+            r = copy_places(f);
+        if (r == 0)
             r = write_all(f, f->ring_size / READ_TRIES * i);
         if (r != 0 || !f->overtaken)
             return r;
@@ -274,6 +290,7 @@ static void close_flight(struct flight *f)
     if (f->bytes)
         pyusdt_guard_unmap((void *)(uintptr_t)f->bytes, PYUSDT_FLIGHT_RINGS);
     free((void *)(uintptr_t)f->table.descs);
+    pyusdt_places_free(&f->places);
     close(f->fd);
     free(f);
 }

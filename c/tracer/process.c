@@ -42,7 +42,7 @@ struct listing {
     uint32_t ndirs;
 };
 
-static bool list_target(struct listing *listing, const struct pyusdt_target *target)
+static bool list_target(struct listing *listing, struct pyusdt_target *target)
 {
     struct pyusdt_table table = target->table->table;
     struct pyusdt_target_info info;
@@ -50,8 +50,10 @@ static bool list_target(struct listing *listing, const struct pyusdt_target *tar
 
     table.pid = target->pid;
     pyusdt_target_info(target, &info);
+    pyusdt_target_learn_places(target, 1);
     for (uint32_t i = 0; i < table.nprobes; i++)
-        if (pyusdt_table_probe(&table, i, &probe) == 0 && listing->fn(listing->arg, &info, &probe) != 0)
+        if (pyusdt_table_probe(&table, i, &probe) == 0 && (listing->fn(listing->arg, &info, &probe) != 0 ||
+            pyusdt_places_list(&target->known_places, &info, &probe, listing->fn, listing->arg) != 0))
             return true;
     return false;
 }

@@ -136,6 +136,16 @@ static int copy_header(struct pyusdt_source *source)
     }
 }
 
+/* The probe or the place of an event, if not known: made since the tables were copied, if it is one. */
+static bool learn(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t word)
+{
+    uint32_t probe = PYUSDT_EVENT_PROBE(word), place = PYUSDT_EVENT_PLACE(word);
+
+    if (probe >= target->table->table.nprobes)
+        pyusdt_target_grow(session, target);
+    return probe < target->table->table.nprobes && (place <= target->known_places.n || pyusdt_target_learn_places(target, place));
+}
+
 /* Copies the header of the next event and checks it. 1, 0 or -EBADMSG, as above. */
 static int look(struct pyusdt_session *session, struct pyusdt_source *source)
 {
@@ -143,11 +153,8 @@ static int look(struct pyusdt_session *session, struct pyusdt_source *source)
 
     if (r != 1)
         return r;
-    if (source->next.probe >= source->target->table->table.nprobes) {
-        pyusdt_target_grow(session, source->target); /* made since the table was copied, if it is one */
-        if (source->next.probe >= source->target->table->table.nprobes)
-            return -EBADMSG;
-    }
+    if (source->next.probe >= source->target->table->table.nprobes && !learn(session, source->target, source->next.probe))
+        return -EBADMSG;
     if (source->next.time > session->looked && source->next.time > pyusdt_now())
         return -EBADMSG; /* published before it happened */
     source->last = source->next.time;

@@ -25,6 +25,7 @@
 #include "pyusdt.h"
 #include "shared/limits.h"
 #include "shared/probe.h"
+#include "tracer/places.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -48,6 +49,7 @@ struct pyusdt_event {
     uint64_t time;   /* CLOCK_MONOTONIC, ns */
     uint32_t target; /* index for pyusdt_session_target() */
     uint32_t probe;  /* index in the target's probe table, always below its nprobes */
+    uint32_t place;  /* where it fired, for pyusdt_session_place(); 0: the probe has no places */
     uint32_t tid;
     uint32_t cpu;
     uint32_t nargs; /* arguments beyond are 0 */
@@ -128,6 +130,9 @@ int pyusdt_session_target(const struct pyusdt_session *session, uint32_t target,
 int pyusdt_session_probe(const struct pyusdt_session *session, uint32_t target, uint32_t probe,
              struct pyusdt_probe_info *info);
 
+/* One of its places, by the number that an event has. 0 or -ENOENT. */
+int pyusdt_session_place(const struct pyusdt_session *session, uint32_t target, uint32_t place, struct pyusdt_place_info *info);
+
 /* Events of one probe that one target dropped so far; those of a target whose rings could not be made have no probe. */
 int64_t pyusdt_session_drops(const struct pyusdt_session *session, uint32_t target, uint32_t probe);
 void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_stats *stats);
@@ -169,6 +174,8 @@ int pyusdt_session_resumed(const struct pyusdt_session *session);
  * fn returns nonzero. Returns how many processes were seen.
  */
 typedef int pyusdt_list_fn(void *arg, const struct pyusdt_target_info *target, const struct pyusdt_probe_info *probe);
+int pyusdt_places_list(const struct pyusdt_places *places, const struct pyusdt_target_info *target, const struct pyusdt_probe_info *probe,
+                       pyusdt_list_fn *fn, void *arg); /* a probe that has places at each of those that are known */
 int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, void *arg, struct pyusdt_error *error);
 /* The probes of the processes that joined a kept session and have ended since; before it is started. 0 or -errno */
 int pyusdt_session_list_dead(struct pyusdt_session *session, pyusdt_list_fn *fn, void *arg);

@@ -32,7 +32,14 @@ struct pyusdt_record_header {
     uint8_t unused[16];
 };
 
-enum { PYUSDT_BLOCK_TABLE = 1, PYUSDT_BLOCK_TARGET, PYUSDT_BLOCK_EVENT, PYUSDT_BLOCK_LOSS, PYUSDT_BLOCK_END };
+enum {
+    PYUSDT_BLOCK_TABLE = 1,
+    PYUSDT_BLOCK_TARGET,
+    PYUSDT_BLOCK_EVENT,
+    PYUSDT_BLOCK_LOSS,
+    PYUSDT_BLOCK_END,
+    PYUSDT_BLOCK_PLACE
+};
 
 struct pyusdt_block {
     uint32_t kind;
@@ -54,6 +61,14 @@ struct pyusdt_target_block { /* a target that is new, or has another table now *
     uint32_t uid;
     uint32_t gid;
     char comm[16];
+};
+
+struct pyusdt_place_block { /* a place in a target's code; the three names follow, without NULs */
+    uint32_t target;
+    uint32_t number; /* 1, 2, … of this target */
+    uint32_t line;
+    uint16_t module, function, file; /* bytes of the names */
+    uint16_t unused;
 };
 
 struct pyusdt_event_block { /* struct pyusdt_ring_event, arguments and strings follow */

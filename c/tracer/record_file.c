@@ -56,9 +56,23 @@ void pyusdt_record_header(struct pyusdt_record_file *file, struct pyusdt_record_
     pyusdt_record_put(file, &header, sizeof header);
 }
 
+static const uint8_t zeros[8];
+
+void pyusdt_record_place(struct pyusdt_record_file *file, uint32_t target, uint32_t number, const struct pyusdt_place_info *place)
+{
+    struct pyusdt_place_block block = {target, number, place->line, (uint16_t)strlen(place->module),
+                                       (uint16_t)strlen(place->function), (uint16_t)strlen(place->file), 0};
+    size_t padding = pyusdt_record_begin(file, PYUSDT_BLOCK_PLACE, sizeof block + block.module + block.function + block.file);
+
+    pyusdt_record_put(file, &block, sizeof block);
+    pyusdt_record_put(file, place->module, block.module);
+    pyusdt_record_put(file, place->function, block.function);
+    pyusdt_record_put(file, place->file, block.file);
+    pyusdt_record_put(file, zeros, padding);
+}
+
 void pyusdt_record_table(struct pyusdt_record_file *file, uint32_t number, const struct pyusdt_table *table)
 {
-    static const uint8_t zeros[8];
     size_t descs = table->ndescs * sizeof *table->descs;
     struct pyusdt_table_block block = {number, table->nprobes, table->ndescs, table->strings_size};
     size_t padding = pyusdt_record_begin(file, PYUSDT_BLOCK_TABLE, sizeof block + descs + table->strings_size);

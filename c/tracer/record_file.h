@@ -6,6 +6,7 @@
 #define PYUSDT_RECORD_FILE_H
 
 #include "shared/table.h"
+#include "tracer/places.h"
 #include "tracer/record.h"
 
 #pragma GCC visibility push(hidden)
@@ -29,6 +30,7 @@ size_t pyusdt_record_begin(struct pyusdt_record_file *file, uint32_t kind, size_
 /* Whole blocks. */
 void pyusdt_record_header(struct pyusdt_record_file *file, struct pyusdt_record_header header); /* magic and such: its */
 void pyusdt_record_table(struct pyusdt_record_file *file, uint32_t number, const struct pyusdt_table *table);
+void pyusdt_record_place(struct pyusdt_record_file *file, uint32_t target, uint32_t number, const struct pyusdt_place_info *place);
 void pyusdt_record_block(struct pyusdt_record_file *file, uint32_t kind, const void *data, size_t size); /* size: of 8 */
 
 #pragma GCC visibility pop

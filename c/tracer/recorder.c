@@ -10,7 +10,9 @@
 
 struct pyusdt_recorder {
     struct pyusdt_session *session;
-    uint32_t *nprobes; /* of each target that is in the file, as it is there */
+    struct told {
+        uint32_t nprobes, nplaces;
+    } *told; /* of each target that is in the file, as it is there */
     uint32_t ntargets, room;
     uint32_t ntables;
     char *table; /* what was written last, which most targets share */
@@ -39,7 +41,7 @@ static void put_target(struct pyusdt_recorder *r, uint32_t index)
     block.table = r->ntables - 1;
     memcpy(block.comm, target->comm, sizeof block.comm);
     pyusdt_record_block(&r->file, PYUSDT_BLOCK_TARGET, &block, sizeof block);
-    r->nprobes[index] = target->table->table.nprobes;
+    r->told[index].nprobes = target->table->table.nprobes;
 }
 
 /* All targets that the session has by now: they get their numbers in the order in which it met them. */
@@ -47,23 +49,35 @@ static void learn_targets(struct pyusdt_recorder *r)
 {
     if (r->session->ntargets > r->room) {
         uint32_t room = 2 * r->session->ntargets;
-        void *more = realloc(r->nprobes, room * sizeof *r->nprobes);
+        void *more = realloc(r->told, room * sizeof *r->told);
         if (!more) {
             r->file.failed = r->file.failed ? r->file.failed : -ENOMEM;
             return;
         }
-        r->nprobes = more;
+        r->told = more;
         r->room = room;
     }
-    while (r->ntargets < r->session->ntargets)
-        put_target(r, r->ntargets++);
+    for (; r->ntargets < r->session->ntargets; r->ntargets++) {
+        r->told[r->ntargets].nplaces = 0;
+        put_target(r, r->ntargets);
+    }
+}
+
+/* All places of the target up to this one. */
+static void put_places(struct pyusdt_recorder *r, uint32_t index, uint32_t last)
+{
+    struct told *told = &r->told[index];
+    struct pyusdt_place_info place;
+
+    while (told->nplaces < last && pyusdt_session_place(r->session, index, told->nplaces + 1, &place) == 0)
+        pyusdt_record_place(&r->file, index, ++told->nplaces, &place);
 }
 
 static void put_event(struct pyusdt_recorder *r, const struct pyusdt_event *event)
 {
     uint8_t bytes[(PYUSDT_EVENT_MAX + 7) & ~7ull];
     struct pyusdt_event_block block = {event->target, 0};
-    struct pyusdt_ring_event header = {.probe = event->probe,
+    struct pyusdt_ring_event header = {.probe = PYUSDT_EVENT_WORD(event->probe, event->place),
                                        .time = event->time,
                                        .tid = event->tid,
                                        .cpu = (uint16_t)event->cpu,
@@ -95,8 +109,9 @@ void pyusdt_recorder_event(struct pyusdt_recorder *r, const struct pyusdt_event 
         learn_targets(r);
     if (event->target >= r->ntargets)
         return;
-    if (event->probe >= r->nprobes[event->target])
+    if (event->probe >= r->told[event->target].nprobes)
         put_target(r, event->target);
+    put_places(r, event->target, event->place);
     put_event(r, event);
 }
 
@@ -137,7 +152,7 @@ int pyusdt_recorder_close(struct pyusdt_recorder *r, uint64_t time)
     failed = pyusdt_record_flush(&r->file);
     if (close(r->file.fd) != 0 && failed == 0)
         failed = -errno;
-    free(r->nprobes);
+    free(r->told);
     free(r->table);
     free(r);
     return failed;

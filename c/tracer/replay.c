@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 struct target {
     struct pyusdt_target_block block;
     struct pyusdt_table table;
+    struct pyusdt_places places;
 };
 
 struct pyusdt_replay {
@@ -141,7 +143,7 @@ static int take_target(struct pyusdt_replay *r)
     if (block->target == r->all_targets) {
         if (make_room((void **)&r->targets, r->all_targets, sizeof *r->targets) != 0)
             return damaged(r, "no memory for a target");
-        r->all_targets++;
+        memset(&r->targets[r->all_targets++].places, 0, sizeof r->targets->places);
     }
     table = r->tables[block->table];
     target = &r->targets[block->target];
@@ -161,6 +163,31 @@ static int take_target(struct pyusdt_replay *r)
     return 0;
 }
 
+/* Numbers have no holes; when the file is read again, the place is there. */
+static int take_place(struct pyusdt_replay *r)
+{
+    char module[PYUSDT_PLACE_MODULE + 1], function[PYUSDT_PLACE_FUNCTION + 1], file[PYUSDT_PLACE_FILE + 1];
+    const struct pyusdt_place_block *block = (const void *)r->body;
+    const char *names = (const char *)(block + 1);
+    struct pyusdt_places *places;
+
+    if (r->block.size < sizeof *block || block->target >= r->ntargets || block->number == 0 ||
+        block->number > r->targets[block->target].places.n + 1)
+        return damaged(r, "a place out of order");
+    if (block->module > PYUSDT_PLACE_MODULE || block->function > PYUSDT_PLACE_FUNCTION || block->file > PYUSDT_PLACE_FILE ||
+        r->block.size - sizeof *block < (uint64_t)block->module + block->function + block->file)
+        return damaged(r, "a place that makes no sense");
+    places = &r->targets[block->target].places;
+    if (block->number <= places->n)
+        return 0;
+    snprintf(module, sizeof module, "%.*s", block->module, names);
+    snprintf(function, sizeof function, "%.*s", block->function, names + block->module);
+    snprintf(file, sizeof file, "%.*s", block->file, names + block->module + block->function);
+    if (pyusdt_places_add(places, &(struct pyusdt_place_info){module, function, file, block->line}) != 0)
+        return damaged(r, "more places than there can be");
+    return 0;
+}
+
 static const struct pyusdt_ring_event *event_of(const struct pyusdt_replay *r)
 {
     return (const void *)(r->body + sizeof(struct pyusdt_event_block));
@@ -173,7 +200,8 @@ static int check_event(struct pyusdt_replay *r)
 
     if (r->block.size < sizeof *block + sizeof *header ||
         !pyusdt_event_header_ok(header, r->block.size - sizeof *block) || block->target >= r->ntargets ||
-        header->probe >= r->targets[block->target].table.nprobes)
+        PYUSDT_EVENT_PROBE(header->probe) >= r->targets[block->target].table.nprobes ||
+        PYUSDT_EVENT_PLACE(header->probe) > r->targets[block->target].places.n)
         return damaged(r, "an event that makes no sense");
     return 0;
 }
@@ -195,6 +223,8 @@ static int next_event(struct pyusdt_replay *r)
             code = take_table(r);
         else if (r->block.kind == PYUSDT_BLOCK_TARGET)
             code = take_target(r);
+        else if (r->block.kind == PYUSDT_BLOCK_PLACE)
+            code = take_place(r);
         else if (r->block.kind == PYUSDT_BLOCK_LOSS && r->block.size == sizeof r->loss)
             memcpy(&r->loss, r->body, sizeof r->loss);
         else if (r->block.kind == PYUSDT_BLOCK_END && r->block.size == sizeof r->end) {
@@ -259,12 +289,18 @@ static int probe_info(const void *of, uint32_t number, uint32_t probe, struct py
     return number < r->ntargets ? pyusdt_table_probe(&r->targets[number].table, probe, info) : -ENOENT;
 }
 
+static int place_info(const void *of, uint32_t number, uint32_t place, struct pyusdt_place_info *info)
+{
+    const struct pyusdt_replay *r = of;
+    return number < r->ntargets && pyusdt_places_get(&r->targets[number].places, place, info) ? 0 : -ENOENT;
+}
+
 static uint32_t targets(const void *of)
 {
     return ((const struct pyusdt_replay *)of)->ntargets;
 }
 
-const struct pyusdt_feed_kind pyusdt_replay_feed = {poll, target_info, probe_info, targets};
+const struct pyusdt_feed_kind pyusdt_replay_feed = {poll, target_info, probe_info, place_info, targets};
 
 /* ---- opening ---- */
 
@@ -348,6 +384,8 @@ void pyusdt_replay_close(struct pyusdt_replay *r)
     for (uint32_t i = 0; i < r->all_tables; i++)
         free(r->tables[i]);
     free(r->tables);
+    for (uint32_t i = 0; i < r->all_targets; i++)
+        pyusdt_places_free(&r->targets[i].places);
     free(r->targets);
     free(r->body);
     if (r->fd >= 0)
@@ -398,6 +436,8 @@ int pyusdt_replay_list(const struct pyusdt_replay *r, pyusdt_list_fn *fn, void *
             int code = pyusdt_table_probe(&r->targets[t].table, p, &probe);
             if (code == 0)
                 code = fn(arg, &target, &probe);
+            if (code == 0)
+                code = pyusdt_places_list(&r->targets[t].places, &target, &probe, fn, arg);
             if (code != 0)
                 return code;
         }

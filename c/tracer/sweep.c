@@ -71,7 +71,7 @@ static void sweep_ctl(const struct sweep *sweep, const char *text, const struct 
 
     if (fd < 0)
         return;
-    if (size >= sizeof header && size <= 2 * PYUSDT_TABLE_MAX)
+    if (size >= sizeof header && size <= PYUSDT_CTL_MAX)
         ctl = pyusdt_guard_map(NULL, size, PROT_READ | PROT_WRITE, fd);
     close(fd);
     if (ctl) {

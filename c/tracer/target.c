@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shared/bell.h"
 #include "shared/guard.h"
 #include "shared/os.h"
 #include "tracer/elsewhere.h"
@@ -45,7 +46,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
 
     if (fd < 0)
         return fd;
-    r = size < sizeof header || size > 2 * PYUSDT_TABLE_MAX || fstat(fd, &st) != 0 ? -EINVAL : 0;
+    r = size < sizeof header || size > PYUSDT_CTL_MAX || fstat(fd, &st) != 0 ? -EINVAL : 0;
     if (r == 0) {
         target->ctl_size = (uint32_t)size;
         target->ctl = pyusdt_guard_map(NULL, size, PROT_READ | PROT_WRITE, fd);
@@ -65,6 +66,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     target->words = (void *)((char *)target->ctl + header.words);
     target->room = (uint32_t)((size - header.words) / sizeof(uint64_t));
     target->changes = header.changes;
+    target->places = pyusdt_places_shared(target->ctl, &header, size);
     find_pid(target, header.pidns);
     return 0;
 }
@@ -144,6 +146,7 @@ void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *
         PYUSDT_HOOK(30);
     }
     enable_wanted(session, target);
+    pyusdt_bell_ring(target->ctl);
 }
 
 /* A table that is no larger than it was, or can not be read, is as if it had not changed: the process is hostile. */
@@ -162,8 +165,17 @@ void pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *ta
     }
     pyusdt_ctl_drop(target->table);
     target->table = copy;
-    if (target->life == PYUSDT_ALIVE && !session->stopped)
+    if (target->life == PYUSDT_ALIVE && !session->stopped) {
         enable_wanted(session, target);
+        pyusdt_bell_ring(target->ctl);
+    }
+}
+
+bool pyusdt_target_learn_places(struct pyusdt_target *target, uint32_t place)
+{
+    if (target->places && atomic_load_explicit(&target->ctl->nplaces, memory_order_acquire) >= place)
+        pyusdt_places_copy(&target->known_places, target->places, atomic_load(&target->ctl->nplaces));
+    return place <= target->known_places.n;
 }
 
 void pyusdt_target_detach(struct pyusdt_target *target)
@@ -176,6 +188,7 @@ void pyusdt_target_detach(struct pyusdt_target *target)
     bits = bits_of(target);
     pyusdt_bits_clear(&bits);
     atomic_compare_exchange_strong(&target->slot->wanted, &generation, 0);
+    pyusdt_bell_ring(target->ctl);
 }
 
 /* ---- area and rings ---- */
@@ -393,6 +406,7 @@ static void unmap(struct pyusdt_target *target)
         pyusdt_guard_unmap(target->ctl, target->ctl_size);
     target->area = NULL;
     target->ctl = NULL;
+    target->places = NULL;
 }
 
 void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *target)
@@ -425,6 +439,7 @@ void pyusdt_target_free(struct pyusdt_target *target)
         return;
     unmap(target);
     pyusdt_ctl_drop(target->table);
+    pyusdt_places_free(&target->known_places);
     free(target->drops);
     free(target);
 }

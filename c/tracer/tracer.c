@@ -282,6 +282,13 @@ int pyusdt_session_probe(const struct pyusdt_session *session, uint32_t target, 
     return pyusdt_table_probe(&table, probe, info);
 }
 
+int pyusdt_session_place(const struct pyusdt_session *session, uint32_t target, uint32_t place, struct pyusdt_place_info *info)
+{
+    if (target >= session->ntargets || !pyusdt_places_get(&session->targets[target]->known_places, place, info))
+        return -ENOENT;
+    return 0;
+}
+
 int64_t pyusdt_session_drops(const struct pyusdt_session *session, uint32_t target, uint32_t probe)
 {
     if (target >= session->ntargets || probe >= session->targets[target]->table->table.nprobes)

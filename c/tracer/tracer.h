@@ -15,6 +15,7 @@
 #include "shared/slot.h"
 #include "shared/table.h"
 #include "tracer/enter.h"
+#include "tracer/places.h"
 #include "tracer/reader.h"
 
 #pragma GCC visibility push(hidden)
@@ -25,6 +26,8 @@
 
 /* Bytes of a probe table: as many as PYUSDT_MAX_PROBES long names need. */
 #define PYUSDT_TABLE_MAX (1u << 21)
+
+#define PYUSDT_CTL_MAX (2u * PYUSDT_CTL_SIZE) /* bytes of a control file */
 
 /* A checked copy of a probe table, shared by the targets whose tables are equal. */
 struct pyusdt_table_copy {
@@ -73,6 +76,8 @@ struct pyusdt_target {
     uint32_t room;                /* number of words that fit into the file */
     uint32_t changes;             /* of the shared table, at the time of the copy */
     struct pyusdt_table_copy *table;
+    const struct pyusdt_ctl_places *places; /* shared; NULL: it has none */
+    struct pyusdt_places known_places;      /* copies of those that events came from */
     struct pyusdt_area *area; /* shared */
     size_t area_size;
     bool area_refused;
@@ -193,6 +198,7 @@ void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *
 void pyusdt_target_detach(struct pyusdt_target *target);
 void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *target); /* map what is new */
 void pyusdt_target_grow(struct pyusdt_session *session, struct pyusdt_target *target);   /* learn of new probes */
+bool pyusdt_target_learn_places(struct pyusdt_target *target, uint32_t place); /* up to this one, and further; false: it is not there */
 bool pyusdt_target_is_dead(struct pyusdt_target *target);
 uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe);
 uint64_t pyusdt_target_dropped(struct pyusdt_session *session, struct pyusdt_target *target);

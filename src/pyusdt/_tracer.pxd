@@ -58,11 +58,14 @@ cdef extern from "tracer/reader.h" nogil:
         int alive
         char comm[16]
     struct pyusdt_probe_info:
-        uint32_t index, nargs, strings
+        uint32_t index, nargs, strings, places
         char provider[64]
         char module[64]
         char function[128]
         char name[128]
+    enum:
+        PYUSDT_PLACES_OPEN
+        PYUSDT_PLACES_KNOWN
     struct pyusdt_session_stats:
         uint64_t delivered, dropped, out_of_order, again, corrupt, bytes
         uint32_t targets, alive, slot

@@ -14,6 +14,9 @@ import os
 import struct
 
 
+HAS_PLACES, AT_PLACE = PYUSDT_PLACES_OPEN, PYUSDT_PLACES_KNOWN  # of the rows of list_probes()
+
+
 cdef object failure(int code, pyusdt_error *err):
     """The exception for a core error: the one place where codes become exceptions."""
     message = text(err.message) if err is not NULL and err.message[0] else os.strerror(-code)
@@ -107,7 +110,7 @@ cdef class VM:
 
 cdef int collect(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept with gil:
     (<list>arg).append((target.pid, text(probe.provider), text(probe.module), text(probe.function),
-                        text(probe.name), probe.nargs, probe.strings))
+                        text(probe.name), probe.nargs, probe.strings, probe.places))
     return 0
 
 
@@ -385,7 +388,8 @@ cdef class Consumer:
 
 def list_probes(rundir=None, pid_t pid=0, bint beside=False):
     """The probes of the live processes of a run directory, or of one process (beside: and of those in the same directory): a
-    list of (pid, provider, module, function, name, number of arguments, bits of those that are strings)."""
+    list of (pid, provider, module, function, name, number of arguments, bits of those that are strings, 1: it has places, 2: it is
+    at one of them, which stand behind it)."""
     cdef pyusdt_error err
     out = []
     path = os.fsencode(rundir) if rundir is not None else None

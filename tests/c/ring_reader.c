@@ -9,6 +9,7 @@
  *   targets=N  waits for at least so many
  *   events=N   ends after so many events
  *   die=N      SIGKILLs itself after so many
+ *   want=P:N   probes N of the provider P, in the place of ring_target's
  *   keep=NAME  as the tracer of a kept session, which goes on when this one ends
  *   tell       writes how many events each poll gave, and how many so far came again, then says that they were shown
  *   mute=N     SIGKILLs itself when it has written that N times, before it says so
@@ -36,6 +37,7 @@ static struct pyusdt_session_config config;
 static struct pyusdt_session *session;
 static uint64_t pause_us = 1000, end_ms, end_events, die_events, min_targets, mute, child_ms;
 static const char *keep;
+static struct pyusdt_want want = {.provider = "pyusdt*", .name = "*-i4*", .args = 0x27, .bytes = {[TEXT_ARGUMENT] = 256}};
 static int trace_all, tell_ready, tell_polls;
 static pid_t pids[PYUSDT_PIDS_MAX];
 static unsigned npids;
@@ -179,6 +181,8 @@ static char **options(int argc, char **argv)
             child_ms = value;
         else if (strncmp(argv[i], "keep", name) == 0)
             config.keep = keep = strchr(argv[i], '=') + 1;
+        else if (strncmp(argv[i], "want", name) == 0)
+            sscanf(argv[i], "want=%127[^:]:%127s", want.provider, want.name);
         else if (strncmp(argv[i], "pid", name) == 0)
             pids[npids++] = (pid_t)value;
     }
@@ -240,7 +244,6 @@ static pid_t fork_child(void)
 int main(int argc, char **argv)
 {
     char **command = options(argc, argv);
-    struct pyusdt_want want = {.provider = "pyusdt*", .name = "*-i4*", .args = 0x27, .bytes = {[TEXT_ARGUMENT] = 256}};
     struct pyusdt_error error = {0};
     pid_t child = 0, forked = 0;
     int status = 0;

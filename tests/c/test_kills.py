@@ -18,6 +18,8 @@ SKIPPING_PLACES = {7}  # in a target whose ring finds no more pages
 FIRING_PLACES = {1, 2, 3, 4, 5}
 TRACER_PLACES = {30, 31, 32, 33, 34, 35, 36}
 KEEPER_PLACES = {37}  # in the tracer of a kept session
+PLACES_PLACES = {16, 17, 18}  # in a target that has a place more: test_code_places.py
+WATCHING_PLACES = {19}  # between the watcher's look and its wait: test_watch.py
 MOVING_PLACES = {15}  # in a target that has become another user
 WALKING_PLACES = set(range(40, 46))  # on the way to another user's directory: test_attacks.py
 UNDOING_PLACES = {26}  # in a target whose tracer was killed
@@ -28,7 +30,7 @@ def test_all_places_are_listed():
     used = {int(number) for path in Path(ROOT / "c").glob("*/*.c")
             for number in re.findall(r"PYUSDT_HOOK\((\d+)\)", path.read_text())}
     assert used == (TARGET_PLACES | TRACER_PLACES | UNDOING_PLACES | RECORDER_PLACES | KEEPER_PLACES
-                    | MOVING_PLACES | SKIPPING_PLACES | WALKING_PLACES)
+                    | MOVING_PLACES | PLACES_PLACES | WATCHING_PLACES | SKIPPING_PLACES | WALKING_PLACES)
 
 
 def kills(places, first_only):

@@ -11,7 +11,7 @@ import functools
 import itertools
 import os
 
-from .._tracer import list_probes
+from .._tracer import AT_PLACE, list_probes
 from ..data.harmless import harmless
 from ..engine import elf, mapped
 from . import processes
@@ -144,7 +144,7 @@ def in_process(pid: int) -> list[Found]:
         own = list_probes(None, pid)
     except OSError:
         own = []  # the process has no pyusdt in it, or belongs to another user: there are no more probes to find
-    found += [each for each in map(_told, own) if (each.provider.removesuffix(str(pid)), each.name) not in seen]
+    found += [each for each in map(_told, _without_places(own)) if (each.provider.removesuffix(str(pid)), each.name) not in seen]
     for each in found:
         each.pid, each.process = pid, _process(pid)
     return found
@@ -153,9 +153,14 @@ def in_process(pid: int) -> list[Found]:
 _process = functools.cache(processes.name)  # a process has a thousand probes
 
 
+def _without_places(rows: Sequence[Any]) -> list[Any]:
+    """A probe that has places counts once, not at each of them."""
+    return [row for row in rows if row[7] != AT_PLACE]
+
+
 def _told(row: Sequence[Any]) -> Found:
     """The probe of a row of the process's control file."""
-    pid, provider, module, _function, name, nargs, strings = row
+    pid, provider, module, _function, name, nargs, strings, _places = row
     kinds = [_STRING if strings >> i & 1 else _INTEGER for i in range(nargs)]
     return Found(provider, name, module, " ".join(kinds), pid=pid, process=_process(pid))
 
@@ -164,7 +169,7 @@ def published() -> list[Found]:
     """The probes of all of the user's processes that have pyusdt in them.  Probes of a program's own providers come first; this
     process counts only if there is no other."""
     try:
-        rows = list_probes()
+        rows = _without_places(list_probes())
     except OSError as error:
         raise NotFound(error.strerror or str(error)) from None
     others = [row for row in rows if row[0] != os.getpid()]

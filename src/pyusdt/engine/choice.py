@@ -156,9 +156,9 @@ def list_probes(options, pids, descriptions):
 
 def _listed_embedded(pids, may_fail):
     try:
-        if not pids:
-            return [tuple(probe[1:5]) for probe in _tracer.list_probes()]
-        return [tuple(probe[1:5]) for pid in pids for probe in _tracer.list_probes(None, pid)]
+        found = [probe for pid in pids for probe in _tracer.list_probes(None, pid)] if pids else _tracer.list_probes()
+        found.sort(key=lambda probe: probe[7] == _tracer.AT_PLACE)  # those get their ids with their first events
+        return [tuple(probe[1:5]) for probe in found]
     except OSError as error:
         if may_fail:
             return []

@@ -104,8 +104,8 @@ class EmbeddedEngine(Engine):
             self.awaited = [desc for desc, count in self.matched if count == 0]
 
     def _known_probes(self):
-        """[(provider, module, function, name)] of the processes that are traced, and of those that a kept session still
-        knows; for a command that has not started, what pyusdt gives to every process."""
+        """Rows of list_probes() of the processes that are traced, and of those that a kept session still knows; for a command
+        that has not started, what pyusdt gives to every process."""
         me = os.getpid()
         found = [probe for pid in self._pids for probe in _tracer.list_probes(None, pid)]
         if self._everyone:
@@ -113,17 +113,20 @@ class EmbeddedEngine(Engine):
                 others = _tracer.list_probes(None, pid, beside=True)
                 found += [probe for probe in others if probe[0] not in (me, *self._pids)]
         found += self._session.dead_probes()
-        known = [probe[1:5] for probe in dict.fromkeys(found)]
+        known = list(dict.fromkeys(found))
         if self._command:
             child = str(self._command.pid)
-            known += [(provider.replace(str(me), child), *rest)
-                      for _, provider, *rest, _, _ in _tracer.list_probes(None, me)]
+            known += [(pid, provider.replace(str(me), child), *rest) for pid, provider, *rest in _tracer.list_probes(None, me)]
         return known
 
     def _count(self, desc, known):
+        """How many probes a description stands for: one that has places, which are not known before it fires, is one."""
         own = [self._consumer.probe(i + 1) for i in range(self._consumer.probes())]
+        own += [row[1:5] for row in known if not row[7]]
         parts = (desc.provider, desc.module, desc.function, desc.name)
-        return sum(all(map(_tracer.glob, parts, probe)) for probe in own + known)
+        opened = [row for row in known if row[7] == _tracer.HAS_PLACES]
+        return (sum(all(map(_tracer.glob, parts, probe)) for probe in own) +
+                sum(_tracer.glob(desc.provider, row[1]) and _tracer.glob(desc.name, row[4]) for row in opened))
 
     def _explain(self, error):
         """What the user needs to know of an OSError of the core."""

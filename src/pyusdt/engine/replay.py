@@ -34,7 +34,7 @@ class ReplayEngine(EmbeddedEngine):
             self.notes.append(f"{options['replay']} is read only in part: {self._replay.damage}")
 
     def open(self, targets):
-        known = [probe[1:5] for probe in self._replay.probes()]
+        known = self._replay.probes()
         self.matched = [(desc, self._count(desc, known)) for desc in self._descriptions()]
 
     def begin(self):

@@ -1,0 +1,93 @@
+/*
+ * Which sessions want a probe at a place: the patterns of their descriptions for its module and function, and the question.
+ *
+ * In:  what a session file wants, when the session is served (session.c).
+ * Out: pyusdt_place_wanted() of pyusdt.h.
+ * Always: in doubt a session is among those that want it, since its tracer compares again: no memory for patterns, no lock,
+ * a session that can not be served (whose loss is counted).
+ */
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/mman.h>
+
+#include "shared/core.h"
+
+#define PATTERNS_START 64u
+#define PATTERNS_MAX 65536u /* of one session: 17 MB */
+
+static bool grow(struct pyusdt_patterns *patterns)
+{
+    uint32_t room = patterns->room ? 2 * patterns->room : PATTERNS_START;
+    struct pyusdt_pattern *old = patterns->pattern, *larger;
+
+    if (room > PATTERNS_MAX)
+        return false;
+    larger = mmap(NULL, room * sizeof *larger, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (larger == MAP_FAILED)
+        return false;
+    if (old)
+        memcpy(larger, old, patterns->n * sizeof *larger);
+    /* A fork may come between any two of these; the child finds memory that is there. */
+    __atomic_store_n(&patterns->pattern, larger, __ATOMIC_RELEASE);
+    __atomic_store_n(&patterns->room, room, __ATOMIC_RELEASE);
+    if (old)
+        munmap(old, room / 2 * sizeof *old);
+    return true;
+}
+
+void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe, const struct pyusdt_want *want)
+{
+    struct pyusdt_pattern *pattern;
+
+    if (patterns->n == patterns->room && !grow(patterns)) {
+        patterns->all = true;
+        return;
+    }
+    pattern = &patterns->pattern[patterns->n++];
+    pattern->probe = probe;
+    memcpy(pattern->module, want->module, sizeof pattern->module);
+    memcpy(pattern->function, want->function, sizeof pattern->function);
+}
+
+static bool matches(const struct pyusdt_patterns *patterns, uint32_t probe, const char *module, const char *function)
+{
+    for (uint32_t i = 0; i < patterns->n; i++) {
+        const struct pyusdt_pattern *pattern = &patterns->pattern[i];
+        if (pattern->probe == probe && pyusdt_glob(pattern->module, module) && pyusdt_glob(pattern->function, function))
+            return true;
+    }
+    return patterns->all;
+}
+
+/* Of these sessions those that want it, or are not served. Under the lock. */
+static uint64_t wanted_by(uint64_t sessions, uint32_t probe, const char *module, const char *function)
+{
+    uint64_t wanted = 0;
+
+    for (uint64_t word = sessions; word != 0; word &= word - 1) {
+        unsigned number = (unsigned)__builtin_ctzll(word);
+        const struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+        uint64_t generation = atomic_load(&pyusdt_ctl_slot(number)->wanted);
+        if (generation != 0 &&
+            (generation != atomic_load(&slot->generation) || matches(&slot->patterns, probe, module, function)))
+            wanted |= 1ull << number;
+    }
+    return wanted;
+}
+
+uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *function)
+{
+    char cut_module[PYUSDT_PLACE_MODULE + 1], cut_function[PYUSDT_PLACE_FUNCTION + 1];
+    uint64_t sessions;
+
+    if (pyusdt_demand_at(probe, ~0ull) == 0) /* sessions that are new are served now */
+        return 0;
+    pyusdt_place_name(cut_module, sizeof cut_module, module);
+    pyusdt_place_name(cut_function, sizeof cut_function, function);
+    sessions = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
+    if (pyusdt_core_lock(true)) {
+        sessions = wanted_by(sessions, probe, cut_module, cut_function);
+        pyusdt_core_unlock();
+    }
+    return pyusdt_core.flight ? sessions | 1ull << PYUSDT_FLIGHT_SLOT : sessions;
+}
