@@ -11,7 +11,7 @@ import json
 from ..data.harmless import harmless
 from ..stacks import snapshot
 from ..stacks.code import Codes
-from ..stacks.patience import at_most
+from ..stacks.patience import watched
 from ..stacks.process import Python
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ SAID = {
 
 def look(pid: int, frames: int) -> tuple[Python, list[Any]]:
     """(Python, [Thread]) of a process; frames: how many of a stack at the most.  Raises NoStacks."""
-    with at_most(f"pyusdt: process {pid} does not let its memory be read: gave up"):
+    with watched(f"pyusdt: process {pid} does not let its memory be read: gave up"):
         python = Python(pid)
         return python, snapshot.of_process(python, python.walker(frames, _TRIES), Codes(python))
 

@@ -132,6 +132,23 @@ def dump_command(options: Namespace) -> int:
     return 0
 
 
+def profile_command(options: Namespace) -> int:
+    from ..stacks.process import NoStacks
+    from . import profile
+
+    wrong = profile.check(options)
+    if wrong:
+        print(f"{PROGRAM} profile: error: {wrong}", file=sys.stderr)
+        return 2
+    try:
+        show(profile.output(profile.collect(options), options))
+    except NoStacks as error:
+        raise Failure(error) from None
+    except OSError as error:
+        raise Failure(f"failed to run {options.command[0]}: {error.strerror}") from None
+    return 0
+
+
 def stub_command(options: Namespace) -> int:
     from ..provider_file import stub
 
@@ -225,6 +242,7 @@ COMMANDS = {
     "list": Command(list_command, _list_arguments, "the USDT probes of a process, a file, or all processes with pyusdt"),
     "doctor": Command(doctor_command, _doctor_arguments, "what works here, what does not, and what to do about it"),
     "dump": Command(dump_command, stack_options.dump, "the stacks of all threads of a Python process, now"),
+    "profile": Command(profile_command, stack_options.profile, "which functions a Python program spends its time in"),
     "stub": Command(stub_command, _stub_arguments, "write the Python stub of a provider file, for pyusdt.load()"),
     "completion": Command(completion_command, _completion_arguments, "print what makes a shell complete both commands"),
     "complete": Command(complete_command, _complete_arguments),
@@ -241,9 +259,18 @@ def parser() -> ArgumentParser:
     return made
 
 
+def split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """(what stands before --, the command behind it); only profile takes one."""
+    if "profile" not in arguments or "--" not in arguments:
+        return arguments, []
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
+
+
 def main() -> None:
     streams.settle()
-    options = parser().parse_args()
+    arguments, command = split(sys.argv[1:])
+    options = parser().parse_args(arguments, argparse.Namespace(command=command))
     colour.settle(options.color, sys.stdout)
     try:
         status = options.run(options)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 MOST_FRAMES = 16384  # PYUSDT_WALK_FRAMES of c/stacks/walk.h
 MOST_PID = (1 << 31) - 1
+MOST_HZ = 1000
+MOST_SECONDS = 7 * 24 * 3600
 
 
 def number(most: int) -> Callable[[str], int]:
@@ -26,7 +28,28 @@ def number(most: int) -> Callable[[str], int]:
     return check
 
 
+def _frames(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--frames", type=number(MOST_FRAMES), default=1000, metavar="N", help="of a stack, the innermost; default: 1000")
+
+
 def dump(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pid", type=number(MOST_PID), metavar="PID", help="a process with CPython 3.9 to 3.15 in it")
-    parser.add_argument("--frames", type=number(MOST_FRAMES), default=1000, metavar="N", help="of a stack, the innermost; default: 1000")
+    _frames(parser)
     parser.add_argument("--json", action="store_true", help="one object of JSON")
+
+
+def profile(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "pyusdt profile [OPTIONS] (PID | -- COMMAND …)"
+    parser.add_argument("pid", nargs="?", type=number(MOST_PID), metavar="PID", help="a process with CPython 3.9 to 3.15 in it")
+    parser.add_argument("-d", "--duration", type=number(MOST_SECONDS), metavar="SECONDS", help="default: until Ctrl-C or its end")
+    parser.add_argument("-r", "--rate", type=number(MOST_HZ), default=97, metavar="HZ", help="looks a second; default: 97")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--wall", action="store_true", help="count threads that wait, too; default: those that run")
+    which.add_argument("--gil", action="store_true", help="count the thread that holds the GIL alone")
+    parser.add_argument("--subprocesses", action="store_true", help="with the processes that it starts")
+    parser.add_argument("--threads", action="store_true", help="tell threads apart")
+    parser.add_argument("--lines", action="store_true", help="tell the lines of a function apart")
+    _frames(parser)
+    parser.add_argument("--folded", action="store_true", help="print folded stacks in the place of the table")
+    parser.add_argument("--speedscope", metavar="FILE", help="write a file for speedscope")
+    parser.add_argument("--svg", metavar="FILE", help="write a flame graph")

@@ -14,7 +14,6 @@ from .process import word_of
 LONGEST = 1000  # characters
 LARGEST = 1 << 20  # bytes
 _KEPT = 1 << 16  # code objects
-_RECORD = 256  # bytes of one that are looked at
 _KINDS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
 
 
@@ -52,6 +51,8 @@ class Codes:
         layout = self._layout
         self._name = layout["code_qualname"] or layout["code_name"]
         self._identity = (self._name, layout["code_filename"], layout["code_linetable"])
+        # no more of it than there is: behind an object its memory may end
+        self._size = 8 + max(*self._identity, layout["code_firstlineno"], layout["bytes_size"])
 
     def renew(self):
         """The process has gone on: code objects may have been freed."""
@@ -78,7 +79,7 @@ class Codes:
 
     def _code(self, address):
         try:
-            record = self._memory.read(address, _RECORD)
+            record = self._memory.read(address, self._size)
         except OSError:
             return None
         same = [word_of(record, offset) for offset in self._identity]
@@ -109,7 +110,7 @@ class Codes:
     def text(self, address):
         """A str, cut to LONGEST characters.  Raises OSError, ValueError."""
         layout = self._layout
-        head = self._memory.read(address, layout["unicode_data"])
+        head = self._memory.read(address, layout["unicode_ascii_data"])
         length, state = word_of(head, layout["unicode_length"]), head[layout["unicode_state"]]
         kind, compact, ascii_only = state >> 2 & 7, state >> 5 & 1, state >> 6 & 1
         if not compact or kind not in _KINDS:

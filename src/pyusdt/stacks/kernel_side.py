@@ -32,6 +32,14 @@ def tasks(pid):
     return {each.inner: each for each in found if each}
 
 
+def is_running(pid, tid):
+    """Whether a thread runs, or would if there were a processor for it."""
+    try:
+        return _stat(_read(f"/proc/{pid}/task/{tid}/stat"))[1] == "R"
+    except (OSError, LookupError, ValueError):
+        return False
+
+
 def _names():
     """{number: name} of this processor's system calls."""
     return {number: name for name, number in syscalls.numbers(os.uname().machine).items()}

@@ -1,28 +1,33 @@
 """An end to what a process can make last as long as it likes.
 
 A process can arrange that who reads its memory waits for it, and so deeply in the kernel that no signal but the last one helps.
-In: how long a block may take, and what to say.  Always: after that time this process says it and ends, whatever it is doing.
+In: how long nothing may come about, and what to say.  Always: after that time this process says it and ends, whatever it is doing.
 """
 
 import contextlib
 import os
 import threading
+import time
 
 SECONDS = 10
 
 
 @contextlib.contextmanager
-def at_most(message, seconds=SECONDS):
-    """For commands alone: it ends the process."""
+def watched(message, seconds=SECONDS):
+    """For commands alone: it ends the process.  Gives what is to be called whenever something has come about."""
+    done, last = threading.Event(), [time.monotonic()]
 
-    def end():
-        os.write(2, f"{message}\n".encode("utf-8", "replace"))
-        os._exit(1)
+    def watch():
+        while not done.wait(seconds / 10):
+            if time.monotonic() - last[0] > seconds:
+                os.write(2, f"{message}\n".encode("utf-8", "replace"))
+                os._exit(1)
 
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
+    def beat():
+        last[0] = time.monotonic()
+
+    threading.Thread(target=watch, daemon=True).start()
     try:
-        yield
+        yield beat
     finally:
-        timer.cancel()
+        done.set()

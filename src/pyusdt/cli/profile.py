@@ -1,0 +1,162 @@
+"""pyusdt profile: which functions a Python program spends its time in.
+
+In: a process id, or a command.  Out: a table, folded stacks, and the files that were asked for.
+Always: the process is neither stopped nor changed; Ctrl-C and the end of the process end the sampling, and what there is by then is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+
+from ..data.profile import Profile
+from ..engine.command import Command
+from ..report.aside import Aside
+from ..stacks.patience import watched
+from ..stacks.process import NoStacks
+from ..stacks.sampler import WORDS, Options, Sampler
+from .interrupts import SIGNALS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+    from typing import Any
+
+_RETRY = 0.02  # seconds between looks at what is no Python yet
+_CHILDREN = 0.25  # and for processes that were started
+_PROGRESS = 0.5
+
+
+class Clock:
+    """When to look: hz times a second, whatever a look takes; those for which there was no time are counted."""
+
+    def __init__(self, hz: int, profile: Profile) -> None:
+        self._period, self._profile = 1 / hz, profile
+        self.began = self._next = time.monotonic()
+
+    def wait(self) -> None:
+        self._next += self._period
+        now = time.monotonic()
+        if now < self._next:
+            time.sleep(self._next - now)
+        elif now - self._next > self._period:
+            missed = int((now - self._next) / self._period)
+            self._profile.missed += missed
+            self._next += missed * self._period
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+
+class Now:
+    """What is due every so often."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._last = seconds, 0.0
+
+    def __bool__(self) -> bool:
+        now = time.monotonic()
+        if now - self._last < self._seconds:
+            return False
+        self._last = now
+        return True
+
+
+def progress(profile: Profile, clock: Clock) -> None:
+    """On the terminal, where there is one."""
+    sys.stderr.write(f"\r{clock.seconds:.0f} s, {profile.samples} samples; Ctrl-C ends it\x1b[K")
+    sys.stderr.flush()
+
+
+def sample(sampler: Any, profile: Profile, clock: Clock, options: Namespace, ended: Callable[[], bool]) -> None:
+    """Until the time is over, nothing is left to sample, or Ctrl-C.  ended(): the command has ended."""
+    retry, look_for_children, tell = Now(_RETRY), Now(_CHILDREN), Now(_PROGRESS)
+    shows = sys.stderr.isatty()
+    while not ended() and (options.duration is None or clock.seconds < options.duration):
+        if options.subprocesses and look_for_children:
+            sampler.add_children()
+        if retry:
+            sampler.retry()
+        if not sampler.look() or (options.pid is not None and not sampler.has_any and not profile.looks):
+            break
+        if shows and tell:
+            progress(profile, clock)
+        clock.wait()
+    if shows:
+        sys.stderr.write("\r\x1b[K")
+
+
+def _which(options: Namespace) -> str:
+    return "all" if options.wall else "gil" if options.gil else "running"
+
+
+def collect(options: Namespace) -> Profile:
+    """The Profile.  Raises NoStacks where there was nothing to sample, OSError where the command can not be started."""
+    which = _which(options)
+    profile = Profile(options.rate, WORDS[which])
+    command = Command(options.command) if options.command else None
+    pid = command.pid if command else options.pid
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    with watched(f"pyusdt: process {pid} does not let its memory be read: gave up") as beat:
+        sampler = Sampler(profile, Options(which, options.lines, options.threads, options.frames), beat)
+        try:
+            if command:
+                command.go()
+            sampler.add(pid)
+            clock = Clock(options.rate, profile)
+            sample(sampler, profile, clock, options, command.poll if command else lambda: False)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            if command:
+                command.stop()
+    profile.seconds = clock.seconds
+    if not profile.looks:
+        raise sampler.why_none or NoStacks(f"process {pid} has ended, and no Python was seen in it")
+    return profile
+
+
+# --- output --------------------------------------------------------------------------------
+
+
+def write(path: str, text: str) -> None:
+    """A file that is there when it is whole.  Raises report.output.OutputError."""
+    aside = Aside(path)
+    with aside.checked(), open(aside.make(), "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text)
+    aside.done()
+
+
+def title(options: Namespace) -> str:
+    return " ".join(options.command) if options.command else f"process {options.pid}"
+
+
+def output(profile: Profile, options: Namespace) -> str:
+    """Writes the files; the text for the standard output."""
+    from ..report.flame import flame
+    from ..report.folded import folded
+    from ..report.speedscope import speedscope
+    from ..report.top import head, text
+
+    if options.speedscope:
+        write(options.speedscope, json.dumps(speedscope(profile, title(options))))
+    if options.svg:
+        write(options.svg, flame(profile, f"{title(options)}: {head(profile)}".rstrip()))
+    return folded(profile) if options.folded else text(profile)
+
+
+def check(options: Namespace) -> str | None:
+    """What is wrong with the options together, or None."""
+    if bool(options.command) == (options.pid is not None):
+        return "give a process id, or -- and a command"
+    for path in (options.speedscope, options.svg):
+        if path and not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+            return f"{path}: there is no such folder"
+    return None

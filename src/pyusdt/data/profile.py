@@ -1,0 +1,93 @@
+"""A profile: how often each stack was seen.
+
+In: stacks, samples that were wrong.  Out: counts of stacks, of functions alone (self) and with what they call (total).
+Always: every sample is counted, those that could not be read or found no room among them; no more is kept than ROOM frames, however
+many stacks a process shows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Stack = tuple["Place", ...]
+
+ROOM = 1 << 22  # frames of all the different stacks together
+
+
+class Place(tuple[str, str, "int | None"]):
+    """(function, file, line): a function in a stack; line None: the function as a whole."""
+
+    __slots__ = ()
+
+    @property
+    def function(self) -> str:
+        return self[0]
+
+    @property
+    def file(self) -> str:
+        return self[1]
+
+    @property
+    def line(self) -> int | None:
+        return self[2]
+
+    @property
+    def text(self) -> str:
+        """As all outputs show it; what is no function of a file has a name in brackets."""
+        function, file, line = self
+        where = f"{file}:{line}" if line is not None else file
+        return f"{function} ({where})" if file else function
+
+
+def marked(what: str) -> Place:
+    """What stands in a stack in the place of what could not be seen."""
+    return Place((f"[{what}]", "", None))
+
+
+class Profile:
+    """hz: samples a second that were wanted; what: which threads, in words; seconds: how long it took.  stacks: {(thread, stack from
+    the outermost frame on): samples}, thread "" where threads are not told apart.  looks: how often all threads were looked at;
+    missed: how often there was no time to; counts: of samples that are moved, torn, cut, lost, and left_out for want of room."""
+
+    def __init__(self, hz: int, what: str) -> None:
+        self.hz, self.what = hz, what
+        self.seconds = 0.0
+        self.looks = self.missed = 0
+        self.stacks: Counter[tuple[str, Stack]] = Counter()
+        self.counts: Counter[str] = Counter()
+        self._frames = 0
+
+    def add(self, thread: str, stack: Stack, n: int = 1) -> None:
+        key = thread, stack
+        if key not in self.stacks:
+            if self._frames + len(stack) > ROOM:
+                self.counts["left_out"] += n
+                key = thread, (marked("left out"),)
+            else:
+                self._frames += len(stack)
+        self.stacks[key] += n
+
+    @property
+    def samples(self) -> int:
+        return self.stacks.total()
+
+    def by_thread(self) -> Iterator[tuple[str, list[tuple[Stack, int]]]]:
+        """(thread, [(stack, samples)])."""
+        threads: dict[str, list[tuple[Stack, int]]] = {}
+        for (thread, stack), n in self.stacks.items():
+            threads.setdefault(thread, []).append((stack, n))
+        yield from sorted(threads.items())
+
+    def functions(self) -> list[tuple[Place, int, int]]:
+        """(place, self, total), those with the most of their own first; in a recursion a function is counted once."""
+        own: Counter[Place] = Counter()
+        total: Counter[Place] = Counter()
+        for (_, stack), n in self.stacks.items():
+            own[stack[-1]] += n
+            for place in set(stack):
+                total[place] += n
+        return sorted(((place, own[place], n) for place, n in total.items()), key=lambda row: (-row[1], -row[2], row[0].text))

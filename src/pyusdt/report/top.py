@@ -1,0 +1,49 @@
+"""A profile as a table for a terminal: the functions with most of the time, and what the samples are worth.
+
+In: a data.profile.Profile.  Out: text.  Always: what was missed, torn or left out is said.
+"""
+
+from __future__ import annotations
+
+from ..data.harmless import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..data.profile import Profile
+
+ROWS = 25
+_SAID = {
+    "torn": "samples of stacks that moved too fast to be read whole: their innermost functions are [moving]",
+    "moved": "samples of stacks that moved while they were read: lines may be mixed",
+    "lost": "samples of stacks that could not be followed: [lost]",
+    "cut": "samples of stacks that were deeper than --frames",
+    "left_out": "samples of stacks for which there was no room: [left out]",
+}
+
+
+def head(profile: Profile) -> str:
+    return f"{profile.samples} samples of {profile.what} in {profile.seconds:.1f} s, {profile.looks} looks at {profile.hz} Hz\n"
+
+
+def remarks(profile: Profile) -> str:
+    """What to know of them."""
+    lines = [f"{profile.counts[kind]} {words}\n" for kind, words in _SAID.items() if profile.counts[kind]]
+    if profile.missed:
+        lines.append(f"{profile.missed} looks were missed: the machine was busy\n")
+    return "".join(lines)
+
+
+def table(profile: Profile, rows: int = ROWS) -> str:
+    """The functions by their own share."""
+    functions, samples = profile.functions(), profile.samples
+    if not samples:
+        return ""
+    lines = ["  SELF   TOTAL  FUNCTION\n"]
+    lines += [f"{own / samples:6.1%}  {total / samples:6.1%}  {harmless(place.text)}\n" for place, own, total in functions[:rows]]
+    if len(functions) > rows:
+        lines.append(f"                … and {len(functions) - rows} more\n")
+    return "".join(lines)
+
+
+def text(profile: Profile) -> str:
+    return head(profile) + remarks(profile) + ("\n" + table(profile) if profile.samples else "")

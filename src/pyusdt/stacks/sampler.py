@@ -1,0 +1,162 @@
+"""Samples of the stacks of processes, taken from outside again and again.
+
+In: process ids, a data.profile.Profile.  Out: samples in it.
+Always: a thread counts where it runs at that moment (or, as asked for, wherever it is); code that was freed is looked up anew once a second;
+a process that ends, or never becomes a Python, ends only its own part.
+"""
+
+import os
+import time
+
+from ..data.profile import Place, marked
+from ..engine.identity import alive
+from . import kernel_side, snapshot
+from .code import Codes
+from .process import NoStacks, Python
+
+RUNNING, GIL, ALL = "running", "gil", "all"
+WORDS = {RUNNING: "running threads", GIL: "threads that hold the GIL", ALL: "all threads"}
+_TRIES = 32
+_RENEWED = 1.0  # seconds
+
+
+class Options:
+    """which: RUNNING, GIL or ALL; lines: lines are told apart, not functions alone; threads: threads are; frames: of a stack, at most."""
+
+    __slots__ = ("frames", "lines", "threads", "which")
+
+    def __init__(self, which=RUNNING, lines=False, threads=False, frames=1000):
+        self.which, self.lines, self.threads, self.frames = which, lines, threads, frames
+
+
+class Process:
+    """One that is sampled.  Raises NoStacks where it is none that can be."""
+
+    def __init__(self, pid, profile, options):
+        self.python = Python(pid)
+        self.pid, self._profile, self._options = pid, profile, options
+        self._codes = Codes(self.python)
+        self._walker = self.python.walker(options.frames, _TRIES)
+        self._places = {}  # each once, however many stacks it is in
+        self._known = {}  # (stack, flags) -> tuple of Place
+        self._tasks = {}
+        self._renewed = time.monotonic()
+
+    def look(self):
+        """One sample of each of its threads that count.  Raises NoStacks."""
+        self._renew()
+        for raw in snapshot.raws(self._walker, self.pid):
+            task = self._task(raw) if self._options.which == RUNNING or self._options.threads else None
+            if self._counts(raw, task):
+                self._profile.add(self._thread(task), self._stack(raw))
+                self._profile.counts.update(raw.marks)
+
+    def _renew(self):
+        now = time.monotonic()
+        if now - self._renewed >= _RENEWED:
+            self._renewed = now
+            self._codes.renew()
+            self._known.clear()
+
+    def _counts(self, raw, task):
+        if self._options.which == GIL:
+            return raw.gil
+        return self._options.which == ALL or (task is not None and kernel_side.is_running(self.pid, task.tid))
+
+    def _task(self, raw):
+        key = raw.native or raw.ident
+        if key not in self._tasks:
+            try:
+                tasks = kernel_side.tasks(self.pid)
+            except OSError:  # it ends: the walk says so
+                return None
+            self._tasks[key] = tasks.get(snapshot.tid_of(self.python, raw, tasks))
+        return self._tasks[key]
+
+    def _thread(self, task):
+        if not self._options.threads:
+            return ""
+        return f"{task.name} {task.tid}" if task else "thread ?"
+
+    def _stack(self, raw):
+        key = raw.stack, raw.flags
+        stack = self._known.get(key)
+        if stack is None:
+            stack = self._known[key] = self._resolved(raw)
+        return stack
+
+    def _resolved(self, raw):
+        """Outermost first."""
+        places = [self._place(frame) for frame in raw.frames(self._codes)]
+        if "lost" in raw.marks:
+            places = [marked("lost")]
+        elif "torn" in raw.marks:
+            places.insert(0, marked("moving"))
+        return tuple(reversed(places)) or (marked("no Python function"),)
+
+    def _place(self, frame):
+        place = Place((frame.name, frame.file, frame.line if self._options.lines else None))
+        return self._places.setdefault(place, place)
+
+
+def children(pid):
+    """The processes that a process has started and that run."""
+    found = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children") as file:
+                found += map(int, file.read().split())
+    except (OSError, ValueError):
+        pass
+    return found
+
+
+class Sampler:
+    """All that are sampled together.  beat: called before each process is read; why_none: the last that was said of one that is no
+    Python, or None."""
+
+    def __init__(self, profile, options, beat):
+        self._profile, self._options, self._beat = profile, options, beat
+        self._processes = {}
+        self._waiting = set()  # ids of those that are none yet: to be tried again
+        self.why_none = None
+
+    def add(self, pid):
+        """A process that is one, or becomes one by and by."""
+        if pid not in self._processes:
+            self._waiting.add(pid)
+
+    def retry(self):
+        """Look whether those that were no Python are one now."""
+        for pid in list(self._waiting):
+            self._beat()
+            try:
+                self._processes[pid] = Process(pid, self._profile, self._options)
+                self._waiting.discard(pid)
+            except NoStacks as error:
+                self.why_none = error
+                if not alive(pid):
+                    self._waiting.discard(pid)
+
+    def add_children(self):
+        """Those of all that are here, and theirs."""
+        for pid in [*self._processes, *self._waiting]:
+            for child in children(pid):
+                self.add(child)
+
+    def look(self):
+        """Whether any process is left, or may become one."""
+        for pid in list(self._processes):
+            self._beat()
+            try:
+                self._processes[pid].look()
+            except NoStacks:
+                del self._processes[pid]
+                if alive(pid):  # it may be another program by now
+                    self._waiting.add(pid)
+        self._profile.looks += bool(self._processes)
+        return bool(self._processes or self._waiting)
+
+    @property
+    def has_any(self):
+        return bool(self._processes)

@@ -1,0 +1,117 @@
+"""pyusdt profile: shares against what the program itself measured, what ends it, and the files that it writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from xml.etree import ElementTree
+
+import pytest
+import stacks_harness as harness
+from test_profiles import check_speedscope
+
+SHARES = os.path.join(harness.HERE, "programs", "shares.py")
+
+
+def shares(lines: str, *names: str) -> dict[str, float]:
+    """{function: its share of the samples, with what it calls} of folded stacks."""
+    found = dict.fromkeys(names, 0)
+    samples = 0
+    for line in lines.splitlines():
+        stack, n = line.rsplit(" ", 1)
+        samples += int(n)
+        for name in names:
+            found[name] += int(n) * (f";{name} (" in stack)
+    return {name: n / samples for name, n in found.items()}
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_shares_are_what_the_program_measured(python):
+    """Of processor time; the thread that sleeps has none."""
+    with harness.running(python, "shares.py", 3) as subject:
+        run = harness.pyusdt("profile", "--folded", "--rate", 200, subject.pid, timeout=20)
+        spent = json.loads(subject.hear())
+    assert (run.returncode, run.stderr) == (0, ""), run
+    found, whole = shares(run.stdout, "most", "some", "through", "burn", "sleeps"), sum(spent.values())
+    for name, seconds in spent.items():
+        assert abs(found[name] - seconds / whole) < 0.12, (found, spent)
+    assert found["burn"] <= found["through"] and found["sleeps"] == 0
+
+
+def test_threads_that_wait_count_by_wall_time():
+    with harness.running(sys.executable, "shares.py", 30) as subject:
+        run = harness.pyusdt("profile", "--folded", "--wall", "--threads", "-d", 1, subject.pid)
+    assert shares(run.stdout, "sleeps")["sleeps"] == pytest.approx(0.5, abs=0.02)
+    assert {re.sub(r"\d+", "N", line.split(";")[0]) for line in run.stdout.splitlines()} == {"python N"}
+    assert len({line.split(";")[0] for line in run.stdout.splitlines()}) == 2
+
+
+def test_a_command_and_its_files(tmp_path):
+    """The table, speedscope's file and the flame graph are of the same samples; --lines tells lines apart."""
+    scope, svg = tmp_path / "p.json", tmp_path / "p.svg"
+    run = harness.pyusdt("profile", "--lines", "--speedscope", scope, "--svg", svg, "--", sys.executable, SHARES, 1)
+    assert run.returncode == 0 and run.stderr == "", run
+    printed = run.stdout.splitlines()
+    assert printed[0] == "ready" and json.loads(printed[1]).keys() == {"most", "some", "through"}
+    samples = int(re.match(r"(\d+) samples of running threads in [\d.]+ s, \d+ looks at 97 Hz$", printed[2])[1])
+    file = json.loads(scope.read_text())
+    check_speedscope(file)
+    assert sum(file["profiles"][0]["weights"]) == pytest.approx(samples / 97)
+    lines = {frame.get("line") for frame in file["shared"]["frames"] if frame["name"] == "most"}
+    assert len(lines) > 1 and None not in lines
+    boxes = [each.get("data-name") for each in ElementTree.parse(svg).iter("{http://www.w3.org/2000/svg}g")]
+    assert any(name.startswith(f"most ({SHARES}:") for name in boxes)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.json", "p.svg"]
+
+
+def test_what_it_starts_is_in_it_where_asked_for():
+    program = f"import subprocess, sys\nsubprocess.run([sys.executable, {SHARES!r}, '1.5'])"
+    without, within = (harness.pyusdt("profile", "--folded", *option, "--", sys.executable, "-c", program)
+                       for option in ([], ["--subprocesses"]))
+    assert "most (" not in without.stdout and "most (" in within.stdout
+
+
+def test_a_shell_that_becomes_a_python():
+    run = harness.pyusdt("profile", "--folded", "--", "sh", "-c", f"sleep 0.3; exec {sys.executable} {SHARES} 1")
+    assert run.returncode == 0 and "most (" in run.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_with_what_there_is(number):
+    with harness.running(sys.executable, "shares.py", 60) as subject:
+        process = subprocess.Popen([harness.PYUSDT, "profile", str(subject.pid)], stdout=subprocess.PIPE, text=True)
+        time.sleep(2)
+        process.send_signal(number)
+        printed, _ = process.communicate(timeout=20)
+        assert process.returncode == 0 and "most (" in printed
+        assert subject.process.poll() is None
+
+
+@pytest.mark.parametrize(("arguments", "status", "said"), [
+    ([], 2, "pyusdt profile: error: give a process id, or -- and a command\n"),
+    (["1", "--", "true"], 2, "pyusdt profile: error: give a process id, or -- and a command\n"),
+    (["999999999"], 1, "pyusdt: no process 999999999\n"),
+    (["--", "/nowhere"], 1, "pyusdt: failed to run /nowhere: No such file or directory\n"),
+    (["--svg", "/nowhere/x.svg", "1"], 2, "pyusdt profile: error: /nowhere/x.svg: there is no such folder\n"),
+    (["--rate", "5000", "1"], 2, "a number from 1 to 1000 is wanted, not '5000'"),
+    (["--wall", "--gil", "1"], 2, "not allowed with argument"),
+])
+def test_bad_input(arguments, status, said):
+    run = harness.pyusdt("profile", *arguments)
+    assert (run.returncode, run.stdout) == (status, "") and said in run.stderr
+
+
+def test_what_is_no_python():
+    with harness.started(["sh", "-c", "echo ready; read line"]) as subject:
+        run = harness.pyusdt("profile", subject.pid)
+    assert run.returncode == 1 and f"pyusdt: process {subject.pid} (sh) is no CPython" in run.stderr
+
+
+def test_a_file_that_can_not_be_written():
+    run = harness.pyusdt("profile", "--svg", "/dev/full", "--", sys.executable, SHARES, 1)
+    assert run.returncode == 1 and "pyusdt: failed to write to /dev/full: No space left on device\n" in run.stderr

@@ -1,0 +1,134 @@
+"""What is made of a profile: tables, folded stacks, speedscope's file and flame graphs of made-up samples."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from pyusdt.data import profile as profiles
+from pyusdt.data.profile import Place, Profile, marked
+from pyusdt.report import top
+from pyusdt.report.flame import TOP, WIDTH, flame
+from pyusdt.report.folded import folded
+from pyusdt.report.speedscope import speedscope
+
+MAIN, WORK, LEAF = (Place((name, "/app.py", None)) for name in ("main", "work", "leaf"))
+NASTY = Place(("<script>a;b</script>\n\x1b", "\"'&.py", 3))
+
+
+def made() -> Profile:
+    profile = Profile(100, "running threads")
+    profile.add("", (MAIN, WORK, LEAF), 6)
+    profile.add("", (MAIN, WORK, WORK), 3)
+    profile.add("", (MAIN,))
+    profile.seconds, profile.looks = 0.1, 10
+    return profile
+
+
+def test_functions():
+    """A function that calls itself is counted once."""
+    assert made().functions() == [(LEAF, 6, 6), (WORK, 3, 9), (MAIN, 1, 10)]
+    assert made().samples == 10
+
+
+def test_table():
+    profile = made()
+    assert top.text(profile) == ("10 samples of running threads in 0.1 s, 10 looks at 100 Hz\n\n"
+                                 "  SELF   TOTAL  FUNCTION\n"
+                                 " 60.0%   60.0%  leaf (/app.py)\n"
+                                 " 30.0%   90.0%  work (/app.py)\n"
+                                 " 10.0%  100.0%  main (/app.py)\n")
+    assert top.table(profile, 1).endswith("leaf (/app.py)\n                … and 2 more\n")
+    assert top.table(Profile(97, "all threads")) == ""
+    profile.counts.update(torn=2, left_out=1)
+    profile.missed = 3
+    said = top.remarks(profile)
+    assert re.match(r"2 samples of stacks that moved too fast.*\n1 samples .* no room.*\n3 looks were missed", said)
+
+
+def test_names_obey_nobody():
+    profile = Profile(97, "all threads")
+    profile.add("thread\x1b;", (NASTY,))
+    assert top.table(profile).splitlines()[1:] == ["100.0%  100.0%  <script>a;b</script>\\n\\x1b (\"'&.py:3)"]
+    assert folded(profile) == "thread\\x1b,;<script>a,b</script>\\n\\x1b (\"'&.py:3) 1\n"
+    drawn = flame(profile, "<title>&")
+    tree = ElementTree.fromstring(drawn)
+    names = [box.get("data-name") for box in tree.iter("{http://www.w3.org/2000/svg}g")]
+    assert names == ["all", "thread\\x1b;", "<script>a;b</script>\\n\\x1b (\"'&.py:3)"]
+    assert len(list(tree.iter("{http://www.w3.org/2000/svg}script"))) == 1
+
+
+def test_folded():
+    profile = made()
+    profile.add("worker 7", (MAIN, marked("moving")), 2)
+    assert folded(profile) == ("main (/app.py) 1\nmain (/app.py);work (/app.py);leaf (/app.py) 6\n"
+                               "main (/app.py);work (/app.py);work (/app.py) 3\nworker 7;main (/app.py);[moving] 2\n")
+
+
+def check_speedscope(file: dict) -> None:
+    """What speedscope's file-format-spec.ts demands of a file of sampled profiles."""
+    assert file["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    frames = file["shared"]["frames"]
+    for frame in frames:
+        assert isinstance(frame["name"], str) and frame.keys() <= {"name", "file", "line", "col"}
+    for each in file["profiles"]:
+        assert each.keys() == {"type", "name", "unit", "startValue", "endValue", "samples", "weights"}
+        assert each["type"] == "sampled" and each["unit"] in ("none", "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes")
+        assert len(each["samples"]) == len(each["weights"])
+        assert all(0 <= number < len(frames) for stack in each["samples"] for number in stack)
+
+
+def test_speedscope():
+    profile = made()
+    profile.add("worker", (NASTY, MAIN))
+    file = speedscope(profile, "app")
+    check_speedscope(file)
+    first, second = file["profiles"]
+    assert (first["name"], second["name"]) == ("app", "worker")
+    assert sum(first["weights"]) == pytest.approx(0.10) == first["endValue"] and second["weights"] == [0.01]
+    names = [frame["name"] for frame in file["shared"]["frames"]]
+    assert [[names[number] for number in stack] for stack in first["samples"]] == [
+        ["main", "work", "leaf"], ["main", "work", "work"], ["main"]]
+    assert file["shared"]["frames"][-1] == {"name": NASTY.function, "file": NASTY.file, "line": 3}
+
+
+def test_speedscope_of_nothing():
+    check_speedscope(speedscope(Profile(97, "all threads"), "nothing"))
+
+
+def boxes(drawn: str) -> dict[tuple[str, int], tuple[float, float]]:
+    """{(name, row): (x, width)}"""
+    found = {}
+    for box in ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}g"):
+        rect = box.find("{http://www.w3.org/2000/svg}rect")
+        found[box.get("data-name"), int(box.get("data-row"))] = (float(rect.get("x")), float(rect.get("width")))
+    return found
+
+
+def test_flame():
+    """Boxes are as wide as their share, and stand below their callers' one beside the other."""
+    found = boxes(flame(made(), "app"))
+    assert found == {("all", 0): (0, WIDTH), ("main (/app.py)", 1): (0, WIDTH), ("work (/app.py)", 2): (0, WIDTH * 0.9),
+                     ("leaf (/app.py)", 3): (0, WIDTH * 0.6), ("work (/app.py)", 3): (WIDTH * 0.6, WIDTH * 0.3)}
+
+
+def test_flame_of_nothing_and_of_much():
+    assert boxes(flame(Profile(97, "all threads"), "nothing")) == {}
+    profile = Profile(97, "all threads")
+    profile.add("", (MAIN,), 1_000_000)
+    profile.add("", (LEAF,))  # narrower than can be seen
+    profile.add("", (WORK,) * 3000, 1_000_000)
+    found = boxes(flame(profile, "deep"))
+    assert ("leaf (/app.py)", 1) not in found and max(row for _, row in found) == 2000
+    assert f'height="{TOP + 2001 * 17 + 10}"' in flame(profile, "deep")
+
+
+def test_room(monkeypatch):
+    """However many stacks a process shows."""
+    monkeypatch.setattr(profiles, "ROOM", 5)
+    profile = made()
+    profile.add("", (LEAF, LEAF), 4)
+    assert profile.counts == {"left_out": 7} and profile.samples == 14
+    assert profile.stacks["", (marked("left out"),)] == 7
