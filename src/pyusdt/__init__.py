@@ -106,3 +106,7 @@ if os.environ.get("PYUSDT_FLIGHT"):
         import warnings
 
         warnings.warn(f"no flight recorder (PYUSDT_FLIGHT): {error.strerror}; docs/guide/recording.md", RuntimeWarning, 2)
+if os.environ.get("PYUSDT_VM", "0") not in ("", "0"):
+    from pyusdt.vm import enable_as_asked
+
+    enable_as_asked(os.environ["PYUSDT_VM"])

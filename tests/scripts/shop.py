@@ -1,5 +1,7 @@
 """A program with the problems that scripts/ are for: shop.py PART fires what one of them asks about."""
 
+import contextlib
+import gc
 import os
 import sys
 import time
@@ -67,6 +69,30 @@ def messages():
     time.sleep(20 * MS)
     os.write(writer, b"x")
     os.wait()
+
+
+def code():
+    """What Python does: functions, lines, exceptions, collections, imports; nothing of it is told by a probe of this program's."""
+    def lookup(number):
+        time.sleep(25 * MS if number == 3 else 0)
+        for _ in range(50):
+            number += 1
+        return number
+
+    def basket():
+        for number in range(5):
+            lookup(number)
+
+    def failing():
+        raise LookupError("no price")
+
+    basket()
+    for _ in range(4):
+        with contextlib.suppress(LookupError):
+            failing()
+    gc.collect()
+    sys.modules.pop("colorsys", None)
+    import colorsys  # noqa: F401 - what it has is not needed
 
 
 globals()[sys.argv[1]]()

@@ -57,6 +57,16 @@ CASES = {  # script: (part of shop.py, arguments, regular expressions that the o
     "retry-storms": ("retries", ["3"], [r"^payment: attempt 3 after error 503$", r"^payment: attempt 5 after error 503$",
                                         r"^  payment +error 503: 3 late attempts$"]),
     "message-latency": ("messages", [], [Slow("orders", 16, 2)]),
+    "py-func-time": ("code", [], [r"^microseconds, exclusive$", r"^  __main__\.code\.<locals>\.lookup +\d{5,}$",
+                                  r"^microseconds, inclusive$", r"^  __main__\.code\.<locals>\.basket +\d{5,}$"]),
+    "py-func-slower": ("code", ["20"], [r"^ +\d\d+ ms  __main__\.code\.<locals>\.lookup  \S+shop\.py:\d+$"]),
+    "py-lines": ("code", [], [r"^  \S+shop\.py:\d+ +255$"]),
+    "py-exceptions": ("code", [], [r"^  LookupError +__main__\.code\.<locals>\.failing:\d+ +4$"]),
+    "py-gc": ("code", [], [r"^microseconds that a collection of generation 2 took", r"^generation 2: \d+ objects collected$"]),
+    "py-imports": ("code", [], [r"^  colorsys +\d+ us$"]),
+    "py-flow": ("code", ["code.<locals>.basket"], [
+        r"^-> __main__\.code\.<locals>\.basket$", r"^  -> __main__\.code\.<locals>\.lookup$",
+        r"^  <- __main__\.code\.<locals>\.lookup  shop\.py:\d+$", r"^<- __main__\.code\.<locals>\.basket  shop\.py:\d+$"]),
 }
 
 

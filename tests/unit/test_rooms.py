@@ -25,7 +25,8 @@ PYTHON = {
     "data": (),
     "bpf": (),
     "dlang": ("bpf", "data", "debug", "options"),
-    "engine": ("_core", "_tracer", "bpf", "data"),
+    "vm": ("_core", "_tracer"),
+    "engine": ("_core", "_tracer", "bpf", "data", "vm"),
     "stacks": ("_tracer", "data", "engine"),
     "tracing": ("_tracer", "data", "dlang", "engine", "options"),
     "report": ("_tracer", "data", "engine", "tracing"),
@@ -36,9 +37,10 @@ PYTHON = {
     "tags": ("_core", "_spread"),
     "provider_file": ("providers",),
     "providers": ("_core", "provider_file"),
-    "__init__": ("_core", "api", "providers", "tags"),
+    "__init__": ("_core", "api", "providers", "tags", "vm"),
+    "__main__": ("vm",),
     "cli": ("_core", "_tracer", "data", "debug", "dlang", "engine", "erlang", "options", "provider_file", "providers", "report",
-            "stacks", "tracing"),
+            "stacks", "tracing", "vm"),
 }
 ONE_ABOUT_PROBES = ("providers", "provider_file")  # two modules of one room
 

@@ -167,6 +167,16 @@ def stub_command(options: Namespace) -> int:
     return 0
 
 
+def attach_command(options: Namespace) -> int:
+    from . import attach
+
+    try:
+        attach.attach(options.pid)
+    except attach.NotAttached as error:
+        raise Failure(error) from None
+    return 0
+
+
 class Version(argparse.Action):
     """--version; finding out the version takes time, so this waits until it is asked for."""
 
@@ -202,6 +212,10 @@ def _list_arguments(each: ArgumentParser) -> None:
 def _doctor_arguments(each: ArgumentParser) -> None:
     each.add_argument("-p", "--pid", type=int, help="a process that is to be traced")
     each.add_argument("--report", action="store_true", help="the same as Markdown, with versions, for a report of a mistake in pyusdt")
+
+
+def _attach_arguments(each: ArgumentParser) -> None:
+    each.add_argument("pid", type=int, metavar="PID", help="a Python process, with pyusdt in it or not")
 
 
 def _stub_arguments(each: ArgumentParser) -> None:
@@ -241,6 +255,7 @@ class Command:
 COMMANDS = {
     "list": Command(list_command, _list_arguments, "the USDT probes of a process, a file, or all processes with pyusdt"),
     "doctor": Command(doctor_command, _doctor_arguments, "what works here, what does not, and what to do about it"),
+    "attach": Command(attach_command, _attach_arguments, "bring the provider python into a process that runs (CPython 3.14 and later)"),
     "dump": Command(dump_command, stack_options.dump, "the stacks of all threads of a Python process, now"),
     "profile": Command(profile_command, stack_options.profile, "which functions a Python program spends its time in"),
     "stub": Command(stub_command, _stub_arguments, "write the Python stub of a provider file, for pyusdt.load()"),

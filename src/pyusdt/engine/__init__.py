@@ -67,12 +67,16 @@ class NoPyusdt(EngineError):
     ADVICE = ("a program has its probes from `import pyusdt` on (--wait PID waits for that), an Erlang node has them by the NIF; of "
               "any other program root traces functions, system calls and its own USDT probes (docs/guide/kernel.md)")
 
-    def __init__(self, why: str) -> None:
+    OF_PYTHON = ("the provider python is in a program that `pydtrace -c` or `python -m pyusdt` starts, or that imports pyusdt with "
+                 "PYUSDT_VM=1; from CPython 3.14 on `pyusdt attach PID`, of the same version, brings it into one that runs (docs/guide/python-vm.md)")
+
+    def __init__(self, why: str, of_python: object = False) -> None:
         super().__init__(why)
         self._why = why
+        self._advice = self.OF_PYTHON if of_python else self.ADVICE
 
     def __str__(self) -> str:
-        return f"{self._why}: {self.ADVICE}"
+        return f"{self._why}: {self._advice}"
 
     @property
     def why(self) -> str:
@@ -124,7 +128,7 @@ class Engine:
 
     def hint(self, description: Any) -> str | None:
         """Why no probe matches a description, where that is known."""
-        return self.lack if description.provider.startswith(OWN_PROVIDERS) else None
+        return self.lack if description.provider.startswith((*OWN_PROVIDERS, "python")) else None
 
     def begin(self) -> None:
         """Fire BEGIN, then enable the probes (unless BEGIN called exit())."""

@@ -19,6 +19,7 @@ class Command:
 
     def __init__(self, argv):
         self.argv = argv
+        self.environment = {}  # variables that it gets besides ours
         self._started_by_other = False
         self._began = None
         self.status = None  # wait status, once it has ended
@@ -46,13 +47,18 @@ class Command:
             self.pid, self._began = pid, ticks(pid)
 
     def _child(self, gate, failure):
-        """Waits for go(), then becomes the command; tells the errno if that fails."""
+        """Waits for go(), which sends what is to be added to the environment, then becomes the command; tells the errno if that
+        fails."""
         try:
             os.close(self._gate)
             for number in (signal.SIGINT, signal.SIGTERM, *_IGNORED):
                 signal.signal(number, signal.SIG_DFL)
-            if os.read(gate, 1) == b"g":
-                os.execvp(self.argv[0], self.argv)
+            with os.fdopen(gate, "rb") as told:
+                size = told.read(4)  # none: the tracer is dead
+                if size:
+                    variables = told.read(int.from_bytes(size, "little")).split(b"\0")
+                    os.environb.update(zip(variables[:-1:2], variables[1::2], strict=True))
+                    os.execvp(self.argv[0], self.argv)
         except OSError as error:
             os.write(failure, str(error.errno).encode())
         finally:
@@ -62,7 +68,8 @@ class Command:
         """Let the command run.  Raises OSError if it can not be started."""
         if self._started_by_other:
             return
-        os.write(self._gate, b"g")
+        variables = b"".join(os.fsencode(each) + b"\0" for pair in self.environment.items() for each in pair)
+        os.write(self._gate, len(variables).to_bytes(4, "little") + variables)
         os.close(self._gate)
         self._gate = -1
         code = os.read(self._failure, 16)  # closed by a successful exec

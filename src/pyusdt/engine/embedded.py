@@ -42,6 +42,7 @@ class EmbeddedEngine(Engine):
         self._pids = ()
         self._everyone = False  # processes that were not named may join
         self._awaited = None  # the pid of a process that is to come
+        self._brought = []  # what a command will have that does not know of us
         self._lacking = []  # that there was nobody to trace
         self._said = {"troubles": 0, "again": 0, "corrupt": 0}  # of what warnings() tells
         self._pace = Pace()
@@ -76,6 +77,7 @@ class EmbeddedEngine(Engine):
 
     def open(self, targets):
         self._pids, self._command = targets.pids, targets.command
+        self._bring_in()
         foreign = [desc for desc in self._descriptions() if not is_own(desc)]
         wait = self.options.get("wait", "")
         if isinstance(wait, int):
@@ -93,6 +95,8 @@ class EmbeddedEngine(Engine):
                     if desc in foreign:
                         self._session.want(desc.provider, desc.module, desc.function, desc.name, demand or clause.demand)
             known = self._known_probes()
+            if self._pids and not any(row[1].startswith("python") for row in known):
+                self.lack = NoPyusdt.OF_PYTHON
         except OSError as error:
             raise self._explain(error) from None
         if "keep" in self.options:
@@ -102,6 +106,17 @@ class EmbeddedEngine(Engine):
         self.matched = [(desc, self._count(desc, known)) for desc in self._descriptions()]
         if self._session.resumed:  # whose probes were accepted when it began
             self.awaited = [desc for desc, count in self.matched if count == 0]
+
+    def _asks_for_python(self):
+        return [desc for desc in self._descriptions() if desc.provider.startswith("python")]
+
+    def _bring_in(self):
+        """The provider `python` into the command, where it is asked for by its name."""
+        wanted = self._asks_for_python()
+        if self._command and wanted:
+            from ..vm.into import into_command
+
+            self._brought, self.lack = into_command(self._command, wanted)
 
     def _known_probes(self):
         """Rows of list_probes() of the processes that are traced, and of those that a kept session still knows; for a command
@@ -117,6 +132,7 @@ class EmbeddedEngine(Engine):
         if self._command:
             child = str(self._command.pid)
             known += [(pid, provider.replace(str(me), child), *rest) for pid, provider, *rest in _tracer.list_probes(None, me)]
+            known += self._brought
         return known
 
     def _count(self, desc, known):
@@ -133,7 +149,7 @@ class EmbeddedEngine(Engine):
         if error.errno == errno.ESRCH and self._pids:
             return gone(self._pids)
         if error.errno == errno.ENODATA and "has no pyusdt in it" in error.strerror:
-            return NoPyusdt(error.strerror)
+            return NoPyusdt(error.strerror, self._asks_for_python())
         return EngineError(error.strerror)
 
     # --- running -----------------------------------------------------------------------------------
@@ -268,7 +284,7 @@ class EmbeddedEngine(Engine):
         fires nothing and ends before we look.)"""
         wants = not all(map(is_own, self._descriptions()))
         if self._command and wants and self._session.stats()["targets"] == 0:
-            self._lacking = [str(NoPyusdt(f"nothing of pyusdt was seen in {self._command.argv[0]}"))]
+            self._lacking = [str(NoPyusdt(f"nothing of pyusdt was seen in {self._command.argv[0]}", self._asks_for_python()))]
 
     def close(self):
         with contextlib.suppress(EngineError):  # end() did not come so far: what it is over for is told already

@@ -1,0 +1,29 @@
+/*
+ * Which imports make a Python program start slowly?  (The time of a module holds that of those it imports.)
+ *
+ *     pydtrace -q -s scripts/py-imports.d -c 'python app.py'
+ *
+ * Prints, for instance:
+ *
+ *       sqlalchemy                                       204112 us
+ */
+
+python*:::import-find-load-start
+{
+	self->depth++;
+	began[tid, self->depth] = timestamp;
+}
+
+python*:::import-find-load-done
+/self->depth > 0/
+{
+	@took[copyinstr(arg0)] = sum((timestamp - began[tid, self->depth]) / 1000);
+	began[tid, self->depth] = 0;
+	self->depth--;
+}
+
+END
+{
+	trunc(@took, 20);
+	printa("  %-40s %@10d us\n", @took);
+}

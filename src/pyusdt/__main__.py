@@ -1,0 +1,35 @@
+"""`python -m pyusdt app.py …`: the program as `python app.py …` runs it, with the provider `python` in it (docs/guide/python-vm.md).
+
+In:      the interpreter's command line.
+Out:     the same interpreter, in this process, with the same options and the rest of the line.
+Always:  the program sees nothing of us: not in sys.argv, not in sys.path, not in its tracebacks.
+"""
+
+import os
+import sys
+
+from pyusdt.vm.into import DEAF, deaf, environment
+
+USAGE = "usage: python -m pyusdt [-m MODULE | -c CODE | FILE] …: runs it with the provider python (docs/guide/python-vm.md)"
+
+
+def _line() -> list[str]:
+    """The interpreter's command line without us."""
+    before, after = sys.orig_argv, sys.argv[1:]
+    own = before[1 : len(before) - len(after)]
+    options = own[:-1] if own[-1] == "-mpyusdt" else own[:-2]
+    return [sys.executable, *options, *after]
+
+
+def main() -> None:
+    line = _line()
+    if not sys.argv[1:]:
+        sys.exit(USAGE)
+    if option := deaf(line):
+        sys.exit(f"pyusdt: {DEAF % option}: the provider python can not be brought in")
+    os.environ.update(environment(os.getpid()))
+    os.execv(line[0], line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+/* The provider `python`: its probes, and when which of its parts are on.  See native/vm.h.
+ *
+ * The core's watcher calls when somebody begins or ends to trace; its thread takes the GIL then, and sets what is wanted.  It
+ * stands still around a fork (a forked child begins with one thread, and CPython from 3.12 on warns of more in the parent), and
+ * ends before the interpreter does. */
+#define PY_SSIZE_T_CLEAN
+#include "native/vm.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define TEXT(n) (1u << (n))
+
+/* file, function, line, and what comes behind */
+#define CODE (TEXT(0) | TEXT(1))
+
+static const struct {
+    const char *name;
+    uint32_t strings, nargs;
+} probes[PYUSDT_VM_PROBES] = {
+    [PYUSDT_VM_FUNCTION_ENTRY] = {"function-entry", CODE, 4},
+    [PYUSDT_VM_FUNCTION_RETURN] = {"function-return", CODE, 4},
+    [PYUSDT_VM_LINE] = {"line", CODE, 3},
+    [PYUSDT_VM_EXCEPTION_RAISE] = {"exception-raise", CODE | TEXT(3) | TEXT(4), 5},
+    [PYUSDT_VM_EXCEPTION_HANDLED] = {"exception-handled", CODE | TEXT(3) | TEXT(4), 5},
+    [PYUSDT_VM_C_FUNCTION_ENTRY] = {"c-function-entry", CODE, 3},
+    [PYUSDT_VM_C_FUNCTION_RETURN] = {"c-function-return", CODE, 4},
+    [PYUSDT_VM_GC_START] = {"gc-start", 0, 1},
+    [PYUSDT_VM_GC_DONE] = {"gc-done", 0, 1},
+    [PYUSDT_VM_IMPORT_START] = {"import-find-load-start", TEXT(0), 1},
+    [PYUSDT_VM_IMPORT_DONE] = {"import-find-load-done", TEXT(0), 2},
+    [PYUSDT_VM_THREAD_START] = {"thread-start", TEXT(0), 2},
+    [PYUSDT_VM_THREAD_STOP] = {"thread-stop", TEXT(0), 2},
+    [PYUSDT_VM_AUDIT] = {"audit", TEXT(0), 1},
+};
+
+/* Of the process: the provider is published once. */
+static unsigned index_of[PYUSDT_VM_PROBES]; /* in the process's table; 0: it is not there */
+static unsigned first, published;
+
+/* Of the main interpreter. */
+static const char *trouble; /* what can not be had now, for a person; or NULL */
+static struct pyusdt_watch watch;
+static int enabled;  /* by the program, which forks may interrupt */
+static int watching;
+
+unsigned pyusdt_vm_index(enum pyusdt_pyvm_probe probe)
+{
+    return index_of[probe];
+}
+
+/* ---- publishing ---- */
+
+static int can(enum pyusdt_pyvm_probe probe, int with_audit)
+{
+    if (probe == PYUSDT_VM_AUDIT)
+        return with_audit;
+    return probe >= PYUSDT_VM_PLACE_PROBES || (pyusdt_vm_code_can & PYUSDT_VM_BIT(probe)) != 0;
+}
+
+static struct pyusdt_probe_desc description(enum pyusdt_pyvm_probe probe)
+{
+    return (struct pyusdt_probe_desc){.provider = "python", .module = "", .function = "", .name = probes[probe].name,
+                                      .strings = probes[probe].strings, .nargs = probes[probe].nargs,
+                                      .places = probe < PYUSDT_VM_PLACE_PROBES};
+}
+
+/* 0 or -1 with an exception. */
+static int publish(int with_audit)
+{
+    struct pyusdt_probe_desc table[PYUSDT_VM_PROBES];
+    unsigned n = 0;
+    int r;
+
+    for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
+        if (can(probe, with_audit))
+            table[n++] = description(probe);
+    r = pyusdt_publish_more(table, n);
+    if (r < 0) {
+        PyErr_Format(PyExc_OSError, "the provider python can not be published: %s", strerror(-r));
+        return -1;
+    }
+    first = (unsigned)r;
+    published = n;
+    for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
+        if (can(probe, with_audit))
+            index_of[probe] = (unsigned)r++;
+    return 0;
+}
+
+/* ---- switching ---- */
+
+static uint32_t wanted_now(void)
+{
+    uint32_t wanted = 0;
+
+    for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
+        if (index_of[probe] != 0 && pyusdt_wanted(pyusdt_vm_index(probe)))
+            wanted |= PYUSDT_VM_BIT(probe);
+    return wanted;
+}
+
+/* With the GIL.  Trouble is said once, in the program's own standard error: the tracer is another process. */
+static void apply(uint32_t wanted)
+{
+    static uint32_t generation;
+    uint32_t now = pyusdt_places_generation();
+    const char *before = trouble;
+
+    pyusdt_vm_hooks_set(wanted);
+    trouble = pyusdt_vm_code_set(wanted & (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1), now != generation);
+    generation = now;
+    if (trouble != NULL && trouble != before)
+        PySys_WriteStderr("pyusdt: python: %s\n", trouble);
+}
+
+/* On the watcher's thread. */
+static void changed(void *unused)
+{
+    PyGILState_STATE state;
+
+    (void)unused;
+    if (!__atomic_load_n(&watching, __ATOMIC_ACQUIRE))
+        return;
+    state = PyGILState_Ensure();
+    apply(wanted_now());
+    PyGILState_Release(state);
+}
+
+/* ---- beginning and end ---- */
+
+static int watch_start(void)
+{
+    int r;
+
+    if (watching)
+        return 0;
+    watch = (struct pyusdt_watch){.changed = changed, .first = first, .n = published};
+    __atomic_store_n(&watching, 1, __ATOMIC_RELEASE);
+    r = pyusdt_watch_start(&watch);
+    if (r < 0)
+        __atomic_store_n(&watching, 0, __ATOMIC_RELEASE);
+    return r;
+}
+
+static void watch_stop(void)
+{
+    if (!__atomic_exchange_n(&watching, 0, __ATOMIC_ACQ_REL))
+        return;
+    Py_BEGIN_ALLOW_THREADS
+    pyusdt_watch_stop(&watch);
+    Py_END_ALLOW_THREADS
+}
+
+/* A pending call: outside of fork(), which has counted the threads by then. */
+static int start_again(void *unused)
+{
+    (void)unused;
+    if (enabled)
+        watch_start();
+    return 0;
+}
+
+/* vm_start(audit) */
+static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
+{
+    int with_audit = PyObject_IsTrue(audit), r;
+
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_RuntimeError, "the provider python is of the main interpreter, not of a sub-interpreter");
+        return NULL;
+    }
+    if (with_audit < 0 || pyusdt_vm_places_start() < 0 || (!published && publish(with_audit) < 0))
+        return NULL;
+    if (with_audit && index_of[PYUSDT_VM_AUDIT] == 0) {
+        PyErr_SetString(PyExc_RuntimeError, "audit events are there only where the first enable() of a process asks for them");
+        return NULL;
+    }
+    enabled = 1;
+    r = watch_start();
+    if (r < 0)
+        return PyErr_Format(PyExc_OSError, "nothing can be watched: %s", strerror(-r));
+    apply(wanted_now()); /* who traces already sees the next call */
+    Py_RETURN_NONE;
+}
+
+static PyObject *vm_pause(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    watch_stop();
+    Py_RETURN_NONE;
+}
+
+static PyObject *vm_resume(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    if (Py_AddPendingCall(start_again, NULL) < 0) /* there are 32 already: this one is as good as they are */
+        start_again(NULL);
+    Py_RETURN_NONE;
+}
+
+static PyObject *vm_stop(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    enabled = 0;
+    watch_stop();
+    apply(0);
+    Py_RETURN_NONE;
+}
+
+static PyObject *vm_trouble(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    return trouble != NULL ? PyUnicode_FromString(trouble) : PyUnicode_New(0, 0);
+}
+
+static PyObject *vm_probes(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    PyObject *names = PyList_New(0);
+
+    for (enum pyusdt_pyvm_probe probe = 0; names != NULL && probe < PYUSDT_VM_PROBES; probe++) {
+        PyObject *row = can(probe, 1)
+                            ? Py_BuildValue("(sN)", probes[probe].name, PyBool_FromLong(probe < PYUSDT_VM_PLACE_PROBES)) : NULL;
+        if (row != NULL && PyList_Append(names, row) < 0)
+            Py_CLEAR(names);
+        Py_XDECREF(row);
+    }
+    return names;
+}
+
+static PyMethodDef callables[] = {
+    {"vm_start", vm_start, METH_O,
+     "vm_start(audit, /)\n--\n\n"
+     "The provider python is there, and watches whether somebody traces it.  audit: with the probe audit.\n\n"
+     "OSError where the process can not be traced, RuntimeError in a sub-interpreter."},
+    {"vm_pause", vm_pause, METH_NOARGS, "vm_pause()\n--\n\nNo thread of ours is there any more."},
+    {"vm_resume", vm_resume, METH_NOARGS, "vm_resume()\n--\n\nThe thread is there again, soon."},
+    {"vm_stop", vm_stop, METH_NOARGS, "vm_stop()\n--\n\nNothing is watched, and nothing is set in the interpreter."},
+    {"vm_trouble", vm_trouble, METH_NOARGS, "vm_trouble()\n--\n\nWhat is wanted and can not be had, or ''."},
+    {"vm_probes", vm_probes, METH_NOARGS, "vm_probes()\n--\n\n[(name, whether it has places)] of those that this version of CPython can have."},
+    {NULL, NULL, 0, NULL},
+};
+
+int pyusdt_vm_add(PyObject *module)
+{
+    return PyModule_AddFunctions(module, callables);
+}

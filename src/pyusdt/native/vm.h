@@ -1,0 +1,101 @@
+/* The provider `python`: what CPython itself does, as probes of every Python program.
+ *
+ * In:      which of its probes somebody wants (the core's watcher tells), and what the interpreter calls.
+ * Out:     events, those of code at their places: module, qualified name, file, line.
+ * Always:  what nobody wants is not set in the interpreter at all; nothing is raised into the program, no code of the program's
+ *          is run for an event, and what another tool has set stays as it is.
+ *
+ * vm.c          the probes, and switching: which of the parts below are on
+ * vm_place.c    code objects as places: who wants an event there, remembered with the code
+ * vm_monitor.c  functions, lines, calls of C and exceptions by sys.monitoring (from 3.12 on)
+ * vm_trace.c    the same by profile and trace functions of C (before 3.12)
+ * vm_hooks.c    the collector, imports, threads, audit events
+ */
+#ifndef PYUSDT_NATIVE_VM_H
+#define PYUSDT_NATIVE_VM_H
+
+#include <Python.h>
+
+#include "pyusdt.h"
+
+/* In the order of the provider's table; the first ones are of code and have places. */
+enum pyusdt_pyvm_probe {
+    PYUSDT_VM_FUNCTION_ENTRY,
+    PYUSDT_VM_FUNCTION_RETURN,
+    PYUSDT_VM_LINE,
+    PYUSDT_VM_EXCEPTION_RAISE,
+    PYUSDT_VM_EXCEPTION_HANDLED,
+    PYUSDT_VM_CODE_PROBES,
+    PYUSDT_VM_C_FUNCTION_ENTRY = PYUSDT_VM_CODE_PROBES, /* its places are functions of C */
+    PYUSDT_VM_C_FUNCTION_RETURN,
+    PYUSDT_VM_PLACE_PROBES,
+    PYUSDT_VM_GC_START = PYUSDT_VM_PLACE_PROBES,
+    PYUSDT_VM_GC_DONE,
+    PYUSDT_VM_IMPORT_START,
+    PYUSDT_VM_IMPORT_DONE,
+    PYUSDT_VM_THREAD_START,
+    PYUSDT_VM_THREAD_STOP,
+    PYUSDT_VM_AUDIT,
+    PYUSDT_VM_PROBES,
+};
+
+/* arg3 of function-entry and function-return: how a function was entered or left. */
+enum pyusdt_vm_how { PYUSDT_VM_CALL, PYUSDT_VM_RESUME, PYUSDT_VM_THROW };
+enum pyusdt_vm_left { PYUSDT_VM_RETURNED, PYUSDT_VM_YIELDED, PYUSDT_VM_UNWOUND };
+
+#define PYUSDT_VM_BIT(probe) (1u << (probe))
+#define PYUSDT_VM_FUNCTIONS (PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY) | PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_RETURN))
+#define PYUSDT_VM_C_FUNCTIONS (PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_ENTRY) | PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_RETURN))
+
+/* The number of a probe in the process's table. */
+unsigned pyusdt_vm_index(enum pyusdt_pyvm_probe probe);
+
+/* ---- vm_place.c ---- */
+
+/* 0 or -1 with an exception. */
+int pyusdt_vm_places_start(void);
+
+/* Which sessions want this probe of a code object, bit s: session s. It is the code of the frame that runs. */
+uint64_t pyusdt_vm_wanted(enum pyusdt_pyvm_probe probe, PyCodeObject *code);
+
+/* What else an event of a code object tells. offset: of the instruction, where line is 0 and is to be found out. */
+struct pyusdt_pyvm_event {
+    enum pyusdt_pyvm_probe probe;
+    uint64_t sessions; /* as pyusdt_vm_wanted() answered */
+    PyCodeObject *code;
+    int line, offset;
+    uint64_t how;         /* function-entry, function-return */
+    PyObject *exception;  /* exception-raise, exception-handled */
+};
+
+void pyusdt_vm_fire_code(const struct pyusdt_pyvm_event *event);
+
+/* A call of a function of C, by the code that calls. */
+void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *caller, int offset, uint64_t left);
+
+/* Whether an exception, seen in a frame of this code at this instruction, was raised there and does not just pass. */
+int pyusdt_vm_is_new(PyObject *traceback, PyCodeObject *code, int offset);
+
+/* ---- vm_monitor.c or vm_trace.c ---- */
+
+/* Sets what the wanted probes of code need, and nothing else; 0: nothing at all. refresh: patterns have changed. NULL, or why
+ * some of it can not be had, for a person. */
+const char *pyusdt_vm_code_set(uint32_t wanted, int refresh);
+
+/* This thread, which has just started. (Before 3.12 only; else nothing.) */
+void pyusdt_vm_code_thread(void);
+
+/* The probes that this version of CPython can have. */
+extern const uint32_t pyusdt_vm_code_can;
+
+/* ---- vm_hooks.c ---- */
+
+/* Puts hooks where the wanted probes need them, and takes the others out. */
+void pyusdt_vm_hooks_set(uint32_t wanted);
+
+/* ---- vm.c ---- */
+
+/* Adds the callables that pyusdt.vm builds on to the extension. -1 with an exception. */
+int pyusdt_vm_add(PyObject *module);
+
+#endif

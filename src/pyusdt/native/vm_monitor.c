@@ -1,0 +1,309 @@
+/* Code's events by sys.monitoring, from CPython 3.12 on: see native/vm.h.
+ *
+ * Events are set for all code; a location that no session wants answers DISABLE and is not seen again until the patterns change
+ * (restart_events).  What can not be disabled (unwinding, exceptions, calls) asks the place each time. */
+#include "native/vm.h"
+
+#if PY_VERSION_HEX >= 0x030c0000
+
+/* 0, 1, 2 and 5 are the debugger's, coverage's, the profiler's and the optimizer's. Who takes an id without looking begins at 3. */
+static const int tools[] = {4, 3};
+
+const uint32_t pyusdt_vm_code_can = PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1;
+
+static PyObject *monitoring; /* the module sys.monitoring */
+static PyObject *disable;    /* its DISABLE */
+static int tool;             /* ours; 0: none */
+static uint32_t now_wanted;  /* as last set */
+
+void pyusdt_vm_code_thread(void)
+{
+}
+
+/* ---- callbacks: (code, offset, …) ---- */
+
+static int offset_of(PyObject *offset)
+{
+    int number = (int)PyLong_AsLong(offset);
+
+    if (number == -1 && PyErr_Occurred())
+        PyErr_Clear();
+    return number;
+}
+
+static PyObject *not_here(void)
+{
+    return Py_NewRef(disable);
+}
+
+static PyObject *entered(PyObject *const *args, enum pyusdt_vm_how how)
+{
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_ENTRY, .code = (PyCodeObject *)args[0], .how = how};
+
+    event.sessions = pyusdt_vm_wanted(event.probe, event.code);
+    if (event.sessions == 0)
+        return how == PYUSDT_VM_THROW ? Py_NewRef(Py_None) : not_here();
+    event.offset = offset_of(args[1]);
+    event.line = how == PYUSDT_VM_CALL ? event.code->co_firstlineno : 0;
+    pyusdt_vm_fire_code(&event);
+    Py_RETURN_NONE;
+}
+
+static PyObject *left(PyObject *const *args, enum pyusdt_vm_left how)
+{
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_RETURN, .code = (PyCodeObject *)args[0], .how = how};
+
+    event.sessions = pyusdt_vm_wanted(event.probe, event.code);
+    if (event.sessions == 0)
+        return how == PYUSDT_VM_UNWOUND ? Py_NewRef(Py_None) : not_here();
+    event.offset = offset_of(args[1]);
+    pyusdt_vm_fire_code(&event);
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_start(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self, (void)n;
+    return entered(args, PYUSDT_VM_CALL);
+}
+
+static PyObject *on_resume(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self, (void)n;
+    return entered(args, PYUSDT_VM_RESUME);
+}
+
+static PyObject *on_throw(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self, (void)n;
+    return entered(args, PYUSDT_VM_THROW);
+}
+
+static PyObject *on_return(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self, (void)n;
+    return left(args, PYUSDT_VM_RETURNED);
+}
+
+static PyObject *on_yield(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self, (void)n;
+    return left(args, PYUSDT_VM_YIELDED);
+}
+
+static PyObject *on_unwind(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self, (void)n;
+    return left(args, PYUSDT_VM_UNWOUND);
+}
+
+static PyObject *on_line(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_LINE, .code = (PyCodeObject *)args[0]};
+
+    (void)self, (void)n;
+    event.sessions = pyusdt_vm_wanted(event.probe, event.code);
+    if (event.sessions == 0)
+        return not_here();
+    event.line = offset_of(args[1]); /* this event has the line itself */
+    pyusdt_vm_fire_code(&event);
+    Py_RETURN_NONE;
+}
+
+static PyObject *exception_event(PyObject *const *args, enum pyusdt_pyvm_probe probe)
+{
+    struct pyusdt_pyvm_event event = {.probe = probe, .code = (PyCodeObject *)args[0], .exception = args[2]};
+
+    event.sessions = pyusdt_vm_wanted(probe, event.code);
+    if (event.sessions == 0)
+        Py_RETURN_NONE;
+    event.offset = offset_of(args[1]);
+    if (probe == PYUSDT_VM_EXCEPTION_HANDLED ||
+        pyusdt_vm_is_new(((PyBaseExceptionObject *)event.exception)->traceback, event.code, event.offset))
+        pyusdt_vm_fire_code(&event);
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_raise(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self, (void)n;
+    return exception_event(args, PYUSDT_VM_EXCEPTION_RAISE);
+}
+
+static PyObject *on_handled(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self, (void)n;
+    return exception_event(args, PYUSDT_VM_EXCEPTION_HANDLED);
+}
+
+/* (code, offset, callable, first argument).  What is called here may be another function next time: never DISABLE. */
+static PyObject *call_event(PyObject *const *args, enum pyusdt_pyvm_probe probe, enum pyusdt_vm_left how)
+{
+    pyusdt_vm_fire_call(probe, args[2], (PyCodeObject *)args[0], offset_of(args[1]), how);
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_call(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self, (void)n;
+    if (now_wanted & PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_ENTRY))
+        return call_event(args, PYUSDT_VM_C_FUNCTION_ENTRY, PYUSDT_VM_RETURNED);
+    Py_RETURN_NONE; /* the event is on since those of its end come with it alone */
+}
+
+static PyObject *on_c_return(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self, (void)n;
+    return call_event(args, PYUSDT_VM_C_FUNCTION_RETURN, PYUSDT_VM_RETURNED);
+}
+
+static PyObject *on_c_raise(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self, (void)n;
+    return call_event(args, PYUSDT_VM_C_FUNCTION_RETURN, PYUSDT_VM_UNWOUND);
+}
+
+/* ---- which events ---- */
+
+typedef PyObject *(*callback)(PyObject *self, PyObject *const *args, Py_ssize_t n);
+
+static const struct {
+    const char *name;
+    uint32_t probes; /* that need it */
+    callback function;
+    int with_call; /* it is no event that can be set: it comes with CALL */
+} events[] = {
+    {"PY_START", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY), on_start, 0},
+    {"PY_RESUME", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY), on_resume, 0},
+    {"PY_THROW", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY), on_throw, 0},
+    {"PY_RETURN", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_RETURN), on_return, 0},
+    {"PY_YIELD", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_RETURN), on_yield, 0},
+    {"PY_UNWIND", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_RETURN), on_unwind, 0},
+    {"LINE", PYUSDT_VM_BIT(PYUSDT_VM_LINE), on_line, 0},
+    {"RAISE", PYUSDT_VM_BIT(PYUSDT_VM_EXCEPTION_RAISE), on_raise, 0},
+    {"EXCEPTION_HANDLED", PYUSDT_VM_BIT(PYUSDT_VM_EXCEPTION_HANDLED), on_handled, 0},
+    {"CALL", PYUSDT_VM_C_FUNCTIONS, on_call, 0},
+    {"C_RETURN", PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_RETURN), on_c_return, 1},
+    {"C_RAISE", PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_RETURN), on_c_raise, 1},
+};
+
+enum { EVENTS = sizeof events / sizeof events[0] };
+
+static PyMethodDef methods[EVENTS];
+
+/* Of sys.monitoring.events. -1 with an exception. */
+static long event_bit(const char *name)
+{
+    PyObject *names = PyObject_GetAttrString(monitoring, "events");
+    PyObject *bit = names != NULL ? PyObject_GetAttrString(names, name) : NULL;
+    long value = bit != NULL ? PyLong_AsLong(bit) : -1;
+
+    Py_XDECREF(names);
+    Py_XDECREF(bit);
+    return value;
+}
+
+/* A call of sys.monitoring's whose result nobody needs. 0 or -1 with an exception. */
+static int told(PyObject *result)
+{
+    Py_XDECREF(result);
+    return result != NULL ? 0 : -1;
+}
+
+/* The callback of an event where its probe is wanted, else None. */
+static int register_callback(int i, uint32_t wanted)
+{
+    long bit = event_bit(events[i].name);
+    PyObject *function = Py_NewRef(Py_None);
+
+    if (bit >= 0 && (events[i].probes & wanted) != 0) {
+        methods[i] = (PyMethodDef){events[i].name, (PyCFunction)(void (*)(void))events[i].function, METH_FASTCALL, NULL};
+        Py_SETREF(function, PyCFunction_New(&methods[i], NULL));
+    }
+    if (bit < 0 || function == NULL) {
+        Py_XDECREF(function);
+        return -1;
+    }
+    return told(PyObject_CallMethod(monitoring, "register_callback", "ilN", tool, bit, function));
+}
+
+/* The set of events. -1 with an exception. */
+static long event_set(uint32_t wanted)
+{
+    long set = 0;
+
+    for (int i = 0; i < EVENTS; i++) {
+        long bit = (events[i].probes & wanted) != 0 && !events[i].with_call ? event_bit(events[i].name) : 0;
+        if (bit < 0)
+            return -1;
+        set |= bit;
+    }
+    return set;
+}
+
+/* ---- the tool ---- */
+
+static int load(void)
+{
+    if (monitoring == NULL)
+        monitoring = Py_XNewRef(PySys_GetObject("monitoring"));
+    if (monitoring != NULL && disable == NULL)
+        disable = PyObject_GetAttrString(monitoring, "DISABLE");
+    return disable != NULL;
+}
+
+/* 0: others have both. */
+static int take_tool(void)
+{
+    for (int i = 0; tool == 0 && i < 2; i++)
+        if (told(PyObject_CallMethod(monitoring, "use_tool_id", "is", tools[i], "pyusdt")) == 0)
+            tool = tools[i];
+        else
+            PyErr_Clear();
+    return tool != 0;
+}
+
+static int set_events(uint32_t wanted)
+{
+    long set = event_set(wanted);
+
+    if (set < 0)
+        return -1;
+    for (int i = 0; i < EVENTS; i++)
+        if (register_callback(i, wanted) < 0)
+            return -1;
+    return told(PyObject_CallMethod(monitoring, "set_events", "il", tool, set));
+}
+
+static void give_back(void)
+{
+    if (tool != 0 && (set_events(0) < 0 || told(PyObject_CallMethod(monitoring, "free_tool_id", "i", tool)) < 0))
+        PyErr_Clear();
+    tool = 0;
+}
+
+const char *pyusdt_vm_code_set(uint32_t wanted, int refresh)
+{
+    uint32_t before = now_wanted;
+
+    now_wanted = wanted;
+    if (wanted == 0) {
+        give_back();
+        return NULL;
+    }
+    if (!load() || !take_tool()) {
+        PyErr_Clear();
+        return "sys.monitoring's tool ids 3 and 4 are taken by other tools: there are no events of functions, lines and exceptions";
+    }
+    if ((wanted != before && set_events(wanted) < 0) ||
+        (refresh && told(PyObject_CallMethod(monitoring, "restart_events", NULL)) < 0)) {
+        PyErr_Clear();
+        give_back();
+        return "sys.monitoring refused: there are no events of functions, lines and exceptions";
+    }
+    return NULL;
+}
+
+#else
+typedef int pyusdt_vm_no_monitor; /* a file has to have something in it */
+#endif

@@ -1,0 +1,204 @@
+/* Code's events by a profile and a trace function of C, before CPython 3.12: see native/vm.h.
+ *
+ * Functions and calls of C come by the profile function, lines and exceptions by the trace function; each is set in every thread
+ * that has none of another tool, and in those that begin later (pyusdt_vm_code_thread).  There is nothing here that tells of an
+ * exception that is handled. */
+#include "native/vm.h"
+
+#if PY_VERSION_HEX < 0x030c0000
+
+#include <frameobject.h>
+#include <opcode.h>
+
+#define BY_PROFILE (PYUSDT_VM_FUNCTIONS | PYUSDT_VM_C_FUNCTIONS)
+#define BY_TRACE (PYUSDT_VM_BIT(PYUSDT_VM_LINE) | PYUSDT_VM_BIT(PYUSDT_VM_EXCEPTION_RAISE))
+
+const uint32_t pyusdt_vm_code_can = BY_PROFILE | BY_TRACE;
+
+static uint32_t now_wanted; /* as last set */
+
+/* ---- frames ---- */
+
+/* Of the instruction that runs, in bytes; -1: the frame has not begun. */
+static int offset_of(PyFrameObject *frame)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+    return PyFrame_GetLasti(frame);
+#else
+    return frame->f_lasti < 0 ? -1 : frame->f_lasti * 2;
+#endif
+}
+
+static int is_generator(const PyCodeObject *code)
+{
+    return (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0;
+}
+
+/* The function is entered: for the first time?  A generator of 3.11 has run the instructions that make it by then. */
+static enum pyusdt_vm_how how_entered(PyFrameObject *frame, PyCodeObject *code)
+{
+    if (!is_generator(code))
+        return PYUSDT_VM_CALL;
+#if PY_VERSION_HEX >= 0x030b0000
+    const _Py_CODEUNIT *resume = _PyCode_CODE(code) + offset_of(frame) / 2;
+    return offset_of(frame) < 0 || _Py_OPARG(*resume) == 0 ? PYUSDT_VM_CALL : PYUSDT_VM_RESUME;
+#else
+    return offset_of(frame) < 0 ? PYUSDT_VM_CALL : PYUSDT_VM_RESUME;
+#endif
+}
+
+static enum pyusdt_vm_left how_left(PyFrameObject *frame, PyCodeObject *code, PyObject *result)
+{
+    if (result == NULL)
+        return PYUSDT_VM_UNWOUND;
+    if (!is_generator(code))
+        return PYUSDT_VM_RETURNED;
+#if PY_VERSION_HEX >= 0x030b0000
+    return _Py_OPCODE(_PyCode_CODE(code)[offset_of(frame) / 2]) == YIELD_VALUE ? PYUSDT_VM_YIELDED : PYUSDT_VM_RETURNED;
+#else
+    return frame->f_state == FRAME_SUSPENDED ? PYUSDT_VM_YIELDED : PYUSDT_VM_RETURNED;
+#endif
+}
+
+/* ---- what the interpreter calls ---- */
+
+static void entered(PyFrameObject *frame, PyCodeObject *code)
+{
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_ENTRY, .code = code};
+
+    event.sessions = pyusdt_vm_wanted(event.probe, code);
+    if (event.sessions == 0)
+        return;
+    event.how = how_entered(frame, code);
+    event.offset = offset_of(frame);
+    event.line = event.how == PYUSDT_VM_CALL ? code->co_firstlineno : 0;
+    pyusdt_vm_fire_code(&event);
+}
+
+static void left(PyFrameObject *frame, PyCodeObject *code, PyObject *result)
+{
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_RETURN, .code = code};
+
+    event.sessions = pyusdt_vm_wanted(event.probe, code);
+    if (event.sessions == 0)
+        return;
+    event.how = how_left(frame, code, result);
+    event.offset = offset_of(frame);
+    pyusdt_vm_fire_code(&event);
+}
+
+static int wants(enum pyusdt_pyvm_probe probe)
+{
+    return (now_wanted & PYUSDT_VM_BIT(probe)) != 0;
+}
+
+static void called(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *code, int offset, enum pyusdt_vm_left how)
+{
+    if (wants(probe))
+        pyusdt_vm_fire_call(probe, callable, code, offset, how);
+}
+
+static int profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    PyCodeObject *code = PyFrame_GetCode(frame);
+
+    (void)self;
+    if (what == PyTrace_CALL && wants(PYUSDT_VM_FUNCTION_ENTRY))
+        entered(frame, code);
+    else if (what == PyTrace_RETURN && wants(PYUSDT_VM_FUNCTION_RETURN))
+        left(frame, code, arg);
+    else if (what == PyTrace_C_CALL)
+        called(PYUSDT_VM_C_FUNCTION_ENTRY, arg, code, offset_of(frame), PYUSDT_VM_RETURNED);
+    else if (what == PyTrace_C_RETURN)
+        called(PYUSDT_VM_C_FUNCTION_RETURN, arg, code, offset_of(frame), PYUSDT_VM_RETURNED);
+    else if (what == PyTrace_C_EXCEPTION)
+        called(PYUSDT_VM_C_FUNCTION_RETURN, arg, code, offset_of(frame), PYUSDT_VM_UNWOUND);
+    Py_DECREF(code);
+    return 0;
+}
+
+/* info: (type, value, traceback), the value made or not: what is not made yet, nobody has caught as an object. */
+static void raised(PyFrameObject *frame, PyCodeObject *code, PyObject *info)
+{
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_EXCEPTION_RAISE, .code = code, .offset = offset_of(frame)};
+
+    if (!PyTuple_Check(info) || PyTuple_GET_SIZE(info) != 3 || !PyExceptionInstance_Check(PyTuple_GET_ITEM(info, 1)))
+        return;
+    event.exception = PyTuple_GET_ITEM(info, 1);
+    event.sessions = pyusdt_vm_wanted(event.probe, code);
+    if (event.sessions != 0 && PyTraceBack_Check(PyTuple_GET_ITEM(info, 2)) && /* none: the end of an iterator */
+        pyusdt_vm_is_new(PyTuple_GET_ITEM(info, 2), code, event.offset))
+        pyusdt_vm_fire_code(&event);
+}
+
+static void line(PyFrameObject *frame, PyCodeObject *code)
+{
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_LINE, .code = code};
+
+    event.sessions = pyusdt_vm_wanted(event.probe, code);
+    if (event.sessions == 0)
+        return;
+    event.line = PyFrame_GetLineNumber(frame);
+    pyusdt_vm_fire_code(&event);
+}
+
+static int trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    PyCodeObject *code = PyFrame_GetCode(frame);
+
+    (void)self;
+    if (what == PyTrace_LINE && wants(PYUSDT_VM_LINE))
+        line(frame, code);
+    else if (what == PyTrace_EXCEPTION && wants(PYUSDT_VM_EXCEPTION_RAISE))
+        raised(frame, code, arg);
+    Py_DECREF(code);
+    return 0;
+}
+
+/* ---- in which threads ---- */
+
+struct others { /* tools that have a function of theirs where ours should be */
+    int profilers, tracers;
+};
+
+static void thread_set(PyThreadState *thread, uint32_t wanted, struct others *others)
+{
+    int profiles = (wanted & BY_PROFILE) != 0, traces = (wanted & BY_TRACE) != 0;
+
+    if (thread->c_profilefunc != NULL && thread->c_profilefunc != profile)
+        others->profilers |= profiles;
+    else if (profiles != (thread->c_profilefunc == profile) &&
+             _PyEval_SetProfile(thread, profiles ? profile : NULL, NULL) < 0)
+        PyErr_Clear();
+    if (thread->c_tracefunc != NULL && thread->c_tracefunc != trace)
+        others->tracers |= traces;
+    else if (traces != (thread->c_tracefunc == trace) && _PyEval_SetTrace(thread, traces ? trace : NULL, NULL) < 0)
+        PyErr_Clear();
+}
+
+void pyusdt_vm_code_thread(void)
+{
+    struct others others = {0, 0};
+
+    thread_set(PyThreadState_Get(), now_wanted, &others);
+}
+
+const char *pyusdt_vm_code_set(uint32_t wanted, int refresh)
+{
+    PyInterpreterState *interpreter = PyInterpreterState_Get();
+    struct others others = {0, 0};
+
+    (void)refresh; /* each event asks its place */
+    now_wanted = wanted;
+    for (PyThreadState *each = PyInterpreterState_ThreadHead(interpreter); each != NULL; each = PyThreadState_Next(each))
+        thread_set(each, wanted, &others);
+    if (others.profilers)
+        return "another profiler (sys.setprofile) is at work: there are no events of functions in its threads";
+    if (others.tracers)
+        return "a debugger or coverage (sys.settrace) is at work: there are no events of lines and exceptions in its threads";
+    return NULL;
+}
+
+#else
+typedef int pyusdt_vm_no_trace; /* a file has to have something in it */
+#endif

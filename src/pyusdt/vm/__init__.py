@@ -1,0 +1,57 @@
+"""The provider `python`: probes of what CPython itself does, in a program that nobody prepared (docs/guide/python-vm.md).
+
+In:      enable(), or PYUSDT_VM=1 in the environment of a program that imports pyusdt, or `python -m pyusdt app.py`.
+Out:     python:::function-entry, line, exception-raise, gc-start …, which a tracer sees as `python<pid>`.
+Always:  one thread that sleeps (the watcher) is what it costs while nobody traces; nothing is set in the interpreter then.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading  # noqa: F401 - the probes of threads are in it, whoever imports it first
+
+from pyusdt._core import vm_pause, vm_probes, vm_resume, vm_start, vm_stop, vm_trouble
+
+__all__ = ["disable", "enable", "enable_as_asked", "probes", "trouble"]
+
+_registered = False
+
+
+def enable(*, audit: bool = False) -> None:
+    """The provider is there, and notices from now on when somebody traces it.  Again: nothing more.
+
+    audit: with the probe `audit`, for good: CPython never takes an audit hook out again.  The first enable() of the process
+    decides.  OSError where the process can not be traced at all, RuntimeError in a sub-interpreter.
+    """
+    global _registered
+    vm_start(audit)
+    if not _registered:
+        _registered = True
+        os.register_at_fork(before=vm_pause, after_in_parent=vm_resume, after_in_child=vm_resume)
+        atexit.register(vm_pause)
+
+
+def enable_as_asked(value: str) -> None:
+    """PYUSDT_VM in the environment of a program that imports pyusdt: 1, or audit for that probe as well.  Nothing is raised."""
+    try:
+        enable(audit=value == "audit")
+    except (OSError, RuntimeError) as error:
+        import warnings
+
+        warnings.warn(f"no provider python (PYUSDT_VM): {error}; docs/guide/python-vm.md", RuntimeWarning, 3)
+
+
+def disable() -> None:
+    """No event any more, and no thread.  The probes stay in the list."""
+    vm_stop()
+
+
+def probes() -> list[str]:
+    """The names of the probes that this version of CPython can have."""
+    return [name for name, _places in vm_probes()]
+
+
+def trouble() -> str:
+    """What is wanted by a tracer now and can not be had, for a person; or ''."""
+    return vm_trouble()

@@ -1,0 +1,36 @@
+"""The provider `python` into this process, whatever it knows of pyusdt: for start/sitecustomize.py, and for `pyusdt attach`.
+
+In:      whether the probe audit is wanted.
+Out:     the provider; a line on the standard error where that can not be.
+Always:  nothing is raised.  Run by its path, without pyusdt, by any Python: Python 2 can read it, too.
+"""
+
+import os
+import sys
+
+
+def load():
+    """The pyusdt of this environment; where it has none, the one that this file is part of."""
+    from importlib import util
+
+    if "pyusdt" in sys.modules or util.find_spec("pyusdt") is not None:
+        return
+    folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    spec = util.spec_from_file_location("pyusdt", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder])
+    sys.modules["pyusdt"] = util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(sys.modules["pyusdt"])
+    except BaseException:
+        del sys.modules["pyusdt"]
+        raise
+
+
+def bring(audit):
+    try:
+        load()
+        from pyusdt.vm import enable
+
+        enable(audit=audit)
+    except Exception:  # noqa: BLE001 - the program runs, whatever is wrong with us
+        sys.stderr.write("pyusdt: the provider python can not be brought into this process (%s, Python %d.%d): %s\n"  # noqa: UP031
+                         % (sys.executable, sys.version_info[0], sys.version_info[1], sys.exc_info()[1]))

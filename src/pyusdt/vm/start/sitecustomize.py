@@ -1,0 +1,44 @@
+"""Brings pyusdt's provider `python` into a program that does not know it: into.py puts this folder first in PYTHONPATH.
+
+In:      PYUSDT_VM_INTO, as into.py writes it; PYUSDT_VM_PYTHONPATH, what PYTHONPATH was, if there was one.
+Out:     the provider, in the process that was meant.
+Always:  the environment and sys.path are as they would be without us before any code of the program's runs, so its children know
+         nothing of this, and its own sitecustomize is imported as ever.  Any Python can read this file, Python 2, too.
+"""
+
+import os
+import sys
+
+
+def _restore(folder):
+    """The environment and sys.path; what was asked for."""
+    asked = os.environ.pop("PYUSDT_VM_INTO", "")
+    path = os.environ.pop("PYUSDT_VM_PYTHONPATH", None)
+    if path is None:
+        os.environ.pop("PYTHONPATH", None)
+    else:
+        os.environ["PYTHONPATH"] = path
+    if folder in sys.path:
+        sys.path.remove(folder)
+    sys.path_importer_cache.pop(folder, None)
+    return asked
+
+
+def _bring(folder, asked):
+    """In a namespace of its own: bring.py is no module that the program could find."""
+    pid, _, options = asked.partition(" ")
+    if pid not in ("0", str(os.getpid())):  # 0: whatever process
+        return
+    path = os.path.join(folder, "bring.py")
+    names = {"__name__": "pyusdt.vm.start.bring", "__file__": path}
+    with open(path) as file:
+        exec(compile(file.read(), path, "exec"), names)  # noqa: S102 - it is ours
+    names["bring"](options == "audit")
+
+
+_folder = os.path.dirname(os.path.abspath(__file__))
+_asked = _restore(_folder)
+if _asked:
+    _bring(_folder, _asked)
+_us = sys.modules.pop("sitecustomize")  # held, or Python 2 would take this module apart
+import sitecustomize  # noqa: F401 - the program's own; where it has none, an ImportError that site.py expects

@@ -1,0 +1,44 @@
+"""Says what is set in the interpreter: with the provider and nobody tracing, while somebody does, and when that is over.
+
+Out: three lines of JSON, each when it is so: {"monitoring": [events of each tool], "profile": …, "trace": …, "gc": …, "import": …}.
+"""
+
+import gc
+import json
+import sys
+import threading
+import time
+
+import pyusdt.vm
+
+
+def state():
+    monitoring = getattr(sys, "monitoring", None)
+    tools = [tool for tool in range(6) if monitoring and monitoring.get_tool(tool)]
+    return {
+        "monitoring": [monitoring.get_events(tool) for tool in tools],
+        "profile": sys.getprofile() is not None,
+        "trace": sys.gettrace() is not None,
+        "gc": len(gc.callbacks),
+        "import": type(sys.modules["_frozen_importlib"]._find_and_load).__name__,
+        "thread": type(threading.Thread.__dict__["_bootstrap_inner"]).__name__,
+    }
+
+
+def changes(before):
+    """The next state that is another."""
+    end = time.monotonic() + 30
+    while state() == before and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(0.3)  # it is set one by one
+    return state()
+
+
+def say(what):
+    print(json.dumps(what), flush=True)
+    return what
+
+
+pyusdt.vm.enable()
+time.sleep(0.3)
+say(changes(say(changes(say(state())))))

@@ -1,0 +1,112 @@
+"""The provider `python` in programs that know nothing of it: its events against the programs' own counters.
+
+In:      programs/vm_*.py, which count what they do and print it.
+Always:  what is compared is the program's count and the tracer's, never a number that this file knows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+
+import harness
+import pytest
+
+BY_MONITORING = sys.version_info >= (3, 12)
+COUNTED = os.path.join(harness.PROGRAMS, "vm_counted.py")
+
+
+def counted(run: harness.Run) -> dict[str, int]:
+    """What a program has counted itself."""
+    assert run.status == 0, run
+    return json.loads(next(line for line in run.stdout.splitlines() if line.startswith("{")))
+
+
+def table(run: harness.Run) -> dict[tuple[str, ...], int]:
+    """{keys of an aggregation: count}"""
+    rows = [line.split() for line in run.stdout.splitlines() if re.match(r"  +\S.* \d+$", line)]
+    return {tuple(row[:-1]): int(row[-1]) for row in rows}
+
+
+@pytest.fixture
+def traced(pydtrace):
+    """traced(SCRIPT, PROGRAM, ARGUMENT …) -> Run of pydtrace -c"""
+
+    def run(script: str, program: str, *arguments: object, options: tuple[str, ...] = (), **more) -> harness.Run:
+        return pydtrace("-q", *options, "-n", script, "-c", harness.program(program, *arguments), **more)
+
+    return run
+
+
+def test_functions(traced):
+    run = traced('python$target:__main__::function-entry, python$target:__main__::function-return { @[probename, probefunc, arg3] = count(); }',
+                 "vm_counted.py", 7)
+    own, seen = counted(run), table(run)
+    for name in ("plain", "Shape.area", "failing"):
+        assert seen["function-entry", name, "0"] == own[name], run
+    assert seen["function-return", "plain", "0"] == own["plain"], run
+    assert seen["function-return", "failing", "2"] == own["failing"], run
+
+
+def test_generators(traced):
+    """Entered once anew, then resumed; each yield leaves it."""
+    run = traced('python$target::steps:function-entry, python$target::steps:function-return { @[probename, arg3] = count(); }',
+                 "vm_counted.py", 4)
+    own = counted(run)
+    assert table(run) == {
+        ("function-entry", "0"): own["steps"], ("function-entry", "1"): own["resumes"],
+        ("function-return", "0"): own["steps"], ("function-return", "1"): own["yields"]}, run
+
+
+def test_where_a_function_is(traced):
+    run = traced('python$target::plain:function-entry { @[probemod, probefunc, copyinstr(arg0), copyinstr(arg1), arg2] = count(); }',
+                 "vm_counted.py")
+    with open(COUNTED) as file:
+        line = 1 + file.read().split("\n").index("def plain(n):")
+    assert table(run) == {("__main__", "plain", COUNTED, "plain", str(line)): counted(run)["plain"]}, run
+
+
+def test_lines(traced):
+    run = traced("python$target:__main__:lined:line { @[arg2] = count(); }", "vm_counted.py", 6)
+    own = counted(run)
+    assert sum(table(run).values()) == own["lines"], run
+    assert set(table(run).values()) == {own["rounds"]}, run
+
+
+def test_exceptions(traced):
+    """Once each, where it was raised; its text without a call of the program's code."""
+    run = traced('python$target:__main__::exception-raise { @[probefunc, copyinstr(arg3), copyinstr(arg4)] = count(); }',
+                 "vm_counted.py", 6)
+    own, seen = counted(run), table(run)
+    assert seen["failing", "LookupError", "no", "such", "thing"] == own["rounds"], run
+    assert seen["raises", "Own", "own", "text"] == own["rounds"], run
+    assert not any(keys[:2] == ("raises", "LookupError") for keys in seen), run
+
+
+@pytest.mark.skipif(not BY_MONITORING, reason="host: before CPython 3.12 nothing tells of it")
+def test_exceptions_that_are_handled(traced):
+    run = traced('python$target::raises:exception-handled { @[copyinstr(arg3)] = count(); }', "vm_counted.py", 6)
+    own = counted(run)
+    assert table(run) == {("LookupError",): own["rounds"], ("Own",): own["rounds"]}, run
+
+
+def test_functions_of_c(traced):
+    run = traced('python$target:builtins:len:c-function-entry, python$target:builtins:len:c-function-return'
+                 f' /copyinstr(arg0) == "{COUNTED}"/ {{ @[probename, probemod, probefunc] = count(); }}', "vm_counted.py", 6)
+    own = counted(run)
+    assert table(run) == {("c-function-entry", "builtins", "len"): own["len"], ("c-function-return", "builtins", "len"): own["len"]}
+
+
+def test_what_is_no_code(traced):
+    """The collector, imports, threads."""
+    run = traced('python$target:::gc-start, python$target:::gc-done { @a[probename] = count(); }'
+                 ' python$target:::import-find-load-start, python$target:::import-find-load-done'
+                 ' /copyinstr(arg0) == "no_such_module_of_ours"/ { @[probename, arg1] = count(); }'
+                 ' python$target:::thread-start, python$target:::thread-stop /copyinstr(arg0) == "counted"/ { @b[probename] = count(); }',
+                 "vm_counted.py", 6)
+    own, seen = counted(run)["rounds"], table(run)
+    assert seen["thread-start",] == seen["thread-stop",] == own, run
+    assert seen["import-find-load-start", "0"] == seen["import-find-load-done", "0"] == own, run
+    assert seen["gc-start",] == seen["gc-done",] >= own, run

@@ -1,0 +1,323 @@
+"""The provider `python` among others: what it leaves alone, and how it gets into a program.
+
+In:      programs/vm_*.py, and small ones written here.
+Always:  a program prints the same traced and untraced, unless the test is of what is said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import harness
+import pytest
+
+import pyusdt
+
+BY_MONITORING = sys.version_info >= (3, 12)
+ENTRIES = "python$target:::function-entry { @[copyinstr(arg1)] = count(); }"
+EVERYTHING = "python$target::: { @ = count(); }"
+
+
+@pytest.fixture
+def program(tmp_path):
+    """program(TEXT, NAME="app.py") -> the path of a program with this text"""
+
+    def write(text: str, name: str = "app.py") -> str:
+        path = tmp_path / name
+        path.write_text(textwrap.dedent(text))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def same(pydtrace):
+    """same(PATH, SCRIPT, *OPTIONS) -> Run: the program's own output is that of its untraced run, in which nothing of us is."""
+
+    def run(path: str, script: str = EVERYTHING, *options: str, **more) -> harness.Run:
+        alone = harness.run([sys.executable, *options, path], **more)
+        traced = pydtrace("-q", "-n", script, "-c", " ".join([sys.executable, *options, path]), **more)
+        assert (alone.status, traced.status) == (0, 0), (alone, traced)
+        assert traced.stdout.startswith(alone.stdout) and alone.stdout, (alone, traced)
+        assert (traced.stderr, alone.stderr) == ("", ""), (alone, traced)
+        return traced
+
+    return run
+
+
+def seen(run: harness.Run) -> dict[str, int]:
+    rows = [line.split() for line in run.stdout.splitlines() if line.startswith("  ")]
+    return {row[0]: int(row[-1]) for row in rows if row}
+
+
+# --- nothing while nobody traces ----------------------------------------------------------
+
+
+def test_what_nobody_wants_is_not_set(pydtrace):
+    with harness.running(harness.program("vm_switched.py")) as process:
+        before = json.loads(process.stdout.readline())
+        tracing = harness.start([harness.PYDTRACE, "-q", "-n", EVERYTHING, "-p", str(process.pid)])
+        during = json.loads(process.stdout.readline())
+        tracing.terminate()
+        harness.finish(tracing, 30)
+        after = json.loads(process.stdout.readline())
+    untouched = {"monitoring": [], "profile": False, "trace": False, "gc": 0, "import": "function", "thread": "function"}
+    assert before == after == untouched
+    assert bool(during["monitoring"]) == BY_MONITORING, during
+    assert (during["gc"], during["import"], during["thread"]) == (1, "builtin_function_or_method", "instancemethod")
+
+
+def test_import_alone_starts_no_thread(program):
+    path = program("""
+        import os, pyusdt, sys
+        print(len(os.listdir("/proc/self/task")), "pyusdt.vm" in sys.modules)
+    """)
+    assert harness.run([sys.executable, path]).stdout == "1 False\n"
+
+
+# --- getting in ---------------------------------------------------------------------------
+
+
+SURROUNDINGS = """
+    import os, subprocess, sys
+    print(sys.argv, sys.path, sorted(os.environ.items()), sys.modules.get("sitecustomize"), __name__, __file__, flush=True)
+    subprocess.run([sys.executable, "-c", "import os, sys; print(sys.path, sorted(os.environ.items()), 'pyusdt' in sys.modules)"])
+"""
+
+
+@pytest.mark.parametrize("path", [None, "", "/nowhere:/else"])
+def test_surroundings_are_as_ever(same, program, monkeypatch, path):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    if path is not None:
+        monkeypatch.setenv("PYTHONPATH", path)
+    same(program(SURROUNDINGS))
+
+
+def test_sitecustomize_of_the_program(same, program, monkeypatch, tmp_path):
+    program("import sys; sys.own = 'its own'", "sitecustomize.py")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert same(program(SURROUNDINGS + "    print(sys.own)")).stdout.splitlines()[2] == "its own"
+
+
+def test_a_virtual_environment_without_pyusdt(program, pydtrace, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
+    bare = str(tmp_path / "bare" / "bin" / "python")
+    assert harness.run([bare, "-c", "import pyusdt"]).status != 0
+    run = pydtrace("-q", "-n", ENTRIES, "-c", f"{bare} {program('def here(): pass' + chr(10) + 'here()')}")
+    assert seen(run)["here"] == 1, run
+
+
+@pytest.mark.parametrize("option", ["-I", "-E", "-S", "-sE", "-W ignore -I"])
+def test_a_python_that_hears_nothing(pydtrace, program, option):
+    run = pydtrace("-q", "-n", EVERYTHING, "-c", f"{sys.executable} {option} {program('print(1)')}")
+    letter = option.split("-")[-1][-1]
+    assert run.status == 1 and f"with -{letter} Python takes nothing from its environment" in run.stderr, run
+
+
+def test_another_python(pydtrace, program, tmp_path):
+    """One for which pyusdt is not built: the program runs, and it is said why there is nothing to see."""
+    home = tmp_path / "pyusdt"
+    source = os.path.dirname(pyusdt.__file__)
+    for name in ("__init__.py", "vm"):
+        os.makedirs(home, exist_ok=True)
+        subprocess.run(["cp", "-r", os.path.join(source, name), home], check=True)
+    environment = {**os.environ, "PYUSDT_VM_INTO": "0", "PYTHONPATH": str(home / "vm" / "start")}
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
+    run = harness.run([str(tmp_path / "bare" / "bin" / "python"), program("print('runs')")], env=environment)
+    assert (run.status, run.stdout) == (0, "runs\n"), run
+    assert "the provider python can not be brought into this process" in run.stderr and "not built for this Python" in run.stderr, run
+
+
+def test_only_the_process_that_is_meant(pydtrace, program):
+    path = program("import subprocess, sys; subprocess.run([sys.executable, '-c', 'def inner(): pass\\ninner()'])")
+    assert "inner" not in seen(pydtrace("-q", "-n", ENTRIES, "-c", f"{sys.executable} {path}"))
+
+
+def test_a_python_that_the_command_starts(pydtrace, program):
+    """A pattern asks for whatever Python comes first."""
+    path = program("def here(): pass\nhere()")
+    run = pydtrace("-q", "-n", ENTRIES.replace("$target", "*"), "-c", f"env -u NOTHING sh -c '{sys.executable} {path}; true'")
+    assert seen(run)["here"] == 1, run
+
+
+def test_as_a_module(program):
+    path = program(SURROUNDINGS + "    print('_core' in dir(sys.modules['pyusdt']), 'pyusdt.vm' in sys.modules)")
+    run = harness.run([sys.executable, "-X", "dev", "-m", "pyusdt", path, "one", "-m"])
+    assert run.status == 0 and run.stdout.endswith("True True\n") and "'one', '-m']" in run.stdout, run
+    assert harness.run([sys.executable, "-m", "pyusdt"]).stderr.startswith("usage: python -m pyusdt")
+    refused = harness.run([sys.executable, "-I", "-m", "pyusdt", path])
+    assert refused.status == 1 and "with -I Python takes nothing" in refused.stderr, refused
+
+
+def test_by_the_environment(program):
+    path = program("import sys, pyusdt; print('pyusdt.vm' in sys.modules, __import__('os').listdir('/proc/self/task').__len__())")
+    assert harness.run([sys.executable, path], env={**os.environ, "PYUSDT_VM": "1"}).stdout == "True 2\n"
+    assert harness.run([sys.executable, path], env={**os.environ, "PYUSDT_VM": "0"}).stdout == "False 1\n"
+
+
+# --- the program's own doings --------------------------------------------------------------
+
+
+def test_forks(same, program):
+    """No warning of threads, and the children are traced."""
+    run = same(program("""
+        import os
+        def in_child(): pass
+        for _ in range(20):
+            if not (pid := os.fork()):
+                in_child()
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+        print("forked")
+    """), ENTRIES.replace("$target", "*"), "-W", "error")
+    assert seen(run)["in_child"] == 20, run
+
+
+def test_many_threads(same, program):
+    run = same(program("""
+        import threading
+        def one(): pass
+        barrier = threading.Barrier(101)
+        def work():
+            barrier.wait()
+            for _ in range(10): one()
+        threads = [threading.Thread(target=work) for _ in range(100)]
+        for each in threads: each.start()
+        barrier.wait()
+        for each in threads: each.join()
+        print("joined")
+    """), ENTRIES)
+    assert seen(run)["one"] == 1000, run
+
+
+def test_deep_recursion(same, program):
+    """As deep as untraced, to the same error."""
+    same(program("""
+        import sys
+        def down(n):
+            return down(n + 1) if n < 20_000 else n
+        sys.setrecursionlimit(10**6)
+        print(down(0))
+        sys.setrecursionlimit(500)
+        try:
+            down(0)
+        except RecursionError as error:
+            depth = 0
+            while error.__traceback__ and depth < 10**6:
+                error.__traceback__ = error.__traceback__.tb_next
+                depth += 1
+            print("RecursionError", depth)
+    """), 'python$target::down:function-* { @[probename] = count(); }')
+
+
+def test_code_that_is_collected(same, program):
+    run = same(program("""
+        import gc
+        for i in range(3000):
+            scope = {}
+            exec(f"def made{i % 7}(): pass", scope)
+            scope[f"made{i % 7}"]()
+            del scope
+        gc.collect()
+        print("made")
+    """), ENTRIES)
+    assert sum(n for name, n in seen(run).items() if name.startswith("made")) == 3000, run
+
+
+def test_a_profiler_is_not_displaced(same, program):
+    run = same(program("""
+        import cProfile, pstats
+        def one(): pass
+        def ten():
+            for _ in range(10): one()
+        profile = cProfile.Profile()
+        profile.runcall(ten)
+        print([row[0] for (_, _, name), row in pstats.Stats(profile).stats.items() if name == "one"])
+    """), ENTRIES)
+    assert not BY_MONITORING or seen(run)["one"] == 10, run
+
+
+def test_a_debugger_is_not_displaced(same, program):
+    same(program("""
+        import sys
+        lines = []
+        def trace(frame, event, arg):
+            lines.append((event, frame.f_lineno))
+            return trace
+        def two():
+            a = 1
+            return a
+        sys.settrace(trace)
+        two()
+        sys.settrace(None)
+        print(lines)
+    """))
+
+
+@pytest.mark.skipif(not BY_MONITORING, reason="host: CPython before 3.12 has no sys.monitoring")
+def test_coverage_runs_beside(same, program):
+    """As its sysmon core does it: each line once, then DISABLE."""
+    same(program("""
+        import sys
+        monitoring, lines = sys.monitoring, []
+        def line(code, number):
+            lines.append((code.co_name, number))
+            return monitoring.DISABLE
+        def loop():
+            for i in range(3):
+                str(i)
+        monitoring.use_tool_id(monitoring.COVERAGE_ID, "coverage")
+        monitoring.register_callback(monitoring.COVERAGE_ID, monitoring.events.LINE, line)
+        monitoring.set_local_events(monitoring.COVERAGE_ID, loop.__code__, monitoring.events.LINE)
+        loop()
+        loop()
+        print(lines, monitoring.get_tool(monitoring.COVERAGE_ID))
+    """))
+
+
+@pytest.mark.skipif(not BY_MONITORING, reason="host: CPython before 3.12 has no sys.monitoring")
+def test_the_ids_of_tools_are_taken(pydtrace, program):
+    """The program keeps its own, and it is said what can not be seen."""
+    path = program("""
+        import sys, time
+        for tool in (3, 4):
+            sys.monitoring.use_tool_id(tool, "another")
+        import pyusdt.vm
+        pyusdt.vm.enable()
+        print("ready", flush=True)
+        end = time.monotonic() + 30
+        while not pyusdt.vm.trouble() and time.monotonic() < end:
+            time.sleep(0.01)
+        print([sys.monitoring.get_tool(tool) for tool in (3, 4)], pyusdt.vm.trouble())
+    """)
+    with harness.running([sys.executable, path]) as process:
+        assert process.stdout.readline() == "ready\n"
+        tracing = harness.start([harness.PYDTRACE, "-q", "-n", ENTRIES, "-p", str(process.pid)])
+        said = process.stdout.readline()
+        tracing.terminate()
+        harness.finish(tracing, 30)
+        assert said.startswith("['another', 'another'] sys.monitoring's tool ids 3 and 4 are taken"), said
+        assert "tool ids 3 and 4 are taken" in process.stderr.read()
+
+
+def test_the_programs_own_errors(same, program):
+    """A traceback that is printed has no frame of ours."""
+    same(program("""
+        import io, traceback
+        def broken():
+            import no_such_module_of_ours
+        try:
+            broken()
+        except ImportError:
+            print(traceback.format_exc())
+        class Odd:
+            def __getattr__(self, name): raise RuntimeError(name)
+        try:
+            Odd().anything
+        except RuntimeError:
+            print(traceback.format_exc())
+    """))
