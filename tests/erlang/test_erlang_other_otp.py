@@ -7,6 +7,7 @@ import shutil
 
 import harness
 import pytest
+import test_erlang_vm
 
 pytestmark = pytest.mark.long
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -49,3 +50,16 @@ def test_built_tested_and_traced(otp):
     run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-x", "strsize=2000", "-n",
                        'shop*:::term { printf("%s\\n", term(arg1)); }', "-c", " ".join(node)], timeout=120)
     assert run.stdout.splitlines()[:-1] == printed.read_text().splitlines(), run
+
+
+def test_scripts_of_otp(otp, monkeypatch):
+    """The emulator's own probes; from OTP 27 on messages have their sequential trace tokens."""
+    built = otp(f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -o ebin {HERE}/programs/vm.erl")
+    assert built.status == 0, built
+    monkeypatch.setenv("VM_OPTIONS", "#{functions => [vm]}")
+    examples = harness.run(["erl", "-noshell", "-eval", "io:put_chars(code:lib_dir(runtime_tools)), halt()."]).stdout + "/examples"
+    for script, function, n, check in test_erlang_vm.SCRIPTS:
+        node = otp.command("erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "vm", function, str(n))
+        run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-s", f"{examples}/{script}.d", "-c", " ".join(node)],
+                          timeout=120)
+        (test_erlang_vm.tokens if script == "messages" else check)(run, n)
