@@ -226,6 +226,9 @@ static ErlNifFunc functions[] = {
     {"vm_define", 1, pyusdt_nif_vm_define, ERL_NIF_DIRTY_JOB_IO_BOUND},
     {"vm_wanted", 0, pyusdt_nif_vm_wanted, 0},
     {"vm_tend", 0, pyusdt_nif_vm_tend, ERL_NIF_DIRTY_JOB_IO_BOUND},
+    {"vm_open", 1, pyusdt_nif_vm_open, 0},
+    {"vm_functions", 3, pyusdt_nif_vm_functions, ERL_NIF_DIRTY_JOB_CPU_BOUND},
+    {"vm_watch", 1, pyusdt_nif_vm_watch, ERL_NIF_DIRTY_JOB_IO_BOUND},
     {"vm_control", 2, pyusdt_nif_vm_control, 0},
     {"vm_over", 0, pyusdt_nif_vm_over, 0},
     {"vm_port", 3, pyusdt_nif_vm_port, 0},
@@ -268,8 +271,10 @@ static int upgrade(ErlNifEnv *env, void **priv_data, void **old_priv_data, ERL_N
 static void unload(ErlNifEnv *env, void *priv_data)
 {
     (void)env, (void)priv_data;
-    if (--instances == 0)
-        pyusdt_unpublish();
+    if (--instances != 0)
+        return;
+    pyusdt_vm_unload();
+    pyusdt_unpublish();
 }
 
 ERL_NIF_INIT(pyusdt_nif, functions, load, NULL, upgrade, unload)

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "vm_events.h"
+#include "vm_mfa.h"
 #include "vm_ports.h"
-#include "vm_state.h"
-#include "vm_text.h"
 
 #define BURSTS 10 /* in a second: so often the rate is looked at, at most */
 
@@ -23,8 +23,8 @@ static const struct {
 
 static ERL_NIF_TERM atom_ok, atom_error, atom_true, atom_false;
 static ERL_NIF_TERM names[PYUSDT_VM_COUNT]; /* atoms */
-static ErlNifResourceType *watch_type;
-static void *watch; /* monitors the controlling process */
+static ErlNifResourceType *monitor_type;
+static void *the_monitor; /* of the controlling process */
 
 /* ---- being loaded ---- */
 
@@ -58,8 +58,9 @@ int pyusdt_vm_load(ErlNifEnv *env)
     atom_false = enif_make_atom(env, "false");
     for (unsigned i = 0; i < PYUSDT_VM_COUNT; i++)
         names[i] = enif_make_atom(env, probes[i].name);
-    watch_type = enif_open_resource_type_x(env, "vm", &init, ERL_NIF_RT_CREATE | ERL_NIF_RT_TAKEOVER, NULL);
-    return watch_type && pyusdt_vm_ports_load() && pyusdt_vm_trace_load(env);
+    monitor_type = enif_open_resource_type_x(env, "vm", &init, ERL_NIF_RT_CREATE | ERL_NIF_RT_TAKEOVER, NULL);
+    pyusdt_vm_trace_load(env);
+    return monitor_type && pyusdt_vm_ports_load();
 }
 
 /* ---- making the probes ---- */
@@ -82,6 +83,7 @@ static struct pyusdt_probe_def definition(unsigned probe)
         case 'u': def.type[i] = PYUSDT_UINT | 4; break;
         default: def.type[i] = PYUSDT_INT | 4;
         }
+    def.places = probe >= PYUSDT_VM_LOCAL_FUNCTION_ENTRY;
     return def;
 }
 
@@ -156,15 +158,98 @@ ERL_NIF_TERM pyusdt_nif_vm_tend(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     return list;
 }
 
+/* ---- functions ---- */
+
+/* The sessions that want the probe of any module, by a clause that names none: they want it of one that can not be, too. */
+static uint64_t of_any(unsigned probe)
+{
+    static const char none[] = "\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1";
+
+    return pyusdt_place_wanted(pyusdt_vm.site[probe].index, none, none) & PYUSDT_VM_SESSIONS;
+}
+
+ERL_NIF_TERM pyusdt_nif_vm_open(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    int probe = find(argv[0]);
+
+    (void)argc;
+    if (probe < PYUSDT_VM_LOCAL_FUNCTION_ENTRY)
+        return enif_make_badarg(env);
+    return *pyusdt_vm.site[probe].semaphore != 0 || of_any((unsigned)probe) != 0 ? atom_true : atom_false;
+}
+
+static bool is_wanted_at(unsigned index, uint64_t open, const char *module, ERL_NIF_TERM function)
+{
+    char name[PYUSDT_VM_NAME];
+
+    pyusdt_vm_name(function, name);
+    return (pyusdt_place_wanted(index, module, name) & PYUSDT_VM_SESSIONS & ~open) != 0;
+}
+
+ERL_NIF_TERM pyusdt_nif_vm_functions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    ERL_NIF_TERM pair, all = argv[2], list = enif_make_list(env, 0);
+    int n, probe = find(argv[0]);
+    char module[PYUSDT_VM_NAME];
+    const ERL_NIF_TERM *parts;
+    uint64_t open;
+
+    (void)argc;
+    if (probe < PYUSDT_VM_LOCAL_FUNCTION_ENTRY)
+        return enif_make_badarg(env);
+    pyusdt_vm_name(argv[1], module);
+    open = of_any((unsigned)probe);
+    while (enif_get_list_cell(env, all, &pair, &all))
+        if (enif_get_tuple(env, pair, &n, &parts) && n == 2 &&
+            is_wanted_at(pyusdt_vm.site[probe].index, open, module, parts[0]))
+            list = enif_make_list_cell(env, pair, list);
+    return list;
+}
+
+/* ---- the watcher ---- */
+
+/* On the watcher's thread. */
+static void changed(void *unused)
+{
+    ErlNifPid controller = {atomic_load(&pyusdt_vm.controller)};
+    ErlNifEnv *env = controller.pid != 0 ? enif_alloc_env() : NULL;
+
+    (void)unused;
+    if (!env)
+        return;
+    enif_send(NULL, &controller, env, enif_make_atom(env, "changed"));
+    enif_free_env(env);
+}
+
+static struct pyusdt_watch watch = {.changed = changed, .sites = pyusdt_vm.site, .n = PYUSDT_VM_COUNT};
+static bool watches; /* by the controlling process alone, but when the library goes */
+
+ERL_NIF_TERM pyusdt_nif_vm_watch(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    (void)env, (void)argc;
+    if (argv[0] != atom_true)
+        pyusdt_vm_unload();
+    else if (!watches)
+        watches = pyusdt_watch_start(&watch) == 0;
+    return watches ? atom_true : atom_false;
+}
+
+void pyusdt_vm_unload(void)
+{
+    if (watches)
+        pyusdt_watch_stop(&watch);
+    watches = false;
+}
+
 /* ---- the controlling process ---- */
 
 static bool monitor(ErlNifEnv *env, const ErlNifPid *pid)
 {
     if (atomic_load(&pyusdt_vm.controller) == pid->pid)
         return true;
-    if (!watch)
-        watch = enif_alloc_resource(watch_type, 1);
-    if (!watch || enif_monitor_process(env, watch, pid, NULL) != 0)
+    if (!the_monitor)
+        the_monitor = enif_alloc_resource(monitor_type, 1);
+    if (!the_monitor || enif_monitor_process(env, the_monitor, pid, NULL) != 0)
         return false;
     atomic_store(&pyusdt_vm.controller, pid->pid);
     return true;
@@ -219,6 +304,6 @@ ERL_NIF_TERM pyusdt_nif_vm_fire(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
         return atom_false;
     for (unsigned i = 0; i < PYUSDT_VM_TEXTS && enif_get_list_cell(env, list, &value, &list); i++)
         pyusdt_vm_put(&event, i, value);
-    pyusdt_firing_offer_at(&event.firing, &pyusdt_vm.site[probe]);
+    pyusdt_vm_event_offer(&event, (unsigned)probe);
     return atom_true;
 }

@@ -14,6 +14,7 @@
 
 /* When the module is loaded: false, and it can not be. */
 int pyusdt_vm_load(ErlNifEnv *env);
+void pyusdt_vm_unload(void); /* nothing of ours runs any more */
 
 /* vm_define(Names): makes these probes; it writes a file, so it belongs on a dirty scheduler. */
 ERL_NIF_TERM pyusdt_nif_vm_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
@@ -24,6 +25,16 @@ ERL_NIF_TERM pyusdt_nif_vm_wanted(ErlNifEnv *env, int argc, const ERL_NIF_TERM a
 /* vm_tend(): sets up the sessions that are new and looks whether their tracers live; it may map files (dirty). The names
  * of the probes of which a sequential trace token is read. */
 ERL_NIF_TERM pyusdt_nif_vm_tend(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+/* vm_open(Probe): whether anybody wants this probe of functions without naming a module. */
+ERL_NIF_TERM pyusdt_nif_vm_open(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+/* vm_functions(Probe, Module, [{Function, Arity}]): those at which anybody wants it who names the module. */
+ERL_NIF_TERM pyusdt_nif_vm_functions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+/* vm_watch(On): the controlling process is sent `changed` when tracers want something else. False: it is not. It waits for
+ * a thread (dirty). */
+ERL_NIF_TERM pyusdt_nif_vm_watch(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* vm_control(Processes, Rate): the caller is the controlling process; whether flags of processes are set (else the emulator
  * removes us from them); events a second on one scheduler above which all is discarded. */

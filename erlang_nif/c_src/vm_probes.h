@@ -37,6 +37,7 @@
     X(DRIVER_CONTROL, "driver-control", "sssii") \
     X(DIST_MONITOR, "dist-monitor", "sssss") \
     X(DIST_PORT_BUSY, "dist-port_busy", "ssss") \
+    /* from here on: probes that have places */ \
     X(LOCAL_FUNCTION_ENTRY, "local-function-entry", "ssi") \
     X(GLOBAL_FUNCTION_ENTRY, "global-function-entry", "ssi") \
     X(FUNCTION_RETURN, "function-return", "ssi") \

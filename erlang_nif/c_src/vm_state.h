@@ -21,13 +21,19 @@ struct pyusdt_vm_state {
 
 extern struct pyusdt_vm_state pyusdt_vm;
 
-bool pyusdt_vm_trace_load(ErlNifEnv *env); /* makes the atoms */
+void pyusdt_vm_trace_load(ErlNifEnv *env); /* makes the atoms */
 
 #pragma GCC visibility pop
 
+/* The enable word's bit of the flight recorder, which wants everything and is no reason to trace anything. */
+#define PYUSDT_VM_SESSIONS (~(UINT64_C(1) << PYUSDT_MAX_SESSIONS))
+
 static inline bool pyusdt_vm_is_wanted(unsigned probe)
 {
-    return pyusdt_site_enabled(&pyusdt_vm.site[probe]);
+    const struct pyusdt_probe_site *site = &pyusdt_vm.site[probe];
+
+    return __atomic_load_n(site->semaphore, __ATOMIC_RELAXED) != 0 ||
+           (__atomic_load_n(&pyusdt_enabled_words[site->index], __ATOMIC_RELAXED) & PYUSDT_VM_SESSIONS) != 0;
 }
 
 #endif

@@ -1,13 +1,12 @@
 /* What the probes of the emulator tell of terms: see vm_text.h. */
 #include "vm_text.h"
 
-#include <stdio.h>
 #include <string.h>
+
+#include "vm_mfa.h"
 
 #define KEPT_WHOS 16
 #define KEPT_WHO 40
-#define KEPT_MFAS 256 /* a power of two */
-#define KEPT_TEXT 128
 #define TERM_STEPS "1000" /* parts of a term that its text has at most */
 #define DEPTH 64          /* of a term that is sized */
 
@@ -72,60 +71,14 @@ void pyusdt_vm_put_integer(struct pyusdt_vm_event *event, unsigned arg, int64_t 
     event->firing.args.value[arg] = (uint64_t)value;
 }
 
-/* ---- m:f/a ---- */
-
-struct kept {
-    ERL_NIF_TERM module, function;
-    unsigned arity;
-    uint32_t length; /* 0: nothing is kept here */
-    char text[KEPT_TEXT];
-};
-
-static bool read_mfa(ErlNifEnv *env, ERL_NIF_TERM mfa, struct kept *to)
-{
-    const ERL_NIF_TERM *parts;
-    int n;
-
-    if (!enif_get_tuple(env, mfa, &n, &parts) || n != 3)
-        return false;
-    to->module = parts[0];
-    to->function = parts[1];
-    return enif_get_uint(env, parts[2], &to->arity) || enif_get_list_length(env, parts[2], &to->arity);
-}
-
-/* Atoms are immediate terms and are never taken back, so a text once made stays true. False: it is too long to be kept. */
-static bool keep(struct kept *kept, const struct kept *mfa)
-{
-    int size;
-
-    if (kept->length != 0 && kept->module == mfa->module && kept->function == mfa->function && kept->arity == mfa->arity)
-        return true;
-    *kept = *mfa;
-    size = enif_snprintf(kept->text, KEPT_TEXT, "%T:%T/%u", mfa->module, mfa->function, mfa->arity);
-    kept->length = size > 0 && size < KEPT_TEXT ? (uint32_t)size : 0;
-    return kept->length != 0;
-}
-
 void pyusdt_vm_put_mfa(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term)
 {
-    static _Thread_local struct kept all[KEPT_MFAS];
-    struct kept mfa = {0}, *kept;
-    char *text;
+    const struct pyusdt_vm_mfa *mfa = reads(event, arg) ? pyusdt_vm_mfa(event->env, term) : NULL;
 
-    if (!reads(event, arg))
-        return;
-    if (!read_mfa(event->env, term, &mfa)) {
+    if (mfa)
+        pyusdt_firing_text(&event->firing, arg, mfa->text, mfa->length);
+    else
         pyusdt_vm_put(event, arg, term);
-        return;
-    }
-    kept = &all[((mfa.module * 31 + mfa.function * 7) / 64 + mfa.arity) % KEPT_MFAS];
-    if (keep(kept, &mfa)) {
-        pyusdt_firing_text(&event->firing, arg, kept->text, kept->length);
-        return;
-    }
-    text = room(event);
-    if (text && enif_snprintf(text, PYUSDT_VM_TEXT, "%T:%T/%u", mfa.module, mfa.function, mfa.arity) >= 0)
-        set(event, arg, text, PYUSDT_VM_TEXT - 1);
 }
 
 /* ---- the node of a remote pid, which only its external form tells: 131, NEW_PID_EXT, then an atom ---- */

@@ -2,7 +2,7 @@
  *
  * In:      terms of trace events.
  * Out:     texts as OTP's own probes have them (pids, m:f/a, terms as the shell shows them), sizes in words.
- * Always:  the work is bounded, however large a term is; texts of pids and of m:f/a are kept for each scheduler. */
+ * Always:  the work is bounded, however large a term is; texts of pids are kept for each scheduler. */
 #ifndef PYUSDT_NIF_VM_TEXT_H
 #define PYUSDT_NIF_VM_TEXT_H
 
@@ -27,9 +27,6 @@ struct pyusdt_vm_event {
     unsigned used;
     char text[PYUSDT_VM_TEXTS][PYUSDT_VM_TEXT];
 };
-
-/* False: nobody wants it. All arguments are absent until they are set. (vm_trace.c) */
-bool pyusdt_vm_event_begin(struct pyusdt_vm_event *event, ErlNifEnv *env, unsigned probe);
 
 /* Each sets an argument, if it is read. */
 void pyusdt_vm_put(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term);     /* as the shell shows it */

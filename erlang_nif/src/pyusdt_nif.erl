@@ -8,7 +8,8 @@
 
 -export([available/0, usdt/0, enabled/0, enabled/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
 -export([check/1, define/3, fire_own/2, enabled_own/1]).
--export([vm_define/1, vm_wanted/0, vm_tend/0, vm_control/2, vm_over/0, vm_port/3, vm_fire/2, enabled/3, trace/5]).
+-export([vm_define/1, vm_wanted/0, vm_tend/0, vm_open/1, vm_functions/3, vm_watch/1,
+         vm_control/2, vm_over/0, vm_port/3, vm_fire/2, enabled/3, trace/5]).
 -export([library/1, without_library/2]).
 
 -export_type([answer/0]).
@@ -16,7 +17,8 @@
 -on_load(on_load/0).
 -nifs([available/0, usdt/0, enabled/0, enabled/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1,
        check/1, define/3, fire_own/2, enabled_own/1,
-       vm_define/1, vm_wanted/0, vm_tend/0, vm_control/2, vm_over/0, vm_port/3, vm_fire/2, enabled/3, trace/5]).
+       vm_define/1, vm_wanted/0, vm_tend/0, vm_open/1, vm_functions/3, vm_watch/1,
+       vm_control/2, vm_over/0, vm_port/3, vm_fire/2, enabled/3, trace/5]).
 
 -type answer() :: true | false | error | badarg.
 %% Offered to a tracer, nobody wants it, no such probe, or an impossible argument.
@@ -96,6 +98,21 @@ vm_wanted() ->
 -spec vm_tend() -> [atom()].
 vm_tend() ->
     not_loaded([]).
+
+%% @doc Whether anybody wants this probe of functions without naming a module.
+-spec vm_open(atom()) -> boolean().
+vm_open(_Probe) ->
+    not_loaded(false).
+
+%% @doc Those of a module's functions at which anybody wants this probe who names the module.
+-spec vm_functions(atom(), module(), [{atom(), arity()}]) -> [{atom(), arity()}].
+vm_functions(_Probe, _Module, _Functions) ->
+    not_loaded([]).
+
+%% @doc The controlling process is sent `changed' when tracers want something else, until it says false; false: it is not.
+-spec vm_watch(boolean()) -> boolean().
+vm_watch(_On) ->
+    not_loaded(false).
 
 %% @doc The caller is the controlling process. Whether flags of processes are set, and how many events a second one
 %% scheduler may have (0: any number).

@@ -14,7 +14,7 @@
 -define(TRACER, pyusdt_nif).
 
 %% OTP 25's own type of trace_info/2 has no {tracer, {Module, State}} and {meta, {Module, State}}, which it answers.
--dialyzer({no_match, [flags/2, skipped/1, is_ours/1, is_pattern_there/2, who/2]}).
+-dialyzer({no_match, [flags/2, skipped/1, is_ours/1, is_pattern_there/2, who/1]}).
 
 -spec change(pyusdt_vm_plan:plan(), pyusdt_vm_plan:plan(), ours()) -> {ours(), [string()]}.
 change(#{flags := Before}, #{flags := Flags, patterns := Patterns}, Ours) ->
@@ -24,25 +24,31 @@ change(#{flags := Before}, #{flags := Flags, patterns := Patterns}, Ours) ->
 
 -spec is_there(pyusdt_vm_plan:plan(), ours()) -> boolean().
 is_there(#{flags := Flags}, Ours) ->
-    (Flags =:= [] orelse is_new_ours()) andalso
+    lists:all(fun({Kind, _}) -> is_ours(tracer(new(Kind))) end, Flags) andalso
         lists:all(fun({State, Patterns}) -> is_pattern_there(State, Patterns) end, maps:to_list(Ours)).
 
 %% ---- flags ----
 
 flags([], []) ->
-    _ = [erlang:trace(new, false, [all]) || is_new_ours()],
+    _ = [erlang:trace(new(Kind), false, [all]) || Kind <- [processes, ports], is_ours(tracer(new(Kind)))],
     [];
 flags(Added, _Flags) ->
-    Are_new_free = tracer(new) =:= [] orelse is_new_ours(),
-    _ = [erlang:trace(who(Kind, Are_new_free), true, [Flag, {tracer, ?TRACER, vm}]) || {Kind, Flag} <- Added],
+    _ = [erlang:trace(who(Kind), true, [Flag, {tracer, ?TRACER, vm}]) || {Kind, Flag} <- Added],
     skipped(Added).
 
-who(Kind, true) -> Kind;
-who(processes, false) -> existing_processes;
-who(ports, false) -> existing_ports.
+%% With those that are new, unless another tool traces these.
+who(Kind) ->
+    Tracer = tracer(new(Kind)),
+    case Tracer =:= [] orelse is_ours(Tracer) of
+        true -> Kind;
+        false -> existing(Kind)
+    end.
 
-is_new_ours() ->
-    is_ours(tracer(new)).
+new(processes) -> new_processes;
+new(ports) -> new_ports.
+
+existing(processes) -> existing_processes;
+existing(ports) -> existing_ports.
 
 is_ours({?TRACER, _}) -> true;
 is_ours(_) -> false.
@@ -58,7 +64,7 @@ tracer(Who) ->
 skipped([]) ->
     [];
 skipped(_) ->
-    case length([Tracer || Who <- [new | processes()], Tracer <- [tracer(Who)], Tracer =/= [], not is_ours(Tracer)]) of
+    case length([Tracer || Who <- [new_processes | processes()], Tracer <- [tracer(Who)], Tracer =/= [], not is_ours(Tracer)]) of
         0 -> [];
         N -> [text("~b processes are traced by another tool, and left to it", [N])]
     end.
@@ -74,34 +80,35 @@ both() ->
         "one or the other".
 
 patterns(Wanted, Ours) ->
-    Gone = maps:filter(fun(State, Patterns) -> maps:get(State, Wanted, []) =/= Patterns end, Ours),
-    maps:foreach(fun(State, Patterns) -> [clear(State, Function) || {Function, _} <- Patterns] end, Gone),
-    Kept = maps:without(maps:keys(Gone), Ours),
-    Set = maps:map(fun(State, Patterns) -> [Pattern || Pattern <- Patterns, set(State, Pattern)] end,
-                   maps:without(maps:keys(Kept), Wanted)),
-    {maps:merge(Kept, Set), left_out(count(maps:without(maps:keys(Kept), Wanted)) - count(Set))}.
+    States = lists:usort(maps:keys(Wanted) ++ maps:keys(Ours)),
+    {Now, Left_out} = lists:unzip([patterns(State, maps:get(State, Wanted, []), maps:get(State, Ours, [])) || State <- States]),
+    {maps:from_list([{State, Patterns} || {State, [_ | _] = Patterns} <- Now]), left_out(lists:sum(Left_out))}.
 
-count(Patterns) ->
-    lists:sum([length(List) || List <- maps:values(Patterns)]).
+patterns(State, Wanted, Ours) ->
+    lists:foreach(fun(Pattern) -> clear(State, Pattern) end, Ours -- Wanted),
+    New = Wanted -- Ours,
+    Set = [Pattern || Pattern <- New, set(State, Pattern)],
+    {{State, (Ours -- (Ours -- Wanted)) ++ Set}, length(New) - length(Set)}.
 
 left_out(0) -> [];
 left_out(N) -> [text("~b functions are traced by another tool, or are not there, and left out", [N])].
 
-set(global, {Function, Match}) ->
+set(global, {Function, Match, _}) ->
     erlang:trace_info(Function, traced) =:= {traced, false} andalso erlang:trace_pattern(Function, Match, [global]) > 0;
-set(State, {Function, Match}) ->
+set(State, {Function, Match, _}) ->
     erlang:trace_info(Function, meta) =:= {meta, false}
         andalso erlang:trace_pattern(Function, Match, [{meta, ?TRACER, State}]) > 0.
 
-clear(global, Function) ->
-    erlang:trace_pattern(Function, false, [global]);
-clear(State, Function) ->
-    is_pattern_there(State, [{Function, true}]) andalso erlang:trace_pattern(Function, false, [meta]).
+clear(State, {Function, _, _} = Pattern) ->
+    is_pattern_there(State, [Pattern]) andalso erlang:trace_pattern(Function, false, [how(State)]).
+
+how(global) -> global;
+how(_) -> meta.
 
 %% The first stands for all of them.
 is_pattern_there(_State, []) -> true;
-is_pattern_there(global, [{Function, _} | _]) -> erlang:trace_info(Function, traced) =:= {traced, global};
-is_pattern_there(State, [{Function, _} | _]) -> erlang:trace_info(Function, meta) =:= {meta, {?TRACER, State}}.
+is_pattern_there(global, [{Function, _, _} | _]) -> erlang:trace_info(Function, traced) =:= {traced, global};
+is_pattern_there(State, [{Function, _, _} | _]) -> erlang:trace_info(Function, meta) =:= {meta, {?TRACER, State}}.
 
 text(Format, Arguments) ->
     lists:flatten(io_lib:format(Format, Arguments)).

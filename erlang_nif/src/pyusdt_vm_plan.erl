@@ -5,14 +5,14 @@
 %% Always: the fewest that will do; nothing is asked of processes but who they are.
 -module(pyusdt_vm_plan).
 
--export([given/1, plan/3, nothing/0]).
+-export([given/1, plan/3, nothing/0, open/1, code/0]).
 
 -export_type([plan/0, flag/0, state/0, pattern/0]).
 
 -type flag() :: {processes | ports, atom()}.
 -type state() :: function | global | bif | nif | exit.
--type pattern() :: {mfa(), true | list()}.
-%% A function, with `_' for any, and a match specification.
+-type pattern() :: {mfa(), true | list(), Version :: term()}.
+%% A function, a match specification, and which code of its module it is.
 -type plan() :: #{flags := [flag()], patterns := #{state() => [pattern()]}, tokens := boolean(),
                   nodes := boolean(), busy := [busy_port | busy_dist_port]}.
 
@@ -88,31 +88,83 @@ flags(_) -> [].
 
 %% ---- patterns ----
 
--spec patterns([atom()], [module()]) -> #{state() => [pattern()]}.
-patterns(Probes, Modules) ->
-    Wanted = fun(Names) -> Names -- Probes =/= Names end,
-    All = #{exit => [{{erlang, exit, 2}, true} || Wanted(['process-exit_signal', 'process-exit_signal-remote'])],
-            global => [{{Module, '_', '_'}, true} || Wanted(['global-function-entry']), Module <- Modules],
-            function => of_kind('local-function-entry', 'function-return', Probes, fun() -> functions(Modules) end),
-            bif => of_kind('bif-entry', 'bif-return', Probes, fun() -> bifs(Modules) end),
-            nif => of_kind('nif-entry', 'nif-return', Probes, fun() -> nifs(Modules) end)},
-    maps:filter(fun(_, Patterns) -> Patterns =/= [] end, All).
+-define(OF_FUNCTIONS, ['local-function-entry', 'global-function-entry', 'function-return', 'bif-entry', 'bif-return',
+                       'nif-entry', 'nif-return']).
 
-%% A return is traced only where somebody wants it: it breaks tail calls.
-of_kind(Entry, Return, Probes, Functions) ->
-    case {lists:member(Entry, Probes), lists:member(Return, Probes)} of
-        {_, true} -> [{Function, ?RETURN} || Function <- Functions()];
-        {true, false} -> [{Function, true} || Function <- Functions()];
-        {false, false} -> []
+%% @doc Those that somebody wants without naming a module.
+-spec open([atom()]) -> [atom()].
+open(Probes) ->
+    [Probe || Probe <- Probes, lists:member(Probe, ?OF_FUNCTIONS), pyusdt_nif:vm_open(Probe)].
+
+%% @doc Another number when other code is loaded.
+-spec code() -> non_neg_integer().
+code() ->
+    erlang:phash2([version(Module) || Module <- loaded()]).
+
+loaded() ->
+    [Module || {Module, _} <- code:all_loaded(), not is_own(atom_to_list(Module))].
+
+%% What fires is not traced.
+is_own("pyusdt" ++ _) -> true;
+is_own(_) -> false.
+
+version(Module) ->
+    try Module:module_info(md5)
+    catch error:undef -> gone
     end.
 
+patterns(Probes, Modules) ->
+    Of = fun(Probe, Candidates) -> lists:member(Probe, Probes) andalso wanted(Probe, Candidates(), Modules) end,
+    All = #{exit => [{{erlang, exit, 2}, true, 0}
+                     || Probes -- ['process-exit_signal', 'process-exit_signal-remote'] =/= Probes],
+            global => specified(Of('global-function-entry', fun exports/0), false),
+            function => specified(Of('local-function-entry', fun functions/0), Of('function-return', fun functions/0)),
+            bif => specified(Of('bif-entry', fun bifs/0), Of('bif-return', fun bifs/0)),
+            nif => specified(Of('nif-entry', fun nifs/0), Of('nif-return', fun nifs/0))},
+    maps:filter(fun(_, Patterns) -> Patterns =/= [] end, All).
+
+%% Who names no module gets those of the option.
+wanted(Probe, Candidates, Modules) ->
+    Open = pyusdt_nif:vm_open(Probe),
+    [{Module, Function, Arity}
+     || {Module, Functions} <- Candidates,
+        {Function, Arity} <- case Open andalso lists:member(Module, Modules) of
+                                 true -> Functions;
+                                 false -> pyusdt_nif:vm_functions(Probe, Module, Functions)
+                             end].
+
+%% A return is traced only where somebody wants it: it breaks tail calls.
+specified(Entries, Returns) ->
+    Of_returns = list(Returns),
+    Versions = maps:from_list([{Module, version(Module)} || {Module, _, _} <- list(Entries) ++ Of_returns]),
+    [{MFA, true, maps:get(element(1, MFA), Versions)} || MFA <- list(Entries) -- Of_returns]
+        ++ [{MFA, ?RETURN, maps:get(element(1, MFA), Versions)} || MFA <- Of_returns].
+
+list(false) -> [];
+list(List) -> List.
+
+%% ---- functions that there are: [{Module, [{Function, Arity}]}] ----
+
+exports() ->
+    [{Module, of_module(Module, exports) -- [{module_info, 0}, {module_info, 1}]} || Module <- loaded()].
+
 %% BIFs and NIFs have probes of their own.
-functions(Modules) ->
-    [{Module, Function, Arity} || Module <- Modules, {Function, Arity} <- Module:module_info(functions)]
-        -- bifs(Modules) -- nifs(Modules).
+functions() ->
+    Bifs = maps:from_list(bifs()),
+    [{Module, of_module(Module, functions) -- [{module_info, 0}, {module_info, 1}] -- maps:get(Module, Bifs, [])
+                  -- of_module(Module, nifs)} || Module <- loaded()].
 
-bifs(Modules) ->
-    [MFA || {Module, _, _} = MFA <- erlang:system_info(snifs), lists:member(Module, Modules)].
+bifs() ->
+    Add = fun({Module, Function, Arity}, All) ->
+                  maps:update_with(Module, fun(Others) -> [{Function, Arity} | Others] end, [{Function, Arity}], All)
+          end,
+    maps:to_list(lists:foldl(Add, #{}, erlang:system_info(snifs))).
 
-nifs(Modules) ->
-    [{Module, Function, Arity} || Module <- Modules, {Function, Arity} <- Module:module_info(nifs)] -- bifs(Modules).
+nifs() ->
+    Bifs = maps:from_list(bifs()),
+    [{Module, of_module(Module, nifs) -- maps:get(Module, Bifs, [])} || Module <- loaded()].
+
+of_module(Module, What) ->
+    try Module:module_info(What)
+    catch error:undef -> []
+    end.

@@ -1,6 +1,7 @@
 %% @doc The controlling process of the emulator's own probes.
 %%
-%% In:  which probes tracers want, looked at five times a second; what the emulator tells this process of nodes and busy ports.
+%% In:  `changed' from the core's watcher when tracers want something else, and a look five times a second while they want
+%% anything; what the emulator tells this process of nodes and busy ports.
 %% Out: flags and patterns for them ({@link pyusdt_vm_arm}), and events of what it was told itself.
 %% Always: it is the only process that sets and takes away. It stops what goes over the limits of rate and time, and what
 %% another tool has cleared, until no tracer wants anything any more; and says so, in the log and by `info/0'.
@@ -21,6 +22,11 @@
                 wanted = [] :: [atom()],
                 since = 0 :: integer(),             % when it was armed, in milliseconds
                 looks = 0 :: non_neg_integer(),
+                timer = none :: none | reference(), % of the next look
+                is_told = false :: boolean(),       % of changes, by the watcher
+                changes = 0 :: non_neg_integer(),
+                code = 0 :: non_neg_integer(),      % a number for the code that is loaded
+                planned = none :: term(),           % what the plan was made for
                 nodes = false :: boolean(),         % this process is told of nodes,
                 busy = [] :: [atom()],              % and of these
                 refused = none :: none | string(),  % why it stays off until nobody wants anything
@@ -60,7 +66,8 @@ begin_with(Options, Probes) ->
     case pyusdt_nif:vm_define(Probes) of
         ok ->
             State = #state{options = Options, given = Probes, armed = pyusdt_vm_arm:nothing()},
-            {ok, look_again(said(before_25_3(Probes), State))};
+            ok = pyusdt_nif:vm_control(false, 0),
+            {ok, look_again(said(before_25_3(Probes), State#state{is_told = pyusdt_nif:vm_watch(true)}))};
         {error, Reason} ->
             {stop, Reason}
     end.
@@ -78,7 +85,9 @@ handle_cast(_, State) ->
 
 -spec handle_info(term(), #state{}) -> {noreply, #state{}}.
 handle_info(look, #state{looks = Looks} = State) ->
-    {noreply, look_again(look(State#state{looks = Looks + 1}))};
+    {noreply, look_again(look(State#state{looks = Looks + 1, timer = none}))};
+handle_info(changed, #state{changes = Changes} = State) ->
+    {noreply, look_again(look(State#state{changes = Changes + 1}))};
 handle_info({Up_or_down, Node, Info}, State) when Up_or_down =:= nodeup; Up_or_down =:= nodedown ->
     _ = pyusdt_nif:vm_fire('dist-monitor', [node(), Up_or_down, Node, proplists:get_value(node_type, Info),
                                             proplists:get_value(nodedown_reason, Info, undefined)]),
@@ -95,6 +104,7 @@ handle_info(_, State) ->
 -spec terminate(term(), #state{}) -> ok.
 terminate(_Reason, State) ->
     _ = off(State),
+    _ = pyusdt_nif:vm_watch(false),
     ok.
 
 %% ---- options ----
@@ -124,35 +134,41 @@ before_25_3(Probes) ->
 
 %% ---- looking ----
 
+%% While nobody wants anything, the watcher wakes this process.
+look_again(#state{is_told = true, wanted = []} = State) ->
+    State;
+look_again(#state{timer = none} = State) ->
+    State#state{timer = erlang:send_after(?LOOK_MS, self(), look)};
 look_again(State) ->
-    _ = erlang:send_after(?LOOK_MS, self(), look),
     State.
 
 look(State) ->
     case pyusdt_nif:vm_wanted() of
-        [] -> (off(State))#state{wanted = [], refused = none};
+        [] -> (off(State))#state{wanted = [], refused = none, planned = none};
         _ -> tend(State)
     end.
 
 %% Tracers that are gone are noticed by vm_tend/0, so what is wanted is asked behind it.
-tend(State) ->
+tend(#state{refused = none} = State) ->
     Tokens = pyusdt_nif:vm_tend(),
-    Wanted = pyusdt_nif:vm_wanted(),
-    Checked = checked(State),
-    case Checked#state.refused of
-        none -> on(Wanted, Tokens, Checked);
-        _ -> Checked#state{wanted = Wanted}
-    end.
+    checked(on(pyusdt_nif:vm_wanted(), Tokens, with_code(State)));
+tend(State) ->
+    _ = pyusdt_nif:vm_tend(),
+    State#state{wanted = pyusdt_nif:vm_wanted()}.
 
-on(Wanted, Tokens, #state{options = Options, armed = Before} = State) ->
+%% Code that was loaded since has no patterns yet.
+with_code(#state{looks = Looks} = State) when Looks rem ?LOOKS_A_SECOND =:= 0 ->
+    State#state{code = pyusdt_vm_plan:code()};
+with_code(State) ->
+    State.
+
+on(Wanted, Tokens, #state{changes = Changes, code = Code, planned = {Wanted, Tokens, Changes, Code}} = State) ->
+    State;
+on(Wanted, Tokens, #state{options = Options, armed = Before, changes = Changes, code = Code} = State) ->
     Plan = pyusdt_vm_plan:plan(Wanted, Tokens, Options),
     {Armed, Texts} = pyusdt_vm_arm:arm(Plan, number(maps:get(rate, Options)), Before),
-    New = case Wanted of
-              [] -> [];
-              _ when Wanted =:= State#state.wanted -> [];
-              _ -> Texts ++ without_modules(Wanted, Options)
-          end,
-    told(Plan, said(New, State#state{armed = Armed, wanted = Wanted, since = since(State)})).
+    Told = said((Texts ++ without_modules(Wanted, Options)) -- State#state.messages, State),
+    told(Plan, Told#state{armed = Armed, wanted = Wanted, since = since(State), planned = {Wanted, Tokens, Changes, Code}}).
 
 since(#state{wanted = []}) -> erlang:monotonic_time(millisecond);
 since(#state{since = Since}) -> Since.
@@ -164,11 +180,8 @@ off(#state{armed = Armed} = State) ->
     untold(State#state{armed = pyusdt_vm_arm:disarm(Armed)}).
 
 without_modules(Wanted, #{functions := []}) ->
-    Functions = ['local-function-entry', 'global-function-entry', 'function-return', 'bif-entry', 'bif-return',
-                 'nif-entry', 'nif-return'],
-    [text("no function is traced for ~s: the option functions names the modules",
-          [lists:join(", ", [atom_to_list(Probe) || Probe <- Wanted, lists:member(Probe, Functions)])])
-     || Wanted -- Functions =/= Wanted];
+    [text("~s of no module: name one in the clause, or modules in the option functions", [Probe])
+     || Probe <- pyusdt_vm_plan:open(Wanted)];
 without_modules(_, _) ->
     [].
 

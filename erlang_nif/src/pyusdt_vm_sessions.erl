@@ -35,17 +35,20 @@ each(Function, Lists) ->
 %% ---- patterns ----
 
 patterns(State, Before, Patterns, Sessions) ->
-    case {maps:get(State, Before, []), maps:get(State, Patterns, [])} of
-        {Same, Same} -> Sessions;
-        {_, Wanted} -> new(State, Wanted, ended(State, Sessions))
-    end.
+    changed(State, maps:get(State, Before, []), maps:get(State, Patterns, []), Sessions).
 
-new(_State, [], Sessions) ->
+changed(_State, Same, Same, Sessions) ->
     Sessions;
-new(State, Wanted, Sessions) ->
-    Session = session(State),
-    each(function, [[Session, Function, Match, [meta]] || {Function, Match} <- Wanted]),
+changed(State, _Before, [], Sessions) ->
+    ended(State, Sessions);
+changed(State, Before, Wanted, Sessions) ->
+    Session = case Sessions of #{State := There} -> There; _ -> session(State) end,
+    functions(Session, Before, Wanted, meta),
     Sessions#{State => Session}.
+
+functions(Session, Before, Wanted, How) ->
+    each(function, [[Session, Function, false, [How]] || {Function, _, _} <- Before -- Wanted]),
+    each(function, [[Session, Function, Match, [How]] || {Function, Match, _} <- Wanted -- Before]).
 
 session(State) ->
     trace(session_create, [pyusdt_vm, {pyusdt_nif, State}, []]).
@@ -70,12 +73,15 @@ flags(_Old, Plan, Sessions) ->
 
 set(Session, Old, Plan) ->
     tokens(Session, Old, Plan),
-    globals(Session, maps:get(patterns, Old), maps:get(patterns, Plan)),
+    functions(Session, globals(Old), globals(Plan), global),
     #{flags := Before} = Old,
     #{flags := Wanted} = Plan,
     %% Taking one away also takes the others from processes that are new, so all are set behind it.
     switch(Session, false, Before -- Wanted),
     switch(Session, true, Wanted).
+
+globals(#{patterns := Patterns}) ->
+    maps:get(global, Patterns, []).
 
 switch(Session, On, Flags) ->
     each(process, [[Session, all, On, [Flag]] || {processes, Flag} <- Flags]),
@@ -85,12 +91,6 @@ tokens(_Session, #{tokens := Same}, #{tokens := Same}) ->
     ok;
 tokens(Session, _Old, #{tokens := Tokens}) ->
     trace(send, [Session, case Tokens of true -> ?TOKEN; false -> true end, []]).
-
-globals(Session, #{global := _} = Old, Patterns) ->
-    trace(function, [Session, {'_', '_', '_'}, false, [global]]),
-    globals(Session, maps:remove(global, Old), Patterns);
-globals(Session, _Old, Patterns) ->
-    each(function, [[Session, Function, Spec, [global]] || {Function, Spec} <- maps:get(global, Patterns, [])]).
 
 %% ---- garbage collection, which two sessions can not trace in one process (OTP's issue 11624) ----
 

@@ -4,7 +4,7 @@
 -module(vm).
 
 -export([spawns/1, messages/1, schedules/1, collects/1, calls/1, ports/1, waits/1, signals/1]).
--export([controller/1, tsunami/1, refused/1, cleared/1, shared/1]).
+-export([loads/1, controller/1, tsunami/1, refused/1, cleared/1, shared/1]).
 -export([entered/1, loop/0, nap/0]).
 
 %% Options for pyusdt_vm:enable/1, by the environment variable VM_OPTIONS, as an Erlang term.
@@ -96,6 +96,28 @@ ports(N) ->
     {ok, _} = inet:port(Socket),
     gen_udp:close(Socket),
     done("~p ~p ~p", [self(), Port, Other]).
+
+%% Three times, new code of a module, each called so often.
+loads(N) ->
+    ok = pyusdt_vm:enable(),
+    [begin
+         {ok, vm_fresh, Binary} = compile:forms([{attribute, 1, module, vm_fresh}, {attribute, 1, export, [{version, 0}]},
+                                       {function, 1, version, 0, [{clause, 1, [], [], [{integer, 1, Version}]}]}]),
+         {module, vm_fresh} = code:load_binary(vm_fresh, "vm_fresh", Binary),
+         until_armed(600),
+         until_traced({vm_fresh, version, 0}, 600),
+         [Version = apply(vm_fresh, version, []) || _ <- lists:seq(1, number(N))],
+         code:purge(vm_fresh)
+     end || Version <- [1, 2, 3]],
+    done("loaded", []).
+
+%% From OTP 27 on only who made a trace session sees what it traces, so there it is waited for longer than it takes.
+until_traced(MFA, N) when N > 0 ->
+    case {code:ensure_loaded(trace), erlang:trace_info(MFA, meta)} of
+        {{module, _}, _} -> timer:sleep(10000);
+        {_, {meta, false}} -> timer:sleep(50), until_traced(MFA, N - 1);
+        _ -> ok
+    end.
 
 signals(N) ->
     Pids = [spawn(?MODULE, loop, []) || _ <- lists:seq(1, number(N))],

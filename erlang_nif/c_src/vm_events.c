@@ -1,0 +1,302 @@
+/* What is fired for trace events of processes: see vm_events.h. */
+#include "vm_events.h"
+
+#include <limits.h>
+
+struct pyusdt_vm_atoms pyusdt_vm_atoms;
+
+void pyusdt_vm_events_load(ErlNifEnv *env)
+{
+    pyusdt_vm_atoms = (struct pyusdt_vm_atoms){
+        .extra = enif_make_atom(env, "extra"),
+        .match_spec_result = enif_make_atom(env, "match_spec_result"),
+        .wordsize = enif_make_atom(env, "wordsize"),
+        .heap_block_size = enif_make_atom(env, "heap_block_size"),
+        .command = enif_make_atom(env, "command"),
+        .control = enif_make_atom(env, "control"),
+        .connect = enif_make_atom(env, "connect"),
+        .close = enif_make_atom(env, "close"),
+        .erlang = enif_make_atom(env, "erlang"),
+        .hibernate = enif_make_atom(env, "hibernate"),
+    };
+}
+
+bool pyusdt_vm_event_begin(struct pyusdt_vm_event *event, ErlNifEnv *env, unsigned probe)
+{
+    if (!pyusdt_vm_is_wanted(probe) || !pyusdt_firing_begin_at(&event->firing, &pyusdt_vm.site[probe]))
+        return false;
+    pyusdt_firing_no_more(&event->firing, 0);
+    event->env = env;
+    event->used = 0;
+    return true;
+}
+
+void pyusdt_vm_event_offer(const struct pyusdt_vm_event *event, unsigned probe)
+{
+    pyusdt_firing_offer_at(&event->firing, &pyusdt_vm.site[probe]);
+}
+
+/* ---- processes ---- */
+
+bool pyusdt_vm_option(const struct pyusdt_vm_call *call, ERL_NIF_TERM key, ERL_NIF_TERM *value)
+{
+    return enif_get_map_value(call->env, call->options, key, value);
+}
+
+static void with_mfa(const struct pyusdt_vm_call *call, unsigned probe, ERL_NIF_TERM mfa)
+{
+    struct pyusdt_vm_event event;
+
+    if (!pyusdt_vm_event_begin(&event, call->env, probe))
+        return;
+    pyusdt_vm_put_who(&event, 0, call->tracee);
+    pyusdt_vm_put_mfa(&event, 1, mfa);
+    pyusdt_vm_event_offer(&event, probe);
+}
+
+void pyusdt_vm_spawned(const struct pyusdt_vm_call *call)
+{
+    ERL_NIF_TERM mfa;
+
+    if (pyusdt_vm_option(call, pyusdt_vm_atoms.extra, &mfa))
+        with_mfa(call, PYUSDT_VM_PROCESS_SPAWN, mfa);
+}
+
+void pyusdt_vm_exit(const struct pyusdt_vm_call *call)
+{
+    struct pyusdt_vm_event event;
+
+    if (!pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_PROCESS_EXIT))
+        return;
+    pyusdt_vm_put_who(&event, 0, call->tracee);
+    pyusdt_vm_put(&event, 1, call->term);
+    pyusdt_vm_event_offer(&event, PYUSDT_VM_PROCESS_EXIT);
+}
+
+void pyusdt_vm_in(const struct pyusdt_vm_call *call)
+{
+    with_mfa(call, PYUSDT_VM_PROCESS_SCHEDULED, call->term);
+}
+
+static bool is_hibernate(const struct pyusdt_vm_call *call)
+{
+    const ERL_NIF_TERM *mfa;
+    int n;
+
+    return enif_get_tuple(call->env, call->term, &n, &mfa) && n == 3 && mfa[0] == pyusdt_vm_atoms.erlang && mfa[1] == pyusdt_vm_atoms.hibernate;
+}
+
+void pyusdt_vm_out(const struct pyusdt_vm_call *call)
+{
+    struct pyusdt_vm_event event;
+
+    if (is_hibernate(call))
+        with_mfa(call, PYUSDT_VM_PROCESS_HIBERNATE, call->term);
+    if (!pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_PROCESS_UNSCHEDULED))
+        return;
+    pyusdt_vm_put_who(&event, 0, call->tracee);
+    pyusdt_vm_event_offer(&event, PYUSDT_VM_PROCESS_UNSCHEDULED);
+}
+
+/* ---- messages ---- */
+
+/* What a match specification of the controlling process adds: {Flags, Label, Serial, From, Previous}; without: zeros. */
+static void put_token(struct pyusdt_vm_event *event, const struct pyusdt_vm_call *call, unsigned arg)
+{
+    const ERL_NIF_TERM *token;
+    ERL_NIF_TERM result;
+    int n, value;
+
+    if (!pyusdt_vm_option(call, pyusdt_vm_atoms.match_spec_result, &result) || !enif_get_tuple(call->env, result, &n, &token) || n != 5)
+        return;
+    pyusdt_vm_put_integer(event, arg, enif_get_int(call->env, token[1], &value) ? value : INT_MIN);
+    pyusdt_vm_put_integer(event, arg + 1, enif_get_int(call->env, token[4], &value) ? value : 0);
+    pyusdt_vm_put_integer(event, arg + 2, enif_get_int(call->env, token[2], &value) ? value : 0);
+}
+
+/* The receiver by name on another node: {Name, Node}. */
+static const ERL_NIF_TERM *named_elsewhere(ErlNifEnv *env, ERL_NIF_TERM to)
+{
+    const ERL_NIF_TERM *parts;
+    int n;
+
+    return enif_get_tuple(env, to, &n, &parts) && n == 2 ? parts : NULL;
+}
+
+static bool is_remote_pid(ErlNifEnv *env, ERL_NIF_TERM to)
+{
+    ErlNifPid local;
+
+    return enif_is_pid(env, to) && !enif_get_local_pid(env, to, &local);
+}
+
+static void put_far(struct pyusdt_vm_event *event, unsigned node, ERL_NIF_TERM to)
+{
+    const ERL_NIF_TERM *named = named_elsewhere(event->env, to);
+
+    if (named)
+        pyusdt_vm_put(event, node, named[1]);
+    else
+        pyusdt_vm_put_node(event, node, to);
+    pyusdt_vm_put(event, node + 1, named ? named[0] : to);
+}
+
+void pyusdt_vm_put_receiver(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM to)
+{
+    ErlNifPid local;
+
+    if (enif_get_local_pid(event->env, to, &local))
+        pyusdt_vm_put_who(event, arg, to);
+    else
+        pyusdt_vm_put(event, arg, to);
+}
+
+static bool is_remote(ErlNifEnv *env, ERL_NIF_TERM to)
+{
+    return is_remote_pid(env, to) || named_elsewhere(env, to);
+}
+
+void pyusdt_vm_send(const struct pyusdt_vm_call *call)
+{
+    struct pyusdt_vm_event event;
+    ERL_NIF_TERM to;
+    unsigned probe, size;
+
+    if (!pyusdt_vm_option(call, pyusdt_vm_atoms.extra, &to))
+        return;
+    probe = is_remote(call->env, to) ? PYUSDT_VM_MESSAGE_SEND_REMOTE : PYUSDT_VM_MESSAGE_SEND;
+    if (!pyusdt_vm_event_begin(&event, call->env, probe))
+        return;
+    pyusdt_vm_put_who(&event, 0, call->tracee);
+    size = probe == PYUSDT_VM_MESSAGE_SEND ? 2 : 3;
+    if (probe == PYUSDT_VM_MESSAGE_SEND)
+        pyusdt_vm_put_receiver(&event, 1, to);
+    else
+        put_far(&event, 1, to);
+    pyusdt_vm_put_words(&event, size, call->term);
+    put_token(&event, call, size + 1);
+    pyusdt_vm_event_offer(&event, probe);
+}
+
+void pyusdt_vm_queued(const struct pyusdt_vm_call *call)
+{
+    struct pyusdt_vm_event event;
+
+    if (!pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_MESSAGE_QUEUED))
+        return;
+    pyusdt_vm_put_who(&event, 0, call->tracee);
+    pyusdt_vm_put_words(&event, 1, call->term);
+    put_token(&event, call, 3);
+    pyusdt_vm_event_offer(&event, PYUSDT_VM_MESSAGE_QUEUED);
+}
+
+/* A call of erlang:exit/2. */
+void pyusdt_vm_exit_signal(const struct pyusdt_vm_call *call)
+{
+    ERL_NIF_TERM to, reason, list;
+    struct pyusdt_vm_event event;
+    const ERL_NIF_TERM *mfa;
+    unsigned probe;
+    bool far;
+    int n;
+
+    if (!enif_get_tuple(call->env, call->term, &n, &mfa) || n != 3 || !enif_get_list_cell(call->env, mfa[2], &to, &list) ||
+        !enif_get_list_cell(call->env, list, &reason, &list))
+        return;
+    far = is_remote(call->env, to);
+    probe = far ? PYUSDT_VM_PROCESS_EXIT_SIGNAL_REMOTE : PYUSDT_VM_PROCESS_EXIT_SIGNAL;
+    if (!pyusdt_vm_event_begin(&event, call->env, probe))
+        return;
+    pyusdt_vm_put_who(&event, 0, call->tracee);
+    if (far)
+        put_far(&event, 1, to);
+    else
+        pyusdt_vm_put_receiver(&event, 1, to);
+    pyusdt_vm_put(&event, far ? 3 : 2, reason);
+    pyusdt_vm_event_offer(&event, probe);
+}
+
+/* ---- garbage collection ---- */
+
+/* {Key, Value} of a list. */
+static int64_t info(const struct pyusdt_vm_call *call, ERL_NIF_TERM key)
+{
+    ERL_NIF_TERM head, list = call->term;
+    const ERL_NIF_TERM *pair;
+    ErlNifSInt64 value;
+    int n;
+
+    while (enif_get_list_cell(call->env, list, &head, &list))
+        if (enif_get_tuple(call->env, head, &n, &pair) && n == 2 && pair[0] == key)
+            return enif_get_int64(call->env, pair[1], &value) ? value : 0;
+    return 0;
+}
+
+static void with_words(const struct pyusdt_vm_call *call, unsigned probe)
+{
+    struct pyusdt_vm_event event;
+
+    if (!pyusdt_vm_event_begin(&event, call->env, probe))
+        return;
+    pyusdt_vm_put_who(&event, 0, call->tracee);
+    if (pyusdt_firing_reads(&event.firing, 1))
+        pyusdt_vm_put_integer(&event, 1, info(call, pyusdt_vm_atoms.wordsize));
+    pyusdt_vm_event_offer(&event, probe);
+}
+
+/* The heap as it was when the collection of this scheduler began. */
+static _Thread_local struct {
+    ERL_NIF_TERM process;
+    int64_t size;
+} heap;
+
+static void heap_before(const struct pyusdt_vm_call *call)
+{
+    if (!pyusdt_vm_is_wanted(PYUSDT_VM_PROCESS_HEAP_GROW) && !pyusdt_vm_is_wanted(PYUSDT_VM_PROCESS_HEAP_SHRINK))
+        return;
+    heap.process = call->tracee;
+    heap.size = info(call, pyusdt_vm_atoms.heap_block_size);
+}
+
+static void heap_after(const struct pyusdt_vm_call *call)
+{
+    struct pyusdt_vm_event event;
+    unsigned probe;
+    int64_t size;
+
+    if (heap.process != call->tracee)
+        return;
+    heap.process = 0;
+    size = info(call, pyusdt_vm_atoms.heap_block_size);
+    probe = size > heap.size ? PYUSDT_VM_PROCESS_HEAP_GROW : PYUSDT_VM_PROCESS_HEAP_SHRINK;
+    if (size == heap.size || !pyusdt_vm_event_begin(&event, call->env, probe))
+        return;
+    pyusdt_vm_put_who(&event, 0, call->tracee);
+    pyusdt_vm_put_integer(&event, 1, heap.size);
+    pyusdt_vm_put_integer(&event, 2, size);
+    pyusdt_vm_event_offer(&event, probe);
+}
+
+void pyusdt_vm_gc_major_start(const struct pyusdt_vm_call *call)
+{
+    with_words(call, PYUSDT_VM_GC_MAJOR_START);
+    heap_before(call);
+}
+
+void pyusdt_vm_gc_minor_start(const struct pyusdt_vm_call *call)
+{
+    with_words(call, PYUSDT_VM_GC_MINOR_START);
+    heap_before(call);
+}
+
+void pyusdt_vm_gc_major_end(const struct pyusdt_vm_call *call)
+{
+    with_words(call, PYUSDT_VM_GC_MAJOR_END);
+    heap_after(call);
+}
+
+void pyusdt_vm_gc_minor_end(const struct pyusdt_vm_call *call)
+{
+    with_words(call, PYUSDT_VM_GC_MINOR_END);
+    heap_after(call);
+}

@@ -1,0 +1,67 @@
+/* The trace events of the emulator, and what is fired for each.
+ *
+ * In:      a trace event, whose tag and tracer's state have been looked at (vm_trace.c).
+ * Out:     an event of each probe that it stands for and that anybody wants.
+ * Always:  what nobody reads is not made. */
+#ifndef PYUSDT_NIF_VM_EVENTS_H
+#define PYUSDT_NIF_VM_EVENTS_H
+
+#include "vm_state.h"
+#include "vm_text.h"
+
+#pragma GCC visibility push(hidden)
+
+/* One trace event. */
+struct pyusdt_vm_call {
+    ErlNifEnv *env;
+    ERL_NIF_TERM tracee, term, options;
+};
+
+struct pyusdt_vm_atoms {
+    ERL_NIF_TERM extra, match_spec_result, wordsize, heap_block_size, command, control, connect, close, erlang, hibernate;
+};
+
+extern struct pyusdt_vm_atoms pyusdt_vm_atoms;
+
+void pyusdt_vm_events_load(ErlNifEnv *env); /* makes them */
+
+/* False: nobody wants it. All arguments are absent until they are set. */
+bool pyusdt_vm_event_begin(struct pyusdt_vm_event *event, ErlNifEnv *env, unsigned probe);
+void pyusdt_vm_event_offer(const struct pyusdt_vm_event *event, unsigned probe);
+
+/* A value of the trace event's options. */
+bool pyusdt_vm_option(const struct pyusdt_vm_call *call, ERL_NIF_TERM key, ERL_NIF_TERM *value);
+
+/* A process, by its pid or by another name, as an argument. */
+void pyusdt_vm_put_receiver(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM to);
+
+/* vm_events.c: of processes. */
+void pyusdt_vm_spawned(const struct pyusdt_vm_call *call);
+void pyusdt_vm_exit(const struct pyusdt_vm_call *call);
+void pyusdt_vm_exit_signal(const struct pyusdt_vm_call *call); /* a call of erlang:exit/2 */
+void pyusdt_vm_in(const struct pyusdt_vm_call *call);
+void pyusdt_vm_out(const struct pyusdt_vm_call *call);
+void pyusdt_vm_send(const struct pyusdt_vm_call *call);
+void pyusdt_vm_queued(const struct pyusdt_vm_call *call);
+void pyusdt_vm_gc_major_start(const struct pyusdt_vm_call *call);
+void pyusdt_vm_gc_minor_start(const struct pyusdt_vm_call *call);
+void pyusdt_vm_gc_major_end(const struct pyusdt_vm_call *call);
+void pyusdt_vm_gc_minor_end(const struct pyusdt_vm_call *call);
+
+/* vm_port_events.c */
+void pyusdt_vm_open(const struct pyusdt_vm_call *call);
+void pyusdt_vm_closed(const struct pyusdt_vm_call *call);
+void pyusdt_vm_port_receive(const struct pyusdt_vm_call *call);
+
+/* vm_functions.c: probes that have places. */
+void pyusdt_vm_local_entry(const struct pyusdt_vm_call *call);
+void pyusdt_vm_local_return(const struct pyusdt_vm_call *call);
+void pyusdt_vm_global_entry(const struct pyusdt_vm_call *call);
+void pyusdt_vm_bif_entry(const struct pyusdt_vm_call *call);
+void pyusdt_vm_bif_return(const struct pyusdt_vm_call *call);
+void pyusdt_vm_nif_entry(const struct pyusdt_vm_call *call);
+void pyusdt_vm_nif_return(const struct pyusdt_vm_call *call);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,45 @@
+/* Functions, as trace events name them: texts, and places in the core's sense.
+ *
+ * In:      {Module, Function, Arguments or arity}.
+ * Out:     m:f/a; which sessions want a probe there.
+ * Always:  kept for each scheduler, so that the same function costs a comparison; what is kept is right whatever tracers do,
+ *          since it is of one generation of the core's answers. */
+#ifndef PYUSDT_NIF_VM_MFA_H
+#define PYUSDT_NIF_VM_MFA_H
+
+#include <erl_nif.h>
+#include <stdint.h>
+
+#include "pyusdt.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What a probe is of its function. */
+enum pyusdt_vm_side { PYUSDT_VM_ENTRY, PYUSDT_VM_RETURN, PYUSDT_VM_GLOBAL, PYUSDT_VM_SIDES };
+
+enum { PYUSDT_VM_MFA_TEXT = 256, PYUSDT_VM_NAME = 256 };
+
+struct pyusdt_vm_mfa {
+    ERL_NIF_TERM module, function;
+    unsigned arity;
+    uint32_t length; /* of the text; 0: nothing is kept here */
+    char text[PYUSDT_VM_MFA_TEXT];
+    uint32_t place;      /* its number; 0: not asked for yet */
+    uint32_t generation; /* of the sessions that are known */
+    unsigned known;      /* bit: side */
+    uint64_t sessions[PYUSDT_VM_SIDES];
+};
+
+/* Of this scheduler, until its next call; NULL: the term is none. */
+struct pyusdt_vm_mfa *pyusdt_vm_mfa(ErlNifEnv *env, ERL_NIF_TERM term);
+
+/* The sessions that want the probe, which is the function's on that side, there; and the place. */
+uint64_t pyusdt_vm_mfa_sessions(struct pyusdt_vm_mfa *mfa, enum pyusdt_vm_side side, unsigned probe);
+uint32_t pyusdt_vm_mfa_place(struct pyusdt_vm_mfa *mfa);
+
+/* An atom as D names a module or a function: without quotes. */
+void pyusdt_vm_name(ERL_NIF_TERM atom, char name[PYUSDT_VM_NAME]);
+
+#pragma GCC visibility pop
+
+#endif
