@@ -77,6 +77,9 @@ void pyusdt_vm_free(struct pyusdt_vm *vm);
 /* Check and prepare a program.  Returns its id (0, 1, …), or -EINVAL, -E2BIG, -ENOMEM. */
 int pyusdt_vm_load(struct pyusdt_vm *vm, const struct pyusdt_insn *insns, unsigned n, struct pyusdt_error *err);
 
+/* False: what the program does is the same whatever the state block (element 0 of map 0) holds. */
+bool pyusdt_vm_reads_state(const struct pyusdt_vm *vm, int program);
+
 /* Returns 0 and the program's r0, or -EFAULT (an access outside), -ELOOP (step limit, or calls nested
  * too deep), -EINVAL (no such program). */
 int pyusdt_vm_run(struct pyusdt_vm *vm, int program, struct pyusdt_vm_env *env, uint64_t *r0);

@@ -88,6 +88,37 @@ static bool is_quantize_bucket(const struct fusing *f, uint32_t slot)
            memcmp(&f->insns[callee->start], code, sizeof code) == 0;
 }
 
+/* The slot names the state block: its map, or the register that the prologue leaves its address in. */
+static bool names_state(const struct fusing *f, uint32_t slot)
+{
+    const struct pyusdt_op *op = &f->program->ops[slot];
+    bool is_map = f->rows[slot] == PYUSDT_OP_LDMAP || f->rows[slot] == PYUSDT_OP_LDMAPVAL;
+
+    return f->rows[slot] < PYUSDT_OPS && (op->dst == 6 || op->src == 6 || (is_map && f->insns[slot].imm == 0));
+}
+
+/* The instruction gives r0 another value, from nothing that the prologue leaves; or a lookup begins, which does. */
+static bool replaces_r0(const struct fusing *f, uint32_t slot)
+{
+    bool is_constant = slot < f->program->n_ops && (f->rows[slot] == PYUSDT_OP_MOV_K || f->rows[slot] == PYUSDT_OP_LDDW ||
+                                                    f->rows[slot] == PYUSDT_OP_LDMAPVAL);
+
+    return FOUND(f, lookup, slot) || (is_constant && f->program->ops[slot].dst == 0);
+}
+
+/* Behind the prologue the address of the state block is in r6, and in r0 until that is replaced, which has to be at once. */
+static bool is_blind(const struct fusing *f)
+{
+    uint32_t behind = sizeof state / sizeof *state;
+
+    if (!is_state(f, 0) || !replaces_r0(f, behind))
+        return false;
+    for (uint32_t slot = behind; slot < f->program->n_ops; slot++)
+        if (names_state(f, slot))
+            return false;
+    return true;
+}
+
 static int fused_at(const struct fusing *f, uint32_t slot)
 {
     return is_state(f, slot)                ? PYUSDT_FUSED_STATE
@@ -109,6 +140,7 @@ void pyusdt_fuse(struct pyusdt_program *program, const uint8_t *rows, const stru
     };
     const struct fusing f = {program, rows, insns, maps};
 
+    program->blind = is_blind(&f);
     for (uint32_t slot = 0; slot < program->n_ops;) {
         int fused = fused_at(&f, slot);
         if (fused >= 0)

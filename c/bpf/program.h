@@ -39,6 +39,7 @@ struct pyusdt_program {
     struct pyusdt_op *ops;
     struct pyusdt_function *functions; /* [0] is entered first */
     uint32_t n_ops, n_functions;
+    bool blind; /* does not look at the state block: found with the sequences of fuse.h */
 };
 
 /* The value that ldmap loads: no address, so that only helpers can use it. */

@@ -66,6 +66,11 @@ int pyusdt_vm_load(struct pyusdt_vm *vm, const struct pyusdt_insn *insns, unsign
     return rc ? rc : (int)vm->n_programs++;
 }
 
+bool pyusdt_vm_reads_state(const struct pyusdt_vm *vm, int program)
+{
+    return program < 0 || (unsigned)program >= vm->n_programs || !vm->programs[program].blind;
+}
+
 int pyusdt_vm_run(struct pyusdt_vm *vm, int program, struct pyusdt_vm_env *env, uint64_t *r0)
 {
     struct pyusdt_run run = {.vm = vm, .env = env};

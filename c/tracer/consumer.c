@@ -2,8 +2,6 @@
 #include "tracer/consumer.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,6 +18,7 @@ enum { ALL_IDS_AT_PLACES = 1 << 22 };
 struct clause {
     int program;
     uint32_t flags;
+    bool reads; /* the state block */
 };
 
 /* The ids of one probe at its places, by their numbers; 0: none yet. */
@@ -27,6 +26,16 @@ struct place_ids {
     uint32_t *id;
     uint32_t room;
 };
+
+/* Of the last event's probe: what all its events have in common, so that the next one finds it. */
+struct met {
+    uint32_t target, probe, place; /* of the feed; NOBODY: of none, or the state block's constant part is another's by now */
+    uint32_t id; /* 0: there was no memory for it */
+    uint32_t n;
+    const uint32_t *clauses;
+    bool reads; /* one of the clauses reads the state block */
+};
+#define NOBODY UINT32_MAX
 
 /* The ids of a target's probes: those that it had when it was met are in a row; what came later has a list. */
 struct ids {
@@ -49,7 +58,8 @@ struct pyusdt_consumer {
     uint32_t nplaces; /* ids of probes at places, of all targets */
     struct pyusdt_feed feed; /* the one that is being polled */
     struct pyusdt_recorder *recorder; /* of what it delivers, or NULL */
-    uint8_t *state;
+    struct pyusdt_state *state; /* followed by the program's part */
+    struct met met;
     const struct pyusdt_event *event; /* the one that is being run */
     uint8_t *records;
     size_t size, room;
@@ -145,45 +155,17 @@ static uint64_t event_time(void *arg)
 
 /* --- running ----------------------------------------------------------------------------------------- */
 
-/* Cut where it is too long, and padded with NULs, as D's strings must be. */
-static void put_name(char *to, size_t size, const char *name)
+static void fill_event(struct pyusdt_consumer *c, const struct pyusdt_event *e)
 {
-    size_t n = strnlen(name, size - 1);
-    memcpy(to, name, n);
-    memset(to + n, 0, size - n);
-}
-
-static void fill_state(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
-                       const struct pyusdt_event *e)
-{
-    struct pyusdt_state *s = (struct pyusdt_state *)c->state;
+    struct pyusdt_state *s = c->state;
     s->time = e->time;
-    s->probe = id;
     s->cpu = e->cpu;
-    s->pid = who->pid;
     s->tid = e->tid;
-    s->uid = who->uid;
-    s->gid = who->gid;
-    s->ppid = who->ppid;
-    memcpy(s->arg, e->arg, e->nargs * sizeof s->arg[0]);
-    memset(s->arg + e->nargs, 0, (PYUSDT_MAX_ARGS - e->nargs) * sizeof s->arg[0]);
-    if (c->config.uses & PYUSDT_USES_ANCESTORS)
-        memcpy(s->ancestors, who->ancestors, sizeof s->ancestors);
+    memcpy(s->arg, e->arg, sizeof s->arg); /* those beyond nargs are 0 */
     if (c->config.uses & PYUSDT_USES_WALL)
         s->wall = e->time + c->wall;
-    if (c->config.uses & PYUSDT_USES_EXECNAME)
-        memcpy(s->execname, who->comm, sizeof s->execname);
-    if (c->config.uses & PYUSDT_USES_NAMES) {
-        struct pyusdt_probe_names names;
-        if (pyusdt_registry_names(c->registry, id, &names)) {
-            put_name(s->probeprov, sizeof s->probeprov, names.provider);
-            put_name(s->probemod, sizeof s->probemod, names.module);
-            put_name(s->probefunc, sizeof s->probefunc, names.function);
-            put_name(s->probename, sizeof s->probename, names.name);
-        }
-    }
     if (c->config.this_size)
-        memset(c->state + c->config.this_offset, 0, c->config.this_size);
+        memset((uint8_t *)s + c->config.this_offset, 0, c->config.this_size);
 }
 
 static void note_stopped(struct pyusdt_consumer *c, int code)
@@ -229,7 +211,8 @@ static void fire_error(struct pyusdt_consumer *c, uint32_t id, const struct pyus
     }
     memcpy(saved, c->state, size);
     c->event = &error;
-    fill_state(c, PYUSDT_PROBE_ERROR, who, &error);
+    pyusdt_state_fill_who(c->state, c->config.uses, PYUSDT_PROBE_ERROR, who, c->registry);
+    fill_event(c, &error);
     for (uint32_t i = 0; i < n; i++)
         run_clause(c, clauses[i]);
     c->event = event;
@@ -237,23 +220,48 @@ static void fire_error(struct pyusdt_consumer *c, uint32_t id, const struct pyus
     free(saved);
 }
 
+/* Whether one of the clauses reads the state block. */
+static bool read_state(const struct pyusdt_consumer *c, const uint32_t *clauses, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (c->clauses[clauses[i]].reads)
+            return true;
+    return false;
+}
+
+/* The clauses of an event of the probe that was met: the state block is filled but for the event. */
+static void run_clauses(struct pyusdt_consumer *c, const struct met *met, const struct pyusdt_process *who,
+                        const struct pyusdt_event *event)
+{
+    bool exiting = c->exiting; /* END runs after exit(), too */
+    c->event = event;
+    if (met->reads)
+        fill_event(c, event);
+    c->exiting = false;
+    for (uint32_t i = 0; i < met->n && !c->exiting; i++) {
+        run_clause(c, met->clauses[i]);
+        if (c->failed)
+            fire_error(c, met->id, who, event);
+    }
+    c->exiting |= exiting;
+}
+
+static void meet(struct pyusdt_consumer *c, struct met *met, uint32_t id, const struct pyusdt_process *who)
+{
+    met->id = id;
+    met->clauses = pyusdt_registry_clauses(c->registry, id, &met->n);
+    met->reads = read_state(c, met->clauses, met->n);
+    if (met->reads)
+        pyusdt_state_fill_who(c->state, c->config.uses, id, who, c->registry);
+}
+
 void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,
                           const struct pyusdt_event *event)
 {
-    uint32_t n;
-    const uint32_t *clauses = pyusdt_registry_clauses(c->registry, id, &n);
-    if (n == 0)
-        return;
-    c->event = event;
-    fill_state(c, id, who, event);
-    bool exiting = c->exiting; /* END runs after exit(), too */
-    c->exiting = false;
-    for (uint32_t i = 0; i < n && !c->exiting; i++) {
-        run_clause(c, clauses[i]);
-        if (c->failed)
-            fire_error(c, id, who, event);
-    }
-    c->exiting |= exiting;
+    struct met met;
+    c->met.target = NOBODY; /* the state block is about this probe now */
+    meet(c, &met, id, who);
+    run_clauses(c, &met, who, event);
 }
 
 static int add_later(struct pyusdt_consumer *c, uint32_t target);
@@ -320,16 +328,25 @@ static uint32_t id_at(struct pyusdt_consumer *c, uint32_t target, uint32_t probe
     return *kept;
 }
 
+/* An event of another probe than the last one's. */
+static void meet_next(struct pyusdt_consumer *c, const struct pyusdt_event *e)
+{
+    uint32_t id = e->place == 0 ? id_of(c, e->target, e->probe) : id_at(c, e->target, e->probe, e->place);
+    c->met = (struct met){.target = id ? e->target : NOBODY, .probe = e->probe, .place = e->place};
+    if (id != 0)
+        meet(c, &c->met, id, &c->who[e->target]);
+}
+
 static int on_event(void *arg, const struct pyusdt_event *e)
 {
     struct pyusdt_consumer *c = arg;
     if (c->recorder)
         pyusdt_recorder_event(c->recorder, e);
-    uint32_t id = e->place == 0 ? id_of(c, e->target, e->probe) : id_at(c, e->target, e->probe, e->place);
-    if (id != 0)
-        pyusdt_consumer_fire(c, id, &c->who[e->target], e);
-    else
-        c->lost++;
+    if (e->target != c->met.target || e->probe != c->met.probe || e->place != c->met.place)
+        meet_next(c, e);
+    if (c->met.n)
+        run_clauses(c, &c->met, &c->who[e->target], e);
+    c->lost += c->met.id == 0;
     return c->exiting || c->pausing || c->size > RECORDS_PAUSE;
 }
 
@@ -380,6 +397,7 @@ static int add_later(struct pyusdt_consumer *c, uint32_t target)
 {
     struct ids *ids = &c->targets[target];
     struct pyusdt_target_info info;
+    c->met.target = NOBODY;
     int code = c->feed.kind->target(c->feed.of, target, &info);
     if (code)
         return code;
@@ -396,29 +414,6 @@ static int add_later(struct pyusdt_consumer *c, uint32_t target)
     return 0;
 }
 
-/* As it is now; 0 where it can not be read, as of a process that has ended. */
-static uint32_t parent_of(uint32_t pid)
-{
-    char path[32], line[128];
-    uint32_t parent = 0;
-
-    snprintf(path, sizeof path, "/proc/%u/status", pid);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file) && sscanf(line, "PPid: %" SCNu32, &parent) != 1)
-        ;
-    if (file)
-        fclose(file);
-    return parent;
-}
-
-void pyusdt_find_ancestors(struct pyusdt_process *who)
-{
-    uint32_t pid = who->pid;
-
-    for (size_t i = 0; i < PYUSDT_ANCESTORS; i++)
-        who->ancestors[i] = pid = pid ? parent_of(pid) : 0;
-}
-
 static int add_target(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint32_t target)
 {
     struct pyusdt_target_info info;
@@ -427,10 +422,11 @@ static int add_target(struct pyusdt_consumer *c, const struct pyusdt_feed *feed,
         return code;
     struct pyusdt_process *who = &c->who[target];
     *who = (struct pyusdt_process){.pid = info.pid, .uid = info.uid, .gid = info.gid};
-    who->ppid = c->config.uses & PYUSDT_USES_PPID ? parent_of(who->pid) : 0;
+    if (c->config.uses & PYUSDT_USES_PPID)
+        who->ppid = pyusdt_find_parent(who->pid);
     if (c->config.uses & PYUSDT_USES_ANCESTORS)
         pyusdt_find_ancestors(who);
-    put_name(who->comm, sizeof who->comm, info.comm);
+    memcpy(who->comm, info.comm, strnlen(info.comm, sizeof who->comm - 1));
     c->targets[target] = (struct ids){.before = pyusdt_registry_count(c->registry), .count = info.nprobes};
     for (uint32_t i = 0; i < info.nprobes; i++) {
         int64_t id = add_probe(c, feed, target, i);
@@ -445,6 +441,7 @@ int pyusdt_consumer_add_targets(struct pyusdt_consumer *c, const struct pyusdt_f
     uint32_t n = feed->kind->targets(feed->of);
     if (n <= c->ntargets)
         return 0;
+    c->met.target = NOBODY; /* clauses and processes move */
     struct ids *targets = realloc(c->targets, n * sizeof *targets);
     if (!targets)
         return -ENOMEM;
@@ -475,6 +472,7 @@ int pyusdt_consumer_new(struct pyusdt_vm *vm, const struct pyusdt_consumer_confi
     }
     c->vm = vm;
     c->config = *config;
+    c->met.target = NOBODY;
     c->state = pyusdt_vm_map_value(vm, PYUSDT_MAP_STATE, 0);
     c->wall = wall_offset();
     c->env = (struct pyusdt_vm_env){
@@ -505,12 +503,13 @@ int pyusdt_consumer_clause(struct pyusdt_consumer *c, uint32_t index, int progra
 {
     if (index >= c->config.clauses)
         return -EINVAL;
-    c->clauses[index] = (struct clause){program, flags};
+    c->clauses[index] = (struct clause){program, flags, pyusdt_vm_reads_state(c->vm, program)};
     return 0;
 }
 
 struct pyusdt_registry *pyusdt_consumer_registry(struct pyusdt_consumer *c)
 {
+    c->met.target = NOBODY; /* a probe that is added moves the lists of clauses */
     return c->registry;
 }
 

@@ -1,7 +1,7 @@
 /*
  * One event as bytes (layout.h: struct pyusdt_ring_event), checked and taken apart.
- * In: bytes that somebody else wrote, in memory of our own, which nobody changes meanwhile. Out: a struct pyusdt_event
- * that points into them, or -EBADMSG where they are no event.
+ * In: bytes that somebody else wrote; what is checked is in memory of our own, which nobody changes meanwhile. Out: a struct
+ * pyusdt_event that points into them, or -EBADMSG where they are no event.
  */
 #ifndef PYUSDT_EVENT_H
 #define PYUSDT_EVENT_H
@@ -13,17 +13,27 @@
 #include "shared/layout.h"
 #include "tracer/reader.h"
 
+/* Bytes of the event before its captures. */
+static inline uint32_t pyusdt_event_values_end(const struct pyusdt_ring_event *header)
+{
+    return (uint32_t)sizeof *header + 8u * header->nargs;
+}
+
 static inline bool pyusdt_event_header_ok(const struct pyusdt_ring_event *header, uint64_t available)
 {
     return header->size % 8 == 0 && header->size <= available && header->size <= PYUSDT_EVENT_MAX + 7 &&
            header->nargs <= PYUSDT_MAX_ARGS && header->ncaptures <= PYUSDT_MAX_ARGS &&
-           header->size >= sizeof *header + 8u * header->nargs;
+           header->size >= pyusdt_event_values_end(header);
 }
 
-/* `bytes`: the event, its header the one that was checked; a NUL is put behind each string. Target is left to the caller. */
-static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, uint8_t *bytes, struct pyusdt_event *event)
+/*
+ * `header`: checked. `values`: the arguments that follow it, read here once, so others may write to them. `rest`: what follows
+ * those, in memory of our own, where a NUL is put behind each string. Target is left to the caller.
+ */
+static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, const uint8_t *values, uint8_t *rest,
+                                      struct pyusdt_event *event)
 {
-    uint32_t at = (uint32_t)sizeof *header + 8u * header->nargs;
+    uint32_t at = 0, size = header->size - pyusdt_event_values_end(header);
 
     event->time = header->time;
     event->probe = PYUSDT_EVENT_PROBE(header->probe);
@@ -32,24 +42,24 @@ static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, ui
     event->cpu = header->cpu;
     event->nargs = header->nargs;
     event->ncaptures = header->ncaptures;
-    memcpy(event->arg, bytes + sizeof *header, 8u * header->nargs);
-    memset(event->arg + header->nargs, 0, 8u * (PYUSDT_MAX_ARGS - header->nargs));
+    memset(event->arg, 0, sizeof event->arg);
+    memcpy(event->arg, values, 8u * header->nargs);
     for (uint32_t i = 0; i < header->ncaptures; i++) {
         struct pyusdt_ring_capture capture;
-        if (header->size - at < sizeof capture)
+        if (size - at < sizeof capture)
             return -EBADMSG;
-        memcpy(&capture, bytes + at, sizeof capture);
+        memcpy(&capture, rest + at, sizeof capture);
         at += (uint32_t)sizeof capture;
         if (capture.index >= header->nargs || capture.length > PYUSDT_MAX_STRING ||
-            header->size - at < (uint32_t)capture.length + 1)
+            size - at < (uint32_t)capture.length + 1)
             return -EBADMSG;
-        bytes[at + capture.length] = '\0';
+        rest[at + capture.length] = '\0';
         event->capture[i] = (struct pyusdt_capture){.address = event->arg[capture.index],
                                                     .length = capture.length,
                                                     .index = capture.index,
-                                                    .data = (const char *)bytes + at};
+                                                    .data = (const char *)rest + at};
         at = (at + capture.length + 1 + 3) & ~3u;
-        if (at > header->size)
+        if (at > size)
             return -EBADMSG;
     }
     return 0;

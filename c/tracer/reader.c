@@ -297,25 +297,42 @@ static bool is_pending(const struct pyusdt_session *session)
 
 /* ---- delivering ---- */
 
-/* Takes the event at the source's position apart, in our copy of it. */
+/* Takes the event at the source's position apart. Who writes to the ring meanwhile is not trusted: each byte is read once. */
 static int decode(struct pyusdt_session *session, const struct pyusdt_source *source, struct pyusdt_event *event)
 {
     const struct pyusdt_ring_event *header = &source->next; /* as it was when it was checked */
+    const uint8_t *bytes = source->data + (source->position & (source->size - 1));
+    uint32_t at = pyusdt_event_values_end(header);
 
-    memcpy(session->event, source->data + (source->position & (source->size - 1)), header->size);
+    if (header->ncaptures)
+        memcpy(session->rest, bytes + at, header->size - at);
     event->target = source->target->index;
-    return pyusdt_event_decode(header, session->event, event);
+    return pyusdt_event_decode(header, bytes + sizeof *header, session->rest, event);
 }
 
-/* Behind the event: the next one of this ring takes its place in the heap. */
-static void step(struct pyusdt_session *session, struct pyusdt_source *source)
+/* Behind the event: 1 where the ring has one more, which is looked at; 0 or -EBADMSG. */
+static int step(struct pyusdt_session *session, struct pyusdt_source *source)
 {
-    int r;
-
     source->position += source->next.size;
     if (source->position - source->told >= source->size / TELL_SHARE)
         tell(source);
-    r = look(session, source);
+    return look(session, source);
+}
+
+/* The time of the oldest event of all rings but the first: so far that one is read without a look at the others. */
+static uint64_t time_of_second(const struct pyusdt_session *session)
+{
+    uint64_t time = UINT64_MAX;
+
+    for (uint32_t i = 1; i < 3 && i < session->nheap; i++)
+        if (session->heap[i]->next.time < time)
+            time = session->heap[i]->next.time;
+    return time;
+}
+
+/* The first ring has been read: its next event (r is 1) gets its place in the heap, or the ring leaves it. */
+static void put_back(struct pyusdt_session *session, struct pyusdt_source *source, int r)
+{
     if (r == 1) {
         sift_down(session, 0);
         return;
@@ -326,30 +343,47 @@ static void step(struct pyusdt_session *session, struct pyusdt_source *source)
         give_up(session, source);
 }
 
+static void count(struct pyusdt_session *session, const struct pyusdt_source *source, uint64_t time)
+{
+    if (time < session->last)
+        session->out_of_order++;
+    else
+        session->last = time;
+    session->delivered++;
+    session->again += source->position < source->shown;
+}
+
+/* Events of the ring that is first in the heap, as long as it is; how many. */
+static int deliver_first(struct pyusdt_session *session, uint64_t bound, int max_events, pyusdt_event_fn *fn, void *arg,
+                         bool *stop)
+{
+    struct pyusdt_source *source = session->heap[0];
+    uint64_t second = time_of_second(session), last = second < bound ? second : bound;
+    struct pyusdt_event event;
+    int n = 0, r = 1;
+
+    while (r == 1 && !*stop && n < max_events && source->next.time <= last) {
+        if (decode(session, source, &event) != 0) {
+            r = -EBADMSG;
+            break;
+        }
+        count(session, source, event.time);
+        n++;
+        *stop = fn(arg, &event) != 0;
+        r = step(session, source);
+    }
+    put_back(session, source, r);
+    return n;
+}
+
 static int deliver(struct pyusdt_session *session, uint64_t until, int max_events, pyusdt_event_fn *fn, void *arg,
                    bool *stop)
 {
     uint64_t bound = until < session->watermark ? until : session->watermark;
-    struct pyusdt_event event;
     int n = 0;
 
-    while (!*stop && n < max_events && session->nheap > 0 && session->heap[0]->next.time <= bound) {
-        struct pyusdt_source *source = session->heap[0];
-        if (decode(session, source, &event) != 0) {
-            pop(session);
-            give_up(session, source);
-            continue;
-        }
-        if (event.time < session->last)
-            session->out_of_order++;
-        else
-            session->last = event.time;
-        session->delivered++;
-        session->again += source->position < source->shown;
-        n++;
-        *stop = fn(arg, &event) != 0;
-        step(session, source);
-    }
+    while (!*stop && n < max_events && session->nheap > 0 && session->heap[0]->next.time <= bound)
+        n += deliver_first(session, bound, max_events - n, fn, arg, stop);
     return n;
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "generated/program.h"
+#include "tracer/consumer.h"
 
 struct pyusdt_state {
     uint64_t time;
@@ -38,5 +39,12 @@ PYUSDT_AT(ppid, PYUSDT_STATE_PPID);
 PYUSDT_AT(ancestors, PYUSDT_STATE_ANCESTORS);
 static_assert(sizeof(struct pyusdt_state) == PYUSDT_STATE_EVENT_END, "state block");
 #undef PYUSDT_AT
+
+/* What all events of probe `id` of a process have in common; uses: PYUSDT_USES_*, what is filled beside pid, uid and gid. */
+void pyusdt_state_fill_who(struct pyusdt_state *state, uint32_t uses, uint32_t id, const struct pyusdt_process *who,
+                           const struct pyusdt_registry *registry);
+
+/* As it is now; 0 where it can not be read, as of a process that has ended. */
+uint32_t pyusdt_find_parent(uint32_t pid);
 
 #endif

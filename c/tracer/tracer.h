@@ -146,7 +146,7 @@ struct pyusdt_session {
     uint64_t last; /* time of the youngest event delivered */
     uint64_t delivered, out_of_order, corrupt;
     uint64_t again; /* events that a kept session's former tracer may have shown */
-    _Alignas(8) uint8_t event[(PYUSDT_EVENT_MAX + 7) & ~7ull];
+    _Alignas(8) uint8_t rest[(PYUSDT_EVENT_MAX + 7) & ~7ull]; /* of the event that is delivered: its captures */
 };
 
 /* keep.c */

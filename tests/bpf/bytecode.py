@@ -100,6 +100,7 @@ class Result:
     def __init__(self, lines):
         self.load = self.run = None
         self.output, self.after, self.fused = [], [], {}
+        self.blind = False  # found to do the same whatever the state block holds
         for line in lines:
             what, _, rest = line.partition(" ")
             if what in ("load", "maps"):
@@ -110,6 +111,8 @@ class Result:
             elif what == "fused":
                 name, _, count = rest.partition(" ")
                 self.fused[name] = int(count)
+            elif what == "blind":
+                self.blind = True
             elif what == "output":
                 self.output.append(bytes.fromhex(rest))
             else:

@@ -147,6 +147,8 @@ static void one_case(uint32_t n_maps)
         printf("load %d %s\n", id, id < 0 ? error.message : "");
         if (id >= 0)
             print_fused();
+        if (id >= 0 && !pyusdt_vm_reads_state(vm, id))
+            printf("blind\n");
         if (state.size)
             memcpy(pyusdt_vm_map_value(vm, 0, 0), state.data, state.size);
         if (id >= 0)

@@ -88,16 +88,39 @@ def test_another_function_is_called(driver):
     assert fused.outcome == plain.outcome == hex(65)
 
 
+def compiled(clause):
+    """(program, its one clause)"""
+    compiler = Compiler()
+    compiler.add("pyusdt$target:::user_trace-i4s4 { " + clause + " }")
+    program = compiler.finish()
+    [made] = program.clauses
+    return program, made
+
+
 @pytest.mark.parametrize(("clause", "fused"), [
     ("@ = count();", {"STATE": 1, "LOOKUP": 1, "INCREMENT": 1}),
     ("@[copyinstr(arg6)] = quantize(arg2);",
      {"STATE": 1, "LOOKUP": 2, "COPY": 1, "READ_STRING": 1, "INCREMENT": 1, "QUANTIZE_BUCKET": 1}),
     ('printf("%d %d %s\\n", arg2, arg3, copyinstr(arg6));', {"STATE": 1, "COPY": 1, "READ_STRING": 1})])
 def test_what_the_compiler_makes_is_fused(driver, clause, fused):
-    compiler = Compiler()
-    compiler.add("pyusdt$target:::user_trace-i4s4 { " + clause + " }")
-    program = compiler.finish()
-    [made] = program.clauses
+    program, made = compiled(clause)
     result = bytecode.run_all(driver, [bytecode.Made(made.code, maps=program.maps)])[0]
     assert result.load[0] == 0
     assert result.fused == fused
+
+
+@pytest.mark.parametrize(("clause", "blind"), [
+    ("@ = count();", True), ("@ = count(); fired++;", True), ("@ = sum(2);", True), ("@ = quantize(5); @a = count();", True),
+    ("fired++;", True),
+    ("@ = sum(arg2);", False), ("@ = count(); last = timestamp;", False), ("@ = count(); this->a = 1;", False),
+    ("@[1] = count();", False), ("@ = count(); trace(1);", False), ("@ = count(); seen[pid] = 1;", False)])
+def test_who_does_not_look_at_the_event(driver, clause, blind):
+    """The engine leaves the state block of an event as it is for clauses that do the same whatever it holds."""
+    program, made = compiled(clause)
+    size = program.maps[0].value_size
+    states = [bytes(size), b"\xff" * size]
+    ran = bytecode.run_all(driver, [bytecode.Made(made.code, maps=program.maps, state=state) for state in states])
+    assert [result.blind for result in ran] == [blind] * 2
+    if blind:
+        first, second = ([line for line in result.after if not line.startswith("array 0 ")] for result in ran)
+        assert first == second and any(line.strip("0") for line in first)

@@ -1,0 +1,57 @@
+/* What the state block says of who fired: see state.h and consumer.h. */
+#include "tracer/state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Cut where it is too long, and padded with NULs, as D's strings must be. */
+static void put_name(char *to, size_t size, const char *name)
+{
+    size_t n = strnlen(name, size - 1);
+    memcpy(to, name, n);
+    memset(to + n, 0, size - n);
+}
+
+void pyusdt_state_fill_who(struct pyusdt_state *s, uint32_t uses, uint32_t id, const struct pyusdt_process *who,
+                           const struct pyusdt_registry *registry)
+{
+    struct pyusdt_probe_names names;
+    s->probe = id;
+    s->pid = who->pid;
+    s->uid = who->uid;
+    s->gid = who->gid;
+    s->ppid = who->ppid;
+    if (uses & PYUSDT_USES_ANCESTORS)
+        memcpy(s->ancestors, who->ancestors, sizeof s->ancestors);
+    if (uses & PYUSDT_USES_EXECNAME)
+        memcpy(s->execname, who->comm, sizeof s->execname);
+    if (uses & PYUSDT_USES_NAMES && pyusdt_registry_names(registry, id, &names)) {
+        put_name(s->probeprov, sizeof s->probeprov, names.provider);
+        put_name(s->probemod, sizeof s->probemod, names.module);
+        put_name(s->probefunc, sizeof s->probefunc, names.function);
+        put_name(s->probename, sizeof s->probename, names.name);
+    }
+}
+
+uint32_t pyusdt_find_parent(uint32_t pid)
+{
+    char path[32], line[128];
+    uint32_t parent = 0;
+
+    snprintf(path, sizeof path, "/proc/%u/status", pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "PPid: %" SCNu32, &parent) != 1)
+        ;
+    if (file)
+        fclose(file);
+    return parent;
+}
+
+void pyusdt_find_ancestors(struct pyusdt_process *who)
+{
+    uint32_t pid = who->pid;
+
+    for (size_t i = 0; i < PYUSDT_ANCESTORS; i++)
+        who->ancestors[i] = pid = pid ? pyusdt_find_parent(pid) : 0;
+}
