@@ -117,4 +117,4 @@ def test_ctrl_c_and_kill(terminal, tmp_path):
 def test_without_a_terminal():
     result = harness.run([harness.PYDTRACE, "--live", "-n", "BEGIN"])
     assert (result.status, result.stdout) == (1, "")
-    assert result.stderr.endswith("dtrace: --live needs a terminal\n")
+    assert result.stderr.endswith("dtrace: --live needs a terminal; --web shows the same in a browser\n")

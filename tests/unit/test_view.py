@@ -6,58 +6,13 @@ import pty
 import re
 import struct
 import termios
-from types import SimpleNamespace
 
 import pytest
+from view_cases import FULL, count, quantize, watched
 
-from pyusdt.data.snapshot import Aggregation
-from pyusdt.data.values import Histogram, Number
+from pyusdt.data.values import Number
 from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
 from pyusdt.report import screen, view
-
-
-def aggregation(name, data):
-    """data: {key: value}."""
-    definition = SimpleNamespace(name=name, row=next(iter(data.values())).row if data else AGGREGATIONS["count"],
-                                 params=(), keys=[1] if data and next(iter(data)) else [])
-    return Aggregation(definition, data)
-
-
-def count(n):
-    return Number(AGGREGATIONS["count"], [n])
-
-
-def quantize(**buckets):
-    """_8=3: three values from 8 to 15."""
-    counts = [0] * 127
-    for name, n in buckets.items():
-        low = int(name[1:])
-        counts[63 + low.bit_length()] = n
-    return Histogram(AGGREGATIONS["quantize"], (), [sum(counts), *counts])
-
-
-class Aggregates:
-    """As tracing.aggregates.Aggregates, of what a test sets."""
-
-    def __init__(self):
-        self.now = {}
-        self.program = SimpleNamespace(aggregations=[])
-
-    def set(self, **now):
-        self.now = {name: aggregation(name, data) for name, data in now.items()}
-        self.program.aggregations = list(self.now)
-
-    def snapshot(self, name):
-        return self.now[name]
-
-
-def watched(*intervals, seconds=1.0):
-    """A View that saw these, one after the other: {aggregation: {key: value}} each."""
-    made, aggregates = view.View(), Aggregates()
-    for interval in intervals:
-        aggregates.set(**interval)
-        made.update(aggregates, seconds)
-    return made
 
 
 def test_what_came_in_an_interval():
@@ -117,10 +72,6 @@ def test_text_comes_in_parts():
 
 
 # ---- the screen ----
-
-FULL = [{"calls": {("/",): count(3 * i), ("/cart\x1b[31m",): count(i * i), ("",): count(0)},
-         "lat": {("/",): quantize(_8=i, _1024=2 * i, _4096=1)}, "one": {(): count(i)}} for i in range(1, 40)]
-
 
 def drawn(made, columns, rows, keys="", **environment):
     """The lines that a terminal of that size shows, colours taken out; and whether there were some."""

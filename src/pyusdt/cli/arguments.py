@@ -205,6 +205,8 @@ def _take(arguments: Arguments, letter: str, value: str | None) -> None:
     elif letter == "--color":
         arguments.colour = _one_of(WHEN, option, text)
     elif letter[2:] in FORMATS:
+        if letter == "--web" and value is not None and not (value.isascii() and value.isdigit() and len(value) < 6 and int(value) < 1 << 16):
+            raise Refused("--web needs the number of a port, or nothing")
         arguments.format, arguments.format_argument = FORMATS[letter[2:]], value
     elif letter == "x":
         name, equals, setting = text.partition("=")

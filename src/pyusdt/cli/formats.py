@@ -40,5 +40,17 @@ def _live(output: Output, notify: Notify, _: str | None) -> Sink:
     return Live(output, notify)
 
 
+def _web(output: Output, notify: Notify, port: str | None) -> Sink:
+    from ..report.web import Web
+
+    return Web(output, notify, int(port or 0))
+
+
+def _html(output: Output, notify: Notify, path: str | None) -> Sink:
+    from ..report.web import Html
+
+    return Html(output, notify, path or "")  # the option needs one
+
+
 TEXT = _text
-FORMATS: dict[str, Format] = {"json": _json, "parquet": _parquet, "live": _live}  # by their options
+FORMATS: dict[str, Format] = {"json": _json, "parquet": _parquet, "live": _live, "web": _web, "html": _html}  # by their options

@@ -81,6 +81,8 @@ OURS = (
     Option("json", None, "print a line of JSON for each record"),
     Option("parquet", "FILE", "write the records into a Parquet file", needs=_FILE),
     Option("live", None, "show the aggregations on the terminal while they grow"),
+    Option("web", "PORT", "show the same in a browser of this machine, while it goes on", optional=True),
+    Option("html", "FILE", "write the same as a page, at the end", needs=_FILE),
     Option("record", "FILE", "keep the events in a file while tracing", needs=_FILE),
     Option("replay", "FILE", "run the script over the events of such a file", needs=_FILE),
     Option("keep", "NAME[,TIME[,SIZE]]", "leave a session that goes on, and come back to it",

@@ -12,39 +12,21 @@ import os
 import select
 import signal
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 from ..engine import EngineError
-from .output import Output
-from .text import Text
-from .view import View
+from .watching import Watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..tracing.aggregates import Aggregates
     from ..tracing.sink import Info
-    from .output import Notify
+    from .output import Notify, Output
     from .screen import Screen
 
 _INTERVALS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)  # s
-_FIRST = 2  # which of them it begins with
-_LOOK = 0.1  # s between looks at the keyboard while nothing is drawn
-
-
-class _Captured(Output):
-    """What the script prints goes into the view, unless the script has sent it to a file."""
-
-    def __init__(self, view: View) -> None:
-        super().__init__(-1, "the screen")
-        self._view = view
-
-    def write(self, text: bytes) -> None:
-        if self.fd == -1:
-            self._view.print(text)
-        else:
-            super().write(text)
+_LOOK = 0.1  # s between looks at the keyboard
 
 
 class Keys:
@@ -82,78 +64,62 @@ class Keys:
             return
 
 
-class Live(Text):
+class Live(Watching):
     """The sink."""
 
     def __init__(self, output: Output, notify: Notify) -> None:
-        self.view = View()
-        super().__init__(_Captured(self.view), self._capture)
-        self._real, self._tell = output, notify
+        super().__init__(output, self._keep, kept=False)
+        self._tell = notify
         self._messages: list[tuple[str, bool]] = []
         self._undo = contextlib.ExitStack()
-        self._chosen = _FIRST
         self._screen: Screen | None = None
 
-    def _capture(self, message: str, error: bool = True) -> None:
+    def _keep(self, message: str, error: bool = True) -> None:
+        """A message that would be written over the screen comes when that is left."""
         self._messages.append((message, error))
-        self.view.log.append(message)
 
     def begin(self, info: Info) -> None:
         if not os.isatty(self._real.fd):
-            raise EngineError("--live needs a terminal")
+            raise EngineError("--live needs a terminal; --web shows the same in a browser")
         try:
             from .screen import Screen
         except ImportError:
             raise EngineError("--live needs rich: pip install pyusdt[live]") from None
         super().begin(info)
-        self._aggregates = info.actions.aggregates
         self._keys = self._undo.enter_context(Keys(sys.stdin.fileno() if sys.stdin else -1))
         self._screen = self._undo.enter_context(Screen(self.view, self._real.fd, info.engine))
-        self._last = self._looked = time.monotonic()
-        self._draw()
+        self._looked = self._last
+        self.refresh()
 
     # --- while tracing ------------------------------------------------------------------------
 
-    def records(self, buffer: bytes) -> None:
-        if buffer:
-            super().records(buffer)
-        now = time.monotonic()
+    def look(self, now: float) -> None:
         screen = self._screen
         if screen is None or now - self._looked < _LOOK:
             return
         self._looked = now
         pressed = list(self._keys.pressed())
         for key in pressed:
-            self._obey(key)
-        if now - self._last >= _INTERVALS[self._chosen] and not screen.paused:
-            self._take(now)
-            self._draw()
-        elif pressed or screen.resized():
-            self._draw()
+            self._obey(screen, key)
+        if not screen.paused:
+            super().look(now)
+        if pressed or screen.resized():
+            self.refresh()
 
-    def _take(self, now: float) -> None:
-        self.view.update(self._aggregates, now - self._last)
-        self._last = now
+    def refresh(self) -> None:
+        if self._screen:
+            self._screen.draw(self.interval)
 
-    def _draw(self) -> None:
-        assert self._screen is not None
-        self._screen.draw(_INTERVALS[self._chosen])
-
-    def _obey(self, key: str) -> None:
-        screen = self._screen
-        assert screen is not None
+    def _obey(self, screen: Screen, key: str) -> None:
         if screen.typing or key == "/":
             screen.type(key)
         elif key == "q":
             signal.raise_signal(signal.SIGINT)  # as Ctrl-C: the first ends tracing, the second does not wait
         elif key in "+-":
-            self._chosen = min(max(self._chosen + (1 if key == "+" else -1), 0), len(_INTERVALS) - 1)
+            at = _INTERVALS.index(self.interval) + (1 if key == "+" else -1)
+            self.interval = _INTERVALS[min(max(at, 0), len(_INTERVALS) - 1)]
         else:
             screen.press(key)
-
-    def drop(self, kind: str, count: int, line: str) -> None:
-        self.view.lose(kind, count)
-        super().drop(kind, count, line)
 
     # --- at the end ---------------------------------------------------------------------------
 
@@ -162,7 +128,7 @@ class Live(Text):
 
     def snapshot(self, aggregates: Aggregates) -> None:
         self._leave()
-        self._real.write(aggregates.rest())
+        super().snapshot(aggregates)
 
     def _leave(self) -> None:
         """The terminal as it was, and what was said meanwhile."""

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from ..data.harmless import harmless
 from ..data.values import Histogram, bounds
+from .view import label, number_of, short, shown_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -136,11 +137,11 @@ class Screen:
 
     def _chosen(self, panel: Panel) -> list[Line]:
         """The lines that the filter leaves, sorted."""
-        lines = [line for line in panel.lines.values() if self._filter.lower() in _shown_key(line.key).lower()]
+        lines = [line for line in panel.lines.values() if self._filter.lower() in shown_key(line.key).lower()]
         by = _SORTS[self._sort]
         if by == "key":
-            return sorted(lines, key=lambda line: _shown_key(line.key))
-        return sorted(lines, key=lambda line: line.rate if by == "rate" else _number(line.value), reverse=True)
+            return sorted(lines, key=lambda line: shown_key(line.key))
+        return sorted(lines, key=lambda line: line.rate if by == "rate" else number_of(line.value), reverse=True)
 
     def _heat_line(self, row: tuple[str, list[int], int], width: int) -> Text:
         label, counts, most = row
@@ -185,7 +186,7 @@ def _heat_rows(panel: Panel, keys: Iterable[Any]) -> list[tuple[str, list[int], 
         return []
     most = max(max(column.values(), default=0) for column in columns)
     edges = bounds(panel.row, panel.params)
-    return [(_label(edges[bucket]), [column.get(bucket, 0) for column in columns], most) for bucket in range(max(used), min(used) - 1, -1)]
+    return [(label(edges[bucket]), [column.get(bucket, 0) for column in columns], most) for bucket in range(max(used), min(used) - 1, -1)]
 
 
 def _densest(rows: list[tuple[str, list[int], int]], room: int) -> list[tuple[str, list[int], int]]:
@@ -193,30 +194,6 @@ def _densest(rows: list[tuple[str, list[int], int]], room: int) -> list[tuple[st
     sums = [sum(counts) for _, counts, _ in rows]
     start = max(range(max(len(rows) - room, 0) + 1), key=lambda at: sum(sums[at : at + room]))
     return rows[start : start + room]
-
-
-def _label(edge: tuple[int | None, int | None]) -> str:
-    low, high = edge
-    if low is None:
-        return f"<= {short(high)}"
-    return short(low) if high is not None else f">= {short(low)}"
-
-
-def short(number: Any) -> str:
-    """A number in at most seven characters: 1234567 is 1.23M."""
-    size = abs(number)
-    for scale, suffix in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if size >= max(scale, 1e4) * 0.9995:
-            return f"{number / scale:.3g}{suffix}"
-    return f"{number:.4g}" if isinstance(number, float) else str(int(number))
-
-
-def _shown_key(key: tuple[Any, ...]) -> str:
-    return "  ".join(harmless(part if isinstance(part, str) else str(part)) for part in key)
-
-
-def _number(value: Any) -> float:
-    return float(value.n if isinstance(value, Histogram) else value)
 
 
 def _spark(past: list[int]) -> str:
@@ -234,7 +211,7 @@ def _table(panel: Panel, lines: list[Line], width: int) -> Table:
     if width >= 60:
         table.add_column("", width=_SPARK, no_wrap=True)
     for line in lines:
-        cells = [_shown_key(line.key), short(_number(line.value) if isinstance(line.value, Histogram) else line.value)]
+        cells = [shown_key(line.key), short(number_of(line.value) if isinstance(line.value, Histogram) else line.value)]
         cells += [short(line.value.percentile(percent) or 0) for percent in (50, 99)] if panel.is_distribution else []
         cells.append(short(round(line.rate, 1)))
         if width >= 60:

@@ -13,6 +13,7 @@ import heapq
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from ..data.harmless import harmless
 from ..data.values import Histogram
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Panel:
     def take(self, found: Aggregation, seconds: float) -> None:
         """What it holds after one more interval."""
         self.keys = len(found)
-        kept = found if len(found) <= KEPT else heapq.nlargest(KEPT, found, key=lambda key: _weight(found[key]))
+        kept = found if len(found) <= KEPT else heapq.nlargest(KEPT, found, key=lambda key: number_of(found[key]))
         lines = self.lines
         self.lines = {key: lines.get(key) or Line(key) for key in kept}
         for key, line in self.lines.items():
@@ -108,18 +109,15 @@ class Panel:
         return made
 
 
-def _weight(value: Any) -> Any:
-    return value.n if isinstance(value, Histogram) else value
-
-
 class View:
-    """All of it.  panels: in the script's order; log: lines of text, the latest last; drops: {kind: count}."""
+    """All of it.  panels: in the script's order; log: lines of text, the latest last; printed: how many there ever were;
+    drops: {kind: count}."""
 
     def __init__(self) -> None:
         self.panels: dict[str, Panel] = {}
         self.log: deque[str] = deque(maxlen=LINES)
         self.drops: dict[str, int] = {}
-        self.intervals = 0
+        self.intervals = self.printed = 0
         self._rest = ""  # a line that is not over yet
 
     def update(self, aggregates: Aggregates, seconds: float) -> None:
@@ -137,8 +135,40 @@ class View:
     def print(self, text: bytes) -> None:
         """Text of the script's."""
         *lines, self._rest = (self._rest + text.decode("utf-8", "surrogateescape")).split("\n")
-        self.log.extend(line for line in lines if line)
+        lines = [line for line in lines if line]
+        self.log.extend(lines)
+        self.printed += len(lines)
         self._rest = self._rest[-4096:]
 
     def lose(self, kind: str, count: int) -> None:
         self.drops[kind] = self.drops.get(kind, 0) + count
+
+
+# --- as people read it ----------------------------------------------------------------------
+
+
+def label(edge: tuple[int | None, int | None]) -> str:
+    """A bucket's name, of its bounds: its lowest value."""
+    low, high = edge
+    if low is None:
+        return f"<= {short(high)}"
+    return short(low) if high is not None else f">= {short(low)}"
+
+
+def short(number: Any) -> str:
+    """A number in at most seven characters: 1234567 is 1.23M."""
+    size = abs(number)
+    for scale, suffix in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if size >= max(scale, 1e4) * 0.9995:
+            return f"{number / scale:.3g}{suffix}"
+    return f"{number:.4g}" if isinstance(number, float) else str(int(number))
+
+
+def shown_key(key: Key) -> str:
+    """A key as a line of text."""
+    return "  ".join(harmless(part if isinstance(part, str) else str(part)) for part in key)
+
+
+def number_of(value: Any) -> float:
+    """What a value is sorted and drawn by."""
+    return float(value.n if isinstance(value, Histogram) else value)

@@ -1,0 +1,238 @@
+"""pydtrace --web: the views of --live in a browser; and --html: the same page as one file, at the end.
+
+In: what a sink is given (tracing/sink.py), a port (0: any) or a path.  Out: a server on 127.0.0.1 whose address is told, or a file; what
+the script prints goes where it ever goes, too.
+Always: who has not the token in the address gets nothing, nor does a page of another site (the Host header is checked, and no answer
+may be read by others); nothing that a browser sends reaches the tracing; a viewer that does not read holds up nobody, and gets the
+latest state when it reads again; at most _VIEWERS at a time.
+"""
+
+from __future__ import annotations
+
+import hmac
+import http.server
+import os
+import secrets
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from ..engine import EngineError
+from . import told
+from .aside import Aside
+from .watching import Watching
+
+if TYPE_CHECKING:
+    from ..tracing.aggregates import Aggregates
+    from ..tracing.sink import Info
+    from .output import Notify, Output
+
+_VIEWERS = 16
+_BUFFER = 1 << 17  # bytes
+_POLL = 0.05  # s, of the thread that takes viewers: so long does its end take
+_TIMEOUT = 20.0  # s that a viewer may not read
+_POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_FILES = {"": ("index.html", "text/html; charset=utf-8"), "view.js": ("view.js", "text/javascript; charset=utf-8"),
+          "view.css": ("view.css", "text/css; charset=utf-8")}  # fmt: skip
+
+
+def file(name: str) -> str:
+    """One of the page's."""
+    with open(os.path.join(os.path.dirname(__file__), "page", name), encoding="utf-8") as opened:
+        return opened.read()
+
+
+class _States:
+    """What the viewers are sent: the tracing writes it, each viewer's thread reads."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._number, self._whole, self._step, self._over = 0, "", "", False
+        self.viewers = 0
+
+    def put(self, whole: str, step: str) -> None:
+        with self._changed:
+            self._number, self._whole, self._step = self._number + 1, whole, step
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+
+    def join(self, change: int) -> bool:
+        """One viewer more, or less; False: there are enough."""
+        with self._changed:
+            if change > 0 and self.viewers >= _VIEWERS:
+                return False
+            self.viewers += change
+            return True
+
+    def after(self, number: int, timeout: float) -> tuple[int, str | None]:
+        """(number, state) that follows the one of that number: the step, or all where some were missed; "" where the time was over
+        first, None at the end of tracing."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._number != number or self._over, timeout):
+                return number, ""
+            if self._number == number:
+                return number, None
+            return self._number, self._step if number and self._number == number + 1 else self._whole
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    """One request.  server: a _Server."""
+
+    server: _Server
+    timeout = _TIMEOUT
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "pydtrace", ""
+
+    def do_GET(self) -> None:
+        server = self.server
+        if self.headers.get("Host") not in server.hosts:
+            self.send_error(421, "this address is not that of the page")
+            return
+        token, _, name = self.path.removeprefix("/").partition("/")
+        if not hmac.compare_digest(token.encode(), server.token.encode()):
+            self.send_error(403, "the address lacks the token")
+        elif name == "events":
+            self._events()
+        elif name in _FILES:
+            self._file(*_FILES[name])
+        else:
+            self.send_error(404)
+
+    def _begin(self, kind: str) -> None:
+        self.send_response(200)
+        headers = {"Content-Type": kind, "Content-Security-Policy": _POLICY, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer",
+                   "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin"}
+        for header, value in headers.items():
+            self.send_header(header, value)
+
+    def _file(self, name: str, kind: str) -> None:
+        content = file(name).encode()
+        self._begin(kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _events(self) -> None:
+        states = self.server.states
+        if not states.join(1):
+            self.send_error(503, "too many viewers")
+            return
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)  # what lies there is old when it is read
+        try:
+            self._begin("text/event-stream")
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self._feed(states)
+        except OSError:
+            pass  # the viewer is gone, or does not read
+        finally:
+            states.join(-1)
+            self.close_connection = True
+
+    def _feed(self, states: _States) -> None:
+        number, state = states.after(0, 0.0)
+        while state is not None:
+            self.wfile.write(f"data: {state}\n\n".encode() if state else b": still here\n\n")
+            number, state = states.after(number, _TIMEOUT / 2)
+        self.wfile.write(b"event: end\ndata: over\n\n")
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing: the standard error is dtrace's."""
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, port: int, states: _States) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.states, self.token = states, secrets.token_urlsafe(18)
+        self.hosts = {f"{name}:{self.server_port}" for name in ("127.0.0.1", "localhost")}
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/{self.token}/"
+
+    def handle_error(self, *_: Any) -> None:
+        """A viewer that broke off is no news."""
+
+
+class Web(Watching):
+    """The sink of --web."""
+
+    def __init__(self, output: Output, notify: Notify, port: int) -> None:
+        super().__init__(output, notify, kept=True)
+        self._port, self._states = port, _States()
+        self._server: _Server | None = None
+        self._printed = 0
+
+    def begin(self, info: Info) -> None:
+        super().begin(info)
+        try:
+            server = self._server = _Server(self._port, self._states)
+        except OSError as error:
+            raise EngineError(f"--web: port {self._port} of 127.0.0.1: {error.strerror}") from None
+        threading.Thread(target=server.serve_forever, args=(_POLL,), name="pydtrace-web", daemon=True).start()
+        self._notify(f"the page is {server.address}")
+        self.refresh()
+
+    def refresh(self) -> None:
+        now, new = time.time(), self.view.printed - self._printed
+        self._printed += new
+        self._states.put(told.packed("whole", told.whole(self.view, now, self.interval)),
+                         told.packed("step", told.step(self.view, now, self.interval, new)))
+
+    def close(self) -> None:
+        self._states.end()
+        server, self._server = self._server, None
+        if server:
+            end = time.monotonic() + 1.0
+            while self._states.viewers and time.monotonic() < end:  # they are told of the end
+                time.sleep(0.01)
+            server.shutdown()
+            server.server_close()
+
+
+class Html(Watching):
+    """The sink of --html: a page that needs no server and no network."""
+
+    def __init__(self, output: Output, notify: Notify, path: str) -> None:
+        super().__init__(output, notify, kept=True)
+        self._file = Aside(path)
+
+    def begin(self, info: Info) -> None:
+        super().begin(info)
+        with self._file.checked():
+            self._file.make()
+
+    def refresh(self) -> None:
+        """The page is written at the end."""
+
+    def snapshot(self, aggregates: Aggregates) -> None:
+        super().snapshot(aggregates)
+        with self._file.checked():
+            assert self._file.writing
+            with open(self._file.writing, "w", encoding="utf-8") as opened:
+                opened.write(page(told.packed("whole", told.whole(self.view, time.time(), self.interval))))
+        self._file.done()
+        self._file.writing = None
+
+    def close(self) -> None:
+        self._file.give_up()
+
+
+def page(state: str) -> str:
+    """The page with a state in it.  No text of the state can end the element that it stands in."""
+    parts = {"<link rel=\"stylesheet\" href=\"view.css\">": f"<style>\n{file('view.css')}</style>",
+             "<script src=\"view.js\" defer></script>": "",
+             "</body>": f"<script type=\"application/json\" id=\"state\">{state.replace('<', chr(92) + 'u003c')}</script>\n"
+                        f"<script>\n{file('view.js')}</script>\n</body>"}  # fmt: skip
+    text = file("index.html")
+    for old, new in parts.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text

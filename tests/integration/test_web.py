@@ -1,0 +1,185 @@
+"""pydtrace --web and --html in a real browser (chromium): what it shows, whatever processes call themselves."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import harness
+import pytest
+
+BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif((BROWSER is None or DRIVER is None) and "CI" not in os.environ, reason="host: no chromium")
+
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><script>document.title='owned'</script>\x1b[2J"
+PROGRAM = f"""
+import pyusdt, sys
+for i in range(30):
+    pyusdt.p(20, 2, {HOSTILE!r})
+for i in range(3):
+    pyusdt.p(5000, 2, "/slow")
+print("fired", flush=True)
+sys.stdin.read()
+"""
+SCRIPT = ('pyusdt*:::user_trace-i4s4 { @calls[copyinstr(arg6)] = count(); @lat[copyinstr(arg6)] = quantize(arg2); printf("%s\\n", copyinstr(arg6)); }')
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1100,900", "--incognito"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    made = webdriver.Chrome(options=options, service=Service(DRIVER))
+    made.set_page_load_timeout(60)
+    yield made
+    made.quit()
+
+
+@pytest.fixture
+def traced(tmp_path):
+    """pydtrace --web with a program that has fired: (its process, the address)."""
+    command = [harness.PYDTRACE, "-q", "--web", "--ready", "-Z", "-n", SCRIPT]
+    with harness.running(command) as pydtrace:
+        lines = ""
+        while "ready" not in lines:
+            lines += pydtrace.stderr.readline() or pytest.fail(lines)
+        with harness.running([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE) as program:
+            assert program.stdout.readline() == "fired\n"
+            yield pydtrace, re.search(r"the page is (http://\S+)", lines)[1]
+            program.stdin.close()
+
+
+def until(browser, script, wanted=True):
+    """The value of an expression in the page, once it is that."""
+    end = time.monotonic() + 60
+    while (value := browser.execute_script(f"return {script}")) != wanted:
+        assert time.monotonic() < end, (script, value, browser.get_log("browser"))
+        time.sleep(0.1)
+    return value
+
+
+def check_page(browser):
+    """The tables and the heat map of PROGRAM's events."""
+    until(browser, "panels.size === 2 && [...panels.get('calls').lines.values()].length", 2)
+    cells = browser.execute_script("return [...document.querySelectorAll('#panels section:first-child td')].map(cell => cell.textContent)")
+    assert HOSTILE.replace("\x1b", "\\x1b") in cells and "30" in cells and "/slow" in cells
+    assert browser.title == "pydtrace" and not browser.find_elements("css selector", "img, #panels script")
+    # 20 is in the bucket of 16, 5000 in that of 4096: nine lines, of which the first and the last have colours
+    rows = browser.execute_script("""
+        const {map, drawn} = panels.get('lat'), context = map.getContext('2d'), rows = {};
+        drawn.buckets.forEach((bucket, y) => {
+            const line = context.getImageData(0, y, map.width, 1).data, seen = [];
+            for (let x = 0; x < map.width; x++) if (line[4 * x + 3]) seen.push([...line.slice(4 * x, 4 * x + 3)].join());
+            rows[panels.get('lat').told.buckets[bucket]] = seen;
+        });
+        return rows;""")
+    assert set(rows) == {str(16 << i) for i in range(9)}
+    assert rows["16"] and rows["4096"] and not any(rows[str(32 << i)] for i in range(7)), rows
+    severe = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE" and "favicon" not in entry["message"]]
+    assert severe == []
+
+
+def test_page(browser, traced):
+    pydtrace, address = traced
+    browser.get(address)
+    check_page(browser)
+    # a cell that is clicked tells whose values are in it
+    told = browser.execute_script("""
+        const panel = panels.get('lat'), {map, drawn} = panel, box = map.getBoundingClientRect();
+        const x = drawn.counts[drawn.buckets.length - 1].findIndex(count => count > 0) + drawn.width - drawn.columns;
+        map.dispatchEvent(new MouseEvent('click', {bubbles: true, clientX: box.left + (x + 0.5) * box.width / drawn.width,
+                                                    clientY: box.bottom - 2}));
+        return panel.cell.textContent;""")
+    assert re.search(r"^\d\d:\d\d:\d\d  16: \d+ values\n<img src=x .*\\x1b\[2J: \d+$", told), told
+    browser.execute_script("const box = document.getElementById('filter'); box.value = 'SLOW'; box.dispatchEvent(new Event('input'))")
+    assert browser.execute_script("return document.querySelectorAll('#panels section:first-child td:first-child').length") == 1
+    browser.execute_script("document.getElementById('pause').click()")
+    assert "paused" in browser.find_element("id", "status").text
+    browser.execute_script("document.getElementById('pause').click()")
+    before = until(browser, "state.intervals > 0") and browser.execute_script("return state.intervals")
+    until(browser, f"state.intervals > {before}")
+    pydtrace.terminate()
+    until(browser, "document.getElementById('status').textContent.startsWith('over')")
+    assert "\n  /slow" in harness.finish(pydtrace, 30).stdout  # what dtrace prints at the end is printed as ever
+
+
+def test_two_viewers_one_comes_back(browser, traced):
+    """A page that is loaded again has the past."""
+    _, address = traced
+    browser.get(address)
+    until(browser, "state !== null && state.intervals > 1")
+    browser.switch_to.new_window("tab")
+    browser.get(address)
+    check_page(browser)
+    browser.refresh()
+    check_page(browser)
+    assert browser.execute_script("return [...panels.get('calls').lines.values()].find(line => line.key[0] === '/slow').past")[0] == 3
+    browser.close()
+    browser.switch_to.window(browser.window_handles[0])
+    check_page(browser)
+
+
+def test_a_tracer_that_is_killed(browser, traced):
+    pydtrace, address = traced
+    browser.get(address)
+    check_page(browser)
+    pydtrace.kill()
+    until(browser, "document.getElementById('status').textContent.startsWith('not connected')")
+    check_page(browser)  # what was known stays
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1100, 380])
+def test_colours_and_a_phone(scheme, width, browser, traced):
+    _, address = traced
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 2, "mobile": width < 500})
+    browser.get(address)
+    check_page(browser)
+    background = browser.execute_script("return getComputedStyle(document.querySelector('header')).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", background)[:3])) > 384) == (scheme == "light"), background
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_the_page_as_a_file(browser, tmp_path):
+    """It needs no server and no network, and is at its place when it is whole."""
+    path = tmp_path / "page.html"
+    result = harness.run([harness.PYDTRACE, "-q", "--html", str(path), "-n", SCRIPT.replace("pyusdt*", "pyusdt$target"), "-c",
+                          f"{sys.executable} {write_program(tmp_path)}"])
+    assert result.status == 0 and "/slow" in result.stdout, result
+    assert set(os.listdir(tmp_path)) == {"page.html", "program.py"}
+    browser.get(path.as_uri())
+    check_page(browser)
+    assert browser.find_element("id", "status").text.startswith("over")
+    assert "http" not in path.read_text()
+
+
+def write_program(folder):
+    path = folder / "program.py"
+    path.write_text(PROGRAM.replace("sys.stdin.read()", ""))
+    return path
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--web=x"], "--web needs the number of a port, or nothing"), (["--web=65536"], "--web needs the number of a port, or nothing"),
+    (["--html"], "--html needs the name of a file"),
+])
+def test_wrong_arguments(arguments, message):
+    result = harness.run([harness.PYDTRACE, *arguments])
+    assert (result.status, result.stderr) == (1, f"dtrace: {message}\n")
+
+
+def test_a_file_that_can_not_be_written():
+    result = harness.run([harness.PYDTRACE, "-n", "BEGIN { exit(0); }", "--html", "/proc/none/page.html"])
+    assert result.status == 1 and "failed to write to /proc/none/page.html" in result.stderr, json.dumps(result.stderr)
+    assert not Path("/proc/none").exists()

@@ -1,0 +1,180 @@
+"""The page of live views: what its server gives to whom, what it sends, the page as a file.  No engine, no browser."""
+
+import http.client
+import json
+import os
+import socket
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+from view_cases import FULL, Aggregates, count, quantize, watched
+
+from pyusdt.engine import EngineError
+from pyusdt.report import told, web
+from pyusdt.report.output import Output
+
+HOSTILE = "</script><script>document.title='x'</script>\x1b[2J\udcff"
+
+
+def states(*intervals):
+    made = watched(*intervals)
+    return told.whole(made, 1000.25, 1.0), told.step(made, 1000.25, 1.0, 1)
+
+
+def test_whole_and_step():
+    whole, step = states({"a": {("x",): count(5)}}, {"a": {("x",): count(7), ("y", 3): count(2**62)}})
+    assert whole["panels"][0] == {"name": "a", "function": "count", "keys": 2, "past": told.PAST, "lines": [
+        {"key": ["x"], "number": 7.0, "rate": 2.0, "value": "7", "past": [5, 2]},
+        {"key": ["y", "3"], "number": 2.0**62, "rate": 2.0**62, "value": "4.61E", "past": [2**62]}]}
+    assert [line["past"] for line in step["panels"][0]["lines"]] == [[2], [2**62]]
+    assert (whole["intervals"], whole["now"], whole["drops"]) == (2, 1000.25, {})
+
+
+def test_a_distribution():
+    whole, step = states({"a": {("x",): quantize(_8=3)}}, {"a": {("x",): quantize(_8=3, _32=2)}})
+    assert whole["panels"][0]["buckets"] == {67: "8", 68: "16", 69: "32"}
+    assert whole["panels"][0]["lines"][0]["columns"] == [[67, 3], [69, 2]]
+    assert step["panels"][0]["lines"][0]["columns"] == [[69, 2]]
+
+
+def test_names_are_data():
+    """A page has them as text; nothing ends the element that they stand in, and all of it is UTF-8."""
+    made = watched({HOSTILE: {(HOSTILE, b"\xff"): count(1)}})
+    made.print(HOSTILE.encode("utf-8", "surrogateescape") + b"\n")
+    text = web.page(told.packed("whole", told.whole(made, 0.0, 1.0)))
+    text.encode("utf-8")
+    state = text.split('id="state">', 1)[1].split("</script>", 1)[0]
+    assert "document.title='x'" in state
+    found = json.loads(state)
+    assert found["panels"][0]["name"] == found["log"][0] == HOSTILE.replace("\udcff", "?")
+    assert "view.css" not in text and 'src="' not in text
+
+
+# ---- the server ----
+
+@pytest.fixture
+def page():
+    """(the sink, its address's port, its token, what was told); an interval of its made-up aggregations is taken by interval()."""
+    heard = []
+    reader, writer = os.pipe()
+    sink = web.Web(Output(writer, "<pipe>"), lambda text, error=True: heard.append(text), 0)
+    aggregates = Aggregates()
+    actions = SimpleNamespace(aggregates=aggregates)
+    sink._formatter = SimpleNamespace()
+    sink.begin(SimpleNamespace(actions=actions, options={}, teller=lambda say: None))
+    port, token = heard[0].removeprefix("the page is http://127.0.0.1:").rstrip("/").split("/")
+
+    def interval(**now):
+        aggregates.set(**now)
+        sink.look(sink._last + 1.0)
+
+    yield SimpleNamespace(sink=sink, port=int(port), token=token, interval=interval)
+    sink.close()
+    os.close(reader)
+    os.close(writer)
+
+
+def get(page, path, host=None, method="GET"):
+    connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=30)
+    connection.request(method, path, headers={"Host": host or f"127.0.0.1:{page.port}"})
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer, body
+
+
+@pytest.mark.parametrize(("path", "host", "method", "status"), [
+    ("", None, "GET", 200), ("view.js", None, "GET", 200), ("view.css", "localhost:{port}", "GET", 200), ("nothing", None, "GET", 404),
+    ("../told.py", None, "GET", 404), ("%2e%2e/told.py", None, "GET", 404), ("", "evil.example:{port}", "GET", 421),
+    ("", "127.0.0.1", "GET", 421), ("", None, "POST", 501), ("events", "evil.example", "GET", 421),
+])
+def test_who_gets_what(path, host, method, status, page):
+    answer, _ = get(page, f"/{page.token}/{path}", host.format(port=page.port) if host else None, method)
+    assert answer.status == status
+    if status == 200:
+        policy = answer.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy
+        assert (answer.headers["Referrer-Policy"], answer.headers["X-Content-Type-Options"]) == ("no-referrer", "nosniff")
+        assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+@pytest.mark.parametrize("token", ["", "x", "%C3%A9", "{token}x", "{cut}"])
+def test_without_the_token(token, page):
+    path = "/" + token.format(token=page.token, cut=page.token[:-1]) + "/"
+    answer, body = get(page, path)
+    assert answer.status in (403, 404) and page.token.encode() not in body
+
+
+def events(page):
+    """A generator of what a viewer is sent."""
+    connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=30)
+    connection.request("GET", f"/{page.token}/events")
+    answer = connection.getresponse()
+    assert answer.headers["Content-Type"] == "text/event-stream"
+    for line in answer:
+        if line.startswith(b"data: {"):
+            yield json.loads(line[6:])
+        elif line.startswith(b"event: end"):
+            yield None
+            return
+
+
+def test_events(page):
+    """The first is all that there is, then one for each interval, then the end."""
+    viewer = events(page)
+    assert next(viewer)["what"] == "whole"
+    page.interval(a={("x",): count(5)})
+    first = next(viewer)
+    page.interval(a={("x",): count(7)})
+    second = next(viewer)
+    assert [each["what"] for each in (first, second)] == ["step", "step"]
+    assert second["panels"][0]["lines"][0]["past"] == [2]
+    late = events(page)
+    assert next(late)["panels"][0]["lines"][0]["past"] == [5, 2]
+    page.sink.close()
+    assert (next(viewer), next(late)) == (None, None)
+
+
+def test_a_viewer_that_does_not_read(page):
+    """It holds up nobody, and has the latest state when it reads again."""
+    slow = socket.create_connection(("127.0.0.1", page.port))
+    slow.sendall(f"GET /{page.token}/events HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n\r\n".encode())
+    many = {(f"key {i}" * 20,): count(i) for i in range(200)}
+    began = time.monotonic()
+    for _ in range(200):
+        page.interval(a=many)
+    assert time.monotonic() - began < 30
+    viewer = events(page)
+    assert next(viewer)["intervals"] == 200
+    got = b""
+    while b'"intervals":200,' not in got:
+        got = got[-100:] + slow.recv(1 << 20)
+    slow.close()
+
+
+def test_viewers_are_bounded(page):
+    viewers = [events(page) for _ in range(web._VIEWERS)]
+    for viewer in viewers:
+        next(viewer)
+    answer, _ = get(page, f"/{page.token}/events")
+    assert answer.status == 503
+    viewers.pop().close()
+
+
+def test_a_port_that_is_taken():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        sink = web.Web(Output(1, "<stdout>"), print, port)
+        sink._formatter = SimpleNamespace()
+        with pytest.raises(EngineError, match=f"--web: port {port} of 127.0.0.1: Address already in use"):
+            sink.begin(SimpleNamespace(actions=SimpleNamespace(aggregates=None), options={}, teller=lambda say: None))
+        sink.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "pydtrace-web" and thread.is_alive()]
+
+
+def test_it_is_full(tmp_path):
+    """A view at its bounds is of a size that a browser takes once a second."""
+    whole, step = (len(told.packed("x", each)) for each in states(*FULL * 10))
+    assert step < whole < 1 << 20
