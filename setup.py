@@ -74,8 +74,8 @@ def flags() -> tuple[list[str], list[str]]:
 def extensions(way: "build_sites.Way | None") -> list[Extension]:
     compile_args, link_args = flags()
     macros = [("CYTHON_USE_MODULE_STATE", "1")]  # sub-interpreters
-    headers = glob("c/*/*.h") + glob("include/*") + glob("src/pyusdt/native/*.h") + glob("src/pyusdt/*.p[xy][di]")
-    common = {"include_dirs": ["include", "c", "src/pyusdt"], "depends": sorted(headers),
+    headers = glob("c/*/*.h") + glob("include/*") + glob("src/pyusdt/include/*") + glob("src/pyusdt/native/*.h") + glob("src/pyusdt/*.p[xy][di]")
+    common = {"include_dirs": ["include", "c", "src/pyusdt", "src/pyusdt/include"], "depends": sorted(headers),
               "extra_compile_args": compile_args, "extra_link_args": link_args}
     ours = sorted(glob("src/pyusdt/native/*.c"))
     libraries = ["dl"] if sys.platform == "linux" else []  # dlopen(), before glibc 2.34

@@ -44,12 +44,12 @@ TYPE_CHECKING = False  # type checkers take it for True; typing itself need not 
 if TYPE_CHECKING:
     from pyusdt.api.atracing import atrace
     from pyusdt.api.tracing import CompileError, EngineError, TraceWarning, Tracing, trace, watch
-    from pyusdt.providers import Provider, load
+    from pyusdt.providers import Provider, get_include, load
     from pyusdt.tags import get_tag_data, restore_tag, spread_tag, tag
 
 _LATER = {
     **dict.fromkeys(("get_tag_data", "restore_tag", "spread_tag", "tag"), "pyusdt.tags"),
-    **dict.fromkeys(("Provider", "load"), "pyusdt.providers"),
+    **dict.fromkeys(("Provider", "get_include", "load"), "pyusdt.providers"),
     **dict.fromkeys(
         ("CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"), "pyusdt.api.tracing"
     ),
@@ -65,6 +65,7 @@ __all__ = [
     "Tracing",
     "atrace",
     "available",
+    "get_include",
     "get_tag",
     "get_tag_data",
     "load",

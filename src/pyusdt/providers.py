@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyusdt._core import Probe
 
-__all__ = ["Provider", "load"]
+__all__ = ["Provider", "get_include", "load"]
 
 _UINT, _INT, _FLOAT, _STRING = 0x10, 0x20, 0x30, 0x48  # pyusdt.h: PYUSDT_UINT …, with the size in bytes
 
@@ -125,3 +125,10 @@ def attribute_name(probe: str) -> str:
 
     name = probe.replace("-", "_")
     return f"{name}_" if iskeyword(name) or hasattr(Provider, name) or name in ("name", "reason") else name
+
+
+def get_include() -> str:
+    """The folder of pyusdt_probe.h, for modules in C and Cython that ask inline whether a probe is traced."""
+    import os
+
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")

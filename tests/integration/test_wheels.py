@@ -39,12 +39,13 @@ def build(python: str, folder) -> str:
 
 
 def check_contents(wheel: str, folder) -> None:
-    """No sources, no tests; the notes, and a semaphore for each, in a stripped module."""
+    """No sources, no tests; what modules in C and Cython need; the notes, and a semaphore for each, in a stripped module."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         (core,) = (name for name in names if re.fullmatch(r"pyusdt/_core\.\S+\.so", name))
         archive.extract(core, folder)
-    assert not [name for name in names if name.endswith((".c", ".h", ".pyx", ".pxd", ".in")) or "tests" in name], names
+    sources = {name for name in names if name.endswith((".c", ".h", ".pyx", ".pxd", ".in")) or "tests" in name}
+    assert sources == {"pyusdt/__init__.pxd", "pyusdt/include/pyusdt_probe.h"}, names
     assert {"pyusdt/py.typed", "pyusdt/_core.pyi", *(f"pyusdt/cli/completions/pyusdt.{shell}" for shell in ("bash", "zsh", "fish"))} <= set(names)
     assert [name for name in names if name.endswith("/data/share/man/man1/pydtrace.1")]
     path = str(folder / core)

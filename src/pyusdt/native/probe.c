@@ -9,6 +9,7 @@
 
 #include "native/convert.h"
 #include "native/fire.h"
+#include "pyusdt_probe.h"
 #include "native/own.h"
 #include "native/wrap.h"
 
@@ -19,6 +20,7 @@ struct probe {
     vectorcallfunc vectorcall;
     struct pyusdt_context *context;
     struct pyusdt_probe_site site; /* a user-trace probe's: no entry, and no semaphore that the system's dtrace keeps */
+    struct pyusdt_test test;       /* for who asks in C */
     unsigned most;                 /* arguments of a call; what is more is an error, on or off */
     struct pyusdt_own *own;        /* NULL: a user-trace probe */
 };
@@ -69,6 +71,20 @@ static inline int is_enabled(const struct probe *self)
 static inline int has_work(const struct probe *self)
 {
     return __builtin_expect(is_enabled(self) || pyusdt_is_strict(), 0);
+}
+
+/* What pyusdt_test_of() copies, while the probe lives. The system's dtrace alone knows whether it is attached to its sites:
+ * there a test is true at any time. */
+static PyObject *probe_test(PyObject *object, PyObject *unused)
+{
+    static const uint16_t perhaps = 1;
+    struct probe *self = (struct probe *)object;
+
+    (void)unused;
+    self->test = (struct pyusdt_test){.attached = self->site.semaphore ? self->site.semaphore : &perhaps,
+                                      .words = &pyusdt_enabled_words,
+                                      .index = self->site.index};
+    return PyCapsule_New(&self->test, PYUSDT_TEST_CAPSULE, NULL);
 }
 
 static PyObject *fire(const struct probe *self, PyObject *const *args, Py_ssize_t nargs)
@@ -246,6 +262,7 @@ PyTypeObject *pyusdt_probe_type(void)
          "When it begins: 0, its qualified name and 'entry'; when it ends: the nanoseconds it took, its name and\n"
          "'return', 'raise' or 'close'.  TypeError for what can not be called.  While the probe is off a call costs\n"
          "one test more."},
+        {"_test", probe_test, METH_NOARGS, "For pyusdt_test_of() of pyusdt_probe.h."},
         {NULL, NULL, 0, NULL},
     };
     static PyGetSetDef attributes[] = {

@@ -1,0 +1,49 @@
+/*
+ * The is-enabled test of a probe, inline, for extension modules in C and Cython (docs/guide/providers.md).
+ *
+ * In:  a probe object of Python: pyusdt.probe(…), pyusdt.Provider(…).probe(…).
+ * Out: whether a tracer listens. Firing is a call of the object, as from Python.
+ *
+ *     static struct pyusdt_test on;
+ *     pyusdt_test_of(probe, &on)                  once, with the GIL; -1 with an exception
+ *     if (pyusdt_is_on(&on)) …                    anywhere, from any thread, without the GIL
+ *
+ * Always: what a test was filled with stays right as long as the process lives, and in its forked children. The answer is a
+ * hint, as `if probe:` is: a probe may fire once after it was switched off.
+ */
+#ifndef PYUSDT_PROBE_H
+#define PYUSDT_PROBE_H
+
+#include <Python.h>
+#include <stdint.h>
+
+#define PYUSDT_TEST_CAPSULE "pyusdt.test.1" /* the number changes with the struct */
+
+struct pyusdt_test {
+    const uint16_t *attached;       /* how many USDT tracers there are */
+    uint64_t *const *words;         /* the sessions that want each probe of the process, */
+    uint64_t index;                 /* of which this is one */
+};
+
+static inline int pyusdt_is_on(const struct pyusdt_test *test)
+{
+    return (__atomic_load_n(test->attached, __ATOMIC_RELAXED) |
+            __atomic_load_n(&__atomic_load_n(test->words, __ATOMIC_RELAXED)[test->index], __ATOMIC_RELAXED)) != 0;
+}
+
+/* 0; -1 with an exception where the object is no probe, or one of another version of pyusdt. */
+static inline int pyusdt_test_of(PyObject *probe, struct pyusdt_test *test)
+{
+    PyObject *capsule = PyObject_CallMethod(probe, "_test", NULL);
+    const struct pyusdt_test *found;
+
+    if (capsule == NULL)
+        return -1;
+    found = (const struct pyusdt_test *)PyCapsule_GetPointer(capsule, PYUSDT_TEST_CAPSULE);
+    if (found != NULL)
+        *test = *found;
+    Py_DECREF(capsule);
+    return found == NULL ? -1 : 0;
+}
+
+#endif
