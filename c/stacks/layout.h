@@ -54,7 +54,8 @@
     FIELD(set_mask) \
     FIELD(set_table) \
     FIELD(weakref_object) \
-    FIELD(generator_frame)      /* up to 3.10 a pointer to it, then the frame itself */
+    FIELD(generator_frame)      /* up to 3.10 a pointer to it, then the frame itself */ \
+    FIELD(task_coro)            /* of asyncio's Task; from 3.14 on its module tells it */
 
 struct pyusdt_python_layout {
     uint32_t minor; /* of 3.minor */

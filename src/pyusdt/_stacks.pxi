@@ -94,15 +94,16 @@ cdef class Memory:
         """Whether the process lives still, so that all that was read is its memory."""
         return bool(pyusdt_memory_is_its(&self.memory))
 
-    def read(self, uint64_t address, size_t size):
-        """Bytes, all of them; OSError where they are not there, or may not be read."""
+    def read(self, address, size_t size):
+        """Bytes, all of them; OSError where they are not there, or may not be read.  An address may be the sum of what strangers say."""
+        cdef uint64_t where = address & 0xFFFFFFFFFFFFFFFF
         cdef char *buffer = <char *>malloc(size + 1)
         cdef int code
         if buffer is NULL:
             raise MemoryError
         try:
             with nogil:
-                code = pyusdt_memory_read(&self.memory, address, buffer, size)
+                code = pyusdt_memory_read(&self.memory, where, buffer, size)
             if code < 0:
                 raise failure(code, NULL)
             return buffer[:size]

@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { INTERPRETERS = 40, THREADS = 72, NEXT = 8, INTERP = 16, CFRAME = 56, FRAMES = 3000 };
+enum { INTERPRETERS = 40, THREADS = 72, NEXT = 8, INTERP = 16, CFRAME = 56, MODULES = 944, FRAMES = 3000 };
 
 const uint64_t Py_Version = 0x030c01f0;
 uint64_t _PyRuntime[1024];
@@ -80,6 +80,8 @@ int main(int argc, char **argv)
     const char *how = argc > 1 ? argv[1] : "";
 
     name(5);
+    if (strcmp(how, "wild") == 0)
+        put(interp, MODULES, (void *)(uintptr_t)-8);
     if (strcmp(how, "wild") == 0)
         build(1, (void *)0xdeadbeefdeadbee8, (void *)(uintptr_t)-8);
     else if (strcmp(how, "circle") == 0)

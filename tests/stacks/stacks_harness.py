@@ -39,6 +39,10 @@ def name_of(python: str) -> str:
     return os.path.basename(path).removeprefix("python") + ("-system" if path.startswith("/usr/bin") else "")
 
 
+def minor_of(python: str) -> int:
+    return int(re.search(r"3\.(\d+)", os.path.basename(os.path.realpath(python)))[1])
+
+
 class Subject:
     """A program that runs; it says a line when it is ready."""
 

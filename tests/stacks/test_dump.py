@@ -15,6 +15,7 @@ from pyusdt.stacks.code import Frame
 from pyusdt.stacks.kernel_side import Task
 from pyusdt.stacks.lines import line_of
 from pyusdt.stacks.process import NoStacks
+from pyusdt.stacks.tasks import AsyncTask
 
 STATES = os.path.join(harness.HERE, "programs", "states.py")
 
@@ -80,6 +81,40 @@ def test_ten_thousand_frames():
         found = dumped(subject.pid, "--frames", 16384)
     [thread] = found["threads"]
     assert thread["marks"] == [] and [frame["function"] for frame in thread["frames"]] == ["f"] * 10001 + ["<module>"]
+
+
+# ---- asyncio ----
+
+TASKS = os.path.join(harness.HERE, "programs", "tasks.py")
+
+
+def line_of_text(text: str) -> int:
+    """Where the program of the tasks has this line."""
+    with open(TASKS) as file:
+        return 1 + [line.strip() for line in file].index(text)
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_tasks(python):
+    """Chains of awaits: through coroutines, __await__, an asynchronous generator; what stands at their ends."""
+    with harness.running(python, "tasks.py") as subject:
+        for _ in range(100):
+            found = {task["name"]: task for task in dumped(subject.pid)["tasks"]}
+            if found["Task-1"]["awaits"]:  # on its way there when it says that it is ready
+                break
+    innermost = line_of_text("await asyncio.get_running_loop().create_future()")
+    first = [(frame["function"].rpartition(".")[2], frame["line"]) for frame in found["first"]["frames"]]
+    assert first == [("innermost", innermost), ("through", line_of_text("await innermost()")),
+                     ("__await__", line_of_text("return (yield from self.through().__await__())")),
+                     ("middle", line_of_text("await Own()")), ("outer", line_of_text("await middle()"))]
+    assert [frame["function"] for frame in found["second"]["frames"]] == ["innermost", "numbers", "iterates"]
+    assert {name: task["awaits"].rpartition(".")[2] for name, task in found.items()} == {
+        "Task-1": "Future", "first": "Future", "second": "Future", "third é": "_GatheringFuture"}
+
+
+def test_a_program_without_asyncio_has_no_tasks():
+    with harness.running(sys.executable, "waits.py") as subject:
+        assert dumped(subject.pid)["tasks"] == []
 
 
 # ---- whose ----
@@ -157,6 +192,12 @@ class Made:
 
     def __init__(self, frames=(), task=None, gil=False, marks=()):
         self.frames, self.task, self.gil, self.marks = list(frames), task, gil, list(marks)
+
+
+def test_words_of_tasks():
+    frame = Frame("f", "/f.py", 3)
+    assert dump.task_text(AsyncTask("a\x1b", [frame], "x\n")) == "Task a\\x1b: awaits x\\n\n    f (/f.py:3)\n"
+    assert dump.task_text(AsyncTask("a", [frame], None)) == "Task a: runs, or is about to\n    f (/f.py:3)\n"
 
 
 def test_words():

@@ -13,6 +13,7 @@ from ..stacks import snapshot
 from ..stacks.code import Codes
 from ..stacks.patience import watched
 from ..stacks.process import Python
+from ..stacks.tasks import Tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,11 +28,15 @@ SAID = {
 }
 
 
-def look(pid: int, frames: int) -> tuple[Python, list[Any]]:
-    """(Python, [Thread]) of a process; frames: how many of a stack at the most.  Raises NoStacks."""
+def look(pid: int, frames: int) -> tuple[Python, list[Any], list[Any]]:
+    """(Python, [Thread], [AsyncTask]) of a process; frames: how many of a stack at the most.  Raises NoStacks."""
     with watched(f"pyusdt: process {pid} does not let its memory be read: gave up"):
         python = Python(pid)
-        return python, snapshot.of_process(python, python.walker(frames, _TRIES), Codes(python))
+        codes = Codes(python)
+        threads = snapshot.of_process(python, python.walker(frames, _TRIES), codes)
+        tasks = Tasks(python, codes).all(threads)
+        python.check()
+        return python, threads, tasks
 
 
 # --- text ----------------------------------------------------------------------------------
@@ -63,9 +68,19 @@ def thread_text(thread: Any) -> str:
     return "".join(lines)
 
 
-def text(python: Python, threads: list[Any]) -> str:
-    head = f"Process {python.pid}: CPython 3.{python.layout['minor']}, {len(threads)} thread{'s' * (len(threads) != 1)}\n"
-    return head + "".join("\n" + thread_text(each) for each in threads)
+def task_text(task: Any) -> str:
+    doing = f"awaits {harmless(task.awaits)}" if task.awaits else "runs, or is about to"
+    return f"Task {harmless(task.name)}: {doing}\n" + "".join(map(frame_line, task.frames))
+
+
+def counted(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
+def text(python: Any, threads: list[Any], tasks: list[Any]) -> str:
+    of_asyncio = f", {counted(len(tasks), 'task')} of asyncio" if tasks else ""
+    head = f"Process {python.pid}: CPython 3.{python.layout['minor']}, {counted(len(threads), 'thread')}{of_asyncio}\n"
+    return head + "".join("\n" + each for each in [*map(thread_text, threads), *map(task_text, tasks)])
 
 
 # --- JSON ----------------------------------------------------------------------------------
@@ -81,6 +96,10 @@ def thread_object(thread: Any) -> dict[str, Any]:
             "gil": thread.gil, "marks": thread.marks, "frames": [frame_object(each) for each in thread.frames]}
 
 
-def as_json(python: Python, threads: list[Any]) -> str:
-    return json.dumps({"pid": python.pid, "python": f"3.{python.layout['minor']}",
-                       "threads": [thread_object(each) for each in threads]}) + "\n"
+def task_object(task: Any) -> dict[str, Any]:
+    return {"name": task.name, "awaits": task.awaits, "frames": [frame_object(each) for each in task.frames]}
+
+
+def as_json(python: Any, threads: list[Any], tasks: list[Any]) -> str:
+    return json.dumps({"pid": python.pid, "python": f"3.{python.layout['minor']}", "threads": [thread_object(each) for each in threads],
+                       "tasks": [task_object(each) for each in tasks]}) + "\n"

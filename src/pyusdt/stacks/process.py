@@ -90,7 +90,7 @@ class Python:
 
     def _find(self):
         """(Mapping of the file, address of _PyRuntime, address of Py_Version or None)."""
-        for each in self._candidates():
+        for each in self.candidates():
             try:
                 found = self._symbols(each)
             except (OSError, elf.BadFile):
@@ -100,7 +100,7 @@ class Python:
         raise NoStacks(f"process {self.pid} ({self._program()}) is no CPython: neither its program nor a libpython that it has "
                        f"loaded has the symbol {_SYMBOL}")
 
-    def _candidates(self):
+    def candidates(self):
         """The mappings that begin a libpython, or the program."""
         try:
             program = os.stat(f"/proc/{self.pid}/exe").st_ino
@@ -126,12 +126,12 @@ class Python:
         file = elf.File(found[0], found[1].st_ino)
         try:
             runtime, version = (file.symbol(name) for name in (_SYMBOL, _VERSION))
-            moved = _moved(file, mapping)
+            distance = moved(file, mapping)
         finally:
             file.close()
-        if runtime is None or moved is None:
+        if runtime is None:
             return None
-        return runtime + moved, version and version + moved
+        return runtime + distance, version and version + distance
 
     # --- version ----------------------------------------------------------------------
 
@@ -164,12 +164,12 @@ class Python:
         return 0
 
 
-def _moved(file, mapping):
+def moved(file, mapping):
     """What is to be added to an address as linked."""
     for address, offset, _ in file.segments:
         if offset & ~4095 == mapping.offset:
             return mapping.start - (address - offset + mapping.offset)
-    return None
+    raise elf.BadFile("it is not mapped as it says")
 
 
 def word_of(data, offset):

@@ -40,13 +40,13 @@ class Raw:
 
 
 class Thread:
-    """task: kernel_side.Task, or None where it could not be told which it is; marks: what is wrong with the stack."""
+    """address: of its PyThreadState; task: kernel_side.Task, or None where it could not be told which it is; marks: what is wrong with the stack."""
 
-    __slots__ = ("frames", "gil", "ident", "interpreter", "marks", "task")
+    __slots__ = ("address", "frames", "gil", "ident", "interpreter", "marks", "task")
 
     def __init__(self, raw, frames, task):
         self.ident, self.interpreter, self.gil, self.marks = raw.ident, raw.interpreter, raw.gil, raw.marks
-        self.frames, self.task = frames, task
+        self.address, self.frames, self.task = raw.thread, frames, task
 
 
 def raws(walker, pid):

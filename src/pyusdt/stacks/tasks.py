@@ -1,0 +1,163 @@
+"""asyncio's tasks in another process, and what each awaits.
+
+In: a process.Python, its Codes.  Out: AsyncTask objects.  Always: the process runs on meanwhile, so a task that changes or ends while it is
+looked at is left out or ends where it makes no sense; a chain is at most DEEPEST long.
+"""
+
+import struct
+
+from ..engine import elf, mapped
+from .objects import Objects
+from .process import moved
+
+DEEPEST = 1000
+_MOST = 10_000  # tasks
+_OWN_LIST = 14  # from 3.14 on a thread has a list of its tasks, and _asyncio tells where
+_SECTION = ".AsyncioDebug"
+_STATE_10 = 108  # f_state in a frame of 3.10
+_STATE_BEFORE = 5  # bytes that gi_frame_state is before gi_iframe, from 3.11 on
+_EXECUTING_15 = 4  # FRAME_EXECUTING, which is 0 in the versions before
+_BY_FRAME = ("coroutine", "generator", "async_generator")
+_THROUGH = ("coroutine_wrapper", "async_generator_asend", "async_generator_athrow", "_asyncio.FutureIter", "FutureIter")
+
+
+class AsyncTask:
+    """frames: innermost first; awaits: the name of the type of what the innermost awaits, or None while it runs."""
+
+    __slots__ = ("awaits", "frames", "name")
+
+    def __init__(self, name, frames, awaits):
+        self.name, self.frames, self.awaits = name, frames, awaits
+
+
+class Tasks:
+    def __init__(self, python, codes):
+        self._python, self._codes, self._layout = python, codes, python.layout
+        self._objects = Objects(python, codes)
+        self.word = python.word
+
+    def all(self, threads):
+        """[AsyncTask] of all interpreters; threads: [snapshot.Thread]."""
+        found = []
+        for interpreter in dict.fromkeys(thread.interpreter for thread in threads):
+            try:
+                addresses = self._addresses(interpreter, [each.address for each in threads if each.interpreter == interpreter])
+            except (OSError, LookupError, ValueError, elf.BadFile, struct.error):
+                continue  # it has no asyncio, or is about to load it
+            found += [task for task in map(self._task, addresses[:_MOST]) if task]
+        return found
+
+    # --- finding ----------------------------------------------------------------------
+
+    def _addresses(self, interpreter, threads):
+        if self._layout["minor"] >= _OWN_LIST:
+            return self._listed(interpreter, threads)
+        modules = self.word(interpreter + self._layout["interp_modules"])
+        module = self._objects.get(modules, "asyncio.tasks")
+        name = "_scheduled_tasks" if self._layout["minor"] >= 12 else "_all_tasks"
+        references = self._objects.members(self._objects.first_attribute(self._objects.module_member(module, name)))
+        tasks = [self._referred(each) for each in references]
+        return [each for each in tasks if each]
+
+    def _referred(self, reference):
+        """What a weak reference leads to, if it is a task of C."""
+        try:
+            task = self.word(reference + self._layout["weakref_object"])
+            return task if self._objects.type_name(task) == "_asyncio.Task" else None
+        except OSError:
+            return None
+
+    def _listed(self, interpreter, threads):
+        """By the words that the module _asyncio tells: of a task, an interpreter, a thread."""
+        told = struct.unpack("=13Q", self._python.memory.read(self._told_at(), 104))
+        name, coro, node, of_interpreter, of_thread = (told[i] % (1 << 20) for i in (1, 5, 6, 8, 12))
+        if name != coro + 8:
+            raise LookupError("a task of another shape")
+        self._layout = {**self._layout, "task_coro": coro}
+        heads = [interpreter + of_interpreter, *(thread + of_thread for thread in threads)]
+        return [each - node for head in heads for each in self._nodes(head)]
+
+    def _nodes(self, head):
+        at = self.word(head)
+        for _ in range(_MOST):
+            if at in (head, 0):
+                return
+            yield at
+            at = self.word(at)
+
+    def _told_at(self):
+        """Of the module's own file, or the interpreter's, where it is built in."""
+        for each in [each for each in self._python.maps if each.name.startswith("_asyncio.")][:1] + self._python.candidates():
+            found = mapped.find(self._python.pid, each)
+            file = elf.File(found[0], found[1].st_ino) if found else None
+            if file and _SECTION in file.sections:
+                return file.sections[_SECTION][1] + moved(file, each)
+        raise LookupError("no _asyncio")
+
+    # --- one task ---------------------------------------------------------------------
+
+    def _task(self, address):
+        try:
+            coro = self.word(address + self._layout["task_coro"])
+            name = self._name(self.word(address + self._layout["task_coro"] + 8))
+            frames, awaits = self._chain(coro)
+        except (OSError, ValueError):
+            return None
+        return AsyncTask(name, frames[::-1], awaits) if frames else None
+
+    def _name(self, address):
+        """A text; from 3.13 on a number until somebody asks for it."""
+        try:
+            return self._codes.text(address)
+        except ValueError:
+            digit = int.from_bytes(self._python.memory.read(address + self._layout["object_type"] + 16, 4), "little")
+            return f"Task-{digit}"
+
+    def _chain(self, at):
+        """([Frame] from the task's own coroutine on, what the last awaits)."""
+        frames = []
+        for _ in range(DEEPEST):
+            kind = self._objects.type_name(at)
+            if kind in _BY_FRAME:
+                frame = self._frame(at)
+                if not frame:
+                    return frames, None
+                frames.append(self._codes.frame(*self._place(frame)))
+                at = 0 if self._runs(at, frame) else self._awaited(frame)
+                if not at:
+                    return frames, None
+            elif kind in _THROUGH:
+                at = self.word(at + self._layout["object_type"] + 8)
+            else:
+                return frames, kind
+        return frames, None
+
+    def _frame(self, generator):
+        where = generator + self._layout["generator_frame"]
+        return self.word(where) if self._layout["minor"] <= 10 else where
+
+    def _place(self, frame):
+        code = self.word(frame + self._layout["frame_code"]) & ~(3 if self._layout["minor"] >= 14 else 0)
+        if self._layout["minor"] >= 11:
+            return code, self.word(frame + self._layout["frame_instr"])
+        return code, self._objects.number(frame + self._layout["frame_instr"], 4) & (1 << 64) - 1
+
+    def _runs(self, generator, frame):
+        minor = self._layout["minor"]
+        if minor == 9:  # it has no values then
+            return False
+        state = frame + _STATE_10 if minor == 10 else generator + self._layout["generator_frame"] - _STATE_BEFORE
+        return self._objects.number(state, 1) == (_EXECUTING_15 if minor >= 15 else 0)
+
+    def _awaited(self, frame):
+        """What stands on top of a suspended frame's values; 0: there is nothing."""
+        layout, minor = self._layout, self._layout["minor"]
+        top = frame + layout["frame_top"]
+        if minor == 9 or minor >= 14:
+            after = self.word(top)
+        else:
+            depth = self._objects.number(top, 4)
+            values = self.word(frame + layout["frame_values"]) if minor == 10 else frame + layout["frame_locals"]
+            after = values + 8 * depth if depth > 0 else 0
+        back = 16 if minor >= 15 else 8  # from 3.15 on a virtual iterator has an index on top of it
+        return self.word(after - back) & ~(3 if minor >= 14 else 0) if after else 0
