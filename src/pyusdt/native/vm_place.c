@@ -234,10 +234,21 @@ static PyObject *exception_text(PyObject *exception)
     return text;
 }
 
+/* Its instructions, as they were compiled; a new reference, or NULL with an exception. */
+static PyObject *instructions(PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+    return PyCode_GetCode(code);
+#else
+    Py_INCREF(code->co_code);
+    return code->co_code;
+#endif
+}
+
 /* Whether the instruction is `raise something`; a bare `raise` gives an old exception once more. */
 static int raises(PyCodeObject *code, int offset)
 {
-    PyObject *bytes = PyCode_GetCode(code);
+    PyObject *bytes = instructions(code);
     int found = 0;
 
     if (bytes == NULL)
