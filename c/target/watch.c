@@ -74,10 +74,15 @@ static void call(struct pyusdt_watch *watch)
     pthread_cond_broadcast(&watcher.returned);
 }
 
+static bool is_stopped(void)
+{
+    return __atomic_load_n(&watcher.stops, __ATOMIC_ACQUIRE);
+}
+
 static void look(void)
 {
     pthread_mutex_lock(&watcher.lock);
-    for (struct pyusdt_watch *watch = watcher.first; watch && !watcher.stops; watch = watch->next) {
+    for (struct pyusdt_watch *watch = watcher.first; watch && !is_stopped(); watch = watch->next) {
         uint64_t now = wanted_now(watch);
         if (now == watch->seen)
             continue;
@@ -86,11 +91,6 @@ static void look(void)
         call(watch);
     }
     pthread_mutex_unlock(&watcher.lock);
-}
-
-static bool is_stopped(void)
-{
-    return __atomic_load_n(&watcher.stops, __ATOMIC_ACQUIRE);
 }
 
 static void rest(void)

@@ -23,11 +23,12 @@
 #include "../../c/tracer/record.h"
 #include "fuzz_reader.h"
 
-enum { FIRINGS = 2000, STEPS_MAX = 100000, CHANGES = 6 };
+enum { FIRINGS = 2000, STEPS_MAX = 100000, CHANGES = 8, WITH_PLACES = 51 };
 
 static const struct pyusdt_probe_desc PROBES[] = {
     {.provider = "fuzz", .module = "m", .function = "f", .name = "s1", .nargs = 1, .strings = 1},
     {.provider = "fuzz", .module = "m", .function = "n", .name = "n", .nargs = 10, .strings = 0x3c3, .count = 50},
+    {.provider = "fuzz", .module = "", .function = "", .name = "at", .nargs = 10, .strings = 0x3c3, .places = 1},
 };
 
 static uint8_t *flown, *recording, *scratch; /* the files as they were left; a copy to spoil */
@@ -45,7 +46,10 @@ static void fire(unsigned n)
         args.length[i] = (n * 7 + i) % 100;
         args.value[i] = i < 2 || i > 5 || n % 51 == 0 ? (uintptr_t)text : n;
     }
-    pyusdt_fire(n % 51, &args);
+    if (n % 5 == 0)
+        pyusdt_fire_at(WITH_PLACES, pyusdt_place("module", n % 2 ? "odd" : "even", "file", n % 7), ~0ull, &args);
+    else
+        pyusdt_fire(n % 51, &args);
 }
 
 static uint8_t *read_whole(int fd, size_t *size)
@@ -98,10 +102,12 @@ static int on_event(void *arg, const struct pyusdt_event *event)
 {
     struct pyusdt_replay *replay = arg;
     struct pyusdt_probe_info probe;
+    struct pyusdt_place_info place;
     struct pyusdt_target_info target;
 
     fuzz_require(pyusdt_replay_feed.target(replay, event->target, &target) == 0, "an event of no target");
     fuzz_require(pyusdt_replay_feed.probe(replay, event->target, event->probe, &probe) == 0, "an event of no probe");
+    fuzz_require(event->place == 0 || pyusdt_replay_feed.place(replay, event->target, event->place, &place) == 0, "an event of no place");
     fuzz_require(event->nargs <= PYUSDT_MAX_ARGS && event->ncaptures <= PYUSDT_MAX_ARGS, "too many arguments");
     for (uint32_t i = 0; i < event->ncaptures; i++) {
         const struct pyusdt_capture *capture = &event->capture[i];
@@ -156,6 +162,8 @@ static size_t place_in_flight(const struct operation *op)
     case 2: return PYUSDT_CTL_DESCS + op->field % 16 * 4;                                      /* descriptions */
     case 3: return PYUSDT_FLIGHT_AREA + op->field % 2 * sizeof(struct pyusdt_line) + op->at % 12 * 8;
     case 4: return PYUSDT_FLIGHT_AREA + offsetof(struct pyusdt_area, magic) + op->field % 12 * 4;
+    case 5: return PYUSDT_CTL_PLACES + op->field % 64 * 4;
+    case 6: return PYUSDT_CTL_PLACES + offsetof(struct pyusdt_ctl_places, strings) + op->field % 64;
     default: return PYUSDT_FLIGHT_RINGS + (op->field % 2 * (rings / 2) + op->at * 8ull) % rings; /* an event */
     }
 }

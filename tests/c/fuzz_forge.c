@@ -19,7 +19,7 @@
 #include "shared/os.h"
 
 /* Where the parts of a forged control file are. */
-enum { SLOTS = 192, WORDS = SLOTS + 64 * 64, DESCS = WORDS + 8 * 64, STRINGS = DESCS + 32 * 4, SIZE = STRINGS + 64 };
+enum { SLOTS = 192, WORDS = SLOTS + 64 * 64, DESCS = WORDS + 8 * 64, STRINGS = DESCS + 32 * 4, PLACES = STRINGS + 64, SIZE = PLACES + sizeof(struct pyusdt_ctl_places) };
 
 /* ---- failing calls ---- */
 
@@ -125,8 +125,10 @@ static void write_ctl(const struct forged *forged, const struct pyusdt_name *nam
                                        .pidns = op->flags & 8 ? 77 : pyusdt_os_pidns(),
                                        .state = op->flags & 16 ? PYUSDT_CTL_EXITED : PYUSDT_CTL_LIVE,
                                        .nprobes = forged->nprobes, .ndescs = 2, .slots = SLOTS, .words = WORDS,
-                                       .descs = DESCS, .strings = STRINGS, .strings_size = 64, .comm = "forged"};
-    struct pyusdt_ctl_desc descs[2] = {{1, 6, 8, 10, 1, 1, 1, 0}, {13, 6, 8, 10, forged->nprobes - 1, 0x3c3, 10, 1}};
+                                       .descs = DESCS, .strings = STRINGS, .strings_size = 64, .comm = "forged",
+                                       .places = PLACES, .nplaces = 3};
+    struct pyusdt_ctl_desc descs[2] = {{1, 0, 0, 10, 1, 1, 1, PYUSDT_DESC_PLACES}, {13, 6, 8, 10, forged->nprobes - 1, 0x3c3, 10, 1}};
+    struct pyusdt_ctl_place places[3] = {{1, 3, 5, 1}, {1, 3, 0, 2}, {op->at, (uint32_t)op->value, (uint32_t)(op->value >> 32), 3}};
     uint32_t *words = (void *)&header;
 
     if (op->at % 64 != 0 && op->at % 64 < sizeof header / 4)
@@ -136,6 +138,8 @@ static void write_ctl(const struct forged *forged, const struct pyusdt_name *nam
     put(forged->ctl, &header, sizeof header, 0);
     put(forged->ctl, descs, sizeof descs, DESCS);
     put(forged->ctl, strings, sizeof strings, STRINGS);
+    put(forged->ctl, places, sizeof places, PLACES);
+    put(forged->ctl, "\0m\0f\0p.py", 9, PLACES + offsetof(struct pyusdt_ctl_places, strings));
 }
 
 static void write_area(const struct forged *forged, uint64_t generation, const struct operation *op)
@@ -196,6 +200,8 @@ void fuzz_forge_event(struct forged *forged, const struct operation *op)
         event->size = (uint32_t)op->value;
     if (op->flags & 4)
         event->probe = forged->nprobes + (uint32_t)op->value; /* counted from the table's end, where the edge is */
+    if (op->which & 128) /* one more than there are, too */
+        event->probe = PYUSDT_EVENT_WORD(event->probe, op->field % 5);
     if (op->flags & 8)
         event->time -= op->value;
     if (op->flags & 16)
@@ -212,7 +218,7 @@ void fuzz_forge_event(struct forged *forged, const struct operation *op)
     put(forged->area, &forged->head[k], 8, k * sizeof(struct pyusdt_line) + offsetof(struct pyusdt_line, head));
 }
 
-/* busy; the state; a table that has grown; the slot; an enable word */
+/* busy; the state; a table that has grown; the slot; an enable word; places: how many, one, its names */
 void fuzz_forge_word(struct forged *forged, const struct operation *op, uint64_t generation)
 {
     unsigned k = op->which / FORGED % FORGED_RINGS;
@@ -222,7 +228,7 @@ void fuzz_forge_word(struct forged *forged, const struct operation *op, uint64_t
 
     if (!forged->made)
         return;
-    switch (op->field % 5) {
+    switch (op->field % 8) {
     case 0: put(forged->area, &value, 4, k * sizeof(struct pyusdt_line)); break;
     case 1: put(forged->ctl, &value, 4, offsetof(struct pyusdt_ctl_header, state)); break;
     case 2:
@@ -232,6 +238,9 @@ void fuzz_forge_word(struct forged *forged, const struct operation *op, uint64_t
         break;
     case 3: put(forged->ctl, &slot, sizeof slot, SLOTS + 64 * (op->at % 64)); break;
     case 4: put(forged->area, &op->value, 8, offsetof(struct pyusdt_area, rings)); break;
+    case 5: put(forged->ctl, &value, 4, offsetof(struct pyusdt_ctl_header, nplaces)); break;
+    case 6: put(forged->ctl, &op->value, 8, PLACES + 8 * (op->at % 16)); break;
+    case 7: put(forged->ctl, &op->value, 8, PLACES + offsetof(struct pyusdt_ctl_places, strings) + op->at % 4000); break;
     }
 }
 

@@ -64,10 +64,15 @@ static int on_event(void *arg, const struct pyusdt_event *event)
 {
     struct pyusdt_session *session = arg;
     struct pyusdt_probe_info probe;
+    struct pyusdt_place_info place;
     struct pyusdt_target_info target;
 
     fuzz_require(pyusdt_session_target(session, event->target, &target) == 0, "an event of no target");
     fuzz_require(pyusdt_session_probe(session, event->target, event->probe, &probe) == 0, "an event of no probe");
+    fuzz_require(event->place == 0 || pyusdt_session_place(session, event->target, event->place, &place) == 0, "an event of no place");
+    if (event->place != 0)
+        fuzz_require(strlen(place.module) <= PYUSDT_PLACE_MODULE && strlen(place.function) <= PYUSDT_PLACE_FUNCTION &&
+                         strlen(place.file) <= PYUSDT_PLACE_FILE, "a place's name without end");
     fuzz_require(event->nargs <= PYUSDT_MAX_ARGS && event->ncaptures <= PYUSDT_MAX_ARGS, "too many arguments");
     for (uint32_t i = 0; i < event->ncaptures; i++) {
         const struct pyusdt_capture *capture = &event->capture[i];

@@ -6,7 +6,7 @@ In: the bytes of a recording.  Out: its events as lines, as replay_main.c prints
 import struct
 
 HEADER = struct.Struct("<QIIQQIIII64s16x")
-TABLE, TARGET, EVENT, LOSS, END = 1, 2, 3, 4, 5
+TABLE, TARGET, EVENT, LOSS, END, PLACE = 1, 2, 3, 4, 5, 6
 
 
 def text(strings, at):
@@ -21,15 +21,21 @@ class Table:
         strings = body[16 + 32 * ndescs :][:size]
         self.probes = []
         for i in range(ndescs):
-            provider, module, function, name, count, _, _, family = struct.unpack_from("<8I", body, 16 + 32 * i)
+            provider, module, function, name, count, _, _, kind = struct.unpack_from("<8I", body, 16 + 32 * i)
             for n in range(count):
-                number = str(n) if family else ""
+                number = str(n) if kind == 1 else ""
                 self.probes.append((text(strings, provider), text(strings, module), text(strings, function) + number,
                                     text(strings, name) + number))
 
 
-def event_line(body, targets, tables):
-    target, _, _, probe, time, tid, _, nargs, ncaptures = struct.unpack_from("<4IQIHBB", body)
+def place_names(body):
+    """(module, function) of a place block."""
+    module, function = struct.unpack_from("<2H", body, 12)
+    return body[20 : 20 + module].decode(), body[20 + module : 20 + module + function].decode()
+
+
+def event_line(body, targets, tables, places):
+    target, _, _, word, time, tid, _, nargs, ncaptures = struct.unpack_from("<4IQIHBB", body)
     at = 8 + 24
     words = [*struct.unpack_from(f"<{nargs}Q", body, at)]
     at += 8 * nargs
@@ -38,14 +44,16 @@ def event_line(body, targets, tables):
         words.append(f"{index}={body[at + 4 : at + 4 + length].decode()}")
         at += (4 + length + 1 + 3) // 4 * 4
     table, pid, inner, comm = targets[target]
-    provider, module, function, name = tables[table].probes[probe]
+    provider, module, function, name = tables[table].probes[word % 4096]
+    if word >= 4096:
+        module, function = places[target, word // 4096]
     return " ".join(map(str, [time, pid, comm, f"{provider}{inner}:{module}:{function}:{name}", tid, *words]))
 
 
 def lines(data):
     magic, version, order, *_ = HEADER.unpack_from(data)
     assert (magic.to_bytes(8, "little"), version, order) == (b"pyusdtR1", 1, 0x01020304)
-    tables, targets, found, at = [], {}, [], HEADER.size
+    tables, targets, places, found, at = [], {}, {}, [], HEADER.size
     while True:
         kind, size = struct.unpack_from("<II", data, at)
         body = data[at + 8 : at + 8 + size]
@@ -57,7 +65,9 @@ def lines(data):
             number, table, pid, inner, _, _, comm = struct.unpack("<6I16s", body)
             targets[number] = table, pid, inner, comm.rstrip(b"\0").decode()
         elif kind == EVENT:
-            found.append(event_line(body, targets, tables))
+            found.append(event_line(body, targets, tables, places))
+        elif kind == PLACE:
+            places[struct.unpack_from("<II", body)] = place_names(body)
         elif kind == END:
             assert at == len(data)
             return [*found, str(struct.unpack("<Q", body)[0])]

@@ -54,6 +54,15 @@ def test_by_the_page(made):
     assert recording.lines(path.read_bytes()) == lines
 
 
+def test_places_by_the_page(world, tmp_path):
+    command = f"{world.build.program('places_target')} 12 2"
+    subprocess.run([PYDTRACE, "-Zq", "--record", tmp_path / "events", "-n", "vm*:::function-entry { n++; }", "-c", command],
+                   check=True, stdout=subprocess.DEVNULL, env=world.env)
+    lines = printed(build(tmp_path, "gcc"), tmp_path / "events")
+    assert len(lines) == 25 and ":m1:f11:function-entry " in lines[11]
+    assert recording.lines((tmp_path / "events").read_bytes()) == lines
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="host: not x86-64")
 def test_on_another_processor(made, tmp_path):
     emulator, compiler = "qemu-aarch64-static", "aarch64-linux-gnu-gcc"

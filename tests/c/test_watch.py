@@ -26,6 +26,13 @@ def test_scenario(world, scenario):
     run(world, scenario)
 
 
+@pytest.mark.parametrize("variant, scenarios", [("tsan", ("storm", "semaphore", "signals", "stop", "end", "gone")),
+                                                ("asan", ("storm", "fork", "stop", "end", "gone"))])
+def test_under_a_sanitizer(world, variant, scenarios):
+    for scenario in scenarios:
+        run(world, scenario, variant)
+
+
 def watching(world, variant="plain"):
     """A process that fires nothing unless it is told that somebody wants it."""
     return world.start([world.build.program("places_target", variant), "3", "1", "watch", "wait", "linger"])
