@@ -81,6 +81,7 @@ static struct pyusdt_probe_def definition(unsigned probe)
         switch (probes[probe].arguments[i]) {
         case 's': def.type[i] = PYUSDT_STRING; break;
         case 'u': def.type[i] = PYUSDT_UINT | 4; break;
+        case 'l': def.type[i] = PYUSDT_INT | 8; break;
         default: def.type[i] = PYUSDT_INT | 4;
         }
     def.places = probe >= PYUSDT_VM_LOCAL_FUNCTION_ENTRY;

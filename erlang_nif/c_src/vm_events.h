@@ -53,6 +53,12 @@ void pyusdt_vm_open(const struct pyusdt_vm_call *call);
 void pyusdt_vm_closed(const struct pyusdt_vm_call *call);
 void pyusdt_vm_port_receive(const struct pyusdt_vm_call *call);
 
+/* vm_files.c: calls of prim_file's NIFs */
+void pyusdt_vm_files_load(ErlNifEnv *env); /* makes the atoms */
+void pyusdt_vm_file_entry(const struct pyusdt_vm_call *call);
+void pyusdt_vm_file_return(const struct pyusdt_vm_call *call);
+void pyusdt_vm_file_exception(const struct pyusdt_vm_call *call);
+
 /* vm_functions.c: probes that have places. */
 void pyusdt_vm_local_entry(const struct pyusdt_vm_call *call);
 void pyusdt_vm_local_return(const struct pyusdt_vm_call *call);

@@ -1,7 +1,7 @@
 /* The emulator's own probes that a stock OTP can give, as OTP's erlang_dtrace.d names them.
  *
  * In:      nothing.
- * Out:     X(constant, name, arguments), where arguments has a letter for each: s a string, u uint32_t, i int.
+ * Out:     X(constant, name, arguments), where arguments has a letter for each: s a string, u uint32_t, i int, l int64_t.
  * Always:  names and the order of arguments are OTP's; those that a stock emulator has no place for are not here
  *          (docs/guide/erlang-vm.md lists them, with the reasons). */
 #ifndef PYUSDT_NIF_VM_PROBES_H
@@ -37,6 +37,8 @@
     X(DRIVER_CONTROL, "driver-control", "sssii") \
     X(DIST_MONITOR, "dist-monitor", "sssss") \
     X(DIST_PORT_BUSY, "dist-port_busy", "ssss") \
+    X(EFILE_ENTRY, "efile_drv-entry", "iisisslllls") \
+    X(EFILE_RETURN, "efile_drv-return", "iisiii") \
     /* from here on: probes that have places */ \
     X(LOCAL_FUNCTION_ENTRY, "local-function-entry", "ssi") \
     X(GLOBAL_FUNCTION_ENTRY, "global-function-entry", "ssi") \

@@ -71,6 +71,20 @@ void pyusdt_vm_put_integer(struct pyusdt_vm_event *event, unsigned arg, int64_t 
     event->firing.args.value[arg] = (uint64_t)value;
 }
 
+void pyusdt_vm_put_binary(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term)
+{
+    char *text = reads(event, arg) ? room(event) : NULL;
+    ErlNifBinary binary;
+    size_t size;
+
+    if (!text || !enif_inspect_binary(event->env, term, &binary))
+        return;
+    size = binary.size < PYUSDT_VM_TEXT ? binary.size : PYUSDT_VM_TEXT - 1;
+    memcpy(text, binary.data, size);
+    text[size] = '\0';
+    set(event, arg, text, size);
+}
+
 void pyusdt_vm_put_mfa(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term)
 {
     const struct pyusdt_vm_mfa *mfa = reads(event, arg) ? pyusdt_vm_mfa(event->env, term) : NULL;

@@ -34,6 +34,7 @@ void pyusdt_vm_put_who(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM
 void pyusdt_vm_put_text(struct pyusdt_vm_event *event, unsigned arg, const char *text); /* which stays */
 void pyusdt_vm_put_mfa(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM mfa);  /* {M, F, arguments or arity} */
 void pyusdt_vm_put_node(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM pid); /* of a remote pid */
+void pyusdt_vm_put_binary(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM text); /* its bytes */
 void pyusdt_vm_put_words(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term);
 void pyusdt_vm_put_bytes(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM iolist);
 void pyusdt_vm_put_integer(struct pyusdt_vm_event *event, unsigned arg, int64_t value);

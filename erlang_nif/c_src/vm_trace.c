@@ -1,7 +1,7 @@
 /* The tracer module of the emulator (erl_tracer): see vm.h.
  *
  * In:      trace events, with what the tracer's state says of their source: vm (flags of processes and ports),
- *          function, bif, nif, exit (patterns).
+ *          function, bif, nif, exit, file (patterns).
  * Out:     what vm_events.h fires for them. */
 #include "vm.h"
 #include "vm_events.h"
@@ -50,6 +50,9 @@ static struct event {
     {"bif", "return_from", P(BIF_RETURN), pyusdt_vm_bif_return, 0, 0},
     {"nif", "call", P(NIF_ENTRY) | P(NIF_RETURN), pyusdt_vm_nif_entry, 0, 0},
     {"nif", "return_from", P(NIF_RETURN), pyusdt_vm_nif_return, 0, 0},
+    {"file", "call", P(EFILE_ENTRY) | P(EFILE_RETURN), pyusdt_vm_file_entry, 0, 0},
+    {"file", "return_from", P(EFILE_RETURN), pyusdt_vm_file_return, 0, 0},
+    {"file", "exception_from", P(EFILE_RETURN), pyusdt_vm_file_exception, 0, 0},
     {"exit", "call", P(PROCESS_EXIT_SIGNAL) | P(PROCESS_EXIT_SIGNAL_REMOTE), pyusdt_vm_exit_signal, 0, 0},
 };
 
@@ -64,6 +67,7 @@ void pyusdt_vm_trace_load(ErlNifEnv *env)
     atom_trace_status = enif_make_atom(env, "trace_status");
     state_vm = enif_make_atom(env, "vm");
     pyusdt_vm_events_load(env);
+    pyusdt_vm_files_load(env);
     for (unsigned i = 0; i < EVENTS; i++) {
         events[i].state_atom = enif_make_atom(env, events[i].state);
         events[i].tag_atom = enif_make_atom(env, events[i].tag);

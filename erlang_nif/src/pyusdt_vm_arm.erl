@@ -45,9 +45,9 @@ is_ours({none, _}) -> true;
 is_ours({Plan, Set}) -> (how()):is_there(Plan, Set).
 
 how() ->
-    case code:ensure_loaded(trace) of
-        {module, trace} -> pyusdt_vm_sessions;
-        _ -> pyusdt_vm_legacy
+    case list_to_integer(erlang:system_info(otp_release)) >= 27 of
+        true -> pyusdt_vm_sessions;
+        false -> pyusdt_vm_legacy
     end.
 
 plan_or_nothing(none) -> pyusdt_vm_plan:nothing();

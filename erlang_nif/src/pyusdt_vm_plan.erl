@@ -10,13 +10,14 @@
 -export_type([plan/0, flag/0, state/0, pattern/0]).
 
 -type flag() :: {processes | ports, atom()}.
--type state() :: function | global | bif | nif | exit.
+-type state() :: function | global | bif | nif | exit | file.
 -type pattern() :: {mfa(), true | list(), Version :: term()}.
 %% A function, a match specification, and which code of its module it is.
 -type plan() :: #{flags := [flag()], patterns := #{state() => [pattern()]}, tokens := boolean(),
                   nodes := boolean(), busy := [busy_port | busy_dist_port]}.
 
 -define(RETURN, [{'_', [], [{return_trace}]}]).
+-define(RETURN_OR_EXCEPTION, [{'_', [], [{exception_trace}]}]).
 
 %% @doc The probes that this emulator gives.
 -spec given(pyusdt_vm:options()) -> [atom()].
@@ -53,8 +54,8 @@ probes() ->
      'message-send-remote', 'message-queued', 'gc_major-start', 'gc_minor-start', 'gc_major-end', 'gc_minor-end',
      'port-open', 'port-command', 'port-control', 'port-exit', 'port-connect', 'port-busy', 'driver-start',
      'driver-stop', 'driver-output', 'driver-outputv', 'driver-control', 'dist-monitor', 'dist-port_busy',
-     'local-function-entry', 'global-function-entry', 'function-return', 'bif-entry', 'bif-return', 'nif-entry',
-     'nif-return'].
+     'efile_drv-entry', 'efile_drv-return', 'local-function-entry', 'global-function-entry', 'function-return',
+     'bif-entry', 'bif-return', 'nif-entry', 'nif-return'].
 
 %% ---- flags ----
 
@@ -117,11 +118,17 @@ patterns(Probes, Modules) ->
     Of = fun(Probe, Candidates) -> lists:member(Probe, Probes) andalso wanted(Probe, Candidates(), Modules) end,
     All = #{exit => [{{erlang, exit, 2}, true, 0}
                      || Probes -- ['process-exit_signal', 'process-exit_signal-remote'] =/= Probes],
+            file => files(lists:member('efile_drv-entry', Probes), lists:member('efile_drv-return', Probes)),
             global => specified(Of('global-function-entry', fun exports/0), false),
             function => specified(Of('local-function-entry', fun functions/0), Of('function-return', fun functions/0)),
             bif => specified(Of('bif-entry', fun bifs/0), Of('bif-return', fun bifs/0)),
             nif => specified(Of('nif-entry', fun nifs/0), Of('nif-return', fun nifs/0))},
     maps:filter(fun(_, Patterns) -> Patterns =/= [] end, All).
+
+%% A NIF of prim_file's ends in an exception where an argument can not be.
+files(_, true) -> [{MFA, ?RETURN_OR_EXCEPTION, Version} || {MFA, _, Version} <- files(true, false)];
+files(true, false) -> [{{prim_file, Name, Arity}, true, 0} || {Name, Arity} <- of_module(prim_file, nifs)];
+files(false, false) -> [].
 
 %% Who names no module gets those of the option.
 wanted(Probe, Candidates, Modules) ->

@@ -129,7 +129,7 @@ is_limit(Limit) -> is_integer(Limit) andalso Limit > 0 andalso Limit < 1 bsl 32.
 
 before_25_3(Probes) ->
     ["this emulator is older than OTP 25.3: switching off what processes do can crash it, so only the probes of functions, "
-     "exit signals, nodes and busy ports are offered; the option unsafe offers all"
+     "files, exit signals, nodes and busy ports are offered; the option unsafe offers all"
      || not lists:member('process-spawn', Probes)].
 
 %% ---- looking ----

@@ -153,6 +153,23 @@ def test_code_that_is_loaded_while_it_is_traced(erlang, trace):
     assert re.search(r"^ +30$", run.stdout, re.MULTILINE), run
 
 
+def test_files(erlang, trace, tmp_path, monkeypatch):
+    """Each operation once, with OTP's numbers of commands, its paths and numbers, and how it ended."""
+    monkeypatch.setenv("VM_FOLDER", str(tmp_path))
+    program = """erlang*:::efile_drv-entry { printf("enter %d,%d %d [%s] [%s] %d %d\\n", arg0, arg1, arg3, arg4 ? copyinstr(arg4) : "",
+                                                    arg5 ? copyinstr(arg5) : "", arg6, arg7); }
+                 erlang*:::efile_drv-return { printf("return %d,%d %d %d %d\\n", arg0, arg1, arg3, arg4, arg5); }"""
+    run = trace(program, erlang.node("files", 2, module="vm"))
+    entries = {match[1]: match[2] for match in found(run, r"enter (\d+,\d+) (.*)")}
+    returns = {match[1]: match[2] for match in found(run, r"return (\d+,\d+) (.*)")}
+    seen = [(what, returns[number]) for number, what in entries.items() if ".beam" not in what]
+    assert seen[0] == ("12 [old-name] [new-name] 0 0", "12 0 2"), run  # ENOENT
+    operations = [("1 [{0}] [] 0 0", "1"), ("4 [] [] 5 0", "4"), ("25 [] [] 1 3", "25"), ("30 [] [] 1 0", "30"), ("23 [] [] 0 0", "23"),
+                  ("11 [{0}] [] 0 0", "11")]
+    expected = [(what.format(tmp_path / f"file{i}"), f"{command} 1 0") for i in (1, 2) for what, command in operations]
+    assert [row for row in seen[1:] if row[0].split()[0] not in ("19", "5")] == expected, run
+
+
 # ---- off ----
 
 

@@ -23,12 +23,14 @@ _MISSING = {
     **dict.fromkeys(
         ["driver-init", "driver-finish", "driver-flush", "driver-call", "driver-event", "driver-ready_input", "driver-ready_output",
          "driver-timeout", "driver-ready_async", "driver-process_exit", "driver-stop_select"], _DRIVER),
+    "efile_drv-int_entry": _POOL,
+    "efile_drv-int_return": _POOL,
     "aio_pool-add": _POOL,
     "aio_pool-get": _POOL,
     "trace": "it is what OTP's own tracer module fires, which pyusdt does not use",
     "trace_seq": "it is what OTP's own tracer module fires, which pyusdt does not use",
 }
-_OFFERED = ("process-", "message-", "gc_", "port-", "driver-", "dist-", "local-function", "global-function", "function-return",
+_OFFERED = ("process-", "message-", "gc_", "port-", "driver-", "dist-", "efile_drv-", "local-function", "global-function", "function-return",
             "bif-", "nif-")
 
 

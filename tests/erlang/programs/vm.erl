@@ -4,7 +4,7 @@
 -module(vm).
 
 -export([spawns/1, messages/1, schedules/1, collects/1, calls/1, ports/1, waits/1, signals/1]).
--export([loads/1, controller/1, tsunami/1, refused/1, cleared/1, shared/1]).
+-export([files/1, loads/1, controller/1, tsunami/1, refused/1, cleared/1, shared/1]).
 -export([entered/1, loop/0, nap/0]).
 
 %% Options for pyusdt_vm:enable/1, by the environment variable VM_OPTIONS, as an Erlang term.
@@ -191,3 +191,21 @@ shared(_) ->
     Theirs = {erlang:trace_info(Traced, tracer), erlang:trace_info({?MODULE, entered, 1}, meta)},
     io:format("others are theirs: ~p~n~p~n", [Theirs =:= {{tracer, Tracer}, {meta, Tracer}}, maps:get(messages, pyusdt_vm:info())]),
     halt().
+
+%% ---- files ----
+
+%% A rename that fails, N files written, read and deleted.
+files(N) ->
+    enabled(),
+    {error, enoent} = file:rename("old-name", "new-name"),
+    Folder = os:getenv("VM_FOLDER"),
+    [begin
+         Name = filename:join(Folder, "file" ++ integer_to_list(I)),
+         {ok, File} = file:open(Name, [raw, binary, write, read]),
+         ok = file:write(File, <<"hello">>),
+         {ok, <<"ell">>} = file:pread(File, 1, 3),
+         ok = file:datasync(File),
+         ok = file:close(File),
+         ok = file:delete(Name)
+     end || I <- lists:seq(1, number(N))],
+    done("files done", []).
