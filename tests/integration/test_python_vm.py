@@ -111,3 +111,11 @@ def test_what_is_no_code(traced):
     assert seen["thread-start",] == seen["thread-stop",] == own, run
     assert seen["import-find-load-start", "0"] == seen["import-find-load-done", "0"] == own, run
     assert seen["gc-start",] == seen["gc-done",] >= own, run
+
+
+def test_audit_events(traced):
+    """For who asks for them by their name: a pattern does not."""
+    run = traced('python$target:::audit /copyinstr(arg0) == "vm_counted.round"/ { @[probename] = count(); }', "vm_counted.py", 6)
+    assert table(run) == {("audit",): counted(run)["rounds"]}, run
+    run = traced("python$target:::a* { @[probename] = count(); }", "vm_counted.py", options=("-Z",))
+    assert counted(run) and table(run) == {}, run

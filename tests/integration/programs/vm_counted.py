@@ -69,6 +69,7 @@ def main():
         lined()
         count["len"] += 1
         gc.collect()
+        sys.audit("vm_counted.round")
         thread = threading.Thread(target=plain, args=(3,), name="counted")
         thread.start()
         thread.join()
