@@ -21,6 +21,7 @@ import interpreter
 import kernel
 import kernel_printf
 import reading
+import scaling
 import subjects
 import whole
 from comparison import Comparison
@@ -194,6 +195,11 @@ def measure_interpreter(_: int) -> list[Comparison]:
             for what, ours, total in interpreter.rows()]
 
 
+def measure_scaling(rounds: int) -> list[Comparison]:
+    """What an event costs pydtrace where a script is large."""
+    return [Comparison(*row) for row in scaling.rows(rounds)]
+
+
 def consumer_samples(subject, operation: str, peer, rounds: int) -> tuple[list[float], list[float]]:
     ours, theirs = [], []
     for kept in range(-5, rounds):
@@ -241,7 +247,7 @@ def measure_kernel(rounds: int) -> list[Comparison]:
 PARTS = {
     "off": (measure_off, 101), "start": (measure_start, 31), "on": (measure_on, 301), "threads": (measure_threads, 101),
     "stopped": (measure_stopped, 21), "consumer": (measure_consumer, 21), "reading": (measure_reading, 21),
-    "interpreter": (measure_interpreter, 1), "kernel": (measure_kernel, 5),
+    "interpreter": (measure_interpreter, 1), "scaling": (measure_scaling, 5), "kernel": (measure_kernel, 5),
 }
 
 
