@@ -216,7 +216,7 @@ def _registers(text: str | None) -> int:
     return int(text)
 
 
-def _paths(text: str | None) -> list[str]:
+def _several(text: str | None) -> list[str]:
     return [_text(text)]
 
 
@@ -233,7 +233,7 @@ PARSERS: dict[str, Parser] = {
     "aggrate": _rate, "cleanrate": _rate, "orderlag": _rate, "statusrate": _rate, "switchrate": _rate,
     "bufpolicy": _one_of("ring", "fill", "switch"), "bufresize": _one_of("auto", "manual"), "cpu": _count,
     "evaltime": _one_of("exec", "preinit", "postinit", "main"), "linkmode": _one_of("kernel", "primary", "dynamic",
-    "static"), "linktype": _one_of("elf", "dof"), "version": _version, "libdir": _paths, "syslibdir": _text,
+    "static"), "linktype": _one_of("elf", "dof"), "version": _version, "libdir": _several, "syslibdir": _text,
     "iregs": _registers, "tregs": _count, "pspec": _flag, "verbose": _flag, "knodefs": _flag, "unodefs": _flag,
     "kdefs": _flag, "udefs": _flag, "tree": _stages, "disasm": lambda text: text or "1", "preallocate": _size,
     "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size,
@@ -254,7 +254,9 @@ PARSERS: dict[str, Parser] = {
     # pyusdt's own: what D does not do (docs/guide/language.md); which engine; how the kernel's attaches; whether it does so at a
     # site's nop5; files that it looks into, whether a process has them mapped or not
     "pyusdt": _flag, "engine": _choice("embedded", "kernel", "dtrace"), "attach": _choice("multi", "perf"), "nop5": _switch,
-    "file": _paths,
+    "file": _several,
+    # what --metrics calls them: a line of the mapping, a file of such; what it asks of whom, and answers with (docs/guide/metrics.md)
+    "metric": _several, "metrics": _text, "metricstoken": _text, "metricscert": _text,
 }  # fmt: skip
 _REFUSED = {
     "an aggregation has one part, whichever CPU its events come from": "aggpercpu",
@@ -270,7 +272,8 @@ for _reason, _names in _REFUSED.items():
 # These add to the arguments of the preprocessor, which are the option cppargs.
 _GATHERED = frozenset(("cppargs", "cpphdrs", "define", "incdir", "undef"))
 # A script can not set the options that decide how the script itself is read.
-COMMAND_LINE = _GATHERED | {"cpppath", "stdc", "ldpath", "ctfpath", "modpath", "procfspath", "lockmem"}
+COMMAND_LINE = _GATHERED | {"cpppath", "stdc", "ldpath", "ctfpath", "modpath", "procfspath", "lockmem", "metrics", "metricstoken",
+                               "metricscert"}
 
 
 class Options(dict[str, "Any"]):
@@ -286,7 +289,7 @@ class Options(dict[str, "Any"]):
         value = parser(text)
         if name in _GATHERED:
             name, value = "cppargs", self.get("cppargs", []) + value
-        elif parser is _paths:
+        elif parser is _several:
             value = self.get(name, []) + value
         self[name] = value
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from pyusdt.cli.arguments import Refused, Request, UsageError, parse, split
+from pyusdt.cli.formats import address
 from pyusdt.cli.table import DTRACE, OURS
 
 
@@ -65,6 +66,9 @@ def test_a_description_is_cut_as_dtrace_cuts_it(text, name):
     assert Request(text=text).name == name
 
 
+NEEDS = {option.name: option.needs for option in OURS}
+
+
 @pytest.mark.parametrize(
     "argv, message",
     [
@@ -81,12 +85,19 @@ def test_a_description_is_cut_as_dtrace_cuts_it(text, name):
         (["--ready=x"], "--ready needs the number of an open file descriptor, from 3 on"),
         (["-32"], "-32 is not supported: 32-bit processes have no probes of ours"),
         (["--dump=foo"], "--dump needs one of ast, types, bpf"),
+        *[([f"--metrics={bad}"], f"--metrics needs {NEEDS['metrics']}") for bad in ("x", "65536", "-1", ":9464", "[]:1", "localhost", "9464:")],
     ],
 )
 def test_what_can_not_be_done_is_refused_with_the_reason(argv, message):
     with pytest.raises(Refused) as caught:
         parse(argv, {})
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(("text", "host", "port"), [
+    ("0", "127.0.0.1", 0), ("9464", "127.0.0.1", 9464), ("0.0.0.0:1", "0.0.0.0", 1), ("[::1]:65535", "::1", 65535), ("a.b:1", "a.b", 1)])
+def test_addresses(text, host, port):
+    assert address(text) == (host, port)
 
 
 @pytest.mark.parametrize("option", [option for option in OURS if option.needs], ids=lambda option: option.name)
@@ -98,7 +109,7 @@ def test_a_value_that_is_missing_is_told(option):
 @pytest.mark.parametrize("option", [option for option in (*DTRACE, *OURS) if not option.refused], ids=lambda option: option.name)
 def test_every_option_of_the_table_is_parsed(option):
     """One that the table has and the parser does nothing with would be lost silently."""
-    values = {"p": "1", "i": "1", "b": "4k", "x": "quiet", "X": "c", "dump": "ast", "color": "never"}
+    values = {"p": "1", "i": "1", "b": "4k", "x": "quiet", "X": "c", "dump": "ast", "color": "never", "metrics": "9464"}
     argv = [option.dashed] if option.value is None else [option.dashed, values.get(option.name, "a")]
     before, after = parse([], {}), parse(argv, {})
     shown = [{**vars(each), "requests": len(each.requests)} for each in (before, after)]

@@ -10,12 +10,12 @@ from ..data.meant import behind, meant
 from ..dlang.compile import DUMPS
 from ..options import PARSERS, OptionError, Options
 from .colour import WHEN
-from .formats import FORMATS, TEXT
+from .formats import FORMATS, TEXT, address, port_of
 from .table import DTRACE, OURS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from .formats import Format
     from .table import Option
@@ -205,8 +205,10 @@ def _take(arguments: Arguments, letter: str, value: str | None) -> None:
     elif letter == "--color":
         arguments.colour = _one_of(WHEN, option, text)
     elif letter[2:] in FORMATS:
-        if letter == "--web" and value is not None and not (value.isascii() and value.isdigit() and len(value) < 6 and int(value) < 1 << 16):
-            raise Refused("--web needs the number of a port, or nothing")
+        if letter == "--web":
+            _check(port_of, value or "0", "--web needs the number of a port, or nothing")
+        elif letter == "--metrics":
+            _check(address, text, f"--metrics needs {option.needs}")
         arguments.format, arguments.format_argument = FORMATS[letter[2:]], value
     elif letter == "x":
         name, equals, setting = text.partition("=")
@@ -242,6 +244,13 @@ def _keep(text: str) -> tuple[str, int, int]:
     if not read["switchrate"]:
         raise Refused("--keep needs a time")
     return name, read["switchrate"], read["bufsize"]
+
+
+def _check(read: Callable[[str], object], text: str, why: str) -> None:
+    try:
+        read(text)
+    except ValueError:
+        raise Refused(why) from None
 
 
 def _descriptor(text: str) -> int:

@@ -40,10 +40,17 @@ def _live(output: Output, notify: Notify, _: str | None) -> Sink:
     return Live(output, notify)
 
 
+def port_of(text: str) -> int:
+    """The number of a port; ValueError."""
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 1 << 16):
+        raise ValueError(text)
+    return int(text)
+
+
 def _web(output: Output, notify: Notify, port: str | None) -> Sink:
     from ..report.web import Web
 
-    return Web(output, notify, int(port or 0))
+    return Web(output, notify, port_of(port or "0"))
 
 
 def _html(output: Output, notify: Notify, path: str | None) -> Sink:
@@ -52,5 +59,20 @@ def _html(output: Output, notify: Notify, path: str | None) -> Sink:
     return Html(output, notify, path or "")  # the option needs one
 
 
+def address(text: str) -> tuple[str, int]:
+    """(host, port) of [ADDR:]PORT; ValueError."""
+    host, colon, port = text.rpartition(":")
+    if colon and not host.strip("[]"):
+        raise ValueError(text)
+    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", port_of(port)
+
+
+def _metrics(output: Output, notify: Notify, text: str | None) -> Sink:
+    from ..report.metrics import Metrics
+
+    return Metrics(output, notify, address(text or ""))
+
+
 TEXT = _text
-FORMATS: dict[str, Format] = {"json": _json, "parquet": _parquet, "live": _live, "web": _web, "html": _html}  # by their options
+FORMATS: dict[str, Format] = {"json": _json, "parquet": _parquet, "live": _live, "web": _web, "html": _html,
+                              "metrics": _metrics}  # by their options

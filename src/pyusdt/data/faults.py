@@ -42,6 +42,7 @@ _DROPS = {  # kind: dtrace's tag, and its words where one and where several were
                     "failed speculations (no speculative buffer available)"),
     "order": ("PYUSDTDROP_ORDER", "event out of order", "events out of order"),
 }
+KINDS = tuple(_DROPS)
 _ON_CPU = ("aggregation",)
 
 
@@ -73,12 +74,13 @@ class Teller:
     """Tells a program's faults: of the same fault of the same clause the first few, and at the end how many more came.
 
     probe_name(id) -> (provider, module, function, name); say(text, count): count 0: one fault; else so many more of one;
-    places: the records say where in the source it was.  DTrace's own suite compares, and gets dtrace's lines, all of them.
+    places: the records say where in the source it was; count: how many there were.  DTrace's own suite compares, and gets dtrace's lines, all of them.
     """
 
     def __init__(self, program: Program, probe_name: Names, say: Callable[[str, int], None], places: bool = True) -> None:
         self._clauses, self._probe_name, self._say, self._places = program.clauses, probe_name, say, places
         self._bare = "_DTRACE_TESTING" in os.environ
+        self.count = 0
         self._seen: dict[tuple[int, int, int], tuple[list[int], str]] = {}  # (clause, place in its code, kind) -> ([how often], the first one's line)
 
     def tell(self, record: bytes) -> None:
@@ -86,6 +88,7 @@ class Teller:
         clause, = struct.unpack_from("=I", record, p.RECORD_CLAUSE)
         kind, pc, value = _DATA.unpack_from(record, p.FAULT_KIND)
         line = fault_line(record, self._probe_name, self._clauses)
+        self.count += 1
         seen, _ = self._seen.setdefault((clause, pc, kind), ([0], line))
         seen[0] += not self._bare
         if seen[0] > _FEW:

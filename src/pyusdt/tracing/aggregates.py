@@ -12,7 +12,7 @@ from ..data import types as t
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from ..data.aggregations import Joined
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 class Aggregates:
     """program: dlang.program.Program; engine: its Engine; options: {name: value}, read at each use; symbols:
-    symbols.Symbols."""
+    symbols.Symbols.
+
+    departing: told of what clear() or trunc() is about to take away, None where nobody wants to know."""
+
+    departing: Callable[[AggDef, Aggregation], None] | None = None
 
     def __init__(self, program: Program, engine: Engine, options: Mapping[str, Any], symbols: Any = None) -> None:
         self.program, self.engine, self.options, self.symbols = program, engine, options, symbols
@@ -95,13 +99,20 @@ class Aggregates:
     # --- actions ---------------------------------------------------------------------
     def clear(self, aggdef: AggDef) -> None:
         """All values become zero; the keys stay."""
-        if not aggdef.keys and self.entries(aggdef):
-            self._cleared.add(aggdef.ident)
+        if (self.departing or not aggdef.keys) and (entries := self.entries(aggdef)):
+            self._tell(aggdef, entries)
+            if not aggdef.keys:
+                self._cleared.add(aggdef.ident)
         self.engine.clear(aggdef.map)
+
+    def _tell(self, aggdef: AggDef, entries: Entries) -> None:
+        if self.departing:
+            self.departing(aggdef, self.of_entries(aggdef, entries))
 
     def trunc(self, aggdef: AggDef, count: int) -> None:
         """Keep the `count` greatest values, or the smallest where it is negative; all go where it is 0."""
-        rows = aggregations.rows([(aggdef, self.entries(aggdef))], aggregations.Order())
+        entries = self.entries(aggdef)
+        rows = aggregations.rows([(aggdef, entries)], aggregations.Order())
         if not aggdef.keys:
             rows = rows if count == 0 else []
             if rows:
@@ -113,7 +124,9 @@ class Aggregates:
         for row in rows:
             self._normals.pop((aggdef.ident, row.key), None)
         if rows:
-            self._remove(aggdef, [row.key for row in rows])
+            gone = {row.key for row in rows}
+            self._tell(aggdef, [entry for entry in entries if entry[0] in gone])
+            self._remove(aggdef, [*gone])
 
     def normalize(self, aggdef: AggDef, divisor: int) -> None:
         """Values that are there now are printed divided; those to come are not."""

@@ -9,6 +9,7 @@ class does not say is as it is here.  Other rooms ask the row (program.AggDef.ro
 - the value objects (data/values.py): called, value, number, mean, merged, is_told, bounds;
 - text (data/aggregations.py, data/packed.py, tracing/texts.py): decode, rank, zero, show, printed, has_bars, packing;
 - Erlang's terms (report/terms.py): exact, since;  the live view (report/view.py): is_total, falls;
+- metrics (report/prometheus.py, report/mapping.py): metric, merged, is_told, falls;
 - the dtrace engine (engine/dtrace/frames.py): is_distribution, told, labels.
 
 A class has no state, so that a value, which names its row, can be pickled.
@@ -73,6 +74,7 @@ class Aggregating:
     is_distribution = False  # its value is a values.Histogram
     is_total = False  # its value grows by what comes; of the others the number of values does
     falls = False  # the value may become smaller without being cleared
+    metric = "gauge"  # what Prometheus calls its kind
 
     @property
     def called(self):

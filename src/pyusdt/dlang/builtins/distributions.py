@@ -37,6 +37,7 @@ class Distribution(Aggregating):
     None: unbounded; values(params): what stands for a value of each in the rank."""
 
     is_distribution = increments = True
+    metric = "histogram"
 
     def words(self, params):
         return 1 + self.count(params)

@@ -77,7 +77,7 @@ class Sum(Real):
 
 
 class Avg(Sum):
-    name, doc = "avg.double", numbers.Avg.doc
+    name, doc, metric = "avg.double", numbers.Avg.doc, numbers.Avg.metric
     is_total = falls = False
 
     def number(self, words):

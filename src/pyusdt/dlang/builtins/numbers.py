@@ -12,6 +12,7 @@ class Count(Aggregating):
     name, prototype, doc = "count", "void()", "number of times it was called"
     params, size = 0, 1
     is_total = has_bars = True
+    metric = "counter"
 
     def emit(self, g, params, value, amount):
         count(g)
@@ -95,6 +96,7 @@ class Mean(Aggregating):
 
 class Avg(Mean):
     name, doc = "avg", "arithmetic mean of the values"
+    metric = "summary"
     emit = Sum.emit
 
     def divided(self, decoded, normal):

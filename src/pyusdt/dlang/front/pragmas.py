@@ -5,6 +5,7 @@ an ast.Pragma for the tree.
 Always: options take effect as the text is read, before anything is typed.
 """
 
+from ...data.harmless import printable
 from .. import ast
 from ..errors import CompileError
 
@@ -110,6 +111,13 @@ class ControlLines:
             return str(error)
         return None
 
+    def metric(self, loc, words):
+        """#pragma D metric NAME WORD=VALUE…: what an aggregation is as a metric (docs/guide/metrics.md); who exports it reads it."""
+        if not words:
+            hint = "as in: #pragma D metric calls name=shop_requests labels=route"
+            self.refuse("D_PRAGMA_MALFORM", loc, "malformed #pragma metric <aggregation> <word>=<value> …", hint)
+        self.options.set("metric", printable(loc.source.text[words[0][2] : words[-1][3]]))
+
     def attributes(self, loc, words):
         """#pragma D attributes Name/Data/Class name: they are checked, and nothing depends on them."""
         kinds = [kind for kind, *_ in words]
@@ -164,6 +172,7 @@ _DIRECTIVES = {
     "error": (DIRECTIVE, ControlLines.error),
     "ident": (DIRECTIVE, ControlLines.ident),
     "line": (DIRECTIVE, ControlLines.line),
+    "metric": (D_PRAGMA, ControlLines.metric),
     "option": (D_PRAGMA, ControlLines.option),
 }
 

@@ -1,0 +1,196 @@
+"""Aggregations as metrics of Prometheus.
+
+In: a tracing's aggregations, what they are called (mapping.py), what was lost.  Out: metrics of prometheus_client, for pydtrace
+--metrics (metrics.py) and for a program's own registry (Collector).
+Always: a counter or a distribution never falls, whatever clear() and trunc() of the script do; a bucket ends where D's does: le is the
+greatest integer in it; made of a Snapshot, which nothing changes, and in the thread that asks for it.
+"""
+
+from __future__ import annotations
+
+import time
+from decimal import Decimal
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client.core import Metric
+
+from ..data import faults
+from ..data.values import FloatNumber, Histogram, bounds
+from ..tracing.totals import Present, Totals
+from . import mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ..data.program import AggDef
+    from ..data.snapshot import Aggregation
+    from ..tracing.aggregates import Aggregates
+    from ..tracing.totals import Labels
+    from .mapping import Meaning
+
+    Values = Mapping[Labels | None, Any]
+
+_PAST = ("counter", "summary", "histogram")  # kinds that hold all that there has ever been
+_OWN = {  # about the tracing itself: kind, help
+    "pydtrace": ("info", "What traces."),
+    "pydtrace_lost": ("counter", "Events, records and values that were lost, by kind (dtrace's drops)."),
+    "pydtrace_errors": ("counter", "Run-time errors of the script."),
+    "pydtrace_complete": ("gauge", "1 while nothing was lost or came out of order, else 0."),
+    "pydtrace_overflowed_keys": ("gauge", "Keys of an aggregation that share one series, since there are more than it may have."),
+    "pydtrace_snapshot_timestamp_seconds": ("gauge", "When the aggregations had the values that stand here."),
+}
+
+
+class Snapshot:
+    """What there is at a moment.  series: [(Meaning, AggDef, values, values of the sum() beside a distribution or None)]; lost:
+    {kind: how many}."""
+
+    __slots__ = ("engine", "errors", "lost", "overflowed", "series", "time")
+
+    def __init__(self, engine: str, series: list[tuple[Meaning, AggDef, Values, Values | None]], overflowed: dict[str, int],
+                 lost: Mapping[str, int], errors: int) -> None:
+        self.engine, self.series, self.overflowed, self.lost, self.errors = engine, series, overflowed, dict(lost), errors
+        self.time = time.time()
+
+
+class Book:
+    """Keeps what the aggregations of a script have ever held; all calls come from the thread that traces.
+
+    unmapped: names of those that no line of the mapping tells of.  Raises mapping.MappingError."""
+
+    def __init__(self, aggregates: Aggregates, engine: str, lines: Iterable[tuple[str, str]]) -> None:
+        self._aggregates, self._engine = aggregates, engine
+        definitions = aggregates.program.aggregations
+        told = mapping.read(lines, definitions)
+        self._meanings, self.unmapped = mapping.complete(told, definitions, _OWN)
+        self._definitions = {definition.name: definition for definition in definitions}
+        self._totals: dict[str, Totals] = {}
+        for name, meaning in self._meanings.items():
+            self._totals[name] = made = Totals() if kind_of(meaning, self._definitions[name]) in _PAST else Present()
+            if meaning.sum:
+                self._totals[meaning.sum] = Totals(beside=made)
+        aggregates.departing = self._depart
+
+    def _depart(self, definition: AggDef, leaving: Aggregation) -> None:
+        self._totals[definition.name].depart(leaving)
+
+    def look(self, lost: Mapping[str, int], errors: int) -> Snapshot:
+        """What there is now."""
+        series = []
+        for name, meaning in self._meanings.items():
+            values = self._look(name)
+            series.append((meaning, self._definitions[name], values, self._look(meaning.sum) if meaning.sum else None))
+        overflowed = {name: self._totals[name].overflowed for name in self._meanings}
+        return Snapshot(self._engine, series, overflowed, lost, errors)
+
+    def _look(self, name: str) -> Values:
+        return self._totals[name].look(self._aggregates.snapshot(self._definitions[name]))
+
+
+def kind_of(meaning: Meaning, definition: AggDef) -> str:
+    return meaning.kind or str(definition.row.metric)
+
+
+# --- as prometheus_client has it --------------------------------------------------------------
+
+
+def metrics(snapshot: Snapshot) -> Iterator[Metric]:
+    """All of it."""
+    for meaning, definition, values, sums in snapshot.series:
+        kind = kind_of(meaning, definition)
+        metric = Metric(meaning.name, meaning.help, kind, meaning.unit)
+        for labels, value in values.items():
+            _SAMPLES[kind](metric, _named(meaning, labels), value, meaning)
+        if kind == "histogram":
+            _distribution(metric, meaning, values, sums or {})
+        yield metric
+    yield from _own(snapshot)
+
+
+def _named(meaning: Meaning, labels: Labels | None) -> dict[str, str]:
+    if labels is None:
+        return {mapping.OVERFLOW: "true"}
+    return dict(zip(meaning.labels or (), labels))
+
+
+def _scaled(value: Any, multiplier: Decimal) -> float:
+    """A value in the metric's unit."""
+    if multiplier == 1:
+        return float(value)
+    return float(value) * float(multiplier) if isinstance(value, float) else float(Decimal(int(value)) * multiplier)
+
+
+def _counter(metric: Metric, labels: dict[str, str], value: Any, meaning: Meaning) -> None:
+    metric.add_sample(f"{metric.name}_total", labels, _scaled(value, meaning.multiplier))
+
+
+def _gauge(metric: Metric, labels: dict[str, str], value: Any, meaning: Meaning) -> None:
+    metric.add_sample(metric.name, labels, _scaled(value, meaning.multiplier))
+
+
+def _summary(metric: Metric, labels: dict[str, str], value: Any, meaning: Meaning) -> None:
+    """Of a mean, where it is known what it was made of."""
+    if not value.row.is_told(value.words):
+        total = value.mean * value.n if isinstance(value, FloatNumber) else value.words[1]
+        metric.add_sample(f"{metric.name}_count", labels, float(value.n))
+        metric.add_sample(f"{metric.name}_sum", labels, _scaled(total, meaning.multiplier))
+
+
+def _nothing(metric: Metric, labels: dict[str, str], value: Any, meaning: Meaning) -> None:
+    """A distribution's buckets are those of all its values: _distribution()."""
+
+
+_SAMPLES = {"counter": _counter, "gauge": _gauge, "summary": _summary, "histogram": _nothing}
+
+
+def _distribution(metric: Metric, meaning: Meaning, values: Values, sums: Values) -> None:
+    """All that have the same edges: from those that anything came to, one more on each side."""
+    histograms: list[Histogram] = list(values.values())
+    if not histograms:
+        return
+    edges = bounds(histograms[0].row, histograms[0].params)
+    first, last = _used(histograms, edges, meaning.buckets)
+    ends = [(index, _le(edges[index][1], meaning.multiplier)) for index in range(first, last + 1) if edges[index][1] is not None]
+    for labels, histogram in values.items():
+        named = _named(meaning, labels)
+        below = list(accumulate(histogram.counts))
+        for index, le in ends:
+            metric.add_sample(f"{metric.name}_bucket", {**named, "le": le}, float(below[index]))
+        metric.add_sample(f"{metric.name}_bucket", {**named, "le": "+Inf"}, float(below[-1]))
+        metric.add_sample(f"{metric.name}_count", named, float(below[-1]))
+        if labels in sums:
+            metric.add_sample(f"{metric.name}_sum", named, _scaled(sums[labels], meaning.multiplier))
+
+
+def _used(histograms: list[Histogram], edges: list[tuple[int | None, int | None]], least: tuple[int, int] | None) -> tuple[int, int]:
+    """(first, last) index of a bucket that is shown; least: values whose buckets are, whether anything came to them or not."""
+    used = [index for index, counts in enumerate(zip(*(each.counts for each in histograms))) if any(counts)]
+    if least:
+        used += [index for index, (low, high) in enumerate(edges)
+                 if (low is None or low <= least[1]) and (high is None or high >= least[0])]
+    return max(min(used, default=0) - 1, 0), min(max(used, default=0) + 1, len(edges) - 1)
+
+
+def _le(high: int | None, multiplier: Decimal) -> str:
+    """An upper bound without an exponent, as exact as it is."""
+    assert high is not None
+    text = format(high * multiplier, "f")
+    return (text.rstrip("0") + ("0" if text.rstrip("0")[-1] == "." else "")) if "." in text else f"{text}.0"
+
+
+def _own(snapshot: Snapshot) -> Iterator[Metric]:
+    """About the tracing."""
+    samples: dict[str, list[tuple[str, dict[str, str], float]]] = {
+        "pydtrace": [("_info", {"engine": snapshot.engine}, 1.0)],
+        "pydtrace_lost": [("_total", {"kind": kind}, float(snapshot.lost.get(kind, 0))) for kind in faults.KINDS],
+        "pydtrace_errors": [("_total", {}, float(snapshot.errors))],
+        "pydtrace_complete": [("", {}, float(not any(snapshot.lost.values())))],
+        "pydtrace_overflowed_keys": [("", {"aggregation": name}, float(count)) for name, count in snapshot.overflowed.items()],
+        "pydtrace_snapshot_timestamp_seconds": [("", {}, snapshot.time)],
+    }
+    for name, (kind, text) in _OWN.items():
+        metric = Metric(name, text, kind)
+        for suffix, labels, value in samples[name]:
+            metric.add_sample(name + suffix, labels, value)
+        yield metric

@@ -1,0 +1,235 @@
+"""pydtrace --metrics: what its clauses made of real values, and what a real Prometheus makes of it, by what the load knows."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+from itertools import pairwise
+
+import harness
+import pytest
+from programs.paced import ROUTES, VALUES
+
+NEEDED = pytest.mark.skipif(shutil.which("promtool") is None and "CI" not in os.environ, reason="host: no prometheus")
+SCRIPT = """
+#pragma D metric calls name=shop_requests labels=route help="Requests that ended."
+#pragma D metric time name=shop_request_duration unit=seconds multiplier=1e-9 labels=route sum=spent help="Time of a \\"request\\"."
+#pragma D metric most name=shop_request_most labels=route
+#pragma D metric mean name=shop_request_mean
+pyusdt*:::user_trace-i4s4
+{
+    @calls[copyinstr(arg6)] = count();
+    @time[copyinstr(arg6)] = quantize(arg3);
+    @spent[copyinstr(arg6)] = sum(arg3);
+    @most[copyinstr(arg6)] = max(arg3);
+    @mean = avg(arg3);
+}
+tick-300ms { clear(@calls); trunc(@time); trunc(@spent); clear(@mean); }
+"""
+
+
+@contextlib.contextmanager
+def traced(tmp_path, script, *options):
+    """pydtrace --metrics while the block runs: the address that it tells."""
+    (tmp_path / "script.d").write_text(script)
+    with harness.running([harness.PYDTRACE, "-q", "--metrics=0", "--ready", "-s", str(tmp_path / "script.d"), *options]) as process:
+        told = process.stderr.readline()
+        found = re.fullmatch(r"dtrace: the metrics are at (http://127\.0\.0\.1:\d+/metrics)\n", told)
+        assert found, told + process.stderr.read()
+        assert process.stderr.readline() == "dtrace: ready\n"
+        yield found[1]
+        process.terminate()
+        assert harness.finish(process, 60).status == 0
+
+
+def text_of(address):
+    with urllib.request.urlopen(address, timeout=30) as answer:
+        return answer.read().decode()
+
+
+def settled(address, line):
+    """What a scrape gets, once it has that line."""
+    deadline = time.monotonic() + 60
+    while f"\n{line}\n" not in (text := text_of(address)):
+        assert time.monotonic() < deadline, f"{line} is not there:\n{text}"
+        time.sleep(0.1)
+    return text
+
+
+EDGES = sorted({2**k + d for k in range(63) for d in (-1, 0, 1)} | {-(2**k) + d for k in (0, 1, 7, 40, 62) for d in (-1, 0, 1)}
+               | {0, 2**63 - 1, -(2**63)})  # fmt: skip
+
+
+def test_each_value_is_in_its_bucket(tmp_path):
+    """From the clause to the text of le: no value is in a bucket that ends below it, or that is not the first."""
+    values = "".join(f"BEGIN {{ @q[(int64_t){constant(value)}] = quantize({constant(value)}); }}\n" for value in EDGES)
+    with traced(tmp_path, f"#pragma D metric q name=q labels=v\n{values}tick-1s {{ }}") as address:
+        text = settled(address, f'q_count{{v="{EDGES[-1]}"}} 1.0')
+    buckets = {value: [] for value in EDGES}
+    for end, value, count in re.findall(r'^q_bucket\{le="(.+)",v="(-?\d+)"\} (\d)\.0$', text, re.MULTILINE):
+        buckets[int(value)].append((float("inf") if end == "+Inf" else int(end.removesuffix(".0")), int(count)))
+    for value, found in buckets.items():
+        assert [count for _, count in found] == [int(value <= end) for end, _ in found], value
+        first = next(end for end, count in found if count)
+        assert value > 0 or first == (0 if value == 0 else -(1 << (-value).bit_length() - 1) if value > -(2**63) else first)
+        assert value <= 0 or first == (1 << value.bit_length()) - 1
+
+
+def constant(value):
+    return "(-9223372036854775807 - 1)" if value == -(2**63) else f"({value})"
+
+
+@NEEDED
+def test_a_real_prometheus(tmp_path):
+    follow(tmp_path, 60)
+
+
+@NEEDED
+@pytest.mark.long
+def test_a_real_prometheus_for_an_hour(tmp_path):
+    follow(tmp_path, 3600)
+
+
+def follow(tmp_path, seconds):
+    """A Prometheus that asks each second; then its answers, against what the program says that it did."""
+    with open(tmp_path / "log", "w") as log:
+        load = subprocess.Popen([sys.executable, os.path.join(harness.PROGRAMS, "paced.py"), "0.02"], stdin=subprocess.PIPE, stdout=log,
+                                text=True)
+    try:
+        harness.wait_until(lambda: (tmp_path / "log").read_text())
+        with traced(tmp_path, SCRIPT, "-p", str(load.pid)) as address, prometheus(tmp_path, address) as ask:
+            go_on(load)
+            time.sleep(seconds)
+            check_rates(ask, tmp_path / "log")
+            check_quantiles(ask)
+            go_on(load)
+            check_ends(ask, tmp_path / "log")
+            assert lint(text_of(address)) == ""
+    finally:
+        load.kill()
+        load.wait()
+        load.stdin.close()
+
+
+def go_on(load):
+    load.stdin.write("\n")
+    load.stdin.flush()
+
+
+@contextlib.contextmanager
+def prometheus(tmp_path, address):
+    """A Prometheus that asks there: ask(query) -> {labels: number}."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    target = urllib.parse.urlsplit(address).netloc
+    (tmp_path / "prometheus.yml").write_text(
+        f"global: {{scrape_interval: 1s, scrape_timeout: 1s}}\nscrape_configs: [{{job_name: d, static_configs: [{{targets: ['{target}']}}]}}]\n")
+    command = ["prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data", "--log.level=warn",
+               f"--web.listen-address=127.0.0.1:{port}"]
+    with open(tmp_path / "prometheus.log", "w") as log:
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
+
+    def ask(query):
+        url = f"http://127.0.0.1:{port}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            rows = json.load(answer)["data"]["result"]
+        return {row["metric"].get("route", ""): float(row["value"][1]) for row in rows}
+
+    try:
+        until(lambda: ask("up == 1"))
+        yield ask
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+def until(condition):
+    deadline = time.monotonic() + 60
+    while True:
+        with contextlib.suppress(OSError):
+            if condition():
+                return
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def check_rates(ask, log):
+    """Firings a second, over 30 s: as the program has counted, but for what the ends of the interval leave open (a second of the
+    snapshot's age, and one of the scrape's)."""
+    found = ask("rate(shop_requests_total[30s])")
+    rows = [tuple(map(float, line.split())) for line in log.read_text().splitlines()[:-1]]
+    now = rows[-1]
+    then = min(rows, key=lambda row: abs(row[0] - (now[0] - 30)))
+    expected = (now[1] - then[1]) / (now[0] - then[0]) * len(VALUES)
+    assert found == {route: pytest.approx(expected, rel=0.1) for route in ROUTES}
+    assert ask("rate(shop_request_duration_seconds_sum[30s])") == {
+        route: pytest.approx(expected / len(VALUES) * sum(VALUES) / 1e9, rel=0.1) for route in ROUTES}
+
+
+def check_quantiles(ask):
+    """Each round has the same values, so the quantile of any time is that of one round: linear within its bucket."""
+    for q in (0.1, 0.5, 0.8, 0.95):
+        found = ask(f"histogram_quantile({q}, rate(shop_request_duration_seconds_bucket[30s]))")
+        assert found == {route: pytest.approx(quantile(q), rel=0.01, abs=1e-12) for route in ROUTES}, q
+
+
+def quantile(q):
+    """Prometheus' way, with buckets (2^(k-1) - 1, 2^k - 1]."""
+    ends = [-1, 0, *(2**k - 1 for k in range(1, 64))]
+    rank = q * len(VALUES)
+    for low, high in pairwise(ends):
+        below, within = sum(value <= low for value in VALUES), sum(low < value <= high for value in VALUES)
+        if below + within >= rank:
+            return (low + (high - low) * (rank - below) / within) / 1e9
+    raise AssertionError(q)
+
+
+def check_ends(ask, log):
+    """When the program fires no more, everything is exact, though the script has cleared and truncated all the time."""
+    harness.wait_until(lambda: log.read_text().endswith("over\n"))
+    rounds = int(log.read_text().split()[-2])
+    total = float(rounds * len(VALUES))
+    until(lambda: ask("shop_requests_total") == dict.fromkeys(ROUTES, total))
+    assert ask("shop_request_duration_seconds_count") == dict.fromkeys(ROUTES, total)
+    assert ask('shop_request_duration_seconds_bucket{le="0.000001023"}') == dict.fromkeys(ROUTES, rounds * 8.0)
+    assert ask("shop_request_duration_seconds_sum") == {route: pytest.approx(rounds * sum(VALUES) / 1e9) for route in ROUTES}
+    assert ask("shop_request_most") == dict.fromkeys(ROUTES, (1 << 20) + 1)
+    assert ask("shop_request_mean_count") == {"": 2 * total}
+    assert ask("resets(shop_requests_total[1h])") == dict.fromkeys(ROUTES, 0)
+    assert ask("pydtrace_complete") == {"": 1} and ask("sum(pydtrace_lost_total)") == {"": 0}
+
+
+def lint(text):
+    """What promtool has to say."""
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=60, check=False)
+    return done.stdout + done.stderr
+
+
+@NEEDED
+def test_hostile_names_are_read(tmp_path):
+    """Prometheus' own parser takes all bytes that a program can put into a name."""
+    hostile = [bytes([byte]) for byte in range(1, 256)] + [b"\xff\xfe", b'"} 1\nevil 1\n#', b"\\"]
+    program = ("import pyusdt, sys\n"
+               f"for name in {hostile!r}: pyusdt.p(1, 1, name)\nprint('fired', flush=True)\nsys.stdin.read()\n")
+    script = "#pragma D metric a name=a labels=x help=h\npyusdt*:::user_trace-i4s4 { @a[copyinstr(arg6)] = count(); @n = count(); }\n" \
+             "#pragma D metric n name=n help=h\n"
+    with (traced(tmp_path, script, "-Z") as address,
+          subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as fired):
+        assert fired.stdout.readline() == b"fired\n"
+        text = settled(address, f"n_total {len(hostile)}.0")
+        fired.stdin.close()
+    assert lint(text) == ""
+    assert "evil 1" not in text.split("\n") and r'a_total{x="\\xff"} 1.0' in text
+
+
+def test_what_the_script_prints_goes_on(tmp_path):
+    run = harness.run([harness.PYDTRACE, "-q", "--metrics", "0", "-n", 'BEGIN { printf("here\\n"); @a = count(); exit(3); }'])
+    assert (run.status, run.stdout) == (3, "here\n\n                1\n")
+    assert re.fullmatch(r"dtrace: the metrics are at .*\ndtrace: --metrics: no line of a mapping tells what @a means.*\n", run.stderr)
