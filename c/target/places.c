@@ -257,7 +257,7 @@ static uint32_t put_string(const char *string)
     return entry->number;
 }
 
-/* Names as they go into the table, and what an index must have room for before they do. */
+/* Names as they go into the table. */
 struct names {
     char module[PYUSDT_PLACE_MODULE + 1], function[PYUSDT_PLACE_FUNCTION + 1], file[PYUSDT_PLACE_FILE + 1];
 };
