@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Values = Mapping[Labels | None, Any]
 
 _PAST = ("counter", "summary", "histogram")  # kinds that hold all that there has ever been
-_OWN = {  # about the tracing itself: kind, help
+OWN = {  # about the tracing itself: kind, help
     "pydtrace": ("info", "What traces."),
     "pydtrace_lost": ("counter", "Events, records and values that were lost, by kind (dtrace's drops)."),
     "pydtrace_errors": ("counter", "Run-time errors of the script."),
@@ -63,7 +63,7 @@ class Book:
         self._aggregates, self._engine = aggregates, engine
         definitions = aggregates.program.aggregations
         told = mapping.read(lines, definitions)
-        self._meanings, self.unmapped = mapping.complete(told, definitions, _OWN)
+        self._meanings, self.unmapped = mapping.complete(told, definitions, OWN)
         self._definitions = {definition.name: definition for definition in definitions}
         self._totals: dict[str, Totals] = {}
         for name, meaning in self._meanings.items():
@@ -189,7 +189,7 @@ def _own(snapshot: Snapshot) -> Iterator[Metric]:
         "pydtrace_overflowed_keys": [("", {"aggregation": name}, float(count)) for name, count in snapshot.overflowed.items()],
         "pydtrace_snapshot_timestamp_seconds": [("", {}, snapshot.time)],
     }
-    for name, (kind, text) in _OWN.items():
+    for name, (kind, text) in OWN.items():
         metric = Metric(name, text, kind)
         for suffix, labels, value in samples[name]:
             metric.add_sample(name + suffix, labels, value)

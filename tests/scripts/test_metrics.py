@@ -1,0 +1,64 @@
+"""scripts/metrics: a mapping for each script that it names, and rules that ask for metrics that there are."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pyusdt.dlang.compile import Compiler, default_macros
+from pyusdt.options import Options
+from pyusdt.report import mapping, prometheus
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+MAPS = sorted(SCRIPTS.glob("metrics/*.map"))
+RULES = SCRIPTS / "metrics" / "rules.yml"
+OWN = {"pydtrace_lost_total", "pydtrace_overflowed_keys"}
+
+
+def said(path):
+    """Its first line: the command that it is for."""
+    return path.read_text().split("\n")[0]
+
+
+def meanings(path):
+    """What a mapping makes of its script."""
+    compiler = Compiler(Options(), default_macros(0))
+    compiler.arguments = [path.stem, *said(path).rpartition(path.name)[2].split()]
+    script = SCRIPTS / f"{path.stem}.d"
+    compiler.add(script.read_bytes(), str(script))
+    definitions = compiler.finish().aggregations
+    return mapping.complete(mapping.read(mapping.lines_of(str(path)), definitions), definitions, [])
+
+
+def test_there_are_some():
+    assert len(MAPS) > 5
+
+
+@pytest.mark.parametrize("path", MAPS, ids=lambda path: path.stem)
+def test_a_mapping_names_all_of_its_script(path):
+    made, unmapped = meanings(path)
+    assert unmapped == []
+    assert all(meaning.labels is not None and "key1" not in meaning.labels for meaning in made.values())
+    assert said(path).startswith(f"# pydtrace -q --metrics 9464 -s scripts/{path.stem}.d -x metrics=scripts/metrics/{path.name}")
+
+
+def test_names_are_of_one_script():
+    """So that one Prometheus can ask all of them."""
+    names = [meaning.name for path in MAPS for meaning in meanings(path)[0].values()]
+    assert len({*names}) == len(names)
+
+
+def test_rules_ask_for_what_there_is():
+    asked = set(re.findall(r"\b(?:app|pydtrace)_\w+\b(?!:)", re.sub(r"\w+:\w+:\w+", "", RULES.read_text())))
+    names = {meaning.name for path in MAPS for meaning in meanings(path)[0].values()}
+    assert asked - OWN and {re.sub("_(total|bucket)$", "", each) for each in asked - OWN} <= names
+    assert {re.sub("_total$", "", each) for each in OWN} <= set(prometheus.OWN)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None and "CI" not in os.environ, reason="host: no prometheus")
+def test_rules_are_rules():
+    done = subprocess.run(["promtool", "check", "rules", RULES], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and "SUCCESS" in done.stdout, done.stdout + done.stderr
