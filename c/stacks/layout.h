@@ -15,7 +15,6 @@
     FIELD(runtime_interpreters) /* pointer to the first */ \
     FIELD(runtime_gil)          /* the lock itself, up to 3.11 */ \
     FIELD(interp_next) \
-    FIELD(interp_id) \
     FIELD(interp_threads) \
     FIELD(interp_modules)       /* sys.modules */ \
     FIELD(interp_gil)           /* pointer to the lock, from 3.12 */ \

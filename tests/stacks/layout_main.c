@@ -26,7 +26,6 @@ static void show_interpreter(void)
 {
     SHOW(runtime_interpreters, Runtime, interpreters.head);
     SHOW(interp_next, Interpreter, next);
-    SHOW(interp_id, Interpreter, id);
 #if PY_VERSION_HEX >= 0x030b0000
     SHOW(interp_threads, Interpreter, threads.head);
 #else

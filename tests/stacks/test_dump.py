@@ -188,8 +188,6 @@ def test_what_is_no_python():
 # ---- text of made-up threads ----
 
 class Made:
-    ident = interpreter = 0
-
     def __init__(self, frames=(), task=None, gil=False, marks=()):
         self.frames, self.task, self.gil, self.marks = list(frames), task, gil, list(marks)
 

@@ -42,10 +42,10 @@ class Raw:
 class Thread:
     """address: of its PyThreadState; task: kernel_side.Task, or None where it could not be told which it is; marks: what is wrong with the stack."""
 
-    __slots__ = ("address", "frames", "gil", "ident", "interpreter", "marks", "task")
+    __slots__ = ("address", "frames", "gil", "interpreter", "marks", "task")
 
     def __init__(self, raw, frames, task):
-        self.ident, self.interpreter, self.gil, self.marks = raw.ident, raw.interpreter, raw.gil, raw.marks
+        self.interpreter, self.gil, self.marks = raw.interpreter, raw.gil, raw.marks
         self.address, self.frames, self.task = raw.thread, frames, task
 
 
