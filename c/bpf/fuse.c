@@ -70,6 +70,11 @@ static bool is_state(const struct fusing *f, uint32_t slot)
     return FOUND(f, state, slot) && f->insns[slot + 1].imm == 0 && f->maps[0].values && !f->maps[0].hashed;
 }
 
+static bool is_element(const struct fusing *f, uint32_t slot)
+{
+    return FOUND(f, lookup, slot) && f->maps[f->insns[slot].imm].values && !f->maps[f->insns[slot].imm].hashed;
+}
+
 /* The same word is read and written. */
 static bool is_increment(const struct fusing *f, uint32_t slot)
 {
@@ -122,6 +127,7 @@ static bool is_blind(const struct fusing *f)
 static int fused_at(const struct fusing *f, uint32_t slot)
 {
     return is_state(f, slot)                ? PYUSDT_FUSED_STATE
+           : is_element(f, slot)            ? PYUSDT_FUSED_ELEMENT
            : FOUND(f, lookup, slot)         ? PYUSDT_FUSED_LOOKUP
            : FOUND(f, copy, slot)           ? PYUSDT_FUSED_COPY
            : FOUND(f, read_string, slot)    ? PYUSDT_FUSED_READ_STRING

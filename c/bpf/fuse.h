@@ -14,6 +14,7 @@
 #define PYUSDT_FUSED_OPS(X) \
     X(STATE, 9)             /* r6 = the state block, as every program of the compiler begins */ \
     X(LOOKUP, 5)            /* r0 = map_lookup_elem(map, base + offset) */ \
+    X(ELEMENT, 5)           /* the same, of an array */ \
     X(COPY, 6)              /* probe_read_kernel(base + offset, size, base + offset) */ \
     X(READ_STRING, 5)       /* probe_read_user_str(base + offset, size, register) */ \
     X(INCREMENT, 4)         /* r1 = *r0, r2 = r1 + n, *r0 = r2 */ \

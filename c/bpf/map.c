@@ -287,16 +287,28 @@ static uint8_t *array_element(const struct pyusdt_map *map, const void *key)
     if (!map->values) /* a ringbuf has no elements, and no key to read */
         return NULL;
     memcpy(&index, key, sizeof index);
-    return index < map->def.entries ? value_at(map, index) : NULL;
+    return pyusdt_map_element(map, index);
 }
 
-uint8_t *pyusdt_map_lookup(const struct pyusdt_map *map, const void *key)
+/* Whether it is the key that was found last: then it need not be hashed. */
+static bool is_found(const struct pyusdt_map *map, const void *key)
+{
+    const struct node *node = node_at(map, map->found);
+    return map->found < map->used && node->hash && memcmp(node + 1, key, map->def.key_size) == 0;
+}
+
+uint8_t *pyusdt_map_lookup(struct pyusdt_map *map, const void *key)
 {
     if (!map->hashed)
         return array_element(map, key);
+    if (is_found(map, key))
+        return value_at(map, map->found);
     struct key wanted = key_of(map, key);
     uint32_t slot = find(map, &wanted);
-    return slot == PYUSDT_MAP_NONE ? NULL : value_at(map, slot);
+    if (slot == PYUSDT_MAP_NONE)
+        return NULL;
+    map->found = slot;
+    return value_at(map, slot);
 }
 
 int pyusdt_map_update(struct pyusdt_map *map, const void *key, const void *value, uint64_t flags)

@@ -26,13 +26,20 @@ struct pyusdt_map {
     uint32_t used;       /* slots ever used */
     uint32_t free;       /* slot + 1 of the first deleted one, 0: none */
     uint32_t count;
+    uint32_t found;      /* slot of the key that was looked up last, where it was there: often the next one's, too */
     uint64_t seed;
 };
 
 int pyusdt_map_init(struct pyusdt_map *map, const struct pyusdt_map_def *def, uint64_t seed, struct pyusdt_error *err);
 void pyusdt_map_destroy(struct pyusdt_map *map);
 
-uint8_t *pyusdt_map_lookup(const struct pyusdt_map *map, const void *key); /* the value, or NULL */
+/* Of an array: the element's value, or NULL. */
+static inline uint8_t *pyusdt_map_element(const struct pyusdt_map *map, uint32_t index)
+{
+    return index < map->def.entries ? map->values + (uint64_t)index * map->stride : NULL;
+}
+
+uint8_t *pyusdt_map_lookup(struct pyusdt_map *map, const void *key); /* the value, or NULL */
 int pyusdt_map_update(struct pyusdt_map *map, const void *key, const void *value, uint64_t flags);
 int pyusdt_map_delete(struct pyusdt_map *map, const void *key);
 bool pyusdt_map_next(struct pyusdt_map *map, uint32_t *cursor, const void **key, void **value);

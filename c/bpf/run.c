@@ -144,7 +144,10 @@ static int execute(struct pyusdt_run *run, const struct pyusdt_program *program,
 
     run->stack_top = (uintptr_t)run->vm->stack + sizeof run->vm->stack;
     run->stack_low = run->stack_top - program->functions[0].stack;
-    memset((void *)run->stack_low, 0, program->functions[0].stack);
+    if (program->functions[0].stack == 8) /* what all programs of the compiler have: not worth a call */
+        run->vm->stack[sizeof run->vm->stack / 8 - 1] = 0;
+    else
+        memset((void *)run->stack_low, 0, program->functions[0].stack);
     /* One by one: as an initialiser it becomes `rep stos`, which takes longer than most clauses run. */
     r[0] = r[2] = r[3] = r[4] = r[5] = r[6] = r[7] = r[8] = r[9] = 0;
     r[1] = (uintptr_t)run->env->context;
@@ -243,6 +246,19 @@ FUSED_LOOKUP:
     r[2] = SUM(pc + 2, pc + 3);
     pc += 4;
     FUSED_CALL(MAP_LOOKUP_ELEM);
+
+FUSED_ELEMENT: {
+    uint32_t index;
+    r[1] = pc[1].wide;
+    r[2] = SUM(pc + 2, pc + 3);
+    pc += 4;
+    const uint8_t *key = pyusdt_run_access(run, r[2], sizeof index, false);
+    if (__builtin_expect(!key, 0))
+        goto stop;
+    memcpy(&index, key, sizeof index);
+    r[0] = (uintptr_t)pyusdt_map_element(&run->vm->maps[r[1] - PYUSDT_MAP_HANDLE], index);
+    NEXT;
+}
 
 FUSED_COPY:
     r[3] = SUM(pc, pc + 1);

@@ -98,6 +98,11 @@ int pyusdt_text_integer(struct pyusdt_text *text, const struct pyusdt_layout *la
     char *end = buffer + sizeof buffer;
     char *digits = put_digits(end, value, layout->letter);
     size_t count = (size_t)(end - digits);
+    if (count && !(layout->flags | layout->precision | layout->width)) { /* %d, as most are */
+        if (negative)
+            *--digits = '-';
+        return pyusdt_text_append(text, digits, (size_t)(end - digits));
+    }
     size_t before = put_prefix(prefix, layout, value, negative, is_signed);
     size_t least = layout->precision ? layout->precision : 1;
     if (layout->letter == 'o' && layout->flags & PYUSDT_FLAG_ALT && least < count + 1)

@@ -48,13 +48,13 @@ def test_the_cases_run_as_one_by_one(driver):
         assert plain.fused == {}
         if case.id.startswith("fused: "):
             found.update(fused.fused)
-    assert set(found) == {"STATE", "LOOKUP", "COPY", "READ_STRING", "INCREMENT"}
+    assert set(found) == {"STATE", "LOOKUP", "ELEMENT", "COPY", "READ_STRING", "INCREMENT"}
 
 
 @pytest.mark.parametrize(("id", "fused"), [
     ("fused: the prologue, with a state block", {"STATE": 1}),
-    ("fused: no prologue: another element of the state", {"LOOKUP": 1}),
-    ("fused: no prologue: another map", {"LOOKUP": 1}),
+    ("fused: no prologue: another element of the state", {"ELEMENT": 1}),
+    ("fused: no prologue: another map", {"ELEMENT": 1}),
     ("fused: a copy on the stack", {"COPY": 1}),
     ("fused: a string to an address in the size's register", {"READ_STRING": 1}),
     ("fused: an increment: 1 | 8 | 23", {"INCREMENT": 1}),
@@ -98,7 +98,7 @@ def compiled(clause):
 
 
 @pytest.mark.parametrize(("clause", "fused"), [
-    ("@ = count();", {"STATE": 1, "LOOKUP": 1, "INCREMENT": 1}),
+    ("@ = count();", {"STATE": 1, "ELEMENT": 1, "INCREMENT": 1}),
     ("@[copyinstr(arg6)] = quantize(arg2);",
      {"STATE": 1, "LOOKUP": 2, "COPY": 1, "READ_STRING": 1, "INCREMENT": 1, "QUANTIZE_BUCKET": 1}),
     ('printf("%d %d %s\\n", arg2, arg3, copyinstr(arg6));', {"STATE": 1, "COPY": 1, "READ_STRING": 1})])
