@@ -9,20 +9,17 @@ _PROVIDER = "erlang"
 _QUEUE = "a stock emulator tells nobody when a process takes a message from its queue; message-queued tells when it comes there"
 _COPY = "a stock emulator tells nobody when it copies terms"
 _DRIVER = "a stock emulator tells nobody when it calls this function of a driver"
+_NOT_YET = "a stock emulator tells only nearly when that happens, and pyusdt does not make a probe of it yet"
 _POOL = "since OTP 21 no pool of threads does the input and output of files"
 
 _MISSING = {
     "message-receive": _QUEUE,
     "copy-struct": _COPY,
     "copy-object": _COPY,
-    "process-port_unblocked": "a stock emulator tells nobody which port a process had waited for; port-busy tells which is busy",
-    "port-not_busy": "a stock emulator tells nobody when a port is not busy any more",
-    "dist-port_not_busy": "a stock emulator tells nobody when a port of the distribution is not busy any more",
-    "dist-output": "a stock emulator tells nobody when the distribution writes",
-    "dist-outputv": "a stock emulator tells nobody when the distribution writes",
+    **dict.fromkeys(["driver-event", "driver-process_exit", "driver-stop_select"], _DRIVER),
     **dict.fromkeys(
-        ["driver-init", "driver-finish", "driver-flush", "driver-call", "driver-event", "driver-ready_input", "driver-ready_output",
-         "driver-timeout", "driver-ready_async", "driver-process_exit", "driver-stop_select"], _DRIVER),
+        ["process-port_unblocked", "port-not_busy", "dist-port_not_busy", "dist-output", "dist-outputv", "driver-init", "driver-finish",
+         "driver-flush", "driver-call", "driver-ready_input", "driver-ready_output", "driver-timeout", "driver-ready_async"], _NOT_YET),
     "efile_drv-int_entry": _POOL,
     "efile_drv-int_return": _POOL,
     "aio_pool-add": _POOL,
