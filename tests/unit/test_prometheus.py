@@ -296,7 +296,7 @@ def begun(tmp_path):
             settings.set(name, value)
         made.append(sink)
         sink.begin(SimpleNamespace(actions=SimpleNamespace(aggregates=world.aggregates), options=settings, engine="made-up",
-                                   teller=lambda say: SimpleNamespace(count=0)))
+                                   teller=lambda say: None, errors=0))
         return SimpleNamespace(sink=sink, world=world, told=told, port=sink._server.server_port)
 
     yield begin

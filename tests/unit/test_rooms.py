@@ -30,7 +30,7 @@ PYTHON = {
     "stacks": ("_tracer", "data", "engine"),
     "tracing": ("_tracer", "data", "dlang", "engine", "options"),
     "report": ("_tracer", "data", "engine", "tracing"),
-    "api": ("_core", "data", "dlang", "engine", "options", "tracing"),
+    "api": ("_core", "data", "dlang", "engine", "options", "report", "tracing"),
     "erlang": ("_core", "_tracer", "data", "dlang", "engine", "options", "report", "tracing"),
     "_spread": ("_core",),
     "_wrap": ("_core",),

@@ -167,15 +167,23 @@ class Pump(threading.Thread):
 
     def aggregation(self, definition: AggDef) -> Aggregation:
         """What an aggregation holds now, or held at the end."""
-        aggregates = self.driver.actions.aggregates
-        found: Aggregation | None = self._ask(lambda: aggregates.snapshot(definition))
-        return aggregates.of_entries(definition, self.queue.final.get(definition.map, [])) if found is None else found
+        found: Aggregation | None = self.ask(lambda: self.driver.actions.aggregates.snapshot(definition))
+        return self.at_the_end(definition) if found is None else found
+
+    @property
+    def ended(self) -> bool:
+        """Tracing is over, and nothing broke it off: at_the_end() has it all."""
+        return self.queue.over.is_set() and self.queue.error is None
+
+    def at_the_end(self, definition: AggDef) -> Aggregation:
+        """What an aggregation held at the end."""
+        return self.driver.actions.aggregates.of_entries(definition, self.queue.final.get(definition.map, []))
 
     def drops(self) -> dict[str, int]:
-        found = self._ask(self.driver.drops)
+        found = self.ask(self.driver.drops)
         return dict(self._last_drops) if found is None else found
 
-    def _ask(self, function: Callable[[], Any]) -> Any:
+    def ask(self, function: Callable[[], Any]) -> Any:
         """What a function of the engine gives in the thread; None after the end."""
         over = self.queue.over
         if over.is_set():

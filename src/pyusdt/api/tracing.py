@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from ..data.program import AggDef
     from ..data.records import Record
+    from ..report.prometheus import Collector, Snapshot
 
 __all__ = ["Aggregations", "CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"]
 
@@ -280,6 +281,39 @@ class Tracing:
         """Live snapshots by name."""
         pump = self._running
         return Aggregations(pump.driver.program, pump.aggregation)
+
+    def prometheus(self, *lines: str) -> Collector:
+        """The aggregations for a registry of prometheus_client: `REGISTRY.register(t.prometheus())`.  lines: what they are called
+        (docs/guide/metrics.md), beside what the script's pragmas say.  After the block it has what there was at the end.
+
+        Needs prometheus_client (`pip install pyusdt[prometheus]`).  Raises ValueError for a line that is wrong, RuntimeError where
+        this tracing has one already.
+        """
+        from ..report.mapping import MappingError
+        from ..report.prometheus import Book, Collector
+
+        pump = self._running
+        driver = pump.driver
+        if driver.actions.aggregates.departing:
+            raise RuntimeError("this tracing has a collector already")
+        told = [(f"metric '{line}'", line) for line in (*dict.fromkeys(self._options.get("metric", ())), *lines)]  # it was compiled twice
+        try:
+            book = Book(driver.actions.aggregates, driver.engine.name, told)
+        except MappingError as error:
+            raise ValueError(str(error)) from None
+
+        last: Snapshot | None = None
+
+        def look() -> Snapshot:
+            nonlocal last
+            found: Snapshot | None = pump.ask(lambda: book.look(driver.drops(), driver.errors))
+            if found is None and (last is None or pump.ended):
+                found = book.look(pump.drops(), driver.errors, pump.at_the_end)
+            last = found or last  # what broke the tracing off left nothing to look at
+            assert last
+            return last
+
+        return Collector(look)
 
     @property
     def drops(self) -> dict[str, int]:

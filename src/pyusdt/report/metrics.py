@@ -79,7 +79,7 @@ class Metrics(Text):
             self._take(now)
 
     def _take(self, began: float) -> None:
-        self._answers.snapshot = self._book.look(self._lost, self._teller.count)
+        self._answers.snapshot = self._book.look(self._lost, self._info.errors)
         took = time.monotonic() - began
         self._next = began + max(_INTERVAL, _SHARE * took)
 
@@ -107,26 +107,16 @@ class _Answers:
         """(text, its type) for an Accept header."""
         from prometheus_client.exposition import choose_encoder
 
+        from .prometheus import Collector
+
         encode, kind = choose_encoder(accept)
         with self._lock:
             snapshot = self.snapshot
             if snapshot is not self._of:
                 self._of, self._made = snapshot, {}
             if kind not in self._made:
-                self._made[kind] = encode(_Registry(snapshot))
+                self._made[kind] = encode(Collector(lambda: snapshot))
             return self._made[kind], kind
-
-
-class _Registry:
-    """What prometheus_client makes text of."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-
-    def collect(self) -> Any:
-        from .prometheus import metrics
-
-        return metrics(self._snapshot)
 
 
 # --- what the options say ---------------------------------------------------------------------

@@ -21,7 +21,7 @@ from ..tracing.totals import Present, Totals
 from . import mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ..data.program import AggDef
     from ..data.snapshot import Aggregation
@@ -75,21 +75,36 @@ class Book:
     def _depart(self, definition: AggDef, leaving: Aggregation) -> None:
         self._totals[definition.name].depart(leaving)
 
-    def look(self, lost: Mapping[str, int], errors: int) -> Snapshot:
-        """What there is now."""
+    def look(self, lost: Mapping[str, int], errors: int, held: Callable[[AggDef], Aggregation] | None = None) -> Snapshot:
+        """What there is now.  held: what an aggregation holds, where it is not to be asked of the engine."""
+        def values(name: str) -> Values:
+            definition = self._definitions[name]
+            return self._totals[name].look((held or self._aggregates.snapshot)(definition))
+
         series = []
         for name, meaning in self._meanings.items():
-            values = self._look(name)
-            series.append((meaning, self._definitions[name], values, self._look(meaning.sum) if meaning.sum else None))
+            mine = values(name)  # before those of the sum beside it: which labels are its own is known then
+            series.append((meaning, self._definitions[name], mine, values(meaning.sum) if meaning.sum else None))
         overflowed = {name: self._totals[name].overflowed for name in self._meanings}
         return Snapshot(self._engine, series, overflowed, lost, errors)
-
-    def _look(self, name: str) -> Values:
-        return self._totals[name].look(self._aggregates.snapshot(self._definitions[name]))
 
 
 def kind_of(meaning: Meaning, definition: AggDef) -> str:
     return meaning.kind or str(definition.row.metric)
+
+
+class Collector:
+    """For the registry of a program: asks for a Snapshot at each collect()."""
+
+    def __init__(self, look: Callable[[], Snapshot]) -> None:
+        self._look = look
+
+    def describe(self) -> list[Metric]:
+        """Registering asks for nothing: which metrics there are is known when something came."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        return metrics(self._look())
 
 
 # --- as prometheus_client has it --------------------------------------------------------------

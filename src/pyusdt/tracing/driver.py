@@ -196,6 +196,11 @@ class Driver:
         return self.actions.status
 
     @property
+    def errors(self) -> int:
+        """How many run-time errors of the script there were."""
+        return self._info.errors
+
+    @property
     def lost(self) -> bool:
         """Something was dropped, or came out of order."""
         return bool(self._told)

@@ -64,6 +64,11 @@ class Info:
         self._teller = Teller(self.program, self.probe, say, self.has_places)
         return self._teller
 
+    @property
+    def errors(self) -> int:
+        """How many run-time errors of the script there were."""
+        return self._teller.count if self._teller else 0
+
     def finish(self) -> None:
         """The records are over: faults that were counted are told."""
         if self._teller:
