@@ -82,6 +82,15 @@ def test_two_lines_and_two_names():
         mapping.complete(read("calls name=pydtrace_lost"), SCRIPT, ["pydtrace_lost"])
 
 
+@pytest.mark.parametrize("lines", [
+    ("lat sum=total", "total name=x"), ("total name=x", "lat sum=total"), ("lat sum=total", "late sum=total")])
+def test_a_sum_is_of_one_distribution(lines):
+    """It has the series of that one."""
+    script = [*SCRIPT, definition("late", "quantize")]
+    with pytest.raises(MappingError, match="^2: @total is the sum of one distribution, and nothing else$"):
+        mapping.read([(str(number), line) for number, line in enumerate(lines, 1)], script)
+
+
 def test_a_file(tmp_path):
     path = tmp_path / "m"
     path.write_text("# what it is\n\ncalls name=a\n  # more\nlat name=b\n")

@@ -133,12 +133,16 @@ def read(lines: Iterable[tuple[str, str]], definitions: Iterable[AggDef]) -> dic
     where a line has told it."""
     of_name = {definition.name: definition for definition in definitions}
     found: dict[str, Meaning] = {}
+    parts: set[str | None] = set()  # the sums beside distributions
     for where, line in lines:
         try:
             name, meaning = parsed(line)
             if name in found:
                 raise MappingError(f"@{name} has a line already")
             _check(name, meaning, of_name)
+            if name in parts or meaning.sum in {*parts, *found}:
+                raise MappingError(f"@{name if name in parts else meaning.sum} is the sum of one distribution, and nothing else")
+            parts |= {meaning.sum} - {None}
         except MappingError as error:
             raise MappingError(f"{where}: {error}") from None
         found[name] = meaning
