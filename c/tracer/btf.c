@@ -88,37 +88,45 @@ static int next_type(const struct reading *r, struct type *type)
     return check_type(r, type);
 }
 
+/* A type is looked for by its kind and name, or, where there is no name, by its id. */
+struct wanted {
+    uint32_t kind;
+    const char *name;
+    uint32_t id;
+};
+
+static bool is_wanted(const struct reading *r, const struct type *type, const struct wanted *want)
+{
+    if (want->name == NULL)
+        return type->id == want->id;
+    return kind_of(r, type->at) == want->kind && is_named(r, word(r, type->at), want->name);
+}
+
 /* 0, -ENOENT or -EINVAL. */
-static int find_named(const struct reading *r, uint32_t kind, const char *name, struct type *type)
+static int find_type(const struct reading *r, struct wanted want, struct type *type)
 {
     int code;
 
     *type = first_type(r);
     for (code = check_type(r, type); code == 0; code = next_type(r, type))
-        if (kind_of(r, type->at) == kind && is_named(r, word(r, type->at), name))
+        if (is_wanted(r, type, &want))
             break;
     return code;
 }
 
-static int find_id(const struct reading *r, uint32_t id, struct type *type)
+static int open_at(struct reading *r, const uint8_t *btf, size_t size, struct wanted want, struct type *type)
 {
-    int code;
+    int code = open_btf(r, btf, size);
 
-    *type = first_type(r);
-    for (code = check_type(r, type); code == 0; code = next_type(r, type))
-        if (type->id == id)
-            break;
-    return code;
+    return code < 0 ? code : find_type(r, want, type);
 }
 
 int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
 {
     struct reading r;
     struct type function;
-    int code = open_btf(&r, btf, size);
+    int code = open_at(&r, btf, size, (struct wanted){.kind = KIND_FUNC, .name = name}, &function);
 
-    if (code == 0)
-        code = find_named(&r, KIND_FUNC, name, &function);
     return code < 0 ? code : function.id;
 }
 
@@ -134,7 +142,7 @@ static int64_t member_of(const struct reading *r, uint64_t at, const char *membe
         struct type type;
         if (is_named(r, word(r, at), member))
             return offset;
-        if (is_named(r, word(r, at), "") && find_id(r, word(r, at + 4), &type) == 0) {
+        if (is_named(r, word(r, at), "") && find_type(r, (struct wanted){.id = word(r, at + 4)}, &type) == 0) {
             inside = member_of(r, type.at, member, depth + 1);
             if (inside >= 0)
                 return offset + inside;
@@ -147,10 +155,8 @@ int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure
 {
     struct reading r;
     struct type type;
-    int code = open_btf(&r, btf, size);
+    int code = open_at(&r, btf, size, (struct wanted){.kind = KIND_STRUCT, .name = structure}, &type);
 
-    if (code == 0)
-        code = find_named(&r, KIND_STRUCT, structure, &type);
     return code < 0 ? code : member_of(&r, type.at, member, 0);
 }
 
@@ -158,9 +164,7 @@ int64_t pyusdt_btf_size(const uint8_t *btf, size_t size, const char *structure)
 {
     struct reading r;
     struct type type;
-    int code = open_btf(&r, btf, size);
+    int code = open_at(&r, btf, size, (struct wanted){.kind = KIND_STRUCT, .name = structure}, &type);
 
-    if (code == 0)
-        code = find_named(&r, KIND_STRUCT, structure, &type);
     return code < 0 ? code : (int64_t)word(&r, type.at + 8);
 }

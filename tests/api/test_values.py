@@ -117,6 +117,10 @@ def test_only_what_is_alike_merges():
         make("sum", (), [1]).merge(make("count", (), [1]))
     with pytest.raises(values.MergeError):
         make("lquantize", (0, 10, 1), []).merge(make("lquantize", (0, 10, 2), []))
+    integers, floats = make("sum", (), [1]), values.FloatNumber(ROWS["sum"], [1, bits_of(1.0)])
+    for one, other in ((integers, floats), (floats, integers)):
+        with pytest.raises(values.MergeError, match="of different kinds"):
+            one.merge(other)
 
 
 def definition(function, *types_of_keys):

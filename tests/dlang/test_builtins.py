@@ -1,8 +1,10 @@
 """A built-in is one record in one file (dlang/builtins/): nobody else asks for its name."""
 
 import ast
+import ctypes
 import glob
 import os
+import struct
 
 import pytest
 
@@ -16,11 +18,13 @@ from pyusdt.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES
 from pyusdt.dlang.builtins import actions as actions_table
 from pyusdt.dlang.builtins.action import Action
 from pyusdt.dlang.builtins.aggregation import Aggregating, count
+from pyusdt.dlang.builtins.stacks import Symbol
 from pyusdt.dlang.compile import compile_program
 from pyusdt.engine.dtrace import frames
 from pyusdt.engine.kernel import maps
 from pyusdt.report.json import shown
 from pyusdt.report.terms import rows, since
+from pyusdt.tracing.symbols import Symbols
 
 ROOT = os.path.dirname(pyusdt.__file__)
 NAMES = {*ACTIONS, *AGGREGATIONS, *SUBROUTINES, *VARIABLES}
@@ -97,6 +101,27 @@ def test_an_action_is_its_row_alone(answer):
     run = Run()
     answer.perform(run, clause.actions[0], bytes([0] * 32 + [42] + [0] * 7))
     assert run.written == b"to everything: 42"
+
+
+@pytest.mark.parametrize("naming, text, one_key", [
+    (t.Naming(whole=True), "{module}`PyLong_FromLong", True), (t.Naming(module=True), "{module}", True),
+    (t.Naming(distance=True), "{module}`PyLong_FromLong+0x3", False)])
+def test_a_symbol_function_is_its_row_alone(monkeypatch, naming, text, one_key):
+    from pyusdt.dlang.builtins import prototypes
+
+    row = Symbol("nearby", "made up by a test", True, naming)
+    monkeypatch.setitem(actions_table.ACTIONS, "nearby", row)
+    monkeypatch.setitem(prototypes.FUNCTIONS, "nearby", (prototypes.ACTION, row.prototype))
+    program = compile_program("BEGIN { nearby(42); @[nearby(42)] = count(); }")
+    (data,) = program.clauses[0].actions[0].data
+    (key,) = program.aggregations[0].keys
+    pid, address = os.getpid(), ctypes.cast(ctypes.pythonapi.PyLong_FromLong, ctypes.c_void_p).value
+    symbols = Symbols()
+    record = bytes(data.offset) + struct.pack("=QQ", pid, address + 3)
+    assert symbols.show(data, record).decode().split() == [text.format(module=symbols.find(pid, address)[0])]
+    group = symbols.grouping([key])
+    one, other = (group(bytes(key.offset) + struct.pack("=QQ", pid, address + i)) for i in (3, 4))
+    assert (one == other) is one_key
 
 
 @pytest.fixture

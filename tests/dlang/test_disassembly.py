@@ -44,6 +44,13 @@ def test_the_table_is_dtraces():
     assert listing.count(HEADING) == 1
 
 
+def test_task_variables_are_listed():
+    """They are ours (-x pyusdt); dtrace has none."""
+    text = "pyusdt*:::user_trace-i4s4 { task->x = 1; task->y[1] = task->x; self->z = 1; }"
+    assert re.findall("(?m)^([xyz]) .*? (scl|arr) (tsk|tls) ", shown(text, {"pyusdt": True})) == [
+        ("z", "scl", "tls"), ("x", "arr", "tsk"), ("y", "arr", "tsk")]
+
+
 def test_without_variables_there_is_no_table():
     assert HEADING not in shown("BEGIN { trace(1); exit(0); }")
 

@@ -34,6 +34,14 @@ def test_is_told_as_dtrace_tells_it(path):
         assert error.render(errtags=True) + "\n" == file.read()
 
 
+def test_what_has_no_value_is_not_cast_to_void():
+    """The real dtrace says of an aggregation that it is an internal error, and makes nothing of a translation."""
+    error = error_of("BEGIN { @a[1] = count(); (void)@a; }")
+    assert error.tag == "D_CAST_INVAL" and 'invalid cast expression: "aggregation" to "void"' in error.summary()
+    translated = "struct o { int a; }; translator struct o <int v> { a = v; }; BEGIN { (void)xlate <struct o> (0); }"
+    assert error_of(translated).tag == "D_CAST_INVAL"
+
+
 def test_the_table_has_every_tag_that_the_source_names():
     """No tag is put together from parts, so that this sees all of them."""
     named = set()

@@ -1,5 +1,6 @@
 """The pyusdt command: its reporters on made-up records, its commands on files and processes."""
 
+import errno
 import json
 import os
 import re
@@ -194,6 +195,17 @@ def test_doctor_says_what_is_wrong(tmp_path):
     assert done.returncode == 1
     assert re.search(rf"NO  embedded engine +run directory {tmp_path} is open to others", done.stdout), done.stdout
     assert "-> make that directory yours" in done.stdout and "-- " in done.stdout and "set PYUSDT_CACHE" in done.stdout
+
+
+@pytest.mark.parametrize("said", ["run directory /x is open to others: its mode must be 0700",
+                                  "run directory /x does not belong to uid 7: remove it, or set PYUSDT_RUNDIR to another one"])
+def test_doctor_gives_the_advice_about_the_run_directory_once(said, monkeypatch):
+    def refuse():
+        raise PermissionError(errno.EPERM, said)
+
+    monkeypatch.setattr("pyusdt._tracer.list_probes", refuse)
+    found = doctor._run_directory()
+    assert not found.good and f"{found.text} {found.advice}".count("set PYUSDT_RUNDIR") == 1
 
 
 def test_doctor_of_a_process_without_pyusdt():

@@ -29,8 +29,8 @@ def test_an_address_has_its_file_its_function_and_the_distance():
     module, symbol, distance = Symbols().find(ME, ADDRESS + 3)
     assert (symbol, distance) == ("PyLong_FromLong", 3)
     assert Symbols().name(ME, ADDRESS + 3) == f"{module}`PyLong_FromLong+0x3"
-    assert Symbols().name(ME, ADDRESS + 3, "usym") == f"{module}`PyLong_FromLong"
-    assert Symbols().name(ME, ADDRESS + 3, "umod") == module
+    assert Symbols().name(ME, ADDRESS + 3, t.Naming(whole=True)) == f"{module}`PyLong_FromLong"
+    assert Symbols().name(ME, ADDRESS + 3, t.Naming(module=True)) == module
     assert Symbols({"noresolve": True}).name(ME, ADDRESS).startswith(f"{module}:0x")
 
 
@@ -41,8 +41,8 @@ def test_what_is_unknown_is_shown_as_a_number():
 
 def test_addresses_of_one_function_are_one_key():
     symbols = Symbols()
-    for kind, same in (("usym", True), ("ufunc", True), ("umod", True), ("uaddr", False)):
-        assert (symbols.group(kind, ME, ADDRESS + 1) == symbols.group(kind, ME, ADDRESS + 2)) is same
+    for naming, same in ((t.Naming(whole=True), True), (t.Naming(module=True), True), (t.PLACE, False)):
+        assert (symbols.group(naming, ME, ADDRESS + 1) == symbols.group(naming, ME, ADDRESS + 2)) is same
 
 
 def test_stacks_that_print_alike_are_one_key(monkeypatch):

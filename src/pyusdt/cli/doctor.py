@@ -2,7 +2,7 @@
 
 In: the machine; a process.  Out: Finding objects; those that explain most failures come first.
 Always: a check leaves nothing behind but an object in the cache, and never raises: if something can not be looked at, this is a
-Finding as well; a Finding about something that does not work has an advice.
+Finding as well; a Finding about something that does not work has an advice, unless the core's message, its text, has one.
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ def _run_directory() -> Finding:
     try:
         listed = {row[0] for row in list_probes()}
     except OSError as error:
-        return Finding("embedded engine", False, error.strerror or str(error),
-                       "make that directory yours with mode 0700, or set PYUSDT_RUNDIR to one, for program and tracer")
+        said = error.strerror or str(error)
+        advice = "make that directory yours with mode 0700, or set PYUSDT_RUNDIR to one, for program and tracer"
+        return Finding("embedded engine", False, said, "" if "set PYUSDT_RUNDIR" in said else advice)
     if os.getpid() not in listed:
         return Finding("embedded engine", False, "this process could not publish itself in the run directory",
                        "is the file system full (df /dev/shm), or PYUSDT_RUNDIR not the program's?")

@@ -23,17 +23,17 @@ _COLUMN = 50
 _FRAMES = 16  # where the frames of a types.Stack begin
 
 
-def grouped(key: bytes, named: Iterable[Data], group: Callable[[str, int, int], int]) -> bytes:
-    """A key with what group(function of D, process, address) gives in the place of each address; named: its Data that are
+def grouped(key: bytes, named: Iterable[Data], group: Callable[[t.Naming, int, int], int]) -> bytes:
+    """A key with what group(types.Naming, process, address) gives in the place of each address; named: its Data that are
     Stacks or Symbols."""
     made = bytearray(key)
     for data in named:
         if isinstance(data.type, t.Stack):
             pid, frames = _frames_of(key[data.offset : data.offset + data.size])
-            struct.pack_into(f"={len(frames)}Q", made, data.offset + _FRAMES, *[group("uaddr", pid, frame) for frame in frames])
+            struct.pack_into(f"={len(frames)}Q", made, data.offset + _FRAMES, *[group(t.PLACE, pid, frame) for frame in frames])
         else:
             pid, address = struct.unpack_from("=QQ", key, data.offset)
-            struct.pack_into("=Q", made, data.offset + 8, group(data.type.function, pid, address))
+            struct.pack_into("=Q", made, data.offset + 8, group(data.type.naming, pid, address))
     return bytes(made)
 
 
@@ -50,20 +50,20 @@ class Addresses:
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = options
 
-    def name(self, pid: int, address: int, function: str = "uaddr") -> str:
-        """Text of one address, as `function` (uaddr, usym, umod … of D) shows it."""
+    def name(self, pid: int, address: int, naming: t.Naming = t.PLACE) -> str:
+        """Text of one address."""
         raise NotImplementedError
 
     def column(self, type: Any, storage: bytes) -> bytes:
         """What an action of D that names an address prints, and a key of that type: storage: its bytes."""
         pid, address = struct.unpack_from("=QQ", storage)
-        text = self.name(pid, address, type.function)
+        text = self.name(pid, address, type.naming)
         return f"  {text:<{_COLUMN}}".encode("utf-8", "surrogateescape")
 
     def text(self, type: Any, storage: bytes) -> bytes:
         """%a and %A of a types.Symbol."""
         pid, address = struct.unpack_from("=QQ", storage)
-        return self.name(pid, address, type.function).encode("utf-8", "surrogateescape")
+        return self.name(pid, address, type.naming).encode("utf-8", "surrogateescape")
 
     def stack(self, storage: bytes, indent: int | None = None) -> bytes:
         """A line for each frame of a types.Stack, behind an empty one."""
@@ -90,5 +90,5 @@ class Shown(Addresses):
         super().__init__({})
         self._name_of = name_of
 
-    def name(self, pid: int, address: int, function: str = "uaddr") -> str:
+    def name(self, pid: int, address: int, naming: t.Naming = t.PLACE) -> str:
         return harmless(self._name_of(address) or f"0x{address:x}")

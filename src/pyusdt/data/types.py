@@ -185,20 +185,33 @@ class Stack(Record):
         return Stack, (self.frames,)
 
 
+class Naming:
+    """How an address is printed.  module: by its module alone; distance: with the distance to its symbol, where there is one;
+    whole: the addresses of one symbol are one key of an aggregation."""
+
+    __slots__ = ("module", "distance", "whole")
+
+    def __init__(self, module: bool = False, distance: bool = False, whole: bool = False) -> None:
+        self.module, self.distance, self.whole = module, distance, whole
+
+
+PLACE = Naming(distance=True)  # so are the frames of a stack printed, and what %a is given
+
+
 class Symbol(Record):
-    """An address that is to be printed by a name.  function: usym, umod …; user: of a process, not the kernel."""
+    """An address that is to be printed by a name.  user: of a process, not the kernel."""
 
-    __slots__ = ("function", "user")
+    __slots__ = ("naming", "user")
 
-    def __init__(self, function: str) -> None:
+    def __init__(self, user: bool, naming: Naming) -> None:
         super().__init__("struct", None)
-        self.function, self.user, self.body.fields = function, function[0] == "u", {}
-        self.name = "_usymaddr" if self.user else "_symaddr"
+        self.user, self.naming, self.body.fields = user, naming, {}
+        self.name = "_usymaddr" if user else "_symaddr"
         self.add("pid", UINT64)
         self.add("address", UINT64)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Symbol, (self.function,)
+        return Symbol, (self.user, self.naming)
 
 
 def known_record(name: str) -> Record | None:
@@ -223,7 +236,7 @@ def _record(kind: str, tag: str | None, **members: Type) -> Record:
 
 
 _stacks: dict[int, Stack] = {}
-_symbols: dict[str, Symbol] = {}
+_symbols: dict[tuple[bool, Naming], Symbol] = {}
 
 
 def stack_type(frames: int) -> Stack:
@@ -233,11 +246,11 @@ def stack_type(frames: int) -> Stack:
     return _stacks[frames]
 
 
-def symbol_type(function: str) -> Symbol:
-    """The one Symbol of a function."""
-    if function not in _symbols:
-        _symbols[function] = Symbol(function)
-    return _symbols[function]
+def symbol_type(user: bool, naming: Naming) -> Symbol:
+    """The one Symbol of its kind."""
+    if (user, naming) not in _symbols:
+        _symbols[user, naming] = Symbol(user, naming)
+    return _symbols[user, naming]
 
 
 class Float(Type):

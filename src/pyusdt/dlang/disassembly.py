@@ -17,8 +17,8 @@ _BUILTINS = ["curthread", "timestamp", "vtimestamp", "ipl", "epid", "id", *(f"ar
              "ustackdepth", "ucaller", "ppid", "uid", "gid", "errno", "cpu", "execargs"]
 _FIRST_BUILTIN = 0x100
 _OWN_NAMES = {"__curthread": "curthread"}
-_ORDER = ("self", "agg", "builtin", "global", "this")
-_SCOPES = {"self": "tls", "agg": "glb", "builtin": "glb", "global": "glb", "this": "loc"}
+_ORDER = ("self", "task", "agg", "builtin", "global", "this")
+_SCOPES = {"self": "tls", "task": "tsk", "agg": "glb", "builtin": "glb", "global": "glb", "this": "loc"}
 
 
 def report(clauses, program, names):
@@ -43,10 +43,10 @@ def _extent(type, strsize):
 def _places(names, strsize):
     """{symbol: (id, offset)}"""
     found = {}
-    for scope in ("global", "this", "self"):
+    for scope in ("global", "this", "self", "task"):
         end = 0
         for number, symbol in enumerate(names.scopes[scope].values(), _FIRST_ID if scope != "this" else 0):
-            if scope == "self":
+            if scope in ("self", "task"):
                 found[symbol] = (number, 0)
                 continue
             align = _align(symbol.type)

@@ -190,6 +190,7 @@ TAGS = {
     "D_SPEC_SPEC": "speculate() after speculate()",
     "D_SPEC_COMM": "speculate() after commit()",
     "D_SPEC_DREC": "speculate() after an action that records data",
+    "D_CG_DYN": "a translation that is used for nothing",
     "D_CG_EXPR": "action or aggregating function inside an expression",
 }
 

@@ -12,6 +12,7 @@ from bisect import bisect_right
 
 from ..data.addresses import Addresses, grouped
 from ..data.harmless import harmless
+from ..data.types import PLACE
 from ..engine import mapped
 from .perf_map import PerfMaps
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..data.program import Data
+    from ..data.types import Naming
 
     Found = tuple[str | None, str | None, int]
     Segments = list[tuple[int, int, int]]
@@ -29,10 +31,6 @@ if TYPE_CHECKING:
 _NAMED = (1, 2, 10)  # ELF: data, functions, functions chosen at run time
 _NAME = 1 << 16  # bytes of one; a longer one is none
 _ROOM = 4  # times a file's size: so much its names may be together, many of which may be parts of one long text
-# What is shown of an address by a function of D (dlang/builtins/stacks.py): (its module alone, the distance to the symbol where
-# there is one, the symbol's addresses are one in an aggregation).
-_FORMS = {"mod": (True, False, False), "umod": (True, False, False), "sym": (False, True, True), "uaddr": (False, True, False),
-          "func": (False, False, True), "usym": (False, False, True), "ufunc": (False, False, True)}
 _TEXT = "tTwW"  # kinds of /proc/kallsyms
 
 
@@ -176,42 +174,41 @@ class Symbols(Addresses):
     def grouping(self, named: Sequence[Data]) -> Callable[[bytes], bytes]:
         """A function from a key of an aggregation to the one that stands for all keys of its process that print alike;
         named: the key's Data that are Stacks or Symbols.  It is for one look: what a process maps may change."""
-        known: dict[tuple[str, int, int], int] = {}
+        known: dict[tuple[Naming, int, int], int] = {}
 
-        def one(kind: str, pid: int, address: int) -> int:
-            found = known.get((kind, pid, address))
+        def one(naming: Naming, pid: int, address: int) -> int:
+            found = known.get((naming, pid, address))
             if found is None:
-                found = known[kind, pid, address] = self.group(kind, pid, address)
+                found = known[naming, pid, address] = self.group(naming, pid, address)
             return found
 
         return lambda key: grouped(key, named, one)
 
-    def group(self, kind: str, pid: int, address: int) -> int:
-        """The address that stands for all of a process that `kind` (uaddr, usym, umod … of D) calls by one name: in a function
-        its beginning, as in dtrace, else the first that was seen."""
+    def group(self, naming: Naming, pid: int, address: int) -> int:
+        """The address that stands for all of a process that are printed by one name: in a function its beginning, as in dtrace,
+        else the first that was seen."""
         if self._name_of(address):
             return address
         _, name, distance = self.find(pid, address)
-        first = address - distance if name and _FORMS[kind][2] else address
-        return self._alike.setdefault((pid, self._name(pid, address, kind)), first)
+        first = address - distance if name and naming.whole else address
+        return self._alike.setdefault((pid, self._name(pid, address, naming)), first)
 
     # --- text -------------------------------------------------------------------------
-    def name(self, pid: int, address: int, function: str = "uaddr") -> str:
-        """Text of one address, as `function` (uaddr, usym, umod … of D) shows it."""
-        return harmless(self._name(pid, address, function))
+    def name(self, pid: int, address: int, naming: Naming = PLACE) -> str:
+        """Text of one address."""
+        return harmless(self._name(pid, address, naming))
 
-    def _name(self, pid: int, address: int, function: str) -> str:
+    def _name(self, pid: int, address: int, naming: Naming) -> str:
         if told := self._name_of(address):
             return told
         module, symbol, distance = self.find(pid, address)
         if module is None:
             return self._resolved(pid, address) or f"0x{address:x}"
-        of_module, with_distance, _ = _FORMS[function]
-        if of_module:
+        if naming.module:
             return module
         if symbol is None:
             return f"{module}:0x{distance:x}" if self.options.get("noresolve") else f"{module}`0x{address:x}"
-        if with_distance and distance:
+        if naming.distance and distance:
             return f"{module}`{symbol}+0x{distance:x}"
         return f"{module}`{symbol}"
 

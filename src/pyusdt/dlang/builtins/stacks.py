@@ -72,38 +72,39 @@ class Stack(_Shown):
 
 
 class Symbol(_Shown):
-    """An address that is printed by its name."""
+    """An address that is printed by its name.  user: of the firing process, not the kernel; naming: a types.Naming."""
 
     is_key = True
 
-    def __init__(self, name, prototype, doc):
-        self.name, self.prototype, self.doc = name, prototype, doc
+    def __init__(self, name, doc, user, naming):
+        self.name, self.doc, self.user, self.naming = name, doc, user, naming
+        self.prototype = "_usymaddr(uintptr_t)" if user else "_symaddr(uintptr_t)"
 
     def typed(self, c, call):
-        call.type = t.symbol_type(self.name)
+        call.type = t.symbol_type(self.user, self.naming)
 
     def emit_object(self, g, call, off):
         fields = call.type.body.fields
         g.value(call.args[0])
         g.emit(store(8, R6, off + fields["address"].offset, R0))
-        if call.type.user:
+        if self.user:
             g.emit(load(4, R1, R6, p.STATE_PID), store(8, R6, off + fields["pid"].offset, R1))
         else:
             g.emit(store_imm(8, R6, off + fields["pid"].offset, 0))
 
 
-_KERNELS, _PROCESSES = "_symaddr(uintptr_t)", "_usymaddr(uintptr_t)"
+_MODULE, _FUNCTION = t.Naming(module=True), t.Naming(whole=True)
 ROWS = [
     Stack("stack", "stack([uint32_t])", "the kernel's stack", KERNEL, ("stackframes", 20), "D_STACK_SIZE"),
     Stack("ustack", "stack([uint32_t], [uint32_t])", "the stack of the firing thread", USER, ("ustackframes", 100),
           "D_USTACK_FRAMES", ("ustackstrsize", 0)),
     Stack("jstack", "stack([uint32_t], [uint32_t])", "the same; no frame of Java's is named", USER, ("jstackframes", 50),
           "D_USTACK_FRAMES", ("jstackstrsize", 512)),
-    Symbol("sym", _KERNELS, "the name of an address of the kernel"),
-    Symbol("func", _KERNELS, "the name of the kernel's function at an address"),
-    Symbol("mod", _KERNELS, "the kernel's module that an address lies in"),
-    Symbol("usym", _PROCESSES, "the name of an address of the firing process"),
-    Symbol("ufunc", _PROCESSES, "the name of the function at an address of the firing process"),
-    Symbol("umod", _PROCESSES, "the file that an address of the firing process was mapped from"),
-    Symbol("uaddr", _PROCESSES, "the name of an address of the firing process, and the distance to it"),
+    Symbol("sym", "the name of an address of the kernel", False, t.Naming(distance=True, whole=True)),
+    Symbol("func", "the name of the kernel's function at an address", False, _FUNCTION),
+    Symbol("mod", "the kernel's module that an address lies in", False, _MODULE),
+    Symbol("usym", "the name of an address of the firing process", True, _FUNCTION),
+    Symbol("ufunc", "the name of the function at an address of the firing process", True, _FUNCTION),
+    Symbol("umod", "the file that an address of the firing process was mapped from", True, _MODULE),
+    Symbol("uaddr", "the name of an address of the firing process, and the distance to it", True, t.PLACE),
 ]

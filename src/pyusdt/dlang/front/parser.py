@@ -33,14 +33,14 @@ _UNARY = frozenset(["&", "*", "+", "-", "~", "!"])
 
 
 class Parser:
-    """macros, args, default_args: see Lexer; control(words, loc): called for each control line;
+    """macros, args, default_args: see Lexer; control: the pragmas.ControlLines;
     names: resolve.Names; probe_level: what a probe description's last part is, "name" but
     for dtrace's -P, -m and -f."""
 
-    def __init__(self, source, names, macros=None, args=(), default_args=False, control=None, probe_level="name"):
+    def __init__(self, source, names, macros, args, default_args, control, probe_level):
         self.source, self.names = source, names
         self.control, self.probe_level = control, probe_level
-        self.lexer = Lexer(source, macros or {}, args, default_args, self._control)
+        self.lexer = Lexer(source, macros, args, default_args, self._control)
         self.lexer.floats = lambda: "pyusdt" in names.options
         self.token = None  # the token that has been looked at and not taken
         self.last = None  # the one that was taken last
@@ -111,8 +111,7 @@ class Parser:
             self.error("D_UNSUPPORTED", self.at(self.token), f"more than {MAX_ELEMENTS} keys or arguments are not supported")
 
     def _control(self, words, start, end):
-        if self.control is not None:
-            self.control(words, Location(self.source, start, end, start), self.items)
+        self.control(words, Location(self.source, start, end, start), self.items)
 
     # --- the program ------------------------------------------------------------
 
@@ -143,7 +142,7 @@ class Parser:
             else:
                 items += parse_types.declaration(self)
         end = len(self.source.text)
-        if not items and not getattr(self.control, "may_be_empty", False):
+        if not items and not self.control.may_be_empty:
             loc = Location(self.source, max(0, end - 1), end, end)
             self.error("D_EMPTY", loc, "empty D program translation unit", "a program has at least one clause")
         return ast.Unit(Location(self.source, 0, end, end), items)
@@ -324,24 +323,24 @@ class Parser:
             self.peek()
             return constants.unary(self.loc(start), op, operand)
         if op in ("++", "--"):
-            self.enter()
-            self.take()
-            self.peek()
-            operand = self.unary()
-            self.depth -= 1
-            self.peek()
+            operand = self.after_prefix()
             return ast.IncDec(self.loc(start), op, operand, True)
         if op == "sizeof":
             return self.sizeof(start)
         if op == "stringof":
-            self.enter()
-            self.take()
-            self.peek()
-            operand = self.unary()
-            self.depth -= 1
-            self.peek()
+            operand = self.after_prefix()
             return ast.Stringof(self.loc(start), operand)
         return self.postfix(self.primary())
+
+    def after_prefix(self):
+        """The unary expression after ++, -- or stringof."""
+        self.enter()
+        self.take()
+        self.peek()
+        operand = self.unary()
+        self.depth -= 1
+        self.peek()
+        return operand
 
     def sizeof(self, start):
         self.take()

@@ -373,7 +373,7 @@ def cast(c, node):
     ok = t.compatible(to, source) or t.is_scalar(to) and t.is_scalar(source) or to.is_void
     ok = ok or to.is_pointer and source.is_array
     ok = ok or to.is_string and (t.is_scalar(source) or source.is_array)
-    if isinstance(source, t.Dynamic) and not to.is_void or not ok:
+    if isinstance(source, t.Dynamic) or not ok:
         message = f'invalid cast expression: "{source}" to "{to}"'
         refuse("D_CAST_INVAL", node.loc, message)
     if to.is_string and not source.is_string:

@@ -110,6 +110,9 @@ def finished(c, flow, statement):
     elif type(expr) is ast.AggRef:
         hint = f"assign it: @{expr.symbol.name} = count();"
         refuse("D_AGG_NULL", expr.loc, f"expression has null effect: @{expr.symbol.name}", hint)
+    elif isinstance(expr.type, t.Dynamic):
+        hint = "use a member of what is translated, or assign the whole"
+        refuse("D_CG_DYN", expr.loc, "expression cannot evaluate to result of dynamic type", hint)
     return statement
 
 
