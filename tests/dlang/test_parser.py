@@ -6,13 +6,14 @@ from pyusdt.dlang import ast
 from pyusdt.dlang.compile import DeepRecursion, compile_program
 from pyusdt.dlang.errors import CompileError
 from pyusdt.dlang.front.parser import MAX_DEPTH, MAX_ELEMENTS, Parser
+from pyusdt.dlang.front.pragmas import ControlLines
 from pyusdt.dlang.front.source import Source
 from pyusdt.dlang.types import declarations
 from pyusdt.dlang.types.resolve import Names
 
 
 def parse(text, name=None, **settings):
-    return Parser(Source(text, name), Names(), **settings).parse()
+    return Parser(Source(text, name), Names(), ControlLines({}), **settings).parse()
 
 
 def expression(text):

@@ -108,7 +108,7 @@ def parse(source: Source, declared: Names, options: Any, macros: dict[str, int],
 
     defaults = "defaultargs" in options
     control = ControlLines(options, declared, library)
-    parser = Parser(source, declared, macros, arguments, defaults, control, probe_level)
+    parser = Parser(source, declared, control, macros, arguments, defaults, probe_level)
     tree: ast.Unit = parser.parse()
     last = len(arguments) - 1 if library is None else 0
     if last > 0 and last not in parser.lexer.used_args and "argref" not in options:

@@ -37,10 +37,10 @@ class Parser:
     names: resolve.Names; probe_level: what a probe description's last part is, "name" but
     for dtrace's -P, -m and -f."""
 
-    def __init__(self, source, names, macros, args, default_args, control, probe_level):
+    def __init__(self, source, names, control, macros=None, args=(), default_args=False, probe_level="name"):
         self.source, self.names = source, names
         self.control, self.probe_level = control, probe_level
-        self.lexer = Lexer(source, macros, args, default_args, self._control)
+        self.lexer = Lexer(source, macros or {}, args, default_args, self._control)
         self.lexer.floats = lambda: "pyusdt" in names.options
         self.token = None  # the token that has been looked at and not taken
         self.last = None  # the one that was taken last
