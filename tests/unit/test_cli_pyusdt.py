@@ -218,7 +218,7 @@ def test_doctor_of_a_process_without_pyusdt():
 
 
 def test_what_uprobes_do_with_our_sites():
-    assert doctor.kernel_version("6.18.3-amd64") == (6, 18) and doctor.kernel_version("what") == (0, 0)
+    assert doctor.version_of("6.18.3-amd64") == (6, 18) and doctor.version_of("what") == (0, 0)
     versions = [(4, 19), (5, 15), (6, 17), (6, 18), (7, 2), (7, 3)]
     said = {version: doctor.what_uprobes_do(version) for version in versions}
     assert "semaphores" in said[4, 19] and said[5, 15] == said[6, 17] == "a trap"
@@ -259,6 +259,28 @@ def test_doctor_of_made_up_machines(machine, subject, good, said, monkeypatch):
     found = {each.subject: each for each in (check() for check in checks)}
     assert found[subject].good is good and said in f"{found[subject].text} {found[subject].advice}", found
     assert all(each.good or each.advice for each in found.values()), found
+
+
+@pytest.mark.parametrize(("version", "said"), [((3, 10), "profile and trace functions.*attach PID needs"),
+                                                ((3, 12), "by sys.monitoring; .*attach PID needs"), ((3, 14), "attach PID works")])
+def test_doctor_says_how_pythons_own_probes_are_had(version, said, monkeypatch):
+    monkeypatch.setattr(doctor.sys, "version_info", version)
+    assert re.search(said, doctor._python_vm().text)
+
+
+@pytest.mark.parametrize(("release", "good"), [("13.1.5 25", None), ("13.2 25", True), ("15.2.7 27", True), (None, None)])
+def test_doctor_says_which_erlang_there_is(release, good, tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "releases").mkdir()
+    (tmp_path / "bin" / "erl").touch(0o755)
+    if release:
+        (tmp_path / "releases" / "start_erl.data").write_text(f"{release}\n")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    finding = doctor._erlang_vm()
+    assert finding.good is good and f"OTP {release.split()[1] if release else 'of an unknown'}" in finding.text
+    assert bool(finding.advice) is not bool(good)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert doctor._erlang_vm().good is None
 
 
 @pytest.mark.parametrize(("status", "good"), [("enabled", None), ("disabled", True)])

@@ -43,6 +43,12 @@ def _read(path: str) -> str | None:
         return None
 
 
+def version_of(text: str) -> tuple[int, int]:
+    """(6, 18) for "6.18.3-amd64"; (0, 0) for a text that is no version."""
+    match = re.match(r"(\d+)\.(\d+)", text)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
 # --- the package -----------------------------------------------------------------------------
 
 
@@ -91,13 +97,30 @@ def _cache() -> Finding:
                    "set PYUSDT_CACHE to your own directory, in which others can not write")
 
 
+# --- the virtual machines' own probes ----------------------------------------------------------
+
+
+def _python_vm() -> Finding:
+    version = sys.version_info
+    how = "sys.monitoring" if version >= (3, 12) else "profile and trace functions, which cost more (CPython 3.12 has better)"
+    attach = "pyusdt attach PID works" if version >= (3, 14) else "pyusdt attach PID needs CPython 3.14"
+    return Finding("Python's probes", True, f"the provider python, by {how}; {attach}")
+
+
+def _erlang_vm() -> Finding:
+    """The emulator in the PATH; its release is told by the file that it starts by."""
+    path = shutil.which("erl")
+    if path is None:
+        return Finding("Erlang's probes", None, "no erl in the PATH", "not needed for Python; docs/guide/erlang-vm.md")
+    root = os.path.dirname(os.path.dirname(os.path.realpath(path)))
+    emulator, _, release = (_read(f"{root}/releases/start_erl.data") or "").partition(" ")
+    text = f"{path}, OTP {release or 'of an unknown release'}: the provider erlang, after pyusdt_vm:enable() in a node"
+    if version_of(emulator) >= (13, 2):  # OTP 25.3's
+        return Finding("Erlang's probes", True, text)
+    return Finding("Erlang's probes", None, text, "before OTP 25.3, with #{unsafe => true} alone: docs/guide/erlang-vm.md says why")
+
+
 # --- the kernel ------------------------------------------------------------------------------
-
-
-def kernel_version(release: str) -> tuple[int, int]:
-    """(6, 18) for "6.18.3-amd64"; (0, 0) for a text that is no version."""
-    match = re.match(r"(\d+)\.(\d+)", release)
-    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def what_uprobes_do(version: tuple[int, int]) -> str:
@@ -128,7 +151,7 @@ def _uprobes() -> Finding:
     if not os.path.exists("/sys/bus/event_source/devices/uprobe"):
         return Finding("uprobes", False, f"Linux {release} has none", "a kernel with CONFIG_UPROBE_EVENTS")
     counts = os.path.exists("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset")
-    text = f"Linux {release}: {what_uprobes_do(kernel_version(release))}{_tried()}"
+    text = f"Linux {release}: {what_uprobes_do(version_of(release))}{_tried()}"
     return Finding("uprobes", True, text if counts else f"{text}; no reference counters")
 
 
@@ -210,7 +233,7 @@ def _sip() -> Finding:
 def here() -> list[Finding]:
     """Findings about the machine and this Python."""
     version = f"{platform.python_implementation()} {platform.python_version()}, {sys.platform} {platform.machine()}"
-    checks = [_module, _run_directory, _cache]
+    checks = [_module, _run_directory, _cache, _python_vm, _erlang_vm]
     checks += [_uprobes, _rights, _tracefs, _namespaces, _tools] if sys.platform == "linux" else []
     checks += [_sip] if sys.platform == "darwin" else []
     return [Finding("python", True, version), *map(_careful, [*checks, _dtrace])]
