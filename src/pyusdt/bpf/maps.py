@@ -4,11 +4,13 @@
 `per_cpu` holds, the kernel keeps one value a CPU; the embedded interpreter has one instance.
 """
 
+from __future__ import annotations
+
 
 class MapKind:
     __slots__ = ("name", "number", "per_cpu", "hashed")
 
-    def __init__(self, name, number, per_cpu, hashed):
+    def __init__(self, name: str, number: int, per_cpu: bool, hashed: bool) -> None:
         self.name, self.number, self.per_cpu, self.hashed = name, number, per_cpu, hashed
 
 

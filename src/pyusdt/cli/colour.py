@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 WHEN = ("auto", "always", "never")
 BOLD, RED, GREEN, YELLOW, CYAN = 1, 31, 32, 33, 36  # SGR's numbers, ECMA-48
 
-_LOST = re.compile(r"\bdrops?\b|\bout of order\b|\blost\b")
-_UNDERLINE = re.compile(r"\s*[~^]+\s*")
+# Texts, which are compiled when a line is painted: most commands paint none, and start sooner.
+_LOST = r"\bdrops?\b|\bout of order\b|\blost\b"
+_UNDERLINE = r"\s*[~^]+\s*"
 
 
 _on = False
@@ -37,10 +38,10 @@ def paint(number: int, text: str) -> str:
 def _line(line: str, program: str) -> str:
     if line.startswith(f"{program}: "):
         name, rest = line[: len(program) + 1], line[len(program) + 1 :]
-        return paint(BOLD, name) + (paint(RED, rest) if _LOST.search(rest) else rest)
+        return paint(BOLD, name) + (paint(RED, rest) if re.search(_LOST, rest) else rest)
     if line.lstrip().startswith("hint:"):
         return paint(CYAN, line)
-    return paint(RED, line) if _UNDERLINE.fullmatch(line) else line
+    return paint(RED, line) if re.fullmatch(_UNDERLINE, line) else line
 
 
 def message(text: str, program: str) -> str:

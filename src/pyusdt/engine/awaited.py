@@ -5,13 +5,20 @@ Always: only probes that every process with pyusdt (or the NIF) has are waited f
 refuses others, for which a misspelt name would be waited for as well, and so do we (-Z accepts them).
 """
 
-from .. import _tracer
+from __future__ import annotations
+
+from .._tracer import glob
 from . import OWN_PROVIDERS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..dlang.ast import ProbeDesc
+    from . import Engine, Targets
 
 _NAMES = ("user_trace-s1", "user_trace-i4s4", *(f"user_trace-n{n}" for n in range(951)))  # include/user_trace.d
 
 
-def note_awaited(engine, targets):
+def note_awaited(engine: Engine, targets: Targets) -> None:
     """Tell the engine, and the user, what is waited for."""
     if targets.named() or engine.name in ("dtrace", "replay"):
         return
@@ -21,7 +28,7 @@ def note_awaited(engine, targets):
     engine.awaited += found
 
 
-def _is_of_all(desc):
+def _is_of_all(desc: ProbeDesc) -> bool:
     """Whether each process with pyusdt in it has a probe that matches, whatever its id and the module's name."""
-    return not (desc.module or desc.function) and any(_tracer.glob(desc.provider, own) for own in OWN_PROVIDERS) and any(
-        _tracer.glob(desc.name, name) for name in _NAMES)
+    return not (desc.module or desc.function) and any(glob(desc.provider, own) for own in OWN_PROVIDERS) and any(
+        glob(desc.name, name) for name in _NAMES)

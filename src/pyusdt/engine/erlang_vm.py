@@ -5,6 +5,12 @@ offer it; None for all others.
 Always: the names are those of OTP's erlang_dtrace.d; those that a node can offer are in erlang_nif/c_src/vm_probes.h.
 """
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..dlang.ast import ProbeDesc
+
 _PROVIDER = "erlang"
 _QUEUE = "a stock emulator tells nobody when a process takes a message from its queue; message-queued tells when it comes there"
 _COPY = "a stock emulator tells nobody when it copies terms"
@@ -31,14 +37,14 @@ _OFFERED = ("process-", "message-", "gc_", "port-", "driver-", "dist-", "efile_d
             "bif-", "nif-")
 
 
-def missing(desc):
+def missing(desc: ProbeDesc) -> str | None:
     """Why no node has this probe."""
     if desc.provider.rstrip("0123456789*") != _PROVIDER or desc.name not in _MISSING:
         return None
     return f"no Erlang node has the probe {desc.name}: {_MISSING[desc.name]}"
 
 
-def not_offered(desc):
+def not_offered(desc: ProbeDesc) -> str | None:
     """The same, or how a node comes to offer a probe that it can have."""
     if told := missing(desc):
         return told

@@ -5,6 +5,8 @@ its process, or whoever may write in its folders, can put another file there: wh
 Who opens it looks again (elf.File's `inode`), and goes on with what is open.
 """
 
+from __future__ import annotations
+
 import os
 
 _DELETED = " (deleted)"
@@ -15,42 +17,42 @@ class Mapping:
 
     __slots__ = ("access", "device", "inode", "offset", "path", "where")
 
-    def __init__(self, where, access, offset, device, inode, path):
+    def __init__(self, where: str, access: str, offset: str, device: str, inode: str, path: str) -> None:
         self.where, self.access, self.offset, self.device = where, access, int(offset, 16), device
         self.inode, self.path = int(inode), path
 
     @property
-    def file(self):
+    def file(self) -> tuple[str, int, str]:
         return self.device, self.inode, self.path
 
     @property
-    def start(self):
+    def start(self) -> int:
         return int(self.where.partition("-")[0], 16)
 
     @property
-    def end(self):
+    def end(self) -> int:
         return int(self.where.partition("-")[2], 16)
 
     @property
-    def name(self):
+    def name(self) -> str:
         """What D calls the module."""
         return os.path.basename(self.path.removesuffix(_DELETED))
 
 
-def lines(pid):
+def lines(pid: int) -> list[str]:
     """The lines of a process's /proc/PID/maps, which end where the kernel ends them: names may hold all that Python takes for an
     end but the newline.  Raises OSError."""
     with open(f"/proc/{pid}/maps", errors="surrogateescape", newline="\n") as file:
         return file.readlines()
 
 
-def mapping(line):
+def mapping(line: str) -> Mapping | None:
     """The Mapping of a line, or None where it tells of no file."""
     fields = line.rstrip("\n").split(None, 5)
     return Mapping(*fields) if len(fields) == 6 and fields[4] != "0" else None
 
 
-def find(pid, mapping):
+def find(pid: int, mapping: Mapping) -> tuple[str, os.stat_result] | None:
     """(a path that the file can be opened by, its os.stat()), or None.  pid: a process that has it mapped, or had."""
     itself = f"/proc/{pid}/map_files/{mapping.where}"
     for path in (mapping.path, f"/proc/{pid}/root{mapping.path}", itself):

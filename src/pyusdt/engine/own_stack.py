@@ -5,14 +5,21 @@ Always: afterwards it has no frames, so that no event of a process shows them; t
 library that has backtrace() neither has this one.
 """
 
+from __future__ import annotations
+
 import contextlib
 import struct
 
 from ..data import program as p
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
 
 @contextlib.contextmanager
-def shown(vm, program):
+def shown(vm: Any, program: p.Program) -> Iterator[None]:
     """The stack of this thread is in the state block meanwhile."""
     if "user" not in program.stacks:
         yield
@@ -24,14 +31,14 @@ def shown(vm, program):
         _put(vm, program, ())
 
 
-def _put(vm, program, frames):
+def _put(vm: Any, program: p.Program, frames: Sequence[int]) -> None:
     offset, most = program.stacks["user"]
     state = bytearray(vm.value(p.MAP_STATE, 0))
     struct.pack_into(f"={most + 1}Q", state, offset, len(frames), *frames, *[0] * (most - len(frames)))
     vm.update(p.MAP_STATE, struct.pack("=I", 0), bytes(state))
 
 
-def _frames(most):
+def _frames(most: int) -> Sequence[int]:
     import ctypes  # it takes longer to import than most programs to compile
 
     buffer = (ctypes.c_void_p * most)()

@@ -11,12 +11,12 @@ _FEW = 16  # events after a pause that need no second look soon: at full speed t
 
 
 class Pace:
-    def __init__(self):
+    def __init__(self) -> None:
         self._sleep = SHORTEST
         self._looked = 0.0  # when
         self._idle = True  # the last look found nothing, so how long events take to come is not known
 
-    def next(self, n, now, crowded):
+    def next(self, n: int, now: float, crowded: bool) -> float:
         """Seconds to sleep after a look that found n events: at their pace."""
         since, self._looked = now - self._looked, now
         was_idle, self._idle = self._idle, n == 0

@@ -5,7 +5,13 @@ Out: its period; and which of several are due now.
 Source: the DTrace guide, "profile Provider".
 """
 
+from __future__ import annotations
+
 import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _NANOSECONDS = {
     "ns": 1, "nsec": 1, "us": 10**3, "usec": 10**3, "ms": 10**6, "msec": 10**6, "s": 10**9, "sec": 10**9,
@@ -16,7 +22,7 @@ _NAME = re.compile(r"tick-(\d+)([a-z]*)\Z")
 SHORTEST = 200_000  # ns; dtrace refuses what is faster
 
 
-def period(name):
+def period(name: str) -> int | None:
     """Nanoseconds between two firings, or None where `name` is no tick probe."""
     match = _NAME.match(name)
     if not match:
@@ -37,13 +43,13 @@ class Ticks:
     """Several tick probes: {probe id: period in ns}.  Where the tracer was late, a tick is skipped, not
     made up for: as with dtrace, whose timer interrupts do not queue."""
 
-    def __init__(self, periods, now):
+    def __init__(self, periods: Mapping[int, int], now: int) -> None:
         self._due = {probe: [now + each, each] for probe, each in periods.items()}
 
-    def next(self):
+    def next(self) -> tuple[int, int] | None:
         """(time, probe id) of the one that is due first, or None."""
         return min((due[0], probe) for probe, due in self._due.items()) if self._due else None
 
-    def fired(self, probe, now):
+    def fired(self, probe: int, now: int) -> None:
         due = self._due[probe]
         due[0] += due[1] * max(1, (now - due[0]) // due[1] + 1)

@@ -4,16 +4,23 @@ In: a description (dlang.ast.ProbeDesc), the engine that looked.  Out: one line 
 Always: a name that a process gave itself is shown harmless.
 """
 
+from __future__ import annotations
+
 from .._tracer import glob
 from ..data.harmless import harmless
 from ..data.meant import nearest
-from .erlang_vm import not_offered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..dlang.ast import ProbeDesc
 
 _OTHERS = ("cpc", "fbt", "io", "ip", "lockstat", "rawfbt", "rawtp", "sdt", "tcp", "udp")  # dtrace's providers, not ours
 _PROVIDER, _NAME = 0, 3
 
 
-def _without_target(desc):
+def _without_target(desc: ProbeDesc) -> str | None:
     """For $target where no process is named: it is 0 then."""
     written = desc.loc.source.text[desc.loc.start : desc.loc.end]
     if "$target" in written and desc.provider[len(desc.provider.rstrip("0123456789")) :] == "0":
@@ -21,7 +28,7 @@ def _without_target(desc):
     return None
 
 
-def similar_probe(desc, probes):
+def similar_probe(desc: ProbeDesc, probes: Sequence[tuple[str, str, str, str]]) -> str | None:
     """The description that may have been meant, as a question, or None.  probes: (provider, module, function, name) of all."""
     wanted = (desc.provider, desc.module, desc.function, desc.name)
     for part in (_PROVIDER, _NAME):
@@ -37,19 +44,19 @@ def similar_probe(desc, probes):
     return None
 
 
-def _of_any(provider):
+def _of_any(provider: str) -> str:
     """A process's provider, written for that of any process: they end with its id."""
     stem = provider.rstrip("0123456789")
     return provider if stem == provider else f"{stem}*"
 
 
-def unmatched_probe(desc, engine):
+def unmatched_probe(desc: ProbeDesc, engine: str) -> str | None:
     """For a ProbeDesc that no probe matches; engine: the name of the one that looked.  None: there may be such a probe."""
+    from .erlang_vm import not_offered
     from .kernel.raw import PROVIDERS
 
-    if told := _without_target(desc):
-        return told
-    if told := not_offered(desc):
+    told: str | None = _without_target(desc) or not_offered(desc)
+    if told:
         return told
     if desc.provider in _OTHERS:
         return f"pyusdt has no provider {desc.provider}; docs/guide/kernel.md lists those that there are"
@@ -63,7 +70,7 @@ def unmatched_probe(desc, engine):
     return None
 
 
-def _absent_module(pid, module):
+def _absent_module(pid: int, module: str) -> str | None:
     """For functions of a module that a process does not have, but one whose file is called so with a version behind."""
     from .kernel.probes import modules
 
@@ -72,7 +79,7 @@ def _absent_module(pid, module):
     return f"no module {module} is mapped, {alike[0]} is: a module is called as its file" if alike else None
 
 
-def _has_kernel_probe(desc):
+def _has_kernel_probe(desc: ProbeDesc) -> bool:
     """Whether the kernel engine has a probe that a description stands for."""
     from .kernel.system import SystemSide
 

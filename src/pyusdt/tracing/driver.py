@@ -15,7 +15,6 @@ from ..data.harmless import harmless
 from ..dlang import sizes
 from ..dlang.front.probes import OWN, unmatched
 from ..engine import EngineError
-from ..engine.erlang_vm import missing
 from ..engine.unmatched import similar_probe, unmatched_probe
 from .actions import Actions
 from .sink import Info
@@ -110,14 +109,21 @@ class Driver:
         engine = self.engine
         self._info = Info(self.program, self.options, self.actions, engine.probe, engine.name, self.reason, engine.has_places)
         sink.begin(self._info)
-        for text in dict.fromkeys(missing(description) for description, count in engine.matched if count == 0):
-            if text:
-                sink.notice(text)
+        self._say_what_no_node_has(sink)
         engine.begin()
         if self.options.get("destructive"):
             sink.notice("allowing destructive actions", error=False)
         if self.targets.command:  # after an exit() in BEGIN, too: as with dtrace it runs until we end
             self._start(self.targets.command)
+
+    def _say_what_no_node_has(self, sink: Sink) -> None:
+        unmatched = [description for description, count in self.engine.matched if count == 0]
+        if unmatched:
+            from ..engine.erlang_vm import missing
+
+            for text in dict.fromkeys(map(missing, unmatched)):
+                if text:
+                    sink.notice(text)
 
     @staticmethod
     def _start(command: Any) -> None:

@@ -4,6 +4,8 @@ In: a ring buffer's size, how many bytes a look at it found.  Out: that thread's
 Always: only where the user may (CAP_SYS_NICE) and has not chosen otherwise (chrt), only the thread that reads, and not the processes that it starts.
 """
 
+from __future__ import annotations
+
 import os
 
 _FULL = 4  # a quarter of the buffer found filled: another look as late loses records
@@ -11,10 +13,10 @@ _NICE = -10
 
 
 class Hurry:
-    def __init__(self, size):
-        self._enough = size // _FULL
+    def __init__(self, size: int) -> None:
+        self._enough: float = size // _FULL
 
-    def found(self, size):
+    def found(self, size: int) -> None:
         if size < self._enough:
             return
         self._enough = float("inf")

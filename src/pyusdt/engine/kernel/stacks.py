@@ -4,13 +4,20 @@ In: Program.stacks.  Out: code that puts the frames and, before them, their numb
 Always: what the kernel can not record is a stack without frames.
 """
 
+from __future__ import annotations
+
 from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R2, R3, R4, R6, R7, alu_imm, call, ja, jump_imm, mov, mov_imm, store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
 _GET_STACK, _USER_STACK = 67, 1 << 8
 
 
-def emit(g, stacks, wanted):
+def emit(g: Any, stacks: Mapping[str, tuple[int, int]], wanted: Iterable[str]) -> None:
     """The stacks `wanted` (keys of `stacks`) of what is running; r6 is the context, r7 the state block."""
     for whose in sorted(wanted):
         offset, frames = stacks[whose]
