@@ -117,7 +117,7 @@ def _erlang_vm() -> Finding:
     text = f"{path}, OTP {release or 'of an unknown release'}: the provider erlang, after pyusdt_vm:enable() in a node"
     if version_of(emulator) >= (13, 2):  # OTP 25.3's
         return Finding("Erlang's probes", True, text)
-    return Finding("Erlang's probes", None, text, "before OTP 25.3, with #{unsafe => true} alone: docs/guide/erlang-vm.md says why")
+    return Finding("Erlang's probes", None, text, "before OTP 25.3 most need #{unsafe => true}: docs/guide/erlang-vm.md says which, and why")
 
 
 # --- the kernel ------------------------------------------------------------------------------
