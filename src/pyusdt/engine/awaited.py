@@ -12,7 +12,8 @@ from . import OWN_PROVIDERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..dlang.ast import ProbeDesc
+    from typing import Any
+
     from . import Engine, Targets
 
 _NAMES = ("user_trace-s1", "user_trace-i4s4", *(f"user_trace-n{n}" for n in range(951)))  # include/user_trace.d
@@ -28,7 +29,7 @@ def note_awaited(engine: Engine, targets: Targets) -> None:
     engine.awaited += found
 
 
-def _is_of_all(desc: ProbeDesc) -> bool:
+def _is_of_all(desc: Any) -> bool:
     """Whether each process with pyusdt in it has a probe that matches, whatever its id and the module's name."""
     return not (desc.module or desc.function) and any(glob(desc.provider, own) for own in OWN_PROVIDERS) and any(
         glob(desc.name, name) for name in _NAMES)

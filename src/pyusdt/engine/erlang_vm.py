@@ -9,7 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..dlang.ast import ProbeDesc
+    from typing import Any
 
 _PROVIDER = "erlang"
 _QUEUE = "a stock emulator tells nobody when a process takes a message from its queue; message-queued tells when it comes there"
@@ -37,14 +37,14 @@ _OFFERED = ("process-", "message-", "gc_", "port-", "driver-", "dist-", "efile_d
             "bif-", "nif-")
 
 
-def missing(desc: ProbeDesc) -> str | None:
+def missing(desc: Any) -> str | None:
     """Why no node has this probe."""
     if desc.provider.rstrip("0123456789*") != _PROVIDER or desc.name not in _MISSING:
         return None
     return f"no Erlang node has the probe {desc.name}: {_MISSING[desc.name]}"
 
 
-def not_offered(desc: ProbeDesc) -> str | None:
+def not_offered(desc: Any) -> str | None:
     """The same, or how a node comes to offer a probe that it can have."""
     if told := missing(desc):
         return told

@@ -13,14 +13,13 @@ from ..data.meant import nearest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from ..dlang.ast import ProbeDesc
+    from typing import Any
 
 _OTHERS = ("cpc", "fbt", "io", "ip", "lockstat", "rawfbt", "rawtp", "sdt", "tcp", "udp")  # dtrace's providers, not ours
 _PROVIDER, _NAME = 0, 3
 
 
-def _without_target(desc: ProbeDesc) -> str | None:
+def _without_target(desc: Any) -> str | None:
     """For $target where no process is named: it is 0 then."""
     written = desc.loc.source.text[desc.loc.start : desc.loc.end]
     if "$target" in written and desc.provider[len(desc.provider.rstrip("0123456789")) :] == "0":
@@ -28,7 +27,7 @@ def _without_target(desc: ProbeDesc) -> str | None:
     return None
 
 
-def similar_probe(desc: ProbeDesc, probes: Sequence[tuple[str, str, str, str]]) -> str | None:
+def similar_probe(desc: Any, probes: Sequence[tuple[str, str, str, str]]) -> str | None:
     """The description that may have been meant, as a question, or None.  probes: (provider, module, function, name) of all."""
     wanted = (desc.provider, desc.module, desc.function, desc.name)
     for part in (_PROVIDER, _NAME):
@@ -50,7 +49,7 @@ def _of_any(provider: str) -> str:
     return provider if stem == provider else f"{stem}*"
 
 
-def unmatched_probe(desc: ProbeDesc, engine: str) -> str | None:
+def unmatched_probe(desc: Any, engine: str) -> str | None:
     """For a ProbeDesc that no probe matches; engine: the name of the one that looked.  None: there may be such a probe."""
     from .erlang_vm import not_offered
     from .kernel.raw import PROVIDERS
@@ -79,7 +78,7 @@ def _absent_module(pid: int, module: str) -> str | None:
     return f"no module {module} is mapped, {alike[0]} is: a module is called as its file" if alike else None
 
 
-def _has_kernel_probe(desc: ProbeDesc) -> bool:
+def _has_kernel_probe(desc: Any) -> bool:
     """Whether the kernel engine has a probe that a description stands for."""
     from .kernel.system import SystemSide
 
