@@ -25,7 +25,7 @@ static int own_root(void)
     return open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* From this directory on, which is closed. What is mounted on the way counts, a link does not. */
+/* Walks down a path from the directory `at`, and closes it. The walk follows mounts, and refuses links. */
 static int walk(int at, const char *path)
 {
     char name[PYUSDT_PATH_SIZE];
@@ -41,7 +41,7 @@ static int walk(int at, const char *path)
     return at;
 }
 
-/* A place where everybody may make a directory, and nobody can put his in the place of another's. */
+/* Fails unless root alone can replace another user's directory in `up`. Everybody may make one there, as in /tmp. */
 static int check_parent(int up, bool ours, const char *path, struct pyusdt_error *error)
 {
     struct stat st;
@@ -53,7 +53,7 @@ static int check_parent(int up, bool ours, const char *path, struct pyusdt_error
     return 0;
 }
 
-/* Its own user's directory in a place that is open, by him. */
+/* Enters the run directory in the open directory `up`, which its user made; the caller acts as that user. */
 static int enter_in(int up, bool make, struct pyusdt_entered *in, struct pyusdt_error *error)
 {
     const char *name = strrchr(in->path, '/') + 1;
@@ -76,7 +76,8 @@ static int enter_in(int up, bool make, struct pyusdt_entered *in, struct pyusdt_
     return r;
 }
 
-/* From a root, which is closed. ours: it is the tracer's. The caller acts as the user. */
+/* Enters a run directory below a root directory, and closes the root. ours: it is the tracer's own root. The caller acts as the
+ * directory's user. */
 static int enter_below(int root, bool ours, bool make, struct pyusdt_entered *in, struct pyusdt_error *error)
 {
     int r, up = walk(root, parents[in->parent]);
@@ -90,8 +91,8 @@ static int enter_below(int root, bool ours, bool make, struct pyusdt_entered *in
     return r;
 }
 
-/* The same, with the rights of the directory's user. in: the uid, parent and mounts; name: the uid that the user has where the
- * directory is (in a container another one than here). */
+/* The same, with the rights of the directory's user. in: has the uid, the parent and the mounts; name: the uid that the user has
+ * where the directory is (a container gives him another one). */
 static int enter_as_owner(int root, uint32_t name, uint32_t gid, bool make, struct pyusdt_entered *in,
                           struct pyusdt_error *error)
 {
@@ -121,7 +122,7 @@ static int owner_of(int dir, uint32_t *uid)
     return 0;
 }
 
-/* Which of the system's places his own directory is in: a process that becomes another user looks for its new one there. */
+/* Which of the parents the user's own directory is in: a process that becomes another user looks for its new directory there. */
 static int parent_of(const char *path)
 {
     char own[PYUSDT_PATH_SIZE];
@@ -173,7 +174,7 @@ int pyusdt_enter_user(unsigned parent, uint32_t uid, struct pyusdt_entered *in, 
     return enter_as_owner(own_root(), uid, NOBODYS_GROUP, false, in, error);
 }
 
-/* A process that became another user meanwhile, or went into another namespace, is not the one that was asked for. */
+/* If the process has become another user meanwhile, or has gone into another namespace, it is not the one that was asked for. */
 int pyusdt_enter_of(const struct pyusdt_seen *seen, unsigned parent, bool make, struct pyusdt_entered *in,
                     struct pyusdt_error *error)
 {
@@ -213,7 +214,7 @@ struct users {
     void *arg;
 };
 
-/* In the form that a process gives it: no second spelling of one uid. */
+/* A name counts only as a process writes it: one uid has no second spelling. */
 static int each_user(void *arg, const char *text)
 {
     const struct users *users = arg;

@@ -1,7 +1,8 @@
 """Which process it is that has an id.
 
-In: process ids, of which the system hands out each again and again, and others can arrange to whom.  Out: whether the process
-is there, when it began, and a signal for the one that is meant, which is held while it is looked at.
+In: process ids.  The system gives an id to one process after the other, and another user can arrange to which.
+Out: whether the process is there, when it began; a signal to the process that is meant and to no later one: a descriptor holds
+the process while it is looked at.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def alive(pid: int) -> bool:
-    """Whether the process still runs; one that has ended but that its parent has not waited for does not.  (The first
-    thread is in that state, too, when it has ended before others.)"""
+    """Whether the process still runs.  One that has ended, and that its parent has not waited for, does not run.  (The state
+    of a process whose first thread has ended before others is the same: it still runs.)"""
     try:
         os.kill(pid, 0)
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -40,7 +41,7 @@ def ticks(pid: int) -> int | None:
 
 
 def was_there(pid: int, when: int) -> bool:
-    """Whether the process that has this id now can have been there at a time (ns, as events are told)."""
+    """Whether the process that has this id now can have been there at a time (ns, of the events' clock)."""
     began = ticks(pid)
     if began is None:
         return not os.path.exists("/proc/self/stat")
@@ -49,7 +50,7 @@ def was_there(pid: int, when: int) -> bool:
 
 
 def send(pid: int, number: int, is_it: Callable[[], bool]) -> None:
-    """Signal a process if is_it() says that the one which has this id now is meant.  Raises OSError."""
+    """Signal the process that has this id now, if is_it() says that it is the one that is meant.  Raises OSError."""
     fd = _hold(pid)
     try:
         if not is_it():
@@ -64,7 +65,8 @@ def send(pid: int, number: int, is_it: Callable[[], bool]) -> None:
 
 
 def _hold(pid: int) -> int | None:
-    """A descriptor of the process, or None where the system has none: the id may then be another's between look and signal."""
+    """A descriptor of the process.  None where the system has none: there the id can become another process's between the look
+    and the signal."""
     if pid <= 0:
         raise ProcessLookupError("it is none that is traced")
     try:
