@@ -434,7 +434,8 @@ static bool is_sane(const struct pyusdt_python_layout *layout)
     uint32_t thread = largest(largest(layout->thread_next, layout->thread_interp),
                               largest(layout->thread_id, layout->thread_native));
 
-    return record_of(layout) <= RECORD && thread + 8 <= RECORD;
+    return record_of(layout) <= RECORD && thread + 8 <= RECORD && layout->unicode_length + 8 <= layout->unicode_ascii_data &&
+           layout->unicode_state < layout->unicode_ascii_data && layout->bytes_size + 8 <= layout->bytes_data;
 }
 
 struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory, const struct pyusdt_python_layout *layout,

@@ -3,8 +3,10 @@
  *   circle   interpreters, threads and frames are circles
  *   long     a long list of threads, each with a long stack of frames
  *   texts    names and tables of lines of endless length
+ *   told     a 3.13 that tells where its objects have what: the text of a string begins before its length
+ *   many     100,000 code objects, each with a table of lines of 1 MiB
  *   waits    the frame lies in memory that somebody would have to provide, and nobody does (userfaultfd)
- * It is a 3.12 by its layout (c/stacks/layout.c). */
+ * But for told, it is a 3.12 by its layout (c/stacks/layout.c). */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -16,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { INTERPRETERS = 40, THREADS = 72, NEXT = 8, INTERP = 16, CFRAME = 56, MODULES = 944, FRAMES = 3000 };
+enum { INTERPRETERS = 40, THREADS = 72, NEXT = 8, INTERP = 16, CFRAME = 56, MODULES = 944, FRAMES = 3000, STACKS = 100, DEEP = 1000 };
 
 const uint64_t Py_Version = 0x030c01f0;
 uint64_t _PyRuntime[1024];
@@ -62,6 +64,40 @@ static void name(uint64_t length)
     put(code, 136, lines);
 }
 
+/* The words of _Py_DebugOffsets that lead to a name, and those of the head. */
+static void tell(void)
+{
+    static const uint16_t words[][2] = {{5, 4096}, {8, 0}, {9, THREADS}, {11, MODULES}, {21, NEXT}, {22, INTERP}, {23, CFRAME}, {24, 136},
+                                        {25, 144}, {29, 8}, {31, 56}, {32, 72}, {33, 70}, {35, 112}, {36, 120}, {37, 128}, {38, 136},
+                                        {39, 68}, {43, 192}, {45, 8}, {47, 24}, {65, 16}, {66, 32}, {68, 32}, {69, 16}, {70, 0}};
+
+    memcpy(_PyRuntime, "xdebugpy", 8);
+    _PyRuntime[1] = 0x030d00f0;
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        _PyRuntime[words[i][0]] = words[i][1];
+    put(_PyRuntime, 4096, interp);
+    put(threads[0], CFRAME, frames[0]);
+}
+
+/* STACKS threads with DEEP frames, each of another code object; all have the same names and the same table. */
+static void build_many(void)
+{
+    static uint64_t frame[STACKS][DEEP][32], codes[STACKS][DEEP][32], table[(1 << 17) + 8];
+
+    table[2] = 1 << 20;
+    put(code, 136, table);
+    for (int i = 0; i < STACKS; i++) {
+        cframe[i] = at(frame[i][0]);
+        put(threads[i], NEXT, i + 1 < STACKS ? threads[i + 1] : NULL);
+        for (int j = 0; j < DEEP; j++) {
+            memcpy(codes[i][j], code, sizeof codes[i][j]);
+            put(frame[i][j], 0, codes[i][j]);
+            put(frame[i][j], 8, j + 1 < DEEP ? frame[i][j + 1] : NULL);
+            frame[i][j][7] = at(codes[i][j]) + 184;
+        }
+    }
+}
+
 static int wait_forever(void)
 {
     void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -92,6 +128,12 @@ int main(int argc, char **argv)
         put(interp, 0, interp);
     if (strcmp(how, "texts") == 0)
         name((uint64_t)-1);
+    if (strcmp(how, "told") == 0)
+        tell();
+    if (strcmp(how, "many") == 0) {
+        build(STACKS, NULL, NULL);
+        build_many();
+    }
     puts(strcmp(how, "waits") == 0 && wait_forever() != 0 ? "no userfaultfd" : "ready");
     fflush(stdout);
     return getchar();

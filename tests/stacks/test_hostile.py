@@ -9,7 +9,8 @@ import time
 import pytest
 import stacks_harness as harness
 
-from pyusdt.stacks import snapshot
+from pyusdt.stacks import code, snapshot
+from pyusdt.stacks.code import Codes
 from pyusdt.stacks.process import Python
 
 
@@ -60,6 +61,30 @@ def test_long_lists(hostile):
 def test_endless_texts(hostile):
     found, _ = dump(hostile, "texts")
     assert found["threads"][0]["frames"] == [{"function": "?", "file": "?", "line": None}]
+
+
+def test_offsets_that_can_not_be(hostile):
+    """A Python that tells that texts begin before their length is no program error of pyusdt's."""
+    with harness.started([hostile, "told"]) as subject:
+        for command in ("dump",), ("profile", "--wall", "--duration", "1"):
+            run = harness.pyusdt(*command, subject.pid)
+            assert (run.returncode, run.stdout) == (1, "")
+            assert run.stderr == (f"pyusdt: process {subject.pid}: its Python tells what can not be: no memory, or offsets that can not be\n")
+
+
+def test_more_tables_and_names_than_there_is_room_for(hostile, monkeypatch):
+    """What was read of them is kept within bounds, and read again; a frame without room for its name has none."""
+    with harness.started([hostile, "many"]) as subject:
+        python = Python(subject.pid)
+        codes = Codes(python)
+        raws = snapshot.raws(python.walker(1000, 1), subject.pid)
+        for raw in raws[:2]:
+            assert {frame.name for frame in raw.frames(codes)} == {"\0" * 5}
+            assert sum(len(each.table) for each in codes._known.values()) <= code._TABLES + code.LARGEST
+        monkeypatch.setattr(code, "_TEXTS", 20_000 + 995)
+        assert sum(frame.name == "?" for frame in raws[2].frames(codes)) == 1000 - 100
+        codes.renew()
+        assert {frame.name for frame in raws[3].frames(codes)} == {"\0" * 5}
 
 
 def test_memory_that_nobody_provides(hostile):

@@ -132,3 +132,15 @@ def test_room(monkeypatch):
     profile.add("", (LEAF, LEAF), 4)
     assert profile.counts == {"left_out": 7} and profile.samples == 14
     assert profile.stacks["", (marked("left out"),)] == 7
+
+
+def test_more_names_than_there_is_room_for(monkeypatch):
+    """Of a process that calls itself something else all the time."""
+    monkeypatch.setattr(profiles, "TEXT", 30)
+    profile = Profile(100, "threads")
+    places = [profile.place(Place((f"function {i}", "/f.py", None))) for i in range(5)]
+    assert [place.function for place in places] == ["function 0", "function 1", *["[left out]"] * 3]
+    assert profile.place(Place(("function 0", "/f.py", None))) is places[0]
+    for place in places:
+        profile.add("", (place,))
+    assert profile.counts == {"left_out": 3} and profile.samples == 5

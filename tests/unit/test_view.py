@@ -6,9 +6,10 @@ import pty
 import re
 import struct
 import termios
+from math import inf, nan
 
 import pytest
-from view_cases import FULL, count, quantize, watched
+from view_cases import FULL, count, quantize, real_sum, watched
 
 from pyusdt.data.values import Number
 from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
@@ -117,6 +118,17 @@ def test_a_screen_is_as_large_as_the_terminal(columns, rows, log):
         assert {"@calls", "@lat", "@one"} <= {line.split(" ", 1)[0] for line in lines}
         assert any(r"/cart\x1b[31m" in line for line in lines)
         assert not log or any(rf"line {log - 1} \x1b[2J" in line for line in lines)
+
+
+@pytest.mark.parametrize("total", [inf, -inf, nan, 1.7e308])
+def test_what_can_not_be_drawn(total):
+    """A traced process gives sum() an infinity: the screen says so, and goes on."""
+    made = watched({"a": {("x",): real_sum(1, 1.5), ("y",): real_sum(1, 2.0)}}, {"a": {("x",): real_sum(2, total), ("y",): real_sum(2, 3.0)}},
+                   {"a": {("x",): real_sum(3, total), ("y",): real_sum(3, 4.0)}}, seconds=0.2)
+    lines, _ = drawn(made, 100, 20)
+    shown = f"{total:g}" if total != 1.7e308 else "1.7e+290E"
+    assert any(line.split()[:2] == ["x", shown] for line in lines), lines
+    assert any(line.split()[:3] == ["y", "4", "5"] for line in lines), lines
 
 
 def test_colours_and_their_absence():

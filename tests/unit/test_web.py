@@ -1,15 +1,17 @@
 """The page of live views: what its server gives to whom, what it sends, the page as a file.  No engine, no browser."""
 
+import contextlib
 import http.client
 import json
 import os
 import socket
 import threading
 import time
+from math import inf, isfinite, nan
 from types import SimpleNamespace
 
 import pytest
-from view_cases import FULL, Aggregates, count, quantize, watched
+from view_cases import FULL, Aggregates, count, quantize, real_sum, watched
 
 from pyusdt.engine import EngineError
 from pyusdt.report import told, web
@@ -37,6 +39,15 @@ def test_a_distribution():
     assert whole["panels"][0]["buckets"] == {67: "8", 68: "16", 69: "32"}
     assert whole["panels"][0]["lines"][0]["columns"] == [[67, 3], [69, 2]]
     assert step["panels"][0]["lines"][0]["columns"] == [[69, 2]]
+
+
+@pytest.mark.parametrize("total", [inf, -inf, nan, 1.7e308])
+def test_what_is_not_finite(total):
+    """JSON, and so a browser, has no infinities: what is drawn is finite, and the text beside it says what it is."""
+    for each in states(*[{"a": {("x",): real_sum(i, total)}} for i in (1, 2)], {"a": {("x",): real_sum(3, 4.0)}}, {"a": {("x",): real_sum(3, total)}}):
+        line = json.loads(told.packed("x", each), parse_constant=pytest.fail)["panels"][0]["lines"][0]
+        assert all(map(isfinite, [line["number"], line["rate"], *line["past"]])), line
+        assert line["value"] == (f"{total:g}" if total != 1.7e308 else "1.7e+290E")
 
 
 def test_names_are_data():
@@ -161,6 +172,27 @@ def test_viewers_are_bounded(page):
     answer, _ = get(page, f"/{page.token}/events")
     assert answer.status == 503
     viewers.pop().close()
+
+
+def test_connections_are_bounded(page):
+    """Of anybody on the machine, who needs no token to make them: no more threads and descriptors than that."""
+    idle = [socket.create_connection(("127.0.0.1", page.port)) for _ in range(web._CONNECTIONS + 30)]
+    closed = 0
+    for each in idle[web._CONNECTIONS:]:
+        each.settimeout(30)
+        with contextlib.suppress(ConnectionResetError):
+            assert each.recv(1) == b""
+        closed += 1
+    assert closed == 30
+    for each in idle:
+        each.close()
+    deadline = time.monotonic() + 30
+    while True:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            if get(page, f"/{page.token}/")[0].status == 200:
+                break
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_a_port_that_is_taken():

@@ -2,9 +2,11 @@
 
 from types import SimpleNamespace
 
+from pyusdt.data.floats import bits_of
 from pyusdt.data.snapshot import Aggregation
-from pyusdt.data.values import Histogram, Number
+from pyusdt.data.values import FloatNumber, Histogram, Number
 from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
+from pyusdt.dlang.builtins.float_aggregations import Sum
 from pyusdt.report import view
 
 
@@ -17,6 +19,11 @@ def aggregation(name, data):
 
 def count(n):
     return Number(AGGREGATIONS["count"], [n])
+
+
+def real_sum(n, total):
+    """A sum() of n doubles."""
+    return FloatNumber(Sum(), [n, bits_of(total)])
 
 
 def quantize(**buckets):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Stack = tuple["Place", ...]
 
 ROOM = 1 << 22  # frames of all the different stacks together
+TEXT = 1 << 26  # characters of all the different places together
 
 
 class Place(tuple[str, str, "int | None"]):
@@ -48,6 +49,9 @@ def marked(what: str) -> Place:
     return Place((f"[{what}]", "", None))
 
 
+LEFT_OUT = marked("left out")
+
+
 class Profile:
     """hz: samples a second that were wanted; what: which threads, in words; seconds: how long it took.  stacks: {(thread, stack from
     the outermost frame on): samples}, thread "" where threads are not told apart.  looks: how often all threads were looked at;
@@ -59,16 +63,31 @@ class Profile:
         self.looks = self.missed = 0
         self.stacks: Counter[tuple[str, Stack]] = Counter()
         self.counts: Counter[str] = Counter()
-        self._frames = 0
+        self._frames = self._text = 0
+        self._full = False
+        self._places: dict[Place, Place] = {}
+
+    def place(self, place: Place) -> Place:
+        """It, each once, however many stacks it is in; where there is no room for more, what says so."""
+        known = self._places.get(place)
+        if known is None:
+            if self._text > TEXT:
+                self._full = True
+                return LEFT_OUT
+            self._text += len(place.text)
+            known = self._places[place] = place
+        return known
 
     def add(self, thread: str, stack: Stack, n: int = 1) -> None:
         key = thread, stack
         if key not in self.stacks:
             if self._frames + len(stack) > ROOM:
-                self.counts["left_out"] += n
-                key = thread, (marked("left out"),)
+                self._full = True
+                key = thread, (LEFT_OUT,)
             else:
                 self._frames += len(stack)
+        if self._full and LEFT_OUT in key[1]:
+            self.counts["left_out"] += n
         self.stacks[key] += n
 
     @property

@@ -1,9 +1,9 @@
 """The server that Prometheus asks: GET /metrics.
 
 In: an address, a function that makes the answer, a token and a certificate if asked for.  Out: answers.
-Always: each request has a thread, at most _AT_ONCE; who is slow, says nothing or does not read holds up nobody else and is left after
-_TIMEOUT; on a loopback address a page of another site gets nothing (the Host header is checked); nothing that comes reaches the
-tracing.
+Always: each connection has a thread, and there are as many as serving.Bounded allows; who is slow, says nothing or does not read holds
+up nobody else and is left after _TIMEOUT; on a loopback address a page of another site gets nothing (the Host header is checked);
+nothing that comes reaches the tracing.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import ssl
 import threading
 from typing import TYPE_CHECKING, Any
 
+from .serving import Bounded
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Answer = Callable[[str], tuple[bytes, str]]  # of an Accept header: (content, its type)
 
 PATH = "/metrics"
-_AT_ONCE = 16
 _POLL = 0.05  # s: so long does the end take
 _TIMEOUT = 30.0  # s
 
@@ -60,29 +61,18 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Nothing: the standard error is dtrace's."""
 
 
-class Scrapes(http.server.ThreadingHTTPServer):
+class Scrapes(Bounded):
     """The server; start() and stop() it.  OSError where it can not have the address."""
-
-    daemon_threads = True
-    request_queue_size = _AT_ONCE
 
     def __init__(self, host: str, port: int, answer: Answer, token: bytes = b"", context: ssl.SSLContext | None = None) -> None:
         if ":" in host:
             self.address_family = socket.AF_INET6
         self.answer, self.token, self._context = answer, token, context
-        self._free = threading.BoundedSemaphore(_AT_ONCE)
         super().__init__((host, port), _Handler)
         shown = f"[{host}]" if ":" in host else host
         self.address = f"{'https' if context else 'http'}://{shown}:{self.server_port}{PATH}"
         names = {shown, "127.0.0.1", "localhost", "[::1]"} if is_loopback(host) else ()
         self.hosts = {f"{name}:{self.server_port}" for name in names}
-
-    def server_bind(self) -> None:
-        """Not as HTTPServer, which asks for the name of the address."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def start(self) -> None:
         threading.Thread(target=self.serve_forever, args=(_POLL,), name="pydtrace-metrics", daemon=True).start()
@@ -90,18 +80,6 @@ class Scrapes(http.server.ThreadingHTTPServer):
     def stop(self) -> None:
         self.shutdown()
         self.server_close()
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         """In the thread of the request: there a slow handshake waits alone."""
@@ -111,9 +89,6 @@ class Scrapes(http.server.ThreadingHTTPServer):
                 super().finish_request(secured, client_address)
         else:
             super().finish_request(request, client_address)
-
-    def handle_error(self, *_: Any) -> None:
-        """Who broke off is no news."""
 
 
 def is_loopback(host: str) -> bool:

@@ -10,6 +10,7 @@ negative.
 from __future__ import annotations
 
 import heapq
+import math
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 HISTORY = 300  # intervals
 KEPT = 200  # keys whose past is kept, in each aggregation
 LINES = 500
+_GREATEST = 1e300  # that is drawn: what is made of it is finite, too
 
 
 class Line:
@@ -54,6 +56,7 @@ class Line:
             self._columns = self._columns if self._columns is not None else deque(maxlen=HISTORY)
             self._columns.append(came)
             came = sum(came.values())
+        came = drawn(came)
         self.past.append(came)
         self.rate = came / seconds if seconds > 0 else 0.0
 
@@ -155,8 +158,17 @@ def label(edge: tuple[int | None, int | None]) -> str:
     return short(low) if high is not None else f">= {short(low)}"
 
 
+def drawn(number: Any) -> Any:
+    """The number, or one that can be drawn in its place: a traced process may add up infinities, and what is no number."""
+    if not isinstance(number, float) or abs(number) <= _GREATEST:
+        return number
+    return 0.0 if math.isnan(number) else math.copysign(_GREATEST, number)
+
+
 def short(number: Any) -> str:
     """A number in at most seven characters: 1234567 is 1.23M."""
+    if isinstance(number, float) and not math.isfinite(number):
+        return f"{number:g}"
     size = abs(number)
     for scale, suffix in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if size >= max(scale, 1e4) * 0.9995:
@@ -171,4 +183,4 @@ def shown_key(key: Key) -> str:
 
 def number_of(value: Any) -> float:
     """What a value is sorted and drawn by."""
-    return float(value.n if isinstance(value, Histogram) else value)
+    return float(drawn(value.n if isinstance(value, Histogram) else value))

@@ -4,7 +4,7 @@ In: what a sink is given (tracing/sink.py), a port (0: any) or a path.  Out: a s
 the script prints goes where it ever goes, too.
 Always: who has not the token in the address gets nothing, nor does a page of another site (the Host header is checked, and no answer
 may be read by others); nothing that a browser sends reaches the tracing; a viewer that does not read holds up nobody, and gets the
-latest state when it reads again; at most _VIEWERS at a time.
+latest state when it reads again; at most _VIEWERS at a time, and _CONNECTIONS of whoever it is.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ..engine import EngineError
 from . import told
 from .aside import Aside
+from .serving import Bounded
 from .watching import Watching
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .output import Notify, Output
 
 _VIEWERS = 16
+_CONNECTIONS = 64  # a browser keeps those open by which it got the page's files
 _BUFFER = 1 << 17  # bytes
 _POLL = 0.05  # s, of the thread that takes viewers: so long does its end take
 _TIMEOUT = 20.0  # s that a viewer may not read
@@ -145,8 +147,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Nothing: the standard error is dtrace's."""
 
 
-class _Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
+class _Server(Bounded):
+    at_once = _CONNECTIONS
 
     def __init__(self, port: int, states: _States) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
@@ -156,9 +158,6 @@ class _Server(http.server.ThreadingHTTPServer):
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/{self.token}/"
-
-    def handle_error(self, *_: Any) -> None:
-        """A viewer that broke off is no news."""
 
 
 class Web(Watching):

@@ -2,7 +2,8 @@
 
 In: a process.Python, addresses of code objects and positions as the walker gives them.  Out: Frame: function, file, line.
 Always: what is no code object any more, or never was, is a frame "?"; a name is at most LONGEST characters, a table of lines at most
-LARGEST bytes, whatever the process says.  A code object may be freed and another take its place: what was kept of it is used only while
+LARGEST bytes, and all of them together have bounds, whatever the process says: a frame for whose name there is no room is "?".  A code
+object may be freed and another take its place: what was kept of it is used only while
 it still has the same name, file and lines.
 """
 
@@ -14,6 +15,8 @@ from .process import word_of
 LONGEST = 1000  # characters
 LARGEST = 1 << 20  # bytes
 _KEPT = 1 << 16  # code objects
+_TABLES = 1 << 26  # bytes of their tables
+_TEXTS = 1 << 25  # characters of names and files that are read between two renew()
 _KINDS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
 
 
@@ -46,8 +49,8 @@ class Codes:
 
     def __init__(self, python):
         self._memory, self._layout = python.memory, python.layout
-        self._known = {}
-        self._frames = {}
+        self._known, self._tables = {}, 0
+        self._frames, self._texts = {}, 0
         layout = self._layout
         self._name = layout["code_qualname"] or layout["code_name"]
         self._identity = (self._name, layout["code_filename"], layout["code_linetable"])
@@ -57,6 +60,7 @@ class Codes:
     def renew(self):
         """The process has gone on: code objects may have been freed."""
         self._frames.clear()
+        self._texts = 0
 
     def frame(self, address, instr):
         """The Frame of a code object and a position."""
@@ -86,17 +90,22 @@ class Codes:
         known = self._known.get(address)
         if known is None or known.same != same:
             known = self._read(address, record, same)
-            if len(self._known) == _KEPT:
-                self._known.clear()
-            self._known[address] = known
+            self._keep(address, known)
         return known
+
+    def _keep(self, address, code):
+        if len(self._known) == _KEPT or self._tables > _TABLES:
+            self._known.clear()
+            self._tables = 0
+        self._known[address] = code
+        self._tables += len(code.table) if code else 0
 
     def _read(self, address, record, same):
         """A _Code, or None where there is none."""
         layout, code = self._layout, _Code()
         code.same = same
         try:
-            code.name, code.file = self.text(same[0]), self.text(same[1])
+            code.name, code.file = self._counted(same[0]), self._counted(same[1])
             code.table = self.bytes(same[2])
         except (OSError, ValueError):
             return None
@@ -104,6 +113,14 @@ class Codes:
         code.begin = address + layout["code_instructions"]
         code.size = 2 * min(word_of(record, layout["bytes_size"]), LARGEST)
         return code
+
+    def _counted(self, address):
+        """A text that is kept.  Raises OSError, ValueError."""
+        if self._texts > _TEXTS:
+            raise ValueError("no room")
+        text = self.text(address)
+        self._texts += len(text)
+        return text
 
     # --- objects ----------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ RUNNING, GIL, ALL = "running", "gil", "all"
 WORDS = {RUNNING: "running threads", GIL: "threads that hold the GIL", ALL: "all threads"}
 _TRIES = 32
 _RENEWED = 1.0  # seconds
+_TASKS = 1 << 16  # threads of a process that are known, whatever it says how many it has
 
 
 class Options:
@@ -37,7 +38,6 @@ class Process:
         self.pid, self._profile, self._options = pid, profile, options
         self._codes = Codes(self.python)
         self._walker = self.python.walker(options.frames, _TRIES)
-        self._places = {}  # each once, however many stacks it is in
         self._known = {}  # (stack, flags) -> tuple of Place
         self._tasks = {}
         self._renewed = time.monotonic()
@@ -66,6 +66,8 @@ class Process:
     def _task(self, raw):
         key = raw.native or raw.ident
         if key not in self._tasks:
+            if len(self._tasks) == _TASKS:
+                self._tasks.clear()
             try:
                 tasks = kernel_side.tasks(self.pid)
             except OSError:  # it ends: the walk says so
@@ -95,8 +97,7 @@ class Process:
         return tuple(reversed(places)) or (marked("no Python function"),)
 
     def _place(self, frame):
-        place = Place((frame.name, frame.file, frame.line if self._options.lines else None))
-        return self._places.setdefault(place, place)
+        return self._profile.place(Place((frame.name, frame.file, frame.line if self._options.lines else None)))
 
 
 def children(pid):
