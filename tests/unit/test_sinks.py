@@ -15,8 +15,9 @@ from pyusdt.data import program as p
 from pyusdt.data.addresses import Addresses
 from pyusdt.dlang.compile import Compiler, default_macros
 from pyusdt.options import Options
+from pyusdt.report.aside import Aside
 from pyusdt.report.json import Json
-from pyusdt.report.output import Output
+from pyusdt.report.output import Output, OutputError
 from pyusdt.report.parquet import Parquet
 from pyusdt.report.terms import Terms
 from pyusdt.report.text import Text
@@ -172,3 +173,33 @@ def test_a_sink_without_a_file_says_that_there_is_none():
     with pytest.raises(OSError, match="there is no output file"):
         Sink().reopen(b"x")
     assert Sink().truncate() is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="host: only root makes links of other users'")
+@pytest.mark.parametrize(("owner", "mode", "is_followed"), [(54001, 0o1777, False), (0, 0o1777, True), (54001, 0o755, True)])
+def test_another_users_link_is_not_followed(owner, mode, is_followed, tmp_path):
+    """In a folder as /tmp is; the file that it leads to stays what it was."""
+    folder, victim = tmp_path / "shared", tmp_path / "victim"
+    folder.mkdir()
+    folder.chmod(mode)
+    victim.write_text("victim")
+    link = folder / "profile.svg"
+    link.symlink_to("../victim")
+    os.lchown(link, owner, owner)
+    aside = Aside(str(link))
+    if is_followed:
+        with open(aside.make(), "w", encoding="utf-8") as file:
+            file.write("new")
+        aside.done()
+    else:
+        with pytest.raises(OutputError, match=f"failed to write to {link}: Permission denied"), aside.checked():
+            aside.make()
+    assert victim.read_text() == ("new" if is_followed else "victim")
+    assert link.is_symlink() and sorted(os.listdir(tmp_path)) == ["shared", "victim"] and os.listdir(folder) == ["profile.svg"]
+
+
+def test_links_in_a_circle(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OutputError, match="Too many levels of symbolic links"), Aside(str(tmp_path / "a")).checked() as _:
+        Aside(str(tmp_path / "a")).make()
