@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from types import SimpleNamespace
 
 import pytest
 import stacks_harness as harness
 
+from pyusdt.data.profile import Profile
 from pyusdt.stacks import code, snapshot
 from pyusdt.stacks.code import Codes
-from pyusdt.stacks.process import Python
+from pyusdt.stacks.process import NoStacks, Python
+from pyusdt.stacks.sampler import ALL, Options, Process
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +98,16 @@ def test_memory_that_nobody_provides(hostile):
         run = harness.pyusdt("dump", subject.pid)
     assert run.returncode == 1 and run.stdout == ""
     assert run.stderr == f"pyusdt: process {subject.pid} does not let its memory be read: gave up\n"
+
+
+def test_a_process_that_ends_between_its_stacks_and_their_names(hostile):
+    """Who has its id by then may be somebody else: no sample has names of that one's memory."""
+    profile = Profile(100, "threads")
+    with harness.started([hostile, "names"]) as subject:
+        process = Process(subject.pid, profile, Options(ALL))
+        process.look()
+        assert profile.samples == 1
+        process.python.memory = SimpleNamespace(is_its=lambda: False)
+        with pytest.raises(NoStacks, match=f"process {subject.pid} has ended"):
+            process.look()
+    assert profile.samples == 1

@@ -45,11 +45,16 @@ class Process:
     def look(self):
         """One sample of each of its threads that count.  Raises NoStacks."""
         self._renew()
+        found = []
         for raw in snapshot.raws(self._walker, self.pid):
             task = self._task(raw) if self._options.which == RUNNING or self._options.threads else None
             if self._counts(raw, task):
-                self._profile.add(self._thread(task), self._stack(raw))
-                self._profile.counts.update(raw.marks)
+                found.append((self._thread(task), self._stack(raw), raw.marks))
+        if not self.python.memory.is_its():  # the names may be those of the process that has its id now
+            raise NoStacks(f"process {self.pid} has ended")
+        for thread, stack, marks in found:
+            self._profile.add(thread, stack)
+            self._profile.counts.update(marks)
 
     def _renew(self):
         now = time.monotonic()
