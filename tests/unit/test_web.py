@@ -203,7 +203,7 @@ def test_a_port_that_is_taken():
         with pytest.raises(EngineError, match=f"--web: port {port} of 127.0.0.1: Address already in use"):
             sink.begin(SimpleNamespace(actions=SimpleNamespace(aggregates=None), options={}, teller=lambda say: None))
         sink.close()
-    assert not [thread for thread in threading.enumerate() if thread.name == "pydtrace-web" and thread.is_alive()]
+    assert not [thread for thread in threading.enumerate() if thread.name == "pydtrace-server" and thread.is_alive()]
 
 
 def test_it_is_full(tmp_path):

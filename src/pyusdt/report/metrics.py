@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine import EngineError
 from . import mapping
-from .scrapes import Scrapes, is_loopback
+from .scrapes import Scrapes
+from .server import is_loopback
 from .text import Text
 
 if TYPE_CHECKING:

@@ -10,18 +10,17 @@ latest state when it reads again; at most _VIEWERS at a time, and _CONNECTIONS o
 from __future__ import annotations
 
 import hmac
-import http.server
 import os
 import secrets
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..engine import EngineError
 from . import told
 from .aside import Aside
-from .serving import Bounded
+from .server import Handler, Server
 from .watching import Watching
 
 if TYPE_CHECKING:
@@ -32,9 +31,10 @@ if TYPE_CHECKING:
 _VIEWERS = 16
 _CONNECTIONS = 64  # a browser keeps those open by which it got the page's files
 _BUFFER = 1 << 17  # bytes
-_POLL = 0.05  # s, of the thread that takes viewers: so long does its end take
 _TIMEOUT = 20.0  # s that a viewer may not read
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_HEADERS = (("Content-Security-Policy", _POLICY), ("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer"),
+            ("Cross-Origin-Resource-Policy", "same-origin"))  # fmt: skip
 _FILES = {"": ("index.html", "text/html; charset=utf-8"), "view.js": ("view.js", "text/javascript; charset=utf-8"),
           "view.css": ("view.css", "text/css; charset=utf-8")}  # fmt: skip
 
@@ -82,53 +82,32 @@ class _States:
             return self._number, self._step if number and self._number == number + 1 else self._whole
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
-    """One request.  server: a _Server."""
+class _Handler(Handler):
+    """server: a _Server."""
 
     server: _Server
     timeout = _TIMEOUT
-    protocol_version = "HTTP/1.1"
-    server_version, sys_version = "pydtrace", ""
 
-    def do_GET(self) -> None:
-        server = self.server
-        if self.headers.get("Host") not in server.hosts:
-            self.send_error(421, "this address is not that of the page")
-            return
+    def answer(self) -> None:
         token, _, name = self.path.removeprefix("/").partition("/")
-        if not hmac.compare_digest(token.encode(), server.token.encode()):
-            self.send_error(403, "the address lacks the token")
+        if not hmac.compare_digest(token.encode(), self.server.token.encode()):
+            self.refuse(403, "the address lacks the token")
         elif name == "events":
             self._events()
         elif name in _FILES:
-            self._file(*_FILES[name])
+            path, kind = _FILES[name]
+            self.send(200, file(path).encode(), kind, *_HEADERS)
         else:
-            self.send_error(404)
-
-    def _begin(self, kind: str) -> None:
-        self.send_response(200)
-        headers = {"Content-Type": kind, "Content-Security-Policy": _POLICY, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer",
-                   "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin"}
-        for header, value in headers.items():
-            self.send_header(header, value)
-
-    def _file(self, name: str, kind: str) -> None:
-        content = file(name).encode()
-        self._begin(kind)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+            self.refuse(404, "there is no such page")
 
     def _events(self) -> None:
         states = self.server.states
         if not states.join(1):
-            self.send_error(503, "too many viewers")
+            self.refuse(503, "too many viewers")
             return
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)  # what lies there is old when it is read
         try:
-            self._begin("text/event-stream")
-            self.send_header("Connection", "close")
-            self.end_headers()
+            self.begin(200, "text/event-stream", ("Connection", "close"), *_HEADERS)
             self._feed(states)
         except OSError:
             pass  # the viewer is gone, or does not read
@@ -143,21 +122,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             number, state = states.after(number, _TIMEOUT / 2)
         self.wfile.write(b"event: end\ndata: over\n\n")
 
-    def log_message(self, *_: Any) -> None:
-        """Nothing: the standard error is dtrace's."""
 
-
-class _Server(Bounded):
+class _Server(Server):
     at_once = _CONNECTIONS
 
     def __init__(self, port: int, states: _States) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
+        super().__init__("127.0.0.1", port, _Handler)
         self.states, self.token = states, secrets.token_urlsafe(18)
-        self.hosts = {f"{name}:{self.server_port}" for name in ("127.0.0.1", "localhost")}
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/{self.token}/"
+        self.address = f"http://127.0.0.1:{self.server_port}/{self.token}/"
 
 
 class Web(Watching):
@@ -175,7 +147,7 @@ class Web(Watching):
             server = self._server = _Server(self._port, self._states)
         except OSError as error:
             raise EngineError(f"--web: port {self._port} of 127.0.0.1: {error.strerror}") from None
-        threading.Thread(target=server.serve_forever, args=(_POLL,), name="pydtrace-web", daemon=True).start()
+        server.start()
         self._notify(f"the page is {server.address}")
         self.refresh()
 
@@ -192,8 +164,7 @@ class Web(Watching):
             end = time.monotonic() + 1.0
             while self._states.viewers and time.monotonic() < end:  # they are told of the end
                 time.sleep(0.01)
-            server.shutdown()
-            server.server_close()
+            server.stop()
 
 
 class Html(Watching):

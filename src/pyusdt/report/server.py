@@ -1,0 +1,106 @@
+"""What the servers of report/ have in common: a few connections at a time, and nothing for a page of another site.
+
+In: an address.  Out: requests, to a Handler of one's own.
+Always: each connection has a thread, at most Server.at_once, since every user of the machine can make some; who is slow, says nothing or does not read holds up nobody else and is left after
+the handler's timeout; on a loopback address the Host header is checked (a page of another site that has our address by a name of its own
+gets nothing); nothing that comes reaches the tracing; the standard error stays dtrace's.
+"""
+
+from __future__ import annotations
+
+import http.server
+import ipaddress
+import socket
+import threading
+from typing import Any
+
+_POLL = 0.05  # s: so long does the end take
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """One connection.  answer() is a subclass's."""
+
+    server: Server
+    timeout = 30.0
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "pydtrace", ""
+
+    def do_GET(self) -> None:
+        if self.server.hosts and self.headers.get("Host") not in self.server.hosts:
+            self.refuse(421, "pydtrace has another address")
+        else:
+            self.answer()
+
+    def answer(self) -> None:
+        """A request from who may ask."""
+        raise NotImplementedError
+
+    def refuse(self, status: int, why: str, *headers: tuple[str, str]) -> None:
+        self.send(status, f"{why}\n".encode(), "text/plain; charset=utf-8", *headers)
+
+    def send(self, status: int, content: bytes, kind: str, *headers: tuple[str, str]) -> None:
+        self.begin(status, kind, ("Content-Length", str(len(content))), *headers)
+        self.wfile.write(content)
+
+    def begin(self, status: int, kind: str, *headers: tuple[str, str]) -> None:
+        """All that stands before the content."""
+        self.send_response(status)
+        for header, value in (("Content-Type", kind), ("X-Content-Type-Options", "nosniff"), *headers):
+            self.send_header(header, value)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing is logged."""
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """start() and stop() it.  OSError where it can not have the address."""
+
+    daemon_threads = True
+    at_once = 16
+
+    def __init__(self, host: str, port: int, handler: type[Handler]) -> None:
+        if ":" in host:
+            self.address_family = socket.AF_INET6
+        self._free = threading.BoundedSemaphore(self.at_once)
+        self.request_queue_size = self.at_once
+        super().__init__((host, port), handler)
+        self.shown = f"[{host}]" if ":" in host else host
+        names = {self.shown, "127.0.0.1", "localhost", "[::1]"} if is_loopback(host) else ()
+        self.hosts = {f"{name}:{self.server_port}" for name in names}
+
+    def server_bind(self) -> None:
+        """Not as HTTPServer, which asks for the name of the address."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+    def start(self) -> None:
+        threading.Thread(target=self.serve_forever, args=(_POLL,), name="pydtrace-server", daemon=True).start()
+
+    def stop(self) -> None:
+        self.shutdown()
+        self.server_close()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, *_: Any) -> None:
+        """Who broke off is no news."""
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
