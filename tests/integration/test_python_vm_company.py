@@ -177,6 +177,40 @@ def test_forks(same, program):
     assert seen(run)["in_child"] == 20, run
 
 
+def test_a_fork_after_our_exit_function(program):
+    """In an exit function that was registered before ours, thus runs after it: no watcher is started again."""
+    path = program("""
+        import atexit, os
+        def watchers(): return os.listdir("/proc/self/task")[1:] # it names itself only when it runs
+        def forks():
+            if not os.fork():
+                os._exit(0)
+            os.wait()
+            for _ in range(1000): pass # a pending call's turn
+            print(len(before), len(watchers()))
+        atexit.register(forks)
+        import pyusdt.vm
+        pyusdt.vm.enable()
+        before = watchers()
+    """)
+    run = harness.run([sys.executable, path])
+    assert (run.status, run.stdout) == (0, "1 0\n"), run
+
+
+def test_the_flight_recorder_alone_sets_nothing(program):
+    path = program("""
+        import gc, sys, pyusdt.vm
+        from pyusdt import _core
+        pyusdt.vm.enable()
+        def called(): pass
+        called()
+        tools = [sys.monitoring.get_tool(n) for n in range(6)] if hasattr(sys, "monitoring") else []
+        print(bool(_core.flight()), gc.callbacks, [t for t in tools if t], sys.getprofile(), sys.gettrace())
+    """)
+    run = harness.run([sys.executable, path], env={**os.environ, "PYUSDT_FLIGHT": "64k"})
+    assert (run.status, run.stdout) == (0, "True [] [] None None\n"), run
+
+
 def test_many_threads(same, program):
     run = same(program("""
         import threading

@@ -95,7 +95,8 @@ static uint32_t wanted_now(void)
     uint32_t wanted = 0;
 
     for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
-        if (index_of[probe] != 0 && pyusdt_wanted(pyusdt_vm_index(probe)))
+        if (index_of[probe] != 0 && pyusdt_wanted(pyusdt_vm_index(probe)) &&
+            pyusdt_demand_at(pyusdt_vm_index(probe), PYUSDT_VM_TRACERS) != 0)
             wanted |= PYUSDT_VM_BIT(probe);
     return wanted;
 }
@@ -190,6 +191,13 @@ static PyObject *vm_pause(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *vm_end(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    enabled = 0; /* a fork in an exit function that runs after this one starts nothing again */
+    watch_stop();
+    Py_RETURN_NONE;
+}
+
 static PyObject *vm_resume(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     if (Py_AddPendingCall(start_again, NULL) < 0) /* there are 32 already: this one is as good as they are */
@@ -230,6 +238,7 @@ static PyMethodDef callables[] = {
      "The provider python is there, and watches whether somebody traces it.  audit: with the probe audit.\n\n"
      "OSError where the process can not be traced, RuntimeError in a sub-interpreter."},
     {"vm_pause", vm_pause, METH_NOARGS, "vm_pause()\n--\n\nNo thread of ours is there any more."},
+    {"vm_end", vm_end, METH_NOARGS, "vm_end()\n--\n\nThe interpreter ends: no thread of ours from now on; what is traced stays so."},
     {"vm_resume", vm_resume, METH_NOARGS, "vm_resume()\n--\n\nThe thread is there again, soon."},
     {"vm_stop", vm_stop, METH_NOARGS, "vm_stop()\n--\n\nNothing is watched, and nothing is set in the interpreter."},
     {"vm_trouble", vm_trouble, METH_NOARGS, "vm_trouble()\n--\n\nWhat is wanted and can not be had, or ''."},

@@ -47,6 +47,9 @@ enum pyusdt_vm_left { PYUSDT_VM_RETURNED, PYUSDT_VM_YIELDED, PYUSDT_VM_UNWOUND }
 #define PYUSDT_VM_FUNCTIONS (PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY) | PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_RETURN))
 #define PYUSDT_VM_C_FUNCTIONS (PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_ENTRY) | PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_RETURN))
 
+/* Tracers; the flight recorder is none, and nothing is set in the interpreter for it alone: it would be every call. */
+#define PYUSDT_VM_TRACERS ((1ull << PYUSDT_MAX_SESSIONS) - 1)
+
 /* The number of a probe in the process's table. */
 unsigned pyusdt_vm_index(enum pyusdt_pyvm_probe probe);
 

@@ -106,6 +106,14 @@ static int texts_make(struct place *place, const struct names *names, int line)
     return 1;
 }
 
+/* Which sessions want a probe here; the flight recorder only beside a tracer. */
+static uint64_t wanted_by_tracers(unsigned index, const struct names *names)
+{
+    uint64_t sessions = pyusdt_place_wanted(index, names->module.address, names->function.address);
+
+    return (sessions & PYUSDT_VM_TRACERS) != 0 ? sessions : 0;
+}
+
 /* Asks which sessions want the probes [first, end) at this place. */
 static void place_ask(struct place *place, const struct names *names, int line, unsigned first, unsigned end)
 {
@@ -114,8 +122,7 @@ static void place_ask(struct place *place, const struct names *names, int line, 
 
     for (unsigned probe = first; probe < end; probe++)
         if (pyusdt_vm_index(probe) != 0) /* else this version can not have it */
-            any |= sessions[probe] =
-                pyusdt_place_wanted(pyusdt_vm_index(probe), names->module.address, names->function.address);
+            any |= sessions[probe] = wanted_by_tracers(pyusdt_vm_index(probe), names);
     if (any != 0 && place->texts == NULL && !texts_make(place, names, line))
         memset(sessions, 0, sizeof sessions);
     for (unsigned probe = first; probe < end; probe++)

@@ -11,7 +11,7 @@ import atexit
 import os
 import threading  # noqa: F401 - the probes of threads are in it, whoever imports it first
 
-from pyusdt._core import vm_pause, vm_probes, vm_resume, vm_start, vm_stop, vm_trouble
+from pyusdt._core import vm_end, vm_pause, vm_probes, vm_resume, vm_start, vm_stop, vm_trouble
 
 __all__ = ["disable", "enable", "enable_as_asked", "probes", "trouble"]
 
@@ -29,7 +29,7 @@ def enable(*, audit: bool = False) -> None:
     if not _registered:
         _registered = True
         os.register_at_fork(before=vm_pause, after_in_parent=vm_resume, after_in_child=vm_resume)
-        atexit.register(vm_pause)
+        atexit.register(vm_end)
 
 
 def enable_as_asked(value: str) -> None:
