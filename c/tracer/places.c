@@ -9,6 +9,7 @@
 #include "tracer/reader.h"
 
 #define START 64u
+#define TEXT_MAX (4 * PYUSDT_PLACE_STRINGS) /* a process has each name once; who shows more than this has made them to fill our memory */
 
 const struct pyusdt_ctl_places *pyusdt_places_shared(const void *file, const struct pyusdt_ctl_header *header, uint64_t size)
 {
@@ -49,9 +50,11 @@ static uint32_t put(struct pyusdt_places *places, const char *string, size_t mos
     return at;
 }
 
+/* Where there is no room for more names, places go without. */
 int pyusdt_places_add(struct pyusdt_places *places, const struct pyusdt_place_info *info)
 {
     static const struct pyusdt_ctl_place none;
+    const struct pyusdt_place_info nameless = {"?", "?", "?", info->line};
     const uint32_t most = PYUSDT_PLACE_MODULE + PYUSDT_PLACE_FUNCTION + PYUSDT_PLACE_FILE + 3;
     struct pyusdt_ctl_place place;
     const struct pyusdt_ctl_place *last;
@@ -61,6 +64,8 @@ int pyusdt_places_add(struct pyusdt_places *places, const struct pyusdt_place_in
     if (!grow(&places->place, places->n, &places->room, 1, sizeof *places->place) ||
         !grow(&places->text, places->ntext, &places->text_room, most, 1))
         return -ENOMEM;
+    if (places->ntext > TEXT_MAX)
+        info = &nameless;
     last = places->n ? &places->place[places->n - 1] : &none;
     place.module = put(places, info->module, PYUSDT_PLACE_MODULE, last->module);
     place.function = put(places, info->function, PYUSDT_PLACE_FUNCTION, last->function);

@@ -208,6 +208,22 @@ def test_a_table_that_lies(world, lie, when):
     pydtrace(world, "-l", "-n", f"vm{child.pid}:::")
 
 
+def test_names_that_fill_memory(world):
+    """Every place has names of its own, which lie in the same bytes: 46 MiB of them in a file of 4."""
+    child = world.start(target(world, 1, 1, "linger").split())
+    wait_until(lambda: list(world.rundir.glob("*.ctl")))
+    path = control_file(world)
+    (at,) = struct.unpack_from("<I", path.read_bytes()[:128], HEADER_PLACES)
+    places = b"".join(struct.pack("<IIII", i, i + 1, i + 2, i) for i in range(MAX_PLACES))
+    names = bytes(random.Random(1).choices(b"abcdefghij", k=4 << 20))
+    spoil(path, [(at + PLACE * MAX_PLACES, names), (at, places), (HEADER_PLACES + 4, struct.pack("<I", MAX_PLACES))])
+    done = subprocess.Popen([*PYDTRACE, "-l", "-n", f"vm{child.pid}:::function-entry"], stdout=subprocess.PIPE, env=world.env)
+    listed = done.stdout.read().decode()
+    _, status, usage = os.wait4(done.pid, 0)
+    done.stdout.close()
+    assert status == 0 and listed.count("\n") == MAX_PLACES + 2 and re.search(r" \? +\? function-entry$", listed, re.MULTILINE), usage.ru_maxrss
+
+
 def spoil(path, changes):
     with open(path, "r+b", buffering=0) as file:
         for at, data in changes:
