@@ -217,16 +217,17 @@ stop_keeps_what_was_recorded(_) ->
 
 faults_and_drops(_) ->
     {ok, H} = erltrace:open(#{options => #{"bufsize" => "4k"}}),
-    ok = erltrace:compile(H, ?P " /arg2 == 1/ { trace(10 / arg3); }" ?P " /arg2 == 2/ { @ = count(); }"),
+    Slow = lists:append(lists:duplicate(40, ?P " /arg2 == 2/ { this->n = strlen(copyinstr(arg6)); }")), % many times a firing
+    ok = erltrace:compile(H, ?P " /arg2 == 1/ { trace(10 / arg3); }" ?P " /arg2 == 2/ { @ = count(); }" ++ Slow),
     ok = erltrace:go(H),
     dyntrace:p(1),
     [{error, Text}] = items(H, 1),
     ?assertMatch({match, _}, re:run(Text, "divide-by-zero")),
-    [dyntrace:p(2, lists:duplicate(100, $x)) || _ <- lists:seq(1, 20000)],
+    [dyntrace:p(2, lists:duplicate(100, $x)) || _ <- lists:seq(1, 60000)],
     ok = erltrace:stop(H),
     {ok, Drops} = erltrace:consume(H),
     {ok, [{count, [], Counted}]} = erltrace:walk(H),
-    ?assertEqual(20000, Counted + lists:sum([N || {drop, principal, N} <- Drops])),
+    ?assertEqual(60000, Counted + lists:sum([N || {drop, principal, N} <- Drops])),
     ok = erltrace:close(H).
 
 what_is_not_taken_is_counted(_) ->

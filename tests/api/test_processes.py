@@ -112,7 +112,7 @@ def test_an_application_of_asyncio_traces_itself():
     """Its own events come through rings that its own loop empties: one that can not keep up loses, and does not wait."""
     async def main():
         async with pyusdt.atrace(SCRIPT, pid=os.getpid(), buffer=100, bufsize="64k") as t:
-            for i in range(20_000):  # the loop does not run meanwhile
+            for i in range(100_000):  # the loop does not run meanwhile
                 pyusdt.p(i)
             seen = [rec[0] for rec in t.available()]
             pyusdt.p(-1)
@@ -121,7 +121,7 @@ def test_an_application_of_asyncio_traces_itself():
 
     with pytest.warns(pyusdt.TraceWarning, match="lost"):
         seen, lost = asyncio.run(asyncio.wait_for(main(), 60))
-    assert len(seen) + lost == 20_001
+    assert len(seen) + lost == 100_001
     assert lost > 0
 
 

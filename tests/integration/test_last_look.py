@@ -94,7 +94,7 @@ def go(process):
     process.stdin.flush()
 
 
-@pytest.mark.parametrize("bufsize, count", [("4m", 1000), ("64k", 5000)])
+@pytest.mark.parametrize("bufsize, count", [("4m", 1000), ("64k", 50_000)])  # of which sixteen rings hold a part
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_process_that_came_after_the_last_look(traced, ending, bufsize, count):
     session = traced(COUNT, bufsize)

@@ -52,13 +52,15 @@ def test_switchrate_holds_records_back(fired):
 
 @pytest.mark.parametrize("option, status", [((), 0), (("--strict",), 3)])
 def test_drops(fired, option, status):
-    """The smallest ring: what is printed and what is said to be dropped is what was fired."""
-    got = fired(20_000, "-b", "64k", "-x", "droptags", *option, burst=20_000)
+    """The smallest rings, and clauses that take many times as long as a firing: what is printed and what is said to be dropped is
+    what was fired."""
+    slow = 'pyusdt$target:::user_trace-i4s4 { @[probefunc, arg2] = quantize(strlen(probefunc)); }' * 20
+    got = fired(60_000, "-b", "64k", "-x", "droptags", "-x", "aggsize=64m", *option, script=PRINT + slow + 'END { trunc(@); }', burst=60_000)
     dropped = [line.split() for line in got.stderr.splitlines()]
     assert dropped and all(line[:2] == ["dtrace:", "[DTRACEDROP_PRINCIPAL]"] for line in dropped), got
     assert all(line[3] == ("drops" if int(line[2]) > 1 else "drop") for line in dropped)
     shown = numbers(got)
-    assert shown == sorted(set(shown)) and len(shown) + sum(int(line[2]) for line in dropped) == 20_000
+    assert shown == sorted(set(shown)) and len(shown) + sum(int(line[2]) for line in dropped) == 60_000
     assert got.status == status
 
 

@@ -179,7 +179,7 @@ def anothers(users):
 
 
 @pytest.mark.parametrize("plant, said", [
-    *((each, "all 64 session slots") for each in (slots_taken, links, fifos, mounts)),
+    *((each, "all 63 session slots") for each in (slots_taken, links, fifos, mounts)),
     (open_to_others, "must be 0700"), (anothers, "does not belong to uid")])
 def test_a_hostile_user_costs_his_own_events(users, plant, said):
     """Whatever is in his directory: the others' are complete, no file is touched, and the user is told."""
