@@ -68,13 +68,14 @@ def test_cannot_be_traced_too(recording):
 
 def test_drops_are_in_the_recording(tmp_path):
     (tmp_path / "gate").touch()
-    script = "pyusdt$target:::user_trace-i4s4 { @ = count(); }"
+    slow = "pyusdt$target:::user_trace-i4s4 { this->n = strlen(copyinstr(arg0)); }" * 60  # many times what a firing takes
+    script = "pyusdt$target:::user_trace-i4s4 { @ = count(); }" + slow
     live = harness.run([harness.PYDTRACE, "--record", str(tmp_path / "r"), "-q", "-b", "64k", "-n", script, "-c",
-                        harness.program("gated.py", tmp_path / "gate", 20_000, 20_000)])
+                        harness.program("gated.py", tmp_path / "gate", 60_000, 60_000)])
     got = replay(tmp_path / "r", "-q", "--strict", "-n", script)
     dropped = [sum(int(line.split()[1]) for line in run.stderr.splitlines()) for run in (live, got)]
     assert got.stdout == live.stdout and dropped[0] == dropped[1] > 0 and got.status == 3
-    assert int(got.stdout) + dropped[0] == 20_000
+    assert int(got.stdout) + dropped[0] == 60_000
 
 
 def test_forked_children_and_new_probes_keep_their_ids(tmp_path):
