@@ -15,6 +15,7 @@ import harness
 import pytest
 
 BY_MONITORING = sys.version_info >= (3, 12)
+TRAPS = os.path.join(harness.PROGRAMS, "vm_traps.py")
 COUNTED = os.path.join(harness.PROGRAMS, "vm_counted.py")
 
 
@@ -84,6 +85,18 @@ def test_exceptions(traced):
     assert seen["failing", "LookupError", "no", "such", "thing"] == own["rounds"], run
     assert seen["raises", "Own", "own", "text"] == own["rounds"], run
     assert not any(keys[:2] == ("raises", "LookupError") for keys in seen), run
+
+
+def test_no_code_of_the_program_is_run(traced):
+    """For the text of an exception, or the name of a method of C: a metaclass, a property, a __str__ or a path's are the program's."""
+    run = traced(r'python$target:__main__:fails:exception-raise { printf("%s: %s\n", copyinstr(arg3), copyinstr(arg4)); }'
+                 f'python$target::*.reverse:c-function-entry /copyinstr(arg0) == "{TRAPS}"/ {{ @[probemod, probefunc] = count(); }}',
+                 "vm_traps.py")
+    assert counted(run)["sprung"] == [], run
+    for line in ("FileNotFoundError: [Errno 2] No such file: 'name'", "ValueError: first", "UnicodeDecodeError: utf-8"):
+        assert line in run.stdout.splitlines(), run
+    assert table(run) == {("builtins", "list.reverse"): counted(run)["reversed"]}, run  # of whatever class the list is
+    assert run.stdout.splitlines().count("FileNotFoundError: ") == 2, run  # with a path, and a str of the program's own
 
 
 @pytest.mark.skipif(not BY_MONITORING, reason="host: before CPython 3.12 nothing tells of it")

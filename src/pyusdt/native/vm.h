@@ -7,6 +7,7 @@
  *
  * vm.c          the probes, and switching: which of the parts below are on
  * vm_place.c    code objects as places: who wants an event there, remembered with the code
+ * vm_names.c    texts of exceptions and names of functions of C
  * vm_monitor.c  functions, lines, calls of C and exceptions by sys.monitoring (from 3.12 on)
  * vm_trace.c    the same by profile and trace functions of C (before 3.12)
  * vm_hooks.c    the collector, imports, threads, audit events
@@ -78,6 +79,15 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
 
 /* Whether an exception, seen in a frame of this code at this instruction, was raised there and does not just pass. */
 int pyusdt_vm_is_new(PyObject *traceback, PyCodeObject *code, int offset);
+
+/* ---- vm_names.c ---- */
+
+/* What str() of it gives; where that would run the program's code, its first argument if that is a text.  A new reference, or
+ * NULL. */
+PyObject *pyusdt_vm_exception_text(PyObject *exception);
+
+/* __module__ and __qualname__ of a function or method of C; new references, or NULL. */
+void pyusdt_vm_function_names(PyObject *callable, PyObject **module, PyObject **function);
 
 /* ---- vm_monitor.c or vm_trace.c ---- */
 

@@ -196,51 +196,6 @@ uint64_t pyusdt_vm_wanted(enum pyusdt_pyvm_probe probe, PyCodeObject *code)
 
 /* ---- exceptions ---- */
 
-/* Python's text of an exception is the program's code where a class has a __str__ of its own, or an argument has. */
-static int is_plain(PyObject *value)
-{
-    return value == Py_None || PyUnicode_CheckExact(value) || PyLong_CheckExact(value) || PyBool_Check(value) ||
-           PyFloat_CheckExact(value) || PyBytes_CheckExact(value);
-}
-
-static int all_plain(PyObject *arguments)
-{
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); i++)
-        if (!is_plain(PyTuple_GET_ITEM(arguments, i)))
-            return 0;
-    return 1;
-}
-
-/* Whether str() of it is C all the way down to its arguments: the method that a class of Python's inherits is the first in the
- * order of its bases. */
-static int has_own_str(PyTypeObject *type)
-{
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); i++) {
-        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(type->tp_mro, i);
-        if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE))
-            return 0;
-        if (base->tp_str != base->tp_base->tp_str)
-            return 1;
-    }
-    return 1;
-}
-
-/* New reference, or NULL: there is none that could be had without running the program's code. */
-static PyObject *exception_text(PyObject *exception)
-{
-    PyObject *arguments = ((PyBaseExceptionObject *)exception)->args, *text = NULL;
-
-    if (arguments == NULL || !PyTuple_CheckExact(arguments))
-        return NULL;
-    if (!has_own_str(Py_TYPE(exception)) && all_plain(arguments))
-        text = PyObject_Str(exception);
-    else if (PyTuple_GET_SIZE(arguments) > 0 && PyUnicode_CheckExact(PyTuple_GET_ITEM(arguments, 0)))
-        Py_INCREF(text = PyTuple_GET_ITEM(arguments, 0));
-    if (text == NULL)
-        PyErr_Clear();
-    return text;
-}
-
 /* Its instructions, as they were compiled; a new reference, or NULL with an exception. */
 static PyObject *instructions(PyCodeObject *code)
 {
@@ -317,7 +272,7 @@ static int begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, uin
 __attribute__((noinline)) static void fire_exception(struct pyusdt_firing *firing, const struct place *place,
                                                      const struct pyusdt_pyvm_event *event)
 {
-    PyObject *text = pyusdt_firing_reads(firing, 4) ? exception_text(event->exception) : NULL;
+    PyObject *text = pyusdt_firing_reads(firing, 4) ? pyusdt_vm_exception_text(event->exception) : NULL;
     const char *type = Py_TYPE(event->exception)->tp_name;
     struct pyusdt_text_source source;
     struct pyusdt_string string;
@@ -325,7 +280,7 @@ __attribute__((noinline)) static void fire_exception(struct pyusdt_firing *firin
     pyusdt_text_source_open(&source, text);
     pyusdt_string_set(&string, &source);
     pyusdt_firing_text(firing, 3, type, pyusdt_text_length(type, strlen(type)));
-    pyusdt_firing_text(firing, 4, string.address, string.length);
+    pyusdt_firing_text(firing, 4, string.address != NULL ? string.address : "", string.length);
     offer(firing, place, event->sessions);
     pyusdt_text_source_close(&source);
     Py_XDECREF(text);
@@ -369,31 +324,12 @@ static const PyMethodDef *method_of(PyObject *callable)
     return NULL;
 }
 
-/* __module__ of the function, or of the class that it is a method of.  New references, or NULL. */
-static void function_names(PyObject *callable, PyObject **module, PyObject **function)
-{
-    PyObject *owner = callable;
-
-    if (Py_TYPE(callable) == &PyMethodDescr_Type)
-        owner = (PyObject *)((PyMethodDescrObject *)callable)->d_common.d_type;
-    else if (PyCFunction_GET_SELF(callable) != NULL && !PyModule_Check(PyCFunction_GET_SELF(callable)))
-        owner = (PyObject *)Py_TYPE(PyCFunction_GET_SELF(callable));
-    /* a class whose own class finds attributes in its own way would run the program's code */
-    *module = !PyType_Check(owner) || Py_TYPE(owner)->tp_getattro == PyType_Type.tp_getattro
-                  ? PyObject_GetAttrString(owner, "__module__") : NULL;
-    if (*module == NULL)
-        PyErr_Clear();
-    *function = PyObject_GetAttrString(callable, "__qualname__");
-    if (*function == NULL)
-        PyErr_Clear();
-}
-
 __attribute__((noinline)) static void function_ask(struct place *place, PyObject *callable)
 {
     PyObject *module, *function;
     struct names names;
 
-    function_names(callable, &module, &function);
+    pyusdt_vm_function_names(callable, &module, &function);
     names_set(&names, module, function, NULL);
     place_ask(place, &names, 0, PYUSDT_VM_C_FUNCTION_ENTRY, PYUSDT_VM_PLACE_PROBES);
     names_close(&names);
