@@ -6,6 +6,7 @@ import pty
 import re
 import struct
 import termios
+from concurrent.futures import ThreadPoolExecutor
 from math import inf, nan
 
 import pytest
@@ -78,32 +79,37 @@ def drawn(made, columns, rows, keys="", **environment):
     """The lines that a terminal of that size shows, colours taken out; and whether there were some."""
     main, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as person:
         for name in ("NO_COLOR", "COLUMNS", "LINES", "COLORTERM"):
             patch.delenv(name, raising=False)
         patch.setenv("TERM", "xterm-256color")
         for name, value in environment.items():
             patch.setenv(name, value)
+        seen = person.submit(read, main)  # beside it: a terminal holds less than a large screen
         with screen.Screen(made, other, "made-up") as shown:
             for key in keys:
                 (shown.type if shown.typing or key == "/" else shown.press)(key)
-            os.set_blocking(main, False)
-            read(main)
+            os.write(other, MARK)
             shown.draw(1.0)
-            text = read(main)
+            os.write(other, MARK)
+        os.close(other)
+        text = seen.result().split(MARK)[1].decode()
     os.close(main)
-    os.close(other)
     assert "\x1b[31mcart" not in text
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "").split("\n"), "\x1b[48;5;" in text
 
 
+MARK = b"\x00drawn\x00"
+
+
 def read(fd):
+    """All that is written to a terminal until it is closed."""
     found = b""
     while True:
         try:
             found += os.read(fd, 65536)
-        except BlockingIOError:
-            return found.decode()
+        except OSError:  # EIO: the other side is closed
+            return found
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (200, 60), (40, 12), (20, 5), (10, 2)])
