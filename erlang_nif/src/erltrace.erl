@@ -51,7 +51,8 @@
 
 -type row() :: {count | sum | min | max | stddev, Keys :: [value()], integer()}
              | {sum | min | max | avg | stddev, Keys :: [value()], real()} % avg always, the others of floating-point values
-             | {quantize | lquantize | llquantize, Keys :: [value()], buckets()}.
+             | {quantize | lquantize | llquantize, Keys :: [value()], buckets()}
+             | {percentiles, Keys :: [value()], {[{Percent :: number(), integer()}], buckets()}}. % 100 is the greatest
 
 -type aggregation() :: {Name :: string(), [row()]}.
 %% Without the `@'; "_" is the one that is only called `@'.

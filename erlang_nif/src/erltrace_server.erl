@@ -52,7 +52,7 @@ credit(Server, Number) when is_integer(Number), Number > 0 ->
 -spec vocabulary() -> [atom()].
 vocabulary() ->
     [reply, records, aggregations, over, ok, error, dtrace, no_prog, already_running, exited, stopped,
-     probe, printf, printa, drop, lost, count, sum, min, max, avg, stddev, quantize, lquantize, llquantize,
+     probe, printf, printa, drop, lost, count, sum, min, max, avg, stddev, quantize, lquantize, llquantize, percentiles,
      principal, aggregation, dynamic, speculative, speculation, order].
 
 %% ---- gen_server ----

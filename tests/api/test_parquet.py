@@ -25,7 +25,7 @@ SCRIPT = r"""
 BEGIN { printf("who=%s big=%d all=%u real=%f", "zw\303\266lf", -9007199254740993, (uint64_t)-1, 2.5); ustack(2); }
 BEGIN { trace("\377"); printf("big=%d", 7); }
 BEGIN { @calls["get", 1] = sum(5); @calls["get", 2] = sum(-9007199254740993); @calls["put \303\244", 1] = sum(3); }
-BEGIN { @size = quantize(100); @size = quantize(-1); @line["x"] = lquantize(99, 0, 10, 5); @mean = avg(2.25); exit(0); }
+BEGIN { @size = quantize(100); @size = quantize(-1); @line["x"] = lquantize(99, 0, 10, 5); @p = percentiles(5000); @mean = avg(2.25); exit(0); }
 """
 STR = "str" if sys.version_info >= (3, 11) else "object"  # by the pandas of parquet_readers.txt
 TYPES = {  # of the columns of records: {name: (pandas', DuckDB's)}; pandas' own integers may be missing, NumPy's would be floats
@@ -35,7 +35,7 @@ TYPES = {  # of the columns of records: {name: (pandas', DuckDB's)}; pandas' own
 AGGREGATION_TYPES = {
     "aggregation": (STR, "VARCHAR"), "function": (STR, "VARCHAR"), "keys": ("object", "VARCHAR[]"), "n": ("Int64", "BIGINT"),
     "value": ("Int64", "BIGINT"), "real": ("float64", "DOUBLE"), "low": ("Int64", "BIGINT"), "high": ("Int64", "BIGINT"),
-    "count": ("Int64", "BIGINT")}
+    "count": ("Int64", "BIGINT"), "percent": ("float64", "DOUBLE")}
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +90,9 @@ def test_reads_types_and_values(readers, files, which, reader):
         ("calls", "get", "1", None): 5, ("calls", "get", "2", None): -9007199254740993, ("calls", "put ä", "1", None): 3}
     assert [(rows["size", low]["high"], rows["size", low]["count"], rows["size", low]["n"]) for low in (-1, 64)] == [(-1, 1, 2), (127, 1, 2)]
     assert (rows["line", "x", 10]["high"], rows["line", "x", 10]["count"]) == (None, 1)
+    assert {row["percent"]: row["value"] for row in found["aggregations"]["rows"] if row["aggregation"] == "p" and row["low"] is None} == {
+        50: 5000, 90: 5000, 99: 5000, 99.9: 5000, 100: 5000}
+    assert (rows["p", 4992]["high"], rows["p", 4992]["count"]) == (5055, 1)
     assert found["asked"] == {"get": -9007199254740988, "put ä": 3}
 
 

@@ -19,7 +19,7 @@ from pyusdt.dlang.builtins.float_aggregations import ROWS
 
 PARAMS = {"lquantize": (-50, 100, 10), "llquantize": (10, 0, 3, 10)}
 FUNCTIONS = [(name, PARAMS.get(name, ())) for name in ("count", "sum", "min", "max", "avg", "stddev", "quantize",
-                                                       "lquantize", "llquantize")]
+                                                       "lquantize", "llquantize", "percentiles")]
 INTS = st.integers(-(2**62), 2**62) | st.integers(-2000, 2000)
 
 
@@ -39,7 +39,7 @@ def feed(function, params, data):
     for x in data:
         counts[next(i for i, (low, high) in enumerate(values.bounds(AGGREGATIONS[function], params))
                     if (low is None or low <= x) and (high is None or x <= high))] += 1
-    return [n, *counts]
+    return [n, *[max(data, default=0)] * (function == "percentiles"), *counts]
 
 
 def make(function, params, data):
@@ -98,7 +98,49 @@ def test_buckets_cover_every_number_once(function, params):
     bounds = values.bounds(AGGREGATIONS[function], params)
     for (_, high), (low, _) in pairwise(bounds):
         assert low == high + 1
-    assert (bounds[0][0], bounds[-1][1]) in ((None, None), (-(1 << 63), (1 << 63) - 1))
+    assert (bounds[0][0], bounds[-1][1]) in ((None, None), (-(1 << 63), (1 << 63) - 1), (None, (1 << 63) - 1))
+
+
+def test_percentiles_say_their_bounds():
+    value = make("quantize", (), [*range(100), 5000])
+    assert (value.percentile_bounds(50), value.percentile_bounds(100)) == ((32, 63), (4096, 8191))
+    assert make("lquantize", (0, 100, 10), [-5, 1000]).percentile_bounds(1) == (None, -1)
+    assert make("quantize", (), []).percentile_bounds(50) is None
+    fine = make("percentiles", (), [*range(100), 5000])
+    assert (fine.percentile_bounds(50), fine.percentile_bounds(100)) == ((50, 50), (4992, 5055))
+    assert (fine.percentile(50), fine.percentile(100), fine.max) == (50, 5000, 5000)
+    assert fine.percentiles() == {"p50": 50, "p90": 90, "p99": 99, "p99.9": 5000, "max": 5000}
+    assert fine.to_dict()["percentiles"] == fine.percentiles()
+    assert repr(fine) == "<percentiles of 101 values: p50=50, p90=90, p99=99, p99.9=5000, max=5000>"
+
+
+def test_percentiles_of_nothing_and_of_what_is_below_0():
+    none = make("percentiles", (), [])
+    assert none.max is None and set(none.percentiles().values()) == {None}
+    assert make("percentiles", (), [-5, -7, 3]).percentile(50) == -1
+    assert make("percentiles", (), [-5, -7]).percentiles() == dict.fromkeys(("p50", "p90", "p99", "p99.9", "max"), -5)
+
+
+def test_what_came_between_two_looks():
+    """The greatest of what came is exact where it is the greatest of all."""
+    row = AGGREGATIONS["percentiles"]
+    old, new = feed("percentiles", (), [5, 9000]), feed("percentiles", (), [5, 9000, 4100])
+    came = row.value((), row.since(old, new))
+    assert (came.n, came.buckets[0].count, came.max) == (1, 1, 4159)
+    assert abs(came.percentile(50) - 4100) <= 41
+    assert row.value((), row.since(old, feed("percentiles", (), [5, 9000, 9500]))).max == 9500
+    assert row.since(new, old) is None
+
+
+def test_the_rows_of_a_picture():
+    edges = values.edges(AGGREGATIONS["percentiles"], ())
+    assert edges[0] == (None, -1) and edges[1] == (0, 0) and edges[-1][1] == (1 << 63) - 1
+    assert all(low == high + 1 for (_, high), (low, _) in pairwise(edges))
+    assert all(high < 2 * low for low, high in edges[2:]) and len(edges) < 130
+    data = [-4, 0, 1, 60, 80, 1000, 1000]
+    rows = make("percentiles", (), data).rows
+    assert sum(rows) == len(data) and max(rows) == 2
+    assert [edges[row] for row, count in enumerate(rows) if count == 2] == [(800, 1199)]
 
 
 def test_numbers():

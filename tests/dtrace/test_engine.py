@@ -284,6 +284,12 @@ def test_what_can_not_be_said_exactly_is_refused(dtrace, script, told):
         pass
 
 
+def test_functions_of_pyusdts_own_are_refused(dtrace):
+    dtrace()
+    with pytest.raises(pyusdt.EngineError, match=r"does not have percentiles\(\): @a"), trace("BEGIN { @a = percentiles(1); }", pyusdt=True):
+        pass
+
+
 def frames_of(script):
     """Frames of a script, and the marks around what dtrace shows for people."""
     from pyusdt.dlang.compile import compile_program

@@ -62,7 +62,7 @@ def test_what_is_left_open():
     ("calls sum=total", "sum= is for a distribution, and @calls is a count()"),
     ("lat sum=calls", "sum=@calls is no sum() of the script with the keys of @lat"),
     ("lat sum=none", "sum=@none is no sum() of the script with the keys of @lat"),
-    ("calls buckets=1..2", "buckets= is for a distribution, and @calls is a count()"),
+    ("calls buckets=1..2", "buckets= is for a histogram, and @calls is a count()"),
     ("lat buckets=2..1", "buckets=2..1: the least and the greatest value are needed, such as 1000..1000000000"),
 ])
 def test_what_is_wrong_with_a_line(line, why):

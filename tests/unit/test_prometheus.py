@@ -55,7 +55,7 @@ class World:
         packed_key = (key if isinstance(key, bytes) else key.encode()).ljust(KEY, b"\0") if definition.keys else b""
         words = [times, value * times]
         if row.is_distribution:
-            words = [times, *[times * (low is None or low <= value) * (high is None or value <= high) for low, high in bounds(row, params)]]
+            words = [times, *[value] * (row.head - 1), *[times * (low is None or low <= value) * (high is None or value <= high) for low, high in bounds(row, params)]]
         elif row.metric == "counter":
             words = [times]
         elif row.called in ("min", "max"):
@@ -156,6 +156,21 @@ def test_the_sum_beside_a_distribution():
 
 # ---- other functions ----
 
+def test_percentiles_are_a_summary():
+    world = World(lat=("percentiles",), total=("sum",))
+    for value in range(1, 1001):
+        world.add("lat", value * 1000, "a")
+        world.add("total", value * 1000, "a")
+    book = book_of(world, "lat name=took unit=seconds multiplier=1e-6 labels=route sum=total")
+    found = samples(book)
+    for quantile, exact in (("0.5", 0.5), ("0.9", 0.9), ("0.99", 0.99), ("0.999", 0.999)):
+        assert found["took_seconds", ("quantile", quantile), ("route", "a")] == pytest.approx(exact, rel=0.01)
+    assert found["took_seconds", ("quantile", "1"), ("route", "a")] == 1
+    assert found["took_seconds_count", ("route", "a")] == 1000
+    assert found["took_seconds_sum", ("route", "a")] == pytest.approx(500.5)
+    assert {family.type for family in text_string_to_metric_families(text_of(book)) if family.name == "took_seconds"} == {"summary"}
+
+
 def test_numbers():
     world = World(keyed=False, n=("count",), s=("sum",), up=("sum",), lo=("min",), hi=("max",), mean=("avg",), dev=("stddev",))
     for name in world.of_name:
@@ -177,7 +192,7 @@ def test_what_was_never_is_not_there():
 
 # ---- clear() and trunc() ----
 
-@pytest.mark.parametrize("function", [("count",), ("avg",), ("quantize",)], ids=str)
+@pytest.mark.parametrize("function", [("count",), ("avg",), ("quantize",), ("percentiles",)], ids=str)
 def test_nothing_falls_and_nothing_is_lost(function):
     """However often a script clears and truncates between two looks."""
     world = World(a=function)
@@ -196,7 +211,7 @@ def test_nothing_falls_and_nothing_is_lost(function):
             world.trunc("a")
         if step % 3 == 0:
             found = {key: value for key, value in samples(book).items() if not key[0].startswith("pydtrace")}
-            assert all(found[key] >= value for key, value in before.items())
+            assert all(found[key] >= value for key, value in before.items() if "quantile" not in dict(key[1:]))
             before = found
     end = "dtrace_a_total" if function == ("count",) else "dtrace_a_count"
     assert sum(value for (name, *_), value in samples(book).items() if name == end) == total > 100

@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from math import inf, nan
 
 import pytest
-from view_cases import FULL, count, quantize, real_sum, watched
+from view_cases import FULL, count, percentiles, quantize, real_sum, watched
 
 from pyusdt.data.values import Number
 from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
-from pyusdt.report import screen, view
+from pyusdt.report import screen, told, view
 
 
 def test_what_came_in_an_interval():
@@ -50,6 +50,17 @@ def test_a_distribution_over_time():
     assert panel.heat() == [{eight: 3}, {sixteen: 2, eight: 1}, {eight: 1}]
     assert panel.heat([("y",)]) == [{eight: 1}, {}]
     assert panel.heat([("none",)]) == []
+
+
+def test_percentiles_over_time():
+    made = watched({"a": {(): percentiles(1000, 1001)}}, {"a": {(): percentiles(1000, 1001, 1100, 70000)}})
+    panel = made.panels["a"]
+    first, second = panel.heat()
+    (thousand,) = first
+    assert first == {thousand: 2} and second[thousand] == 1 and len(second) == 2, "1000 and 1100 are one line of the map"
+    (told_,) = told.whole(made, 0.0, 1.0)["panels"]
+    assert (told_["percents"], told_["lines"][0]["percentiles"]) == (["p50", "p90", "p99", "p99.9", "max"], ["999", "70k", "70k", "70k", "70k"])
+    assert told_["buckets"][thousand] == "800"
 
 
 def test_what_is_kept_is_bounded():

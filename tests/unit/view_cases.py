@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from pyusdt.data.floats import bits_of
 from pyusdt.data.snapshot import Aggregation
-from pyusdt.data.values import FloatNumber, Histogram, Number
+from pyusdt.data.values import FloatNumber, Histogram, Number, Percentiles
 from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
 from pyusdt.dlang.builtins.float_aggregations import Sum
 from pyusdt.report import view
@@ -33,6 +33,13 @@ def quantize(**buckets):
         low = int(name[1:])
         counts[63 + low.bit_length()] = n
     return Histogram(AGGREGATIONS["quantize"], (), [sum(counts), *counts])
+
+
+def percentiles(*data):
+    """Of these values."""
+    row = AGGREGATIONS["percentiles"]
+    counts = [sum((low is None or low <= value) and value <= high for value in data) for low, high in row.bounds(())]
+    return Percentiles(row, (), [len(data), max(data), *counts])
 
 
 class Aggregates:

@@ -7,8 +7,13 @@ Always: both see the same buckets, in the order in which they are printed and st
 
 from __future__ import annotations
 
+from functools import cache
+
 QUANTIZE_ZERO = 63  # quantize: the bucket of the value 0
 QUANTIZE_BUCKETS = 127
+
+
+PERCENTILE_STEPS = 50  # percentiles: buckets from a power of two, times 50, to the next: half of one is 1 % of what is in it
 
 
 class MergeError(ValueError):
@@ -48,3 +53,34 @@ def log_linear_edges(factor: int, low: int, high: int, steps: int) -> list[int]:
     for first, step, count in log_linear_orders(factor, low, high, steps):
         edges += [first, *((first // step + i) * step for i in range(1, count))]
     return [*edges, factor ** (high + 1)]
+
+
+@cache
+def percentile_bounds() -> tuple[tuple[int | None, int], ...]:
+    """percentiles: (lowest, highest value) of each bucket: one for all below 0, one for each number up to 99, then 50 from each
+    50 * 2^s to 50 * 2^(s + 1).  So the middle of one is at most 1 % away from each value in it: a DDSketch of that accuracy with
+    linear interpolation (Masson, Rim, Lee 2019), for integers."""
+    above = [(mantissa << shift, (mantissa + 1 << shift) - 1) for shift in range(1, 58)
+             for mantissa in range(PERCENTILE_STEPS, 2 * PERCENTILE_STEPS)]
+    return (None, -1), *((value, value) for value in range(2 * PERCENTILE_STEPS)), *(each for each in above if each[0] < 1 << 63)
+
+
+@cache
+def percentile_rows() -> tuple[tuple[tuple[int | None, int], ...], tuple[int, ...]]:
+    """percentiles as a picture has them, two rows from a number to twice that number: (bounds of the rows, the row of each bucket)."""
+    keys = [_row_of(low or 0) if low is not None else None for low, _ in percentile_bounds()]
+    rows = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    of_bucket = tuple(rows[key] for key in keys)
+    lowest = {row: low for row, (low, _) in zip(reversed(of_bucket), reversed(percentile_bounds()))}
+    highest = {row: high for row, (_, high) in zip(of_bucket, percentile_bounds())}
+    return tuple((lowest[row], highest[row]) for row in rows.values()), of_bucket
+
+
+def _row_of(low: int) -> tuple[int, bool]:
+    """(power of two, upper half) of a value; 0 has its own."""
+    shift, start = 0, low
+    while 0 < low < PERCENTILE_STEPS:
+        low, shift = low << 1, shift - 1
+    while low >= 2 * PERCENTILE_STEPS:
+        low, shift = low >> 1, shift + 1
+    return (shift, 2 * low >= 3 * PERCENTILE_STEPS) if start else (-64, False)

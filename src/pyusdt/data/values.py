@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .program import AggDef
 
-_BOUNDS: dict[tuple[str, tuple[int, ...]], list[tuple[int | None, int | None]]] = {}
+_BOUNDS: dict[tuple[str, tuple[int, ...]], Sequence[tuple[int | None, int | None]]] = {}
 
 
 class _Made:
@@ -129,7 +129,7 @@ class Histogram:
     n: int
 
     def __init__(self, row: Any, params: Sequence[int], words: Sequence[int]) -> None:
-        values = {"row": row, "params": tuple(params), "counts": tuple(words[1:]), "n": words[0]}
+        values = {"row": row, "params": tuple(params), "counts": tuple(words[row.head :]), "n": words[0]}
         for name, value in values.items():
             object.__setattr__(self, name, value)
         if len(self.counts) != len(bounds(row, self.params)):
@@ -139,15 +139,15 @@ class Histogram:
         raise AttributeError("a Histogram can not be changed")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Histogram, (self.row, self.params, self.words)
+        return type(self), (self.row, self.params, self.words)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Histogram):
             return NotImplemented
-        return (self.function, self.params, self.counts) == (other.function, other.params, other.counts)
+        return (self.function, self.params, self.words[1:]) == (other.function, other.params, other.words[1:])
 
     def __hash__(self) -> int:
-        return hash((self.function, self.params, self.counts))
+        return hash((self.function, self.params, self.words[1:]))
 
     def __repr__(self) -> str:
         return f"<{self.function} of {self.n} values: {self.buckets}>"
@@ -166,6 +166,11 @@ class Histogram:
         return sum(self.counts)
 
     @property
+    def rows(self) -> Sequence[int]:
+        """The counts of the rows that a picture has: edges()."""
+        return self.row.rows(self.counts)  # type: ignore[no-any-return]
+
+    @property
     def buckets(self) -> list[Bucket]:
         """Those that are not empty, ascending."""
         return [Bucket(*edge, count) for edge, count in zip(bounds(self.row, self.params), self.counts) if count]
@@ -173,12 +178,18 @@ class Histogram:
     def percentile(self, percent: float) -> int | None:
         """A bound that `percent` of the values do not exceed: the upper end of the bucket that the percentile lies
         in; where that is unbounded its lower end.  None for an empty histogram."""
+        found = self.percentile_bounds(percent)
+        return found and (found[0] if found[1] is None else found[1])
+
+    def percentile_bounds(self, percent: float) -> tuple[int | None, int | None] | None:
+        """(lowest, highest) between which the percentile lies: the bounds of its bucket, None: unbounded.  It is the least of the
+        values that `percent` of them do not exceed.  None for an empty histogram."""
         if not 0 <= percent <= 100:
             raise ValueError("a percentile lies between 0 and 100")
         wanted = self.total * (int(percent) if percent == int(percent) else percent)  # a float does not hold every sum
         seen, found = 0, None
         for bucket in self.buckets:
-            found = bucket.low if bucket.high is None else bucket.high
+            found = bucket.low, bucket.high
             seen += bucket.count
             if seen * 100 >= wanted:
                 break
@@ -186,7 +197,9 @@ class Histogram:
 
     def merge(self, other: Histogram) -> Histogram:
         _same(self, other)
-        return Histogram(self.row, self.params, self.row.merged(self.words, other.words))
+        if not self.n or not other.n:
+            return self if self.n else other
+        return type(self)(self.row, self.params, self.row.merged(self.words, other.words))
 
     def to_dict(self) -> dict[str, Any]:
         return {"function": self.function, "params": list(self.params), "n": self.n,
@@ -209,6 +222,44 @@ class Histogram:
         return histogram(self)
 
 
+class Percentiles(Histogram):
+    """What percentiles() gives: a Histogram fine enough to tell each percentile to 1 %, and the greatest value exactly.
+
+    max: the greatest value; None where there is none."""
+
+    __slots__ = ("max",)
+
+    max: int | None
+
+    def __init__(self, row: Any, params: Sequence[int], words: Sequence[int]) -> None:
+        super().__init__(row, params, words)
+        object.__setattr__(self, "max", words[1] if words[0] else None)
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        return (self.n, self.max or 0, *self.counts)
+
+    def percentile(self, percent: float) -> int | None:
+        """The least of the values that `percent` of them do not exceed, to 1 %; of 100 exactly.  Values below 0 are one bucket:
+        of a percentile among them this is a bound that it does not exceed.  None where there is no value."""
+        found = self.percentile_bounds(percent)
+        if found is None or self.max is None:
+            return None
+        low, high = found
+        assert high is not None
+        return self.max if percent == 100 else min(self.max, high if low is None else (low + high) // 2)
+
+    def percentiles(self) -> dict[str, int | None]:
+        """{"p50": …, "p90": …, "p99": …, "p99.9": …, "max": …}"""
+        return {name: self.percentile(percent) for name, percent in self.row.percents}
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "percentiles": self.percentiles()}
+
+    def __repr__(self) -> str:
+        return f"<percentiles of {self.n} values: {', '.join(f'{name}={value}' for name, value in self.percentiles().items())}>"
+
+
 Value = Number | FloatNumber | Histogram
 
 
@@ -217,12 +268,17 @@ def _same(a: Any, b: Any) -> None:
         raise MergeError(f"{a!r} and {b!r} are of different kinds")
 
 
-def bounds(row: Any, params: tuple[int, ...]) -> list[tuple[int | None, int | None]]:
+def bounds(row: Any, params: tuple[int, ...]) -> Sequence[tuple[int | None, int | None]]:
     """(lowest, highest value) of each bucket, in the order of their counts; None: unbounded."""
     key = row.name, params
     if key not in _BOUNDS:
         _BOUNDS[key] = row.bounds(params)
     return _BOUNDS[key]
+
+
+def edges(row: Any, params: tuple[int, ...]) -> Sequence[tuple[int | None, int | None]]:
+    """The same of the rows that a picture has: Histogram.rows."""
+    return row.edges(params) or bounds(row, params)
 
 
 def unpack(definition: AggDef, value: bytes) -> Value:

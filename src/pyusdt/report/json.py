@@ -67,7 +67,8 @@ def shown(value: values.Value) -> dict[str, Any]:
     """A value's members in its object."""
     members = {"function": value.function, "n": value.words[0]}
     if isinstance(value, values.Histogram):
-        return {**members, "params": list(value.params), "buckets": [list(bucket) for bucket in value.buckets]}
+        told = {"percentiles": value.percentiles()} if isinstance(value, values.Percentiles) else {}
+        return {**members, "params": list(value.params), **told, "buckets": [list(bucket) for bucket in value.buckets]}
     return {**members, "value": of_json(value) if isinstance(value, float) else int(value)}
 
 

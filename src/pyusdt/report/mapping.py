@@ -158,8 +158,8 @@ def _check(name: str, meaning: Meaning, of_name: dict[str, AggDef]) -> None:
         raise MappingError(f"@{name} has {len(definition.keys)} keys, and labels= names {len(meaning.labels)}")
     if meaning.kind and not definition.row.falls:
         raise MappingError(f"type={meaning.kind} is for a sum(), and @{name} is a {definition.row.called}()")
-    if meaning.buckets and not definition.row.is_distribution:
-        raise MappingError(f"buckets= is for a distribution, and @{name} is a {definition.row.called}()")
+    if meaning.buckets and definition.row.metric != "histogram":
+        raise MappingError(f"buckets= is for a histogram, and @{name} is a {definition.row.called}()")
     if meaning.sum is not None:
         _check_companion(name, definition, of_name.get(meaning.sum), meaning.sum)
 

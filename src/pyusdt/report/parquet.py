@@ -33,7 +33,7 @@ _BATCH = 50_000  # records of a row group
 _FIXED = (("time", "uint64"), ("cpu", "uint32"), ("pid", "uint32"), ("tid", "uint32"), ("provider", "string"),
           ("module", "string"), ("function", "string"), ("name", "string"))
 _AGGREGATIONS = (("aggregation", "string"), ("function", "string"), ("keys", "list"), ("n", "int64"), ("value", "int64"),
-                 ("real", "float64"), ("low", "int64"), ("high", "int64"), ("count", "int64"))
+                 ("real", "float64"), ("low", "int64"), ("high", "int64"), ("count", "int64"), ("percent", "float64"))
 
 
 class Parquet(OutputSink):
@@ -101,6 +101,9 @@ class Parquet(OutputSink):
         for key, value in aggregates.snapshot(definition).items():
             row = {"aggregation": definition.name, "function": value.function, "keys": list(map(_text, key)),
                    "n": value.words[0]}
+            if isinstance(value, values.Percentiles):
+                for _, percent in value.row.percents:
+                    yield {**row, "percent": percent, "value": value.percentile(percent)}
             if isinstance(value, values.Histogram):
                 for low, high, count in value.buckets:
                     yield {**row, "low": low, "high": high, "count": count}

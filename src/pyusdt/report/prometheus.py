@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client.core import Metric
 
 from ..data import faults
-from ..data.values import FloatNumber, Histogram, bounds
+from ..data.values import FloatNumber, Histogram, Percentiles, bounds
 from ..tracing.totals import Present, Totals
 from . import mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..data.program import AggDef
     from ..data.snapshot import Aggregation
@@ -116,7 +116,10 @@ def metrics(snapshot: Snapshot) -> Iterator[Metric]:
         kind = kind_of(meaning, definition)
         metric = Metric(meaning.name, meaning.help, kind, meaning.unit)
         for labels, value in values.items():
-            _SAMPLES[kind](metric, _named(meaning, labels), value, meaning)
+            if isinstance(value, Percentiles):
+                _quantiles(metric, _named(meaning, labels), value, meaning, (sums or {}).get(labels))
+            else:
+                _SAMPLES[kind](metric, _named(meaning, labels), value, meaning)
         if kind == "histogram":
             _distribution(metric, meaning, values, sums or {})
         yield metric
@@ -152,6 +155,15 @@ def _summary(metric: Metric, labels: dict[str, str], value: Any, meaning: Meanin
         metric.add_sample(f"{metric.name}_sum", labels, _scaled(total, meaning.multiplier))
 
 
+def _quantiles(metric: Metric, labels: dict[str, str], value: Percentiles, meaning: Meaning, total: Any) -> None:
+    """Of percentiles(): 1 is the greatest.  total: of the sum() beside it, or None."""
+    for _, percent in value.row.percents:
+        metric.add_sample(metric.name, {**labels, "quantile": f"{percent / 100:g}"}, _scaled(value.percentile(percent), meaning.multiplier))
+    metric.add_sample(f"{metric.name}_count", labels, float(value.n))
+    if total is not None:
+        metric.add_sample(f"{metric.name}_sum", labels, _scaled(total, meaning.multiplier))
+
+
 def _nothing(metric: Metric, labels: dict[str, str], value: Any, meaning: Meaning) -> None:
     """A distribution's buckets are those of all its values: _distribution()."""
 
@@ -178,7 +190,7 @@ def _distribution(metric: Metric, meaning: Meaning, values: Values, sums: Values
             metric.add_sample(f"{metric.name}_sum", named, _scaled(sums[labels], meaning.multiplier))
 
 
-def _used(histograms: list[Histogram], edges: list[tuple[int | None, int | None]], least: tuple[int, int] | None) -> tuple[int, int]:
+def _used(histograms: list[Histogram], edges: Sequence[tuple[int | None, int | None]], least: tuple[int, int] | None) -> tuple[int, int]:
     """(first, last) index of a bucket that is shown; least: values whose buckets are, whether anything came to them or not."""
     used = [index for index, counts in enumerate(zip(*(each.counts for each in histograms))) if any(counts)]
     if least:

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..data.harmless import harmless
-from ..data.values import Histogram, bounds
+from ..data.values import Histogram, edges
 from .view import label, number_of, short, shown_key
 
 if TYPE_CHECKING:
@@ -185,8 +185,8 @@ def _heat_rows(panel: Panel, keys: Iterable[Any]) -> list[tuple[str, list[int], 
     if not used:
         return []
     most = max(max(column.values(), default=0) for column in columns)
-    edges = bounds(panel.row, panel.params)
-    return [(label(edges[bucket]), [column.get(bucket, 0) for column in columns], most) for bucket in range(max(used), min(used) - 1, -1)]
+    named = edges(panel.row, panel.params)
+    return [(label(named[bucket]), [column.get(bucket, 0) for column in columns], most) for bucket in range(max(used), min(used) - 1, -1)]
 
 
 def _densest(rows: list[tuple[str, list[int], int]], room: int) -> list[tuple[str, list[int], int]]:
@@ -205,14 +205,14 @@ def _table(panel: Panel, lines: list[Line], width: int) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), width=width, show_edge=False, header_style="dim")
     table.add_column("key", ratio=1, no_wrap=True, overflow="ellipsis")
     table.add_column("values" if panel.is_distribution else panel.row.called, justify="right", no_wrap=True)
-    for percent in (50, 99) if panel.is_distribution else ():
-        table.add_column(f"p{percent} <=", justify="right", no_wrap=True)
+    for name, _ in panel.row.percents:
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("/s", justify="right", no_wrap=True)
     if width >= 60:
         table.add_column("", width=_SPARK, no_wrap=True)
     for line in lines:
         cells = [shown_key(line.key), short(number_of(line.value) if isinstance(line.value, Histogram) else line.value)]
-        cells += [short(line.value.percentile(percent) or 0) for percent in (50, 99)] if panel.is_distribution else []
+        cells += [short(line.value.percentile(percent) or 0) for _, percent in panel.row.percents]
         cells.append(short(round(line.rate, 1)))
         if width >= 60:
             cells.append(_spark(list(line.past)[-_SPARK:]))

@@ -133,8 +133,11 @@ def _order(key: Any) -> tuple[int, Any]:
 def _value(value: Any) -> Any:
     if isinstance(value, values.Histogram):
         low, high = -(2**63), 2**63 - 1
-        return [((low if bucket.low is None else bucket.low, high if bucket.high is None else bucket.high), bucket.count)
-                for bucket in value.buckets]
+        buckets = [((low if bucket.low is None else bucket.low, high if bucket.high is None else bucket.high), bucket.count)
+                   for bucket in value.buckets]
+        if isinstance(value, values.Percentiles):
+            return [(percent, value.percentile(percent)) for _, percent in value.row.percents], buckets
+        return buckets
     return value.row.exact(value)
 
 

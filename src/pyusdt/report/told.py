@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ..data.values import Histogram, bounds
+from ..data.values import Histogram, edges
 from .view import label, number_of, short
 
 if TYPE_CHECKING:
@@ -51,9 +51,10 @@ def _panel(panel: Panel, past: int) -> dict[str, Any]:
     told = {"name": _text(panel.name), "function": panel.row.called, "keys": panel.keys, "past": past,
             "lines": [_line(line, past) for line in panel.lines.values()]}
     if panel.is_distribution:
-        edges = bounds(panel.row, panel.params)
+        named = edges(panel.row, panel.params)
         used = {bucket for line in panel.lines.values() for column in line.columns for bucket in column}
-        told["buckets"] = {bucket: label(edges[bucket]) for bucket in range(min(used, default=0), max(used, default=-1) + 1)}
+        told["percents"] = [name for name, _ in panel.row.percents]
+        told["buckets"] = {bucket: label(named[bucket]) for bucket in range(min(used, default=0), max(used, default=-1) + 1)}
     return told
 
 
@@ -63,5 +64,5 @@ def _line(line: Line, past: int) -> dict[str, Any]:
             "value": short(value.n if isinstance(value, Histogram) else value), "past": list(line.past)[-past:]}
     if isinstance(value, Histogram):
         told["columns"] = [[part for item in column.items() for part in item] for column in line.columns[-past:]]
-        told["p50"], told["p99"] = (short(value.percentile(percent) or 0) for percent in (50, 99))
+        told["percentiles"] = [short(value.percentile(percent) or 0) for _, percent in value.row.percents]
     return told

@@ -41,11 +41,11 @@ class Line:
         self.value: Any = None
         self.past: deque[int] = deque(maxlen=HISTORY)
         self._before: Any = None
-        self._columns: deque[dict[int, int]] | None = None  # of a distribution: {bucket: what came}
+        self._columns: deque[dict[int, int]] | None = None  # of a distribution: {row: what came}
 
     @property
     def columns(self) -> list[dict[int, int]]:
-        """Of a distribution: for each interval {index of a bucket (values.bounds()): what came}."""
+        """Of a distribution: for each interval {index of a row (values.edges()): what came}."""
         return list(self._columns or ())
 
     def take(self, value: Any, seconds: float) -> None:
@@ -71,10 +71,11 @@ def _difference(before: Any, value: Any) -> Any:
     if not isinstance(value, Histogram):
         came = _size(value) - (_size(before) if before is not None else 0)
         return came if came >= 0 or value.row.falls else _size(value)
-    old = before.counts if before is not None else (0,) * len(value.counts)
-    if any(new < was for new, was in zip(value.counts, old)):
-        old = (0,) * len(value.counts)
-    return {i: new - was for i, (new, was) in enumerate(zip(value.counts, old)) if new != was}
+    rows = value.rows
+    old = before.rows if before is not None else (0,) * len(rows)
+    if any(new < was for new, was in zip(rows, old)):
+        old = (0,) * len(rows)
+    return {i: new - was for i, (new, was) in enumerate(zip(rows, old)) if new != was}
 
 
 class Panel:

@@ -31,6 +31,7 @@ class Aggregating:
     name = prototype = doc = ""
     is_float = is_operand = is_key = takes_text = takes_floats = False
     usage = None
+    is_own = False  # D does not have it: it needs -x pyusdt
 
     # --- in the types pass -----------------------------------------------------------------------
     params = 1  # how many values it takes in @ = f(value, …)
@@ -72,6 +73,8 @@ class Aggregating:
 
     # --- in value objects -----------------------------------------------------------------------------
     is_distribution = False  # its value is a values.Histogram
+    head = 1  # words before the counts of its buckets
+    percents = ()  # of a distribution: (what it is called, the percentile) of those that live views and texts show
     is_total = False  # its value grows by what comes; of the others the number of values does
     falls = False  # the value may become smaller without being cleared
     metric = "gauge"  # what Prometheus calls its kind

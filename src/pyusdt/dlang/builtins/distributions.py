@@ -38,9 +38,10 @@ class Distribution(Aggregating):
 
     is_distribution = increments = True
     metric = "histogram"
+    percents = (("p50 <=", 50), ("p99 <=", 99))
 
     def words(self, params):
-        return 1 + self.count(params)
+        return self.head + self.count(params)
 
     def emit(self, g, params, value, amount):
         """`value` is the offset of a bucket from the first.  The comparison never holds: it shows the verifier that the
@@ -48,9 +49,16 @@ class Distribution(Aggregating):
         outside = Label()
         count_one(g)
         g.get(value, R1)
-        g.emit(jump_imm("jgt", R1, 8 * (self.count(params) - 1), outside), alu("add", R0, R1), load(8, R1, R0, 8))
-        g.emit(alu_imm("add", R1, 1) if amount is None else alu("add", R1, g.use(amount, R2)), store(8, R0, 8, R1))
+        g.emit(jump_imm("jgt", R1, 8 * (self.count(params) - 1), outside), alu("add", R0, R1), load(8, R1, R0, 8 * self.head))
+        g.emit(alu_imm("add", R1, 1) if amount is None else alu("add", R1, g.use(amount, R2)), store(8, R0, 8 * self.head, R1))
         g.place(outside)
+
+    def edges(self, params):
+        """The bounds of the rows that a picture has, where those are not its buckets."""
+
+    def rows(self, counts):
+        """The counts of these rows."""
+        return counts
 
     def value(self, params, words):
         from ...data.values import Histogram

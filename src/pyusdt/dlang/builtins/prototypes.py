@@ -36,6 +36,9 @@ def _functions(kind, table):
 TABLES = {FUNCTION: SUBROUTINES, AGGREGATING: AGGREGATIONS, ACTION: ACTIONS}
 FUNCTIONS = {name: known for kind, table in TABLES.items() for name, known in _functions(kind, table).items()}
 
+# What D does not have, so that it is a name of these only under -x pyusdt.
+OWN = frozenset(name for name, row in AGGREGATIONS.items() if row.is_own)
+
 
 def signature(name):
     """A hint for a call with other arguments than a function of D takes."""

@@ -68,7 +68,7 @@ def kind_in_use(names, name):
         return f"{names.inlines[name].kind} inline"
     if name in names.scopes["global"]:
         return f"{kind_of(names.scopes['global'][name].keys)} "
-    if name in prototypes.FUNCTIONS:
+    if names.is_function(name):
         return f"{prototypes.FUNCTIONS[name][0]} "
     if name in prototypes.OTHER_ARRAYS:
         return "associative array "

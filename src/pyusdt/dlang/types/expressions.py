@@ -122,7 +122,7 @@ def array(c, base):
     symbol = c.names.scopes["global"].get(name)
     if symbol is not None:
         return symbol if symbol.keys is not None else None
-    if name in prototypes.FUNCTIONS:
+    if c.names.is_function(name):
         kind = prototypes.FUNCTIONS[name][0]
         c.names.bad_reference(loc, kind, name, "associative array")
     if c.names.is_builtin(name) or "`" in name:

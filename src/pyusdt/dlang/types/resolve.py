@@ -56,11 +56,14 @@ class Names:
 
     # --- names in clauses ---------------------------------------------------------
 
-    @staticmethod
-    def is_builtin(name):
+    def is_function(self, name):
+        """Whether a name is a function's: of D's, or under -x pyusdt of pyusdt's own."""
+        return name in prototypes.FUNCTIONS and (name not in prototypes.OWN or "pyusdt" in self.options)
+
+    def is_builtin(self, name):
         return (
             name in VARIABLES
-            or name in prototypes.FUNCTIONS
+            or self.is_function(name)
             or name in prototypes.OTHER_VARIABLES
             or name in prototypes.OTHER_ARRAYS
             or name in ("self", "this")
@@ -111,7 +114,7 @@ class Names:
             unsupported(loc, "kernel and user symbols (module`name) are")
         if name in ("self", "this"):
             self.bad_reference(loc, "pointer", name, "scalar", f"{name}->name is a variable")
-        if name in prototypes.FUNCTIONS:
+        if self.is_function(name):
             kind = prototypes.FUNCTIONS[name][0]
             self.bad_reference(loc, kind, name, "scalar", f"call it: {name}(…)")
         if name == "args":
@@ -149,14 +152,15 @@ class Names:
         if type(callee) is not ast.Ident:
             refuse("D_FUNC_IDENT", loc, "function designator is not of function type")
         name = callee.name
-        if name in prototypes.FUNCTIONS:
+        if self.is_function(name):
             return
         symbol = self.scopes["global"].get(name)
         if symbol is not None or self.is_builtin(name):
             kind = "scalar" if symbol is None else kind_of(symbol.keys)
             message = f"{kind} '{name}' may not be referenced as a function"
             refuse("D_FUNC_IDKIND", loc, message)
-        hint = hints.unknown_function(name) or self.similar(name, prototypes.FUNCTIONS)
+        hint = "-x pyusdt allows it: D has no such function" if name in prototypes.OWN else None
+        hint = hint or hints.unknown_function(name) or self.similar(name, prototypes.FUNCTIONS)
         refuse("D_FUNC_UNDEF", loc, f"undefined function name: {name}", hint)
 
     def similar(self, name, among=None):

@@ -194,6 +194,8 @@ def is_sayable(type):
 
 def _show(index, definition, mark):
     """What says a snapshot of an aggregation."""
+    if definition.row.is_own:
+        raise EngineError(f"the dtrace engine does not have {definition.row.called}(): @{definition.name}")
     rows = _table(index, definition, mark) if has_table(definition) else _rows(index, definition, mark)
     return rf'printf("\001S{index}\004"); {rows} printf("\001T{index}\004");'
 

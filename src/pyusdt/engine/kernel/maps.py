@@ -87,7 +87,8 @@ class KernelMaps:
             self._arrays.append(Array(d))
             return self._arrays[-1].fd
         # allocating all values of all CPUs takes long
-        many = d.kind == "percpu_hash" and d.entries * self.cpus > _MANY and release() >= _ON_DEMAND
+        small = d.value_size <= sized.ON_DEMAND_MOST
+        many = small and d.kind == "percpu_hash" and d.entries * self.cpus > _MANY and release() >= _ON_DEMAND
         return kernel.map_create(d, kernel.NO_PREALLOC if many else 0)
 
     def shared(self, insns):

@@ -13,6 +13,7 @@ from ...bpf.insn import PSEUDO_MAP_FD, R1, R2, call, call_sub, exit_, ja, jump_i
 from ...data import program as p
 
 SIZES = (32, 64)  # bytes of a string with its NUL
+ON_DEMAND_MOST = 4096  # bytes of a value: of larger ones the kernel has one at hand, and what comes before the next is lost
 _CALL, _LOAD = call(0).opcode, ld_map(R1, 0)[0].opcode
 
 
@@ -52,7 +53,8 @@ def find(program, first, most):
     found = []
     for aggregation in program.aggregations:
         string = aggregation.keys[-1] if aggregation.keys else None
-        if string is not None and string.type.is_string and string.size > SIZES[0]:
+        small = program.maps[aggregation.map].value_size <= ON_DEMAND_MOST
+        if small and string is not None and string.type.is_string and string.size > SIZES[0]:
             found.append(Sized(aggregation.map, string, first))
             first += len(found[-1].smaller)
     return found if first <= most else []

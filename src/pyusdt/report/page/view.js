@@ -145,7 +145,7 @@ class Panel {
 
     draw_table(lines, distribution) {
         const heads = [["key", "key"], [distribution ? "values" : this.told.function, "number"]];
-        if (distribution) heads.push(["p50 ≤", null], ["p99 ≤", null]);
+        for (const name of this.told.percents || []) heads.push([name.replace("<=", "≤"), null]);
         heads.push(["/s", "rate"]);
         const head = element("tr");
         for (const [text, sort] of heads) {
@@ -157,7 +157,7 @@ class Panel {
         const rows = lines.map((line, at) => {
             const row = element("tr"), bars = element("canvas"), past = element("td");
             row.append(element("td", name_of(line.key)), element("td", line.value));
-            if (distribution) row.append(element("td", line.p50), element("td", line.p99));
+            for (const value of line.percentiles || []) row.append(element("td", value));
             row.append(element("td", line.rate.toFixed(line.rate < 10 ? 1 : 0)));
             past.append(bars); row.append(past);
             row.bars = () => { const [c, w, h] = fitted(bars); plot(c, line.past, w, h, Math.max(1, ...line.past), distribution ? "#3b6fb6" : COLOURS[at] || "#888"); };

@@ -1,0 +1,27 @@
+"""percentiles() on the kernel engine: what the embedded engine counts, on all CPUs."""
+
+import json
+
+import pytest
+from kernel_harness import pydtrace
+
+pytestmark = pytest.mark.usefixtures("bpf")
+
+# 8 * 50 values from all over the numbers, in several clauses, since D has no loops
+SCRIPT = "int64_t n; " + " ".join(f"""profile:::tick-1ms /n < 50/ {{ this->v = (n * {7919 * 3**number} + {number}) << (n % 40) & 0x7fffffffffffffff;
+    @all = percentiles(this->v); @by[n % 3, "k"] = percentiles(this->v - 3, 2); }}""" for number in range(8))
+SCRIPT += " tick-1ms { n++; } tick-1ms /n == 50/ { exit(0); }"
+
+
+def counted(engine):
+    out, err, status = pydtrace("-q", "--json", "-x", "pyusdt", "-x", f"engine={engine}", "-n", SCRIPT)
+    assert status == 0, err
+    rows = [json.loads(line) for line in out.splitlines()]
+    return sorted([row["name"], row["keys"], row["n"], row["percentiles"], row["buckets"]] for row in rows if row["type"] == "aggregation")
+
+
+def test_the_kernel_counts_what_the_interpreter_does():
+    found = counted("kernel")
+    assert [(name, n) for name, _, n, _, _ in found] == [("all", 400), ("by", 136), ("by", 136), ("by", 128)]
+    assert len(found[0][4]) > 200, "the values are all over the numbers"
+    assert found == counted("embedded")
