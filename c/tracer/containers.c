@@ -2,7 +2,7 @@
  * A session on all processes finds those in containers: see elsewhere.h, and enter.h for what is entered.
  *
  * In:  the processes with other mounts than ours, as they come.
- * Out: places in their run directories; of those that have pyusdt in them and can not be entered, what the user is told.
+ * Out: bases in their run directories; of those that have pyusdt in them and can not be entered, what the user is told.
  * Always: a look costs no more than a fiftieth of the time until the next.
  */
 #define _GNU_SOURCE
@@ -72,10 +72,10 @@ static void enter(struct pyusdt_session *session, const struct pyusdt_seen *seen
 {
     struct pyusdt_error error = {0, ""};
     struct pyusdt_entered in;
-    struct pyusdt_place *place;
+    struct pyusdt_base *base;
 
     for (unsigned parent = 0; parent < PYUSDT_PARENTS; parent++)
-        if (pyusdt_enter_of(seen, parent, false, &in, NULL) == 0 && pyusdt_place_open(session, &in, &place, &error) != 0)
+        if (pyusdt_enter_of(seen, parent, false, &in, NULL) == 0 && pyusdt_base_open(session, &in, &base, &error) != 0)
             pyusdt_session_trouble(session, "processes of uid %u beside process %u, in its container, are not traced: %s",
                                    seen->uid, seen->pid, error.message);
 }
@@ -85,11 +85,11 @@ static void tell(struct pyusdt_session *session, uint32_t pid)
 {
     struct pyusdt_error error = {0, ""};
     struct pyusdt_process_file found;
-    struct pyusdt_place *place;
+    struct pyusdt_base *base;
     int r = pyusdt_process_find((pid_t)pid, &found, &error);
 
     if (r == 0)
-        r = pyusdt_place_open(session, &found.in, &place, &error);
+        r = pyusdt_base_open(session, &found.in, &base, &error);
     if (r != 0 && r != -ENODATA && r != -ESRCH)
         pyusdt_session_trouble(session, "%s", error.message);
 }
@@ -116,9 +116,9 @@ static int look_at(void *arg, uint32_t pid, uint64_t mounts, uint32_t owner)
     struct pyusdt_containers *containers = ((struct look *)arg)->containers;
     struct pyusdt_seen seen;
 
-    for (uint32_t i = 0; i < session->nplaces; i++)
-        if (session->place[i]->in.mounts == mounts)
-            session->place[i]->met = containers->looks;
+    for (uint32_t i = 0; i < session->nbases; i++)
+        if (session->base[i]->in.mounts == mounts)
+            session->base[i]->met = containers->looks;
     if ((owner != 0 && is_examined(containers, pid) && is_known(containers, mounts, owner)) ||
         pyusdt_seen_open(pid, &seen) != 0)
         return 0;
@@ -130,10 +130,10 @@ static int look_at(void *arg, uint32_t pid, uint64_t mounts, uint32_t owner)
 
 /* ---- all of them ---- */
 
-static bool is_named(const struct pyusdt_session *session, const struct pyusdt_place *place)
+static bool is_named(const struct pyusdt_session *session, const struct pyusdt_base *base)
 {
     for (unsigned i = 0; i < session->npids; i++)
-        if (session->pids[i].place == place)
+        if (session->pids[i].base == base)
             return true;
     return false;
 }
@@ -141,16 +141,16 @@ static bool is_named(const struct pyusdt_session *session, const struct pyusdt_p
 /* Places of containers that have ended: what is open there keeps their file systems. */
 static void leave_ended(struct pyusdt_session *session, uint32_t looks)
 {
-    for (uint32_t i = session->nplaces - 1; i > 0; i--) {
-        struct pyusdt_place *place = session->place[i];
-        if (place->met == 0) /* it is of this very look */
-            place->met = looks;
-        if (place->in.mounts == 0 || place->met == looks || place->nliving != 0 || is_named(session, place))
+    for (uint32_t i = session->nbases - 1; i > 0; i--) {
+        struct pyusdt_base *base = session->base[i];
+        if (base->met == 0) /* it is of this very look */
+            base->met = looks;
+        if (base->in.mounts == 0 || base->met == looks || base->nliving != 0 || is_named(session, base))
             continue;
-        session->place[i] = session->place[--session->nplaces];
-        pyusdt_place_close(place);
-        close(place->in.dir);
-        free(place);
+        session->base[i] = session->base[--session->nbases];
+        pyusdt_base_close(base);
+        close(base->in.dir);
+        free(base);
     }
 }
 

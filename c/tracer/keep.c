@@ -69,7 +69,7 @@ static int look(void *arg, const char *text, const struct pyusdt_name *name)
 }
 
 /* With the slot's lock, the session that was found; its generation and rings are ours from here on. */
-static int take_over(const struct pyusdt_session *session, struct pyusdt_place *place, uint32_t slot, int fd)
+static int take_over(const struct pyusdt_session *session, struct pyusdt_base *base, uint32_t slot, int fd)
 {
     struct pyusdt_session_header header;
 
@@ -77,29 +77,29 @@ static int take_over(const struct pyusdt_session *session, struct pyusdt_place *
         header.generation == 0 || header.bufsize < PYUSDT_RING_MIN || header.bufsize > PYUSDT_RING_MAX ||
         (header.bufsize & (header.bufsize - 1)) != 0 || header.max_rings == 0 || header.max_rings > PYUSDT_RINGS_MAX)
         return 0;
-    place->fd = fd;
-    place->resumed = true;
-    place->header.slot = slot;
-    place->header.state = PYUSDT_SESSION_STARTED;
-    place->header.generation = header.generation;
-    place->header.bufsize = header.bufsize;
-    place->header.max_rings = header.max_rings;
-    place->header.nwants = header.nwants;
-    place->header.flags = header.flags & PYUSDT_SESSION_ALL;
+    base->fd = fd;
+    base->resumed = true;
+    base->header.slot = slot;
+    base->header.state = PYUSDT_SESSION_STARTED;
+    base->header.generation = header.generation;
+    base->header.bufsize = header.bufsize;
+    base->header.max_rings = header.max_rings;
+    base->header.nwants = header.nwants;
+    base->header.flags = header.flags & PYUSDT_SESSION_ALL;
     return 1;
 }
 
-int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error)
+int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_base *base, struct pyusdt_error *error)
 {
     const struct timespec pause = {0, 10000000};
-    struct search search = {.session = session, .dir = place->in.dir};
+    struct search search = {.session = session, .dir = base->in.dir};
     int fd = -EWOULDBLOCK;
 
     if (session->header.keep_ns == 0)
         return 0;
-    pyusdt_rundir_each(place->in.dir, look, &search);
+    pyusdt_rundir_each(base->in.dir, look, &search);
     for (int i = 0; search.found && fd == -EWOULDBLOCK && i < CLAIM_TRIES; i++) {
-        fd = pyusdt_slot_claim(place->in.dir, search.slot);
+        fd = pyusdt_slot_claim(base->in.dir, search.slot);
         if (fd == -EWOULDBLOCK)
             nanosleep(&pause, NULL);
     }
@@ -107,19 +107,19 @@ int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_place
         return 0;
     if (fd < 0)
         return pyusdt_error_set(error, -EBUSY, "session '%s' has a tracer", session->header.name);
-    if (take_over(session, place, search.slot, fd))
+    if (take_over(session, base, search.slot, fd))
         return 1;
     close(fd);
     return 0;
 }
 
-int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct pyusdt_place *place,
+int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct pyusdt_base *base,
                             struct pyusdt_error *error)
 {
     size_t size = session->nwants * sizeof *session->wants;
     void *theirs = malloc(size + 1);
-    bool same = theirs && place->header.nwants == session->nwants &&
-                pread(place->fd, theirs, size, sizeof place->header) == (ssize_t)size &&
+    bool same = theirs && base->header.nwants == session->nwants &&
+                pread(base->fd, theirs, size, sizeof base->header) == (ssize_t)size &&
                 memcmp(theirs, session->wants, size) == 0;
 
     free(theirs);
@@ -134,16 +134,16 @@ void pyusdt_keep_seen(struct pyusdt_session *session, uint64_t now)
     if (session->header.keep_ns == 0 || session->stopped || now < session->next_seen)
         return;
     session->next_seen = now + SEEN_NS;
-    for (uint32_t i = 0; i < session->nplaces; i++) {
-        session->place[i]->header.seen = now;
-        if (session->place[i]->started)
-            pyusdt_place_write(session->place[i]);
+    for (uint32_t i = 0; i < session->nbases; i++) {
+        session->base[i]->header.seen = now;
+        if (session->base[i]->started)
+            pyusdt_base_write(session->base[i]);
     }
 }
 
 int pyusdt_session_resumed(const struct pyusdt_session *session)
 {
-    return session->place[0]->resumed;
+    return session->base[0]->resumed;
 }
 
 void pyusdt_session_shown(struct pyusdt_session *session)
@@ -174,10 +174,10 @@ void pyusdt_session_leave(struct pyusdt_session *session)
     pyusdt_session_shown(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_leave(session, session->targets[i]);
-    for (uint32_t i = 0; i < session->nplaces; i++)
-        if (session->place[i]->fd >= 0) {
-            close(session->place[i]->fd); /* and with it the lock; the file stays */
-            session->place[i]->fd = -1;
+    for (uint32_t i = 0; i < session->nbases; i++)
+        if (session->base[i]->fd >= 0) {
+            close(session->base[i]->fd); /* and with it the lock; the file stays */
+            session->base[i]->fd = -1;
         }
     pyusdt_session_free(session);
 }

@@ -29,7 +29,7 @@ int pyusdt_find_rundir(pid_t pid, char *path, size_t size, struct pyusdt_error *
 
 struct listing {
     struct pyusdt_session *session; /* all that pyusdt_target_open() needs of one */
-    struct pyusdt_place place;      /* and of that */
+    struct pyusdt_base base;      /* and of that */
     pyusdt_list_fn *fn;
     void *arg;
     uint32_t only, host; /* one process, in its namespace and in ours; 0: all */
@@ -38,7 +38,7 @@ struct listing {
     struct listed {
         dev_t device;
         ino_t inode;
-    } dirs[PYUSDT_PLACES_MAX]; /* that have been looked at */
+    } dirs[PYUSDT_BASES_MAX]; /* that have been looked at */
     uint32_t ndirs;
 };
 
@@ -71,7 +71,7 @@ static int list_one(void *arg, const char *text, const struct pyusdt_name *name)
 
     if (name->kind != PYUSDT_FILE_CTL || (listing->only != 0 && name->who.pid != listing->only))
         return 0;
-    target = pyusdt_target_open(listing->session, &listing->place, text, &name->who, listing->host, NULL);
+    target = pyusdt_target_open(listing->session, &listing->base, text, &name->who, listing->host, NULL);
     if (target && lives(target)) {
         listing->seen++;
         stop = list_target(listing, target);
@@ -91,7 +91,7 @@ static bool is_listed(struct listing *listing, int dir)
     for (uint32_t i = 0; i < listing->ndirs; i++)
         if (listing->dirs[i].device == st.st_dev && listing->dirs[i].inode == st.st_ino)
             return true;
-    if (listing->ndirs < PYUSDT_PLACES_MAX)
+    if (listing->ndirs < PYUSDT_BASES_MAX)
         listing->dirs[listing->ndirs++] = (struct listed){st.st_dev, st.st_ino};
     return false;
 }
@@ -101,8 +101,8 @@ static int list_directory(struct listing *listing, const struct pyusdt_entered *
 {
     int r = 0;
 
-    listing->place.in = *in;
-    listing->place.lookups = 0;
+    listing->base.in = *in;
+    listing->base.lookups = 0;
     if (!is_listed(listing, in->dir))
         r = pyusdt_rundir_each(in->dir, list_one, listing);
     close(in->dir);
@@ -174,8 +174,8 @@ static int list_joined(void *arg, const char *text, const struct pyusdt_name *na
 
     if (name->kind != PYUSDT_FILE_CTL)
         return 0;
-    target = pyusdt_target_open(listing->session, &listing->place, text, &name->who, 0, NULL);
-    if (target && atomic_load(&target->slot->wanted) == listing->place.header.generation && !lives(target))
+    target = pyusdt_target_open(listing->session, &listing->base, text, &name->who, 0, NULL);
+    if (target && atomic_load(&target->slot->wanted) == listing->base.header.generation && !lives(target))
         listing->stop |= list_target(listing, target);
     pyusdt_target_free(target);
     return listing->stop;
@@ -186,10 +186,10 @@ int pyusdt_session_list_dead(struct pyusdt_session *session, pyusdt_list_fn *fn,
     struct listing listing = {.session = session, .fn = fn, .arg = arg};
     int r = 0;
 
-    for (uint32_t i = 0; r == 0 && i < session->nplaces; i++) {
-        listing.place = *session->place[i];
-        if (listing.place.resumed)
-            r = pyusdt_rundir_each(listing.place.in.dir, list_joined, &listing);
+    for (uint32_t i = 0; r == 0 && i < session->nbases; i++) {
+        listing.base = *session->base[i];
+        if (listing.base.resumed)
+            r = pyusdt_rundir_each(listing.base.in.dir, list_joined, &listing);
     }
     return r == -E2BIG ? 0 : r;
 }

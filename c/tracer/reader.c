@@ -266,7 +266,7 @@ static void refresh(struct pyusdt_session *session)
         pyusdt_os_barrier();
     if (check_life) {
         session->next_life_check = now + LIFE_CHECK_NS;
-        pyusdt_places_look(session, now);
+        pyusdt_bases_look(session, now);
     }
     pyusdt_keep_seen(session, now);
     pyusdt_session_scan(session, false);

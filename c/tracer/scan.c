@@ -14,24 +14,24 @@
 #include "tracer/process.h"
 #include "tracer/tracer.h"
 
-static bool is_known(const struct pyusdt_session *session, const struct pyusdt_place *place,
+static bool is_known(const struct pyusdt_session *session, const struct pyusdt_base *base,
                      const struct pyusdt_identity *who)
 {
     for (uint32_t i = 0; i < session->nliving; i++) {
         const struct pyusdt_target *target = session->targets[session->living[i]];
         const struct pyusdt_identity *other = &target->who;
-        if (target->place == place && other->pid == who->pid && other->starttime == who->starttime &&
+        if (target->base == base && other->pid == who->pid && other->starttime == who->starttime &&
             other->instance == who->instance)
             return true;
     }
     return false;
 }
 
-static bool may_join(const struct pyusdt_session *session, const struct pyusdt_place *place, uint32_t pid, uint32_t *host)
+static bool may_join(const struct pyusdt_session *session, const struct pyusdt_base *base, uint32_t pid, uint32_t *host)
 {
     *host = 0;
     for (unsigned i = 0; i < session->npids; i++)
-        if (session->pids[i].pid == pid && (!session->pids[i].place || session->pids[i].place == place)) {
+        if (session->pids[i].pid == pid && (!session->pids[i].base || session->pids[i].base == base)) {
             *host = session->pids[i].host;
             return true;
         }
@@ -56,7 +56,7 @@ static int add_target(struct pyusdt_session *session, struct pyusdt_target *targ
     session->targets[n] = target;
     session->living[session->nliving++] = n;
     session->ntargets++;
-    target->place->nliving++;
+    target->base->nliving++;
     return 0;
 }
 
@@ -67,45 +67,45 @@ static bool wants_comm(const struct pyusdt_session *session, const struct pyusdt
 
 struct scan {
     struct pyusdt_session *session;
-    struct pyusdt_place *place;
+    struct pyusdt_base *base;
 };
 
-static bool has_room(const struct pyusdt_session *session, const struct pyusdt_place *place)
+static bool has_room(const struct pyusdt_session *session, const struct pyusdt_base *base)
 {
-    return session->nliving < PYUSDT_TARGETS_MAX && (place->in.uid == geteuid() || place->nliving < PYUSDT_STRANGERS_MAX);
+    return session->nliving < PYUSDT_TARGETS_MAX && (base->in.uid == geteuid() || base->nliving < PYUSDT_STRANGERS_MAX);
 }
 
 /* In another user's directory, or in a container: a process that is not his. */
-static bool is_lie(const struct pyusdt_place *place, const struct pyusdt_target *target)
+static bool is_lie(const struct pyusdt_base *base, const struct pyusdt_target *target)
 {
-    bool strange = place->in.uid != geteuid() || place->in.mounts != 0;
+    bool strange = base->in.uid != geteuid() || base->in.mounts != 0;
     int64_t uid = strange && target->visible ? pyusdt_process_uid(target->pid) : -1;
-    return uid >= 0 && uid != place->in.uid;
+    return uid >= 0 && uid != base->in.uid;
 }
 
 static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
 {
     struct pyusdt_session *session = ((struct scan *)arg)->session;
-    struct pyusdt_place *place = ((struct scan *)arg)->place;
+    struct pyusdt_base *base = ((struct scan *)arg)->base;
     struct pyusdt_target *target;
     bool joined;
     uint32_t host;
 
-    if (name->kind != PYUSDT_FILE_CTL || is_known(session, place, &name->who) ||
-        !may_join(session, place, name->who.pid, &host))
+    if (name->kind != PYUSDT_FILE_CTL || is_known(session, base, &name->who) ||
+        !may_join(session, base, name->who.pid, &host))
         return 0;
-    if (!has_room(session, place)) {
-        pyusdt_session_trouble(session, "not all processes of uid %u are traced: there are too many", place->in.uid);
+    if (!has_room(session, base)) {
+        pyusdt_session_trouble(session, "not all processes of uid %u are traced: there are too many", base->in.uid);
         return 0;
     }
-    target = pyusdt_target_open(session, place, text, &name->who, host, NULL);
+    target = pyusdt_target_open(session, base, text, &name->who, host, NULL);
     if (!target)
         return 0; /* not ready, or not ours to read */
-    if (is_lie(place, target)) {
+    if (is_lie(base, target)) {
         pyusdt_target_free(target);
         return 0;
     }
-    joined = atomic_load(&target->slot->wanted) == place->header.generation;
+    joined = atomic_load(&target->slot->wanted) == base->header.generation;
     if (!wants_comm(session, target) || (!joined && (session->stopped || pyusdt_target_is_dead(target) ||
         atomic_load(&target->ctl->state) == PYUSDT_CTL_EXITED))) {
         pyusdt_target_free(target); /* it never heard of us, or we are done with it */
@@ -119,7 +119,7 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
         pyusdt_target_detach(target);
     } else {
         if (session->own && target->visible)
-            pyusdt_place_follow(session, place, name->who.pid, target->pid); /* before it can look for us there */
+            pyusdt_base_follow(session, base, name->who.pid, target->pid); /* before it can look for us there */
         pyusdt_target_attach(session, target);
     }
     return 0;
@@ -131,25 +131,25 @@ static int64_t nanoseconds(struct timespec t)
 }
 
 /* Unless the directory is as it was when it was read, and was not being changed then, or nobody joins any more. */
-static int scan_place(struct pyusdt_session *session, struct pyusdt_place *place, bool always)
+static int scan_base(struct pyusdt_session *session, struct pyusdt_base *base, bool always)
 {
-    struct scan scan = {session, place};
+    struct scan scan = {session, base};
     struct timespec now;
     struct stat st;
     int r;
 
-    if (!place->started || fstat(place->in.dir, &st) != 0)
+    if (!base->started || fstat(base->in.dir, &st) != 0)
         return 0;
-    if (!always && (session->stopped || (nanoseconds(pyusdt_os_modified(&st)) == place->scanned_mtime &&
-        place->scanned_at - place->scanned_mtime > PYUSDT_MTIME_GRAIN_NS)))
+    if (!always && (session->stopped || (nanoseconds(pyusdt_os_modified(&st)) == base->scanned_mtime &&
+        base->scanned_at - base->scanned_mtime > PYUSDT_MTIME_GRAIN_NS)))
         return 0;
     clock_gettime(CLOCK_REALTIME, &now);
-    place->scanned_at = nanoseconds(now);
-    place->scanned_mtime = nanoseconds(pyusdt_os_modified(&st));
-    r = pyusdt_rundir_each(place->in.dir, scan_one, &scan);
+    base->scanned_at = nanoseconds(now);
+    base->scanned_mtime = nanoseconds(pyusdt_os_modified(&st));
+    r = pyusdt_rundir_each(base->in.dir, scan_one, &scan);
     if (r == -E2BIG)
-        pyusdt_session_trouble(session, "not all processes of uid %u are traced: too many files in %s", place->in.uid,
-                               place->in.path);
+        pyusdt_session_trouble(session, "not all processes of uid %u are traced: too many files in %s", base->in.uid,
+                               base->in.path);
     return r == -E2BIG ? 0 : r;
 }
 
@@ -159,7 +159,7 @@ int pyusdt_session_scan(struct pyusdt_session *session, bool always)
 
     /* Who publishes from here on sees what we wrote; who did before, we see. */
     atomic_thread_fence(memory_order_seq_cst);
-    for (uint32_t i = 0; r == 0 && i < session->nplaces; i++) /* one that comes meanwhile is behind */
-        r = scan_place(session, session->place[i], always);
+    for (uint32_t i = 0; r == 0 && i < session->nbases; i++) /* one that comes meanwhile is behind */
+        r = scan_base(session, session->base[i], always);
     return r;
 }

@@ -28,8 +28,8 @@ static void find_pid(struct pyusdt_target *target, uint64_t pidns)
 {
     bool elsewhere = target->pid == 0 && pidns != pyusdt_os_pidns();
 
-    if (elsewhere && target->place->lookups < LOOKUPS_MAX) {
-        target->place->lookups++;
+    if (elsewhere && target->base->lookups < LOOKUPS_MAX) {
+        target->base->lookups++;
         target->pid = pyusdt_host_pid(pidns, target->who.pid, target->who.starttime);
     }
     target->visible = !elsewhere || target->pid != 0;
@@ -42,7 +42,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     struct pyusdt_ctl_header header;
     struct stat st;
     uint64_t size;
-    int r, fd = pyusdt_file_open(target->place->in.dir, text, O_RDWR, &size);
+    int r, fd = pyusdt_file_open(target->base->in.dir, text, O_RDWR, &size);
 
     if (fd < 0)
         return fd;
@@ -62,7 +62,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     target->gid = header.gid;
     memcpy(target->comm, header.comm, sizeof target->comm);
     target->comm[sizeof target->comm - 1] = '\0';
-    target->slot = (struct pyusdt_ctl_slot *)(void *)((char *)target->ctl + header.slots) + target->place->header.slot;
+    target->slot = (struct pyusdt_ctl_slot *)(void *)((char *)target->ctl + header.slots) + target->base->header.slot;
     target->words = (void *)((char *)target->ctl + header.words);
     target->room = (uint32_t)((size - header.words) / sizeof(uint64_t));
     target->changes = header.changes;
@@ -71,7 +71,7 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     return 0;
 }
 
-struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, struct pyusdt_place *place,
+struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, struct pyusdt_base *base,
                                          const char *text, const struct pyusdt_identity *who, uint32_t host,
                                          struct pyusdt_error *error)
 {
@@ -79,7 +79,7 @@ struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, s
     int r = target ? 0 : -ENOMEM;
 
     if (r == 0) {
-        target->place = place;
+        target->base = base;
         target->who = *who;
         target->pid = host;
         target->index = session->ntargets;
@@ -120,12 +120,12 @@ static struct pyusdt_bits bits_of(const struct pyusdt_target *target)
         nprobes = target->table->table.nprobes;
     if (nprobes > target->room)
         nprobes = target->room;
-    return (struct pyusdt_bits){target->slot, target->words, nprobes, target->place->header.slot};
+    return (struct pyusdt_bits){target->slot, target->words, nprobes, target->base->header.slot};
 }
 
 static void enable_wanted(const struct pyusdt_session *session, struct pyusdt_target *target)
 {
-    struct enable enable = {target, 1ull << target->place->header.slot};
+    struct enable enable = {target, 1ull << target->base->header.slot};
     struct pyusdt_table table = target->table->table;
 
     table.pid = target->pid;
@@ -140,9 +140,9 @@ void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *
     struct pyusdt_bits bits = bits_of(target);
 
     atomic_store(&target->slot->pid, target->pid == target->who.pid ? 0 : target->pid); /* before it looks what is wanted */
-    if (atomic_load(&target->slot->wanted) != target->place->header.generation) {
+    if (atomic_load(&target->slot->wanted) != target->base->header.generation) {
         pyusdt_bits_clear(&bits); /* the slot's former owner's */
-        atomic_store(&target->slot->wanted, target->place->header.generation); /* before the bits that lead to it */
+        atomic_store(&target->slot->wanted, target->base->header.generation); /* before the bits that lead to it */
         PYUSDT_HOOK(30);
     }
     enable_wanted(session, target);
@@ -180,7 +180,7 @@ bool pyusdt_target_learn_places(struct pyusdt_target *target, uint32_t place)
 
 void pyusdt_target_detach(struct pyusdt_target *target)
 {
-    uint64_t generation = target->place->header.generation;
+    uint64_t generation = target->base->header.generation;
     struct pyusdt_bits bits;
 
     if (!target->ctl)
@@ -197,8 +197,8 @@ static void file_name(const struct pyusdt_target *target, enum pyusdt_file kind,
 {
     struct pyusdt_name name = {.kind = kind,
                                .who = target->who,
-                               .slot = target->place->header.slot,
-                               .generation = target->place->header.generation,
+                               .slot = target->base->header.slot,
+                               .generation = target->base->header.generation,
                                .ring = ring};
     pyusdt_name_format(&name, text);
 }
@@ -212,7 +212,7 @@ static int map_area(struct pyusdt_target *target)
     int fd;
 
     file_name(target, PYUSDT_FILE_AREA, 0, text);
-    fd = pyusdt_file_open(target->place->in.dir, text, O_RDWR, &size);
+    fd = pyusdt_file_open(target->base->in.dir, text, O_RDWR, &size);
     if (fd < 0)
         return fd;
     area = size == wanted ? pyusdt_guard_map(NULL, wanted, PROT_READ | PROT_WRITE, fd) : NULL;
@@ -220,8 +220,8 @@ static int map_area(struct pyusdt_target *target)
     if (!area)
         return -EINVAL;
     if (atomic_load(&area->magic) != PYUSDT_AREA_MAGIC || area->version != PYUSDT_LAYOUT_VERSION ||
-        area->nprobes != PYUSDT_MAX_PROBES || area->generation != target->place->header.generation ||
-        area->ring_size != target->place->header.bufsize) {
+        area->nprobes != PYUSDT_MAX_PROBES || area->generation != target->base->header.generation ||
+        area->ring_size != target->base->header.bufsize) {
         pyusdt_guard_unmap(area, wanted);
         return -EINVAL;
     }
@@ -240,8 +240,8 @@ static void map_ring(struct pyusdt_session *session, struct pyusdt_target *targe
 
     target->source[k] = source;
     file_name(target, PYUSDT_FILE_RING, k, text);
-    fd = pyusdt_file_open(target->place->in.dir, text, O_RDONLY, &size);
-    if (source && fd >= 0 && size == target->place->header.bufsize)
+    fd = pyusdt_file_open(target->base->in.dir, text, O_RDONLY, &size);
+    if (source && fd >= 0 && size == target->base->header.bufsize)
         source->data = pyusdt_guard_map_twice(NULL, size, PROT_READ, fd, 0);
     if (fd >= 0)
         close(fd);
@@ -255,7 +255,7 @@ static void map_ring(struct pyusdt_session *session, struct pyusdt_target *targe
     source->mapped = 2 * size;
     source->position = source->limit = atomic_load(&source->line->tail); /* of a session that was left */
     source->told = source->done = source->position;
-    source->kept = target->place->header.keep_ns != 0;
+    source->kept = target->base->header.keep_ns != 0;
     source->shown = source->kept ? atomic_load(&source->line->read) : 0;
     source->safe = session->looked;
 }
@@ -266,21 +266,21 @@ void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *
 
     pyusdt_target_grow(session, target);
     if (!target->area && !target->area_refused &&
-        atomic_load(&target->slot->ready) == target->place->header.generation && map_area(target) != 0) {
+        atomic_load(&target->slot->ready) == target->base->header.generation && map_area(target) != 0) {
         target->area_refused = true;
         session->corrupt++;
     }
     if (!target->area) {
-        pyusdt_place_failed(session, target);
+        pyusdt_base_failed(session, target);
         return;
     }
     rings = atomic_load(&target->area->rings);
-    if (rings > target->place->header.max_rings)
-        rings = target->place->header.max_rings;
+    if (rings > target->base->header.max_rings)
+        rings = target->base->header.max_rings;
     while (target->rings < rings)
         map_ring(session, target, target->rings++);
     if (atomic_load_explicit(&target->area->error, memory_order_relaxed) != 0)
-        pyusdt_place_failed(session, target);
+        pyusdt_base_failed(session, target);
 }
 
 /* ---- drops ---- */
@@ -297,7 +297,7 @@ uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe)
 /* More than a process can have lost since the session began: one event in a nanosecond on each processor. */
 static uint64_t too_many(const struct pyusdt_session *session, const struct pyusdt_target *target)
 {
-    uint64_t ns = pyusdt_now() - (target->place->resumed ? 0 : session->begun);
+    uint64_t ns = pyusdt_now() - (target->base->resumed ? 0 : session->begun);
 
     return ns < TOO_MANY_MAX / session->processors ? (ns + 1) * session->processors : TOO_MANY_MAX;
 }
@@ -307,7 +307,7 @@ static uint64_t told_count(const struct pyusdt_target *target, uint64_t most)
 {
     uint64_t failed = atomic_load(&target->slot->failed), sum = 0;
 
-    if (PYUSDT_FAILED_TAG(failed) == PYUSDT_FAILED_TAG(target->place->header.generation))
+    if (PYUSDT_FAILED_TAG(failed) == PYUSDT_FAILED_TAG(target->base->header.generation))
         sum = PYUSDT_FAILED_COUNT(failed);
     for (uint32_t probe = 0; target->area && probe < target->table->table.nprobes && sum <= most; probe++) {
         uint64_t drops = atomic_load_explicit(&target->area->drops[probe], memory_order_relaxed);
@@ -364,11 +364,11 @@ bool pyusdt_target_is_dead(struct pyusdt_target *target)
 /* Does a session besides ours still have something to read of the dead? */
 static bool others_read(const struct pyusdt_target *target)
 {
-    const struct pyusdt_ctl_slot *slots = target->slot - target->place->header.slot;
+    const struct pyusdt_ctl_slot *slots = target->slot - target->base->header.slot;
 
     for (uint32_t i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         uint64_t wanted = atomic_load(&slots[i].wanted);
-        if (i != target->place->header.slot && wanted != 0 && pyusdt_session_alive(target->place->in.dir, i, wanted))
+        if (i != target->base->header.slot && wanted != 0 && pyusdt_session_alive(target->base->in.dir, i, wanted))
             return true;
     }
     return false;
@@ -378,16 +378,16 @@ static void remove_files(struct pyusdt_target *target)
 {
     char text[PYUSDT_NAME_SIZE];
 
-    for (uint32_t k = 0; k < target->place->header.max_rings; k++) { /* one may be there that was never told */
+    for (uint32_t k = 0; k < target->base->header.max_rings; k++) { /* one may be there that was never told */
         file_name(target, PYUSDT_FILE_RING, k, text);
-        pyusdt_file_discard(target->place->in.dir, text, target->life == PYUSDT_ALIVE);
+        pyusdt_file_discard(target->base->in.dir, text, target->life == PYUSDT_ALIVE);
     }
     PYUSDT_HOOK(34);
     file_name(target, PYUSDT_FILE_AREA, 0, text);
-    pyusdt_file_discard(target->place->in.dir, text, false);
+    pyusdt_file_discard(target->base->in.dir, text, false);
     if (target->life == PYUSDT_DEAD && !others_read(target)) {
         file_name(target, PYUSDT_FILE_CTL, 0, text);
-        pyusdt_file_discard(target->place->in.dir, text, false);
+        pyusdt_file_discard(target->base->in.dir, text, false);
     }
 }
 
@@ -414,7 +414,7 @@ void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *
     if (target->life == PYUSDT_FINISHED)
         return;
     keep_drops(session, target);
-    target->place->nliving--;
+    target->base->nliving--;
     pyusdt_target_detach(target);
     remove_files(target);
     for (uint32_t k = 0; k < target->rings; k++)

@@ -1,5 +1,5 @@
 /*
- * Sessions: telling targets what is wanted, leaving without a trace. What a session has in a run directory is place.c's, which
+ * Sessions: telling targets what is wanted, leaving without a trace. What a session has in a run directory is base.c's, which
  * processes it finds there is scan.c's.
  */
 #define _GNU_SOURCE
@@ -38,11 +38,11 @@ static void forked(void)
 {
     for (struct pyusdt_session *session = sessions; session; session = session->next) {
         session->forked = true;
-        for (uint32_t i = 0; i < session->nplaces; i++) {
-            struct pyusdt_place *place = session->place[i]; /* NULL: another thread was just adding it */
-            if (place && place->fd >= 0) {
-                close(place->fd);
-                place->fd = -1;
+        for (uint32_t i = 0; i < session->nbases; i++) {
+            struct pyusdt_base *base = session->base[i]; /* NULL: another thread was just adding it */
+            if (base && base->fd >= 0) {
+                close(base->fd);
+                base->fd = -1;
             }
         }
     }
@@ -117,7 +117,7 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
     struct pyusdt_session *session = calloc(1, sizeof *session);
     pid_t home = config ? config->home : 0;
     struct pyusdt_process_file found;
-    struct pyusdt_place *place;
+    struct pyusdt_base *base;
     int r;
 
     if (!session)
@@ -134,7 +134,7 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
     if (r == 0)
         r = home ? pyusdt_process_find(home, &found, error) : pyusdt_enter_named(rundir, &found.in, error);
     if (r == 0)
-        r = pyusdt_place_open(session, &found.in, &place, error);
+        r = pyusdt_base_open(session, &found.in, &base, error);
     if (r < 0) {
         pyusdt_session_close(session);
         return r;
@@ -171,23 +171,23 @@ int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *er
         return pyusdt_session_is_forked(error);
     if (session->started)
         return pyusdt_error_set(error, -EALREADY, "can not start the session: %s", strerror(EALREADY));
-    for (uint32_t i = 0; r == 0 && i < session->nplaces; i++)
-        if (session->place[i]->fd >= 0)
-            r = pyusdt_place_start(session, session->place[i], error);
+    for (uint32_t i = 0; r == 0 && i < session->nbases; i++)
+        if (session->base[i]->fd >= 0)
+            r = pyusdt_base_start(session, session->base[i], error);
     if (r != 0)
         return r;
     session->started = true;
     session->looked = pyusdt_now();
-    pyusdt_places_look(session, session->looked);
+    pyusdt_bases_look(session, session->looked);
     return pyusdt_session_scan(session, true);
 }
 
 /* ---- who may join ---- */
 
-/* Tells the place whom it invites now. */
-static int tell_place(struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error)
+/* Tells the base whom it invites now. */
+static int tell_base(struct pyusdt_session *session, struct pyusdt_base *base, struct pyusdt_error *error)
 {
-    int r = pyusdt_place_write(place);
+    int r = pyusdt_base_write(base);
 
     if (r != 0)
         return pyusdt_error_set(error, r, "can not write the session file: %s", strerror(-r));
@@ -199,30 +199,30 @@ int pyusdt_session_attach_all(struct pyusdt_session *session, struct pyusdt_erro
     int r = 0;
 
     session->header.flags |= PYUSDT_SESSION_ALL;
-    for (uint32_t i = 0; r == 0 && i < session->nplaces; i++) {
-        session->place[i]->header.flags |= PYUSDT_SESSION_ALL;
-        if (session->place[i]->fd >= 0)
-            r = tell_place(session, session->place[i], error);
+    for (uint32_t i = 0; r == 0 && i < session->nbases; i++) {
+        session->base[i]->header.flags |= PYUSDT_SESSION_ALL;
+        if (session->base[i]->fd >= 0)
+            r = tell_base(session, session->base[i], error);
     }
     return r;
 }
 
-/* place: where the process is; NULL: wherever it will be. */
-static int invite(struct pyusdt_session *session, struct pyusdt_place *place, uint32_t inner, uint32_t host,
+/* base: where the process is; NULL: wherever it will be. */
+static int invite(struct pyusdt_session *session, struct pyusdt_base *base, uint32_t inner, uint32_t host,
                   struct pyusdt_error *error)
 {
     int r = 0;
 
     if (session->npids == PYUSDT_PIDS_MAX)
         return pyusdt_error_set(error, -E2BIG, "a session names %d processes at most", PYUSDT_PIDS_MAX);
-    session->pids[session->npids].place = place;
+    session->pids[session->npids].base = base;
     session->pids[session->npids].pid = inner;
     session->pids[session->npids++].host = host;
-    for (uint32_t i = 0; r == 0 && i < session->nplaces; i++)
-        if (!place || place == session->place[i]) {
-            pyusdt_place_invite(session->place[i], inner);
-            if (session->place[i]->fd >= 0)
-                r = tell_place(session, session->place[i], error);
+    for (uint32_t i = 0; r == 0 && i < session->nbases; i++)
+        if (!base || base == session->base[i]) {
+            pyusdt_base_invite(session->base[i], inner);
+            if (session->base[i]->fd >= 0)
+                r = tell_base(session, session->base[i], error);
         }
     return r;
 }
@@ -236,15 +236,15 @@ int pyusdt_session_expect_pid(struct pyusdt_session *session, pid_t pid, struct 
 int pyusdt_session_attach_pid(struct pyusdt_session *session, pid_t pid, struct pyusdt_error *error)
 {
     struct pyusdt_process_file found;
-    struct pyusdt_place *place;
+    struct pyusdt_base *base;
     int r = pyusdt_process_find(pid, &found, error);
 
     if (r == 0)
-        r = pyusdt_place_open(session, &found.in, &place, error);
+        r = pyusdt_base_open(session, &found.in, &base, error);
     if (r == 0)
-        r = invite(session, place, found.inner, (uint32_t)pid, error);
+        r = invite(session, base, found.inner, (uint32_t)pid, error);
     if (r == 0)
-        pyusdt_place_follow(session, place, found.inner, (uint32_t)pid);
+        pyusdt_base_follow(session, base, found.inner, (uint32_t)pid);
     return r;
 }
 
@@ -304,11 +304,11 @@ void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_
                                            .again = session->again,
                                            .targets = session->ntargets,
                                            .alive = session->nliving,
-                                           .slot = session->place[0]->header.slot};
+                                           .slot = session->base[0]->header.slot};
     for (uint32_t i = 0; i < session->ntargets; i++) {
         struct pyusdt_target *target = session->targets[i];
         stats->dropped += pyusdt_target_dropped(session, target);
-        stats->bytes += target->life == PYUSDT_FINISHED ? 0 : target->rings * target->place->header.bufsize;
+        stats->bytes += target->life == PYUSDT_FINISHED ? 0 : target->rings * target->base->header.bufsize;
     }
 }
 
@@ -319,10 +319,10 @@ void pyusdt_session_stop(struct pyusdt_session *session)
     if (!session->started || session->stopped || session->forked)
         return;
     session->stopped = true;
-    for (uint32_t i = 0; i < session->nplaces; i++) {
-        session->place[i]->header.state = PYUSDT_SESSION_MAKING;
-        if (session->place[i]->started)
-            pyusdt_place_write(session->place[i]);
+    for (uint32_t i = 0; i < session->nbases; i++) {
+        session->base[i]->header.state = PYUSDT_SESSION_MAKING;
+        if (session->base[i]->started)
+            pyusdt_base_write(session->base[i]);
     }
     for (uint32_t i = 0; i < session->nliving; i++)
         pyusdt_target_detach(session->targets[session->living[i]]);
@@ -340,8 +340,8 @@ void pyusdt_session_close(struct pyusdt_session *session)
     pyusdt_session_stop(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_finish(session, session->targets[i]);
-    for (uint32_t i = 0; i < session->nplaces; i++)
-        pyusdt_place_close(session->place[i]);
+    for (uint32_t i = 0; i < session->nbases; i++)
+        pyusdt_base_close(session->base[i]);
     pyusdt_session_free(session);
 }
 
@@ -350,9 +350,9 @@ void pyusdt_session_free(struct pyusdt_session *session)
     strike_off(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
         pyusdt_target_free(session->targets[i]);
-    for (uint32_t i = 0; i < session->nplaces; i++) {
-        close(session->place[i]->in.dir);
-        free(session->place[i]);
+    for (uint32_t i = 0; i < session->nbases; i++) {
+        close(session->base[i]->in.dir);
+        free(session->base[i]);
     }
     for (uint32_t i = 0; i < session->ntroubles; i++)
         free(session->trouble[i]);

@@ -1,5 +1,5 @@
 /*
- * The tracer's private state: what tracer.c (sessions), place.c (their run directories), keep.c (sessions that outlive
+ * The tracer's private state: what tracer.c (sessions), base.c (their run directories), keep.c (sessions that outlive
  * their tracer), scan.c (which processes they find), target.c (one traced process), ctl.c (its control file) and
  * reader.c (events in order) share. Pointers marked "shared" point into shared memory: the tracer copies a value from there
  * before it checks it, and uses only the checked copies as sizes, counts and positions.
@@ -20,7 +20,7 @@
 
 #pragma GCC visibility push(hidden)
 
-#define PYUSDT_PLACES_MAX 256        /* run directories of one session */
+#define PYUSDT_BASES_MAX 256        /* run directories of one session */
 #define PYUSDT_TROUBLES_MAX 16       /* messages for the user that a session keeps */
 #define PYUSDT_STRANGERS_MAX 1024    /* living processes in the directory of another user, which may be hostile */
 
@@ -62,7 +62,7 @@ enum pyusdt_life { PYUSDT_ALIVE, PYUSDT_DEAD /* rings still to be read */, PYUSD
 
 struct pyusdt_target {
     uint32_t index;
-    struct pyusdt_place *place; /* where its files are */
+    struct pyusdt_base *base; /* where its files are */
     enum pyusdt_life life;
     struct pyusdt_identity who; /* in its own pid namespace */
     uint32_t pid;               /* in the tracer's */
@@ -91,8 +91,8 @@ struct pyusdt_target {
     uint64_t *drops;  /* by probe, when the target is finished; NULL: none */
 };
 
-/* A run directory in which a session has a slot: place.c. */
-struct pyusdt_place {
+/* A run directory in which a session has a slot: base.c. */
+struct pyusdt_base {
     struct pyusdt_entered in;
     uint32_t met;     /* number of the last look at containers that found a process in its mount namespace */
     uint32_t lookups; /* recent lookups of pids in other namespaces; bounded, against forged control files */
@@ -107,9 +107,9 @@ struct pyusdt_place {
 };
 
 struct pyusdt_session {
-    struct pyusdt_place *place[PYUSDT_PLACES_MAX]; /* the first is the one that it was opened with */
-    uint32_t nplaces;
-    struct pyusdt_session_header header; /* the values that the headers of all places share */
+    struct pyusdt_base *base[PYUSDT_BASES_MAX]; /* the first is the one that it was opened with */
+    uint32_t nbases;
+    struct pyusdt_session_header header; /* the values that the headers of all bases share */
     struct pyusdt_want *wants;
     uint64_t orderlag;
     uint64_t begun; /* when it was opened */
@@ -122,7 +122,7 @@ struct pyusdt_session {
     struct pyusdt_containers *containers; /* the containers found so far: containers.c */
     bool expecting; /* waits for a process that is to start, whatever user it will be */
     struct {
-        const struct pyusdt_place *place; /* NULL: any */
+        const struct pyusdt_base *base; /* NULL: any */
         uint32_t pid;                     /* in the target's namespace */
         uint32_t host;                    /* in the tracer's; 0: the same */
     } pids[PYUSDT_PIDS_MAX];
@@ -153,21 +153,21 @@ struct pyusdt_session {
 int pyusdt_keep_configure(struct pyusdt_session *session, const struct pyusdt_session_config *config,
                           struct pyusdt_error *error);
 /* 1: it is resumed; 0: there is none */
-int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error);
-int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct pyusdt_place *place,
+int pyusdt_keep_resume(const struct pyusdt_session *session, struct pyusdt_base *base, struct pyusdt_error *error);
+int pyusdt_keep_check_wants(const struct pyusdt_session *session, const struct pyusdt_base *base,
                             struct pyusdt_error *error);
 void pyusdt_keep_seen(struct pyusdt_session *session, uint64_t now);
 
-/* place.c */
-int pyusdt_place_open(struct pyusdt_session *session, const struct pyusdt_entered *in, struct pyusdt_place **out,
+/* base.c */
+int pyusdt_base_open(struct pyusdt_session *session, const struct pyusdt_entered *in, struct pyusdt_base **out,
                       struct pyusdt_error *error);
-int pyusdt_place_start(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error);
-int pyusdt_place_write(struct pyusdt_place *place); /* the header */
-void pyusdt_place_invite(struct pyusdt_place *place, uint32_t pid);
-void pyusdt_place_close(struct pyusdt_place *place);
-void pyusdt_places_look(struct pyusdt_session *session, uint64_t now); /* for directories of users that had none at the last look */
-void pyusdt_place_follow(struct pyusdt_session *session, const struct pyusdt_place *place, uint32_t pid, uint32_t host);
-void pyusdt_place_failed(struct pyusdt_session *session, struct pyusdt_target *target); /* says why it has no rings */
+int pyusdt_base_start(const struct pyusdt_session *session, struct pyusdt_base *base, struct pyusdt_error *error);
+int pyusdt_base_write(struct pyusdt_base *base); /* the header */
+void pyusdt_base_invite(struct pyusdt_base *base, uint32_t pid);
+void pyusdt_base_close(struct pyusdt_base *base);
+void pyusdt_bases_look(struct pyusdt_session *session, uint64_t now); /* for directories of users that had none at the last look */
+void pyusdt_base_follow(struct pyusdt_session *session, const struct pyusdt_base *base, uint32_t pid, uint32_t host);
+void pyusdt_base_failed(struct pyusdt_session *session, struct pyusdt_target *target); /* says why it has no rings */
 void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* containers.c */
@@ -191,7 +191,7 @@ int pyusdt_ctl_copy(const struct pyusdt_target *target, const struct pyusdt_targ
 void pyusdt_ctl_drop(struct pyusdt_table_copy *table); /* NULL is fine */
 
 /* target.c */
-struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, struct pyusdt_place *place,
+struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, struct pyusdt_base *base,
                                          const char *text, const struct pyusdt_identity *who, uint32_t host,
                                          struct pyusdt_error *error);
 void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target);

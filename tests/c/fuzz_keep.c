@@ -1,5 +1,5 @@
 /*
- * libFuzzer's harness for what reads the file of a kept session and comes back to it: c/tracer/keep.c and place.c.
+ * libFuzzer's harness for what reads the file of a kept session and comes back to it: c/tracer/keep.c and base.c.
  *
  * In:  operations of 16 bytes (struct operation): a tracer comes, polls, says what was shown, leaves or is killed; the process
  *      fires; a word of the session file, of its wants, or of a ring's line is overwritten, the file is cut, another is put in
@@ -102,9 +102,9 @@ static void kill_tracer(void)
     struct pyusdt_session *session = world.session;
 
     note_again();
-    for (uint32_t i = 0; i < session->nplaces; i++)
-        if (session->place[i]->fd >= 0)
-            close(session->place[i]->fd);
+    for (uint32_t i = 0; i < session->nbases; i++)
+        if (session->base[i]->fd >= 0)
+            close(session->base[i]->fd);
     pyusdt_session_free(session);
     world.session = NULL;
     world.left = true;

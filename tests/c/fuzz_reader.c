@@ -163,7 +163,7 @@ static void ask(const struct operation *op)
         pyusdt_session_expect_pid(world.session, (pid_t)op->value, &error);
     if (op->flags & 4)
         pyusdt_session_attach_pid(world.session, op->field & 1 ? getpid() : (pid_t)(op->value % 70000), &error);
-    pyusdt_sweep(world.session->place[0]->in.dir, world.session->place[0]->header.slot);
+    pyusdt_sweep(world.session->base[0]->in.dir, world.session->base[0]->header.slot);
 }
 
 /* What is not a file of ours, or has no reader any more, under a name of ours. */
@@ -181,7 +181,7 @@ static void plant(const struct operation *op)
         snprintf(text, sizeof text, "%u-%llu-%u.ctl.%x", op->at, (unsigned long long)op->value, op->field, op->which);
     else
         pyusdt_name_format(&name, text);
-    fd = openat(world.session->place[0]->in.dir, text, O_RDWR | O_CREAT | O_EXCL, op->flags & 0x40 ? 0644 : 0600);
+    fd = openat(world.session->base[0]->in.dir, text, O_RDWR | O_CREAT | O_EXCL, op->flags & 0x40 ? 0644 : 0600);
     if (fd < 0)
         return;
     fuzz_require(ftruncate(fd, op->at % 70000) == 0, "ftruncate");
@@ -248,7 +248,7 @@ static void stop(const struct operation *op)
 static void run(const struct operation *op)
 {
     struct forged *forged = &world.forged[op->which % FORGED];
-    uint64_t generation = world.session->place[0]->header.generation;
+    uint64_t generation = world.session->base[0]->header.generation;
 
     fuzz_pause(op->code % OPERATIONS >= SPOIL && op->code % OPERATIONS < FAIL);
     switch (op->code % OPERATIONS) {
@@ -262,7 +262,7 @@ static void run(const struct operation *op)
     case SECOND: do_second(op); break;
     case REPUBLISH: republish(op); break;
     case FAIL: fuzz_fail(op->which, op->field); break;
-    case FORGE: fuzz_forge(forged, op, world.session->place[0]->in.dir, generation); break;
+    case FORGE: fuzz_forge(forged, op, world.session->base[0]->in.dir, generation); break;
     case EVENT: fuzz_forge_event(forged, op); break;
     case FORGED_WORD: fuzz_forge_word(forged, op, generation); break;
     }

@@ -1,9 +1,9 @@
 /*
- * A session's places: the run directories in which it has a slot, and the session file there.
+ * A session's bases: the run directories in which it has a slot, and the session file there.
  *
  * In:  the directory that the session was opened with; for root, those of every user, as they come; those of processes
  *      that were named.
- * Out: places in which the session is started, or, where that can not be, what the user is to be told.
+ * Out: bases in which the session is started, or, where that can not be, what the user is to be told.
  * Always: a directory of another user is believed to be nothing but that: it must be his who has the name, closed to
  * others; what is wrong with it costs his events alone. The session file is written with pwrite(), never mapped.
  */
@@ -66,7 +66,7 @@ static const char *advise(int dir, char *text, size_t size)
 }
 
 /* The process could not do all that the session wants: of its events some are lost, and counted. */
-void pyusdt_place_failed(struct pyusdt_session *session, struct pyusdt_target *target)
+void pyusdt_base_failed(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     bool none = !target->area;
     int error = none ? atomic_load(&target->slot->error) : atomic_load(&target->area->error);
@@ -77,8 +77,8 @@ void pyusdt_place_failed(struct pyusdt_session *session, struct pyusdt_target *t
         return;
     target->failed_told = true;
     pyusdt_session_trouble(session, "process %u can not make %s in %s: %s%s", target->pid,
-                           none ? "its buffers" : "larger buffers", target->place->in.path, strerror(-error),
-                           error == -ENOSPC ? advise(target->place->in.dir, advice, sizeof advice) : "");
+                           none ? "its buffers" : "larger buffers", target->base->in.path, strerror(-error),
+                           error == -ENOSPC ? advise(target->base->in.dir, advice, sizeof advice) : "");
 }
 
 /* ---- the session file ---- */
@@ -89,9 +89,9 @@ static int write_at(int fd, const void *bytes, size_t size, off_t at)
     return n == (ssize_t)size ? 0 : n < 0 ? -errno : -ENOSPC;
 }
 
-int pyusdt_place_write(struct pyusdt_place *place)
+int pyusdt_base_write(struct pyusdt_base *base)
 {
-    return write_at(place->fd, &place->header, sizeof place->header, 0);
+    return write_at(base->fd, &base->header, sizeof base->header, 0);
 }
 
 /* Not one whose session goes on without its tracer. */
@@ -107,47 +107,47 @@ static int claim_slot(int dir, uint32_t slot)
     return fd;
 }
 
-static int claim(struct pyusdt_place *place, struct pyusdt_error *error)
+static int claim(struct pyusdt_base *base, struct pyusdt_error *error)
 {
     char advice[ADVICE_SIZE];
     int fd = -EWOULDBLOCK;
 
     for (uint32_t slot = 0; fd == -EWOULDBLOCK && slot < PYUSDT_MAX_SESSIONS; slot++) {
-        fd = claim_slot(place->in.dir, slot);
-        place->header.slot = slot;
+        fd = claim_slot(base->in.dir, slot);
+        base->header.slot = slot;
     }
     if (fd == -EWOULDBLOCK)
         return pyusdt_error_set(error, -EBUSY, "all %d session slots of the run directory are taken",
                                 PYUSDT_MAX_SESSIONS);
     if (fd < 0)
-        return pyusdt_error_set(error, fd, "can not make a session file in %s: %s%s", place->in.path, strerror(-fd),
-                                fd == -ENOSPC ? advise(place->in.dir, advice, sizeof advice) : "");
-    place->fd = fd;
+        return pyusdt_error_set(error, fd, "can not make a session file in %s: %s%s", base->in.path, strerror(-fd),
+                                fd == -ENOSPC ? advise(base->in.dir, advice, sizeof advice) : "");
+    base->fd = fd;
     return 0;
 }
 
 /* Resumes the kept session that is there, or takes a slot for one that begins. */
-static int take_slot(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error)
+static int take_slot(const struct pyusdt_session *session, struct pyusdt_base *base, struct pyusdt_error *error)
 {
-    int r = pyusdt_keep_resume(session, place, error), written;
+    int r = pyusdt_keep_resume(session, base, error), written;
     char advice[ADVICE_SIZE];
 
     if (r == 0)
-        r = claim(place, error);
-    written = r < 0 ? 0 : pyusdt_place_write(place);
+        r = claim(base, error);
+    written = r < 0 ? 0 : pyusdt_base_write(base);
     if (written != 0)
-        r = pyusdt_error_set(error, written, "can not write the session file in %s: %s%s", place->in.path,
-                             strerror(-written), written == -ENOSPC ? advise(place->in.dir, advice, sizeof advice) : "");
-    if (r < 0 && place->fd >= 0) {
-        pyusdt_slot_release(place->in.dir, place->header.slot, place->fd);
-        place->fd = -1;
+        r = pyusdt_error_set(error, written, "can not write the session file in %s: %s%s", base->in.path,
+                             strerror(-written), written == -ENOSPC ? advise(base->in.dir, advice, sizeof advice) : "");
+    if (r < 0 && base->fd >= 0) {
+        pyusdt_slot_release(base->in.dir, base->header.slot, base->fd);
+        base->fd = -1;
     }
     if (r >= 0)
-        pyusdt_sweep(place->in.dir, place->header.slot);
+        pyusdt_sweep(base->in.dir, base->header.slot);
     return r < 0 ? r : 0;
 }
 
-/* ---- a place's life ---- */
+/* ---- a base's life ---- */
 
 /* One of its own in each directory: a process that moves from one to another tells them apart. */
 static int make_generation(struct pyusdt_session_header *header)
@@ -159,111 +159,111 @@ static int make_generation(struct pyusdt_session_header *header)
     return 0;
 }
 
-static struct pyusdt_place *new_place(struct pyusdt_session *session, const struct pyusdt_entered *in)
+static struct pyusdt_base *new_base(struct pyusdt_session *session, const struct pyusdt_entered *in)
 {
-    struct pyusdt_place *place = session->nplaces < PYUSDT_PLACES_MAX ? calloc(1, sizeof *place) : NULL;
+    struct pyusdt_base *base = session->nbases < PYUSDT_BASES_MAX ? calloc(1, sizeof *base) : NULL;
     uint64_t generation;
 
-    if (!place || make_generation(&place->header) != 0) {
-        free(place);
+    if (!base || make_generation(&base->header) != 0) {
+        free(base);
         return NULL;
     }
-    generation = place->header.generation;
-    place->in = *in;
-    place->fd = -1;
-    place->header = session->header;
-    place->header.generation = generation;
+    generation = base->header.generation;
+    base->in = *in;
+    base->fd = -1;
+    base->header = session->header;
+    base->header.generation = generation;
     for (unsigned i = 0; i < session->npids; i++)
-        if (!session->pids[i].place)
-            pyusdt_place_invite(place, session->pids[i].pid);
-    session->place[session->nplaces++] = place;
-    return place;
+        if (!session->pids[i].base)
+            pyusdt_base_invite(base, session->pids[i].pid);
+    session->base[session->nbases++] = base;
+    return base;
 }
 
 /* That of this directory, by whatever path. */
-static struct pyusdt_place *known_place(const struct pyusdt_session *session, int dir)
+static struct pyusdt_base *known_base(const struct pyusdt_session *session, int dir)
 {
     struct stat ours, theirs;
 
-    for (uint32_t i = 0; i < session->nplaces; i++)
-        if (fstat(session->place[i]->in.dir, &ours) == 0 && fstat(dir, &theirs) == 0 && ours.st_ino == theirs.st_ino &&
+    for (uint32_t i = 0; i < session->nbases; i++)
+        if (fstat(session->base[i]->in.dir, &ours) == 0 && fstat(dir, &theirs) == 0 && ours.st_ino == theirs.st_ino &&
             ours.st_dev == theirs.st_dev)
-            return session->place[i];
+            return session->base[i];
     return NULL;
 }
 
 /* Takes a slot there, and starts if the session has. */
-static int settle(struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error)
+static int settle(struct pyusdt_session *session, struct pyusdt_base *base, struct pyusdt_error *error)
 {
     int r;
 
-    place->retry_at = pyusdt_now() + RETRY_NS;
+    base->retry_at = pyusdt_now() + RETRY_NS;
     pyusdt_forks_wait();
-    r = take_slot(session, place, error);
+    r = take_slot(session, base, error);
     pyusdt_forks_go();
     if (r == 0 && session->started && !session->stopped)
-        r = pyusdt_place_start(session, place, error);
+        r = pyusdt_base_start(session, base, error);
     return r;
 }
 
-/* The place of this directory, which is ours to close: the one that the session has already, or a new one. */
-int pyusdt_place_open(struct pyusdt_session *session, const struct pyusdt_entered *in, struct pyusdt_place **out,
+/* The base of this directory, which is ours to close: the one that the session has already, or a new one. */
+int pyusdt_base_open(struct pyusdt_session *session, const struct pyusdt_entered *in, struct pyusdt_base **out,
                       struct pyusdt_error *error)
 {
-    struct pyusdt_place *place = session->forked ? NULL : known_place(session, in->dir);
+    struct pyusdt_base *base = session->forked ? NULL : known_base(session, in->dir);
 
-    if (session->forked || place)
+    if (session->forked || base)
         close(in->dir);
-    else if (!(place = new_place(session, in))) {
+    else if (!(base = new_base(session, in))) {
         close(in->dir);
         return pyusdt_error_set(error, -ENOMEM, "no room for the run directory %s", in->path);
     }
     if (session->forked)
         return pyusdt_session_is_forked(error);
-    *out = place;
-    return place->fd >= 0 ? 0 : settle(session, place, error);
+    *out = base;
+    return base->fd >= 0 ? 0 : settle(session, base, error);
 }
 
-int pyusdt_place_start(const struct pyusdt_session *session, struct pyusdt_place *place, struct pyusdt_error *error)
+int pyusdt_base_start(const struct pyusdt_session *session, struct pyusdt_base *base, struct pyusdt_error *error)
 {
     size_t size = session->nwants * sizeof *session->wants;
     int r = 0;
 
-    if (place->resumed && pyusdt_keep_check_wants(session, place, error) != 0)
+    if (base->resumed && pyusdt_keep_check_wants(session, base, error) != 0)
         return -EINVAL;
-    place->header.nwants = session->nwants;
-    place->header.seen = pyusdt_now();
+    base->header.nwants = session->nwants;
+    base->header.seen = pyusdt_now();
     if (size != 0)
-        r = write_at(place->fd, session->wants, size, sizeof place->header);
+        r = write_at(base->fd, session->wants, size, sizeof base->header);
     PYUSDT_HOOK(35);
-    place->header.state = PYUSDT_SESSION_STARTED;
+    base->header.state = PYUSDT_SESSION_STARTED;
     if (r == 0)
-        r = pyusdt_place_write(place);
+        r = pyusdt_base_write(base);
     PYUSDT_HOOK(36);
     if (r != 0)
         return pyusdt_error_set(error, r, "can not start the session: %s", strerror(-r));
-    place->started = true;
+    base->started = true;
     return 0;
 }
 
-void pyusdt_place_invite(struct pyusdt_place *place, uint32_t pid)
+void pyusdt_base_invite(struct pyusdt_base *base, uint32_t pid)
 {
     for (unsigned i = 0; i < PYUSDT_PIDS_MAX; i++)
-        if (place->header.pids[i] == 0 || place->header.pids[i] == pid) {
-            place->header.pids[i] = pid;
+        if (base->header.pids[i] == 0 || base->header.pids[i] == pid) {
+            base->header.pids[i] = pid;
             return;
         }
 }
 
-void pyusdt_place_close(struct pyusdt_place *place)
+void pyusdt_base_close(struct pyusdt_base *base)
 {
-    if (place->started)
-        pyusdt_sweep(place->in.dir, place->header.slot); /* of targets whose death was not noticed any more */
-    if (place->fd >= 0 && place->resumed && !place->started)
-        close(place->fd); /* another's script, and not ours to end */
-    else if (place->fd >= 0)
-        pyusdt_slot_release(place->in.dir, place->header.slot, place->fd);
-    place->fd = -1;
+    if (base->started)
+        pyusdt_sweep(base->in.dir, base->header.slot); /* of targets whose death was not noticed any more */
+    if (base->fd >= 0 && base->resumed && !base->started)
+        close(base->fd); /* another's script, and not ours to end */
+    else if (base->fd >= 0)
+        pyusdt_slot_release(base->in.dir, base->header.slot, base->fd);
+    base->fd = -1;
 }
 
 /* ---- the users' directories ---- */
@@ -274,11 +274,11 @@ static int add_user(void *arg, unsigned parent, uint32_t uid)
     struct pyusdt_session *session = arg;
     struct pyusdt_error error = {0, ""};
     struct pyusdt_entered in;
-    struct pyusdt_place *place;
+    struct pyusdt_base *base;
     int r = pyusdt_enter_user(parent, uid, &in, &error);
 
     if (r == 0)
-        r = pyusdt_place_open(session, &in, &place, &error);
+        r = pyusdt_base_open(session, &in, &base, &error);
     if (r != 0 && (session->header.flags & PYUSDT_SESSION_ALL))
         pyusdt_session_trouble(session, "processes of uid %u are not traced: %s", uid, error.message);
     return 0;
@@ -287,17 +287,17 @@ static int add_user(void *arg, unsigned parent, uint32_t uid)
 /* What failed when it was tried last. */
 static void retry(struct pyusdt_session *session, uint64_t now)
 {
-    for (uint32_t i = 0; i < session->nplaces; i++)
-        if (session->place[i]->fd < 0 && now >= session->place[i]->retry_at)
-            settle(session, session->place[i], NULL);
+    for (uint32_t i = 0; i < session->nbases; i++)
+        if (session->base[i]->fd < 0 && now >= session->base[i]->retry_at)
+            settle(session, session->base[i], NULL);
 }
 
-void pyusdt_places_look(struct pyusdt_session *session, uint64_t now)
+void pyusdt_bases_look(struct pyusdt_session *session, uint64_t now)
 {
     bool awaits = session->header.flags & PYUSDT_SESSION_ALL || session->expecting;
 
-    for (uint32_t i = 0; i < session->nplaces; i++)
-        session->place[i]->lookups -= session->place[i]->lookups > 1 ? 2 : 0;
+    for (uint32_t i = 0; i < session->nbases; i++)
+        session->base[i]->lookups -= session->base[i]->lookups > 1 ? 2 : 0;
     if (!session->own || session->stopped || !awaits || pyusdt_rundir_named())
         return;
     for (unsigned i = 0; i < PYUSDT_PARENTS && pyusdt_rundir_of_all(); i++)
@@ -307,42 +307,42 @@ void pyusdt_places_look(struct pyusdt_session *session, uint64_t now)
 }
 
 /* A process that was named by pid, and goes there. */
-static void invite_there(struct pyusdt_session *session, struct pyusdt_place *place, uint32_t pid, uint32_t host)
+static void invite_there(struct pyusdt_session *session, struct pyusdt_base *base, uint32_t pid, uint32_t host)
 {
     for (unsigned i = 0; i < session->npids; i++)
-        if (session->pids[i].place == place && session->pids[i].pid == pid)
+        if (session->pids[i].base == base && session->pids[i].pid == pid)
             return;
     if (session->npids == PYUSDT_PIDS_MAX)
         return;
-    session->pids[session->npids].place = place;
+    session->pids[session->npids].base = base;
     session->pids[session->npids].pid = pid;
     session->pids[session->npids++].host = host;
-    pyusdt_place_invite(place, pid);
-    pyusdt_place_write(place);
+    pyusdt_base_invite(base, pid);
+    pyusdt_base_write(base);
 }
 
 /*
  * A process that is not its directory's owner any more (setuid) publishes itself anew when it finds that it can not use that:
  * in its new user's directory, which is made here (as that user) if need be, so that the session is there already.
  */
-void pyusdt_place_follow(struct pyusdt_session *session, const struct pyusdt_place *place, uint32_t pid, uint32_t host)
+void pyusdt_base_follow(struct pyusdt_session *session, const struct pyusdt_base *base, uint32_t pid, uint32_t host)
 {
-    int64_t uid = geteuid() == 0 && place->in.parent >= 0 ? pyusdt_process_uid(host ? host : pid) : -1;
+    int64_t uid = geteuid() == 0 && base->in.parent >= 0 ? pyusdt_process_uid(host ? host : pid) : -1;
     struct pyusdt_error error = {0, ""};
-    struct pyusdt_place *other;
+    struct pyusdt_base *other;
     struct pyusdt_entered in;
     int r;
 
-    if (uid < 0 || (uint32_t)uid == place->in.uid)
+    if (uid < 0 || (uint32_t)uid == base->in.uid)
         return;
-    r = pyusdt_enter_process(host ? host : pid, (unsigned)place->in.parent, true, &in, &error);
+    r = pyusdt_enter_process(host ? host : pid, (unsigned)base->in.parent, true, &in, &error);
     if (r == 0)
-        r = pyusdt_place_open(session, &in, &other, &error);
+        r = pyusdt_base_open(session, &in, &other, &error);
     if (r != 0) {
         pyusdt_session_trouble(session, "process %u has become uid %u, and may not be traced: %s", host ? host : pid,
                                (uint32_t)uid, error.message);
         return;
     }
-    if (!(place->header.flags & PYUSDT_SESSION_ALL))
+    if (!(base->header.flags & PYUSDT_SESSION_ALL))
         invite_there(session, other, pid, host);
 }
