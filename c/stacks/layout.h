@@ -2,7 +2,7 @@
  *
  * In: a version, and for 3.13 and later the words that the interpreter itself tells (_Py_DebugOffsets).  Out: offsets in
  * bytes.  Always: a version that is not known has no layout; what the interpreter tells is not believed beyond
- * PYUSDT_PYTHON_FARTHEST.  tests/c/test_layouts.py compares the table with the headers of every CPython that is there.
+ * PYUSDT_PYTHON_FARTHEST.  tests/stacks/test_layouts.py compares the table with the headers of every CPython that is there.
  * 0 means that this version has no such field; those that may be at 0 are in every version. */
 #ifndef PYUSDT_STACKS_LAYOUT_H
 #define PYUSDT_STACKS_LAYOUT_H

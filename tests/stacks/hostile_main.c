@@ -2,6 +2,7 @@
  *   wild     every pointer leads to an address that is not there
  *   circle   interpreters, threads and frames are circles
  *   long     a long list of threads, each with a long stack of frames
+ *   words    as long, and the names are as long as any that is shown, of characters that are shown with four
  *   texts    names and tables of lines of endless length
  *   told     a 3.13 that tells where its objects have what: the text of a string begins before its length
  *   many     100,000 code objects, each with a table of lines of 1 MiB
@@ -22,7 +23,7 @@ enum { INTERPRETERS = 40, THREADS = 72, NEXT = 8, INTERP = 16, CFRAME = 56, MODU
 
 const uint64_t Py_Version = 0x030c01f0;
 uint64_t _PyRuntime[1024];
-static uint64_t interp[512], cframe[FRAMES], code[64], text[64], lines[1 << 16];
+static uint64_t interp[512], cframe[FRAMES], code[64], text[1024], lines[1 << 16];
 static uint64_t threads[FRAMES][64], frames[FRAMES][32];
 
 static uint64_t at(const void *address)
@@ -123,7 +124,11 @@ int main(int argc, char **argv)
     else if (strcmp(how, "circle") == 0)
         build(7, threads[0], frames[3]);
     else
-        build(strcmp(how, "long") == 0 ? FRAMES : 1, NULL, NULL);
+        build(strcmp(how, "long") == 0 || strcmp(how, "words") == 0 ? FRAMES : 1, NULL, NULL);
+    if (strcmp(how, "words") == 0) {
+        name(1000);
+        lines[2] = 5;
+    }
     if (strcmp(how, "circle") == 0)
         put(interp, 0, interp);
     if (strcmp(how, "texts") == 0)

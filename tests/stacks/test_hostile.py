@@ -10,7 +10,9 @@ from types import SimpleNamespace
 import pytest
 import stacks_harness as harness
 
+from pyusdt.cli.dump import ROOM
 from pyusdt.data.profile import Profile
+from pyusdt.report.folded import folded
 from pyusdt.stacks import code, snapshot
 from pyusdt.stacks.code import Codes
 from pyusdt.stacks.process import NoStacks, Python
@@ -59,6 +61,28 @@ def test_long_lists(hostile):
     frames = [len(raw.stack) // 16 for raw in raws]
     assert len(raws) == 3000 and frames[0] == 3000 and frames[-1] == 0 and sum(frames) <= 1 << 20
     assert (raws[0].marks, raws[-1].marks) == ([], ["lost"])
+
+
+def test_long_stacks_of_long_names(hostile):
+    """No more is shown of them than there is room for, whatever is asked for."""
+    with harness.started([hostile, "words"]) as subject:
+        run = harness.pyusdt("dump", subject.pid)
+        assert (run.returncode, run.stderr) == (0, "")
+        assert run.stdout.count("(there was no room for more frames)") > 100
+        assert len(run.stdout) < 5 * ROOM
+        assert json.loads(harness.pyusdt("dump", "--json", subject.pid).stdout)["threads"][-1]["marks"] == ["cut", "left out"]
+
+
+def test_a_profile_of_long_names(hostile, monkeypatch):
+    """What all outputs together would write has a bound."""
+    monkeypatch.setattr("pyusdt.data.profile.SHOWN", 10 * 8003 * 100)
+    profile = Profile(100, "threads")
+    with harness.started([hostile, "words"]) as subject:
+        process = Process(subject.pid, profile, Options(ALL, frames=100))
+        process.look()
+    for n in range(20):
+        profile.add(f"thread {n}", next(stack for _, stack in profile.stacks if len(stack) == 100))
+    assert profile.counts["left_out"] == 11 and len(folded(profile)) < 11 * 8003 * 100
 
 
 def test_endless_texts(hostile):

@@ -15,6 +15,9 @@ import pytest
 import stacks_harness as harness
 from test_profiles import check_speedscope
 
+from pyusdt.data.profile import Profile
+from pyusdt.stacks.sampler import RUNNING, Options, Process
+
 SHARES = os.path.join(harness.HERE, "programs", "shares.py")
 
 
@@ -49,6 +52,22 @@ def test_threads_that_wait_count_by_wall_time():
     assert shares(run.stdout, "sleeps")["sleeps"] == pytest.approx(0.5, abs=0.02)
     assert {re.sub(r"\d+", "N", line.split(";")[0]) for line in run.stdout.splitlines()} == {"python N"}
     assert len({line.split(";")[0] for line in run.stdout.splitlines()}) == 2
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_a_thread_that_takes_the_place_of_one_that_has_ended(python):
+    """glibc gives it the same memory, and before 3.11 Python knows it by nothing else."""
+    profile = Profile(100, "running threads")
+    with harness.running(python, "in_turn.py") as subject:
+        process, idents = Process(subject.pid, profile, Options(RUNNING, threads=True)), {subject.said}
+        for turn in range(1, 4):
+            until = time.monotonic() + 30
+            while len({thread for thread, stack in profile.stacks if stack[-1].function.endswith("spins")}) < turn:
+                process.look()
+                assert time.monotonic() < until, (turn, profile.stacks)
+            subject.say()
+            idents.add(subject.hear())
+    assert len(idents) < 4 or harness.minor_of(python) > 10  # else it shows nothing
 
 
 def test_a_command_and_its_files(tmp_path):

@@ -1,7 +1,7 @@
 """pyusdt dump: where the threads of a Python process are now.
 
 In: a process id.  Out: text, or an object of JSON.  Always: the process is neither stopped nor changed; what its names say is shown
-harmless; a stack that changed while it was read says so.
+harmless; a stack that changed while it was read says so; no more than ROOM characters of names are shown.
 """
 
 from __future__ import annotations
@@ -20,12 +20,17 @@ if TYPE_CHECKING:
     from typing import Any
 
 _TRIES = 64  # a moment's patience for stacks that move
+ROOM = 1 << 24  # characters, lest a process that shows many deep stacks of long names fills memory
 SAID = {
     "moved": "the stack moved while it was read: lines may be mixed",
     "torn": "the stack moved too fast: the innermost functions are left out",
     "cut": "there are more frames outside of these",
+    "left out": "there was no room for more frames",
     "lost": "the stack could not be followed: it changed too fast, or its memory is damaged",
 }
+
+
+_OUTER = ("cut", "left out")  # said where the frames are that are not there
 
 
 def look(pid: int, frames: int) -> tuple[Python, list[Any], list[Any]]:
@@ -36,7 +41,19 @@ def look(pid: int, frames: int) -> tuple[Python, list[Any], list[Any]]:
         threads = snapshot.of_process(python, python.walker(frames, _TRIES), codes)
         tasks = Tasks(python, codes).all(threads)
         python.check()
+        bound([*threads, *tasks])
         return python, threads, tasks
+
+
+def bound(listed: list[Any], room: int = ROOM) -> None:
+    """Threads, or tasks: leaves out the frames of whose names there are too many, and says so."""
+    for each in listed:
+        for i, frame in enumerate(each.frames):
+            room -= len(frame.name) + len(frame.file)
+            if room < 0:
+                each.frames = each.frames[:i]
+                each.marks.append("left out")
+                break
 
 
 # --- text ----------------------------------------------------------------------------------
@@ -60,9 +77,9 @@ def frame_line(frame: Any) -> str:
 def thread_text(thread: Any) -> str:
     name = f"Thread {thread.task.tid} ({harmless(thread.task.name)})" if thread.task else "Thread ?"
     lines = [f"{name}: {doing(thread)}\n"]
-    lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark != "cut"]
+    lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark not in _OUTER]
     lines += [frame_line(frame) for frame in thread.frames]
-    lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark == "cut"]
+    lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark in _OUTER]
     if len(lines) == 1:
         lines.append("    (no Python function)\n")
     return "".join(lines)
@@ -70,7 +87,8 @@ def thread_text(thread: Any) -> str:
 
 def task_text(task: Any) -> str:
     doing = f"awaits {harmless(task.awaits)}" if task.awaits else "runs, or is about to"
-    return f"Task {harmless(task.name)}: {doing}\n" + "".join(map(frame_line, task.frames))
+    return f"Task {harmless(task.name)}: {doing}\n" + "".join(map(frame_line, task.frames)) + "".join(
+        f"    ({SAID[mark]})\n" for mark in task.marks)
 
 
 def counted(n: int, what: str) -> str:
@@ -97,7 +115,7 @@ def thread_object(thread: Any) -> dict[str, Any]:
 
 
 def task_object(task: Any) -> dict[str, Any]:
-    return {"name": task.name, "awaits": task.awaits, "frames": [frame_object(each) for each in task.frames]}
+    return {"name": task.name, "awaits": task.awaits, "marks": task.marks, "frames": [frame_object(each) for each in task.frames]}
 
 
 def as_json(python: Any, threads: list[Any], tasks: list[Any]) -> str:

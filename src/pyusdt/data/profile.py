@@ -2,12 +2,14 @@
 
 In: stacks, samples that were wrong.  Out: counts of stacks, of functions alone (self) and with what they call (total).
 Always: every sample is counted, those that could not be read or found no room among them; no more is kept than ROOM frames, however
-many stacks a process shows.
+many stacks a process shows, nor more than SHOWN characters of what an output writes of them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+
+from .harmless import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     Stack = tuple["Place", ...]
 
 ROOM = 1 << 22  # frames of all the different stacks together
+SHOWN = 1 << 28  # characters of them, as all outputs show them
 TEXT = 1 << 26  # characters of all the different places together
 
 
@@ -63,9 +66,10 @@ class Profile:
         self.looks = self.missed = 0
         self.stacks: Counter[tuple[str, Stack]] = Counter()
         self.counts: Counter[str] = Counter()
-        self._frames = self._text = 0
+        self._frames = self._shown = self._text = 0
         self._full = False
         self._places: dict[Place, Place] = {}
+        self._sizes: dict[Place, int] = {}  # characters that each of them is shown with
 
     def place(self, place: Place) -> Place:
         """It, each once, however many stacks it is in; where there is no room for more, what says so."""
@@ -75,17 +79,20 @@ class Profile:
                 self._full = True
                 return LEFT_OUT
             self._text += len(place.text)
+            self._sizes[place] = len(harmless(place.text))
             known = self._places[place] = place
         return known
 
     def add(self, thread: str, stack: Stack, n: int = 1) -> None:
         key = thread, stack
         if key not in self.stacks:
-            if self._frames + len(stack) > ROOM:
+            shown = sum(self._sizes.get(place, 1) for place in stack)
+            if self._frames + len(stack) > ROOM or self._shown + shown > SHOWN:
                 self._full = True
                 key = thread, (LEFT_OUT,)
             else:
                 self._frames += len(stack)
+                self._shown += shown
         if self._full and LEFT_OUT in key[1]:
             self.counts["left_out"] += n
         self.stacks[key] += n

@@ -1,13 +1,15 @@
 """A profile as a flame graph: one SVG file that needs nothing else, in which a browser searches and zooms.
 
 In: a data.profile.Profile.  Out: SVG.  Always: what a process calls itself is text, never markup or script; a box is as wide as its share
-of the samples, and what is narrower than SMALLEST is left out, with what stands on it.  Children stand in the order of their names, so two
+of the samples; what is narrower than SMALLEST is left out, with what stands on it, and so are the innermost rows behind MOST boxes.  Children stand in the order of their names, so two
 graphs of one program can be compared.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
+from collections import deque
 from html import escape
 
 from ..data.harmless import harmless
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 WIDTH, ROW, TOP = 1200, 17, 44  # pixels
 SMALLEST = 0.1  # pixels of a box
 DEEPEST = 2000  # rows
+MOST = 1 << 17  # boxes, which is more than a browser draws with pleasure
 _CHARACTER = 6.6  # pixels of one, about
 
 _SCRIPT = """
@@ -81,9 +84,10 @@ class _Node:
 
 def _tree(profile: Profile) -> _Node:
     root = _Node()
+    shown = functools.cache(harmless)  # each text once, however often it is in the tree
     for thread, stacks in profile.by_thread():
         for stack, n in stacks:
-            root.add([harmless(text) for text in ([thread] if thread else []) + [place.text for place in stack]], n)
+            root.add([shown(text) for text in ([thread] if thread else []) + [place.text for place in stack]], n)
     return root
 
 
@@ -109,10 +113,11 @@ def _box(name: str, n: int, all_samples: int, start: float, row: int) -> str:
 
 def _boxes(root: _Node) -> tuple[list[str], int]:
     """The boxes, outermost on top, and how many rows there are."""
-    drawn, rows = [], 0
-    left: list[tuple[str, _Node, float, int]] = [("all", root, 0.0, 0)]
-    while left:
-        name, node, start, row = left.pop()
+    drawn: list[str] = []
+    rows = 0
+    left: deque[tuple[str, _Node, float, int]] = deque([("all", root, 0.0, 0)])
+    while left and len(drawn) < MOST:
+        name, node, start, row = left.popleft()
         drawn.append(_box(name, node.n, root.n, start, row))
         rows = max(rows, row + 1)
         for child, below in sorted(node.children.items()):

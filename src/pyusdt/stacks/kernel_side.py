@@ -32,12 +32,12 @@ def tasks(pid):
     return {each.inner: each for each in found if each}
 
 
-def is_running(pid, tid):
-    """Whether a thread runs, or would if there were a processor for it."""
+def letter(pid, tid):
+    """The state of a thread; R: it runs, or would if there were a processor for it.  None: it is not there."""
     try:
-        return _stat(_read(f"/proc/{pid}/task/{tid}/stat"))[1] == "R"
+        return _stat(_read(f"/proc/{pid}/task/{tid}/stat"))[1]
     except (OSError, LookupError, ValueError):
-        return False
+        return None
 
 
 def _names():

@@ -18,7 +18,7 @@ RUNNING, GIL, ALL = "running", "gil", "all"
 WORDS = {RUNNING: "running threads", GIL: "threads that hold the GIL", ALL: "all threads"}
 _TRIES = 32
 _RENEWED = 1.0  # seconds
-_TASKS = 1 << 16  # threads of a process that are known, whatever it says how many it has
+_REST = 20  # times as long as a look at the kernel's list of threads took there is none
 
 
 class Options:
@@ -30,6 +30,37 @@ class Options:
         self.which, self.lines, self.threads, self.frames = which, lines, threads, frames
 
 
+class _Threads:
+    """Which thread of the kernel's a thread of Python's is, by the kernel's list of them."""
+
+    def __init__(self, python):
+        self._python, self._tasks = python, {}
+        self._next = 0.0  # when the list may be read again: it may be long, and a process may show new threads all the time
+
+    def of(self, raw, alone):
+        """Its kernel_side.Task as it is now, or None.  alone: it is the only one of Python's."""
+        task = self._listed(raw, alone)
+        if task is None and time.monotonic() >= self._next:
+            self._read()
+            task = self._listed(raw, alone)
+        return task
+
+    def _listed(self, raw, alone):
+        task = self._tasks.get(snapshot.tid_of(self._python, raw, self._tasks, alone))
+        if task is not None:
+            task.letter = kernel_side.letter(self._python.pid, task.tid)
+        return task if task is not None and task.letter else None
+
+    def _read(self):
+        began = time.monotonic()
+        try:
+            self._tasks = kernel_side.tasks(self._python.pid)
+        except OSError:  # it ends: the walk says so
+            self._tasks = {}
+        now = time.monotonic()
+        self._next = now + _REST * (now - began)
+
+
 class Process:
     """One that is sampled.  Raises NoStacks where it is none that can be."""
 
@@ -39,15 +70,16 @@ class Process:
         self._codes = Codes(self.python)
         self._walker = self.python.walker(options.frames, _TRIES)
         self._known = {}  # (stack, flags) -> tuple of Place
-        self._tasks = {}
+        self._threads = _Threads(self.python)
         self._renewed = time.monotonic()
 
     def look(self):
         """One sample of each of its threads that count.  Raises NoStacks."""
         self._renew()
         found = []
-        for raw in snapshot.raws(self._walker, self.pid):
-            task = self._task(raw) if self._options.which == RUNNING or self._options.threads else None
+        raws = snapshot.raws(self._walker, self.pid)
+        for raw in raws:
+            task = self._threads.of(raw, len(raws) == 1) if self._options.which == RUNNING or self._options.threads else None
             if self._counts(raw, task):
                 found.append((self._thread(task), self._stack(raw), raw.marks))
         if not self.python.memory.is_its():  # the names may be those of the process that has its id now
@@ -66,19 +98,7 @@ class Process:
     def _counts(self, raw, task):
         if self._options.which == GIL:
             return raw.gil
-        return self._options.which == ALL or (task is not None and kernel_side.is_running(self.pid, task.tid))
-
-    def _task(self, raw):
-        key = raw.native or raw.ident
-        if key not in self._tasks:
-            if len(self._tasks) == _TASKS:
-                self._tasks.clear()
-            try:
-                tasks = kernel_side.tasks(self.pid)
-            except OSError:  # it ends: the walk says so
-                return None
-            self._tasks[key] = tasks.get(snapshot.tid_of(self.python, raw, tasks))
-        return self._tasks[key]
+        return self._options.which == ALL or (task is not None and task.letter == "R")
 
     def _thread(self, task):
         if not self._options.threads:

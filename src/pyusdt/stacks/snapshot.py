@@ -71,17 +71,17 @@ def of_process(python, walker, codes):
         tasks = kernel_side.tasks(python.pid)
     except OSError as error:
         raise refusal(python.pid, error) from None
-    threads = [Thread(raw, frames, tasks.get(tid_of(python, raw, tasks))) for raw, frames in found]
+    threads = [Thread(raw, frames, tasks.get(tid_of(python, raw, tasks, len(found) == 1))) for raw, frames in found]
     if not python.memory.is_its():
         raise NoStacks(f"process {python.pid} has ended")
     return threads
 
 
-def tid_of(python, raw, tasks):
-    """The thread's id as its process knows it; before 3.11 only glibc knows it."""
+def tid_of(python, raw, tasks, alone):
+    """The thread's id as its process knows it; before 3.11 only glibc knows it, unless it is alone."""
     if python.layout["thread_native"]:
         return raw.native
-    if len(tasks) == 1:
+    if alone and len(tasks) == 1:
         return next(iter(tasks))
     offset = _TID_IN_PTHREAD.get(os.uname().machine)
     try:

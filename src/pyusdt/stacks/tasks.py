@@ -1,17 +1,20 @@
 """asyncio's tasks in another process, and what each awaits.
 
 In: a process.Python, its Codes.  Out: AsyncTask objects.  Always: the process runs on meanwhile, so a task that changes or ends while it is
-looked at is left out or ends where it makes no sense; a chain is at most DEEPEST long.
+looked at is left out or ends where it makes no sense; a chain is at most DEEPEST long, and all together have at most _FRAMES frames.
 """
 
+import itertools
 import struct
+from contextlib import closing
 
 from ..engine import elf, mapped
 from .objects import Objects
 from .process import moved
 
 DEEPEST = 1000
-_MOST = 10_000  # tasks
+_MOST = 10_000  # tasks of an interpreter
+_FRAMES = 1 << 18  # of all tasks
 _OWN_LIST = 14  # from 3.14 on a thread has a list of its tasks, and _asyncio tells where
 _SECTION = ".AsyncioDebug"
 _STATE_10 = 108  # f_state in a frame of 3.10
@@ -22,18 +25,20 @@ _THROUGH = ("coroutine_wrapper", "async_generator_asend", "async_generator_athro
 
 
 class AsyncTask:
-    """frames: innermost first; awaits: the name of the type of what the innermost awaits, or None while it runs."""
+    """frames: innermost first; awaits: the name of the type of what the innermost awaits, or None while it runs;
+    marks: what is wrong with it."""
 
-    __slots__ = ("awaits", "frames", "name")
+    __slots__ = ("awaits", "frames", "marks", "name")
 
     def __init__(self, name, frames, awaits):
-        self.name, self.frames, self.awaits = name, frames, awaits
+        self.name, self.frames, self.awaits, self.marks = name, frames, awaits, []
 
 
 class Tasks:
     def __init__(self, python, codes):
         self._python, self._codes, self._layout = python, codes, python.layout
         self._objects = Objects(python, codes)
+        self._left = _FRAMES
         self.word = python.word
 
     def all(self, threads):
@@ -75,13 +80,11 @@ class Tasks:
             raise LookupError("a task of another shape")
         self._layout = {**self._layout, "task_coro": coro}
         heads = [interpreter + of_interpreter, *(thread + of_thread for thread in threads)]
-        return [each - node for head in heads for each in self._nodes(head)]
+        return [each - node for each in itertools.islice(itertools.chain.from_iterable(map(self._nodes, heads)), _MOST)]
 
     def _nodes(self, head):
         at = self.word(head)
-        for _ in range(_MOST):
-            if at in (head, 0):
-                return
+        while at not in (head, 0):
             yield at
             at = self.word(at)
 
@@ -89,9 +92,11 @@ class Tasks:
         """Of the module's own file, or the interpreter's, where it is built in."""
         for each in [each for each in self._python.maps if each.name.startswith("_asyncio.")][:1] + self._python.candidates():
             found = mapped.find(self._python.pid, each)
-            file = elf.File(found[0], found[1].st_ino) if found else None
-            if file and _SECTION in file.sections:
-                return file.sections[_SECTION][1] + moved(file, each)
+            if not found:
+                continue
+            with closing(elf.File(found[0], found[1].st_ino)) as file:
+                if _SECTION in file.sections:
+                    return file.sections[_SECTION][1] + moved(file, each)
         raise LookupError("no _asyncio")
 
     # --- one task ---------------------------------------------------------------------
@@ -116,13 +121,14 @@ class Tasks:
     def _chain(self, at):
         """([Frame] from the task's own coroutine on, what the last awaits)."""
         frames = []
-        for _ in range(DEEPEST):
+        for _ in range(min(DEEPEST, self._left)):
             kind = self._objects.type_name(at)
             if kind in _BY_FRAME:
                 frame = self._frame(at)
                 if not frame:
                     return frames, None
                 frames.append(self._codes.frame(*self._place(frame)))
+                self._left -= 1
                 at = 0 if self._runs(at, frame) else self._awaited(frame)
                 if not at:
                     return frames, None
