@@ -257,6 +257,9 @@ PARSERS: dict[str, Parser] = {
     "file": _several,
     # what --metrics calls them: a line of the mapping, a file of such; what it asks of whom, and answers with (docs/guide/metrics.md)
     "metric": _several, "metrics": _text, "metricstoken": _text, "metricscert": _text,
+    # who is told of a clause's records; when an alert is over, when who was told is told again; how many alerts a minute;
+    # whether the stacks of the process go with them (docs/guide/alerts.md)
+    "alert": _several, "alertends": _rate, "alertrepeat": _rate, "alertrate": _count, "alertstacks": _flag,
 }  # fmt: skip
 _REFUSED = {
     "an aggregation has one part, whichever CPU its events come from": "aggpercpu",
@@ -273,7 +276,7 @@ for _reason, _names in _REFUSED.items():
 _GATHERED = frozenset(("cppargs", "cpphdrs", "define", "incdir", "undef"))
 # A script can not set the options that decide how the script itself is read.
 COMMAND_LINE = _GATHERED | {"cpppath", "stdc", "ldpath", "ctfpath", "modpath", "procfspath", "lockmem", "metrics", "metricstoken",
-                               "metricscert"}
+                               "metricscert", "alert"}
 
 
 class Options(dict[str, "Any"]):

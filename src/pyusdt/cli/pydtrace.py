@@ -327,6 +327,11 @@ def run(arguments: Arguments, driver: Driver, output: Output) -> int:
             complain(message)
 
     sink = arguments.format(output, notify, arguments.format_argument)
+    if "alert" in arguments.options:
+        from ..report.alerts import Alerts
+        from ..report.tee import Tee
+
+        sink = Tee(sink, Alerts(notify))
     gc.freeze()  # the compiler's objects stay until the end, so the collector need not look at them while tracing
     try:
         with Interrupts(driver) as interrupts, contextlib.closing(driver):

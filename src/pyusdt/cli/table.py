@@ -85,6 +85,8 @@ OURS = (
     Option("html", "FILE", "write the same as a page, at the end", needs=_FILE),
     Option("metrics", "[ADDR:]PORT", "answer Prometheus with the aggregations while they grow",
            needs="the number of a port, and an address before it where it is not 127.0.0.1: 9464, 0.0.0.0:9464, [::1]:9464"),
+    Option("alert", "CLAUSE=RECEIVER", "tell somebody when a clause has recorded something", setting="alert",
+           needs="a clause and who is told: slow=exec:PROGRAM, slow=webhook:URL, slow=alertmanager:URL"),
     Option("record", "FILE", "keep the events in a file while tracing", needs=_FILE),
     Option("replay", "FILE", "run the script over the events of such a file", needs=_FILE),
     Option("keep", "NAME[,TIME[,SIZE]]", "leave a session that goes on, and come back to it",

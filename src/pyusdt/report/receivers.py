@@ -1,0 +1,247 @@
+"""Who is told of alerts: a program, a webhook, an Alertmanager.
+
+In: `exec:PROGRAM ARGUMENT …`, `webhook:URL`, `alertmanager:URL`; notes (alerts.py).  Out: a program that reads the note as JSON; the same
+as a POST; alerts of Alertmanager's API, version 2.
+Always: each has a thread of its own and room for so many notes; what finds no room, or can not be delivered after some tries, is
+counted in `lost`, and `why` says why.  Nothing goes through a shell, and no redirection is followed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import queue
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from .json import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Note = dict[str, Any]
+
+ROOM = 100  # notes
+_TIMEOUT = 10.0  # s, of a connection; of a program three times that
+_TRIES = (0.0, 1.0, 4.0)  # s before each
+_CLOSING = 5.0  # s that the end waits for what is still to be delivered
+_LIMIT = 64 << 10  # bytes of an answer
+
+
+class ReceiverError(Exception):
+    """A receiver that can not be; the message is one line for the user."""
+
+
+class _Undelivered(Exception):
+    """Why; again: another try makes sense."""
+
+    def __init__(self, why: str, again: bool) -> None:
+        super().__init__(why)
+        self.again = again
+
+
+class Dump:
+    """The stacks of a process, looked at once, by whoever first needs them."""
+
+    _PROGRAM = "import sys; sys.path[:] = [*filter(None, sys.path)]; from pyusdt.cli.main import main; main()"
+
+    def __init__(self, pid: int) -> None:
+        self._pid, self._lock = pid, threading.Lock()
+        self._text: str | None = None
+
+    def text(self) -> str:
+        """As `pyusdt dump` prints them, or why there are none."""
+        with self._lock:
+            if self._text is None:
+                self._text = self._look()
+            return self._text
+
+    def _look(self) -> str:
+        command = [sys.executable, "-c", self._PROGRAM, "dump", str(self._pid)]
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return f"the stacks of process {self._pid} could not be had within {_TIMEOUT:g} s"
+        return (done.stdout or done.stderr).decode("utf-8", "replace")
+
+
+class Receiver:
+    """deliver: does it, or raises _Undelivered; every: how often what lasts is told of again, in s, None: as the user wants it.
+
+    why: the last reason for which a note was not delivered, else ""."""
+
+    def __init__(self, shown: str, deliver: Callable[[Note], None], every: float | None = None) -> None:
+        self.every, self.why = every, ""
+        self._shown, self._deliver = shown, deliver
+        self._queue: queue.Queue[Note | None] = queue.Queue(ROOM)
+        self._refused = 0  # notes for which there was no room: counted by who brings them
+        self._taken = 0  # likewise
+        self._failed = self._done = 0  # counted by the thread
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="pyusdt-alert", daemon=True)
+        self._thread.start()
+
+    @property
+    def lost(self) -> int:
+        """How many notes were not delivered."""
+        waiting = self._taken - self._done if self._closing.is_set() else 0
+        return self._refused + self._failed + waiting
+
+    def put(self, note: Note) -> None:
+        """To be delivered; never waits."""
+        try:
+            self._queue.put_nowait(note)
+            self._taken += 1
+        except queue.Full:
+            self._refused += 1
+            self.why = f"{self._shown}: {ROOM} are waiting to be delivered"
+
+    def close(self) -> None:
+        """Waits a moment for what is on its way; the rest is lost."""
+        end = time.monotonic() + _CLOSING
+        with contextlib.suppress(queue.Full):
+            self._queue.put(None, timeout=_CLOSING)
+        self._thread.join(max(0.0, end - time.monotonic()))
+        self._closing.set()
+        if self._taken > self._done:
+            self.why = f"{self._shown}: the tracing was over before it answered"
+
+    def _work(self) -> None:
+        while (note := self._queue.get()) is not None and not self._closing.is_set():
+            why = self._try(note)
+            if why and not self._closing.is_set():
+                self._failed += 1
+                self.why = f"{self._shown}: {why}"
+            self._done += not self._closing.is_set()
+
+    def _try(self, note: Note) -> str:
+        """Why it could not be delivered, or ""."""
+        why = ""
+        for pause in _TRIES:
+            self._closing.wait(pause)
+            try:
+                self._deliver(note)
+                return ""
+            except _Undelivered as error:
+                why = str(error)
+                if not error.again:
+                    break
+        return why
+
+
+def open_receiver(text: str) -> Receiver:
+    """Of the text of an option.  ReceiverError."""
+    kind, _, what = text.partition(":")
+    if kind not in _KINDS or not what:
+        raise ReceiverError(f"'{text}': exec:PROGRAM, webhook:URL or alertmanager:URL is needed")
+    return _KINDS[kind](what)
+
+
+# --- a program --------------------------------------------------------------------------------
+
+
+def _program(text: str) -> Receiver:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = []
+    if not words or not shutil.which(words[0]):
+        raise ReceiverError(f"'exec:{text}': there is no such program")
+    return Receiver(f"exec:{words[0]}", lambda note: _run(words, note))
+
+
+def _run(words: list[str], note: Note) -> None:
+    try:
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+            try:
+                process.communicate(_packed(note), 3 * _TIMEOUT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise _Undelivered(f"it did not end within {3 * _TIMEOUT:g} s", False) from None
+    except OSError as error:
+        raise _Undelivered(error.strerror or str(error), True) from None
+    if process.returncode:
+        raise _Undelivered(f"its exit status was {process.returncode}", False)
+
+
+# --- a server ---------------------------------------------------------------------------------
+
+
+class _NoRedirection(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_NoRedirection)
+
+
+def _url(kind: str, text: str) -> str:
+    found = urllib.parse.urlsplit(text)
+    if found.scheme not in ("http", "https") or not found.hostname:
+        raise ReceiverError(f"'{kind}:{text}': a URL that begins with http:// or https:// is needed")
+    return text
+
+
+def _post(url: str, body: bytes) -> None:
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    try:
+        with _opener.open(request, timeout=_TIMEOUT) as answer:
+            answer.read(_LIMIT)
+    except urllib.error.HTTPError as error:
+        raise _Undelivered(f"it answered {error.code}", error.code >= 500 or error.code == 429) from None
+    except (OSError, http.client.HTTPException) as error:
+        raise _Undelivered(str(getattr(error, "reason", None) or error) or type(error).__name__, True) from None
+
+
+def _webhook(text: str) -> Receiver:
+    url = _url("webhook", text)
+    return Receiver(url, lambda note: _post(url, _packed(note)))
+
+
+def _alertmanager(text: str) -> Receiver:
+    url = _url("alertmanager", text).rstrip("/") + "/api/v2/alerts"
+    return Receiver(url, lambda note: _post(url, json.dumps([_alert(note)]).encode()), every=_EVERY)
+
+
+_EVERY = 60.0  # s; what it does not hear of again it takes for resolved
+
+
+def _alert(note: Note) -> dict[str, Any]:
+    """As Alertmanager has it: what tells one from another are labels, all the rest are annotations."""
+    labels = {_label(name): value for name, value in note["labels"].items() if value}
+    annotations = {_label(name): str(value) for name, value in note["values"].items() if not isinstance(value, str)}
+    return {"labels": {**labels, "alertname": note["alert"], "host": note["host"]},
+            "annotations": {**annotations, "count": str(note["count"]), "probe": note["probe"], "pid": str(note["pid"]),
+                            "evidence": _packed(note.get("evidence", {})).decode()},
+            "startsAt": _time(note["began"]), "endsAt": _time(note["last"] if note["state"] == "resolved" else note["sent"] + 3 * _EVERY)}
+
+
+def _label(name: str) -> str:
+    """A name that may be one of a label."""
+    made = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
+    return made if made and not made[0].isdigit() else f"_{made}"
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")
+
+
+def _plain(value: object) -> Any:
+    return value.text() if isinstance(value, Dump) else plain(value)
+
+
+def _packed(what: Any) -> bytes:
+    return json.dumps(what, ensure_ascii=False, default=_plain).encode("utf-8", "replace")
+
+
+_KINDS = {"exec": _program, "webhook": _webhook, "alertmanager": _alertmanager}
