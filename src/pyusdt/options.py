@@ -256,6 +256,7 @@ PARSERS: dict[str, Parser] = {
     "pyusdt": _flag, "engine": _choice("embedded", "kernel", "dtrace"), "attach": _choice("multi", "perf"), "nop5": _switch,
     "file": _several,
     # what --metrics calls them: a line of the mapping, a file of such; what it asks of whom, and answers with (docs/guide/metrics.md)
+    "track": _one_of("thread", "task", "tag"),  # by which --perfetto and --chrome have their tracks
     "metric": _several, "metrics": _text, "metricstoken": _text, "metricscert": _text,
     # who is told of a clause's records; when an alert is over, when who was told is told again; how many alerts a minute;
     # whether the stacks of the process go with them (docs/guide/alerts.md)

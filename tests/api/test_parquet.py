@@ -4,17 +4,15 @@ Both, and what they need, are installed into .venv/parquet-readers once, where n
 R's arrow is no Debian package, so R reads nothing here.
 """
 
-import fcntl
-import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
 import time
 
+import installed
 import pytest
 
 from pyusdt.report import aside
@@ -45,19 +43,7 @@ def readers():
         pytest.skip("host: DuckDB has no wheel for a CPython without the GIL")
     if sys.version_info >= (3, 15):
         pytest.skip("host: the pandas of parquet_readers.txt has no wheel for CPython 3.15")
-    wanted = os.path.join(HERE, "parquet_readers.txt")
-    with open(wanted, "rb") as file:
-        folder = os.path.join(sys.prefix, "parquet-readers", hashlib.sha256(file.read()).hexdigest()[:12])
-    os.makedirs(os.path.dirname(folder), exist_ok=True)
-    with open(folder + ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.path.isdir(folder):
-            made = folder + ".new"
-            shutil.rmtree(made, ignore_errors=True)
-            subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
-                            "--only-binary", ":all:", "--target", made, "-r", wanted], check=True, timeout=300)
-            os.rename(made, folder)
-    return folder
+    return installed.folder_of(os.path.join(HERE, "parquet_readers.txt"))
 
 
 @pytest.fixture(scope="module")

@@ -164,6 +164,62 @@ def test_the_page_as_a_file(browser, tmp_path):
     assert "http" not in path.read_text()
 
 
+RECORDED = """
+import pyusdt, time
+for i in range(20):
+    pyusdt.p(20 if i < 3 else 5000, 2, "early" if i < 3 else "late")
+    time.sleep(0.05)
+"""
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "program.py").write_text(RECORDED)
+    result = harness.run([harness.PYDTRACE, "-q", "--record", str(folder / "events"), "-n", "pyusdt$target:::user_trace-i4s4 { ; }", "-c",
+                          f"{sys.executable} {folder / 'program.py'}"])
+    assert result.status == 0, result
+    return str(folder / "events")
+
+
+def check_scrolling(browser):
+    """The whole recording is there, 120 of its 600 intervals at once: the latest, and the first when the slider is at its left."""
+    until(browser, "state && state.panels.length", 2)
+    longest = browser.execute_script("return Math.max(...[...panels.get('calls').lines.values()].map(line => line.past.length))")
+    assert 120 < longest <= 600 and 590 <= browser.execute_script("return state.intervals") <= 610
+    shown = """const {drawn} = panels.get('lat'), seen = {};
+        drawn.buckets.forEach((bucket, y) => { const sum = drawn.counts[y].reduce((a, b) => a + b, 0); if (sum) seen[panels.get('lat').told.buckets[bucket]] = sum; });
+        return seen;"""
+    assert browser.find_element("id", "time").is_displayed()
+    latest = browser.execute_script(shown)
+    assert set(latest) == {"4096"} and 2 <= latest["4096"] < 17
+    before = browser.find_element("id", "span").text
+    browser.execute_script("const bar = document.getElementById('scroll'); bar.value = 0; bar.dispatchEvent(new Event('input'))")
+    first = browser.execute_script(shown)
+    assert first["16"] == 3 and first.get("4096", 0) < 17 - latest["4096"]
+    assert re.fullmatch(r"\d\d:\d\d:\d\d to \d\d:\d\d:\d\d", before) and browser.find_element("id", "span").text <= before
+
+
+def test_a_recording_with_its_time(browser, recording):
+    """All of it at once, and it stays until Ctrl-C."""
+    command = [harness.PYDTRACE, "-q", "--web", "--replay", recording, "-n", SCRIPT]
+    with harness.running(command) as pydtrace:
+        address, over = (pydtrace.stderr.readline() for _ in range(2))
+        assert over == "dtrace: the recording is over; the page stays until Ctrl-C\n"
+        browser.get(re.search(r"http://\S+", address)[0])
+        check_scrolling(browser)
+        assert browser.find_element("id", "status").text.startswith("recording, ")
+        pydtrace.terminate()
+        assert harness.finish(pydtrace, 30).stdout.count("late") > 17
+
+
+def test_a_recording_as_a_file(browser, recording, tmp_path):
+    path = tmp_path / "page.html"
+    assert harness.run([harness.PYDTRACE, "-q", "--html", str(path), "--replay", recording, "-n", SCRIPT]).status == 0
+    browser.get(path.as_uri())
+    check_scrolling(browser)
+
+
 def write_program(folder):
     path = folder / "program.py"
     path.write_text(PROGRAM.replace("sys.stdin.read()", ""))

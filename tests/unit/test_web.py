@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 from view_cases import FULL, Aggregates, count, quantize, real_sum, watched
 
+from pyusdt.data.clock import Clock
 from pyusdt.engine import EngineError
 from pyusdt.report import told, web
 from pyusdt.report.output import Output
@@ -74,12 +75,13 @@ def page():
     aggregates = Aggregates()
     actions = SimpleNamespace(aggregates=aggregates)
     sink._formatter = SimpleNamespace()
-    sink.begin(SimpleNamespace(actions=actions, options={}, teller=lambda say: None))
+    sink.begin(SimpleNamespace(actions=actions, options={}, teller=lambda say: None, clock=Clock()))
     port, token = heard[0].removeprefix("the page is http://127.0.0.1:").rstrip("/").split("/")
 
     def interval(**now):
         aggregates.set(**now)
-        sink.look(sink._last + 1.0)
+        sink._last -= 1.0
+        sink.look()
 
     yield SimpleNamespace(sink=sink, port=int(port), token=token, interval=interval)
     sink.close()
@@ -201,7 +203,7 @@ def test_a_port_that_is_taken():
         sink = web.Web(Output(1, "<stdout>"), print, port)
         sink._formatter = SimpleNamespace()
         with pytest.raises(EngineError, match=f"--web: port {port} of 127.0.0.1: Address already in use"):
-            sink.begin(SimpleNamespace(actions=SimpleNamespace(aggregates=None), options={}, teller=lambda say: None))
+            sink.begin(SimpleNamespace(actions=SimpleNamespace(aggregates=None), options={}, teller=lambda say: None, clock=Clock()))
         sink.close()
     assert not [thread for thread in threading.enumerate() if thread.name == "pydtrace-server" and thread.is_alive()]
 

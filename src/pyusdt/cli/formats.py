@@ -59,6 +59,20 @@ def _html(output: Output, notify: Notify, path: str | None) -> Sink:
     return Html(output, notify, path or "")  # the option needs one
 
 
+def _perfetto(output: Output, notify: Notify, path: str | None) -> Sink:
+    from ..report.perfetto import Perfetto
+    from ..report.timeline import Timeline
+
+    return Timeline(output, notify, path or "", Perfetto)  # the option needs one
+
+
+def _chrome(output: Output, notify: Notify, path: str | None) -> Sink:
+    from ..report.chrome import Chrome
+    from ..report.timeline import Timeline
+
+    return Timeline(output, notify, path or "", Chrome)  # the option needs one
+
+
 def address(text: str) -> tuple[str, int]:
     """(host, port) of [ADDR:]PORT; ValueError."""
     host, colon, port = text.rpartition(":")
@@ -75,4 +89,4 @@ def _metrics(output: Output, notify: Notify, text: str | None) -> Sink:
 
 TEXT = _text
 FORMATS: dict[str, Format] = {"json": _json, "parquet": _parquet, "live": _live, "web": _web, "html": _html,
-                              "metrics": _metrics}  # by their options
+                              "metrics": _metrics, "perfetto": _perfetto, "chrome": _chrome}  # by their options

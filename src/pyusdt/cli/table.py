@@ -83,6 +83,8 @@ OURS = (
     Option("live", None, "show the aggregations on the terminal while they grow"),
     Option("web", "PORT", "show the same in a browser of this machine, while it goes on", optional=True),
     Option("html", "FILE", "write the same as a page, at the end", needs=_FILE),
+    Option("perfetto", "FILE", "write a time line for Perfetto: slices, tasks, counters", needs=_FILE),
+    Option("chrome", "FILE", "write the same as Chrome's JSON", needs=_FILE),
     Option("metrics", "[ADDR:]PORT", "answer Prometheus with the aggregations while they grow",
            needs="the number of a port, and an address before it where it is not 127.0.0.1: 9464, 0.0.0.0:9464, [::1]:9464"),
     Option("alert", "CLAUSE=RECEIVER", "tell somebody when a clause has recorded something", setting="alert",

@@ -15,6 +15,7 @@ Records are bytes, laid out by data/program.py; formatting them is the consumer'
 
 from __future__ import annotations
 
+from ..data.clock import Clock
 from ..data.harmless import harmless
 from .identity import alive, was_there
 
@@ -103,7 +104,7 @@ class Targets:
         return bool(digits) and int(digits) in self.named() and not any(glob in provider for glob in "*?[")
 
 
-class Engine:
+class Engine(Clock):
     """The interface.  program: dlang.program.Program; options: {name: value} of -x and pragmas, in the
     units of options.py."""
 

@@ -12,6 +12,8 @@ from . import BEGIN, END, EngineError
 from .embedded import BATCH, COMM, EmbeddedEngine
 from .ticks import Ticks
 
+_STEPS = 1200  # looks at the whole, so that who shows it over time sees it in intervals
+
 
 def open_recording(path):
     """The _tracer.Replay of a file; EngineError."""
@@ -30,6 +32,9 @@ class ReplayEngine(EmbeddedEngine):
         self._replay = open_recording(options["replay"])
         self._about = self._replay.about()
         self._consumer.set_wall(self._about["wall"])
+        self.span = self._about["begun"], self._about["end"]
+        self._at = self.span[0]
+        self._step = max(1_000_000, (self.span[1] - self.span[0]) // _STEPS)
         if self._replay.damage:
             self.notes.append(f"{options['replay']} is read only in part: {self._replay.damage}")
 
@@ -53,15 +58,27 @@ class ReplayEngine(EmbeddedEngine):
         return self._consumer.take_records()
 
     def _poll_once(self):
-        """Events up to the next tick, and the tick, unless that is later than the recording."""
-        end = self._about["end"]
+        """Events of a step, up to the next tick, and the tick, unless that is later than the recording."""
         due = self._ticks.next()
-        until = min(due[0], end) if due else end
+        until = min(self._step_end(), due[0]) if due else self._step_end()
         n = self._consumer.poll(self._replay, until, BATCH)
-        if due and due[0] <= end and not self.exiting and not self._pending(until):
-            self._fire(due[1], due[0])
-            self._ticks.fired(due[1], due[0])
+        if not self._pending(until):
+            self._at = max(self._at, until)
+            if due and due[0] == until and not self.exiting:
+                self._fire(due[1], due[0])
+                self._ticks.fired(due[1], due[0])
         return n
+
+    def _step_end(self):
+        """A step behind where we are, or behind the next event, where that is later."""
+        when, end = self._replay.next_time(), self._about["end"]
+        return end if when is None else min(max(self._at, when) + self._step, end)
+
+    def now(self):
+        return self._at
+
+    def wall(self):
+        return (self._at + self._about["wall"]) / 1e9
 
     def _pending(self, until):
         """An event that is not later is still to come."""
@@ -69,6 +86,7 @@ class ReplayEngine(EmbeddedEngine):
         return when is not None and when <= until
 
     def end(self):
+        self._at = self._at if self.exiting else self._about["end"]
         self._fire(END, self._about["end"])
         return self._consumer.take_records()
 

@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from ..engine import EngineError
@@ -88,13 +89,13 @@ class Live(Watching):
         super().begin(info)
         self._keys = self._undo.enter_context(Keys(sys.stdin.fileno() if sys.stdin else -1))
         self._screen = self._undo.enter_context(Screen(self.view, self._real.fd, info.engine))
-        self._looked = self._last
+        self._looked = time.monotonic()
         self.refresh()
 
     # --- while tracing ------------------------------------------------------------------------
 
-    def look(self, now: float) -> None:
-        screen = self._screen
+    def look(self) -> None:
+        screen, now = self._screen, time.monotonic()
         if screen is None or now - self._looked < _LOOK:
             return
         self._looked = now
@@ -102,7 +103,7 @@ class Live(Watching):
         for key in pressed:
             self._obey(screen, key)
         if not screen.paused:
-            super().look(now)
+            super().look()
         if pressed or screen.resized():
             self.refresh()
 

@@ -15,13 +15,14 @@ from .view import label, number_of, short
 if TYPE_CHECKING:
     from .view import Line, Panel, View
 
-PAST = 120  # intervals that a page has
+PAST = 600  # intervals that a page has at most, which shows 120 at once
+LATEST = 120  # that a page has which is sent anew each second
 _LOG = 200  # lines
 
 
-def whole(view: View, now: float, interval: float) -> dict[str, Any]:
-    """All that there is; now: seconds since 1970, of the last interval's end."""
-    return {**_head(view, now, interval), "panels": [_panel(each, PAST) for each in view.panels.values()], "log": _lines(view, _LOG)}
+def whole(view: View, now: float, interval: float, past: int = PAST) -> dict[str, Any]:
+    """All that there is; now: seconds since 1970, of the last interval's end; past: so many intervals at most."""
+    return {**_head(view, now, interval), "panels": [_panel(each, past) for each in view.panels.values()], "log": _lines(view, _LOG)}
 
 
 def step(view: View, now: float, interval: float, lines: int) -> dict[str, Any]:

@@ -34,12 +34,12 @@ class Line:
 
     key: a tuple, as the API's; value: values.Number, FloatNumber or Histogram; rate: what came in the last interval, a second."""
 
-    __slots__ = ("key", "past", "rate", "value", "_before", "_columns")
+    __slots__ = ("key", "past", "rate", "value", "_before", "_columns", "_history")
 
-    def __init__(self, key: Key) -> None:
-        self.key, self.rate = key, 0.0
+    def __init__(self, key: Key, history: int = HISTORY) -> None:
+        self.key, self.rate, self._history = key, 0.0, history
         self.value: Any = None
-        self.past: deque[int] = deque(maxlen=HISTORY)
+        self.past: deque[int] = deque(maxlen=history)
         self._before: Any = None
         self._columns: deque[dict[int, int]] | None = None  # of a distribution: {row: what came}
 
@@ -53,12 +53,18 @@ class Line:
         came = _difference(self._before, value)
         self.value, self._before = value, value
         if isinstance(value, Histogram):
-            self._columns = self._columns if self._columns is not None else deque(maxlen=HISTORY)
+            self._columns = self._columns if self._columns is not None else deque(maxlen=self._history)
             self._columns.append(came)
             came = sum(came.values())
         came = drawn(came)
         self.past.append(came)
         self.rate = came / seconds if seconds > 0 else 0.0
+
+    def skip(self, intervals: int) -> None:
+        """In so many nothing came."""
+        self.past.extend([0] * intervals)
+        if self._columns is not None:
+            self._columns.extend({} for _ in range(intervals))
 
 
 def _size(value: Any) -> Any:
@@ -82,10 +88,10 @@ class Panel:
     """One aggregation.  name: without @; row: its function, a class of dlang/builtins/aggregation.py; params: as the API's; lines: by
     key."""
 
-    __slots__ = ("keys", "lines", "name", "params", "row")
+    __slots__ = ("history", "keys", "lines", "name", "params", "row")
 
-    def __init__(self, name: str, row: Any, params: tuple[int, ...]) -> None:
-        self.name, self.row, self.params = name, row, params
+    def __init__(self, name: str, row: Any, params: tuple[int, ...], history: int = HISTORY) -> None:
+        self.name, self.row, self.params, self.history = name, row, params, history
         self.lines: dict[Key, Line] = {}
         self.keys = 0  # that there are, those whose past is not kept, too
 
@@ -94,7 +100,7 @@ class Panel:
         self.keys = len(found)
         kept = found if len(found) <= KEPT else heapq.nlargest(KEPT, found, key=lambda key: number_of(found[key]))
         lines = self.lines
-        self.lines = {key: lines.get(key) or Line(key) for key in kept}
+        self.lines = {key: lines.get(key) or Line(key, self.history) for key in kept}
         for key, line in self.lines.items():
             line.take(found[key], seconds)
 
@@ -115,9 +121,10 @@ class Panel:
 
 class View:
     """All of it.  panels: in the script's order; log: lines of text, the latest last; printed: how many there ever were;
-    drops: {kind: count}."""
+    drops: {kind: count}; history: intervals that are kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, history: int = HISTORY) -> None:
+        self.history = history
         self.panels: dict[str, Panel] = {}
         self.log: deque[str] = deque(maxlen=LINES)
         self.drops: dict[str, int] = {}
@@ -133,8 +140,16 @@ class View:
             if panel is None:
                 if not found:
                     continue
-                panel = self.panels[found.name] = Panel(found.name, found.row, found.params)
+                panel = self.panels[found.name] = Panel(found.name, found.row, found.params, self.history)
             panel.take(found, seconds)
+
+    def skip(self, intervals: int) -> None:
+        """So many intervals in which nothing came to what there is."""
+        if (intervals := min(max(intervals, 0), self.history)):
+            self.intervals += intervals
+            for panel in self.panels.values():
+                for line in panel.lines.values():
+                    line.skip(intervals)
 
     def print(self, text: bytes) -> None:
         """Text of the script's."""

@@ -1,22 +1,25 @@
 """What live views have in common: a view that is brought up to date each interval, while records come or not.
 
 In: what a sink is given (tracing/sink.py).  Out: a view.View, and refresh() for each interval.  Always: the driver calls records() at
-least every 0.1 s, with nothing in it where nothing came; refresh() is only called from there, and at the end.
+least every 0.1 s, with nothing in it where nothing came; refresh() is only called from there, and at the end.  Of a recording the
+intervals are those of its own time, and so long that all of it is kept.
 """
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from .output import Output
 from .text import Text
-from .view import View
+from .view import HISTORY, View
 
 if TYPE_CHECKING:
+    from ..data.clock import Clock
     from ..tracing.aggregates import Aggregates
     from ..tracing.sink import Info
     from .output import Notify
+
+_SHORTEST = 0.001  # s, of an interval
 
 
 class _Tee(Output):
@@ -38,30 +41,41 @@ class Watching(Text):
     """A sink with a view.  kept: what the script prints goes to the output, too; interval: in seconds, may be changed."""
 
     interval = 1.0
+    clock: Clock
 
-    def __init__(self, output: Output, notify: Notify, kept: bool) -> None:
-        self.view = View()
+    def __init__(self, output: Output, notify: Notify, kept: bool, history: int = HISTORY) -> None:
+        self.view = View(history)
         super().__init__(_Tee(output, self.view, kept), notify)
         self._real = output
 
     def begin(self, info: Info) -> None:
         super().begin(info)
         self._aggregates = info.actions.aggregates
-        self._last = time.monotonic()
+        self.clock = info.clock
+        self._last = self.clock.now() / 1e9
+        if span := self.clock.span:
+            self.interval = max(_SHORTEST, (span[1] - span[0]) / 1e9 / (self.view.history - 1))
 
     def records(self, buffer: bytes) -> None:
         if buffer:
             super().records(buffer)
-        self.look(time.monotonic())
+        self.look()
 
-    def look(self, now: float) -> None:
+    def look(self) -> None:
         """The time has gone on."""
-        if now - self._last >= self.interval:
+        if (now := self.clock.now() / 1e9) - self._last >= self.interval:
             self._take(now, self._aggregates)
 
     def _take(self, now: float, aggregates: Aggregates) -> None:
-        self.view.update(aggregates, now - self._last)
-        self._last = now
+        """What came since the last look came in the last interval: in a recording nothing did in those before."""
+        if self.clock.span:
+            passed = max(1, int((now - self._last) / self.interval))
+            self.view.skip(passed - 1)
+            self._last += passed * self.interval  # so that they do not become longer
+            self.view.update(aggregates, self.interval)
+        else:
+            self.view.update(aggregates, now - self._last)
+            self._last = now
         self.refresh()
 
     def refresh(self) -> None:
@@ -77,5 +91,5 @@ class Watching(Text):
         super().drop(kind, count, line)
 
     def snapshot(self, aggregates: Aggregates) -> None:
-        self._take(time.monotonic(), aggregates)
+        self._take(self.clock.now() / 1e9, aggregates)
         self._real.write(aggregates.rest())

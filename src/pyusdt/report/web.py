@@ -136,7 +136,7 @@ class Web(Watching):
     """The sink of --web."""
 
     def __init__(self, output: Output, notify: Notify, port: int) -> None:
-        super().__init__(output, notify, kept=True)
+        super().__init__(output, notify, kept=True, history=told.PAST)
         self._port, self._states = port, _States()
         self._server: _Server | None = None
         self._printed = 0
@@ -148,14 +148,24 @@ class Web(Watching):
         except OSError as error:
             raise EngineError(f"--web: port {self._port} of 127.0.0.1: {error.strerror}") from None
         server.start()
+        self.stays = self.clock.span is not None
         self._notify(f"the page is {server.address}")
-        self.refresh()
+        self._states.put("", "") if self.stays else self.refresh()
 
     def refresh(self) -> None:
-        now, new = time.time(), self.view.printed - self._printed
-        self._printed += new
-        self._states.put(told.packed("whole", told.whole(self.view, now, self.interval)),
-                         told.packed("step", told.step(self.view, now, self.interval, new)))
+        if not self.stays:
+            now, new = self.clock.wall(), self.view.printed - self._printed
+            self._printed += new
+            self._states.put(told.packed("whole", told.whole(self.view, now, self.interval, told.LATEST)),
+                             told.packed("step", told.step(self.view, now, self.interval, new)))
+
+    def end(self, status: int) -> None:
+        """A recording is shown when all of it is known."""
+        super().end(status)
+        if self.stays:
+            whole = told.packed("whole", {**told.whole(self.view, self.clock.wall(), self.interval), "recorded": True})
+            self._states.put(whole, whole)
+            self._notify("the recording is over; the page stays until Ctrl-C")
 
     def close(self) -> None:
         self._states.end()
@@ -171,7 +181,7 @@ class Html(Watching):
     """The sink of --html: a page that needs no server and no network."""
 
     def __init__(self, output: Output, notify: Notify, path: str) -> None:
-        super().__init__(output, notify, kept=True)
+        super().__init__(output, notify, kept=True, history=told.PAST)
         self._file = Aside(path)
 
     def begin(self, info: Info) -> None:
@@ -187,7 +197,7 @@ class Html(Watching):
         with self._file.checked():
             assert self._file.writing
             with open(self._file.writing, "w", encoding="utf-8") as opened:
-                opened.write(page(told.packed("whole", told.whole(self.view, time.time(), self.interval))))
+                opened.write(page(told.packed("whole", told.whole(self.view, self.clock.wall(), self.interval))))
         self._file.done()
         self._file.writing = None
 

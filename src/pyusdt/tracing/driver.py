@@ -10,6 +10,8 @@ Who uses it has the time: run() traces until it is over, step() as long as the c
 
 from __future__ import annotations
 
+import time
+
 from ..data.faults import drop_line
 from ..data.harmless import harmless
 from ..dlang import sizes
@@ -107,7 +109,8 @@ class Driver:
         self.actions = Actions(self.program, self.engine, sink, self.options)
         self._sink = self.sink = sink
         engine = self.engine
-        self._info = Info(self.program, self.options, self.actions, engine.probe, engine.name, self.reason, engine.has_places)
+        self._info = Info(self.program, self.options, self.actions, engine.probe, engine.name, self.reason, engine.has_places,
+                          engine)
         sink.begin(self._info)
         self._say_what_no_node_has(sink)
         engine.begin()
@@ -142,6 +145,9 @@ class Driver:
                 break
             self.step(timeout)
         self.end()
+        while self.sink.stays and not self.stopping:
+            time.sleep(timeout)
+            between()
 
     @property
     def over(self) -> bool:

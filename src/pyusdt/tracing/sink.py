@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import errno
 
+from ..data.clock import Clock
 from ..data.faults import Teller
 
 TYPE_CHECKING = False  # typing itself is not needed to trace, and takes time
@@ -45,18 +46,19 @@ if TYPE_CHECKING:
 
 
 class Info:
-    """What a sink is told when the tracing begins.
+    """What a sink is told when the tracing begins.  clock: the time that the tracing is at.
 
     program; options: {name: value}; actions: what does the actions that are not data; probe: (provider, module, function, name)
     of a probe's id; engine: its name, reason: why it is that one; has_places: as the engine's (engine.Engine).
     """
 
-    __slots__ = ("actions", "engine", "has_places", "options", "probe", "program", "reason", "_teller")
+    __slots__ = ("actions", "clock", "engine", "has_places", "options", "probe", "program", "reason", "_teller")
 
     def __init__(self, program: Program, options: Mapping[str, Any], actions: Acting, probe: Callable[[int], tuple[str, ...]],
-                 engine: str = "", reason: str = "", has_places: bool = False) -> None:
+                 engine: str = "", reason: str = "", has_places: bool = False, clock: Clock | None = None) -> None:
         self.program, self.options, self.actions, self.probe = program, options, actions, probe
         self.engine, self.reason, self.has_places = engine, reason, has_places
+        self.clock = clock or Clock()
         self._teller: Teller | None = None
 
     def teller(self, say: Callable[[str, int], None]) -> Teller:
@@ -76,7 +78,11 @@ class Info:
 
 
 class Sink:
-    """A sink that has no file and shows nothing by itself.  A sink of one's own has at least records(), text() and notice()."""
+    """A sink that has no file and shows nothing by itself.  A sink of one's own has at least records(), text() and notice().
+
+    stays: when all is over it is still there to look at, until the user ends it."""
+
+    stays = False
 
     def begin(self, info: Info) -> None:
         """Tracing is about to begin."""

@@ -2,12 +2,13 @@
 // Draws a view (report/told.py) that comes as server-sent events, or that stands in the page itself. Text goes into the document as text
 // only. A whole state replaces what is known; a step adds an interval to it.
 
-const PAST = 120, SHOWN_LINES = 50, HEAT_ROW = 14;
+const KEPT = 600, PAST = 120, SHOWN_LINES = 50, HEAT_ROW = 14;
 const COLOURS = ["#3b6fb6", "#d1792c", "#3f9a56", "#c14b50", "#8b63b0", "#8a6552", "#cf7fb8", "#777777"];
 const HEAT = [[33, 60, 140], [38, 130, 190], [90, 190, 140], [240, 220, 90], [240, 150, 50], [200, 40, 40]];
 
 const panels = new Map();  // name -> Panel
 let paused = false, over = false, state = null, printed = [];
+let back = 0;  // how many intervals behind the latest the window ends that is shown
 
 const element = (tag, text, kind) => {
     const made = document.createElement(tag);
@@ -19,6 +20,7 @@ const visible = text => text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2
     c => "\\x" + c.charCodeAt(0).toString(16).padStart(2, "0"));
 const name_of = key => key.map(visible).join("  ");
 const wanted = line => name_of(line.key).toLowerCase().includes(document.getElementById("filter").value.toLowerCase());
+const windowed = past => past.slice(Math.max(0, past.length - back - PAST), Math.max(0, past.length - back));
 const clock = seconds => new Date(seconds * 1000).toTimeString().slice(0, 8);
 
 // ---- what is known -----------------------------------------------------------------------------
@@ -34,6 +36,7 @@ function take(told) {
     }
     for (const [name, panel] of panels) if (!there.has(name)) { panel.box.remove(); panels.delete(name); }
     printed = printed.concat(told.log).slice(-200);
+    if (back && told.what === "step") back++;  // what is looked at stays where it is
     if (!paused) draw();
 }
 
@@ -61,8 +64,8 @@ class Panel {
         for (const line of told.lines) {
             const id = JSON.stringify(line.key), before = known.get(id);
             if (before) {
-                line.past = before.past.concat(line.past).slice(-PAST);
-                if (line.columns && before.columns) line.columns = before.columns.concat(line.columns).slice(-PAST);
+                line.past = before.past.concat(line.past).slice(-KEPT);
+                if (line.columns && before.columns) line.columns = before.columns.concat(line.columns).slice(-KEPT);
             }
             this.lines.set(id, line);
         }
@@ -91,12 +94,12 @@ class Panel {
 
     draw_heat(lines) {
         const buckets = Object.keys(this.told.buckets).map(Number).sort((a, b) => b - a);
-        const columns = Math.max(1, ...lines.map(line => (line.columns || []).length));
+        const columns = Math.max(1, ...lines.map(line => windowed(line.columns || []).length));
         const counts = buckets.map(() => new Array(columns).fill(0));
         const row = new Map(buckets.map((bucket, at) => [bucket, at]));
         for (const line of lines) {
-            const skip = columns - (line.columns || []).length;
-            (line.columns || []).forEach((column, at) => {
+            const shown = windowed(line.columns || []), skip = columns - shown.length;
+            shown.forEach((column, at) => {
                 for (let i = 0; i < column.length; i += 2) counts[row.get(column[i])][skip + at] += column[i + 1];
             });
         }
@@ -120,27 +123,27 @@ class Panel {
         const box = this.map.getBoundingClientRect(), {buckets, columns, width} = this.drawn;
         const x = Math.floor((event.clientX - box.left) / box.width * width) - (width - columns);
         const y = Math.floor((event.clientY - box.top) / box.height * buckets.length);
-        return x >= 0 && x < columns && buckets[y] !== undefined ? {bucket: buckets[y], interval: state.intervals - (columns - 1 - x)} : null;
+        return x >= 0 && x < columns && buckets[y] !== undefined ? {bucket: buckets[y], interval: state.intervals - back - (columns - 1 - x)} : null;
     }
 
     tell(cell, keys) {
         const drawn = this.drawn;
-        const x = cell && drawn ? drawn.columns - 1 - (state.intervals - cell.interval) : -1, y = cell && drawn ? drawn.buckets.indexOf(cell.bucket) : -1;
+        const x = cell && drawn ? drawn.columns - 1 - (state.intervals - back - cell.interval) : -1, y = cell && drawn ? drawn.buckets.indexOf(cell.bucket) : -1;
         if (x < 0 || y < 0) { this.cell.textContent = ""; return; }
-        const when = clock(state.now - (drawn.columns - 1 - x) * state.interval);
+        const when = clock(state.now - (back + drawn.columns - 1 - x) * state.interval);
         let text = `${when}  ${this.told.buckets[cell.bucket]}: ${drawn.counts[y][x]} values`;
         if (keys) for (const line of drawn.lines) {
-            const column = (line.columns || [])[x - (drawn.columns - (line.columns || []).length)] || [];
+            const shown = windowed(line.columns || []), column = shown[x - (drawn.columns - shown.length)] || [];
             for (let i = 0; i < column.length; i += 2) if (column[i] === cell.bucket) text += `\n${name_of(line.key)}: ${column[i + 1]}`;
         }
         this.cell.textContent = text;
     }
 
     draw_chart(lines) {
-        const [context, width, height] = fitted(this.chart), most = Math.max(1, ...lines.flatMap(line => line.past));
-        lines.forEach((line, at) => plot(context, line.past, width, height, most, COLOURS[at]));
+        const [context, width, height] = fitted(this.chart), most = Math.max(1, ...lines.flatMap(line => windowed(line.past)));
+        lines.forEach((line, at) => plot(context, windowed(line.past), width, height, most, COLOURS[at]));
         context.fillStyle = getComputedStyle(this.chart).color;
-        context.fillText(`${most} in ${state.interval} s`, 4, 12);
+        context.fillText(`${most} in ${+state.interval.toPrecision(3)} s`, 4, 12);
     }
 
     draw_table(lines, distribution) {
@@ -160,7 +163,7 @@ class Panel {
             for (const value of line.percentiles || []) row.append(element("td", value));
             row.append(element("td", line.rate.toFixed(line.rate < 10 ? 1 : 0)));
             past.append(bars); row.append(past);
-            row.bars = () => { const [c, w, h] = fitted(bars); plot(c, line.past, w, h, Math.max(1, ...line.past), distribution ? "#3b6fb6" : COLOURS[at] || "#888"); };
+            row.bars = () => { const [c, w, h] = fitted(bars); plot(c, windowed(line.past), w, h, Math.max(1, ...windowed(line.past)), distribution ? "#3b6fb6" : COLOURS[at] || "#888"); };
             return row;
         });
         this.table.replaceChildren(head, ...rows);
@@ -190,11 +193,22 @@ function plot(context, past, width, height, most, colour) {
     context.stroke();
 }
 
+function draw_time() {
+    const longest = Math.max(0, ...[...panels.values()].flatMap(panel => [...panel.lines.values()].map(line => line.past.length)));
+    const most = Math.max(0, longest - PAST), scroll = document.getElementById("scroll");
+    document.getElementById("time").hidden = !most;
+    back = Math.min(back, most);
+    scroll.max = most; scroll.value = most - back;
+    const end = state.now - back * state.interval;
+    document.getElementById("span").textContent = `${clock(end - Math.min(longest, PAST) * state.interval)} to ${clock(end)}`;
+}
+
 function draw() {
     if (!state) return;
+    draw_time();
     const lost = Object.values(state.drops).reduce((a, b) => a + b, 0);
     document.getElementById("drops").textContent = lost ? `${lost} drops` : "";
-    document.getElementById("status").textContent = `${over ? "over" : paused ? "paused" : "live"}, ${clock(state.now)}`;
+    document.getElementById("status").textContent = `${over ? "over" : paused ? "paused" : state.recorded ? "recording" : "live"}, ${clock(state.now)}`;
     panels.forEach(panel => panel.draw());
     document.getElementById("printed").hidden = !printed.length;
     document.getElementById("log").textContent = printed.map(visible).join("\n");
@@ -206,6 +220,7 @@ document.getElementById("filter").addEventListener("input", draw);
 document.getElementById("pause").addEventListener("click", event => {
     paused = !paused; event.target.textContent = paused ? "go on" : "pause"; draw();
 });
+document.getElementById("scroll").addEventListener("input", event => { back = event.target.max - event.target.value; draw(); });
 window.addEventListener("resize", draw);
 const kept = document.getElementById("state");
 if (kept) {

@@ -1,0 +1,217 @@
+"""pydtrace --perfetto FILE and --chrome FILE: records as slices on a time line, aggregations as counters.
+
+In: what a sink is given (tracing/sink.py), a path.  Out: a file that Perfetto (ui.perfetto.dev) or Chrome (chrome://tracing) shows;
+texts of printa() go to the output as ever.  docs/guide/timeline.md says what a record becomes.
+Always: a file is at its place when it is whole; slices of a track lie within each other: what has not ended when an outer one
+does ends with it; an end without a beginning is told as an instant.
+
+Which file it is, is a Writer's business (perfetto.py, chrome.py): this module knows which slice begins and ends where.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from ..data.harmless import harmless
+from ..data.records import Decoder
+from ..data.values import Histogram
+from ..engine import EngineError
+from ..tracing import totals
+from .aside import Aside
+from .output import OutputSink
+from .view import drawn
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from ..data.clock import Clock
+    from ..data.program import AggDef
+    from ..data.records import Probe, Record
+    from ..tracing.aggregates import Aggregates
+    from ..tracing.sink import Info
+    from .output import Notify, Output
+
+    Values = dict[str, Any]
+
+_INTERVAL, _STEPS = 1_000_000_000, 600  # ns between two looks at the aggregations; how many of a recording
+_KEYS = 200  # of an aggregation that are counters at most
+_DEEPEST = 10_000  # slices within each other
+_PART = re.compile(r"(?:(?P<base>.+)[-_])?(?:(?P<begin>start|begin|entry)|(?P<end>done|end|stop|return))")
+_THREAD = re.compile(r"<\d+\.\d+>")  # what arg0 of our own probes is where no task runs
+_SAYS = ("begin", "end", "name", "duration", "task", "tag", "execname")  # names of values that say what and where a record is
+
+
+class Track(NamedTuple):
+    """kind: "thread", "task", "tag" or "counter"; pid: 0 where it belongs to no process; ident: the thread's id, else its name."""
+
+    kind: str
+    pid: int
+    ident: int | str
+
+
+class Writer(Protocol):
+    """Writes a file's form.  time: ns; values: what stands beside a slice; flow: (number, name) of what it is a part of, or None."""
+
+    def process(self, pid: int, name: str) -> None: ...
+
+    def begin(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> None: ...
+
+    def end(self, track: Track, time: int, values: Values) -> None: ...
+
+    def slice(self, track: Track, time: int, duration: int, name: str, values: Values, flow: tuple[int, str] | None) -> None: ...
+
+    def instant(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> None: ...
+
+    def counter(self, track: Track, time: int, value: float) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Opens(Protocol):
+    """Makes a Writer, to an open file; EngineError where what it needs is not installed."""
+
+    def __call__(self, file: BinaryIO, clock: Clock) -> Writer: ...
+
+
+class Timeline(OutputSink):
+    """The sink.  opens: what writes the file."""
+
+    def __init__(self, output: Output, notify: Notify, path: str, opens: Opens) -> None:
+        super().__init__(output, notify)
+        self._file, self._opens = Aside(path), opens
+        self._opened: BinaryIO | None = None
+        self._open: dict[Track, list[str]] = {}  # names of the slices that have begun, the innermost last
+        self._named: set[int] = set()  # processes
+        self._counted: dict[Track, float] = {}
+
+    def begin(self, info: Info) -> None:
+        self._clock, self._aggregates = info.clock, info.actions.aggregates
+        self._by = info.options.get("track")
+        self._decoder = Decoder(info.program, info.probe, info.teller(self.fault).tell, info.actions.act, info.actions.symbols)
+        with self._file.checked():
+            opened = open(self._file.make(), "wb")  # noqa: SIM115  (until close())
+            try:
+                self._writer = self._opens(opened, self._clock)
+            except EngineError:
+                opened.close()
+                self._file.give_up()
+                raise
+        self._opened = opened
+        span = self._clock.span
+        self._interval = max(1_000_000, (span[1] - span[0]) // _STEPS) if span else _INTERVAL
+        self._looked = self._clock.now()
+
+    def records(self, buffer: bytes) -> None:
+        if buffer:
+            self._decoder.decode(buffer, self)
+        if (now := self._clock.now()) - self._looked >= self._interval:
+            self._count(now, self._aggregates)
+
+    def snapshot(self, aggregates: Aggregates) -> None:
+        self._count(self._clock.now(), aggregates)
+
+    def close(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened:
+            with self._file.checked(), opened:
+                self._writer.close()
+            self._file.done()
+
+    # --- records ------------------------------------------------------------------------------
+
+    def append(self, record: Record) -> None:
+        """One of the decoder's."""
+        with self._file.checked():
+            self._tell(record)
+
+    def _tell(self, record: Record) -> None:
+        values = dict(zip(record.names, record.values))
+        track = self._track(record, values)
+        tag = shown(values.get("tag") or "")
+        flow = (number_of(tag), tag) if tag else None
+        rest = {name: value for name, value in values.items() if name not in _SAYS}
+        if isinstance(duration := values.get("duration"), int) and duration >= 0:
+            self._writer.slice(track, record.time - duration, duration, _name(record.probe, values), rest, flow)
+            return
+        kind, name = _part(record.probe, values)
+        opened = self._open.setdefault(track, [])
+        if kind == "begin" and len(opened) < _DEEPEST:
+            opened.append(name)
+            self._writer.begin(track, record.time, name, rest, flow)
+        elif kind == "end" and name in opened:
+            while opened.pop() != name:
+                self._writer.end(track, record.time, {})
+            self._writer.end(track, record.time, rest)
+        else:
+            self._writer.instant(track, record.time, name, rest, flow)
+        if not opened:
+            del self._open[track]
+
+    def _track(self, record: Record, values: Values) -> Track:
+        """Where it happened; the process has its name by then."""
+        pid, task = record.pid, values.get("task")
+        if pid not in self._named:
+            self._named.add(pid)
+            self._writer.process(pid, shown(values.get("execname") or f"process {pid}"))
+        if self._by == "tag" and values.get("tag"):
+            return Track("tag", 0, shown(values["tag"]))
+        if task and self._by in (None, "task") and not _THREAD.fullmatch(shown(task)):
+            return Track("task", pid, shown(task))
+        return Track("thread", pid, record.tid)
+
+    # --- aggregations -------------------------------------------------------------------------
+
+    def _count(self, now: int, aggregates: Aggregates) -> None:
+        self._looked = now
+        with self._file.checked():
+            for definition in aggregates.program.aggregations:
+                self._counters(now, definition, aggregates)
+
+    def _counters(self, now: int, definition: AggDef, aggregates: Aggregates) -> None:
+        """What has changed of an aggregation; of many keys those that there were first."""
+        for key, value in [*aggregates.snapshot(definition).items()][:_KEYS]:
+            name = " ".join([f"@{definition.name}", *map(shown, key)])
+            for suffix, number in _numbers(value):
+                track = Track("counter", 0, name + suffix)
+                if self._counted.get(track) != number:
+                    self._counted[track] = number
+                    self._writer.counter(track, now, number)
+
+
+def _numbers(value: Any) -> list[tuple[str, float]]:
+    """[(what stands behind the name, number)] of a value."""
+    if isinstance(value, Histogram):
+        told = [(f" {name}", value.percentile(percent)) for name, percent in value.row.percents]
+        return [(" values", float(value.n)), *[(name, float(number)) for name, number in told if number is not None]]
+    return [("", float(drawn(value)))]
+
+
+def shown(value: Any) -> str:
+    """As text: control characters are escaped, bytes that are no UTF-8 as well."""
+    return harmless(totals.shown(value))
+
+
+def number_of(text: str) -> int:
+    """A number of 64 bits that stands for a text, not 0."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).digest(), "little") or 1
+
+
+def _name(probe: Probe, values: Values) -> str:
+    return shown(values["name"]) if values.get("name") else probe.name
+
+
+def _part(probe: Probe, values: Values) -> tuple[str, str]:
+    """("begin", "end" or "", the slice's name) of a record: what its values say, else the probe's name."""
+    for kind in ("begin", "end"):
+        if kind in values:
+            return kind, shown(values[kind])
+    match = _PART.fullmatch(probe.name)
+    if not match:
+        return "", _name(probe, values)
+    word = match["begin"] or match["end"]
+    base = match["base"] or probe.provider
+    if word in ("entry", "return") and probe.function:
+        base = probe.function
+    return ("begin" if match["begin"] else "end"), shown(values.get("name") or base)
