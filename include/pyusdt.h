@@ -13,6 +13,7 @@
  *   pyusdt_provider_define              probes that are described at run time
  *   pyusdt_watch_start / _stop          be told that somebody traces, or does no longer
  *   pyusdt_place_wanted … _fire_at      probes whose module and function are open: one probe, many places in the code
+ *   pyusdt_count_at                     the same for sessions that only count
  *   pyusdt_flight                       where the last events are kept, for when the process is dead
  *   pyusdt_glob, pyusdt_probe_name, pyusdt_note_name    names, as DTrace treats them
  *
@@ -205,6 +206,12 @@ uint32_t pyusdt_place(const char *module, const char *function, const char *file
 /* As pyusdt_demand() and pyusdt_fire(), for these sessions alone. */
 uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions);
 void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args);
+
+/*
+ * Counts the firing for those of these sessions that want no more of this place than how often it fires, and returns the others,
+ * who get an event. pyusdt_fire_at() does that itself; who asks before saves what an event costs to make.
+ */
+uint64_t pyusdt_count_at(unsigned probe, uint32_t place, uint64_t sessions);
 
 /*
  * The flight recorder, which the environment's PYUSDT_FLIGHT=SIZE asks for (docs/guide/recording.md): 1, and the path of its file;

@@ -35,6 +35,7 @@ struct pyusdt_demand {
     uint32_t most;         /* bytes of its longest event */
     uint8_t nargs;         /* highest wanted argument + 1 */
     uint8_t ncaptures;     /* wanted strings: */
+    _Atomic uint8_t row;   /* of struct pyusdt_counts, and 1; 0: it has none */
     uint8_t index[PYUSDT_MAX_ARGS];
     uint16_t bytes[PYUSDT_MAX_ARGS]; /* by argument */
 };
@@ -53,6 +54,7 @@ struct pyusdt_ring {
 /* What a session's probe descriptions say of the places of a probe. */
 struct pyusdt_pattern {
     uint32_t probe;
+    bool counts; /* how often it fires is all that is wanted */
     char module[PYUSDT_GLOB_SIZE];
     char function[PYUSDT_GLOB_SIZE];
 };
@@ -61,6 +63,17 @@ struct pyusdt_patterns {
     struct pyusdt_pattern *pattern; /* memory of its own, which stays for the slot's next session */
     uint32_t n, room;
     bool all; /* there are more than can be kept: every place is wanted */
+};
+
+/* What is done at a place for a session that counts. */
+enum { PYUSDT_HOW_UNKNOWN, PYUSDT_HOW_EVENTS, PYUSDT_HOW_COUNTED };
+
+/* The rows of struct pyusdt_counts in a session's area, and what is decided of their places. */
+struct pyusdt_counting {
+    _Atomic uint8_t *how; /* [PYUSDT_COUNT_ROWS][PYUSDT_MAX_PLACES], PYUSDT_HOW_…; stays for the slot's next session */
+    uint16_t probe[PYUSDT_COUNT_ROWS];
+    uint32_t rows;
+    uint32_t room; /* places whose words have pages */
 };
 
 /* A session slot. generation, then rings: who holds a ring and sees the generation may use all else. */
@@ -76,6 +89,7 @@ struct pyusdt_slot {
     bool barrier;      /* the tracer makes it for a thread that is alone */
     uint64_t room;     /* bytes of rings that all processes of the session may have together; 0: any number */
     struct pyusdt_patterns patterns; /* of what it wants of probes with places; under the lock */
+    struct pyusdt_counting counting; /* under the lock, but for `how` */
     uint64_t opened;   /* generation that area and ring files are of, until they are gone */
     _Atomic uint64_t refused;  /* generation that could not be served, */
     _Atomic uint64_t retry_at; /* and when to try it again */
@@ -129,9 +143,17 @@ void pyusdt_place_name(char *to, size_t size, const char *from); /* cut to fit, 
 int pyusdt_places_allocate(int fd);                       /* a new file's pages for all there are */
 void pyusdt_places_show(struct pyusdt_ctl_header *file);  /* copies them there */
 bool pyusdt_place_is_known(uint32_t place);
+void pyusdt_place_names(uint32_t place, const char **module, const char **function); /* of one that is known; under the lock */
 
 /* patterns.c: under the lock */
 void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe, const struct pyusdt_want *want);
+bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t probe, const char *module, const char *function);
+
+/* count.c: under the lock */
+void pyusdt_counts_begin(struct pyusdt_slot *slot);             /* a session is about to be served */
+uint8_t pyusdt_counts_row(struct pyusdt_slot *slot, uint32_t probe); /* one more, and 1; 0: there is no room */
+void pyusdt_counts_show(struct pyusdt_slot *slot);              /* which there are, to its tracer */
+void pyusdt_counts_discard(struct pyusdt_slot *slot);           /* the session is dead: their memory back to the system */
 
 /* watch.c */
 void pyusdt_watch_forked(void); /* in a forked child: nothing is watched there */

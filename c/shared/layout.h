@@ -19,7 +19,7 @@
 #define PYUSDT_SESSION_MAGIC 0x3165737375737970ull /* "pysusse1" */
 #define PYUSDT_AREA_MAGIC 0x3161726175737970ull    /* "pysuara1" */
 #define PYUSDT_FLIGHT_MAGIC 0x31746c6673757970ull  /* "pyusflt1" */
-#define PYUSDT_LAYOUT_VERSION 2
+#define PYUSDT_LAYOUT_VERSION 3
 
 /* The parts of a control file that pyusdt makes: as long as they can become. What is not used is a hole in the file. */
 #define PYUSDT_STRINGS_MAX (1u << 20)
@@ -155,9 +155,25 @@ struct pyusdt_area {
     uint64_t ring_size; /* of each, a power of two */
     _Atomic uint32_t rings; /* how many ring files there are, 0 … PYUSDT_RINGS_MAX */
     _Atomic int32_t error;  /* -errno, where a ring more, or pages of one, could not be made; 0 */
-    uint32_t unused[6];
+    _Atomic uint32_t counted;   /* how many of the rows of struct pyusdt_counts are used: */
+    _Atomic uint32_t countable; /* their words of places 1 to this have pages */
+    uint16_t counted_probe[PYUSDT_COUNT_ROWS]; /* whose each row is */
+    uint32_t unused[12];
     _Atomic uint64_t drops[PYUSDT_MAX_PROBES]; /* events that found no room, or no free ring */
 };
+
+/* Behind the area, in its file: how often probes have fired at places. What is not used is a hole. */
+struct pyusdt_counts { /* T, and S, who takes what is there: PYUSDT_COUNT_TAG of the session, and the number; 0: it is not counted */
+    _Atomic uint64_t at[PYUSDT_COUNT_ROWS][PYUSDT_MAX_PLACES]; /* of place n: n - 1 */
+};
+
+/* Without the tag, a thread that comes late would count for the next session in the slot. */
+#define PYUSDT_COUNT_BITS 48
+#define PYUSDT_COUNT_TAG(word) ((word) >> PYUSDT_COUNT_BITS << PYUSDT_COUNT_BITS)
+#define PYUSDT_COUNT(word) ((word) & ((1ull << PYUSDT_COUNT_BITS) - 1))
+
+#define PYUSDT_AREA_COUNTS ((sizeof(struct pyusdt_area) + 4095ull) & ~4095ull)
+#define PYUSDT_AREA_SIZE (PYUSDT_AREA_COUNTS + sizeof(struct pyusdt_counts))
 
 /*
  * ---- the flight recorder's file, <pid>-<starttime>-<instance>.flight: made by T, for itself ----
@@ -222,7 +238,7 @@ struct pyusdt_ring_capture {
 _Static_assert(sizeof(struct pyusdt_line) == 128, "two cache lines a ring");
 _Static_assert(sizeof(struct pyusdt_ctl_slot) == 64, "one cache line a slot");
 _Static_assert(sizeof(struct pyusdt_ring_event) == 24, "events start with 24 bytes");
-_Static_assert(offsetof(struct pyusdt_area, drops) == PYUSDT_RINGS_MAX * 128 + 64, "the drops follow a whole line");
+_Static_assert(offsetof(struct pyusdt_area, drops) == PYUSDT_RINGS_MAX * 128 + 128, "the drops follow whole lines");
 _Static_assert(PYUSDT_MAX_PROBES <= 1u << PYUSDT_EVENT_PROBE_BITS, "a probe fits beside a place");
 _Static_assert(PYUSDT_MAX_PLACES < 1u << (32 - PYUSDT_EVENT_PROBE_BITS), "and a place, which is not PYUSDT_RING_SKIP's");
 _Static_assert(PYUSDT_EVENT_MAX * 2 <= PYUSDT_RING_MIN, "a ring holds at least two of the largest events");

@@ -19,6 +19,7 @@ struct pyusdt_want {
     char name[PYUSDT_GLOB_SIZE];
     uint32_t args;                    /* bit i: argument i is read */
     uint16_t bytes[PYUSDT_MAX_ARGS];  /* of the string that argument i is; 0: only its address */
+    uint32_t counts;                  /* 1: how often it fires at a place is all that is wanted */
 };
 
 enum {

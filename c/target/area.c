@@ -20,6 +20,19 @@ void pyusdt_area_name(unsigned number, uint64_t generation, enum pyusdt_file kin
     pyusdt_name_format(&name, text);
 }
 
+/* As long as it will ever be, with the first of its pages: nobody waits for one who makes a large file. fd or -errno. */
+static int make_file(int dir, const char *text, uint64_t size, uint64_t pages)
+{
+    int fd = pyusdt_file_make(dir, text, pages), r;
+
+    if (fd < 0 || ftruncate(fd, (off_t)size) == 0)
+        return fd;
+    r = -errno;
+    unlinkat(dir, text, 0);
+    close(fd);
+    return r;
+}
+
 int pyusdt_area_make(struct pyusdt_slot *slot, int dir, unsigned number, const struct pyusdt_session_header *header)
 {
     char text[PYUSDT_NAME_SIZE];
@@ -27,10 +40,10 @@ int pyusdt_area_make(struct pyusdt_slot *slot, int dir, unsigned number, const s
     int fd;
 
     pyusdt_area_name(number, header->generation, PYUSDT_FILE_AREA, 0, text);
-    fd = pyusdt_file_make(dir, text, sizeof *area);
+    fd = make_file(dir, text, PYUSDT_AREA_SIZE, sizeof *area);
     if (fd < 0)
         return fd;
-    area = pyusdt_guard_map(area, sizeof *area, PROT_READ | PROT_WRITE, fd);
+    area = pyusdt_guard_map(area, PYUSDT_AREA_SIZE, PROT_READ | PROT_WRITE, fd);
     close(fd);
     if (!area)
         return -ENOMEM;
@@ -39,24 +52,10 @@ int pyusdt_area_make(struct pyusdt_slot *slot, int dir, unsigned number, const s
     area->nprobes = PYUSDT_MAX_PROBES;
     area->generation = header->generation;
     area->ring_size = header->bufsize;
+    pyusdt_counts_show(slot);
     PYUSDT_HOOK(22);
     atomic_store(&area->magic, PYUSDT_AREA_MAGIC);
     return 0;
-}
-
-/* As long as it will ever be, with the first of its pages: nobody waits for one who makes a large ring. fd or -errno. */
-static int make_ring_file(int dir, const char *text, uint64_t size, uint64_t *usable)
-{
-    int fd, r;
-
-    *usable = PYUSDT_OS_FILLS_HOLES ? PYUSDT_RING_START : size;
-    fd = pyusdt_file_make(dir, text, *usable);
-    if (fd < 0 || ftruncate(fd, (off_t)size) == 0)
-        return fd;
-    r = -errno;
-    unlinkat(dir, text, 0);
-    close(fd);
-    return r;
 }
 
 int pyusdt_area_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t generation, uint32_t k)
@@ -68,7 +67,8 @@ int pyusdt_area_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_
     if (slot->room && pyusdt_rundir_rings(dir, generation) + slot->size > slot->room)
         return -EDQUOT;
     pyusdt_area_name(number, generation, PYUSDT_FILE_RING, k, text);
-    fd = make_ring_file(dir, text, slot->size, &ring->usable);
+    ring->usable = PYUSDT_OS_FILLS_HOLES ? PYUSDT_RING_START : slot->size;
+    fd = make_file(dir, text, slot->size, ring->usable);
     if (fd < 0)
         return fd;
     if (ring->data && ring->reserved != 2 * slot->size) {

@@ -239,15 +239,17 @@ static void forget_parent(void)
         struct pyusdt_slot *slot = &pyusdt_core.slot[i];
         struct pyusdt_demand *demand = atomic_load(&slot->demand);
         struct pyusdt_patterns patterns = slot->patterns;
+        struct pyusdt_counting counting = slot->counting;
         if (!demand)
             continue; /* never used */
         if (atomic_load(&slot->area))
-            pyusdt_guard_unmap(atomic_load(&slot->area), sizeof(struct pyusdt_area));
+            pyusdt_guard_unmap(atomic_load(&slot->area), PYUSDT_AREA_SIZE);
         for (unsigned k = 0; k < PYUSDT_RINGS_MAX; k++)
             if (slot->ring[k].data)
                 pyusdt_guard_unmap(slot->ring[k].data, slot->ring[k].reserved);
         memset(slot, 0, sizeof *slot);
         slot->patterns = patterns; /* for their memory */
+        slot->counting = counting; /* and what is to be forgotten in it */
         atomic_store(&slot->demand, demand);
     }
     pyusdt_flight_forget();

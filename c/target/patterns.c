@@ -2,7 +2,7 @@
  * Which sessions want a probe at a place: the patterns of their descriptions for its module and function, and the question.
  *
  * In:  what a session file wants, when the session is served (session.c).
- * Out: pyusdt_place_wanted() of pyusdt.h.
+ * Out: pyusdt_place_wanted() of pyusdt.h, and whether a session only counts there.
  * Always: in doubt a session is among those that want it, since its tracer compares again: no memory for patterns, no lock,
  * a session that can not be served (whose loss is counted).
  */
@@ -45,6 +45,7 @@ void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe, const
     }
     pattern = &patterns->pattern[patterns->n++];
     pattern->probe = probe;
+    pattern->counts = want->counts != 0;
     memcpy(pattern->module, want->module, sizeof pattern->module);
     memcpy(pattern->function, want->function, sizeof pattern->function);
 }
@@ -57,6 +58,22 @@ static bool matches(const struct pyusdt_patterns *patterns, uint32_t probe, cons
             return true;
     }
     return patterns->all;
+}
+
+/* Whether how often it fires there is all that is wanted. In doubt not: an event is right for everybody. */
+bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t probe, const char *module, const char *function)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < patterns->n; i++) {
+        const struct pyusdt_pattern *pattern = &patterns->pattern[i];
+        if (pattern->probe != probe || !pyusdt_glob(pattern->module, module) || !pyusdt_glob(pattern->function, function))
+            continue;
+        if (!pattern->counts)
+            return false;
+        any = true;
+    }
+    return any && !patterns->all;
 }
 
 /* Of these sessions those that want it, or are not served. Under the lock. */

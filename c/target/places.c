@@ -321,6 +321,14 @@ uint32_t pyusdt_place(const char *module, const char *function, const char *file
     return number;
 }
 
+void pyusdt_place_names(uint32_t place, const char **module, const char **function)
+{
+    const struct pyusdt_ctl_place *known = &own.table->place[place - 1];
+
+    *module = own.table->strings + known->module;
+    *function = own.table->strings + known->function;
+}
+
 bool pyusdt_place_is_known(uint32_t place)
 {
     return place - 1 < __atomic_load_n(&own.count, __ATOMIC_RELAXED);

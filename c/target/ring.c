@@ -384,6 +384,7 @@ void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const str
 
     if (!pyusdt_is_published(probe))
         return;
+    sessions = pyusdt_count_at(probe, place, sessions);
     for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions; word != 0;
          word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);

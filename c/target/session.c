@@ -132,7 +132,7 @@ int pyusdt_sessions_join(int dir)
 
 struct demand_build {
     struct pyusdt_demand *demand;
-    struct pyusdt_patterns *patterns;
+    struct pyusdt_slot *of; /* NULL: the flight recorder's, which wants everything */
     const struct pyusdt_want *want;
     uint32_t first; /* those before are left alone */
     unsigned slot;  /* for enable_new_probe() */
@@ -151,8 +151,11 @@ static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
 
     if (probe < build->first)
         return 0;
-    if (desc->kind == PYUSDT_DESC_PLACES && build->patterns)
-        pyusdt_patterns_add(build->patterns, probe, build->want);
+    if (desc->kind == PYUSDT_DESC_PLACES && build->of) {
+        pyusdt_patterns_add(&build->of->patterns, probe, build->want);
+        if (build->want->counts && demand->row == 0)
+            demand->row = pyusdt_counts_row(build->of, probe);
+    }
     atomic_store_explicit(
         &demand->mask, atomic_load_explicit(&demand->mask, memory_order_relaxed) | args | PYUSDT_DEMAND_FIRE,
         memory_order_relaxed);
@@ -175,7 +178,7 @@ static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
 
 static int make_demand(struct pyusdt_slot *slot, const struct session_file *file)
 {
-    struct demand_build build = {.demand = atomic_load(&slot->demand), .patterns = &slot->patterns};
+    struct demand_build build = {.demand = atomic_load(&slot->demand), .of = slot};
     size_t size = PYUSDT_MAX_PROBES * sizeof(struct pyusdt_demand); /* as long as it can become; used as far as it is */
 
     if (!build.demand) {
@@ -187,11 +190,13 @@ static int make_demand(struct pyusdt_slot *slot, const struct session_file *file
     }
     for (uint32_t i = 0; i < pyusdt_core.table.nprobes; i++) { /* pyusdt_demand() looks at masks at any time */
         atomic_store_explicit(&build.demand[i].mask, 0, memory_order_relaxed);
+        atomic_store_explicit(&build.demand[i].row, 0, memory_order_relaxed);
         build.demand[i].nargs = build.demand[i].ncaptures = 0;
         memset(build.demand[i].bytes, 0, sizeof build.demand[i].bytes);
     }
     slot->patterns.n = 0;
     slot->patterns.all = false;
+    pyusdt_counts_begin(slot);
     return session_file_match(file, demand_probe, &build, demand_begin);
 }
 
@@ -219,7 +224,7 @@ void pyusdt_sessions_grow(uint32_t first)
     for (unsigned number = 0; dir >= 0 && number < PYUSDT_MAX_SESSIONS; number++) {
         struct pyusdt_slot *slot = &pyusdt_core.slot[number];
         uint64_t wanted = atomic_load(&pyusdt_ctl_slot(number)->wanted);
-        struct demand_build build = {.first = first, .slot = number, .patterns = &slot->patterns};
+        struct demand_build build = {.first = first, .slot = number, .of = slot};
         struct session_file file;
 
         if (wanted == 0 || session_file_open(dir, number, &file) != 0)
@@ -228,6 +233,8 @@ void pyusdt_sessions_grow(uint32_t first)
         if (file.header.generation == wanted && pyusdt_session_alive(dir, number, wanted) &&
             (slot->opened != wanted || session_file_match(&file, demand_probe, &build, demand_begin) == 0))
             session_file_match(&file, enable_new_probe, &build, demand_begin); /* the bits last */
+        if (slot->opened == wanted)
+            pyusdt_counts_show(slot);
         close(file.fd);
     }
     if (dir >= 0)
@@ -272,6 +279,7 @@ static bool slot_close(struct pyusdt_slot *slot, int dir, unsigned number)
         pyusdt_area_name(number, slot->opened, PYUSDT_FILE_RING, k, text);
         pyusdt_rundir_unlink(dir, text);
     }
+    pyusdt_counts_discard(slot);
     pyusdt_area_name(number, slot->opened, PYUSDT_FILE_AREA, 0, text);
     pyusdt_rundir_unlink(dir, text);
     atomic_store(&slot->nrings, 0);

@@ -19,6 +19,7 @@ struct clause {
     int program;
     uint32_t flags;
     bool reads; /* the state block */
+    int counting; /* the program that does the same for many firings at once; -1: there is none */
 };
 
 /* The ids of one probe at its places, by their numbers; 0: none yet. */
@@ -176,15 +177,20 @@ static void note_stopped(struct pyusdt_consumer *c, int code)
                          (unsigned long long)c->env.fault_addr);
 }
 
-static void run_clause(struct pyusdt_consumer *c, uint32_t clause)
+static void run_program(struct pyusdt_consumer *c, uint32_t clause, int program)
 {
     uint64_t r0;
 
     c->running = clause;
     c->failed = false;
-    int code = pyusdt_vm_run(c->vm, c->clauses[clause].program, &c->env, &r0);
+    int code = pyusdt_vm_run(c->vm, program, &c->env, &r0);
     if (code)
         note_stopped(c, code);
+}
+
+static void run_clause(struct pyusdt_consumer *c, uint32_t clause)
+{
+    run_program(c, clause, c->clauses[clause].program);
 }
 
 /* The ERROR probe, with the arguments that dtrace gives it: the probe, the clause, the place in its code, the kind
@@ -350,6 +356,44 @@ static int on_event(void *arg, const struct pyusdt_event *e)
     return c->exiting || c->pausing || c->size > RECORDS_PAUSE;
 }
 
+/* ---- what was counted by the targets ---- */
+
+/* Only where all of the probe's clauses can be counted does a target count: who says otherwise is not believed. */
+static bool all_count(const struct pyusdt_consumer *c, const uint32_t *clauses, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (c->clauses[clauses[i]].counting < 0)
+            return false;
+    return true;
+}
+
+static int on_count(void *arg, const struct pyusdt_event *e)
+{
+    struct pyusdt_consumer *c = arg;
+    uint32_t id = id_at(c, e->target, e->probe, e->place), n;
+    if (id == 0) {
+        c->lost += e->arg[0];
+        return 0;
+    }
+    const uint32_t *clauses = pyusdt_registry_clauses(c->registry, id, &n);
+    if (!all_count(c, clauses, n))
+        return 0;
+    c->met.target = NOBODY; /* the state block is about this probe now */
+    c->event = e;
+    pyusdt_state_fill_who(c->state, c->config.uses, id, &c->who[e->target], c->registry);
+    fill_event(c, e);
+    for (uint32_t i = 0; i < n; i++)
+        run_program(c, clauses[i], c->clauses[clauses[i]].counting);
+    return 0;
+}
+
+void pyusdt_consumer_counts(struct pyusdt_consumer *c, const struct pyusdt_feed *feed)
+{
+    c->feed = *feed;
+    if (feed->kind->counts && !c->exiting)
+        feed->kind->counts(feed->of, on_count, c);
+}
+
 static uint64_t wall_offset(void)
 {
     struct timespec real, mono;
@@ -503,7 +547,15 @@ int pyusdt_consumer_clause(struct pyusdt_consumer *c, uint32_t index, int progra
 {
     if (index >= c->config.clauses)
         return -EINVAL;
-    c->clauses[index] = (struct clause){program, flags, pyusdt_vm_reads_state(c->vm, program)};
+    c->clauses[index] = (struct clause){program, flags, pyusdt_vm_reads_state(c->vm, program), -1};
+    return 0;
+}
+
+int pyusdt_consumer_counting(struct pyusdt_consumer *c, uint32_t index, int program)
+{
+    if (index >= c->config.clauses)
+        return -EINVAL;
+    c->clauses[index].counting = program;
     return 0;
 }
 

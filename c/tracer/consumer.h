@@ -72,6 +72,11 @@ void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id, const struct p
  * `max`, and run their clauses.  Returns how many events were taken, or -errno. */
 int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint64_t until, int max);
 
+/* Clause `index` can be counted: `program` does for arg0 firings at once what the clause's own does for each. */
+int pyusdt_consumer_counting(struct pyusdt_consumer *c, uint32_t index, int program);
+/* Take what the feed's targets have counted by themselves, and run the clauses on it. Not after exit(). */
+void pyusdt_consumer_counts(struct pyusdt_consumer *c, const struct pyusdt_feed *feed);
+
 /* Every event that a poll takes goes to the recorder, too (NULL: no longer); a poll fails when that can not write. */
 void pyusdt_consumer_record(struct pyusdt_consumer *c, struct pyusdt_recorder *recorder);
 /* Wall-clock time is the events' and this, not today's difference of the clocks. */

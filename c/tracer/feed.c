@@ -29,4 +29,9 @@ static uint32_t targets(const void *of)
     return ((const struct pyusdt_session *)of)->ntargets;
 }
 
-const struct pyusdt_feed_kind pyusdt_session_feed = {poll, target_info, probe_info, place_info, targets};
+static void counts(void *of, pyusdt_event_fn *fn, void *arg)
+{
+    pyusdt_session_counts(of, fn, arg);
+}
+
+const struct pyusdt_feed_kind pyusdt_session_feed = {poll, target_info, probe_info, place_info, targets, counts};

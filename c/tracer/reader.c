@@ -231,8 +231,10 @@ static void look_at_target(struct pyusdt_session *session, struct pyusdt_target 
     }
 }
 
-static bool has_more(const struct pyusdt_target *target)
+static bool has_more(const struct pyusdt_session *session, const struct pyusdt_target *target)
 {
+    if (session->counts && target->area && !target->counts_taken)
+        return true;
     for (uint32_t k = 0; k < target->rings; k++) {
         const struct pyusdt_source *source = target->source[k];
         if (source && (source->waiting || (source->kept && !given_up(source) && source->done != source->position)))
@@ -248,7 +250,7 @@ static void finish_dead(struct pyusdt_session *session)
 
     for (uint32_t i = 0; i < session->nliving; i++) {
         struct pyusdt_target *target = session->targets[session->living[i]];
-        if (target->life == PYUSDT_DEAD && !has_more(target))
+        if (target->life == PYUSDT_DEAD && !has_more(session, target))
             pyusdt_target_finish(session, target);
         else
             session->living[left++] = session->living[i];

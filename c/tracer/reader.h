@@ -123,6 +123,13 @@ int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *er
 int pyusdt_session_poll(struct pyusdt_session *session, uint64_t until_ns, int max_events, pyusdt_event_fn *fn,
             void *arg);
 
+/*
+ * Hands on what targets have counted of those descriptions whose want says `counts`, since the last call: for each probe and place
+ * one event, whose arg[0] is how many firings it stands for. Who wants that calls it now and then, and after the last poll: a
+ * process that is dead is finished only then.
+ */
+void pyusdt_session_counts(struct pyusdt_session *session, pyusdt_event_fn *fn, void *arg);
+
 /* Everything older than this has been delivered (but for what will be counted as out of order). */
 uint64_t pyusdt_session_watermark(const struct pyusdt_session *session);
 

@@ -301,7 +301,7 @@ static uint32_t targets(const void *of)
     return ((const struct pyusdt_replay *)of)->ntargets;
 }
 
-const struct pyusdt_feed_kind pyusdt_replay_feed = {poll, target_info, probe_info, place_info, targets};
+const struct pyusdt_feed_kind pyusdt_replay_feed = {poll, target_info, probe_info, place_info, targets, NULL};
 
 /* ---- opening ---- */
 

@@ -205,7 +205,7 @@ static void file_name(const struct pyusdt_target *target, enum pyusdt_file kind,
 
 static int map_area(struct pyusdt_target *target)
 {
-    const size_t wanted = sizeof(struct pyusdt_area);
+    const size_t wanted = PYUSDT_AREA_SIZE;
     char text[PYUSDT_NAME_SIZE];
     struct pyusdt_area *area;
     uint64_t size;
@@ -294,8 +294,8 @@ uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe)
     return target->drops ? target->drops[probe] : 0;
 }
 
-/* More than a process can have lost since the session began: one event in a nanosecond on each processor. */
-static uint64_t too_many(const struct pyusdt_session *session, const struct pyusdt_target *target)
+/* Since the session began: one event in a nanosecond on each processor. */
+uint64_t pyusdt_target_most(const struct pyusdt_session *session, const struct pyusdt_target *target)
 {
     uint64_t ns = pyusdt_now() - (target->base->resumed ? 0 : session->begun);
 
@@ -323,7 +323,7 @@ uint64_t pyusdt_target_dropped(struct pyusdt_session *session, struct pyusdt_tar
 
     if (!target->ctl || target->lies)
         return target->dropped;
-    most = too_many(session, target);
+    most = pyusdt_target_most(session, target);
     told = told_count(target, most);
     if (told <= most && told >= target->dropped)
         return target->dropped = told;

@@ -160,6 +160,7 @@ int pyusdt_session_want(struct pyusdt_session *session, const struct pyusdt_want
     more[n].provider[PYUSDT_GLOB_SIZE - 1] = more[n].module[PYUSDT_GLOB_SIZE - 1] = '\0';
     more[n].function[PYUSDT_GLOB_SIZE - 1] = more[n].name[PYUSDT_GLOB_SIZE - 1] = '\0';
     session->nwants = n + 1;
+    session->counts |= want->counts != 0;
     return 0;
 }
 

@@ -89,6 +89,9 @@ struct pyusdt_target {
     uint64_t dropped; /* events that it has lost, by those of its counts that can be true */
     bool lies;        /* its counts of lost events can not be true */
     uint64_t *drops;  /* by probe, when the target is finished; NULL: none */
+    uint64_t counted;  /* firings that it has counted by itself, those that were taken */
+    bool miscounts;    /* that can not be true */
+    bool counts_taken; /* since it is dead */
 };
 
 /* A run directory in which a session has a slot: base.c. */
@@ -118,6 +121,7 @@ struct pyusdt_session {
     struct pyusdt_session *next; /* in the list of sessions that are open in this process */
     bool forked; /* the session is the parent's: this forked child only has a copy of its memory */
     bool started, stopped;
+    bool counts;    /* some of what it wants is counted in the targets */
     bool own;       /* it was opened with the caller's own run directory */
     struct pyusdt_containers *containers; /* the containers found so far: containers.c */
     bool expecting; /* waits for a process that is to start, whatever user it will be */
@@ -202,6 +206,7 @@ bool pyusdt_target_learn_places(struct pyusdt_target *target, uint32_t place); /
 bool pyusdt_target_is_dead(struct pyusdt_target *target);
 uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe);
 uint64_t pyusdt_target_dropped(struct pyusdt_session *session, struct pyusdt_target *target);
+uint64_t pyusdt_target_most(const struct pyusdt_session *session, const struct pyusdt_target *target); /* events that it can have fired */
 void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *target); /* nothing more to read */
 void pyusdt_target_leave(struct pyusdt_session *session, struct pyusdt_target *target);  /* unmapped; it goes on */
 void pyusdt_target_free(struct pyusdt_target *target);

@@ -49,6 +49,7 @@ cdef extern from "tracer/reader.h" nogil:
         char name[PYUSDT_GLOB_SIZE]
         uint32_t args
         uint16_t bytes[PYUSDT_MAX_ARGS]
+        uint32_t counts
     struct pyusdt_event:
         uint64_t time
         uint32_t target, probe, tid, cpu, nargs, ncaptures
@@ -169,6 +170,8 @@ cdef extern from "tracer/consumer.h" nogil:
     void pyusdt_consumer_record(pyusdt_consumer *c, pyusdt_recorder *recorder)
     void pyusdt_consumer_set_wall(pyusdt_consumer *c, uint64_t offset)
     void pyusdt_consumer_fire(pyusdt_consumer *c, uint32_t id, const pyusdt_process *who, const pyusdt_event *event)
+    int pyusdt_consumer_counting(pyusdt_consumer *c, uint32_t index, int program)
+    void pyusdt_consumer_counts(pyusdt_consumer *c, const pyusdt_feed *feed)
     int pyusdt_consumer_poll(pyusdt_consumer *c, const pyusdt_feed *feed, uint64_t until, int max)
     const uint8_t *pyusdt_consumer_records(const pyusdt_consumer *c, size_t *size)
     void pyusdt_consumer_clear(pyusdt_consumer *c)

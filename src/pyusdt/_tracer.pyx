@@ -150,12 +150,14 @@ cdef class Session(Feed):
     def __dealloc__(self):
         self.close()
 
-    def want(self, str provider, str module, str function, str name, dict demand, uint32_t pid=0):
+    def want(self, str provider, str module, str function, str name, dict demand, uint32_t pid=0, bint counts=False):
         """Before start: probes that match are enabled, and of argument i demand[i] bytes of string are
-        captured (0: the value only).  Arguments that demand does not have are not looked at."""
+        captured (0: the value only).  Arguments that demand does not have are not looked at.  counts: how
+        often they fire at a place is all that is wanted: Consumer.counts()."""
         cdef pyusdt_want want
         memset(&want, 0, sizeof(want))
         want.pid = pid
+        want.counts = counts
         put(want.provider, sizeof(want.provider), provider)
         put(want.module, sizeof(want.module), module)
         put(want.function, sizeof(want.function), function)
@@ -292,6 +294,12 @@ cdef class Consumer:
         if code < 0:
             raise failure(code, NULL)
 
+    def counting(self, uint32_t index, int program):
+        """Clause `index` can be counted: this program does for arg0 firings what its own does for each."""
+        cdef int code = pyusdt_consumer_counting(self.consumer, index, program)
+        if code < 0:
+            raise failure(code, NULL)
+
     def describe(self, uint32_t clause, str provider, str module, str function, str name):
         """A probe description of a clause; before any probe is added."""
         p, m, f, n = provider.encode(), module.encode(), function.encode(), name.encode()
@@ -352,6 +360,10 @@ cdef class Consumer:
         if n < 0:
             raise failure(n, NULL)
         return n
+
+    def counts(self, Feed feed):
+        """Run the clauses on what the traced processes have counted by themselves."""
+        pyusdt_consumer_counts(self.consumer, &feed.feed)
 
     def record(self, Recorder recorder):
         """From now on every event goes to the recorder, too; None: to none."""

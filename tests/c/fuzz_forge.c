@@ -145,13 +145,15 @@ static void write_ctl(const struct forged *forged, const struct pyusdt_name *nam
 static void write_area(const struct forged *forged, uint64_t generation, const struct operation *op)
 {
     static struct pyusdt_area area;
+    uint64_t counts[2] = {PYUSDT_COUNT_TAG(generation) | op->field, op->value};
 
     area = (struct pyusdt_area){.magic = PYUSDT_AREA_MAGIC, .version = PYUSDT_LAYOUT_VERSION,
                                 .nprobes = PYUSDT_MAX_PROBES, .generation = generation, .ring_size = RING,
-                                .rings = FORGED_RINGS + (op->flags >> 7)};
+                                .rings = FORGED_RINGS + (op->flags >> 7), .counted = 1, .countable = 8, .counted_probe = {1}};
     if (op->flags & 64)
         area.drops[op->field] = op->value;
     put(forged->area, &area, sizeof area, 0);
+    put(forged->area, &counts, sizeof counts, PYUSDT_AREA_COUNTS);
 }
 
 /* flags: 1 dead, 2 no area, 4 no rings, 8 of another pid namespace, 16 has said goodbye, 32 not joined, 64 drops */
@@ -168,7 +170,7 @@ void fuzz_forge(struct forged *forged, const struct operation *op, int dir, uint
     *forged = (struct forged){.made = true, .nprobes = 2 + op->field % 50};
     forged->ctl = make(dir, &name, SIZE);
     name.kind = PYUSDT_FILE_AREA;
-    forged->area = make(dir, &name, sizeof(struct pyusdt_area));
+    forged->area = make(dir, &name, PYUSDT_AREA_SIZE);
     name.kind = PYUSDT_FILE_RING;
     for (name.ring = 0; name.ring < FORGED_RINGS; name.ring++)
         forged->ring[name.ring] = make(dir, &name, op->flags & 4 ? 100 : RING);
@@ -218,7 +220,7 @@ void fuzz_forge_event(struct forged *forged, const struct operation *op)
     put(forged->area, &forged->head[k], 8, k * sizeof(struct pyusdt_line) + offsetof(struct pyusdt_line, head));
 }
 
-/* busy; the state; a table that has grown; the slot; an enable word; places: how many, one, its names */
+/* busy; the state; a table that has grown; the slot; rings, or what is counted; places: how many, one, its names */
 void fuzz_forge_word(struct forged *forged, const struct operation *op, uint64_t generation)
 {
     unsigned k = op->which / FORGED % FORGED_RINGS;
@@ -237,7 +239,11 @@ void fuzz_forge_word(struct forged *forged, const struct operation *op, uint64_t
         put(forged->ctl, &op->flags, 1, DESCS + 32 + offsetof(struct pyusdt_ctl_desc, count));
         break;
     case 3: put(forged->ctl, &slot, sizeof slot, SLOTS + 64 * (op->at % 64)); break;
-    case 4: put(forged->area, &op->value, 8, offsetof(struct pyusdt_area, rings)); break;
+    case 4:
+        put(forged->area, &op->value, 8, op->flags & 1 ? offsetof(struct pyusdt_area, counted) : offsetof(struct pyusdt_area, rings));
+        if (op->flags & 2)
+            put(forged->area, &op->value, 8, PYUSDT_AREA_COUNTS + 8 * (op->at % 32));
+        break;
     case 5: put(forged->ctl, &value, 4, offsetof(struct pyusdt_ctl_header, nplaces)); break;
     case 6: put(forged->ctl, &op->value, 8, PLACES + 8 * (op->at % 16)); break;
     case 7: put(forged->ctl, &op->value, 8, PLACES + offsetof(struct pyusdt_ctl_places, strings) + op->at % 4000); break;

@@ -60,9 +60,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 /* ---- what is delivered ---- */
 
-static int on_event(void *arg, const struct pyusdt_event *event)
+static void check_where(const struct pyusdt_session *session, const struct pyusdt_event *event)
 {
-    struct pyusdt_session *session = arg;
     struct pyusdt_probe_info probe;
     struct pyusdt_place_info place;
     struct pyusdt_target_info target;
@@ -73,6 +72,23 @@ static int on_event(void *arg, const struct pyusdt_event *event)
     if (event->place != 0)
         fuzz_require(strlen(place.module) <= PYUSDT_PLACE_MODULE && strlen(place.function) <= PYUSDT_PLACE_FUNCTION &&
                          strlen(place.file) <= PYUSDT_PLACE_FILE, "a place's name without end");
+}
+
+static int on_count(void *arg, const struct pyusdt_event *event)
+{
+    struct pyusdt_session *session = arg;
+
+    check_where(session, event);
+    fuzz_require(event->place != 0 && event->arg[0] != 0 && PYUSDT_COUNT(event->arg[0]) == event->arg[0], "no count");
+    world.delivered += event->arg[0];
+    return 0;
+}
+
+static int on_event(void *arg, const struct pyusdt_event *event)
+{
+    struct pyusdt_session *session = arg;
+
+    check_where(session, event);
     fuzz_require(event->nargs <= PYUSDT_MAX_ARGS && event->ncaptures <= PYUSDT_MAX_ARGS, "too many arguments");
     for (uint32_t i = 0; i < event->ncaptures; i++) {
         const struct pyusdt_capture *capture = &event->capture[i];
@@ -191,7 +207,7 @@ static void plant(const struct operation *op)
 static struct pyusdt_session *open_session(unsigned kind)
 {
     struct pyusdt_session_config config = {.bufsize = 65536, .max_rings = kind == 1 ? 99 : 2, .orderlag_ns = 20000};
-    struct pyusdt_want want = {.args = 0x3ff};
+    struct pyusdt_want want = {.args = 0x3ff, .counts = 1};
     struct pyusdt_session *session;
     struct pyusdt_error error;
 
@@ -236,6 +252,8 @@ static void poll(const struct operation *op)
 {
     uint64_t until = op->flags & 1 ? pyusdt_now() - op->at : UINT64_MAX;
     pyusdt_session_poll(world.session, until, op->which, on_event, world.session);
+    if (op->flags & 2)
+        pyusdt_session_counts(world.session, on_count, world.session);
 }
 
 static void stop(const struct operation *op)

@@ -11,27 +11,15 @@ import re
 import signal
 import struct
 import subprocess
-import sys
 import time
 
 import pytest
+from places_world import PYDTRACE, counted, end, expected, pydtrace, spoil, target, tracing, wait_until
 
-PYDTRACE = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()"]
-COUNT = "{ @[probemod, probefunc, probename] = count(); }"
+COUNT = "{ this->by = \"events\"; @[probemod, probefunc, probename] = count(); }"  # what only counts: test_counting.py
 HEADER_PLACES = 100  # offsets in a control file's header: where the table of places is, and how many there are
 PLACE, MAX_PLACES = 16, 65536
 HOOKS = [16, 17, 18]
-
-
-def pydtrace(world, *arguments, status=0, **env):
-    got = subprocess.run([*PYDTRACE, *map(str, arguments)], env={**world.env, **env}, capture_output=True, timeout=120, check=False,
-                         encoding="utf-8", errors="surrogateescape")
-    assert got.returncode == status, got
-    return got
-
-
-def target(world, *arguments, variant="plain"):
-    return " ".join([world.build.program("places_target", variant), *map(str, arguments)])
 
 
 def traced(world, script, *arguments, **env):
@@ -39,15 +27,6 @@ def traced(world, script, *arguments, **env):
     got = pydtrace(world, "-qZn", script, "-x", "aggsize=64m", "-c", target(world, *arguments, "counts"), **env)
     assert "drop" not in got.stderr
     return counted(got.stdout), json.loads(re.search(r"^\{.*\}$", got.stdout, re.MULTILINE)[0])
-
-
-def counted(text):
-    rows = re.findall(r"^  (m\d+) +(f\d+) +(\S+) +(\d+)$", text, re.MULTILINE)
-    return {(module, function, name): int(n) for module, function, name, n in rows}
-
-
-def expected(functions, n, names=("function-entry", "function-return")):
-    return {(f"m{i % 10}", f"f{i}", name): n for i in functions for name in names}
 
 
 @pytest.mark.parametrize("description, functions", [
@@ -63,7 +42,7 @@ def test_the_target_fires_what_is_wanted(world, description, functions):
 
 
 def test_clauses_are_chosen_by_place(world):
-    script = ("vm$target:m1::function-entry { @a = count(); } vm$target::f1*:function-entry { @b = count(); } "
+    script = ("vm$target:m1::function-entry { this->by = 1; @a = count(); } vm$target::f1*:function-entry { this->by = 1; @b = count(); } "
               "vm$target:::function-return /probefunc == \"f2\"/ { @c = count(); } vm$target:plain::tick { @d = count(); } "
               'END { printa("%@d %@d %@d %@d\\n", @a, @b, @c, @d); }')
     got = pydtrace(world, "-qZn", script, "-c", target(world, 30, 4))
@@ -87,7 +66,7 @@ def test_several_threads_make_the_same_places(world):
 
 def test_a_forked_child_goes_on_with_the_numbers(world):
     """What it remembers of its parent's table is in its own."""
-    script = "vm*:::function-entry { @[pid == $target ? \"parent\" : \"child\", probefunc] = count(); }"
+    script = "vm*:::function-entry { this->by = 1; @[pid == $target ? \"parent\" : \"child\", probefunc] = count(); }"
     got = pydtrace(world, "-qZn", script, "-c", target(world, 20, 10, "fork"))
     rows = re.findall(r"^  (parent|child) +(f\d+) +(\d+)$", got.stdout, re.MULTILINE)
     assert {(who, function): int(n) for who, function, n in rows} == {
@@ -149,7 +128,7 @@ def test_strange_names(world):
 def test_no_room_for_one_more(world):
     """What is fired at a place without a number is counted as dropped."""
     more = MAX_PLACES + 500
-    got = pydtrace(world, "-qZn", 'vm$target:::function-entry { @ = count(); } END { printa("%@d\\n", @); }', "-c",
+    got = pydtrace(world, "-qZn", 'vm$target:::function-entry { this->by = 1; @ = count(); } END { printa("%@d\\n", @); }', "-c",
                    target(world, more, 1), "-x", "bufsize=64m")
     lost = sum(map(int, re.findall(r"(\d+) drops?", got.stderr)))
     assert int(got.stdout) + lost == more and lost >= 500
@@ -198,7 +177,7 @@ def test_a_table_that_lies(world, lie, when):
     (at,) = struct.unpack_from("<I", path.read_bytes()[:128], HEADER_PLACES)
     if when == "before":
         spoil(path, LIES[lie](at))
-    with tracing(world, "-qn", "vm*:::function-entry { @[probefunc] = count(); } tick-1s { exit(0); }") as tracer:
+    with tracing(world, "-qn", "vm*:::function-entry { this->by = 1; @[probefunc] = count(); } tick-1s { exit(0); }") as tracer:
         if when == "meanwhile":
             wait_until(lambda: number_of_places(world) >= 5)
             spoil(path, LIES[lie](at))
@@ -224,19 +203,13 @@ def test_names_that_fill_memory(world):
     assert status == 0 and listed.count("\n") == MAX_PLACES + 2 and re.search(r" \? +\? function-entry$", listed, re.MULTILINE), usage.ru_maxrss
 
 
-def spoil(path, changes):
-    with open(path, "r+b", buffering=0) as file:
-        for at, data in changes:
-            os.pwrite(file.fileno(), data, at)
-
-
 def test_random_lies(world):
     dice = random.Random(7)
     child = world.start(target(world, 200, 10**6, "wait", "linger").split())
     wait_until(lambda: list(world.rundir.glob("*.ctl")))
     path = control_file(world)
     (at,) = struct.unpack_from("<I", path.read_bytes()[:128], HEADER_PLACES)
-    with tracing(world, "-qn", "vm*:::function-entry { @[probemod, probefunc] = count(); } tick-2s { exit(0); }") as tracer:
+    with tracing(world, "-qn", "vm*:::function-entry { this->by = 1; @[probemod, probefunc] = count(); } tick-2s { exit(0); }") as tracer:
         wait_until(lambda: number_of_places(world) >= 5)
         while tracer.poll() is None:
             place = dice.choice([HEADER_PLACES + 4, at + dice.randrange(200 * PLACE), at + PLACE * MAX_PLACES + dice.randrange(4000)])
@@ -247,7 +220,7 @@ def test_random_lies(world):
 
 def test_an_event_of_no_place(world):
     """A number that the table does not have: the ring is given up."""
-    with tracing(world, "-Zqn", "vm*:::function-entry { @ = count(); }") as tracer:
+    with tracing(world, "-Zqn", "vm*:::function-entry { this->by = 1; @ = count(); }") as tracer:
         tracer.send_signal(signal.SIGSTOP)
         child = world.start(target(world, 5, 1, "linger", "counts").split())
         assert sum(json.loads(child.stdout.readline()).values()) == 5
@@ -265,39 +238,7 @@ def test_an_event_of_no_place(world):
 # --- help ------------------------------------------------------------------------------------------
 
 
-class tracing:
-    """pydtrace, which is ready when the block begins."""
-
-    def __init__(self, world, *arguments):
-        self.world, self.arguments = world, arguments
-
-    def __enter__(self):
-        command = [*PYDTRACE, "--ready", *self.arguments]
-        self.tracer = subprocess.Popen(command, env=self.world.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert self.tracer.stderr.readline() == "dtrace: ready\n"
-        return self.tracer
-
-    def __exit__(self, *_):
-        self.tracer.kill()
-        self.tracer.communicate()
-
-
-def end(tracer):
-    """What it printed."""
-    tracer.send_signal(signal.SIGINT)
-    out, err = tracer.communicate(timeout=60)
-    assert tracer.returncode == 0, err
-    return out
-
-
 def listed(world, pid):
     got = pydtrace(world, "-l", "-n", f"vm{pid}:::")
     rows = collections.deque(line for line in got.stdout.splitlines()[1:])
     return {(row[17:34].strip(), row[35:68].strip(), row[69:].strip()) for row in rows}
-
-
-def wait_until(condition):
-    end_at = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end_at
-        time.sleep(0.005)

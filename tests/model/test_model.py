@@ -21,6 +21,7 @@ RUNS = [
     ("keep", ""),
     ("watch", ""),
     ("places", ""),
+    ("count", ""),
     ("ring", "-DFIRST=1 -DSECOND=1 -DALONE"),
     ("ring", "-DFIRST=2 -DSECOND=0 -DCELLS=1 -DSPILLING -DGROWING"),
     ("ring", "-DFIRST=1 -DSECOND=1 -DGROWING"),
@@ -38,7 +39,7 @@ LONG_RUNS = [
 
 
 def mutants():
-    for model in ("session", "ending", "keep", "ring", "flight", "watch", "places"):
+    for model in ("session", "ending", "keep", "ring", "flight", "watch", "places", "count"):
         source = (HERE / f"{model}.pml").read_text()
         for name in sorted(set(re.findall(r"MUTANT_([A-Z]\w+)", source))):
             yield model, name

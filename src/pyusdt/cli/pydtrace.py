@@ -313,6 +313,9 @@ def trace(arguments: Arguments) -> int:
             complain(harmless(note))
         if arguments.verbose:
             complain(f"engine: {engine.name} ({driver.reason})")
+            if engine.counted:
+                clauses = ", ".join(f"clause {clause.index + 1}" for clause in engine.counted)
+                complain(f"counted in the traced processes, without events: {clauses}")
         output = open_output(arguments.output)
         report_requests(arguments, compiled, engine, output)
         return run(arguments, driver, output) if arguments.execute else 0

@@ -126,10 +126,11 @@ class Clause:
     emits none); demand: {argument index: bytes of string wanted, 0 = the value only};
     lines: [(first instruction, ast location)] ascending, to name the place of a fault; stacks: the
     keys of Program.stacks that it reads; emits: (first, end) of the instructions that emit the
-    record, and its offset in the state block; None where it has none.
+    record, and its offset in the state block; None where it has none; counting: code that does for arg0
+    firings at once what `code` does for each, None where there is none.
     """
 
-    __slots__ = ("index", "probes", "code", "actions", "record_size", "demand", "lines", "loc", "stacks", "emits")
+    __slots__ = ("index", "probes", "code", "actions", "record_size", "demand", "lines", "loc", "stacks", "emits", "counting")
 
     def __init__(self, index: int | None, probes: list[Any], loc: Any) -> None:
         self.index, self.probes, self.loc = index, probes, loc
@@ -140,6 +141,7 @@ class Clause:
         self.demand: dict[int, int] = {}
         self.stacks: frozenset[str] = frozenset()
         self.emits: tuple[int, int, int] | None = None
+        self.counting: list[Any] | None = None
 
 
 class AggDef:

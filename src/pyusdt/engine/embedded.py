@@ -21,6 +21,7 @@ from .ticks import Ticks, period
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
 BATCH = 16384  # events between two looks at the clock and at exit()
+_COUNTS_EVERY = 0.1  # s between two looks at what traced processes have counted
 _OWN_NAMES = DTRACE_PROBES + ("tick-", "profile-")
 COMM = "pydtrace"
 _EVERYTHING = 2**64 - 1
@@ -59,6 +60,8 @@ class EmbeddedEngine(Engine):
             self._consumer.clause(clause.index, self._vm.load(insn.encode(clause.code)), exits, pauses)
             for desc in clause.probes:
                 self._consumer.describe(clause.index, desc.provider, desc.module, desc.function, desc.name)
+        self._counting = self._find_counting()
+        self._counts_at = 0  # when those are read next
         self._add_own_probes()
 
     def _add_own_probes(self):
@@ -69,6 +72,18 @@ class EmbeddedEngine(Engine):
             each = period(desc.name)
             if each and desc.name not in self._periods:
                 self._periods[desc.name] = (self._consumer.add_probe("profile", "", "", desc.name), each)
+
+    def _find_counting(self):
+        """The clauses that traced processes count by themselves (docs/internals/ring.md, "Counting"): not where somebody else
+        reads the session, nor where an event of theirs ends it, or reads aggregations, which then tell what came before it."""
+        foreign = [clause for clause in self.program.clauses if not all(map(is_own, clause.probes))]
+        if self.options.keys() & {"record", "keep"} or any(
+                action.row.ends or action.args for clause in foreign for action in clause.actions):
+            return []
+        found = [clause for clause in foreign if clause.counting]
+        for clause in found:
+            self._consumer.counting(clause.index, self._vm.load(insn.encode(clause.counting)))
+        return found
 
     def _descriptions(self):
         return [desc for clause in self.program.clauses for desc in clause.probes]
@@ -93,7 +108,8 @@ class EmbeddedEngine(Engine):
             for clause in self.program.clauses:
                 for desc in clause.probes:
                     if desc in foreign:
-                        self._session.want(desc.provider, desc.module, desc.function, desc.name, demand or clause.demand)
+                        self._session.want(desc.provider, desc.module, desc.function, desc.name, demand or clause.demand,
+                                           counts=clause in self._counting)
             known = self._known_probes()
             if self._pids and not any(row[1].startswith("python") for row in known):
                 self.lack = NoPyusdt.OF_PYTHON
@@ -104,6 +120,9 @@ class EmbeddedEngine(Engine):
             self.notes.append(f"session '{name}' goes on from where it was left" if self._session.resumed else
                               f"session '{name}' stays for {lasts / 1e9:g} s when pydtrace ends, unless by exit()")
         self.matched = [(desc, self._count(desc, known)) for desc in self._descriptions()]
+        unknown = {desc for desc, count in self.matched if count == 0}
+        self.counted = [clause for clause in self._counting
+                        if any(desc in unknown or self._with_places(desc, known) for desc in clause.probes)]
         if self._session.resumed:  # whose probes were accepted when it began
             self.awaited = [desc for desc, count in self.matched if count == 0]
 
@@ -140,9 +159,13 @@ class EmbeddedEngine(Engine):
         own = [self._consumer.probe(i + 1) for i in range(self._consumer.probes())]
         own += [row[1:5] for row in known if not row[7]]
         parts = (desc.provider, desc.module, desc.function, desc.name)
+        return sum(all(map(_tracer.glob, parts, probe)) for probe in own) + self._with_places(desc, known)
+
+    @staticmethod
+    def _with_places(desc, known):
+        """How many of the probes that it stands for have places."""
         opened = [row for row in known if row[7] == _tracer.HAS_PLACES]
-        return (sum(all(map(_tracer.glob, parts, probe)) for probe in own) +
-                sum(_tracer.glob(desc.provider, row[1]) and _tracer.glob(desc.name, row[4]) for row in opened))
+        return sum(_tracer.glob(desc.provider, row[1]) and _tracer.glob(desc.name, row[4]) for row in opened)
 
     def _explain(self, error):
         """What the user needs to know of an OSError of the core."""
@@ -207,6 +230,15 @@ class EmbeddedEngine(Engine):
                 raise self._not_recorded(error) from None
             raise
 
+    def _take_counts(self):
+        """What traced processes have counted: before what reads aggregations, and now and then."""
+        if not self._counting:
+            return
+        begun = time.monotonic()
+        self._consumer.counts(self._session)
+        ended = time.monotonic()
+        self._counts_at = ended + max(_COUNTS_EVERY, 10 * (ended - begun))
+
     def _fire(self, probe, when):
         pid = os.getpid()
         with own_stack.shown(self._vm, self.program):
@@ -220,6 +252,8 @@ class EmbeddedEngine(Engine):
             n = self._poll_once()
             records = self._consumer.take_records()
             now = time.monotonic()
+            if now >= self._counts_at:
+                self._take_counts()
             sleep = self._pace.next(n, now, self._session.crowded())
             left = deadline - now
             if records or self.exiting or left <= 0:
@@ -235,6 +269,7 @@ class EmbeddedEngine(Engine):
         until = due[0] if due else _EVERYTHING
         n = self._deliver(until)
         if due and time.monotonic_ns() >= due[0] and n < BATCH and not self.exiting:
+            self._take_counts()
             self._fire(due[1], due[0])  # all events before that were seen, none after it
             self._ticks.fired(due[1], due[0])  # however late we are: each has its place among the events
         return n
@@ -275,6 +310,8 @@ class EmbeddedEngine(Engine):
             self._look_for_lack()
         while self._ticks and not self._is_kept and not self.exiting and self._has_more(when):
             pass
+        if self._ticks:
+            self._take_counts()
         self._fire(END, when)
         self._stop_recording(when)
         return self._consumer.take_records()

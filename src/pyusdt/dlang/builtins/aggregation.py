@@ -4,7 +4,7 @@ Everything about one is in its class, a subclass of Aggregating in a file of thi
 class does not say is as it is here.  Other rooms ask the row (program.AggDef.row) and compare no names:
 
 - the types pass (types/): prototype, params, constants, increments, read, spelled, differences;
-- code generation (code/): words, prepare, emit;
+- code generation (code/): words, prepare, emit, weighs;
 - the kernel engine (engine/kernel/maps.py): merged, of what the CPUs have;
 - the value objects (data/values.py): called, value, number, mean, merged, is_told, bounds;
 - text (data/aggregations.py, data/packed.py, tracing/texts.py): decode, rank, zero, show, printed, has_bars, packing;
@@ -21,7 +21,7 @@ values 2^(k-1) … 2^k - 1, 63 - k their negatives.  lquantize: what is below th
 see data/buckets.py.
 """
 
-from ...bpf.insn import R0, R1, R2, alu_imm, load, mov, store
+from ...bpf.insn import R0, R1, R2, R3, R6, alu, alu_imm, load, mov, store
 from ...data.words import added, divided, toward_zero, unpacked
 
 
@@ -52,6 +52,7 @@ class Aggregating:
 
     # --- in code generation ------------------------------------------------------------------------
     size = 2
+    weighs = False  # emit() also makes the code for many firings at once (Emitter.many)
     prepare = None  # prepare(g, params) changes the value in r0 before the key is built
 
     def words(self, params):
@@ -141,5 +142,19 @@ class Aggregating:
 
 
 def count(g):
-    """One data point more; r1 = their number before."""
-    g.emit(load(8, R1, R0, 0), mov(R2, R1), alu_imm("add", R2, 1), store(8, R0, 0, R2))
+    """A data point more for each firing that the code is for; r1 = their number before."""
+    g.emit(load(8, R1, R0, 0), mov(R2, R1))
+    if g.many is None:
+        g.emit(alu_imm("add", R2, 1))
+    else:
+        g.emit(load(8, R3, R6, g.many), alu("add", R2, R3))
+    g.emit(store(8, R0, 0, R2))
+
+
+def total(g, value):
+    """A register with what the Temp `value` is in all of these firings together."""
+    if g.many is None:
+        return g.use(value, R2)
+    g.get(value, R2)
+    g.emit(load(8, R3, R6, g.many), alu("mul", R2, R3))
+    return R2

@@ -5,13 +5,13 @@ from math import isqrt
 from ...bpf.code import Label
 from ...bpf.insn import R0, R1, R2, alu, jump, jump_imm, load, mov, store
 from ...data.words import HIGHEST, LOWEST, toward_zero, unpacked, wrap
-from .aggregation import Aggregating, count
+from .aggregation import Aggregating, count, total
 
 
 class Count(Aggregating):
     name, prototype, doc = "count", "void()", "number of times it was called"
     params, size = 0, 1
-    is_total = has_bars = True
+    is_total = has_bars = weighs = True
     metric = "counter"
 
     def emit(self, g, params, value, amount):
@@ -26,17 +26,19 @@ class Count(Aggregating):
 
 class Sum(Aggregating):
     name, prototype, doc = "sum", "void(@)", "total of the values"
-    is_total = falls = has_bars = True
+    is_total = falls = has_bars = weighs = True
 
     def emit(self, g, params, value, amount):
         count(g)
-        g.emit(load(8, R1, R0, 8), alu("add", R1, g.use(value, R2)), store(8, R0, 8, R1))
+        added = total(g, value)
+        g.emit(load(8, R1, R0, 8), alu("add", R1, added), store(8, R0, 8, R1))
 
 
 class Extreme(Aggregating):
     """keeps: the jump that is taken where the old value stays; choose: of two words; empty: what dtrace shows after clear()."""
 
     prototype = "void(@)"
+    weighs = True
     keeps, choose, empty = "", None, 0
 
     def emit(self, g, params, value, amount):
@@ -97,7 +99,7 @@ class Mean(Aggregating):
 class Avg(Mean):
     name, doc = "avg", "arithmetic mean of the values"
     metric = "summary"
-    emit = Sum.emit
+    weighs, emit = True, Sum.emit
 
     def divided(self, decoded, normal):
         n, total = decoded

@@ -9,6 +9,7 @@ from ...bpf.insn import R0, R6, jump_imm, load, store_imm
 from ...data import program as p
 from .. import ast
 from . import assign, floats, integers, memory, stacks, strings, variables
+from .counting import can_count
 from .demand import demand_of, walk
 from .emit import Emitter, Place, Tables
 from .layout import Layout
@@ -34,6 +35,7 @@ def generate(unit, options=None):
         out.stacks = {found[0] for node in walk(clause) if (found := stacks.wanted(node, program.options))}
         program.uses |= uses
         _clause(layout, clause, out)
+        out.counting = _counting(layout, clause, out)
         program.clauses.append(out)
         program.destructive |= any(is_destructive(node) for node in walk(clause))
     program.speculates = layout.speculates
@@ -86,8 +88,18 @@ def _find_nullable(clauses, layout):
         layout.nullable.update(node.target.symbol for node in assigns if strings.may_be_null(layout, node.value))
 
 
-def _clause(layout, clause, out):
+def _counting(layout, clause, out):
+    """The code that does for as many firings as arg0 says what the clause's own does for each; None: there can be none."""
+    if not can_count(clause, layout):
+        return None
+    at_once = p.Clause(out.index, out.probes, out.loc)
+    _clause(layout, clause, at_once, p.STATE_ARGS)
+    return at_once.code
+
+
+def _clause(layout, clause, out, many=None):
     g = Emitter(layout, out, _TABLES)
+    g.many = many
     g.mark(clause.loc)
     g.prologue()
     if layout.heap:

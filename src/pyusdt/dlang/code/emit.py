@@ -99,6 +99,7 @@ class Temp:
 class Emitter:
     def __init__(self, layout, clause, tables):
         self.layout, self.clause, self.tables = layout, clause, tables
+        self.many = None  # where the code is for many firings at once: offset in the state block of their number
         self.code = Code()
         self.emit = self.code.emit
         self.place = self.code.place
@@ -299,7 +300,8 @@ class Emitter:
         self.helper("map_lookup_elem")
 
     def count_drop(self, which):
-        self.emit(ld_map_value(R1, p.MAP_GLOBALS, which), mov_imm(R2, 1), atomic("atomic_add", R1, 0, R2))
+        how_many = mov_imm(R2, 1) if self.many is None else load(8, R2, R6, self.many)
+        self.emit(ld_map_value(R1, p.MAP_GLOBALS, which), how_many, atomic("atomic_add", R1, 0, R2))
 
     # --- faults and places in the source ----------------------------------------------
     def mark(self, loc):

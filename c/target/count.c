@@ -1,0 +1,200 @@
+/*
+ * Counting in the target: a session that wants no more of a place than how often its probe fires there is not sent events.
+ *
+ * In:  a firing at a place, and what the sessions' patterns say of the place (patterns.c).
+ * Out: words in the session's area (struct pyusdt_counts), one for each probe and place, which its tracer takes from there.
+ * Always: in doubt an event is fired, which is right for every session: no lock, no pages, no row, a place that is not decided
+ * yet. A word is changed by one atomic step, that of this session's tag alone: a thread that comes late changes nothing. The
+ * decisions are private; what is in the words can only make counts wrong. docs/internals/ring.md, "Counting", argues it.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "shared/core.h"
+#include "shared/os.h"
+
+#define SLOW __attribute__((noinline, cold))
+#define ROOM_START 512u    /* places whose words have pages at first: a page of each row */
+#define CHECK_EVERY 65536u /* firings at one place, after which one looks whether the tracer lives */
+
+static struct pyusdt_counts *counts_of(const struct pyusdt_area *area)
+{
+    return (struct pyusdt_counts *)(uintptr_t)((const char *)area + PYUSDT_AREA_COUNTS);
+}
+
+static _Atomic uint8_t *how_at(const struct pyusdt_counting *counting, uint32_t row, uint32_t place)
+{
+    return &counting->how[(size_t)row * PYUSDT_MAX_PLACES + place - 1];
+}
+
+/* ---- a session's rows ---- */
+
+void pyusdt_counts_begin(struct pyusdt_slot *slot)
+{
+    struct pyusdt_counting *counting = &slot->counting;
+
+    for (uint32_t row = 0; row < counting->rows; row++)
+        for (uint32_t place = 1; place <= counting->room; place++)
+            atomic_store_explicit(how_at(counting, row, place), PYUSDT_HOW_UNKNOWN, memory_order_relaxed);
+    counting->rows = counting->room = 0;
+}
+
+uint8_t pyusdt_counts_row(struct pyusdt_slot *slot, uint32_t probe)
+{
+    struct pyusdt_counting *counting = &slot->counting;
+
+    if (!PYUSDT_OS_FILLS_HOLES || counting->rows == PYUSDT_COUNT_ROWS)
+        return 0;
+    if (!counting->how) {
+        void *how = mmap(NULL, (size_t)PYUSDT_COUNT_ROWS * PYUSDT_MAX_PLACES, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (how == MAP_FAILED)
+            return 0;
+        counting->how = how;
+    }
+    counting->probe[counting->rows] = (uint16_t)probe;
+    return (uint8_t)++counting->rows;
+}
+
+void pyusdt_counts_show(struct pyusdt_slot *slot)
+{
+    struct pyusdt_area *area = atomic_load(&slot->area);
+
+    for (uint32_t row = 0; row < slot->counting.rows; row++)
+        area->counted_probe[row] = slot->counting.probe[row];
+    atomic_store(&area->counted, slot->counting.rows);
+}
+
+void pyusdt_counts_discard(struct pyusdt_slot *slot)
+{
+    struct pyusdt_counts *counts = counts_of(atomic_load(&slot->area));
+
+    for (uint32_t row = 0; slot->counting.room != 0 && row < slot->counting.rows; row++)
+        pyusdt_os_discard(counts->at[row], slot->counting.room * sizeof counts->at[row][0]);
+}
+
+/* ---- the decision ---- */
+
+/* Pages of all rows, from one number of places to another. 0 or -errno. */
+static int allocate(int fd, uint32_t rows, uint32_t from, uint32_t to)
+{
+    const uint64_t word = sizeof(uint64_t);
+    int r = 0;
+
+    for (uint32_t row = 0; r == 0 && row < rows; row++)
+        r = pyusdt_os_allocate(fd, PYUSDT_AREA_COUNTS + (row * (uint64_t)PYUSDT_MAX_PLACES + from) * word, (to - from) * word);
+    return r;
+}
+
+/* By the area's name; a process that has become another user can not open it, and fires events from here on. */
+static bool make_room(struct pyusdt_slot *slot, unsigned number, uint32_t place)
+{
+    uint32_t room = slot->counting.room ? slot->counting.room : ROOM_START;
+    char text[PYUSDT_NAME_SIZE];
+    uint64_t size;
+    int dir, fd, r = -EIO;
+
+    while (room < place)
+        room *= 2;
+    if (room == slot->counting.room)
+        return true;
+    dir = pyusdt_core_rundir();
+    if (dir < 0)
+        return false;
+    pyusdt_area_name(number, slot->opened, PYUSDT_FILE_AREA, 0, text);
+    fd = pyusdt_file_open(dir, text, O_RDWR, &size);
+    close(dir);
+    if (fd >= 0) {
+        r = size == PYUSDT_AREA_SIZE ? allocate(fd, slot->counting.rows, slot->counting.room, room) : -EIO;
+        close(fd);
+    }
+    if (r == 0)
+        slot->counting.room = room;
+    return r == 0;
+}
+
+/* Under the lock. The word has its tag before anybody counts there, and the tracer is told of its page before that. */
+static uint8_t decide(struct pyusdt_slot *slot, unsigned number, unsigned probe, uint32_t row, uint32_t place)
+{
+    struct pyusdt_area *area = atomic_load(&slot->area);
+    const char *module, *function;
+
+    pyusdt_place_names(place, &module, &function);
+    if (!pyusdt_patterns_count(&slot->patterns, probe, module, function) || !make_room(slot, number, place))
+        return PYUSDT_HOW_EVENTS;
+    atomic_store(&area->countable, slot->counting.room);
+    PYUSDT_HOOK(27);
+    atomic_store(&counts_of(area)->at[row][place - 1], PYUSDT_COUNT_TAG(slot->opened));
+    return PYUSDT_HOW_COUNTED;
+}
+
+/* A place that is new to the session, or that its row is. */
+static SLOW uint8_t find_out(struct pyusdt_slot *slot, unsigned number, unsigned probe, uint32_t place, uint64_t wanted)
+{
+    uint8_t how = PYUSDT_HOW_EVENTS;
+
+    if (!pyusdt_core_lock(true))
+        return how;
+    uint32_t row = atomic_load(&atomic_load(&slot->demand)[probe].row);
+    if (atomic_load(&slot->generation) == wanted && row != 0) {
+        _Atomic uint8_t *kept = how_at(&slot->counting, row - 1, place);
+        how = atomic_load(kept);
+        if (how == PYUSDT_HOW_UNKNOWN) {
+            how = decide(slot, number, probe, row - 1, place);
+            atomic_store_explicit(kept, how, memory_order_release);
+        }
+    }
+    pyusdt_core_unlock();
+    return how;
+}
+
+/* ---- the hot path ---- */
+
+/* One more. The word of another session: ours is over, and nobody counts for it any more. */
+static inline void add(unsigned number, _Atomic uint64_t *word, uint64_t generation)
+{
+    uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
+
+    do
+        if (PYUSDT_UNLIKELY(PYUSDT_COUNT_TAG(old) != PYUSDT_COUNT_TAG(generation)))
+            return;
+    while (!atomic_compare_exchange_weak_explicit(word, &old, old + 1, memory_order_relaxed, memory_order_relaxed));
+    if (PYUSDT_UNLIKELY(old % CHECK_EVERY == CHECK_EVERY - 1))
+        pyusdt_slot_check(number, pyusdt_now());
+}
+
+/* false: the session gets an event. */
+static inline bool count(unsigned number, unsigned probe, uint32_t place)
+{
+    struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+    uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
+    uint32_t row;
+    uint8_t how;
+
+    if (PYUSDT_UNLIKELY(wanted == 0 || wanted != atomic_load_explicit(&slot->generation, memory_order_acquire)))
+        return false;
+    row = atomic_load_explicit(&atomic_load_explicit(&slot->demand, memory_order_relaxed)[probe].row, memory_order_relaxed);
+    if (row == 0)
+        return false;
+    how = atomic_load_explicit(how_at(&slot->counting, row - 1, place), memory_order_acquire);
+    if (PYUSDT_UNLIKELY(how == PYUSDT_HOW_UNKNOWN))
+        how = find_out(slot, number, probe, place, wanted);
+    if (how != PYUSDT_HOW_COUNTED)
+        return false;
+    PYUSDT_HOOK(8);
+    add(number, &counts_of(atomic_load_explicit(&slot->area, memory_order_relaxed))->at[row - 1][place - 1], wanted);
+    PYUSDT_HOOK(9);
+    return true;
+}
+
+uint64_t pyusdt_count_at(unsigned probe, uint32_t place, uint64_t sessions)
+{
+    if (!pyusdt_is_published(probe) || !pyusdt_place_is_known(place))
+        return sessions;
+    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions; word != 0;
+         word &= word - 1)
+        if (count((unsigned)__builtin_ctzll(word), probe, place))
+            sessions &= ~(word & -word);
+    return sessions;
+}
