@@ -305,14 +305,18 @@ uint64_t pyusdt_target_most(const struct pyusdt_session *session, const struct p
 /* What its shared memory says; where one of the counts is absurd, that. */
 static uint64_t told_count(const struct pyusdt_target *target, uint64_t most)
 {
-    uint64_t failed = atomic_load(&target->slot->failed), sum = 0;
+    uint64_t failed = atomic_load(&target->slot->failed), sum = 0, largest = 0;
+    uint32_t n = target->area ? target->table->table.nprobes : 0;
 
-    if (PYUSDT_FAILED_TAG(failed) == PYUSDT_FAILED_TAG(target->base->header.generation))
-        sum = PYUSDT_FAILED_COUNT(failed);
-    for (uint32_t probe = 0; target->area && probe < target->table->table.nprobes && sum <= most; probe++) {
+    for (uint32_t probe = 0; probe < n; probe++) {
         uint64_t drops = atomic_load_explicit(&target->area->drops[probe], memory_order_relaxed);
-        sum = drops > most ? drops : sum + drops;
+        largest = drops > largest ? drops : largest;
+        sum += drops;
     }
+    if (largest > most)
+        return largest; /* the sum may have gone over */
+    if (PYUSDT_FAILED_TAG(failed) == PYUSDT_FAILED_TAG(target->base->header.generation))
+        sum += PYUSDT_FAILED_COUNT(failed);
     return sum;
 }
 

@@ -83,7 +83,6 @@ cdef extern from "tracer/reader.h" nogil:
     int64_t pyusdt_session_drops(const pyusdt_session *session, uint32_t target, uint32_t probe)
     bint pyusdt_session_has(const pyusdt_session *session, uint32_t pid)
     void pyusdt_session_stats_get "pyusdt_session_stats"(pyusdt_session *session, pyusdt_session_stats *stats)
-    bint pyusdt_session_crowded(const pyusdt_session *session)
     void pyusdt_session_stop(pyusdt_session *session)
     void pyusdt_session_close(pyusdt_session *session)
     void pyusdt_session_leave(pyusdt_session *session)
@@ -178,3 +177,18 @@ cdef extern from "tracer/consumer.h" nogil:
     bint pyusdt_consumer_exiting(const pyusdt_consumer *c)
     uint64_t pyusdt_consumer_lost(const pyusdt_consumer *c)
     uint64_t pyusdt_consumer_stopped(const pyusdt_consumer *c, pyusdt_error *what)
+
+
+cdef extern from "tracer/pace.h" nogil:
+    enum:
+        PYUSDT_PACE_SHORTEST
+        PYUSDT_PACE_LONGEST
+        PYUSDT_LOOK_AGAIN
+        PYUSDT_LOOK_DUE
+    struct pyusdt_pace:
+        uint64_t sleep, looked
+        bint idle
+    const pyusdt_pace PYUSDT_PACE_BEGIN
+    uint64_t pyusdt_pace_next(pyusdt_pace *pace, int n, uint64_t now, bint crowded)
+    int pyusdt_consumer_look(pyusdt_consumer *c, pyusdt_session *session, pyusdt_pace *pace, uint64_t until, int max,
+                             uint64_t deadline)

@@ -8,12 +8,14 @@ An object, and what it was given, is used by one thread at a time, with or witho
 the API's are the pump's.
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memcpy, memset
 
 import os
 import struct
 
 
+SHORTEST_SLEEP, LONGEST_SLEEP = PYUSDT_PACE_SHORTEST, PYUSDT_PACE_LONGEST  # ns, between two looks at the rings
 HAS_PLACES, AT_PLACE = PYUSDT_PLACES_OPEN, PYUSDT_PLACES_KNOWN  # of the rows of list_probes()
 
 
@@ -216,10 +218,6 @@ cdef class Session(Feed):
         return {"delivered": s.delivered, "dropped": s.dropped, "out_of_order": s.out_of_order,
                 "again": s.again, "corrupt": s.corrupt, "bytes": s.bytes, "targets": s.targets, "alive": s.alive}
 
-    def crowded(self):
-        """Whether a ring was more than half full when the rings were last looked at."""
-        return pyusdt_session_crowded(self.session)
-
     def stop(self):
         """Probes off; what was fired before stays readable."""
         pyusdt_session_stop(self.session)
@@ -257,6 +255,19 @@ cdef class Session(Feed):
         if code < 0:
             raise failure(code, NULL)
         return out
+
+
+cdef class Pace:
+    """How long a session's consumer sleeps between two looks at its rings."""
+
+    cdef pyusdt_pace pace
+
+    def __cinit__(self):
+        self.pace = PYUSDT_PACE_BEGIN
+
+    def next(self, int n, uint64_t now, bint crowded):
+        """The sleep (ns) after a look at `now` (ns) that found n events; crowded: and a ring that was more than half full."""
+        return pyusdt_pace_next(&self.pace, n, now, crowded)
 
 
 cdef class Consumer:
@@ -364,6 +375,18 @@ cdef class Consumer:
     def counts(self, Feed feed):
         """Run the clauses on what the traced processes have counted by themselves."""
         pyusdt_consumer_counts(self.consumer, &feed.feed)
+
+    def watch(self, Session session, Pace pace, uint64_t until, int max_events, uint64_t deadline):
+        """Look at a session's rings, each look as poll() is, until there are records, a clause calls exit(), or it is `deadline`:
+        False.  Or until it is `until` and all events before that were seen: True.  (All ns, of the events' clock.)"""
+        cdef int code = PYUSDT_LOOK_AGAIN
+        while code == PYUSDT_LOOK_AGAIN:
+            PyErr_CheckSignals()
+            with nogil:
+                code = pyusdt_consumer_look(self.consumer, session.session, &pace.pace, until, max_events, deadline)
+        if code < 0:
+            raise failure(code, NULL)
+        return code == PYUSDT_LOOK_DUE
 
     def record(self, Recorder recorder):
         """From now on every event goes to the recorder, too; None: to none."""

@@ -1,8 +1,9 @@
 """How long the embedded consumer sleeps between two looks."""
 
 import pytest
+from pyusdt._tracer import LONGEST_SLEEP, SHORTEST_SLEEP, Pace
 
-from pyusdt.engine.pace import LONGEST, SHORTEST, Pace
+SHORTEST, LONGEST = SHORTEST_SLEEP / 1e9, LONGEST_SLEEP / 1e9
 
 
 def paced(looks):
@@ -10,7 +11,7 @@ def paced(looks):
     pace, now, sleeps = Pace(), 0.0, []
     for n, since, crowded in looks:
         now += since
-        sleeps.append(pace.next(n, now, crowded))
+        sleeps.append(pace.next(n, round(now * 1e9), crowded) / 1e9)
     return sleeps
 
 

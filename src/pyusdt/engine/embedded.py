@@ -16,7 +16,6 @@ from ..bpf import insn, maps
 from ..data import program as p
 from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, gone, own_stack
 from .identity import alive
-from .pace import LONGEST, Pace
 from .ticks import Ticks, period
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
@@ -46,7 +45,7 @@ class EmbeddedEngine(Engine):
         self._brought = []  # what a command will have that does not know of us
         self._lacking = []  # that there was nobody to trace
         self._said = {"troubles": 0, "again": 0, "corrupt": 0}  # of what warnings() tells
-        self._pace = Pace()
+        self._pace = _tracer.Pace()
         self.cpu = options.get("cpu", 0)
         if program.uses & p.KERNEL_USES:
             raise EngineError("curthread, curpsinfo, curlwpsinfo and execargs are the kernel's: they need -x engine=kernel")
@@ -221,14 +220,16 @@ class EmbeddedEngine(Engine):
             except OSError as error:
                 raise self._not_recorded(error) from None
 
+    def _why(self, error):
+        """What failed there: perhaps the recording can not be written."""
+        return self._not_recorded(error) if self._recorder and error.errno in _DISK else error
+
     def _deliver(self, until):
         """Run the clauses on the events up to that time, a batch at most; how many there were."""
         try:
             return self._consumer.poll(self._session, until, BATCH)
         except OSError as error:
-            if self._recorder and error.errno in _DISK:
-                raise self._not_recorded(error) from None
-            raise
+            raise self._why(error) from None
 
     def _take_counts(self):
         """What traced processes have counted: before what reads aggregations, and now and then."""
@@ -245,45 +246,44 @@ class EmbeddedEngine(Engine):
             self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu, COMM)
 
     def poll(self, timeout):
-        deadline = time.monotonic() + timeout
-        if self._ticks:
-            self._session.shown()  # what the last poll gave
-        while True:
-            n = self._poll_once()
-            records = self._consumer.take_records()
-            now = time.monotonic()
-            if now >= self._counts_at:
-                self._take_counts()
-            sleep = self._pace.next(n, now, self._session.crowded())
-            left = deadline - now
-            if records or self.exiting or left <= 0:
-                return records
-            if n < BATCH:
-                time.sleep(max(0, min(sleep, left, self._until_tick())))
-
-    def _poll_once(self):
-        """Events that are ripe up to the next tick, and the tick where it is due; how many events."""
         if self._ticks is None:
-            return 0  # BEGIN called exit()
+            return self._consumer.take_records()  # BEGIN called exit()
+        self._session.shown()  # what the last poll gave
+        if time.monotonic() >= self._counts_at:
+            self._take_counts()
+        deadline = time.monotonic_ns() + int(timeout * 1e9)
+        while True:
+            tick = self._watch(deadline)
+            if tick:
+                self._tick(*tick)
+            records = self._consumer.take_records()
+            if records or self.exiting or not tick:
+                return records
+
+    def _watch(self, deadline):
+        """Run the clauses on what comes, until the next tick is due, which it gives, or there is something for the caller."""
         due = self._ticks.next()
         until = due[0] if due else _EVERYTHING
-        n = self._deliver(until)
-        if due and time.monotonic_ns() >= due[0] and n < BATCH and not self.exiting:
-            self._take_counts()
-            self._fire(due[1], due[0])  # all events before that were seen, none after it
-            self._ticks.fired(due[1], due[0])  # however late we are: each has its place among the events
-        return n
+        try:
+            reached = self._consumer.watch(self._session, self._pace, until, BATCH, deadline)
+        except OSError as error:
+            raise self._why(error) from None
+        return due if reached else None
+
+    def _tick(self, when, probe):
+        """All events before it were seen, none after it."""
+        self._take_counts()
+        self._fire(probe, when)
+        self._ticks.fired(probe, when)  # however late we are: each has its place among the events
 
     def _has_more(self, when):
-        """Poll once, of a session that is stopped.  Was there something, of events and of ticks up to `when`?"""
+        """Of a session that is stopped: run the clauses on a batch of its events, of those up to the next tick, and that tick.
+        Was there something, of events and of ticks up to `when`?"""
         due = self._ticks.next()
-        n = self._poll_once()  # of the events up to that tick only
+        n = self._deliver(due[0] if due else _EVERYTHING)
+        if due and time.monotonic_ns() >= due[0] and n < BATCH and not self.exiting:
+            self._tick(*due)
         return n > 0 or (due is not None and due[0] <= when)
-
-    def _until_tick(self):
-        """Seconds; negative where it is overdue."""
-        due = self._ticks and self._ticks.next()
-        return (due[0] - time.monotonic_ns()) / 1e9 if due else LONGEST
 
     def warnings(self):
         """What the session has found out since it was asked last, and at the end that there was nobody to trace."""
