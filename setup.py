@@ -83,7 +83,7 @@ def extensions(way: "build_sites.Way | None") -> list[Extension]:
         compile_args += way.compile_args
         libraries += way.libraries
         macros.append(tuple(build_sites.MACRO.split("=")))
-    made = [Extension("pyusdt._core", ["src/pyusdt/_core.pyx", *ours, *core_files(TARGET)],
+    made = [Extension("pyusdt._core", ["src/pyusdt/_core.pyx", *ours, *core_files(TARGET), "c/stacks/layout.c"],
                       libraries=libraries, define_macros=macros, **common)]
     made.append(Extension("pyusdt._tracer", ["src/pyusdt/_tracer.pyx", *core_files(TRACER)], **common))
     return made

@@ -14,6 +14,7 @@
  *   pyusdt_watch_start / _stop          be told that somebody traces, or does no longer
  *   pyusdt_place_wanted … _fire_at      probes whose module and function are open: one probe, many places in the code
  *   pyusdt_count_at                     the same for sessions that only count
+ *   pyusdt_stack_taker, pyusdt_frame    the stack of the language that fires, where a session wants it
  *   pyusdt_flight                       where the last events are kept, for when the process is dead
  *   pyusdt_glob, pyusdt_probe_name, pyusdt_note_name    names, as DTrace treats them
  *
@@ -40,6 +41,7 @@ extern "C" {
 #define PYUSDT_MAX_PROBES 4096   /* in one process */
 #define PYUSDT_MAX_SESSIONS 63   /* in one run directory: one bit of an enable word each; the last bit is the flight recorder's */
 #define PYUSDT_MAX_STRING 1023   /* bytes of one string argument that an event holds at most, without its NUL */
+#define PYUSDT_MAX_FRAMES 256    /* of the stack that an event holds at most */
 
 /* What went wrong, for a person: `code` is the -errno that was returned. */
 struct pyusdt_error {
@@ -67,6 +69,8 @@ struct pyusdt_args {
     uint64_t value[PYUSDT_MAX_ARGS];
     uint32_t length[PYUSDT_MAX_ARGS];
     uint32_t missing; /* bit i: argument i was not filled in, as pyusdt_demand() did not name it. Who reads it, drops the event */
+    uint32_t nframes; /* of the stack; 0: none was taken */
+    const uint64_t *frame; /* the innermost first, each as pyusdt_frame() makes it, or PYUSDT_FRAME_MORE as the last */
 };
 
 /*
@@ -105,6 +109,7 @@ static inline int pyusdt_enabled(unsigned probe)
 }
 
 #define PYUSDT_DEMAND_FIRE 0x80000000u /* somebody wants the firing itself, whatever of its arguments */
+#define PYUSDT_DEMAND_STACK (1u << PYUSDT_MAX_ARGS) /* and the stack */
 
 /*
  * What the embedded sessions want of a firing of `probe`: bit i: argument i is read; PYUSDT_DEMAND_FIRE: there is such
@@ -213,6 +218,28 @@ void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const str
  */
 uint64_t pyusdt_count_at(unsigned probe, uint32_t place, uint64_t sessions);
 
+/* ---- stacks ---- */
+
+/*
+ * How the stack of the thread that fires is taken: set once, by the language that fires, before its first event; NULL: there are no
+ * stacks. It fills in the innermost `most` frames and, where there are more, PYUSDT_FRAME_MORE behind them, so at most most + 1 words;
+ * returns how many. It is called before a ring is taken, and from signal handlers where probes fire there.
+ */
+typedef uint32_t pyusdt_stack_fn(uint64_t *frame, uint32_t most);
+extern pyusdt_stack_fn *pyusdt_stack_taker;
+
+/* As pyusdt_fire() (sessions ~0), or pyusdt_fire_at(), with the stack, after pyusdt_demand() has said PYUSDT_DEMAND_STACK. */
+void pyusdt_fire_with_stack(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args);
+
+/* One frame: the number of its function's place (pyusdt_place; 0: not known), and the line that it is at (0: not known). */
+static inline uint64_t pyusdt_frame(uint32_t place, uint32_t line)
+{
+    return (uint64_t)place << 32 | line;
+}
+
+/* In the place of the frame behind the last that is wanted: there are more. */
+#define PYUSDT_FRAME_MORE UINT64_MAX
+
 /*
  * The flight recorder, which the environment's PYUSDT_FLIGHT=SIZE asks for (docs/guide/recording.md): 1, and the path of its file;
  * 0: not asked for; -errno: asked for, and why it is not there (-ENOTSUP: the run directory is on a disk).
@@ -296,6 +323,7 @@ static inline int pyusdt_firing_begin(struct pyusdt_firing *firing, unsigned pro
     firing->demand = pyusdt_wanted(probe) ? pyusdt_demand(probe) : 0;
     firing->reads = attached ? ~0u : firing->demand;
     firing->args.missing = ~firing->reads;
+    firing->args.nframes = 0;
     return firing->reads != 0;
 }
 
@@ -303,6 +331,20 @@ static inline int pyusdt_firing_begin(struct pyusdt_firing *firing, unsigned pro
 static inline int pyusdt_firing_begin_at(struct pyusdt_firing *firing, const struct pyusdt_probe_site *site)
 {
     return pyusdt_firing_begin(firing, site->index, __atomic_load_n(site->semaphore, __ATOMIC_RELAXED) != 0);
+}
+
+static inline int pyusdt_firing_wants_stack(const struct pyusdt_firing *firing)
+{
+    return __builtin_expect((firing->demand & PYUSDT_DEMAND_STACK) != 0, 0);
+}
+
+/* To the rings, with the stack where a session wants it. */
+static inline void pyusdt_firing_fire(const struct pyusdt_firing *firing)
+{
+    if (pyusdt_firing_wants_stack(firing))
+        pyusdt_fire_with_stack(firing->probe, 0, ~0ull, &firing->args);
+    else if (firing->demand != 0)
+        pyusdt_fire(firing->probe, &firing->args);
 }
 
 static inline int pyusdt_firing_reads(const struct pyusdt_firing *firing, unsigned arg)
@@ -332,8 +374,7 @@ static inline void pyusdt_firing_offer_at(const struct pyusdt_firing *firing, co
 {
     if (firing->attached && site->entry)
         pyusdt_site_call(site->entry, firing->args.value);
-    if (firing->demand != 0)
-        pyusdt_fire(firing->probe, &firing->args);
+    pyusdt_firing_fire(firing);
 }
 
 /*

@@ -38,6 +38,7 @@ struct pyusdt_demand {
     _Atomic uint8_t row;   /* of struct pyusdt_counts, and 1; 0: it has none */
     uint8_t index[PYUSDT_MAX_ARGS];
     uint16_t bytes[PYUSDT_MAX_ARGS]; /* by argument */
+    uint32_t frames;                 /* of the stack, where mask has PYUSDT_DEMAND_STACK */
 };
 
 /* A ring as its holder knows it: the shared words are copies for the tracer. */
@@ -173,7 +174,7 @@ void pyusdt_slot_check(unsigned number, uint64_t now);      /* is the tracer ali
 bool pyusdt_slot_leave(struct pyusdt_slot *slot);           /* to its tracer; under the lock. false: a thread is inside */
 void pyusdt_slot_lost(unsigned number, uint64_t wanted);    /* count an event that found no area */
 void pyusdt_sessions_check(void);                           /* undoes those whose tracers are dead, be they served or not */
-void pyusdt_demand_all(struct pyusdt_demand *demand, uint32_t first); /* everything of the probes from `first` on */
+void pyusdt_demand_all(struct pyusdt_demand *demand, uint32_t first, uint32_t frames); /* everything of the probes from `first` on */
 
 /* area.c; 0, a descriptor or -errno */
 int pyusdt_core_rundir(void); /* opens the run directory that this process has published itself in */

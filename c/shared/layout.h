@@ -19,7 +19,7 @@
 #define PYUSDT_SESSION_MAGIC 0x3165737375737970ull /* "pysusse1" */
 #define PYUSDT_AREA_MAGIC 0x3161726175737970ull    /* "pysuara1" */
 #define PYUSDT_FLIGHT_MAGIC 0x31746c6673757970ull  /* "pyusflt1" */
-#define PYUSDT_LAYOUT_VERSION 3
+#define PYUSDT_LAYOUT_VERSION 4
 
 /* The parts of a control file that pyusdt makes: as long as they can become. What is not used is a hole in the file. */
 #define PYUSDT_STRINGS_MAX (1u << 20)
@@ -207,7 +207,8 @@ struct pyusdt_ring_event {
     uint16_t cpu;
     uint8_t nargs;
     uint8_t ncaptures;
-    /* uint64_t arg[nargs]; then per capture, 4-aligned: struct pyusdt_ring_capture, its bytes, a NUL, 0 … 3 zeros */
+    /* uint64_t arg[nargs]; then per capture, 4-aligned: struct pyusdt_ring_capture, its bytes, a NUL, 0 … 3 zeros. The last may be
+     * the stack: index PYUSDT_CAPTURE_STACK, its bytes are the frames (pyusdt_frame), perhaps PYUSDT_FRAME_MORE behind them */
 };
 
 #define PYUSDT_EVENT_PROBE_BITS 12
@@ -226,8 +227,12 @@ struct pyusdt_ring_capture {
     uint16_t length;
 };
 
+#define PYUSDT_CAPTURE_STACK PYUSDT_MAX_ARGS
+#define PYUSDT_STACK_MAX (8u * (PYUSDT_MAX_FRAMES + 1)) /* bytes */
+
 #define PYUSDT_EVENT_MAX                                                                                                \
-    (sizeof(struct pyusdt_ring_event) + PYUSDT_MAX_ARGS * (8 + sizeof(struct pyusdt_ring_capture) + PYUSDT_MAX_STRING + 1))
+    (sizeof(struct pyusdt_ring_event) + PYUSDT_MAX_ARGS * (8 + sizeof(struct pyusdt_ring_capture) + PYUSDT_MAX_STRING + 1) + \
+     sizeof(struct pyusdt_ring_capture) + PYUSDT_STACK_MAX + 4)
 #define PYUSDT_RING_MIN 65536ull
 #define PYUSDT_RING_MAX (1ull << 30)
 #define PYUSDT_RING_DEFAULT (1ull << 20)

@@ -20,6 +20,7 @@ struct pyusdt_want {
     uint32_t args;                    /* bit i: argument i is read */
     uint16_t bytes[PYUSDT_MAX_ARGS];  /* of the string that argument i is; 0: only its address */
     uint32_t counts;                  /* 1: how often it fires at a place is all that is wanted */
+    uint32_t frames;                  /* of the stack; 0: it is not wanted */
 };
 
 enum {

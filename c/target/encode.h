@@ -22,6 +22,18 @@ static inline uint32_t pyusdt_captured(const struct pyusdt_demand *demand, const
     return args->length[index] < demand->bytes[index] ? args->length[index] : demand->bytes[index];
 }
 
+/* Bytes of the stack that goes in: as many frames as are wanted, and the word that says that there are more. */
+static inline uint32_t pyusdt_stack_captured(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
+{
+    return 8u * (args->nframes < demand->frames + 1 ? args->nframes : demand->frames + 1);
+}
+
+/* Whether the session has the stack of this event, too. */
+static inline bool pyusdt_has_stack(const struct pyusdt_demand *demand, uint32_t mask, const struct pyusdt_args *args)
+{
+    return (mask & PYUSDT_DEMAND_STACK) != 0 && demand->frames != 0 && args->nframes != 0;
+}
+
 /* The longest that an event can be. */
 static inline uint32_t pyusdt_event_most(const struct pyusdt_demand *demand)
 {
@@ -29,17 +41,21 @@ static inline uint32_t pyusdt_event_most(const struct pyusdt_demand *demand)
 
     for (uint32_t i = 0; i < demand->ncaptures; i++)
         size += pyusdt_capture_size(demand->bytes[demand->index[i]]);
+    if (demand->frames != 0)
+        size += pyusdt_capture_size(8u * (demand->frames + 1));
     return (size + 7) & ~7u;
 }
 
 /* How long this one will be. */
-static inline uint32_t pyusdt_event_size(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
+static inline uint32_t pyusdt_event_size(const struct pyusdt_demand *demand, uint32_t mask, const struct pyusdt_args *args)
 {
     uint32_t size = (uint32_t)sizeof(struct pyusdt_ring_event) + demand->nargs * 8u;
 
     for (uint32_t i = 0; i < demand->ncaptures; i++)
         if (args->value[demand->index[i]] != 0)
             size += pyusdt_capture_size(pyusdt_captured(demand, args, demand->index[i]));
+    if (pyusdt_has_stack(demand, mask, args))
+        size += pyusdt_capture_size(pyusdt_stack_captured(demand, args));
     return (size + 7) & ~7u;
 }
 
@@ -89,6 +105,17 @@ static inline void pyusdt_encode_values(uint8_t *to, uint32_t nargs, uint32_t ma
     }
 }
 
+/* As many frames as the session wants, behind which one more word says that there are others. Returns what lies behind it. */
+static inline uint8_t *pyusdt_encode_stack(uint8_t *to, const struct pyusdt_demand *demand, const struct pyusdt_args *args)
+{
+    const uint64_t more = PYUSDT_FRAME_MORE;
+    uint8_t *end = pyusdt_encode_string(to, PYUSDT_CAPTURE_STACK, (const uint8_t *)args->frame, pyusdt_stack_captured(demand, args));
+
+    if (args->nframes > demand->frames)
+        memcpy(end - 4 - sizeof more, &more, sizeof more);
+    return end;
+}
+
 /* Writes an event where it belongs: all but its time. Returns its size. */
 static inline __attribute__((always_inline)) uint32_t pyusdt_event_encode(struct pyusdt_ring_event *event,
                                                                           uint32_t probe, uint32_t tid,
@@ -108,6 +135,10 @@ static inline __attribute__((always_inline)) uint32_t pyusdt_event_encode(struct
         if (PYUSDT_UNLIKELY(!from))
             continue;
         to = pyusdt_encode_string(to, *each, from, pyusdt_captured(demand, args, *each));
+        strings++;
+    }
+    if (PYUSDT_UNLIKELY(pyusdt_has_stack(demand, mask, args))) {
+        to = pyusdt_encode_stack(to, demand, args);
         strings++;
     }
     event->ncaptures = (uint8_t)strings;

@@ -48,6 +48,15 @@ static int asked_for(uint64_t *ring)
     return 1;
 }
 
+/* Of each event's stack; 0: none. */
+static uint32_t frames_asked_for(void)
+{
+    const char *text = getenv("PYUSDT_FLIGHT_FRAMES");
+    long frames = text ? atol(text) : 0;
+
+    return frames > 0 ? (uint32_t)(frames < PYUSDT_MAX_FRAMES ? frames : PYUSDT_MAX_FRAMES) : 0;
+}
+
 /* ---- the files of the dead ---- */
 
 struct dead {
@@ -148,7 +157,7 @@ static int make_demand(struct pyusdt_slot *slot)
         return -ENOMEM;
     memset(demand, 0, pyusdt_core.table.nprobes * sizeof *demand);
     atomic_store(&slot->demand, demand);
-    pyusdt_demand_all(demand, 0);
+    pyusdt_demand_all(demand, 0, frames_asked_for());
     return 0;
 }
 
@@ -266,7 +275,7 @@ void pyusdt_flight_grow(uint32_t first)
 
     if (fd >= 0 && pyusdt_own_table_allocate(fd) == 0) {
         pyusdt_own_table_show(pyusdt_core.flight);
-        pyusdt_demand_all(atomic_load(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT].demand), first);
+        pyusdt_demand_all(atomic_load(&pyusdt_core.slot[PYUSDT_FLIGHT_SLOT].demand), first, frames_asked_for());
     }
     if (fd >= 0)
         close(fd);

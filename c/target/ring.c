@@ -195,17 +195,17 @@ static SLOW void drop(struct pyusdt_area *area, unsigned probe)
 }
 
 /* Where most events are short, what the longest of them needs is nearly always free: only else this one is measured. */
-static inline bool make_place(const struct held *held, const struct pyusdt_demand *demand,
+static inline bool make_place(const struct held *held, const struct pyusdt_demand *demand, uint32_t mask,
                               const struct pyusdt_args *args, bool overwrite)
 {
     struct pyusdt_ring *ring = held->ring;
 
     if (overwrite) {
-        make_room(ring, held->line, held->slot->size, pyusdt_event_size(demand, args));
+        make_room(ring, held->line, held->slot->size, pyusdt_event_size(demand, mask, args));
         return true;
     }
     return PYUSDT_LIKELY(ring->head + demand->most <= ring->end) ||
-           has_room_now(held->slot, ring, held->line, pyusdt_event_size(demand, args));
+           has_room_now(held->slot, ring, held->line, pyusdt_event_size(demand, mask, args));
 }
 
 /* The holder of a ring writes one event: its time last, so that it is published soon after. Returns what time it is; 0: the ring
@@ -221,11 +221,11 @@ static inline __attribute__((always_inline)) uint64_t write_event(const struct h
 
     if (PYUSDT_UNLIKELY(mask == 0))
         return pyusdt_now(); /* a stray bit in the enable word */
-    if (PYUSDT_UNLIKELY((mask & args->missing & ((1u << PYUSDT_MAX_ARGS) - 1)) != 0)) {
+    if (PYUSDT_UNLIKELY((mask & args->missing & (PYUSDT_DEMAND_STACK | (PYUSDT_DEMAND_STACK - 1))) != 0)) {
         drop(held->area, probe); /* wanted after they were made */
         return pyusdt_now();
     }
-    if (!make_place(held, demand, args, overwrite))
+    if (!make_place(held, demand, mask, args, overwrite))
         return 0;
     event = (void *)(ring->data + (ring->head & (held->slot->size - 1)));
     size = pyusdt_event_encode(event, PYUSDT_EVENT_WORD(probe, place), held->tid, demand, mask, args);
@@ -463,4 +463,41 @@ uint32_t pyusdt_demand(unsigned probe)
 uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions)
 {
     return demand_of(probe, sessions);
+}
+
+/* ---- with a stack ---- */
+
+pyusdt_stack_fn *pyusdt_stack_taker;
+
+/* How many frames these sessions want; each gets as many as it wants itself. */
+static uint32_t frames_wanted(unsigned probe, uint64_t sessions)
+{
+    uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
+    uint32_t most = 0;
+
+    if (pyusdt_core.flight != NULL)
+        word |= 1ull << PYUSDT_FLIGHT_SLOT;
+    for (word &= sessions; word != 0; word &= word - 1) {
+        const struct pyusdt_slot *slot = &pyusdt_core.slot[__builtin_ctzll(word)];
+        const struct pyusdt_demand *demand = atomic_load_explicit(&slot->demand, memory_order_acquire);
+        if (demand != NULL && served_mask(slot, probe) & PYUSDT_DEMAND_STACK && demand[probe].frames > most)
+            most = demand[probe].frames;
+    }
+    return most < PYUSDT_MAX_FRAMES ? most : PYUSDT_MAX_FRAMES;
+}
+
+void pyusdt_fire_with_stack(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args)
+{
+    uint64_t frame[PYUSDT_MAX_FRAMES + 1];
+    struct pyusdt_args with = *args;
+    uint32_t most = pyusdt_is_published(probe) ? frames_wanted(probe, sessions) : 0;
+
+    if (most != 0 && pyusdt_stack_taker != NULL) {
+        with.frame = frame;
+        with.nframes = pyusdt_stack_taker(frame, most);
+    }
+    if (place == 0 && sessions == ~0ull)
+        pyusdt_fire(probe, &with);
+    else
+        pyusdt_fire_at(probe, place, sessions, &with);
 }

@@ -143,6 +143,17 @@ static void demand_begin(void *arg, const struct pyusdt_want *want)
     ((struct demand_build *)arg)->want = want;
 }
 
+/* The mask last: who reads it looks at the frames then. */
+static void demand_stack(struct pyusdt_demand *demand, uint32_t frames)
+{
+    if (frames == 0)
+        return;
+    frames = frames < PYUSDT_MAX_FRAMES ? frames : PYUSDT_MAX_FRAMES;
+    if (demand->frames < frames)
+        demand->frames = frames;
+    atomic_fetch_or(&demand->mask, PYUSDT_DEMAND_STACK);
+}
+
 static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
 {
     struct demand_build *build = arg;
@@ -172,6 +183,7 @@ static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
         if (demand->bytes[i] < bytes)
             demand->bytes[i] = bytes;
     }
+    demand_stack(demand, build->want->frames);
     demand->most = pyusdt_event_most(demand);
     return 0;
 }
@@ -192,6 +204,7 @@ static int make_demand(struct pyusdt_slot *slot, const struct session_file *file
         atomic_store_explicit(&build.demand[i].mask, 0, memory_order_relaxed);
         atomic_store_explicit(&build.demand[i].row, 0, memory_order_relaxed);
         build.demand[i].nargs = build.demand[i].ncaptures = 0;
+        build.demand[i].frames = 0;
         memset(build.demand[i].bytes, 0, sizeof build.demand[i].bytes);
     }
     slot->patterns.n = 0;
@@ -200,9 +213,9 @@ static int make_demand(struct pyusdt_slot *slot, const struct session_file *file
     return session_file_match(file, demand_probe, &build, demand_begin);
 }
 
-void pyusdt_demand_all(struct pyusdt_demand *demand, uint32_t first)
+void pyusdt_demand_all(struct pyusdt_demand *demand, uint32_t first, uint32_t frames)
 {
-    struct pyusdt_want want = {.args = (1u << PYUSDT_MAX_ARGS) - 1};
+    struct pyusdt_want want = {.args = (1u << PYUSDT_MAX_ARGS) - 1, .frames = frames};
     struct demand_build build = {.demand = demand, .want = &want, .first = first};
 
     for (unsigned i = 0; i < PYUSDT_MAX_ARGS; i++)

@@ -54,8 +54,7 @@ static inline void pyusdt_firing_offer(const struct pyusdt_firing *firing)
 {
     if (firing->attached)
         pyusdt_site_hit(firing->probe, firing->args.value);
-    if (firing->demand != 0)
-        pyusdt_fire(firing->probe, &firing->args);
+    pyusdt_firing_fire(firing);
 }
 
 #endif

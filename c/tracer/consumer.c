@@ -71,6 +71,9 @@ struct pyusdt_consumer {
     bool pausing;        /* a record of PYUSDT_CLAUSE_PAUSES is among those since the last clear */
     bool failed;         /* the clause that is being run emitted a fault: `fault` */
     uint8_t fault[PYUSDT_FAULT_RECORD_SIZE];
+    uint64_t frame[PYUSDT_MAX_FRAMES]; /* of the event that is being run, as the clauses see them */
+    uint32_t nframes;
+    uint64_t cut;
     uint64_t lost, stopped;
     struct pyusdt_error stopped_why;
 };
@@ -154,6 +157,49 @@ static uint64_t event_time(void *arg)
     return ((const struct pyusdt_consumer *)arg)->event->time;
 }
 
+/* --- stacks ------------------------------------------------------------------------------------------ */
+
+/* A frame of a process as the clauses see it: docs/internals/program.md, "Stacks". */
+static uint64_t frame_word(uint32_t target, uint64_t frame)
+{
+    uint64_t place = frame >> 32, line = frame & UINT32_MAX;
+
+    place = place <= PYUSDT_MAX_PLACES ? place : 0;
+    line = line < 1u << PYUSDT_FRAME_PLACE_SHIFT ? line : 0;
+    return (uint64_t)PYUSDT_FRAME_MARK << PYUSDT_FRAME_MARK_SHIFT | (uint64_t)target << PYUSDT_FRAME_TARGET_SHIFT |
+           place << PYUSDT_FRAME_PLACE_SHIFT | line;
+}
+
+static void take_stack(struct pyusdt_consumer *c, const struct pyusdt_event *e)
+{
+    uint64_t frame;
+
+    c->nframes = e->nframes; /* 0 where no clause wants a stack, for then nobody has asked for one */
+    for (uint32_t i = 0; i < c->nframes; i++) {
+        memcpy(&frame, e->frames + 8 * i, sizeof frame);
+        c->frame[i] = frame_word(e->target, frame);
+    }
+    c->cut += e->more;
+}
+
+void pyusdt_consumer_stack(struct pyusdt_consumer *c, const uint64_t *frames, uint32_t n)
+{
+    c->nframes = n < PYUSDT_MAX_FRAMES ? n : PYUSDT_MAX_FRAMES;
+    memcpy(c->frame, frames, c->nframes * sizeof *frames);
+}
+
+/* The number of frames, the frames, and zeros in the place of those of before. */
+static void fill_stack(struct pyusdt_consumer *c, uint32_t offset, uint32_t most)
+{
+    uint64_t *area = (uint64_t *)(void *)((uint8_t *)c->state + offset);
+    uint64_t before = area[0] <= most ? area[0] : most, n = c->nframes < most ? c->nframes : most;
+
+    area[0] = n;
+    memcpy(area + 1, c->frame, n * sizeof *area);
+    if (before > n)
+        memset(area + 1 + n, 0, (before - n) * sizeof *area);
+}
+
 /* --- running ----------------------------------------------------------------------------------------- */
 
 static void fill_event(struct pyusdt_consumer *c, const struct pyusdt_event *e)
@@ -165,6 +211,9 @@ static void fill_event(struct pyusdt_consumer *c, const struct pyusdt_event *e)
     memcpy(s->arg, e->arg, sizeof s->arg); /* those beyond nargs are 0 */
     if (c->config.uses & PYUSDT_USES_WALL)
         s->wall = e->time + c->wall;
+    for (int i = 0; i < PYUSDT_STACKS; i++)
+        if (c->config.stack[i].offset)
+            fill_stack(c, c->config.stack[i].offset, c->config.stack[i].frames);
     if (c->config.this_size)
         memset((uint8_t *)s + c->config.this_offset, 0, c->config.this_size);
 }
@@ -350,6 +399,7 @@ static int on_event(void *arg, const struct pyusdt_event *e)
         pyusdt_recorder_event(c->recorder, e);
     if (e->target != c->met.target || e->probe != c->met.probe || e->place != c->met.place)
         meet_next(c, e);
+    take_stack(c, e);
     if (c->met.n)
         run_clauses(c, &c->met, &c->who[e->target], e);
     c->lost += c->met.id == 0;
@@ -585,6 +635,11 @@ bool pyusdt_consumer_exiting(const struct pyusdt_consumer *c)
 uint64_t pyusdt_consumer_lost(const struct pyusdt_consumer *c)
 {
     return c->lost;
+}
+
+uint64_t pyusdt_consumer_cut(const struct pyusdt_consumer *c)
+{
+    return c->cut;
 }
 
 uint64_t pyusdt_consumer_stopped(const struct pyusdt_consumer *c, struct pyusdt_error *what)

@@ -32,10 +32,15 @@ enum { /* parts of the state block that cost something and are filled only where
     PYUSDT_USES_ANCESTORS = 16,
 };
 
+enum { PYUSDT_STACKS = 2 }; /* ustack()'s, and jstack()'s */
+
 struct pyusdt_consumer_config {
     uint32_t clauses;                  /* how many */
     uint32_t uses;                     /* PYUSDT_USES_* */
     uint32_t this_offset, this_size;   /* part of the state block that is zeroed before each firing */
+    struct pyusdt_stack_area {
+        uint32_t offset, frames; /* in the state block: their number, u64, then as many u64; offset 0: none */
+    } stack[PYUSDT_STACKS];      /* where an event's stack goes */
 };
 
 /* Who fired: what an event does not carry itself. */
@@ -64,6 +69,12 @@ struct pyusdt_registry *pyusdt_consumer_registry(struct pyusdt_consumer *c);
 /* Make all probes of the feed's targets known, in the order of their tables; targets that are known
  * already cost nothing. */
 int pyusdt_consumer_add_targets(struct pyusdt_consumer *c, const struct pyusdt_feed *feed);
+
+/* The stack of the events that are made here from now on: as many of these frames as there is room for. */
+void pyusdt_consumer_stack(struct pyusdt_consumer *c, const uint64_t *frames, uint32_t n);
+
+/* Events whose stack had more frames than were wanted. */
+uint64_t pyusdt_consumer_cut(const struct pyusdt_consumer *c);
 
 /* Run the clauses of probe `id` on an event that is made here. */
 void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id, const struct pyusdt_process *who,

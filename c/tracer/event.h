@@ -22,8 +22,37 @@ static inline uint32_t pyusdt_event_values_end(const struct pyusdt_ring_event *h
 static inline bool pyusdt_event_header_ok(const struct pyusdt_ring_event *header, uint64_t available)
 {
     return header->size % 8 == 0 && header->size <= available && header->size <= PYUSDT_EVENT_MAX + 7 &&
-           header->nargs <= PYUSDT_MAX_ARGS && header->ncaptures <= PYUSDT_MAX_ARGS &&
+           header->nargs <= PYUSDT_MAX_ARGS && header->ncaptures <= PYUSDT_MAX_ARGS + 1 &&
            header->size >= pyusdt_event_values_end(header);
+}
+
+/* The frames that the bytes are; false: they are none. */
+static inline bool pyusdt_event_stack(const uint8_t *bytes, uint32_t length, struct pyusdt_event *event)
+{
+    uint32_t n = length / 8;
+    uint64_t last;
+
+    if (length % 8 != 0 || n == 0 || n > PYUSDT_MAX_FRAMES + 1 || event->nframes != 0)
+        return false;
+    memcpy(&last, bytes + length - 8, sizeof last);
+    event->more = last == PYUSDT_FRAME_MORE;
+    event->nframes = event->more ? n - 1 : n;
+    event->frames = bytes;
+    return event->nframes <= PYUSDT_MAX_FRAMES;
+}
+
+/* The greatest number of a place in its stack. */
+static inline uint32_t pyusdt_event_last_place(const struct pyusdt_event *event)
+{
+    uint32_t last = 0;
+    uint64_t frame;
+
+    for (uint32_t i = 0; i < event->nframes; i++) {
+        memcpy(&frame, event->frames + 8 * i, sizeof frame);
+        if (frame >> 32 > last)
+            last = (uint32_t)(frame >> 32);
+    }
+    return last;
 }
 
 /*
@@ -41,7 +70,8 @@ static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, co
     event->tid = header->tid;
     event->cpu = header->cpu;
     event->nargs = header->nargs;
-    event->ncaptures = header->ncaptures;
+    event->ncaptures = event->nframes = 0;
+    event->more = false;
     memset(event->arg, 0, sizeof event->arg);
     memcpy(event->arg, values, 8u * header->nargs);
     for (uint32_t i = 0; i < header->ncaptures; i++) {
@@ -50,14 +80,20 @@ static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, co
             return -EBADMSG;
         memcpy(&capture, rest + at, sizeof capture);
         at += (uint32_t)sizeof capture;
-        if (capture.index >= header->nargs || capture.length > PYUSDT_MAX_STRING ||
-            size - at < (uint32_t)capture.length + 1)
+        if (size - at < (uint32_t)capture.length + 1)
             return -EBADMSG;
-        rest[at + capture.length] = '\0';
-        event->capture[i] = (struct pyusdt_capture){.address = event->arg[capture.index],
-                                                    .length = capture.length,
-                                                    .index = capture.index,
-                                                    .data = (const char *)rest + at};
+        if (capture.index == PYUSDT_CAPTURE_STACK) {
+            if (!pyusdt_event_stack(rest + at, capture.length, event))
+                return -EBADMSG;
+        } else if (capture.index < header->nargs && capture.length <= PYUSDT_MAX_STRING && event->ncaptures < PYUSDT_MAX_ARGS) {
+            rest[at + capture.length] = '\0';
+            event->capture[event->ncaptures++] = (struct pyusdt_capture){.address = event->arg[capture.index],
+                                                                         .length = capture.length,
+                                                                         .index = capture.index,
+                                                                         .data = (const char *)rest + at};
+        } else {
+            return -EBADMSG;
+        }
         at = (at + capture.length + 1 + 3) & ~3u;
         if (at > size)
             return -EBADMSG;

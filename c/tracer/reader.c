@@ -146,6 +146,15 @@ static bool learn(struct pyusdt_session *session, struct pyusdt_target *target, 
     return probe < target->table->table.nprobes && (place <= target->known_places.n || pyusdt_target_learn_places(target, place));
 }
 
+/* The places of the functions in its stack; those that the process does not have stay unknown. */
+static void learn_frames(struct pyusdt_target *target, const struct pyusdt_event *event)
+{
+    uint32_t last = pyusdt_event_last_place(event);
+
+    if (last > target->known_places.n && last <= PYUSDT_MAX_PLACES)
+        pyusdt_target_learn_places(target, last);
+}
+
 /* Copies the header of the next event and checks it. 1, 0 or -EBADMSG, as above. */
 static int look(struct pyusdt_session *session, struct pyusdt_source *source)
 {
@@ -306,10 +315,15 @@ static int decode(struct pyusdt_session *session, const struct pyusdt_source *so
     const uint8_t *bytes = source->data + (source->position & (source->size - 1));
     uint32_t at = pyusdt_event_values_end(header);
 
+    int r;
+
     if (header->ncaptures)
         memcpy(session->rest, bytes + at, header->size - at);
     event->target = source->target->index;
-    return pyusdt_event_decode(header, bytes + sizeof *header, session->rest, event);
+    r = pyusdt_event_decode(header, bytes + sizeof *header, session->rest, event);
+    if (r == 0 && event->nframes)
+        learn_frames(source->target, event);
+    return r;
 }
 
 /* Behind the event: 1 where the ring has one more, which is looked at; 0 or -EBADMSG. */

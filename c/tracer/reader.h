@@ -61,6 +61,9 @@ struct pyusdt_event {
         uint32_t index; /* the argument that it is */
         const char *data;
     } capture[PYUSDT_MAX_ARGS];
+    const uint8_t *frames; /* of the stack, 8 bytes each (pyusdt_frame), anywhere in memory */
+    uint32_t nframes;      /* at most PYUSDT_MAX_FRAMES; 0: none was taken */
+    bool more;             /* there were more than were wanted */
 };
 
 /* Returns 0 to go on, anything else to have pyusdt_session_poll() return at once (this event counts as delivered). */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracer/event.h"
 #include "tracer/record_file.h"
 #include "tracer/tracer.h"
 
@@ -73,6 +74,18 @@ static void put_places(struct pyusdt_recorder *r, uint32_t index, uint32_t last)
         pyusdt_record_place(&r->file, index, ++told->nplaces, &place);
 }
 
+/* Returns where it ends. */
+static size_t put_capture(uint8_t *bytes, size_t at, uint32_t index, const void *data, uint32_t length)
+{
+    struct pyusdt_ring_capture capture = {(uint16_t)index, (uint16_t)length};
+    size_t end = (at + sizeof capture + length + 1 + 3) & ~3ull;
+
+    memset(bytes + end - 4, 0, 4);
+    memcpy(bytes + at, &capture, sizeof capture);
+    memcpy(bytes + at + sizeof capture, data, length);
+    return end;
+}
+
 static void put_event(struct pyusdt_recorder *r, const struct pyusdt_event *event)
 {
     uint8_t bytes[(PYUSDT_EVENT_MAX + 7) & ~7ull];
@@ -82,19 +95,16 @@ static void put_event(struct pyusdt_recorder *r, const struct pyusdt_event *even
                                        .tid = event->tid,
                                        .cpu = (uint16_t)event->cpu,
                                        .nargs = (uint8_t)event->nargs,
-                                       .ncaptures = (uint8_t)event->ncaptures};
+                                       .ncaptures = (uint8_t)(event->ncaptures + (event->nframes > 0))};
     size_t at = sizeof header + 8u * event->nargs;
 
     memcpy(bytes + sizeof header, event->arg, 8u * event->nargs);
     for (uint32_t i = 0; i < event->ncaptures; i++) {
         const struct pyusdt_capture *from = &event->capture[i];
-        struct pyusdt_ring_capture capture = {(uint16_t)from->index, (uint16_t)from->length};
-        size_t end = (at + sizeof capture + from->length + 1 + 3) & ~3ull;
-        memset(bytes + end - 4, 0, 4);
-        memcpy(bytes + at, &capture, sizeof capture);
-        memcpy(bytes + at + sizeof capture, from->data, from->length);
-        at = end;
+        at = put_capture(bytes, at, from->index, from->data, from->length);
     }
+    if (event->nframes > 0)
+        at = put_capture(bytes, at, PYUSDT_CAPTURE_STACK, event->frames, 8u * (event->nframes + event->more));
     header.size = (uint32_t)((at + 7) & ~7ull);
     memset(bytes + at, 0, header.size - at);
     memcpy(bytes, &header, sizeof header);
@@ -112,6 +122,7 @@ void pyusdt_recorder_event(struct pyusdt_recorder *r, const struct pyusdt_event 
     if (event->probe >= r->told[event->target].nprobes)
         put_target(r, event->target);
     put_places(r, event->target, event->place);
+    put_places(r, event->target, pyusdt_event_last_place(event));
     put_event(r, event);
 }
 

@@ -1,4 +1,4 @@
-# What the binding sees of the C core (include/pyusdt.h) and of the C beside it (native/fast.h, native/fire.h, native/vm.h).
+# What the binding sees of the C core (include/pyusdt.h) and of the C beside it (native/fast.h, native/fire.h, native/stack.h, native/vm.h).
 
 cdef extern from "pyusdt.h" nogil:
     void pyusdt_unpublish()
@@ -12,6 +12,9 @@ cdef extern from "native/fast.h":
     int pyusdt_fast_add(object module) except -1
     int pyusdt_fast_publish(const char *module_name)
     int pyusdt_fast_available()
+
+cdef extern from "native/stack.h":
+    void pyusdt_stack_start()
 
 cdef extern from "native/vm.h":
     int pyusdt_vm_add(object module) except -1

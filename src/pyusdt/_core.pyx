@@ -53,4 +53,5 @@ def strict(bint on=True) -> bool:
 
 pyusdt_fast_add(sys.modules[__name__])
 pyusdt_vm_add(sys.modules[__name__])
+pyusdt_stack_start()
 publish()

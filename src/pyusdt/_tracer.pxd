@@ -50,6 +50,7 @@ cdef extern from "tracer/reader.h" nogil:
         uint32_t args
         uint16_t bytes[PYUSDT_MAX_ARGS]
         uint32_t counts
+        uint32_t frames
     struct pyusdt_event:
         uint64_t time
         uint32_t target, probe, tid, cpu, nargs, ncaptures
@@ -64,6 +65,11 @@ cdef extern from "tracer/reader.h" nogil:
         char module[64]
         char function[128]
         char name[128]
+    struct pyusdt_place_info:
+        const char *module
+        const char *function
+        const char *file
+        uint32_t line
     enum:
         PYUSDT_PLACES_OPEN
         PYUSDT_PLACES_KNOWN
@@ -97,7 +103,7 @@ cdef extern from "tracer/reader.h" nogil:
 
 cdef extern from "tracer/feed.h" nogil:
     struct pyusdt_feed_kind:
-        pass
+        int (*place)(const void *of, uint32_t target, uint32_t place, pyusdt_place_info *info)
     struct pyusdt_feed:
         const pyusdt_feed_kind *kind
         void *of
@@ -152,8 +158,12 @@ cdef extern from "tracer/consumer.h" nogil:
         PYUSDT_USES_ANCESTORS
         PYUSDT_CLAUSE_EXITS
         PYUSDT_CLAUSE_PAUSES
+        PYUSDT_STACKS
+    struct pyusdt_stack_area:
+        uint32_t offset, frames
     struct pyusdt_consumer_config:
         uint32_t clauses, uses, this_offset, this_size
+        pyusdt_stack_area stack[2]
     struct pyusdt_process:
         uint32_t pid, ppid, uid, gid
         char comm[16]
@@ -175,6 +185,8 @@ cdef extern from "tracer/consumer.h" nogil:
     const uint8_t *pyusdt_consumer_records(const pyusdt_consumer *c, size_t *size)
     void pyusdt_consumer_clear(pyusdt_consumer *c)
     bint pyusdt_consumer_exiting(const pyusdt_consumer *c)
+    void pyusdt_consumer_stack(pyusdt_consumer *c, const uint64_t *frames, uint32_t n)
+    uint64_t pyusdt_consumer_cut(const pyusdt_consumer *c)
     uint64_t pyusdt_consumer_lost(const pyusdt_consumer *c)
     uint64_t pyusdt_consumer_stopped(const pyusdt_consumer *c, pyusdt_error *what)
 

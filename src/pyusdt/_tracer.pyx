@@ -121,6 +121,13 @@ cdef class Feed:
 
     cdef pyusdt_feed feed
 
+    def place(self, uint32_t target, uint32_t place):
+        """(module, function, file, line) of a place in a target's code; LookupError where there is none."""
+        cdef pyusdt_place_info info
+        if self.feed.of is NULL or self.feed.kind.place(self.feed.of, target, place, &info) != 0:
+            raise LookupError(f"no place {place}")
+        return text(info.module), text(info.function), text(info.file), info.line
+
 
 cdef class Session(Feed):
     """One consumer's tracing of processes, through the run directory `rundir`, or that of process `home` (the user's own).
@@ -152,14 +159,14 @@ cdef class Session(Feed):
     def __dealloc__(self):
         self.close()
 
-    def want(self, str provider, str module, str function, str name, dict demand, uint32_t pid=0, bint counts=False):
+    def want(self, str provider, str module, str function, str name, dict demand, uint32_t pid=0, bint counts=False,
+             uint32_t frames=0):
         """Before start: probes that match are enabled, and of argument i demand[i] bytes of string are
         captured (0: the value only).  Arguments that demand does not have are not looked at.  counts: how
-        often they fire at a place is all that is wanted: Consumer.counts()."""
+        often they fire at a place is all that is wanted: Consumer.counts().  frames: of the stack."""
         cdef pyusdt_want want
         memset(&want, 0, sizeof(want))
-        want.pid = pid
-        want.counts = counts
+        want.pid, want.counts, want.frames = pid, counts, frames
         put(want.provider, sizeof(want.provider), provider)
         put(want.module, sizeof(want.module), module)
         put(want.function, sizeof(want.function), function)
@@ -224,12 +231,12 @@ cdef class Session(Feed):
 
     def close(self):
         pyusdt_session_close(self.session)
-        self.session = NULL
+        self.session = self.feed.of = NULL
 
     def leave(self):
         """Close it, and let it go on: for sessions with `keep`."""
         pyusdt_session_leave(self.session)
-        self.session = NULL
+        self.session = self.feed.of = NULL
 
     def shown(self):
         """What was delivered so far has been shown to the user: for sessions with `keep`."""
@@ -273,14 +280,14 @@ cdef class Pace:
 cdef class Consumer:
     """Runs a program's clauses on events.
 
-    clauses: how many; uses: set of "execname", "names", "wall"; this_area: (offset, size).
+    clauses: how many; uses: set of "execname", "names", "wall"; this_area: (offset, size); stacks: (offset, frames) of each.
     """
 
     cdef pyusdt_consumer *consumer
     cdef bint uses_ancestors
     cdef VM vm
 
-    def __cinit__(self, VM vm, uint32_t clauses, uses, this_area):
+    def __cinit__(self, VM vm, uint32_t clauses, uses, this_area, stacks=()):
         cdef pyusdt_consumer_config config
         cdef pyusdt_error err
         bits = {"execname": PYUSDT_USES_EXECNAME, "names": PYUSDT_USES_NAMES, "wall": PYUSDT_USES_WALL,
@@ -288,6 +295,10 @@ cdef class Consumer:
         config.clauses = clauses
         config.uses = sum(bits[use] for use in uses)
         config.this_offset, config.this_size = this_area
+        memset(config.stack, 0, sizeof(config.stack))
+        for i, (offset, frames) in enumerate(stacks):
+            assert i < PYUSDT_STACKS
+            config.stack[<int>i] = pyusdt_stack_area(offset, frames)
         self.uses_ancestors = "ancestors" in uses
         self.vm = vm
         cdef int code = pyusdt_consumer_new(vm.vm, &config, &self.consumer, &err)
@@ -346,8 +357,9 @@ cdef class Consumer:
         return pyusdt_registry_count(pyusdt_consumer_registry(self.consumer))
 
     def fire(self, uint32_t probe, uint64_t time, uint32_t pid, uint32_t tid, uint32_t uid, uint32_t gid,
-             uint32_t cpu, str comm, args=()):
-        """Run the clauses of a probe on an event that is made here (BEGIN, END, tick); time in ns."""
+             uint32_t cpu, str comm, args=(), stack=()):
+        """Run the clauses of a probe on an event that is made here (BEGIN, END, tick); time in ns; stack: frames, as the clauses
+        see them."""
         cdef pyusdt_process who
         cdef pyusdt_event event
         memset(&who, 0, sizeof(who))
@@ -360,6 +372,8 @@ cdef class Consumer:
         event.nargs = <uint32_t>len(args)
         for i, value in enumerate(args):
             event.arg[<int>i] = <uint64_t>(value & 0xFFFFFFFFFFFFFFFF)
+        frames = struct.pack(f"={len(stack)}Q", *stack)
+        pyusdt_consumer_stack(self.consumer, <const uint64_t *><const char *>frames, <uint32_t>len(stack))
         pyusdt_consumer_fire(self.consumer, probe, &who, &event)
 
     def poll(self, Feed feed, uint64_t until, int max_events):
@@ -408,6 +422,11 @@ cdef class Consumer:
     def exiting(self):
         """A clause called exit()."""
         return bool(pyusdt_consumer_exiting(self.consumer))
+
+    @property
+    def cut(self):
+        """Events whose stack had more frames than were wanted."""
+        return pyusdt_consumer_cut(self.consumer)
 
     @property
     def lost(self):

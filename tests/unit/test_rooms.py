@@ -52,7 +52,7 @@ C = {
     "format": ("generated", "shared"),
     "stacks": (),
     "tracer": ("bpf", "generated", "shared"),
-    "native": ("shared", "target"),
+    "native": ("shared", "stacks", "target"),
     "nif": ("shared", "target"),
 }
 C_FOLDERS = {"native": SOURCES / "native", "nif": TOP / "erlang_nif" / "c_src"}

@@ -69,6 +69,12 @@ FAULT_KPRIV, FAULT_UPRIV, FAULT_TUPOFLOW, FAULT_BADSTACK, FAULT_LIBRARY, FAULT_B
 ADDRESS_STATE = 0x0D7A0001  # in the state block: this-> variables and alloca()'s memory
 ADDRESS_GLOBALS = 0x0D7A0002  # in the globals map
 
+# --- frames of a language's stack, where native ones have their addresses --------
+# 11 bits FRAME_MARK, which no address has; 16 the target, 17 its place (of the function), 20 the line there (0: not known)
+FRAME_MARK = 0x2A5
+FRAME_TARGET_SHIFT, FRAME_PLACE_SHIFT = 37, 20
+FRAME_MARK_SHIFT = 53
+
 # --- the globals map: map 1, one element --------------------------------------
 # Counts of what was lost, each a u64 to which the programs of all CPUs add; then the variables.
 DROP_RECORD = 0  # records that found no room in the output

@@ -108,7 +108,7 @@ def _better_in_kernel(program, targets):
     if any(desc.name.startswith("profile-") for desc in descriptions):
         return "profile-n fires on every CPU there"
     own = ("BEGIN", "END", "ERROR", "tick-")
-    if any(clause.stacks and not all(desc.name.startswith(own) for desc in clause.probes) for clause in program.clauses):
+    if any(clause.stacks - {"language"} and not all(desc.name.startswith(own) for desc in clause.probes) for clause in program.clauses):
         return "it records stacks"
     return None
 

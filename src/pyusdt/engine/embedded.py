@@ -14,7 +14,7 @@ import time
 from .. import _tracer
 from ..bpf import insn, maps
 from ..data import program as p
-from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, gone, own_stack
+from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, frames, gone, own_stack
 from .identity import alive
 from .ticks import Ticks, period
 
@@ -24,6 +24,8 @@ _COUNTS_EVERY = 0.1  # s between two looks at what traced processes have counted
 _OWN_NAMES = DTRACE_PROBES + ("tick-", "profile-")
 COMM = "pydtrace"
 _EVERYTHING = 2**64 - 1
+_A_PART = 50  # frames, jstack()'s: who asks for fewer wants no whole stack
+_SHOWN = ("user", "language")  # the stacks that it has, both of the language's frames
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what keeps a recording from being written
 _EVERY_ARGUMENT = dict.fromkeys(range(12), 1023)  # a demand for all that there is
 
@@ -44,15 +46,17 @@ class EmbeddedEngine(Engine):
         self._awaited = None  # the pid of a process that is to come
         self._brought = []  # what a command will have that does not know of us
         self._lacking = []  # that there was nobody to trace
-        self._said = {"troubles": 0, "again": 0, "corrupt": 0}  # of what warnings() tells
+        self._said = {"troubles": 0, "again": 0, "corrupt": 0, "cut": 0}  # of what warnings() tells
         self._pace = _tracer.Pace()
+        self._names = frames.Names()
         self.cpu = options.get("cpu", 0)
         if program.uses & p.KERNEL_USES:
             raise EngineError("curthread, curpsinfo, curlwpsinfo and execargs are the kernel's: they need -x engine=kernel")
         kinds = maps.KINDS
         self._vm = _tracer.VM([(kinds[m.kind].number, m.key_size, m.value_size, m.entries) for m in program.maps])
         filled = program.uses - {"errno"}  # no system call is traced: it stays 0
-        self._consumer = _tracer.Consumer(self._vm, len(program.clauses), filled, program.this_area)
+        shown = [program.stacks[kind] for kind in _SHOWN if kind in program.stacks]
+        self._consumer = _tracer.Consumer(self._vm, len(program.clauses), filled, program.this_area, shown)
         for clause in program.clauses:
             exits = any(action.row.ends for action in clause.actions)
             pauses = any(action.args for action in clause.actions)  # what reads aggregations sees them as they are
@@ -108,7 +112,7 @@ class EmbeddedEngine(Engine):
                 for desc in clause.probes:
                     if desc in foreign:
                         self._session.want(desc.provider, desc.module, desc.function, desc.name, demand or clause.demand,
-                                           counts=clause in self._counting)
+                                           counts=clause in self._counting, frames=self._frames(clause))
             known = self._known_probes()
             if self._pids and not any(row[1].startswith("python") for row in known):
                 self.lack = NoPyusdt.OF_PYTHON
@@ -124,6 +128,12 @@ class EmbeddedEngine(Engine):
                         if any(desc in unknown or self._with_places(desc, known) for desc in clause.probes)]
         if self._session.resumed:  # whose probes were accepted when it began
             self.awaited = [desc for desc, count in self.matched if count == 0]
+
+    def _frames(self, clause):
+        """How many frames of the stack a clause needs, or ERROR if it has a fault; 0: none."""
+        errors = [each for each in self.program.clauses if any(desc.name == "ERROR" for desc in each.probes)]
+        kinds = clause.stacks.union(*(each.stacks for each in errors))
+        return max((self.program.stacks[kind][1] for kind in kinds if kind in _SHOWN), default=0)
 
     def _asks_for_python(self):
         return [desc for desc in self._descriptions() if desc.provider.startswith("python")]
@@ -242,8 +252,8 @@ class EmbeddedEngine(Engine):
 
     def _fire(self, probe, when):
         pid = os.getpid()
-        with own_stack.shown(self._vm, self.program):
-            self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu, COMM)
+        stack = own_stack.frames(max((self.program.stacks[kind][1] for kind in _SHOWN if kind in self.program.stacks), default=0))
+        self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu, COMM, stack=stack)
 
     def poll(self, timeout):
         if self._ticks is None:
@@ -288,7 +298,7 @@ class EmbeddedEngine(Engine):
     def warnings(self):
         """What the session has found out since it was asked last, and at the end that there was nobody to trace."""
         stats, troubles = self._session.stats(), self._session.troubles()
-        said = self._lacking + troubles[self._said["troubles"]:]
+        said = self._lacking + troubles[self._said["troubles"]:] + self._cut()
         rings = stats["corrupt"] - self._said["corrupt"]
         if rings:
             said.append(f"{rings} ring{'' if rings == 1 else 's'} given up: not what pyusdt writes, or no longer there")
@@ -296,8 +306,16 @@ class EmbeddedEngine(Engine):
         if again:
             said.append(f"{again} event{'' if again == 1 else 's'} may have been shown before: "
                         "pydtrace was killed when it had read them")
-        self._said = {"troubles": len(troubles), "again": stats["again"], "corrupt": stats["corrupt"]}
+        self._said = {"troubles": len(troubles), "again": stats["again"], "corrupt": stats["corrupt"], "cut": self._consumer.cut}
         return said
+
+    def _cut(self):
+        """Of stacks that were to be whole."""
+        most = max((self._frames(clause) for clause in self.program.clauses), default=0)
+        cut = self._consumer.cut - self._said["cut"]
+        if not cut or most < _A_PART:
+            return []
+        return [f"{cut} stack{'' if cut == 1 else 's'} had more than {most} frames: the outermost are left out"]
 
     def end(self):
         when = time.monotonic_ns()
@@ -356,6 +374,13 @@ class EmbeddedEngine(Engine):
 
     def probe(self, ident):
         return self._consumer.probe(ident)
+
+    def name_of(self, address):
+        return self._names.name(self._feed, address)
+
+    @property
+    def _feed(self):
+        return self._session
 
     def items(self, map_index):
         if self.program.maps[map_index].kind != "percpu_array":

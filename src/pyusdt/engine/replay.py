@@ -107,5 +107,9 @@ class ReplayEngine(EmbeddedEngine):
     def warnings(self):
         return []
 
+    @property
+    def _feed(self):
+        return self._replay
+
     def _lost(self):
         return self._replay.loss()

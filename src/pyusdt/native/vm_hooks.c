@@ -32,7 +32,7 @@ static void fire_text(enum pyusdt_pyvm_probe probe, PyObject *object, uint64_t n
     pyusdt_firing_no_more(&firing, 1);
     pyusdt_firing_text(&firing, 0, string.address, string.length);
     firing.args.value[1] = number;
-    pyusdt_fire(firing.probe, &firing.args);
+    pyusdt_firing_fire(&firing);
     pyusdt_text_source_close(&source);
 }
 
@@ -44,7 +44,7 @@ static void fire_number(enum pyusdt_pyvm_probe probe, uint64_t number)
         return;
     pyusdt_firing_no_more(&firing, 0);
     firing.args.value[0] = number;
-    pyusdt_fire(firing.probe, &firing.args);
+    pyusdt_firing_fire(&firing);
 }
 
 /* ---- the collector ---- */
@@ -221,7 +221,7 @@ static int audits(const char *event, PyObject *Py_UNUSED(args), void *Py_UNUSED(
         return 0;
     pyusdt_firing_no_more(&firing, 0);
     pyusdt_firing_text(&firing, 0, event, pyusdt_text_length(event, strlen(event)));
-    pyusdt_fire(firing.probe, &firing.args);
+    pyusdt_firing_fire(&firing);
     return 0;
 }
 

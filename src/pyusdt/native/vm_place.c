@@ -11,12 +11,7 @@
 #include <stdlib.h>
 
 #include "native/convert.h"
-
-#if PY_VERSION_HEX < 0x030c0000
-#define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex
-#define PyUnstable_Code_GetExtra _PyCode_GetExtra
-#define PyUnstable_Code_SetExtra _PyCode_SetExtra
-#endif
+#include "native/extra.h"
 
 #define FUNCTION_TABLE 4096 /* functions of C that are remembered; more are looked up at each call */
 
@@ -254,7 +249,10 @@ static uint64_t line_of(PyCodeObject *code, int offset)
 /* Offers an event whose arguments from arg3 on are set already. */
 static void offer(struct pyusdt_firing *firing, const struct place *place, uint64_t sessions)
 {
-    pyusdt_fire_at(firing->probe, place->number, sessions, &firing->args);
+    if (pyusdt_firing_wants_stack(firing))
+        pyusdt_fire_with_stack(firing->probe, place->number, sessions, &firing->args);
+    else
+        pyusdt_fire_at(firing->probe, place->number, sessions, &firing->args);
 }
 
 /* 0: nobody wants it any more. */
@@ -264,6 +262,7 @@ static int begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, uin
     firing->attached = 0;
     firing->demand = firing->reads = pyusdt_demand_at(firing->probe, sessions);
     firing->args.missing = ~firing->reads;
+    firing->args.nframes = 0;
     pyusdt_firing_no_more(firing, 3);
     return firing->reads != 0;
 }

@@ -54,7 +54,7 @@ DECLARED = {
 
 # Names with a row whose meaning differs in an engine: (embedded, kernel).
 _READ_LATER = "reads what the event captured of it; another address is a fault"
-_NO_STACK = "the tracer's own where it fires the probe (BEGIN, tick-n), no frames for events of processes"
+_LANGUAGES = "Python's functions; the tracer's own stack where it fires the probe (BEGIN, tick-n)"
 _NO_KERNEL_STACK = "no frames"
 _LATER = "when the record is printed, which is after the firing"
 NOTES = {
@@ -63,7 +63,7 @@ NOTES = {
     "progenyof": ("as it was when the process was first seen; 16 generations", "works; 16 generations"),
     "json": ("works", "no: no helper of the kernel reads JSON"),
     "term": (_READ_LATER, "no: no helper of the kernel reads terms"),
-    **dict.fromkeys(("ustack", "jstack", "ucaller", "ustackdepth"), (_NO_STACK, "works")),
+    **dict.fromkeys(("ustack", "jstack", "ucaller", "ustackdepth"), (_LANGUAGES, "works")),
     **dict.fromkeys(("stack", "caller", "stackdepth"), (_NO_KERNEL_STACK, "works")),
     "errno": ("0: no system call is traced", "works"),
     "execargs": ("no: the event does not carry it", "works"),

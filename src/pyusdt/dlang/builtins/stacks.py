@@ -11,7 +11,7 @@ from ...data import program as p
 from ...data import types as t
 from ..code.emit import Place
 from ..code.integers import constant
-from ..code.stacks import KERNEL, USER, most_frames
+from ..code.stacks import KERNEL, LANGUAGE, USER, most_frames
 from ..errors import refuse
 from .action import Action
 
@@ -61,9 +61,9 @@ class Stack(_Shown):
         g.emit(load(8, R0, R6, area), jump_imm("jle", R0, frames, fits), mov_imm(R0, frames))
         g.place(fits)
         g.emit(store(4, R6, off + fields["depth"].offset, R0),
-               store_imm(4, R6, off + fields["is_user"].offset, int(self.stack == USER)),
+               store_imm(4, R6, off + fields["is_user"].offset, int(self.stack != KERNEL)),
                store_imm(4, R6, off + fields["strsz"].offset, call.strsz))
-        if self.stack == USER:
+        if self.stack != KERNEL:
             g.emit(load(4, R1, R6, p.STATE_PID), store(4, R6, off + fields["pid"].offset, R1))
         else:
             g.emit(store_imm(4, R6, off + fields["pid"].offset, 0))
@@ -98,7 +98,7 @@ ROWS = [
     Stack("stack", "stack([uint32_t])", "the kernel's stack", KERNEL, ("stackframes", 20), "D_STACK_SIZE"),
     Stack("ustack", "stack([uint32_t], [uint32_t])", "the stack of the firing thread", USER, ("ustackframes", 100),
           "D_USTACK_FRAMES", ("ustackstrsize", 0)),
-    Stack("jstack", "stack([uint32_t], [uint32_t])", "the same; no frame of Java's is named", USER, ("jstackframes", 50),
+    Stack("jstack", "stack([uint32_t], [uint32_t])", "that of its language alone: Python's functions", LANGUAGE, ("jstackframes", 50),
           "D_USTACK_FRAMES", ("jstackstrsize", 512)),
     Symbol("sym", "the name of an address of the kernel", False, t.Naming(distance=True, whole=True)),
     Symbol("func", "the name of the kernel's function at an address", False, _FUNCTION),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-USER, KERNEL = "user", "kernel"
+USER, LANGUAGE, KERNEL = "user", "language", "kernel"
 _MAXFRAMES = 127  # the kernel's bound, where nobody has changed it
 _MOST = 1024  # what the state block has room for
 

@@ -1,0 +1,46 @@
+"""Frames of a language's stack: words in the place of addresses, and their names.
+
+In: words as c/tracer/consumer.c makes them of an event's stack (data/program.py, FRAME_), and the feed that the event came from.
+Out: texts, as `pyusdt dump` has them.  Always: a function whose place is not known is "?"; other words are left to others.
+"""
+
+from __future__ import annotations
+
+from ..data import program as p
+from ..data.profile import Place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_TARGETS, _PLACES, _LINES = (1 << bits for bits in (p.FRAME_MARK_SHIFT - p.FRAME_TARGET_SHIFT,
+                                                    p.FRAME_TARGET_SHIFT - p.FRAME_PLACE_SHIFT, p.FRAME_PLACE_SHIFT))
+UNKNOWN = "?"
+_KEPT = 1 << 16  # texts
+
+
+class Names:
+    """What was named stays so when the feed is closed, since keys of aggregations are printed after that."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, str] = {}
+
+    def name(self, feed: Any, word: int) -> str | None:
+        """The text of a frame; None: it is an address.  feed: a _tracer.Feed, or None where that is closed."""
+        if word >> p.FRAME_MARK_SHIFT != p.FRAME_MARK:
+            return None
+        if word not in self._known:
+            found = _text(feed, word)
+            if found == UNKNOWN or len(self._known) == _KEPT:
+                return found
+            self._known[word] = found
+        return self._known[word]
+
+
+def _text(feed: Any, word: int) -> str:
+    target, place = word >> p.FRAME_TARGET_SHIFT & _TARGETS - 1, word >> p.FRAME_PLACE_SHIFT & _PLACES - 1
+    try:
+        _, function, file, _ = feed.place(target, place)
+    except (AttributeError, LookupError):
+        return UNKNOWN
+    return Place((function, file, word & _LINES - 1 or None)).text
