@@ -216,6 +216,13 @@ def _registers(text: str | None) -> int:
     return int(text)
 
 
+def _percent(text: str | None) -> int:
+    value = _count(text)
+    if not 0 < value <= 100_000:
+        raise OptionError("a number of percent of one processor is needed, 1 and up")
+    return value
+
+
 def _several(text: str | None) -> list[str]:
     return [_text(text)]
 
@@ -261,6 +268,7 @@ PARSERS: dict[str, Parser] = {
     # who is told of a clause's records; when an alert is over, when who was told is told again; how many alerts a minute;
     # whether the stacks of the process go with them (docs/guide/alerts.md)
     "alert": _several, "alertends": _rate, "alertrepeat": _rate, "alertrate": _count, "alertstacks": _flag,
+    "maxcpu": _percent,  # of a processor that pydtrace may take (docs/guide/serve.md)
 }  # fmt: skip
 _REFUSED = {
     "an aggregation has one part, whichever CPU its events come from": "aggpercpu",

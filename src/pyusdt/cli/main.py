@@ -177,6 +177,16 @@ def attach_command(options: Namespace) -> int:
     return 0
 
 
+def serve_command(options: Namespace) -> int:
+    from . import serve
+
+    try:
+        serve.Supervisor(options.folder, options.memory, options.cpu).run()
+    except serve.NotServed as error:
+        raise Failure(error) from None
+    return 0
+
+
 class Version(argparse.Action):
     """--version; finding out the version takes time, so this waits until it is asked for."""
 
@@ -216,6 +226,24 @@ def _doctor_arguments(each: ArgumentParser) -> None:
 
 def _attach_arguments(each: ArgumentParser) -> None:
     each.add_argument("pid", type=int, metavar="PID", help="a Python process, with pyusdt in it or not")
+
+
+def _size(text: str) -> int:
+    """The option of D's that is a size has the same words."""
+    from ..options import OptionError, Options
+
+    read = Options()
+    try:
+        read.set("bufsize", text)
+    except OptionError:
+        raise argparse.ArgumentTypeError(f"'{text}' is no size: 256m, 1g") from None
+    return int(read["bufsize"])
+
+
+def _serve_arguments(each: ArgumentParser) -> None:
+    each.add_argument("folder", metavar="FOLDER", help="/etc/pyusdt.d: NAME.d, and NAME.args with further options of pydtrace's")
+    each.add_argument("--cpu", type=int, default=25, metavar="PERCENT", help="of a processor that each script may take; default: 25")
+    each.add_argument("--memory", type=_size, default="512m", metavar="SIZE", help="of memory that each may take; default: 512m")
 
 
 def _stub_arguments(each: ArgumentParser) -> None:
@@ -258,6 +286,7 @@ COMMANDS = {
     "attach": Command(attach_command, _attach_arguments, "bring the provider python into a process that runs (CPython 3.14 and later)"),
     "dump": Command(dump_command, stack_options.dump, "the stacks of all threads of a Python process, now"),
     "profile": Command(profile_command, stack_options.profile, "which functions a Python program spends its time in"),
+    "serve": Command(serve_command, _serve_arguments, "trace the scripts of a folder, unattended"),
     "stub": Command(stub_command, _stub_arguments, "write the Python stub of a provider file, for pyusdt.load()"),
     "completion": Command(completion_command, _completion_arguments, "print what makes a shell complete both commands"),
     "complete": Command(complete_command, _complete_arguments),

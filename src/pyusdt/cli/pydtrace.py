@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .arguments import Arguments, Request
 
 _LOST = 3  # exit status of --strict
+_COSTLY = 4  # and of what was ended by -x maxcpu
 _POLL = 0.1  # s: without records, drop messages and the command's end are noticed at most this much later
 _TEXTS = {"help": help_text, "versions": versions}  # modes that show a text
 _LISTED = "pydtrace -l lists the probes that there are; -Z accepts those to come"
@@ -345,6 +346,8 @@ def run(arguments: Arguments, driver: Driver, output: Output) -> int:
         if isinstance(error, BrokenPipeError):
             raise
         raise Failure(f"processing aborted: {error.strerror or error}") from None
+    if driver.costly:
+        return _COSTLY
     return _LOST if arguments.strict and driver.lost else driver.status or 0
 
 

@@ -19,6 +19,7 @@ from ..dlang.front.probes import OWN, unmatched
 from ..engine import EngineError
 from ..engine.unmatched import similar_probe, unmatched_probe
 from .actions import Actions
+from .cost import Cost
 from .sink import Info
 from .speculations import DEFAULT_SIZE, Speculations
 
@@ -56,7 +57,9 @@ class Driver:
         self._held: Speculations | None = None
         self._told: dict[str, int] = {}  # kind of loss -> how many the sink was told of
         self._longest = options.get("switchrate", _SWITCH_RATE) / 1e9  # s
+        self._cost: Cost | None = None
         self.stopping = self.hurry = False
+        self.costly = False  # it has ended because of what it costs
 
     # --- before -----------------------------------------------------------------------------------
 
@@ -116,6 +119,8 @@ class Driver:
         engine.begin()
         if self.options.get("destructive"):
             sink.notice("allowing destructive actions", error=False)
+        if "maxcpu" in self.options:
+            self._cost = Cost(self.options["maxcpu"])  # from now on: what compiling took is over
         if self.targets.command:  # after an exit() in BEGIN, too: as with dtrace it runs until we end
             self._start(self.targets.command)
 
@@ -158,6 +163,9 @@ class Driver:
         """Feed the sink with what there is, or comes within `timeout` seconds."""
         self._take(self.engine.poll(min(timeout, self._longest)))
         self._tell_drops()
+        if self._cost and (told := self._cost.passed()):
+            self.stopping = self.costly = True
+            self.sink.notice(told)
 
     def end(self) -> None:
         """Probes off, END, all that was recorded, the aggregations."""
