@@ -8,7 +8,8 @@ Always:  the program sees nothing of us: not in sys.argv, not in sys.path, not i
 import os
 import sys
 
-from pyusdt.vm.into import DEAF, deaf, environment
+from pyusdt.vm.interpreter import deaf
+from pyusdt.vm.into import DEAF, environment
 
 USAGE = "usage: python -m pyusdt [-m MODULE | -c CODE | FILE] …: runs it with the provider python (docs/guide/python-vm.md)"
 

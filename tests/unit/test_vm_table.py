@@ -9,7 +9,9 @@ import sys
 import pytest
 
 from pyusdt import vm
-from pyusdt.vm.into import deaf, environment
+from pyusdt._core import vm_probes
+from pyusdt.vm.interpreter import deaf, line_of
+from pyusdt.vm.into import environment
 
 PAGE = os.path.join(os.path.dirname(__file__), os.pardir, os.pardir, "docs", "guide", "python-vm.md")
 
@@ -22,8 +24,20 @@ def rows() -> dict[str, tuple[int, int]]:
 
 
 def test_the_page_has_every_probe():
-    assert len(rows()) >= 14
+    assert rows() == {name: (3, since) for name, since, _places in vm_probes()}
     assert {name for name, version in rows().items() if sys.version_info >= version} == set(vm.probes())
+
+
+def test_whose_command_line_it_is(tmp_path, monkeypatch):
+    """The interpreter's own, or that of a script's first line."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name, first in [("own", b"#!/usr/bin/python3 -s"), ("by-env", b"#!/usr/bin/env -S python3 -E"), ("shell", b"#!/bin/sh"), ("none", b"")]:
+        (tmp_path / name).write_bytes(first + b"\nx")
+        (tmp_path / name).chmod(0o755)
+    assert line_of(["python3", "a.py"]) == ["python3", "a.py"]
+    assert line_of(["own", "a"]) == ["/usr/bin/python3", "-s", str(tmp_path / "own"), "a"]
+    assert line_of(["by-env"]) == ["python3", "-E", str(tmp_path / "by-env")]
+    assert [line_of([name]) for name in ("shell", "none", "not-there")] == [None] * 3
 
 
 @pytest.mark.parametrize(("line", "option"), [

@@ -84,6 +84,7 @@ class Arguments:
         self.ready: int | None = None  # the file descriptor that hears when the probes are on; 2: by a line on the standard error
         self.colour = "auto"
         self.strict = False  # a loss makes the exit status 3
+        self.attach = False  # the provider python is brought into the processes of -p
 
 
 def split(argv: Iterable[str]) -> tuple[list[Given], list[str]]:
@@ -200,6 +201,8 @@ def _take(arguments: Arguments, letter: str, value: str | None) -> None:
         arguments.ready = STDERR if value is None else _descriptor(value)
     elif letter == "--strict":
         arguments.strict = True
+    elif letter == "--attach":
+        arguments.attach = True
     elif letter == "--dump":
         arguments.dump = _one_of(DUMPS, option, text)
     elif letter == "--color":

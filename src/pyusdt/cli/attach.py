@@ -12,10 +12,11 @@ import sys
 import tempfile
 import time
 
-from .._tracer import list_probes
 from ..engine import NoPyusdt
+from ..engine.python import has_python
 from ..vm.into import START
 
+OLDEST = 14  # minor version of CPython that has sys.remote_exec
 PATIENCE = 5.0  # seconds
 _STATEMENT = "exec('exec(compile(open(p).read(), p, \"exec\"), n); n[\"bring\"](False)', {{'p': {0!r}, 'n': {{'__file__': {0!r}}}}})\n"
 
@@ -24,27 +25,37 @@ class NotAttached(Exception):
     """Why not, and what can be done instead."""
 
 
-def is_there(pid: int) -> bool:
-    """Whether the process has the provider."""
+def _minor(pid: int) -> int:
+    """Of the version 3.x of a process.  NotAttached where it is no CPython, or may not be looked at."""
+    from ..stacks.process import NoStacks, Python
+
     try:
-        return any(probe[1] == f"python{pid}" for probe in list_probes(None, pid))
-    except OSError:
-        return False
+        return int(Python(pid).layout["minor"])
+    except NoStacks as error:
+        raise NotAttached(str(error)) from None
+
+
+def _check(pid: int) -> None:
+    """Only a Python of the process's version can, as the statement loads an extension of ours there, and from OLDEST on."""
+    theirs, ours = _minor(pid), sys.version_info[1]
+    if theirs < OLDEST:
+        raise NotAttached(f"process {pid} is CPython 3.{theirs}, which can not (3.{OLDEST} and later can): {NoPyusdt.OF_PYTHON}")
+    if theirs != ours:
+        raise NotAttached(f"process {pid} is CPython 3.{theirs}, and this pyusdt is for 3.{ours}: only one of the same version can, the "
+                          f"`pyusdt attach {pid}` of a CPython 3.{theirs} that has pyusdt installed")
 
 
 def attach(pid: int) -> None:
     """Returns once the provider is in the process.  NotAttached."""
-    if is_there(pid):
+    if has_python(pid):
         return
-    remote_exec = getattr(sys, "remote_exec", None)
-    if remote_exec is None:
-        raise NotAttached(f"this is CPython {sys.version_info[0]}.{sys.version_info[1]}, which can not: {NoPyusdt.OF_PYTHON}")
+    _check(pid)
     with tempfile.NamedTemporaryFile("w", prefix="pyusdt-attach-", suffix=".py") as script:
         script.write(_STATEMENT.format(os.path.join(START, "bring.py")))
         script.flush()
         os.chmod(script.name, 0o644)  # the process may be another user's
         try:
-            remote_exec(pid, script.name)
+            sys.remote_exec(pid, script.name)  # type: ignore[attr-defined]
         except (OSError, RuntimeError) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else error
             raise NotAttached(f"process {pid}: {why}: {NoPyusdt.OF_PYTHON}") from None
@@ -53,7 +64,7 @@ def attach(pid: int) -> None:
 
 def _wait(pid: int) -> None:
     end = time.monotonic() + PATIENCE
-    while not is_there(pid):
+    while not has_python(pid):
         if time.monotonic() > end:
             raise NotAttached(f"process {pid} has not run our statement within {PATIENCE:g} s: it waits in code that is not Python's, or its "
                               "standard error says why it could not")

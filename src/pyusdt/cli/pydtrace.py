@@ -139,6 +139,8 @@ def make_targets(arguments: Arguments) -> Targets:
     for name in ("keep", "wait"):
         if name in arguments.options and (arguments.commands or arguments.pids or "replay" in arguments.options):
             raise Failure(f"--{name} is for processes that are not named: it can not be used with -c, -p or --replay")
+    if arguments.attach:
+        attach_all(arguments.pids)
     if not arguments.commands:
         return Targets(arguments.pids)
     if len(arguments.commands) > 1 or arguments.pids:
@@ -148,6 +150,19 @@ def make_targets(arguments: Arguments) -> Targets:
     from ..engine.command import Command
 
     return Targets((), Command(words))
+
+
+def attach_all(pids: list[int]) -> None:
+    """--attach."""
+    from .attach import NotAttached, attach
+
+    if not pids:
+        raise Failure("--attach is for a process that runs: it needs -p")
+    try:
+        for pid in pids:
+            attach(pid)
+    except NotAttached as error:
+        raise Failure(error) from None
 
 
 def awaited(options: Mapping[str, Any]) -> int:
@@ -217,23 +232,32 @@ def all_probes(arguments: Arguments) -> list[Any]:
     """(provider, module, function, name) of all probes, in the order of their ids."""
     from ..engine import choice
 
-    return [*OWN, *choice.list_probes(arguments.options, arguments.pids, None)]
+    return [*OWN, *choice.list_probes(arguments.options, Targets(arguments.pids), None)]
 
 
 def list_probes(arguments: Arguments) -> int:
     """-l."""
-    from .._tracer import glob
-
     if "replay" in arguments.options:
         raise Failure("-l lists what there is now, not what was recorded: it can not be used with --replay")
+    targets = make_targets(arguments)
+    try:
+        return show_probes(arguments, targets)
+    finally:
+        if targets.command:
+            targets.command.stop()  # it never runs
+
+
+def show_probes(arguments: Arguments, targets: Targets) -> int:
+    """The list, of a command what it will have."""
+    from .._tracer import glob
+    from ..engine import choice
+
     hide()
     descriptions = None
     if arguments.requests:
-        program = compile_requests(arguments, arguments.pids[0] if arguments.pids else 0).program
+        program = compile_requests(arguments, (*targets.named(), 0)[0]).program
         descriptions = [description for clause in program.clauses for description in clause.probes]
-    from ..engine import choice
-
-    probes = OWN + choice.list_probes(arguments.options, arguments.pids, descriptions)
+    probes = [*OWN, *choice.list_probes(arguments.options, targets, descriptions)]
     text, messages = listing.listing(descriptions, probes, glob)
     open_output(arguments.output).write(text.encode("utf-8", "surrogateescape"))
     for message in messages:

@@ -95,6 +95,7 @@ OURS = (
            needs="a name for the session, of at most 31 bytes"),
     Option("wait", "NAME|PID", "trace only processes of that name, or the one of that id, now or when they start",
            needs="the id of a process, or a name of at most 15 bytes"),
+    Option("attach", None, "with -p: bring the provider python into the process, where it is not (CPython 3.14 and later)"),
     Option("ready", "FD", "say on the standard error when the probes are on, or by a newline to a file descriptor", optional=True),
     Option("strict", None, "exit with status 3 if anything was dropped or came out of order"),
     Option("color", "|".join(COLOURS), "messages in colour: auto, the default, where the standard error is a terminal",

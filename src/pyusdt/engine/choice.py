@@ -13,6 +13,7 @@ from .. import _tracer
 from . import OWN_PROVIDERS, EngineError, NoPyusdt, gone
 from .awaited import note_awaited
 from .policy import with_policy
+from .python import await_python, is_of_python
 
 
 def _embedded(program, options):
@@ -141,11 +142,11 @@ def _embedded_or_dtrace(program, options, targets):
         raise EngineError(f"{why}, and {error}") from None
 
 
-def list_probes(options, pids, descriptions):
+def list_probes(options, targets, descriptions):
     """[(provider, module, function, name)]: what the engine that -x engine names could trace, or every engine that
     may be used.  Raises EngineError, OSError."""
-    name = options.get("engine")
-    found = [] if name == "kernel" else _listed_embedded(pids, may_fail=name != "embedded" and os.geteuid() == 0)
+    name, pids = options.get("engine"), targets.pids
+    found = [] if name == "kernel" else _listed_embedded(targets, descriptions, may_fail=name != "embedded" and os.geteuid() == 0)
     if name == "kernel" or (name is None and os.geteuid() == 0):
         from .kernel import listing
 
@@ -154,15 +155,31 @@ def list_probes(options, pids, descriptions):
     return found
 
 
-def _listed_embedded(pids, may_fail):
+def _listed_embedded(targets, descriptions, may_fail):
+    pids = targets.pids
+    if descriptions and any(is_of_python(desc) for desc in descriptions):
+        await_python(pids)
     try:
         found = [probe for pid in pids for probe in _tracer.list_probes(None, pid)] if pids else _tracer.list_probes()
-        found.sort(key=lambda probe: probe[7] == _tracer.AT_PLACE)  # those get their ids with their first events
-        return [tuple(probe[1:5]) for probe in found]
     except OSError as error:
         if may_fail:
             return []
         raise gone(pids) if error.errno == errno.ESRCH else EngineError(error.strerror) from None
+    found.sort(key=lambda probe: probe[7] == _tracer.AT_PLACE)  # those get their ids with their first events
+    return [tuple(probe[1:5]) for probe in [*found, *_to_come(targets, descriptions)]]
+
+
+def _to_come(targets, descriptions):
+    """What a command that has not started will have of the provider python, where it is asked for."""
+    wanted = [desc for desc in descriptions or () if is_of_python(desc)]
+    if not (targets.command and wanted):
+        return []
+    from ..vm.into import into_command
+
+    rows, lack = into_command(targets.command, wanted)
+    if lack:
+        raise EngineError(lack)
+    return rows
 
 
 def _opened(engine, targets):

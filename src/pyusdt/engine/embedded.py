@@ -16,6 +16,7 @@ from ..bpf import insn, maps
 from ..data import program as p
 from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, frames, gone, own_stack
 from .identity import alive
+from .python import await_python, is_of_python
 from .ticks import Ticks, period
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
@@ -96,6 +97,8 @@ class EmbeddedEngine(Engine):
     def open(self, targets):
         self._pids, self._command = targets.pids, targets.command
         self._bring_in()
+        if self._asks_for_python():
+            await_python(self._pids)
         foreign = [desc for desc in self._descriptions() if not is_own(desc)]
         wait = self.options.get("wait", "")
         if isinstance(wait, int):
@@ -136,7 +139,7 @@ class EmbeddedEngine(Engine):
         return max((self.program.stacks[kind][1] for kind in kinds if kind in _SHOWN), default=0)
 
     def _asks_for_python(self):
-        return [desc for desc in self._descriptions() if desc.provider.startswith("python")]
+        return [desc for desc in self._descriptions() if is_of_python(desc)]
 
     def _bring_in(self):
         """The provider `python` into the command, where it is asked for by its name."""
@@ -144,7 +147,7 @@ class EmbeddedEngine(Engine):
         if self._command and wanted:
             from ..vm.into import into_command
 
-            self._brought, self.lack = into_command(self._command, wanted)
+            self._brought, self.lack = into_command(self._command, wanted, children="pychildren" in self.options)
 
     def _known_probes(self):
         """Rows of list_probes() of the processes that are traced, and of those that a kept session still knows; for a command

@@ -14,24 +14,26 @@
 /* file, function, line, and what comes behind */
 #define CODE (TEXT(0) | TEXT(1))
 
+/* since: the minor version of CPython that it is there from */
 static const struct {
     const char *name;
     uint32_t strings, nargs;
+    int since;
 } probes[PYUSDT_VM_PROBES] = {
-    [PYUSDT_VM_FUNCTION_ENTRY] = {"function-entry", CODE, 4},
-    [PYUSDT_VM_FUNCTION_RETURN] = {"function-return", CODE, 4},
-    [PYUSDT_VM_LINE] = {"line", CODE, 3},
-    [PYUSDT_VM_EXCEPTION_RAISE] = {"exception-raise", CODE | TEXT(3) | TEXT(4), 5},
-    [PYUSDT_VM_EXCEPTION_HANDLED] = {"exception-handled", CODE | TEXT(3) | TEXT(4), 5},
-    [PYUSDT_VM_C_FUNCTION_ENTRY] = {"c-function-entry", CODE, 3},
-    [PYUSDT_VM_C_FUNCTION_RETURN] = {"c-function-return", CODE, 4},
-    [PYUSDT_VM_GC_START] = {"gc-start", 0, 1},
-    [PYUSDT_VM_GC_DONE] = {"gc-done", 0, 1},
-    [PYUSDT_VM_IMPORT_START] = {"import-find-load-start", TEXT(0), 1},
-    [PYUSDT_VM_IMPORT_DONE] = {"import-find-load-done", TEXT(0), 2},
-    [PYUSDT_VM_THREAD_START] = {"thread-start", TEXT(0), 2},
-    [PYUSDT_VM_THREAD_STOP] = {"thread-stop", TEXT(0), 2},
-    [PYUSDT_VM_AUDIT] = {"audit", TEXT(0), 1},
+    [PYUSDT_VM_FUNCTION_ENTRY] = {"function-entry", CODE, 4, 10},
+    [PYUSDT_VM_FUNCTION_RETURN] = {"function-return", CODE, 4, 10},
+    [PYUSDT_VM_LINE] = {"line", CODE, 3, 10},
+    [PYUSDT_VM_EXCEPTION_RAISE] = {"exception-raise", CODE | TEXT(3) | TEXT(4), 5, 10},
+    [PYUSDT_VM_EXCEPTION_HANDLED] = {"exception-handled", CODE | TEXT(3) | TEXT(4), 5, 12},
+    [PYUSDT_VM_C_FUNCTION_ENTRY] = {"c-function-entry", CODE, 3, 10},
+    [PYUSDT_VM_C_FUNCTION_RETURN] = {"c-function-return", CODE, 4, 10},
+    [PYUSDT_VM_GC_START] = {"gc-start", 0, 1, 10},
+    [PYUSDT_VM_GC_DONE] = {"gc-done", 0, 1, 10},
+    [PYUSDT_VM_IMPORT_START] = {"import-find-load-start", TEXT(0), 1, 10},
+    [PYUSDT_VM_IMPORT_DONE] = {"import-find-load-done", TEXT(0), 2, 10},
+    [PYUSDT_VM_THREAD_START] = {"thread-start", TEXT(0), 2, 10},
+    [PYUSDT_VM_THREAD_STOP] = {"thread-stop", TEXT(0), 2, 10},
+    [PYUSDT_VM_AUDIT] = {"audit", TEXT(0), 1, 10},
 };
 
 /* Of the process: the provider is published once. */
@@ -53,9 +55,7 @@ unsigned pyusdt_vm_index(enum pyusdt_pyvm_probe probe)
 
 static int can(enum pyusdt_pyvm_probe probe, int with_audit)
 {
-    if (probe == PYUSDT_VM_AUDIT)
-        return with_audit;
-    return probe >= PYUSDT_VM_PLACE_PROBES || (pyusdt_vm_code_can & PYUSDT_VM_BIT(probe)) != 0;
+    return probes[probe].since <= PY_MINOR_VERSION && (probe != PYUSDT_VM_AUDIT || with_audit);
 }
 
 static struct pyusdt_probe_desc description(enum pyusdt_pyvm_probe probe)
@@ -218,13 +218,16 @@ static PyObject *vm_trouble(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unuse
     return trouble != NULL ? PyUnicode_FromString(trouble) : PyUnicode_New(0, 0);
 }
 
+/* vm_probes() */
 static PyObject *vm_probes(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     PyObject *names = PyList_New(0);
 
     for (enum pyusdt_pyvm_probe probe = 0; names != NULL && probe < PYUSDT_VM_PROBES; probe++) {
-        PyObject *row = can(probe, 1)
-                            ? Py_BuildValue("(sN)", probes[probe].name, PyBool_FromLong(probe < PYUSDT_VM_PLACE_PROBES)) : NULL;
+        PyObject *row = Py_BuildValue("(siN)", probes[probe].name, probes[probe].since,
+                                      PyBool_FromLong(probe < PYUSDT_VM_PLACE_PROBES));
+        if (row == NULL)
+            Py_CLEAR(names);
         if (row != NULL && PyList_Append(names, row) < 0)
             Py_CLEAR(names);
         Py_XDECREF(row);
@@ -242,7 +245,7 @@ static PyMethodDef callables[] = {
     {"vm_resume", vm_resume, METH_NOARGS, "vm_resume()\n--\n\nThe thread is there again, soon."},
     {"vm_stop", vm_stop, METH_NOARGS, "vm_stop()\n--\n\nNothing is watched, and nothing is set in the interpreter."},
     {"vm_trouble", vm_trouble, METH_NOARGS, "vm_trouble()\n--\n\nWhat is wanted and can not be had, or ''."},
-    {"vm_probes", vm_probes, METH_NOARGS, "vm_probes()\n--\n\n[(name, whether it has places)] of those that this version of CPython can have."},
+    {"vm_probes", vm_probes, METH_NOARGS, "vm_probes()\n--\n\n[(name, minor version of CPython that has it first, whether it has places)]."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -98,9 +98,6 @@ const char *pyusdt_vm_code_set(uint32_t wanted, int refresh);
 /* This thread, which has just started. (Before 3.12 only; else nothing.) */
 void pyusdt_vm_code_thread(void);
 
-/* The probes that this version of CPython can have. */
-extern const uint32_t pyusdt_vm_code_can;
-
 /* ---- vm_hooks.c ---- */
 
 /* Puts hooks where the wanted probes need them, and takes the others out. */

@@ -9,8 +9,6 @@
 /* 0, 1, 2 and 5 are the debugger's, coverage's, the profiler's and the optimizer's. Who takes an id without looking begins at 3. */
 static const int tools[] = {4, 3};
 
-const uint32_t pyusdt_vm_code_can = PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1;
-
 static PyObject *monitoring; /* the module sys.monitoring */
 static PyObject *disable;    /* its DISABLE */
 static int tool;             /* ours; 0: none */

@@ -13,8 +13,6 @@
 #define BY_PROFILE (PYUSDT_VM_FUNCTIONS | PYUSDT_VM_C_FUNCTIONS)
 #define BY_TRACE (PYUSDT_VM_BIT(PYUSDT_VM_LINE) | PYUSDT_VM_BIT(PYUSDT_VM_EXCEPTION_RAISE))
 
-const uint32_t pyusdt_vm_code_can = BY_PROFILE | BY_TRACE;
-
 static uint32_t now_wanted; /* as last set */
 
 /* ---- frames ---- */

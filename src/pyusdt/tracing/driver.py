@@ -85,12 +85,13 @@ class Driver:
 
     def _similar(self, description: Any) -> str | None:
         """A probe that there is and that is called nearly so."""
+        from ..engine import Targets
         from ..engine.choice import list_probes
 
         if "replay" in self.options:
             return None
         try:
-            found: str | None = similar_probe(description, [*OWN, *list_probes(self.options, (), None)])
+            found: str | None = similar_probe(description, [*OWN, *list_probes(self.options, Targets(), None)])
         except (EngineError, OSError):  # nothing can be listed: what is wrong is told as it is
             return None
         return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading  # noqa: F401 - the probes of threads are in it, whoever imports it first
 
 from pyusdt._core import vm_end, vm_pause, vm_probes, vm_resume, vm_start, vm_stop, vm_trouble
@@ -49,7 +50,7 @@ def disable() -> None:
 
 def probes() -> list[str]:
     """The names of the probes that this version of CPython can have."""
-    return [name for name, _places in vm_probes()]
+    return [name for name, since, _places in vm_probes() if since <= sys.version_info[1]]
 
 
 def trouble() -> str:

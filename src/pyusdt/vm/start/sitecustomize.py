@@ -3,21 +3,28 @@
 In:      PYUSDT_VM_INTO, as into.py writes it; PYUSDT_VM_PYTHONPATH, what PYTHONPATH was, if there was one.
 Out:     the provider, in the process that was meant.
 Always:  the environment and sys.path are as they would be without us before any code of the program's runs, so its children know
-         nothing of this, and its own sitecustomize is imported as ever.  Any Python can read this file, Python 2, too.
+         nothing of this, and its own sitecustomize is imported as ever.  Only where the children are asked for, too, the environment
+         stays as into.py made it.  Any Python can read this file, Python 2, too.
 """
 
 import os
 import sys
 
 
-def _restore(folder):
-    """The environment and sys.path; what was asked for."""
-    asked = os.environ.pop("PYUSDT_VM_INTO", "")
+def _restore_environment():
+    os.environ.pop("PYUSDT_VM_INTO", None)
     path = os.environ.pop("PYUSDT_VM_PYTHONPATH", None)
     if path is None:
         os.environ.pop("PYTHONPATH", None)
     else:
         os.environ["PYTHONPATH"] = path
+
+
+def _restore(folder):
+    """The environment and sys.path; what was asked for."""
+    asked = os.environ.get("PYUSDT_VM_INTO", "")
+    if not asked.startswith("children"):
+        _restore_environment()
     if folder in sys.path:
         sys.path.remove(folder)
     sys.path_importer_cache.pop(folder, None)
@@ -26,8 +33,8 @@ def _restore(folder):
 
 def _bring(folder, asked):
     """In a namespace of its own: bring.py is no module that the program could find."""
-    pid, _, options = asked.partition(" ")
-    if pid not in ("0", str(os.getpid())):  # 0: whatever process
+    who, _, options = asked.partition(" ")
+    if who not in ("0", "children", str(os.getpid())):  # 0: whatever process comes first
         return
     path = os.path.join(folder, "bring.py")
     names = {"__name__": "pyusdt.vm.start.bring", "__file__": path}

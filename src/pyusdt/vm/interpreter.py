@@ -1,0 +1,113 @@
+"""Which Python a command starts, and whether the provider `python` can be in it.
+
+In:      the words of a command line.
+Out:     the interpreter's own command line; its version; why it can not have the provider.
+Always:  another interpreter than ours is asked by starting it once, before the command runs, with a question in the place of the
+         program; our own is known.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+OLDEST = 10  # minor version
+_NAME = re.compile(r"python(\d+(\.\d+)?t?)?$")
+_DEAF, _WITH_VALUE, _LAST = "IES", "WX", "cm"  # letters of Python's options; behind the last ones stands the program
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_PATIENCE = 10  # s
+# sys.path[0] is the folder that we are in, and is not the program's
+_QUESTION = """
+import sys
+del sys.path[0]
+print('%d %d %s' % (sys.version_info[0], sys.version_info[1], getattr(sys, 'pypy_version_info', None) is None))
+from importlib import machinery, util
+print(machinery.EXTENSION_SUFFIXES[0])
+print(util.find_spec('pyusdt') is not None)
+"""
+
+
+def line_of(words: list[str]) -> list[str] | None:
+    """The command line of the interpreter that runs the command: its own, or that of the first line of a script; None: the command
+    is no Python, or none that could be told before it runs."""
+    if is_python(words[0]):
+        return words
+    path = shutil.which(words[0])
+    first = _first_line(path) if path else []
+    if first[:1] and os.path.basename(first[0]) == "env":
+        first = [word for word in first[1:] if word != "-S"]
+    return [*first, str(path), *words[1:]] if first and is_python(first[0]) else None
+
+
+def _first_line(path: str) -> list[str]:
+    """The words behind #!, if there are some."""
+    try:
+        with open(path, "rb") as file:
+            start, _, _ = file.read(256).partition(b"\n")
+    except OSError:
+        return []
+    return os.fsdecode(start[2:]).split() if start.startswith(b"#!") else []
+
+
+def is_python(path: str) -> bool:
+    return _NAME.match(os.path.basename(path)) is not None
+
+
+def deaf(line: list[str]) -> str | None:
+    """The option of a Python's command line that keeps it from reading its environment, or site.py; None: there is none, or it is
+    no Python."""
+    if not is_python(line[0]):
+        return None
+    value = False  # the word belongs to the option before it
+    for word in line[1:]:
+        if value:
+            value = False
+            continue
+        letters = word[1:] if word.startswith("-") and not word.startswith("--") else ""
+        if not letters:
+            return None
+        at = next((i for i, letter in enumerate(letters) if letter in _DEAF or letter in _LAST or letter in _WITH_VALUE), None)
+        if at is not None and letters[at] in _DEAF:
+            return f"-{letters[at]}"
+        if at is not None and letters[at] in _LAST:
+            return None
+        value = at == len(letters) - 1
+    return None
+
+
+class Interpreter:
+    """minor: of its version 3.x; lack: why the provider can not be in it, or None."""
+
+    __slots__ = ("lack", "minor")
+
+    def __init__(self, minor: int = sys.version_info[1], lack: str | None = None) -> None:
+        self.minor, self.lack = minor, lack
+
+
+def interpreter(name: str) -> Interpreter:
+    """What the interpreter is that a command line begins with; one that does not answer is taken for one like ours."""
+    path = shutil.which(name)
+    if path is None or os.path.realpath(path) == os.path.realpath(sys.executable):
+        return Interpreter()
+    try:
+        answer = subprocess.run([path, "-c", _QUESTION], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                timeout=_PATIENCE, text=True, errors="replace", check=False).stdout.split()
+    except (OSError, subprocess.TimeoutExpired):
+        return Interpreter()
+    return _understood(path, answer)
+
+
+def _understood(path: str, answer: list[str]) -> Interpreter:
+    if len(answer) < 3 or not (answer[0] + answer[1]).isdigit():
+        return Interpreter()
+    major, minor, has_pyusdt = int(answer[0]), int(answer[1]), answer[4:] == ["True"]
+    if answer[2] != "True" or (major, minor) < (3, OLDEST):
+        return Interpreter(minor, f"{path} is no CPython 3.{OLDEST} or later, but {major}.{minor}")
+    ours = os.path.exists(os.path.join(_HOME, f"_core{answer[3]}")) if answer[3:] else False
+    if has_pyusdt or ours:
+        return Interpreter(minor)
+    return Interpreter(minor, f"{path} is CPython 3.{minor}, and this pyusdt is for 3.{sys.version_info[1]}: "
+                              f"`{path} -m pip install pyusdt` gives it one of its own")

@@ -1,0 +1,72 @@
+"""pyusdt for other CPythons than that of .venv, from this tree and with the tools of .venv.
+
+In:      the paths of interpreters, with their headers.
+Out:     ROOM, a folder for PYTHONPATH: the tree's own Python files, and the extensions of each interpreter that was asked for.
+Always:  built once a source (20 seconds each), in build/; two that build at once wait for each other.
+
+`python builds.py 3.14 3.15` does it beforehand.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import glob
+import os
+import subprocess
+import sys
+import sysconfig
+
+import harness
+
+ROOM = os.path.join(harness.ROOT, "build", "pythons", "room")
+SOURCE = os.path.join(harness.ROOT, "src", "pyusdt")
+AS_PYDTRACE = "import sys; sys.path.insert(0, {!r}); from pyusdt.cli.pydtrace import main; main()"
+KEPT = os.environ.get("PYUSDT_PYTHONS", os.path.expanduser("~/.cache/pyusdt-pythons"))
+
+
+@functools.cache
+def find(version: str) -> str | None:
+    """The path of a CPython of this version: one of pyenv's, or one that .ci/pythons gets."""
+    if version in ("3.14", "3.15"):
+        subprocess.run([os.path.join(harness.ROOT, ".ci", "pythons"), version], check=True, stdout=subprocess.DEVNULL)
+    found = glob.glob(f"{KEPT}/{version}/usr/bin/python{version}") + glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python{version}"))
+    if version == f"3.{sys.version_info[1]}":
+        found = [sys.executable]
+    return found[0] if found else None
+
+
+def _link_sources() -> None:
+    package = os.path.join(ROOM, "pyusdt")
+    os.makedirs(package, exist_ok=True)
+    for name in os.listdir(SOURCE):
+        place = os.path.join(package, name)
+        if name != "__pycache__" and not os.path.lexists(place):
+            os.symlink(os.path.join(SOURCE, name), place)
+
+
+@functools.cache
+def build(python: str) -> None:
+    """The extensions for an interpreter, in ROOM."""
+    os.makedirs(ROOM, exist_ok=True)
+    with open(os.path.join(ROOM, ".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _link_sources()
+        if os.path.realpath(python) == os.path.realpath(sys.executable):
+            return  # its extensions are in the tree
+        tools = sysconfig.get_path("purelib")  # Cython's own sources run on any
+        subprocess.run([python, "setup.py", "--quiet", "build_ext", "--build-lib", ROOM, "--build-temp",
+                        os.path.join(harness.ROOT, "build", "pythons", "temporary", os.path.basename(python))],
+                       cwd=harness.ROOT, env={**os.environ, "PYTHONPATH": tools}, check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+
+
+def pydtrace(python: str = sys.executable) -> list[str]:
+    """The command line of a pydtrace that this interpreter runs, and that knows the extensions of all that were built."""
+    return [python, "-c", AS_PYDTRACE.format(ROOM)]
+
+
+if __name__ == "__main__":
+    for each in sys.argv[1:]:
+        if path := find(each):
+            build(path)

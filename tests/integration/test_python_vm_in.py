@@ -1,0 +1,173 @@
+"""The provider `python` gets into programs: of other versions than the tracer's, of children, of processes that run.
+
+In:      CPythons of this machine, and pyusdt built for them (builds.py).
+Always:  what is listed is what the traced Python has, whichever the tracer's is; what can not be is said.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+import builds
+import harness
+import pytest
+
+pytestmark = pytest.mark.xdist_group("integration/test_python_vm_in")
+MINOR = sys.version_info[1]
+PAUSES = "import sys, time\ndef here(): time.sleep(0.01)\nprint('ready', flush=True)\nwhile True: here()\n"
+
+
+@pytest.fixture(scope="session")
+def other():
+    """other(VERSION) -> the path of that CPython, with pyusdt built for it in builds.ROOM."""
+
+    def find(version: str) -> str:
+        path = builds.find(version)
+        if path is None:
+            pytest.skip(f"host: no CPython {version}")
+        builds.build(path)
+        return path
+
+    return find
+
+
+@pytest.fixture
+def program(tmp_path):
+    def write(text: str, name: str = "app.py") -> str:
+        (tmp_path / name).write_text(text)
+        return str(tmp_path / name)
+
+    return write
+
+
+def counted(run: harness.Run) -> dict[str, int]:
+    rows = [line.split() for line in run.stdout.splitlines() if line.startswith("  ")]
+    return {row[0]: int(row[-1]) for row in rows if row}
+
+
+# --- another version than the tracer's -----------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["3.14", "3.15"])
+def test_another_version(other, program, version):
+    """All that this version has and the tracer's may not: matched, listed and seen."""
+    python = other(version)
+    path = program("def here(): pass\nfor _ in range(7): here()\ntry: 1 / 0\nexcept ZeroDivisionError: print('caught')\n")
+    probes = "python$target:__main__::exception-handled, python$target:__main__:here:function-entry"
+    run = harness.run([*builds.pydtrace(), "-q", "-n", probes + " { @[probename] = count(); }", "-c", f"{python} {path}"])
+    assert (run.status, run.stderr) == (0, ""), run
+    assert run.stdout.startswith("caught\n") and counted(run) == {"exception-handled": 1, "function-entry": 7}, run
+    listed = harness.run([*builds.pydtrace(), "-l", "-n", "python$target:::exception-*", "-c", f"{python} {path}"])
+    assert [line.split()[-1] for line in listed.stdout.splitlines()[1:]] == ["exception-handled", "exception-raise"], listed
+
+
+def test_a_list_starts_nothing(pydtrace, program):
+    path = program("open(__file__ + '.ran', 'w')\n")
+    listed = pydtrace("-l", "-P", "python$target", "-c", f"{sys.executable} {path}")
+    assert listed.status == 0 and "function-entry" in listed.stdout, listed
+    assert ("exception-handled" in listed.stdout) == (MINOR >= 12) and not os.path.exists(path + ".ran"), listed
+
+
+def test_a_version_for_which_nothing_is_built(pydtrace, other, program):
+    """It is said before anything runs.  The tree's own pyusdt is for the Python of the tests alone."""
+    python = other("3.14" if MINOR != 14 else "3.15")
+    run = pydtrace("-n", "python$target:::function-entry", "-c", f"{python} {program('print(1)')}")
+    assert run.status == 1 and "1\n" not in run.stdout.splitlines(), run
+    assert f"{python} is CPython 3." in run.stderr and f"this pyusdt is for 3.{MINOR}" in run.stderr, run
+
+
+def test_what_is_no_cpython_of_today(pydtrace, tmp_path):
+    old = tmp_path / "python2"
+    old.write_text("#!/bin/sh\necho 2 7 True\n")
+    old.chmod(0o755)
+    run = pydtrace("-n", "python$target:::function-entry", "-c", f"{old} x.py")
+    assert run.status == 1 and f"{old} is no CPython 3.10 or later, but 2.7" in run.stderr, run
+
+
+def test_a_script_whose_first_line_is_deaf(pydtrace, program):
+    """Debian's own programs begin so."""
+    path = program(f"#!{sys.executable} -Es\nprint(1)\n", "tool")
+    os.chmod(path, 0o755)
+    run = pydtrace("-n", "python$target:::function-entry", "-c", path)
+    assert run.status == 1 and "with -E Python takes nothing from its environment" in run.stderr, run
+
+
+# --- children --------------------------------------------------------------------------------
+
+PARENT = """
+import multiprocessing, subprocess, sys
+def inner(): pass
+if __name__ == "__main__":
+    subprocess.run([sys.executable, "-c", "def inner(): pass\\ninner()"], check=True)
+    child = multiprocessing.get_context("spawn").Process(target=inner)
+    child.start()
+    child.join()
+    print(child.exitcode, [entry for entry in sys.path if "pyusdt" in entry])
+"""
+
+
+@pytest.mark.parametrize(("options", "calls"), [((), 0), (("-x", "pychildren"), 2)])
+def test_children_only_where_they_are_asked_for(pydtrace, program, options, calls):
+    run = pydtrace("-q", *options, "-n", "python*::inner:function-entry { @[probefunc] = count(); }", "-c",
+                   f"{sys.executable} {program(PARENT)}")
+    assert (run.status, run.stderr) == (0, "") and run.stdout.startswith("0 []\n"), run
+    assert counted(run).get("inner", 0) == calls, run
+
+
+# --- processes that run ------------------------------------------------------------------------
+
+
+def test_right_after_its_start(program):
+    """-p finds the provider of a process that has just begun: it waits until the process has published it."""
+    path = program(f"import time\ntime.sleep(0.3)\nimport sys\nsys.path.insert(0, {os.path.dirname(builds.SOURCE)!r})\n"
+                   "import pyusdt.vm\npyusdt.vm.enable()\n" + PAUSES)
+    with harness.running([sys.executable, path]) as process:
+        run = harness.run([harness.PYDTRACE, "-q", "-n", "python$target::here:function-entry { printf(\"%s\\n\", probefunc); exit(0); }", "-p",
+                           str(process.pid)])
+        assert (run.status, run.stdout, run.stderr) == (0, "here\n\n", ""), run
+
+
+@contextlib.contextmanager
+def knowing_nothing(python: str, path: str):
+    """A process that runs for a while, and in which nothing of pyusdt is."""
+    with harness.running([python, path]) as process:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+
+
+@pytest.mark.parametrize("version", ["3.14", "3.15"])
+def test_attach(other, program, version):
+    python = other(version)
+    script = "python$target::here:function-entry { @[probefunc] = count(); } python$target::here:function-entry { exit(0); }"
+    with knowing_nothing(python, program(PAUSES)) as process:
+        tracer = [*builds.pydtrace(python), "-q", "-n", script, "-p", str(process.pid)]
+        without = harness.run(tracer)
+        assert without.status == 1 and "pyusdt attach" in without.stderr, without
+        run = harness.run([tracer[0], *tracer[1:3], "--attach", *tracer[3:]])
+        assert (run.status, run.stderr) == (0, "") and counted(run)["here"] >= 1, run
+        again = harness.run([python, "-m", "pyusdt.cli.main", "attach", str(process.pid)], env={**os.environ, "PYTHONPATH": builds.ROOM})
+        assert (again.status, again.stdout, again.stderr) == (0, "", ""), again
+        assert process.poll() is None
+
+
+def test_attach_from_another_version(other, program):
+    """It is said which pyusdt can."""
+    python = other("3.14" if MINOR != 14 else "3.15")
+    with knowing_nothing(python, program(PAUSES)) as process:
+        run = harness.run([*builds.pydtrace(), "--attach", "-n", "python$target:::function-entry", "-p", str(process.pid)])
+    assert run.status == 1 and f"process {process.pid}" in run.stderr and "only one of the same version can" in run.stderr, run
+
+
+@pytest.mark.skipif(MINOR >= 14, reason="host: this CPython can")
+def test_attach_before_3_14(pydtrace, program):
+    with knowing_nothing(sys.executable, program(PAUSES)) as process:
+        run = pydtrace("--attach", "-n", "python$target:::function-entry", "-p", str(process.pid))
+    assert run.status == 1 and f"process {process.pid} is CPython 3.{MINOR}, which can not (3.14 and later can)" in run.stderr, run
+    assert "python -m pyusdt" in run.stderr, run
+
+
+def test_attach_needs_a_process(pydtrace):
+    run = pydtrace("--attach", "-n", "BEGIN { exit(0); }")
+    assert run.status == 1 and "--attach is for a process that runs: it needs -p" in run.stderr, run
