@@ -190,6 +190,18 @@ int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, 
 /* The probes of the processes that joined a kept session and have ended since; before it is started. 0 or -errno */
 int pyusdt_session_list_dead(struct pyusdt_session *session, pyusdt_list_fn *fn, void *arg);
 
+/* A process that runs and a session that traces it: what its rings and counters say, which are the process's to write. */
+struct pyusdt_looked {
+    uint32_t pid, tracer;                   /* ids as each knows its own */
+    uint32_t rings;                         /* how many */
+    uint64_t published, unread, room, lost; /* bytes that came, ever, that nobody has read yet, of all rings; events */
+};
+
+/* Calls fn for each of them in the user's run directory, and for root in those of all users; stops when it returns nonzero.
+ * 0 or -errno. */
+typedef int pyusdt_look_fn(void *arg, const struct pyusdt_looked *looked);
+int pyusdt_look(pyusdt_look_fn *fn, void *arg, struct pyusdt_error *error);
+
 /* The run directory of a process that has pyusdt in it, for people to read. Errors as for attach_pid. */
 int pyusdt_find_rundir(pid_t pid, char *path, size_t size, struct pyusdt_error *error);
 

@@ -98,6 +98,11 @@ cdef extern from "tracer/reader.h" nogil:
     ctypedef int pyusdt_list_fn(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept
     int pyusdt_list(const char *rundir, pid_t pid, bint beside, pyusdt_list_fn *fn, void *arg, pyusdt_error *error)
     int pyusdt_session_list_dead(pyusdt_session *session, pyusdt_list_fn *fn, void *arg)
+    struct pyusdt_looked:
+        uint32_t pid, tracer, rings
+        uint64_t published, unread, room, lost
+    ctypedef int pyusdt_look_fn(void *arg, const pyusdt_looked *looked) noexcept
+    int pyusdt_look(pyusdt_look_fn *fn, void *arg, pyusdt_error *error)
     int pyusdt_find_rundir(pid_t pid, char *path, size_t size, pyusdt_error *error)
 
 

@@ -454,6 +454,22 @@ def list_probes(rundir=None, pid_t pid=0, bint beside=False):
     return out
 
 
+cdef int note(void *arg, const pyusdt_looked *l) noexcept with gil:
+    (<list>arg).append((l.pid, l.tracer, l.published, l.unread, l.room, l.lost))
+    return 0
+
+
+def look():
+    """Who is traced by whom: a list of (pid, pid of the tracer, bytes that came, bytes of these that were not read yet, bytes of its
+    rings, events lost)."""
+    cdef pyusdt_error err
+    out = []
+    cdef int code = pyusdt_look(note, <void *>out, &err)
+    if code < 0:
+        raise failure(code, &err)
+    return out
+
+
 def find_rundir(pid_t pid):
     """The run directory of a process that has pyusdt in it, for people to read: what opens it is a descriptor."""
     cdef char path[512]

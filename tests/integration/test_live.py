@@ -47,7 +47,7 @@ class Terminal:
         """The screen, once it shows that."""
         end = time.monotonic() + 60
         while not re.search(pattern, screen := self.screen(), re.MULTILINE):
-            assert time.monotonic() < end, screen
+            assert time.monotonic() < end, (pattern, screen)
             time.sleep(0.1)
         return screen
 

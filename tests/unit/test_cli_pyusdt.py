@@ -52,6 +52,26 @@ def test_list_as_json():
     assert len(probes) == 953 and all(probe["provider"] == "pyusdt" for probe in probes)
 
 
+def test_names_of_arguments():
+    """Those of include/user_trace.d and of docs/guide/python-vm.md, and as many as the probes have."""
+    from pyusdt.data import argument_names
+
+    top = os.path.join(os.path.dirname(__file__), os.pardir, os.pardir)
+    with open(os.path.join(top, "include", "user_trace.d"), encoding="utf-8") as file:
+        macro = file.read().split("#define USER_TRACE_ARGUMENTS", 1)[1].split("*/", 1)[0].split("\nprovider", 1)[0]
+    assert argument_names.of("pyusdt", "user_trace-n7") == tuple(re.findall(r"(\w+)(?=,|\s*$)", macro.replace("\\", " ")))
+    assert argument_names.of("erlang", "user_trace-s1") == ("message",)
+    assert argument_names.of("shop", "user_trace-n7") == ()
+    with open(os.path.join(top, "docs", "guide", "python-vm.md"), encoding="utf-8") as file:
+        rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| 3\.", file.read(), re.MULTILINE)
+    assert len(rows) > 10
+    for name, told in rows:
+        arguments = re.sub(r" \([^)]*\)", "", told).replace(" and function called, line of the call", ", function, line").split(", ")
+        assert len(argument_names.of("python", name)) == len(arguments), name
+    shown = [each.arguments for each in found.in_process(os.getpid()) if each.name == "user_trace-s1"]
+    assert shown == [] or shown[0]
+
+
 def test_finding_text():
     findings = [Finding("one", True, "fine"), Finding("another", False, "bad", "do this"),
                 Finding("x", None, "so what")]

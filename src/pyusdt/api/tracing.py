@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._core import publish_forked
+from ..data.argument_names import USER_TRACE
 from ..data.snapshot import Aggregation
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError
@@ -42,7 +43,6 @@ __all__ = ["Aggregations", "CompileError", "EngineError", "TraceWarning", "Traci
 _LISTED = "`pydtrace -l` lists what there is; zdefs=True accepts probes to come"
 _FAULTS = 1000  # texts that are kept
 _UNNAMED = "_"  # how D calls the aggregation @
-_USER_TRACE = ("proc", "user_tag", "i1", "i2", "i3", "i4", "s1", "s2", "s3", "s4")
 
 
 class TraceWarning(UserWarning):
@@ -118,8 +118,8 @@ def _body(probe: str) -> str:
         return 'printf("message=%s", arg0 ? copyinstr(arg0) : "");'
     if not name.startswith("user_trace-"):
         return "".join(f"trace(arg{i}); " for i in range(10))
-    strings = [i for i, label in enumerate(_USER_TRACE) if not label.startswith("i")]
-    fmt = " ".join(f"{label}=%{'s' if i in strings else 'd'}" for i, label in enumerate(_USER_TRACE))
+    strings = [i for i, label in enumerate(USER_TRACE) if not label.startswith("i")]
+    fmt = " ".join(f"{label}=%{'s' if i in strings else 'd'}" for i, label in enumerate(USER_TRACE))
     values = [f'arg{i} ? copyinstr(arg{i}) : ""' if i in strings else f"arg{i}" for i in range(10)]
     return f'printf("{fmt}", {", ".join(values)});'
 

@@ -12,6 +12,7 @@ import itertools
 import os
 
 from .._tracer import AT_PLACE, list_probes
+from ..data import argument_names
 from ..data.harmless import harmless
 from ..engine import elf, mapped
 from . import processes
@@ -35,7 +36,7 @@ class NotFound(Exception):
 
 class Found:
     """One probe, or a row of them.  provider, name: D's; module: the file's name; arguments: the operands of its note, or the
-    types in its process's control file; state: how many tracers its semaphore counts, "-" if unknown; pid, process: the id and the
+    types in its process's control file, with the names that are known; state: how many tracers its semaphore counts, "-" if unknown; pid, process: the id and the
     name of the process, None and "" for the probes of a file."""
 
     __slots__ = ("arguments", "module", "name", "pid", "process", "provider", "state")
@@ -144,7 +145,7 @@ def in_process(pid: int) -> list[Found]:
         own = list_probes(None, pid)
     except OSError:
         own = []  # the process has no pyusdt in it, or belongs to another user: there are no more probes to find
-    found += [each for each in map(_told, _without_places(own)) if (each.provider.removesuffix(str(pid)), each.name) not in seen]
+    found += [each for each in map(_told, without_places(own)) if (each.provider.removesuffix(str(pid)), each.name) not in seen]
     for each in found:
         each.pid, each.process = pid, _process(pid)
     return found
@@ -153,7 +154,7 @@ def in_process(pid: int) -> list[Found]:
 _process = functools.cache(processes.name)  # a process has a thousand probes
 
 
-def _without_places(rows: Sequence[Any]) -> list[Any]:
+def without_places(rows: Sequence[Any]) -> list[Any]:
     """A probe that has places counts once, not at each of them."""
     return [row for row in rows if row[7] != AT_PLACE]
 
@@ -162,6 +163,9 @@ def _told(row: Sequence[Any]) -> Found:
     """The probe of a row of the process's control file."""
     pid, provider, module, _function, name, nargs, strings, _places = row
     kinds = [_STRING if strings >> i & 1 else _INTEGER for i in range(nargs)]
+    names = argument_names.of(provider.removesuffix(str(pid)), name)
+    if len(names) == len(kinds):
+        kinds = [f"{called}:{kind}" for called, kind in zip(names, kinds)]
     return Found(provider, name, module, " ".join(kinds), pid=pid, process=_process(pid))
 
 
@@ -169,7 +173,7 @@ def published() -> list[Found]:
     """The probes of all of the user's processes that have pyusdt in them.  Probes of a program's own providers come first; this
     process counts only if there is no other."""
     try:
-        rows = _without_places(list_probes())
+        rows = without_places(list_probes())
     except OSError as error:
         raise NotFound(error.strerror or str(error)) from None
     others = [row for row in rows if row[0] != os.getpid()]

@@ -149,6 +149,19 @@ def profile_command(options: Namespace) -> int:
     return 0
 
 
+def top_command(options: Namespace) -> int:
+    from . import top
+
+    try:
+        if options.once or not sys.stdout.isatty():
+            show(columns(top.table(options.interval)))
+        else:
+            top.watch(options.interval)
+    except (OSError, top.NoScreen) as error:
+        raise Failure(getattr(error, "strerror", None) or error) from None
+    return 0
+
+
 def stub_command(options: Namespace) -> int:
     from ..provider_file import stub
 
@@ -219,6 +232,17 @@ def _list_arguments(each: ArgumentParser) -> None:
     each.add_argument("--json", action="store_true", help="an object of JSON for every probe, a line each")
 
 
+def _interval(text: str) -> float:
+    if not 0.1 <= (seconds := float(text)) <= 3600:
+        raise ValueError(text)
+    return seconds
+
+
+def _top_arguments(each: ArgumentParser) -> None:
+    each.add_argument("-i", "--interval", type=_interval, default=2.0, help="seconds between two looks: 2 (0.1 to 3600)")
+    each.add_argument("--once", action="store_true", help="one table of one interval, as where the output is no terminal")
+
+
 def _doctor_arguments(each: ArgumentParser) -> None:
     each.add_argument("-p", "--pid", type=int, help="a process that is to be traced")
     each.add_argument("--report", action="store_true", help="the same as Markdown, with versions, for a report of a mistake in pyusdt")
@@ -282,6 +306,7 @@ class Command:
 
 COMMANDS = {
     "list": Command(list_command, _list_arguments, "the USDT probes of a process, a file, or all processes with pyusdt"),
+    "top": Command(top_command, _top_arguments, "who is traced, by whom, how much comes and is lost"),
     "doctor": Command(doctor_command, _doctor_arguments, "what works here, what does not, and what to do about it"),
     "attach": Command(attach_command, _attach_arguments, "bring the provider python into a process that runs (CPython 3.14 and later)"),
     "dump": Command(dump_command, stack_options.dump, "the stacks of all threads of a Python process, now"),

@@ -1,0 +1,26 @@
+"""What the arguments of probes are called, where that is known: control files and notes tell types alone.
+
+In: a provider's name without its process id, a probe's name.  Out: names in the order of arg0, arg1 …  Always: those of
+include/user_trace.d and of docs/guide/python-vm.md: tests/unit/test_cli_pyusdt.py compares.
+"""
+
+from __future__ import annotations
+
+USER_TRACE = ("proc", "user_tag", "i1", "i2", "i3", "i4", "s1", "s2", "s3", "s4")
+_CODE = ("file", "function", "line")
+_PYTHON: dict[str, tuple[str, ...]] = {
+    "function-entry": (*_CODE, "how"), "function-return": (*_CODE, "how"), "line": _CODE,
+    "exception-raise": (*_CODE, "type", "text"), "exception-handled": (*_CODE, "type", "text"),
+    "c-function-entry": _CODE, "c-function-return": (*_CODE, "how"), "gc-start": ("generation",), "gc-done": ("collected",),
+    "import-find-load-start": ("name",), "import-find-load-done": ("name", "found"), "thread-start": ("name", "ident"),
+    "thread-stop": ("name", "ident"), "audit": ("event",),
+}  # fmt: skip
+
+
+def of(provider: str, name: str) -> tuple[str, ...]:
+    """Empty where they are not known."""
+    if provider == "python":
+        return _PYTHON.get(name, ())
+    if provider in ("pyusdt", "erlang") and name.startswith("user_trace-"):
+        return ("message",) if name == "user_trace-s1" else USER_TRACE
+    return ()

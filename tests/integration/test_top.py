@@ -1,0 +1,115 @@
+"""pyusdt top: who is traced and who can be, what comes and what is lost; in a terminal (tmux) and as a table."""
+
+import os
+import re
+import subprocess
+import sys
+
+import harness
+import pytest
+from test_live import Terminal
+
+PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
+PROGRAM = """
+import pyusdt, sys, time
+sold = pyusdt.Provider("shop").probe("sold", int)
+pyusdt.p(0)
+print("there", flush=True)
+for line in sys.stdin:
+    for _ in range(int(line)):
+        pyusdt.p(1, "some text")
+    print("fired", flush=True)
+"""
+
+
+@pytest.fixture
+def program():
+    with harness.running([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "there\n"
+        yield process
+        process.stdin.close()
+
+
+def table(*arguments):
+    """{pid: {heading: cell}} of `pyusdt top`."""
+    result = harness.run([PYUSDT, "top", "-i", "0.3", *arguments])
+    assert result.status == 0, result
+    lines = [re.split(r" {2,}", line.strip()) for line in result.stdout.splitlines()]
+    return {int(line[0]): dict(zip(lines[0], line)) for line in lines[1:]}
+
+
+def traced(program, *options):
+    script = f"pyusdt{program.pid}:::user_trace-i4s4 {{ @ = count(); }}"
+    return harness.running([harness.PYDTRACE, "-q", "--ready", *options, "-n", script])
+
+
+def test_who_is_traced_by_whom(program):
+    alone = table()[program.pid]
+    assert (alone["OWN PROVIDERS"], alone["TRACED BY"], alone["KB/s"], alone["LOST"], alone["PROBES"]) == ("shop", "-", "-", "-", "954")
+    with traced(program) as tracer:
+        assert "ready" in tracer.stderr.readline()
+        program.stdin.write("1000\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == "fired\n"
+        row = table()[program.pid]
+        assert (row["TRACED BY"], row["LOST"]) == (str(tracer.pid), "0")
+        tracer.terminate()
+        tracer.wait(30)
+    assert table()[program.pid]["TRACED BY"] == "-"
+
+
+def test_what_is_lost(program):
+    """More than the rings hold comes while the tracer is stopped."""
+    with traced(program, "-b", "64k") as tracer:
+        assert "ready" in tracer.stderr.readline()
+        os.kill(tracer.pid, 19)
+        program.stdin.write("200000\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == "fired\n"
+        row = table()[program.pid]
+        assert int(row["LOST"]) > 1000 and int(row["UNREAD"].rstrip("%")) > 50
+        os.kill(tracer.pid, 18)
+        tracer.terminate()
+        said = harness.finish(tracer, 30).stderr
+    assert int(re.search(r"(\d+) drops", said)[1]) == int(row["LOST"]), "it counts what the tracer counts"
+
+
+def test_rates_are_of_the_interval(program):
+    from pyusdt.cli import top
+
+    looks = top.Looks()
+    with traced(program) as tracer:
+        assert "ready" in tracer.stderr.readline()
+        looks.rows()
+        program.stdin.write("500\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == "fired\n"
+        looks._when -= 100.0  # an interval of a hundred seconds
+        (row,) = (row for row in looks.rows() if row.pid == program.pid)
+        assert 500 * 16 / 101 < row.rate < 500 * 500 / 100
+        (row,) = (row for row in looks.rows() if row.pid == program.pid)
+        assert row.rate == 0 and row.losses == 0
+        tracer.terminate()
+        tracer.wait(30)
+
+
+@pytest.mark.skipif("CI" not in os.environ and not os.path.exists("/usr/bin/tmux"), reason="host: no tmux")
+@pytest.mark.parametrize("size", [(120, 30), (60, 10)])
+def test_on_a_terminal(size, program, tmp_path):
+    terminal = Terminal(tmp_path, *size)
+    try:
+        terminal.type(f"PYUSDT_RUNDIR={os.environ['PYUSDT_RUNDIR']} {PYUSDT} top -i 0.5; echo status $?", "Enter")
+        assert re.search(r"\d+ traced, \d+ more can be +every 0\.5 s, by KB/s", terminal.until(rf"{program.pid}"))
+        terminal.type("s")
+        terminal.until("by LOST")
+        terminal.type("p", "+")
+        terminal.until("every 1 s, by LOST  paused")
+        terminal.type("q")
+        terminal.until("status 0")
+    finally:
+        terminal.end()
+
+
+def test_wrong_intervals():
+    for interval in ("0", "x", "-1", "4000"):
+        assert harness.run([PYUSDT, "top", f"--interval={interval}"]).status == 2
