@@ -308,7 +308,7 @@ _typedefs = """
     u_longlong_t=unsigned long long ptrdiff_t=long uintptr_t=unsigned long size_t=unsigned long
     id_t=int pid_t=int processorid_t=int uid_t=unsigned int gid_t=unsigned int dev_t=unsigned int mode_t=unsigned short
     off_t=long loff_t=long long clockid_t=int bool=_Bool u_char=unsigned char u_int=unsigned int
-    u_long=unsigned long u_short=unsigned short u8=unsigned char u16=unsigned short u32=unsigned int
+    u_long=unsigned long user_addr_t=unsigned long u_short=unsigned short u8=unsigned char u16=unsigned short u32=unsigned int
     u64=unsigned long long s8=signed char s16=short s32=int s64=long long
     __u8=unsigned char __u16=unsigned short __u32=unsigned int __u64=unsigned long long
     __s8=signed char __s16=short __s32=int __s64=long long

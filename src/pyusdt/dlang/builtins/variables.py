@@ -5,6 +5,7 @@ Source of the types: the DTrace guide, "Variables", and dtrace 2.0's own dlibs.
 
 from ...data import program as p
 from ...data import types as t
+from ..code.demand import ARGUMENTS
 
 
 class VariableRow:
@@ -41,10 +42,11 @@ _rows = [
     VariableRow("probefunc", t.STRING, p.STATE_PROBEFUNC, 128, "function of the probe", uses="names", fixed=True),
     VariableRow("probename", t.STRING, p.STATE_PROBENAME, 64, "name of the probe", uses="names", fixed=True),
 ]
-_rows += [
+ARGUMENT_ROWS = [  # of args[]; the language has names for the first ten
     VariableRow(f"arg{i}", t.INT64, p.STATE_ARGS + 8 * i, 8, f"argument {i} of the probe, 0 where it has none", argument=i)
-    for i in range(10)
+    for i in range(ARGUMENTS)
 ]
+_rows += ARGUMENT_ROWS[:10]
 
 _rows += [
     VariableRow("epid", t.TYPEDEFS["uint_t"], 0, 4, "a number for the clause", constant=lambda index: index + 1),

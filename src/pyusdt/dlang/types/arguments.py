@@ -7,12 +7,11 @@ arguments of a probe of which nothing is known are int64_t.
 
 from ...data import types as t
 from .. import ast, constants
-from ..builtins import VARIABLES
+from ..builtins.variables import ARGUMENT_ROWS
 from ..errors import refuse, unsupported
 from .operands import convert, fits
 from .templates import find_translator
 
-_LIMIT = 10  # arg0 … arg9
 _OWN = ("BEGIN", "END", "ERROR", "tick-", "profile-")
 _TEXT = t.Pointer(t.CHAR)
 _MESSAGE = [("message", _TEXT)]
@@ -36,7 +35,7 @@ def probe_argument(c, node):
     found = None
     for probe in c.probes:
         signature = signature_of(c, probe)
-        count = _LIMIT if signature is None else len(signature[1])
+        count = len(ARGUMENT_ROWS) if signature is None else len(signature[1])
         if not 0 <= number < count:
             message = f"index {number} is out of range for {probe} args[ ]"
             hint = f"it has {count} arguments" if count else "it has no arguments"
@@ -49,7 +48,7 @@ def probe_argument(c, node):
 
 def raw_argument(loc, number, type):
     """arg<number> as a value of the type."""
-    row = VARIABLES[f"arg{number}"]
+    row = ARGUMENT_ROWS[number]
     found = ast.Builtin(loc, row)
     found.type = row.type
     if type is row.type:
@@ -65,8 +64,8 @@ def declared_argument(c, node, number, inputs, outputs):
     names = [known for known, _ in inputs]
     place = number if outputs is inputs else names.index(name)
     source = inputs[place][1]
-    if place >= _LIMIT:
-        unsupported(node.loc, f"arguments after the {_LIMIT}th are")
+    if place >= len(ARGUMENT_ROWS):
+        unsupported(node.loc, f"arguments after the {len(ARGUMENT_ROWS)}th are")
     if source.is_record or source.is_string:
         source = t.Pointer(t.CHAR if source.is_string else source)
     value = raw_argument(node.loc, place, source)
