@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "atoms.h"
 #include "pyusdt.h"
 #include "term.h"
 #include "text.h"
@@ -19,18 +20,11 @@ struct own {
 };
 
 static ErlNifResourceType *own_type;
-static ERL_NIF_TERM atom_true, atom_false, atom_badarg, atom_undefined, atom_error, atom_ok;
 
 int pyusdt_own_load(ErlNifEnv *env)
 {
     const ErlNifResourceFlags flags = ERL_NIF_RT_CREATE | ERL_NIF_RT_TAKEOVER;
 
-    atom_true = enif_make_atom(env, "true");
-    atom_false = enif_make_atom(env, "false");
-    atom_badarg = enif_make_atom(env, "badarg");
-    atom_undefined = enif_make_atom(env, "undefined");
-    atom_error = enif_make_atom(env, "error");
-    atom_ok = enif_make_atom(env, "ok");
     own_type = enif_open_resource_type(env, NULL, "probe", NULL, flags, NULL);
     return own_type != NULL;
 }
@@ -73,7 +67,7 @@ static ERL_NIF_TERM make_binary(ErlNifEnv *env, const char *text)
 
 static ERL_NIF_TERM failure(ErlNifEnv *env, const char *reason, const char *message)
 {
-    return enif_make_tuple3(env, atom_error, enif_make_atom(env, reason), make_binary(env, message));
+    return enif_make_tuple3(env, pyusdt_atoms.error, enif_make_atom(env, reason), make_binary(env, message));
 }
 
 static ERL_NIF_TERM no_name(ErlNifEnv *env)
@@ -90,7 +84,7 @@ ERL_NIF_TERM pyusdt_nif_check(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[
     (void)argc;
     if (!read_name(env, argv[0], provider, sizeof provider))
         return no_name(env);
-    return pyusdt_provider_check(provider, &why) == 0 ? atom_ok : failure(env, "badarg", why.message);
+    return pyusdt_provider_check(provider, &why) == 0 ? pyusdt_atoms.ok : failure(env, "badarg", why.message);
 }
 
 /* define(Provider, Name, Types): {ok, Probe, Path, Why}: where its object is, or why there is none; {error, Reason, Message} */
@@ -118,7 +112,7 @@ ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
     memcpy(own->type, probe.type, sizeof own->type);
     term = enif_make_resource(env, own);
     enif_release_resource(own);
-    return enif_make_tuple4(env, atom_ok, term, make_binary(env, site.entry ? path : ""),
+    return enif_make_tuple4(env, pyusdt_atoms.ok, term, make_binary(env, site.entry ? path : ""),
                             make_binary(env, why.message));
 }
 
@@ -131,7 +125,7 @@ static uint64_t integer_value(ErlNifEnv *env, ERL_NIF_TERM term, unsigned type)
     ErlNifUInt64 large;
 
     if (!enif_get_int64(env, term, &value))
-        value = enif_get_uint64(env, term, &large) ? (ErlNifSInt64)large : enif_is_identical(term, atom_true);
+        value = enif_get_uint64(env, term, &large) ? (ErlNifSInt64)large : enif_is_identical(term, pyusdt_atoms.yes);
     return pyusdt_integer_bits((uint64_t)value, type);
 }
 
@@ -176,7 +170,7 @@ static void set_value(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned i, 
 /* `undefined` and what is not given is absent, but for a term, which may be that atom. */
 static bool is_absent(unsigned type, ERL_NIF_TERM term)
 {
-    return type != PYUSDT_TERM && enif_is_identical(term, atom_undefined);
+    return type != PYUSDT_TERM && enif_is_identical(term, pyusdt_atoms.undefined);
 }
 
 /* The large frame.  False: more values than arguments. */
@@ -199,7 +193,7 @@ static bool fire_values(ErlNifEnv *env, const struct own *own, struct pyusdt_fir
 /* A probe that was made by a library which has been purged meanwhile is a reference still, and off. */
 static ERL_NIF_TERM not_ours(ErlNifEnv *env, ERL_NIF_TERM term)
 {
-    return enif_is_ref(env, term) ? atom_false : enif_make_badarg(env);
+    return enif_is_ref(env, term) ? pyusdt_atoms.no : enif_make_badarg(env);
 }
 
 static const struct own *probe_of(ErlNifEnv *env, ERL_NIF_TERM term)
@@ -220,8 +214,8 @@ ERL_NIF_TERM pyusdt_nif_fire_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM ar
     if (!own)
         return not_ours(env, argv[0]);
     if (!pyusdt_firing_begin_at(&firing, &own->site))
-        return atom_false;
-    return fire_values(env, own, &firing, argv[1]) ? atom_true : atom_badarg;
+        return pyusdt_atoms.no;
+    return fire_values(env, own, &firing, argv[1]) ? pyusdt_atoms.yes : pyusdt_atoms.badarg;
 }
 
 /* enabled_own(Probe) */
@@ -232,5 +226,5 @@ ERL_NIF_TERM pyusdt_nif_enabled_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM
     (void)argc;
     if (!own)
         return not_ours(env, argv[0]);
-    return pyusdt_site_enabled(&own->site) ? atom_true : atom_false;
+    return pyusdt_site_enabled(&own->site) ? pyusdt_atoms.yes : pyusdt_atoms.no;
 }

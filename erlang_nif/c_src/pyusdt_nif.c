@@ -8,6 +8,7 @@
 #include <erl_nif.h>
 #include <stdbool.h>
 
+#include "atoms.h"
 #include "own.h"
 #include "pyusdt.h"
 #include "target/sites.h"
@@ -17,7 +18,6 @@
 #define OTP_LAST_NUMBER 1023 /* OTP takes numbers up to here for valid, and answers error beyond its last probe */
 #define WHO_SIZE 32
 
-static ERL_NIF_TERM atom_true, atom_false, atom_badarg, atom_error;
 static int instances; /* of the module; changed while code is loaded or purged only, which the emulator does in turn */
 
 /* ---- an event, whose values are absent but for those that are set ---- */
@@ -87,7 +87,7 @@ static bool place(ErlNifEnv *env, ERL_NIF_TERM list, ERL_NIF_TERM values[PYUSDT_
     ERL_NIF_TERM value;
 
     for (unsigned i = 0; i < PYUSDT_VALUES; i++)
-        values[i] = atom_false;
+        values[i] = pyusdt_atoms.no;
     while (enif_get_list_cell(env, list, &value, &list)) {
         if (strings == 0 && integers < PYUSDT_INTEGERS && enif_term_type(env, value) == ERL_NIF_TERM_TYPE_INTEGER)
             values[integers++] = value;
@@ -103,7 +103,7 @@ static bool place(ErlNifEnv *env, ERL_NIF_TERM list, ERL_NIF_TERM values[PYUSDT_
 
 static ERL_NIF_TERM boolean(bool value)
 {
-    return value ? atom_true : atom_false;
+    return value ? pyusdt_atoms.yes : pyusdt_atoms.no;
 }
 
 /* The index of a numbered probe, or -1 and what OTP answers instead. */
@@ -112,11 +112,11 @@ static int numbered(ErlNifEnv *env, ERL_NIF_TERM term, ERL_NIF_TERM *answer)
     unsigned number;
 
     if (!enif_get_uint(env, term, &number) || number > OTP_LAST_NUMBER) {
-        *answer = atom_badarg;
+        *answer = pyusdt_atoms.badarg;
         return -1;
     }
     if (number >= PYUSDT_NUMBERED) {
-        *answer = atom_error;
+        *answer = pyusdt_atoms.error;
         return -1;
     }
     return (int)(PYUSDT_USER_TRACE_N0 + number);
@@ -126,7 +126,7 @@ static int numbered(ErlNifEnv *env, ERL_NIF_TERM term, ERL_NIF_TERM *answer)
 static ERL_NIF_TERM nif_available(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     (void)env, (void)argc, (void)argv;
-    return atom_true;
+    return pyusdt_atoms.yes;
 }
 
 /* usdt(): are there probe sites that other tracers see? */
@@ -161,9 +161,9 @@ static ERL_NIF_TERM offer(ErlNifEnv *env, unsigned probe, ERL_NIF_TERM tag, ERL_
     if (!place(env, list, values))
         return enif_make_badarg(env);
     if (!begin(&firing, probe))
-        return atom_false;
+        return pyusdt_atoms.no;
     fire_values(env, &firing, tag, values);
-    return atom_true;
+    return pyusdt_atoms.yes;
 }
 
 /* fire(Tag, Values): p's values, from the left */
@@ -190,9 +190,9 @@ static ERL_NIF_TERM nif_user_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_
 
     (void)argc;
     if (!pyusdt_enabled(PYUSDT_USER_TRACE_I4S4) || !begin(&firing, PYUSDT_USER_TRACE_I4S4))
-        return atom_false;
+        return pyusdt_atoms.no;
     fire_values(env, &firing, argv[0], argv + 1);
-    return atom_true;
+    return pyusdt_atoms.yes;
 }
 
 /* user_trace_s1(Message) */
@@ -203,11 +203,11 @@ static ERL_NIF_TERM nif_user_trace_s1(ErlNifEnv *env, int argc, const ERL_NIF_TE
 
     (void)argc;
     if (!pyusdt_enabled(PYUSDT_USER_TRACE_S1) || !begin(&firing, PYUSDT_USER_TRACE_S1))
-        return atom_false;
+        return pyusdt_atoms.no;
     if (!put(env, &firing, 0, &text, argv[0]))
-        return atom_badarg;
+        return pyusdt_atoms.badarg;
     pyusdt_firing_offer(&firing);
-    return atom_true;
+    return pyusdt_atoms.yes;
 }
 
 static ErlNifFunc functions[] = {
@@ -240,14 +240,10 @@ static ErlNifFunc functions[] = {
 /* ---- being loaded ---- */
 
 /* Without a control file (no run directory, say) USDT tracers still see the probes, so that is no failure. */
-static void instance_added(ErlNifEnv *env)
+static void instance_added(void)
 {
     static const struct pyusdt_probe_desc table[] = {PYUSDT_USER_TRACE_FAMILIES("pyusdt_nif.so")};
 
-    atom_true = enif_make_atom(env, "true");
-    atom_false = enif_make_atom(env, "false");
-    atom_badarg = enif_make_atom(env, "badarg");
-    atom_error = enif_make_atom(env, "error");
     if (instances++ == 0)
         pyusdt_publish(table, sizeof table / sizeof table[0]);
 }
@@ -255,9 +251,10 @@ static void instance_added(ErlNifEnv *env)
 static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info)
 {
     (void)priv_data, (void)load_info;
+    pyusdt_atoms_load(env);
     if (!pyusdt_own_load(env) || !pyusdt_vm_load(env))
         return -1;
-    instance_added(env);
+    instance_added();
     return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "atoms.h"
 #include "vm_events.h"
 #include "vm_mfa.h"
 #include "vm_ports.h"
@@ -21,7 +22,6 @@ static const struct {
 #undef ROW
 };
 
-static ERL_NIF_TERM atom_ok, atom_error, atom_true, atom_false;
 static ERL_NIF_TERM names[PYUSDT_VM_COUNT]; /* atoms */
 static ErlNifResourceType *monitor_type;
 static void *the_monitor; /* of the controlling process */
@@ -52,15 +52,10 @@ int pyusdt_vm_load(ErlNifEnv *env)
     ErlNifResourceTypeInit init = {.down = controller_is_down};
 
     no_probes_yet();
-    atom_ok = enif_make_atom(env, "ok");
-    atom_error = enif_make_atom(env, "error");
-    atom_true = enif_make_atom(env, "true");
-    atom_false = enif_make_atom(env, "false");
     for (unsigned i = 0; i < PYUSDT_VM_COUNT; i++)
         names[i] = enif_make_atom(env, probes[i].name);
     monitor_type = enif_open_resource_type_x(env, "vm", &init, ERL_NIF_RT_CREATE | ERL_NIF_RT_TAKEOVER, NULL);
-    pyusdt_vm_trace_load(env);
-    return monitor_type && pyusdt_vm_ports_load();
+    return pyusdt_vm_trace_load(env) && monitor_type && pyusdt_vm_ports_load();
 }
 
 /* ---- making the probes ---- */
@@ -118,10 +113,10 @@ ERL_NIF_TERM pyusdt_nif_vm_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM a
     for (int i = 0; i < n; i++)
         defs[i] = definition(which[i]);
     if (pyusdt_provider_define("erlang", defs, (unsigned)n, sites, path, sizeof path, &why) < 0)
-        return enif_make_tuple2(env, atom_error, enif_make_string(env, why.message, ERL_NIF_LATIN1));
+        return enif_make_tuple2(env, pyusdt_atoms.error, enif_make_string(env, why.message, ERL_NIF_LATIN1));
     for (int i = 0; i < n; i++)
         pyusdt_vm.site[which[i]] = sites[i];
-    return atom_ok;
+    return pyusdt_atoms.ok;
 }
 
 /* ---- what is wanted ---- */
@@ -176,7 +171,7 @@ ERL_NIF_TERM pyusdt_nif_vm_open(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     (void)argc;
     if (probe < PYUSDT_VM_LOCAL_FUNCTION_ENTRY)
         return enif_make_badarg(env);
-    return *pyusdt_vm.site[probe].semaphore != 0 || of_any((unsigned)probe) != 0 ? atom_true : atom_false;
+    return *pyusdt_vm.site[probe].semaphore != 0 || of_any((unsigned)probe) != 0 ? pyusdt_atoms.yes : pyusdt_atoms.no;
 }
 
 static bool is_wanted_at(unsigned index, uint64_t open, const char *module, ERL_NIF_TERM function)
@@ -218,7 +213,7 @@ static void changed(void *unused)
     (void)unused;
     if (!env)
         return;
-    enif_send(NULL, &controller, env, enif_make_atom(env, "changed"));
+    enif_send(NULL, &controller, env, pyusdt_atoms.changed);
     enif_free_env(env);
 }
 
@@ -228,11 +223,11 @@ static bool watches; /* by the controlling process alone, but when the library g
 ERL_NIF_TERM pyusdt_nif_vm_watch(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     (void)env, (void)argc;
-    if (argv[0] != atom_true)
+    if (argv[0] != pyusdt_atoms.yes)
         pyusdt_vm_unload();
     else if (!watches)
         watches = pyusdt_watch_start(&watch) == 0;
-    return watches ? atom_true : atom_false;
+    return watches ? pyusdt_atoms.yes : pyusdt_atoms.no;
 }
 
 void pyusdt_vm_unload(void)
@@ -265,8 +260,8 @@ ERL_NIF_TERM pyusdt_nif_vm_control(ErlNifEnv *env, int argc, const ERL_NIF_TERM 
     if (!enif_get_uint(env, argv[1], &rate) || !enif_self(env, &self) || !monitor(env, &self))
         return enif_make_badarg(env);
     atomic_store(&pyusdt_vm.burst, rate == 0 ? 0 : rate < BURSTS ? 1 : rate / BURSTS);
-    atomic_store(&pyusdt_vm.processes, argv[0] == atom_true);
-    return atom_ok;
+    atomic_store(&pyusdt_vm.processes, argv[0] == pyusdt_atoms.yes);
+    return pyusdt_atoms.ok;
 }
 
 ERL_NIF_TERM pyusdt_nif_vm_over(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
@@ -275,7 +270,7 @@ ERL_NIF_TERM pyusdt_nif_vm_over(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
 
     (void)argc, (void)argv;
     if (took == 0)
-        return atom_false;
+        return pyusdt_atoms.no;
     return enif_make_tuple2(env, enif_make_uint(env, atomic_load(&pyusdt_vm.burst)), enif_make_uint(env, took));
 }
 
@@ -289,7 +284,7 @@ ERL_NIF_TERM pyusdt_nif_vm_port(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     if (enif_get_string(env, argv[2], port.name, sizeof port.name, ERL_NIF_LATIN1) == 0)
         return enif_make_badarg(env);
     pyusdt_vm_ports_add(&port);
-    return atom_ok;
+    return pyusdt_atoms.ok;
 }
 
 ERL_NIF_TERM pyusdt_nif_vm_fire(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
@@ -302,9 +297,9 @@ ERL_NIF_TERM pyusdt_nif_vm_fire(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     if (probe < 0)
         return enif_make_badarg(env);
     if (!pyusdt_vm_event_begin(&event, env, (unsigned)probe))
-        return atom_false;
+        return pyusdt_atoms.no;
     for (unsigned i = 0; i < PYUSDT_VM_TEXTS && enif_get_list_cell(env, list, &value, &list); i++)
         pyusdt_vm_put(&event, i, value);
     pyusdt_vm_event_offer(&event, (unsigned)probe);
-    return atom_true;
+    return pyusdt_atoms.yes;
 }

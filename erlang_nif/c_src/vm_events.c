@@ -3,23 +3,7 @@
 
 #include <limits.h>
 
-struct pyusdt_vm_atoms pyusdt_vm_atoms;
-
-void pyusdt_vm_events_load(ErlNifEnv *env)
-{
-    pyusdt_vm_atoms = (struct pyusdt_vm_atoms){
-        .extra = enif_make_atom(env, "extra"),
-        .match_spec_result = enif_make_atom(env, "match_spec_result"),
-        .wordsize = enif_make_atom(env, "wordsize"),
-        .heap_block_size = enif_make_atom(env, "heap_block_size"),
-        .command = enif_make_atom(env, "command"),
-        .control = enif_make_atom(env, "control"),
-        .connect = enif_make_atom(env, "connect"),
-        .close = enif_make_atom(env, "close"),
-        .erlang = enif_make_atom(env, "erlang"),
-        .hibernate = enif_make_atom(env, "hibernate"),
-    };
-}
+#include "atoms.h"
 
 bool pyusdt_vm_event_begin(struct pyusdt_vm_event *event, ErlNifEnv *env, unsigned probe)
 {
@@ -58,7 +42,7 @@ void pyusdt_vm_spawned(const struct pyusdt_vm_call *call)
 {
     ERL_NIF_TERM mfa;
 
-    if (pyusdt_vm_option(call, pyusdt_vm_atoms.extra, &mfa))
+    if (pyusdt_vm_option(call, pyusdt_atoms.extra, &mfa))
         with_mfa(call, PYUSDT_VM_PROCESS_SPAWN, mfa);
 }
 
@@ -83,7 +67,7 @@ static bool is_hibernate(const struct pyusdt_vm_call *call)
     const ERL_NIF_TERM *mfa;
     int n;
 
-    return enif_get_tuple(call->env, call->term, &n, &mfa) && n == 3 && mfa[0] == pyusdt_vm_atoms.erlang && mfa[1] == pyusdt_vm_atoms.hibernate;
+    return enif_get_tuple(call->env, call->term, &n, &mfa) && n == 3 && mfa[0] == pyusdt_atoms.erlang && mfa[1] == pyusdt_atoms.hibernate;
 }
 
 void pyusdt_vm_out(const struct pyusdt_vm_call *call)
@@ -107,7 +91,7 @@ static void put_token(struct pyusdt_vm_event *event, const struct pyusdt_vm_call
     ERL_NIF_TERM result;
     int n, value;
 
-    if (!pyusdt_vm_option(call, pyusdt_vm_atoms.match_spec_result, &result) || !enif_get_tuple(call->env, result, &n, &token) || n != 5)
+    if (!pyusdt_vm_option(call, pyusdt_atoms.match_spec_result, &result) || !enif_get_tuple(call->env, result, &n, &token) || n != 5)
         return;
     pyusdt_vm_put_integer(event, arg, enif_get_int(call->env, token[1], &value) ? value : INT_MIN);
     pyusdt_vm_put_integer(event, arg + 1, enif_get_int(call->env, token[4], &value) ? value : 0);
@@ -162,7 +146,7 @@ void pyusdt_vm_send(const struct pyusdt_vm_call *call)
     ERL_NIF_TERM to;
     unsigned probe, size;
 
-    if (!pyusdt_vm_option(call, pyusdt_vm_atoms.extra, &to))
+    if (!pyusdt_vm_option(call, pyusdt_atoms.extra, &to))
         return;
     probe = is_remote(call->env, to) ? PYUSDT_VM_MESSAGE_SEND_REMOTE : PYUSDT_VM_MESSAGE_SEND;
     if (!pyusdt_vm_event_begin(&event, call->env, probe))
@@ -240,7 +224,7 @@ static void with_words(const struct pyusdt_vm_call *call, unsigned probe)
         return;
     pyusdt_vm_put_who(&event, 0, call->tracee);
     if (pyusdt_firing_reads(&event.firing, 1))
-        pyusdt_vm_put_integer(&event, 1, info(call, pyusdt_vm_atoms.wordsize));
+        pyusdt_vm_put_integer(&event, 1, info(call, pyusdt_atoms.wordsize));
     pyusdt_vm_event_offer(&event, probe);
 }
 
@@ -255,7 +239,7 @@ static void heap_before(const struct pyusdt_vm_call *call)
     if (!pyusdt_vm_is_wanted(PYUSDT_VM_PROCESS_HEAP_GROW) && !pyusdt_vm_is_wanted(PYUSDT_VM_PROCESS_HEAP_SHRINK))
         return;
     heap.process = call->tracee;
-    heap.size = info(call, pyusdt_vm_atoms.heap_block_size);
+    heap.size = info(call, pyusdt_atoms.heap_block_size);
 }
 
 static void heap_after(const struct pyusdt_vm_call *call)
@@ -267,7 +251,7 @@ static void heap_after(const struct pyusdt_vm_call *call)
     if (heap.process != call->tracee)
         return;
     heap.process = 0;
-    size = info(call, pyusdt_vm_atoms.heap_block_size);
+    size = info(call, pyusdt_atoms.heap_block_size);
     probe = size > heap.size ? PYUSDT_VM_PROCESS_HEAP_GROW : PYUSDT_VM_PROCESS_HEAP_SHRINK;
     if (size == heap.size || !pyusdt_vm_event_begin(&event, call->env, probe))
         return;

@@ -17,14 +17,6 @@ struct pyusdt_vm_call {
     ERL_NIF_TERM tracee, term, options;
 };
 
-struct pyusdt_vm_atoms {
-    ERL_NIF_TERM extra, match_spec_result, wordsize, heap_block_size, command, control, connect, close, erlang, hibernate;
-};
-
-extern struct pyusdt_vm_atoms pyusdt_vm_atoms;
-
-void pyusdt_vm_events_load(ErlNifEnv *env); /* makes them */
-
 /* False: nobody wants it. All arguments are absent until they are set. */
 bool pyusdt_vm_event_begin(struct pyusdt_vm_event *event, ErlNifEnv *env, unsigned probe);
 void pyusdt_vm_event_offer(const struct pyusdt_vm_event *event, unsigned probe);
@@ -54,7 +46,7 @@ void pyusdt_vm_closed(const struct pyusdt_vm_call *call);
 void pyusdt_vm_port_receive(const struct pyusdt_vm_call *call);
 
 /* vm_files.c: calls of prim_file's NIFs */
-void pyusdt_vm_files_load(ErlNifEnv *env); /* makes the atoms */
+bool pyusdt_vm_files_load(ErlNifEnv *env); /* makes the atoms; false: no memory */
 void pyusdt_vm_file_entry(const struct pyusdt_vm_call *call);
 void pyusdt_vm_file_return(const struct pyusdt_vm_call *call);
 void pyusdt_vm_file_exception(const struct pyusdt_vm_call *call);

@@ -5,11 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "atoms.h"
 #include "vm_events.h"
 
-#define RUNNING 1024
-
-enum { PATHS = 4, NUMBERS = 6, FIRST_NUMBER = 6, MOST_NUMBERS = 4 };
+enum { RUNNING = 1024, TAG = 64, PATHS = 4, NUMBERS = 6, FIRST_NUMBER = 6, MOST_NUMBERS = 4 };
 
 /* arguments: p a path, n a number, d data (its bytes are a number), - what the probe does not have: files are references now */
 static const struct {
@@ -41,25 +40,24 @@ static const struct {
 
 enum { ERRORS = sizeof errors / sizeof errors[0] };
 
-static ERL_NIF_TERM command_names[COMMANDS], error_names[ERRORS], atom_error;
-
-void pyusdt_vm_files_load(ErlNifEnv *env)
-{
-    for (unsigned i = 0; i < COMMANDS; i++)
-        command_names[i] = enif_make_atom(env, commands[i].name);
-    for (unsigned i = 0; i < ERRORS; i++)
-        error_names[i] = enif_make_atom(env, errors[i].name);
-    atom_error = enif_make_atom(env, "error");
-}
+static ERL_NIF_TERM command_names[COMMANDS], error_names[ERRORS];
 
 /* ---- which operation it is: the thread that began it, and a number ---- */
 
-static struct {
+struct operation {
     ERL_NIF_TERM process;
-    int thread, tag, command;
-} running[RUNNING];
+    int thread, number, command;
+    char tag[TAG]; /* of the user; "": none */
+};
 
+static struct operation running[RUNNING];
+static ErlNifMutex *lock; /* held for a copy of one entry, since a call may return on another thread */
 static atomic_int threads, operations;
+
+static struct operation *place_of(ERL_NIF_TERM process)
+{
+    return &running[process / 16 % RUNNING];
+}
 
 /* Threads of the emulator are numbered as they come here. */
 static int this_thread(void)
@@ -71,20 +69,65 @@ static int this_thread(void)
     return number;
 }
 
-/* Another process may take the place; its own operation is then begun anew by its next call. */
-static void put_operation(struct pyusdt_vm_event *event, ERL_NIF_TERM process, bool begins, int command)
+/* The tag, where the match specification found a token of pyusdt_tag's: {Flags, {pyusdt_tag, Tag}, Serial, From, Previous}. */
+static void read_tag(const struct pyusdt_vm_call *call, char tag[TAG])
 {
-    unsigned i = (unsigned)(process / 16 % RUNNING);
+    const ERL_NIF_TERM *token, *label;
+    ERL_NIF_TERM result;
+    ErlNifBinary binary;
+    int n;
 
-    if (begins || running[i].process != process) {
-        running[i].process = process;
-        running[i].thread = this_thread();
-        running[i].tag = atomic_fetch_add(&operations, 1) + 1;
-        running[i].command = command;
-    }
-    pyusdt_vm_put_integer(event, 0, running[i].thread);
-    pyusdt_vm_put_integer(event, 1, running[i].tag);
-    pyusdt_vm_put_integer(event, 3, running[i].command);
+    tag[0] = '\0';
+    if (!pyusdt_vm_option(call, pyusdt_atoms.match_spec_result, &result) || !enif_get_tuple(call->env, result, &n, &token) || n != 5 ||
+        !enif_get_tuple(call->env, token[1], &n, &label) || n != 2 || label[0] != pyusdt_atoms.pyusdt_tag ||
+        !enif_inspect_binary(call->env, label[1], &binary))
+        return;
+    n = binary.size < TAG ? (int)binary.size : TAG - 1;
+    memcpy(tag, binary.data, (size_t)n);
+    tag[n] = '\0';
+}
+
+static struct operation begun(const struct pyusdt_vm_call *call, int command)
+{
+    struct operation now = {.process = call->tracee, .thread = this_thread(), .command = command};
+
+    now.number = atomic_fetch_add(&operations, 1) + 1;
+    read_tag(call, now.tag);
+    enif_mutex_lock(lock);
+    *place_of(now.process) = now;
+    enif_mutex_unlock(lock);
+    return now;
+}
+
+/* Another process may have taken the place: then it is one that nobody saw begin. */
+static struct operation ended(const struct pyusdt_vm_call *call, int command)
+{
+    struct operation then;
+
+    enif_mutex_lock(lock);
+    then = *place_of(call->tracee);
+    enif_mutex_unlock(lock);
+    return then.process == call->tracee ? then : begun(call, command);
+}
+
+static void put_operation(struct pyusdt_vm_event *event, const struct operation *operation)
+{
+    pyusdt_vm_put_integer(event, 0, operation->thread);
+    pyusdt_vm_put_integer(event, 1, operation->number);
+    if (operation->tag[0])
+        pyusdt_vm_put_text(event, 2, operation->tag);
+    pyusdt_vm_put_integer(event, 3, operation->command);
+}
+
+bool pyusdt_vm_files_load(ErlNifEnv *env)
+{
+    for (unsigned i = 0; i < COMMANDS; i++)
+        command_names[i] = enif_make_atom(env, commands[i].name);
+    for (unsigned i = 0; i < ERRORS; i++)
+        error_names[i] = enif_make_atom(env, errors[i].name);
+    if (!lock)
+        lock = enif_mutex_create("pyusdt_vm_files");
+    return lock != NULL;
 }
 
 /* ---- calls ---- */
@@ -98,7 +141,7 @@ static int find(ERL_NIF_TERM function)
 }
 
 /* {Module, Function, Arguments or arity}. NULL: no operation on files. */
-static const ERL_NIF_TERM *operation(const struct pyusdt_vm_call *call, int *which)
+static const ERL_NIF_TERM *read_call(const struct pyusdt_vm_call *call, int *which)
 {
     const ERL_NIF_TERM *mfa;
     int n;
@@ -157,15 +200,20 @@ static int command_of(ErlNifEnv *env, int which, ERL_NIF_TERM arguments)
     return command == FSYNC ? FDATASYNC : FSTAT;
 }
 
+/* Where the return alone is wanted, it finds its call here, too. */
 void pyusdt_vm_file_entry(const struct pyusdt_vm_call *call)
 {
     struct pyusdt_vm_event event;
+    struct operation operation;
     const ERL_NIF_TERM *mfa;
     int which;
 
-    if (!(mfa = operation(call, &which)) || !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_EFILE_ENTRY))
+    if (!(mfa = read_call(call, &which)))
         return;
-    put_operation(&event, call->tracee, true, command_of(call->env, which, mfa[2]));
+    operation = begun(call, command_of(call->env, which, mfa[2]));
+    if (!pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_EFILE_ENTRY))
+        return;
+    put_operation(&event, &operation);
     put_arguments(&event, commands[which].arguments, mfa[2]);
     pyusdt_vm_event_offer(&event, PYUSDT_VM_EFILE_ENTRY);
 }
@@ -178,7 +226,7 @@ static int error_of(ErlNifEnv *env, ERL_NIF_TERM result)
     const ERL_NIF_TERM *parts;
     int n;
 
-    if (!enif_get_tuple(env, result, &n, &parts) || n != 2 || parts[0] != atom_error)
+    if (!enif_get_tuple(env, result, &n, &parts) || n != 2 || parts[0] != pyusdt_atoms.error)
         return 0;
     for (unsigned i = 0; i < ERRORS; i++)
         if (error_names[i] == parts[1])
@@ -191,13 +239,15 @@ static void fire_return(const struct pyusdt_vm_call *call, bool failed)
 {
     ERL_NIF_TERM result = call->term;
     struct pyusdt_vm_event event;
+    struct operation operation;
     int which, error;
 
-    if (!operation(call, &which) || !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_EFILE_RETURN))
+    if (!read_call(call, &which) || !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_EFILE_RETURN))
         return;
-    pyusdt_vm_option(call, pyusdt_vm_atoms.extra, &result);
+    pyusdt_vm_option(call, pyusdt_atoms.extra, &result);
     error = failed ? EINVAL : error_of(call->env, result);
-    put_operation(&event, call->tracee, false, commands[which].command);
+    operation = ended(call, commands[which].command);
+    put_operation(&event, &operation);
     pyusdt_vm_put_integer(&event, 4, error == 0);
     pyusdt_vm_put_integer(&event, 5, error);
     pyusdt_vm_event_offer(&event, PYUSDT_VM_EFILE_RETURN);

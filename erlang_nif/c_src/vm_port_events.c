@@ -1,6 +1,7 @@
 /* What is fired for trace events of ports: see vm_events.h. */
 #include <string.h>
 
+#include "atoms.h"
 #include "vm_events.h"
 #include "vm_ports.h"
 
@@ -39,7 +40,7 @@ void pyusdt_vm_open(const struct pyusdt_vm_call *call)
     struct pyusdt_vm_port port = {.port = call->tracee, .owner = call->term};
     ERL_NIF_TERM name;
 
-    if (pyusdt_vm_option(call, pyusdt_vm_atoms.extra, &name))
+    if (pyusdt_vm_option(call, pyusdt_atoms.extra, &name))
         enif_snprintf(port.name, sizeof port.name, "%T", name);
     pyusdt_vm_ports_add(&port);
     fire_named(call, PYUSDT_VM_PORT_OPEN, &port);
@@ -131,14 +132,14 @@ void pyusdt_vm_port_receive(const struct pyusdt_vm_call *call)
 
     if (!enif_get_tuple(call->env, call->term, &n, &parts) || n != 2)
         return;
-    if (parts[1] == pyusdt_vm_atoms.close)
+    if (parts[1] == pyusdt_atoms.close)
         fire_port_command(call, parts[0], &port, "close");
     if (!enif_get_tuple(call->env, parts[1], &n, &what) || n != 2)
         return;
-    if (what[0] == pyusdt_vm_atoms.command)
+    if (what[0] == pyusdt_atoms.command)
         fire_output(call, parts[0], &port, what[1]);
-    else if (what[0] == pyusdt_vm_atoms.connect)
+    else if (what[0] == pyusdt_atoms.connect)
         fire_connect(call, parts[0], &port, what[1]);
-    else if (what[0] == pyusdt_vm_atoms.control)
+    else if (what[0] == pyusdt_atoms.control)
         fire_control(call, parts[0], &port, what[1]);
 }

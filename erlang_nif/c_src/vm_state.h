@@ -21,7 +21,7 @@ struct pyusdt_vm_state {
 
 extern struct pyusdt_vm_state pyusdt_vm;
 
-void pyusdt_vm_trace_load(ErlNifEnv *env); /* makes the atoms */
+bool pyusdt_vm_trace_load(ErlNifEnv *env); /* makes the atoms; false: no memory */
 
 #pragma GCC visibility pop
 

@@ -3,15 +3,15 @@
 
 #include <string.h>
 
+#include "vm_cut.h"
 #include "vm_mfa.h"
 
 #define KEPT_WHOS 16
 #define KEPT_WHO 40
-#define TERM_STEPS "1000" /* parts of a term that its text has at most */
 #define DEPTH 64          /* of a term that is sized */
 
 /* Words of the emulator's terms behind their handles: what its own size_object() counts. */
-enum { CELL = 2, FLOAT = 2, HEAP_BINARY = 2, HEAP_BINARY_BYTES = 64, SHARED_BINARY = 6, REFERENCE = 3, FUNCTION = 5, MAP = 4 };
+enum { CELL = 2, FLOAT = 2, BINARY = 6, REFERENCE = 3, FUNCTION = 5, MAP = 4 };
 
 static bool reads(const struct pyusdt_vm_event *event, unsigned arg)
 {
@@ -33,7 +33,7 @@ void pyusdt_vm_put(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM ter
 {
     char *text = reads(event, arg) ? room(event) : NULL;
 
-    if (text && enif_snprintf(text, PYUSDT_VM_TEXT, "%." TERM_STEPS "T", term) >= 0)
+    if (text && enif_snprintf(text, PYUSDT_VM_TEXT, "%T", pyusdt_vm_cut(event->env, term)) >= 0)
         set(event, arg, text, PYUSDT_VM_TEXT - 1);
 }
 
@@ -175,15 +175,6 @@ static uint64_t words_of_map(struct walk *walk, ERL_NIF_TERM map)
     return words;
 }
 
-static uint64_t words_of_binary(struct walk *walk, ERL_NIF_TERM term)
-{
-    ErlNifBinary binary;
-
-    if (!enif_inspect_binary(walk->env, term, &binary) || binary.size > HEAP_BINARY_BYTES)
-        return SHARED_BINARY;
-    return HEAP_BINARY + (binary.size + sizeof(ERL_NIF_TERM) - 1) / sizeof(ERL_NIF_TERM);
-}
-
 /* One that fits a word has none behind it; else its header and its digits. */
 static uint64_t words_of_integer(struct walk *walk, ERL_NIF_TERM term)
 {
@@ -201,7 +192,7 @@ static uint64_t words_inside(struct walk *walk, ERL_NIF_TERM term)
     case ERL_NIF_TERM_TYPE_LIST: return words_of_list(walk, term);
     case ERL_NIF_TERM_TYPE_TUPLE: return words_of_tuple(walk, term);
     case ERL_NIF_TERM_TYPE_MAP: return words_of_map(walk, term);
-    case ERL_NIF_TERM_TYPE_BITSTRING: return words_of_binary(walk, term);
+    case ERL_NIF_TERM_TYPE_BITSTRING: return BINARY; /* its size is had by a copy of some, so none is looked at */
     case ERL_NIF_TERM_TYPE_INTEGER: return words_of_integer(walk, term);
     case ERL_NIF_TERM_TYPE_FLOAT: return FLOAT;
     case ERL_NIF_TERM_TYPE_REFERENCE: return REFERENCE;

@@ -4,11 +4,12 @@
  *          function, bif, nif, exit, file (patterns).
  * Out:     what vm_events.h fires for them. */
 #include "vm.h"
+
+#include "atoms.h"
 #include "vm_events.h"
 
 #define BURST_US 100000
 
-static ERL_NIF_TERM atom_ok, atom_trace, atom_discard, atom_remove, atom_trace_status, state_vm;
 
 static void receive(const struct pyusdt_vm_call *call)
 {
@@ -58,20 +59,13 @@ static struct event {
 
 enum { EVENTS = sizeof events / sizeof events[0] };
 
-void pyusdt_vm_trace_load(ErlNifEnv *env)
+bool pyusdt_vm_trace_load(ErlNifEnv *env)
 {
-    atom_ok = enif_make_atom(env, "ok");
-    atom_trace = enif_make_atom(env, "trace");
-    atom_discard = enif_make_atom(env, "discard");
-    atom_remove = enif_make_atom(env, "remove");
-    atom_trace_status = enif_make_atom(env, "trace_status");
-    state_vm = enif_make_atom(env, "vm");
-    pyusdt_vm_events_load(env);
-    pyusdt_vm_files_load(env);
     for (unsigned i = 0; i < EVENTS; i++) {
         events[i].state_atom = enif_make_atom(env, events[i].state);
         events[i].tag_atom = enif_make_atom(env, events[i].tag);
     }
+    return pyusdt_vm_files_load(env);
 }
 
 static const struct event *event_of(ERL_NIF_TERM state, ERL_NIF_TERM tag)
@@ -95,7 +89,7 @@ static bool is_any_wanted(uint64_t probes)
 /* Flags of processes stay until they are taken away one by one, or by this answer. Patterns go by one call. */
 static ERL_NIF_TERM status(ERL_NIF_TERM state)
 {
-    return state == state_vm && !atomic_load(&pyusdt_vm.processes) ? atom_remove : atom_trace;
+    return state == pyusdt_atoms.vm && !atomic_load(&pyusdt_vm.processes) ? pyusdt_atoms.remove : pyusdt_atoms.trace;
 }
 
 static bool is_off(ERL_NIF_TERM tracee)
@@ -110,10 +104,10 @@ ERL_NIF_TERM pyusdt_nif_vm_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM 
     const struct event *event;
 
     (void)env, (void)argc;
-    if (argv[0] == atom_trace_status)
+    if (argv[0] == pyusdt_atoms.trace_status)
         return status(argv[1]);
     event = is_off(argv[2]) ? NULL : event_of(argv[1], argv[0]);
-    return event && is_any_wanted(event->probes) ? atom_trace : atom_discard;
+    return event && is_any_wanted(event->probes) ? pyusdt_atoms.trace : pyusdt_atoms.discard;
 }
 
 /* False: too many events came on this scheduler, and all are discarded until the controlling process has seen to it. */
@@ -159,10 +153,10 @@ ERL_NIF_TERM pyusdt_nif_vm_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM ar
 
     (void)argc;
     if (!event)
-        return atom_ok;
+        return pyusdt_atoms.ok;
     if (within_rate())
         event->fire(&call);
     else
         lose(event->probes);
-    return atom_ok;
+    return pyusdt_atoms.ok;
 }

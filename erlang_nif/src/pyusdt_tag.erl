@@ -6,7 +6,7 @@
 %% flags, so that nothing is traced by it.
 %%
 %% How a tag spreads on a stock emulator: the token goes with each message that the process sends and becomes the
-%% receiver's. A message that carries none takes it away from the receiver, so a process that talks with untagged ones
+%% receiver's. Where the emulator's own probes are offered (pyusdt_vm), put/1 alone does that. A message that carries none takes it away from the receiver, so a process that talks with untagged ones
 %% calls `spread_tag(true)' again before it sends. A receiver passes the token on (OTP's own passes a tag on only from a
 %% process that asked for it).
 -module(pyusdt_tag).
@@ -36,11 +36,15 @@ put(undefined) ->
 put(Data) ->
     Tag = encode(Data),
     Before = erlang:put(?TAG, Tag),
-    case erlang:get(?SPREADING) of
+    case is_spread() of
         true -> set_token(Tag);
-        _ -> ok
+        false -> ok
     end,
     Before.
+
+%% A tracer of the emulator sees a tag only in a token, and so does who does it for this process: OTP's file server.
+is_spread() ->
+    erlang:get(?SPREADING) =:= true orelse whereis(pyusdt_vm_server) =/= undefined.
 
 -spec get() -> tag() | undefined.
 get() ->

@@ -17,7 +17,7 @@
                   nodes := boolean(), busy := [busy_port | busy_dist_port]}.
 
 -define(RETURN, [{'_', [], [{return_trace}]}]).
--define(RETURN_OR_EXCEPTION, [{'_', [], [{exception_trace}]}]).
+-define(TAG, {message, {get_seq_token}}). % the user's, in a token of pyusdt_tag's
 
 %% @doc The probes that this emulator gives.
 -spec given(pyusdt_vm:options()) -> [atom()].
@@ -126,8 +126,8 @@ patterns(Probes, Modules) ->
     maps:filter(fun(_, Patterns) -> Patterns =/= [] end, All).
 
 %% A NIF of prim_file's ends in an exception where an argument can not be.
-files(_, true) -> [{MFA, ?RETURN_OR_EXCEPTION, Version} || {MFA, _, Version} <- files(true, false)];
-files(true, false) -> [{{prim_file, Name, Arity}, true, 0} || {Name, Arity} <- of_module(prim_file, nifs)];
+files(_, true) -> [{MFA, [{'_', [], [?TAG, {exception_trace}]}], Version} || {MFA, _, Version} <- files(true, false)];
+files(true, false) -> [{{prim_file, Name, Arity}, [{'_', [], [?TAG]}], 0} || {Name, Arity} <- of_module(prim_file, nifs)];
 files(false, false) -> [].
 
 %% Who names no module gets those of the option.

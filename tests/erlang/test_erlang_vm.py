@@ -170,6 +170,51 @@ def test_files(erlang, trace, tmp_path, monkeypatch):
     assert [row for row in seen[1:] if row[0].split()[0] not in ("19", "5")] == expected, run
 
 
+def test_returns_of_files_alone(erlang, trace, tmp_path, monkeypatch):
+    """Who wants no entries is told the same of the returns."""
+    monkeypatch.setenv("VM_FOLDER", str(tmp_path))
+    run = trace("erlang*:::efile_drv-return /arg3 == 30/ { @ = count(); }", erlang.node("datasyncs", 5, module="vm"))
+    assert re.search(r"^ +5$", run.stdout, re.MULTILINE), run
+
+
+# What OTP's efile_drv.d reads, of which Debian ships no copy: args[10] as a type that macOS has, and the map of commands.
+EFILE = """BEGIN { op[12] = "RENAME"; }
+erlang*:::efile_drv-entry /arg3 == 12/ {
+    printf("enter tag={%d,%d} %s%s | %s (%d) | args: %s %s , %d %d (port %s)\\n", arg0, arg1, arg2 == NULL ? "" : "user tag ",
+           arg2 == NULL ? "" : copyinstr(arg2), op[arg3], arg3, copyinstr(arg4), copyinstr(arg5), arg6, arg7,
+           args[10] == NULL ? "?" : copyinstr((user_addr_t) args[10]));
+}
+erlang*:::efile_drv-return /arg3 == 12 && arg4 == 0/ {
+    printf("return tag={%d,%d} %s%s | %s (%d) | errno %d\\n", arg0, arg1, arg2 == NULL ? "" : "user tag ",
+           arg2 == NULL ? "" : copyinstr(arg2), op[arg3], arg3, arg5);
+}
+"""
+
+
+def test_files_as_the_chapter_of_otp_shows_them(erlang, trace):
+    """By the file server, for a process that has a tag; then without a tag, by the process itself."""
+    run = trace(EFILE, erlang.node("renames", module="vm"))
+    number = r"tag=\{(\d+,\d+)\}"
+    entries = found(run, rf"enter {number} (user tag some-user-tag|) \| RENAME \(12\) \| args: old-name new-name , 0 0 \(port \?\)")
+    returns = found(run, rf"return {number} (user tag some-user-tag|) \| RENAME \(12\) \| errno 2")
+    assert [match.groups() for match in entries] == [match.groups() for match in returns], run
+    assert [match[2] for match in entries] == ["user tag some-user-tag", ""], run
+
+
+# ---- terms of any size ----
+
+
+def test_terms_of_any_size(erlang, trace):
+    """The emulator's own way to show them took minutes for the first; here the copies of the workload take longest."""
+    program = """erlang*:::process-exit { printf("%d %s\\n", strlen(copyinstr(arg1)), copyinstr(arg1)); }
+                 erlang*:::message-send { @ = max(arg2); }"""
+    run = trace(program, erlang.node("huge", module="vm"), "-x", "strsize=1023", timeout=60)
+    shown = {match[2]: int(match[1]) for match in found(run, r"(\d+) (.*)")}
+    assert {"'...'", "[a|b]", '[{1.500000e+00,<<98,10>>,\'it is\',-1,"text"}]'} <= set(shown), run
+    assert len(shown) >= 8 and 1000 < max(shown.values()) <= 1023, run
+    assert int(found(run, r"slowest (\d+) ms")[0][1]) < 20_000, run
+
+
 # ---- off ----
 
 

@@ -4,7 +4,7 @@
 -module(vm).
 
 -export([spawns/1, messages/1, schedules/1, collects/1, calls/1, ports/1, waits/1, signals/1]).
--export([files/1, loads/1, controller/1, tsunami/1, refused/1, cleared/1, shared/1]).
+-export([huge/1, renames/1, datasyncs/1, files/1, loads/1, controller/1, tsunami/1, refused/1, cleared/1, shared/1]).
 -export([entered/1, loop/0, nap/0]).
 
 %% Options for pyusdt_vm:enable/1, by the environment variable VM_OPTIONS, as an Erlang term.
@@ -192,7 +192,42 @@ shared(_) ->
     io:format("others are theirs: ~p~n~p~n", [Theirs =:= {{tracer, Tracer}, {meta, Tracer}}, maps:get(messages, pyusdt_vm:info())]),
     halt().
 
+%% ---- terms of any size ----
+
+%% Processes that end with them, and messages of them: how many milliseconds the slowest took.
+huge(_) ->
+    enabled(),
+    Echo = spawn(fun Again() -> receive {From, _} -> From ! done, Again() end end),
+    Terms = [1 bsl 3000000, binary:copy(<<"a">>, 50000000), <<1:1, (binary:copy(<<"a">>, 100000))/binary>>, lists:duplicate(300000, $a),
+             lists:foldl(fun(_, Inner) -> {Inner} end, [], lists:seq(1, 100000)), maps:from_list([{I, I} || I <- lists:seq(1, 100000)]),
+             list_to_tuple(lists:seq(1, 100000)), [a | b], [{1.5, <<"b\n">>, 'it is', -1, "text"}]],
+    Took = [begin
+                {Pid, Ref} = spawn_monitor(fun() -> receive go -> exit(Term) end end),
+                {Microseconds, _} = timer:tc(fun() ->
+                    Pid ! go, receive {'DOWN', Ref, _, _, _} -> ok end,
+                    Echo ! {self(), Term}, receive done -> ok end
+                end),
+                Microseconds div 1000
+            end || Term <- Terms],
+    done("slowest ~b ms", [lists:max(Took)]).
+
 %% ---- files ----
+
+%% As OTP's chapter on DTRACE has it: by OTP's file server, with a tag.
+renames(_) ->
+    enabled(),
+    dyntrace:put_tag("some-user-tag"),
+    {error, enoent} = file:rename("old-name", "new-name"),
+    dyntrace:put_tag(undefined),
+    {error, enoent} = prim_file:rename("old-name", "new-name"),
+    done("renamed", []).
+
+datasyncs(N) ->
+    enabled(),
+    Name = filename:join(os:getenv("VM_FOLDER"), "synced"),
+    {ok, File} = file:open(Name, [raw, write]),
+    [ok = file:datasync(File) || _ <- lists:seq(1, number(N))],
+    done("synced", []).
 
 %% A rename that fails, N files written, read and deleted.
 files(N) ->

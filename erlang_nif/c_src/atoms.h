@@ -1,0 +1,30 @@
+/* The atoms that the NIFs compare with and answer. */
+#ifndef PYUSDT_NIF_ATOMS_H
+#define PYUSDT_NIF_ATOMS_H
+
+#include <erl_nif.h>
+
+#pragma GCC visibility push(hidden)
+
+/* X(field, name) */
+#define PYUSDT_ATOMS(X) \
+    X(yes, "true") X(no, "false") X(ok, "ok") X(error, "error") X(badarg, "badarg") X(undefined, "undefined") \
+    X(cut, "...") X(changed, "changed") X(trace, "trace") X(discard, "discard") X(remove, "remove") \
+    X(trace_status, "trace_status") X(vm, "vm") X(extra, "extra") X(match_spec_result, "match_spec_result") \
+    X(wordsize, "wordsize") X(heap_block_size, "heap_block_size") X(command, "command") X(control, "control") \
+    X(connect, "connect") X(close, "close") X(erlang, "erlang") X(hibernate, "hibernate") \
+    X(pyusdt_tag, "pyusdt_tag")
+
+struct pyusdt_atoms {
+#define PYUSDT_ATOM(field, name) ERL_NIF_TERM field;
+    PYUSDT_ATOMS(PYUSDT_ATOM)
+#undef PYUSDT_ATOM
+};
+
+extern struct pyusdt_atoms pyusdt_atoms;
+
+void pyusdt_atoms_load(ErlNifEnv *env); /* makes them, before anything else is loaded */
+
+#pragma GCC visibility pop
+
+#endif
