@@ -12,7 +12,7 @@
     X(cut, "...") X(changed, "changed") X(trace, "trace") X(discard, "discard") X(remove, "remove") \
     X(trace_status, "trace_status") X(vm, "vm") X(extra, "extra") X(match_spec_result, "match_spec_result") \
     X(wordsize, "wordsize") X(heap_block_size, "heap_block_size") X(command, "command") X(control, "control") \
-    X(connect, "connect") X(close, "close") X(erlang, "erlang") X(hibernate, "hibernate") \
+    X(connect, "connect") X(close, "close") X(port_call, "port_call") X(erlang, "erlang") X(hibernate, "hibernate") \
     X(pyusdt_tag, "pyusdt_tag")
 
 struct pyusdt_atoms {

@@ -55,7 +55,7 @@ int pyusdt_vm_load(ErlNifEnv *env)
     for (unsigned i = 0; i < PYUSDT_VM_COUNT; i++)
         names[i] = enif_make_atom(env, probes[i].name);
     monitor_type = enif_open_resource_type_x(env, "vm", &init, ERL_NIF_RT_CREATE | ERL_NIF_RT_TAKEOVER, NULL);
-    return pyusdt_vm_trace_load(env) && monitor_type && pyusdt_vm_ports_load();
+    return pyusdt_vm_trace_load(env) && monitor_type && pyusdt_vm_ports_load() && pyusdt_vm_blocked_load() && pyusdt_vm_ets_load();
 }
 
 /* ---- making the probes ---- */
@@ -276,6 +276,13 @@ ERL_NIF_TERM pyusdt_nif_vm_over(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
 
 /* ---- what the controlling process was told ---- */
 
+ERL_NIF_TERM pyusdt_nif_vm_blocked(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    (void)env, (void)argc;
+    pyusdt_vm_blocked_add(&(struct pyusdt_vm_blocked){argv[0], argv[1], argv[2], argv[3]});
+    return pyusdt_atoms.ok;
+}
+
 ERL_NIF_TERM pyusdt_nif_vm_port(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     struct pyusdt_vm_port port = {.port = argv[0], .owner = argv[1]};
@@ -298,8 +305,11 @@ ERL_NIF_TERM pyusdt_nif_vm_fire(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
         return enif_make_badarg(env);
     if (!pyusdt_vm_event_begin(&event, env, (unsigned)probe))
         return pyusdt_atoms.no;
-    for (unsigned i = 0; i < PYUSDT_VM_TEXTS && enif_get_list_cell(env, list, &value, &list); i++)
-        pyusdt_vm_put(&event, i, value);
+    for (unsigned i = 0; probes[probe].arguments[i] && enif_get_list_cell(env, list, &value, &list); i++)
+        if (probes[probe].arguments[i] == 's')
+            pyusdt_vm_put(&event, i, value);
+        else
+            pyusdt_vm_put_number(&event, i, value);
     pyusdt_vm_event_offer(&event, (unsigned)probe);
     return pyusdt_atoms.yes;
 }

@@ -59,6 +59,10 @@ void pyusdt_vm_exit(const struct pyusdt_vm_call *call)
 
 void pyusdt_vm_in(const struct pyusdt_vm_call *call)
 {
+    struct pyusdt_vm_blocked blocked;
+
+    if (pyusdt_vm_blocked_take(call->tracee, &blocked))
+        pyusdt_vm_unblocked(call, &blocked);
     with_mfa(call, PYUSDT_VM_PROCESS_SCHEDULED, call->term);
 }
 

@@ -6,6 +6,7 @@
 #ifndef PYUSDT_NIF_VM_EVENTS_H
 #define PYUSDT_NIF_VM_EVENTS_H
 
+#include "vm_blocked.h"
 #include "vm_state.h"
 #include "vm_text.h"
 
@@ -44,6 +45,15 @@ void pyusdt_vm_gc_minor_end(const struct pyusdt_vm_call *call);
 void pyusdt_vm_open(const struct pyusdt_vm_call *call);
 void pyusdt_vm_closed(const struct pyusdt_vm_call *call);
 void pyusdt_vm_port_receive(const struct pyusdt_vm_call *call);
+
+/* vm_driver_events.c */
+void pyusdt_vm_unblocked(const struct pyusdt_vm_call *call, const struct pyusdt_vm_blocked *blocked); /* it runs again */
+void pyusdt_vm_driver(const struct pyusdt_vm_call *call); /* a call of erl_ddll, or of erts_internal:port_call/3 */
+
+/* vm_ets.c: calls of BIFs of ets */
+bool pyusdt_vm_ets_load(void); /* false: no memory */
+void pyusdt_vm_ets_entry(const struct pyusdt_vm_call *call);
+void pyusdt_vm_ets_return(const struct pyusdt_vm_call *call);
 
 /* vm_files.c: calls of prim_file's NIFs */
 bool pyusdt_vm_files_load(ErlNifEnv *env); /* makes the atoms; false: no memory */

@@ -165,10 +165,8 @@ static void put_path(struct arguments *to, ERL_NIF_TERM term)
 
 static void put_number(struct arguments *to, ERL_NIF_TERM term)
 {
-    ErlNifSInt64 number;
-
-    if (to->numbers < MOST_NUMBERS && enif_get_int64(to->event->env, term, &number))
-        pyusdt_vm_put_integer(to->event, FIRST_NUMBER + to->numbers++, number);
+    if (to->numbers < MOST_NUMBERS)
+        pyusdt_vm_put_number(to->event, FIRST_NUMBER + to->numbers++, term);
 }
 
 static void put_arguments(struct pyusdt_vm_event *event, const char *kinds, ERL_NIF_TERM list)

@@ -40,8 +40,9 @@ void pyusdt_vm_open(const struct pyusdt_vm_call *call)
     struct pyusdt_vm_port port = {.port = call->tracee, .owner = call->term};
     ERL_NIF_TERM name;
 
-    if (pyusdt_vm_option(call, pyusdt_atoms.extra, &name))
-        enif_snprintf(port.name, sizeof port.name, "%T", name);
+    if (pyusdt_vm_option(call, pyusdt_atoms.extra, &name) &&
+        enif_get_atom(call->env, name, port.name, sizeof port.name, ERL_NIF_LATIN1) == 0)
+        enif_snprintf(port.name, sizeof port.name, "%T", name); /* a long one */
     pyusdt_vm_ports_add(&port);
     fire_named(call, PYUSDT_VM_PORT_OPEN, &port);
     fire_named(call, PYUSDT_VM_DRIVER_START, &port);

@@ -2,7 +2,8 @@
  *
  * In:      nothing.
  * Out:     X(constant, name, arguments), where arguments has a letter for each: s a string, u uint32_t, i int, l int64_t.
- * Always:  names and the order of arguments are OTP's; those that a stock emulator has no place for are not here
+ * Always:  names and the order of arguments are OTP's, but for process-long_*, process-large_heap, scheduler-queue and
+ *          ets-*, which OTP has not; those that a stock emulator has no place for are not here
  *          (docs/guide/erlang-vm.md lists them, with the reasons). */
 #ifndef PYUSDT_NIF_VM_PROBES_H
 #define PYUSDT_NIF_VM_PROBES_H
@@ -15,6 +16,11 @@
     X(PROCESS_SCHEDULED, "process-scheduled", "ss") \
     X(PROCESS_UNSCHEDULED, "process-unscheduled", "s") \
     X(PROCESS_HIBERNATE, "process-hibernate", "ss") \
+    X(PROCESS_PORT_UNBLOCKED, "process-port_unblocked", "ss") \
+    X(PROCESS_LONG_GC, "process-long_gc", "si") \
+    X(PROCESS_LONG_SCHEDULE, "process-long_schedule", "si") \
+    X(PROCESS_LARGE_HEAP, "process-large_heap", "sl") \
+    X(SCHEDULER_QUEUE, "scheduler-queue", "ii") \
     X(PROCESS_HEAP_GROW, "process-heap_grow", "sii") \
     X(PROCESS_HEAP_SHRINK, "process-heap_shrink", "sii") \
     X(MESSAGE_SEND, "message-send", "ssuiii") \
@@ -30,13 +36,21 @@
     X(PORT_EXIT, "port-exit", "ssss") \
     X(PORT_CONNECT, "port-connect", "ssss") \
     X(PORT_BUSY, "port-busy", "s") \
+    X(PORT_NOT_BUSY, "port-not_busy", "s") \
     X(DRIVER_START, "driver-start", "sss") \
     X(DRIVER_STOP, "driver-stop", "sss") \
     X(DRIVER_OUTPUT, "driver-output", "sssi") \
     X(DRIVER_OUTPUTV, "driver-outputv", "sssi") \
     X(DRIVER_CONTROL, "driver-control", "sssii") \
+    X(DRIVER_CALL, "driver-call", "sssii") \
+    X(DRIVER_INIT, "driver-init", "siii") \
+    X(DRIVER_FINISH, "driver-finish", "s") \
     X(DIST_MONITOR, "dist-monitor", "sssss") \
     X(DIST_PORT_BUSY, "dist-port_busy", "ssss") \
+    X(DIST_PORT_NOT_BUSY, "dist-port_not_busy", "sss") \
+    X(DIST_OUTPUTV, "dist-outputv", "sssi") \
+    X(ETS_ENTRY, "ets-entry", "sss") \
+    X(ETS_RETURN, "ets-return", "sssl") \
     X(EFILE_ENTRY, "efile_drv-entry", "iisisslllls") \
     X(EFILE_RETURN, "efile_drv-return", "iisiii") \
     /* from here on: probes that have places */ \

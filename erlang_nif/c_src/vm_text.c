@@ -71,6 +71,14 @@ void pyusdt_vm_put_integer(struct pyusdt_vm_event *event, unsigned arg, int64_t 
     event->firing.args.value[arg] = (uint64_t)value;
 }
 
+void pyusdt_vm_put_number(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM integer)
+{
+    ErlNifSInt64 value;
+
+    if (enif_get_int64(event->env, integer, &value))
+        pyusdt_vm_put_integer(event, arg, value);
+}
+
 void pyusdt_vm_put_binary(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term)
 {
     char *text = reads(event, arg) ? room(event) : NULL;
@@ -97,7 +105,7 @@ void pyusdt_vm_put_mfa(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM
 
 /* ---- the node of a remote pid, which only its external form tells: 131, NEW_PID_EXT, then an atom ---- */
 
-enum { VERSION = 131, NEW_PID = 88, SMALL_ATOM = 119, LONG_ATOM = 118 };
+enum { VERSION = 131, NEW_PID = 88, SMALL_ATOM = 119, LONG_ATOM = 118, OLD_ATOM = 100 }; /* the last one before OTP 26 */
 
 static bool find_node(const ErlNifBinary *binary, size_t *at, size_t *length)
 {
@@ -106,23 +114,23 @@ static bool find_node(const ErlNifBinary *binary, size_t *at, size_t *length)
     if (binary->size < 5 || data[0] != VERSION || data[1] != NEW_PID)
         return false;
     *at = data[2] == SMALL_ATOM ? 4 : 5;
-    *length = data[2] == SMALL_ATOM ? data[3] : data[2] == LONG_ATOM ? (size_t)data[3] << 8 | data[4] : 0;
-    return *at + *length <= binary->size && *length < PYUSDT_VM_TEXT;
+    *length = data[2] == SMALL_ATOM ? data[3] : data[2] == LONG_ATOM || data[2] == OLD_ATOM ? (size_t)data[3] << 8 | data[4] : 0;
+    for (size_t i = 0; *at + i < binary->size && i < *length; i++)
+        if (data[*at + i] >= 0x80)
+            return false; /* two ways to write it: no other atom is made by mistake */
+    return *length > 0 && *length < 256 && *at + *length <= binary->size;
 }
 
+/* The pid is there, so its node's name is an atom already. */
 void pyusdt_vm_put_node(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM pid)
 {
-    char *text = reads(event, arg) ? room(event) : NULL;
-    size_t at, length;
     ErlNifBinary binary;
+    size_t at, length;
 
-    if (!text || !enif_term_to_binary(event->env, pid, &binary))
+    if (!reads(event, arg) || !enif_term_to_binary(event->env, pid, &binary))
         return;
-    if (find_node(&binary, &at, &length)) {
-        memcpy(text, binary.data + at, length);
-        text[length] = '\0';
-        set(event, arg, text, length);
-    }
+    if (find_node(&binary, &at, &length))
+        pyusdt_vm_put(event, arg, enif_make_atom_len(event->env, (const char *)binary.data + at, length));
     enif_release_binary(&binary);
 }
 

@@ -37,6 +37,7 @@ void pyusdt_vm_put_node(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TER
 void pyusdt_vm_put_binary(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM text); /* its bytes */
 void pyusdt_vm_put_words(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM term);
 void pyusdt_vm_put_bytes(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM iolist);
+void pyusdt_vm_put_number(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM integer); /* absent, if it is none */
 void pyusdt_vm_put_integer(struct pyusdt_vm_event *event, unsigned arg, int64_t value);
 
 #pragma GCC visibility pop

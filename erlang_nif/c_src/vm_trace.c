@@ -1,7 +1,7 @@
 /* The tracer module of the emulator (erl_tracer): see vm.h.
  *
  * In:      trace events, with what the tracer's state says of their source: vm (flags of processes and ports),
- *          function, bif, nif, exit, file (patterns).
+ *          function, bif, nif, exit, file, driver, ets (patterns).
  * Out:     what vm_events.h fires for them. */
 #include "vm.h"
 
@@ -23,6 +23,7 @@ static void receive(const struct pyusdt_vm_call *call)
 
 #define P(probe) (UINT64_C(1) << PYUSDT_VM_##probe)
 #define GC_ENDS (P(PROCESS_HEAP_GROW) | P(PROCESS_HEAP_SHRINK))
+#define UNBLOCKED (P(PROCESS_PORT_UNBLOCKED) | P(PORT_NOT_BUSY) | P(DIST_PORT_NOT_BUSY))
 #define OF_PORTS (P(PORT_COMMAND) | P(PORT_CONTROL) | P(PORT_CONNECT) | P(DRIVER_OUTPUT) | P(DRIVER_OUTPUTV) | P(DRIVER_CONTROL))
 
 /* A call is also what a return is to come of: who wants the return alone has the call offered, and nobody takes it. */
@@ -36,7 +37,7 @@ static struct event {
     {"function", "return_from", P(FUNCTION_RETURN), pyusdt_vm_local_return, 0, 0},
     {"vm", "send", P(MESSAGE_SEND) | P(MESSAGE_SEND_REMOTE), pyusdt_vm_send, 0, 0},
     {"vm", "receive", P(MESSAGE_QUEUED) | OF_PORTS, receive, 0, 0},
-    {"vm", "in", P(PROCESS_SCHEDULED), pyusdt_vm_in, 0, 0},
+    {"vm", "in", P(PROCESS_SCHEDULED) | UNBLOCKED, pyusdt_vm_in, 0, 0},
     {"vm", "out", P(PROCESS_UNSCHEDULED) | P(PROCESS_HIBERNATE), pyusdt_vm_out, 0, 0},
     {"vm", "spawned", P(PROCESS_SPAWN), pyusdt_vm_spawned, 0, 0},
     {"vm", "exit", P(PROCESS_EXIT), pyusdt_vm_exit, 0, 0},
@@ -54,6 +55,10 @@ static struct event {
     {"file", "call", P(EFILE_ENTRY) | P(EFILE_RETURN), pyusdt_vm_file_entry, 0, 0},
     {"file", "return_from", P(EFILE_RETURN), pyusdt_vm_file_return, 0, 0},
     {"file", "exception_from", P(EFILE_RETURN), pyusdt_vm_file_exception, 0, 0},
+    {"driver", "call", P(DRIVER_CALL) | P(DRIVER_INIT) | P(DRIVER_FINISH), pyusdt_vm_driver, 0, 0},
+    {"ets", "call", P(ETS_ENTRY) | P(ETS_RETURN), pyusdt_vm_ets_entry, 0, 0},
+    {"ets", "return_from", P(ETS_RETURN), pyusdt_vm_ets_return, 0, 0},
+    {"ets", "exception_from", P(ETS_RETURN), pyusdt_vm_ets_return, 0, 0},
     {"exit", "call", P(PROCESS_EXIT_SIGNAL) | P(PROCESS_EXIT_SIGNAL_REMOTE), pyusdt_vm_exit_signal, 0, 0},
 };
 

@@ -13,7 +13,9 @@
 -type options() :: #{functions => [module()],           % whose functions, BIFs and NIFs are probes: []
                      rate => pos_integer() | infinity,  % events a second on one scheduler at most: 200000
                      time => pos_integer() | infinity,  % milliseconds that it may go on at most: an hour
-                     unsafe => boolean()}.              % flags of processes on OTP before 25.3 too: false
+                     unsafe => boolean(),               % flags of processes on OTP before 25.3 too: false
+                     long => pos_integer(),             % milliseconds of a long collection or run: 100
+                     large => pos_integer()}.           % words of a large heap: 10000000
 
 -type info() :: #{given := [atom()], wanted := [atom()], armed := boolean(), refused := none | string(),
                   messages := [string()]}.

@@ -10,13 +10,15 @@
 -export_type([plan/0, flag/0, state/0, pattern/0]).
 
 -type flag() :: {processes | ports, atom()}.
--type state() :: function | global | bif | nif | exit | file.
+-type state() :: function | global | bif | nif | exit | file | driver | ets.
 -type pattern() :: {mfa(), true | list(), Version :: term()}.
 %% A function, a match specification, and which code of its module it is.
 -type plan() :: #{flags := [flag()], patterns := #{state() => [pattern()]}, tokens := boolean(),
-                  nodes := boolean(), busy := [busy_port | busy_dist_port]}.
+                  nodes := boolean(), monitors := [term()], samples := [atom()]}.
 
 -define(RETURN, [{'_', [], [{return_trace}]}]).
+-define(NOT_OF_TABLES, [all, new, info, internal_request_all, internal_delete_all, internal_select_delete, is_compiled_ms,
+                         match_spec_compile, match_spec_run_r, whereis]).
 -define(TAG, {message, {get_seq_token}}). % the user's, in a token of pyusdt_tag's
 
 %% @doc The probes that this emulator gives.
@@ -41,19 +43,22 @@ plan(Probes, Tokens, Options) ->
       patterns => patterns(Probes, maps:get(functions, Options, [])),
       tokens => Tokens =/= [],
       nodes => lists:member('dist-monitor', Probes),
-      busy => [Event || {Probe, Event} <- [{'port-busy', busy_port}, {'dist-port_busy', busy_dist_port}],
-                        lists:member(Probe, Probes)]}.
+      monitors => lists:usort([Event || Probe <- Probes, Event <- monitored(Probe, Options)]),
+      samples => [Probe || Probe <- ['dist-outputv', 'scheduler-queue'], lists:member(Probe, Probes)]}.
 
 -spec nothing() -> plan().
 nothing() ->
-    #{flags => [], patterns => #{}, tokens => false, nodes => false, busy => []}.
+    #{flags => [], patterns => #{}, tokens => false, nodes => false, monitors => [], samples => []}.
 
 probes() ->
     ['process-spawn', 'process-exit', 'process-exit_signal', 'process-exit_signal-remote', 'process-scheduled',
      'process-unscheduled', 'process-hibernate', 'process-heap_grow', 'process-heap_shrink', 'message-send',
      'message-send-remote', 'message-queued', 'gc_major-start', 'gc_minor-start', 'gc_major-end', 'gc_minor-end',
-     'port-open', 'port-command', 'port-control', 'port-exit', 'port-connect', 'port-busy', 'driver-start',
+     'port-open', 'port-command', 'port-control', 'port-exit', 'port-connect', 'port-busy',
+     'port-not_busy', 'process-port_unblocked', 'process-long_gc', 'process-long_schedule', 'process-large_heap',
+     'scheduler-queue', 'driver-call', 'driver-init', 'driver-finish', 'driver-start',
      'driver-stop', 'driver-output', 'driver-outputv', 'driver-control', 'dist-monitor', 'dist-port_busy',
+     'dist-port_not_busy', 'dist-outputv', 'ets-entry', 'ets-return',
      'efile_drv-entry', 'efile_drv-return', 'local-function-entry', 'global-function-entry', 'function-return',
      'bif-entry', 'bif-return', 'nif-entry', 'nif-return'].
 
@@ -64,6 +69,9 @@ flags('process-spawn') -> [{processes, procs}];
 flags('process-exit') -> [{processes, procs}];
 flags('process-scheduled') -> [{processes, running}];
 flags('process-unscheduled') -> [{processes, running}];
+flags('process-port_unblocked') -> [{processes, running}];
+flags('port-not_busy') -> [{processes, running}];
+flags('dist-port_not_busy') -> [{processes, running}];
 flags('process-hibernate') -> [{processes, running}];
 flags('process-heap_grow') -> [{processes, garbage_collection}];
 flags('process-heap_shrink') -> [{processes, garbage_collection}];
@@ -86,6 +94,18 @@ flags('driver-outputv') -> [{ports, ports}, {ports, 'receive'}];
 flags('driver-control') -> [{ports, ports}, {ports, 'receive'}];
 flags('global-function-entry') -> [{processes, call}];
 flags(_) -> [].
+
+%% ---- what the controlling process is told ----
+
+monitored('port-busy', _) -> [busy_port];
+monitored('port-not_busy', _) -> [busy_port];
+monitored('process-port_unblocked', _) -> [busy_port];
+monitored('dist-port_busy', _) -> [busy_dist_port];
+monitored('dist-port_not_busy', _) -> [busy_dist_port];
+monitored('process-long_gc', Options) -> [{long_gc, maps:get(long, Options)}];
+monitored('process-long_schedule', Options) -> [{long_schedule, maps:get(long, Options)}];
+monitored('process-large_heap', Options) -> [{large_heap, maps:get(large, Options)}];
+monitored(_, _) -> [].
 
 %% ---- patterns ----
 
@@ -119,6 +139,8 @@ patterns(Probes, Modules) ->
     All = #{exit => [{{erlang, exit, 2}, true, 0}
                      || Probes -- ['process-exit_signal', 'process-exit_signal-remote'] =/= Probes],
             file => files(lists:member('efile_drv-entry', Probes), lists:member('efile_drv-return', Probes)),
+            driver => [{MFA, true, 0} || {Probe, MFA} <- drivers(), lists:member(Probe, Probes)],
+            ets => tables(lists:member('ets-entry', Probes), lists:member('ets-return', Probes)),
             global => specified(Of('global-function-entry', fun exports/0), false),
             function => specified(Of('local-function-entry', fun functions/0), Of('function-return', fun functions/0)),
             bif => specified(Of('bif-entry', fun bifs/0), Of('bif-return', fun bifs/0)),
@@ -129,6 +151,18 @@ patterns(Probes, Modules) ->
 files(_, true) -> [{MFA, [{'_', [], [?TAG, {exception_trace}]}], Version} || {MFA, _, Version} <- files(true, false)];
 files(true, false) -> [{{prim_file, Name, Arity}, [{'_', [], [?TAG]}], 0} || {Name, Arity} <- of_module(prim_file, nifs)];
 files(false, false) -> [].
+
+%% BIFs of this module are there as soon as it is loaded.
+drivers() ->
+    _ = code:ensure_loaded(erl_ddll),
+    [{'driver-call', {erts_internal, port_call, 3}}, {'driver-init', {erl_ddll, try_load, 3}}, {'driver-finish', {erl_ddll, try_unload, 2}}].
+
+%% Those whose first argument is a table.
+tables(false, false) ->
+    [];
+tables(_, Return) ->
+    Match = case Return of true -> [{'_', [], [{exception_trace}]}]; false -> true end,
+    [{{ets, Name, Arity}, Match, 0} || {Name, Arity} <- maps:get(ets, maps:from_list(bifs())), not lists:member(Name, ?NOT_OF_TABLES)].
 
 %% Who names no module gets those of the option.
 wanted(Probe, Candidates, Modules) ->

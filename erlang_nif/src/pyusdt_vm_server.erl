@@ -1,8 +1,8 @@
 %% @doc The controlling process of the emulator's own probes.
 %%
 %% In:  `changed' from the core's watcher when tracers want something else, and a look five times a second while they want
-%% anything; what the emulator tells this process of nodes and busy ports.
-%% Out: flags and patterns for them ({@link pyusdt_vm_arm}), and events of what it was told itself.
+%% anything; what the emulator tells this process.
+%% Out: flags and patterns for them ({@link pyusdt_vm_arm}), and events of what it was told itself ({@link pyusdt_vm_told}).
 %% Always: it is the only process that sets and takes away. It stops what goes over the limits of rate and time, and what
 %% another tool has cleared, until no tracer wants anything any more; and says so, in the log and by `info/0'.
 -module(pyusdt_vm_server).
@@ -14,7 +14,7 @@
 
 -define(LOOK_MS, 200).
 -define(LOOKS_A_SECOND, 5).
--define(DEFAULTS, #{functions => [], rate => 200000, time => 3600000, unsafe => false}).
+-define(DEFAULTS, #{functions => [], rate => 200000, time => 3600000, unsafe => false, long => 100, large => 10000000}).
 
 -record(state, {options :: pyusdt_vm:options(),
                 given :: [atom()],
@@ -27,8 +27,7 @@
                 changes = 0 :: non_neg_integer(),
                 code = 0 :: non_neg_integer(),      % a number for the code that is loaded
                 planned = none :: term(),           % what the plan was made for
-                nodes = false :: boolean(),         % this process is told of nodes,
-                busy = [] :: [atom()],              % and of these
+                told :: pyusdt_vm_told:told(),      % what this process is told of
                 refused = none :: none | string(),  % why it stays off until nobody wants anything
                 messages = [] :: [string()]}).
 
@@ -65,7 +64,7 @@ begin_with(Options, Probes) ->
     process_flag(trap_exit, true),
     case pyusdt_nif:vm_define(Probes) of
         ok ->
-            State = #state{options = Options, given = Probes, armed = pyusdt_vm_arm:nothing()},
+            State = #state{options = Options, given = Probes, armed = pyusdt_vm_arm:nothing(), told = pyusdt_vm_told:nothing()},
             ok = pyusdt_nif:vm_control(false, 0),
             {ok, look_again(said(before_25_3(Probes), State#state{is_told = pyusdt_nif:vm_watch(true)}))};
         {error, Reason} ->
@@ -88,17 +87,8 @@ handle_info(look, #state{looks = Looks} = State) ->
     {noreply, look_again(look(State#state{looks = Looks + 1, timer = none}))};
 handle_info(changed, #state{changes = Changes} = State) ->
     {noreply, look_again(look(State#state{changes = Changes + 1}))};
-handle_info({Up_or_down, Node, Info}, State) when Up_or_down =:= nodeup; Up_or_down =:= nodedown ->
-    _ = pyusdt_nif:vm_fire('dist-monitor', [node(), Up_or_down, Node, proplists:get_value(node_type, Info),
-                                            proplists:get_value(nodedown_reason, Info, undefined)]),
-    {noreply, State};
-handle_info({monitor, _Process, busy_port, Port}, State) ->
-    _ = pyusdt_nif:vm_fire('port-busy', [Port]),
-    {noreply, State};
-handle_info({monitor, Process, busy_dist_port, Port}, State) ->
-    _ = pyusdt_nif:vm_fire('dist-port_busy', [node(), Port, node_of(Port), Process]),
-    {noreply, State};
-handle_info(_, State) ->
+handle_info(Message, State) ->
+    ok = pyusdt_vm_told:message(Message),
     {noreply, State}.
 
 -spec terminate(term(), #state{}) -> ok.
@@ -121,11 +111,14 @@ options(Given) ->
 is_option(functions, Modules) -> is_list(Modules) andalso lists:all(fun is_atom/1, Modules);
 is_option(rate, Rate) -> is_limit(Rate);
 is_option(time, Time) -> is_limit(Time);
+is_option(long, Milliseconds) -> is_number_to_be(Milliseconds);
+is_option(large, Words) -> is_number_to_be(Words);
 is_option(unsafe, Unsafe) -> is_boolean(Unsafe);
 is_option(_, _) -> false.
 
-is_limit(infinity) -> true;
-is_limit(Limit) -> is_integer(Limit) andalso Limit > 0 andalso Limit < 1 bsl 32.
+is_limit(Limit) -> Limit =:= infinity orelse is_number_to_be(Limit).
+
+is_number_to_be(Number) -> is_integer(Number) andalso Number > 0 andalso Number < 1 bsl 32.
 
 before_25_3(Probes) ->
     ["this emulator is older than OTP 25.3: switching off what processes do can crash it, so only the probes of functions, "
@@ -151,7 +144,8 @@ look(State) ->
 %% Tracers that are gone are noticed by vm_tend/0, so what is wanted is asked behind it.
 tend(#state{refused = none} = State) ->
     Tokens = pyusdt_nif:vm_tend(),
-    checked(on(pyusdt_nif:vm_wanted(), Tokens, with_code(State)));
+    #state{told = Told} = On = on(pyusdt_nif:vm_wanted(), Tokens, with_code(State)),
+    checked(On#state{told = pyusdt_vm_told:look(Told)});
 tend(State) ->
     _ = pyusdt_nif:vm_tend(),
     State#state{wanted = pyusdt_nif:vm_wanted()}.
@@ -170,6 +164,10 @@ on(Wanted, Tokens, #state{options = Options, armed = Before, changes = Changes, 
     Told = said((Texts ++ without_modules(Wanted, Options)) -- State#state.messages, State),
     told(Plan, Told#state{armed = Armed, wanted = Wanted, since = since(State), planned = {Wanted, Tokens, Changes, Code}}).
 
+told(Plan, #state{told = Before} = State) ->
+    {Told, Texts} = pyusdt_vm_told:change(Plan, Before),
+    said(Texts, State#state{told = Told}).
+
 since(#state{wanted = []}) -> erlang:monotonic_time(millisecond);
 since(#state{since = Since}) -> Since.
 
@@ -177,7 +175,7 @@ number(infinity) -> 0;
 number(Rate) -> Rate.
 
 off(#state{armed = Armed} = State) ->
-    untold(State#state{armed = pyusdt_vm_arm:disarm(Armed)}).
+    told(pyusdt_vm_plan:nothing(), State#state{armed = pyusdt_vm_arm:disarm(Armed)}).
 
 without_modules(Wanted, #{functions := []}) ->
     [text("~s of no module: name one in the clause, or modules in the option functions", [Probe])
@@ -218,39 +216,3 @@ said(Texts, #state{messages = Messages} = State) ->
 
 text(Format, Arguments) ->
     lists:flatten(io_lib:format(Format, Arguments)).
-
-%% ---- what the emulator tells this process: nodes that come and go, busy ports ----
-
-told(#{nodes := Nodes, busy := Busy}, State) ->
-    busy(Busy, up_and_down(Nodes, State)).
-
-up_and_down(Same, #state{nodes = Same} = State) ->
-    State;
-up_and_down(Wanted, State) ->
-    _ = net_kernel:monitor_nodes(Wanted, [{node_type, all}, nodedown_reason]),
-    State#state{nodes = Wanted}.
-
-%% One process of the node can be told of busy ports; where it is another, it stays so.
-busy(Events, #state{busy = Events} = State) ->
-    State;
-busy(Events, State) ->
-    case erlang:system_monitor() of
-        {Pid, _} when Pid =/= self() ->
-            said(["port-busy and dist-port_busy stay off: another process is this node's system monitor" || Events =/= []],
-                 State#state{busy = Events});
-        _ ->
-            _ = case Events of
-                    [] -> erlang:system_monitor(undefined);
-                    _ -> erlang:system_monitor(self(), Events)
-                end,
-            State#state{busy = Events}
-    end.
-
-untold(State) ->
-    busy([], up_and_down(false, State)).
-
-node_of(Port) ->
-    case lists:keyfind(Port, 2, erlang:system_info(dist_ctrl)) of
-        {Node, _} -> Node;
-        false -> undefined
-    end.

@@ -172,7 +172,9 @@ floats(_) ->
                   {stddev, [], _}, {sum, [], 1.0}],
                  walked(H, "n", 3)),
     [dyntrace:p(N) || N <- [2, 6]],
-    [{avg, [], Avg}, {count, ["n"], 2}, {max, [], infinity}, {min, [], Min}, {stddev, [], Dev}, {sum, [], 2.0}] = walked(H, "n", 2),
+    [{avg, [], Avg}, {count, ["n"], 2}, {max, [], infinity}, {min, [], Min},
+     {percentiles, [], {[{50, 2}, {90, 6}, {99, 6}, {99.9, 6}, {100, 6}], [{{2, 2}, 1}, {{6, 6}, 1}]}},
+     {stddev, [], Dev}, {sum, [], 2.0}] = walked(H, "n", 2),
     ?assertEqual({6.0, true, 1000}, {Avg, Min == 0.0, round(Dev * 1000)}),
     ok = erltrace:close(H).
 

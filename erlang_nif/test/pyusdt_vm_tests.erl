@@ -4,7 +4,7 @@
 -include_lib("eunit/include/eunit.hrl").
 
 plan(Probes) ->
-    pyusdt_vm_plan:plan(Probes, [], #{functions => []}).
+    pyusdt_vm_plan:plan(Probes, [], #{functions => [], long => 100, large => 10000000}).
 
 %% Every probe that is given comes from a flag, a pattern, or what the controlling process is told.
 every_probe_has_a_source_test() ->

@@ -6,11 +6,16 @@ The same on newer OTPs: test_erlang_other_otp.py takes SCRIPTS.
 from __future__ import annotations
 
 import glob
+import pathlib
 import re
+import shutil
 import signal
+import socket
 
 import harness
 import pytest
+
+from pyusdt.engine import erlang_vm
 
 WORDS_OF_A_TRIPLE = 8  # {Pid, Integer, [a, b]}: a tuple of three and two cells
 
@@ -122,6 +127,87 @@ def test_scripts_of_otp(erlang, examples, script, function, n, check, monkeypatc
                       timeout=120), n)
 
 
+# ---- probes that OTP's scripts do not show ----
+
+
+@pytest.fixture
+def epmd(tmp_path, monkeypatch):
+    """The mapper of node names that a test's nodes share with nobody."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("ERL_EPMD_PORT", str(port))
+    with harness.running([shutil.which("epmd") or "/usr/lib/erlang/bin/epmd", "-port", str(port), "-address", "127.0.0.1"]):
+        yield
+
+
+def test_two_nodes(erlang, examples, epmd):
+    """dist.d of OTP, unchanged, and the events of one node that has to do with another."""
+    program = """erlang*:::message-send-remote { @[probename, copyinstr(arg0), copyinstr(arg1), copyinstr(arg2), arg3] = count(); }
+                 erlang*:::process-exit_signal-remote { @[probename, copyinstr(arg0), copyinstr(arg1), copyinstr(arg2), 0] = count(); }
+                 erlang*:::dist-port_not_busy { @busy[probename, copyinstr(arg2)] = count(); }"""
+    command = " ".join(erlang.node("far", 20, module="vm", options=("+zdbbl", "1")))
+    run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-x", "strsize=200", "-s", f"{examples}/dist.d", "-n", program,
+                       "-c", command], timeout=120)
+    me, pid, there, busy, comes = (re.escape(text) for text in found(run, r"(<[\d.]+>) (<[\d.]+>) ('\S+') (<[\d.]+>) ('\S+')")[0].groups())
+    here = r"'\S+@" + there.split("@")[1]
+    assert found(run, rf" *message-send-remote +{me} +{there} +{pid} +8 +20"), run
+    assert found(run, rf" *message-send-remote +{me} +{there} +named +8 +1"), run
+    assert found(run, rf" *process-exit_signal-remote +{me} +{there} +{pid} +0 +1"), run
+    assert found(run, rf"monitor: pid \d+, who {here}, what nodeup, node {comes}, type visible, reason undefined"), run
+    assert found(run, rf"monitor: pid \d+, who {here}, what nodedown, node {comes}, type visible, reason connection_closed"), run
+    assert found(run, rf"dist port_busy: node {here}, port #Port<[\d.]+>, remote_node {there}, blocked pid {busy}"), run
+    assert found(run, rf"blocked pid {busy} scheduled now, waited \d+ microseconds"), run
+    assert found(run, rf" *dist-port_not_busy +{there} +\d+"), run
+    sent = [int(match[1]) for match in found(run, rf"port outputv: node \S+, port #Port<[\d.]+>, remote_node {there} bytes (\d+)")]
+    assert sum(sent) > 30_000_000, run
+
+
+def test_drivers(erlang, trace):
+    program = """erlang*:::driver-output { @[probename, copyinstr(arg0), copyinstr(arg2), arg3 >= 5] = count(); }
+                 erlang*:::port-busy, erlang*:::port-not_busy { @[probename, copyinstr(arg0), "", 1] = count(); }
+                 erlang*:::process-port_unblocked { @[probename, copyinstr(arg0), copyinstr(arg1), 1] = count(); }
+                 erlang*:::driver-call { @[probename, copyinstr(arg0), copyinstr(arg2), arg3] = count(); }
+                 erlang*:::driver-init, erlang*:::driver-finish { @[probename, copyinstr(arg0), "", 1] = count(); }"""
+    run = trace(program, erlang.node("drives", 20, module="vm"))
+    me, port = (re.escape(text) for text in found(run, r"(<[\d.]+>) (#Port<[\d.]+>) drove")[0].groups())
+    for row in (rf"driver-output +{me} +udp_inet +1 +20", rf"port-busy +{port} +1 +\d+", rf"port-not_busy +{port} +1 +\d+",
+                rf"process-port_unblocked +{me} +{port} +1 +\d+", rf"driver-call +{me} +sh -c .sleep.* +7 +1",
+                r"driver-init +no_such_driver +1 +1", r"driver-finish +no_such_driver +1 +1"):
+        assert found(run, rf" *{row}"), (row, run)
+
+
+def test_functions_of_each_kind(erlang, trace):
+    program = """erlang*:vm:entered:global-function-entry, erlang*:prim_file:get_cwd_nif:nif-entry, erlang*:prim_file:get_cwd_nif:nif-return,
+                 erlang*:erlang:phash2:bif-return { @[probename, copyinstr(arg1)] = count(); }"""
+    run = trace(program, erlang.node("sorts", 20, module="vm"))
+    for row in ("global-function-entry +vm:entered/1", "nif-entry +prim_file:get_cwd_nif/0", "nif-return +prim_file:get_cwd_nif/0",
+                "bif-return +erlang:phash2/1"):
+        assert found(run, rf" *{row} +20"), (row, run)
+
+
+def test_tables(erlang, trace):
+    program = """erlang*:::ets-entry /copyinstr(arg2) == "orders"/ { @[probename, copyinstr(arg0), copyinstr(arg1)] = count(); }
+                 erlang*:::ets-return /copyinstr(arg2) == "orders" && arg3 > 0 && arg3 < 1000000000/ { @[probename, copyinstr(arg0), copyinstr(arg1)] = count(); }
+                 erlang*:::ets-return /copyinstr(arg2) == "no_such_table"/ { @[probename, copyinstr(arg0), copyinstr(arg1)] = count(); }"""
+    run = trace(program, erlang.node("tables", 20, module="vm"))
+    me = re.escape(found(run, r"(<[\d.]+>) stored")[0][1])
+    for row in ("ets-entry +{} +ets:insert/2 +20", "ets-entry +{} +ets:lookup/2 +20", "ets-return +{} +ets:insert/2 +20",
+                "ets-return +{} +ets:lookup/2 +21"):
+        assert found(run, rf" *{row.format(me)}"), (row, run)
+
+
+def test_pauses_and_queues(erlang, trace, monkeypatch):
+    monkeypatch.setenv("VM_OPTIONS", "#{long => 1, large => 100000}")
+    program = """erlang*:::process-long_gc, erlang*:::process-long_schedule, erlang*:::process-large_heap
+                 /arg1 > 0/ { @[probename, copyinstr(arg0)] = count(); }
+                 erlang*:::scheduler-queue /arg0 == 1 && arg1 >= 0/ { @q[probename] = count(); }"""
+    run = trace(program, erlang.node("pauses", module="vm"))
+    pid = re.escape(found(run, r"(<[\d.]+>) paused")[0][1])
+    for row in (rf"process-long_gc +{pid} +\d+", rf"process-long_schedule +{pid} +\d+", rf"process-large_heap +{pid} +\d+", r"scheduler-queue +\d+"):
+        assert found(run, rf" *{row}"), (row, run)
+
+
 def test_a_probe_that_no_node_has_is_told(erlang, examples):
     command = " ".join(erlang.node("messages", 1, module="vm"))
     run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-s", f"{examples}/messages.d", "-c", command], timeout=120)
@@ -213,6 +299,18 @@ def test_terms_of_any_size(erlang, trace):
     assert {"'...'", "[a|b]", '[{1.500000e+00,<<98,10>>,\'it is\',-1,"text"}]'} <= set(shown), run
     assert len(shown) >= 8 and 1000 < max(shown.values()) <= 1023, run
     assert int(found(run, r"slowest (\d+) ms")[0][1]) < 20_000, run
+
+
+def test_the_guide_names_every_probe():
+    """Those that a node can offer stand in its tables, those that none can in its list; and nothing else does."""
+    guide = pathlib.Path(harness.ROOT, "docs/guide/erlang-vm.md").read_text()
+    with open(f"{harness.ROOT}/erlang_nif/c_src/vm_probes.h") as header:
+        offered = set(re.findall(r'X\(\w+, "([\w-]+)", "\w+"\)', header.read()))
+    rows = [line.split("|")[1] for line in guide.splitlines() if line.startswith("| `")]
+    named = {name for row in rows for name in re.findall(r"`([a-z_]+-[\w-]+)`", row)}
+    assert named == offered, named ^ offered
+    absent = set(re.findall(r"`([\w-]+)`", guide[guide.index("A stock emulator has no place for these:"):].split("\n\n")[0]))
+    assert {name for name in erlang_vm._MISSING if not name.startswith(("aio_pool", "efile_drv-int"))} == absent
 
 
 # ---- off ----

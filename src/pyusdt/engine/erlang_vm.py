@@ -15,17 +15,17 @@ _PROVIDER = "erlang"
 _QUEUE = "a stock emulator tells nobody when a process takes a message from its queue; message-queued tells when it comes there"
 _COPY = "a stock emulator tells nobody when it copies terms"
 _DRIVER = "a stock emulator tells nobody when it calls this function of a driver"
-_NOT_YET = "a stock emulator tells only nearly when that happens, and pyusdt does not make a probe of it yet"
+_WORKS = "a stock emulator tells that a driver works, and not for what"
+_VECTORS = "the driver of OTP's distribution takes vectors; dist-outputv tells what goes out"
 _POOL = "since OTP 21 no pool of threads does the input and output of files"
 
 _MISSING = {
     "message-receive": _QUEUE,
     "copy-struct": _COPY,
     "copy-object": _COPY,
-    **dict.fromkeys(["driver-event", "driver-process_exit", "driver-stop_select"], _DRIVER),
-    **dict.fromkeys(
-        ["process-port_unblocked", "port-not_busy", "dist-port_not_busy", "dist-output", "dist-outputv", "driver-init", "driver-finish",
-         "driver-flush", "driver-call", "driver-ready_input", "driver-ready_output", "driver-timeout", "driver-ready_async"], _NOT_YET),
+    **dict.fromkeys(["driver-event", "driver-process_exit", "driver-stop_select", "driver-flush"], _DRIVER),
+    **dict.fromkeys(["driver-ready_input", "driver-ready_output", "driver-timeout", "driver-ready_async"], _WORKS),
+    "dist-output": _VECTORS,
     "efile_drv-int_entry": _POOL,
     "efile_drv-int_return": _POOL,
     "aio_pool-add": _POOL,
@@ -34,7 +34,7 @@ _MISSING = {
     "trace_seq": "it is what OTP's own tracer module fires, which pyusdt does not use",
 }
 _OFFERED = ("process-", "message-", "gc_", "port-", "driver-", "dist-", "efile_drv-", "local-function", "global-function", "function-return",
-            "bif-", "nif-")
+            "bif-", "nif-", "ets-", "scheduler-")
 
 
 def missing(desc: Any) -> str | None:

@@ -4,6 +4,7 @@
 -module(vm).
 
 -export([spawns/1, messages/1, schedules/1, collects/1, calls/1, ports/1, waits/1, signals/1]).
+-export([far/1, drives/1, sorts/1, tables/1, pauses/1]).
 -export([huge/1, renames/1, datasyncs/1, files/1, loads/1, controller/1, tsunami/1, refused/1, cleared/1, shared/1]).
 -export([entered/1, loop/0, nap/0]).
 
@@ -191,6 +192,73 @@ shared(_) ->
     Theirs = {erlang:trace_info(Traced, tracer), erlang:trace_info({?MODULE, entered, 1}, meta)},
     io:format("others are theirs: ~p~n~p~n", [Theirs =:= {{tracer, Tracer}, {meta, Tracer}}, maps:get(messages, pyusdt_vm:info())]),
     halt().
+
+%% ---- another node ----
+
+%% A node that comes and goes, N messages to a process there, by pid and by name, an exit signal; then more than the
+%% connection takes at once.
+far(N) ->
+    {ok, _} = net_kernel:start([list_to_atom(peer:random_name()), shortnames]),
+    Args = ["-pa", filename:dirname(code:which(?MODULE))],
+    {ok, Peer, There} = peer:start(#{name => peer:random_name(), args => Args}),
+    Pid = spawn(There, ?MODULE, loop, []),
+    Named = spawn(There, ?MODULE, loop, []),
+    true = erpc:call(There, erlang, register, [named, Named]),
+    enabled(),
+    [begin Pid ! {self(), I, [a, b]}, receive {Pid, I} -> ok end end || I <- lists:seq(1, number(N))],
+    {named, There} ! {self(), 0, [a, b]},
+    receive {Named, 0} -> ok end,
+    exit(Pid, bye),
+    Large = binary:copy(<<0>>, 1000000),
+    Busy = spawn(fun() -> [{named, There} ! {large, Large} || _ <- lists:seq(1, 30)], erpc:call(There, erlang, node, []), exit(nap_is_over) end),
+    Ref = monitor(process, Busy),
+    receive {'DOWN', Ref, _, _, nap_is_over} -> ok end,
+    {ok, Other, Comes} = peer:start(#{name => peer:random_name()}),
+    timer:sleep(300),
+    peer:stop(Other),
+    timer:sleep(300),
+    io:format("~p ~p ~p ~p ~p~n", [self(), Pid, There, Busy, Comes]),
+    peer:stop(Peer),
+    done("far", []).
+
+%% ---- drivers ----
+
+drives(N) ->
+    {ok, Socket} = gen_udp:open(0, [{ip, {127, 0, 0, 1}}]),
+    {ok, To} = inet:port(Socket),
+    enabled(),
+    [ok = gen_udp:send(Socket, {127, 0, 0, 1}, To, "hello") || _ <- lists:seq(1, number(N))],
+    Port = open_port({spawn, "sh -c 'sleep 1; cat >/dev/null'"}, [binary]),
+    catch erlang:port_call(Port, 7, hello),
+    {error, _} = erl_ddll:load_driver("/nowhere", "no_such_driver"),
+    {error, _} = erl_ddll:unload_driver("no_such_driver"),
+    Large = binary:copy(<<0>>, 1000000),
+    [port_command(Port, Large) || _ <- lists:seq(1, 3)],
+    done("~p ~p drove", [self(), Port]).
+
+%% ---- functions, NIFs and tables of OTP ----
+
+sorts(N) ->
+    enabled(),
+    [begin ?MODULE:entered(I), {ok, _} = prim_file:get_cwd() end || I <- lists:seq(1, number(N))],
+    done("sorted", []).
+
+tables(N) ->
+    T = ets:new(orders, [named_table]),
+    enabled(),
+    [begin ets:insert(T, {I, I}), [_] = ets:lookup(T, I) end || I <- lists:seq(1, number(N))],
+    catch ets:lookup(no_such_table, 1),
+    done("~p stored", [self()]).
+
+%% A heap so large that collecting it takes long, and a product during which nothing else runs.
+pauses(_) ->
+    enabled(),
+    Pid = spawn(fun() -> L = lists:seq(1, 3000000), garbage_collect(), exit({nap_is_over, hd(L), square(500000)}) end),
+    Ref = monitor(process, Pid),
+    receive {'DOWN', Ref, _, _, {nap_is_over, 1, _}} -> ok end,
+    done("~p paused", [Pid]).
+
+square(Bits) -> (3 bsl Bits) * (5 bsl Bits) rem 7.
 
 %% ---- terms of any size ----
 

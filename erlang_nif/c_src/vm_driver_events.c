@@ -1,0 +1,93 @@
+/* What is fired for calls that reach drivers, and for processes that a busy port held: see vm_events.h. */
+#include <string.h>
+
+#include "atoms.h"
+#include "vm_events.h"
+#include "vm_ports.h"
+
+static void fire_not_busy(const struct pyusdt_vm_call *call, unsigned probe, ERL_NIF_TERM port)
+{
+    struct pyusdt_vm_event event;
+    unsigned arg = 0;
+
+    if (!pyusdt_vm_event_begin(&event, call->env, probe))
+        return;
+    if (probe == PYUSDT_VM_PROCESS_PORT_UNBLOCKED)
+        pyusdt_vm_put_who(&event, arg++, call->tracee);
+    pyusdt_vm_put_who(&event, arg, port);
+    pyusdt_vm_event_offer(&event, probe);
+}
+
+static void fire_dist_not_busy(const struct pyusdt_vm_call *call, const struct pyusdt_vm_blocked *blocked)
+{
+    struct pyusdt_vm_event event;
+
+    if (!pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_DIST_PORT_NOT_BUSY))
+        return;
+    pyusdt_vm_put(&event, 0, blocked->here);
+    pyusdt_vm_put_who(&event, 1, blocked->port);
+    pyusdt_vm_put(&event, 2, blocked->there);
+    pyusdt_vm_event_offer(&event, PYUSDT_VM_DIST_PORT_NOT_BUSY);
+}
+
+void pyusdt_vm_unblocked(const struct pyusdt_vm_call *call, const struct pyusdt_vm_blocked *blocked)
+{
+    if (blocked->here != pyusdt_atoms.undefined) {
+        fire_dist_not_busy(call, blocked);
+        return;
+    }
+    fire_not_busy(call, PYUSDT_VM_PROCESS_PORT_UNBLOCKED, blocked->port);
+    fire_not_busy(call, PYUSDT_VM_PORT_NOT_BUSY, blocked->port);
+}
+
+/* ---- calls: driver-call, driver-init, driver-finish ---- */
+
+/* port_call(Port, Command, Data) */
+static void fire_call(const struct pyusdt_vm_call *call, const ERL_NIF_TERM arguments[3])
+{
+    struct pyusdt_vm_port port;
+    struct pyusdt_vm_event event;
+
+    if (!enif_is_port(call->env, arguments[0]) || !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_DRIVER_CALL))
+        return;
+    port = pyusdt_vm_ports_find(arguments[0]);
+    pyusdt_vm_put_who(&event, 0, call->tracee);
+    pyusdt_vm_put_who(&event, 1, arguments[0]);
+    pyusdt_vm_put_text(&event, 2, port.name);
+    pyusdt_vm_put_number(&event, 3, arguments[1]);
+    pyusdt_vm_event_offer(&event, PYUSDT_VM_DRIVER_CALL);
+}
+
+static void fire_driver(const struct pyusdt_vm_call *call, unsigned probe, ERL_NIF_TERM name)
+{
+    struct pyusdt_vm_event event;
+    char text[PYUSDT_VM_PORT_NAME];
+
+    if (!pyusdt_vm_event_begin(&event, call->env, probe))
+        return;
+    if (enif_is_atom(call->env, name))
+        pyusdt_vm_put(&event, 0, name);
+    else if (enif_get_string(call->env, name, text, sizeof text, ERL_NIF_LATIN1) > 0)
+        pyusdt_vm_put_text(&event, 0, text);
+    pyusdt_vm_event_offer(&event, probe);
+}
+
+/* try_load(Path, Name, Options), try_unload(Name, Options): of erl_ddll, the BIFs behind it. */
+void pyusdt_vm_driver(const struct pyusdt_vm_call *call)
+{
+    ERL_NIF_TERM arguments[3] = {0}, list;
+    const ERL_NIF_TERM *mfa;
+    unsigned n = 0;
+    int size;
+
+    if (!enif_get_tuple(call->env, call->term, &size, &mfa) || size != 3)
+        return;
+    for (list = mfa[2]; n < 3 && enif_get_list_cell(call->env, list, &arguments[n], &list); n++)
+        ;
+    if (n == 3 && mfa[1] == pyusdt_atoms.port_call)
+        fire_call(call, arguments);
+    else if (n == 3)
+        fire_driver(call, PYUSDT_VM_DRIVER_INIT, arguments[1]);
+    else if (n == 2)
+        fire_driver(call, PYUSDT_VM_DRIVER_FINISH, arguments[0]);
+}
