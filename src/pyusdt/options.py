@@ -270,6 +270,8 @@ PARSERS: dict[str, Parser] = {
     # who is told of a clause's records; when an alert is over, when who was told is told again; how many alerts a minute;
     # whether the stacks of the process go with them (docs/guide/alerts.md)
     "alert": _several, "alertends": _rate, "alertrepeat": _rate, "alertrate": _count, "alertstacks": _flag,
+    # where the aggregations go by OTLP, how often, and whether all or what is new (docs/guide/metrics.md)
+    "otlp": _text, "otlpinterval": _rate, "otlptemporality": _choice("cumulative", "delta"),
     "maxcpu": _percent,  # of a processor that pydtrace may take (docs/guide/serve.md)
 }  # fmt: skip
 _REFUSED = {
@@ -287,7 +289,7 @@ for _reason, _names in _REFUSED.items():
 _GATHERED = frozenset(("cppargs", "cpphdrs", "define", "incdir", "undef"))
 # A script can not set the options that decide how the script itself is read.
 COMMAND_LINE = _GATHERED | {"cpppath", "stdc", "ldpath", "ctfpath", "modpath", "procfspath", "lockmem", "metrics", "metricstoken",
-                               "metricscert", "alert"}
+                               "metricscert", "alert", "otlp"}
 
 
 class Options(dict[str, "Any"]):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
     from ..report.output import Notify, Output
     from ..tracing.sink import Sink
@@ -90,3 +91,21 @@ def _metrics(output: Output, notify: Notify, text: str | None) -> Sink:
 TEXT = _text
 FORMATS: dict[str, Format] = {"json": _json, "parquet": _parquet, "live": _live, "web": _web, "html": _html,
                               "metrics": _metrics, "perfetto": _perfetto, "chrome": _chrome}  # by their options
+
+
+def beside(sink: Sink, notify: Notify, options: Mapping[str, Any]) -> Sink:
+    """The sink, with those beside it that options ask for."""
+    others: list[Sink] = []
+    if "alert" in options:
+        from ..report.alerts import Alerts
+
+        others.append(Alerts(notify))
+    if "otlp" in options:
+        from ..report.otlp import Otlp
+
+        others.append(Otlp(notify, options["otlp"]))
+    if not others:
+        return sink
+    from ..report.tee import Tee
+
+    return Tee(sink, *others)

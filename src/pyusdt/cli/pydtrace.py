@@ -24,7 +24,7 @@ from ..engine.kernel.structs import Structs
 from ..report.output import Output, OutputError, show
 from ..tracing.driver import Driver
 from . import arguments as cli
-from . import colour, listing, ready, stability, streams
+from . import colour, formats, listing, ready, stability, streams
 from .interrupts import Interrupts
 from .usage import PROGRAM, VERSION, help_text, usage, versions
 
@@ -354,12 +354,7 @@ def run(arguments: Arguments, driver: Driver, output: Output) -> int:
         if error or not arguments.options.get("quiet"):
             complain(message)
 
-    sink = arguments.format(output, notify, arguments.format_argument)
-    if "alert" in arguments.options:
-        from ..report.alerts import Alerts
-        from ..report.tee import Tee
-
-        sink = Tee(sink, Alerts(notify))
+    sink = formats.beside(arguments.format(output, notify, arguments.format_argument), notify, arguments.options)
     gc.freeze()  # the compiler's objects stay until the end, so the collector need not look at them while tracing
     try:
         with Interrupts(driver) as interrupts, contextlib.closing(driver):

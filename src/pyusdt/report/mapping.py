@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from ..data.program import AggDef
 
@@ -126,6 +126,12 @@ def lines_of(path: str) -> list[tuple[str, str]]:
     except (OSError, UnicodeDecodeError) as error:
         raise MappingError(f"{path}: {getattr(error, 'strerror', None) or 'it is no UTF-8'}") from None
     return [(f"{path}:{number}", line) for number, line in enumerate(text.splitlines(), 1) if line.strip() and line.lstrip()[0] != "#"]
+
+
+def of_options(options: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(where, line): those of the file, of the command line and of the script.  MappingError."""
+    lines = lines_of(options["metrics"]) if "metrics" in options else []
+    return lines + [(f"metric '{line}'", line) for line in options.get("metric", ())]
 
 
 def read(lines: Iterable[tuple[str, str]], definitions: Iterable[AggDef]) -> dict[str, Meaning]:

@@ -46,7 +46,7 @@ class Metrics(Text):
             raise EngineError("--metrics needs prometheus_client: pip install pyusdt[prometheus]") from None
         super().begin(info)
         try:
-            self._book = prometheus.Book(info.actions.aggregates, info.engine, _lines(info.options))
+            self._book = prometheus.Book(info.actions.aggregates, info.engine, mapping.of_options(info.options))
         except mapping.MappingError as error:
             raise EngineError(f"--metrics: {error}") from None
         self._answers = _Answers()
@@ -121,12 +121,6 @@ class _Answers:
 
 
 # --- what the options say ---------------------------------------------------------------------
-
-
-def _lines(options: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Those of the file, of the command line and of the script."""
-    lines = mapping.lines_of(options["metrics"]) if "metrics" in options else []
-    return lines + [(f"metric '{line}'", line) for line in options.get("metric", ())]
 
 
 def _token(path: str | None) -> bytes:

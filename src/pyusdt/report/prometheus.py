@@ -70,10 +70,12 @@ class Book:
             self._totals[name] = made = Totals() if kind_of(meaning, self._definitions[name]) in _PAST else Present()
             if meaning.sum:
                 self._totals[meaning.sum] = Totals(beside=made)
-        aggregates.departing = self._depart
+        self._also, aggregates.departing = aggregates.departing, self._depart
 
     def _depart(self, definition: AggDef, leaving: Aggregation) -> None:
         self._totals[definition.name].depart(leaving)
+        if self._also:
+            self._also(definition, leaving)
 
     def look(self, lost: Mapping[str, int], errors: int, held: Callable[[AggDef], Aggregation] | None = None) -> Snapshot:
         """What there is now.  held: what an aggregation holds, where it is not to be asked of the engine."""

@@ -40,13 +40,15 @@ class Tee(Sink):
         self._shown.fault(text, count)
 
     def drop(self, kind: str, count: int, line: str) -> None:
-        self._shown.drop(kind, count, line)
+        for each in (*self._others, self._shown):
+            each.drop(kind, count, line)
 
     def pause(self) -> None:
         self._shown.pause()
 
     def snapshot(self, aggregates: Aggregates) -> None:
-        self._shown.snapshot(aggregates)
+        for each in (*self._others, self._shown):
+            each.snapshot(aggregates)
 
     def end(self, status: int) -> None:
         self._shown.end(status)

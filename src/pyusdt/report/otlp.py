@@ -1,0 +1,181 @@
+"""pydtrace --otlp URL: the aggregations to a receiver of OpenTelemetry's, while tracing goes on.
+
+In: what a sink is given (tracing/sink.py), a URL: http:// and https:// by OTLP over HTTP, grpc:// and grpcs:// over gRPC; options
+`otlpinterval` (ns), `otlptemporality` ("cumulative", "delta").
+Out: the metrics that --metrics would show (prometheus.py), as the SDK's exporter sends them.
+Always: the thread that traces makes a snapshot each interval, and waits for no receiver: a thread of its own sends the newest one.  A
+receiver that was away gets all the same: cumulative numbers hold everything, and a difference is taken to what was last received.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import urllib.parse
+from typing import TYPE_CHECKING, Any
+
+from ..engine import EngineError
+from ..tracing.sink import Sink
+from . import mapping
+
+if TYPE_CHECKING:
+    from ..tracing.sink import Info
+    from .output import Notify
+    from .points import Points
+    from .prometheus import Snapshot
+
+LACKING = "--otlp needs OpenTelemetry's exporters: pip install pyusdt[otel]"
+_INTERVAL = 10 * 10**9  # ns, the option's default
+_TIMEOUT = 10.0  # s for one export
+_CLOSING = 5.0  # s that the end waits for the last one
+_TELL = 60.0  # s between two messages about a receiver that takes nothing
+
+
+class Otlp(Sink):
+    """The sink, which looks on beside another (tee.py).  EngineError at begin()."""
+
+    def __init__(self, notify: Notify, url: str) -> None:
+        self._notify, self._url = notify, url
+        self._lost: dict[str, int] = {}
+        self._sender: _Sender | None = None
+
+    def begin(self, info: Info) -> None:
+        try:
+            from . import prometheus
+            from .points import Points
+
+            exporter = _exporter(self._url)
+        except ImportError:
+            raise EngineError(LACKING) from None
+        self._info = info
+        lines = mapping.of_options(info.options)
+        try:
+            self._book = prometheus.Book(info.actions.aggregates, info.engine, lines)
+        except mapping.MappingError as error:
+            raise EngineError(f"--otlp: {error}") from None
+        self._interval = info.options.get("otlpinterval", _INTERVAL) / 1e9
+        self._next = time.monotonic() + self._interval
+        self._sender = _Sender(exporter, Points(info.options.get("otlptemporality") == "delta"), self._url)
+
+    def records(self, buffer: bytes) -> None:
+        if (now := time.monotonic()) >= self._next and self._sender:
+            self._next = now + self._interval
+            self._sender.send(self._look())
+            if why := self._sender.trouble(now):
+                self._notify(why)
+
+    def _look(self) -> Snapshot:
+        return self._book.look(self._lost, self._info.errors)
+
+    def text(self, text: bytes) -> None:
+        """Shown by the other one."""
+
+    def notice(self, text: str, error: bool = True) -> None:
+        """Likewise."""
+
+    def drop(self, kind: str, count: int, line: str) -> None:
+        self._lost[kind] = self._lost.get(kind, 0) + count
+
+    def snapshot(self, aggregates: Any) -> None:
+        """The last one, when END has run."""
+        if self._sender:
+            self._sender.send(self._look())
+
+    def close(self) -> None:
+        sender, self._sender = self._sender, None
+        if sender:
+            sender.close()
+            if why := sender.trouble(float("inf")):
+                self._notify(why)
+
+
+def _exporter(url: str) -> Any:
+    """The SDK's, for a URL.  ImportError, EngineError."""
+    found = urllib.parse.urlsplit(url)
+    if found.scheme in ("grpc", "grpcs") and found.hostname:
+        from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter as Grpc
+
+        return Grpc(endpoint=found.netloc, insecure=found.scheme == "grpc", timeout=_TIMEOUT)
+    if found.scheme in ("http", "https") and found.hostname:
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter as Http
+
+        return Http(endpoint=url if found.path not in ("", "/") else url.rstrip("/") + "/v1/metrics", timeout=_TIMEOUT)
+    raise EngineError(f"--otlp {url}: a URL that begins with http://, https://, grpc:// or grpcs:// is needed")
+
+
+class _Sender:
+    """The thread that sends.  points: what makes points of a snapshot, and remembers what was received."""
+
+    def __init__(self, exporter: Any, points: Points, url: str) -> None:
+        self._exporter, self._points, self._url = exporter, points, url
+        self._condition = threading.Condition()
+        self._newest: Snapshot | None = None
+        self._closing = False
+        self._failed = 0  # exports since one succeeded
+        self._why = ""
+        self._tell_next = 0.0
+        self._log = _Log()
+        self._thread = threading.Thread(target=self._work, name="pyusdt-otlp", daemon=True)
+        self._thread.start()
+
+    def send(self, snapshot: Snapshot) -> None:
+        """Instead of one that was not sent yet."""
+        with self._condition:
+            self._newest = snapshot
+            self._condition.notify()
+
+    def trouble(self, now: float) -> str:
+        """What is to be told to the user, once in a while."""
+        if not self._failed or now < self._tell_next:
+            return ""
+        self._tell_next = now + _TELL
+        lasts = "" if now == float("inf") else "; it gets all the same when it is back"
+        return f"--otlp: {self._url} has taken nothing for {self._failed} exports{f': {self._why}' if self._why else ''}{lasts}"
+
+    def close(self) -> None:
+        with self._condition:
+            self._closing = True
+            self._condition.notify()
+        self._thread.join(_CLOSING)
+        if self._thread.is_alive():
+            self._failed += 1
+            self._why = "it does not answer"
+
+    def _work(self) -> None:
+        while True:
+            with self._condition:
+                self._condition.wait_for(lambda: self._newest or self._closing)
+                snapshot, self._newest = self._newest, None
+            if snapshot is None:
+                return
+            self._export(snapshot)
+
+    def _export(self, snapshot: Snapshot) -> None:
+        from opentelemetry.sdk.metrics.export import MetricExportResult
+
+        data = self._points.made(snapshot)
+        try:
+            result = self._exporter.export(data, timeout_millis=_TIMEOUT * 1000)
+        except Exception as error:  # noqa: BLE001 (mistakes of the exporter, a body that is no answer)
+            result, self._log.last = None, f"{type(error).__name__}: {error}"
+        if result is MetricExportResult.SUCCESS:
+            self._points.received()
+            self._failed = 0
+        else:
+            self._failed += 1
+            self._why = self._log.last
+
+
+class _Log(logging.Handler):
+    """What the exporters say, in the place of the standard error.  last: the newest line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = ""
+        logger = logging.getLogger("opentelemetry")
+        logger.addHandler(self)
+        logger.propagate = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.last = record.getMessage().split("\n", 1)[0][:500]

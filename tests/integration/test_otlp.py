@@ -1,0 +1,180 @@
+"""pydtrace --otlp: what a receiver of OpenTelemetry's gets, by HTTP and gRPC, all or what is new; and one that is away meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import os
+import re
+import socket
+import subprocess
+import threading
+import urllib.parse
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import grpc
+import harness
+import pytest
+from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as service
+
+SCRIPT = """
+#pragma D metric calls name=shop_requests labels=route help="Requests."
+#pragma D metric time name=shop_time unit=seconds multiplier=1e-9 labels=route sum=spent
+BEGIN { @calls["/a"] = count(); @time["/a"] = quantize(1000); @spent["/a"] = sum(1000); }
+tick-20ms /n < 40/ { n++; @calls["/a"] = count(); @time["/a"] = quantize(n * 100); @spent["/a"] = sum(n * 100); @top = max(n); }
+tick-100ms { clear(@calls); trunc(@time); trunc(@spent); }
+"""
+ENDS = 'tick-50ms /n >= 40/ { exit(0); }'
+CALLS, SPENT = 41, (1000 + 100 * sum(range(1, 41))) / 1e9
+
+
+class Received(list):
+    """{name: [point]} of each request; status: what is answered."""
+
+    status = 200
+
+    def take(self, body):
+        request = service.ExportMetricsServiceRequest.FromString(body)
+        found = {}
+        for resource in request.resource_metrics:
+            self.resource = {each.key: each.value for each in resource.resource.attributes}
+            for scope in resource.scope_metrics:
+                for metric in scope.metrics:
+                    data = getattr(metric, metric.WhichOneof("data"))
+                    found[metric.name] = metric, list(data.data_points)
+        self.append(found)
+
+    def points(self, name):
+        return [point for each in self if name in each for point in each[name][1]]
+
+
+@contextlib.contextmanager
+def by_http(found):
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if found.status == 200:
+                assert self.path == "/v1/metrics"
+                found.take(body)
+            self.send_response(found.status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@contextlib.contextmanager
+def by_grpc(found):
+    def export(body, _):
+        found.take(body)
+        return service.ExportMetricsServiceResponse().SerializeToString()
+
+    server = grpc.server(ThreadPoolExecutor(2))
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(
+        "opentelemetry.proto.collector.metrics.v1.MetricsService", {"Export": grpc.unary_unary_rpc_method_handler(export)})])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield f"grpc://127.0.0.1:{port}"
+    server.stop(None).wait()
+
+
+def traced(tmp_path, url, *options, script=SCRIPT + ENDS):
+    (tmp_path / "script.d").write_text(script)
+    shown = harness.run([harness.PYDTRACE, "-q", "--otlp", url, "-x", "otlpinterval=200ms", *options, "-s", str(tmp_path / "script.d")], 90)
+    assert shown.status == 0, shown
+    return shown
+
+
+def histogram(point):
+    return dict(zip([*point.explicit_bounds, float("inf")], point.bucket_counts, strict=True))
+
+
+@pytest.mark.parametrize("server", [by_http, by_grpc])
+def test_all_there_has_been(tmp_path, server):
+    """Whatever clear() and trunc() have taken away."""
+    with server(found := Received()) as url:
+        shown = traced(tmp_path, url)
+    calls = [point.as_double for point in found.points("shop_requests")]
+    assert calls == sorted(calls) and calls[-1] == CALLS and len(calls) > 1, shown
+    metric, [point] = found[-1]["shop_time_seconds"] if "shop_time_seconds" in found[-1] else found[-1]["shop_time"]
+    assert metric.unit == "seconds" and metric.histogram.aggregation_temporality == 2
+    assert point.count == CALLS and point.sum == pytest.approx(SPENT) and {each.key: each.value.string_value for each in point.attributes} == {
+        "route": "/a"}
+    values = [1000, *range(100, 4100, 100)]
+    below = 0
+    for bound, count in sorted(histogram(point).items()):
+        below += count
+        assert below == sum(value / 1e9 <= bound + 1e-15 for value in values), bound
+    assert found.points("dtrace_top")[-1].as_double == 40
+    assert found.resource["service.name"].string_value == "pydtrace" and found.resource["process.pid"].int_value > 0
+    assert found.points("pydtrace_complete")[-1].as_double == 1
+
+
+def test_what_is_new_adds_up_to_all(tmp_path):
+    with by_http(found := Received()) as url:
+        traced(tmp_path, url, "-x", "otlptemporality=delta")
+    calls, times = found.points("shop_requests"), found.points("shop_time_seconds") or found.points("shop_time")
+    assert sum(point.as_double for point in calls) == CALLS and sum(point.count for point in times) == CALLS
+    assert sum(point.sum for point in times) == pytest.approx(SPENT)
+    assert all(before.time_unix_nano == after.start_time_unix_nano for before, after in pairwise(calls))
+
+
+@pytest.mark.parametrize("temporality", ["cumulative", "delta"])
+def test_a_receiver_that_was_away_gets_all(tmp_path, temporality):
+    found = Received()
+    found.status = 404
+    (tmp_path / "script.d").write_text(SCRIPT)
+    with by_http(found) as url, harness.running([harness.PYDTRACE, "-q", "--otlp", url, "-x", "otlpinterval=100ms", "-x",
+                                                  f"otlptemporality={temporality}", "-s", str(tmp_path / "script.d")]) as process:
+        told = process.stderr.readline()
+        assert re.match(rf"dtrace: --otlp: {url} has taken nothing for \d+ exports: .*404.*; it gets all the same when it is back", told), told
+        found.status = 200
+        harness.wait_until(lambda: total(found, temporality) == CALLS)
+        process.terminate()
+        assert harness.finish(process, 60).status == 0
+
+
+def total(found, temporality):
+    calls = [point.as_double for point in found.points("shop_requests")]
+    return sum(calls) if temporality == "delta" else max(calls, default=0)
+
+
+def test_nobody_waits_for_a_receiver_that_does_not_answer(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        shown = traced(tmp_path, f"http://127.0.0.1:{deaf.getsockname()[1]}", script=SCRIPT + ENDS.replace("{", '{ printf("all %d", n); '))
+    assert "all 40" in shown.stdout and "it does not answer" in shown.stderr, shown
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:4318", "ftp://127.0.0.1", "http://"])
+def test_what_is_no_receiver(url):
+    shown = harness.run([harness.PYDTRACE, "-qn", 'BEGIN { trace("fired"); exit(0); }', "--otlp", url])
+    assert shown.status == 1 and "a URL that begins with http://" in shown.stderr and "fired" not in shown.stdout, shown
+
+
+@pytest.mark.long
+def test_victoria_metrics(tmp_path):
+    """A receiver of the world: its own answers to queries."""
+    folder = subprocess.run([os.path.join(harness.ROOT, ".ci", "monitoring")], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with harness.running([f"{folder}/victoria-metrics", f"-httpListenAddr={address}", f"-storageDataPath={tmp_path / 'data'}"]):
+        def ask(query):
+            with contextlib.suppress(OSError), urllib.request.urlopen(
+                    f"http://{address}/api/v1/query?{urllib.parse.urlencode({'query': query, 'latency_offset': '1ms'})}", timeout=10) as answer:
+                return [float(row["value"][1]) for row in json.load(answer)["data"]["result"]]
+            return []
+
+        harness.wait_until(lambda: ask("1") == [1])
+        traced(tmp_path, f"http://{address}/opentelemetry/v1/metrics")
+        harness.wait_until(lambda: ask("shop_requests") == [CALLS], 60)
+        [q] = ask("histogram_quantile(0.5, shop_time_seconds_bucket or shop_time_bucket)")
+        assert 1.0e-6 < q < 2.1e-6
