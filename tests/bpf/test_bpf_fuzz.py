@@ -77,7 +77,8 @@ PLANTED = [
 ]
 
 
-@pytest.mark.parametrize(("file", "right", "wrong"), PLANTED, ids=[f"{file}: {wrong}" for file, _, wrong in PLANTED])
+@pytest.mark.parametrize(("file", "right", "wrong"), [pytest.param(*each, id=f"{each[0]}: {each[2]}", marks=[pytest.mark.long] * (number > 0))
+                                                      for number, each in enumerate(PLANTED)])
 def test_a_planted_fault_is_found(tmp_path, file, right, wrong):
     c = tmp_path / "c"
     shutil.copytree(bytecode.C, c)

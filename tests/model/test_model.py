@@ -41,8 +41,8 @@ LONG_RUNS = [
 def mutants():
     for model in ("session", "ending", "keep", "ring", "flight", "watch", "places", "count"):
         source = (HERE / f"{model}.pml").read_text()
-        for name in sorted(set(re.findall(r"MUTANT_([A-Z]\w+)", source))):
-            yield model, name
+        for number, name in enumerate(sorted(set(re.findall(r"MUTANT_([A-Z]\w+)", source)))):
+            yield pytest.param(model, name, marks=[pytest.mark.long] * (number > 0))  # one a model shows that it can fail
 
 
 def check(model, flags, tmp_path):
