@@ -251,6 +251,7 @@ PARSERS: dict[str, Parser] = {
     "aggsize": _size, "bufsize": _size, "dynvarsize": _size, "specsize": _size, "strsize": _strsize,
     "aggsortkeypos": _count, "aggsortpos": _count, "maxframes": _frames, "nspec": _count,
     "stackframes": _frames, "stackindent": _count, "ustackframes": _frames,
+    "profilewall": _switch,
     "flowindent": _switch, "aggsortkey": _switch, "aggsortrev": _switch, "destructive": _switch, "quiet": _switch,
     "agghist": _switch, "aggpack": _switch, "aggzoom": _switch, "encoding": _one_of("ascii", "utf8"),
     "quietresize": _switch, "rawbytes": _switch,

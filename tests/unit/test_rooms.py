@@ -28,7 +28,7 @@ PYTHON = {
     "vm": ("_core", "_tracer"),
     "engine": ("_core", "_tracer", "bpf", "data", "vm"),
     "stacks": ("_tracer", "data", "engine"),
-    "tracing": ("_tracer", "data", "dlang", "engine", "options"),
+    "tracing": ("_tracer", "data", "dlang", "engine", "options", "stacks"),
     "report": ("_tracer", "data", "engine", "tracing"),
     "api": ("_core", "data", "dlang", "engine", "options", "report", "tracing"),
     "erlang": ("_core", "_tracer", "data", "dlang", "engine", "options", "report", "tracing"),

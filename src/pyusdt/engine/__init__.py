@@ -187,6 +187,14 @@ class Engine(Clock):
         """What /proc/PID/maps of a traced process said of its code when it was last looked at: lines, none if it never was."""
         return ()
 
+    samples = False  # it has profile-n by reading processes from outside, with
+    sampler: Any = None  # a tracing.samples.Samples, which is given to it
+    frames_wanted = 0  # of these stacks
+
+    def frame_word(self, text: str) -> int:
+        """A frame of theirs, as the clauses see it."""
+        raise NotImplementedError
+
     def name_of(self, address: int) -> str | None:
         """What the engine itself calls an address of a stack or symbol; None: the process's files tell it."""
         return None

@@ -34,6 +34,7 @@ def _dtrace(program, options):
     return DtraceEngine(program, options)
 
 
+_LANGUAGES = {"language"}
 ENGINES = {"embedded": _embedded, "kernel": _kernel, "dtrace": _dtrace}
 
 
@@ -96,6 +97,11 @@ def _chosen(program, options, targets):
     return engine, why
 
 
+def _wants_languages_alone(program):
+    """Stacks of functions of Python, which the embedded engine has, and no other stack."""
+    return bool(program.stacks) and program.stacks.keys() <= _LANGUAGES
+
+
 def _wants_own(program):
     return any(desc.provider.startswith(OWN_PROVIDERS) for clause in program.clauses for desc in clause.probes)
 
@@ -106,10 +112,10 @@ def _better_in_kernel(program, targets):
     named = targets.pids or targets.command
     if not named and _wants_own(program):
         return None
-    if any(desc.name.startswith("profile-") for desc in descriptions):
+    if any(desc.name.startswith("profile-") for desc in descriptions) and not (named and _wants_languages_alone(program)):
         return "profile-n fires on every CPU there"
     own = ("BEGIN", "END", "ERROR", "tick-")
-    if any(clause.stacks - {"language"} and not all(desc.name.startswith(own) for desc in clause.probes) for clause in program.clauses):
+    if any(not clause.stacks <= _LANGUAGES and not all(desc.name.startswith(own) for desc in clause.probes) for clause in program.clauses):
         return "it records stacks"
     return None
 

@@ -15,9 +15,9 @@ from .. import _tracer
 from ..bpf import insn, maps
 from ..data import program as p
 from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, frames, gone, own_stack
-from .identity import alive
+from .identity import alive, comm
 from .python import await_python, is_of_python
-from .ticks import Ticks, period
+from .ticks import Ticks, period, profile_period
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
 BATCH = 16384  # events between two looks at the clock and at exit()
@@ -38,6 +38,7 @@ def is_own(description):
 
 class EmbeddedEngine(Engine):
     name = "embedded"
+    _can_sample = True
 
     def __init__(self, program, options):
         super().__init__(program, options)
@@ -73,9 +74,11 @@ class EmbeddedEngine(Engine):
             self._consumer.add_probe("dtrace", "", "", name)
         self._periods = {}
         for desc in self._descriptions():
-            each = period(desc.name)
+            each = period(desc.name) or (self._can_sample and profile_period(desc.name))
             if each and desc.name not in self._periods:
                 self._periods[desc.name] = (self._consumer.add_probe("profile", "", "", desc.name), each)
+        self._sampled = {probe for name, (probe, _) in self._periods.items() if name.startswith("profile-")}
+        self.samples = bool(self._sampled)
 
     def _find_counting(self):
         """The clauses that traced processes count by themselves (docs/internals/ring.md, "Counting"): not where somebody else
@@ -253,9 +256,31 @@ class EmbeddedEngine(Engine):
         ended = time.monotonic()
         self._counts_at = ended + max(_COUNTS_EVERY, 10 * (ended - begun))
 
+    def _sample(self, probe, when):
+        """profile-n: each running thread of each traced process that is a Python; arg1: where it is."""
+        for pid in self._living():
+            for tid, stack in self.sampler.look(pid) if not self.exiting else ():
+                self._consumer.fire(probe, when, pid, tid, os.geteuid(), os.getegid(), self.cpu, comm(pid),
+                                    args=(0, stack[0] if stack else 0), stack=stack)
+
+    def _living(self):
+        """The processes that are traced, a command without pyusdt among them."""
+        targets = map(self._session.target, range(self._session.stats()["targets"]))
+        named = [self._command.pid] if self._command else []
+        return dict.fromkeys([*named, *(pid for pid, _, _, lives in targets if lives)])
+
+    def frame_word(self, text):
+        """A frame that was seen from outside, as the clauses see it."""
+        return self._names.word(text)
+
+    @property
+    def frames_wanted(self):
+        """The most of any stack of the program; 0: it has none."""
+        return max((self.program.stacks[kind][1] for kind in _SHOWN if kind in self.program.stacks), default=0)
+
     def _fire(self, probe, when):
         pid = os.getpid()
-        stack = own_stack.frames(max((self.program.stacks[kind][1] for kind in _SHOWN if kind in self.program.stacks), default=0))
+        stack = own_stack.frames(self.frames_wanted)
         self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu, COMM, stack=stack)
 
     def poll(self, timeout):
@@ -286,7 +311,10 @@ class EmbeddedEngine(Engine):
     def _tick(self, when, probe):
         """All events before it were seen, none after it."""
         self._take_counts()
-        self._fire(probe, when)
+        if probe in self._sampled:
+            self._sample(probe, when)
+        else:
+            self._fire(probe, when)
         self._ticks.fired(probe, when)  # however late we are: each has its place among the events
 
     def _has_more(self, when):
@@ -302,6 +330,9 @@ class EmbeddedEngine(Engine):
         """What the session has found out since it was asked last, and at the end that there was nobody to trace."""
         stats, troubles = self._session.stats(), self._session.troubles()
         said = self._lacking + troubles[self._said["troubles"]:] + self._cut()
+        if self.sampler:
+            said += self.sampler.troubles
+            self.sampler.troubles = []
         rings = stats["corrupt"] - self._said["corrupt"]
         if rings:
             said.append(f"{rings} ring{'' if rings == 1 else 's'} given up: not what pyusdt writes, or no longer there")

@@ -17,6 +17,7 @@ _TARGETS, _PLACES, _LINES = (1 << bits for bits in (p.FRAME_MARK_SHIFT - p.FRAME
                                                     p.FRAME_TARGET_SHIFT - p.FRAME_PLACE_SHIFT, p.FRAME_PLACE_SHIFT))
 UNKNOWN = "?"
 _KEPT = 1 << 16  # texts
+_SEEN = p.FRAME_MARK << p.FRAME_MARK_SHIFT | _PLACES - 1 << p.FRAME_PLACE_SHIFT  # no place has this number
 
 
 class Names:
@@ -24,6 +25,14 @@ class Names:
 
     def __init__(self) -> None:
         self._known: dict[int, str] = {}
+        self._words: dict[str, int] = {}
+
+    def word(self, text: str) -> int:
+        """The word of a frame that came as a text; that of an unknown one where there are too many."""
+        if text not in self._words and len(self._words) < _KEPT:
+            self._words[text] = _SEEN | len(self._words)
+            self._known[self._words[text]] = text
+        return self._words.get(text, p.FRAME_MARK << p.FRAME_MARK_SHIFT)
 
     def name(self, feed: Any, word: int) -> str | None:
         """The text of a frame; None: it is an address.  feed: a _tracer.Feed, or None where that is closed."""
@@ -31,7 +40,7 @@ class Names:
             return None
         if word not in self._known:
             found = _text(feed, word)
-            if found == UNKNOWN or len(self._known) == _KEPT:
+            if found == UNKNOWN or len(self._known) >= 2 * _KEPT:
                 return found
             self._known[word] = found
         return self._known[word]

@@ -31,6 +31,15 @@ def alive(pid: int) -> bool:
         return True
 
 
+def comm(pid: int) -> str:
+    """What it is called now; empty where it has ended."""
+    try:
+        with open(f"/proc/{pid}/comm", errors="replace") as file:
+            return file.read().rstrip("\n")
+    except OSError:
+        return ""
+
+
 def ticks(pid: int) -> int | None:
     """When a process began, as the system counts it; None where that is not known."""
     try:

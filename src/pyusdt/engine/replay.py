@@ -26,6 +26,7 @@ def open_recording(path):
 
 class ReplayEngine(EmbeddedEngine):
     name = "replay"
+    _can_sample = False  # nothing runs
 
     def __init__(self, program, options):
         super().__init__(program, options)

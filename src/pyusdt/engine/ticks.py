@@ -39,6 +39,11 @@ def period(name: str) -> int | None:
     return nanoseconds if nanoseconds >= SHORTEST else None
 
 
+def profile_period(name: str) -> int | None:
+    """The same of a profile probe."""
+    return period("tick-" + name.removeprefix("profile-")) if name.startswith("profile-") else None
+
+
 class Ticks:
     """Several tick probes: {probe id: period in ns}.  Where the tracer was late, a tick is skipped, not
     made up for: as with dtrace, whose timer interrupts do not queue."""

@@ -30,7 +30,7 @@ class Options:
         self.which, self.lines, self.threads, self.frames = which, lines, threads, frames
 
 
-class _Threads:
+class Threads:
     """Which thread of the kernel's a thread of Python's is, by the kernel's list of them."""
 
     def __init__(self, python):
@@ -70,7 +70,7 @@ class Process:
         self._codes = Codes(self.python)
         self._walker = self.python.walker(options.frames, _TRIES)
         self._known = {}  # (stack, flags) -> tuple of Place
-        self._threads = _Threads(self.python)
+        self._threads = Threads(self.python)
         self._renewed = time.monotonic()
 
     def look(self):

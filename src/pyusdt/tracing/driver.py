@@ -117,6 +117,10 @@ class Driver:
                           engine)
         sink.begin(self._info)
         self._say_what_no_node_has(sink)
+        if engine.samples:
+            from .samples import Samples
+
+            engine.sampler = Samples(engine.frame_word, engine.frames_wanted, bool(self.options.get("profilewall")))
         engine.begin()
         if self.options.get("destructive"):
             sink.notice("allowing destructive actions", error=False)

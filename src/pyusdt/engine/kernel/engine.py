@@ -17,7 +17,7 @@ from ...bpf import kernel
 from ...data import program as p
 from .. import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
 from ..elf import BadFile
-from ..ticks import Ticks, period
+from ..ticks import Ticks, period, profile_period
 from . import btf, errors, operands
 from .attach import SITE, Attacher, Own, Place
 from .clauses import demanded
@@ -26,7 +26,6 @@ from .link import NAMES_SIZE, NO_PID, Event, Linker
 from .maps import KernelMaps
 from .match import Matcher
 from .probes import Finder, is_32_bit, name_files, which
-from .profile import profile_period
 from .system import SystemSide
 
 _SETTLE = 0.001  # s between two looks at a ring that is being filled

@@ -8,15 +8,9 @@ from ...bpf import kernel
 from ...bpf.code import Label
 from ...bpf.insn import R1, R2, R6, R7, alu_imm, ja, jump_imm, load, store, store_imm
 from ...data import program as p
-from ..ticks import period
 
 # in pt_regs: the instruction pointer, the word that tells the mode; of that the mask, and what it is in user mode
 _PLACES = {"x86_64": (128, 136, 3, 3), "aarch64": (256, 264, 15, 0)}
-
-
-def profile_period(name):
-    """Nanoseconds between two firings, or None where `name` is no profile probe."""
-    return period("tick-" + name.removeprefix("profile-")) if name.startswith("profile-") else None
 
 
 def online_cpus():

@@ -23,7 +23,7 @@ def emit(g: Any, stacks: Mapping[str, tuple[int, int]], wanted: Iterable[str]) -
         offset, frames = stacks[whose]
         some, done = Label(), Label()
         g.emit(mov(R1, R6), mov(R2, R7), alu_imm("add", R2, offset + 8), mov_imm(R3, 8 * frames),
-               mov_imm(R4, _USER_STACK if whose == "user" else 0), call(_GET_STACK),
+               mov_imm(R4, 0 if whose == "kernel" else _USER_STACK), call(_GET_STACK),
                jump_imm("jsgt", R0, 0, some), mov_imm(R0, 0), ja(done))
         g.place(some)
         g.emit(alu_imm("rsh", R0, 3))
