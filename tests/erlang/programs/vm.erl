@@ -253,12 +253,18 @@ tables(N) ->
 %% A heap so large that collecting it takes long, and a product during which nothing else runs.
 pauses(_) ->
     enabled(),
-    Pid = spawn(fun() -> L = lists:seq(1, 3000000), garbage_collect(), exit({nap_is_over, hd(L), square(500000)}) end),
+    Pid = spawn(fun() -> L = lists:seq(1, 3000000), garbage_collect(), exit({nap_is_over, hd(L), square(30000)}) end),
     Ref = monitor(process, Pid),
     receive {'DOWN', Ref, _, _, {nap_is_over, 1, _}} -> ok end,
     done("~p paused", [Pid]).
 
-square(Bits) -> (3 bsl Bits) * (5 bsl Bits) rem 7.
+%% The last run of a process is not measured.
+square(Bytes) ->
+    Bits = 8 * Bytes,
+    <<Number:Bits>> = rand:bytes(Bytes),
+    Rest = Number * Number rem 7,
+    timer:sleep(1),
+    Rest.
 
 %% ---- terms of any size ----
 
