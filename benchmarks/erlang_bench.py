@@ -12,6 +12,7 @@ import contextlib
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -129,6 +130,59 @@ def measure_parallel(folder: str, rounds: int) -> list[Comparison]:
     ]
 
 
+# What is switched on once for each operation of bench_node.erl.
+EVENTS = {"send": "message-send", "called": "local-function-entry", "switched": "process-scheduled"}
+
+
+def tell(node: Node, line: str) -> int:
+    print(line, file=node.process.stdin, flush=True)
+    return int(node.process.stdout.readline())
+
+
+def per_event(node: Node, operation: str, rounds: int) -> list[float]:
+    """Nanoseconds of an operation, in bursts that leave a tracer time to keep up."""
+    found = []
+    for _ in range(rounds):
+        found.append(node.per_call(operation, BURST))
+        time.sleep(PAUSE)
+    return found
+
+
+@contextlib.contextmanager
+def offered(node: Node, probe: str):
+    """The probe's texts go into a ring while the block runs."""
+    tracer = subprocess.Popen([subjects.PYDTRACE, "-q", "-b", "16m", "-x", "engine=embedded", "-n",
+                               f"erlang*:::{probe} {{ @[copyinstr(arg0), copyinstr(arg1)] = count(); }}", "-p", str(node.process.pid)],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        while not tell(node, "armed"):
+            assert tracer.poll() is None, "pydtrace has ended"
+            time.sleep(0.05)
+        yield
+    finally:
+        tracer.terminate()
+        said = tracer.communicate(timeout=30)[1]
+    assert "drop" not in said, said
+
+
+def measure_vm(folder: str, rounds: int) -> list[Comparison]:
+    """The emulator's own probes against a tracer that is a process: what each adds to an operation."""
+    found = []
+    with contextlib.closing(Node(folder, f"{NIF}/ebin")) as node:
+        tell(node, "offer")
+        for operation, probe in EVENTS.items():
+            off = statistics.median(per_event(node, operation, rounds))
+            with offered(node, probe):
+                ours = per_event(node, operation, rounds)
+            while tell(node, "armed"):
+                time.sleep(0.05)
+            tell(node, f"dbg {operation}")
+            peer = per_event(node, operation, rounds)
+            tell(node, "dbg none")
+            found.append(Comparison(f"Erlang {probe} into a ring / dbg's tracer", 0.5, [each - off for each in ours], [each - off for each in peer]))
+    return found
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--quick", action="store_true", help="few rounds: does it run at all?")
@@ -139,7 +193,7 @@ def main() -> int:
     folder = build()
     rows: list[Comparison] = []
     print(f"{'what / its peer':52} {'ns':>8} {'peer ns':>8} {'ratio':>7} {'budget':>7}")
-    for measure in (measure_off, measure_on, measure_parallel):
+    for measure in (measure_off, measure_on, measure_parallel, measure_vm):
         for row in measure(folder, rounds):
             rows.append(row)
             print(row.row(), flush=True)

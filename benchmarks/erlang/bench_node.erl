@@ -1,7 +1,10 @@
 %% The node that is measured. In: lines of "OPERATION PROCESSES N" on standard input. Out: for each, the nanoseconds that
 %% PROCESSES processes took for N calls each, all started at once.
+%%
+%% The operations send, called and switched are what a tracer of the emulator's events sees once each. "offer" offers the
+%% emulator's own probes; "dbg send | called | switched" has them traced by a process, as dbg does, "dbg none" no more.
 -module(bench_node).
--export([main/0]).
+-export([main/0, target/1, sink/0, echo/0]).
 
 main() ->
     dyntrace:put_tag("benchmark"),
@@ -9,10 +12,30 @@ main() ->
         eof ->
             halt();
         Line ->
-            [Operation, Processes, N] = string:lexemes(Line, " \n"),
-            io:format("~b~n", [measure(list_to_atom(Operation), list_to_integer(Processes), list_to_integer(N))]),
+            io:format("~b~n", [answer(string:lexemes(Line, " \n"))]),
             main()
     end.
+
+answer(["offer"]) ->
+    ok = pyusdt_vm:enable(#{unsafe => true, rate => infinity, functions => [?MODULE]}),
+    0;
+answer(["dbg", What]) ->
+    dbg(list_to_atom(What)),
+    0;
+answer(["armed"]) ->
+    #{armed := Armed} = pyusdt_vm:info(),
+    case Armed of true -> 1; false -> 0 end;
+answer([Operation, Processes, N]) ->
+    measure(list_to_atom(Operation), list_to_integer(Processes), list_to_integer(N)).
+
+%% A tracer that throws away what it is told: the least that one can do.
+dbg(none) -> dbg:stop_clear();
+dbg(send) -> dbg([send]);
+dbg(switched) -> dbg([running]);
+dbg(called) -> dbg([call]), {ok, _} = dbg:tpl(?MODULE, target, 1, []);
+dbg(Flags) when is_list(Flags) ->
+    {ok, _} = dbg:tracer(process, {fun(_, Nothing) -> Nothing end, none}),
+    {ok, _} = dbg:p(all, Flags).
 
 measure(Operation, 1, N) ->
     timed(fun() -> repeat(Operation, N div 10) end);
@@ -43,4 +66,25 @@ repeat(p, N) ->
     dyntrace:p(1, 2, "a"), dyntrace:p(1, 2, "a"), dyntrace:p(1, 2, "a"), dyntrace:p(1, 2, "a"),
     dyntrace:p(1, 2, "a"), dyntrace:p(1, 2, "a"), dyntrace:p(1, 2, "a"), dyntrace:p(1, 2, "a"),
     dyntrace:p(1, 2, "a"), dyntrace:p(1, 2, "a"),
-    repeat(p, N - 1).
+    repeat(p, N - 1);
+repeat(send, N) ->
+    Sink = spawn(?MODULE, sink, []),
+    _ = [Sink ! {self(), a_message} || _ <- lists:seq(1, 10 * N)],
+    Sink ! {self(), stop},
+    receive {Sink, stopped} -> ok end;
+repeat(called, N) ->
+    _ = [?MODULE:target(I) || I <- lists:seq(1, 10 * N)],
+    ok;
+repeat(switched, N) ->
+    Echo = spawn(?MODULE, echo, []),
+    _ = [begin Echo ! self(), receive Echo -> ok end end || _ <- lists:seq(1, 5 * N)], % two are switched in
+    exit(Echo, kill),
+    ok.
+
+target(I) -> I.
+
+sink() ->
+    receive {From, stop} -> From ! {self(), stopped}; _ -> sink() end.
+
+echo() ->
+    receive From -> From ! self(), echo() end.
