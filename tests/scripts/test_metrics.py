@@ -1,12 +1,16 @@
 """scripts/metrics: a mapping for each script that it names, and rules that ask for metrics that there are."""
 
+import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from pyusdt.dlang.compile import Compiler, default_macros
 from pyusdt.options import Options
@@ -62,3 +66,33 @@ def test_rules_ask_for_what_there_is():
 def test_rules_are_rules():
     done = subprocess.run(["promtool", "check", "rules", RULES], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0 and "SUCCESS" in done.stdout, done.stdout + done.stderr
+
+
+# ---- the dashboard ----
+
+def expressions():
+    board = json.loads((SCRIPTS / "metrics" / "grafana.json").read_text())
+    return [target["expr"] for panel in board["panels"] for target in panel.get("targets", ())]
+
+
+def test_the_dashboard_is_what_its_script_makes():
+    """In Grafana's schema, whose own SDK writes it, and reads it again."""
+    made = runpy.run_path(str(SCRIPTS / "metrics" / "make_dashboard.py"))["made"]()
+    assert (SCRIPTS / "metrics" / "grafana.json").read_text() == made
+    read = Dashboard.from_json(json.loads(made))
+    assert json.loads(JSONEncoder(sort_keys=True).encode(read)) == json.loads(made)
+
+
+def test_the_dashboard_asks_for_what_there_is():
+    asked = {name for each in expressions() for name in re.findall(r"\b(?:app|pydtrace)_\w+", each)}
+    names = {meaning.name for path in MAPS for meaning in meanings(path)[0].values()} | {*prometheus.OWN}
+    units = {f"{meaning.name}_{meaning.unit}" for path in MAPS for meaning in meanings(path)[0].values() if meaning.unit}
+    assert len(asked) > 8 and {re.sub("_(total|bucket|count)$", "", each) for each in asked} <= names | units
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None and "CI" not in os.environ, reason="host: no prometheus")
+def test_its_questions_are_promql(tmp_path):
+    rules = [{"record": f"a:b{number}", "expr": each.replace("$__rate_interval", "1m")} for number, each in enumerate(expressions())]
+    (tmp_path / "rules.yml").write_text(json.dumps({"groups": [{"name": "asked", "rules": rules}]}))
+    done = subprocess.run(["promtool", "check", "rules", tmp_path / "rules.yml"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and f"SUCCESS: {len(rules)} rules" in done.stdout, done.stdout + done.stderr
