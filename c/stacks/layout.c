@@ -29,7 +29,7 @@ static const struct pyusdt_python_layout known[] = {
     {.minor = 11, .runtime_interpreters = 40, .runtime_gil = 360, .interp_next = 0, .interp_threads = 16,
      .interp_modules = 888, .gil_locked = 16, .gil_holder = 8, .thread_next = 8, .thread_interp = 16, .thread_id = 152,
      .thread_native = 160, .thread_cframe = 56, .cframe_frame = 8, .frame_previous = 48, .frame_code = 32, .frame_instr = 56,
-     .frame_owner = 69, .frame_locals = 72, .frame_top = 64, .code_filename = 112, .code_name = 120, .code_qualname = 128,
+     .frame_entry = 68, .frame_owner = 69, .frame_locals = 72, .frame_top = 64, .code_filename = 112, .code_name = 120, .code_qualname = 128,
      .code_firstlineno = 72, .code_linetable = 136, .code_instructions = 184, .task_coro = 136, .generator_frame = 80, OLD_OBJECTS, OLD_TEXTS},
     {.minor = 12, .runtime_interpreters = 40, .interp_next = 0, .interp_threads = 72, .interp_modules = 944,
      .interp_gil = 384, .gil_locked = 16, .gil_holder = 8, .thread_next = 8, .thread_interp = 16, .thread_id = 136,

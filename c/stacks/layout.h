@@ -30,6 +30,7 @@
     FIELD(frame_previous) \
     FIELD(frame_code) \
     FIELD(frame_instr)          /* before 3.11 an int, else a pointer into the code */ \
+    FIELD(frame_entry)          /* 3.11: whether C began the interpreter for it */ \
     FIELD(frame_owner)          /* from PYUSDT_PYTHON_NO_CODE on it is no function's frame */ \
     FIELD(frame_locals) \
     FIELD(frame_top)            /* of the values: 3.9 and 3.14 a pointer, 3.10 to 3.13 a number */ \

@@ -34,6 +34,7 @@ struct seen {
     struct window *window;
     uint32_t at; /* in the window */
     bool shown;  /* a function's */
+    bool entry;
 };
 
 struct pyusdt_walker {
@@ -41,6 +42,7 @@ struct pyusdt_walker {
     struct pyusdt_python_layout layout;
     uint64_t runtime;
     uint32_t max_frames, tries;
+    bool entries;
     uint32_t record; /* bytes of a frame that are looked at */
 
     struct window *windows[WINDOWS]; /* allocated when first needed */
@@ -144,6 +146,12 @@ static bool is_function(const struct pyusdt_walker *w, const uint8_t *frame)
     return !w->layout.frame_owner || frame[w->layout.frame_owner] < PYUSDT_PYTHON_NO_CODE;
 }
 
+/* Whether C began the interpreter for it; from 3.12 on the frame outside of it, which is no function's, says so instead. */
+static bool is_entry(const struct pyusdt_walker *w, const uint8_t *frame)
+{
+    return w->layout.minor <= 10 || (w->layout.frame_entry && frame[w->layout.frame_entry]);
+}
+
 /* Note a frame; the one outside of it. */
 static uint64_t see(struct pyusdt_walker *w, struct window *window, uint64_t address)
 {
@@ -151,7 +159,7 @@ static uint64_t see(struct pyusdt_walker *w, struct window *window, uint64_t add
     const uint8_t *frame = window->first + at;
     bool shown = is_function(w, frame);
 
-    w->seen[w->nseen++] = (struct seen){code_at(w, frame), instr_at(w, frame), window, at, shown};
+    w->seen[w->nseen++] = (struct seen){code_at(w, frame), instr_at(w, frame), window, at, shown, is_entry(w, frame)};
     w->nshown += shown;
     window->low = at < window->low ? at : window->low;
     window->high = at + w->record > window->high ? at + w->record : window->high;
@@ -317,21 +325,45 @@ static int reserve(struct pyusdt_walker *w, size_t more)
     return 0;
 }
 
+static bool is_first(const struct pyusdt_walker *w, uint32_t i)
+{
+    return w->seen[i].entry || i + 1 == w->nseen || !w->seen[i + 1].shown;
+}
+
+/* What the C function keeps for it; 0: it is not known. */
+static uint64_t entry_of(const struct pyusdt_walker *w, uint32_t i)
+{
+    const struct seen *outer = &w->seen[i + 1];
+
+    return i + 1 < w->nseen && !outer->shown ? outer->window->start + outer->at : 0;
+}
+
+static uint64_t *put_frame(const struct pyusdt_walker *w, uint32_t i, uint64_t *at)
+{
+    bool first = is_first(w, i);
+
+    *at++ = (w->seen[i].code & ~(uint64_t)PYUSDT_FRAME_FIRST) | (first ? PYUSDT_FRAME_FIRST : 0);
+    *at++ = w->seen[i].instr;
+    if (first && w->entries) {
+        *at++ = PYUSDT_FRAME_FIRST;
+        *at++ = entry_of(w, i);
+    }
+    return at;
+}
+
 static int put_stack(struct pyusdt_walker *w, struct pyusdt_walked *walked, uint32_t skip)
 {
     size_t head = sizeof *walked / sizeof(uint64_t);
     uint64_t *at;
-    int r = reserve(w, head + 2 * (size_t)w->nshown);
+    int r = reserve(w, head + (w->entries ? 4 : 2) * (size_t)w->nshown);
 
     if (r)
         return r;
     at = w->words + w->nwords + head;
     for (uint32_t i = skip; i < w->nseen; i++)
-        if (w->seen[i].shown) {
-            *at++ = w->seen[i].code;
-            *at++ = w->seen[i].instr;
-            walked->frames++;
-        }
+        if (w->seen[i].shown)
+            at = put_frame(w, i, at);
+    walked->frames = (uint64_t)(at - (w->words + w->nwords + head)) / 2;
     memcpy(w->words + w->nwords, walked, sizeof *walked);
     w->nwords = (size_t)(at - w->words);
     return 0;
@@ -425,7 +457,7 @@ static uint32_t largest(uint32_t a, uint32_t b)
 
 static uint32_t record_of(const struct pyusdt_python_layout *layout)
 {
-    return 8 + largest(largest(layout->frame_previous, layout->frame_code), largest(layout->frame_instr, layout->frame_owner));
+    return 8 + largest(largest(layout->frame_previous, layout->frame_code), largest(layout->frame_instr, largest(layout->frame_owner, layout->frame_entry)));
 }
 
 /* What a process tells may be anything. */
@@ -439,7 +471,7 @@ static bool is_sane(const struct pyusdt_python_layout *layout)
 }
 
 struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory, const struct pyusdt_python_layout *layout,
-                                        uint64_t runtime, uint32_t frames, uint32_t tries)
+                                        uint64_t runtime, uint32_t frames, uint32_t tries, bool entries)
 {
     struct pyusdt_walker *w = is_sane(layout) && frames > 0 && frames <= PYUSDT_WALK_FRAMES ? calloc(1, sizeof *w) : NULL;
 
@@ -450,6 +482,7 @@ struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory, cons
     w->runtime = runtime;
     w->max_frames = frames;
     w->tries = tries;
+    w->entries = entries;
     w->record = record_of(layout);
     w->seen = calloc(2 * (size_t)frames, sizeof *w->seen);
     if (w->seen)

@@ -28,7 +28,7 @@ enum {
     PYUSDT_STACK_LOST = 16, /* it led to an address that is not there, or in a circle: nothing of it is given */
 };
 
-/* A thread in the words that pyusdt_walk() gives; behind it two words a frame: code object, position. */
+/* A thread in the words that pyusdt_walk() gives; behind it two words a frame: code object (with PYUSDT_FRAME_FIRST in it), position. */
 struct pyusdt_walked {
     uint64_t thread; /* the address of its PyThreadState */
     uint64_t interpreter;
@@ -37,13 +37,18 @@ struct pyusdt_walked {
     uint64_t flags, frames;
 };
 
+/* In a code object's address: the frame is the outermost of those that one call of the interpreter's C function runs.  Where `entries` were
+ * asked for, behind each of these comes a pair without a code object: this bit alone, and the address of what that call keeps on its
+ * own stack (from 3.12 on, else 0). */
+enum { PYUSDT_FRAME_FIRST = 1 };
+
 struct pyusdt_walker;
 
 #pragma GCC visibility push(hidden)
 
-/* frames: of a thread, at the most; tries: how often a stack is read until it holds still.  NULL: no memory. */
+/* frames: of a thread, at the most; tries: how often a stack is read until it holds still; entries: PYUSDT_FRAME_FIRST.  NULL: no memory. */
 struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory, const struct pyusdt_python_layout *layout,
-                                        uint64_t runtime, uint32_t frames, uint32_t tries);
+                                        uint64_t runtime, uint32_t frames, uint32_t tries, bool entries);
 void pyusdt_walker_free(struct pyusdt_walker *walker);
 
 /* All threads, once.  The words are the walker's, until its next walk.  0, or -errno: -ESRCH where the process has ended. */

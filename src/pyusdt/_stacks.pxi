@@ -33,18 +33,28 @@ cdef extern from "stacks/walk.h" nogil:
         PYUSDT_STACK_TORN
         PYUSDT_STACK_CUT
         PYUSDT_STACK_LOST
+        PYUSDT_FRAME_FIRST
 
     ctypedef struct pyusdt_walker "struct pyusdt_walker":
         pass
 
     pyusdt_walker *pyusdt_walker_new(const pyusdt_memory *memory, const pyusdt_python_layout_numbers *layout, uint64_t runtime,
-                                     uint32_t frames, uint32_t tries)
+                                     uint32_t frames, uint32_t tries, bint entries)
     void pyusdt_walker_free(pyusdt_walker *walker)
     int pyusdt_walk(pyusdt_walker *walker, const uint64_t **words, size_t *n)
 
 
+cdef extern from "stacks/stop.h" nogil:
+    enum:
+        PYUSDT_STOP_REGISTERS
+
+    int pyusdt_stop(const pyusdt_memory *memory, pid_t tid, bint is_child, uint64_t *registers)
+    void pyusdt_go_on(pid_t tid)
+
+
 STACK_GIL, STACK_MOVED, STACK_TORN = PYUSDT_STACK_GIL, PYUSDT_STACK_MOVED, PYUSDT_STACK_TORN
 STACK_CUT, STACK_LOST = PYUSDT_STACK_CUT, PYUSDT_STACK_LOST
+FRAME_FIRST = PYUSDT_FRAME_FIRST
 LAYOUT_SIZE = 8 * PYUSDT_PYTHON_WORDS
 
 
@@ -111,19 +121,36 @@ cdef class Memory:
             free(buffer)
 
 
+def stop(Memory memory, pid_t tid, is_child):
+    """The registers of a thread, by their numbers in DWARF, the position last; it stands still until go_on().  Raises OSError:
+    c/stacks/stop.h says which.  To be called by one thread alone, as go_on()."""
+    cdef uint64_t registers[PYUSDT_STOP_REGISTERS]
+    cdef bint child = is_child
+    cdef int n
+    with nogil:
+        n = pyusdt_stop(&memory.memory, tid, child, registers)
+    if n < 0:
+        raise failure(n, NULL)
+    return [registers[i] for i in range(n)]
+
+
+def go_on(pid_t tid):
+    pyusdt_go_on(tid)
+
+
 cdef class Walker:
     """The Python stacks of a process.  layout: as python_layout() has it; runtime: the address of _PyRuntime; frames: of a
-    thread, at the most; tries: how often a stack is read until it holds still."""
+    thread, at the most; tries: how often a stack is read until it holds still; entries: with what C keeps for each call of the interpreter."""
 
     cdef pyusdt_walker *walker
     cdef Memory memory
 
-    def __cinit__(self, Memory memory, dict layout, uint64_t runtime, uint32_t frames, uint32_t tries):
+    def __cinit__(self, Memory memory, dict layout, uint64_t runtime, uint32_t frames, uint32_t tries, bint entries=False):
         cdef pyusdt_python_layout_numbers numbers
         for i in range(PYUSDT_PYTHON_NUMBERS):
             (<uint32_t *>&numbers)[i] = layout[pyusdt_python_names[i].decode()]
         self.memory = memory
-        self.walker = pyusdt_walker_new(&memory.memory, &numbers, runtime, frames, tries)
+        self.walker = pyusdt_walker_new(&memory.memory, &numbers, runtime, frames, tries, entries)
         if self.walker is NULL:
             raise ValueError("no memory, or offsets that can not be")
 

@@ -66,6 +66,9 @@ static void show_frame(void)
     SHOW(frame_previous, _PyInterpreterFrame, previous);
     SHOW(frame_owner, _PyInterpreterFrame, owner);
     SHOW(frame_locals, _PyInterpreterFrame, localsplus);
+#if PY_VERSION_HEX < 0x030c0000
+    SHOW(frame_entry, _PyInterpreterFrame, is_entry);
+#endif
 #endif
 #if PY_VERSION_HEX >= 0x030d0000
     SHOW(frame_code, _PyInterpreterFrame, f_executable);

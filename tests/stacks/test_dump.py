@@ -190,6 +190,7 @@ def test_what_is_no_python():
 class Made:
     def __init__(self, frames=(), task=None, gil=False, marks=()):
         self.frames, self.task, self.gil, self.marks = list(frames), task, gil, list(marks)
+        self.native = None
 
 
 def test_words_of_tasks():

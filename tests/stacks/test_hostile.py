@@ -39,6 +39,14 @@ def marks(found: dict) -> list[list[str]]:
     return [thread["marks"] for thread in found["threads"]]
 
 
+@pytest.mark.parametrize("how", ["wild", "circle", "texts"])
+def test_native_frames_beside_nonsense(hostile, how):
+    """Those of the program are there, whatever Python it shows."""
+    found, _ = dump(hostile, how, "--native")
+    [its_own] = [thread for thread in found["threads"] if thread["tid"]]
+    assert its_own["frames"][-1]["function"] == "_start" and its_own["native"] is None
+
+
 def test_wild_pointers(hostile):
     found, _ = dump(hostile, "wild")
     assert marks(found) == [["lost"]] and found["threads"][0]["frames"] == [] and found["tasks"] == []

@@ -7,12 +7,15 @@ harmless; a stack that changed while it was read says so; no more than ROOM char
 from __future__ import annotations
 
 import json
+from collections import namedtuple
 
+from .._tracer import Memory
 from ..data.harmless import harmless
-from ..stacks import snapshot
+from ..stacks import beside, snapshot
 from ..stacks.code import Codes
+from ..stacks.native import NativeFrame
 from ..stacks.patience import watched
-from ..stacks.process import Python
+from ..stacks.process import NoPython, Python, refusal
 from ..stacks.tasks import Tasks
 
 TYPE_CHECKING = False
@@ -33,16 +36,38 @@ SAID = {
 _OUTER = ("cut", "left out")  # said where the frames are that are not there
 
 
-def look(pid: int, frames: int) -> tuple[Python, list[Any], list[Any]]:
-    """(Python, [Thread], [AsyncTask]) of a process; frames: how many of a stack at the most.  Raises NoStacks."""
+# minor: of its CPython 3.minor; None: it is none
+Process = namedtuple("Process", ("pid", "minor"))
+
+
+def look(pid: int, frames: int, native: bool = False) -> tuple[Process, list[Any], list[Any]]:
+    """(Process, [Thread], [AsyncTask]); frames: how many of a stack at the most; native: with native frames, of any process.  Raises
+    NoStacks."""
     with watched(f"pyusdt: process {pid} does not let its memory be read: gave up"):
-        python = Python(pid)
+        try:
+            python = Python(pid)
+        except NoPython:
+            if not native:
+                raise
+            return Process(pid, None), _native_threads(pid), []
         codes = Codes(python)
-        threads = snapshot.of_process(python, python.walker(frames, _TRIES), codes)
+        walker = python.walker(frames, _TRIES, native)
+        threads = (beside.of_process(pid, python.memory, python, codes, walker) if native
+                   else snapshot.of_process(python, walker, codes))
         tasks = Tasks(python, codes).all(threads)
         python.check()
         bound([*threads, *tasks])
-        return python, threads, tasks
+        return Process(pid, python.layout["minor"]), threads, tasks
+
+
+def _native_threads(pid: int) -> list[Any]:
+    try:
+        memory = Memory(pid)
+    except OSError as error:
+        raise refusal(pid, error) from None
+    threads: list[Any] = beside.of_process(pid, memory, None, None, None)
+    bound(threads)
+    return threads
 
 
 def bound(listed: list[Any], room: int = ROOM) -> None:
@@ -79,6 +104,7 @@ def thread_text(thread: Any) -> str:
     lines = [f"{name}: {doing(thread)}\n"]
     lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark not in _OUTER]
     lines += [frame_line(frame) for frame in thread.frames]
+    lines += [f"    (its native frames are not all here: {thread.native})\n"] if thread.native else []
     lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark in _OUTER]
     if len(lines) == 1:
         lines.append("    (no Python function)\n")
@@ -95,9 +121,10 @@ def counted(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
 
 
-def text(python: Any, threads: list[Any], tasks: list[Any]) -> str:
+def text(process: Process, threads: list[Any], tasks: list[Any]) -> str:
     of_asyncio = f", {counted(len(tasks), 'task')} of asyncio" if tasks else ""
-    head = f"Process {python.pid}: CPython 3.{python.layout['minor']}, {counted(len(threads), 'thread')}{of_asyncio}\n"
+    what = "no CPython" if process.minor is None else f"CPython 3.{process.minor}"
+    head = f"Process {process.pid}: {what}, {counted(len(threads), 'thread')}{of_asyncio}\n"
     return head + "".join("\n" + each for each in [*map(thread_text, threads), *map(task_text, tasks)])
 
 
@@ -105,19 +132,21 @@ def text(python: Any, threads: list[Any], tasks: list[Any]) -> str:
 
 
 def frame_object(frame: Any) -> dict[str, Any]:
-    return {"function": frame.name, "file": frame.file, "line": frame.line}
+    of_c = {"address": frame.address} if isinstance(frame, NativeFrame) else {}
+    return {"function": frame.name, "file": frame.file, "line": frame.line, **of_c}
 
 
 def thread_object(thread: Any) -> dict[str, Any]:
     task = thread.task
     return {"tid": task and task.tid, "name": task and task.name, "state": task and task.state, "call": task and task.call,
-            "gil": thread.gil, "marks": thread.marks, "frames": [frame_object(each) for each in thread.frames]}
+            "gil": thread.gil, "marks": thread.marks, "native": thread.native, "frames": [frame_object(each) for each in thread.frames]}
 
 
 def task_object(task: Any) -> dict[str, Any]:
     return {"name": task.name, "awaits": task.awaits, "marks": task.marks, "frames": [frame_object(each) for each in task.frames]}
 
 
-def as_json(python: Any, threads: list[Any], tasks: list[Any]) -> str:
-    return json.dumps({"pid": python.pid, "python": f"3.{python.layout['minor']}", "threads": [thread_object(each) for each in threads],
+def as_json(process: Process, threads: list[Any], tasks: list[Any]) -> str:
+    version = None if process.minor is None else f"3.{process.minor}"
+    return json.dumps({"pid": process.pid, "python": version, "threads": [thread_object(each) for each in threads],
                        "tasks": [task_object(each) for each in tasks]}) + "\n"

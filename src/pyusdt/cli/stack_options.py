@@ -35,6 +35,7 @@ def _frames(parser: argparse.ArgumentParser) -> None:
 def dump(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pid", type=number(MOST_PID), metavar="PID", help="a process with CPython 3.9 to 3.15 in it")
     _frames(parser)
+    parser.add_argument("--native", action="store_true", help="with the frames of C, of any process; what runs is stopped for a moment")
     parser.add_argument("--json", action="store_true", help="one object of JSON")
 
 

@@ -97,7 +97,8 @@ class File:
         self.shared = kind == 3
         rows = self._rows(_SEGMENT, segments, n) if n else []
         self.segments = [(row[3], row[2], row[5]) for row in rows if row[0] == _LOAD]  # address, offset, file size
-        self.interpreter = next((_text(self.read(row[2], min(row[5], _PATH)), 0) for row in rows if row[0] == _INTERPRETER),
+        self.interpreter = next((_text(self.read(row[2], min(row[5], _PATH)), 0)
+                                 for row in rows if row[0] == _INTERPRETER and row[5]),  # a file of symbols alone has nothing there
                                 None)
 
     @property

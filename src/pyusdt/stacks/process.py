@@ -26,6 +26,10 @@ class NoStacks(Exception):
         super().__init__(harmless(message))
 
 
+class NoPython(NoStacks):
+    """There is no Python in the process."""
+
+
 def refusal(pid, error):
     """NoStacks for an OSError of a process."""
     if error.errno in (errno.ESRCH, errno.ENOENT):
@@ -76,10 +80,10 @@ class Python:
         if not head:
             raise NoStacks(f"process {self.pid}: its Python has not begun yet, or has ended")
 
-    def walker(self, frames, tries):
-        """A _tracer.Walker of its threads."""
+    def walker(self, frames, tries, entries=False):
+        """A _tracer.Walker of its threads.  entries: with what Raw.entries() needs."""
         try:
-            return _tracer.Walker(self.memory, self.layout, self.runtime, frames, tries)
+            return _tracer.Walker(self.memory, self.layout, self.runtime, frames, tries, entries)
         except ValueError as error:
             raise NoStacks(f"process {self.pid}: its Python tells what can not be: {error}") from None
 
@@ -97,7 +101,7 @@ class Python:
                 continue
             if found:
                 return each, *found
-        raise NoStacks(f"process {self.pid} ({self._program()}) is no CPython: neither its program nor a libpython that it has "
+        raise NoPython(f"process {self.pid} ({self._program()}) is no CPython: neither its program nor a libpython that it has "
                        f"loaded has the symbol {_SYMBOL}")
 
     def candidates(self):

@@ -36,17 +36,32 @@ class Raw:
 
     def frames(self, codes):
         """[Frame], innermost first."""
-        return [codes.frame(code, instr) for code, instr in struct.iter_unpack("=QQ", self.stack)]
+        return [frame for call in self.calls(codes) for frame in call[0]]
+
+    def calls(self, codes):
+        """[([Frame] that one call of the interpreter's C function runs, the address of what that keeps on its stack or 0)], where the walker
+        was asked for entries."""
+        found, frames = [], []
+        for code, where in struct.iter_unpack("=QQ", self.stack):
+            if code != _tracer.FRAME_FIRST:
+                frames.append(codes.frame(code & ~_tracer.FRAME_FIRST, where))
+            else:
+                found.append((frames, where))
+                frames = []
+        return [*found, (frames, 0)] if frames else found
 
 
 class Thread:
-    """address: of its PyThreadState; task: kernel_side.Task, or None where it could not be told which it is; marks: what is wrong with the stack."""
+    """address: of its PyThreadState; task: kernel_side.Task, or None where it could not be told which it is;
+    marks: what is wrong with the stack; native: what there is to say of its native frames, in words, or None.  raw: None where it is none
+    of Python's."""
 
-    __slots__ = ("address", "frames", "gil", "interpreter", "marks", "task")
+    __slots__ = ("address", "frames", "gil", "interpreter", "marks", "native", "task")
 
-    def __init__(self, raw, frames, task):
-        self.interpreter, self.gil, self.marks = raw.interpreter, raw.gil, raw.marks
-        self.address, self.frames, self.task = raw.thread, frames, task
+    def __init__(self, raw, frames, task, native=None):
+        self.interpreter, self.gil, self.marks = (raw.interpreter, raw.gil, raw.marks) if raw else (0, False, [])
+        self.address, self.frames, self.task = raw.thread if raw else 0, frames, task
+        self.native = native
 
 
 def raws(walker, pid):

@@ -44,7 +44,7 @@ class Tasks:
     def all(self, threads):
         """[AsyncTask] of all interpreters; threads: [snapshot.Thread]."""
         found = []
-        for interpreter in dict.fromkeys(thread.interpreter for thread in threads):
+        for interpreter in dict.fromkeys(thread.interpreter for thread in threads if thread.interpreter):
             try:
                 addresses = self._addresses(interpreter, [each.address for each in threads if each.interpreter == interpreter])
             except (OSError, LookupError, ValueError, elf.BadFile, struct.error):

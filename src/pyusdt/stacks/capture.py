@@ -1,0 +1,128 @@
+"""Registers and stacks of threads, copied so that all of them are of one moment.
+
+In: the memory of a process, its threads.  Out: a Copy for each.
+Always: a thread that waits in the kernel is left alone: the kernel tells where its stack is, though not all of its registers.  One that
+runs is stopped for as long as it takes to read it (some ten microseconds), and goes on, whatever happens here.  Only where more registers
+are needed, and its system call starts again by itself, is a thread that waits stopped, too.
+"""
+
+import contextlib
+import errno
+import os
+import struct
+
+from .. import _tracer
+from .native import PC, SP
+
+LARGEST = 1 << 20  # bytes of a stack
+ALL = 1 << 28  # of all stacks together
+_STEP = 1 << 16
+_MOST = 256  # threads that are stopped at once
+# Those that give EINTR when a thread was stopped in them (man 7 signal), epoll_wait for one, are not among them.
+_STARTS_AGAIN = {"futex", "select", "pselect6", "poll", "ppoll", "nanosleep", "clock_nanosleep", "wait4", "waitid"}
+
+
+class Copy:
+    """registers: {number in DWARF: value}, all of them or those that the kernel tells; data: the stack from its pointer on."""
+
+    __slots__ = ("data", "registers", "start", "told")
+
+    def __init__(self, registers, data, told):
+        self.registers, self.data, self.start, self.told = registers, data, registers[SP], told
+
+    def word(self, address):
+        """Raises IndexError, struct.error where it is not in the copy."""
+        if address < self.start:
+            raise IndexError("it lies outside of its stack")
+        return struct.unpack_from("=Q", self.data, address - self.start)[0]
+
+
+class Capture:
+    """Of one process.  child: it was started by this one, which waits for its end."""
+
+    def __init__(self, memory, child=False):
+        self._memory, self._child = memory, child
+
+    def copies(self, tids, waiting, read):
+        """({thread: Copy}, what read() gave, which is called while they stand still).  waiting: those that wait in the kernel, too."""
+        stopped, copies = [], {}
+        try:
+            for tid in tids:
+                registers, told = self._registers(tid, waiting, stopped)
+                if registers:
+                    copies[tid] = registers, told
+            found = read()
+            most = min(LARGEST, ALL // max(len(copies), 1))
+            kept = {tid: Copy(registers, self._stack(registers[SP], most), told) for tid, (registers, told) in copies.items()}
+        finally:
+            for tid in stopped:
+                _tracer.go_on(tid)
+        return {tid: copy for tid, copy in kept.items() if copy.told is None or copy.told == self._told(tid)}, found
+
+    def _registers(self, tid, waiting, stopped):
+        """(registers, what the kernel told of a thread that waits); (None, None) where they can not be had."""
+        told = self._told(tid)
+        if told and told[0].lstrip("-").isdigit():
+            return ({SP: int(told[-2], 16), PC: int(told[-1], 16)} if waiting else None), told
+        if told is None or len(stopped) == _MOST:
+            return None, None
+        with contextlib.suppress(OSError):
+            registers = _tracer.stop(self._memory, tid, self._child and tid == self._memory.pid)
+            stopped.append(tid)
+            return dict(enumerate(registers)), None
+        return None, None
+
+    def _told(self, tid):
+        """The words of what the kernel says of a thread's system call; None where it may not be read."""
+        try:
+            with open(f"/proc/{self._memory.pid}/task/{tid}/syscall") as file:
+                return file.read().split() or None
+        except OSError:
+            return None
+
+    def all_registers(self, tid, copy, call):
+        """Of a thread that waits in a system call of this name: the Copy with all its registers, or None where that may not be."""
+        if copy.told is None or not self._starts_again(tid, copy.told, call):
+            return None
+        try:
+            registers = dict(enumerate(_tracer.stop(self._memory, tid, self._child and tid == self._memory.pid)))
+        except OSError:
+            return None
+        _tracer.go_on(tid)
+        return Copy(registers, copy.data, copy.told) if (registers[SP], registers[PC]) == (copy.registers[SP], copy.registers[PC]) else None
+
+    def _starts_again(self, tid, told, call):
+        """A read does of a pipe, a terminal and a file; of a socket it may have a time limit."""
+        if call != "read":
+            return call in _STARTS_AGAIN
+        try:
+            return not os.readlink(f"/proc/{self._memory.pid}/task/{tid}/fd/{int(told[1], 16)}").startswith(("socket:", "anon_inode:"))
+        except (OSError, LookupError, ValueError):
+            return False
+
+    def _stack(self, start, most):
+        """As much of it as there is, up to about `most` bytes."""
+        data, at = [], start
+        while at - start < most:
+            size = _STEP - at % _STEP
+            try:
+                data.append(self._memory.read(at, size))
+            except OSError as error:
+                if error.errno != errno.EFAULT:
+                    break
+                data.append(self._pages(at, size))
+                break
+            at += size
+        return b"".join(data)
+
+    def _pages(self, at, size):
+        """What is there of a part that is not there as a whole."""
+        data, end = [], at + size
+        while at < end:
+            step = 4096 - at % 4096
+            try:
+                data.append(self._memory.read(at, step))
+            except OSError:
+                break
+            at += step
+        return b"".join(data)

@@ -1,0 +1,313 @@
+"""How to get from a native frame to the one that called it: the tables of .eh_frame that compilers write for exceptions.
+
+In: an engine.elf.File, an address as linked.  Out: a Row: where the caller's frame begins and which registers were saved where.
+Always: the file is believed in nothing: what makes no sense raises elf.BadFile or IndexError, every table is bounded, no loop is
+longer than its bytes.  Only tables with the index that linkers make (.eh_frame_hdr, sorted, 4 bytes each) are read, and of it what is
+needed: a row costs a search in the index and one entry, whatever the size of the file.
+The formats: the Linux Standard Base's "Exception Frames", and DWARF 5, 6.4 (what is wanted) and 2.5 (expressions).
+"""
+
+import struct
+
+from ..engine.elf import BadFile
+
+CFA = -1  # the place of the rule for where the caller's frame begins among those of registers
+OFFSET, VALUE, REGISTER, AT, EXPRESSION = "offset", "value", "register", "at", "expression"
+_ENTRY = 1 << 16  # bytes of one, at most
+_INDEX = struct.Struct("=ii")
+_POINTERS = {0: "Q", 2: "H", 3: "I", 4: "Q", 10: "h", 11: "i", 12: "q"}
+_RELATIVE = 0x10
+_REGISTERS = 128
+_STATES = 256  # that are remembered at once
+_DEEP = 64  # values of an expression
+
+
+class Row:
+    """rules: {register: (kind, …)}, CFA among them; a register without a rule is the caller's as it is, one with None is lost.
+    returns: the register that holds the address to return to; signal: the frame is a signal's, and its caller no call."""
+
+    __slots__ = ("returns", "rules", "signal")
+
+    def __init__(self, rules, returns, signal):
+        self.rules, self.returns, self.signal = rules, returns, signal
+
+
+class _Bytes:
+    """Bytes that are read one after the other; IndexError, struct.error where there are no more.  address: of the first, as linked."""
+
+    def __init__(self, data, address=0):
+        self._data, self._address, self.at = data, address, 0
+
+    def __bool__(self):
+        return self.at < len(self._data)
+
+    def byte(self):
+        self.at += 1
+        return self._data[self.at - 1]
+
+    def number(self, shape):
+        [value] = struct.unpack_from(f"={shape}", self._data, self.at)
+        self.at += struct.calcsize(f"={shape}")
+        return value
+
+    def uleb(self, signed=False):
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            value |= (byte & 127) << shift
+            shift += 7
+            if not byte & 128:
+                break
+            if shift > 63:
+                raise BadFile("a number of its tables is too large")
+        return value - (1 << shift) if signed and byte & 64 else value
+
+    def sleb(self):
+        return self.uleb(signed=True)
+
+    def register(self):
+        number = self.uleb()
+        if number >= _REGISTERS:
+            raise BadFile("a register of its tables is none")
+        return number
+
+    def pointer(self, encoding):
+        """An address, which may be relative to where it stands."""
+        shape, here = _POINTERS.get(encoding & 15), self._address + self.at
+        if shape is None or encoding & 0x60:
+            raise BadFile("a pointer of its tables has an unknown form")
+        return self.number(shape) + (here if encoding & 0x70 == _RELATIVE else 0) & (1 << 64) - 1
+
+    def block(self):
+        size = self.uleb()
+        if self.at + size > len(self._data):
+            raise BadFile("a part of its tables is cut off")
+        self.at += size
+        return self._data[self.at - size : self.at]
+
+    def text(self):
+        end = self._data.index(b"\0", self.at)
+        self.at, start = end + 1, self.at
+        return self._data[start:end]
+
+    def rest(self):
+        return self._data[self.at :]
+
+
+class _Common:
+    """What the entries of several functions have in common (a CIE)."""
+
+    def __init__(self, data):
+        self.encoding, self.signal, self.augmented = 0, False, False
+        if data.byte() not in (1, 3, 4):
+            raise BadFile("its tables are of an unknown version")
+        letters = data.text()
+        self.code, self.data, self.returns = data.uleb(), data.sleb(), data.uleb()
+        if letters[:1] == b"z":
+            self.augmented = True
+            self._augment(letters[1:], data)
+        elif letters:
+            raise BadFile("its tables have an unknown augmentation")
+        self.instructions = data.rest()
+
+    def _augment(self, letters, data):
+        size = data.uleb()
+        end = data.at + size
+        for letter in letters:
+            if letter == ord("R"):
+                self.encoding = data.byte()
+            elif letter == ord("P"):
+                data.pointer(data.byte() & 0x7F)
+            elif letter == ord("L"):
+                data.byte()
+            elif letter == ord("S"):
+                self.signal = True
+        data.at = end
+
+
+class Tables:
+    """Of one file, which has to stay open.  Raises BadFile where it has none."""
+
+    def __init__(self, file):
+        self._file = file
+        sections = file.sections
+        if ".eh_frame" not in sections or ".eh_frame_hdr" not in sections:
+            raise BadFile("it has no tables of frames")
+        _, self._address, self._offset, self._size, _ = sections[".eh_frame"]
+        _, self._index_address, offset, size, _ = sections[".eh_frame_hdr"]
+        head = _Bytes(file.read(offset, min(size, 32)), self._index_address)
+        version, frames, count, table = (head.byte() for _ in range(4))
+        if version != 1 or count != 3 or table != 0x3B:
+            raise BadFile("the index of its tables is of an unknown form")
+        head.pointer(frames)
+        self._count, self._first = head.number("I"), offset + head.at
+        if self._first + self._count * _INDEX.size > offset + size:
+            raise BadFile("the index of its tables is cut off")
+
+    def row(self, address):
+        """The Row for an address as linked; None where no function is known there.  Raises BadFile, IndexError, ValueError, struct.error."""
+        entry = self._entry_of(address)
+        if entry is None:
+            return None
+        data = self._entry(entry)
+        common = self._common(entry, data.number("I"))
+        start = data.pointer(common.encoding)
+        size = data.pointer(common.encoding & 15)
+        if not start <= address < start + size:
+            return None
+        if common.augmented:
+            data.block()
+        return self._run(common, data.rest(), start, address)
+
+    def _entry_of(self, address):
+        """The address of the entry of the function that begins last before an address."""
+        low, high = 0, self._count
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self._indexed(middle)[0] <= address else (low, middle)
+        return self._indexed(low - 1)[1] if low else None
+
+    def _indexed(self, number):
+        start, entry = _INDEX.unpack(self._file.read(self._first + number * _INDEX.size, _INDEX.size))
+        return self._index_address + start, self._index_address + entry
+
+    def _entry(self, address):
+        """The bytes of an entry behind its length."""
+        at = address - self._address
+        if not 0 <= at <= self._size - 4:
+            raise BadFile("its tables lead elsewhere")
+        [size] = struct.unpack("=I", self._file.read(self._offset + at, 4))
+        if not 4 <= size <= min(_ENTRY, self._size - at - 4):
+            raise BadFile("an entry of its tables has no such length")
+        return _Bytes(self._file.read(self._offset + at + 4, size), address + 4)
+
+    def _common(self, entry, distance):
+        address = entry + 4 - distance
+        data = self._entry(address)
+        if data.number("I") != 0:
+            raise BadFile("its tables lead elsewhere")
+        return _Common(data)
+
+    @staticmethod
+    def _run(common, instructions, start, address):
+        machine = _Machine(common, start)
+        machine.run(common.instructions, address)
+        machine.initial = dict(machine.rules)
+        machine.run(instructions, address)
+        return Row(machine.rules, common.returns, common.signal)
+
+
+class _Machine:
+    """What the instructions of an entry make of the rules, up to an address."""
+
+    def __init__(self, common, start):
+        self._common, self._at = common, start
+        self.rules, self.initial, self._kept = {}, {}, []
+
+    def run(self, instructions, address):
+        data = _Bytes(instructions)
+        while data:
+            byte = data.byte()
+            high, low = byte >> 6, byte & 63
+            if high == 0 and low not in _ADVANCES:
+                self._other(low, data)
+            elif high == 2:
+                self.rules[low] = (OFFSET, data.uleb() * self._common.data)
+            elif high == 3:
+                self._restore(low)
+            else:
+                self._at += (low if high else data.number(_ADVANCES[low])) * self._common.code
+                if self._at > address:
+                    return
+
+    def _restore(self, register):
+        if register in self.initial:
+            self.rules[register] = self.initial[register]
+        else:
+            self.rules.pop(register, None)
+
+    def _cfa(self, register, offset):
+        self.rules[CFA] = (register, offset)
+
+    def _other(self, code, data):
+        factor = self._common.data
+        if code == 0x00:  # nothing, to fill up
+            return
+        if code in (0x05, 0x11, 0x14, 0x15):  # saved at, or is, the frame's begin and a distance; 0x11, 0x15: signed
+            register, number = data.register(), data.uleb(signed=code in (0x11, 0x15))
+            self.rules[register] = (OFFSET if code in (0x05, 0x11) else VALUE, number * factor)
+        elif code == 0x06:
+            self._restore(data.register())
+        elif code == 0x07:
+            self.rules[data.register()] = None
+        elif code == 0x08:
+            self.rules.pop(data.register(), None)
+        elif code == 0x09:
+            register = data.register()
+            self.rules[register] = (REGISTER, data.register())
+        elif code == 0x0A:
+            if len(self._kept) == _STATES:
+                raise BadFile("its tables remember too much")
+            self._kept.append(dict(self.rules))
+        elif code == 0x0B:
+            self.rules = self._kept.pop()
+        elif code in (0x0C, 0x12):
+            register = data.register()
+            self._cfa(register, data.sleb() * factor if code == 0x12 else data.uleb())
+        elif code == 0x0D:
+            self._cfa(data.register(), self.rules[CFA][1])
+        elif code in (0x0E, 0x13):
+            self._cfa(self.rules[CFA][0], data.sleb() * factor if code == 0x13 else data.uleb())
+        elif code == 0x0F:
+            self.rules[CFA] = (EXPRESSION, data.block())
+        elif code in (0x10, 0x16):
+            register = data.register()
+            self.rules[register] = (AT if code == 0x10 else EXPRESSION, data.block())
+        elif code == 0x2E:  # how much of the stack are arguments
+            data.uleb()
+        elif code != 0x2D:  # aarch64: whether the address to return to is signed
+            raise BadFile("its tables have an unknown instruction")
+
+
+_ADVANCES = {0x02: "B", 0x03: "H", 0x04: "I"}
+
+
+# --- expressions ---------------------------------------------------------------------------
+
+_TWO = {
+    0x1A: lambda a, b: a & b, 0x1C: lambda a, b: a - b, 0x1E: lambda a, b: a * b, 0x21: lambda a, b: a | b, 0x22: lambda a, b: a + b,
+    0x24: lambda a, b: a << min(b, 64), 0x25: lambda a, b: a >> b, 0x27: lambda a, b: a ^ b, 0x29: lambda a, b: a == b,
+    0x2A: lambda a, b: a >= b, 0x2B: lambda a, b: a > b, 0x2C: lambda a, b: a <= b, 0x2D: lambda a, b: a < b, 0x2E: lambda a, b: a != b,
+}
+_NUMBERS = {0x03: "Q", 0x08: "B", 0x09: "b", 0x0A: "H", 0x0B: "h", 0x0C: "I", 0x0D: "i", 0x0E: "Q", 0x0F: "q"}
+
+
+def value(expression, registers, word, first=None):
+    """Of a DWARF expression without jumps.  registers: {number: value}; word: what is at an address; first: what it begins with.
+    Raises BadFile, IndexError, KeyError, struct.error, and what word() does."""
+    data, stack = _Bytes(expression), [] if first is None else [first]
+    while data:
+        code = data.byte()
+        if len(stack) > _DEEP:
+            raise BadFile("an expression of its tables is too deep")
+        if 0x70 <= code <= 0x8F:
+            stack.append(registers[code - 0x70] + data.sleb())
+        elif 0x30 <= code <= 0x4F:
+            stack.append(code - 0x30)
+        elif code in _NUMBERS:
+            stack.append(data.number(_NUMBERS[code]))
+        elif code in (0x10, 0x11):
+            stack.append(data.uleb(signed=code == 0x11))
+        elif code == 0x06:
+            stack.append(word(stack.pop()))
+        elif code == 0x12:
+            stack.append(stack[-1])
+        elif code == 0x23:
+            stack.append(stack.pop() + data.uleb())
+        elif code in _TWO:
+            last = stack.pop()
+            stack.append(int(_TWO[code](stack.pop(), last)))
+        else:
+            raise BadFile("an expression of its tables has an unknown operation")
+        stack[-1] &= (1 << 64) - 1
+    return stack[-1]

@@ -1,0 +1,252 @@
+"""The native frames of a thread: which functions of C called each other, without frame pointers.
+
+In: a copy of its registers and its stack (capture.Copy), the files that the process has mapped.  Out: NativeFrames, innermost first.
+Always: process and files are believed in nothing; each step leads further out, or it is the last; what is not known is said, not guessed:
+only where code has no tables at all (a vDSO, what a compiler made at run time) is the chain of frame pointers followed.
+"""
+
+import bisect
+import contextlib
+import os
+import struct
+
+from ..engine import elf, mapped
+from . import cfi
+from .process import moved
+
+MOST = 2000  # frames of a thread
+_FILES = 256  # that are open at once
+_ROWS = 1 << 16  # of a file, that are kept
+_BUILD_ID, _DEBUG = ".note.gnu.build-id", "/usr/lib/debug/.build-id"
+_SYMBOLS = 24 << 20  # bytes of a file's table: a million
+_WRONG = (OSError, elf.BadFile, IndexError, KeyError, ValueError, struct.error)
+
+if os.uname().machine == "aarch64":
+    SP, PC, FP, _LINK = 31, 32, 29, 30
+else:
+    SP, PC, FP, _LINK = 7, 16, 6, None
+_ADDRESS = (1 << 48) - 1 if _LINK else (1 << 64) - 1  # aarch64 signs addresses to return to in the bits above
+
+
+class NativeFrame:
+    """As code.Frame; file: of the machine code; address: as linked, or where no file is known as it is in memory; begin, end: its part
+    of the stack, end None where that is not known."""
+
+    __slots__ = ("address", "begin", "end", "file", "line", "name", "pc")
+
+    def __init__(self, name, file, address, pc):
+        self.name, self.file, self.line = name, file, None
+        self.address, self.pc = address, pc
+        self.begin = self.end = None
+
+
+class _Module:
+    """A file that is mapped."""
+
+    def __init__(self, pid, mapping):
+        self.path = mapping.path
+        self._rows, self._names = {}, {}
+        found = mapped.find(pid, mapping)
+        self.file = elf.File(found[0], found[1].st_ino) if found else None
+        self._tables, self._named = None, []
+        if self.file:
+            self._named = named(self.file)
+            with contextlib.suppress(*_WRONG):  # it has none
+                self._tables = cfi.Tables(self.file)
+
+    def distance(self, mapping):
+        return moved(self.file, mapping) if self.file else mapping.start - mapping.offset
+
+    def row(self, address):
+        if address not in self._rows:
+            if len(self._rows) >= _ROWS:
+                self._rows.clear()
+            self._rows[address] = self._read(address)
+        return self._rows[address]
+
+    def _read(self, address):
+        try:
+            return self._tables.row(address) if self._tables else None
+        except _WRONG:
+            return None
+
+    def name(self, address):
+        """Of the function, or the address, where it has no name."""
+        if address not in self._names:
+            if len(self._names) >= _ROWS:
+                self._names.clear()
+            try:
+                name = next(filter(None, (each.function(address) for each in self._named)), "")
+            except elf.BadFile:
+                name = ""
+            self._names[address] = name or f"{address:#x}"
+        return self._names[address]
+
+    def close(self):
+        for each in [self.file, *self._named]:
+            if each:
+                each.close()
+
+
+def named(file):
+    """The files that have the names of a file's functions: itself, and what distributions keep for debuggers, where that is installed."""
+    found = [file]
+    with contextlib.suppress(*_WRONG):
+        _, _, offset, size, _ = file.sections[_BUILD_ID]
+        number = file.read(offset, min(size, 64))[16:].hex()
+        found.append(elf.File(f"{_DEBUG}/{number[:2]}/{number[2:]}.debug"))
+    return [each for each in found if _fits(each)]
+
+
+def _fits(file):
+    """Whether its symbols fit into memory."""
+    return all(file.sections[name][3] <= _SYMBOLS for name in (".symtab", ".dynsym") if name in file.sections)
+
+
+class Code:
+    """The machine code that a process has mapped.  close() it."""
+
+    def __init__(self, pid):
+        self._pid, self._modules = pid, {}
+        self.read_maps()
+
+    def read_maps(self):
+        """The process has loaded, or unloaded, files.  Raises OSError."""
+        parts = [(mapped.Mapping(*each[:5], each[5] if len(each) == 6 else ""), each[4] != "0")
+                 for each in (line.rstrip("\n").split(None, 5) for line in mapped.lines(self._pid)) if len(each) >= 5]
+        self._parts = sorted((each.start, each.end, each, of_file) for each, of_file in parts if "x" in each.access)
+        self._starts = [start for start, *_ in self._parts]
+
+    def part(self, pc):
+        """(Mapping, whether it is a file's) of the code at an address, or None."""
+        at = bisect.bisect_right(self._starts, pc) - 1
+        return self._parts[at][2:] if at >= 0 and pc < self._parts[at][1] else None
+
+    def module(self, mapping):
+        found = self._modules.get(mapping.file)
+        if found is None:
+            if len(self._modules) == _FILES:
+                self.close()
+            try:
+                found = _Module(self._pid, mapping)
+            except _WRONG:
+                found = False
+            self._modules[mapping.file] = found
+        return found or None
+
+    def close(self):
+        for each in self._modules.values():
+            if each:
+                each.close()
+        self._modules.clear()
+
+    def look(self, pc, called):
+        """(NativeFrame, cfi.Row or None, whether it has code at all); called: the address is one to return to, behind a call."""
+        part = self.part(pc - called)
+        if part is None:
+            return NativeFrame(f"{pc:#x}", "?", pc, pc), None, False
+        mapping, of_file = part
+        module = self.module(mapping) if of_file else None
+        try:
+            address = pc - called - module.distance(mapping) if module else pc
+        except elf.BadFile:
+            module, address = None, pc
+        if module is None:
+            return NativeFrame(f"{pc:#x}", mapping.path or "[made at run time]", pc, pc), None, True
+        return NativeFrame(module.name(address), module.path, address + called, pc), module.row(address), True
+
+
+class Unwinder:
+    """Of one process.  code: its Code."""
+
+    def __init__(self, code):
+        self._code = code
+
+    def frames(self, copy):
+        """([NativeFrame], why it ends before the outermost, or None)."""
+        registers, found, called = dict(copy.registers), [], 0
+        while len(found) < MOST:
+            frame, row, has_code = self._code.look(registers[PC], called)
+            frame.begin = registers[SP]
+            found.append(frame)
+            if not has_code:
+                return found, "it leads to where no code is"
+            try:
+                further = _by_table(registers, row, copy.word) if row else _by_pointer(registers, copy.word)
+            except KeyError:
+                return found, "a register is not known"
+            except _WRONG:
+                return found, "its memory, or the tables of its file, make no sense"
+            frame.end = further[SP]
+            if not further.get(PC):
+                return found, None if row else "this code has no tables"
+            if further[SP] <= registers[SP] and len(found) > 1:
+                return found, "it leads nowhere"
+            registers, called = further, 0 if row and row.signal else 1
+        return found, "there are more"
+
+
+def _by_table(registers, row, word):
+    """The registers of the caller, as far as they are known."""
+    rule = row.rules[cfi.CFA]
+    begin = cfi.value(rule[1], registers, word) if rule[0] is cfi.EXPRESSION else registers[rule[0]] + rule[1]
+    found = dict(registers)
+    found.pop(PC, None)
+    for register, rule in row.rules.items():
+        if register == cfi.CFA:
+            continue
+        known = _saved(rule, registers, begin, word)
+        if known is None:
+            found.pop(register, None)
+        else:
+            found[register] = known
+    found[SP] = begin
+    if row.returns in found:
+        found[PC] = found[row.returns] & _ADDRESS
+    return found
+
+
+def _saved(rule, registers, begin, word):
+    if rule is None:
+        return None
+    kind, what = rule
+    if kind is cfi.OFFSET:
+        return word(begin + what)
+    if kind is cfi.VALUE:
+        return begin + what
+    if kind is cfi.REGISTER:
+        return registers.get(what)
+    value = cfi.value(what, registers, word, begin)
+    return word(value) if kind is cfi.AT else value
+
+
+def _by_pointer(registers, word):
+    pointer = registers[FP]
+    return {**registers, FP: word(pointer), PC: word(pointer + 8) & _ADDRESS, SP: pointer + 16}
+
+
+# --- beside Python's -----------------------------------------------------------------------
+
+_EVAL = "_PyEval_EvalFrameDefault"
+
+
+def merged(native, calls):
+    """Frames of both, innermost first: in the place of each call of the interpreter's C function those that it runs.  calls: snapshot.Raw's
+    calls().  That function is found by what it keeps on its stack, or else by its name, which not every program has."""
+    if not calls:
+        return native
+    found, left = [], list(reversed(calls))
+    for frame in native:
+        if left and _runs(frame, left[-1][1]):
+            found += left.pop()[0]
+        elif not frame.name.startswith(_EVAL):
+            found.append(frame)
+    for frames, _ in reversed(left):
+        found += frames
+    return found
+
+
+def _runs(frame, entry):
+    if entry:
+        return frame.end is not None and frame.begin <= entry < frame.end
+    return frame.name.startswith(_EVAL)

@@ -1,0 +1,295 @@
+"""Native frames: against gdb's backtrace, of tables that make no sense, and what the process notices of it."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import pwd
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+from types import SimpleNamespace
+
+import pytest
+import stacks_harness as harness
+
+from pyusdt import _tracer
+from pyusdt.engine import elf
+from pyusdt.stacks import beside, cfi, kernel_side, native
+from pyusdt.stacks.capture import Copy
+
+HERE = harness.HERE
+BY_GDB = """
+import gdb, json
+found = {}
+for thread in gdb.selected_inferior().threads():
+    thread.switch()
+    frame, frames = gdb.newest_frame(), found.setdefault(thread.ptid[1], [])
+    while frame:
+        if frame.type() in (gdb.NORMAL_FRAME, gdb.SIGTRAMP_FRAME):  # no inlined function, none that jumped to another
+            frames.append([frame.pc(), frame.name()])
+        frame = frame.older()
+print("found", json.dumps(found))
+"""
+
+
+def by_gdb(pid: int, folder) -> dict[int, list[tuple[int, str]]]:
+    """{thread: [(position, name)]}, innermost first."""
+    script = folder / "frames.py"
+    script.write_text(BY_GDB)
+    options = ["-iex", "set debuginfod enabled off", "-ex", "set backtrace past-main on", "-ex", "set backtrace past-entry on", "-x", script]
+    printed = subprocess.run(["gdb", "-nx", "-batch", "-p", str(pid), *options], capture_output=True, text=True, check=True).stdout
+    return {int(tid): frames for tid, frames in json.loads(re.search("^found (.*)$", printed, re.MULTILINE)[1]).items()}
+
+
+def by_us(pid: int) -> dict[int, list[native.NativeFrame]]:
+    """All native frames, those of the interpreter, too."""
+    memory = _tracer.Memory(pid)
+    threads = beside.of_process(pid, memory, None, None, None)
+    assert [thread.native for thread in threads] == [None] * len(threads)
+    return {thread.task.tid: thread.frames for thread in threads}
+
+
+def is_name(frame: native.NativeFrame, name: str | None) -> bool:
+    """Whether gdb's name is of the same function; many have several."""
+    if name is None or name.partition(".")[0] == frame.name.partition(".")[0]:  # of a part, or a copy, of the function
+        return name is not None or frame.name.startswith("0x")
+    starts = [{file.symbol(each) for file in native.named(elf.File(frame.file))} - {None} for each in (frame.name, name)]
+    return bool(starts[0] & starts[1])
+
+
+def both(pid: int, folder):
+    """What we and gdb see while nothing moves."""
+    while True:
+        ours, theirs = by_us(pid), by_gdb(pid, folder)
+        if positions(ours) == positions(by_us(pid)):
+            return ours, theirs
+
+
+def positions(threads: dict[int, list[native.NativeFrame]]) -> dict[int, list[int]]:
+    return {tid: [frame.pc for frame in frames] for tid, frames in threads.items()}
+
+
+def compare(pid: int, folder, names: set[str]) -> None:
+    """names: that must be there."""
+    ours, theirs = both(pid, folder)
+    assert ours.keys() == theirs.keys()
+    assert positions(ours) == {tid: [position for position, _ in frames] for tid, frames in theirs.items()}
+    for tid, wanted in theirs.items():
+        assert [(frame.name, name) for frame, (_, name) in zip(ours[tid], wanted, strict=True) if not is_name(frame, name)] == []
+    assert names <= {frame.name for frames in ours.values() for frame in frames}
+
+
+def skip_without_gdb() -> None:
+    if shutil.which("gdb") is None:
+        pytest.skip("host: no gdb")
+
+
+def waits(pid: int) -> bool:
+    return all(task.call for task in kernel_side.tasks(pid).values())
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_a_python_has_the_frames_that_gdb_has(python, tmp_path):
+    """The interpreter and libc, in a read, a select and a lock."""
+    skip_without_gdb()
+    with harness.running(python, "rests.py") as subject:
+        while not waits(subject.pid):
+            pass
+        compare(subject.pid, tmp_path, {"select"})
+
+
+def test_a_postgresql_has_the_frames_that_gdb_has(tmp_path):
+    """Debian's, a backend that waits for its user."""
+    skip_without_gdb()
+    programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+    if not programs or os.geteuid() != 0:
+        pytest.skip("host: no postgresql, or not root")
+    owner = pwd.getpwnam("postgres")
+    folder = tempfile.mkdtemp(prefix="pyusdt-pg-")
+    who = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": [], "cwd": folder}
+    try:
+        os.chown(folder, owner.pw_uid, owner.pw_gid)
+        subprocess.run([f"{programs[-1]}/initdb", "-D", "data", "-A", "trust", "--no-sync"], check=True, capture_output=True, **who)
+        with harness.started([f"{programs[-1]}/postgres", "--single", "-D", "data", "postgres"], **who) as subject:
+            while not waits(subject.pid):
+                pass
+            compare(subject.pid, tmp_path, {"PostgresMain", "PostgresSingleUserMain", "main"})
+    finally:
+        shutil.rmtree(folder)
+
+
+# ---- beside Python's ----
+
+def dumped(pid: int, *options: str) -> dict:
+    run = harness.pyusdt("dump", "--json", *options, pid)
+    assert (run.returncode, run.stderr) == (0, ""), run
+    return json.loads(run.stdout)
+
+
+def of_python(thread: dict) -> list[tuple[str, int]]:
+    return [(frame["function"], frame["line"]) for frame in thread["frames"] if "address" not in frame]
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_both_kinds_in_one_stack(python):
+    """Python's frames are those that there are without --native, each in the place of the C function that runs it."""
+    with harness.running(python, "rests.py") as subject:
+        while not waits(subject.pid):
+            pass
+        plain, found = {}, None
+        while found is None or {each["tid"]: of_python(each) for each in found} != plain:
+            plain = {each["tid"]: of_python(each) for each in dumped(subject.pid)["threads"]}
+            found = dumped(subject.pid, "--native")["threads"]
+    assert [thread["native"] for thread in found] == [None] * 3
+    names = {of_python(thread)[0][0]: [frame["function"] for frame in thread["frames"]] for thread in found}
+    assert not any(name.startswith("_PyEval_EvalFrameDefault") for thread in names.values() for name in thread)
+    selects, module = names["selects"], names["<module>"]
+    assert "select" in selects[: selects.index("selects")] and "PyEval_EvalCode" in module[module.index("<module>") :]
+    for thread in found:
+        assert "address" in thread["frames"][0] and "address" in thread["frames"][-1]
+
+
+def test_merged():
+    """By what the interpreter's C function keeps on its stack, by its name, and what is left over."""
+    def of_c(name: str, begin: int) -> native.NativeFrame:
+        frame = native.NativeFrame(name, "", 0, 0)
+        frame.begin, frame.end = begin, begin + 10
+        return frame
+
+    frames = [of_c("a", 0), of_c("0x1", 10), of_c("b", 20), of_c("_PyEval_EvalFrameDefault", 30)]
+    assert [getattr(each, "name", each) for each in native.merged(frames, [(["f", "g"], 15), (["h"], 0)])] == ["a", "f", "g", "b", "h"]
+    assert native.merged(frames[:1], [(["f"], 0), (["g"], 15)])[1:] == ["f", "g"]
+    assert native.merged(frames, []) == frames
+
+
+def test_words_of_a_process_that_is_no_python():
+    with harness.started(["sh", "-c", "echo ready; read line"]) as subject:
+        while not waits(subject.pid):
+            pass
+        said = harness.pyusdt("dump", "--native", subject.pid).stdout
+    assert re.match(rf"Process {subject.pid}: no CPython, 1 thread\n\nThread {subject.pid} \(sh\): waits in read\n    \S*read \(/", said)
+
+
+# ---- what the process notices ----
+
+@pytest.fixture(scope="module")
+def notices(tmp_path_factory):
+    program = str(tmp_path_factory.mktemp("notices") / "notices")
+    subprocess.run(["gcc", "-O1", "-pthread", f"{HERE}/notices_main.c", "-o", program], check=True)
+    return program
+
+
+def test_no_call_is_interrupted_and_no_signal_is_lost(notices):
+    with harness.started([notices]) as subject:
+        while sum(task.call is not None for task in kernel_side.tasks(subject.pid).values()) < 2:
+            pass
+        for n in range(30):
+            os.kill(subject.pid, signal.SIGUSR1)
+            by_us(subject.pid)
+            while True:
+                subject.say()
+                interrupted, signals = map(int, subject.hear().split())
+                if signals == n + 1:
+                    break
+        assert interrupted == 0
+
+
+def spinning(pid: int) -> int:
+    """The thread that runs."""
+    while True:
+        for tid, task in kernel_side.tasks(pid).items():
+            if task.letter == "R" and task.call is None and tid != pid:
+                return tid
+
+
+def test_a_tracer_that_is_killed_and_another_that_comes_between(notices):
+    """What it has stopped goes on; as long as one tracer has a thread, the other reads it as it stands."""
+    with harness.started([notices]) as subject:
+        tid = spinning(subject.pid)
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                _tracer.stop(_tracer.Memory(subject.pid), tid, False)
+                os.write(write, b".")
+                signal.pause()
+            finally:
+                os._exit(1)
+        os.close(write)
+        try:
+            assert os.read(read, 1) == b"."
+            assert kernel_side.letter(subject.pid, tid) == "t"
+            threads = {thread["tid"]: thread for thread in dumped(subject.pid, "--native")["threads"]}
+            assert threads[tid]["frames"][0]["function"] == "spins" and threads[tid]["state"] == "stopped by a debugger"
+            assert {thread["native"] for thread in threads.values()} == {None}
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        while kernel_side.letter(subject.pid, tid) != "R":
+            pass
+    os.close(read)
+
+
+# ---- tables of strangers ----
+
+class Mutated:
+    """A file of which a few bytes are others."""
+
+    def __init__(self, path: str, choose: random.Random):
+        file = elf.File(path)
+        self.sections = file.sections
+        with open(path, "rb") as data:
+            self._data = bytearray(data.read())
+        for name in (".eh_frame", ".eh_frame_hdr") * 3:
+            _, _, offset, size, _ = self.sections[name]
+            self._data[offset + choose.randrange(size)] = choose.randrange(256)
+
+    def read(self, offset: int, size: int) -> bytes:
+        if not 0 <= offset <= len(self._data) - size:
+            raise elf.BadFile("it is cut off")
+        return bytes(self._data[offset : offset + size])
+
+
+def test_tables_that_make_no_sense(notices):
+    """They raise what is expected of them, and nothing else; and no walk by them is endless."""
+    functions = [address for address, _ in elf.File(notices).functions()]
+    for seed in range(400):
+        choose = random.Random(seed)
+        try:
+            tables = cfi.Tables(Mutated(notices, choose))
+        except native._WRONG:
+            continue
+        stack = Copy({native.SP: 4096, native.PC: 0}, choose.randbytes(4096), None)
+        registers = {number: 4096 + 8 * number for number in range(17)}
+        for address in functions:
+            try:
+                row = tables.row(address + 1)
+                if row:
+                    native._by_table(registers, row, stack.word)
+            except native._WRONG:
+                pass
+
+
+def test_a_circle_ends():
+    """Frames of code without tables, each of which says that the next is itself."""
+    code = SimpleNamespace(look=lambda pc, called: (native.NativeFrame("f", "", pc, pc), None, True))
+    stack = Copy({native.SP: 0, native.PC: 5, native.FP: 16}, struct.pack("=8Q", 0, 0, 16, 5, 0, 0, 0, 0), None)
+    frames, why = native.Unwinder(code).frames(stack)
+    assert (len(frames), why) == (2, "it leads nowhere")
+
+
+def test_expressions():
+    """As libc's table for the trampoline of signals has them, and a few that make no sense."""
+    stack = Copy({native.SP: 0}, struct.pack("=4Q", 10, 20, 30, 40), None)
+    assert cfi.value(b"\x77\x08\x06", {7: 8}, stack.word) == 30
+    assert cfi.value(b"\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22", {7: 8, 16: 15}, stack.word) == 24
+    assert cfi.value(b"\x23\x05", {}, stack.word, 7) == 12
+    for wrong in (b"", b"\x06", b"\xff", b"\x77", b"\x30" * 100, b"\x31\x3f\x24\x22"):
+        with pytest.raises(native._WRONG):
+            cfi.value(wrong, {7: 8}, stack.word)
