@@ -187,8 +187,7 @@ def notices(tmp_path_factory):
 
 def test_no_call_is_interrupted_and_no_signal_is_lost(notices):
     with harness.started([notices]) as subject:
-        while sum(task.call is not None for task in kernel_side.tasks(subject.pid).values()) < 2:
-            pass
+        spinning(subject.pid)
         for n in range(30):
             os.kill(subject.pid, signal.SIGUSR1)
             by_us(subject.pid)
@@ -201,11 +200,11 @@ def test_no_call_is_interrupted_and_no_signal_is_lost(notices):
 
 
 def spinning(pid: int) -> int:
-    """The thread that runs."""
+    """The thread that runs, once the two others wait."""
     while True:
-        for tid, task in kernel_side.tasks(pid).items():
-            if task.letter == "R" and task.call is None and tid != pid:
-                return tid
+        tasks = kernel_side.tasks(pid)
+        if len(tasks) == 3 and sum(task.call is not None for task in tasks.values()) == 2:
+            return next(tid for tid, task in tasks.items() if task.call is None)
 
 
 def test_a_tracer_that_is_killed_and_another_that_comes_between(notices):
