@@ -13,7 +13,6 @@
  *   pyusdt_provider_define              probes that are described at run time
  *   pyusdt_watch_start / _stop          be told that somebody traces, or does no longer
  *   pyusdt_place_wanted … _fire_at      probes whose module and function are open: one probe, many places in the code
- *   pyusdt_count_at                     the same for sessions that only count
  *   pyusdt_stack_taker, pyusdt_frame    the stack of the language that fires, where a session wants it
  *   pyusdt_flight                       where the last events are kept, for when the process is dead
  *   pyusdt_glob, pyusdt_probe_name, pyusdt_note_name    names, as DTrace treats them
@@ -208,15 +207,10 @@ uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *fun
  */
 uint32_t pyusdt_place(const char *module, const char *function, const char *file, uint32_t line);
 
-/* As pyusdt_demand() and pyusdt_fire(), for these sessions alone. */
+/* As pyusdt_demand() and pyusdt_fire(), for these sessions alone. For those who want no more of the place than how often it fires
+ * there, and whose demand is PYUSDT_DEMAND_FIRE alone, it is counted; the others get an event. */
 uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions);
 void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args);
-
-/*
- * Counts the firing for those of these sessions that want no more of this place than how often it fires, and returns the others,
- * who get an event. pyusdt_fire_at() does that itself; who asks before saves what an event costs to make.
- */
-uint64_t pyusdt_count_at(unsigned probe, uint32_t place, uint64_t sessions);
 
 /* ---- stacks ---- */
 

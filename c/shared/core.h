@@ -150,7 +150,8 @@ void pyusdt_place_names(uint32_t place, const char **module, const char **functi
 void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe, const struct pyusdt_want *want);
 bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t probe, const char *module, const char *function);
 
-/* count.c: under the lock */
+/* count.c: counts a firing for those of these sessions that only count at the place; the others. Under the lock: */
+uint64_t pyusdt_count_at(unsigned probe, uint32_t place, uint64_t sessions);
 void pyusdt_counts_begin(struct pyusdt_slot *slot);             /* a session is about to be served */
 uint8_t pyusdt_counts_row(struct pyusdt_slot *slot, uint32_t probe); /* one more, and 1; 0: there is no room */
 void pyusdt_counts_show(struct pyusdt_slot *slot);              /* which there are, to its tracer */

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 
 import harness
@@ -132,3 +133,32 @@ def test_audit_events(traced):
     assert table(run) == {("audit",): counted(run)["rounds"]}, run
     run = traced("python$target:::a* { @[probename] = count(); }", "vm_counted.py", options=("-Z",))
     assert counted(run) and table(run) == {}, run
+
+
+# --- threads that meet at new code ---------------------------------------------------------------------
+
+MET = "python$target::made*:function-entry, python$target::made*:function-return"
+
+
+def met(run: harness.Run) -> None:
+    """Each call of each function was seen, entered and left."""
+    own, seen = counted(run), table(run)
+    assert not re.search("drop|given up", run.stderr), run
+    assert seen == {(which, name): n for which in ("function-entry", "function-return") for name, n in own.items()}, run
+
+
+@pytest.mark.parametrize("by", ["", "this->by = 1; "], ids=["counted", "by events"])
+def test_code_that_comes_and_goes(traced, by):
+    met(traced(f"{MET} {{ {by}@[probename, probefunc] = count(); }}", "vm_threads.py", 30))
+
+
+@pytest.mark.long
+def test_code_that_comes_and_goes_without_the_gil(python_of, tmp_path):
+    """Without the GIL they ask for its place at the same time, too."""
+    python, inside = python_of("without the GIL"), os.path.join(tmp_path, "bin", "python")
+    subprocess.run([python, "-m", "venv", tmp_path], check=True)
+    subprocess.run([inside, "-m", "pip", "install", "-q", "--disable-pip-version-check", harness.ROOT], check=True)
+    program = f"{inside} -X gil=0 {os.path.join(harness.PROGRAMS, 'vm_threads.py')} 300"
+    for by in ("", "this->by = 1; "):
+        script = f"{MET} {{ {by}@[probename, probefunc] = count(); }}"
+        met(harness.run([os.path.join(tmp_path, "bin", "pydtrace"), "-q", "-n", script, "-c", program], timeout=120))

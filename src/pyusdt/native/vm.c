@@ -171,7 +171,7 @@ static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
         PyErr_SetString(PyExc_RuntimeError, "the provider python is of the main interpreter, not of a sub-interpreter");
         return NULL;
     }
-    if (with_audit < 0 || pyusdt_vm_places_start() < 0 || (!published && publish(with_audit) < 0))
+    if (with_audit < 0 || pyusdt_vm_code_start() < 0 || (!published && publish(with_audit) < 0))
         return NULL;
     if (with_audit && index_of[PYUSDT_VM_AUDIT] == 0) {
         PyErr_SetString(PyExc_RuntimeError, "audit events are there only where the first enable() of a process asks for them");

@@ -6,6 +6,7 @@
  *          is run for an event, and what another tool has set stays as it is.
  *
  * vm.c          the probes, and switching: which of the parts below are on
+ * vm_code.c     where the place of a code object is kept
  * vm_place.c    code objects as places: who wants an event there, remembered with the code
  * vm_names.c    texts of exceptions and names of functions of C
  * vm_monitor.c  functions, lines, calls of C and exceptions by sys.monitoring (from 3.12 on)
@@ -54,23 +55,47 @@ enum pyusdt_vm_left { PYUSDT_VM_RETURNED, PYUSDT_VM_YIELDED, PYUSDT_VM_UNWOUND }
 /* The number of a probe in the process's table. */
 unsigned pyusdt_vm_index(enum pyusdt_pyvm_probe probe);
 
-/* ---- vm_place.c ---- */
+/* ---- vm_code.c ---- */
+
+struct pyusdt_vm_text {
+    const char *address;
+    uint32_t length;
+};
+
+struct pyusdt_vm_texts {
+    struct pyusdt_vm_text function, file; /* whose characters stand behind */
+};
+
+/* vm_place.c's, but that a new one is all zeros. */
+struct pyusdt_vm_place {
+    uint32_t generation;
+    uint32_t number; /* the core's; 0: not asked for yet, or its table is full */
+    uint64_t sessions[PYUSDT_VM_PLACE_PROBES];
+    struct pyusdt_vm_texts *texts; /* one block of memory, freed with the place; NULL until somebody wants an event here */
+    char keeping;                  /* a thread changes generation and sessions */
+};
+
+/* The place of a code object that is alive; NULL: no memory. */
+struct pyusdt_vm_place *pyusdt_vm_code_place(PyCodeObject *code);
 
 /* 0 or -1 with an exception. */
-int pyusdt_vm_places_start(void);
+int pyusdt_vm_code_start(void);
 
-/* Which sessions want this probe of a code object, bit s: session s. It is the code of the frame that runs. */
-uint64_t pyusdt_vm_wanted(enum pyusdt_pyvm_probe probe, PyCodeObject *code);
+/* ---- vm_place.c ---- */
 
-/* What else an event of a code object tells. offset: of the instruction, where line is 0 and is to be found out. */
+/* An event of a code object, which is that of the frame that runs. */
 struct pyusdt_pyvm_event {
     enum pyusdt_pyvm_probe probe;
-    uint64_t sessions; /* as pyusdt_vm_wanted() answered */
     PyCodeObject *code;
-    int line, offset;
-    uint64_t how;         /* function-entry, function-return */
-    PyObject *exception;  /* exception-raise, exception-handled */
+    struct pyusdt_vm_place *place; /* set by pyusdt_vm_wants(): */
+    uint64_t sessions;             /* who wants it, bit s: session s */
+    int line, offset;              /* offset: of the instruction, where line is 0 and is to be found out */
+    uint64_t how;                  /* function-entry, function-return */
+    PyObject *exception;           /* exception-raise, exception-handled */
 };
+
+/* Whether some session wants this probe of this code. */
+int pyusdt_vm_wants(struct pyusdt_pyvm_event *event);
 
 void pyusdt_vm_fire_code(const struct pyusdt_pyvm_event *event);
 

@@ -38,8 +38,7 @@ static PyObject *entered(PyObject *const *args, enum pyusdt_vm_how how)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_ENTRY, .code = (PyCodeObject *)args[0], .how = how};
 
-    event.sessions = pyusdt_vm_wanted(event.probe, event.code);
-    if (event.sessions == 0)
+    if (!pyusdt_vm_wants(&event))
         return how == PYUSDT_VM_THROW ? Py_NewRef(Py_None) : not_here();
     event.offset = offset_of(args[1]);
     event.line = how == PYUSDT_VM_CALL ? event.code->co_firstlineno : 0;
@@ -51,8 +50,7 @@ static PyObject *left(PyObject *const *args, enum pyusdt_vm_left how)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_RETURN, .code = (PyCodeObject *)args[0], .how = how};
 
-    event.sessions = pyusdt_vm_wanted(event.probe, event.code);
-    if (event.sessions == 0)
+    if (!pyusdt_vm_wants(&event))
         return how == PYUSDT_VM_UNWOUND ? Py_NewRef(Py_None) : not_here();
     event.offset = offset_of(args[1]);
     pyusdt_vm_fire_code(&event);
@@ -100,8 +98,7 @@ static PyObject *on_line(PyObject *self, PyObject *const *args, Py_ssize_t n)
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_LINE, .code = (PyCodeObject *)args[0]};
 
     (void)self, (void)n;
-    event.sessions = pyusdt_vm_wanted(event.probe, event.code);
-    if (event.sessions == 0)
+    if (!pyusdt_vm_wants(&event))
         return not_here();
     event.line = offset_of(args[1]); /* this event has the line itself */
     pyusdt_vm_fire_code(&event);
@@ -112,8 +109,7 @@ static PyObject *exception_event(PyObject *const *args, enum pyusdt_pyvm_probe p
 {
     struct pyusdt_pyvm_event event = {.probe = probe, .code = (PyCodeObject *)args[0], .exception = args[2]};
 
-    event.sessions = pyusdt_vm_wanted(probe, event.code);
-    if (event.sessions == 0)
+    if (!pyusdt_vm_wants(&event))
         Py_RETURN_NONE;
     event.offset = offset_of(args[1]);
     if (probe == PYUSDT_VM_EXCEPTION_HANDLED ||

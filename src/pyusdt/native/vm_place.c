@@ -1,8 +1,9 @@
 /* Code as places: see native/vm.h.
  *
- * A code object's place is kept with it (co_extra) and freed with it; a function of C has its own, by its PyMethodDef, for ever.
- * A place holds the sessions that want each probe there, as they were when the patterns had `generation`; its texts are made
- * once, when the first session wants it. */
+ * A code object's place is found by vm_code.c; a function of C has its own, by its PyMethodDef, for ever.  A place holds the
+ * sessions that want each probe there, as they were when the patterns had `generation`; its texts are made once, when the first
+ * session wants it.  Without the GIL several threads ask for a place at the same time: each has an answer of its own, one of them
+ * keeps his, and nobody waits. */
 #define PY_SSIZE_T_CLEAN
 #include "native/vm.h"
 
@@ -11,43 +12,8 @@
 #include <stdlib.h>
 
 #include "native/convert.h"
-#include "native/extra.h"
 
 #define FUNCTION_TABLE 4096 /* functions of C that are remembered; more are looked up at each call */
-
-struct text {
-    const char *address;
-    uint32_t length;
-};
-
-struct place {
-    uint32_t generation;
-    uint32_t number; /* the core's; 0: not asked for yet, or its table is full */
-    uint64_t sessions[PYUSDT_VM_PLACE_PROBES];
-    char *texts; /* NULL until somebody wants an event here */
-    struct text function, file;
-};
-
-static Py_ssize_t extra = -1;
-
-static void place_free(void *pointer)
-{
-    struct place *place = pointer;
-
-    if (place != NULL)
-        free(place->texts);
-    free(place);
-}
-
-int pyusdt_vm_places_start(void)
-{
-    if (extra < 0)
-        extra = PyUnstable_Eval_RequestCodeExtraIndex(place_free);
-    if (extra >= 0)
-        return 0;
-    PyErr_SetString(PyExc_RuntimeError, "no room in code objects: too many tools have asked the interpreter for some");
-    return -1;
-}
 
 /* ---- names ---- */
 
@@ -77,9 +43,9 @@ static void names_close(struct names *names)
         pyusdt_text_source_close(&names->sources[i]);
 }
 
-static struct text text_copy(char **at, const struct pyusdt_string *string)
+static struct pyusdt_vm_text text_copy(char **at, const struct pyusdt_string *string)
 {
-    struct text text = {*at, string->length};
+    struct pyusdt_vm_text text = {*at, string->length};
 
     memcpy(*at, string->address, string->length);
     (*at)[string->length] = '\0';
@@ -87,17 +53,30 @@ static struct text text_copy(char **at, const struct pyusdt_string *string)
     return text;
 }
 
-/* The place has its texts and its number from now on; 0 where there is no memory. */
-static int texts_make(struct place *place, const struct names *names, int line)
+/* The place has its texts from now on; 0 where there is no memory. */
+static int texts_make(struct pyusdt_vm_place *place, const struct names *names)
 {
-    char *texts = malloc(names->function.length + names->file.length + 2), *at = texts;
+    struct pyusdt_vm_texts *texts = malloc(sizeof *texts + names->function.length + names->file.length + 2), *there = NULL;
+    char *at = (char *)(texts + 1);
 
     if (texts == NULL)
         return 0;
-    place->function = text_copy(&at, &names->function);
-    place->file = text_copy(&at, &names->file);
-    place->number = pyusdt_place(names->module.address, names->function.address, names->file.address, (uint32_t)line);
-    __atomic_store_n(&place->texts, texts, __ATOMIC_RELEASE);
+    texts->function = text_copy(&at, &names->function);
+    texts->file = text_copy(&at, &names->file);
+    if (!__atomic_compare_exchange_n(&place->texts, &there, texts, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        free(texts); /* another thread has made the same */
+    return 1;
+}
+
+/* What an event needs besides the sessions that want it. 0 where there is no memory. */
+static int place_complete(struct pyusdt_vm_place *place, const struct names *names, int line)
+{
+    if (__atomic_load_n(&place->texts, __ATOMIC_ACQUIRE) == NULL && !texts_make(place, names))
+        return 0;
+    if (__atomic_load_n(&place->number, __ATOMIC_RELAXED) == 0) /* the same, whoever asks */
+        __atomic_store_n(&place->number,
+                         pyusdt_place(names->module.address, names->function.address, names->file.address, (uint32_t)line),
+                         __ATOMIC_RELAXED);
     return 1;
 }
 
@@ -109,8 +88,22 @@ static uint64_t wanted_by_tracers(unsigned index, const struct names *names)
     return (sessions & PYUSDT_VM_TRACERS) != 0 ? sessions : 0;
 }
 
-/* Asks which sessions want the probes [first, end) at this place. */
-static void place_ask(struct place *place, const struct names *names, int line, unsigned first, unsigned end)
+/* An answer, kept with the place, unless another thread does that just now. */
+static void place_keep(struct pyusdt_vm_place *place, const uint64_t *sessions, uint32_t generation, unsigned first, unsigned end)
+{
+    if (__atomic_exchange_n(&place->keeping, 1, __ATOMIC_ACQUIRE))
+        return;
+    if (place->generation == 0 || (int32_t)(generation - place->generation) >= 0) { /* else a younger answer is there */
+        for (unsigned probe = first; probe < end; probe++)
+            __atomic_store_n(&place->sessions[probe], sessions[probe], __ATOMIC_RELAXED);
+        __atomic_store_n(&place->generation, generation, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&place->keeping, 0, __ATOMIC_RELEASE);
+}
+
+/* Asks which sessions want the probes [first, end) at this place; those that want `asked`. */
+static uint64_t place_ask(struct pyusdt_vm_place *place, const struct names *names, int line, unsigned first, unsigned end,
+                          enum pyusdt_pyvm_probe asked)
 {
     uint32_t generation = pyusdt_places_generation(); /* before: what changes meanwhile is asked for again */
     uint64_t sessions[PYUSDT_VM_PLACE_PROBES] = {0}, any = 0;
@@ -118,39 +111,22 @@ static void place_ask(struct place *place, const struct names *names, int line, 
     for (unsigned probe = first; probe < end; probe++)
         if (pyusdt_vm_index(probe) != 0) /* else this version can not have it */
             any |= sessions[probe] = wanted_by_tracers(pyusdt_vm_index(probe), names);
-    if (any != 0 && place->texts == NULL && !texts_make(place, names, line))
+    if (any != 0 && !place_complete(place, names, line))
         memset(sessions, 0, sizeof sessions);
-    for (unsigned probe = first; probe < end; probe++)
-        __atomic_store_n(&place->sessions[probe], sessions[probe], __ATOMIC_RELAXED);
-    __atomic_store_n(&place->generation, generation, __ATOMIC_RELEASE);
+    place_keep(place, sessions, generation, first, end);
+    return sessions[asked];
 }
 
-static int is_current(const struct place *place)
+/* The answer that is kept; 0: it is an old one. */
+static int is_kept(const struct pyusdt_vm_place *place, enum pyusdt_pyvm_probe probe, uint64_t *sessions)
 {
-    return __atomic_load_n(&place->generation, __ATOMIC_ACQUIRE) == pyusdt_places_generation();
+    if (__atomic_load_n(&place->generation, __ATOMIC_ACQUIRE) != pyusdt_places_generation())
+        return 0;
+    *sessions = __atomic_load_n(&place->sessions[probe], __ATOMIC_RELAXED);
+    return 1;
 }
 
 /* ---- code objects ---- */
-
-static struct place *place_of(PyCodeObject *code)
-{
-    void *place = NULL;
-
-    if (PyUnstable_Code_GetExtra((PyObject *)code, extra, &place) < 0)
-        PyErr_Clear();
-    return place;
-}
-
-static struct place *place_add(PyCodeObject *code)
-{
-    struct place *place = calloc(1, sizeof *place);
-
-    if (place == NULL || PyUnstable_Code_SetExtra((PyObject *)code, extra, place) == 0)
-        return place;
-    PyErr_Clear();
-    free(place);
-    return NULL;
-}
 
 static PyObject *qualified_name(const PyCodeObject *code)
 {
@@ -169,24 +145,27 @@ static PyObject *running_module(void)
     return globals != NULL ? PyDict_GetItemString(globals, "__name__") : NULL;
 }
 
-__attribute__((noinline)) static void code_ask(struct place *place, PyCodeObject *code)
+__attribute__((noinline)) static uint64_t code_ask(struct pyusdt_vm_place *place, PyCodeObject *code, enum pyusdt_pyvm_probe probe)
 {
     struct names names;
+    uint64_t sessions;
 
     names_set(&names, running_module(), qualified_name(code), code->co_filename);
-    place_ask(place, &names, code->co_firstlineno, 0, PYUSDT_VM_CODE_PROBES);
+    sessions = place_ask(place, &names, code->co_firstlineno, 0, PYUSDT_VM_CODE_PROBES, probe);
     names_close(&names);
+    return sessions;
 }
 
-uint64_t pyusdt_vm_wanted(enum pyusdt_pyvm_probe probe, PyCodeObject *code)
+int pyusdt_vm_wants(struct pyusdt_pyvm_event *event)
 {
-    struct place *place = place_of(code);
+    struct pyusdt_vm_place *place = pyusdt_vm_code_place(event->code);
 
-    if (place == NULL && (place = place_add(code)) == NULL)
+    event->place = place;
+    if (place == NULL)
         return 0;
-    if (!is_current(place))
-        code_ask(place, code);
-    return __atomic_load_n(&place->sessions[probe], __ATOMIC_RELAXED);
+    if (!is_kept(place, event->probe, &event->sessions))
+        event->sessions = code_ask(place, event->code, event->probe);
+    return event->sessions != 0;
 }
 
 /* ---- exceptions ---- */
@@ -225,7 +204,7 @@ int pyusdt_vm_is_new(PyObject *traceback, PyCodeObject *code, int offset)
 
 /* ---- events ---- */
 
-static void set_text(struct pyusdt_firing *firing, unsigned arg, const struct text *text)
+static void set_text(struct pyusdt_firing *firing, unsigned arg, const struct pyusdt_vm_text *text)
 {
     pyusdt_firing_text(firing, arg, text->address, text->length);
 }
@@ -247,12 +226,20 @@ static uint64_t line_of(PyCodeObject *code, int offset)
 }
 
 /* Offers an event whose arguments from arg3 on are set already. */
-static void offer(struct pyusdt_firing *firing, const struct place *place, uint64_t sessions)
+static void offer(struct pyusdt_firing *firing, const struct pyusdt_vm_place *place, uint64_t sessions)
 {
+    uint32_t number = __atomic_load_n(&place->number, __ATOMIC_RELAXED);
+
     if (pyusdt_firing_wants_stack(firing))
-        pyusdt_fire_with_stack(firing->probe, place->number, sessions, &firing->args);
+        pyusdt_fire_with_stack(firing->probe, number, sessions, &firing->args);
     else
-        pyusdt_fire_at(firing->probe, place->number, sessions, &firing->args);
+        pyusdt_fire_at(firing->probe, number, sessions, &firing->args);
+}
+
+/* Nobody reads an argument: there is nothing to make for the event, which the core may do no more than count. */
+static int is_bare(const struct pyusdt_firing *firing)
+{
+    return firing->reads == PYUSDT_DEMAND_FIRE;
 }
 
 /* 0: nobody wants it any more. */
@@ -263,12 +250,11 @@ static int begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, uin
     firing->demand = firing->reads = pyusdt_demand_at(firing->probe, sessions);
     firing->args.missing = ~firing->reads;
     firing->args.nframes = 0;
-    pyusdt_firing_no_more(firing, 3);
     return firing->reads != 0;
 }
 
 /* The large frame, for the text. */
-__attribute__((noinline)) static void fire_exception(struct pyusdt_firing *firing, const struct place *place,
+__attribute__((noinline)) static void fire_exception(struct pyusdt_firing *firing, const struct pyusdt_vm_place *place,
                                                      const struct pyusdt_pyvm_event *event)
 {
     PyObject *text = pyusdt_firing_reads(firing, 4) ? pyusdt_vm_exception_text(event->exception) : NULL;
@@ -285,32 +271,40 @@ __attribute__((noinline)) static void fire_exception(struct pyusdt_firing *firin
     Py_XDECREF(text);
 }
 
+/* The first three arguments, and none behind them yet. */
+static void set_where(struct pyusdt_firing *firing, const struct pyusdt_pyvm_event *event)
+{
+    pyusdt_firing_no_more(firing, 3);
+    set_text(firing, 0, &event->place->texts->file);
+    set_text(firing, 1, &event->place->texts->function);
+    if (event->line == 0 && pyusdt_firing_reads(firing, 2))
+        set_number(firing, 2, line_of(event->code, event->offset));
+    else
+        set_number(firing, 2, (uint64_t)event->line);
+}
+
 void pyusdt_vm_fire_code(const struct pyusdt_pyvm_event *event)
 {
-    const struct place *place = place_of(event->code);
     struct pyusdt_firing firing;
 
-    if (place == NULL || !begin(&firing, event->probe, event->sessions))
+    if (!begin(&firing, event->probe, event->sessions))
         return;
-    set_text(&firing, 0, &place->file);
-    set_text(&firing, 1, &place->function);
-    if (event->line == 0 && pyusdt_firing_reads(&firing, 2))
-        set_number(&firing, 2, line_of(event->code, event->offset));
-    else
-        set_number(&firing, 2, (uint64_t)event->line);
-    if (event->exception != NULL) {
-        fire_exception(&firing, place, event);
-        return;
+    if (!is_bare(&firing)) {
+        set_where(&firing, event);
+        if (event->exception != NULL) {
+            fire_exception(&firing, event->place, event);
+            return;
+        }
+        set_number(&firing, 3, event->how);
     }
-    set_number(&firing, 3, event->how);
-    offer(&firing, place, event->sessions);
+    offer(&firing, event->place, event->sessions);
 }
 
 /* ---- functions of C ---- */
 
 static struct {
     const PyMethodDef *method;
-    struct place *place;
+    struct pyusdt_vm_place *place;
 } functions[FUNCTION_TABLE];
 
 /* What it is in C; NULL: no function or method of C. */
@@ -323,21 +317,23 @@ static const PyMethodDef *method_of(PyObject *callable)
     return NULL;
 }
 
-__attribute__((noinline)) static void function_ask(struct place *place, PyObject *callable)
+__attribute__((noinline)) static uint64_t function_ask(struct pyusdt_vm_place *place, PyObject *callable, enum pyusdt_pyvm_probe probe)
 {
     PyObject *module, *function;
     struct names names;
+    uint64_t sessions;
 
     pyusdt_vm_function_names(callable, &module, &function);
     names_set(&names, module, function, NULL);
-    place_ask(place, &names, 0, PYUSDT_VM_C_FUNCTION_ENTRY, PYUSDT_VM_PLACE_PROBES);
+    sessions = place_ask(place, &names, 0, PYUSDT_VM_C_FUNCTION_ENTRY, PYUSDT_VM_PLACE_PROBES, probe);
     names_close(&names);
     Py_XDECREF(module);
     Py_XDECREF(function);
+    return sessions;
 }
 
 /* Where a function of C is in the table, or is to be put.  NULL: the table has no room. */
-static struct place **function_slot(const PyMethodDef *method)
+static struct pyusdt_vm_place **function_slot(const PyMethodDef *method)
 {
     size_t at = ((uintptr_t)method >> 3) * 0x9e3779b97f4a7c15ull >> 52;
 
@@ -350,9 +346,9 @@ static struct place **function_slot(const PyMethodDef *method)
     return NULL;
 }
 
-static struct place *function_place(PyObject *callable, const PyMethodDef *method)
+static struct pyusdt_vm_place *function_place(const PyMethodDef *method)
 {
-    struct place **slot = function_slot(method), *place, *there = NULL;
+    struct pyusdt_vm_place **slot = function_slot(method), *place, *there = NULL;
 
     if (slot == NULL)
         return NULL;
@@ -364,31 +360,38 @@ static struct place *function_place(PyObject *callable, const PyMethodDef *metho
             place = there;
         }
     }
-    if (place != NULL && !is_current(place))
-        function_ask(place, callable);
     return place;
 }
-
-/* Room in the table for none more: the event is offered without a place, which the core counts as a drop. */
-static const struct place no_place;
 
 void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *caller, int offset, uint64_t left)
 {
     const PyMethodDef *method = method_of(callable);
-    const struct place *place = method != NULL ? function_place(callable, method) : NULL;
-    uint64_t sessions = place != NULL ? place->sessions[probe] : ~0ull;
+    struct pyusdt_vm_place *place = method != NULL ? function_place(method) : NULL;
+    uint64_t sessions = ~0ull; /* no room for one more place: the event is offered without one, which the core counts as a drop */
+    uint32_t number;
     struct pyusdt_string file;
     struct pyusdt_text_source source;
     struct pyusdt_firing firing;
 
+    if (place != NULL && !is_kept(place, probe, &sessions))
+        sessions = function_ask(place, callable, probe);
     if (method == NULL || sessions == 0 || !begin(&firing, probe, sessions))
         return;
+    number = place != NULL ? __atomic_load_n(&place->number, __ATOMIC_RELAXED) : 0;
+    if (is_bare(&firing)) {
+        pyusdt_fire_at(firing.probe, number, sessions, &firing.args);
+        return;
+    }
+    pyusdt_firing_no_more(&firing, 3);
     pyusdt_text_source_open(&source, caller->co_filename);
     pyusdt_string_set(&file, &source);
     pyusdt_firing_text(&firing, 0, file.address, file.length);
-    set_text(&firing, 1, place != NULL ? &place->function : &no_place.function);
+    if (place != NULL)
+        set_text(&firing, 1, &place->texts->function);
+    else
+        pyusdt_firing_text(&firing, 1, NULL, 0);
     set_number(&firing, 2, pyusdt_firing_reads(&firing, 2) ? line_of(caller, offset) : 0);
     set_number(&firing, 3, left);
-    offer(&firing, place != NULL ? place : &no_place, sessions);
+    pyusdt_fire_at(firing.probe, number, sessions, &firing.args);
     pyusdt_text_source_close(&source);
 }

@@ -64,8 +64,7 @@ static void entered(PyFrameObject *frame, PyCodeObject *code)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_ENTRY, .code = code};
 
-    event.sessions = pyusdt_vm_wanted(event.probe, code);
-    if (event.sessions == 0)
+    if (!pyusdt_vm_wants(&event))
         return;
     event.how = how_entered(frame, code);
     event.offset = offset_of(frame);
@@ -77,8 +76,7 @@ static void left(PyFrameObject *frame, PyCodeObject *code, PyObject *result)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_RETURN, .code = code};
 
-    event.sessions = pyusdt_vm_wanted(event.probe, code);
-    if (event.sessions == 0)
+    if (!pyusdt_vm_wants(&event))
         return;
     event.how = how_left(frame, code, result);
     event.offset = offset_of(frame);
@@ -123,8 +121,7 @@ static void raised(PyFrameObject *frame, PyCodeObject *code, PyObject *info)
     if (!PyTuple_Check(info) || PyTuple_GET_SIZE(info) != 3 || !PyExceptionInstance_Check(PyTuple_GET_ITEM(info, 1)))
         return;
     event.exception = PyTuple_GET_ITEM(info, 1);
-    event.sessions = pyusdt_vm_wanted(event.probe, code);
-    if (event.sessions != 0 && PyTraceBack_Check(PyTuple_GET_ITEM(info, 2)) && /* none: the end of an iterator */
+    if (pyusdt_vm_wants(&event) && PyTraceBack_Check(PyTuple_GET_ITEM(info, 2)) && /* none: the end of an iterator */
         pyusdt_vm_is_new(PyTuple_GET_ITEM(info, 2), code, event.offset))
         pyusdt_vm_fire_code(&event);
 }
@@ -133,8 +130,7 @@ static void line(PyFrameObject *frame, PyCodeObject *code)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_LINE, .code = code};
 
-    event.sessions = pyusdt_vm_wanted(event.probe, code);
-    if (event.sessions == 0)
+    if (!pyusdt_vm_wants(&event))
         return;
     event.line = PyFrame_GetLineNumber(frame);
     pyusdt_vm_fire_code(&event);

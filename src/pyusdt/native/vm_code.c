@@ -1,0 +1,139 @@
+/* A code object's place, which lives as long as it does: see native/vm.h.
+ *
+ * From CPython 3.12 on in a table of ours, by the code's address; a watcher tells when code goes.  Entries are added by one atomic
+ * step, are never moved and never freed, only used again, so finding one takes no lock: code that runs is alive, and its entry with
+ * it.  Before, in the code object itself (co_extra), under the GIL.  (Without the GIL two threads that set a code's extra at the same
+ * time free what the other has, in CPython 3.13 and 3.14.) */
+#define PY_SSIZE_T_CLEAN
+#include "native/vm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if PY_VERSION_HEX >= 0x030c0000
+
+#define BUCKETS 32768 /* a power of two */
+
+struct entry {
+    struct entry *next;
+    PyCodeObject *code; /* NULL: it is free */
+    struct pyusdt_vm_place place;
+};
+
+static struct entry *buckets[BUCKETS];
+static int watcher = -1;
+
+static struct entry **bucket_of(const PyCodeObject *code)
+{
+    return &buckets[((uintptr_t)code >> 4) * 0x9e3779b97f4a7c15ull >> 49];
+}
+
+_Static_assert(BUCKETS == 1u << (64 - 49), "bits of the hash");
+
+/* The entry of the code, or behind all of them NULL. */
+static struct entry *find(struct entry *entry, const PyCodeObject *code)
+{
+    while (entry != NULL && __atomic_load_n(&entry->code, __ATOMIC_ACQUIRE) != code)
+        entry = entry->next;
+    return entry;
+}
+
+/* Nobody uses it: its code was not running. */
+static void forget(struct entry *entry)
+{
+    free(entry->place.texts);
+    memset(&entry->place, 0, sizeof entry->place);
+    __atomic_store_n(&entry->code, NULL, __ATOMIC_RELEASE);
+}
+
+static int code_event(PyCodeEvent event, PyCodeObject *code)
+{
+    struct entry *entry = event == PY_CODE_EVENT_DESTROY ? __atomic_load_n(bucket_of(code), __ATOMIC_ACQUIRE) : NULL;
+
+    while ((entry = find(entry, code)) != NULL) /* two, where two threads have met it first */
+        forget(entry);
+    return 0;
+}
+
+/* An entry that is free, or one more.  NULL: no memory. */
+static struct entry *add(PyCodeObject *code)
+{
+    struct entry **bucket = bucket_of(code), *entry;
+
+    for (entry = __atomic_load_n(bucket, __ATOMIC_ACQUIRE); entry != NULL; entry = entry->next) {
+        PyCodeObject *nobody = NULL;
+        if (__atomic_compare_exchange_n(&entry->code, &nobody, code, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return entry;
+    }
+    entry = calloc(1, sizeof *entry);
+    if (entry == NULL)
+        return NULL;
+    entry->code = code;
+    entry->next = __atomic_load_n(bucket, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(bucket, &entry->next, entry, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+    return entry;
+}
+
+struct pyusdt_vm_place *pyusdt_vm_code_place(PyCodeObject *code)
+{
+    struct entry *entry = find(__atomic_load_n(bucket_of(code), __ATOMIC_ACQUIRE), code);
+
+    if (entry == NULL)
+        entry = add(code);
+    return entry != NULL ? &entry->place : NULL;
+}
+
+int pyusdt_vm_code_start(void)
+{
+    if (watcher < 0)
+        watcher = PyCode_AddWatcher(code_event);
+    return watcher < 0 ? -1 : 0;
+}
+
+#else
+
+#include "native/extra.h"
+
+static Py_ssize_t extra = -1;
+
+static void place_free(void *pointer)
+{
+    struct pyusdt_vm_place *place = pointer;
+
+    if (place != NULL)
+        free(place->texts);
+    free(place);
+}
+
+int pyusdt_vm_code_start(void)
+{
+    if (extra < 0)
+        extra = PyUnstable_Eval_RequestCodeExtraIndex(place_free);
+    if (extra >= 0)
+        return 0;
+    PyErr_SetString(PyExc_RuntimeError, "no room in code objects: too many tools have asked the interpreter for some");
+    return -1;
+}
+
+static struct pyusdt_vm_place *place_add(PyCodeObject *code)
+{
+    struct pyusdt_vm_place *place = calloc(1, sizeof *place);
+
+    if (place == NULL || PyUnstable_Code_SetExtra((PyObject *)code, extra, place) == 0)
+        return place;
+    PyErr_Clear();
+    free(place);
+    return NULL;
+}
+
+struct pyusdt_vm_place *pyusdt_vm_code_place(PyCodeObject *code)
+{
+    void *place = NULL;
+
+    if (PyUnstable_Code_GetExtra((PyObject *)code, extra, &place) < 0)
+        PyErr_Clear();
+    return place != NULL ? place : place_add(code);
+}
+
+#endif
