@@ -23,6 +23,7 @@ import kernel_printf
 import reading
 import scaling
 import subjects
+import vm
 import whole
 from comparison import Comparison
 
@@ -244,11 +245,16 @@ def measure_kernel(rounds: int) -> list[Comparison]:
     return found + [Comparison(*row) for row in kernel_printf.rows(1 if quick else 3, quick)] + whole.measure(rounds)
 
 
+def measure_vm(rounds: int) -> list[Comparison]:
+    """The provider python: five programs untraced, traced, and under viztracer, cProfile, yappi, coverage and memray."""
+    return vm.comparisons(sys.executable, rounds)
+
+
 # What is measured and in how many rounds; `--only` takes these names.
 PARTS = {
     "off": (measure_off, 101), "start": (measure_start, 31), "on": (measure_on, 301), "threads": (measure_threads, 101),
     "stopped": (measure_stopped, 21), "consumer": (measure_consumer, 21), "reading": (measure_reading, 21),
-    "interpreter": (measure_interpreter, 1), "scaling": (measure_scaling, 5), "kernel": (measure_kernel, 5),
+    "vm": (measure_vm, 5), "interpreter": (measure_interpreter, 1), "scaling": (measure_scaling, 5), "kernel": (measure_kernel, 5),
 }
 
 

@@ -1,120 +1,128 @@
 #!/usr/bin/env python3
-"""What the provider python costs: a program of calls and one of objects, untraced, with the provider in it, and traced.
+"""What the provider python costs: five programs untraced, with the provider in them, traced, and under other tools.
 
     .venv/bin/python benchmarks/vm.py [ROUNDS [PYTHON]]
 
-In:      nothing but this file, which is also the program that is measured.
-Out:     for each program and way its time as a ratio to the untraced one, and nanoseconds for each call of a function.
-Always:  the ways take turns within a round; a figure is the median of the rounds, each the best of five.
+In:      rounds (default 5), and an interpreter that has pyusdt (default: this one); the other tools, pinned in vm.txt, are put beside.
+Out:     for each program and way its time as a ratio to the untraced one, nanoseconds for each call of a function, and that as a part
+         of viztracer's; how long until the first event comes; what the sleeping watcher takes.
+Always:  the ways take turns within a round; a figure is the median of the rounds, each the best of six of the program's own processor
+         time.
 """
 
+from __future__ import annotations
+
+import json
 import os
 import statistics
 import subprocess
 import sys
-import time
 
-PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
-BOTH = "python$target:{0}::function-entry, python$target:{0}::function-return"
+import subjects
+import vm_programs
+from comparison import Comparison
 
-
-def fib(n):
-    return n if n < 2 else fib(n - 1) + fib(n - 2)
-
-
-class Task:
-    """Objects that hand packets around, after the benchmark richards."""
-
-    def __init__(self, following):
-        self.following, self.held = following, 0
-
-    def take(self, packet):
-        self.held += packet
-        return self.give() if packet > 1 else self.held
-
-    def give(self):
-        self.held -= 1
-        return self.following.take(self.held % 7) if self.following else 0
+HERE = os.path.dirname(os.path.abspath(__file__))
+ENTRY, RETURN = "python$target:{0}::function-entry", "python$target:{0}::function-return"
+EVENT = "{ this->by = 1; @[probefunc] = count(); }"  # a variable of the clause: it is not counted in the program
+LOADED, UNMATCHED, COUNTED, EVENTS, READ = "pyusdt, nobody traces", "no function matches", "entries counted", "entry, return", "file, line read"
+FIRST = 'BEGIN { begun = timestamp; } python$target:::function-entry { printf("%d", timestamp - begun); exit(0); }'
+IDLE = "import time; began = time.process_time_ns(); time.sleep(4); print(time.process_time_ns() - began)"
 
 
-def packets():
-    last = None
-    for _ in range(20):
-        last = Task(last)
-    for packet in range(6000):
-        last.take(packet % 11)
+def tools(python: str) -> dict[str, str]:
+    """The environment in which this interpreter finds the packages of vm.txt."""
+    version = subprocess.run([python, "-c", "import sys; print(sys.implementation.cache_tag)"], capture_output=True, text=True, check=True)
+    folder = os.path.join(subjects.BUILD, "vm", version.stdout.strip())
+    if not os.path.exists(folder):
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", folder + ".new", "-r",
+                        os.path.join(HERE, "vm.txt")], check=True)
+        os.rename(folder + ".new", folder)
+    return {**os.environ, "PYTHONPATH": folder, "PYTHONHASHSEED": "0"}  # with it dictionaries are alike in every run
 
 
-PROGRAMS = {"fib": lambda: fib(20), "packets": packets}
+class Interpreter:
+    def __init__(self, python: str):
+        self.python, self.environment = python, tools(python)
+        self.pydtrace = os.path.join(os.path.dirname(python), "pydtrace")
 
+    def output(self, command: list[str], **more: str) -> str:
+        return subprocess.run(command, env={**self.environment, **more}, capture_output=True, text=True, check=True).stdout
 
-def calls(work):
-    count = 0
+    def measured(self, command: list[str]) -> dict[str, int]:
+        found = next(line for line in self.output(command).splitlines() if line.startswith("measured"))
+        return json.loads(found.removeprefix("measured"))
 
-    def profile(_frame, event, _argument):
-        nonlocal count
-        count += event == "call"
+    def ways(self, name: str) -> dict[str, list[str]]:
+        program = [self.python, os.path.join(HERE, "vm_programs.py"), name]
 
-    sys.setprofile(profile)
-    work()
-    sys.setprofile(None)
-    return count
+        def traced(script: str) -> list[str]:
+            return [self.pydtrace, "-q", "-n", script, "-c", " ".join(program)]
 
+        both = f"{ENTRY.format('')}, {RETURN.format('')}"
+        return {
+            "untraced": program, LOADED: [self.python, "-m", "pyusdt", *program[1:]], UNMATCHED: traced(f"{ENTRY.format('nowhere')} {EVENT}"),
+            COUNTED: traced(f"{ENTRY.format('')} {{ @[probefunc] = count(); }}"), "entry": traced(f"{ENTRY.format('')} {EVENT}"),
+            EVENTS: traced(f"{both} {EVENT}"), READ: traced(f"{both} {{ @[probefunc, copyinstr(arg0), arg2] = count(); }}"),
+            **{tool: [*program, tool] for tool in vm_programs.TOOLS}}
 
-def measured(name):
-    """Prints the best time, in nanoseconds."""
-    times = []
-    for _ in range(6):
-        began = time.perf_counter_ns()
-        PROGRAMS[name]()
-        times.append(time.perf_counter_ns() - began)
-    print("best", min(times[1:]), flush=True)
-
-
-def ways(python, name):
-    program = [python, os.path.abspath(__file__), "--program", name]
-
-    def traced(script):
-        return [PYDTRACE, "-q", "-n", script, "-c", " ".join(program)]
-
-    return {
-        "untraced": program,
-        "the provider in it": [python, "-m", "pyusdt", *program[1:]],
-        "traced, no function matches": traced(BOTH.format("nowhere") + " { @ = count(); }"),
-        "entries counted": traced("python$target:__main__::function-entry { @[probefunc] = count(); }"),
-        "entries and returns counted": traced(BOTH.format("__main__") + " { @[probefunc] = count(); }"),
-        "entries and returns, file and line read": traced(BOTH.format("__main__") + " { @[probefunc, copyinstr(arg0), arg2] = count(); }"),
-    }
-
-
-def best(command):
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    dropped = [line for line in done.stderr.splitlines() if "drop" in line]
-    found = next(int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("best"))
-    return found, len(dropped)
-
-
-def report(python, rounds):
-    for name, work in PROGRAMS.items():
-        made = ways(python, name)
-        times = {way: [] for way in made}
-        drops = dict.fromkeys(made, 0)
+    def medians(self, name: str, rounds: int) -> tuple[dict[str, float], int]:
+        """(nanoseconds of each way, calls)"""
+        runs: dict[str, list[int]] = {way: [] for way in self.ways(name)}
+        calls = 0
         for _ in range(rounds):
-            for way, command in made.items():
-                found, dropped = best(command)
-                times[way].append(found)
-                drops[way] += dropped
-        number = calls(work)
-        base = statistics.median(times["untraced"])
-        print(f"{name}: {number} calls, {base / number:.0f} ns each")
-        for way, each in times.items():
-            value = statistics.median(each)
-            lost = "  (events were dropped, and told)" if drops[way] else ""
-            print(f"  {way:42s} {value / base:5.2f}  {(value - base) / number:+6.0f} ns a call{lost}")
+            for way, command in self.ways(name).items():
+                try:
+                    found = self.measured(command)
+                except subprocess.CalledProcessError as error:  # a tool that this interpreter is too old or too new for
+                    print(f"{way}: {(error.stderr or 'failed').splitlines()[-1]}", file=sys.stderr)
+                    continue
+                runs[way].append(found["best"])
+                calls = found["calls"] or calls
+        return {way: statistics.median(times) for way, times in runs.items() if times}, calls
+
+    def first_event(self) -> float:
+        """Milliseconds from BEGIN, before anything is enabled, to the first event of a program that calls all the time."""
+        loop = [self.python, "-m", "pyusdt", "-c", "def f(): pass\nwhile True: f()"]
+        with subprocess.Popen(loop, env=self.environment) as program:
+            try:
+                return float(self.output([self.pydtrace, "-Zqn", FIRST, "-p", str(program.pid)])) / 1e6
+            finally:
+                program.kill()
+
+    def idle(self) -> float:
+        """Processor time of a sleeping program with the watcher, less that without it: millionths of the time."""
+        return (int(self.output([self.python, "-c", IDLE], PYUSDT_VM="1")) - int(self.output([self.python, "-c", IDLE]))) / 4000
+
+
+def comparisons(python: str, rounds: int) -> list[Comparison]:
+    """The rows of `make bench`."""
+    interpreter, found = Interpreter(python), []
+    monitors = interpreter.output([python, "-c", "import sys; print(hasattr(sys, 'monitoring'))"]).strip() == "True"
+    for name in vm_programs.PROGRAMS:
+        times, calls = interpreter.medians(name, rounds)
+        base = times["untraced"]
+
+        def row(title: str, budget: float | None, ours: float, peer: float, name: str = name) -> None:
+            found.append(Comparison(f"{name}: {title}", budget, [ours], [peer]))
+
+        row(f"{LOADED} / untraced (us)", 1.01, times[LOADED] / 1e3, base / 1e3)
+        row(f"{UNMATCHED} / untraced (us)", 1.01 if monitors else None, times[UNMATCHED] / 1e3, base / 1e3)
+        peer = (times.get("viztracer", base) - base) / calls
+        for way, budget in ((COUNTED, 0.4), ("entry", None), (EVENTS, 0.8), (READ, None), *((tool, None) for tool in vm_programs.TOOLS)):
+            if way in times and peer > 0 and way != "viztracer":
+                row(f"{way} / viztracer (ns a call)", budget, (times[way] - base) / calls, peer)
+    return found
+
+
+def main() -> None:
+    python = (sys.argv[2:] or [sys.executable])[0]
+    for row in comparisons(python, int((sys.argv[1:] or [5])[0])):
+        print(row.row(), flush=True)
+    interpreter = Interpreter(python)
+    print(f"from tracer to first event: {statistics.median(interpreter.first_event() for _ in range(5)):.1f} ms")
+    print(f"the sleeping watcher: {statistics.median(interpreter.idle() for _ in range(3)):.0f} us a second")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--program"]:
-        measured(sys.argv[2])
-    else:
-        report((sys.argv[2:] or [sys.executable])[0], int((sys.argv[1:] or [5])[0]))
+    main()
