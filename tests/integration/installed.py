@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 
-def folder_of(requirements: str) -> str:
-    """Where these packages are, without what they depend on."""
+def folder_of(requirements: str, depends: bool = False) -> str:
+    """Where these packages are; depends: with what they depend on."""
     with open(requirements, "rb") as file:
         number = hashlib.sha256(file.read()).hexdigest()[:12]
     name = os.path.basename(requirements).removesuffix(".txt").replace("_", "-")
@@ -24,7 +24,7 @@ def folder_of(requirements: str) -> str:
         if not os.path.isdir(folder):
             made = folder + ".new"
             shutil.rmtree(made, ignore_errors=True)
-            subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
-                            "--only-binary", ":all:", "--target", made, "-r", requirements], check=True, timeout=300)
+            subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+                            *["--no-deps"] * (not depends), "--only-binary", ":all:", "--target", made, "-r", requirements], check=True, timeout=300)
             os.rename(made, folder)
     return folder

@@ -95,6 +95,11 @@ class Queue(Sink):
 
     # --- for the reader ---------------------------------------------------------------------------
 
+    @property
+    def waiting(self) -> int:
+        """How many records wait."""
+        return self._waiting
+
     def take(self, wait: bool = True) -> list[Record] | None:
         """The next batch; None when tracing is over and all were taken, and if not `wait` where none is there.
         Raises what ended the tracing."""

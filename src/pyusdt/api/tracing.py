@@ -282,6 +282,49 @@ class Tracing:
         pump = self._running
         return Aggregations(pump.driver.program, pump.aggregation)
 
+    def __repr__(self) -> str:
+        """What is traced, by what, and how it stands."""
+        if not self._pump or self._owner != os.getpid():
+            return f"<pyusdt.Tracing of {self._of()}: {'not begun' if not self._pump else 'of another process'}>"
+        state = "over" if self.finished else "running"
+        lost = sum(self.drops.values())
+        names = ", ".join(f"@{each}" for each in self.aggregations) or "none"
+        return (f"<pyusdt.Tracing of {self._of()} by the {self.engine} engine: {state}, {len(self._ready) + self._pump.queue.waiting} records "
+                f"to take, aggregations: {names}, {lost} lost>")
+
+    def _of(self) -> str:
+        if "cmd" in self._wanted:
+            return f"the command {shlex.join(self._wanted['cmd'])}"
+        pids = self._wanted["pids"]
+        return f"process{'es' if len(pids) > 1 else ''} {', '.join(map(str, pids))}" if pids else "all processes"
+
+    # --- for notebooks ------------------------------------------------------------------------------
+
+    def to_arrow(self) -> Any:
+        """The records that are there now (available()) as a pyarrow.Table: time (in ns), cpu, pid, tid, the probe's names, and a column
+        for each name of a value, of its type."""
+        from ..data.frames import of_records
+
+        return of_records(self._running.driver.program, self.available())
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas.DataFrame; units are in its attrs["units"]."""
+        from ..data.frames import pandas
+
+        return pandas(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """The same as a polars.DataFrame."""
+        from ..data.frames import polars
+
+        return polars(self.to_arrow())
+
+    def live(self, interval: float = 1.0) -> Any:
+        """A widget for a notebook: the page of `pydtrace --web`, which goes on while cells run.  Needs anywidget."""
+        from ..report.widget import live
+
+        return live(self._running, interval)
+
     def prometheus(self, *lines: str) -> Collector:
         """The aggregations for a registry of prometheus_client: `REGISTRY.register(t.prometheus())`.  lines: what they are called
         (docs/guide/metrics.md), beside what the script's pragmas say.  After the block it has what there was at the end.

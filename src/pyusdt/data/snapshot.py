@@ -17,9 +17,10 @@ from .fields import layout_of, maker_of
 from .names import Names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from .program import AggDef
+    from .svg import Picture
 
 Key = tuple[Any, ...]
 
@@ -101,6 +102,36 @@ class Aggregation(Mapping[Key, values.Value]):
         """Plain data, for JSON and the like."""
         rows = [{"keys": [_plain(part) for part in key], **value.to_dict()} for key, value in self.items()]
         return {"aggregation": self.name, "function": self.function, "params": list(self.params), "rows": rows}
+
+    @property
+    def key_types(self) -> list[Any]:
+        """types.Type of each key."""
+        return [data.type for data in self._definition.keys]
+
+    def to_arrow(self, names: Sequence[str] = (), unit: str | None = None) -> Any:
+        """A pyarrow.Table: a row for each key, of a distribution for each bucket, of percentiles() with a column for each.
+        names: of the keys, else key1, key2 …; unit: of the values ("ns"), which the columns' metadata say."""
+        from .frames import of_aggregation
+
+        return of_aggregation(self, names, unit)
+
+    def to_pandas(self, names: Sequence[str] = (), unit: str | None = None) -> Any:
+        """The same as a pandas.DataFrame; units are in its attrs["units"]."""
+        from .frames import pandas
+
+        return pandas(self.to_arrow(names, unit))
+
+    def to_polars(self, names: Sequence[str] = (), unit: str | None = None) -> Any:
+        """The same as a polars.DataFrame."""
+        from .frames import polars
+
+        return polars(self.to_arrow(names, unit))
+
+    def plot(self, keys: int = 20) -> Picture:
+        """A picture for a notebook, or a file (.save(path)): bars of the greatest values; of distributions a histogram each."""
+        from .svg import of_aggregation
+
+        return of_aggregation(self, keys)
 
     def text(self) -> str:
         """The table, as dtrace prints it."""

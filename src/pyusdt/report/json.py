@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data import values
 from ..data.floats import of_json
+from ..data.frames import plain
 from ..data.records import Decoder
 from .output import OutputSink
 
@@ -70,10 +71,3 @@ def shown(value: values.Value) -> dict[str, Any]:
         told = {"percentiles": value.percentiles()} if isinstance(value, values.Percentiles) else {}
         return {**members, "params": list(value.params), **told, "buckets": [list(bucket) for bucket in value.buckets]}
     return {**members, "value": of_json(value) if isinstance(value, float) else int(value)}
-
-
-def plain(value: object) -> dict[str, str]:
-    """Bytes that are not UTF-8, for json."""
-    if isinstance(value, bytes):
-        return {"hex": value.hex()}
-    raise TypeError(f"{type(value).__name__} has no JSON")

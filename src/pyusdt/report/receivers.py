@@ -24,7 +24,7 @@ import urllib.request
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from .json import plain
+from ..data.frames import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

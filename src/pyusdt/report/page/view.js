@@ -223,9 +223,15 @@ document.getElementById("pause").addEventListener("click", event => {
 document.getElementById("scroll").addEventListener("input", event => { back = event.target.max - event.target.value; draw(); });
 window.addEventListener("resize", draw);
 const kept = document.getElementById("state");
-if (kept) {
+if (kept && kept.textContent) {
     over = true; document.getElementById("pause").hidden = true;
     take(JSON.parse(kept.textContent));
+} else if (kept) {  // in a notebook, which tells of each interval
+    window.addEventListener("message", event => {
+        if (event.source !== window.parent) return;
+        const told = JSON.parse(event.data);
+        over = told.ended; take(told); document.documentElement.dataset.intervals = state.intervals;
+    });
 } else {
     const source = new EventSource("events");
     source.onmessage = event => { take(JSON.parse(event.data)); document.documentElement.dataset.intervals = state.intervals; };
