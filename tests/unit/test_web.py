@@ -5,6 +5,8 @@ import http.client
 import json
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from math import inf, isfinite, nan
@@ -15,7 +17,7 @@ from view_cases import FULL, Aggregates, count, quantize, real_sum, watched
 
 from pyusdt.data.clock import Clock
 from pyusdt.engine import EngineError
-from pyusdt.report import told, web
+from pyusdt.report import peers, told, web
 from pyusdt.report.output import Output
 
 HOSTILE = "</script><script>document.title='x'</script>\x1b[2J\udcff"
@@ -195,6 +197,60 @@ def test_connections_are_bounded(page):
                 break
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="host: another user's connections need root")
+def test_another_user_keeps_nobody_out(page):
+    """Whoever holds all the connections that he can get: the owner's page and a third user are answered."""
+    holds = ("import os, socket, sys, time\n"
+             "'x'.encode('idna')  # what is loaded later is not that user's to read\n"
+             "os.setuid(int(sys.argv[2]))\n"
+             "held = [socket.create_connection(('127.0.0.1', int(sys.argv[1]))) for _ in range(int(sys.argv[3]))]\n"
+             "gone = 0\n"
+             "for each in held:\n"
+             "    each.settimeout(0.05)\n"
+             "    try:\n"
+             "        gone += each.recv(1) == b''\n"
+             "    except TimeoutError:\n"
+             "        pass\n"
+             "    except ConnectionResetError:\n"
+             "        gone += 1\n"
+             "print(gone, flush=True)\n"
+             "sys.stdin.read()\n")
+    def hold(uid, count):
+        return subprocess.Popen([sys.executable, "-S", "-c", holds, str(page.port), str(uid), str(count)], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True)
+
+    with hold(54003, 100) as greedy, hold(54004, 3) as third:
+        assert int(greedy.stdout.readline()) == 100 - web._CONNECTIONS // 4
+        assert int(third.stdout.readline()) == 0
+        assert get(page, f"/{page.token}/")[0].status == 200
+        for each in (greedy, third):
+            each.stdin.close()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_who_is_at_the_other_end(host):
+    try:
+        server = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError:
+        pytest.skip("host: no IPv6")
+    with server, socket.create_connection(server.getsockname()[:2]) as client:
+        connection, theirs = server.accept()
+        with connection:
+            assert peers.peer(theirs, connection.getsockname()) == ("uid", os.geteuid())
+        assert peers.peer(("192.0.2.1", 5), ("192.0.2.2", 6)) == ("address", "192.0.2.1")
+        assert client
+
+
+def test_places():
+    places, own, other, third = peers.Places(8), ("uid", os.geteuid()), ("uid", 54003), ("address", "192.0.2.1")
+    assert [places.take(other) for _ in range(3)] == [True, True, False]
+    assert [places.take(third) for _ in range(2)] == [True, True] and all(places.take(own) for _ in range(8)) and not places.take(own)
+    more = [places.take(("uid", 60000 + n)) for n in range(6)]
+    assert more == [True] * 4 + [False] * 2, "all others together have as many as the owner"
+    places.give(other)
+    assert places.take(other) and not places.take(other)
 
 
 def test_a_port_that_is_taken():

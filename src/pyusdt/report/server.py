@@ -1,8 +1,9 @@
 """What the servers of report/ have in common: a few connections at a time, and nothing for a page of another site.
 
 In: an address.  Out: requests, to a Handler of one's own.
-Always: each connection has a thread, at most Server.at_once, since every user of the machine can make some; who is slow, says nothing or does not read holds up nobody else and is left after
-the handler's timeout; on a loopback address the Host header is checked (a page of another site that has our address by a name of its own
+Always: each connection has a thread, at most Server.at_once for the server's own user and as many for all others, since every user
+of the machine can make some (peers.py); who is slow, says nothing or does not read holds up nobody else and is left after the
+handler's timeout; on a loopback address the Host header is checked (a page of another site that has our address by a name of its own
 gets nothing); nothing that comes reaches the tracing; the standard error stays dtrace's.
 """
 
@@ -13,6 +14,8 @@ import ipaddress
 import socket
 import threading
 from typing import Any
+
+from .peers import Places, peer
 
 _POLL = 0.05  # s: so long does the end take
 
@@ -62,7 +65,7 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, host: str, port: int, handler: type[Handler]) -> None:
         if ":" in host:
             self.address_family = socket.AF_INET6
-        self._free = threading.BoundedSemaphore(self.at_once)
+        self._places = Places(self.at_once)
         self.request_queue_size = self.at_once
         super().__init__((host, port), handler)
         self.shown = f"[{host}]" if ":" in host else host
@@ -84,16 +87,21 @@ class Server(http.server.ThreadingHTTPServer):
         self.server_close()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
+        try:
+            who = peer(client_address, request.getsockname())
+        except (OSError, ValueError):  # it is gone already
+            who = ("address", "")
+        if self._places.take(who):
+            super().process_request(request, (who, client_address))
         else:
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
+        who, client_address = client_address
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            self._places.give(who)
 
     def handle_error(self, *_: Any) -> None:
         """Who broke off is no news."""

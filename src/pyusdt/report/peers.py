@@ -1,0 +1,69 @@
+"""Who is at the other end of a connection: a user of this machine, or an address; and how many connections each may have.
+
+In: addresses of sockets.  Out: a key for who it is.  Always: reads /proc/net alone, on loopback connections alone; where it does not
+tell, the address is who it is.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+import threading
+from collections import Counter
+from typing import Any
+
+Peer = tuple[str, Any]  # ("uid", 1000) or ("address", "10.0.0.7")
+
+
+def peer(theirs: tuple[Any, ...], ours: tuple[Any, ...]) -> Peer:
+    """theirs, ours: as socket.getpeername() and getsockname() give them."""
+    address = ipaddress.ip_address(str(theirs[0]).partition("%")[0])
+    if address.is_loopback and (uid := _uid(_row(theirs), _row(ours))) is not None:
+        return "uid", uid
+    return "address", str(address)
+
+
+def _row(address: tuple[Any, ...]) -> str:
+    """As /proc/net/tcp and tcp6 write it: 32-bit words of the machine's order."""
+    packed = ipaddress.ip_address(str(address[0]).partition("%")[0]).packed
+    words = [packed[i : i + 4][:: -1 if sys.byteorder == "little" else 1] for i in range(0, len(packed), 4)]
+    return f"{b''.join(words).hex().upper()}:{address[1]:04X}"
+
+
+def _uid(theirs: str, ours: str) -> int | None:
+    """Whose socket it is that has these two ends."""
+    try:
+        with open(f"/proc/net/tcp{'6' if len(theirs) > 20 else ''}", encoding="ascii") as file:
+            for line in file:
+                fields = line.split()
+                if len(fields) > 7 and fields[1] == theirs and fields[2] == ours:
+                    return int(fields[7])
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+class Places:
+    """Places for connections: the server's own user has all of `most` for himself; everybody else together as many again, each a
+    quarter of them: so nobody keeps another out.  Any thread may call."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._each = most, max(1, most // 4)
+        self._taken: Counter[Peer] = Counter()
+        self._own: Peer = ("uid", os.geteuid())
+        self._lock = threading.Lock()
+
+    def take(self, who: Peer) -> bool:
+        """Whether there is one; give() it back then."""
+        with self._lock:
+            others = self._taken.total() - self._taken[self._own]
+            free = self._taken[who] < self._most if who == self._own else self._taken[who] < self._each and others < self._most
+            self._taken[who] += free
+            return free
+
+    def give(self, who: Peer) -> None:
+        with self._lock:
+            self._taken[who] -= 1
+            if not self._taken[who]:
+                del self._taken[who]
