@@ -162,3 +162,55 @@ def test_code_that_comes_and_goes_without_the_gil(python_of, tmp_path):
     for by in ("", "this->by = 1; "):
         script = f"{MET} {{ {by}@[probename, probefunc] = count(); }}"
         met(harness.run([os.path.join(tmp_path, "bin", "pydtrace"), "-q", "-n", script, "-c", program], timeout=120))
+
+
+TASKS = ('python$target:::task-* /copyinstr(arg1) != "Task-1"/ { @[probename, copyinstr(arg2)] = count(); }'
+         ' python$target:::task-suspend /copyinstr(arg2) == "pauses" || copyinstr(arg2) == "waits_for"/'
+         ' { @waits[copyinstr(arg1), copyinstr(arg3), copyinstr(arg4)] = count(); }'
+         ' python$target:::task-done /copyinstr(arg1) == "failing" || copyinstr(arg1) == "sleeping" || copyinstr(arg1) == "forgotten"/'
+         ' { @done[copyinstr(arg1), arg3, copyinstr(arg4) == "" ? "-" : copyinstr(arg4), arg5] = count(); }')
+
+
+def check_tasks(run: harness.Run) -> None:
+    """Against what programs/vm_tasks.py has counted: steps of the outermost coroutine alone, whatever it awaits."""
+    own, seen = counted(run), table(run)
+    pausing = own["suspended"] // 3  # tasks of three pauses each
+    assert seen["task-create", "pauses"] == seen["task-done", "pauses"] == pausing, run
+    assert seen["task-suspend", "pauses"] == own["suspended"] and seen["task-run", "pauses"] == own["suspended"] + pausing, run
+    assert sum(n for keys, n in seen.items() if keys[0] == "task-create" and not keys[1].startswith("BaseEventLoop")) == own["created"], run
+    assert seen["pausing", "sleep", "_asyncio.Future"] == own["suspended"] and seen["waiting", "waits_for", "pausing"] == 1, run
+    assert seen["failing", "1", "LookupError", "1"] == own["raised"], run
+    assert sum(n for keys, n in seen.items() if keys[:2] == ("sleeping", "2")) == own["cancelled"], run
+    assert seen["forgotten", "0", "-", "0"] == 1, run
+
+
+def test_tasks(traced):
+    check_tasks(traced(TASKS, "vm_tasks.py", 6))
+
+
+def test_tasks_of_a_program_that_runs(pydtrace):
+    """asyncio is loaded by then; and the hooks go when the tracer does."""
+    program = ("import asyncio, json, pyusdt.vm\npyusdt.vm.enable()\nrun, make = asyncio.events.Handle._run, asyncio.BaseEventLoop.create_task\n"
+               "async def tick():\n    while True:\n        await asyncio.sleep(0.01)\n"
+               "        print(json.dumps([asyncio.events.Handle._run is run, asyncio.BaseEventLoop.create_task is make]), flush=True)\n"
+               "asyncio.run(tick())")
+    with harness.running([sys.executable, "-c", program]) as process:
+        assert process.stdout.readline() == "[true, true]\n"
+        run = pydtrace("-q", "-n", 'python$target:::task-run { @ = count(); } task-run /++n == 5/ { exit(0); }', "-p", str(process.pid))
+        assert run.status == 0 and int(run.stdout) >= 5, run
+        harness.wait_until(lambda: process.stdout.readline() == "[true, true]\n")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="host: CPython before 3.13 does not tell of objects")
+def test_objects(traced):
+    run = traced(OBJECTS, "vm_objects.py", 500)
+    check_objects(run, frees=sys.version_info >= (3, 14))
+
+
+OBJECTS = 'python$target:::alloc, python$target:::free /copyinstr(arg0) == "Own"/ { @[probename] = count(); }'
+
+
+def check_objects(run: harness.Run, frees: bool) -> None:
+    own, seen = counted(run), table(run)
+    assert seen["alloc",] == own["made"], run
+    assert not frees or seen["free",] == own["freed"], run

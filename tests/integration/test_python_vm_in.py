@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 
 import builds
 import harness
 import pytest
+from test_python_vm import OBJECTS, TASKS, check_objects, check_tasks
 
 pytestmark = pytest.mark.xdist_group("integration/test_python_vm_in")
 MINOR = sys.version_info[1]
@@ -61,6 +63,23 @@ def test_another_version(other, program, version):
     assert run.stdout.startswith("caught\n") and counted(run) == {"exception-handled": 1, "function-entry": 7}, run
     listed = harness.run([*builds.pydtrace(), "-l", "-n", "python$target:::exception-*", "-c", f"{python} {path}"])
     assert [line.split()[-1] for line in listed.stdout.splitlines()[1:]] == ["exception-handled", "exception-raise"], listed
+
+
+@pytest.mark.parametrize("version", ["3.14", "3.15"])
+def test_tasks_and_objects_of_another_version(other, version):
+    python = other(version)
+    for script, name, check in [(TASKS, "vm_tasks.py", check_tasks), (OBJECTS, "vm_objects.py", lambda run: check_objects(run, frees=True))]:
+        command = f"{python} {os.path.join(harness.PROGRAMS, name)} 50"
+        check(harness.run([*builds.pydtrace(), "-q", "-n", script, "-c", command], timeout=60))
+
+
+@pytest.mark.parametrize("version", ["3.14", "3.15"])
+def test_who_makes_objects(other, version):
+    """scripts/py-alloc.d, which the Python of the tests may be too old for."""
+    script = os.path.join(harness.ROOT, "scripts", "py-alloc.d")
+    run = harness.run([*builds.pydtrace(), "-q", "-s", script, "-c", f"{other(version)} {os.path.join(harness.PROGRAMS, 'vm_objects.py')} 400"])
+    assert run.status == 0 and re.search(r"^  Own +400 +\d+$", run.stdout, re.MULTILINE), run
+    assert re.search(r"^  Own\n<module> \(\S+vm_objects\.py:\d+\)\n +397$", run.stdout.partition("\nwhere\n")[2], re.MULTILINE), run
 
 
 def test_a_list_starts_nothing(pydtrace, program):

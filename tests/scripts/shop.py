@@ -56,6 +56,28 @@ def retries():
     pyusdt.pn(3, 1, 500, "mail")
 
 
+def tasks():
+    """One blocks the loop, one fails alone, one does not end."""
+    import asyncio
+
+    async def blocks():
+        await asyncio.sleep(0)
+        time.sleep(30 * MS)  # noqa: ASYNC251 - that is the problem
+
+    async def fails():
+        raise LookupError("nobody asks")
+
+    async def endless():
+        await asyncio.sleep(1000)
+
+    async def main():
+        own = [asyncio.create_task(fails()), asyncio.create_task(endless())]
+        await asyncio.create_task(blocks())
+        os._exit(len(own) - 2)
+
+    asyncio.run(main())
+
+
 def messages():
     """A child receives what its parent sends."""
     reader, writer = os.pipe()

@@ -63,7 +63,11 @@ CASES = {  # script: (part of shop.py, arguments, regular expressions that the o
     "py-lines": ("code", [], [r"^  \S+shop\.py:\d+ +255$"]),
     "py-exceptions": ("code", [], [r"^  LookupError +__main__\.code\.<locals>\.failing:\d+ +4$"]),
     "py-gc": ("code", [], [r"^microseconds that a collection of generation 2 took", r"^generation 2: \d+ objects collected$"]),
+    "py-alloc": ("code", [], [r"^  LookupError +4 +\d+$", r"^where$"]),
     "py-imports": ("code", [], [r"^  colorsys +\d+ us$"]),
+    "py-tasks": ("tasks", [], [r"^  tasks\.<locals>\.blocks +\d{5,} +2 +\d{5,}$", r"^  tasks\.<locals>\.blocks +Task-4 +\d\d+ ms$"]),
+    "py-tasks-forgotten": ("tasks", [], [r"^  tasks\.<locals>\.fails +1  LookupError +1$", r"^  tasks\.<locals>\.blocks +0$",
+                                         r"^  tasks\.<locals>\.endless +1$"]),
     "py-flow": ("code", ["code.<locals>.basket"], [
         r"^-> __main__\.code\.<locals>\.basket$", r"^  -> __main__\.code\.<locals>\.lookup$",
         r"^  <- __main__\.code\.<locals>\.lookup  shop\.py:\d+$", r"^<- __main__\.code\.<locals>\.basket  shop\.py:\d+$"]),
@@ -79,8 +83,13 @@ def run(name):
     return done
 
 
+SINCE = {"py-alloc": (3, 13)}  # the version of CPython that has its probes first
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_finds_the_problem(name):
+    if sys.version_info < SINCE.get(name, (3, 10)):
+        pytest.skip(f"host: CPython before {'.'.join(map(str, SINCE[name]))}")
     done = run(name)
     at = 0
     for expression in CASES[name][2]:

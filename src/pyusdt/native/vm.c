@@ -33,6 +33,12 @@ static const struct {
     [PYUSDT_VM_IMPORT_DONE] = {"import-find-load-done", TEXT(0), 2, 10},
     [PYUSDT_VM_THREAD_START] = {"thread-start", TEXT(0), 2, 10},
     [PYUSDT_VM_THREAD_STOP] = {"thread-stop", TEXT(0), 2, 10},
+    [PYUSDT_VM_TASK_CREATE] = {"task-create", TEXT(1) | TEXT(2), 3, 10},
+    [PYUSDT_VM_TASK_RUN] = {"task-run", TEXT(1) | TEXT(2), 3, 10},
+    [PYUSDT_VM_TASK_SUSPEND] = {"task-suspend", TEXT(1) | TEXT(2) | TEXT(3) | TEXT(4), 5, 10},
+    [PYUSDT_VM_TASK_DONE] = {"task-done", TEXT(1) | TEXT(2) | TEXT(4), 6, 10},
+    [PYUSDT_VM_ALLOC] = {"alloc", TEXT(0), 3, 13},
+    [PYUSDT_VM_FREE] = {"free", TEXT(0), 3, 14},
     [PYUSDT_VM_AUDIT] = {"audit", TEXT(0), 1, 10},
 };
 
@@ -106,11 +112,13 @@ static void apply(uint32_t wanted)
 {
     static uint32_t generation;
     uint32_t now = pyusdt_places_generation();
-    const char *before = trouble;
+    const char *before = trouble, *others, *memory;
 
-    pyusdt_vm_hooks_set(wanted);
+    others = pyusdt_vm_hooks_set(wanted);
+    memory = pyusdt_vm_memory_set(wanted);
     trouble = pyusdt_vm_code_set(wanted & (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1), now != generation);
     generation = now;
+    trouble = trouble != NULL ? trouble : others != NULL ? others : memory;
     if (trouble != NULL && trouble != before)
         PySys_WriteStderr("pyusdt: python: %s\n", trouble);
 }

@@ -12,6 +12,8 @@
  * vm_monitor.c  functions, lines, calls of C and exceptions by sys.monitoring (from 3.12 on)
  * vm_trace.c    the same by profile and trace functions of C (before 3.12)
  * vm_hooks.c    the collector, imports, threads, audit events
+ * vm_tasks.c    asyncio's tasks
+ * vm_memory.c   objects that begin and end
  */
 #ifndef PYUSDT_NATIVE_VM_H
 #define PYUSDT_NATIVE_VM_H
@@ -38,6 +40,12 @@ enum pyusdt_pyvm_probe {
     PYUSDT_VM_THREAD_START,
     PYUSDT_VM_THREAD_STOP,
     PYUSDT_VM_AUDIT,
+    PYUSDT_VM_TASK_CREATE,
+    PYUSDT_VM_TASK_RUN,
+    PYUSDT_VM_TASK_SUSPEND,
+    PYUSDT_VM_TASK_DONE,
+    PYUSDT_VM_ALLOC,
+    PYUSDT_VM_FREE,
     PYUSDT_VM_PROBES,
 };
 
@@ -125,8 +133,13 @@ void pyusdt_vm_code_thread(void);
 
 /* ---- vm_hooks.c ---- */
 
-/* Puts hooks where the wanted probes need them, and takes the others out. */
-void pyusdt_vm_hooks_set(uint32_t wanted);
+/* Puts hooks where the wanted probes need them, and takes the others out. Returns NULL, or what can not be had. */
+const char *pyusdt_vm_hooks_set(uint32_t wanted);
+
+/* ---- vm_memory.c ---- */
+
+/* The interpreter tells of objects that begin and end, while one of the wanted probes needs it. Returns NULL, or why it does not. */
+const char *pyusdt_vm_memory_set(uint32_t wanted);
 
 /* ---- vm.c ---- */
 

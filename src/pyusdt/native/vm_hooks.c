@@ -11,6 +11,7 @@
 
 #include "native/convert.h"
 #include "native/pending.h"
+#include "native/vm_hook.h"
 
 #define GC_PROBES (PYUSDT_VM_BIT(PYUSDT_VM_GC_START) | PYUSDT_VM_BIT(PYUSDT_VM_GC_DONE))
 #define IMPORT_PROBES (PYUSDT_VM_BIT(PYUSDT_VM_IMPORT_START) | PYUSDT_VM_BIT(PYUSDT_VM_IMPORT_DONE))
@@ -69,12 +70,6 @@ static PyObject *collects(PyObject *self, PyObject *const *args, Py_ssize_t n)
 
 /* ---- imports and threads: something of the interpreter's, called by ours in its place ---- */
 
-struct hook {
-    const char *module, *holder, *name; /* holder: a class of the module, or NULL */
-    PyMethodDef method;
-    PyObject *before, *ours; /* NULL: it is not set */
-};
-
 /* (name, import function) -> module */
 static PyObject *imports(PyObject *before, PyObject *const *args, Py_ssize_t n)
 {
@@ -85,6 +80,8 @@ static PyObject *imports(PyObject *before, PyObject *const *args, Py_ssize_t n)
     module = PyObject_Vectorcall(before, args, (size_t)n, NULL);
     pyusdt_pending_save(&pending);
     fire_text(PYUSDT_VM_IMPORT_DONE, name, module != NULL);
+    if (pyusdt_vm_tasks_await())
+        pyusdt_vm_tasks_loaded();
     pyusdt_pending_restore(&pending);
     return module;
 }
@@ -127,15 +124,13 @@ static PyObject *begins(PyObject *before, PyObject *const *args, Py_ssize_t n)
     return result;
 }
 
-#define FASTCALL(function) ((PyCFunction)(void (*)(void))(function))
-
-static struct hook import_hook = {
-    "_frozen_importlib", NULL, "_find_and_load", {"_find_and_load", FASTCALL(imports), METH_FASTCALL, NULL}, NULL, NULL};
-static struct hook thread_hook = {
-    "threading", "Thread", "_bootstrap_inner", {"_bootstrap_inner", FASTCALL(begins), METH_FASTCALL, NULL}, NULL, NULL};
+static struct pyusdt_vm_hook import_hook = {
+    "_frozen_importlib", NULL, "_find_and_load", {"_find_and_load", PYUSDT_VM_FASTCALL(imports), METH_FASTCALL, NULL}, NULL, NULL};
+static struct pyusdt_vm_hook thread_hook = {
+    "threading", "Thread", "_bootstrap_inner", {"_bootstrap_inner", PYUSDT_VM_FASTCALL(begins), METH_FASTCALL, NULL}, NULL, NULL};
 
 /* What has the attribute; new reference, or NULL: the module is not loaded. */
-static PyObject *holder_of(const struct hook *hook)
+static PyObject *holder_of(const struct pyusdt_vm_hook *hook)
 {
     PyObject *modules = PyImport_GetModuleDict();
     PyObject *module = modules != NULL ? PyDict_GetItemString(modules, hook->module) : NULL;
@@ -154,7 +149,7 @@ static PyObject *attribute(PyObject *holder, const char *name)
     return PyDict_GetItemString(dict, name);
 }
 
-static void hook_in(struct hook *hook, PyObject *holder)
+static void hook_in(struct pyusdt_vm_hook *hook, PyObject *holder)
 {
     PyObject *before = attribute(holder, hook->name);
     PyObject *function = before != NULL ? PyCFunction_New(&hook->method, before) : NULL;
@@ -169,7 +164,7 @@ static void hook_in(struct hook *hook, PyObject *holder)
     hook->ours = ours;
 }
 
-static void hook_out(struct hook *hook, PyObject *holder)
+static void hook_out(struct pyusdt_vm_hook *hook, PyObject *holder)
 {
     if (attribute(holder, hook->name) != hook->ours)
         return; /* another's stands around it, and may call it: ours does nothing but call on */
@@ -179,7 +174,7 @@ static void hook_out(struct hook *hook, PyObject *holder)
     Py_CLEAR(hook->before);
 }
 
-static void hook_set(struct hook *hook, int wanted)
+void pyusdt_vm_hook_set(struct pyusdt_vm_hook *hook, int wanted)
 {
     PyObject *holder = wanted != (hook->ours != NULL) ? holder_of(hook) : NULL;
 
@@ -193,7 +188,7 @@ static void hook_set(struct hook *hook, int wanted)
 
 static void collector_set(int wanted)
 {
-    static PyMethodDef method = {"pyusdt", FASTCALL(collects), METH_FASTCALL, NULL};
+    static PyMethodDef method = {"pyusdt", PYUSDT_VM_FASTCALL(collects), METH_FASTCALL, NULL};
     static PyObject *ours;
     PyObject *module = wanted != (ours != NULL) ? PyImport_ImportModule("gc") : NULL;
     PyObject *callbacks = module != NULL ? PyObject_GetAttrString(module, "callbacks") : NULL;
@@ -237,12 +232,15 @@ static void audit_set(int wanted)
 
 /* ---- all ---- */
 
-void pyusdt_vm_hooks_set(uint32_t wanted)
+const char *pyusdt_vm_hooks_set(uint32_t wanted)
 {
+    const char *trouble = pyusdt_vm_tasks_set(wanted);
+
     collector_set((wanted & GC_PROBES) != 0);
-    hook_set(&import_hook, (wanted & IMPORT_PROBES) != 0);
+    pyusdt_vm_hook_set(&import_hook, (wanted & IMPORT_PROBES) != 0 || pyusdt_vm_tasks_await());
     /* before 3.12 a thread has to be told, when it begins, that its code is traced */
-    hook_set(&thread_hook, (wanted & THREAD_PROBES) != 0 ||
+    pyusdt_vm_hook_set(&thread_hook, (wanted & THREAD_PROBES) != 0 ||
                                (PY_VERSION_HEX < 0x030c0000 && (wanted & (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1)) != 0));
     audit_set((wanted & PYUSDT_VM_BIT(PYUSDT_VM_AUDIT)) != 0);
+    return trouble;
 }
