@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+import time
 
 import pytest
 import stacks_harness as harness
@@ -14,6 +15,7 @@ from pyusdt.cli import dump
 from pyusdt.stacks.code import Frame
 from pyusdt.stacks.kernel_side import Task
 from pyusdt.stacks.lines import line_of
+from pyusdt.stacks.locks import circles
 from pyusdt.stacks.process import NoStacks
 from pyusdt.stacks.tasks import AsyncTask
 
@@ -112,6 +114,32 @@ def test_tasks(python):
         "Task-1": "Future", "first": "Future", "second": "Future", "third é": "_GatheringFuture"}
 
 
+# ---- locks ----
+
+@pytest.mark.parametrize("kind", ["Lock", "RLock"])
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_a_dead_lock(python, kind):
+    """Of two threads; a third waits for one of them; nobody is told to hold what it has given back."""
+    with harness.running(python, "dead_lock.py", kind) as subject:
+        until = time.monotonic() + 30
+        while not (found := dumped(subject.pid))["dead_locks"] or not all(each["call"] for each in found["threads"]):
+            assert time.monotonic() < until, found
+        said = harness.pyusdt("dump", subject.pid).stdout
+    threads = {frame["function"]: thread for thread in found["threads"] for frame in thread["frames"]}
+    first, second, third = (threads[name]["tid"] for name in ("first", "second", "third"))
+    assert {thread["tid"]: thread["waits_for"] for thread in found["threads"]} == {
+        subject.pid: None, first: second, second: first, third: first}
+    assert [set(each) for each in found["dead_locks"]] == [{first, second}]
+    assert re.search(r"^Dead lock: thread (\d+) waits for thread (\d+), which waits for thread \1$", said, re.MULTILINE)
+    assert re.search(rf"^Thread {third} \(.*\): waits for a lock that thread {first} holds$", said, re.MULTILINE)
+
+
+def test_circles():
+    assert circles({1: 2, 2: 3, 3: 2, 4: 5, 6: 6}) == [[2, 3], [6]]
+    assert dump.circle_text([2, 3]) == "thread 2 waits for thread 3, which waits for thread 2"
+    assert dump.circle_text([6]) == "thread 6 waits for itself"
+
+
 def test_a_program_without_asyncio_has_no_tasks():
     with harness.running(sys.executable, "waits.py") as subject:
         assert dumped(subject.pid)["tasks"] == []
@@ -202,11 +230,11 @@ def test_words_of_tasks():
 def test_words():
     task = Task(7, 7, "worker\x1b[2J", "S", "futex")
     frame = Frame("f\n", "/tmp/\x1b.py", None)
-    assert dump.thread_text(Made([frame], task, marks=["torn"])) == (
+    assert dump.thread_text(Made([frame], task, marks=["torn"]), {}) == (
         "Thread 7 (worker\\x1b[2J): waits in futex\n    (the stack moved too fast: the innermost functions are left out)\n"
         "    f\\n (/tmp/\\x1b.py)\n")
-    assert dump.thread_text(Made(gil=True)) == "Thread ?: state unknown, holds the GIL\n    (no Python function)\n"
-    assert dump.thread_text(Made(task=Task(7, 7, "a", "D", None))) == "Thread 7 (a): in the kernel\n    (no Python function)\n"
+    assert dump.thread_text(Made(gil=True), {}) == "Thread ?: state unknown, holds the GIL\n    (no Python function)\n"
+    assert dump.thread_text(Made(task=Task(7, 7, "a", "D", None)), {}) == "Thread 7 (a): in the kernel\n    (no Python function)\n"
 
 
 @pytest.mark.parametrize("minor", [9, 10, 11, 13])

@@ -13,6 +13,7 @@ from .._tracer import Memory
 from ..data.harmless import harmless
 from ..stacks import beside, snapshot
 from ..stacks.code import Codes
+from ..stacks.locks import Locks, circles
 from ..stacks.native import NativeFrame
 from ..stacks.patience import watched
 from ..stacks.process import NoPython, Python, refusal
@@ -36,8 +37,8 @@ SAID = {
 _OUTER = ("cut", "left out")  # said where the frames are that are not there
 
 
-# minor: of its CPython 3.minor; None: it is none
-Process = namedtuple("Process", ("pid", "minor"))
+# minor: of its CPython 3.minor; None: it is none.  waiting: {thread id: id of the thread that holds what it waits for}
+Process = namedtuple("Process", ("pid", "minor", "waiting"))
 
 
 def look(pid: int, frames: int, native: bool = False) -> tuple[Process, list[Any], list[Any]]:
@@ -49,15 +50,16 @@ def look(pid: int, frames: int, native: bool = False) -> tuple[Process, list[Any
         except NoPython:
             if not native:
                 raise
-            return Process(pid, None), _native_threads(pid), []
+            return Process(pid, None, {}), _native_threads(pid), []
         codes = Codes(python)
         walker = python.walker(frames, _TRIES, native)
         threads = (beside.of_process(pid, python.memory, python, codes, walker) if native
                    else snapshot.of_process(python, walker, codes))
         tasks = Tasks(python, codes).all(threads)
+        waiting = Locks(python, codes).waiting(threads)
         python.check()
         bound([*threads, *tasks])
-        return Process(pid, python.layout["minor"]), threads, tasks
+        return Process(pid, python.layout["minor"], waiting), threads, tasks
 
 
 def _native_threads(pid: int) -> list[Any]:
@@ -84,11 +86,13 @@ def bound(listed: list[Any], room: int = ROOM) -> None:
 # --- text ----------------------------------------------------------------------------------
 
 
-def doing(thread: Any) -> str:
-    """What a thread does, in words."""
+def doing(thread: Any, holder: int | None = None) -> str:
+    """What a thread does, in words; holder: the thread that holds the lock it waits for."""
     said = [thread.task.state if thread.task else "state unknown"]
     if thread.task and thread.task.call and thread.task.letter != "R":
         said = [f"waits in {thread.task.call}"]
+    if holder is not None:
+        said = [f"waits for a lock that thread {holder} holds"]
     if thread.gil:
         said.append("holds the GIL")
     return ", ".join(said)
@@ -99,9 +103,10 @@ def frame_line(frame: Any) -> str:
     return f"    {harmless(frame.name)} ({harmless(frame.file)}{line})\n"
 
 
-def thread_text(thread: Any) -> str:
+def thread_text(thread: Any, waiting: dict[int, int]) -> str:
+    holder = waiting.get(thread.task.tid) if thread.task else None
     name = f"Thread {thread.task.tid} ({harmless(thread.task.name)})" if thread.task else "Thread ?"
-    lines = [f"{name}: {doing(thread)}\n"]
+    lines = [f"{name}: {doing(thread, holder)}\n"]
     lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark not in _OUTER]
     lines += [frame_line(frame) for frame in thread.frames]
     lines += [f"    (its native frames are not all here: {thread.native})\n"] if thread.native else []
@@ -121,11 +126,18 @@ def counted(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
 
 
+def circle_text(threads: list[int]) -> str:
+    first, *others = [f"thread {each}" for each in threads]
+    return f"{first} waits for " + ", which waits for ".join([*others, first if others else "itself"])
+
+
 def text(process: Process, threads: list[Any], tasks: list[Any]) -> str:
     of_asyncio = f", {counted(len(tasks), 'task')} of asyncio" if tasks else ""
     what = "no CPython" if process.minor is None else f"CPython 3.{process.minor}"
     head = f"Process {process.pid}: {what}, {counted(len(threads), 'thread')}{of_asyncio}\n"
-    return head + "".join("\n" + each for each in [*map(thread_text, threads), *map(task_text, tasks)])
+    told = [f"Dead lock: {circle_text(each)}\n" for each in circles(process.waiting)]
+    parts = [*(thread_text(each, process.waiting) for each in threads), *map(task_text, tasks)]
+    return head + "".join(told) + "".join("\n" + each for each in parts)
 
 
 # --- JSON ----------------------------------------------------------------------------------
@@ -136,10 +148,10 @@ def frame_object(frame: Any) -> dict[str, Any]:
     return {"function": frame.name, "file": frame.file, "line": frame.line, **of_c}
 
 
-def thread_object(thread: Any) -> dict[str, Any]:
+def thread_object(thread: Any, waiting: dict[int, int]) -> dict[str, Any]:
     task = thread.task
     return {"tid": task and task.tid, "name": task and task.name, "state": task and task.state, "call": task and task.call,
-            "gil": thread.gil, "marks": thread.marks, "native": thread.native, "frames": [frame_object(each) for each in thread.frames]}
+            "gil": thread.gil, "waits_for": task and waiting.get(task.tid), "marks": thread.marks, "native": thread.native, "frames": [frame_object(each) for each in thread.frames]}
 
 
 def task_object(task: Any) -> dict[str, Any]:
@@ -148,5 +160,6 @@ def task_object(task: Any) -> dict[str, Any]:
 
 def as_json(process: Process, threads: list[Any], tasks: list[Any]) -> str:
     version = None if process.minor is None else f"3.{process.minor}"
-    return json.dumps({"pid": process.pid, "python": version, "threads": [thread_object(each) for each in threads],
+    return json.dumps({"pid": process.pid, "python": version, "threads": [thread_object(each, process.waiting) for each in threads],
+                       "dead_locks": circles(process.waiting),
                        "tasks": [task_object(each) for each in tasks]}) + "\n"

@@ -1,0 +1,26 @@
+"""Two threads that move money in both directions at the same time, and wait for each other for ever: pyusdt dump says so."""
+
+import threading
+
+
+class Account:
+    def __init__(self, money):
+        self.money = money
+        self.lock = threading.Lock()
+
+
+STARTED = threading.Barrier(2)
+
+
+def move(source, target, money):
+    with source.lock:
+        STARTED.wait()  # as if by chance both were here at once
+        with target.lock:
+            source.money -= money
+            target.money += money
+
+
+mine, yours = Account(100), Account(100)
+for source, target in ((mine, yours), (yours, mine)):
+    threading.Thread(target=move, args=(source, target, 5), daemon=True).start()
+threading.Event().wait()
