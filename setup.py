@@ -11,6 +11,7 @@ Everything else about the package stands in pyproject.toml.  In the environment:
 """
 
 import os
+import re
 import subprocess
 import sys
 from glob import glob
@@ -121,7 +122,15 @@ class Build(build_ext):
             self.compiler.link_shared_object = link
 
 
+def long_description():
+    """README.md without its pictures, and without what leads to other files: a package index has neither."""
+    with open("README.md", encoding="utf-8") as file:
+        text = re.sub(r"(?m)^!\[[^]]*\]\([^)]*\)\n\n?", "", file.read())
+    return re.sub(r"\[([^]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
+
+
 os.chdir(Path(__file__).resolve().parent)
 generate()
 Build.way = dtrace_sites()
-setup(ext_modules=cythonize(extensions(Build.way), build_dir="build/cython"), cmdclass={"build_ext": Build})
+setup(ext_modules=cythonize(extensions(Build.way), build_dir="build/cython"), cmdclass={"build_ext": Build},
+      long_description=long_description(), long_description_content_type="text/markdown")

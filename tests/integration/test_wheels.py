@@ -4,16 +4,20 @@
 
 from __future__ import annotations
 
+import email
 import glob
 import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
+from pathlib import Path
 
 import elfnotes
 import harness
+import installed
 import pytest
 
 pytestmark = pytest.mark.xdist_group("integration/test_wheels")
@@ -56,6 +60,24 @@ def check_contents(wheel: str, folder) -> None:
     assert ".symtab" not in sections and sections[".probes"][2] == 2 * 953
 
 
+def check_metadata(wheel: str) -> None:
+    """What a package index shows: a long description that it can render and in which nothing leads nowhere, and all extras."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+        told = email.message_from_bytes(archive.read(name))
+    assert told["Description-Content-Type"] == "text/markdown" and told["License-Expression"] == "Apache-2.0"
+    assert {"live", "parquet", "notebook", "perfetto", "prometheus"} <= set(told.get_all("Provides-Extra"))
+    described = told.get_payload()
+    assert described.startswith("# pyusdt\n") and "## Use" in described and len(described) > 5000
+    assert re.findall(r"\]\((?!https?:)[^)]*\)", described) == [], "links to files that are not there"
+    named = {extra for line in Path(harness.ROOT, "docs").rglob("*.md") for extra in re.findall(r"pyusdt\[(\w+)\]", line.read_text())}
+    assert named <= set(told.get_all("Provides-Extra")), "the documentation names others"
+    if not sysconfig.get_config_var("Py_GIL_DISABLED") and sys.version_info < (3, 15):  # cmarkgfm has no wheel for those
+        folder = installed.folder_of(os.path.join(harness.HERE, "wheel_readers.txt"), depends=True)
+        checked = harness.run([sys.executable, "-m", "twine", "check", "--strict", wheel], env={**os.environ, "PYTHONPATH": folder}, timeout=60)
+        assert checked.status == 0 and "PASSED" in checked.stdout, checked
+
+
 def check_use(python: str, wheel: str, folder) -> None:
     """In a clean virtual environment, without a compiler in reach or a registry to ask."""
     environment = folder / "environment"
@@ -77,6 +99,7 @@ def check_use(python: str, wheel: str, folder) -> None:
 def test_wheel_of_this_python(tmp_path):
     wheel = build(sys.executable, tmp_path)
     check_contents(wheel, tmp_path)
+    check_metadata(wheel)
     check_use(sys.executable, wheel, tmp_path)
 
 

@@ -26,6 +26,7 @@ from ..tracing.driver import Driver
 from . import arguments as cli
 from . import colour, formats, listing, ready, stability, streams
 from .interrupts import Interrupts
+from .progress import Progress
 from .usage import PROGRAM, VERSION, help_text, usage, versions
 
 TYPE_CHECKING = False
@@ -355,12 +356,23 @@ def run(arguments: Arguments, driver: Driver, output: Output) -> int:
             complain(message)
 
     sink = formats.beside(arguments.format(output, notify, arguments.format_argument), notify, arguments.options)
+    alone = arguments.format_argument is not None or not sys.stdout.isatty()
+    progress = Progress(sys.stderr, alone)
+    driver.engine.attaching = progress.attaching  # type: ignore[method-assign]
     gc.freeze()  # the compiler's objects stay until the end, so the collector need not look at them while tracing
     try:
         with Interrupts(driver) as interrupts, contextlib.closing(driver):
+            def between() -> None:
+                interrupts.answer()
+                if driver.over:
+                    progress.clear()
+                elif driver.engine.span:
+                    progress.replaying(driver.engine.now(), driver.engine.span)
+
             driver.begin(sink)
             ready.tell(arguments.ready)
-            driver.run(_POLL, interrupts.answer)
+            driver.run(_POLL, between)
+            progress.clear()
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise

@@ -120,6 +120,9 @@ class Engine(Clock):
         self.counted: list[Any] = []  # the program.Clauses that traced processes count by themselves, without events
         self.awaited: list[Any] = []  # those of the descriptions without a probe that are not refused: their process may come
 
+    def attaching(self, done: int, total: int) -> None:
+        """So many probes of those that are to be attached to are; whoever shows progress puts a function in its place."""
+
     def fired(self, pid: int, when: int) -> bool:
         """Whether the process that has this id now is the one that the record of that time is of: it was there then."""
         return was_there(pid, when)

@@ -223,8 +223,12 @@ class KernelEngine(Engine):
                     continue
                 key = (clauses, self._key(event), site.file, pid, site.returns)
                 groups.setdefault(key, (event, []))[1].append(place)
+        total, done = sum(len(places) for _, places in groups.values()), 0
         for (clauses, shared, file, pid, returns), (event, places) in groups.items():
+            self.attaching(done, total)
             self._attach(clauses, shared, event, file, places, pid, returns)
+            done += len(places)
+        self.attaching(total, total)
 
     def _place(self, site, clauses, pid, never):
         """(Place, Event) of a site."""

@@ -1,0 +1,48 @@
+"""How far pydtrace is with what takes long: attaching to thousands of probes, a large recording.
+
+In: what is done, and how much of it.  Out: a line on the standard error, which each new one replaces.  Always: nothing where that is
+no terminal, nor in the first two seconds; what is traced is printed without it in between.
+"""
+
+from __future__ import annotations
+
+import time
+
+from .usage import PROGRAM
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+_FIRST, _NEXT = 2.0, 0.2  # s
+
+
+class Progress:
+    """stream: the standard error; alone: nothing else is written on its terminal meanwhile."""
+
+    def __init__(self, stream: TextIO, alone: bool) -> None:
+        self._stream, self._is_shown = stream, stream.isatty()
+        self._alone, self._lies = alone, False
+        self._due = time.monotonic() + _FIRST
+
+    def attaching(self, done: int, total: int) -> None:
+        """Before anything is printed."""
+        self._tell(f"attaching, {done} of {total} probes")
+        if done == total:
+            self.clear()
+
+    def replaying(self, at: int, span: tuple[int, int] | None) -> None:
+        if self._alone and span and span[1] > span[0]:
+            self._tell(f"replaying, {min(100, 100 * (at - span[0]) // (span[1] - span[0]))} %")
+
+    def _tell(self, text: str) -> None:
+        now = time.monotonic()
+        if self._is_shown and now >= self._due:
+            self._due, self._lies = now + _NEXT, True
+            print(f"\r{PROGRAM}: {text}\x1b[K", end="", file=self._stream, flush=True)
+
+    def clear(self) -> None:
+        """What was told goes."""
+        if self._lies:
+            self._lies = False
+            print("\r\x1b[K", end="", file=self._stream, flush=True)
