@@ -11,6 +11,7 @@
 #include "atoms.h"
 #include "own.h"
 #include "pyusdt.h"
+#include "stack.h"
 #include "target/sites.h"
 #include "text.h"
 #include "vm.h"
@@ -153,15 +154,18 @@ static ERL_NIF_TERM nif_enabled_number(ErlNifEnv *env, int argc, const ERL_NIF_T
     return probe < 0 ? answer : boolean(pyusdt_enabled((unsigned)probe));
 }
 
-static ERL_NIF_TERM offer(ErlNifEnv *env, unsigned probe, ERL_NIF_TERM tag, ERL_NIF_TERM list)
+/* given: what pyusdt_stack:context() gave. */
+static ERL_NIF_TERM offer(ErlNifEnv *env, unsigned probe, ERL_NIF_TERM given, ERL_NIF_TERM list)
 {
-    ERL_NIF_TERM values[PYUSDT_VALUES];
+    ERL_NIF_TERM values[PYUSDT_VALUES], tag;
+    uint64_t frames[PYUSDT_MAX_FRAMES];
     struct pyusdt_firing firing;
 
     if (!place(env, list, values))
         return enif_make_badarg(env);
     if (!begin(&firing, probe))
         return pyusdt_atoms.no;
+    tag = pyusdt_nif_take_stack(env, given, &firing, frames);
     fire_values(env, &firing, tag, values);
     return pyusdt_atoms.yes;
 }
@@ -215,6 +219,8 @@ static ErlNifFunc functions[] = {
     {"usdt", 0, nif_usdt, 0},
     {"enabled", 0, nif_enabled, 0},
     {"enabled", 1, nif_enabled_number, 0},
+    {"wants_stack", 0, pyusdt_nif_wants_stack, 0},
+    {"wants_stack", 1, pyusdt_nif_wants_stack, 0},
     {"fire", 2, nif_fire, 0},
     {"fire", 3, nif_fire_number, 0},
     {"user_trace_i4s4", 9, nif_user_trace_i4s4, 0},

@@ -1,48 +1,48 @@
 %% p and pn, which pyusdt and dyntrace both define: a call from one to the other would be 5 % of an empty NIF.
 %%
-%% In:  the tag from the process; the values from the caller.
+%% In:  the tag from the process, and its stack where it is wanted; the values from the caller.
 %% Always: what can not be in OTP's order is a function_clause of the module that was called, traced or not.
 
 %% The enabled test comes first wherever no order of arguments is wrong.
 -spec p() -> pyusdt:answer().
 p() ->
     case pyusdt_nif:enabled() of
-        true -> pyusdt_nif:fire(pyusdt_tag:get(), []);
+        true -> pyusdt_nif:fire(pyusdt_stack:context(), []);
         Off -> Off
     end.
 
 -spec p(pyusdt:probe_arg()) -> pyusdt:answer().
 p(A1) ->
     case pyusdt_nif:enabled() of
-        true -> pyusdt_nif:fire(pyusdt_tag:get(), [A1]);
+        true -> pyusdt_nif:fire(pyusdt_stack:context(), [A1]);
         Off -> Off
     end.
 
 -spec p(pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
 p(A1, A2) ->
     case pyusdt_nif:enabled() of
-        true -> pyusdt_nif:fire(pyusdt_tag:get(), [A1, A2]);
+        true -> pyusdt_nif:fire(pyusdt_stack:context(), [A1, A2]);
         Off -> Off
     end.
 
 -spec p(pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
 p(A1, A2, A3) ->
     case pyusdt_nif:enabled() of
-        true -> pyusdt_nif:fire(pyusdt_tag:get(), [A1, A2, A3]);
+        true -> pyusdt_nif:fire(pyusdt_stack:context(), [A1, A2, A3]);
         Off -> Off
     end.
 
 -spec p(pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
 p(A1, A2, A3, A4) ->
     case pyusdt_nif:enabled() of
-        true -> pyusdt_nif:fire(pyusdt_tag:get(), [A1, A2, A3, A4]);
+        true -> pyusdt_nif:fire(pyusdt_stack:context(), [A1, A2, A3, A4]);
         Off -> Off
     end.
 
 -spec p(integer(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
 p(A1, A2, A3, A4, A5) when is_integer(A1) ->
     case pyusdt_nif:enabled() of
-        true -> pyusdt_nif:fire(pyusdt_tag:get(), [A1, A2, A3, A4, A5]);
+        true -> pyusdt_nif:fire(pyusdt_stack:context(), [A1, A2, A3, A4, A5]);
         Off -> Off
     end.
 
@@ -50,7 +50,7 @@ p(A1, A2, A3, A4, A5) when is_integer(A1) ->
         pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
 p(A1, A2, A3, A4, A5, A6) when is_integer(A1), is_integer(A2) ->
     case pyusdt_nif:enabled() of
-        true -> pyusdt_nif:fire(pyusdt_tag:get(), [A1, A2, A3, A4, A5, A6]);
+        true -> pyusdt_nif:fire(pyusdt_stack:context(), [A1, A2, A3, A4, A5, A6]);
         Off -> Off
     end.
 
@@ -58,7 +58,7 @@ p(A1, A2, A3, A4, A5, A6) when is_integer(A1), is_integer(A2) ->
         pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
 p(A1, A2, A3, A4, A5, A6, A7) when is_integer(A1), is_integer(A2), is_integer(A3) ->
     case pyusdt_nif:enabled() of
-        true -> pyusdt_nif:fire(pyusdt_tag:get(), [A1, A2, A3, A4, A5, A6, A7]);
+        true -> pyusdt_nif:fire(pyusdt_stack:context(), [A1, A2, A3, A4, A5, A6, A7]);
         Off -> Off
     end.
 
@@ -66,7 +66,7 @@ p(A1, A2, A3, A4, A5, A6, A7) when is_integer(A1), is_integer(A2), is_integer(A3
         pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
 p(A1, A2, A3, A4, A5, A6, A7, A8) when is_integer(A1), is_integer(A2), is_integer(A3), is_integer(A4) ->
     case pyusdt_nif:enabled() of
-        true -> pyusdt_nif:fire(pyusdt_tag:get(), [A1, A2, A3, A4, A5, A6, A7, A8]);
+        true -> pyusdt_nif:fire(pyusdt_stack:context(), [A1, A2, A3, A4, A5, A6, A7, A8]);
         Off -> Off
     end.
 
@@ -74,28 +74,28 @@ p(A1, A2, A3, A4, A5, A6, A7, A8) when is_integer(A1), is_integer(A2), is_intege
 -spec pn(pyusdt:number_of_probe()) -> pyusdt:answer().
 pn(Number) ->
     case pyusdt_nif:enabled(Number) of
-        true -> pyusdt_nif:fire(Number, pyusdt_tag:get(), []);
+        true -> pyusdt_nif:fire(Number, pyusdt_stack:context(Number), []);
         Not -> Not
     end.
 
 -spec pn(pyusdt:number_of_probe(), pyusdt:probe_arg()) -> pyusdt:answer().
 pn(Number, A1) ->
     case pyusdt_nif:enabled(Number) of
-        true -> pyusdt_nif:fire(Number, pyusdt_tag:get(), [A1]);
+        true -> pyusdt_nif:fire(Number, pyusdt_stack:context(Number), [A1]);
         Not -> Not
     end.
 
 -spec pn(pyusdt:number_of_probe(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
 pn(Number, A1, A2) ->
     case pyusdt_nif:enabled(Number) of
-        true -> pyusdt_nif:fire(Number, pyusdt_tag:get(), [A1, A2]);
+        true -> pyusdt_nif:fire(Number, pyusdt_stack:context(Number), [A1, A2]);
         Not -> Not
     end.
 
 -spec pn(pyusdt:number_of_probe(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
 pn(Number, A1, A2, A3) ->
     case pyusdt_nif:enabled(Number) of
-        true -> pyusdt_nif:fire(Number, pyusdt_tag:get(), [A1, A2, A3]);
+        true -> pyusdt_nif:fire(Number, pyusdt_stack:context(Number), [A1, A2, A3]);
         Not -> Not
     end.
 
@@ -103,7 +103,7 @@ pn(Number, A1, A2, A3) ->
          pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
 pn(Number, A1, A2, A3, A4) ->
     case pyusdt_nif:enabled(Number) of
-        true -> pyusdt_nif:fire(Number, pyusdt_tag:get(), [A1, A2, A3, A4]);
+        true -> pyusdt_nif:fire(Number, pyusdt_stack:context(Number), [A1, A2, A3, A4]);
         Not -> Not
     end.
 
@@ -111,7 +111,7 @@ pn(Number, A1, A2, A3, A4) ->
          pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
 pn(Number, A1, A2, A3, A4, A5) when is_integer(A1) ->
     case pyusdt_nif:enabled(Number) of
-        true -> pyusdt_nif:fire(Number, pyusdt_tag:get(), [A1, A2, A3, A4, A5]);
+        true -> pyusdt_nif:fire(Number, pyusdt_stack:context(Number), [A1, A2, A3, A4, A5]);
         Not -> Not
     end.
 
@@ -119,7 +119,7 @@ pn(Number, A1, A2, A3, A4, A5) when is_integer(A1) ->
          pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
 pn(Number, A1, A2, A3, A4, A5, A6) when is_integer(A1), is_integer(A2) ->
     case pyusdt_nif:enabled(Number) of
-        true -> pyusdt_nif:fire(Number, pyusdt_tag:get(), [A1, A2, A3, A4, A5, A6]);
+        true -> pyusdt_nif:fire(Number, pyusdt_stack:context(Number), [A1, A2, A3, A4, A5, A6]);
         Not -> Not
     end.
 
@@ -127,7 +127,7 @@ pn(Number, A1, A2, A3, A4, A5, A6) when is_integer(A1), is_integer(A2) ->
          pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
 pn(Number, A1, A2, A3, A4, A5, A6, A7) when is_integer(A1), is_integer(A2), is_integer(A3) ->
     case pyusdt_nif:enabled(Number) of
-        true -> pyusdt_nif:fire(Number, pyusdt_tag:get(), [A1, A2, A3, A4, A5, A6, A7]);
+        true -> pyusdt_nif:fire(Number, pyusdt_stack:context(Number), [A1, A2, A3, A4, A5, A6, A7]);
         Not -> Not
     end.
 
@@ -135,6 +135,6 @@ pn(Number, A1, A2, A3, A4, A5, A6, A7) when is_integer(A1), is_integer(A2), is_i
          pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg(), pyusdt:probe_arg()) -> pyusdt:answer().
 pn(Number, A1, A2, A3, A4, A5, A6, A7, A8) when is_integer(A1), is_integer(A2), is_integer(A3), is_integer(A4) ->
     case pyusdt_nif:enabled(Number) of
-        true -> pyusdt_nif:fire(Number, pyusdt_tag:get(), [A1, A2, A3, A4, A5, A6, A7, A8]);
+        true -> pyusdt_nif:fire(Number, pyusdt_stack:context(Number), [A1, A2, A3, A4, A5, A6, A7, A8]);
         Not -> Not
     end.

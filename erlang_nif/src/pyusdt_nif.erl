@@ -6,7 +6,7 @@
 %% still can, says so once in the log, and answers false.
 -module(pyusdt_nif).
 
--export([available/0, usdt/0, enabled/0, enabled/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
+-export([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
 -export([check/1, define/3, fire_own/2, enabled_own/1]).
 -export([vm_define/1, vm_wanted/0, vm_tend/0, vm_open/1, vm_functions/3, vm_watch/1,
          vm_control/2, vm_over/0, vm_port/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
@@ -15,7 +15,7 @@
 -export_type([answer/0]).
 
 -on_load(on_load/0).
--nifs([available/0, usdt/0, enabled/0, enabled/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1,
+-nifs([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1,
        check/1, define/3, fire_own/2, enabled_own/1,
        vm_define/1, vm_wanted/0, vm_tend/0, vm_open/1, vm_functions/3, vm_watch/1,
        vm_control/2, vm_over/0, vm_port/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
@@ -41,6 +41,16 @@ enabled() ->
 %% @doc Whether anybody wants user_trace-n<em>Number</em>.
 -spec enabled(term()) -> answer().
 enabled(_Number) ->
+    not_loaded(false).
+
+%% @doc Whether a session wants the stack of who fires user_trace-i4s4.
+-spec wants_stack() -> boolean().
+wants_stack() ->
+    not_loaded(false).
+
+%% @doc The same of user_trace-n<em>Number</em>.
+-spec wants_stack(term()) -> boolean().
+wants_stack(_Number) ->
     not_loaded(false).
 
 %% @doc Fire user_trace-i4s4. Of the values, integers from the left, at most four, are its integers.

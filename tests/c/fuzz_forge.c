@@ -186,7 +186,7 @@ void fuzz_forge_event(struct forged *forged, const struct operation *op)
     static uint8_t bytes[4096], ring[RING];
     struct pyusdt_ring_event *event = (void *)bytes;
     unsigned k = op->which / FORGED % FORGED_RINGS;
-    struct pyusdt_ring_capture capture = {(uint16_t)(op->field % 10), (uint16_t)(op->at % 300)};
+    struct pyusdt_ring_capture capture = {(uint16_t)(op->field % (PYUSDT_CAPTURE_STACK + 1)), (uint16_t)(op->at % 300)};
     uint64_t at;
 
     if (!forged->made)

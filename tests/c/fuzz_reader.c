@@ -97,6 +97,9 @@ static int on_event(void *arg, const struct pyusdt_event *event)
         for (uint32_t k = 0; k < capture->length; k++) /* every byte is ours to read */
             fuzz_require(capture->data[k] != '\1' || event->time != 1 || event->cpu != 77, "never");
     }
+    fuzz_require(event->nframes <= PYUSDT_MAX_FRAMES, "a stack that is too deep");
+    for (uint32_t k = 0; k < 8 * event->nframes; k++)
+        fuzz_require(event->frames[k] != 1 || event->time != 1 || event->cpu != 77, "never");
     if (session == world.session) {
         world.delivered++;
         world.unordered += event->time < world.last;

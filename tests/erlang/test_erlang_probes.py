@@ -173,3 +173,15 @@ def test_otps_script_under_dtrace(erlang, oracle, name, tmp_path):
     with waiting_node(erlang, 150) as node:
         run = oracle("dtrace", "-q", "-s", str(script), "-p", str(node.pid))
     assert printed(run) == OTP_PRINTS[name], run
+
+
+def test_stacks(erlang, trace):
+    """On demand, by p and pn: the functions that the process itself says, as far as the emulator's backtrace_depth goes."""
+    node = erlang.node("run", module="stacks")
+    run = trace('erlang*:::user_trace-i4s4, erlang*:::user_trace-n7 { printf("<%s|%k>", copyinstr(arg6), jstack(20)); }', node,
+                "-x", "strsize=1024")
+    events = [tuple(text.split() for text in event) for event in re.findall(r"<([^|>]*)\|([^>]*)>", run.stdout)]
+    assert len(events) == 10, run
+    for told, seen in events:
+        assert seen and seen == told, run
+    assert max(len(seen) for _, seen in events) > 8

@@ -54,7 +54,7 @@ DECLARED = {
 
 # Names with a row whose meaning differs in an engine: (embedded, kernel).
 _READ_LATER = "reads what the event captured of it; another address is a fault"
-_LANGUAGES = "Python's functions; the tracer's own stack where it fires the probe (BEGIN, tick-n)"
+_LANGUAGES = "functions of Python and Erlang; the tracer's own stack where it fires the probe (BEGIN, tick-n)"
 _NO_KERNEL_STACK = "no frames"
 _LATER = "when the record is printed, which is after the firing"
 NOTES = {

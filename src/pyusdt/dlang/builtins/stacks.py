@@ -98,7 +98,7 @@ ROWS = [
     Stack("stack", "stack([uint32_t])", "the kernel's stack", KERNEL, ("stackframes", 20), "D_STACK_SIZE"),
     Stack("ustack", "stack([uint32_t], [uint32_t])", "the stack of the firing thread", USER, ("ustackframes", 100),
           "D_USTACK_FRAMES", ("ustackstrsize", 0)),
-    Stack("jstack", "stack([uint32_t], [uint32_t])", "that of its language alone: Python's functions", LANGUAGE, ("jstackframes", 50),
+    Stack("jstack", "stack([uint32_t], [uint32_t])", "that of its language alone: functions of Python or Erlang", LANGUAGE, ("jstackframes", 50),
           "D_USTACK_FRAMES", ("jstackstrsize", 512)),
     Symbol("sym", "the name of an address of the kernel", False, t.Naming(distance=True, whole=True)),
     Symbol("func", "the name of the kernel's function at an address", False, _FUNCTION),
