@@ -24,12 +24,13 @@ _DEEP = 64  # values of an expression
 
 class Row:
     """rules: {register: (kind, …)}, CFA among them; a register without a rule is the caller's as it is, one with None is lost.
-    returns: the register that holds the address to return to; signal: the frame is a signal's, and its caller no call."""
+    returns: the register that holds the address to return to; signal: the frame is a signal's, and its caller no call;
+    start: of the function."""
 
-    __slots__ = ("returns", "rules", "signal")
+    __slots__ = ("returns", "rules", "signal", "start")
 
-    def __init__(self, rules, returns, signal):
-        self.rules, self.returns, self.signal = rules, returns, signal
+    def __init__(self, rules, returns, signal, start):
+        self.rules, self.returns, self.signal, self.start = rules, returns, signal, start
 
 
 class _Bytes:
@@ -194,7 +195,7 @@ class Tables:
         machine.run(common.instructions, address)
         machine.initial = dict(machine.rules)
         machine.run(instructions, address)
-        return Row(machine.rules, common.returns, common.signal)
+        return Row(machine.rules, common.returns, common.signal, start)
 
 
 class _Machine:

@@ -71,7 +71,7 @@ class _Module:
             return None
 
     def name(self, address):
-        """Of the function, or the address, where it has no name."""
+        """Of the function, or where it has no name the address at which it begins, if that is known."""
         if address not in self._names:
             if len(self._names) >= _ROWS:
                 self._names.clear()
@@ -79,7 +79,8 @@ class _Module:
                 name = next(filter(None, (each.function(address) for each in self._named)), "")
             except elf.BadFile:
                 name = ""
-            self._names[address] = name or f"{address:#x}"
+            row = self.row(address)
+            self._names[address] = name or f"{row.start if row else address:#x}"
         return self._names[address]
 
     def close(self):
