@@ -15,8 +15,10 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import closing
 
+import crowds
 import interpreter
 import kernel
 import kernel_printf
@@ -26,6 +28,9 @@ import subjects
 import vm
 import whole
 from comparison import Comparison
+from curve import Curve, chart
+
+CHART = os.path.join(subjects.ROOT, "docs", "images", "growth.svg")
 
 # A burst is small enough for the ring and is followed by a pause in which the consumer catches up: "on" means
 # consumed live and nothing dropped. LTTng's tracepoint gets the same bursts and pauses.
@@ -197,11 +202,6 @@ def measure_interpreter(_: int) -> list[Comparison]:
     return [*events, Comparison("a look that finds nothing (instr.) / 2,000", 1.0, [interpreter.idle()], [2000])]
 
 
-def measure_scaling(rounds: int) -> list[Comparison]:
-    """What an event costs pydtrace where a script is large."""
-    return [Comparison(*row) for row in scaling.rows(rounds)]
-
-
 def consumer_samples(subject, operation: str, peer, rounds: int) -> tuple[list[float], list[float]]:
     ours, theirs = [], []
     for kept in range(-5, rounds):
@@ -214,6 +214,16 @@ def consumer_samples(subject, operation: str, peer, rounds: int) -> tuple[list[f
             ours.append(figure)
             theirs.append(per_event(peer, "1", BURST))
     return ours, theirs
+
+
+def measure_growth(rounds: int) -> Iterator[Curve]:
+    """What an event costs where a script is large, and where many trace or fire."""
+    yield from scaling.curves(rounds)
+    yield from crowds.curves(rounds)
+
+
+def curves_of(rows: list[Comparison]) -> list[Curve]:
+    return [row for row in rows if isinstance(row, Curve)]
 
 
 def write_results(rows: list[Comparison]) -> str:
@@ -229,6 +239,7 @@ def write_results(rows: list[Comparison]) -> str:
              "ratio": round(row.ratio, 3), "budget": row.budget}
             for row in rows
         ],
+        "growth": [curve.as_json() for curve in curves_of(rows)],
     }
     with open(path, "w") as file:
         json.dump(result, file, indent=1)
@@ -254,14 +265,14 @@ def measure_vm(rounds: int) -> list[Comparison]:
 PARTS = {
     "off": (measure_off, 101), "start": (measure_start, 31), "on": (measure_on, 301), "threads": (measure_threads, 101),
     "stopped": (measure_stopped, 21), "consumer": (measure_consumer, 21), "reading": (measure_reading, 21),
-    "vm": (measure_vm, 5), "interpreter": (measure_interpreter, 1), "scaling": (measure_scaling, 5), "kernel": (measure_kernel, 5),
+    "vm": (measure_vm, 5), "interpreter": (measure_interpreter, 1), "growth": (measure_growth, 5), "kernel": (measure_kernel, 5),
 }
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--quick", action="store_true", help="few rounds, nothing written: does it run at all?")
-    options.add_argument("--only", nargs="+", choices=PARTS, help="these parts, nothing written")
+    options.add_argument("--only", nargs="+", choices=PARTS, help="these parts; of `growth` the chart is written, no results")
     given = options.parse_args()
     subjects.build_empty()
     rows: list[Comparison] = []
@@ -271,6 +282,9 @@ def main() -> int:
         for row in measure(3 if given.quick else rounds):
             rows.append(row)
             print(row.row(), flush=True)
+    if not given.quick and curves_of(rows):
+        with open(CHART, "w") as file:
+            file.write(chart(curves_of(rows)))
     if not given.quick and not given.only:
         print("written to", os.path.relpath(write_results(rows), subjects.ROOT))
     return any(row.is_over() for row in rows)

@@ -145,6 +145,21 @@ def provider_cost(n: int) -> float:
     return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
 
 
+def cpu_nanoseconds(pid: int) -> int:
+    """CPU time that a process has used so far, in all its threads."""
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat") as file:
+            total += int(file.read().split()[0])
+    return total
+
+
+def delivered(said: str) -> int:
+    """Events that a script saw: `delivered N` is what it says at its END."""
+    found = re.search(r"^delivered (\d+)$", said, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
 class TracedSubject(PythonSubject):
     """worker.py under pydtrace. The script's output and the drops that pydtrace reports are kept."""
 
@@ -182,16 +197,11 @@ class TracedSubject(PythonSubject):
 
     def consumer_nanoseconds(self) -> int:
         """CPU time that pydtrace has used so far."""
-        total = 0
-        for task in os.listdir(f"/proc/{self.process.pid}/task"):
-            with open(f"/proc/{self.process.pid}/task/{task}/schedstat") as file:
-                total += int(file.read().split()[0])
-        return total
+        return cpu_nanoseconds(self.process.pid)
 
     def accounted(self, said: str) -> int:
-        """Events that the script saw: `delivered N` is what it says at its END."""
-        delivered = re.search(r"^delivered (\d+)$", said, re.MULTILINE)
-        return int(delivered[1]) if delivered else 0
+        """Events that the script saw, or that it says were lost."""
+        return delivered(said)
 
     def close(self) -> None:
         """Ends, and raises unless every event is accounted for."""
@@ -230,6 +240,55 @@ class TracedCoreSubject(TracedSubject):
         includes = [f"-I{ROOT}/{folder}" for folder in ("include", "c", "c/generated")]
         program = build("core_worker", sources, "-std=gnu11", "-fvisibility=hidden", "-DPYUSDT_NO_SITES=1", *includes, "-pthread")
         return f"{program} {path}"
+
+
+class FamilySubject(TracedSubject):
+    """family.py under pydtrace: each of its processes fires n times."""
+
+    def __init__(self, script: str, size: int):
+        self.size = size
+        super().__init__(script)
+
+    def ask(self, operation: str, n: int) -> int:
+        self.asked += n * (self.size - 1)
+        return super().ask(operation, n)
+
+    def worker(self, path: str) -> str:
+        return f"{sys.executable} {HERE}/family.py {path} {self.size}"
+
+
+class SharedSubject(PythonSubject):
+    """worker.py with a run directory of its own, and as many tracers of it, which all see each event."""
+
+    def __init__(self, script: str, size: int):
+        self.script, self.asked = script, 0
+        super().__init__()
+        self.tracers = [self.tracer() for _ in range(size)]
+        for tracer in self.tracers:
+            tracer.stdout.readline()  # BEGIN's: it traces
+
+    def environment(self) -> dict[str, str]:
+        return {**super().environment(), "PYUSDT_RUNDIR": os.path.join(self.folder, "run")}
+
+    def tracer(self) -> subprocess.Popen:
+        command = [PYDTRACE, "-q", "-n", 'BEGIN { printf("ready\\n"); } ' + self.script, "-p", str(self.process.pid)]
+        return subprocess.Popen(command, env=self.environment(), stdout=subprocess.PIPE, text=True)
+
+    def ask(self, operation: str, n: int) -> int:
+        self.asked += n
+        return super().ask(operation, n)
+
+    def consumer_nanoseconds(self) -> int:
+        return sum(cpu_nanoseconds(tracer.pid) for tracer in self.tracers)
+
+    def close(self) -> None:
+        """Ends, and raises unless every tracer has seen every event."""
+        self.end()
+        outputs = [tracer.communicate(timeout=60)[0] for tracer in self.tracers]
+        shutil.rmtree(self.folder)
+        for said in outputs:
+            if delivered(said) != self.asked:
+                raise RuntimeError(f"{self.asked} events asked for, one of {len(self.tracers)} tracers said: {said[-500:]}")
 
 
 class LttngSession:

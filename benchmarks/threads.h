@@ -3,7 +3,7 @@
  * In:      lines `threads n` (at most MAX_THREADS), and fire(n), which fires n times.
  * Out:     for each line, a line: the nanoseconds of CPU time that a thread took for its n, on average over the threads.
  * Always:  threads are kept from one line to the next, so that none is measured making its own buffers; CPU time, since
- *          eight threads share whatever processors there are.
+ *          many threads share whatever processors there are.
  */
 #ifndef PYUSDT_BENCH_THREADS_H
 #define PYUSDT_BENCH_THREADS_H
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#define MAX_THREADS 8
+#define MAX_THREADS 16
 
 static void fire(unsigned long n);
 

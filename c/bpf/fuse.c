@@ -37,6 +37,14 @@ static const struct step increment[] = {
     {PYUSDT_OP_LDXDW, 1, 0, ANY_OFF, 0}, MOV(2, 1), ADD(2, ANY_IMM), {PYUSDT_OP_STXDW, 0, 2, ANY_OFF, 0},
 };
 
+static const struct step sum[] = {
+    {PYUSDT_OP_LDXDW, 1, 0, ANY_OFF, 0}, {PYUSDT_OP_ADD_X, 1, ANY, 0, 0}, {PYUSDT_OP_STXDW, 0, 1, ANY_OFF, 0},
+};
+static const struct step bump[] = {{PYUSDT_OP_LDXDW, 1, 0, ANY_OFF, 0}, ADD(1, ANY_IMM), {PYUSDT_OP_STXDW, 0, 1, ANY_OFF, 0}};
+static const struct step lost[] = {
+    {PYUSDT_OP_LDMAPVAL, 1, ANY, 0, ANY_IMM}, {SECOND, 0, 0, 0, 0}, SET(2, ANY_IMM), {PYUSDT_OP_ATOMIC_ADD, 1, 2, 0, ANY_IMM},
+};
+
 struct fusing {
     struct pyusdt_program *program;
     const uint8_t *rows;
@@ -79,6 +87,17 @@ static bool is_element(const struct fusing *f, uint32_t slot)
 static bool is_increment(const struct fusing *f, uint32_t slot)
 {
     return FOUND(f, increment, slot) && f->program->ops[slot].off == f->program->ops[slot + 3].off;
+}
+
+/* The same; what is added is neither the word itself nor its address. */
+static bool is_sum(const struct fusing *f, uint32_t slot)
+{
+    return FOUND(f, sum, slot) && f->program->ops[slot].off == f->program->ops[slot + 2].off && f->program->ops[slot + 1].src > 1;
+}
+
+static bool is_bump(const struct fusing *f, uint32_t slot)
+{
+    return FOUND(f, bump, slot) && f->program->ops[slot].off == f->program->ops[slot + 2].off;
 }
 
 static bool is_quantize_bucket(const struct fusing *f, uint32_t slot)
@@ -132,6 +151,9 @@ static int fused_at(const struct fusing *f, uint32_t slot)
            : FOUND(f, copy, slot)           ? PYUSDT_FUSED_COPY
            : FOUND(f, read_string, slot)    ? PYUSDT_FUSED_READ_STRING
            : is_increment(f, slot)          ? PYUSDT_FUSED_INCREMENT
+           : is_sum(f, slot)                ? PYUSDT_FUSED_SUM
+           : is_bump(f, slot)               ? PYUSDT_FUSED_BUMP
+           : FOUND(f, lost, slot)           ? PYUSDT_FUSED_LOST
            : is_quantize_bucket(f, slot)    ? PYUSDT_FUSED_QUANTIZE_BUCKET
                                             : -1;
 }

@@ -18,6 +18,9 @@
     X(COPY, 6)              /* probe_read_kernel(base + offset, size, base + offset) */ \
     X(READ_STRING, 5)       /* probe_read_user_str(base + offset, size, register) */ \
     X(INCREMENT, 4)         /* r1 = *r0, r2 = r1 + n, *r0 = r2 */ \
+    X(SUM, 3)               /* r1 = *r0, r1 += register, *r0 = r1 */ \
+    X(BUMP, 3)              /* r1 = *r0, r1 += n, *r0 = r1 */ \
+    X(LOST, 4)              /* r1 = the address of a count, r2 = n, *r1 += r2 */ \
     X(QUANTIZE_BUCKET, 1)   /* a call of the library's quantize_bucket */
 
 enum pyusdt_fused {

@@ -118,6 +118,20 @@ static inline uint64_t quantize_bucket(uint64_t value)
             goto stop;                                         \
         NEXT;                                                  \
     } while (0)
+/* r1 = *r0 + what is added, *r0 = r1. */
+#define ADDITION(ADDED)                                                            \
+    {                                                                              \
+        uint8_t *p = pyusdt_run_access(run, r[0] + (uint64_t)(int64_t)pc->off, 8, true); \
+        if (__builtin_expect(!p, 0)) { /* as in FUSED_INCREMENT */                 \
+            run->error = 0;                                                        \
+            goto LDXDW;                                                            \
+        }                                                                          \
+        memcpy(&r[1], p, 8);                                                       \
+        r[1] += ADDED;                                                             \
+        memcpy(p, &r[1], 8);                                                       \
+        pc += 3;                                                                   \
+        goto *pc->handler;                                                         \
+    }
 #define SUM(op, add) (r[(op)->src] + (uint64_t)(int64_t)(add)->imm) /* of mov and add */
 
 /* program == NULL: only gives the labels. */
@@ -285,6 +299,19 @@ FUSED_INCREMENT: {
     memcpy(p, &r[2], 8);
     pc += 4;
     goto *pc->handler;
+}
+
+FUSED_SUM:
+    ADDITION(r[pc[1].src])
+
+FUSED_BUMP:
+    ADDITION((uint64_t)(int64_t)pc[1].imm)
+
+FUSED_LOST: {
+    r[1] = pc[1].wide;
+    r[2] = (uint64_t)(int64_t)pc[2].imm;
+    pc += 3;
+    goto ATOMIC_ADD; /* the only one of them that can go wrong */
 }
 
 FUSED_QUANTIZE_BUCKET: {

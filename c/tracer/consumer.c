@@ -35,6 +35,8 @@ struct met {
     uint32_t n;
     const uint32_t *clauses;
     bool reads; /* one of the clauses reads the state block */
+    bool counts; /* all of them have a program for many firings: events are counted, and settle() runs it */
+    uint32_t waiting; /* events that were counted since */
 };
 #define NOBODY UINT32_MAX
 
@@ -301,12 +303,22 @@ static void run_clauses(struct pyusdt_consumer *c, const struct met *met, const 
     c->exiting |= exiting;
 }
 
+/* All of the probe's clauses have a program that does the same for many firings at once. */
+static bool all_count(const struct pyusdt_consumer *c, const uint32_t *clauses, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (c->clauses[clauses[i]].counting < 0)
+            return false;
+    return true;
+}
+
 static void meet(struct pyusdt_consumer *c, struct met *met, uint32_t id, const struct pyusdt_process *who)
 {
     met->id = id;
     met->clauses = pyusdt_registry_clauses(c->registry, id, &met->n);
     met->reads = read_state(c, met->clauses, met->n);
-    if (met->reads)
+    met->counts = met->n > 0 && all_count(c, met->clauses, met->n);
+    if (met->reads || met->counts)
         pyusdt_state_fill_who(c->state, c->config.uses, id, who, c->registry);
 }
 
@@ -383,9 +395,21 @@ static uint32_t id_at(struct pyusdt_consumer *c, uint32_t target, uint32_t probe
     return *kept;
 }
 
+/* Runs the clauses for the events that were only counted: before anything else runs, and before anybody looks at the maps. */
+static void settle(struct pyusdt_consumer *c)
+{
+    if (c->met.waiting == 0)
+        return;
+    c->state->arg[0] = c->met.waiting;
+    c->met.waiting = 0;
+    for (uint32_t i = 0; i < c->met.n; i++)
+        run_program(c, c->met.clauses[i], c->clauses[c->met.clauses[i]].counting);
+}
+
 /* An event of another probe than the last one's. */
 static void meet_next(struct pyusdt_consumer *c, const struct pyusdt_event *e)
 {
+    settle(c);
     uint32_t id = e->place == 0 ? id_of(c, e->target, e->probe) : id_at(c, e->target, e->probe, e->place);
     c->met = (struct met){.target = id ? e->target : NOBODY, .probe = e->probe, .place = e->place};
     if (id != 0)
@@ -400,22 +424,15 @@ static int on_event(void *arg, const struct pyusdt_event *e)
     if (e->target != c->met.target || e->probe != c->met.probe || e->place != c->met.place)
         meet_next(c, e);
     take_stack(c, e);
-    if (c->met.n)
+    if (c->met.counts)
+        c->met.waiting++;
+    else if (c->met.n)
         run_clauses(c, &c->met, &c->who[e->target], e);
     c->lost += c->met.id == 0;
     return c->exiting || c->pausing || c->size > RECORDS_PAUSE;
 }
 
 /* ---- what was counted by the targets ---- */
-
-/* Only where all of the probe's clauses can be counted does a target count: who says otherwise is not believed. */
-static bool all_count(const struct pyusdt_consumer *c, const uint32_t *clauses, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (c->clauses[clauses[i]].counting < 0)
-            return false;
-    return true;
-}
 
 static int on_count(void *arg, const struct pyusdt_event *e)
 {
@@ -427,7 +444,7 @@ static int on_count(void *arg, const struct pyusdt_event *e)
     }
     const uint32_t *clauses = pyusdt_registry_clauses(c->registry, id, &n);
     if (!all_count(c, clauses, n))
-        return 0;
+        return 0; /* the target was not told to count them */
     c->met.target = NOBODY; /* the state block is about this probe now */
     c->event = e;
     pyusdt_state_fill_who(c->state, c->config.uses, id, &c->who[e->target], c->registry);
@@ -458,6 +475,7 @@ int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *fe
         c->wall = wall_offset();
     c->feed = *feed;
     int n = feed->kind->poll(feed->of, until, max, on_event, c);
+    settle(c);
     int failed = c->recorder ? pyusdt_recorder_flush(c->recorder) : 0;
     return failed ? failed : n;
 }

@@ -14,17 +14,31 @@
 #include "tracer/process.h"
 #include "tracer/tracer.h"
 
-static bool is_known(const struct pyusdt_session *session, const struct pyusdt_base *base,
-                     const struct pyusdt_identity *who)
+/* The chain of the living that a process belongs to. */
+static struct pyusdt_target **chain_of(struct pyusdt_session *session, const struct pyusdt_identity *who)
 {
-    for (uint32_t i = 0; i < session->nliving; i++) {
-        const struct pyusdt_target *target = session->targets[session->living[i]];
+    return &session->known[(who->pid ^ (uint32_t)who->starttime) % PYUSDT_KNOWN_CHAINS];
+}
+
+static bool is_known(struct pyusdt_session *session, const struct pyusdt_base *base, const struct pyusdt_identity *who)
+{
+    for (const struct pyusdt_target *target = *chain_of(session, who); target; target = target->next_known) {
         const struct pyusdt_identity *other = &target->who;
         if (target->base == base && other->pid == who->pid && other->starttime == who->starttime &&
             other->instance == who->instance)
             return true;
     }
     return false;
+}
+
+void pyusdt_session_forget(struct pyusdt_session *session, const struct pyusdt_target *target)
+{
+    struct pyusdt_target **at = chain_of(session, &target->who);
+
+    while (*at && *at != target)
+        at = &(*at)->next_known;
+    if (*at)
+        *at = target->next_known;
 }
 
 static bool may_join(const struct pyusdt_session *session, const struct pyusdt_base *base, uint32_t pid, uint32_t *host)
@@ -53,6 +67,9 @@ static int add_target(struct pyusdt_session *session, struct pyusdt_target *targ
             return -ENOMEM;
         session->living = living;
     }
+    struct pyusdt_target **chain = chain_of(session, &target->who);
+    target->next_known = *chain;
+    *chain = target;
     session->targets[n] = target;
     session->living[session->nliving++] = n;
     session->ntargets++;

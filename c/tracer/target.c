@@ -419,6 +419,7 @@ void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *
         return;
     keep_drops(session, target);
     target->base->nliving--;
+    pyusdt_session_forget(session, target);
     pyusdt_target_detach(target);
     remove_files(target);
     for (uint32_t k = 0; k < target->rings; k++)

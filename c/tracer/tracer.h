@@ -22,6 +22,7 @@
 
 #define PYUSDT_BASES_MAX 256        /* run directories of one session */
 #define PYUSDT_TROUBLES_MAX 16       /* messages for the user that a session keeps */
+#define PYUSDT_KNOWN_CHAINS 4096
 #define PYUSDT_STRANGERS_MAX 1024    /* living processes in the directory of another user, which may be hostile */
 
 /* Bytes of a probe table: as many as PYUSDT_MAX_PROBES long names need. */
@@ -65,6 +66,7 @@ struct pyusdt_target {
     struct pyusdt_base *base; /* where its files are */
     enum pyusdt_life life;
     struct pyusdt_identity who; /* in its own pid namespace */
+    struct pyusdt_target *next_known; /* of its chain */
     uint32_t pid;               /* in the tracer's */
     bool visible;               /* the tracer's pid namespace has a pid for it */
     uint32_t uid, gid;
@@ -139,6 +141,7 @@ struct pyusdt_session {
     uint32_t ntargets;
     uint32_t *living; /* indices of those that are not finished */
     uint32_t nliving;
+    struct pyusdt_target *known[PYUSDT_KNOWN_CHAINS]; /* the living by who they are, so that a file's name finds its own at once */
     uint64_t next_life_check;
     uint64_t next_seen; /* when a kept session's file gets its next `seen` */
 
@@ -186,6 +189,7 @@ void pyusdt_session_free(struct pyusdt_session *session); /* memory alone */
 
 /* scan.c */
 int pyusdt_session_scan(struct pyusdt_session *session, bool always); /* look for new targets */
+void pyusdt_session_forget(struct pyusdt_session *session, const struct pyusdt_target *target); /* one that lives no more */
 
 /* ctl.c */
 /* Copies the header and the table that goes with it, both whole: not while the target changes them. If the table equals that of

@@ -106,7 +106,7 @@ static void emit_map(unsigned map)
 static void emit_sequence(void)
 {
     int off = some_off();
-    switch (below(5)) {
+    switch (below(8)) {
     case 0:
         emit(0x7a, 10, 0, -8, 0);
         emit_map(below(8) ? 0 : below(MAPS));
@@ -133,6 +133,22 @@ static void emit_sequence(void)
         emit_sum(1);
         emit(0xbf, 3, below(11), 0, 0);
         emit(0x85, 0, 0, 0, 114);
+        break;
+    case 4:
+        emit(0x79, 1, 0, off, 0);
+        emit(0x0f, 1, below(11), 0, 0);
+        emit(0x7b, 0, 1, below(8) ? off : some_off(), 0);
+        break;
+    case 5:
+        emit(0x79, 1, 0, off, 0);
+        emit(0x07, 1, 0, 0, some_imm());
+        emit(0x7b, 0, 1, below(8) ? off : some_off(), 0);
+        break;
+    case 6:
+        emit(0x18, 1, 2, 0, (int32_t)below(2));
+        emit(0, 0, 0, 0, off);
+        emit(0xb7, 2, 0, 0, some_imm());
+        emit(0xdb, 1, 2, 0, 0);
         break;
     default:
         emit(0x79, 1, 0, off, 0);

@@ -74,6 +74,7 @@ PLANTED = [
     ("bpf/run.c", "frame == frames + PYUSDT_VM_FRAMES - 1", "frame == frames + PYUSDT_VM_FRAMES"),
     ("bpf/fuse.c", "f->insns[slot + 1].imm == 0", "true"),
     ("bpf/fuse.c", "f->program->ops[slot].off == f->program->ops[slot + 3].off", "true"),
+    ("bpf/fuse.c", "f->program->ops[slot].off == f->program->ops[slot + 2].off", "true"),
 ]
 
 

@@ -339,9 +339,10 @@ def trace(arguments: Arguments) -> int:
             complain(harmless(note))
         if arguments.verbose:
             complain(f"engine: {engine.name} ({driver.reason})")
-            if engine.counted:
-                clauses = ", ".join(f"clause {clause.index + 1}" for clause in engine.counted)
-                complain(f"counted in the traced processes, without events: {clauses}")
+            for what, clauses in (("counted in the traced processes, without events", engine.counted),
+                                  ("run once for all events of a probe that come in a row", engine.folded)):
+                if clauses:
+                    complain(f"{what}: {', '.join(f'clause {clause.index + 1}' for clause in clauses)}")
         output = open_output(arguments.output)
         report_requests(arguments, compiled, engine, output)
         return run(arguments, driver, output) if arguments.execute else 0

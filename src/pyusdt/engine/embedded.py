@@ -63,6 +63,9 @@ class EmbeddedEngine(Engine):
             exits = any(action.row.ends for action in clause.actions)
             pauses = any(action.args for action in clause.actions)  # what reads aggregations sees them as they are
             self._consumer.clause(clause.index, self._vm.load(insn.encode(clause.code)), exits, pauses)
+            if clause.counting:
+                self._consumer.counting(clause.index, self._vm.load(insn.encode(clause.counting)))
+                self.folded.append(clause)
             for desc in clause.probes:
                 self._consumer.describe(clause.index, desc.provider, desc.module, desc.function, desc.name)
         self._counting = self._find_counting()
@@ -87,10 +90,7 @@ class EmbeddedEngine(Engine):
         if self.options.keys() & {"record", "keep"} or any(
                 action.row.ends or action.args for clause in foreign for action in clause.actions):
             return []
-        found = [clause for clause in foreign if clause.counting]
-        for clause in found:
-            self._consumer.counting(clause.index, self._vm.load(insn.encode(clause.counting)))
-        return found
+        return [clause for clause in foreign if clause.counting]
 
     def _descriptions(self):
         return [desc for clause in self.program.clauses for desc in clause.probes]
