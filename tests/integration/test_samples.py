@@ -64,10 +64,13 @@ def test_threads_that_wait(traced, tmp_path, options):
                        "def waits():\n    done.wait()\n"
                        "def works():\n    end = time.monotonic() + 1\n    while time.monotonic() < end: pass\n"
                        "thread = threading.Thread(target=waits); thread.start(); works(); done.set(); thread.join()\n")
-    found = stacks(traced("profile-199 { @[jstack()] = count(); }", f"{sys.executable} {program}", "-x", "engine=embedded", *options))
-    seen = {name for stack in found for name in functions(stack)}
-    assert "works" in seen
-    assert ("Event.wait" in seen or "wait" in seen) == bool(options), seen
+    run = traced("profile-199 { @[jstack()] = count(); }", f"{sys.executable} {program}", "-x", "engine=embedded", *options)
+    assert run.status == 0, run
+    rows = [(functions(row["keys"][0]), row["value"]) for row in map(json.loads, run.stdout.splitlines()) if row["type"] == "aggregation"]
+    works, waits = (sum(count for stack, count in rows if name in stack) for name in ("works", "waits"))
+    assert works > 0, rows
+    # as it begins and ends the thread runs; in between it only waits
+    assert (waits * 2 > works) == bool(options), (waits, works)
 
 
 def test_forks_and_threads_that_end(traced, tmp_path):
