@@ -14,7 +14,7 @@
 -define(TRACER, pyusdt_nif).
 
 %% OTP 25's own type of trace_info/2 has no {tracer, {Module, State}} and {meta, {Module, State}}, which it answers.
--dialyzer({no_match, [flags/2, skipped/1, is_ours/1, is_pattern_there/2, who/1]}).
+-dialyzer({no_match, [flags/2, skipped/0, is_ours/1, is_pattern_there/2, who/1]}).
 
 -spec change(pyusdt_vm_plan:plan(), pyusdt_vm_plan:plan(), ours()) -> {ours(), [string()]}.
 change(#{flags := Before}, #{flags := Flags, patterns := Patterns}, Ours) ->
@@ -33,8 +33,20 @@ flags([], []) ->
     _ = [erlang:trace(new(Kind), false, [all]) || Kind <- [processes, ports], is_ours(tracer(new(Kind)))],
     [];
 flags(Added, _Flags) ->
-    _ = [erlang:trace(who(Kind), true, [Flag, {tracer, ?TRACER, vm}]) || {Kind, Flag} <- Added],
-    skipped(Added).
+    Before = erlang:system_info(process_count),
+    _ = flags_of(ports, Added),
+    case flags_of(processes, Added) of
+        {processes, Set} when Set >= Before -> [];
+        nothing -> [];
+        _ -> skipped()
+    end.
+
+%% All of a kind at once: each call goes through all processes.
+flags_of(Kind, Added) ->
+    case [Flag || {Of, Flag} <- Added, Of =:= Kind] of
+        [] -> nothing;
+        Flags -> Who = who(Kind), {Who, erlang:trace(Who, true, [{tracer, ?TRACER, vm} | Flags])}
+    end.
 
 %% With those that are new, unless another tool traces these.
 who(Kind) ->
@@ -60,10 +72,9 @@ tracer(Who) ->
         undefined -> []
     end.
 
-%% A process has one tracer, so those that another tool traces are left to it.
-skipped([]) ->
-    [];
-skipped(_) ->
+%% A process has one tracer, so those that another tool traces are left to it. Asking each one takes long where they are
+%% many, so that is done only where fewer were set than there are.
+skipped() ->
     case length([Tracer || Who <- [new_processes | processes()], Tracer <- [tracer(Who)], Tracer =/= [], not is_ours(Tracer)]) of
         0 -> [];
         N -> [text("~b processes are traced by another tool, and left to it", [N])]

@@ -84,8 +84,12 @@ globals(#{patterns := Patterns}) ->
     maps:get(global, Patterns, []).
 
 switch(Session, On, Flags) ->
-    each(process, [[Session, all, On, [Flag]] || {processes, Flag} <- Flags]),
-    each(port, [[Session, all, On, [Flag]] || {ports, Flag} <- Flags]).
+    all_at_once(process, Session, On, [Flag || {processes, Flag} <- Flags]),
+    all_at_once(port, Session, On, [Flag || {ports, Flag} <- Flags]).
+
+%% Each call goes through all processes.
+all_at_once(_Function, _Session, _On, []) -> ok;
+all_at_once(Function, Session, On, Flags) -> each(Function, [[Session, all, On, Flags]]).
 
 tokens(_Session, #{tokens := Same}, #{tokens := Same}) ->
     ok;

@@ -52,6 +52,20 @@ def test_built_tested_and_traced(otp):
     assert run.stdout.splitlines()[:-1] == printed.read_text().splitlines(), run
 
 
+def test_on_and_off_and_beside_another_session(otp):
+    built = otp(f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -o ebin {HERE}/programs/vm.erl")
+    assert built.status == 0, built
+
+    def traced(program, *words):
+        node = otp.command("erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "vm", *words)
+        return harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-n", program, "-c", " ".join(node)], timeout=600)
+
+    run = traced(test_erlang_vm.TOGGLED, "toggles", "10000")
+    assert test_erlang_vm.found(run, r"toggled 10000, 0 left"), run
+    run = traced("erlang*:::gc_major-start, erlang*:::process-spawn { @[probename] = count(); }", "collected_elsewhere", "none")
+    assert "another trace session traces garbage collection" in run.stdout and "gc_major-start " not in run.stdout, run
+
+
 def test_scripts_of_otp(otp, monkeypatch):
     """The emulator's own probes; from OTP 27 on messages have their sequential trace tokens."""
     built = otp(f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -o ebin {HERE}/programs/vm.erl")

@@ -4,7 +4,7 @@
 -module(vm).
 
 -export([spawns/1, messages/1, schedules/1, collects/1, calls/1, ports/1, waits/1, signals/1]).
--export([far/1, drives/1, sorts/1, tables/1, pauses/1]).
+-export([toggles/1, collected_elsewhere/1, far/1, drives/1, sorts/1, tables/1, pauses/1]).
 -export([huge/1, renames/1, datasyncs/1, files/1, loads/1, controller/1, tsunami/1, refused/1, cleared/1, shared/1]).
 -export([entered/1, loop/0, nap/0]).
 
@@ -173,6 +173,34 @@ cleared(_) ->
 
 trace_module(Function, Arguments) ->
     apply(binary_to_existing_atom(<<"trace">>), Function, Arguments).
+
+%% N times on and off, while others read files, send messages and end. The server has made the probes, and does nothing more.
+toggles(N) ->
+    Options = #{unsafe => true, functions => [?MODULE], long => 100, large => 10000000},
+    enabled(),
+    ok = pyusdt_vm:disable(),
+    Plan = pyusdt_vm_plan:plan(pyusdt_vm_plan:given(Options) -- ['ets-entry', 'ets-return', 'efile_drv-entry', 'efile_drv-return'], [], Options),
+    process_flag(priority, high),
+    _ = [spawn_link(fun Read() -> {ok, _} = prim_file:read_file(code:which(?MODULE)), Read() end) || _ <- lists:seq(1, 2)],
+    _ = spawn_link(fun Spawn() -> {Pid, Ref} = spawn_monitor(fun() -> garbage_collect() end), receive {'DOWN', Ref, _, Pid, _} -> Spawn() end end),
+    _ = [begin
+             {Armed, _} = pyusdt_vm_arm:arm(Plan, 0, pyusdt_vm_arm:nothing()),
+             erlang:yield(),
+             pyusdt_vm_arm:disarm(Armed)
+         end || _ <- lists:seq(1, number(N))],
+    done("toggled ~b, ~w left", [number(N), traced(new)]).
+
+%% From OTP 27 on: another trace session has the collections of a process.
+collected_elsewhere(_) ->
+    Session = trace_module(session_create, [other, spawn(?MODULE, loop, []), []]),
+    1 = trace_module(process, [Session, self(), true, [garbage_collection]]),
+    ok = pyusdt_vm:enable(#{unsafe => true}),
+    until_armed(600),
+    garbage_collect(),
+    timer:sleep(300),
+    io:format("~p~n", [maps:get(messages, pyusdt_vm:info())]),
+    trace_module(session_destroy, [Session]),
+    halt().
 
 until_refused() ->
     case pyusdt_vm:info() of
