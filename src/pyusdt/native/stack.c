@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "native/convert.h"
-#include "native/extra.h"
+#include "native/vm.h"
 #include "pyusdt.h"
 #include "stacks/layout.h"
 
 #define TRIES 16 /* for a place's number, which the core may have no room or no time for */
 
-/* What is remembered with a code object (co_extra). */
+/* What is remembered with a code object's place (native/vm_code.c). */
 struct known {
     uint32_t place; /* 0: it has no number yet */
     uint32_t tries;
@@ -21,7 +21,7 @@ struct known {
 };
 
 static struct pyusdt_python_layout layout;
-static Py_ssize_t extra = -1;
+static int started;
 
 /* ---- a function ---- */
 
@@ -34,28 +34,28 @@ static uint32_t units_of(PyCodeObject *code)
 #endif
 }
 
-static struct known *known_add(PyCodeObject *code)
+/* Another thread that does the same is as good. */
+static struct known *known_add(struct pyusdt_vm_place *place, PyCodeObject *code)
 {
     uint32_t units = units_of(code);
     struct known *known = calloc(1, sizeof *known + units * sizeof known->line[0]);
+    void *there = NULL;
 
     if (known == NULL)
         return NULL;
     known->units = units;
-    if (PyUnstable_Code_SetExtra((PyObject *)code, extra, known) == 0)
+    if (__atomic_compare_exchange_n(&place->stack, &there, known, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return known;
-    PyErr_Clear();
     free(known);
-    return NULL;
+    return there;
 }
 
 static struct known *known_of(PyCodeObject *code)
 {
-    void *known = NULL;
+    struct pyusdt_vm_place *place = pyusdt_vm_code_place(code);
+    struct known *known = place != NULL ? __atomic_load_n(&place->stack, __ATOMIC_ACQUIRE) : NULL;
 
-    if (PyUnstable_Code_GetExtra((PyObject *)code, extra, &known) < 0)
-        PyErr_Clear();
-    return known != NULL ? known : known_add(code);
+    return known != NULL || place == NULL ? known : known_add(place, code);
 }
 
 static PyObject *name_of(const PyCodeObject *code)
@@ -201,9 +201,8 @@ static int learn_layout(void)
 
 void pyusdt_stack_start(void)
 {
-    if (PyInterpreterState_Get() != PyInterpreterState_Main() || extra >= 0 || !learn_layout())
+    if (PyInterpreterState_Get() != PyInterpreterState_Main() || started || !learn_layout())
         return;
-    extra = PyUnstable_Eval_RequestCodeExtraIndex(free);
-    if (extra >= 0)
-        pyusdt_stack_taker = take;
+    started = 1;
+    pyusdt_stack_taker = take;
 }

@@ -81,6 +81,7 @@ struct pyusdt_vm_place {
     uint64_t sessions[PYUSDT_VM_PLACE_PROBES];
     struct pyusdt_vm_texts *texts; /* one block of memory, freed with the place; NULL until somebody wants an event here */
     char keeping;                  /* a thread changes generation and sessions */
+    void *stack;                   /* stack.c's: one block of memory, too */
 };
 
 /* The place of a code object that is alive; NULL: no memory. */

@@ -42,6 +42,7 @@ static struct entry *find(struct entry *entry, const PyCodeObject *code)
 static void forget(struct entry *entry)
 {
     free(entry->place.texts);
+    free(entry->place.stack);
     memset(&entry->place, 0, sizeof entry->place);
     __atomic_store_n(&entry->code, NULL, __ATOMIC_RELEASE);
 }
@@ -75,11 +76,20 @@ static struct entry *add(PyCodeObject *code)
     return entry;
 }
 
+/* Who takes stacks does not start us before: most programs never need it. */
+static int is_started(void)
+{
+    if (watcher >= 0 || pyusdt_vm_code_start() == 0)
+        return 1;
+    PyErr_Clear();
+    return 0;
+}
+
 struct pyusdt_vm_place *pyusdt_vm_code_place(PyCodeObject *code)
 {
     struct entry *entry = find(__atomic_load_n(bucket_of(code), __ATOMIC_ACQUIRE), code);
 
-    if (entry == NULL)
+    if (entry == NULL && is_started())
         entry = add(code);
     return entry != NULL ? &entry->place : NULL;
 }
@@ -93,7 +103,9 @@ int pyusdt_vm_code_start(void)
 
 #else
 
-#include "native/extra.h"
+#define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex
+#define PyUnstable_Code_GetExtra _PyCode_GetExtra
+#define PyUnstable_Code_SetExtra _PyCode_SetExtra
 
 static Py_ssize_t extra = -1;
 
@@ -101,8 +113,10 @@ static void place_free(void *pointer)
 {
     struct pyusdt_vm_place *place = pointer;
 
-    if (place != NULL)
-        free(place->texts);
+    if (place == NULL)
+        return;
+    free(place->texts);
+    free(place->stack);
     free(place);
 }
 
@@ -131,8 +145,10 @@ struct pyusdt_vm_place *pyusdt_vm_code_place(PyCodeObject *code)
 {
     void *place = NULL;
 
-    if (PyUnstable_Code_GetExtra((PyObject *)code, extra, &place) < 0)
+    if (pyusdt_vm_code_start() < 0 || PyUnstable_Code_GetExtra((PyObject *)code, extra, &place) < 0) {
         PyErr_Clear();
+        return NULL;
+    }
     return place != NULL ? place : place_add(code);
 }
 
