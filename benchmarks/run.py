@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import crowds
+import full_speed
 import interpreter
 import kernel
 import kernel_printf
@@ -202,6 +203,11 @@ def measure_interpreter(_: int) -> list[Comparison]:
     return [*events, Comparison("a look that finds nothing (instr.) / 2,000", 1.0, [interpreter.idle()], [2000])]
 
 
+def measure_full_speed(rounds: int) -> list[Comparison]:
+    """Whether one thread that does nothing else is too fast for its tracer."""
+    return [Comparison(*row) for row in full_speed.rows(rounds)]
+
+
 def consumer_samples(subject, operation: str, peer, rounds: int) -> tuple[list[float], list[float]]:
     ours, theirs = [], []
     for kept in range(-5, rounds):
@@ -265,7 +271,8 @@ def measure_vm(rounds: int) -> list[Comparison]:
 PARTS = {
     "off": (measure_off, 101), "start": (measure_start, 31), "on": (measure_on, 301), "threads": (measure_threads, 101),
     "stopped": (measure_stopped, 21), "consumer": (measure_consumer, 21), "reading": (measure_reading, 21),
-    "vm": (measure_vm, 5), "interpreter": (measure_interpreter, 1), "growth": (measure_growth, 5), "kernel": (measure_kernel, 5),
+    "vm": (measure_vm, 5), "interpreter": (measure_interpreter, 1), "growth": (measure_growth, 5), "full": (measure_full_speed, 20),
+    "kernel": (measure_kernel, 5),
 }
 
 

@@ -33,7 +33,7 @@
 struct pyusdt_demand {
     _Atomic uint32_t mask; /* as pyusdt_demand() returns it; 0: the probe is not wanted */
     uint32_t most;         /* bytes of its longest event */
-    uint8_t nargs;         /* highest wanted argument + 1 */
+    uint8_t nargs;         /* how many arguments are wanted */
     uint8_t ncaptures;     /* wanted strings: */
     _Atomic uint8_t row;   /* of struct pyusdt_counts, and 1; 0: it has none */
     uint8_t index[PYUSDT_MAX_ARGS];

@@ -19,7 +19,7 @@
 #define PYUSDT_SESSION_MAGIC 0x3165737375737970ull /* "pysusse1" */
 #define PYUSDT_AREA_MAGIC 0x3161726175737970ull    /* "pysuara1" */
 #define PYUSDT_FLIGHT_MAGIC 0x31746c6673757970ull  /* "pyusflt1" */
-#define PYUSDT_LAYOUT_VERSION 4
+#define PYUSDT_LAYOUT_VERSION 5
 
 /* The parts of a control file that pyusdt makes: as long as they can become. What is not used is a hole in the file. */
 #define PYUSDT_STRINGS_MAX (1u << 20)
@@ -205,11 +205,24 @@ struct pyusdt_ring_event {
     uint64_t time;
     uint32_t tid;
     uint16_t cpu;
-    uint8_t nargs;
-    uint8_t ncaptures;
-    /* uint64_t arg[nargs]; then per capture, 4-aligned: struct pyusdt_ring_capture, its bytes, a NUL, 0 … 3 zeros. The last may be
-     * the stack: index PYUSDT_CAPTURE_STACK, its bytes are the frames (pyusdt_frame), perhaps PYUSDT_FRAME_MORE behind them */
+    uint16_t args; /* which it has, PYUSDT_EVENT_ARGS, and PYUSDT_EVENT_CAPTURES of how many */
+    /* uint64_t for each of the arguments that it has, in their order; then per capture, 4-aligned: struct pyusdt_ring_capture, its
+     * bytes, a NUL, 0 … 3 zeros. The last may be the stack: index PYUSDT_CAPTURE_STACK, its bytes are the frames (pyusdt_frame),
+     * perhaps PYUSDT_FRAME_MORE behind them */
 };
+
+#define PYUSDT_EVENT_ARGS(word) ((word) & ((1u << PYUSDT_MAX_ARGS) - 1)) /* bit i: argument i */
+#define PYUSDT_EVENT_CAPTURES(word) ((uint32_t)(word) >> PYUSDT_MAX_ARGS)
+#define PYUSDT_EVENT_HAS(args, captures) ((uint16_t)((args) | (captures) << PYUSDT_MAX_ARGS))
+
+/* How many arguments those are: bits are added up in pairs, in fours, then all. (A popcount is a call where the machine is not
+ * told to have one.) */
+static inline uint32_t pyusdt_args_count(uint32_t args)
+{
+    args = (args & 0x555) + (args >> 1 & 0x555);
+    args = (args & 0x333) + (args >> 2 & 0x333);
+    return (args + (args >> 4) + (args >> 8)) & 0xf;
+}
 
 #define PYUSDT_EVENT_PROBE_BITS 12
 #define PYUSDT_EVENT_PROBE(word) ((word) & ((1u << PYUSDT_EVENT_PROBE_BITS) - 1))
@@ -244,6 +257,7 @@ _Static_assert(sizeof(struct pyusdt_line) == 128, "two cache lines a ring");
 _Static_assert(sizeof(struct pyusdt_ctl_slot) == 64, "one cache line a slot");
 _Static_assert(sizeof(struct pyusdt_ring_event) == 24, "events start with 24 bytes");
 _Static_assert(offsetof(struct pyusdt_area, drops) == PYUSDT_RINGS_MAX * 128 + 128, "the drops follow whole lines");
+_Static_assert(PYUSDT_MAX_ARGS == 12, "which there are, and how many captures, are one word");
 _Static_assert(PYUSDT_MAX_PROBES <= 1u << PYUSDT_EVENT_PROBE_BITS, "a probe fits beside a place");
 _Static_assert(PYUSDT_MAX_PLACES < 1u << (32 - PYUSDT_EVENT_PROBE_BITS), "and a place, which is not PYUSDT_RING_SKIP's");
 _Static_assert(PYUSDT_EVENT_MAX * 2 <= PYUSDT_RING_MIN, "a ring holds at least two of the largest events");

@@ -87,22 +87,15 @@ static inline uint8_t *pyusdt_encode_string(uint8_t *to, uint32_t index, const u
     return to + (length & ~3ull) + 4;
 }
 
-/* The arguments themselves; what nobody reads is 0. */
-static inline void pyusdt_encode_values(uint8_t *to, uint32_t nargs, uint32_t mask, const uint64_t *value)
+/* The arguments that somebody reads. */
+static inline void pyusdt_encode_values(uint8_t *to, uint32_t args, const uint64_t *value)
 {
-    uint32_t all = (1u << nargs) - 1, i = 0;
+    uint32_t i = 0;
 
-    if (PYUSDT_LIKELY((mask & all) == all)) {
-        for (; i + 2 <= nargs; i += 2)
-            memcpy(to + 8 * i, value + i, 16);
-        if (i < nargs)
-            memcpy(to + 8 * i, value + i, 8);
-    } else {
-        for (; i < nargs; i++) {
-            uint64_t wanted = value[i] & -(uint64_t)(mask >> i & 1);
-            memcpy(to + 8 * i, &wanted, 8);
-        }
-    }
+    for (; (args >> i & 3) == 3; i += 2, to += 16) /* from the first on, two at a time: most often that is all */
+        memcpy(to, value + i, 16);
+    for (args = args >> i << i; args != 0; args &= args - 1, to += 8)
+        memcpy(to, &value[__builtin_ctz(args)], 8);
 }
 
 /* As many frames as the session wants, behind which one more word says that there are others. Returns what lies behind it. */
@@ -128,8 +121,7 @@ static inline __attribute__((always_inline)) uint32_t pyusdt_event_encode(struct
     event->probe = probe; /* field by field in place: the copy of a struct that was just filled stalls */
     event->tid = tid;
     event->cpu = (uint16_t)pyusdt_os_cpu();
-    event->nargs = demand->nargs;
-    pyusdt_encode_values(at + sizeof *event, demand->nargs, mask, args->value);
+    pyusdt_encode_values(at + sizeof *event, PYUSDT_EVENT_ARGS(mask), args->value);
     for (const uint8_t *each = demand->index, *end = each + demand->ncaptures; each < end; each++) {
         const uint8_t *from = (const uint8_t *)(uintptr_t)args->value[*each];
         if (PYUSDT_UNLIKELY(!from))
@@ -141,7 +133,7 @@ static inline __attribute__((always_inline)) uint32_t pyusdt_event_encode(struct
         to = pyusdt_encode_stack(to, demand, args);
         strings++;
     }
-    event->ncaptures = (uint8_t)strings;
+    event->args = PYUSDT_EVENT_HAS(PYUSDT_EVENT_ARGS(mask), strings);
     if ((to - at) % 8 != 0) {
         memset(to, 0, 4);
         to += 4;

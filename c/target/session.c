@@ -143,15 +143,15 @@ static void demand_begin(void *arg, const struct pyusdt_want *want)
     ((struct demand_build *)arg)->want = want;
 }
 
-/* The mask last: who reads it looks at the frames then. */
-static void demand_stack(struct pyusdt_demand *demand, uint32_t frames)
+/* As many frames as any of its wants says. Returns what it adds to the mask. */
+static uint32_t demand_stack(struct pyusdt_demand *demand, uint32_t frames)
 {
     if (frames == 0)
-        return;
+        return 0;
     frames = frames < PYUSDT_MAX_FRAMES ? frames : PYUSDT_MAX_FRAMES;
     if (demand->frames < frames)
         demand->frames = frames;
-    atomic_fetch_or(&demand->mask, PYUSDT_DEMAND_STACK);
+    return PYUSDT_DEMAND_STACK;
 }
 
 static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
@@ -159,6 +159,7 @@ static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
     struct demand_build *build = arg;
     struct pyusdt_demand *demand = &build->demand[probe];
     uint32_t args = build->want->args & ((1u << desc->nargs) - 1);
+    uint32_t mask = atomic_load_explicit(&demand->mask, memory_order_relaxed) | args | PYUSDT_DEMAND_FIRE;
 
     if (probe < build->first)
         return 0;
@@ -167,24 +168,19 @@ static int demand_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc 
         if (build->want->counts && demand->row == 0)
             demand->row = pyusdt_counts_row(build->of, probe);
     }
-    atomic_store_explicit(
-        &demand->mask, atomic_load_explicit(&demand->mask, memory_order_relaxed) | args | PYUSDT_DEMAND_FIRE,
-        memory_order_relaxed);
     for (uint32_t i = 0; i < desc->nargs; i++) {
         uint16_t bytes = build->want->bytes[i] < PYUSDT_MAX_STRING ? build->want->bytes[i] : PYUSDT_MAX_STRING;
-        if (!(args >> i & 1))
-            continue;
-        if (demand->nargs <= i)
-            demand->nargs = (uint8_t)(i + 1);
-        if (!(desc->strings >> i & 1) || bytes == 0)
+        if (!(args & desc->strings & 1u << i) || bytes == 0)
             continue;
         if (demand->bytes[i] == 0)
             demand->index[demand->ncaptures++] = (uint8_t)i;
         if (demand->bytes[i] < bytes)
             demand->bytes[i] = bytes;
     }
-    demand_stack(demand, build->want->frames);
+    mask |= demand_stack(demand, build->want->frames);
+    demand->nargs = (uint8_t)pyusdt_args_count(PYUSDT_EVENT_ARGS(mask));
     demand->most = pyusdt_event_most(demand);
+    atomic_store_explicit(&demand->mask, mask, memory_order_release); /* last: who sees it writes as much as the others say */
     return 0;
 }
 

@@ -210,7 +210,7 @@ static void fill_event(struct pyusdt_consumer *c, const struct pyusdt_event *e)
     s->time = e->time;
     s->cpu = e->cpu;
     s->tid = e->tid;
-    memcpy(s->arg, e->arg, sizeof s->arg); /* those beyond nargs are 0 */
+    memcpy(s->arg, e->arg, sizeof s->arg); /* those that it does not have are 0 */
     if (c->config.uses & PYUSDT_USES_WALL)
         s->wall = e->time + c->wall;
     for (int i = 0; i < PYUSDT_STACKS; i++)
@@ -258,7 +258,7 @@ static void fire_error(struct pyusdt_consumer *c, uint32_t id, const struct pyus
     memcpy(&kind, c->fault + PYUSDT_FAULT_KIND, sizeof kind);
     memcpy(&pc, c->fault + PYUSDT_FAULT_PC, sizeof pc);
     memcpy(&value, c->fault + PYUSDT_FAULT_VALUE, sizeof value);
-    struct pyusdt_event error = {.time = event->time, .tid = event->tid, .cpu = event->cpu, .nargs = 6,
+    struct pyusdt_event error = {.time = event->time, .tid = event->tid, .cpu = event->cpu, .args = 0x3f,
                                  .arg = {0, id, clause & ~PYUSDT_RECORD_FLAGS, pc, kind, value}};
     size_t size = c->config.this_offset + c->config.this_size;
     uint8_t *saved = malloc(size);

@@ -44,7 +44,7 @@ static bool believe(struct pyusdt_session *session, struct pyusdt_target *target
 static void take_word(struct pyusdt_session *session, struct pyusdt_target *target, uint32_t probe, _Atomic uint64_t *word,
                       uint32_t place, pyusdt_event_fn *fn, void *arg)
 {
-    struct pyusdt_event event = {.target = target->index, .probe = probe, .place = place, .time = pyusdt_now(), .nargs = 1};
+    struct pyusdt_event event = {.target = target->index, .probe = probe, .place = place, .time = pyusdt_now(), .args = 1};
 
     if (place > target->known_places.n && !pyusdt_target_learn_places(target, place))
         return; /* it is counted there, and not told of yet */

@@ -16,13 +16,13 @@
 /* Bytes of the event before its captures. */
 static inline uint32_t pyusdt_event_values_end(const struct pyusdt_ring_event *header)
 {
-    return (uint32_t)sizeof *header + 8u * header->nargs;
+    return (uint32_t)sizeof *header + 8u * pyusdt_args_count(PYUSDT_EVENT_ARGS(header->args));
 }
 
 static inline bool pyusdt_event_header_ok(const struct pyusdt_ring_event *header, uint64_t available)
 {
     return header->size % 8 == 0 && header->size <= available && header->size <= PYUSDT_EVENT_MAX + 7 &&
-           header->nargs <= PYUSDT_MAX_ARGS && header->ncaptures <= PYUSDT_MAX_ARGS + 1 &&
+           PYUSDT_EVENT_CAPTURES(header->args) <= PYUSDT_MAX_ARGS + 1 &&
            header->size >= pyusdt_event_values_end(header);
 }
 
@@ -55,6 +55,14 @@ static inline uint32_t pyusdt_event_last_place(const struct pyusdt_event *event)
     return last;
 }
 
+/* Each argument in its place; those that the event does not have are 0. */
+static inline void pyusdt_event_values(uint32_t args, const uint8_t *values, uint64_t *arg)
+{
+    memset(arg, 0, PYUSDT_MAX_ARGS * sizeof *arg);
+    for (; args != 0; args &= args - 1, values += 8)
+        memcpy(&arg[__builtin_ctz(args)], values, 8);
+}
+
 /*
  * `header`: checked. `values`: the arguments that follow it, read here once, so others may write to them. `rest`: what follows
  * those, in memory of our own, where a NUL is put behind each string. Target is left to the caller.
@@ -69,12 +77,11 @@ static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, co
     event->place = PYUSDT_EVENT_PLACE(header->probe);
     event->tid = header->tid;
     event->cpu = header->cpu;
-    event->nargs = header->nargs;
+    event->args = PYUSDT_EVENT_ARGS(header->args);
     event->ncaptures = event->nframes = 0;
     event->more = false;
-    memset(event->arg, 0, sizeof event->arg);
-    memcpy(event->arg, values, 8u * header->nargs);
-    for (uint32_t i = 0; i < header->ncaptures; i++) {
+    pyusdt_event_values(event->args, values, event->arg);
+    for (uint32_t i = 0; i < PYUSDT_EVENT_CAPTURES(header->args); i++) {
         struct pyusdt_ring_capture capture;
         if (size - at < sizeof capture)
             return -EBADMSG;
@@ -85,7 +92,8 @@ static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, co
         if (capture.index == PYUSDT_CAPTURE_STACK) {
             if (!pyusdt_event_stack(rest + at, capture.length, event))
                 return -EBADMSG;
-        } else if (capture.index < header->nargs && capture.length <= PYUSDT_MAX_STRING && event->ncaptures < PYUSDT_MAX_ARGS) {
+        } else if (capture.index < PYUSDT_MAX_ARGS && event->args >> capture.index & 1 && capture.length <= PYUSDT_MAX_STRING &&
+                   event->ncaptures < PYUSDT_MAX_ARGS) {
             rest[at + capture.length] = '\0';
             event->capture[event->ncaptures++] = (struct pyusdt_capture){.address = event->arg[capture.index],
                                                                          .length = capture.length,

@@ -317,7 +317,7 @@ static int decode(struct pyusdt_session *session, const struct pyusdt_source *so
 
     int r;
 
-    if (header->ncaptures)
+    if (PYUSDT_EVENT_CAPTURES(header->args) != 0)
         memcpy(session->rest, bytes + at, header->size - at);
     event->target = source->target->index;
     r = pyusdt_event_decode(header, bytes + sizeof *header, session->rest, event);

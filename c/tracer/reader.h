@@ -52,7 +52,7 @@ struct pyusdt_event {
     uint32_t place;  /* where it fired, for pyusdt_session_place(); 0: the probe has no places */
     uint32_t tid;
     uint32_t cpu;
-    uint32_t nargs; /* arguments beyond are 0 */
+    uint32_t args; /* bit i: it has argument i; the others are 0 */
     uint32_t ncaptures;
     uint64_t arg[PYUSDT_MAX_ARGS];
     struct pyusdt_capture {

@@ -94,11 +94,11 @@ static void put_event(struct pyusdt_recorder *r, const struct pyusdt_event *even
                                        .time = event->time,
                                        .tid = event->tid,
                                        .cpu = (uint16_t)event->cpu,
-                                       .nargs = (uint8_t)event->nargs,
-                                       .ncaptures = (uint8_t)(event->ncaptures + (event->nframes > 0))};
-    size_t at = sizeof header + 8u * event->nargs;
+                                       .args = PYUSDT_EVENT_HAS(event->args, event->ncaptures + (event->nframes > 0))};
+    size_t at = sizeof header;
 
-    memcpy(bytes + sizeof header, event->arg, 8u * event->nargs);
+    for (uint32_t args = event->args; args != 0; args &= args - 1, at += 8)
+        memcpy(bytes + at, &event->arg[__builtin_ctz(args)], 8);
     for (uint32_t i = 0; i < event->ncaptures; i++) {
         const struct pyusdt_capture *from = &event->capture[i];
         at = put_capture(bytes, at, from->index, from->data, from->length);

@@ -53,7 +53,7 @@ cdef extern from "tracer/reader.h" nogil:
         uint32_t frames
     struct pyusdt_event:
         uint64_t time
-        uint32_t target, probe, tid, cpu, nargs, ncaptures
+        uint32_t target, probe, tid, cpu, args, ncaptures
         uint64_t arg[PYUSDT_MAX_ARGS]
     struct pyusdt_target_info:
         uint32_t pid, uid, gid, nprobes, rings, wanted

@@ -369,7 +369,7 @@ cdef class Consumer:
             pyusdt_find_ancestors(&who)
         put(who.comm, sizeof(who.comm), comm[:15])
         event.time, event.tid, event.cpu = time, tid, cpu
-        event.nargs = <uint32_t>len(args)
+        event.args = (1u << <int>len(args)) - 1
         for i, value in enumerate(args):
             event.arg[<int>i] = <uint64_t>(value & 0xFFFFFFFFFFFFFFFF)
         frames = struct.pack(f"={len(stack)}Q", *stack)

@@ -108,7 +108,7 @@ static int on_event(void *arg, const struct pyusdt_event *event)
     fuzz_require(pyusdt_replay_feed.target(replay, event->target, &target) == 0, "an event of no target");
     fuzz_require(pyusdt_replay_feed.probe(replay, event->target, event->probe, &probe) == 0, "an event of no probe");
     fuzz_require(event->place == 0 || pyusdt_replay_feed.place(replay, event->target, event->place, &place) == 0, "an event of no place");
-    fuzz_require(event->nargs <= PYUSDT_MAX_ARGS && event->ncaptures <= PYUSDT_MAX_ARGS, "too many arguments");
+    fuzz_require(event->args >> PYUSDT_MAX_ARGS == 0 && event->ncaptures <= PYUSDT_MAX_ARGS, "too many arguments");
     for (uint32_t i = 0; i < event->ncaptures; i++) {
         const struct pyusdt_capture *capture = &event->capture[i];
         fuzz_require(capture->length <= PYUSDT_MAX_STRING, "a string that is too long");

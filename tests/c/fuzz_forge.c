@@ -192,9 +192,9 @@ void fuzz_forge_event(struct forged *forged, const struct operation *op)
     if (!forged->made)
         return;
     memset(bytes, 0, sizeof bytes);
-    *event = (struct pyusdt_ring_event){.size = 24 + 8 * 2, .probe = op->at >> 24, .time = pyusdt_now(), .nargs = 2};
+    *event = (struct pyusdt_ring_event){.size = 24 + 8 * 2, .probe = op->at >> 24, .time = pyusdt_now(), .args = 3 << op->field % 11};
     if (op->flags & 1) {
-        event->ncaptures = (uint8_t)(1 + (op->flags >> 7));
+        event->args |= PYUSDT_EVENT_HAS(0, 1 + (op->flags >> 7));
         memcpy(bytes + 40, &capture, sizeof capture);
         event->size = (uint32_t)(40 + ((sizeof capture + capture.length + 4) & ~3u) + 7) & ~7u;
     }
@@ -207,9 +207,9 @@ void fuzz_forge_event(struct forged *forged, const struct operation *op)
     if (op->flags & 8)
         event->time -= op->value;
     if (op->flags & 16)
-        event->nargs = (uint8_t)op->value;
+        event->args ^= (uint16_t)(op->value & 0xfff);
     if (op->flags & 32)
-        event->ncaptures = (uint8_t)op->value;
+        event->args = (uint16_t)op->value;
     if (op->flags & 64)
         memcpy(bytes + 24 + op->field % 200, &op->value, 8);
     at = forged->head[k] % RING;

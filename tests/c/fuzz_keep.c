@@ -49,7 +49,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static int on_event(void *arg, const struct pyusdt_event *event)
 {
     (void)arg;
-    fuzz_require(world.spoilt || (event->nargs == 1 && event->arg[0] < world.fired), "an event that was not fired");
+    fuzz_require(world.spoilt || (event->args == 1 && event->arg[0] < world.fired), "an event that was not fired");
     world.seen++;
     return 0;
 }

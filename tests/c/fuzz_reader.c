@@ -89,7 +89,7 @@ static int on_event(void *arg, const struct pyusdt_event *event)
     struct pyusdt_session *session = arg;
 
     check_where(session, event);
-    fuzz_require(event->nargs <= PYUSDT_MAX_ARGS && event->ncaptures <= PYUSDT_MAX_ARGS, "too many arguments");
+    fuzz_require(event->args >> PYUSDT_MAX_ARGS == 0 && event->ncaptures <= PYUSDT_MAX_ARGS, "too many arguments");
     for (uint32_t i = 0; i < event->ncaptures; i++) {
         const struct pyusdt_capture *capture = &event->capture[i];
         fuzz_require(capture->length <= PYUSDT_MAX_STRING, "a string that is too long");

@@ -35,7 +35,8 @@ def place_names(body):
 
 
 def event_line(body, targets, tables, places):
-    target, _, _, word, time, tid, _, nargs, ncaptures = struct.unpack_from("<4IQIHBB", body)
+    target, _, _, word, time, tid, _, has = struct.unpack_from("<4IQIHH", body)
+    nargs, ncaptures = (has % 4096).bit_count(), has // 4096
     at = 8 + 24
     words = [*struct.unpack_from(f"<{nargs}Q", body, at)]
     at += 8 * nargs
@@ -52,7 +53,7 @@ def event_line(body, targets, tables, places):
 
 def lines(data):
     magic, version, order, *_ = HEADER.unpack_from(data)
-    assert (magic.to_bytes(8, "little"), version, order) == (b"pyusdtR1", 1, 0x01020304)
+    assert (magic.to_bytes(8, "little"), version, order) == (b"pyusdtR1", 2, 0x01020304)
     tables, targets, places, found, at = [], {}, {}, [], HEADER.size
     while True:
         kind, size = struct.unpack_from("<II", data, at)

@@ -22,8 +22,9 @@ static int on_event(void *arg, const struct pyusdt_event *event)
         return 1;
     printf("%" PRIu64 " %u %s %s:%s:%s:%s %u", event->time, target.pid, target.comm, probe.provider,
            event->place ? place.module : probe.module, event->place ? place.function : probe.function, probe.name, event->tid);
-    for (uint32_t i = 0; i < event->nargs; i++)
-        printf(" %" PRIu64, event->arg[i]);
+    for (uint32_t i = 0; i < PYUSDT_MAX_ARGS; i++)
+        if (event->args >> i & 1)
+            printf(" %" PRIu64, event->arg[i]);
     for (uint32_t i = 0; i < event->ncaptures; i++)
         printf(" %u=%s", event->capture[i].index, event->capture[i].data);
     printf("\n");

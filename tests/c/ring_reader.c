@@ -55,7 +55,7 @@ static int on_event(void *arg, const struct pyusdt_event *event)
 
     (void)arg;
     if (thread >= MAX_THREADS || event->arg[2] != checksum(thread, sequence) || event->probe != PROBE_I4S4 ||
-        event->nargs != TEXT_ARGUMENT + 1 || event->arg[3] != 0 || event->ncaptures != 1 ||
+        event->args != want.args || event->arg[3] != 0 || event->ncaptures != 1 ||
         event->capture[0].index != TEXT_ARGUMENT || event->capture[0].length != length ||
         memcmp(event->capture[0].data, expected, length + 1) != 0 || event->tid == 0)
         bad++;

@@ -108,6 +108,40 @@ def test_a_replay_signals_nobody(recording, tmp_path, everybody):
         victim.wait()
 
 
+def spoil_events(data, has):
+    """The events of a recording that say of each other arguments than there are."""
+    data, at = bytearray(data), 128
+    while at < len(data):
+        kind, size = struct.unpack_from("=II", data, at)
+        if kind == 3:
+            struct.pack_into("=H", data, at + 8 + 8 + 22, has)
+        at += 8 + size
+    return data
+
+
+READS_ALL = 'pyusdt*:::user_trace-i4s4 { printf("<%x> ", arg2 | arg9); } pyusdt*:::user_trace-i4s4 { trace(copyinstr(arg6)); }'
+
+
+@pytest.mark.parametrize("has", [0, 1, 1 << 11, 1 << 6, 1 << 12])
+def test_an_event_that_lacks_what_a_clause_reads(recording, tmp_path, has):
+    """A process may write shorter events than was asked for: what is not there is 0, and reading its string is a fault."""
+    path = tmp_path / "short"
+    path.write_bytes(spoil_events(recording[0].read_bytes(), has))
+    got = replay(path, "-q", "-n", READS_ALL)
+    if has == 1 << 12:
+        assert "makes no sense" in got.stderr and not got.stdout.strip(), got  # a string without its argument
+    else:
+        assert set(got.stdout.split()) == {"<0>"} and "invalid address" in got.stderr, got
+
+
+def test_an_event_that_is_shorter_than_it_says(recording, tmp_path):
+    path = tmp_path / "long"
+    data = spoil_events(recording[0].read_bytes(), 0xCFFF)
+    path.write_bytes(data)
+    got = replay(path, "-q", "-n", READS_ALL)
+    assert "makes no sense" in got.stderr and not got.stdout.strip(), got
+
+
 def test_a_disk_that_is_full():
     got = harness.run([harness.PYDTRACE, "--record", "/dev/full", "-q", "-n", "BEGIN { exit(0); }"])
     assert got.status == 1 and "No space left" in got.stderr, got
@@ -116,7 +150,7 @@ def test_a_disk_that_is_full():
 @pytest.mark.parametrize("spoil, status, message", [
     (lambda data: b"", 1, "not a recording"),
     (lambda data: b"x" * 500, 1, "not a recording"),
-    (lambda data: data[:8] + struct.pack("=I", 2) + data[12:], 1, "another version"),
+    (lambda data: data[:8] + struct.pack("=I", 3) + data[12:], 1, "another version"),
     (lambda data: data[:12] + data[12:16][::-1] + data[16:], 1, "byte order"),
     (lambda data: data[:-5], 0, "ends in the middle"),
     (lambda data: data[:128] + struct.pack("=II", 99, 8) + bytes(8), 0, "unknown kind"),
