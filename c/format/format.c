@@ -204,15 +204,32 @@ static int print_escaped(struct pyusdt_text *text, const struct pyusdt_layout *l
     return pyusdt_text_escaped(text, layout, &byte, 1);
 }
 
+/* Nothing but the value: no flags, width, precision. */
+static bool is_plain(const struct pyusdt_format_part *part)
+{
+    return !(part->flags | part->width | part->precision) && (part->star_width & part->star_precision) == PYUSDT_TABLE_NONE;
+}
+
+static bool is_decimal(const struct pyusdt_format_part *part)
+{
+    return (part->kind == PYUSDT_PART_SIGNED || part->kind == PYUSDT_PART_UNSIGNED) && (part->letter == 'd' || part->letter == 'u');
+}
+
 static int print_part(const struct pyusdt_format_table *t, const struct pyusdt_format_part *part, const uint8_t *record,
                       struct pyusdt_text *text)
 {
     if (part->kind == PYUSDT_PART_LITERAL)
         return pyusdt_text_append(text, t->literals + part->offset, part->size);
 
-    struct pyusdt_layout layout = {part->letter, part->flags, part->width, part->precision};
     const uint8_t *at = record + part->offset;
+    if (is_plain(part) && is_decimal(part)) {
+        bool is_signed = part->kind == PYUSDT_PART_SIGNED;
+        return pyusdt_text_decimal(text, read_integer(at, part->size, is_signed), is_signed);
+    }
+    if (is_plain(part) && part->kind == PYUSDT_PART_STRING)
+        return pyusdt_text_append(text, at, string_length(at, part->size));
 
+    struct pyusdt_layout layout = {part->letter, part->flags, part->width, part->precision};
     apply_stars(&layout, part, record);
     switch (part->kind) {
     case PYUSDT_PART_SIGNED:

@@ -11,28 +11,21 @@ void pyusdt_text_free(struct pyusdt_text *text)
     *text = (struct pyusdt_text){0};
 }
 
-static bool grow(struct pyusdt_text *text, size_t more)
+char *pyusdt_text_grow(struct pyusdt_text *text, size_t more)
 {
     size_t capacity = text->capacity ? text->capacity : 4096;
 
     while (capacity - text->size < more) {
         if (capacity > SIZE_MAX / 2)
-            return false;
+            return NULL;
         capacity *= 2;
     }
     char *data = realloc(text->data, capacity);
     if (!data)
-        return false;
+        return NULL;
     text->data = data;
     text->capacity = capacity;
-    return true;
-}
-
-char *pyusdt_text_reserve(struct pyusdt_text *text, size_t more)
-{
-    if ((!text->data || text->capacity - text->size < more) && !grow(text, more))
-        return NULL;
-    return text->data + text->size;
+    return data + text->size;
 }
 
 int pyusdt_text_append(struct pyusdt_text *text, const void *data, size_t size)
@@ -41,7 +34,9 @@ int pyusdt_text_append(struct pyusdt_text *text, const void *data, size_t size)
 
     if (!out)
         return -ENOMEM;
-    if (size)
+    if (size == 1) /* a space, a newline: less than a call of memcpy() */
+        *out = *(const char *)data;
+    else if (size)
         memcpy(out, data, size);
     text->size += size;
     return 0;
@@ -68,6 +63,26 @@ static char *put_digits(char *end, uint64_t value, char letter)
         break;
     }
     return end;
+}
+
+int pyusdt_text_decimal(struct pyusdt_text *text, uint64_t value, bool is_signed)
+{
+    bool negative = is_signed && (int64_t)value < 0;
+    char *out = pyusdt_text_reserve(text, 20); /* of 2^64 - 1, and of -2^63 with its sign */
+    size_t count = negative ? 2 : 1;
+
+    if (!out)
+        return -ENOMEM;
+    value = negative ? -value : value;
+    for (uint64_t rest = value; rest >= 10; rest /= 10)
+        count++;
+    out[0] = '-';
+    text->size += count;
+    for (char *digit = out + count;; value /= 10) {
+        *--digit = (char)('0' + value % 10);
+        if (value < 10)
+            return 0;
+    }
 }
 
 /* Choose the sign or 0x that comes before the digits; returns its length. */
@@ -98,11 +113,6 @@ int pyusdt_text_integer(struct pyusdt_text *text, const struct pyusdt_layout *la
     char *end = buffer + sizeof buffer;
     char *digits = put_digits(end, value, layout->letter);
     size_t count = (size_t)(end - digits);
-    if (count && !(layout->flags | layout->precision | layout->width)) { /* %d, as most are */
-        if (negative)
-            *--digits = '-';
-        return pyusdt_text_append(text, digits, (size_t)(end - digits));
-    }
     size_t before = put_prefix(prefix, layout, value, negative, is_signed);
     size_t least = layout->precision ? layout->precision : 1;
     if (layout->letter == 'o' && layout->flags & PYUSDT_FLAG_ALT && least < count + 1)
@@ -144,7 +154,7 @@ int pyusdt_text_string(struct pyusdt_text *text, const struct pyusdt_layout *lay
     text->size += size + pad;
     if (layout->flags & PYUSDT_FLAG_LEFT) {
         memset(out + size, ' ', pad);
-    } else {
+    } else if (pad) {
         memset(out, ' ', pad);
         out += pad;
     }

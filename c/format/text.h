@@ -36,10 +36,17 @@ struct pyusdt_layout {
 
 void pyusdt_text_free(struct pyusdt_text *text);
 
-/* Make room for `more` bytes; returns where they go, or NULL.  The caller adds to text->size. */
-char *pyusdt_text_reserve(struct pyusdt_text *text, size_t more);
+char *pyusdt_text_grow(struct pyusdt_text *text, size_t more);
 int pyusdt_text_append(struct pyusdt_text *text, const void *data, size_t size);
 
+/* Make room for `more` bytes; returns where they go, or NULL.  The caller adds to text->size. */
+static inline char *pyusdt_text_reserve(struct pyusdt_text *text, size_t more)
+{
+    return text->data && text->capacity - text->size >= more ? text->data + text->size : pyusdt_text_grow(text, more);
+}
+
+/* %d and %u without anything else, as most are. */
+int pyusdt_text_decimal(struct pyusdt_text *text, uint64_t value, bool is_signed);
 /* An integer; `value` already extended to 64 bits by its type, `is_signed` for %d of a signed type. */
 int pyusdt_text_integer(struct pyusdt_text *text, const struct pyusdt_layout *layout, uint64_t value, bool is_signed);
 /* A string of `size` bytes, cut to the precision and padded with spaces. */

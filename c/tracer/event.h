@@ -64,13 +64,13 @@ static inline void pyusdt_event_values(uint32_t args, const uint8_t *values, uin
 }
 
 /*
- * `header`: checked. `values`: the arguments that follow it, read here once, so others may write to them. `rest`: what follows
+ * `header`: checked, and values_end is its pyusdt_event_values_end(). `values`: the arguments that follow it, read here once, so others may write to them. `rest`: what follows
  * those, in memory of our own, where a NUL is put behind each string. Target is left to the caller.
  */
-static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, const uint8_t *values, uint8_t *rest,
-                                      struct pyusdt_event *event)
+static inline int pyusdt_event_decode(const struct pyusdt_ring_event *header, uint32_t values_end, const uint8_t *values,
+                                      uint8_t *rest, struct pyusdt_event *event)
 {
-    uint32_t at = 0, size = header->size - pyusdt_event_values_end(header);
+    uint32_t at = 0, size = header->size - values_end;
 
     event->time = header->time;
     event->probe = PYUSDT_EVENT_PROBE(header->probe);

@@ -320,7 +320,7 @@ static int decode(struct pyusdt_session *session, const struct pyusdt_source *so
     if (PYUSDT_EVENT_CAPTURES(header->args) != 0)
         memcpy(session->rest, bytes + at, header->size - at);
     event->target = source->target->index;
-    r = pyusdt_event_decode(header, bytes + sizeof *header, session->rest, event);
+    r = pyusdt_event_decode(header, at, bytes + sizeof *header, session->rest, event);
     if (r == 0 && event->nframes)
         learn_frames(source->target, event);
     return r;

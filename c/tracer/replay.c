@@ -258,7 +258,8 @@ static int poll(void *of, uint64_t until_ns, int max_events, pyusdt_event_fn *fn
         r->last = r->last > header->time ? r->last : header->time;
         event.target = ((const struct pyusdt_event_block *)(const void *)r->body)->target;
         uint8_t *bytes = r->body + sizeof(struct pyusdt_event_block);
-        if (pyusdt_event_decode(header, bytes + sizeof *header, bytes + pyusdt_event_values_end(header), &event) != 0) {
+        uint32_t end = pyusdt_event_values_end(header);
+        if (pyusdt_event_decode(header, end, bytes + sizeof *header, bytes + end, &event) != 0) {
             damaged(r, "an event that makes no sense");
             break;
         }
