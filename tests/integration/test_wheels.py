@@ -51,6 +51,9 @@ def check_contents(wheel: str, folder) -> None:
     sources = {name for name in names if name.endswith((".c", ".h", ".pyx", ".pxd", ".in")) or "tests" in name}
     assert sources == {"pyusdt/__init__.pxd", "pyusdt/include/pyusdt_probe.h"}, names
     assert {"pyusdt/py.typed", "pyusdt/_core.pyi", *(f"pyusdt/cli/completions/pyusdt.{shell}" for shell in ("bash", "zsh", "fish"))} <= set(names)
+    for part in ("vm/start", "report/page", "cli/completions"):  # what is no package, file by file
+        files = [name for name in os.listdir(f"{harness.ROOT}/src/pyusdt/{part}") if "." in name]
+        assert files and {f"pyusdt/{part}/{name}" for name in files} <= set(names), names
     assert [name for name in names if name.endswith("/data/share/man/man1/pydtrace.1")]
     path = str(folder / core)
     notes = elfnotes.read_notes(path)
@@ -93,6 +96,10 @@ def check_use(python: str, wheel: str, folder) -> None:
     traced = harness.run([str(environment / "bin/pydtrace"), "-q", "-n", script, "-c",
                           f"{environment}/bin/python {program}"], env={**clean, "PATH": os.environ["PATH"]})
     assert traced.status == 0 and "3" in traced.stdout, traced
+    script = "python$target:__main__::function-entry { @[probefunc] = count(); }"
+    traced = harness.run([str(environment / "bin/pydtrace"), "-q", "-n", script, "-c",
+                          f"{environment}/bin/python {program}"], env={**clean, "PATH": os.environ["PATH"]})
+    assert traced.status == 0 and traced.stdout.split()[-2:] == ["<module>", "1"], traced
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="host: auditwheel is for Linux")
