@@ -131,6 +131,10 @@ class Decoder:
             raise ValueError(f"damaged records: {len(records)} bytes, at {at}") from None
         return out  # type: ignore[no-any-return]
 
+    def names(self, clause: int) -> tuple[str, ...]:
+        """Those of the values that a clause records."""
+        return self._layouts[clause].names
+
     def _probe(self, ident: int) -> Probe:
         return self._probes.setdefault(ident, Probe(*self._names(ident)))
 

@@ -33,9 +33,9 @@ class MappingError(Exception):
 class Meaning:
     """One aggregation as a metric.  kind: "counter" where a sum() only grows, else None; sum: the aggregation that has the sum of
     this distribution's values, else None; labels: one for each key, None: those of _default(); buckets: (low, high) of values whose
-    buckets are there from the beginning, else None."""
+    buckets are there from the beginning, else None; exemplar: names of what a record has, of the value and of what goes with it."""
 
-    __slots__ = ("buckets", "help", "kind", "labels", "multiplier", "name", "sum", "unit")
+    __slots__ = ("buckets", "exemplar", "help", "kind", "labels", "multiplier", "name", "sum", "unit")
 
     def __init__(self) -> None:
         self.name = self.help = self.unit = ""
@@ -44,6 +44,7 @@ class Meaning:
         self.kind: str | None = None
         self.sum: str | None = None
         self.buckets: tuple[int, int] | None = None
+        self.exemplar: list[str] = []
 
 
 def _name(text: str) -> str:
@@ -91,10 +92,17 @@ def _buckets(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
+def _exemplar(text: str) -> list[str]:
+    value, *labels = text.split(",")
+    if not value or not labels:
+        raise MappingError(f"exemplar={text}: the name of a value and of what goes with it are needed, such as exemplar=ms,trace_id")
+    return [value, *_labels(",".join(labels))]
+
+
 _WORDS: dict[str, tuple[str, Callable[[str], Any]]] = {  # word: (attribute, what checks and reads its value)
     "name": ("name", _name), "help": ("help", str), "unit": ("unit", _unit), "multiplier": ("multiplier", _multiplier),
     "labels": ("labels", _labels), "type": ("kind", _kind), "sum": ("sum", lambda text: _aggregation(text)),
-    "buckets": ("buckets", _buckets),
+    "buckets": ("buckets", _buckets), "exemplar": ("exemplar", _exemplar),
 }  # fmt: skip
 
 
@@ -164,6 +172,9 @@ def _check(name: str, meaning: Meaning, of_name: dict[str, AggDef]) -> None:
         raise MappingError(f"@{name} has {len(definition.keys)} keys, and labels= names {len(meaning.labels)}")
     if meaning.kind and not definition.row.falls:
         raise MappingError(f"type={meaning.kind} is for a sum(), and @{name} is a {definition.row.called}()")
+    if meaning.exemplar and (definition.row.metric not in ("histogram", "counter") or meaning.labels is None):
+        raise MappingError(f"exemplar= is for a distribution or a counter with labels=, and @{name} is a {definition.row.called}()"
+                           if meaning.labels is not None else f"exemplar= of @{name} needs labels=, which its records have as well")
     if meaning.buckets and definition.row.metric != "histogram":
         raise MappingError(f"buckets= is for a histogram, and @{name} is a {definition.row.called}()")
     if meaning.sum is not None:

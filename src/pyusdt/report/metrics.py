@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine import EngineError
 from . import mapping
+from .exemplars import Exemplars
 from .scrapes import Scrapes
 from .server import is_loopback
 from .text import Text
@@ -49,6 +50,7 @@ class Metrics(Text):
             self._book = prometheus.Book(info.actions.aggregates, info.engine, mapping.of_options(info.options))
         except mapping.MappingError as error:
             raise EngineError(f"--metrics: {error}") from None
+        self._exemplars = Exemplars(self._book.meanings, info)
         self._answers = _Answers()
         self._take(time.monotonic())
         self._serve(info.options)
@@ -75,12 +77,15 @@ class Metrics(Text):
 
     def records(self, buffer: bytes) -> None:
         if buffer:
+            self._exemplars.look(buffer)
             super().records(buffer)
         if (now := time.monotonic()) >= self._next:
             self._take(now)
 
     def _take(self, began: float) -> None:
-        self._answers.snapshot = self._book.look(self._lost, self._info.errors)
+        snapshot = self._book.look(self._lost, self._info.errors)
+        snapshot.exemplars = self._exemplars.taken()
+        self._answers.snapshot = snapshot
         took = time.monotonic() - began
         self._next = began + max(_INTERVAL, _SHARE * took)
 

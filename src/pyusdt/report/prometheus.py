@@ -13,7 +13,7 @@ from decimal import Decimal
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client.core import Metric
+from prometheus_client.core import Exemplar, Metric
 
 from ..data import faults
 from ..data.values import FloatNumber, Histogram, Percentiles, bounds
@@ -44,29 +44,30 @@ OWN = {  # about the tracing itself: kind, help
 
 class Snapshot:
     """What there is at a moment.  series: [(Meaning, AggDef, values, values of the sum() beside a distribution or None)]; lost:
-    {kind: how many}."""
+    {kind: how many}; exemplars: {aggregation: {labels: [exemplars.Exemplar]}}."""
 
-    __slots__ = ("engine", "errors", "lost", "overflowed", "series", "time")
+    __slots__ = ("engine", "errors", "exemplars", "lost", "overflowed", "series", "time")
 
     def __init__(self, engine: str, series: list[tuple[Meaning, AggDef, Values, Values | None]], overflowed: dict[str, int],
                  lost: Mapping[str, int], errors: int) -> None:
         self.engine, self.series, self.overflowed, self.lost, self.errors = engine, series, overflowed, dict(lost), errors
+        self.exemplars: Mapping[str, Mapping[Labels, list[Any]]] = {}
         self.time = time.time()
 
 
 class Book:
     """Keeps what the aggregations of a script have ever held; all calls come from the thread that traces.
 
-    unmapped: names of those that no line of the mapping tells of.  Raises mapping.MappingError."""
+    meanings: {aggregation: Meaning}; unmapped: names of those that no line of the mapping tells of.  Raises mapping.MappingError."""
 
     def __init__(self, aggregates: Aggregates, engine: str, lines: Iterable[tuple[str, str]]) -> None:
         self._aggregates, self._engine = aggregates, engine
         definitions = aggregates.program.aggregations
         told = mapping.read(lines, definitions)
-        self._meanings, self.unmapped = mapping.complete(told, definitions, OWN)
+        self.meanings, self.unmapped = mapping.complete(told, definitions, OWN)
         self._definitions = {definition.name: definition for definition in definitions}
         self._totals: dict[str, Totals] = {}
-        for name, meaning in self._meanings.items():
+        for name, meaning in self.meanings.items():
             self._totals[name] = made = Totals() if kind_of(meaning, self._definitions[name]) in _PAST else Present()
             if meaning.sum:
                 self._totals[meaning.sum] = Totals(beside=made)
@@ -84,10 +85,10 @@ class Book:
             return self._totals[name].look((held or self._aggregates.snapshot)(definition))
 
         series = []
-        for name, meaning in self._meanings.items():
+        for name, meaning in self.meanings.items():
             mine = values(name)  # before those of the sum beside it: which labels are its own is known then
             series.append((meaning, self._definitions[name], mine, values(meaning.sum) if meaning.sum else None))
-        overflowed = {name: self._totals[name].overflowed for name in self._meanings}
+        overflowed = {name: self._totals[name].overflowed for name in self.meanings}
         return Snapshot(self._engine, series, overflowed, lost, errors)
 
 
@@ -117,13 +118,16 @@ def metrics(snapshot: Snapshot) -> Iterator[Metric]:
     for meaning, definition, values, sums in snapshot.series:
         kind = kind_of(meaning, definition)
         metric = Metric(meaning.name, meaning.help, kind, meaning.unit)
+        exemplars = snapshot.exemplars.get(definition.name, {})
         for labels, value in values.items():
             if isinstance(value, Percentiles):
                 _quantiles(metric, _named(meaning, labels), value, meaning, (sums or {}).get(labels))
             else:
                 _SAMPLES[kind](metric, _named(meaning, labels), value, meaning)
+                if kind == "counter" and (newest := _exemplar(exemplars.get(labels or (), []), -(2**63) - 1, None, meaning)):
+                    metric.samples[-1] = metric.samples[-1]._replace(exemplar=newest)
         if kind == "histogram":
-            _distribution(metric, meaning, values, sums or {})
+            _distribution(metric, meaning, values, sums or {}, exemplars)
         yield metric
     yield from _own(snapshot)
 
@@ -173,7 +177,7 @@ def _nothing(metric: Metric, labels: dict[str, str], value: Any, meaning: Meanin
 _SAMPLES = {"counter": _counter, "gauge": _gauge, "summary": _summary, "histogram": _nothing}
 
 
-def _distribution(metric: Metric, meaning: Meaning, values: Values, sums: Values) -> None:
+def _distribution(metric: Metric, meaning: Meaning, values: Values, sums: Values, exemplars: Mapping[Labels, list[Any]]) -> None:
     """All that have the same edges: from those that anything came to, one more on each side."""
     histograms: list[Histogram] = list(values.values())
     if not histograms:
@@ -184,12 +188,24 @@ def _distribution(metric: Metric, meaning: Meaning, values: Values, sums: Values
     for labels, histogram in values.items():
         named = _named(meaning, labels)
         below = list(accumulate(histogram.counts))
+        mine, low = exemplars.get(labels or (), []), -(2**63) - 1
         for index, le in ends:
-            metric.add_sample(f"{metric.name}_bucket", {**named, "le": le}, float(below[index]))
-        metric.add_sample(f"{metric.name}_bucket", {**named, "le": "+Inf"}, float(below[-1]))
+            high = edges[index][1]
+            metric.add_sample(f"{metric.name}_bucket", {**named, "le": le}, float(below[index]), exemplar=_exemplar(mine, low, high, meaning))
+            low = high if high is not None else low
+        metric.add_sample(f"{metric.name}_bucket", {**named, "le": "+Inf"}, float(below[-1]), exemplar=_exemplar(mine, low, None, meaning))
         metric.add_sample(f"{metric.name}_count", named, float(below[-1]))
         if labels in sums:
             metric.add_sample(f"{metric.name}_sum", named, _scaled(sums[labels], meaning.multiplier))
+
+
+def _exemplar(several: list[Any], low: int, high: int | None, meaning: Meaning) -> Exemplar | None:
+    """The newest of those in (low, high], as prometheus_client has it."""
+    found = [each for each in several if low < each.value and (high is None or each.value <= high)]
+    if not found:
+        return None
+    newest = max(found, key=lambda each: each.time)
+    return Exemplar(newest.labels, _scaled(newest.value, meaning.multiplier), newest.time)
 
 
 def _used(histograms: list[Histogram], edges: Sequence[tuple[int | None, int | None]], least: tuple[int, int] | None) -> tuple[int, int]:
