@@ -47,7 +47,7 @@ def test_what_is_left_open():
     ("", "a name of an aggregation is needed, and each quote twice"),
     ('calls help="', "a name of an aggregation is needed, and each quote twice"),
     ("call name=x", "the script has no @call, but @calls, @lat, @total, @_"),
-    ("calls x", "'x': behind the aggregation stand name=…, help=…, unit=…, multiplier=…, labels=…, type=…, sum=…, buckets=…"),
+    ("calls x", "'x': behind the aggregation stand name=…, help=…, unit=…, multiplier=…, labels=…, type=…, sum=…, buckets=…, exemplar=…"),
     ("calls name=9x", "'9x' is no name of a metric: letters, digits, _ and : are, and the first is no digit"),
     ("calls name=x\u00e4", "'x\u00e4' is no name of a metric: letters, digits, _ and : are, and the first is no digit"),
     ("calls unit=s/s", "'s/s' is no unit: seconds, bytes, ratio … are"),

@@ -39,7 +39,7 @@ class World:
                        for number, (name, (function, *params)) in enumerate(functions.items())]
         self.of_name = {definition.name: definition for definition in definitions}
         engine = SimpleNamespace(items=lambda index: list(self.maps[index].items()), clear=self._clear, remove=self._remove)
-        program = SimpleNamespace(aggregations=definitions, strsize=KEY)
+        program = SimpleNamespace(aggregations=definitions, strsize=KEY, clauses=[])
         self.aggregates = Aggregates(program, engine, {}, None)
 
     def _clear(self, index):
@@ -310,7 +310,8 @@ def begun(tmp_path):
         for name, value in options.items():
             settings.set(name, value)
         made.append(sink)
-        sink.begin(SimpleNamespace(actions=SimpleNamespace(aggregates=world.aggregates), options=settings, engine="made-up",
+        sink.begin(SimpleNamespace(actions=SimpleNamespace(aggregates=world.aggregates, symbols=None), options=settings,
+                                   program=world.aggregates.program, probe=None, engine="made-up",
                                    teller=lambda say: None, errors=0))
         return SimpleNamespace(sink=sink, world=world, told=told, port=sink._server.server_port)
 

@@ -43,11 +43,11 @@ class ReceiverError(Exception):
 
 
 class _Undelivered(Exception):
-    """Why; again: another try makes sense."""
+    """Why a note did not arrive; another try makes sense."""
 
-    def __init__(self, why: str, again: bool) -> None:
-        super().__init__(why)
-        self.again = again
+
+class _Refused(_Undelivered):
+    """None does."""
 
 
 class Dump:
@@ -132,10 +132,10 @@ class Receiver:
             try:
                 self._deliver(note)
                 return ""
+            except _Refused as error:
+                return str(error)
             except _Undelivered as error:
                 why = str(error)
-                if not error.again:
-                    break
         return why
 
 
@@ -167,11 +167,11 @@ def _run(words: list[str], note: Note) -> None:
                 process.communicate(_packed(note), 3 * _TIMEOUT)
             except subprocess.TimeoutExpired:
                 process.kill()
-                raise _Undelivered(f"it did not end within {3 * _TIMEOUT:g} s", False) from None
+                raise _Refused(f"it did not end within {3 * _TIMEOUT:g} s") from None
     except OSError as error:
-        raise _Undelivered(error.strerror or str(error), True) from None
+        raise _Undelivered(error.strerror or str(error)) from None
     if process.returncode:
-        raise _Undelivered(f"its exit status was {process.returncode}", False)
+        raise _Refused(f"its exit status was {process.returncode}")
 
 
 # --- a server ---------------------------------------------------------------------------------
@@ -198,9 +198,10 @@ def _post(url: str, body: bytes) -> None:
         with _opener.open(request, timeout=_TIMEOUT) as answer:
             answer.read(_LIMIT)
     except urllib.error.HTTPError as error:
-        raise _Undelivered(f"it answered {error.code}", error.code >= 500 or error.code == 429) from None
+        kind = _Undelivered if error.code >= 500 or error.code == 429 else _Refused
+        raise kind(f"it answered {error.code}") from None
     except (OSError, http.client.HTTPException) as error:
-        raise _Undelivered(str(getattr(error, "reason", None) or error) or type(error).__name__, True) from None
+        raise _Undelivered(str(getattr(error, "reason", None) or error) or type(error).__name__) from None
 
 
 def _webhook(text: str) -> Receiver:
