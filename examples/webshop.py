@@ -9,6 +9,7 @@ probes are those that the scripts of scripts/ expect:
 
     python examples/webshop.py              answers 200 requests and ends
     python examples/webshop.py --forever    goes on until Ctrl-C
+    python examples/webshop.py --new        a newer version, in which more requests for /checkout fail
 """
 
 import itertools
@@ -21,6 +22,7 @@ import pyusdt
 ROUTES = ["/", "/basket", "/checkout"]
 SECONDS = {"/": 0.001, "/basket": 0.0025, "/checkout": 0.004}
 SLOW, REQUESTS, THREADS = 0.120, 200, 4
+FAILING = 15 if "--new" in sys.argv else 60
 
 
 def answer(number: int) -> None:
@@ -28,7 +30,7 @@ def answer(number: int) -> None:
     with pyusdt.tag(f"customer {number % 7}"):
         pyusdt.p(0, number, route)
         time.sleep(SLOW if number % 30 == 2 else SECONDS[route])
-        pyusdt.p(1, number, 500 if number % 60 == 2 else 200, 1000 + number, route)
+        pyusdt.p(1, number, 500 if number % FAILING == 2 else 200, 1000 + number, route)
 
 
 def serve(numbers) -> None:
