@@ -22,6 +22,7 @@ PLACES_PLACES = {16, 17, 18}  # in a target that has a place more: test_code_pla
 WATCHING_PLACES = {19}  # between the watcher's look and its wait: test_watch.py
 MOVING_PLACES = {15}  # in a target that has become another user
 WALKING_PLACES = set(range(40, 46))  # on the way to another user's directory: test_attacks.py
+COUNTING_PLACES = {8, 9, 27}  # in a target that counts, and its tracer: test_counting.py
 UNDOING_PLACES = {26}  # in a target whose tracer was killed
 
 
@@ -30,7 +31,7 @@ def test_all_places_are_listed():
     used = {int(number) for path in Path(ROOT / "c").glob("*/*.c")
             for number in re.findall(r"PYUSDT_HOOK\((\d+)\)", path.read_text())}
     assert used == (TARGET_PLACES | TRACER_PLACES | UNDOING_PLACES | RECORDER_PLACES | KEEPER_PLACES
-                    | MOVING_PLACES | PLACES_PLACES | WATCHING_PLACES | SKIPPING_PLACES | WALKING_PLACES)
+                    | MOVING_PLACES | PLACES_PLACES | WATCHING_PLACES | SKIPPING_PLACES | WALKING_PLACES | COUNTING_PLACES)
 
 
 def kills(places, first_only):

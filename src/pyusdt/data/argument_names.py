@@ -8,12 +8,15 @@ from __future__ import annotations
 
 USER_TRACE = ("proc", "user_tag", "i1", "i2", "i3", "i4", "s1", "s2", "s3", "s4")
 _CODE = ("file", "function", "line")
+_TASK = ("task", "name", "coroutine")
+_OBJECT = ("type", "bytes", "address")
 _PYTHON: dict[str, tuple[str, ...]] = {
     "function-entry": (*_CODE, "how"), "function-return": (*_CODE, "how"), "line": _CODE,
     "exception-raise": (*_CODE, "type", "text"), "exception-handled": (*_CODE, "type", "text"),
     "c-function-entry": _CODE, "c-function-return": (*_CODE, "how"), "gc-start": ("generation",), "gc-done": ("collected",),
     "import-find-load-start": ("name",), "import-find-load-done": ("name", "found"), "thread-start": ("name", "ident"),
-    "thread-stop": ("name", "ident"), "audit": ("event",),
+    "thread-stop": ("name", "ident"), "task-create": _TASK, "task-run": _TASK, "task-suspend": (*_TASK, "inner", "awaits"),
+    "task-done": (*_TASK, "how", "type", "waiters"), "alloc": _OBJECT, "free": _OBJECT, "audit": ("event",),
 }  # fmt: skip
 
 
