@@ -19,6 +19,7 @@ import urllib.request
 import harness
 import pytest
 
+pytestmark = pytest.mark.xdist_group("unattended")  # ticks, and processes that are named: nothing beside them is seen
 SLOW = 'tick-20ms /n++ < 5/ { printf("route=%s took=%d", "/cart", 100 + n); @seen["/cart"] = count(); }'
 OVER = "tick-10ms /n >= 5/ { m++; }"
 

@@ -20,6 +20,7 @@ import harness
 import pytest
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as service
 
+pytestmark = pytest.mark.xdist_group("unattended")  # ticks, and processes that are named: nothing beside them is seen
 SCRIPT = """
 #pragma D metric calls name=shop_requests labels=route help="Requests."
 #pragma D metric time name=shop_time unit=seconds multiplier=1e-9 labels=route sum=spent

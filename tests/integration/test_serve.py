@@ -13,6 +13,7 @@ import threading
 import harness
 import pytest
 
+pytestmark = pytest.mark.xdist_group("unattended")  # ticks, and processes that are named: nothing beside them is seen
 COMMAND = os.path.join(os.path.dirname(harness.PYDTRACE), "pyusdt")
 TICKS = 'tick-50ms {{ printf("{0} %d\\n", n++); }} END {{ printf("{0} says goodbye\\n"); }}'
 
