@@ -88,6 +88,15 @@ class Record(tuple):  # type: ignore[type-arg]
                 "names": list(self.names), "values": list(self.values)}
 
 
+def split(buffer: bytes) -> Iterator[tuple[bytes, int, int, int, int]]:
+    """(record, clause, probe, pid, tid) for each of a buffer's; of a fault's the clause has a flag."""
+    at = 0
+    while at < len(buffer):
+        size, clause, probe, _, _, pid, tid = _HEADER.unpack_from(buffer, at)
+        yield buffer[at : at + size], clause, probe, pid, tid
+        at += size
+
+
 class Decoder:
     """Turns a program's records into Records.
 

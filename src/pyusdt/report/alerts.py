@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import os
 import platform
-import struct
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from ..data.floats import of_json
-from ..data.records import Decoder, Probe
+from ..data.records import Decoder, Probe, split
 from ..engine import EngineError
 from ..tracing.sink import Sink
 from .json import shown
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from .receivers import Receiver
 
 VERSION = 1  # of a note's members
-_HEADER = struct.Struct("=IIIIQII")  # as records.py has it
 _ENDS, _REPEAT, _RATE = 60 * 10**9, 3600 * 10**9, 60  # the options' defaults
 _MOST = 1000  # alerts at once
 _EVIDENCE = 20  # records before an alert, and lines of an aggregation
@@ -93,14 +91,10 @@ class Alerts(Sink):
     # --- what comes ---------------------------------------------------------------------------
 
     def records(self, buffer: bytes) -> None:
-        at, end = 0, len(buffer)
-        while at < end:
-            size, clause, probe, _, _, pid, tid = _HEADER.unpack_from(buffer, at)
-            record = buffer[at : at + size]
+        for record, clause, probe, pid, tid in split(buffer):
             if clause in self._names:
                 self._come(self._names[clause], record, probe, (pid, tid))
             self._recent.append(record)
-            at += size
         self._look(time.monotonic())
 
     def text(self, text: bytes) -> None:

@@ -7,11 +7,10 @@ OpenMetrics would refuse (more than 128 characters) is left out.
 
 from __future__ import annotations
 
-import struct
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..data.records import Decoder
+from ..data.records import Decoder, split
 from ..tracing.totals import shown
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from ..tracing.sink import Info
     from .mapping import Meaning
 
-_HEAD = struct.Struct("=II")  # of a record: its size, its clause
 _MOST = 1000  # series of a metric, as many as it may have
 _LONGEST = 128  # characters of names and values, by OpenMetrics
 
@@ -47,14 +45,10 @@ class Exemplars:
 
     def look(self, buffer: bytes) -> None:
         """Of the records of a buffer."""
-        at, end = 0, len(buffer) if self._asked else 0
-        while at < end:
-            size, clause = _HEAD.unpack_from(buffer, at)
-            if clause in self._asked:
-                for record in self._decoder.decode(buffer[at : at + size]):
-                    for name, meaning in self._asked[clause]:
-                        self._keep(name, meaning, record)
-            at += size
+        for raw, clause, *_ in split(buffer) if self._asked else ():
+            for record in self._decoder.decode(raw) if clause in self._asked else ():
+                for name, meaning in self._asked[clause]:
+                    self._keep(name, meaning, record)
 
     def _keep(self, name: str, meaning: Meaning, record: Any) -> None:
         value, labels = record[meaning.exemplar[0]], {each: shown(record[each]) for each in meaning.exemplar[1:]}
