@@ -70,6 +70,16 @@ static int fire(uint64_t thread, uint64_t sequence)
     return 1;
 }
 
+/* A thread that begins late may find that the tracer has come and gone: with until-off it does not wait for another. */
+static void wait_until_wanted(void)
+{
+    static int came;
+
+    while (!pyusdt_wanted(PROBE_I4S4) && !(until_off && __atomic_load_n(&came, __ATOMIC_RELAXED)))
+        usleep(200);
+    __atomic_store_n(&came, 1, __ATOMIC_RELAXED);
+}
+
 static int cancelled;
 
 static void *thread_main(void *arg)
@@ -91,8 +101,8 @@ static void *thread_main(void *arg)
     while (cancels && __atomic_load_n(&cancelled, __ATOMIC_ACQUIRE) != 2)
         usleep(200);
     for (uint64_t i = 0; i < count || until_off; i++) {
-        while (waits && (i == 0 || !until_off) && !pyusdt_wanted(PROBE_I4S4))
-            usleep(200);
+        if (waits && (i == 0 || !until_off))
+            wait_until_wanted();
         if (!fire(thread, i)) {
             __atomic_fetch_add(&account->off, 1, __ATOMIC_RELAXED);
             if (until_off && i >= count)
