@@ -30,8 +30,9 @@ packages: ## install the system packages of .ci/packages.txt (as root)
 demo: build ## trace the example web server through 2,000 requests and print its histograms
 	$(VENV)/python examples/demo.py
 
+# Three workers on two processors: the tests wait for about a third of their time.
 test: packages build ## all tests but the hours-long ones (at most 12 minutes)
-	$(PYTEST) -n 2 --dist loadgroup -m "not long" tests
+	$(PYTEST) -n 3 --dist loadgroup -m "not long" tests
 
 test-long: packages build ## kill loops, fuzzing and exhaustive checks (hours)
 	$(PYTEST) -m long tests

@@ -36,11 +36,41 @@ def shares(lines: str, *names: str) -> dict[str, float]:
     return {name: n / samples for name, n in found.items()}
 
 
+FUNCTIONS = "first", "second", "through", "inner", "sleeps", "thread"
+
+
+def samples_in(profile: Profile) -> dict[str, int]:
+    """{function of in_turn_functions.py: its samples, with what it calls}"""
+    return {name: sum(n for (_, stack), n in profile.stacks.items() if name in {place.function for place in stack}) for name in FUNCTIONS}
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_each_sample_is_of_the_function_that_runs(python):
+    with harness.running(python, "in_turn_functions.py") as subject:
+        profile = Profile(100, "running threads")
+        process, function = Process(subject.pid, profile, Options(RUNNING)), subject.said
+        for _ in range(5):
+            before = samples_in(profile)[function]
+            until = time.monotonic() + 30
+            while samples_in(profile)[function] == before:  # the thread is on its way there
+                process.look()
+                assert time.monotonic() < until, (function, profile.stacks)
+            before = samples_in(profile)
+            for _ in range(20):
+                process.look()
+            after = samples_in(profile)
+            inside = {function, "thread", "inner" if function == "through" else function}
+            assert {name: after[name] - before[name] for name in FUNCTIONS} == {name: 20 * (name in inside) for name in FUNCTIONS}
+            subject.say()
+            function = subject.hear()
+
+
+@pytest.mark.long  # by time: of a machine on which nothing else runs
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
 def test_shares_are_what_the_program_measured(python):
-    """Of processor time; the thread that sleeps has none.
+    """Of the time that it ran or could have run; the thread that sleeps has none.
 
-    A share of n samples lies within four of its standard deviations, and how many samples there are rests on the machine."""
+    A share of n samples lies within four of its standard deviations, and how many there are rests on the machine."""
     with harness.running(python, "shares.py", 3) as subject:
         run = harness.pyusdt("profile", "--folded", "--rate", 200, subject.pid, timeout=20)
         spent = json.loads(subject.hear())

@@ -1,4 +1,6 @@
-"""Spends its processor time in three functions, in shares that it says at the end: argv[1] seconds of it."""
+"""Spends its time in three functions, in shares that it says at the end: argv[1] seconds of it.
+
+It never sleeps there: it runs or waits for a processor, and a sample can not tell one from the other."""
 
 import json
 import sys
@@ -9,9 +11,9 @@ SPENT = {}
 
 
 def timed(function):
-    began = time.thread_time()
+    began = time.perf_counter()
     function()
-    SPENT[function.__name__] = SPENT.get(function.__name__, 0) + time.thread_time() - began
+    SPENT[function.__name__] = SPENT.get(function.__name__, 0) + time.perf_counter() - began
 
 
 def burn(n):
