@@ -1,15 +1,23 @@
 """Aggregations whose key ends with a string: a map for each size of string, read as one."""
 
+import re
+import shlex
+import sys
+
 import pytest
 from kernel_harness import pydtrace
 
+from pyusdt.bpf.insn import PSEUDO_CALL, call
 from pyusdt.dlang.compile import compile_program
 from pyusdt.engine.kernel import sized
+from pyusdt.engine.kernel.link import Event, Linker
+from pyusdt.engine.kernel.maps import KernelMaps
 from pyusdt.engine.kernel.shared import MOST
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
-LENGTHS = (0, 1, 31, 32, 33, 63, 64, 65, 200, 255)
+LOOKUP, READ_KERNEL = 1, 113  # helpers
+LENGTHS = (0, 1, 7, 8, 9, 15, 16, 17, 30, 31, 32, 33, 62, 63, 64, 65, 127, 200, 254, 255)
 
 
 def strings():
@@ -42,7 +50,7 @@ def test_the_length_of_a_string_says_where_it_is():
     found = sized.find(program, first=9, most=MOST)
     assert [(each.whole, each.smaller) for each in found] == [(program.aggregations[0].map, [(295, 9), (327, 10)])]
     key = {length: bytes(264) + b"s" * length + bytes(256 - length) for length in LENGTHS}
-    assert [found[0].home(key[length])[0] for length in LENGTHS] == [9] * 3 + [10] * 3 + [found[0].whole] * 4
+    assert [found[0].home(key[length])[0] for length in LENGTHS] == [9] * 10 + [10] * 4 + [found[0].whole] * 6
     assert all(found[0].home(whole)[1].ljust(520, b"\0") == whole for whole in key.values())
 
 
@@ -57,3 +65,39 @@ def test_where_there_would_be_too_many_maps_there_are_none():
     assert sized.find(program, first=30, most=MOST) == []
     out, err, status = pydtrace("-q", "-n", "BEGIN { " + "".join(f'@a{i}["x"] = sum({i}); ' for i in range(25)) + "exit(0); }")
     assert (status, err) == (0, "") and sorted(int(line.split()[1]) for line in out.splitlines() if line.strip()) == list(range(25))
+
+
+FIRES = """
+import random, sys, pyusdt
+lengths = [int(word) for word in sys.argv[1:]]
+chosen = [length for length in lengths for _ in range(length % 7 + 1)]
+random.Random(1).shuffle(chosen)
+for length in chosen:
+    pyusdt.p(length, "k" * length)
+"""
+
+
+@pytest.mark.parametrize("engine", ["kernel", "embedded"])
+def test_nothing_of_a_longer_string_is_left_behind_a_shorter_one(engine):
+    """The storage of the string of a firing is that of the one before.  20 lengths in a mixed order, each known number of times."""
+    script = "pyusdt$target:::user_trace-i4s4 { @[copyinstr(arg6)] = count(); @q[arg2, copyinstr(arg6)] = quantize(arg2); }"
+    out, err, status = pydtrace("-q", "-n", script + 'END { printa("%s|%@d\\n", @); }', "-c",
+                                shlex.join([sys.executable, "-c", FIRES, *map(str, LENGTHS)]), options=[f"-xengine={engine}"])
+    assert (status, err) == (0, "")
+    found = sorted((len(key), int(n)) for key, n in re.findall(r"^(k*)\|(\d+)$", out, re.MULTILINE))
+    assert found == [(length, length % 7 + 1) for length in LENGTHS], out
+    assert out.count("value  ------------- Distribution -------------") == len(LENGTHS)
+
+
+def test_a_short_way_to_the_key():
+    """The storage is zeroed by words, the bucket found and the map chosen without a call (inline.py)."""
+    program = compile_program("x:::y { @[copyinstr(arg0)] = quantize(arg2); }")
+    maps = KernelMaps(program, 0)
+    try:
+        insns = Linker(program, maps.places).link([0], Event())
+    finally:
+        maps.close()
+    helpers = [insn.imm for insn in insns if insn.opcode == call(0).opcode and insn.src == 0]
+    subroutines = [insn for insn in insns if insn.opcode == call(0).opcode and insn.src == PSEUDO_CALL]
+    assert READ_KERNEL not in helpers and helpers.count(LOOKUP) == 4 + 2 * 3
+    assert len(subroutines) == 1, "only what reports a fault is called"

@@ -45,7 +45,7 @@ from ...bpf.insn import (
 )
 from ...data import program as p
 from .. import ERROR
-from . import early, operands, pack, process, stacks
+from . import early, inline, operands, pack, process, stacks
 from .clauses import NOW, Reading, demanded, exits, may_fault, reported
 from .functions import Function, Library
 from .profile import emit_arguments
@@ -74,15 +74,16 @@ _CALL, _EXIT = call(0).opcode, exit_()
 
 
 class Maps:
-    """Where the engine put what the compiler knows nothing of: indexes of maps (syscalls: raw.py's table).  busy:
-    offset of the busy word in a state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None; namespace: (device, inode) of the
+    """Where the engine put what the compiler knows nothing of: indexes of maps (syscalls: raw.py's table; sized: {map:
+    sized.Sized}).  busy: offset of the busy word in a state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None; namespace: (device, inode) of the
     pid namespace whose numbers a program uses, or None for the machine's."""
 
-    __slots__ = ("control", "names", "syscalls", "busy", "preempt", "namespace")
+    __slots__ = ("control", "names", "syscalls", "sized", "busy", "preempt", "namespace")
 
     def __init__(self, first, busy, preempt, namespace=None):
         """first: index of the first map that is not the program's."""
         self.control, self.names, self.syscalls = first, first + 1, first + 2
+        self.sized = {}
         self.busy, self.preempt, self.namespace = busy, preempt, namespace
 
     def emit_pids(self, g):
@@ -206,6 +207,8 @@ class Linker:
             code, calls = self._library.take(code, packs)
             if packs is not None:
                 calls = [*calls, (packs, self._library.known(pack.function(which)))]
+            clause = inline.Clause(code, calls, self.maps.sized, self.program.zeros[0])
+            code, calls = clause.insns, clause.calls
         return _reading_any(code) if self._kernel_reads else code, calls
 
     def _error(self):

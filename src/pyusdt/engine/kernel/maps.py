@@ -67,11 +67,12 @@ class KernelMaps:
         definitions.append(p.MapDef("names", "array", 4, NAMES_VALUE, probes + 1))
         if with_syscalls:
             definitions.append(p.MapDef("syscalls", "array", 4, TABLE_SIZE, 1))
-        self._sized = sized.find(program, len(definitions), shared.MOST) if release() >= _ON_DEMAND else []
+        found = sized.find(program, len(definitions), shared.MOST) if release() >= _ON_DEMAND else []
+        self._sized = self.places.sized = {each.whole: each for each in found}
         try:
             for index, definition in enumerate(definitions):
                 self.fds.append(self._make(index, definition))
-            for each in self._sized:
+            for each in found:
                 for smaller in each.definitions(definitions[each.whole]):
                     self.fds.append(kernel.map_create(smaller, kernel.NO_PREALLOC))
             self.ring = _tracer.KernelRing(self.fds[p.MAP_OUTPUT], definitions[p.MAP_OUTPUT].entries,
@@ -92,10 +93,7 @@ class KernelMaps:
         return kernel.map_create(d, kernel.NO_PREALLOC if many else 0)
 
     def shared(self, insns):
-        """A linked program, with keys in maps of their size; where it uses more maps than the kernel takes, with those of one
-        shape behind one map."""
-        if self._sized:
-            insns = sized.call_by_size(insns, self._sized)
+        """A linked program; where it uses more maps than the kernel takes, with those of one shape behind one map."""
         if len(shared.used(insns)) <= shared.MOST:
             return insns
         if self._behind is None:
@@ -174,18 +172,15 @@ class KernelMaps:
         found = [item for part, size in self._parts(index) for item in kernel.map_items(self.fds[part], size, each * self.cpus)]
         return [(key.ljust(definition.key_size, b"\0"), merge(raw, definition.value_size, each)) for key, raw in found]
 
-    def _sizes_of(self, index):
-        return next((each for each in self._sized if each.whole == index), None)
-
     def _parts(self, index):
         """[(index, bytes of a key)] of the maps that an aggregation has."""
-        sizes = self._sizes_of(index)
+        sizes = self._sized.get(index)
         smaller = [(part, last + 1) for last, part in sizes.smaller] if sizes else []
         return [*smaller, (index, self.program.maps[index].key_size)]
 
     def _home(self, index, key):
         """(descriptor, key) of an aggregation's element in the map that has it."""
-        sizes = self._sizes_of(index)
+        sizes = self._sized.get(index)
         part, key = sizes.home(key) if sizes else (index, key)
         return self.fds[part], key
 

@@ -1,20 +1,19 @@
 """Aggregations whose key ends with a string: a map for short strings, one for longer ones, one for all that there may be.
 
-In: a program's aggregations; a linked program.  Out: the maps, and the program with a call in the place of each use of such an
-aggregation's map: a function behind the program, which takes the smallest map that has room for the string.
-Always: instructions stay where they are, as in shared.py; a key is in one map only, since a string's length alone decides: what is
-behind its NUL is zeros (dlang/code/layout.py), so that the last byte of a size says whether the string fits.
+In: a program's aggregations.  Out: the maps, and the instructions that take the smallest map that has room for the string, which
+inline.py puts in the place of each use of such an aggregation's map.
+Always: a key is in one map only, since a string's length alone decides: what is behind its NUL is zeros (dlang/code/layout.py),
+so that the last byte of a size says whether the string fits.
 
 Why: the kernel hashes and compares all bytes of a key, and most strings are much shorter than strsize.
 """
 
 from ...bpf.code import Code, Label
-from ...bpf.insn import PSEUDO_MAP_FD, R1, R2, call, call_sub, exit_, ja, jump_imm, ld_map, load
+from ...bpf.insn import R1, R2, call, exit_, jump_imm, ld_map, load
 from ...data import program as p
 
 SIZES = (32, 64)  # bytes of a string with its NUL
 ON_DEMAND_MOST = 4096  # bytes of a value: of larger ones the kernel has one at hand, and what comes before the next is lost
-_CALL, _LOAD = call(0).opcode, ld_map(R1, 0)[0].opcode
 
 
 class Sized:
@@ -37,8 +36,8 @@ class Sized:
                 return index, key[: last + 1]
         return self.whole, key
 
-    def function(self, helper):
-        """The function of a helper: r2 = a key, r3, r4 = what else it takes."""
+    def choice(self, helper):
+        """A call of a helper on the right map: r2 = a key, r3, r4 = what else it takes."""
         g = Code()
         for last, index in self.smaller:
             longer = Label()
@@ -58,19 +57,3 @@ def find(program, first, most):
             found.append(Sized(aggregation.map, string, first))
             first += len(found[-1].smaller)
     return found if first <= most else []
-
-
-def call_by_size(insns, found):
-    """The program; found: [Sized]."""
-    insns, by_map, asked = list(insns), {each.whole: each for each in found}, {}
-    for at, insn in enumerate(insns):
-        if insn.opcode == _LOAD and insn.src == PSEUDO_MAP_FD and insn.imm in by_map:
-            end = next(i for i in range(at + 2, len(insns)) if insns[i].opcode == _CALL)
-            asked.setdefault((insn.imm, insns[end].imm), []).append(end)
-            insns[at : at + 2] = [ja(0), ja(0)]
-    for (whole, helper), calls in asked.items():
-        for at in calls:
-            insns[at] = call_sub(0)
-            insns[at].imm = len(insns) - at - 1
-        insns += by_map[whole].function(helper)
-    return insns
