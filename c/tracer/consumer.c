@@ -11,7 +11,7 @@
 
 enum { PYUSDT_PROBE_ERROR = 3 };     /* its id, as in dtrace: the caller adds BEGIN, END and ERROR first */
 enum { RECORDS_BOUND = 64 << 20 }; /* bytes of records between two clears; more are lost and counted */
-enum { RECORDS_PAUSE = 4 << 20 };  /* past this a poll stops early, so that the caller can print */
+enum { RECORDS_PAUSE = 512 << 10 };  /* past this a poll stops early, so that the caller can print what a processor's cache still has */
 enum { IDS_AT_PLACES = 1 << 20 };  /* of one target: more it does not get, whatever it says */
 enum { ALL_IDS_AT_PLACES = 1 << 22 };
 

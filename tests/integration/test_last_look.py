@@ -52,6 +52,9 @@ class Traced:
         items = self.engine.items(self._program.aggregations[0].map)
         return sum(int.from_bytes(value[:8], sys.byteorder) for _, value in items)
 
+    def record_size(self):
+        return self._program.clauses[0].record_size
+
     def dropped(self):
         return self.engine.drops()["principal"]
 
@@ -133,3 +136,33 @@ def test_event_after_the_last_tick(traced):
         said(process, "fired")
         session.engine.end()
         assert (session.delivered(), session.dropped()) == (10, 0)
+
+
+def portions(engine):
+    """The records of end() and more(), as they come."""
+    records = engine.end()
+    while records:
+        yield records
+        records = engine.more()
+
+
+def test_more_records_than_there_is_memory_for_at_once(traced):
+    """The rings have room for 64 MiB of events; what these events print takes 90 MB, which was lost but for 64 MiB."""
+    session = traced('pyusdt*:::user_trace-i4s4 { printf("%d %s", arg2, copyinstr(arg0)); }', "64m")
+    with firing(300_000, "exits") as process:
+        said(process, "ready")
+        said(process, "fired")
+        process.wait(60)
+        sizes = [len(records) for records in portions(session.engine)]
+        record = session.record_size()
+        assert (sum(sizes), max(sizes) < 8 << 20) == (300_000 * record, True)
+        assert not any(session.engine.drops().values())
+
+
+def test_what_reads_an_aggregation_waits_for_no_further_event(traced):
+    session = traced("pyusdt*:::user_trace-i4s4 { @ = count(); printa(@); }")
+    with firing(5, "exits") as process:
+        said(process, "ready")
+        said(process, "fired")
+        process.wait(20)
+        assert [session.delivered() for _ in portions(session.engine)] == [1, 2, 3, 4, 5]

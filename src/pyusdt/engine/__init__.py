@@ -146,12 +146,12 @@ class Engine(Clock):
         raise NotImplementedError
 
     def end(self) -> bytes:
-        """Disable the probes, run what was fired before, fire END; gives the records."""
+        """Disable the probes, run what was fired before, fire END; gives the records, the first of them where there are many."""
         raise NotImplementedError
 
     def more(self) -> bytes:
-        """Records that end() had to leave for later, since those before them read aggregations: call it until it gives
-        none."""
+        """Records that end() had to leave for later, since those before them read aggregations or are many: call it until it
+        gives none."""
         return b""
 
     def close(self) -> None:

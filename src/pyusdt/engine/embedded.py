@@ -43,6 +43,7 @@ class EmbeddedEngine(Engine):
     def __init__(self, program, options):
         super().__init__(program, options)
         self._session = self._command = self._ticks = self._recorder = None
+        self._ends_at, self._ended = 0, False  # when end() came; whether END has fired
         self._pids = ()
         self._everyone = False  # processes that were not named may join
         self._awaited = None  # the pid of a process that is to come
@@ -330,6 +331,7 @@ class EmbeddedEngine(Engine):
         """What the session has found out since it was asked last, and at the end that there was nobody to trace."""
         stats, troubles = self._session.stats(), self._session.troubles()
         said = self._lacking + troubles[self._said["troubles"]:] + self._cut()
+        self._lacking = []
         if self.sampler:
             said += self.sampler.troubles
             self.sampler.troubles = []
@@ -352,21 +354,31 @@ class EmbeddedEngine(Engine):
         return [f"{cut} stack{'' if cut == 1 else 's'} had more than {most} frames: the outermost are left out"]
 
     def end(self):
-        when = time.monotonic_ns()
-        if self._is_kept:
-            while self._ticks and not self.exiting and self._deliver(when):
-                pass  # what comes later is for who comes back
-        elif self._ticks:
+        self._ends_at = time.monotonic_ns()
+        if self._ticks and not self._is_kept:
             self._session.stop()
-            when = time.monotonic_ns()
+            self._ends_at = time.monotonic_ns()
             self._look_for_lack()
-        while self._ticks and not self._is_kept and not self.exiting and self._has_more(when):
-            pass
+        return self.more()
+
+    def more(self):
+        """In portions: the rings may hold more than there is memory for records, and what reads an aggregation waits for none."""
+        if self._ended:
+            return b""
+        while self._ticks and not self.exiting and self._run_on():
+            if records := self._consumer.take_records():
+                return records
+        self._ended = True
         if self._ticks:
             self._take_counts()
-        self._fire(END, when)
-        self._stop_recording(when)
+        self._fire(END, self._ends_at)
+        self._stop_recording(self._ends_at)
         return self._consumer.take_records()
+
+    def _run_on(self):
+        """What was fired until the end, a batch of it; was there something?  What comes later to a session that is kept is for
+        who comes back."""
+        return self._deliver(self._ends_at) > 0 if self._is_kept else self._has_more(self._ends_at)
 
     def _look_for_lack(self):
         """A command that has no pyusdt in it matched, since that is known only when it runs.  (Nor do we see one that has it,

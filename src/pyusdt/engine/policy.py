@@ -53,12 +53,23 @@ class Waiting:
         return records
 
 
-class Ring(Waiting):
-    """bufpolicy=ring."""
+class UntilTheEnd(Waiting):
+    """Nothing is seen before."""
 
     def poll(self, timeout):
         self._keep(self._engine.poll(timeout))
         return b""
+
+    def end(self):
+        records = self._engine.end()
+        while records:
+            self._keep(records)
+            records = self._engine.more()
+        return self._release()
+
+
+class Ring(UntilTheEnd):
+    """bufpolicy=ring."""
 
     def _keep(self, records):
         self._held += records
@@ -77,14 +88,10 @@ class Ring(Waiting):
         del self._held[:at]
 
 
-class Fill(Waiting):
+class Fill(UntilTheEnd):
     """bufpolicy=fill."""
 
     _full = False
-
-    def poll(self, timeout):
-        self._keep(self._engine.poll(timeout))
-        return b""
 
     def _keep(self, records):
         """Those that have room, and END's, for which dtrace keeps room."""

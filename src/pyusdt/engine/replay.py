@@ -89,6 +89,7 @@ class ReplayEngine(EmbeddedEngine):
     def end(self):
         self._at = self._at if self.exiting else self._about["end"]
         self._fire(END, self._about["end"])
+        self._ended = True
         return self._consumer.take_records()
 
     def fired(self, pid, when):

@@ -177,6 +177,7 @@ class Driver:
         self._take(self.engine.end())
         while not self.hurry and (records := self.engine.more()):
             self._feed(records)
+        self._tell_warnings()
         self._tell_drops()
         self._info.finish()
         self.sink.pause()
@@ -205,10 +206,13 @@ class Driver:
                 engine.close()
 
     def _take(self, records: bytes) -> None:
-        for text in self.engine.warnings():
-            self.sink.notice(harmless(text))
+        self._tell_warnings()
         if not self.hurry:
             self._feed(records)
+
+    def _tell_warnings(self) -> None:
+        for text in self.engine.warnings():
+            self.sink.notice(harmless(text))
 
     def _feed(self, records: bytes) -> None:
         self.sink.records(self._held.sift(records) if self._held else records)
