@@ -77,9 +77,24 @@ def test_a_process_s_name_is_answered_with_its_id(tmp_path):
     assert told == (1, "", expected)
 
 
+def test_a_script_s_name_is_answered_with_its_process(tmp_path):
+    script = tmp_path / "longnameofsix.py"
+    script.write_text("print(flush=True); input()")
+    with subprocess.Popen([sys.executable, "-u", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        told = run("-p", script.name, "-n", "BEGIN")
+        listed = subprocess.run([os.path.join(os.path.dirname(sys.executable), "pyusdt"), "list", "-p", script.name],
+                                capture_output=True, text=True, timeout=30, check=False)  # fmt: skip
+        process.stdin.close()
+    assert told == (1, "", f"dtrace: invalid pid: {script.name}\nhint: -p takes a process's id; called {script.name}: {process.pid}\n")
+    assert listed.returncode == 2
+    assert listed.stderr.endswith(f"a process's id is wanted, not '{script.name}'; called {script.name}: {process.pid}\n")
+
+
 @pytest.mark.parametrize(("text", "hint"), [
     ("BEGN", "did you mean BEGIN?"), ("myweb:::", "did you mean myweb*:::?"), ("mywob*:::", "did you mean myweb*:::?"),
     ("myweb*:::request_end", "did you mean myweb*:::request-end?"),
+    ("pid$target:::entry", "$target is the process of -p PID or -c COMMAND, and there is neither"),
     ("myweb$target:::", "$target is the process of -p PID or -c COMMAND, and there is neither"),
     ("qqqqq:::", "pydtrace -l lists the probes that there are; -Z accepts those to come"),
 ])  # fmt: skip
@@ -91,7 +106,7 @@ def test_a_probe_that_is_nearly_one_is_named(text, hint, tmp_path):
         process.stdout.readline()
         status, _, told = run("-n", text, "-x", "engine=embedded", env=environment)
         process.stdin.close()
-    assert status == 1 and told.splitlines()[0].endswith("does not match any probes")
+    assert status == 1 and told.splitlines()[0].endswith("no process has the id 0" if "pid$" in text else "does not match any probes")
     assert told.splitlines()[-1] == f"hint: {hint}"
 
 

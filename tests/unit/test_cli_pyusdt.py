@@ -45,6 +45,12 @@ def test_probe_json():
         {"provider": "a", "name": "b", "module": "c", "state": "-", "arguments": "", "pid": 17, "process": "web"}]
 
 
+@pytest.mark.parametrize(("written", "hint"), [("lst", "\nhint: did you mean list?\n"), ("qqq", ""), ("compete", "\nhint: did you mean completion?\n")])
+def test_a_misspelt_command(written, hint):
+    run_ = run("--color", "never", written)
+    assert run_.returncode == 2 and f"invalid choice: '{written}'" in run_.stderr and run_.stderr.endswith(hint or ")\n")
+
+
 def test_list_as_json():
     listed = run("list", "--json", MODULE)
     assert (listed.returncode, listed.stderr) == (0, "")

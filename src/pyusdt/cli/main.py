@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 
 from ..data.harmless import harmless
+from ..data.meant import behind, meant
 from ..report.output import OutputError, show
 from . import colour, stack_options, streams
+from .processes import process_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, NoReturn
 
     from .doctor import Finding
     from .found import Found
@@ -226,7 +229,7 @@ def completion_command(options: Namespace) -> int:
 
 def _list_arguments(each: ArgumentParser) -> None:
     what = each.add_mutually_exclusive_group()
-    what.add_argument("-p", "--pid", type=int, help="a process, any: with pyusdt in it or not")
+    what.add_argument("-p", "--pid", type=process_id, help="a process, any: with pyusdt in it or not")
     what.add_argument("file", nargs="?", metavar="FILE", help="an ELF file, any: a program, a library, an extension")
     each.add_argument("-a", "--all", action="store_true", help="a line for every probe: user_trace-n0, user_trace-n1 …")
     each.add_argument("--json", action="store_true", help="an object of JSON for every probe, a line each")
@@ -244,12 +247,12 @@ def _top_arguments(each: ArgumentParser) -> None:
 
 
 def _doctor_arguments(each: ArgumentParser) -> None:
-    each.add_argument("-p", "--pid", type=int, help="a process that is to be traced")
+    each.add_argument("-p", "--pid", type=process_id, help="a process that is to be traced")
     each.add_argument("--report", action="store_true", help="the same as Markdown, with versions, for a report of a mistake in pyusdt")
 
 
 def _attach_arguments(each: ArgumentParser) -> None:
-    each.add_argument("pid", type=int, metavar="PID", help="a Python process, with pyusdt in it or not")
+    each.add_argument("pid", type=process_id, metavar="PID", help="a Python process, with pyusdt in it or not")
 
 
 def _size(text: str) -> int:
@@ -318,11 +321,20 @@ COMMANDS = {
 }
 
 
+class Parser(argparse.ArgumentParser):
+    """Says which command a misspelt one may have been."""
+
+    def error(self, message: str) -> NoReturn:
+        wrong = re.search("COMMAND: invalid choice: '(.*?)'", message)
+        question = meant(wrong[1], [name for name, each in COMMANDS.items() if each.words]) if wrong else None
+        super().error(behind(message, question))
+
+
 def parser() -> ArgumentParser:
-    made = argparse.ArgumentParser(prog=PROGRAM, description="What there is to trace, and what keeps it from working.")
+    made = Parser(prog=PROGRAM, description="What there is to trace, and what keeps it from working.")
     made.add_argument("--color", choices=colour.WHEN, default="auto", help="colour: auto, the default, where the output is a terminal")
     made.add_argument("--version", action=Version, nargs=0, help="show pyusdt's version and that of D")
-    commands = made.add_subparsers(required=True, metavar="COMMAND")
+    commands = made.add_subparsers(required=True, metavar="COMMAND", parser_class=argparse.ArgumentParser)
     for name, each in COMMANDS.items():
         each.fill(commands.add_parser(name, help=each.words) if each.words else commands.add_parser(name))
     return made

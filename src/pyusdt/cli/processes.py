@@ -1,13 +1,17 @@
 """Names of processes: the ids that a name behind -p may mean, and names for lists of processes.
 
-In: the argument of -p; an id.  Out: a hint; a name.  Always: reads only /proc; without it no process has a name.
+In: the argument of -p; an id.  Out: an id or a hint; a name.  Always: reads only /proc; without it no process has a name.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 
+MOST_PID = (1 << 31) - 1
 _SHOWN = 10  # ids, at most
+_NOBODY = "no process is called "
+_KEPT = 15  # bytes of a name that the kernel keeps
 
 
 def name(pid: int | str) -> str:
@@ -28,17 +32,44 @@ def named() -> list[tuple[int, str]]:
     return [(pid, called) for pid in sorted(found) if pid != os.getpid() and (called := name(pid))]
 
 
+def _program(pid: int) -> str:
+    """The script of an interpreter's process: the first word of its command line behind the interpreter that is no option."""
+    try:
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="surrogateescape") as file:
+            words = file.read(4096).split("\0")[1:]
+    except OSError:
+        return ""
+    return next((word.rsplit("/", 1)[-1] for word in words if not word.startswith("-")), "")
+
+
 def ids(part: str) -> list[int]:
-    """The ids of the processes whose names contain this, as pgrep(1) finds them: without this process."""
-    return [pid for pid, called in named() if part in called]
+    """The ids of the processes whose names contain this, as pgrep(1) finds them: without this process; where there is none, of
+    those whose script does."""
+    processes = named()
+    kept = part[:_KEPT]
+    return [pid for pid, called in processes if kept in called] or [pid for pid, _ in processes if part in _program(pid)]
+
+
+def _called(text: str) -> str:
+    """Which processes have this name, for a message; "" where none has."""
+    found = ids(text)
+    if not found:
+        return ""
+    more = " …" if len(found) > _SHOWN else ""
+    return f"called {text}: {', '.join(map(str, found[:_SHOWN]))}{more}"
 
 
 def hint(text: str) -> str | None:
-    """The hint for a text that is no id; None if it can be no name either."""
+    """The hint for a text behind -p that is no id; None if it can be no name either."""
     if not text[:1].isalpha():
         return None
-    found = ids(text[:15])  # the kernel keeps no more of a name
-    if not found:
-        return f"-p takes a process's id, and no process is called {text}; --wait waits for one"
-    more = " …" if len(found) > _SHOWN else ""
-    return f"-p takes a process's id; called {text}: {', '.join(map(str, found[:_SHOWN]))}{more}"
+    found = _called(text)
+    return f"-p takes a process's id; {found}" if found else f"-p takes a process's id, and {_NOBODY}{text}; --wait waits for one"
+
+
+def process_id(text: str) -> int:
+    """The type of an argument of argparse's."""
+    if text.isascii() and text.isdecimal() and 0 < int(text) <= MOST_PID:
+        return int(text)
+    found = f"; {_called(text) or _NOBODY + text}" if text[:1].isalpha() else ""
+    raise argparse.ArgumentTypeError(f"a process's id is wanted, not {text!r}{found}")

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 
+from .processes import process_id
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST_FRAMES = 16384  # PYUSDT_WALK_FRAMES of c/stacks/walk.h
-MOST_PID = (1 << 31) - 1
 MOST_HZ = 1000
 MOST_SECONDS = 7 * 24 * 3600
 
@@ -33,7 +34,7 @@ def _frames(parser: argparse.ArgumentParser) -> None:
 
 
 def dump(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("pid", type=number(MOST_PID), metavar="PID", help="a process with CPython 3.9 to 3.15 in it")
+    parser.add_argument("pid", type=process_id, metavar="PID", help="a process with CPython 3.9 to 3.15 in it")
     _frames(parser)
     parser.add_argument("--native", action="store_true", help="with the frames of C, of any process; what runs is stopped for a moment")
     parser.add_argument("--json", action="store_true", help="one object of JSON")
@@ -41,7 +42,7 @@ def dump(parser: argparse.ArgumentParser) -> None:
 
 def profile(parser: argparse.ArgumentParser) -> None:
     parser.usage = "pyusdt profile [OPTIONS] (PID | -- COMMAND …)"
-    parser.add_argument("pid", nargs="?", type=number(MOST_PID), metavar="PID", help="a process with CPython 3.9 to 3.15 in it")
+    parser.add_argument("pid", nargs="?", type=process_id, metavar="PID", help="a process with CPython 3.9 to 3.15 in it")
     parser.add_argument("-d", "--duration", type=number(MOST_SECONDS), metavar="SECONDS", help="default: until Ctrl-C or its end")
     parser.add_argument("-r", "--rate", type=number(MOST_HZ), default=97, metavar="HZ", help="looks a second; default: 97")
     which = parser.add_mutually_exclusive_group()

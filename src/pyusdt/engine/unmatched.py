@@ -19,14 +19,6 @@ _OTHERS = ("cpc", "fbt", "io", "ip", "lockstat", "rawfbt", "rawtp", "sdt", "tcp"
 _PROVIDER, _NAME = 0, 3
 
 
-def _without_target(desc: Any) -> str | None:
-    """For $target where no process is named: it is 0 then."""
-    written = desc.loc.source.text[desc.loc.start : desc.loc.end]
-    if "$target" in written and desc.provider[len(desc.provider.rstrip("0123456789")) :] == "0":
-        return "$target is the process of -p PID or -c COMMAND, and there is neither"
-    return None
-
-
 def similar_probe(desc: Any, probes: Sequence[tuple[str, str, str, str]]) -> str | None:
     """The description that may have been meant, as a question, or None.  probes: (provider, module, function, name) of all."""
     wanted = (desc.provider, desc.module, desc.function, desc.name)
@@ -54,7 +46,7 @@ def unmatched_probe(desc: Any, engine: str) -> str | None:
     from .erlang_vm import not_offered
     from .kernel.raw import PROVIDERS
 
-    told: str | None = _without_target(desc) or not_offered(desc)
+    told: str | None = not_offered(desc)
     if told:
         return told
     if desc.provider in _OTHERS:

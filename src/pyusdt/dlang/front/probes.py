@@ -66,8 +66,17 @@ def expand(part, text, loc, lexer):
     raise invalid(text, loc, "Undefined macro variable in probe description")
 
 
+def _without_target(probe):
+    """The hint for $target where no process is named: it is 0 then; None for all else."""
+    written = probe.loc.source.text[probe.loc.start : probe.loc.end]
+    if "$target" in written and probe.provider[len(probe.provider.rstrip("0123456789")) :] == "0":
+        return "$target is the process of -p PID or -c COMMAND, and there is neither"
+    return None
+
+
 def unmatched(probe, hint=None):
     """The error for a ProbeDesc that no probe matches; who knows the probes raises it."""
+    hint = _without_target(probe) or hint
     if probe.provider.startswith("pid") and probe.provider[3:].isdigit():
         found = _no_function(probe)
         if found is not None:
@@ -88,7 +97,7 @@ def _no_function(probe):
             return "D_PROC_LIB", "the function - stands for addresses of the module a.out only"
         return None
     if probe.provider == "pid0":
-        return "D_PROC_BADPID", "no process has the id 0"
+        return "D_PROC_BADPID", "no process has the id 0", _without_target(probe)
     if any(char in "*?[" for char in function + name) or not function:
         return None
     if is_address:
