@@ -1,5 +1,6 @@
 """pydtrace --web and --html in a real browser (chromium): what it shows, whatever processes call themselves."""
 
+import base64
 import json
 import os
 import re
@@ -11,6 +12,10 @@ from pathlib import Path
 
 import harness
 import pytest
+
+import pyusdt
+from pyusdt.report import widget
+from pyusdt.report.web import page
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif((BROWSER is None or DRIVER is None) and "CI" not in os.environ, reason="host: no chromium")
@@ -162,6 +167,44 @@ def test_the_page_as_a_file(browser, tmp_path):
     check_page(browser)
     assert browser.find_element("id", "status").text.startswith("over")
     assert "http" not in path.read_text()
+
+
+CELL = """<body></body><script type="module">
+import widget from "data:text/javascript;base64,%s";
+const told = %s, heard = [];
+const model = {get: name => told[name], on: (what, tell) => heard.push([what, tell])};
+window.say = state => { told.state = state; heard.forEach(([what, tell]) => what === "change:state" && tell()); };
+widget.render({model, el: document.body});
+</script>"""
+
+
+def test_the_widget_of_a_notebook(browser, tmp_path):
+    """As a notebook shows it: the script is a module, and the model tells of each state."""
+    states = []
+    with pyusdt.trace(SCRIPT.replace("pyusdt*", f"pyusdt{os.getpid()}"), pid=os.getpid()) as tracing:
+        pyusdt.p(20, 2, HOSTILE)
+        pyusdt.p(5000, 2, "/slow")
+        feeder = widget.Feeder(tracing._running, 0.05, states.append)
+        feeder.start()
+        harness.wait_until(lambda: states and "/slow" in states[-1])
+        feeder.over.set()
+        feeder.join()
+    path = tmp_path / "cell.html"
+    script = base64.b64encode(widget.SCRIPT.encode()).decode()
+    path.write_text(CELL % (script, json.dumps({"page": page(""), "state": states[0]}).replace("</", "<\\/")))
+    browser.get(path.as_uri())
+    harness.wait_until(lambda: browser.find_elements("css selector", "iframe"))
+    browser.execute_script("window.say(arguments[0])", states[-1])
+    browser.switch_to.frame(browser.find_element("css selector", "iframe"))
+    until(browser, "panels.size === 2 && [...panels.get('calls').lines.values()].length", 2)
+    cells = browser.execute_script("return [...document.querySelectorAll('#panels section:first-child td')].map(cell => cell.textContent)")
+    assert HOSTILE.replace("\x1b", "\\x1b") in cells and "/slow" in cells
+    assert browser.execute_script("""
+        const {map} = panels.get('lat'), drawn = map.getContext('2d').getImageData(0, 0, map.width, map.height).data;
+        return drawn.some((value, i) => i % 4 === 3 && value > 0);""")
+    assert not browser.find_elements("css selector", "img, #panels script") and browser.execute_script("return window.origin") == "null"
+    browser.switch_to.default_content()
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
 RECORDED = """

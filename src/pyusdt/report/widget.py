@@ -17,7 +17,7 @@ from .web import page
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SCRIPT = """
+SCRIPT = """
 function render({model, el}) {
     const frame = document.createElement("iframe");
     frame.setAttribute("sandbox", "allow-scripts");
@@ -39,7 +39,7 @@ class _Look:
         self.program, self.snapshot = running.driver.program, running.aggregation
 
 
-class _Feeder(threading.Thread):
+class Feeder(threading.Thread):
     """Tells a widget of each interval: say(state)."""
 
     def __init__(self, running: Any, interval: float, say: Callable[[str], None]) -> None:
@@ -69,7 +69,7 @@ def live(running: Any, interval: float) -> Any:
         raise ImportError("t.live() needs anywidget: pip install pyusdt[notebook]") from None
 
     class Live(anywidget.AnyWidget):  # type: ignore[misc]
-        _esm = _SCRIPT
+        _esm = SCRIPT
         page = traitlets.Unicode(page("")).tag(sync=True)
         state = traitlets.Unicode("").tag(sync=True)
 
@@ -79,6 +79,6 @@ def live(running: Any, interval: float) -> Any:
             super().close()
 
     made = Live()
-    feeder = _Feeder(running, interval, lambda state: setattr(made, "state", state))
+    feeder = Feeder(running, interval, lambda state: setattr(made, "state", state))
     feeder.start()
     return made
