@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 import zipfile
 from pathlib import Path
 
@@ -108,6 +109,29 @@ def test_wheel_of_this_python(tmp_path):
     check_contents(wheel, tmp_path)
     check_metadata(wheel)
     check_use(sys.executable, wheel, tmp_path)
+
+
+@pytest.mark.long
+def test_minutes_to_the_first_heat_map(tmp_path):
+    """The steps of docs/guide/first-heat-map.md in an environment that has nothing, with a wheel and from the sources."""
+    wheel = build(sys.executable, tmp_path)
+    tree = tmp_path / "tree"
+    for source in (wheel, str(tree)):
+        began = time.monotonic()
+        home = tmp_path / os.path.basename(source) / "environment"
+        subprocess.run([sys.executable, "-m", "venv", home], check=True)
+        subprocess.run([home / "bin/pip", "install", *QUIET, source], check=True)
+        installed_in = time.monotonic() - began
+        with open(os.path.join(harness.ROOT, "docs/guide/first-heat-map.md")) as file:
+            (command,) = re.findall(r"^\$ (pydtrace .*) --html /tmp/heat.html (.*)$", file.read(), re.MULTILINE)
+        path = tmp_path / "heat.html"
+        done = harness.run(["sh", "-c", f"{command[0]} --html {path} {command[1]}"], cwd=harness.ROOT, timeout=120,
+                           env={**os.environ, "PATH": f"{home}/bin:/usr/bin:/bin"})
+        took = time.monotonic() - began
+        assert done.status == 0 and path.read_text().count("answer, us") == 1, done
+        print(f"{os.path.basename(source)}: installed after {installed_in:.0f} s, the heat map after {took:.0f} s")
+        assert took < 300
+        path.unlink()
 
 
 def builder(python: str, folder, *packages: str) -> str:
