@@ -111,6 +111,19 @@ def test_a_change_is_a_new_start(folder):
         found.wait(r"^new: not traced: .*new.args: No closing quotation$")
 
 
+def test_sighup_begins_anew(folder):
+    """Also what has ended by itself."""
+    put(folder, "good.d", TICKS.format("tick"))
+    put(folder, "over.d", 'BEGIN { printf("once\\n"); exit(0); }')
+    with served(folder) as found:
+        found.wait(r"^good: tick \d+$")
+        found.wait(r"^over: the script has ended")
+        found.process.send_signal(signal.SIGHUP)
+        found.wait(r"^good: tick says goodbye$(.*\n)*^good: tick \d+$")
+        found.wait(r"^over: once$(.*\n)*^over: once$")
+        assert found.end() == 0
+
+
 def test_what_others_could_have_written(folder):
     for name, mode in (("group.d", 0o664), ("all.d", 0o646)):
         put(folder, name, TICKS.format("wrong"))

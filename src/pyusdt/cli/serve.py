@@ -3,9 +3,9 @@
 In: a folder with NAME.d, and beside it NAME.args if there are further options of pydtrace's: words as in a shell, on any number of
 lines; bounds for each script.  Out: what the scripts print and what pydtrace says, line by line, with the name before it, on the
 standard error (the journal's, under systemd); state for systemd (sd_notify(3)).
-Always: one script's end is no other's: it is started again, later each time it fails, and anew when its files change; what it may
-take of processor and memory is bounded; nothing is believed that others than root and the user of this command could have written;
-when this process ends, however that comes, so do the scripts.
+Always: one script's end is no other's: it is started again, later each time it fails, and anew when its files change, as all are at
+SIGHUP; what it may take of processor and memory is bounded; nothing is believed that others than root and the user of this command
+could have written; when this process ends, however that comes, so do the scripts.
 """
 
 from __future__ import annotations
@@ -83,6 +83,11 @@ class Script:
             self.process.terminate()
             self.stopping = time.monotonic() + _PATIENCE
 
+    def begin_anew(self) -> None:
+        """Once it has ended, whatever it ended by before."""
+        self.over, self.due = False, 0.0
+        self.tell_to_end()
+
     def ended(self, status: int) -> str:
         """It has; what is told of it."""
         now = time.monotonic()
@@ -115,12 +120,13 @@ class Supervisor:
         self._scripts: dict[str, Script] = {}
         self._refused: dict[str, str] = {}  # name: why, as it was told
         self._selector = selectors.DefaultSelector()
-        self._ending = False
+        self._ending = self._anew = False
 
     def run(self) -> None:
-        """Until SIGTERM or SIGINT.  NotServed."""
+        """Until SIGTERM or SIGINT; SIGHUP: all are started anew.  NotServed."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._end)
+        signal.signal(signal.SIGHUP, self._renew)
         self._look()
         _notify("READY=1")
         next_look = 0.0
@@ -136,6 +142,9 @@ class Supervisor:
     def _end(self, _number: int, _frame: FrameType | None) -> None:
         self._ending = True
 
+    def _renew(self, _number: int, _frame: FrameType | None) -> None:
+        self._anew = True
+
     def _state(self) -> str:
         running = sum(each.process is not None for each in self._scripts.values())
         return f"{running} of {len(self._scripts)} scripts run, {len(self._refused)} are refused"
@@ -143,14 +152,18 @@ class Supervisor:
     # --- the folder ---------------------------------------------------------------------------
 
     def _look(self) -> None:
+        if self._anew:
+            self._anew = False
+            for script in self._scripts.values():
+                script.begin_anew()
         found = self._found()
         for name, seen in found.items():
             script = self._scripts.get(name)
             if script is None:
                 self._scripts[name] = Script(name, seen)
             elif script.seen != seen:
-                script.seen, script.over, script.due = seen, False, 0.0
-                script.tell_to_end()
+                script.seen = seen
+                script.begin_anew()
         for name in [name for name in self._scripts if name not in found]:
             self._scripts[name].tell_to_end()
             self._scripts[name].over = True
