@@ -143,15 +143,16 @@ void pyusdt_places_changed(void); /* what is wanted at places may be another */
 void pyusdt_place_name(char *to, size_t size, const char *from); /* cut to fit, on a character boundary */
 int pyusdt_places_allocate(int fd);                       /* a new file's pages for all there are */
 void pyusdt_places_show(struct pyusdt_ctl_header *file);  /* copies them there */
-bool pyusdt_place_is_known(uint32_t place);
+extern uint32_t pyusdt_places_count; /* of those that have a number, from 1 on */
 void pyusdt_place_names(uint32_t place, const char **module, const char **function); /* of one that is known; under the lock */
 
 /* patterns.c: under the lock */
 void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe, const struct pyusdt_want *want);
 bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t probe, const char *module, const char *function);
 
-/* count.c: counts a firing for those of these sessions that only count at the place; the others. Under the lock: */
-uint64_t pyusdt_count_at(unsigned probe, uint32_t place, uint64_t sessions);
+/* count.c */
+bool pyusdt_count_at(unsigned number, unsigned probe, uint32_t place); /* false: it does not count here, and gets an event */
+/* the others under the lock: */
 void pyusdt_counts_begin(struct pyusdt_slot *slot);             /* a session is about to be served */
 uint8_t pyusdt_counts_row(struct pyusdt_slot *slot, uint32_t probe); /* one more, and 1; 0: there is no room */
 void pyusdt_counts_show(struct pyusdt_slot *slot);              /* which there are, to its tracer */
@@ -196,6 +197,11 @@ uint32_t pyusdt_self_tid(void);
 bool pyusdt_ring_take_from_dead(struct pyusdt_line *line, uint32_t heir);
 
 #pragma GCC visibility pop
+
+static inline bool pyusdt_place_is_known(uint32_t place)
+{
+    return place - 1 < __atomic_load_n(&pyusdt_places_count, __ATOMIC_RELAXED);
+}
 
 /* Whether the probe is one of this process, which is published: a forked child publishes itself here. */
 static inline bool pyusdt_is_published(unsigned probe)

@@ -39,6 +39,22 @@ uint32_t pyusdt_os_tid(void);
 /* Has a thread of this process ended? false where that can not be found out. */
 bool pyusdt_os_thread_gone(uint32_t tid);
 
+/* Where the kernel writes it each time that the thread has been moved; the C library asks it to, from glibc 2.35 on. Else -1. */
+static inline int pyusdt_os_cpu_told(void)
+{
+#if defined(__GLIBC__) && defined(__has_builtin)
+#if __has_builtin(__builtin_thread_pointer)
+    extern const ptrdiff_t __rseq_offset __attribute__((weak, visibility("default")));
+    struct { uint32_t cpu_id_start, cpu_id; } *told; /* the first words of the kernel's struct rseq */
+    if (&__rseq_offset) {
+        told = (void *)((char *)__builtin_thread_pointer() + __rseq_offset);
+        return *(volatile int *)&told->cpu_id; /* where the kernel was not asked: less than 0 */
+    }
+#endif
+#endif
+    return -1;
+}
+
 /* The processor that runs this; on the hot path. */
 static inline unsigned pyusdt_os_cpu(void)
 {
@@ -47,7 +63,8 @@ static inline unsigned pyusdt_os_cpu(void)
     pthread_cpu_number_np(&cpu);
     return (unsigned)cpu;
 #else
-    return (unsigned)sched_getcpu();
+    int told = pyusdt_os_cpu_told();
+    return (unsigned)(told >= 0 ? told : sched_getcpu());
 #endif
 }
 

@@ -164,8 +164,7 @@ static inline void add(unsigned number, _Atomic uint64_t *word, uint64_t generat
         pyusdt_slot_check(number, pyusdt_now());
 }
 
-/* false: the session gets an event. */
-static inline bool count(unsigned number, unsigned probe, uint32_t place)
+bool pyusdt_count_at(unsigned number, unsigned probe, uint32_t place)
 {
     struct pyusdt_slot *slot = &pyusdt_core.slot[number];
     uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
@@ -188,13 +187,3 @@ static inline bool count(unsigned number, unsigned probe, uint32_t place)
     return true;
 }
 
-uint64_t pyusdt_count_at(unsigned probe, uint32_t place, uint64_t sessions)
-{
-    if (!pyusdt_is_published(probe) || !pyusdt_place_is_known(place))
-        return sessions;
-    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions; word != 0;
-         word &= word - 1)
-        if (count((unsigned)__builtin_ctzll(word), probe, place))
-            sessions &= ~(word & -word);
-    return sessions;
-}

@@ -21,7 +21,7 @@
 #define STEP 65536u       /* bytes of pages that a file gets at once, for places and for their strings */
 #define INDEX_START 1024u /* entries of an index at first */
 
-uint32_t pyusdt_places_word;
+uint32_t pyusdt_places_word, pyusdt_places_count;
 
 void pyusdt_places_changed(void)
 {
@@ -49,7 +49,7 @@ struct index {
 /* As the files have it, but for holes: memory that nobody touched is not there. */
 static struct {
     struct pyusdt_ctl_places *table; /* NULL: no place yet */
-    uint32_t count, strings;         /* used of it */
+    uint32_t strings;                /* used of it */
     uint32_t shown;                  /* of its strings, in the files */
     uint32_t places_room, strings_room; /* bytes of both whose pages the files have */
     struct index by_place, by_string;
@@ -182,7 +182,7 @@ static uint32_t round_up(uint64_t size, uint64_t most)
 /* In both files, for one more place and so many bytes of names. */
 static int make_file_room(uint32_t more)
 {
-    uint32_t places = round_up((own.count + 1) * sizeof(struct pyusdt_ctl_place), sizeof own.table->place);
+    uint32_t places = round_up((pyusdt_places_count + 1) * sizeof(struct pyusdt_ctl_place), sizeof own.table->place);
     uint32_t strings = round_up((uint64_t)own.strings + more, sizeof own.table->strings);
     int r;
 
@@ -205,10 +205,10 @@ void pyusdt_places_show(struct pyusdt_ctl_header *file)
 {
     file->places = PYUSDT_CTL_PLACES;
     if (own.table) {
-        memcpy(places_in(file)->place, own.table->place, own.count * sizeof *own.table->place);
+        memcpy(places_in(file)->place, own.table->place, pyusdt_places_count * sizeof *own.table->place);
         memcpy(places_in(file)->strings, own.table->strings, own.strings);
     }
-    atomic_store(&file->nplaces, own.count);
+    atomic_store(&file->nplaces, pyusdt_places_count);
 }
 
 /* The last place, and the strings that came with it. */
@@ -218,9 +218,9 @@ static void show_new(struct pyusdt_ctl_header *file)
 
     memcpy(places->strings + own.shown, own.table->strings + own.shown, own.strings - own.shown);
     PYUSDT_HOOK(16);
-    places->place[own.count - 1] = own.table->place[own.count - 1];
+    places->place[pyusdt_places_count - 1] = own.table->place[pyusdt_places_count - 1];
     PYUSDT_HOOK(17);
-    atomic_store_explicit(&file->nplaces, own.count, memory_order_release);
+    atomic_store_explicit(&file->nplaces, pyusdt_places_count, memory_order_release);
     PYUSDT_HOOK(18);
 }
 
@@ -277,9 +277,9 @@ static void add_place(const struct names *names, uint32_t line)
 {
     struct pyusdt_ctl_place place = {put_string(names->module), put_string(names->function), put_string(names->file), line};
 
-    own.table->place[own.count] = place;
-    __atomic_store_n(&own.count, own.count + 1, __ATOMIC_RELEASE);
-    *find(&own.by_place, hash_place(&place), never, NULL) = (struct entry){hash_place(&place), own.count};
+    own.table->place[pyusdt_places_count] = place;
+    __atomic_store_n(&pyusdt_places_count, pyusdt_places_count + 1, __ATOMIC_RELEASE);
+    *find(&own.by_place, hash_place(&place), never, NULL) = (struct entry){hash_place(&place), pyusdt_places_count};
     own.by_place.used++;
     show_new(pyusdt_core.ctl);
     if (pyusdt_core.flight)
@@ -297,11 +297,11 @@ static uint32_t number_of(const struct names *names, uint32_t line)
     number = find_place(names, line);
     if (number != 0)
         return number;
-    if (own.count == PYUSDT_MAX_PLACES || own.strings + sizeof *names > sizeof own.table->strings ||
+    if (pyusdt_places_count == PYUSDT_MAX_PLACES || own.strings + sizeof *names > sizeof own.table->strings ||
         make_file_room(sizeof *names) != 0)
         return 0;
     add_place(names, line);
-    return own.count;
+    return pyusdt_places_count;
 }
 
 uint32_t pyusdt_place(const char *module, const char *function, const char *file, uint32_t line)
@@ -327,9 +327,4 @@ void pyusdt_place_names(uint32_t place, const char **module, const char **functi
 
     *module = own.table->strings + known->module;
     *function = own.table->strings + known->function;
-}
-
-bool pyusdt_place_is_known(uint32_t place)
-{
-    return place - 1 < __atomic_load_n(&own.count, __ATOMIC_RELAXED);
 }

@@ -268,16 +268,16 @@ static inline uint64_t write_elsewhere(const struct held *full, unsigned number,
  * The thread's ring is full. It is held meanwhile, so that the session does not change under us. Where no ring has room, events
  * are dropped at once for a while, as fast as they were written. Returns what time it is.
  */
-static SLOW uint64_t spill(const struct held *full, unsigned number, unsigned probe, uint32_t place, const struct pyusdt_args *args)
+static SLOW uint64_t spill(struct held full, unsigned number, unsigned probe, uint32_t place, const struct pyusdt_args *args)
 {
     uint64_t now = pyusdt_now(), time;
 
-    if (now >= atomic_load_explicit(&full->slot->full_until, memory_order_relaxed)) {
-        if ((time = write_elsewhere(full, number, probe, place, args)) != 0)
+    if (now >= atomic_load_explicit(&full.slot->full_until, memory_order_relaxed)) {
+        if ((time = write_elsewhere(&full, number, probe, place, args)) != 0)
             return time;
-        atomic_store_explicit(&full->slot->full_until, now + FULL_NS, memory_order_relaxed);
+        atomic_store_explicit(&full.slot->full_until, now + FULL_NS, memory_order_relaxed);
     }
-    drop(full->area, probe);
+    drop(full.area, probe);
     PYUSDT_HOOK(2);
     return now;
 }
@@ -292,25 +292,16 @@ static inline int take_ring(struct pyusdt_slot *slot, unsigned number, struct py
     return take_another(slot, number, area, tid);
 }
 
-static inline __attribute__((always_inline)) void offer(unsigned number, unsigned probe, uint32_t place,
-                                                       const struct pyusdt_args *args)
+/* To a session that was served just now, as `wanted`. */
+static inline __attribute__((always_inline)) void offer_served(unsigned number, struct pyusdt_slot *slot, uint64_t wanted, unsigned probe,
+                                                              uint32_t place, const struct pyusdt_args *args)
 {
-    struct pyusdt_slot *slot = &pyusdt_core.slot[number];
-    uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire), time;
-    struct pyusdt_area *area;
+    struct pyusdt_area *area = atomic_load_explicit(&slot->area, memory_order_relaxed);
+    uintptr_t self = self_get();
+    int k = take_ring(slot, number, area, self);
     struct held held;
-    uintptr_t self;
-    int k;
+    uint64_t time;
 
-    __asm__("" : "+r"(slot)); /* one address: compilers else compute that of each field anew */
-    if (PYUSDT_UNLIKELY(wanted != atomic_load_explicit(&slot->generation, memory_order_acquire) || wanted == 0) &&
-        !pyusdt_slot_open(number)) {
-        pyusdt_slot_lost(number, wanted);
-        return;
-    }
-    self = self_get();
-    area = atomic_load_explicit(&slot->area, memory_order_relaxed);
-    k = take_ring(slot, number, area, self);
     if (PYUSDT_UNLIKELY(k < 0)) {
         drop(area, probe);
         return;
@@ -326,11 +317,43 @@ static inline __attribute__((always_inline)) void offer(unsigned number, unsigne
     }
     time = write_event(&held, probe, place, args, false);
     if (PYUSDT_UNLIKELY(time == 0))
-        time = spill(&held, number, probe, place, args);
+        time = spill(held, number, probe, place, args);
     give(held.line);
     PYUSDT_HOOK(5);
     if (PYUSDT_UNLIKELY(time >= atomic_load_explicit(&slot->next_check, memory_order_relaxed)))
         pyusdt_slot_check(number, time);
+}
+
+/* One address: compilers else compute that of each field anew. */
+static inline struct pyusdt_slot *slot_at(unsigned number)
+{
+    struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+
+    __asm__("" : "+r"(slot));
+    return slot;
+}
+
+/* Whether the slot serves who wants to be served there. */
+static inline bool is_served(const struct pyusdt_slot *slot, uint64_t wanted)
+{
+    return PYUSDT_LIKELY(wanted != 0 && wanted == atomic_load_explicit(&slot->generation, memory_order_acquire));
+}
+
+static inline uint64_t wanted_in(unsigned number)
+{
+    return atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
+}
+
+static inline __attribute__((always_inline)) void offer(unsigned number, unsigned probe, uint32_t place,
+                                                       const struct pyusdt_args *args)
+{
+    struct pyusdt_slot *slot = slot_at(number);
+    uint64_t wanted = wanted_in(number);
+
+    if (is_served(slot, wanted) || pyusdt_slot_open(number))
+        offer_served(number, slot, wanted, probe, place, args);
+    else
+        pyusdt_slot_lost(number, wanted);
 }
 
 /* The flight recorder: a slot of our own, whose session is never over. */
@@ -366,6 +389,14 @@ void pyusdt_fire(unsigned probe, const struct pyusdt_args *args)
         record(probe, 0, args);
 }
 
+/* Whether the session has a row of counts for the probe, and has counted there instead of getting an event. */
+static inline bool has_counted(unsigned number, unsigned probe, uint32_t place)
+{
+    const struct pyusdt_demand *demand = atomic_load_explicit(&pyusdt_core.slot[number].demand, memory_order_relaxed);
+    return demand != NULL && atomic_load_explicit(&demand[probe].row, memory_order_relaxed) != 0 &&
+           pyusdt_count_at(number, probe, place);
+}
+
 /* An event without a number for its place. */
 static SLOW void lose(unsigned number, unsigned probe)
 {
@@ -384,14 +415,13 @@ void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const str
 
     if (!pyusdt_is_published(probe))
         return;
-    sessions = pyusdt_count_at(probe, place, sessions);
     for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions; word != 0;
          word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);
-        if (PYUSDT_LIKELY(known))
-            offer(number, probe, place, args);
-        else
+        if (PYUSDT_UNLIKELY(!known))
             lose(number, probe);
+        else if (!has_counted(number, probe, place))
+            offer(number, probe, place, args);
     }
     if (PYUSDT_UNLIKELY(pyusdt_core.flight != NULL && recorded)) {
         if (known)
@@ -434,21 +464,25 @@ static SLOW uint32_t demand_of_all(unsigned probe, uint64_t sessions)
     return mask;
 }
 
+/* Whether nothing has to be done before sessions are looked at: the process is published, and has no flight recorder. */
+static inline bool is_ready(unsigned probe)
+{
+    return PYUSDT_LIKELY(probe < atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire) &&
+                         atomic_load_explicit(&pyusdt_core.family->alive, memory_order_relaxed) && pyusdt_core.flight == NULL);
+}
+
 /* The usual case calls nothing: all that want the probe are served, in a process that is published. */
 static inline uint32_t demand_of(unsigned probe, uint64_t sessions)
 {
     uint32_t mask = 0;
 
-    if (PYUSDT_UNLIKELY(probe >= atomic_load_explicit(&pyusdt_core.nprobes, memory_order_acquire) ||
-                        !atomic_load_explicit(&pyusdt_core.family->alive, memory_order_relaxed) ||
-                        pyusdt_core.flight != NULL))
+    if (!is_ready(probe))
         return demand_of_all(probe, sessions);
     for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions; word != 0;
          word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);
-        uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
-        struct pyusdt_slot *slot = &pyusdt_core.slot[number];
-        if (PYUSDT_UNLIKELY(wanted == 0 || wanted != atomic_load_explicit(&slot->generation, memory_order_acquire)))
+        const struct pyusdt_slot *slot = slot_at(number);
+        if (!is_served(slot, wanted_in(number)))
             return demand_of_all(probe, sessions);
         mask |= served_mask(slot, probe);
     }
@@ -463,6 +497,31 @@ uint32_t pyusdt_demand(unsigned probe)
 uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions)
 {
     return demand_of(probe, sessions);
+}
+
+uint32_t pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t *sessions)
+{
+    static const struct pyusdt_args none = {.missing = ~0u};
+    uint32_t mask = 0;
+
+    if (!is_ready(probe) || !pyusdt_place_is_known(place))
+        return demand_of_all(probe, *sessions);
+    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & *sessions; word != 0;
+         word &= word - 1) {
+        unsigned number = (unsigned)__builtin_ctzll(word);
+        struct pyusdt_slot *slot = slot_at(number);
+        uint64_t wanted = wanted_in(number);
+        if (!is_served(slot, wanted))
+            return mask | demand_of_all(probe, *sessions);
+        if (served_mask(slot, probe) != PYUSDT_DEMAND_FIRE) {
+            mask |= served_mask(slot, probe);
+            continue;
+        }
+        if (!has_counted(number, probe, place))
+            offer_served(number, slot, wanted, probe, place, &none);
+        *sessions &= ~(word & -word);
+    }
+    return mask;
 }
 
 /* ---- with a stack ---- */

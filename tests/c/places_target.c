@@ -85,10 +85,12 @@ static void fire(struct code *code, unsigned i, unsigned probe)
 
     if (sessions == 0)
         return;
-    args.missing = ~pyusdt_demand_at(probe, sessions);
-    args.value[1] = (uintptr_t)name(i, "f", function, sizeof function);
-    args.length[1] = pyusdt_text_length(function, sizeof function);
-    pyusdt_fire_at(probe, code->place, sessions, &args);
+    args.missing = ~pyusdt_fire_bare_at(probe, code->place, &sessions);
+    if (args.missing != ~0u) {
+        args.value[1] = (uintptr_t)name(i, "f", function, sizeof function);
+        args.length[1] = pyusdt_text_length(function, sizeof function);
+        pyusdt_fire_at(probe, code->place, sessions, &args);
+    }
     atomic_fetch_add(&fired[i], 1);
 }
 

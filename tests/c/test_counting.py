@@ -157,6 +157,17 @@ def test_two_sessions_at_once(world):
         assert counted(end(one)) == expected(range(20), 2000, ["function-entry"])
 
 
+def test_one_counts_one_wants_events_one_reads_them(world):
+    """Three ways of one firing, each to its own session."""
+    with tracing(world, "-qn", "vm*:::function-entry" + COUNT, "-Z") as counts, \
+            tracing(world, "-qn", "vm*:::function-entry { this->by = 1; @[probemod, probefunc, probename] = count(); }", "-Z") as events, \
+            tracing(world, "-qn", 'vm*:::function-entry /copyinstr(arg1) == probefunc/' + COUNT, "-Z") as reads:
+        child = world.start(target(world, 20, 30, "wait", "counts", "linger").split())
+        fired_by(child)
+        for session in (counts, events, reads):
+            assert counted(end(session)) == expected(range(20), 30, ["function-entry"])
+
+
 def test_a_killed_tracer(world):
     """The target goes on, finds out, and the next one begins anew."""
     child = world.start(target(world, 8, 10**9, "watch").split())

@@ -99,6 +99,7 @@ struct pyusdt_pyvm_event {
     struct pyusdt_vm_place *place; /* set by pyusdt_vm_wants(): */
     uint64_t sessions;             /* who wants it, bit s: session s */
     int line, offset;              /* offset: of the instruction, where line is 0 and is to be found out */
+    PyObject *at;                  /* the same as an int object, in the place of offset; or NULL */
     uint64_t how;                  /* function-entry, function-return */
     PyObject *exception;           /* exception-raise, exception-handled */
 };
@@ -106,7 +107,10 @@ struct pyusdt_pyvm_event {
 /* Whether some session wants this probe of this code. */
 int pyusdt_vm_wants(struct pyusdt_pyvm_event *event);
 
-void pyusdt_vm_fire_code(const struct pyusdt_pyvm_event *event);
+void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event);
+
+/* Of an instruction, or a line, as sys.monitoring gives it. */
+int pyusdt_vm_offset(PyObject *offset);
 
 /* A call of a function of C, by the code that calls. */
 void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *caller, int offset, uint64_t left);

@@ -20,15 +20,6 @@ void pyusdt_vm_code_thread(void)
 
 /* ---- callbacks: (code, offset, …) ---- */
 
-static int offset_of(PyObject *offset)
-{
-    int number = (int)PyLong_AsLong(offset);
-
-    if (number == -1 && PyErr_Occurred())
-        PyErr_Clear();
-    return number;
-}
-
 static PyObject *not_here(void)
 {
     return Py_NewRef(disable);
@@ -36,11 +27,10 @@ static PyObject *not_here(void)
 
 static PyObject *entered(PyObject *const *args, enum pyusdt_vm_how how)
 {
-    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_ENTRY, .code = (PyCodeObject *)args[0], .how = how};
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_ENTRY, .code = (PyCodeObject *)args[0], .at = args[1], .how = how};
 
     if (!pyusdt_vm_wants(&event))
         return how == PYUSDT_VM_THROW ? Py_NewRef(Py_None) : not_here();
-    event.offset = offset_of(args[1]);
     event.line = how == PYUSDT_VM_CALL ? event.code->co_firstlineno : 0;
     pyusdt_vm_fire_code(&event);
     Py_RETURN_NONE;
@@ -48,11 +38,10 @@ static PyObject *entered(PyObject *const *args, enum pyusdt_vm_how how)
 
 static PyObject *left(PyObject *const *args, enum pyusdt_vm_left how)
 {
-    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_RETURN, .code = (PyCodeObject *)args[0], .how = how};
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_RETURN, .code = (PyCodeObject *)args[0], .at = args[1], .how = how};
 
     if (!pyusdt_vm_wants(&event))
         return how == PYUSDT_VM_UNWOUND ? Py_NewRef(Py_None) : not_here();
-    event.offset = offset_of(args[1]);
     pyusdt_vm_fire_code(&event);
     Py_RETURN_NONE;
 }
@@ -100,7 +89,7 @@ static PyObject *on_line(PyObject *self, PyObject *const *args, Py_ssize_t n)
     (void)self, (void)n;
     if (!pyusdt_vm_wants(&event))
         return not_here();
-    event.line = offset_of(args[1]); /* this event has the line itself */
+    event.line = pyusdt_vm_offset(args[1]); /* this event has the line itself */
     pyusdt_vm_fire_code(&event);
     Py_RETURN_NONE;
 }
@@ -111,7 +100,7 @@ static PyObject *exception_event(PyObject *const *args, enum pyusdt_pyvm_probe p
 
     if (!pyusdt_vm_wants(&event))
         Py_RETURN_NONE;
-    event.offset = offset_of(args[1]);
+    event.offset = pyusdt_vm_offset(args[1]);
     if (probe == PYUSDT_VM_EXCEPTION_HANDLED ||
         pyusdt_vm_is_new(((PyBaseExceptionObject *)event.exception)->traceback, event.code, event.offset))
         pyusdt_vm_fire_code(&event);
@@ -133,7 +122,7 @@ static PyObject *on_handled(PyObject *self, PyObject *const *args, Py_ssize_t n)
 /* (code, offset, callable, first argument).  What is called here may be another function next time: never DISABLE. */
 static PyObject *call_event(PyObject *const *args, enum pyusdt_pyvm_probe probe, enum pyusdt_vm_left how)
 {
-    pyusdt_vm_fire_call(probe, args[2], (PyCodeObject *)args[0], offset_of(args[1]), how);
+    pyusdt_vm_fire_call(probe, args[2], (PyCodeObject *)args[0], pyusdt_vm_offset(args[1]), how);
     Py_RETURN_NONE;
 }
 

@@ -215,6 +215,15 @@ static void set_number(struct pyusdt_firing *firing, unsigned arg, uint64_t valu
     firing->args.length[arg] = 0;
 }
 
+int pyusdt_vm_offset(PyObject *offset)
+{
+    int number = (int)PyLong_AsLong(offset);
+
+    if (number == -1 && PyErr_Occurred())
+        PyErr_Clear();
+    return number;
+}
+
 /* The first instructions of an exception's handler belong to no line: then that of the next one. */
 static uint64_t line_of(PyCodeObject *code, int offset)
 {
@@ -236,21 +245,20 @@ static void offer(struct pyusdt_firing *firing, const struct pyusdt_vm_place *pl
         pyusdt_fire_at(firing->probe, number, sessions, &firing->args);
 }
 
-/* Nobody reads an argument: there is nothing to make for the event, which the core may do no more than count. */
-static int is_bare(const struct pyusdt_firing *firing)
+/* Those who only want to know of it do from here on. 0: the others, of which `sessions` are left, do not want it any more. */
+static int begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const struct pyusdt_vm_place *place, uint64_t *sessions)
 {
-    return firing->reads == PYUSDT_DEMAND_FIRE;
-}
+    uint32_t number = place != NULL ? __atomic_load_n(&place->number, __ATOMIC_RELAXED) : 0;
 
-/* 0: nobody wants it any more. */
-static int begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, uint64_t sessions)
-{
     firing->probe = pyusdt_vm_index(probe);
+    firing->reads = pyusdt_fire_bare_at(firing->probe, number, sessions);
+    if (firing->reads == 0)
+        return 0;
     firing->attached = 0;
-    firing->demand = firing->reads = pyusdt_demand_at(firing->probe, sessions);
+    firing->demand = firing->reads;
     firing->args.missing = ~firing->reads;
     firing->args.nframes = 0;
-    return firing->reads != 0;
+    return 1;
 }
 
 /* The large frame, for the text. */
@@ -278,25 +286,23 @@ static void set_where(struct pyusdt_firing *firing, const struct pyusdt_pyvm_eve
     set_text(firing, 0, &event->place->texts->file);
     set_text(firing, 1, &event->place->texts->function);
     if (event->line == 0 && pyusdt_firing_reads(firing, 2))
-        set_number(firing, 2, line_of(event->code, event->offset));
+        set_number(firing, 2, line_of(event->code, event->at != NULL ? pyusdt_vm_offset(event->at) : event->offset));
     else
         set_number(firing, 2, (uint64_t)event->line);
 }
 
-void pyusdt_vm_fire_code(const struct pyusdt_pyvm_event *event)
+void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event)
 {
     struct pyusdt_firing firing;
 
-    if (!begin(&firing, event->probe, event->sessions))
+    if (!begin(&firing, event->probe, event->place, &event->sessions))
         return;
-    if (!is_bare(&firing)) {
-        set_where(&firing, event);
-        if (event->exception != NULL) {
-            fire_exception(&firing, event->place, event);
-            return;
-        }
-        set_number(&firing, 3, event->how);
+    set_where(&firing, event);
+    if (event->exception != NULL) {
+        fire_exception(&firing, event->place, event);
+        return;
     }
+    set_number(&firing, 3, event->how);
     offer(&firing, event->place, event->sessions);
 }
 
@@ -375,13 +381,9 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
 
     if (place != NULL && !is_kept(place, probe, &sessions))
         sessions = function_ask(place, callable, probe);
-    if (method == NULL || sessions == 0 || !begin(&firing, probe, sessions))
+    if (method == NULL || sessions == 0 || !begin(&firing, probe, place, &sessions))
         return;
     number = place != NULL ? __atomic_load_n(&place->number, __ATOMIC_RELAXED) : 0;
-    if (is_bare(&firing)) {
-        pyusdt_fire_at(firing.probe, number, sessions, &firing.args);
-        return;
-    }
     pyusdt_firing_no_more(&firing, 3);
     pyusdt_text_source_open(&source, caller->co_filename);
     pyusdt_string_set(&file, &source);
