@@ -154,8 +154,8 @@ class Supervisor:
     def _look(self) -> None:
         if self._anew:
             self._anew = False
-            for script in self._scripts.values():
-                script.begin_anew()
+            for each in self._scripts.values():
+                each.begin_anew()
         found = self._found()
         for name, seen in found.items():
             script = self._scripts.get(name)
