@@ -150,6 +150,31 @@ def test_right_after_its_start(program):
         assert (run.status, run.stdout, run.stderr) == (0, "here\n\n", ""), run
 
 
+PREPARED = {"environment": ({"PYUSDT_VM": "1"}, [], "import pyusdt\n"), "module": ({}, ["-m", "pyusdt"], ""),
+            "enable": ({}, [], "import pyusdt.vm\npyusdt.vm.enable()\n")}
+
+
+@pytest.mark.parametrize("way", PREPARED)
+def test_a_program_that_wants_it(pydtrace, program, way):
+    """The three ways in which it can: -p finds the provider, and sees the functions that run."""
+    environment, options, first = PREPARED[way]
+    with harness.running([sys.executable, *options, program(first + PAUSES)], env={**os.environ, **environment}) as process:
+        assert process.stdout.readline() == "ready\n"
+        run = pydtrace("-q", "-n", "python$target:__main__:here:function-entry { @[probemod] = count(); } here:function-entry { exit(0); }",
+                       "-p", str(process.pid))
+        assert (run.status, run.stderr) == (0, "") and counted(run)["__main__"] >= 1, run
+        assert process.poll() is None
+
+
+def test_a_program_that_knows_nothing(pydtrace, program):
+    """Nothing is brought into it unasked, and the message names what can be done."""
+    with knowing_nothing(sys.executable, program(PAUSES)) as process:
+        run = pydtrace("-n", "python$target::here:function-entry", "-p", str(process.pid))
+        assert run.status == 1 and process.poll() is None, run
+    for way in ("`python -m pyusdt`", "PYUSDT_VM=1", "pyusdt attach", "docs/guide/python-vm.md"):
+        assert way in run.stderr, run
+
+
 @contextlib.contextmanager
 def knowing_nothing(python: str, path: str):
     """A process that runs for a while, and in which nothing of pyusdt is."""
