@@ -128,9 +128,10 @@ def first_lookup(insns):
 
 @pytest.mark.parametrize("predicates, ahead", [
     (["arg0 == -1"], True), (["arg0 < 3 && arg1 > arg9 || !arg0"], True), (["arg0 == 0x123456789a"], True),
-    (["arg0 & 1", "arg1 == 7"], True), (["arg0 & 1", "pid"], False), (["arg2 == 1"], False), (["pid == 7"], False),
+    (["arg0 & 1", "arg1 == 7"], True), (["arg0 & 1", "pid"], True), (["arg2 == 1"], False), (["pid == 7"], True),
+    (["arg0 & 1", "tid"], False), (["tid == 7"], False),
     (["copyinstr(arg0) == \"a\""], False), (["arg0 / arg1 == 2"], True)])
-def test_a_predicate_on_registers_is_looked_at_before_a_state_block_is_taken(predicates, ahead):
+def test_a_predicate_on_registers_or_the_process_is_looked_at_before_a_state_block_is_taken(predicates, ahead):
     """However many registers a predicate compares; where another clause goes on anyway it is not looked at twice."""
     insns = linked("".join(f"x:::y /{each}/ {{ @ = count(); }}" for each in predicates))
     without = first_lookup(linked("x:::y { @ = count(); }"))

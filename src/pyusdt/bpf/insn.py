@@ -17,6 +17,7 @@ SIZES = {"b": (0x10, 1), "h": (0x08, 2), "w": (0x00, 4), "dw": (0x18, 8)}  # bit
 IMM, MEM, ATOMIC = 0x00, 0x60, 0xC0  # mode bits of LD, LDX, ST, STX
 PSEUDO_MAP_FD, PSEUDO_MAP_VALUE = 1, 2  # src of lddw
 PSEUDO_CALL = 1  # src of call: to a function of the same program
+PSEUDO_FUNC = 4  # src of lddw: the address of such a function
 FETCH = 0x01  # of an atomic's imm: the old value goes to the source register
 
 R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10 = range(11)
@@ -218,6 +219,11 @@ def ld_map(dst, index):
 def ld_map_value(dst, index, off=0):
     """Two slots: dst = the address of element 0 of the array map `index`, plus off."""
     return _wide(dst, PSEUDO_MAP_VALUE, index, _s32(off))
+
+
+def function(dst):
+    """Two slots: dst = the address of a function of the program, which whoever links it puts there as call_sub()'s."""
+    return _wide(dst, PSEUDO_FUNC, 0, 0)
 
 
 def const(dst, value):

@@ -23,6 +23,7 @@ _PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "loongarch64"
 KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT = 2, 5, 7, 17  # program types
 ATTACH_PERF_EVENT, ATTACH_UPROBE_MULTI = 41, 48  # attach types
 _ARRAY_OF_MAPS = 12  # a map type
+_OWN_KINDS = {"lru_hash": 9}  # of the engine's own maps, which no clause uses
 NO_PREALLOC = 1  # a hash map's elements are allocated as they come
 _UPROBE_MULTI_RETURN = 1
 _UPROBE = 336  # a system call of x86-64
@@ -97,8 +98,8 @@ def close_all(fds):
 
 def map_create(definition, flags=0):
     """definition has kind, key_size, value_size, entries (program.MapDef).  Returns an fd."""
-    return bpf(MAP_CREATE, _buffer(struct.pack(
-        "=5I", KINDS[definition.kind].number, definition.key_size, definition.value_size, definition.entries, flags)))
+    kind = _OWN_KINDS.get(definition.kind) or KINDS[definition.kind].number
+    return bpf(MAP_CREATE, _buffer(struct.pack("=5I", kind, definition.key_size, definition.value_size, definition.entries, flags)))
 
 
 def map_of_maps(fds):

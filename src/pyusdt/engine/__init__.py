@@ -199,8 +199,12 @@ class Engine(Clock):
         """A frame of theirs, as the clauses see it."""
         raise NotImplementedError
 
-    def name_of(self, address: int) -> str | None:
-        """What the engine itself calls an address of a stack or symbol; None: the process's files tell it."""
+    walks = False  # its programs walk the stacks of interpreters, with
+    interpreters: Any = None  # a tracing.interpreters.Interpreters, which is given to it
+    knows_threads = False  # by pthread_self()
+
+    def name_of(self, pid: int, address: int) -> str | None:
+        """What the engine itself calls an address of a stack or symbol of a process; None: the process's files tell it."""
         return None
 
     def drops(self) -> dict[str, int]:

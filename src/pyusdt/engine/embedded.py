@@ -421,7 +421,7 @@ class EmbeddedEngine(Engine):
     def probe(self, ident):
         return self._consumer.probe(ident)
 
-    def name_of(self, address):
+    def name_of(self, pid, address):
         return self._names.name(self._feed, address)
 
     @property

@@ -55,10 +55,40 @@ def _forbidden():
     return f"kernel.yama.ptrace_scope is {scope}, so that only root may, and who started it; be root"
 
 
+class _Symbols:
+    """Of a file.  segments: as elf.File has them."""
+
+    __slots__ = ("runtime", "segments", "version")
+
+    def __init__(self, file):
+        self.runtime, self.version = (file.symbol(name) for name in (_SYMBOL, _VERSION))
+        self.segments = file.segments
+
+
+_FILES = 256  # whose symbols are kept
+_known = {}
+
+
+def _symbols_of(path, status):
+    """The _Symbols of a file, each looked for once.  Raises OSError, elf.BadFile."""
+    key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    if key not in _known:
+        file = elf.File(path, status.st_ino)
+        try:
+            found = _Symbols(file)
+        finally:
+            file.close()
+        if len(_known) == _FILES:
+            _known.clear()
+        _known[key] = found
+    return _known[key]
+
+
 class Python:
     """memory: _tracer.Memory; runtime: address of _PyRuntime; layout: {name: offset}, "minor" of 3.minor among them."""
 
-    def __init__(self, pid):
+    def __init__(self, pid, begun=True):
+        """begun: it has to run already."""
         self.pid = pid
         try:
             self.memory = _tracer.Memory(pid)
@@ -67,7 +97,8 @@ class Python:
             raise refusal(pid, error) from None
         file, self.runtime, version = self._find()
         self.layout = self._layout(file, version)
-        self.check()
+        if begun:
+            self.check()
 
     def check(self):
         """Raises NoStacks where the process is not the one any more, or its interpreter is not there (yet)."""
@@ -127,15 +158,11 @@ class Python:
         found = mapped.find(self.pid, mapping)
         if not found:
             return None
-        file = elf.File(found[0], found[1].st_ino)
-        try:
-            runtime, version = (file.symbol(name) for name in (_SYMBOL, _VERSION))
-            distance = moved(file, mapping)
-        finally:
-            file.close()
-        if runtime is None:
+        symbols = _symbols_of(*found)
+        if symbols.runtime is None:
             return None
-        return runtime + distance, version and version + distance
+        distance = moved(symbols, mapping)
+        return symbols.runtime + distance, symbols.version and symbols.version + distance
 
     # --- version ----------------------------------------------------------------------
 

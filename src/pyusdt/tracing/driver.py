@@ -121,6 +121,10 @@ class Driver:
             from .samples import Samples
 
             engine.sampler = Samples(engine.frame_word, engine.frames_wanted, bool(self.options.get("profilewall")))
+        if engine.walks:
+            from .interpreters import Interpreters
+
+            engine.interpreters = Interpreters(engine.knows_threads)
         engine.begin()
         if self.options.get("destructive"):
             sink.notice("allowing destructive actions", error=False)

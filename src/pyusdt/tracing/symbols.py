@@ -125,7 +125,7 @@ class Symbols(Addresses):
     Process ids are the traced ones', 0 the kernel's."""
 
     def __init__(self, options: Mapping[str, Any] | None = None, maps_of: Callable[[int], Sequence[str]] = lambda pid: (),
-                 name_of: Callable[[int], str | None] = lambda address: None) -> None:
+                 name_of: Callable[[int, int], str | None] = lambda pid, address: None) -> None:
         super().__init__(options or {})
         self._maps_of, self._name_of = maps_of, name_of
         self._resolvers = [make() for make in FRAME_RESOLVERS]
@@ -187,8 +187,8 @@ class Symbols(Addresses):
     def group(self, naming: Naming, pid: int, address: int) -> int:
         """The address that stands for all of a process that are printed by one name: in a function its beginning, as in dtrace,
         else the first that was seen."""
-        if self._name_of(address):
-            return address
+        if told := self._name_of(pid, address):
+            return self._alike.setdefault((pid, told), address)
         _, name, distance = self.find(pid, address)
         first = address - distance if name and naming.whole else address
         return self._alike.setdefault((pid, self._name(pid, address, naming)), first)
@@ -199,7 +199,7 @@ class Symbols(Addresses):
         return harmless(self._name(pid, address, naming))
 
     def _name(self, pid: int, address: int, naming: Naming) -> str:
-        if told := self._name_of(address):
+        if told := self._name_of(pid, address):
             return told
         module, symbol, distance = self.find(pid, address)
         if module is None:

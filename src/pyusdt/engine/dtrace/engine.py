@@ -266,7 +266,7 @@ class DtraceEngine(Engine):
     def probe(self, ident):
         return self._frames.names[ident]
 
-    def name_of(self, address):
+    def name_of(self, pid, address):
         return self._frames.shown.name(address)
 
     def _items(self, map_index):

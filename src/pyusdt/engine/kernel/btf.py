@@ -1,26 +1,26 @@
 """Type information for a linked program, so that the verifier looks at each clause by itself.
 
 In: a linked program, where its clauses begin, the size of the state block.  Out: BTF, and which function has which type.
-Clauses become global functions: verified once each, for any state block, and not again for every way through the
+Clauses, and what is called in loops, become global functions: verified once each, for any state block, and not again for every way through the
 clauses before.  Without this all clauses of a probe count as one program, which may be too much for the verifier.
 Source of the format: Linux Documentation/bpf/btf.rst.
 """
 
 import struct
 
-from ...bpf.insn import PSEUDO_CALL, call_sub
+from ...bpf.insn import PSEUDO_CALL, PSEUDO_FUNC, R0, call_sub, ld_imm64
 
 _MAGIC, _VERSION = 0xEB9F, 1
 _INT, _PTR, _ARRAY, _STRUCT, _FUNC, _PROTO = 1, 2, 3, 4, 12, 13
 _STATIC, _GLOBAL = 0, 1
 _SIGNED, _BITS_32, _BITS_8 = 1 << 24, 32, 8
-_CALL = call_sub(0).opcode
+_CALL, _WIDE = call_sub(0).opcode, ld_imm64(R0, 0)[0].opcode
 
 
 def functions(insns):
     """Where the functions of a program begin, ascending."""
     return sorted({0} | {at + insn.imm + 1 for at, insn in enumerate(insns)
-                         if insn.opcode == _CALL and insn.src == PSEUDO_CALL})
+                         if (insn.opcode, insn.src) in ((_CALL, PSEUDO_CALL), (_WIDE, PSEUDO_FUNC))})
 
 
 def describe(insns, clauses, state_size):

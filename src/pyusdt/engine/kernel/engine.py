@@ -27,6 +27,7 @@ from .maps import KernelMaps
 from .match import Matcher
 from .probes import Finder, is_32_bit, name_files, which
 from .system import SystemSide
+from .walks import Walks, task
 
 _SETTLE = 0.001  # s between two looks at a ring that is being filled
 _RESCAN_NOW, _RESCAN_FIRST, _RESCAN_LAST, _RESCAN_ALL = 0.0005, 0.005, 0.5, 2.0  # s between two looks for files that were mapped since
@@ -47,6 +48,7 @@ class KernelEngine(Engine):
         self._programs = {}  # what makes it different: descriptor
         self._attached = set()  # (site's id, pid or None)
         self._given_up = []  # why sites are not traced, as far as it was not told yet
+        self._walks = None  # Walks, once tracing begins
         self._begun = self._busy = False
         self._reads_aggregations = any(action.args for clause in program.clauses for action in clause.actions)
         self._pids, self._held = (), {}  # {pid: a descriptor of the process that had it when it was looked at}
@@ -81,11 +83,23 @@ class KernelEngine(Engine):
         self._add_system_side()
         self.matched = self._count()
         self.maps = KernelMaps(self.program, len(self._probes) + _MORE_PROBES if self._wants_names else 0,
-                               self._system.wants_table)
+                               self._system.wants_table, self._task())
         self._poller.register(self.maps.fds[p.MAP_OUTPUT], select.POLLIN)
         self._hurry = Hurry(self.program.maps[p.MAP_OUTPUT].entries)
         self._linker = Linker(self.program, self.maps.places, self.matcher.clauses_named(self._probes[ERROR]))
         self._load_own()
+
+    def _task(self):
+        """As walks.task(); None where no interpreter's stack is wanted, or can be had."""
+        if "language" not in self.program.stacks:
+            return None
+        try:
+            found = task(self._system.kernel)
+        except EngineError as error:
+            self.notes.append(f"jstack() has no frames of Python: {error}")
+            return None
+        self.walks, self.knows_threads = True, found[2] is not None
+        return found
 
     def _refuse_32_bit(self):
         for pid in self._pids:
@@ -141,25 +155,32 @@ class KernelEngine(Engine):
     def _load(self, clauses, event, loader):
         """Link and load; the errors are told by their D line.  What is too much for the verifier at once is given to
         it again with each clause by itself."""
-        insns = self.maps.shared(self._linker.link(clauses, event))
-        places = self._linker.places
         try:
-            return loader(insns, self.maps.fds, None)
+            return self._load_linked(self._link(clauses, event, False), loader, self._linker.steps)
         except kernel.Refused as error:
-            refused = error
+            refused, places = error, self._linker.places
         if refused.error.errno != errno.EPERM:
-            size = self.program.maps[p.MAP_STATE].value_size
-            insns = self.maps.shared(self._linker.link(clauses, event, apart=True))
-            data, functions = btf.describe(insns, {start for start, _ in self._linker.places}, size)
             try:
-                types = kernel.btf_load(data)
-                try:
-                    return loader(insns, self.maps.fds, (types, functions))
-                finally:
-                    os.close(types)
+                insns = self._link(clauses, event, True)
+                return self._load_linked(insns, loader, {start for start, _ in self._linker.places} | self._linker.steps)
             except (OSError, kernel.Refused):
                 pass  # what was said first tells more
         raise errors.refused(refused, places)
+
+    def _link(self, clauses, event, apart):
+        return self.maps.shared(self._linker.link(clauses, event, apart))
+
+    def _load_linked(self, insns, loader, apart):
+        """apart: where the functions begin that the verifier looks at by themselves."""
+        if not apart:
+            return loader(insns, self.maps.fds, None)
+        alone = apart - self._linker.steps if self._linker.has_loops else apart
+        data, functions = btf.describe(insns, alone, self.maps.state_size)
+        types = kernel.btf_load(data)
+        try:
+            return loader(insns, self.maps.fds, (types, functions))
+        finally:
+            os.close(types)
 
     def _load_own(self):
         for ident in range(1, len(self._probes)):
@@ -311,6 +332,12 @@ class KernelEngine(Engine):
                 os.sched_setaffinity(0, {self.options["cpu"]})
             except OSError as error:
                 raise EngineError(f"-x cpu={self.options['cpu']}: {error.strerror}") from None
+        if self.walks:
+            self._walks = Walks(self.maps.fds, self.maps.places.walk.processes, self.interpreters)
+            self._poller.register(self._walks.fd, select.POLLIN)
+            for pid in self._held:
+                self.interpreters.ask(pid, 0)
+            self.interpreters.settle()
         self.maps.active = True
         self._begun = True
         self._set_wall()
@@ -336,6 +363,7 @@ class KernelEngine(Engine):
         self._set_wall()
         while True:
             due = self._fire_ticks()
+            self._hear()
             records = self.maps.ring.take()
             now = time.monotonic()
             self._busy = bool(records)
@@ -349,6 +377,11 @@ class KernelEngine(Engine):
                     self._let_go(pid)
             if self.finished:
                 return self.maps.ring.take()
+
+    def _hear(self):
+        """What the walks of stacks have to say."""
+        if self._walks:
+            self._walks.take()
 
     def _has_ended(self, pid):
         """Of a process that was named."""
@@ -398,10 +431,13 @@ class KernelEngine(Engine):
             found = list(self._finder.files)[before:]
         if found:
             self._attach_new()
+            for pid in self._pids if self._walks else ():
+                self.interpreters.ask(pid, 0)  # it has become another program, or has loaded an interpreter
 
     def end(self):
         self.maps.active = False
         self.attacher.close()
+        self._hear()
         self._ticks = None
         records = list(iter(self.maps.ring.take, b""))
         self._fire(END)
@@ -409,13 +445,15 @@ class KernelEngine(Engine):
 
     def close(self):
         self.attacher.close()
+        if self.interpreters:
+            self.interpreters.close()
         for own in self._own.values():
             own.close()
         for fd in self._programs.values():
             os.close(fd)
         for fd in self._held.values():
             os.close(fd)
-        self._own, self._programs, self._held = {}, {}, {}
+        self._own, self._programs, self._held, self._walks = {}, {}, {}, None
         if self.maps:
             self.maps.close()
             self.maps = None
@@ -452,11 +490,20 @@ class KernelEngine(Engine):
     def remove(self, map_index, keys):
         self.maps.remove(map_index, keys)
 
+    def name_of(self, pid, address):
+        return self.interpreters.name(pid, address) if self.interpreters and pid else None
+
     def maps_of(self, pid):
         return self._finder.maps.get(pid, ())
 
     def warnings(self):
-        return self._refused_sites() + self._hopeless_sites()
+        return self._refused_sites() + self._hopeless_sites() + self._unwalked()
+
+    def _unwalked(self):
+        if not self.interpreters:
+            return []
+        troubles, self.interpreters.troubles = self.interpreters.troubles, []
+        return list(dict.fromkeys(troubles))
 
     def _hopeless_sites(self):
         why, self._given_up = self._given_up, []

@@ -45,7 +45,7 @@ from ...bpf.insn import (
 )
 from ...data import program as p
 from .. import ERROR
-from . import early, inline, operands, pack, process, stacks
+from . import early, inline, operands, pack, process, stacks, walk
 from .clauses import NOW, Reading, demanded, exits, may_fault, reported
 from .functions import Function, Library
 from .profile import emit_arguments
@@ -65,25 +65,26 @@ _STEM_MAX = 48
 
 _KTIME, _CPU, _PID_TGID, _UID_GID, _COMM, _READ_KERNEL, _LOOKUP, _COOKIE = 5, 8, 14, 15, 16, 113, 1, 174
 _NS_PID_TGID = 120
-_PIDS = -32  # where in the frame that leaves its answer
+_PIDS, _RAW = -32, -48  # where in the frame that leaves its answer, and what a raw tracepoint keeps
 _PSEUDO_KFUNC = 2
 _ANY_MEMORY = {112: 4, 114: 45}  # probe_read_user, probe_read_user_str: what reads the kernel's as well, by the address
 _FRAME = 9  # instructions of Emitter.prologue(): find the state block, leave it in r6
 _DIGITS = 10
 _CALL, _EXIT = call(0).opcode, exit_()
+_WALKED = {"language"}  # the stacks that have an interpreter's frames
 
 
 class Maps:
     """Where the engine put what the compiler knows nothing of: indexes of maps (syscalls: raw.py's table; sized: {map:
     sized.Sized}).  busy: offset of the busy word in a state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None; namespace: (device, inode) of the
-    pid namespace whose numbers a program uses, or None for the machine's."""
+    pid namespace whose numbers a program uses, or None for the machine's; walk: walk.Places, or None."""
 
-    __slots__ = ("control", "names", "syscalls", "sized", "busy", "preempt", "namespace")
+    __slots__ = ("control", "names", "syscalls", "sized", "busy", "preempt", "namespace", "walk")
 
     def __init__(self, first, busy, preempt, namespace=None):
         """first: index of the first map that is not the program's."""
         self.control, self.names, self.syscalls = first, first + 1, first + 2
-        self.sized = {}
+        self.sized, self.walk = {}, None
         self.busy, self.preempt, self.namespace = busy, preempt, namespace
 
     def emit_pids(self, g):
@@ -118,8 +119,15 @@ class Linker:
         self._clauses = Reading()
         self._library = Library()
         self.places = []  # of the last link: (first instruction, clause)
+        self.steps = set()  # of the last link: where the functions begin that its loops call
+        self._walks = {whose: walk.Walk(maps.walk, *program.stacks[whose]) for whose in _WALKED & set(program.stacks)} if maps.walk else {}
         self._kernel_reads = False  # in the last link: pointers may lead into the kernel
         self._late = set()  # in the last link: parts of the event that the routines that report fill in
+
+    @property
+    def has_loops(self):
+        """Whether the kernel itself calls what its loops call."""
+        return self.maps.walk is not None and self.maps.walk.loops
 
     def link(self, indexes, event, apart=False):
         """The instructions for the clauses `indexes`, in this order.  apart: also a single clause is a function."""
@@ -128,9 +136,10 @@ class Linker:
         g = Code()
         out, left = Label("out"), Label("left")
         self._enter(g, event, clauses, left)
-        self._fill(g, event, clauses, self.errors if faulting else ())
+        calls = []  # (instruction, clause, Function, or None for the ERROR probe)
+        self._fill(g, event, clauses, self.errors if faulting else (), calls)
         self.places, self._kernel_reads = [], bool(event.raw and event.raw.kernel_reads) or "thread" in self.program.uses
-        calls = []  # (instruction, clause, or None for the ERROR probe)
+        self.steps = set()
         run = self._call if apart or len(clauses) > 1 else self._insert
         for clause in clauses:
             if clause in faulting:
@@ -197,6 +206,10 @@ class Linker:
         """The code of what is called, [(instruction in it, what it calls there)]."""
         if which is None:
             code, calls = self._error()
+        elif isinstance(which, walk.Own):
+            if isinstance(which, walk.Step):
+                self.steps.add(start)
+            return which.copy(), which.calls
         elif which.__class__ is Function:
             code, calls = which.copy(), which.calls
             if self._late and reported(code):
@@ -269,9 +282,15 @@ class Linker:
                 g.emit(jump_imm("jne", R0, event.pid, left))
             g.emit(*[jump_imm("jeq", R0, pid, left) for pid in event.never])
         if event.raw:
+            g.emit(mov_imm(R8, 0))
             event.raw.enter(g, self.maps, left)
-        elif not event.own and not event.profile:
-            early.emit(g, [clause.code for clause in clauses], _FRAME, event.arguments, left)
+            g.emit(store(8, R10, _RAW, R8))
+        if not event.own:
+            is_site, another = not event.raw and not event.profile, event.raw and event.raw.subject
+            early.emit(g, [clause.code for clause in clauses], _FRAME, event.arguments if is_site else None,
+                       None if another else self.maps.emit_pids, left)
+        if event.raw:
+            g.emit(load(8, R8, R10, _RAW))
         self._preempt(g, 0)
         lost, taken = Label(), Label()
         self._take(g, lost)
@@ -309,7 +328,7 @@ class Linker:
 
     # --- the event -----------------------------------------------------------------------
 
-    def _fill(self, g, event, clauses, errors):
+    def _fill(self, g, event, clauses, errors, calls):
         reads = self._divide(event, (*clauses, *errors))
         self._now(g, reads)
         if "wall" in reads:
@@ -326,7 +345,8 @@ class Linker:
             g.emit(mov(R1, R7), alu_imm("add", R1, p.STATE_EXECNAME), mov_imm(R2, 16), call(_COMM))
         if event.raw and event.raw.subject:
             event.raw.emit_subject(g, reads)
-        stacks.emit(g, self.program.stacks, set().union(*[clause.stacks for clause in (*clauses, *errors)]))
+        wanted = set().union(*[clause.stacks for clause in (*clauses, *errors)])
+        stacks.emit(g, self.program.stacks, wanted, {} if event.own else self._walks, calls)
         self._process(g, event)
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)

@@ -13,7 +13,7 @@ from ...bpf import kernel
 from ...bpf.maps import KINDS
 from ...data import program as p
 from ...data.words import added, packed, unpacked
-from . import errors, pack, shared, sized
+from . import errors, pack, shared, sized, walk, walks
 from .attach import release
 from .link import CONTROL_ACTIVE, CONTROL_LOST, CONTROL_WALL, CONTROL_ZEROS, LEVELS, NAMES_VALUE, Maps
 from .raw import TABLE_SIZE
@@ -54,9 +54,9 @@ class Array:
 class KernelMaps:
     """All maps of a program.  fds: by index in Program.maps, then the engine's own; places: link.Maps."""
 
-    def __init__(self, program, probes, with_syscalls=False):
+    def __init__(self, program, probes, with_syscalls=False, task=None):
         """probes: bound on probe ids, for the names; 0 where no clause wants them; with_syscalls: system calls are
-        traced."""
+        traced; task: walks.task(), where interpreters' stacks are walked."""
         self.program, self._arrays, self.fds = program, [], []
         self._behind = None  # see shared()
         self.cpus = _possible_cpus()
@@ -67,6 +67,13 @@ class KernelMaps:
         definitions.append(p.MapDef("names", "array", 4, NAMES_VALUE, probes + 1))
         if with_syscalls:
             definitions.append(p.MapDef("syscalls", "array", 4, TABLE_SIZE, 1))
+        else:
+            self.places.syscalls = None
+        self.state_size = definitions[p.MAP_STATE].value_size + 8
+        if task:
+            self.places.walk = walk.Places(len(definitions), self.state_size, task, release() >= walk.BPF_LOOP, self.places)
+            self.state_size += walk.WALK_SIZE
+            definitions += walks.MAPS
         found = sized.find(program, len(definitions), shared.MOST) if release() >= _ON_DEMAND else []
         self._sized = self.places.sized = {each.whole: each for each in found}
         try:
@@ -83,7 +90,7 @@ class KernelMaps:
 
     def _make(self, index, d):
         if index == p.MAP_STATE:
-            return kernel.map_create(p.MapDef(d.name, d.kind, d.key_size, d.value_size + 8, LEVELS))
+            return kernel.map_create(p.MapDef(d.name, d.kind, d.key_size, self.state_size, LEVELS))
         if index in (p.MAP_GLOBALS, self.places.control, self.places.syscalls):
             self._arrays.append(Array(d))
             return self._arrays[-1].fd

@@ -92,16 +92,16 @@ class SystemSide:
     SystemCall}, in an order that is the same each time."""
 
     def __init__(self, descriptions):
-        self._kernel = Kernel()
+        self.kernel = Kernel()
         self.probes = {}
         asked = [desc for desc in descriptions if desc.provider or _may_be_call(desc)]
         if any(_tracer.glob(desc.provider, "syscall") for desc in asked):
-            for name, side, event in _calls(self._kernel.calls):
+            for name, side, event in _calls(self.kernel.calls):
                 names = ("syscall", _MODULE, name, side)
-                number = self._kernel.calls.get(name, TABLE_CALLS)
+                number = self.kernel.calls.get(name, TABLE_CALLS)
                 self.probes[names] = SystemCall(names, event, number if number < TABLE_CALLS else None)
         if any(_tracer.glob(desc.provider, each) for desc in asked for each in PROVIDERS):
-            for probe in fixed(self._kernel):
+            for probe in fixed(self.kernel):
                 self.probes[probe.names] = probe
         self.probes = {names: probe for names, probe in self.probes.items() if any(_matches(desc, names) for desc in asked)}
 
@@ -122,7 +122,7 @@ class SystemSide:
             elif probe.number is None:
                 self._attach_single(engine, probe, clauses, ident)
             else:
-                group = groups.setdefault((names[3], clauses), Calls(self._kernel, names[3], len(groups) + 1))
+                group = groups.setdefault((names[3], clauses), Calls(self.kernel, names[3], len(groups) + 1))
                 wanted = names[3] == ENTRY and demanded([engine.program.clauses[index] for index in clauses])
                 engine.maps.syscalls.put_word(*group.word(probe.number, ident, probe.count if wanted else 0))
         for (_, clauses), group in groups.items():

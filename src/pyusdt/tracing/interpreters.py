@@ -1,0 +1,189 @@
+"""The interpreters whose stacks programs in the kernel walk: where they are, and what their functions are called.
+
+In: process ids, words of frames (data/walked.py).  Out: what the programs' map says of a process, texts of frames.
+Always: processes are read by a thread of its own, so that one that makes its reader wait stops no tracing: it is left alone then, and
+said; names are read when a stack is first seen, and again while it is seen, so that a function in whose place another one came is told.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+
+from ..data import walked
+from ..data.profile import Place, marked
+from ..stacks.code import Codes
+from ..stacks.process import NoPython, NoStacks, Python
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+UNKNOWN = "?"
+_KEPT = 1 << 18  # texts
+_FIRST, _LONGEST = 0.01, 5.0  # seconds until a process that is no Python is looked at again
+_PATIENCE = 2.0  # seconds that one look may take
+_ALIKE = 3  # functions that are told of one address
+
+
+class _Process:
+    def __init__(self, pid: int) -> None:
+        self.python = Python(pid, begun=False)
+        self._codes = Codes(self.python)
+
+    def texts(self, words: Iterable[int]) -> dict[int, str]:
+        self._codes.renew()
+        found = {}
+        for word in words:
+            if walked.reason(word) is None:
+                frame = self._codes.frame(*walked.place(word, self.python.layout))
+                if frame.name != UNKNOWN:
+                    found[word] = Place((frame.name, frame.file, frame.line)).text
+        return found if self.python.memory.is_its() else {}
+
+
+class _Reader:
+    """The thread that reads; `since`: when it began with what it is at, or None."""
+
+    def __init__(self, work: Callable[..., None]) -> None:
+        self._work = work
+        self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.since: float | None = None
+        self.pid = 0
+        self.open = 0  # jobs that are not done
+        threading.Thread(target=self._run, daemon=True, name="pyusdt-reader").start()
+
+    def put(self, pid: int, *job: Any) -> None:
+        self.open += 1
+        self._jobs.put((pid, *job))
+
+    def end(self) -> None:
+        self._jobs.put(None)
+
+    def _run(self) -> None:
+        while job := self._jobs.get():
+            self.pid, self.since = job[0], time.monotonic()
+            self._work(*job)
+            self.since = None
+            self.open -= 1
+
+    @property
+    def hangs(self) -> bool:
+        since = self.since
+        return since is not None and time.monotonic() - since > _PATIENCE
+
+
+class Interpreters:
+    """by_id: threads are known by pthread_self() (walked.pack).  Of the engine: answer() takes the map's values, hear() passes on what the
+    programs have said."""
+
+    answer: Callable[[int, bytes], None]
+    hear: Callable[[], None]
+
+    def __init__(self, by_id: bool) -> None:
+        self._by_id = by_id
+        self._processes: dict[int, _Process] = {}
+        self._names: dict[tuple[int, int], str] = {}
+        self._delays: dict[tuple[int, int], float] = {}
+        self._hostile: set[int] = set()
+        self._reader: _Reader | None = None
+        self.troubles: list[str] = []  # for the user, each once
+
+    # --- from the engine --------------------------------------------------------------------------
+
+    def ask(self, pid: int, stamp: int) -> None:
+        """Find out what the process is, and answer."""
+        self._put(pid, self._look, stamp)
+
+    def see(self, pid: int, words: tuple[int, ...]) -> None:
+        """A stack of a process, which may end soon."""
+        self._put(pid, self._name, words)
+
+    def name(self, pid: int, word: int) -> str | None:
+        """The text of a frame; None: it is an address."""
+        if not walked.is_frame(word):
+            return None
+        if why := walked.reason(word):
+            return marked(why).text
+        found = self._names.get((pid, word))
+        if found is None:
+            self.hear()
+            self.settle()
+            found = self._names.get((pid, word), UNKNOWN)
+        return found
+
+    def settle(self) -> None:
+        """Wait until what was said is done, or hangs."""
+        reader = self._reader
+        while reader and reader.open and not reader.hangs:
+            time.sleep(0.001)
+
+    def close(self) -> None:
+        """What was named stays so; nothing is answered any more."""
+        self.answer, self.hear = (lambda pid, value: None), (lambda: None)
+        if self._reader:
+            self._reader.end()
+            self._reader = None
+
+    # --- the thread -------------------------------------------------------------------------------
+
+    def _put(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
+        if self._reader is None or self._reader.hangs:
+            if self._reader:
+                self._hostile.add(self._reader.pid)
+                self.troubles.append(f"process {self._reader.pid}: its memory can not be read in time: its frames have no names")
+            self._reader = _Reader(self._work)
+        if pid not in self._hostile:
+            self._reader.put(pid, work, *arguments)
+
+    def _work(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
+        try:
+            work(pid, *arguments)
+        except NoStacks:
+            self._processes.pop(pid, None)
+        except OSError:
+            pass  # the map is gone, with the engine
+
+    def _look(self, pid: int, stamp: int) -> None:
+        try:
+            self._processes[pid] = _Process(pid)
+            python = self._processes[pid].python
+            value = walked.pack(python.layout, python.runtime, stamp, self._by_id)
+        except (NoStacks, walked.Misfit) as error:
+            if not isinstance(error, NoPython) and os.path.exists(f"/proc/{pid}"):
+                self.troubles.append(f"jstack(): {error or f'process {pid}: its Python tells what can not be'}")
+            value = walked.no_python(stamp, time.monotonic_ns() + int(1e9 * self._delay(pid, stamp)))
+        self.answer(pid, value)
+
+    def _delay(self, pid: int, stamp: int) -> float:
+        """It may become one."""
+        before = self._delays.get((pid, stamp), _FIRST / 2)
+        if len(self._delays) > _KEPT:
+            self._delays.clear()
+        self._delays[pid, stamp] = min(2 * before, _LONGEST)
+        return self._delays[pid, stamp]
+
+    def _name(self, pid: int, words: tuple[int, ...]) -> None:
+        process = self._processes.get(pid)
+        if process is None:
+            process = self._processes[pid] = _Process(pid)
+        for word, text in process.texts(words).items():
+            self._keep((pid, word), text)
+        if any(walked.reason(word) == walked.REASONS[walked.LOST] for word in words):
+            self._look_again(pid, process)
+
+    def _look_again(self, pid: int, process: _Process) -> None:
+        """It may have become another program since."""
+        found = _Process(pid)
+        if found.python.runtime != process.python.runtime:
+            self._look(pid, 0)
+
+    def _keep(self, key: tuple[int, int], text: str) -> None:
+        known = self._names.get(key)
+        if known is None and len(self._names) < _KEPT:
+            self._names[key] = text
+        elif known is not None and text not in known.split(" or ") and known.count(" or ") < _ALIKE:
+            self._names[key] = f"{known} or {text}"
