@@ -80,6 +80,19 @@ def test_the_third_ctrl_c_ends_it():
         assert process.wait(timeout=20) == -signal.SIGINT
 
 
+@pytest.mark.parametrize("engine", ["embedded", "kernel"])
+def test_ctrl_c_ends_more_ticks_than_there_is_time_for(engine):
+    """Their clauses alone would keep it busy for ever."""
+    ticks = "".join(f"tick-{hz}hz {{ @ = count(); }}" for hz in range(4700, 5000))
+    with harness.running([harness.PYDTRACE, "-x", f"engine={engine}", "-qn", f'{ticks} tick-1s {{ printf("up\\n"); }}']) as process:
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(signal.SIGINT)
+        done = harness.finish(process, 60)
+    assert done.status == 0 and int(done.stdout.split()[-1]) > 0, done
+    assert set(re.findall("dtrace: (.*)", done.stderr)) <= {f"{n} ticks left out: their clauses take longer than there is time between them"
+                                                            for n in re.findall(r"\d+", done.stderr)}, done
+
+
 def test_a_killed_tracer_costs_nothing_after_a_second(tmp_path):
     """SIGKILL: the program goes on, and within a second its probes are off again."""
     log = tmp_path / "log"

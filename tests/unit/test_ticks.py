@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyusdt.engine.ticks import Ticks, period
+from pyusdt.engine.ticks import OWED, Ticks, period
 
 
 @pytest.mark.parametrize("name, nanoseconds", [
@@ -33,6 +33,14 @@ def test_a_late_tracer_skips_ticks():
     ticks = Ticks({7: 100}, now=0)
     ticks.fired(7, now=1050)
     assert ticks.next() == (1100, 7)
+
+
+def test_ticks_that_are_made_up_for():
+    """Each, as long as not too many are owed."""
+    ticks = Ticks({7: 100}, now=0)
+    assert ticks.made_up(7, 100, now=100 * OWED) == 0 and ticks.next() == (200, 7)
+    assert ticks.made_up(7, 200, now=100 * OWED + 300) == 0 and ticks.next() == (300, 7)
+    assert ticks.made_up(7, 300, now=100 * OWED + 950) == 5 and ticks.next() == (900, 7)
 
 
 def test_no_ticks():

@@ -49,7 +49,8 @@ class EmbeddedEngine(Engine):
         self._awaited = None  # the pid of a process that is to come
         self._brought = []  # what a command will have that does not know of us
         self._lacking = []  # that there was nobody to trace
-        self._said = {"troubles": 0, "again": 0, "corrupt": 0, "cut": 0}  # of what warnings() tells
+        self._left_out = 0  # ticks
+        self._said = {"troubles": 0, "again": 0, "corrupt": 0, "cut": 0, "left_out": 0, "left_out_at": 0.0}  # of what warnings() tells
         self._pace = _tracer.Pace()
         self._names = frames.Names()
         self.cpu = options.get("cpu", 0)
@@ -296,7 +297,7 @@ class EmbeddedEngine(Engine):
             if tick:
                 self._tick(*tick)
             records = self._consumer.take_records()
-            if records or self.exiting or not tick:
+            if records or self.exiting or not tick or time.monotonic_ns() >= deadline:
                 return records
 
     def _watch(self, deadline):
@@ -316,7 +317,7 @@ class EmbeddedEngine(Engine):
             self._sample(probe, when)
         else:
             self._fire(probe, when)
-        self._ticks.fired(probe, when)  # however late we are: each has its place among the events
+        self._left_out += self._ticks.made_up(probe, when, self._ends_at or time.monotonic_ns())
 
     def _has_more(self, when):
         """Of a session that is stopped: run the clauses on a batch of its events, of those up to the next tick, and that tick.
@@ -342,8 +343,17 @@ class EmbeddedEngine(Engine):
         if again:
             said.append(f"{again} event{'' if again == 1 else 's'} may have been shown before: "
                         "pydtrace was killed when it had read them")
-        self._said = {"troubles": len(troubles), "again": stats["again"], "corrupt": stats["corrupt"], "cut": self._consumer.cut}
+        said += self._owed()
+        self._said |= {"troubles": len(troubles), "again": stats["again"], "corrupt": stats["corrupt"], "cut": self._consumer.cut}
         return said
+
+    def _owed(self):
+        """Of ticks that were left out, once a second: there is no end to them."""
+        now, ticks = time.monotonic(), self._left_out - self._said["left_out"]
+        if not ticks or (now < self._said["left_out_at"] + 1 and not self._ended):
+            return []
+        self._said |= {"left_out": self._left_out, "left_out_at": now}
+        return [f"{ticks} tick{'' if ticks == 1 else 's'} left out: their clauses take longer than there is time between them"]
 
     def _cut(self):
         """Of stacks that were to be whole."""

@@ -18,6 +18,7 @@ _NANOSECONDS = {
     "m": 60 * 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "hour": 3600 * 10**9,
     "d": 86400 * 10**9, "day": 86400 * 10**9,
 }
+OWED = 1000  # ticks of one probe
 _NAME = re.compile(r"tick-(\d+)([a-z]*)\Z")
 SHORTEST = 200_000  # ns; dtrace refuses what is faster
 
@@ -45,8 +46,8 @@ def profile_period(name: str) -> int | None:
 
 
 class Ticks:
-    """Several tick probes: {probe id: period in ns}.  Where the tracer was late, a tick is skipped, not
-    made up for: as with dtrace, whose timer interrupts do not queue."""
+    """Several tick probes: {probe id: period in ns}.  A tracer that was late skips ticks, as dtrace does, whose timer interrupts do
+    not queue; or it makes up for them, up to OWED of each, where each has its place among the events."""
 
     def __init__(self, periods: Mapping[int, int], now: int) -> None:
         self._due = {probe: [now + each, each] for probe, each in periods.items()}
@@ -58,3 +59,11 @@ class Ticks:
     def fired(self, probe: int, now: int) -> None:
         due = self._due[probe]
         due[0] += due[1] * max(1, (now - due[0]) // due[1] + 1)
+
+    def made_up(self, probe: int, when: int, now: int) -> int:
+        """It fired for a time that is over; the next is the one after that.  Returns how many were left out, as too many were owed."""
+        self.fired(probe, when)
+        due = self._due[probe]
+        left_out = max(0, (now - due[0]) // due[1] - OWED)
+        due[0] += due[1] * left_out
+        return left_out

@@ -398,19 +398,17 @@ class KernelEngine(Engine):
         os.close(fd)
 
     def _fire_ticks(self):
-        """Fire the ticks that are due; when the next one is (s), or None."""
-        while self._ticks and not self.exiting:
-            due = self._ticks.next()
-            if due is None:
-                return None
+        """Fire the ticks that are due, each once; when the next one is (s), or None."""
+        for _ in self._periods:
+            due = self._ticks.next() if self._ticks and not self.exiting else None
             now = time.monotonic_ns()
-            if due[0] > now:
-                return due[0] / 1e9
+            if due is None or due[0] > now:
+                return due and due[0] / 1e9
             self._fire(due[1])
             self._ticks.fired(due[1], now)
             if self._reads_aggregations:
-                return now / 1e9  # what it prints is printed before the next one fires
-        return None
+                break  # what it prints is printed before the next one fires
+        return time.monotonic() if self._periods else None
 
     def _rescan(self, now):
         """Look for files that processes have mapped since, and for new processes of a file that is known."""
