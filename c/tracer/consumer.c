@@ -423,11 +423,12 @@ static int on_event(void *arg, const struct pyusdt_event *e)
         pyusdt_recorder_event(c->recorder, e);
     if (e->target != c->met.target || e->probe != c->met.probe || e->place != c->met.place)
         meet_next(c, e);
-    take_stack(c, e);
-    if (c->met.counts)
-        c->met.waiting++;
-    else if (c->met.n)
+    if (c->met.counts) {
+        c->met.waiting++; /* none of its clauses looks at a stack */
+    } else if (c->met.n) {
+        take_stack(c, e);
         run_clauses(c, &c->met, &c->who[e->target], e);
+    }
     c->lost += c->met.id == 0;
     return c->exiting || c->pausing || c->size > RECORDS_PAUSE;
 }

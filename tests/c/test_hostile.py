@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ring_world import check, wait_for
 
 PAGE = 4096
-DROPS = 16 * 128 + 64 + 8  # in an area: of the probe that ring_target fires
+DROPS = 16 * 128 + 128 + 8  # in an area: of the probe that ring_target fires
 SLOT, FAILED = 128, 24     # in a control file the first slot, and in that the events that found no area
 
 
@@ -49,6 +49,14 @@ def test_a_holder_that_never_was(world):
     world.finish(reader)
     result = world.finish(world.reader(f"pid={target.pid}", "bufsize=1048576", "events=100"))
     assert result["delivered"] >= 100 and result["corrupt"] == 0
+
+
+def test_what_can_have_been_lost_is_counted(world):
+    """So that the next test writes where it means to."""
+    target, reader = trace_in_background(world, "ms=300")
+    with next(world.rundir.glob("*.area")).open("r+b") as file:
+        os.pwrite(file.fileno(), struct.pack("<Q", 7), DROPS)
+    assert (world.finish(reader)["dropped"], target.poll()) == (7, None)
 
 
 @pytest.mark.parametrize("lost", [1 << 45, 1 << 63, (1 << 64) - 1, "by no area"])

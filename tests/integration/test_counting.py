@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 N = 3000
 FIRES = f"""import pyusdt
 for i in range({N}):
@@ -33,3 +35,51 @@ def test_verbose_tells(pydtrace, tmp_path):
     script = "pyusdt$target:::user_trace-i4s4 { @ = count(); } pyusdt$target:::user_trace-n0 { @a[tid] = count(); }"
     done = traced(pydtrace, tmp_path, script, "-v")
     assert TOLD in done.stderr, done
+
+
+# A program whose places are counted, and which then says that it has counted more: of the row's own probe, or of another.
+LIES = """import glob, mmap, os, struct, sys, time
+COUNTED, PROBES, ROWS, PLACES = 2088, 2096, 16, 1 << 16  # struct pyusdt_area
+more, of = map(int, sys.argv[1:])
+def f(): pass
+def counted_place():
+    for path in glob.glob(os.environ["PYUSDT_RUNDIR"] + "/*.area"):
+        with open(path, "r+b") as file:
+            area = mmap.mmap(file.fileno(), 0)
+        words = memoryview(area)[len(area) - 8 * ROWS * PLACES:].cast("Q")
+        for place in range(64):
+            if words[place] >> 48:
+                return area, words, place
+deadline = time.monotonic() + 20
+while not (found := counted_place()) and time.monotonic() < deadline:
+    f()
+area, words, place = found
+tag, row = words[place] >> 48 << 48, 0
+if of:
+    row = struct.unpack_from("=I", area, COUNTED)[0]
+    struct.pack_into("=H", area, PROBES + 2 * row, of)
+    struct.pack_into("=I", area, COUNTED, row + 1)
+words[row * PLACES + place] = tag | more
+while words[row * PLACES + place] == tag | more and time.monotonic() < deadline + 20:
+    time.sleep(0.01)
+del words
+"""
+I4S4 = 1  # the probe's index in its table
+
+
+@pytest.mark.parametrize("clause, more, of, said, seen", [
+    ("@i = count();", 7, I4S4, "", "7"),  # as if it had fired, which is its own to say
+    ("@i = count();", 1 << 47, I4S4, "which can not be: what it counts is left out", ""),
+    ("printf(\"an event\");", 7, I4S4, "", ""),
+    ("@i = sum(arg2);", 7, I4S4, "", ""),
+])
+def test_what_a_process_says_that_it_has_counted(pydtrace, tmp_path, clause, more, of, said, seen):
+    """It is bounded, and never taken for events of a clause that has to see them: docs/internals/ring.md, "Counting"."""
+    program = tmp_path / "lies.py"
+    program.write_text(LIES)
+    script = f"python$target:::function-entry {{ @c = count(); }} pyusdt$target:::user_trace-i4s4 {{ {clause} }}"
+    ends = ' END { printa("%@d\\n", @i); }' if "@i" in clause else ""
+    done = pydtrace("-q", "-o", tmp_path / "out", "-n", script + ends, "-c", f"{sys.executable} {program} {more} {of}")
+    assert done.status == 0 and said in done.stderr and ("count" in done.stderr) == bool(said), done
+    lines = (tmp_path / "out").read_text().split("\n")
+    assert lines[0] == seen and "an event" not in lines, lines
