@@ -8,6 +8,7 @@
 
 #define LONGEST_BUSY 3000000u /* ns; while events come: a thread at full speed needs as long to fill a ring */
 #define WORTH 2048            /* events that are worth waking up for */
+#define AFTER_A_PAUSE 1500000u /* ns; while who has begun to fire may do so at full speed: half a ring */
 #define FEW 16                /* events after a pause that need no second look soon: at full speed they take a microsecond */
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -32,7 +33,7 @@ uint64_t pyusdt_pace_next(struct pyusdt_pace *pace, int n, uint64_t now, bool cr
     else if (crowded)
         pace->sleep = 0;
     else if (was_idle && n > FEW)
-        pace->sleep = PYUSDT_PACE_SHORTEST;
+        pace->sleep = AFTER_A_PAUSE;
     else
         pace->sleep = within(since > LONGEST_BUSY * (uint64_t)n ? LONGEST_BUSY : since * WORTH / (uint64_t)n, LONGEST_BUSY);
     return pace->sleep;
