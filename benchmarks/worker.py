@@ -1,5 +1,5 @@
 """One measured Python process. In: a socket's path; from the socket, lines `operation n`. For each, does the
-operation n times and answers with the nanoseconds that took. Runs under pydtrace or alone.
+operation n times and answers with the nanoseconds that took (PYUSDT_BENCH_CPU: of CPU time). Runs under pydtrace or alone.
 
 The statements are unrolled, so that the loop around them hardly counts, and see only local variables.
 """
@@ -78,12 +78,13 @@ def main() -> None:
 
     subjects = (empty.empty, pyusdt.p, probe, own, probe.wrap(function), function, pyusdt.put_tag,
                 contextvars.ContextVar("bench"), *peers())
+    clock = time.thread_time_ns if "PYUSDT_BENCH_CPU" in os.environ else time.perf_counter_ns
     operations = {name: unrolled(statement) for name, statement in OPERATIONS.items()}
     pyusdt.put_tag("bench")
     with orders.makefile("rw") as stream:
         for line in stream:
             name, n = line.rsplit(None, 1)
-            nanoseconds = operations[name](int(n), time.perf_counter_ns, *subjects)
+            nanoseconds = operations[name](int(n), clock, *subjects)
             print(nanoseconds, file=stream, flush=True)
 
 
