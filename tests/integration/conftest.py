@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 
+import builds
 import harness
 import pytest
 
@@ -41,6 +42,20 @@ def python_of():
         if version not in found:
             pytest.skip(f"host: no CPython {version}")
         return found[version]
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def other():
+    """other(VERSION) -> the path of that CPython, with pyusdt built for it in builds.ROOM."""
+
+    def find(version: str) -> str:
+        path = builds.find(version)
+        if path is None:
+            pytest.skip(f"host: no CPython {version}")
+        builds.build(path)
+        return path
 
     return find
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -57,12 +58,14 @@ def seen(run: harness.Run) -> dict[str, int]:
 # --- nothing while nobody traces ----------------------------------------------------------
 
 
-def test_what_nobody_wants_is_not_set(pydtrace):
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_what_nobody_wants_is_not_set(end):
+    """Whichever way the tracer ends."""
     with harness.running(harness.program("vm_switched.py")) as process:
         before = json.loads(process.stdout.readline())
         tracing = harness.start([harness.PYDTRACE, "-q", "-n", EVERYTHING, "-p", str(process.pid)])
         during = json.loads(process.stdout.readline())
-        tracing.terminate()
+        tracing.send_signal(end)
         harness.finish(tracing, 30)
         after = json.loads(process.stdout.readline())
     untouched = {"monitoring": [], "profile": False, "trace": False, "gc": 0, "import": "function", "thread": "function"}

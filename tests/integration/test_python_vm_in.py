@@ -22,20 +22,6 @@ MINOR = sys.version_info[1]
 PAUSES = "import sys, time\ndef here(): time.sleep(0.01)\nprint('ready', flush=True)\nwhile True: here()\n"
 
 
-@pytest.fixture(scope="session")
-def other():
-    """other(VERSION) -> the path of that CPython, with pyusdt built for it in builds.ROOM."""
-
-    def find(version: str) -> str:
-        path = builds.find(version)
-        if path is None:
-            pytest.skip(f"host: no CPython {version}")
-        builds.build(path)
-        return path
-
-    return find
-
-
 @pytest.fixture
 def program(tmp_path):
     def write(text: str, name: str = "app.py") -> str:
@@ -112,6 +98,42 @@ def test_a_script_whose_first_line_is_deaf(pydtrace, program):
     os.chmod(path, 0o755)
     run = pydtrace("-n", "python$target:::function-entry", "-c", path)
     assert run.status == 1 and "with -E Python takes nothing from its environment" in run.stderr, run
+
+
+TAKEN = """
+import sys, time, pyusdt.vm
+tools, n = sys.monitoring, 0
+def here(): time.sleep(0.01)
+def entered(code, offset):
+    global n
+    n += code is here.__code__
+pyusdt.vm.enable()
+print("ready", flush=True)
+while not tools.get_tool(4): here()
+tools.free_tool_id(4)
+tools.use_tool_id(4, "another")
+tools.register_callback(4, tools.events.PY_START, entered)
+tools.set_events(4, tools.events.PY_START)
+print("taken", flush=True)
+sys.stdin.readline()
+pyusdt.vm.disable() # whatever the watcher has done until now
+before = n
+here()
+print(tools.get_tool(4), tools.get_events(4) == tools.events.PY_START, n - before)
+"""
+
+
+def test_our_tool_id_is_taken_from_us(other, program):
+    """By a program that frees all ids: then it is the program's, and stays so when the tracer goes."""
+    command = [other("3.14"), program(TAKEN)]
+    with harness.running(command, stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": builds.ROOM}) as process:
+        assert process.stdout.readline() == "ready\n"
+        tracer = harness.start([*builds.pydtrace(), "-q", "-n", "python$target:::function-entry { @ = count(); }", "-p", str(process.pid)])
+        assert process.stdout.readline() == "taken\n"
+        tracer.terminate()
+        harness.finish(tracer, 60)
+        said, errors = process.communicate("\n", timeout=60)
+    assert (said, errors) == ("another True 1\n", "")
 
 
 # --- children --------------------------------------------------------------------------------

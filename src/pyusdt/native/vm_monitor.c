@@ -8,6 +8,7 @@
 
 /* 0, 1, 2 and 5 are the debugger's, coverage's, the profiler's and the optimizer's. Who takes an id without looking begins at 3. */
 static const int tools[] = {4, 3};
+#define TOOL "pyusdt" /* our name there */
 
 static PyObject *monitoring; /* the module sys.monitoring */
 static PyObject *disable;    /* its DISABLE */
@@ -235,11 +236,22 @@ static int load(void)
     return disable != NULL;
 }
 
+/* Whether the id is still ours: the program may have freed it, and another may have taken it. */
+static int has_tool(void)
+{
+    PyObject *name = tool != 0 ? PyObject_CallMethod(monitoring, "get_tool", "i", tool) : NULL;
+    int ours = name != NULL && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, TOOL) == 0;
+
+    Py_XDECREF(name);
+    PyErr_Clear();
+    return ours;
+}
+
 /* 0: others have both. */
 static int take_tool(void)
 {
     for (int i = 0; tool == 0 && i < 2; i++)
-        if (told(PyObject_CallMethod(monitoring, "use_tool_id", "is", tools[i], "pyusdt")) == 0)
+        if (told(PyObject_CallMethod(monitoring, "use_tool_id", "is", tools[i], TOOL)) == 0)
             tool = tools[i];
         else
             PyErr_Clear();
@@ -270,6 +282,8 @@ const char *pyusdt_vm_code_set(uint32_t wanted, int refresh)
     uint32_t before = now_wanted;
 
     now_wanted = wanted;
+    if (!has_tool())
+        before = tool = 0;
     if (wanted == 0) {
         give_back();
         return NULL;

@@ -141,8 +141,12 @@ static PyObject *qualified_name(const PyCodeObject *code)
 static PyObject *running_module(void)
 {
     PyObject *globals = PyEval_GetGlobals();
+    PyObject *key = PyUnicode_InternFromString("__name__"); /* PyDict_GetItemString prints where there is no memory */
+    PyObject *name = globals != NULL && key != NULL ? PyDict_GetItemWithError(globals, key) : NULL;
 
-    return globals != NULL ? PyDict_GetItemString(globals, "__name__") : NULL;
+    Py_XDECREF(key);
+    PyErr_Clear();
+    return name;
 }
 
 __attribute__((noinline)) static uint64_t code_ask(struct pyusdt_vm_place *place, PyCodeObject *code, enum pyusdt_pyvm_probe probe)
