@@ -13,7 +13,8 @@
     X(trace_status, "trace_status") X(vm, "vm") X(extra, "extra") X(match_spec_result, "match_spec_result") \
     X(wordsize, "wordsize") X(heap_block_size, "heap_block_size") X(command, "command") X(control, "control") \
     X(connect, "connect") X(close, "close") X(port_call, "port_call") X(erlang, "erlang") X(hibernate, "hibernate") \
-    X(pyusdt_tag, "pyusdt_tag")
+    X(pyusdt_tag, "pyusdt_tag") X(addr, "addr") X(port, "port") X(try_dispatch, "try_dispatch") \
+    X(try_handle_call, "try_handle_call")
 
 struct pyusdt_atoms {
 #define PYUSDT_ATOM(field, name) ERL_NIF_TERM field;

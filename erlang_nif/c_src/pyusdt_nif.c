@@ -238,6 +238,7 @@ static ErlNifFunc functions[] = {
     {"vm_control", 2, pyusdt_nif_vm_control, 0},
     {"vm_over", 0, pyusdt_nif_vm_over, 0},
     {"vm_port", 3, pyusdt_nif_vm_port, 0},
+    {"vm_peer", 3, pyusdt_nif_vm_peer, 0},
     {"vm_blocked", 4, pyusdt_nif_vm_blocked, 0},
     {"vm_fire", 2, pyusdt_nif_vm_fire, 0},
     {"enabled", 3, pyusdt_nif_vm_enabled, 0},

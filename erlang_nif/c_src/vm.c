@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "atoms.h"
+#include "vm_calls.h"
 #include "vm_events.h"
+#include "vm_kept.h"
 #include "vm_mfa.h"
-#include "vm_ports.h"
 
 #define BURSTS 10 /* in a second: so often the rate is looked at, at most */
 
@@ -55,7 +56,7 @@ int pyusdt_vm_load(ErlNifEnv *env)
     for (unsigned i = 0; i < PYUSDT_VM_COUNT; i++)
         names[i] = enif_make_atom(env, probes[i].name);
     monitor_type = enif_open_resource_type_x(env, "vm", &init, ERL_NIF_RT_CREATE | ERL_NIF_RT_TAKEOVER, NULL);
-    return pyusdt_vm_trace_load(env) && monitor_type && pyusdt_vm_ports_load() && pyusdt_vm_blocked_load() && pyusdt_vm_ets_load();
+    return pyusdt_vm_trace_load(env) && monitor_type && pyusdt_vm_kept_load(&pyusdt_vm_ports) && pyusdt_vm_kept_load(&pyusdt_vm_blocked);
 }
 
 /* ---- making the probes ---- */
@@ -279,7 +280,7 @@ ERL_NIF_TERM pyusdt_nif_vm_over(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
 ERL_NIF_TERM pyusdt_nif_vm_blocked(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     (void)env, (void)argc;
-    pyusdt_vm_blocked_add(&(struct pyusdt_vm_blocked){argv[0], argv[1], argv[2], argv[3]});
+    pyusdt_vm_kept_put(&pyusdt_vm_blocked, &(struct pyusdt_vm_blocked){argv[0], argv[1], argv[2], argv[3]});
     return pyusdt_atoms.ok;
 }
 
@@ -290,7 +291,18 @@ ERL_NIF_TERM pyusdt_nif_vm_port(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     (void)argc;
     if (enif_get_string(env, argv[2], port.name, sizeof port.name, ERL_NIF_LATIN1) == 0)
         return enif_make_badarg(env);
-    pyusdt_vm_ports_add(&port);
+    pyusdt_vm_kept_put(&pyusdt_vm_ports, &port);
+    return pyusdt_atoms.ok;
+}
+
+ERL_NIF_TERM pyusdt_nif_vm_peer(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    struct pyusdt_vm_peer peer = {.port = argv[0]};
+
+    (void)argc;
+    if (!enif_is_port(env, argv[0]) || !pyusdt_vm_inet_address(env, argv[1], argv[2], peer.peer))
+        return enif_make_badarg(env);
+    pyusdt_vm_kept_put(&pyusdt_vm_peers, &peer);
     return pyusdt_atoms.ok;
 }
 

@@ -46,6 +46,9 @@ ERL_NIF_TERM pyusdt_nif_vm_over(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
 /* vm_port(Port, Name): a port that was open before it was traced. */
 ERL_NIF_TERM pyusdt_nif_vm_port(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
+/* vm_peer(Port, Ip, Number): where a socket that was accepted, or open before, is connected to. */
+ERL_NIF_TERM pyusdt_nif_vm_peer(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
 /* vm_blocked(Process, Port, Here, There): the process is suspended, since the port is busy; the names of the two nodes, where it
  * is a port of the distribution, else `undefined`. */
 ERL_NIF_TERM pyusdt_nif_vm_blocked(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);

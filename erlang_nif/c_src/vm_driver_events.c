@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "atoms.h"
+#include "vm_calls.h"
 #include "vm_events.h"
-#include "vm_ports.h"
 
 static void fire_not_busy(const struct pyusdt_vm_call *call, unsigned probe, ERL_NIF_TERM port)
 {
@@ -43,14 +43,14 @@ void pyusdt_vm_unblocked(const struct pyusdt_vm_call *call, const struct pyusdt_
 /* ---- calls: driver-call, driver-init, driver-finish ---- */
 
 /* port_call(Port, Command, Data) */
-static void fire_call(const struct pyusdt_vm_call *call, const ERL_NIF_TERM arguments[3])
+static void fire_call(const struct pyusdt_vm_call *call, const ERL_NIF_TERM *arguments)
 {
     struct pyusdt_vm_port port;
     struct pyusdt_vm_event event;
 
     if (!enif_is_port(call->env, arguments[0]) || !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_DRIVER_CALL))
         return;
-    port = pyusdt_vm_ports_find(arguments[0]);
+    port = pyusdt_vm_port_of(arguments[0]);
     pyusdt_vm_put_who(&event, 0, call->tracee);
     pyusdt_vm_put_who(&event, 1, arguments[0]);
     pyusdt_vm_put_text(&event, 2, port.name);
@@ -75,19 +75,15 @@ static void fire_driver(const struct pyusdt_vm_call *call, unsigned probe, ERL_N
 /* try_load(Path, Name, Options), try_unload(Name, Options): of erl_ddll, the BIFs behind it. */
 void pyusdt_vm_driver(const struct pyusdt_vm_call *call)
 {
-    ERL_NIF_TERM arguments[3] = {0}, list;
-    const ERL_NIF_TERM *mfa;
-    unsigned n = 0;
-    int size;
+    ERL_NIF_TERM arguments[PYUSDT_VM_ARGUMENTS];
+    const ERL_NIF_TERM *mfa = pyusdt_vm_arguments(call, arguments);
 
-    if (!enif_get_tuple(call->env, call->term, &size, &mfa) || size != 3)
+    if (!mfa)
         return;
-    for (list = mfa[2]; n < 3 && enif_get_list_cell(call->env, list, &arguments[n], &list); n++)
-        ;
-    if (n == 3 && mfa[1] == pyusdt_atoms.port_call)
+    if (mfa[1] == pyusdt_atoms.port_call)
         fire_call(call, arguments);
-    else if (n == 3)
+    else if (arguments[2] != 0)
         fire_driver(call, PYUSDT_VM_DRIVER_INIT, arguments[1]);
-    else if (n == 2)
+    else
         fire_driver(call, PYUSDT_VM_DRIVER_FINISH, arguments[0]);
 }

@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "atoms.h"
+#include "vm_calls.h"
 
 bool pyusdt_vm_event_begin(struct pyusdt_vm_event *event, ErlNifEnv *env, unsigned probe)
 {
@@ -61,7 +62,7 @@ void pyusdt_vm_in(const struct pyusdt_vm_call *call)
 {
     struct pyusdt_vm_blocked blocked;
 
-    if (pyusdt_vm_blocked_take(call->tracee, &blocked))
+    if (pyusdt_vm_kept_take(&pyusdt_vm_blocked, call->tracee, &blocked))
         pyusdt_vm_unblocked(call, &blocked);
     with_mfa(call, PYUSDT_VM_PROCESS_SCHEDULED, call->term);
 }
@@ -181,26 +182,23 @@ void pyusdt_vm_queued(const struct pyusdt_vm_call *call)
 /* A call of erlang:exit/2. */
 void pyusdt_vm_exit_signal(const struct pyusdt_vm_call *call)
 {
-    ERL_NIF_TERM to, reason, list;
+    ERL_NIF_TERM arguments[PYUSDT_VM_ARGUMENTS];
     struct pyusdt_vm_event event;
-    const ERL_NIF_TERM *mfa;
     unsigned probe;
     bool far;
-    int n;
 
-    if (!enif_get_tuple(call->env, call->term, &n, &mfa) || n != 3 || !enif_get_list_cell(call->env, mfa[2], &to, &list) ||
-        !enif_get_list_cell(call->env, list, &reason, &list))
+    if (!pyusdt_vm_arguments(call, arguments) || arguments[1] == 0)
         return;
-    far = is_remote(call->env, to);
+    far = is_remote(call->env, arguments[0]);
     probe = far ? PYUSDT_VM_PROCESS_EXIT_SIGNAL_REMOTE : PYUSDT_VM_PROCESS_EXIT_SIGNAL;
     if (!pyusdt_vm_event_begin(&event, call->env, probe))
         return;
     pyusdt_vm_put_who(&event, 0, call->tracee);
     if (far)
-        put_far(&event, 1, to);
+        put_far(&event, 1, arguments[0]);
     else
-        pyusdt_vm_put_receiver(&event, 1, to);
-    pyusdt_vm_put(&event, far ? 3 : 2, reason);
+        pyusdt_vm_put_receiver(&event, 1, arguments[0]);
+    pyusdt_vm_put(&event, far ? 3 : 2, arguments[1]);
     pyusdt_vm_event_offer(&event, probe);
 }
 

@@ -6,7 +6,7 @@
 #ifndef PYUSDT_NIF_VM_EVENTS_H
 #define PYUSDT_NIF_VM_EVENTS_H
 
-#include "vm_blocked.h"
+#include "vm_kept.h"
 #include "vm_state.h"
 #include "vm_text.h"
 
@@ -16,6 +16,7 @@
 struct pyusdt_vm_call {
     ErlNifEnv *env;
     ERL_NIF_TERM tracee, term, options;
+    const struct pyusdt_vm_kind *kind; /* of calls (vm_calls.h) */
 };
 
 /* False: nobody wants it. All arguments are absent until they are set. */
@@ -49,11 +50,6 @@ void pyusdt_vm_port_receive(const struct pyusdt_vm_call *call);
 /* vm_driver_events.c */
 void pyusdt_vm_unblocked(const struct pyusdt_vm_call *call, const struct pyusdt_vm_blocked *blocked); /* it runs again */
 void pyusdt_vm_driver(const struct pyusdt_vm_call *call); /* a call of erl_ddll, or of erts_internal:port_call/3 */
-
-/* vm_ets.c: calls of BIFs of ets */
-bool pyusdt_vm_ets_load(void); /* false: no memory */
-void pyusdt_vm_ets_entry(const struct pyusdt_vm_call *call);
-void pyusdt_vm_ets_return(const struct pyusdt_vm_call *call);
 
 /* vm_files.c: calls of prim_file's NIFs */
 bool pyusdt_vm_files_load(ErlNifEnv *env); /* makes the atoms; false: no memory */

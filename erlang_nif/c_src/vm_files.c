@@ -8,7 +8,7 @@
 #include "atoms.h"
 #include "vm_events.h"
 
-enum { RUNNING = 1024, TAG = 64, PATHS = 4, NUMBERS = 6, FIRST_NUMBER = 6, MOST_NUMBERS = 4 };
+enum { TAG = 64, PATHS = 4, NUMBERS = 6, FIRST_NUMBER = 6, MOST_NUMBERS = 4 };
 
 /* arguments: p a path, n a number, d data (its bytes are a number), - what the probe does not have: files are references now */
 static const struct {
@@ -50,14 +50,8 @@ struct operation {
     char tag[TAG]; /* of the user; "": none */
 };
 
-static struct operation running[RUNNING];
-static ErlNifMutex *lock; /* held for a copy of one entry, since a call may return on another thread */
+static struct pyusdt_vm_kept running = PYUSDT_VM_KEPT_TABLE("pyusdt_vm_files", struct operation);
 static atomic_int threads, operations;
-
-static struct operation *place_of(ERL_NIF_TERM process)
-{
-    return &running[process / 16 % RUNNING];
-}
 
 /* Threads of the emulator are numbered as they come here. */
 static int this_thread(void)
@@ -93,9 +87,7 @@ static struct operation begun(const struct pyusdt_vm_call *call, int command)
 
     now.number = atomic_fetch_add(&operations, 1) + 1;
     read_tag(call, now.tag);
-    enif_mutex_lock(lock);
-    *place_of(now.process) = now;
-    enif_mutex_unlock(lock);
+    pyusdt_vm_kept_put(&running, &now);
     return now;
 }
 
@@ -104,10 +96,7 @@ static struct operation ended(const struct pyusdt_vm_call *call, int command)
 {
     struct operation then;
 
-    enif_mutex_lock(lock);
-    then = *place_of(call->tracee);
-    enif_mutex_unlock(lock);
-    return then.process == call->tracee ? then : begun(call, command);
+    return pyusdt_vm_kept_find(&running, call->tracee, &then) ? then : begun(call, command);
 }
 
 static void put_operation(struct pyusdt_vm_event *event, const struct operation *operation)
@@ -125,9 +114,7 @@ bool pyusdt_vm_files_load(ErlNifEnv *env)
         command_names[i] = enif_make_atom(env, commands[i].name);
     for (unsigned i = 0; i < ERRORS; i++)
         error_names[i] = enif_make_atom(env, errors[i].name);
-    if (!lock)
-        lock = enif_mutex_create("pyusdt_vm_files");
-    return lock != NULL;
+    return pyusdt_vm_kept_load(&running);
 }
 
 /* ---- calls ---- */

@@ -3,7 +3,6 @@
 
 #include "atoms.h"
 #include "vm_events.h"
-#include "vm_ports.h"
 
 /* inet's commands of control begin here (its drivers' header of OTP); scripts know them without. */
 #define INET_CONTROL 0x03f1a300u
@@ -43,14 +42,14 @@ void pyusdt_vm_open(const struct pyusdt_vm_call *call)
     if (pyusdt_vm_option(call, pyusdt_atoms.extra, &name) &&
         enif_get_atom(call->env, name, port.name, sizeof port.name, ERL_NIF_LATIN1) == 0)
         enif_snprintf(port.name, sizeof port.name, "%T", name); /* a long one */
-    pyusdt_vm_ports_add(&port);
+    pyusdt_vm_kept_put(&pyusdt_vm_ports, &port);
     fire_named(call, PYUSDT_VM_PORT_OPEN, &port);
     fire_named(call, PYUSDT_VM_DRIVER_START, &port);
 }
 
 void pyusdt_vm_closed(const struct pyusdt_vm_call *call)
 {
-    const struct pyusdt_vm_port port = pyusdt_vm_ports_find(call->tracee);
+    const struct pyusdt_vm_port port = pyusdt_vm_port_of(call->tracee);
     struct pyusdt_vm_event event;
 
     if (begin_port(&event, call, PYUSDT_VM_PORT_EXIT, port.owner, &port)) {
@@ -92,10 +91,12 @@ static void fire_output(const struct pyusdt_vm_call *call, ERL_NIF_TERM who, con
 
 static void fire_connect(const struct pyusdt_vm_call *call, ERL_NIF_TERM who, const struct pyusdt_vm_port *port, ERL_NIF_TERM owner)
 {
+    struct pyusdt_vm_port now = *port;
     struct pyusdt_vm_event event;
 
     fire_port_command(call, who, port, "connect");
-    pyusdt_vm_ports_connect(port->port, owner);
+    now.owner = owner;
+    pyusdt_vm_kept_put(&pyusdt_vm_ports, &now);
     if (!begin_port(&event, call, PYUSDT_VM_PORT_CONNECT, who, port))
         return;
     pyusdt_vm_put_receiver(&event, 3, owner);
@@ -127,7 +128,7 @@ static void fire_control(const struct pyusdt_vm_call *call, ERL_NIF_TERM who, co
 /* {Process, close}, {Process, {command | control | connect, What}} */
 void pyusdt_vm_port_receive(const struct pyusdt_vm_call *call)
 {
-    const struct pyusdt_vm_port port = pyusdt_vm_ports_find(call->tracee);
+    const struct pyusdt_vm_port port = pyusdt_vm_port_of(call->tracee);
     const ERL_NIF_TERM *parts, *what;
     int n;
 

@@ -2,8 +2,8 @@
  *
  * In:      nothing.
  * Out:     X(constant, name, arguments), where arguments has a letter for each: s a string, u uint32_t, i int, l int64_t.
- * Always:  names and the order of arguments are OTP's, but for process-long_*, process-large_heap, scheduler-queue and
- *          ets-*, which OTP has not; those that a stock emulator has no place for are not here
+ * Always:  names and the order of arguments are OTP's, but for process-long_*, process-large_heap, scheduler-queue,
+ *          ets-*, inet-*, gen_server-*, supervisor-restart and code-load, which OTP has not; those that a stock emulator has no place for are not here
  *          (docs/guide/erlang-vm.md lists them, with the reasons). */
 #ifndef PYUSDT_NIF_VM_PROBES_H
 #define PYUSDT_NIF_VM_PROBES_H
@@ -51,6 +51,15 @@
     X(DIST_OUTPUTV, "dist-outputv", "sssi") \
     X(ETS_ENTRY, "ets-entry", "sss") \
     X(ETS_RETURN, "ets-return", "sssl") \
+    X(INET_ENTRY, "inet-entry", "ssssl") \
+    X(INET_RETURN, "inet-return", "sssslls") \
+    X(GEN_SERVER_CALL_ENTRY, "gen_server-call-entry", "sss") \
+    X(GEN_SERVER_CALL_RETURN, "gen_server-call-return", "sssl") \
+    X(GEN_SERVER_CAST, "gen_server-cast", "sss") \
+    X(GEN_SERVER_HANDLE_ENTRY, "gen_server-handle-entry", "ssssl") \
+    X(GEN_SERVER_HANDLE_RETURN, "gen_server-handle-return", "ssssll") \
+    X(SUPERVISOR_RESTART, "supervisor-restart", "ssss") \
+    X(CODE_LOAD, "code-load", "ssl") \
     X(EFILE_ENTRY, "efile_drv-entry", "iisisslllls") \
     X(EFILE_RETURN, "efile_drv-return", "iisiii") \
     /* from here on: probes that have places */ \

@@ -245,10 +245,15 @@ static uint64_t bytes_of(struct walk *walk, ERL_NIF_TERM term)
     return enif_inspect_binary(walk->env, term, &binary) ? bytes + binary.size : bytes;
 }
 
+int64_t pyusdt_vm_bytes(ErlNifEnv *env, ERL_NIF_TERM iolist)
+{
+    struct walk walk = {env, PYUSDT_VM_WORDS, 0};
+
+    return (int64_t)bytes_of(&walk, iolist);
+}
+
 void pyusdt_vm_put_bytes(struct pyusdt_vm_event *event, unsigned arg, ERL_NIF_TERM iolist)
 {
-    struct walk walk = {event->env, PYUSDT_VM_WORDS, 0};
-
     if (reads(event, arg))
-        pyusdt_vm_put_integer(event, arg, (int64_t)bytes_of(&walk, iolist));
+        pyusdt_vm_put_integer(event, arg, pyusdt_vm_bytes(event->env, iolist));
 }

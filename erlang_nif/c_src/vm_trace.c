@@ -1,11 +1,12 @@
 /* The tracer module of the emulator (erl_tracer): see vm.h.
  *
  * In:      trace events, with what the tracer's state says of their source: vm (flags of processes and ports),
- *          function, bif, nif, exit, file, driver, ets (patterns).
+ *          function, bif, nif, exit, file, driver (patterns), and the kinds of vm_calls.h.
  * Out:     what vm_events.h fires for them. */
 #include "vm.h"
 
 #include "atoms.h"
+#include "vm_calls.h"
 #include "vm_events.h"
 
 #define BURST_US 100000
@@ -26,40 +27,53 @@ static void receive(const struct pyusdt_vm_call *call)
 #define UNBLOCKED (P(PROCESS_PORT_UNBLOCKED) | P(PORT_NOT_BUSY) | P(DIST_PORT_NOT_BUSY))
 #define OF_PORTS (P(PORT_COMMAND) | P(PORT_CONTROL) | P(PORT_CONNECT) | P(DRIVER_OUTPUT) | P(DRIVER_OUTPUTV) | P(DRIVER_CONTROL))
 
+#define HANDLES (P(GEN_SERVER_HANDLE_ENTRY) | P(GEN_SERVER_HANDLE_RETURN))
+
+/* Calls that end in an exception return, too. */
+#define KIND(state, kind, entries, returns) \
+    {state, "call", (entries) | (returns), pyusdt_vm_call_entry, &pyusdt_vm_##kind, 0, 0}, \
+    {state, "return_from", returns, pyusdt_vm_call_return, &pyusdt_vm_##kind, 0, 0}, \
+    {state, "exception_from", returns, pyusdt_vm_call_return, &pyusdt_vm_##kind, 0, 0}
+
 /* A call is also what a return is to come of: who wants the return alone has the call offered, and nobody takes it. */
 static struct event {
     const char *state, *tag;
     uint64_t probes;
     void (*fire)(const struct pyusdt_vm_call *call);
+    const struct pyusdt_vm_kind *kind;
     ERL_NIF_TERM state_atom, tag_atom;
 } events[] = {
-    {"function", "call", P(LOCAL_FUNCTION_ENTRY) | P(FUNCTION_RETURN), pyusdt_vm_local_entry, 0, 0},
-    {"function", "return_from", P(FUNCTION_RETURN), pyusdt_vm_local_return, 0, 0},
-    {"vm", "send", P(MESSAGE_SEND) | P(MESSAGE_SEND_REMOTE), pyusdt_vm_send, 0, 0},
-    {"vm", "receive", P(MESSAGE_QUEUED) | OF_PORTS, receive, 0, 0},
-    {"vm", "in", P(PROCESS_SCHEDULED) | UNBLOCKED, pyusdt_vm_in, 0, 0},
-    {"vm", "out", P(PROCESS_UNSCHEDULED) | P(PROCESS_HIBERNATE), pyusdt_vm_out, 0, 0},
-    {"vm", "spawned", P(PROCESS_SPAWN), pyusdt_vm_spawned, 0, 0},
-    {"vm", "exit", P(PROCESS_EXIT), pyusdt_vm_exit, 0, 0},
-    {"vm", "gc_minor_start", P(GC_MINOR_START) | GC_ENDS, pyusdt_vm_gc_minor_start, 0, 0},
-    {"vm", "gc_minor_end", P(GC_MINOR_END) | GC_ENDS, pyusdt_vm_gc_minor_end, 0, 0},
-    {"vm", "gc_major_start", P(GC_MAJOR_START) | GC_ENDS, pyusdt_vm_gc_major_start, 0, 0},
-    {"vm", "gc_major_end", P(GC_MAJOR_END) | GC_ENDS, pyusdt_vm_gc_major_end, 0, 0},
-    {"vm", "open", P(PORT_OPEN) | P(DRIVER_START) | P(PORT_EXIT) | P(DRIVER_STOP) | OF_PORTS, pyusdt_vm_open, 0, 0},
-    {"vm", "closed", P(PORT_EXIT) | P(DRIVER_STOP), pyusdt_vm_closed, 0, 0},
-    {"vm", "call", P(GLOBAL_FUNCTION_ENTRY), pyusdt_vm_global_entry, 0, 0},
-    {"bif", "call", P(BIF_ENTRY) | P(BIF_RETURN), pyusdt_vm_bif_entry, 0, 0},
-    {"bif", "return_from", P(BIF_RETURN), pyusdt_vm_bif_return, 0, 0},
-    {"nif", "call", P(NIF_ENTRY) | P(NIF_RETURN), pyusdt_vm_nif_entry, 0, 0},
-    {"nif", "return_from", P(NIF_RETURN), pyusdt_vm_nif_return, 0, 0},
-    {"file", "call", P(EFILE_ENTRY) | P(EFILE_RETURN), pyusdt_vm_file_entry, 0, 0},
-    {"file", "return_from", P(EFILE_RETURN), pyusdt_vm_file_return, 0, 0},
-    {"file", "exception_from", P(EFILE_RETURN), pyusdt_vm_file_exception, 0, 0},
-    {"driver", "call", P(DRIVER_CALL) | P(DRIVER_INIT) | P(DRIVER_FINISH), pyusdt_vm_driver, 0, 0},
-    {"ets", "call", P(ETS_ENTRY) | P(ETS_RETURN), pyusdt_vm_ets_entry, 0, 0},
-    {"ets", "return_from", P(ETS_RETURN), pyusdt_vm_ets_return, 0, 0},
-    {"ets", "exception_from", P(ETS_RETURN), pyusdt_vm_ets_return, 0, 0},
-    {"exit", "call", P(PROCESS_EXIT_SIGNAL) | P(PROCESS_EXIT_SIGNAL_REMOTE), pyusdt_vm_exit_signal, 0, 0},
+    {"function", "call", P(LOCAL_FUNCTION_ENTRY) | P(FUNCTION_RETURN), pyusdt_vm_local_entry, NULL, 0, 0},
+    {"function", "return_from", P(FUNCTION_RETURN), pyusdt_vm_local_return, NULL, 0, 0},
+    {"vm", "send", P(MESSAGE_SEND) | P(MESSAGE_SEND_REMOTE), pyusdt_vm_send, NULL, 0, 0},
+    {"vm", "receive", P(MESSAGE_QUEUED) | OF_PORTS, receive, NULL, 0, 0},
+    {"vm", "in", P(PROCESS_SCHEDULED) | UNBLOCKED, pyusdt_vm_in, NULL, 0, 0},
+    {"vm", "out", P(PROCESS_UNSCHEDULED) | P(PROCESS_HIBERNATE), pyusdt_vm_out, NULL, 0, 0},
+    {"vm", "spawned", P(PROCESS_SPAWN), pyusdt_vm_spawned, NULL, 0, 0},
+    {"vm", "exit", P(PROCESS_EXIT), pyusdt_vm_exit, NULL, 0, 0},
+    {"vm", "gc_minor_start", P(GC_MINOR_START) | GC_ENDS, pyusdt_vm_gc_minor_start, NULL, 0, 0},
+    {"vm", "gc_minor_end", P(GC_MINOR_END) | GC_ENDS, pyusdt_vm_gc_minor_end, NULL, 0, 0},
+    {"vm", "gc_major_start", P(GC_MAJOR_START) | GC_ENDS, pyusdt_vm_gc_major_start, NULL, 0, 0},
+    {"vm", "gc_major_end", P(GC_MAJOR_END) | GC_ENDS, pyusdt_vm_gc_major_end, NULL, 0, 0},
+    {"vm", "open", P(PORT_OPEN) | P(DRIVER_START) | P(PORT_EXIT) | P(DRIVER_STOP) | OF_PORTS, pyusdt_vm_open, NULL, 0, 0},
+    {"vm", "closed", P(PORT_EXIT) | P(DRIVER_STOP), pyusdt_vm_closed, NULL, 0, 0},
+    {"vm", "call", P(GLOBAL_FUNCTION_ENTRY), pyusdt_vm_global_entry, NULL, 0, 0},
+    {"bif", "call", P(BIF_ENTRY) | P(BIF_RETURN), pyusdt_vm_bif_entry, NULL, 0, 0},
+    {"bif", "return_from", P(BIF_RETURN), pyusdt_vm_bif_return, NULL, 0, 0},
+    {"nif", "call", P(NIF_ENTRY) | P(NIF_RETURN), pyusdt_vm_nif_entry, NULL, 0, 0},
+    {"nif", "return_from", P(NIF_RETURN), pyusdt_vm_nif_return, NULL, 0, 0},
+    {"file", "call", P(EFILE_ENTRY) | P(EFILE_RETURN), pyusdt_vm_file_entry, NULL, 0, 0},
+    {"file", "return_from", P(EFILE_RETURN), pyusdt_vm_file_return, NULL, 0, 0},
+    {"file", "exception_from", P(EFILE_RETURN), pyusdt_vm_file_exception, NULL, 0, 0},
+    {"driver", "call", P(DRIVER_CALL) | P(DRIVER_INIT) | P(DRIVER_FINISH), pyusdt_vm_driver, NULL, 0, 0},
+    KIND("ets", ets, P(ETS_ENTRY), P(ETS_RETURN)),
+    KIND("inet", inet, P(INET_ENTRY), P(INET_RETURN)),
+    KIND("server_call", server_call, P(GEN_SERVER_CALL_ENTRY), P(GEN_SERVER_CALL_RETURN) | HANDLES),
+    KIND("server_cast", server_cast, P(GEN_SERVER_CAST), 0),
+    KIND("handle", handle, P(GEN_SERVER_HANDLE_ENTRY), P(GEN_SERVER_HANDLE_RETURN)),
+    {"supervisor", "call", P(SUPERVISOR_RESTART), pyusdt_vm_restart, NULL, 0, 0},
+    {"code", "call", P(CODE_LOAD), pyusdt_vm_load_code, NULL, 0, 0},
+    {"exit", "call", P(PROCESS_EXIT_SIGNAL) | P(PROCESS_EXIT_SIGNAL_REMOTE), pyusdt_vm_exit_signal, NULL, 0, 0},
 };
 
 enum { EVENTS = sizeof events / sizeof events[0] };
@@ -70,7 +84,7 @@ bool pyusdt_vm_trace_load(ErlNifEnv *env)
         events[i].state_atom = enif_make_atom(env, events[i].state);
         events[i].tag_atom = enif_make_atom(env, events[i].tag);
     }
-    return pyusdt_vm_files_load(env);
+    return pyusdt_vm_files_load(env) && pyusdt_vm_calls_load(env);
 }
 
 static const struct event *event_of(ERL_NIF_TERM state, ERL_NIF_TERM tag)
@@ -153,8 +167,8 @@ static void lose(uint64_t probes)
 
 ERL_NIF_TERM pyusdt_nif_vm_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
-    const struct pyusdt_vm_call call = {env, argv[2], argv[3], argv[4]};
     const struct event *event = event_of(argv[1], argv[0]);
+    const struct pyusdt_vm_call call = {env, argv[2], argv[3], argv[4], event ? event->kind : NULL};
 
     (void)argc;
     if (!event)

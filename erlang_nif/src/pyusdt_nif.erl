@@ -9,7 +9,7 @@
 -export([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
 -export([check/1, define/3, fire_own/2, enabled_own/1]).
 -export([vm_define/1, vm_wanted/0, vm_tend/0, vm_open/1, vm_functions/3, vm_watch/1,
-         vm_control/2, vm_over/0, vm_port/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
+         vm_control/2, vm_over/0, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 -export([library/1, without_library/2]).
 
 -export_type([answer/0]).
@@ -18,7 +18,7 @@
 -nifs([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1,
        check/1, define/3, fire_own/2, enabled_own/1,
        vm_define/1, vm_wanted/0, vm_tend/0, vm_open/1, vm_functions/3, vm_watch/1,
-       vm_control/2, vm_over/0, vm_port/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
+       vm_control/2, vm_over/0, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 
 -type answer() :: true | false | error | badarg.
 %% Offered to a tracer, nobody wants it, no such probe, or an impossible argument.
@@ -138,6 +138,11 @@ vm_over() ->
 %% @doc A port that was there before it was traced.
 -spec vm_port(port(), Owner :: pid(), Name :: string()) -> ok.
 vm_port(_Port, _Owner, _Name) ->
+    not_loaded(ok).
+
+%% @doc Where a socket that was accepted, or there before it was traced, is connected to.
+-spec vm_peer(port(), inet:ip_address(), inet:port_number()) -> ok.
+vm_peer(_Port, _Ip, _Number) ->
     not_loaded(ok).
 
 %% @doc The process is suspended, since the port is busy; the names of two nodes, where it is one of the distribution.

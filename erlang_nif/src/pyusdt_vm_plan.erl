@@ -10,7 +10,7 @@
 -export_type([plan/0, flag/0, state/0, pattern/0]).
 
 -type flag() :: {processes | ports, atom()}.
--type state() :: function | global | bif | nif | exit | file | driver | ets.
+-type state() :: function | global | bif | nif | exit | file | driver | ets | inet | server_call | server_cast | handle | supervisor | code.
 -type pattern() :: {mfa(), true | list(), Version :: term()}.
 %% A function, a match specification, and which code of its module it is.
 -type plan() :: #{flags := [flag()], patterns := #{state() => [pattern()]}, tokens := boolean(),
@@ -44,7 +44,7 @@ plan(Probes, Tokens, Options) ->
       tokens => Tokens =/= [],
       nodes => lists:member('dist-monitor', Probes),
       monitors => lists:usort([Event || Probe <- Probes, Event <- monitored(Probe, Options)]),
-      samples => [Probe || Probe <- ['dist-outputv', 'scheduler-queue'], lists:member(Probe, Probes)]}.
+      samples => [Probe || Probe <- ['dist-outputv', 'scheduler-queue', 'inet-entry', 'inet-return'], lists:member(Probe, Probes)]}.
 
 -spec nothing() -> plan().
 nothing() ->
@@ -58,7 +58,9 @@ probes() ->
      'port-not_busy', 'process-port_unblocked', 'process-long_gc', 'process-long_schedule', 'process-large_heap',
      'scheduler-queue', 'driver-call', 'driver-init', 'driver-finish', 'driver-start',
      'driver-stop', 'driver-output', 'driver-outputv', 'driver-control', 'dist-monitor', 'dist-port_busy',
-     'dist-port_not_busy', 'dist-outputv', 'ets-entry', 'ets-return',
+     'dist-port_not_busy', 'dist-outputv', 'ets-entry', 'ets-return', 'inet-entry', 'inet-return',
+     'gen_server-call-entry', 'gen_server-call-return', 'gen_server-cast', 'gen_server-handle-entry', 'gen_server-handle-return',
+     'supervisor-restart', 'code-load',
      'efile_drv-entry', 'efile_drv-return', 'local-function-entry', 'global-function-entry', 'function-return',
      'bif-entry', 'bif-return', 'nif-entry', 'nif-return'].
 
@@ -140,12 +142,11 @@ patterns(Probes, Modules) ->
                      || Probes -- ['process-exit_signal', 'process-exit_signal-remote'] =/= Probes],
             file => files(lists:member('efile_drv-entry', Probes), lists:member('efile_drv-return', Probes)),
             driver => [{MFA, true, 0} || {Probe, MFA} <- drivers(), lists:member(Probe, Probes)],
-            ets => tables(lists:member('ets-entry', Probes), lists:member('ets-return', Probes)),
             global => specified(Of('global-function-entry', fun exports/0), false),
             function => specified(Of('local-function-entry', fun functions/0), Of('function-return', fun functions/0)),
             bif => specified(Of('bif-entry', fun bifs/0), Of('bif-return', fun bifs/0)),
             nif => specified(Of('nif-entry', fun nifs/0), Of('nif-return', fun nifs/0))},
-    maps:filter(fun(_, Patterns) -> Patterns =/= [] end, All).
+    maps:filter(fun(_, Patterns) -> Patterns =/= [] end, maps:merge(All, calls(Probes))).
 
 %% A NIF of prim_file's ends in an exception where an argument can not be.
 files(_, true) -> [{MFA, [{'_', [], [?TAG, {exception_trace}]}], Version} || {MFA, _, Version} <- files(true, false)];
@@ -157,12 +158,49 @@ drivers() ->
     _ = code:ensure_loaded(erl_ddll),
     [{'driver-call', {erts_internal, port_call, 3}}, {'driver-init', {erl_ddll, try_load, 3}}, {'driver-finish', {erl_ddll, try_unload, 2}}].
 
+%% ---- calls of OTP's own functions: for an entry alone, the return is not traced ----
+
+calls(Probes) ->
+    maps:from_list([{State, called(Probes, Entries, Returns, Functions)} || {State, Entries, Returns, Functions} <- called()]).
+
+called(Probes, Entries, Returns, Functions) ->
+    case {Entries -- Probes =/= Entries, Returns -- Probes =/= Returns} of
+        {false, false} -> [];
+        {_, Return} -> [{MFA, match(MFA, Return), 0} || MFA <- Functions(), is_there(MFA)]
+    end.
+
+%% How long a call has waited in a server's queue is told by what the caller is in, so that is followed to its end.
+called() ->
+    Handles = ['gen_server-handle-entry', 'gen_server-handle-return'],
+    [{ets, ['ets-entry'], ['ets-return'], fun tables/0},
+     {inet, ['inet-entry'], ['inet-return'], fun sockets/0},
+     {server_call, ['gen_server-call-entry'], ['gen_server-call-return' | Handles], fun() -> [{gen_server, call, 2}, {gen_server, call, 3}] end},
+     {server_cast, ['gen_server-cast'], [], fun() -> [{gen_server, cast, 2}] end},
+     {handle, ['gen_server-handle-entry'], ['gen_server-handle-return'], fun handlers/0},
+     {supervisor, ['supervisor-restart'], [], fun() -> [{supervisor, restart, 2}] end},
+     {code, ['code-load'], [], fun() -> [{erlang, prepare_loading, 2}] end}].
+
+is_there({Module, Name, Arity}) ->
+    lists:member({Name, Arity}, of_module(Module, functions)).
+
+%% Where OTP's connect/4 calls itself, the inner one has no port.
+match({prim_inet, connect, 4}, Return) -> [{['_', '_', '$1', '_'], [{'>', '$1', 0}], [{exception_trace} || Return]}];
+match(_, true) -> [{'_', [], [{exception_trace}]}];
+match(_, false) -> true.
+
 %% Those whose first argument is a table.
-tables(false, false) ->
-    [];
-tables(_, Return) ->
-    Match = case Return of true -> [{'_', [], [{exception_trace}]}]; false -> true end,
-    [{{ets, Name, Arity}, Match, 0} || {Name, Arity} <- maps:get(ets, maps:from_list(bifs())), not lists:member(Name, ?NOT_OF_TABLES)].
+tables() ->
+    [{ets, Name, Arity} || {Name, Arity} <- maps:get(ets, maps:from_list(bifs())), not lists:member(Name, ?NOT_OF_TABLES)].
+
+sockets() ->
+    [{prim_inet, Name, Arity} || {Name, Arity} <- [{connect, 4}, {accept0, 3}, {send, 3}, {sendto, 4}, {recv0, 3}, {recvfrom0, 3}]]
+        ++ [{prim_socket, Name, Arity} || {Name, Arity} <- [{nif_connect, 3}, {nif_accept, 2}, {nif_send, 4}, {nif_sendv, 3},
+                                                            {nif_sendto, 5}, {nif_recv, 4}, {nif_recvfrom, 4}]].
+
+%% OTP 25 has try_dispatch/4 for what is no call.
+handlers() ->
+    [{gen_server, Name, Arity} || {Name, Arity} <- [{try_handle_call, 4}, {try_handle_cast, 3}, {try_handle_info, 3},
+                                                    {try_handle_continue, 3}, {try_dispatch, 4}]].
 
 %% Who names no module gets those of the option.
 wanted(Probe, Candidates, Modules) ->

@@ -9,18 +9,19 @@
 
 -export_type([told/0]).
 
--type told() :: #{nodes := boolean(), monitors := [term()], samples := [atom()], bytes := #{port() => non_neg_integer()}}.
+-type told() :: #{nodes := boolean(), monitors := [term()], samples := [atom()], bytes := #{port() => non_neg_integer()},
+                  connected := [port()]}.
 
 -spec nothing() -> told().
 nothing() ->
-    #{nodes => false, monitors => [], samples => [], bytes => #{}}.
+    #{nodes => false, monitors => [], samples => [], bytes => #{}, connected => []}.
 
 %% @doc Be told what the plan needs; and sentences about what can not be.
 -spec change(pyusdt_vm_plan:plan(), told()) -> {told(), [string()]}.
-change(#{nodes := Nodes, monitors := Monitors, samples := Samples}, #{bytes := Bytes} = Told) ->
+change(#{nodes := Nodes, monitors := Monitors, samples := Samples}, Told) ->
     _ = up_and_down(Nodes, Told),
     Said = monitors(Monitors, Told),
-    {#{nodes => Nodes, monitors => Monitors, samples => Samples, bytes => begun(Samples, Bytes)}, Said}.
+    {look_up(Told#{nodes => Nodes, monitors => Monitors, samples => Samples}), Said}.
 
 up_and_down(Same, #{nodes := Same}) -> ok;
 up_and_down(Wanted, _) -> net_kernel:monitor_nodes(Wanted, [{node_type, all}, nodedown_reason]).
@@ -78,12 +79,28 @@ node_of(Port) ->
 %% ---- what is looked up ----
 
 -spec look(told()) -> told().
-look(#{samples := Samples, bytes := Bytes} = Told) ->
+look(#{samples := Samples} = Told) ->
     case lists:member('scheduler-queue', Samples) of
         true -> queues();
         false -> ok
     end,
-    Told#{bytes := begun(Samples, Bytes)}.
+    look_up(Told).
+
+look_up(#{samples := Samples, bytes := Bytes, connected := Connected} = Told) ->
+    Told#{bytes := begun(Samples, Bytes), connected := connected(Samples -- ['dist-outputv', 'scheduler-queue'], Connected)}.
+
+%% Sockets that were accepted, or open before they were traced: nobody tells where they are connected to.
+connected([], _Before) ->
+    [];
+connected(_, Before) ->
+    Ports = erlang:ports(),
+    [Port || Port <- Ports -- Before, is_told(Port)] ++ (Before -- (Before -- Ports)).
+
+is_told(Port) ->
+    case erlang:port_info(Port, name) =:= {name, "tcp_inet"} andalso prim_inet:peername(Port) of
+        {ok, {Ip, Number}} when is_integer(Number) -> pyusdt_nif:vm_peer(Port, Ip, Number) =:= ok;
+        _ -> false
+    end.
 
 %% The last one is that of the dirty schedulers.
 queues() ->

@@ -66,6 +66,29 @@ def test_on_and_off_and_beside_another_session(otp):
     assert "another trace session traces garbage collection" in run.stdout and "gc_major-start " not in run.stdout, run
 
 
+class There:
+    """The fixtures `erlang` and `trace` of a test of this machine's OTP, for that of the chroot."""
+
+    def __init__(self, otp):
+        self.otp = otp
+
+    def node(self, function, *arguments, options=(), module="fires"):
+        return self.otp.command("erl", "-noshell", *options, "-pa", str(self.otp.folder / "ebin"),
+                                "-run", module, function, *map(str, arguments or ["none"]))
+
+    def trace(self, program, node, *options, timeout=120):
+        return harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", *options, "-n", program, "-c", " ".join(node)], timeout=timeout)
+
+
+def test_more_than_otp_had(otp):
+    built = otp(f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -o ebin {HERE}/programs/vm.erl {HERE}/programs/served.erl")
+    assert built.status == 0, built
+    there = There(otp)
+    for test in (test_erlang_vm.test_tables, test_erlang_vm.test_servers, test_erlang_vm.test_supervisors_and_loaded_code,
+                 test_erlang_vm.test_sockets_that_are_ports, test_erlang_vm.test_sockets_of_the_module_socket):
+        test(there, there.trace)
+
+
 def test_scripts_of_otp(otp, monkeypatch):
     """The emulator's own probes; from OTP 27 on messages have their sequential trace tokens."""
     built = otp(f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -o ebin {HERE}/programs/vm.erl")

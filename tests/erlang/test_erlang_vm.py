@@ -197,6 +197,71 @@ def test_tables(erlang, trace):
         assert found(run, rf" *{row.format(me)}"), (row, run)
 
 
+def counted(run: harness.Run) -> dict[tuple[str, ...], int]:
+    """The rows of an aggregation whose keys, texts without blanks in brackets, stand before the count."""
+    rows = [(match.groups()) for line in lines(run) if (match := re.fullmatch(r" *(\[.*\]) +(\d+)", line))]
+    return {tuple(re.findall(r"\[(.*?)\]", keys)): int(count) for keys, count in rows}
+
+
+def test_servers(erlang, trace):
+    """Who calls, which module answers, and how long: a call that waits behind a slow one is in the queue as long as that one works."""
+    program = """erlang*:::gen_server-call-entry, erlang*:::gen_server-cast
+                 { @[strjoin("[", strjoin(probename, "]")), strjoin("[", strjoin(copyinstr(arg0), "]")), strjoin("[", strjoin(copyinstr(arg2), "]"))] = count(); }
+                 erlang*:::gen_server-handle-entry
+                 { @[strjoin("[", strjoin(copyinstr(arg1), "]")), strjoin("[", strjoin(copyinstr(arg2), "]")), strjoin("[", strjoin(copyinstr(arg3), "]"))] = count(); }
+                 erlang*:::gen_server-handle-return /copyinstr(arg1) == "handle_call" && copyinstr(arg2) == "served"/ { printf("queue %s %d %d\\n", copyinstr(arg3), arg4, arg5); }
+                 erlang*:::gen_server-call-return { printf("call %s %d\\n", copyinstr(arg0), arg3); }"""
+    run = trace(program, erlang.node("serves", 20, module="served"), "-x", "strsize=40")
+    me, waits = found(run, r"(<[\d.]+>) (<[\d.]+>) served")[0].groups()
+    seen = counted(run)
+    assert seen["gen_server-call-entry", me, "clerk"] == seen["gen_server-cast", me, "clerk"] == 20, run
+    assert seen["handle_call", "served", me] == seen["handle_cast", "served", ""] == seen["handle_info", "served", ""] == 20, run
+    handled = [(match[1], int(match[2]), int(match[3])) for match in found(run, r"queue (<[\d.]+>) (\d+) (\d+)")]
+    called = {match[1]: int(match[2]) for match in found(run, r"call (<[\d.]+>) (\d+)")}
+    (_, _, slow_took), (last, queued, took) = handled[-2:]
+    assert last == waits and slow_took >= 50_000_000 and 0 < queued + took <= called[waits], run
+    assert all(queued > 0 and took > 0 for _, queued, took in handled) and len(handled) == 22, run
+
+
+def test_supervisors_and_loaded_code(erlang, trace):
+    run = trace("erlang*:::supervisor-restart { @[copyinstr(arg0), copyinstr(arg1), copyinstr(arg2), copyinstr(arg3)] = count(); }",
+                erlang.node("restarts", 20, module="served"))
+    supervisor = re.escape(found(run, r"(<[\d.]+>) restarted")[0][1])
+    assert found(run, rf" *{supervisor} +\{{local,office\}} +clerk +gen_server:start_link/4 +20"), run
+    run = trace('erlang*:::code-load /copyinstr(arg1) == "made"/ { @[arg2] = count(); }', erlang.node("loads", 20, module="served"))
+    size = found(run, r"loaded (\d+)")[0][1]
+    assert found(run, rf" *{size} +20"), run
+
+
+INET = """erlang*:::inet-return { @[strjoin("[", strjoin(copyinstr(arg1), "]")), strjoin("[", strjoin(copyinstr(arg3), "]")), strjoin("[", strjoin(lltostr(arg4), "]")),
+                                    strjoin("[", strjoin(copyinstr(arg6), "]"))] = count(); }
+          erlang*:::inet-entry { @begun[copyinstr(arg1)] = count(); }
+          erlang*:::inet-return /arg5 <= 0/ { printf("no time: %s\\n", copyinstr(arg1)); }"""
+
+
+def test_sockets_that_are_ports(erlang, trace):
+    """Peers of who connects, of who was accepted, of datagrams; bytes there and back; an error."""
+    run = trace(INET, erlang.node("connects", 20, module="served"), "-x", "strsize=64")
+    port, mine, udp = (f"127.0.0.1:{number}" for number in found(run, r"(\d+) (\d+) (\d+) connected")[0].groups())
+    seen = counted(run)
+    for peer, sent, received in ((port, "5", "3"), (mine, "3", "5")):
+        assert seen["prim_inet:send/3", peer, sent, ""] == seen["prim_inet:recv0/3", peer, received, ""] == 20, run
+    assert seen["prim_inet:sendto/4", udp, "2", ""] == seen["prim_inet:recvfrom0/3", udp, "2", ""] == 1, run
+    assert seen["prim_inet:connect/4", port, "0", ""] == seen["prim_inet:connect/4", port, "0", "econnrefused"] == 1, run
+    assert "no time" not in run.stdout and found(run, r" *prim_inet:accept0/3 +1"), run
+
+
+def test_sockets_of_the_module_socket(erlang, trace):
+    run = trace(INET, erlang.node("sockets", 20, module="served"), "-x", "strsize=64")
+    port, udp = (f"127.0.0.1:{number}" for number in found(run, r"(\d+) (\d+) connected")[0].groups())
+    seen = counted(run)
+    assert seen["prim_socket:nif_send/4", "", "5", ""] == 20, run
+    assert sum(count for (call, _, received, error), count in seen.items() if call == "prim_socket:nif_recv/4" and received == "5") == 20, run
+    assert seen["prim_socket:nif_sendto/5", udp, "2", ""] == seen["prim_socket:nif_recvfrom/4", udp, "2", ""] == 1, run
+    assert sum(count for (call, peer, *_), count in seen.items() if call == "prim_socket:nif_connect/3" and peer == port) >= 1, run
+    assert "no time" not in run.stdout, run
+
+
 def test_pauses_and_queues(erlang, trace, monkeypatch):
     monkeypatch.setenv("VM_OPTIONS", "#{long => 1, large => 100000}")
     program = """erlang*:::process-long_gc, erlang*:::process-long_schedule, erlang*:::process-large_heap

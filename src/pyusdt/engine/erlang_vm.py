@@ -34,7 +34,7 @@ _MISSING = {
     "trace_seq": "it is what OTP's own tracer module fires, which pyusdt does not use",
 }
 _OFFERED = ("process-", "message-", "gc_", "port-", "driver-", "dist-", "efile_drv-", "local-function", "global-function", "function-return",
-            "bif-", "nif-", "ets-", "scheduler-")
+            "bif-", "nif-", "ets-", "scheduler-", "inet-", "gen_server-", "supervisor-", "code-")
 
 
 def missing(desc: Any) -> str | None:
