@@ -10,7 +10,10 @@ import zlib
 
 import pytest
 import stacks_harness as harness
-from kernel_harness import PYDTRACE
+from kernel_harness import PYDTRACE, compile_c
+
+from pyusdt.data import walked
+from pyusdt.tracing.beside import beside
 
 pytestmark = pytest.mark.usefixtures("bpf")
 TIMES = 400
@@ -31,11 +34,11 @@ def rows(process, times):
     return found
 
 
-def told(python, how, script, *options, times=TIMES):
+def told(python, how, script, times=TIMES, command=(PYDTRACE,)):
     """[[1000 + number of frames, checksum, frames]] of what the program told."""
     with harness.running(python, "tells.py", times, how) as subject:
-        command = [PYDTRACE, "-x", "engine=kernel", "--json", "-q", *options, "-n", f"{script} {ON}", "-p", str(subject.pid)]
-        tracer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        arguments = ["-x", "engine=kernel", "--json", "-q", "-n", f"{script} {ON}", "-p", str(subject.pid)]
+        tracer = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             rows(tracer, 1)
             subject.say()
@@ -60,3 +63,73 @@ def test_at_system_calls(python):
 
 def test_at_usdt_probes():
     assert wrong(told(sys.executable, "usdt", USDT)) == []
+
+
+def test_before_bpf_loop():
+    """As Linux 5.8 to 5.16 do it."""
+    old = "from pyusdt.engine.kernel import walk; walk.BPF_LOOP = (99, 0); from pyusdt.cli.pydtrace import main; main()"
+    assert wrong(told(sys.executable, "syscall", SYSCALL, command=(sys.executable, "-c", old))) == []
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_ustack_has_them_behind_the_native_frames(python):
+    """No interpreter here has frame pointers, so that the kernel sees the innermost native frames alone."""
+    found = told(python, "syscall", SYSCALL.replace("jstack", "ustack"))
+    natives = [[each for each in row[2] if "`" in each] for row in found]
+    assert all(names and "getpriority" in names[0] for names in natives)
+    assert wrong([[*row[:2], row[2][len(names):]] for row, names in zip(found, natives)]) == []
+
+
+# --- what is no Python, or hardly one -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    return compile_c(f"{harness.HERE}/hostile_main.c", tmp_path_factory.mktemp("hostile") / "hostile", "-rdynamic")
+
+
+def shown(hostile, how):
+    """(frames of a stack of the program's, pydtrace's standard error)."""
+    with harness.started([hostile, how]) as subject:
+        if subject.said != "ready":
+            pytest.skip("host: no userfaultfd")
+        script = f"syscall::getppid:entry /pid == $target/ {{ jstack(); exit(0); }} {ON}"
+        command = [PYDTRACE, "-x", "engine=kernel", "--json", "-q", "-n", script, "-p", str(subject.pid)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
+            try:
+                rows(tracer, 1)
+                subject.say()
+                [[found]] = rows(tracer, 1)
+                return found, tracer.communicate(timeout=60)[1].replace(str(subject.pid), "PID")
+            finally:
+                tracer.kill()
+
+
+@pytest.mark.parametrize("how, frames, told", [
+    ("wild", ["?", "[lost]"], ""),
+    ("circle", ["?"] * 50, ""),
+    ("long", ["?"] * 50, ""),
+    ("texts", ["?"], ""),
+    ("told", ["?"], "dtrace: jstack(): process PID: its Python tells what can not be: no memory, or offsets that can not be\n"),
+    ("waits", ["[lost]"], ""),
+    ("unnamed", ["?"], "dtrace: process PID: its memory can not be read in time: its frames have no names\n"),
+])  # fmt: skip
+def test_a_process_that_shows_nonsense_leads_nowhere(hostile, how, frames, told):
+    found, err = shown(hostile, how)
+    assert ([each if each.startswith("[") else "?" for each in found], err) == (frames, told)
+
+
+def words(*calls):
+    """Of calls of the interpreter, each of so many frames."""
+    return [walked.MARK | 1 << 40 | (walked.FIRST if last else 0) for n in calls for last in [False] * (n - 1) + [True]]
+
+
+@pytest.mark.parametrize("native, calls, found", [
+    (["libc`read", "py`_PyEval_EvalFrameDefault+0x2", "py`call", "py`_PyEval_EvalFrameDefault+0x9", "py`main"], (2, 1),
+     ["libc`read", "0", "1", "py`call", "2", "py`main"]),
+    (["libc`read", "0x7f12", "libc`never"], (1, 1), ["libc`read", "0", "1"]),
+    (["py`_PyEval_EvalFrameDefault+0x2", "py`main"], (3,), ["0", "1", "2", "py`main"]),
+])  # fmt: skip
+def test_where_native_frames_are_known_python_s_take_the_interpreter_s_place(native, calls, found):
+    texts = [str(number) for number in range(sum(calls))]
+    assert beside(native, texts, words(*calls)) == found

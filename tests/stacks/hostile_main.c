@@ -7,10 +7,14 @@
  *   told     a 3.13 that tells where its objects have what: the text of a string begins before its length
  *   many     100,000 code objects, each with a table of lines of 1 MiB
  *   waits    the frame lies in memory that somebody would have to provide, and nobody does (userfaultfd)
+ *   unnamed  so does the code object
+ * It calls getppid() for each line that it reads, and ends when there are no more.
  * But for told, it is a 3.12 by its layout (c/stacks/layout.c). */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { INTERPRETERS = 40, THREADS = 72, NEXT = 8, INTERP = 16, CFRAME = 56, MODULES = 944, FRAMES = 3000, STACKS = 100, DEEP = 1000 };
+enum { INTERPRETERS = 40, THREADS = 72, NEXT = 8, INTERP = 16, CFRAME = 56, ID = 136, MODULES = 944, FRAMES = 3000, STACKS = 100, DEEP = 1000 };
 
 const uint64_t Py_Version = 0x030c01f0;
 uint64_t _PyRuntime[1024];
@@ -45,6 +49,7 @@ static void build(int n, const void *next_thread, const void *next_frame)
         put(threads[i], NEXT, i + 1 < n ? threads[i + 1] : next_thread);
         put(threads[i], INTERP, interp);
         put(threads[i], CFRAME, &cframe[i]);
+        threads[i][ID / 8] = (uint64_t)pthread_self();
         cframe[i] = at(frames[0]);
         frames[i][0] = at(code);
         frames[i][1] = at(i + 1 < n ? (const void *)frames[i + 1] : next_frame);
@@ -99,7 +104,8 @@ static void build_many(void)
     }
 }
 
-static int wait_forever(void)
+/* *word leads to memory that is not there. */
+static int wait_forever(uint64_t *word)
 {
     void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct uffdio_api api = {.api = UFFD_API};
@@ -108,7 +114,7 @@ static int wait_forever(void)
 
     if (fd < 0 || ioctl(fd, UFFDIO_API, &api) != 0 || ioctl(fd, UFFDIO_REGISTER, &range) != 0)
         return -1;
-    cframe[0] = at(memory);
+    *word = at(memory);
     return 0;
 }
 
@@ -139,7 +145,10 @@ int main(int argc, char **argv)
         build(STACKS, NULL, NULL);
         build_many();
     }
-    puts(strcmp(how, "waits") == 0 && wait_forever() != 0 ? "no userfaultfd" : "ready");
+    bool waits = strcmp(how, "waits") == 0, unnamed = strcmp(how, "unnamed") == 0;
+    puts((waits || unnamed) && wait_forever(waits ? &cframe[0] : &frames[0][0]) != 0 ? "no userfaultfd" : "ready");
     fflush(stdout);
-    return getchar();
+    while (getchar() == '\n')
+        getppid();
+    return 0;
 }

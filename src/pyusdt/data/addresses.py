@@ -13,7 +13,7 @@ from .harmless import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from .program import Data
@@ -74,7 +74,9 @@ class Addresses:
 
     def frames(self, storage: bytes) -> list[str]:
         """The names of a types.Stack's frames, the innermost first."""
-        pid, frames = _frames_of(storage)
+        return self.names(*_frames_of(storage))
+
+    def names(self, pid: int, frames: Sequence[int]) -> list[str]:
         return [self.name(pid, frame) for frame in frames]
 
     def show(self, data: Data, record: bytes) -> bytes:

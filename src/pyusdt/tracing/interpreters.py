@@ -26,12 +26,14 @@ UNKNOWN = "?"
 _KEPT = 1 << 18  # texts
 _FIRST, _LONGEST = 0.01, 5.0  # seconds until a process that is no Python is looked at again
 _PATIENCE = 2.0  # seconds that one look may take
+_TOLD = 20  # lines
 _ALIKE = 3  # functions that are told of one address
 
 
 class _Process:
     def __init__(self, pid: int) -> None:
         self.python = Python(pid, begun=False)
+        self.python.walker(1, 1)  # raises where its offsets can not be
         self._codes = Codes(self.python)
 
     def texts(self, words: Iterable[int]) -> dict[int, str]:
@@ -90,6 +92,7 @@ class Interpreters:
         self._delays: dict[tuple[int, int], float] = {}
         self._hostile: set[int] = set()
         self._reader: _Reader | None = None
+        self._told: set[str] = set()
         self.troubles: list[str] = []  # for the user, each once
 
     # --- from the engine --------------------------------------------------------------------------
@@ -118,7 +121,9 @@ class Interpreters:
     def settle(self) -> None:
         """Wait until what was said is done, or hangs."""
         reader = self._reader
-        while reader and reader.open and not reader.hangs:
+        while reader and reader.open:
+            if reader.hangs:
+                return self._leave(reader)
             time.sleep(0.001)
 
     def close(self) -> None:
@@ -131,13 +136,23 @@ class Interpreters:
     # --- the thread -------------------------------------------------------------------------------
 
     def _put(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
-        if self._reader is None or self._reader.hangs:
-            if self._reader:
-                self._hostile.add(self._reader.pid)
-                self.troubles.append(f"process {self._reader.pid}: its memory can not be read in time: its frames have no names")
-            self._reader = _Reader(self._work)
+        if self._reader and self._reader.hangs:
+            self._leave(self._reader)
         if pid not in self._hostile:
+            self._reader = self._reader or _Reader(self._work)
             self._reader.put(pid, work, *arguments)
+
+    def _leave(self, reader: _Reader) -> None:
+        """Alone with the process that keeps it waiting."""
+        self._hostile.add(reader.pid)
+        self._tell(f"process {reader.pid}: its memory can not be read in time: its frames have no names")
+        self._reader = None
+
+    def _tell(self, text: str) -> None:
+        """Any number of processes may be strange."""
+        if text not in self._told and len(self._told) < _TOLD:
+            self._told.add(text)
+            self.troubles.append(text)
 
     def _work(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
         try:
@@ -154,7 +169,7 @@ class Interpreters:
             value = walked.pack(python.layout, python.runtime, stamp, self._by_id)
         except (NoStacks, walked.Misfit) as error:
             if not isinstance(error, NoPython) and os.path.exists(f"/proc/{pid}"):
-                self.troubles.append(f"jstack(): {error or f'process {pid}: its Python tells what can not be'}")
+                self._tell(f"jstack(): {error or f'process {pid}: its Python tells what can not be'}")
             value = walked.no_python(stamp, time.monotonic_ns() + int(1e9 * self._delay(pid, stamp)))
         self.answer(pid, value)
 
@@ -186,4 +201,4 @@ class Interpreters:
         if known is None and len(self._names) < _KEPT:
             self._names[key] = text
         elif known is not None and text not in known.split(" or ") and known.count(" or ") < _ALIKE:
-            self._names[key] = f"{known} or {text}"
+            self._names[key] = f"{text} or {known}"

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from ..data import walked
 from ..data.addresses import Addresses, grouped
 from ..data.harmless import harmless
 from ..data.types import PLACE
 from ..engine import mapped
+from .beside import beside
 from .perf_map import PerfMaps
 
 TYPE_CHECKING = False
@@ -197,6 +199,12 @@ class Symbols(Addresses):
     def name(self, pid: int, address: int, naming: Naming = PLACE) -> str:
         """Text of one address."""
         return harmless(self._name(pid, address, naming))
+
+    def names(self, pid: int, frames: Sequence[int]) -> list[str]:
+        """Where an interpreter's frames follow the native ones, they stand in the place of its own functions."""
+        texts = super().names(pid, frames)
+        native = next((at for at, frame in enumerate(frames) if walked.is_frame(frame)), 0) if pid else 0
+        return beside(texts[:native], texts[native:], frames[native:]) if native else texts
 
     def _name(self, pid: int, address: int, naming: Naming) -> str:
         if told := self._name_of(pid, address):

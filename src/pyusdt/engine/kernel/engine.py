@@ -27,6 +27,7 @@ from .maps import KernelMaps
 from .match import Matcher
 from .probes import Finder, is_32_bit, name_files, which
 from .system import SystemSide
+from .walk import WALKED
 from .walks import Walks, task
 
 _SETTLE = 0.001  # s between two looks at a ring that is being filled
@@ -91,12 +92,12 @@ class KernelEngine(Engine):
 
     def _task(self):
         """As walks.task(); None where no interpreter's stack is wanted, or can be had."""
-        if "language" not in self.program.stacks:
+        if not WALKED & self.program.stacks.keys():
             return None
         try:
             found = task(self._system.kernel)
         except EngineError as error:
-            self.notes.append(f"jstack() has no frames of Python: {error}")
+            self.notes.append(f"stacks have no frames of Python: {error}")
             return None
         self.walks, self.knows_threads = True, found[2] is not None
         return found
@@ -222,7 +223,7 @@ class KernelEngine(Engine):
             try:
                 self.attacher.attach_profile(program, nanoseconds, ident)
             except OSError as error:
-                raise errors.failed("perf", error, self._probes[ident][3]) from None
+                raise errors.failed("clock", error, self._probes[ident][3]) from None
 
     def _attach_new(self):
         """Attach to the sites that match and are not attached to yet."""

@@ -20,7 +20,10 @@ _STEPS = {
     "multi": ("attach to a probe", ("CAP_PERFMON",)),
     "perf": ("attach to a probe", ("CAP_SYS_ADMIN",)),
     "raw": ("attach to the tracepoint", ("CAP_PERFMON",)),
+    "clock": ("start the timers of", ("CAP_PERFMON",)),
 }
+_WITHOUT = "; profile-n of the embedded engine does without: -x engine=embedded"
+_NO_TIMERS = (errno.ENOSYS, errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV)
 _LOG, _LOGS, _LOG_SIZE = "pyusdt-verifier-", 5, 1 << 18  # how the file with a log is called, how many stay, characters of one
 _TOO_MUCH = re.compile(r"jumps is too complex|program is too large|too many states")
 _INSTRUCTION = re.compile(r"^(\d+): \(", re.MULTILINE)
@@ -57,6 +60,10 @@ def failed(step, error, what=""):
         lacks = missing(step)
         if lacks:
             text += f" ({' and '.join(lacks)}, or root, needed)"
+        elif step == "clock":
+            text += f" (perf_event_open(2) is forbidden here, by a container's seccomp filter or the like){_WITHOUT}"
+    elif step == "clock" and error.errno in _NO_TIMERS:
+        text += f" (this kernel has no perf_event_open(2), or no clock for it){_WITHOUT}"
     return EngineError(text)
 
 

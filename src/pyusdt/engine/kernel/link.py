@@ -71,7 +71,6 @@ _ANY_MEMORY = {112: 4, 114: 45}  # probe_read_user, probe_read_user_str: what re
 _FRAME = 9  # instructions of Emitter.prologue(): find the state block, leave it in r6
 _DIGITS = 10
 _CALL, _EXIT = call(0).opcode, exit_()
-_WALKED = {"language"}  # the stacks that have an interpreter's frames
 
 
 class Maps:
@@ -120,7 +119,7 @@ class Linker:
         self._library = Library()
         self.places = []  # of the last link: (first instruction, clause)
         self.steps = set()  # of the last link: where the functions begin that its loops call
-        self._walks = {whose: walk.Walk(maps.walk, *program.stacks[whose]) for whose in _WALKED & set(program.stacks)} if maps.walk else {}
+        self._walks = walk.walks(maps.walk, program.stacks) if maps.walk else {}
         self._kernel_reads = False  # in the last link: pointers may lead into the kernel
         self._late = set()  # in the last link: parts of the event that the routines that report fill in
 

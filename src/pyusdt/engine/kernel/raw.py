@@ -86,7 +86,8 @@ class Kernel:
             try:
                 self._structs.read()
             except OSError as error:
-                raise EngineError(f"kernel engine: {structs.BTF}, which tells where a task has its parts: {error.strerror}") from None
+                raise EngineError(f"kernel engine: this kernel does not tell where a task has its parts (BTF): {structs.BTF}: {error.strerror}; "
+                                  "a kernel with CONFIG_DEBUG_INFO_BTF does") from None
             found = self._structs.offset(structure, name)
             if found is None:
                 raise EngineError(f"kernel engine: this kernel's {structure} has no {name}")

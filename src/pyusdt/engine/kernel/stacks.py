@@ -21,15 +21,21 @@ def emit(g: Any, stacks: Mapping[str, tuple[int, int]], wanted: Iterable[str], w
     """The stacks `wanted` (keys of `stacks`) of what is running; r6 is the context, r7 the state block.  walks: {whose: walk.Walk}; calls: of
     the program's, as Linker has them."""
     for whose in sorted(wanted):
-        walked = Label()
-        if whose in walks:
-            offset, frames = stacks[whose]
+        offset, frames = stacks[whose]
+        alone, walked = whose == "language" and whose in walks, Label()
+        if alone:
             # what can not be read is zeros, all of them: a key has the room behind the last frame, too
-            g.emit(mov(R1, R7), alu_imm("add", R1, offset), mov_imm(R2, 8 + 8 * frames), mov_imm(R3, 0), call(_READ_KERNEL), mov(R1, R7))
+            g.emit(mov(R1, R7), alu_imm("add", R1, offset), mov_imm(R2, 8 + 8 * frames), mov_imm(R3, 0), call(_READ_KERNEL))
+        else:
+            _native(g, whose, offset, frames)
+        if whose in walks:
+            g.emit(mov(R1, R7))
             calls.append((len(g.insns), walks[whose].function))
-            g.emit(call_sub(0), jump_imm("jne", R0, 0, walked))
-        _native(g, whose, *stacks[whose])
-        g.place(walked)
+            g.emit(call_sub(0))
+        if alone:
+            g.emit(jump_imm("jne", R0, 0, walked))
+            _native(g, whose, offset, frames)
+            g.place(walked)
 
 
 def _native(g: Any, whose: str, offset: int, frames: int) -> None:

@@ -69,11 +69,20 @@ class Places:
         self.mm, self.exec_id, self.tls = task
 
 
-class Walk:
-    """The functions of one walk: into the stack at an offset of the state block, which has room for so many frames."""
+WALKED = {"language", "user"}  # whose stacks have an interpreter's frames
 
-    def __init__(self, places, offset, frames):
-        self._places, self._offset, self._frames = places, offset, frames
+
+def walks(places, stacks):
+    """{whose: Walk} of a program's stacks."""
+    return {whose: Walk(places, *stacks[whose], whose == "language") for whose in WALKED & stacks.keys()}
+
+
+class Walk:
+    """The functions of one walk: into the stack at an offset of the state block, which has room for so many frames.  alone: there are no
+    native frames, so that a process that is not known yet is said."""
+
+    def __init__(self, places, offset, frames, alone):
+        self._places, self._offset, self._frames, self._alone = places, offset, frames, alone
         self._seek, self._step = Step(_seek(self), []), Step(_step(self), [])
         self.function = Own(*self._whole())
 
@@ -157,7 +166,8 @@ class Walk:
         self._output(g, self.var(ASK), lambda: g.emit(mov_imm(R3, ASK_SIZE)))
         g.place(unseen)
         g.emit(load(8, R0, R10, -48), jump_imm("jeq", R0, 0, done), *const(R1, w.MARK | w.UNSEEN))
-        _put(g, self.words)
+        if self._alone:
+            _put(g, self.words)
         g.emit(mov_imm(R0, 1), ja(done))
 
     def _map(self, g, helper, index, key, value):
