@@ -27,6 +27,7 @@ _KEPT = 1 << 18  # texts
 _FIRST, _LONGEST = 0.01, 5.0  # seconds until a process that is no Python is looked at again
 _PATIENCE = 2.0  # seconds that one look may take
 _TOLD = 20  # lines
+_SETTLES = 10.0  # seconds that all that is open may take together: who makes one look slow can do so with each
 _ALIKE = 3  # functions that are told of one address
 
 
@@ -93,6 +94,7 @@ class Interpreters:
         self._hostile: set[int] = set()
         self._reader: _Reader | None = None
         self._told: set[str] = set()
+        self._late = False  # what is open is waited for no more
         self.troubles: list[str] = []  # for the user, each once
 
     # --- from the engine --------------------------------------------------------------------------
@@ -119,12 +121,15 @@ class Interpreters:
         return found
 
     def settle(self) -> None:
-        """Wait until what was said is done, or hangs."""
-        reader = self._reader
-        while reader and reader.open:
+        """Wait until what was said is done, or hangs, or takes too long."""
+        reader, until = self._reader, time.monotonic() + _SETTLES
+        while reader and reader.open and not self._late:
             if reader.hangs:
                 return self._leave(reader)
             time.sleep(0.001)
+            if time.monotonic() > until:
+                self._late = True
+                self._tell("names of functions are read more slowly than stacks come: frames without a name are shown as ?")
 
     def close(self) -> None:
         """What was named stays so; nothing is answered any more."""

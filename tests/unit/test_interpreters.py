@@ -1,0 +1,65 @@
+"""Names of the frames of stacks that programs in the kernel have walked: who reads them is not held up for ever."""
+
+import threading
+import time
+
+import pytest
+
+from pyusdt.data import walked
+from pyusdt.tracing import interpreters
+
+WORD = walked.MARK | 7 << walked.CODE_SHIFT
+
+
+class _Slow:
+    """A process of which each look takes a while."""
+
+    gate = threading.Event()
+
+    def __init__(self, pid):
+        self.pid = pid
+
+    def texts(self, words):
+        self.gate.wait(60)
+        return {word: f"f{self.pid}" for word in words}
+
+
+@pytest.fixture
+def named(monkeypatch):
+    monkeypatch.setattr(interpreters, "_Process", _Slow)
+    _Slow.gate.clear()
+    made = interpreters.Interpreters(by_id=True)
+    made.hear = lambda: None
+    yield made
+    _Slow.gate.set()
+    made.close()
+
+
+def test_names_are_waited_for(named):
+    named.see(1, (WORD,))
+    threading.Timer(0.1, _Slow.gate.set).start()
+    assert named.name(1, WORD) == "f1" and named.troubles == []
+
+
+def test_one_look_that_never_ends(named, monkeypatch):
+    monkeypatch.setattr(interpreters, "_PATIENCE", 0.1)
+    named.see(1, (WORD,))
+    assert named.name(1, WORD) == interpreters.UNKNOWN
+    named.see(2, (WORD,))
+    assert named.troubles == ["process 1: its memory can not be read in time: its frames have no names"]
+
+
+def test_many_looks_that_are_slow(named, monkeypatch):
+    """Each ends in time, but there is no end to them; whoever asks waits once."""
+    monkeypatch.setattr(interpreters, "_SETTLES", 0.2)
+    for pid in range(100):
+        named.see(pid, (WORD,))
+    began = time.monotonic()
+    assert {named.name(pid, WORD) for pid in range(100)} == {interpreters.UNKNOWN}
+    assert time.monotonic() - began < 15, "100 times 0.2 s are 20"
+    assert len(named.troubles) == 1 and "shown as ?" in named.troubles[0]
+    _Slow.gate.set()
+    end = time.monotonic() + 60
+    while named.name(99, WORD) != "f99":
+        assert time.monotonic() < end
+        time.sleep(0.01)
