@@ -55,6 +55,9 @@ static inline int pyusdt_os_cpu_told(void)
     return -1;
 }
 
+/* The lowest byte of the calling thread's stack, and its size as it may become. NULL and 0: this can not be found out. */
+char *pyusdt_os_stack(size_t *size);
+
 /* The processor that runs this; on the hot path. */
 static inline unsigned pyusdt_os_cpu(void)
 {

@@ -8,6 +8,7 @@
 #include <linux/futex.h>
 #include <linux/magic.h>
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +80,22 @@ void pyusdt_os_word_wait(_Atomic uint32_t *word, uint32_t seen, unsigned millise
 void pyusdt_os_word_wake(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+char *pyusdt_os_stack(size_t *size)
+{
+    pthread_attr_t attributes;
+    void *lowest = NULL;
+
+    *size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return NULL;
+    if (pthread_attr_getstack(&attributes, &lowest, size) != 0) {
+        lowest = NULL;
+        *size = 0;
+    }
+    pthread_attr_destroy(&attributes);
+    return lowest;
 }
 
 void pyusdt_os_name_thread(const char *name)

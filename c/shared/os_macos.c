@@ -50,6 +50,12 @@ void pyusdt_os_word_wake(_Atomic uint32_t *word)
     (void)word;
 }
 
+char *pyusdt_os_stack(size_t *size)
+{
+    *size = 0; /* who asks does without */
+    return NULL;
+}
+
 void pyusdt_os_name_thread(const char *name)
 {
     pthread_setname_np(name);

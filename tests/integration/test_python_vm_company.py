@@ -6,9 +6,7 @@ Always:  a program prints the same traced and untraced, unless the test is of wh
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -56,22 +54,6 @@ def seen(run: harness.Run) -> dict[str, int]:
 
 
 # --- nothing while nobody traces ----------------------------------------------------------
-
-
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-def test_what_nobody_wants_is_not_set(end):
-    """Whichever way the tracer ends."""
-    with harness.running(harness.program("vm_switched.py")) as process:
-        before = json.loads(process.stdout.readline())
-        tracing = harness.start([harness.PYDTRACE, "-q", "-n", EVERYTHING, "-p", str(process.pid)])
-        during = json.loads(process.stdout.readline())
-        tracing.send_signal(end)
-        harness.finish(tracing, 30)
-        after = json.loads(process.stdout.readline())
-    untouched = {"monitoring": [], "profile": False, "trace": False, "gc": 0, "import": "function", "thread": "function"}
-    assert before == after == untouched
-    assert bool(during["monitoring"]) == BY_MONITORING, during
-    assert (during["gc"], during["import"], during["thread"]) == (1, "builtin_function_or_method", "instancemethod")
 
 
 def test_import_alone_starts_no_thread(program):

@@ -11,6 +11,7 @@
  * vm_names.c    texts of exceptions and names of functions of C
  * vm_monitor.c  functions, lines, calls of C and exceptions by sys.monitoring (from 3.12 on)
  * vm_trace.c    the same by profile and trace functions of C (before 3.12)
+ * vm_frames.c   functions alone by a frame hook, which costs less (before 3.12)
  * vm_hooks.c    the collector, imports, threads, audit events
  * vm_tasks.c    asyncio's tasks
  * vm_memory.c   objects that begin and end
@@ -96,7 +97,7 @@ int pyusdt_vm_code_start(void);
 struct pyusdt_pyvm_event {
     enum pyusdt_pyvm_probe probe;
     PyCodeObject *code;
-    struct pyusdt_vm_place *place; /* set by pyusdt_vm_wants(): */
+    struct pyusdt_vm_place *place; /* NULL: it is looked up. Set by pyusdt_vm_wants(), as is */
     uint64_t sessions;             /* who wants it, bit s: session s */
     int line, offset;              /* offset: of the instruction, where line is 0 and is to be found out */
     PyObject *at;                  /* the same as an int object, in the place of offset; or NULL */
@@ -135,6 +136,19 @@ const char *pyusdt_vm_code_set(uint32_t wanted, int refresh);
 
 /* This thread, which has just started. (Before 3.12 only; else nothing.) */
 void pyusdt_vm_code_thread(void);
+
+/* ---- vm_frames.c, and what it needs of vm_trace.c ---- */
+
+/* Whether functions' events come by a frame hook from here on. */
+int pyusdt_vm_frames_set(int wanted);
+
+/* From here on they come by profile functions. */
+void pyusdt_vm_by_profile(void);
+
+static inline int pyusdt_vm_is_generator(const PyCodeObject *code)
+{
+    return (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0;
+}
 
 /* ---- vm_hooks.c ---- */
 

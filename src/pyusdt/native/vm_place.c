@@ -162,7 +162,7 @@ __attribute__((noinline)) static uint64_t code_ask(struct pyusdt_vm_place *place
 
 int pyusdt_vm_wants(struct pyusdt_pyvm_event *event)
 {
-    struct pyusdt_vm_place *place = pyusdt_vm_code_place(event->code);
+    struct pyusdt_vm_place *place = event->place != NULL ? event->place : pyusdt_vm_code_place(event->code);
 
     event->place = place;
     if (place == NULL)

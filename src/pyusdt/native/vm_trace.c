@@ -1,8 +1,9 @@
 /* Code's events by a profile and a trace function of C, before CPython 3.12: see native/vm.h.
  *
  * Functions and calls of C come by the profile function, lines and exceptions by the trace function; each is set in every thread
- * that has none of another tool, and in those that begin later (pyusdt_vm_code_thread).  There is nothing here that tells of an
- * exception that is handled. */
+ * that has none of another tool, and in those that begin later (pyusdt_vm_code_thread).  Functions alone come by the frame hook where
+ * there can be one (vm_frames.c): the interpreter runs each instruction slower while there is a profile function.  There is nothing
+ * here that tells of an exception that is handled. */
 #include "native/vm.h"
 
 #if PY_VERSION_HEX < 0x030c0000
@@ -14,6 +15,7 @@
 #define BY_TRACE (PYUSDT_VM_BIT(PYUSDT_VM_LINE) | PYUSDT_VM_BIT(PYUSDT_VM_EXCEPTION_RAISE))
 
 static uint32_t now_wanted; /* as last set */
+static int by_frames;       /* the frame hook is in: no profile function is needed */
 
 /* ---- frames ---- */
 
@@ -27,15 +29,10 @@ static int offset_of(PyFrameObject *frame)
 #endif
 }
 
-static int is_generator(const PyCodeObject *code)
-{
-    return (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0;
-}
-
 /* The function is entered: for the first time?  A generator of 3.11 has run the instructions that make it by then. */
 static enum pyusdt_vm_how how_entered(PyFrameObject *frame, PyCodeObject *code)
 {
-    if (!is_generator(code))
+    if (!pyusdt_vm_is_generator(code))
         return PYUSDT_VM_CALL;
 #if PY_VERSION_HEX >= 0x030b0000
     const _Py_CODEUNIT *resume = _PyCode_CODE(code) + offset_of(frame) / 2;
@@ -49,7 +46,7 @@ static enum pyusdt_vm_left how_left(PyFrameObject *frame, PyCodeObject *code, Py
 {
     if (result == NULL)
         return PYUSDT_VM_UNWOUND;
-    if (!is_generator(code))
+    if (!pyusdt_vm_is_generator(code))
         return PYUSDT_VM_RETURNED;
 #if PY_VERSION_HEX >= 0x030b0000
     return _Py_OPCODE(_PyCode_CODE(code)[offset_of(frame) / 2]) == YIELD_VALUE ? PYUSDT_VM_YIELDED : PYUSDT_VM_RETURNED;
@@ -157,7 +154,7 @@ struct others { /* tools that have a function of theirs where ours should be */
 
 static void thread_set(PyThreadState *thread, uint32_t wanted, struct others *others)
 {
-    int profiles = (wanted & BY_PROFILE) != 0, traces = (wanted & BY_TRACE) != 0;
+    int profiles = (wanted & BY_PROFILE) != 0 && !by_frames, traces = (wanted & BY_TRACE) != 0;
 
     if (thread->c_profilefunc != NULL && thread->c_profilefunc != profile)
         others->profilers |= profiles;
@@ -177,15 +174,30 @@ void pyusdt_vm_code_thread(void)
     thread_set(PyThreadState_Get(), now_wanted, &others);
 }
 
+static struct others threads_set(void)
+{
+    struct others others = {0, 0};
+    PyThreadState *each = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+
+    for (; each != NULL; each = PyThreadState_Next(each))
+        thread_set(each, now_wanted, &others);
+    return others;
+}
+
+void pyusdt_vm_by_profile(void)
+{
+    by_frames = 0;
+    threads_set();
+}
+
 const char *pyusdt_vm_code_set(uint32_t wanted, int refresh)
 {
-    PyInterpreterState *interpreter = PyInterpreterState_Get();
-    struct others others = {0, 0};
+    struct others others;
 
     (void)refresh; /* each event asks its place */
     now_wanted = wanted;
-    for (PyThreadState *each = PyInterpreterState_ThreadHead(interpreter); each != NULL; each = PyThreadState_Next(each))
-        thread_set(each, wanted, &others);
+    by_frames = pyusdt_vm_frames_set((wanted & PYUSDT_VM_FUNCTIONS) != 0 && (wanted & PYUSDT_VM_C_FUNCTIONS) == 0);
+    others = threads_set();
     if (others.profilers)
         return "another profiler (sys.setprofile) is at work: there are no events of functions in its threads";
     if (others.tracers)

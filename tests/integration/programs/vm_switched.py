@@ -1,8 +1,10 @@
 """Says what is set in the interpreter: with the provider and nobody tracing, while somebody does, and when that is over.
 
-Out: three lines of JSON, each when it is so: {"monitoring": [events of each tool], "profile": …, "trace": …, "gc": …, "import": …}.
+Out: three lines of JSON, each when it is so: {"monitoring": [events of each tool], "frames": whether there is a frame hook, "profile": …,
+"trace": …, "gc": …, "import": …, "thread": …}.
 """
 
+import ctypes
 import gc
 import json
 import sys
@@ -12,11 +14,19 @@ import time
 import pyusdt.vm
 
 
+def has_frame_hook():
+    python = ctypes.pythonapi
+    python.PyInterpreterState_Get.restype = python._PyInterpreterState_GetEvalFrameFunc.restype = ctypes.c_void_p
+    there = python._PyInterpreterState_GetEvalFrameFunc(ctypes.c_void_p(python.PyInterpreterState_Get()))
+    return there != ctypes.cast(python._PyEval_EvalFrameDefault, ctypes.c_void_p).value
+
+
 def state():
     monitoring = getattr(sys, "monitoring", None)
     tools = [tool for tool in range(6) if monitoring and monitoring.get_tool(tool)]
     return {
         "monitoring": [monitoring.get_events(tool) for tool in tools],
+        "frames": has_frame_hook(),
         "profile": sys.getprofile() is not None,
         "trace": sys.gettrace() is not None,
         "gc": len(gc.callbacks),
