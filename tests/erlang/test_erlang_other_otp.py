@@ -7,6 +7,7 @@ import shutil
 
 import harness
 import pytest
+import test_erlang_scripts
 import test_erlang_vm
 
 pytestmark = pytest.mark.long
@@ -87,6 +88,16 @@ def test_more_than_otp_had(otp):
     for test in (test_erlang_vm.test_tables, test_erlang_vm.test_servers, test_erlang_vm.test_supervisors_and_loaded_code,
                  test_erlang_vm.test_sockets_that_are_ports, test_erlang_vm.test_sockets_of_the_module_socket):
         test(there, there.trace)
+
+
+def test_own_scripts(otp, monkeypatch):
+    """All but that over two nodes, for which there is no epmd."""
+    built = otp(f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -o ebin {HERE}/programs/*.erl")
+    assert built.status == 0, built
+    monkeypatch.setenv("VM_OPTIONS", "#{functions => [scripted]}")
+    monkeypatch.setenv("VM_FOLDER", str(otp.folder))
+    for name in sorted(set(test_erlang_scripts.CASES) - {"erl-request"}):
+        test_erlang_scripts.finds(There(otp), name)
 
 
 def test_scripts_of_otp(otp, monkeypatch):

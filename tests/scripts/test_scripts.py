@@ -102,7 +102,7 @@ def test_finds_the_problem(name):
 
 
 def test_every_script_has_a_case_and_says_what_it_is_for():
-    assert NAMES == sorted(CASES)
+    assert [name for name in NAMES if not name.startswith("erl-")] == sorted(CASES)  # those: tests/erlang/test_erlang_scripts.py
     assert len(NAMES) >= 15
     with open(os.path.join(SCRIPTS, "README.md")) as file:
         readme = file.read()
