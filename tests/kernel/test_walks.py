@@ -65,6 +65,53 @@ def test_at_usdt_probes():
     assert wrong(told(sys.executable, "usdt", USDT)) == []
 
 
+def test_at_functions_of_c():
+    script = SYSCALL.replace("syscall::getpriority:entry", "pid$target:libc.so.6:getpriority:entry")
+    assert wrong(told(sys.executable, "syscall", script)) == []
+
+
+def traced(pid, script):
+    """A pydtrace of a process that traces already."""
+    command = [PYDTRACE, "-x", "engine=kernel", "--json", "-q", "-n", f"{script} {ON}", "-p", str(pid)]
+    tracer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while rows(tracer, 1) != [[-1]]:
+        pass
+    return tracer
+
+
+def keys(tracer):
+    """Of its aggregation, once it ends."""
+    out, err = tracer.communicate(timeout=60)
+    assert err == ""
+    return [row["keys"] for row in map(json.loads, out.splitlines()) if row["type"] == "aggregation"]
+
+
+@pytest.mark.parametrize("probe, program, function", [("profile-997", "in_turn.py", "in_turn"), ("sched:::off-cpu", "states.py", "states")])
+def test_as_keys_of_what_the_kernel_fires(probe, program, function):
+    """A spinning program and one that waits: every frame is named, and is of the program or of what it imports."""
+    with harness.running(sys.executable, program) as subject:
+        script = f"{probe} /pid == $target && n < 50/ {{ n++; @[jstack()] = count(); }} tick-10ms /n >= 50/ {{ exit(0); }}"
+        tracer = traced(subject.pid, script)
+        found = [frame for [stack] in keys(tracer) for frame in stack]
+    assert any(f"/{function}.py:" in frame for frame in found), found
+    assert [frame for frame in found if not frame.endswith(")")] == []
+
+
+def test_a_child_and_a_program_that_takes_the_process_s_place():
+    """Each is asked for by its first firing; what the one before was called is not believed of it."""
+    with harness.running(sys.executable, "becomes.py") as subject:
+        tracer = traced(subject.pid, "syscall::getpriority:entry /arg0 == 4242/ { jstack(2); }")
+        for said, function in (("before", "before"), ("child", "in_child"), ("after", "after")):
+            assert subject.said == said
+            while not rows(tracer, 1)[0][0][-1].startswith(f"{function} ("):
+                pass
+            subject.say()
+            if said != "after":
+                subject.said = subject.hear()
+        tracer.kill()
+        tracer.communicate()
+
+
 def test_before_bpf_loop():
     """As Linux 5.8 to 5.16 do it."""
     old = "from pyusdt.engine.kernel import walk; walk.BPF_LOOP = (99, 0); from pyusdt.cli.pydtrace import main; main()"
@@ -93,16 +140,10 @@ def shown(hostile, how):
     with harness.started([hostile, how]) as subject:
         if subject.said != "ready":
             pytest.skip("host: no userfaultfd")
-        script = f"syscall::getppid:entry /pid == $target/ {{ jstack(); exit(0); }} {ON}"
-        command = [PYDTRACE, "-x", "engine=kernel", "--json", "-q", "-n", script, "-p", str(subject.pid)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
-            try:
-                rows(tracer, 1)
-                subject.say()
-                [[found]] = rows(tracer, 1)
-                return found, tracer.communicate(timeout=60)[1].replace(str(subject.pid), "PID")
-            finally:
-                tracer.kill()
+        with traced(subject.pid, "syscall::getppid:entry /pid == $target/ { jstack(); exit(0); }") as tracer:
+            subject.say()
+            [[found]] = rows(tracer, 1)
+            return found, tracer.communicate(timeout=60)[1].replace(str(subject.pid), "PID")
 
 
 @pytest.mark.parametrize("how, frames, told", [
