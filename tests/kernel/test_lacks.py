@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from kernel_harness import DATA, compile_c
+from kernel_harness import DATA, PYDTRACE, compile_c
 
 pytestmark = pytest.mark.usefixtures("bpf")
 NO_TYPES = "from pyusdt.engine.kernel import structs; structs.BTF = '/sys/none'"
@@ -55,3 +55,16 @@ def test_profile_without_perf_events(number, why):
     out, err, status = pydtrace(NO_EVENT.format(number), "profile-97 { @ = count(); }", "-c", "true")
     assert (out, status) == ("", 1) and err.startswith("dtrace: kernel engine: failed to start the timers of profile-97: "), err
     assert why in err and "-x engine=embedded" in err, err
+
+
+def test_threads_that_wait_have_no_cpu_to_be_sampled_on():
+    out, err, status = pydtrace("", "profile-97 { @ = count(); }", "-x", "profilewall", "-c", "true")
+    assert (out, status) == ("", 1) and err.startswith("dtrace: -x profilewall: ") and "sched:::off-cpu" in err, err
+
+
+def test_the_embedded_engine_is_chosen_for_threads_that_wait():
+    """It samples the one that sleeps again and again; -v says which engine it is."""
+    script = "profile-997 /pid == $target/ { @[jstack()] = count(); n++; } profile-997 /n > 300/ { exit(0); }"
+    command = [PYDTRACE, "-q", "-v", "-x", "profilewall", "-n", script, "-c", f"{sys.executable} -c 'import time; time.sleep(60)'"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert "engine: embedded" in done.stderr and "<module> (<string>:1)" in done.stdout, done

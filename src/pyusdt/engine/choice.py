@@ -76,7 +76,7 @@ def _chosen(program, options, targets):
     else:
         lack = failed = None
         knows = all(count for _, count in engine.matched)
-        better = _better_in_kernel(program, targets) if os.geteuid() == 0 else None
+        better = _better_in_kernel(program, options, targets) if os.geteuid() == 0 else None
         if os.geteuid() != 0 or (knows and not better):
             return engine, "it needs no privilege and knows the probes"
         embedded, why = engine, better or "pyusdt's own probes do not match"
@@ -106,13 +106,14 @@ def _wants_own(program):
     return any(desc.provider.startswith(OWN_PROVIDERS) for clause in program.clauses for desc in clause.probes)
 
 
-def _better_in_kernel(program, targets):
+def _better_in_kernel(program, options, targets):
     """Why the kernel's engine does more for a program whose probes the embedded one knows, or None."""
     descriptions = [desc for clause in program.clauses for desc in clause.probes]
     named = targets.pids or targets.command
     if not named and _wants_own(program):
         return None
-    if any(desc.name.startswith("profile-") for desc in descriptions) and not (named and _wants_languages_alone(program)):
+    elsewhere = options.get("profilewall") or (named and _wants_languages_alone(program))
+    if any(desc.name.startswith("profile-") for desc in descriptions) and not elsewhere:
         return "profile-n fires on every CPU there"
     own = ("BEGIN", "END", "ERROR", "tick-")
     if any(not clause.stacks <= _LANGUAGES and not all(desc.name.startswith(own) for desc in clause.probes) for clause in program.clauses):

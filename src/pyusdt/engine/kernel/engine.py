@@ -66,6 +66,9 @@ class KernelEngine(Engine):
         self._pids = (targets.command.pid,) if targets.command else targets.pids
         errors.refuse_own_helpers(self.program)
         self._add_own_probes()
+        if self._profiles and self.options.get("profilewall"):
+            raise EngineError("-x profilewall: profile-n of the kernel engine fires where a CPU runs, and no thread that waits has one: "
+                              "-x engine=embedded has those, and sched:::off-cpu and on-cpu tell when and how long each waits")
         try:
             self._refuse_32_bit()
             if targets.command:
