@@ -122,7 +122,8 @@ is_number_to_be(Number) -> is_integer(Number) andalso Number > 0 andalso Number 
 
 before_25_3(Probes) ->
     ["this emulator is older than OTP 25.3: switching off what processes do can crash it, so only the probes of functions, "
-     "files, exit signals, nodes and busy ports are offered; the option unsafe offers all"
+     "calls of OTP's own functions, exit signals, nodes and busy ports are offered; pyusdt_vm:enable(#{unsafe => true}) in the node, "
+     "which no tracer can do, offers all"
      || not lists:member('process-spawn', Probes)].
 
 %% ---- looking ----

@@ -4,7 +4,7 @@
 -module(vm).
 
 -export([spawns/1, messages/1, schedules/1, collects/1, calls/1, ports/1, waits/1, signals/1]).
--export([toggles/1, collected_elsewhere/1, far/1, drives/1, sorts/1, tables/1, pauses/1]).
+-export([toggles/1, collected_elsewhere/1, far/1, drives/1, sorts/1, tables/1, pauses/1, beside/1]).
 -export([huge/1, renames/1, datasyncs/1, files/1, loads/1, controller/1, tsunami/1, refused/1, cleared/1, shared/1]).
 -export([entered/1, loop/0, nap/0, enabled/0, done/2]).
 
@@ -134,7 +134,7 @@ waits(_) ->
 
 say() ->
     #{wanted := Wanted} = pyusdt_vm:info(),
-    io:format("~b ~w ~w ~w~n", [length(Wanted), traced(self()), traced(new), traced(erlang:whereis(init))]),
+    io:format("~b ~w ~w ~w ~w~n", [length(Wanted), traced(self()), traced(new), traced(erlang:whereis(init)), called({gen_server, call, 2})]),
     ?MODULE:entered(1),
     timer:sleep(100),
     say().
@@ -144,6 +144,33 @@ traced(Who) ->
         {module, _} -> length(apply(binary_to_existing_atom(<<"trace">>), session_info, [all])) - 1;
         _ -> {flags, Flags} = erlang:trace_info(Who, flags), length(Flags)
     end.
+
+%% Whether calls of it are traced.
+called(MFA) ->
+    case {code:ensure_loaded(trace), erlang:trace_info(MFA, meta)} of
+        {{module, _}, _} -> traced(new);
+        {_, {meta, false}} -> 0;
+        {_, {meta, _}} -> 1
+    end.
+
+%% dbg traces the messages of one process, beside us: how many it saw, whether they are its own still.
+beside(_) ->
+    ok = pyusdt_vm:enable(#{unsafe => true}),
+    Echo = spawn(?MODULE, loop, []),
+    {ok, Dbg} = dbg:tracer(process, {fun(_, N) -> ets:insert(seen, {dbg, N}), N + 1 end, 1}),
+    ets:new(seen, [named_table, public]),
+    {ok, _} = dbg:p(Echo, m),
+    io:format("ready~n"),
+    beside(Echo, Dbg).
+
+beside(Echo, Dbg) ->
+    Echo ! {self(), 1, []},
+    receive {Echo, 1} -> ok end,
+    #{wanted := Wanted} = pyusdt_vm:info(),
+    [{dbg, Seen}] = case ets:lookup(seen, dbg) of [] -> [{dbg, 0}]; Some -> Some end,
+    io:format("~b ~w ~b~n", [length(Wanted), traced(self()), Seen]),
+    timer:sleep(100),
+    beside(Echo, Dbg).
 
 %% ---- limits ----
 
@@ -163,13 +190,23 @@ refused(_) ->
     enabled(),
     until_refused().
 
-cleared(_) ->
+cleared([How]) ->
     enabled(),
     case code:ensure_loaded(trace) of
         {module, _} -> [trace_module(session_destroy, [Session]) || {pyusdt_vm, _} = Session <- trace_module(session_info, [all])];
-        _ -> erlang:trace(all, false, [all])
+        _ -> clear(How)
     end,
     until_refused().
+
+%% What recon_trace:clear() of recon 2.5 calls; and dbg's own.
+clear("recon") ->
+    erlang:trace(all, false, [all]),
+    erlang:trace_pattern({'_', '_', '_'}, false, [local, meta, call_count, call_time]),
+    erlang:trace_pattern({'_', '_', '_'}, false, []);
+clear("dbg") ->
+    {ok, _} = dbg:tracer(),
+    {ok, _} = dbg:p(all, clear),
+    dbg:stop_clear().
 
 trace_module(Function, Arguments) ->
     apply(binary_to_existing_atom(<<"trace">>), Function, Arguments).
