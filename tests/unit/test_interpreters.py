@@ -63,3 +63,22 @@ def test_many_looks_that_are_slow(named, monkeypatch):
     while named.name(99, WORD) != "f99":
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def test_a_function_that_took_another_s_place_is_told(named, monkeypatch):
+    """Which of them a stack was of can not be told any more; what was read once stays."""
+    texts = iter(["first (a.py:1)", "second (b.py:2)", "first (a.py:1)"])
+    monkeypatch.setattr(_Slow, "texts", lambda self, words: dict.fromkeys(words, next(texts)))
+    for _ in range(3):
+        named.see(1, (WORD,))
+    named.settle()
+    assert named.name(1, WORD) == "second (b.py:2) or first (a.py:1)"
+
+
+def test_processes_are_not_held_without_end(named):
+    _Slow.gate.set()
+    for pid in range(600):
+        named.see(pid, (WORD,))
+    named.settle()
+    assert named.name(599, WORD) == "f599" and named.name(0, WORD) == "f0"
+    assert len(named._processes) <= 256

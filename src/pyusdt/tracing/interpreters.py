@@ -27,6 +27,7 @@ _KEPT = 1 << 18  # texts
 _FIRST, _LONGEST = 0.01, 5.0  # seconds until a process that is no Python is looked at again
 _PATIENCE = 2.0  # seconds that one look may take
 _TOLD = 20  # lines
+_PROCESSES = 256  # that are held, a descriptor each
 _SETTLES = 10.0  # seconds that all that is open may take together: who makes one look slow can do so with each
 _ALIKE = 3  # functions that are told of one address
 
@@ -169,14 +170,19 @@ class Interpreters:
 
     def _look(self, pid: int, stamp: int) -> None:
         try:
-            self._processes[pid] = _Process(pid)
-            python = self._processes[pid].python
+            python = self._hold(pid).python
             value = walked.pack(python.layout, python.runtime, stamp, self._by_id)
         except (NoStacks, walked.Misfit) as error:
             if not isinstance(error, NoPython) and os.path.exists(f"/proc/{pid}"):
                 self._tell(f"jstack(): {error or f'process {pid}: its Python tells what can not be'}")
             value = walked.no_python(stamp, time.monotonic_ns() + int(1e9 * self._delay(pid, stamp)))
         self.answer(pid, value)
+
+    def _hold(self, pid: int) -> _Process:
+        if len(self._processes) >= _PROCESSES:
+            self._processes.clear()  # those that live are looked at again
+        self._processes[pid] = _Process(pid)
+        return self._processes[pid]
 
     def _delay(self, pid: int, stamp: int) -> float:
         """It may become one."""
@@ -187,9 +193,7 @@ class Interpreters:
         return self._delays[pid, stamp]
 
     def _name(self, pid: int, words: tuple[int, ...]) -> None:
-        process = self._processes.get(pid)
-        if process is None:
-            process = self._processes[pid] = _Process(pid)
+        process = self._processes.get(pid) or self._hold(pid)
         for word, text in process.texts(words).items():
             self._keep((pid, word), text)
         if any(walked.reason(word) == walked.REASONS[walked.LOST] for word in words):
