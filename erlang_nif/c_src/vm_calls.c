@@ -75,7 +75,7 @@ static ERL_NIF_TERM module_of(ErlNifEnv *env, ERL_NIF_TERM first, unsigned *from
 
     *from = 2;
     if (!enif_get_tuple(env, first, &n, &parts) || n < 5)
-        return first;
+        return first; /* the module */
     if (enif_is_atom(env, parts[1]))
         return parts[1];
     *from = 3;
@@ -96,7 +96,7 @@ static void read_handle(const struct pyusdt_vm_call *call, struct pyusdt_vm_runn
         return;
     pyusdt_vm_name(mfa[1] == pyusdt_atoms.try_dispatch ? arguments[1] : mfa[1], name);
     enif_snprintf(now->what, sizeof now->what, "%s", strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name);
-    pyusdt_vm_show(call->env, module_of(call->env, arguments[0], &from), now->whom, sizeof now->whom);
+    pyusdt_vm_name(module_of(call->env, arguments[0], &from), now->whom);
     if (mfa[1] == pyusdt_atoms.try_handle_call)
         read_caller(call, arguments[from], now);
 }
@@ -209,11 +209,14 @@ void pyusdt_vm_load_code(const struct pyusdt_vm_call *call)
 {
     ERL_NIF_TERM arguments[PYUSDT_VM_ARGUMENTS];
     struct pyusdt_vm_event event;
+    char module[PYUSDT_VM_NAME];
 
-    if (!pyusdt_vm_arguments(call, arguments) || arguments[1] == 0 || !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_CODE_LOAD))
+    if (!pyusdt_vm_arguments(call, arguments) || !enif_is_atom(call->env, arguments[0]) || arguments[1] == 0 ||
+        !pyusdt_vm_event_begin(&event, call->env, PYUSDT_VM_CODE_LOAD))
         return;
     pyusdt_vm_put_who(&event, 0, call->tracee);
-    pyusdt_vm_put(&event, 1, arguments[0]);
+    pyusdt_vm_name(arguments[0], module);
+    pyusdt_vm_put_text(&event, 1, module);
     pyusdt_vm_put_bytes(&event, 2, arguments[1]);
     pyusdt_vm_event_offer(&event, PYUSDT_VM_CODE_LOAD);
 }

@@ -1,7 +1,6 @@
 /* Functions, as trace events name them: see vm_mfa.h. */
 #include "vm_mfa.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #define KEPT 128
@@ -23,6 +22,17 @@ static bool same(const struct pyusdt_vm_mfa *a, const struct pyusdt_vm_mfa *b)
     return a->module == b->module && a->function == b->function && a->arity == b->arity;
 }
 
+/* m:f/a as Erlang writes it; of an Elixir module Module.function/arity, as Elixir does. */
+static bool write_text(struct pyusdt_vm_mfa *mfa)
+{
+    char module[PYUSDT_VM_NAME], function[PYUSDT_VM_NAME];
+
+    if (!pyusdt_vm_name(mfa->module, module))
+        return enif_snprintf(mfa->text, sizeof mfa->text, "%T:%T/%u", mfa->module, mfa->function, mfa->arity) >= 0;
+    pyusdt_vm_name(mfa->function, function);
+    return enif_snprintf(mfa->text, sizeof mfa->text, "%s.%s/%u", module, function, mfa->arity) >= 0;
+}
+
 /* Atoms are immediate terms and are never taken back, so a text once made stays true. */
 struct pyusdt_vm_mfa *pyusdt_vm_mfa(ErlNifEnv *env, ERL_NIF_TERM term)
 {
@@ -38,23 +48,29 @@ struct pyusdt_vm_mfa *pyusdt_vm_mfa(ErlNifEnv *env, ERL_NIF_TERM term)
     kept->module = mfa.module;
     kept->function = mfa.function;
     kept->arity = mfa.arity;
-    if (enif_snprintf(kept->text, sizeof kept->text, "%T:%T/%u", mfa.module, mfa.function, mfa.arity) < 0)
+    if (!write_text(kept))
         return NULL;
     kept->length = pyusdt_text_length(kept->text, sizeof kept->text - 1);
     return kept;
 }
 
-void pyusdt_vm_name(ERL_NIF_TERM atom, char name[PYUSDT_VM_NAME])
+bool pyusdt_vm_name(ERL_NIF_TERM atom, char name[PYUSDT_VM_NAME])
 {
-    size_t length;
+    static const char elixir[] = "Elixir.";
+    size_t length, begin = 1;
+    bool is_elixir;
 
     if (enif_snprintf(name, PYUSDT_VM_NAME, "%T", atom) < 0)
         name[0] = '\0';
     length = strlen(name);
     if (length < 2 || name[0] != '\'' || name[length - 1] != '\'')
-        return;
-    memmove(name, name + 1, length - 2);
-    name[length - 2] = '\0';
+        return false;
+    is_elixir = strncmp(name + 1, elixir, sizeof elixir - 1) == 0 && length > sizeof elixir + 1;
+    if (is_elixir)
+        begin = sizeof elixir;
+    memmove(name, name + begin, length - begin - 1);
+    name[length - begin - 1] = '\0';
+    return is_elixir;
 }
 
 uint64_t pyusdt_vm_mfa_sessions(struct pyusdt_vm_mfa *mfa, enum pyusdt_vm_side side, unsigned probe)

@@ -8,6 +8,7 @@
 #define PYUSDT_NIF_VM_MFA_H
 
 #include <erl_nif.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "pyusdt.h"
@@ -37,8 +38,9 @@ struct pyusdt_vm_mfa *pyusdt_vm_mfa(ErlNifEnv *env, ERL_NIF_TERM term);
 uint64_t pyusdt_vm_mfa_sessions(struct pyusdt_vm_mfa *mfa, enum pyusdt_vm_side side, unsigned probe);
 uint32_t pyusdt_vm_mfa_place(struct pyusdt_vm_mfa *mfa);
 
-/* An atom as D names a module or a function: without quotes. */
-void pyusdt_vm_name(ERL_NIF_TERM atom, char name[PYUSDT_VM_NAME]);
+/* An atom as D names a module or a function: without quotes, and a module of Elixir's without its prefix, as Elixir writes it. True:
+ * it is such a module. */
+bool pyusdt_vm_name(ERL_NIF_TERM atom, char name[PYUSDT_VM_NAME]);
 
 #pragma GCC visibility pop
 

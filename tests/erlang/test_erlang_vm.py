@@ -294,6 +294,17 @@ def test_functions_are_places(erlang, trace):
     assert "traced by another tool" not in run.stdout + run.stderr, run
 
 
+def test_names_of_elixir(erlang, trace):
+    """Modules and functions as Elixir writes them, in a clause and in what is printed; those of Erlang as Erlang does."""
+    program = """erlang*:Shop.Cart:add!:local-function-entry, erlang*:Shop.*:total:function-return, erlang*:erlang:phash2:bif-entry
+                 { @[probemod, probefunc, probename, copyinstr(arg1)] = count(); }
+                 erlang*:::code-load /copyinstr(arg1) == "Shop.Stock"/ { @["", "", probename, copyinstr(arg1)] = count(); }"""
+    run = trace(program, erlang.node("elixir", 20, module="scripted"))
+    for row in ("Shop.Cart +add! +local-function-entry +Shop.Cart.add!/1 +20", "Shop.Cart +total +function-return +Shop.Cart.total/1 +20",
+                "erlang +phash2 +bif-entry +erlang:phash2/1 +1", "code-load +Shop.Stock +1"):
+        assert found(run, rf" *{row}"), (row, run)
+
+
 def test_no_function_of_no_module(erlang, trace):
     run = trace("erlang*:::local-function-entry { @ = count(); }", erlang.node("calls", 30, module="vm"))
     assert "local-function-entry of no module: name one in the clause, or modules in the option functions" in run.stdout, run

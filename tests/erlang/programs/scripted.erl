@@ -1,7 +1,7 @@
 %% Work for the scripts of scripts/erl-*.d, whose counts it knows; see vm.erl.
 -module(scripted).
 
--export([slow/1, tagged/1, requests/1, busy/1, traffic/1]).
+-export([slow/1, tagged/1, requests/1, busy/1, traffic/1, elixir/1]).
 -export([nap/1, quick/0]).
 
 %% N slow calls among many quick ones.
@@ -58,6 +58,19 @@ request(Worker, I) ->
 took(Step) ->
     pyusdt:put_tag(pyusdt:get_tag_data()),
     dyntrace:p(Step).
+
+%% What Elixir makes of `defmodule Shop.Cart do def add!(x), do: x end' (and of a struct's function), called N times.
+elixir([N]) ->
+    Function = fun(Name) -> {function, 1, Name, 1, [{clause, 1, [{var, 1, 'X'}], [], [{var, 1, 'X'}]}]} end,
+    {ok, Module, Binary} = compile:forms([{attribute, 1, module, 'Elixir.Shop.Cart'}, {attribute, 1, export, [{'add!', 1}, {total, 1}]},
+                                          Function('add!'), Function(total)]),
+    {module, Module} = code:load_binary(Module, "cart", Binary),
+    vm:enabled(),
+    {ok, Other, Code} = compile:forms([{attribute, 1, module, 'Elixir.Shop.Stock'}]),
+    {module, Other} = code:load_binary(Other, "stock", Code),
+    _ = [Module:Name(I) || I <- lists:seq(1, list_to_integer(N)), Name <- ['add!', total]],
+    _ = erlang:phash2(1),
+    vm:done("added", []).
 
 %% One process that works for 100 ms, among others that do nothing.
 busy(_) ->
