@@ -129,6 +129,13 @@ def test_a_python_that_the_command_starts(pydtrace, program):
     assert seen(run)["here"] == 1, run
 
 
+def test_a_python_that_is_not_the_target(pydtrace, program):
+    """It is said by which name it would have been seen; of a version that pyusdt is not built for, that it is so."""
+    path = program("def here(): pass\nhere()")
+    run = pydtrace("-q", "-n", ENTRIES, "-c", f"sh -c '{sys.executable} {path}; true'")
+    assert (run.status, seen(run)) == (0, {}) and "nothing of pyusdt was seen in sh" in run.stderr and "name python*" in run.stderr, run
+
+
 def test_as_a_module(program):
     path = program(SURROUNDINGS + "    print('_core' in dir(sys.modules['pyusdt']), 'pyusdt.vm' in sys.modules)")
     run = harness.run([sys.executable, "-X", "dev", "-m", "pyusdt", path, "one", "-m"])

@@ -68,8 +68,9 @@ class NoPyusdt(EngineError):
     ADVICE = ("a program has its probes from `import pyusdt` on (--wait PID waits for that), an Erlang node has them by the NIF; of "
               "any other program root traces functions, system calls and its own USDT probes (docs/guide/kernel.md)")
 
-    OF_PYTHON = ("the provider python is in a program that `pydtrace -c` or `python -m pyusdt` starts, or that imports pyusdt with "
-                 "PYUSDT_VM=1; from CPython 3.14 on `pyusdt attach PID`, of the same version, brings it into one that runs (docs/guide/python-vm.md)")
+    OF_PYTHON = ("the provider python is in a program that `pydtrace -c` or `python -m pyusdt` starts (of a command that starts a Python "
+                 "itself: name python*, not python$target), or that imports pyusdt with PYUSDT_VM=1; from CPython 3.14 on `pyusdt attach "
+                 "PID`, of the same version, brings it into one that runs (docs/guide/python-vm.md)")
 
     def __init__(self, why: str, of_python: object = False) -> None:
         super().__init__(why)
