@@ -97,6 +97,14 @@ def test_as_keys_of_what_the_kernel_fires(probe, program, function):
     assert [frame for frame in found if not frame.endswith(")")] == []
 
 
+def test_a_thread_that_comes_has_no_frames_of_the_one_that_goes():
+    """These were shown, named as the other process's."""
+    with harness.running(sys.executable, "states.py") as subject:
+        script = "sched:::on-cpu /pid == $target/ { n++; @[jstack()] = count(); } tick-10ms /n >= 50/ { exit(0); }"
+        found = [frame for [stack] in keys(traced(subject.pid, script)) for frame in stack]
+    assert [frame for frame in found if ".py:" in frame or frame.startswith(("?", "["))] == []
+
+
 def test_a_child_and_a_program_that_takes_the_process_s_place():
     """Each is asked for by its first firing; what the one before was called is not believed of it."""
     with harness.running(sys.executable, "becomes.py") as subject:

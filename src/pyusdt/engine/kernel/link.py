@@ -345,7 +345,8 @@ class Linker:
         if event.raw and event.raw.subject:
             event.raw.emit_subject(g, reads)
         wanted = set().union(*[clause.stacks for clause in (*clauses, *errors)])
-        stacks.emit(g, self.program.stacks, wanted, {} if event.own else self._walks, calls)
+        another = event.raw and event.raw.subject  # the words would be named by its process, and are of the one that runs
+        stacks.emit(g, self.program.stacks, wanted, {} if event.own or another else self._walks, calls)
         self._process(g, event)
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)
