@@ -5,7 +5,8 @@
 
 In:      rounds (default 5), and an interpreter that has pyusdt (default: this one); the other tools, pinned in vm.txt, are put beside.
 Out:     for each program and way its time as a ratio to the untraced one, nanoseconds for each call of a function, and that as a part
-         of viztracer's; how long until the first event comes; what the sleeping watcher takes.
+         of viztracer's; CPython's own probes, where the machine's Python has them; how long until the first event comes; what the
+         sleeping watcher takes. Who is left out is told on standard error, and why.
 Always:  the ways take turns within a round; a figure is the median of the rounds, each the best of six of the program's own processor
          time.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -27,6 +29,8 @@ ENTRY, RETURN = "python$target:{0}::function-entry", "python$target:{0}::functio
 EVENT = "{ this->by = 1; @[probefunc] = count(); }"  # a variable of the clause: it is not counted in the program
 LOADED, UNMATCHED, COUNTED, EVENTS, READ = "pyusdt, nobody traces", "no function matches", "entries counted", "entry, return", "file, line read"
 FIRST = 'BEGIN { begun = timestamp; } python$target:::function-entry { printf("%d", timestamp - begun); exit(0); }'
+SYSTEM = "/usr/bin/python3.11"  # Debian's, which has CPython's own probes
+OWN_PROBES = "usdt:{0}:python:function__entry {{ @ = count(); }} usdt:{0}:python:function__return {{ @ = count(); }}"
 IDLE = "import time; began = time.process_time_ns(); time.sleep(4); print(time.process_time_ns() - began)"
 
 
@@ -39,6 +43,10 @@ def tools(python: str) -> dict[str, str]:
                         os.path.join(HERE, "vm.txt")], check=True)
         os.rename(folder + ".new", folder)
     return {**os.environ, "PYTHONPATH": folder, "PYTHONHASHSEED": "0"}  # with it dictionaries are alike in every run
+
+
+def left_out(what: str, why: str) -> None:
+    print(f"left out: {what}: {why}", file=sys.stderr, flush=True)
 
 
 class Interpreter:
@@ -68,18 +76,22 @@ class Interpreter:
 
     def medians(self, name: str, rounds: int) -> tuple[dict[str, float], int]:
         """(nanoseconds of each way, calls)"""
-        runs: dict[str, list[int]] = {way: [] for way in self.ways(name)}
+        return self.medians_of(self.ways(name), rounds)
+
+    def medians_of(self, ways: dict[str, list[str]], rounds: int) -> tuple[dict[str, float], int]:
+        runs: dict[str, list[int]] = {way: [] for way in ways}
         calls = 0
         for _ in range(rounds):
-            for way, command in self.ways(name).items():
+            for way in list(runs):
                 try:
-                    found = self.measured(command)
+                    found = self.measured(ways[way])
                 except subprocess.CalledProcessError as error:  # a tool that this interpreter is too old or too new for
-                    print(f"{way}: {(error.stderr or 'failed').splitlines()[-1]}", file=sys.stderr)
+                    left_out(way, ((error.stderr or "").splitlines() or ["failed"])[-1])
+                    del runs[way]
                     continue
                 runs[way].append(found["best"])
                 calls = found["calls"] or calls
-        return {way: statistics.median(times) for way, times in runs.items() if times}, calls
+        return {way: statistics.median(times) for way, times in runs.items()}, calls
 
     def first_event(self) -> float:
         """Milliseconds from BEGIN, before anything is enabled, to the first event of a program that calls all the time."""
@@ -93,6 +105,31 @@ class Interpreter:
     def idle(self) -> float:
         """Processor time of a sleeping program with the watcher, less that without it: millionths of the time."""
         return (int(self.output([self.python, "-c", IDLE], PYUSDT_VM="1")) - int(self.output([self.python, "-c", IDLE]))) / 4000
+
+
+def own_probes(interpreter: Interpreter, rounds: int) -> list[Comparison]:
+    """Entries and returns of fib under CPython's own USDT, in the same Python under ours."""
+    version = interpreter.output([interpreter.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).strip()
+    lacks = [why for why, so in (("not root", os.geteuid() != 0), ("no bpftrace", shutil.which("bpftrace") is None),
+                                 (f"no {SYSTEM}", not os.path.exists(SYSTEM)), (f"pyusdt is here for {version}", version != "3.11")) if so]
+    if lacks:
+        left_out("CPython's own USDT", lacks[0])
+        return []
+    program = f"{SYSTEM} {os.path.join(HERE, 'vm_programs.py')} fib"
+    both = f"{ENTRY.format('')}, {RETURN.format('')} {EVENT}"
+    times, calls = interpreter.medians_of({
+        "untraced": program.split(), "ours": [interpreter.pydtrace, "-q", "-n", both, "-c", program],
+        "theirs": ["bpftrace", "-e", OWN_PROBES.format(SYSTEM), "-c", program]}, rounds)
+    if len(times) < 3:
+        return []
+    ours, theirs = ((times[who] - times["untraced"]) / calls for who in ("ours", "theirs"))
+    return [Comparison("fib: entry, return / CPython's own USDT (ns a call)", None, [ours], [theirs])]
+
+
+def quiet(interpreter: Interpreter) -> list[Comparison]:
+    """What is no matter of calls."""
+    return [Comparison("ms from tracer to first event / 100", None, [interpreter.first_event() for _ in range(5)], [100]),
+            Comparison("us a second of the watcher asleep / 1,000", 1.0, [interpreter.idle() for _ in range(3)], [1000])]
 
 
 def comparisons(python: str, rounds: int) -> list[Comparison]:
@@ -112,16 +149,13 @@ def comparisons(python: str, rounds: int) -> list[Comparison]:
         for way, budget in ((COUNTED, 0.4), ("entry", None), (EVENTS, 0.8), (READ, None), *((tool, None) for tool in vm_programs.TOOLS)):
             if way in times and peer > 0 and way != "viztracer":
                 row(f"{way} / viztracer (ns a call)", budget, (times[way] - base) / calls, peer)
-    return found
+    return [*found, *own_probes(interpreter, rounds), *quiet(interpreter)]
 
 
 def main() -> None:
     python = (sys.argv[2:] or [sys.executable])[0]
     for row in comparisons(python, int((sys.argv[1:] or [5])[0])):
         print(row.row(), flush=True)
-    interpreter = Interpreter(python)
-    print(f"from tracer to first event: {statistics.median(interpreter.first_event() for _ in range(5)):.1f} ms")
-    print(f"the sleeping watcher: {statistics.median(interpreter.idle() for _ in range(3)):.0f} us a second")
 
 
 if __name__ == "__main__":

@@ -215,6 +215,8 @@ def yappi():
 def coverage():
     import coverage
 
+    if not hasattr(sys, "monitoring"):
+        raise SystemExit("coverage has its sysmon from CPython 3.12 on")
     os.environ["COVERAGE_CORE"] = "sysmon"
     tool = coverage.Coverage(data_file=None)
     tool.start()
