@@ -8,6 +8,7 @@
 
 #include "generated/program.h"
 #include "tracer/state.h"
+#include "tracer/tally.h"
 
 enum { PYUSDT_PROBE_ERROR = 3 };     /* its id, as in dtrace: the caller adds BEGIN, END and ERROR first */
 enum { RECORDS_BOUND = 64 << 20 }; /* bytes of records between two clears; more are lost and counted */
@@ -63,6 +64,7 @@ struct pyusdt_consumer {
     struct pyusdt_recorder *recorder; /* of what it delivers, or NULL */
     struct pyusdt_state *state; /* followed by the program's part */
     struct met met;
+    struct pyusdt_tally tally; /* of probes that were met before it */
     const struct pyusdt_event *event; /* the one that is being run */
     uint8_t *records;
     size_t size, room;
@@ -395,21 +397,52 @@ static uint32_t id_at(struct pyusdt_consumer *c, uint32_t target, uint32_t probe
     return *kept;
 }
 
-/* Runs the clauses for the events that were only counted: before anything else runs, and before anybody looks at the maps. */
+/* Runs the clauses of a probe for so many events that were only counted; the state block is about that probe. */
+static void run_counting(struct pyusdt_consumer *c, uint32_t id, uint32_t events)
+{
+    uint32_t n;
+    const uint32_t *clauses = pyusdt_registry_clauses(c->registry, id, &n);
+
+    c->state->arg[0] = events;
+    for (uint32_t i = 0; i < n; i++)
+        run_program(c, clauses[i], c->clauses[clauses[i]].counting);
+}
+
+static void run_tallied(struct pyusdt_consumer *c, const struct pyusdt_tallied *it)
+{
+    c->met.target = NOBODY; /* the state block is about this probe now */
+    pyusdt_state_fill_who(c->state, c->config.uses, it->id, &c->who[it->target], c->registry);
+    run_counting(c, it->id, it->events);
+}
+
+/* Before anybody looks at the maps: the clauses for all events that were only counted. */
 static void settle(struct pyusdt_consumer *c)
+{
+    struct pyusdt_tallied it;
+
+    if (c->met.waiting != 0)
+        run_counting(c, c->met.id, c->met.waiting);
+    c->met.waiting = 0;
+    while (pyusdt_tally_take(&c->tally, &it))
+        run_tallied(c, &it);
+}
+
+/* The events of the probe that was met, which were only counted, wait: it may have more before anybody looks. */
+static void put_by(struct pyusdt_consumer *c)
 {
     if (c->met.waiting == 0)
         return;
-    c->state->arg[0] = c->met.waiting;
+    struct pyusdt_tallied it = {c->met.target, c->met.probe, c->met.place, c->met.id, c->met.waiting};
     c->met.waiting = 0;
-    for (uint32_t i = 0; i < c->met.n; i++)
-        run_program(c, c->met.clauses[i], c->clauses[c->met.clauses[i]].counting);
+    it = pyusdt_tally_put(&c->tally, it);
+    if (it.events != 0)
+        run_tallied(c, &it);
 }
 
 /* An event of another probe than the last one's. */
 static void meet_next(struct pyusdt_consumer *c, const struct pyusdt_event *e)
 {
-    settle(c);
+    put_by(c);
     uint32_t id = e->place == 0 ? id_of(c, e->target, e->probe) : id_at(c, e->target, e->probe, e->place);
     c->met = (struct met){.target = id ? e->target : NOBODY, .probe = e->probe, .place = e->place};
     if (id != 0)
@@ -421,8 +454,11 @@ static int on_event(void *arg, const struct pyusdt_event *e)
     struct pyusdt_consumer *c = arg;
     if (c->recorder)
         pyusdt_recorder_event(c->recorder, e);
-    if (e->target != c->met.target || e->probe != c->met.probe || e->place != c->met.place)
+    if (e->target != c->met.target || e->probe != c->met.probe || e->place != c->met.place) {
+        if (pyusdt_tally_one(&c->tally, e->target, e->probe, e->place))
+            return 0;
         meet_next(c, e);
+    }
     if (c->met.counts) {
         c->met.waiting++; /* none of its clauses looks at a stack */
     } else if (c->met.n) {

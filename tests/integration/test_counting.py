@@ -11,7 +11,7 @@ for i in range({N}):
     if i % 3 == 0:
         pyusdt.pn(i % 5, i)
 """
-TOLD = "run once for all events of a probe that come in a row: clause 1\n"
+TOLD = "run once for many events of a probe: clause 1\n"
 
 
 def traced(pydtrace, tmp_path, script, *options):
@@ -29,6 +29,21 @@ def test_counts_are_exact(pydtrace, tmp_path):
     assert done.status == 0, done
     names = [f"user_trace-n{i} {N // 15}" for i in range(5)] + [f"user_trace-i4s4 {N}"]
     assert done.stdout.split("\n")[:9] == [*names, str(3 * (N + N // 3)), "5", str(N // 15)], done
+
+
+def test_probes_that_take_turns_are_counted_exactly(pydtrace, tmp_path):
+    """More than have a place of their own in c/tracer/tally.h at once: 950, each four times, and what looks at events in between."""
+    program = tmp_path / "turns.py"
+    program.write_text("import pyusdt\nfor i in range(4 * 950):\n    pyusdt.pn(i % 950, i)\n    if i % 7 == 0:\n        pyusdt.p(i)\n")
+    done = pydtrace("-q", "-n", """pyusdt$target:::user_trace-n* { @[probename] = count(); @all = sum(2); }
+        pyusdt$target:::user_trace-i4s4 { last = arg2; seen++; @all = sum(1); }
+        END { printf("%d %d\\n", seen, last); printa("%@d\\n", @all); printa("%s %@d\\n", @); }""",
+                    "-c", f"{sys.executable} {program}")
+    assert (done.status, done.stderr) == (0, ""), done
+    lines = done.stdout.split()
+    others = len(range(0, 4 * 950, 7))
+    assert lines[:3] == [str(others), str(range(0, 4 * 950, 7)[-1]), str(2 * 4 * 950 + others)]
+    assert sorted(zip(lines[3::2], lines[4::2])) == sorted((f"user_trace-n{i}", "4") for i in range(950))
 
 
 def test_verbose_tells(pydtrace, tmp_path):

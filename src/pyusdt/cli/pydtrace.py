@@ -340,7 +340,7 @@ def trace(arguments: Arguments) -> int:
         if arguments.verbose:
             complain(f"engine: {engine.name} ({driver.reason})")
             for what, clauses in (("counted in the traced processes, without events", engine.counted),
-                                  ("run once for all events of a probe that come in a row", engine.folded)):
+                                  ("run once for many events of a probe", engine.folded)):
                 if clauses:
                     complain(f"{what}: {', '.join(f'clause {clause.index + 1}' for clause in clauses)}")
         output = open_output(arguments.output)
