@@ -20,7 +20,7 @@
 -module(erltrace).
 
 -export([open/0, open/1, script/1, setopt/3, compile/2, go/1, stop/1, consume/1, walk/1, close/1]).
--export([start_link/1, start_link/2, credit/2, snapshot/1]).
+-export([start_link/1, start_link/2, credit/2, snapshot/1, dump/0]).
 
 -export_type([handle/0, error/0, item/0, probe/0, value/0, real/0, row/0, aggregation/0, buckets/0, options/0, message/0]).
 
@@ -74,6 +74,13 @@
                                    | {aggregations, [aggregation()]}
                                    | {over, exited | stopped, Status :: integer()}}.
 %% What `start_link/2' sends.
+
+%% ---- what needs no tracing ----
+
+%% @doc The ten longest queues of messages of this node, with the stacks of their processes; nothing has to be traced for it.
+-spec dump() -> [erltrace_dump:queue()].
+dump() ->
+    erltrace_dump:longest(10).
 
 %% ---- project-fifo's functions ----
 

@@ -40,7 +40,7 @@ def test_built_tested_and_traced(otp):
     assert int(release) >= (29 if otp.newest else 27)
     built = otp(f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -pa ebin -o ebin test/*_tests.erl {HERE}/programs/*.erl")
     assert built.status == 0, built
-    tested = otp("erl -noshell -pa ebin -eval 'io:format(\"~p\", [eunit:test([pyusdt_tests, pyusdt_vm_tests, dyntrace_tests])]), halt().'")
+    tested = otp("erl -noshell -pa ebin -eval 'io:format(\"~p\", [eunit:test([pyusdt_tests, pyusdt_vm_tests, dyntrace_tests, erltrace_dump_tests])]), halt().'")
     assert tested.stdout.split()[-1] == "ok", tested
     program = 'erlang*:::user_trace-i4s4 { @ = count(); }'
     node = otp.command("erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "fires", "count", "4", "100")

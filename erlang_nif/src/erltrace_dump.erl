@@ -1,0 +1,39 @@
+%% @doc What the processes of this node have not taken from their queues yet, and what they do meanwhile.
+%%
+%% In:  how many processes, at most.
+%% Out: those with the longest queues, the longest first, with their stacks.
+%% Always: no message is looked at or copied, and nothing is sent to a process; one that ends meanwhile is left out. Each process
+%% is asked for the length of its queue, which takes some microseconds of one that runs.
+-module(erltrace_dump).
+
+-export([longest/1]).
+
+-export_type([queue/0]).
+
+-type queue() :: #{pid := pid(), name := atom(), length := pos_integer(), initial_call := mfa(), stack := [string()]}.
+%% `name' is [] of a process that has none; `stack' begins with the function that runs or waits.
+
+-spec longest(pos_integer()) -> [queue()].
+longest(Most) ->
+    Lengths = [{Length, Pid} || Pid <- processes(), {message_queue_len, Length} <- [process_info(Pid, message_queue_len)], Length > 0],
+    [Queue || {_, Pid} <- lists:sublist(lists:reverse(lists:sort(Lengths)), Most), Queue <- queue(Pid)].
+
+%% The length and the stack are of one moment; a queue may have become empty since.
+queue(Pid) ->
+    case process_info(Pid, [registered_name, message_queue_len, initial_call, current_stacktrace]) of
+        [{_, Name}, {_, Length}, {_, Call}, {_, Stack}] when Length > 0 ->
+            [#{pid => Pid, name => Name, length => Length, initial_call => Call, stack => [text(Frame) || Frame <- Stack]}];
+        _ ->
+            []
+    end.
+
+text({Module, Function, Arity, Location}) ->
+    Where = [io_lib:format("  ~ts:~b", [File, Line]) || {file, File} <- Location, {line, Line} <- Location],
+    lists:flatten([io_lib:format("~ts", [shown(Module, Function, Arity)]), Where]).
+
+%% As Erlang writes it, or Elixir: the same as in the probes.
+shown(Module, Function, Arity) ->
+    case atom_to_list(Module) of
+        "Elixir." ++ Name -> io_lib:format("~ts.~ts/~b", [Name, Function, Arity]);
+        _ -> io_lib:format("~tw:~tw/~b", [Module, Function, Arity])
+    end.
