@@ -37,7 +37,7 @@ def rows(process, times):
 def told(python, how, script, times=TIMES, command=(PYDTRACE,)):
     """[[1000 + number of frames, checksum, frames]] of what the program told."""
     with harness.running(python, "tells.py", times, how) as subject:
-        arguments = ["-x", "engine=kernel", "--json", "-q", "-n", f"{script} {ON}", "-p", str(subject.pid)]
+        arguments = ["-x", "engine=kernel", "--json", "-q", "-n", f"{ON} {script}", "-p", str(subject.pid)]
         tracer = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             rows(tracer, 1)
@@ -72,7 +72,7 @@ def test_at_functions_of_c():
 
 def traced(pid, script):
     """A pydtrace of a process that traces already."""
-    command = [PYDTRACE, "-x", "engine=kernel", "--json", "-q", "-n", f"{script} {ON}", "-p", str(pid)]
+    command = [PYDTRACE, "-x", "engine=kernel", "--json", "-q", "-n", f"{ON} {script}", "-p", str(pid)]
     tracer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while rows(tracer, 1) != [[-1]]:
         pass
@@ -102,7 +102,7 @@ def test_a_thread_that_comes_has_no_frames_of_the_one_that_goes():
     with harness.running(sys.executable, "states.py") as subject:
         script = "sched:::on-cpu /pid == $target/ { n++; @[jstack()] = count(); } tick-10ms /n >= 50/ { exit(0); }"
         found = [frame for [stack] in keys(traced(subject.pid, script)) for frame in stack]
-    assert [frame for frame in found if ".py:" in frame or frame.startswith(("?", "["))] == []
+    assert [frame for frame in found if ".py:" in frame] == []
 
 
 def test_a_child_and_a_program_that_takes_the_process_s_place():
