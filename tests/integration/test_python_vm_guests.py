@@ -43,8 +43,6 @@ def test_guest(other, name, version):
 @pytest.mark.parametrize("name", GUESTS)
 def test_each_call_of_a_guest(other, name, version):
     """Of its function alone: at full speed all of the interpreter's events are more than a tracer takes."""
-    if name == "profiler" and version in ("3.10", "3.11"):
-        pytest.skip("host: before CPython 3.12 a thread has room for one profiler, and the program's takes it")
     run = harness.run([*builds.pydtrace(), "-q", "-n", STEPS, "-c", quiet(other(version), name)], timeout=120)
     assert (run.status, run.stderr) == (0, ""), run
     assert re.search(r"^steps (\d+)\n\n +\1\n", run.stdout, re.MULTILINE), run
