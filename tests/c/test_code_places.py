@@ -152,6 +152,22 @@ def control_file(world):
     return path
 
 
+def table_of(world):
+    """(the control file, where its table of places begins), once both are there."""
+    found = []
+
+    def is_written():
+        for path in world.rundir.glob("*.ctl"):
+            with open(path, "rb") as file:
+                head = file.read(128)
+            if len(head) == 128 and (at := struct.unpack_from("<I", head, HEADER_PLACES)[0]):
+                found.append((path, at))
+        return found
+
+    wait_until(is_written)
+    return found[0]
+
+
 def number_of_places(world):
     with open(control_file(world), "rb") as file:
         return struct.unpack_from("<I", file.read(128), HEADER_PLACES + 4)[0]
@@ -172,9 +188,7 @@ LIES = {
 def test_a_table_that_lies(world, lie, when):
     """The tracer says something, and goes on with the others."""
     child = world.start(target(world, 50, 100000, "wait", "linger").split())
-    wait_until(lambda: list(world.rundir.glob("*.ctl")))
-    path = control_file(world)
-    (at,) = struct.unpack_from("<I", path.read_bytes()[:128], HEADER_PLACES)
+    path, at = table_of(world)
     if when == "before":
         spoil(path, LIES[lie](at))
     with tracing(world, "-qn", "vm*:::function-entry { this->by = 1; @[probefunc] = count(); } tick-1s { exit(0); }") as tracer:
@@ -190,9 +204,7 @@ def test_a_table_that_lies(world, lie, when):
 def test_names_that_fill_memory(world):
     """Every place has names of its own, which lie in the same bytes: 46 MiB of them in a file of 4."""
     child = world.start(target(world, 1, 1, "linger").split())
-    wait_until(lambda: list(world.rundir.glob("*.ctl")))
-    path = control_file(world)
-    (at,) = struct.unpack_from("<I", path.read_bytes()[:128], HEADER_PLACES)
+    path, at = table_of(world)
     places = b"".join(struct.pack("<IIII", i, i + 1, i + 2, i) for i in range(MAX_PLACES))
     names = bytes(random.Random(1).choices(b"abcdefghij", k=4 << 20))
     spoil(path, [(at + PLACE * MAX_PLACES, names), (at, places), (HEADER_PLACES + 4, struct.pack("<I", MAX_PLACES))])
@@ -207,9 +219,7 @@ def test_random_lies(world):
     """What is printed is not looked at: it may be more than a pipe holds."""
     dice = random.Random(7)
     child = world.start(target(world, 200, 10**6, "wait", "linger").split())
-    wait_until(lambda: list(world.rundir.glob("*.ctl")))
-    path = control_file(world)
-    (at,) = struct.unpack_from("<I", path.read_bytes()[:128], HEADER_PLACES)
+    path, at = table_of(world)
     with tracing(world, "-o", os.devnull, "-qn", "vm*:::function-entry { this->by = 1; @[probemod, probefunc] = count(); } tick-2s { exit(0); }") as tracer:
         wait_until(lambda: number_of_places(world) >= 5)
         while tracer.poll() is None:
