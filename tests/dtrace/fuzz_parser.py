@@ -199,7 +199,7 @@ def read_frames(program, pieces):
         records += frames.feed(piece)
         text += frames.text
         frames.text = b""
-    symbols = Symbols(name_of=frames.shown.name)
+    symbols = Symbols(name_of=lambda pid, word: frames.shown.name(word))
     decoder = Decoder(program, frames.names.__getitem__, str, lambda action, record: None, symbols)
     for definition, items in zip(program.aggregations, frames.items):
         Aggregation.from_items(definition, items.items(), program.strsize, symbols)

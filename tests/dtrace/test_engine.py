@@ -324,7 +324,7 @@ def test_no_name_can_forge_a_record():
     for size in (1, 7, len(data)):
         frames, mark = frames_of("BEGIN { ustack(4); trace(7); }")
         records = b"".join(frames.feed(data[i : i + size]) for i in range(0, len(data), size))
-        found = Decoder(frames._program, frames.names.get, pytest.fail, pytest.fail, Symbols(name_of=frames.shown.name)).decode(records)
+        found = Decoder(frames._program, frames.names.get, pytest.fail, pytest.fail, Symbols(name_of=lambda _, word, names=frames.shown: names.name(word))).decode(records)
         assert [record.values for record in found] == [(("a`main+0x1", harmless(forged.decode())), 7)]
         assert frames.text == b"after"
 
@@ -373,7 +373,7 @@ def test_keys_that_are_names(dtrace):
                 b"               2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 5        \n"
                 b"               4 |                                         0        \n\n" + mark + b"\4" + frame("T1")
                 + frame("S2") + b"\1P2\3" + mark + b"\n  %-50s %16d\n" % (b"lib.so", -3) + mark + b"\4" + frame("T2"))
-    found = [Aggregation.from_items(definition, items.items(), 256, Symbols(name_of=frames.shown.name))
+    found = [Aggregation.from_items(definition, items.items(), 256, Symbols(name_of=lambda _, word, names=frames.shown: names.name(word)))
              for definition, items in zip(frames._program.aggregations, frames.items)]
     assert dict(found[0]) == {(("lib.so`f+0x1", "lib.so`g"), 3): 42}
     assert [(key, value.buckets) for key, value in found[1].items()] == [(("lib.so`f", -7), [(2, 3, 5)])]
@@ -401,7 +401,7 @@ def test_strings_beside_names_come_first_and_exactly():
     frames.feed(frame("S0") + frame("K0", forged.replace(b"\n", rb"\n") + rb"\0", rb"two\0") + frame("K0", rb"\001x\377\0", rb"\0")
                 + b"\1P0\3" + mark + totals + mark + b"\4" + frame("T0"))
     (first, second) = frames.items[0].items()
-    found = [Aggregation.from_items(definition, items.items(), 256, Symbols(name_of=frames.shown.name))
+    found = [Aggregation.from_items(definition, items.items(), 256, Symbols(name_of=lambda _, word, names=frames.shown: names.name(word)))
              for definition, items in zip(frames._program.aggregations, frames.items)]
     assert dict(found[0]) == {("lib`f(int, char)", forged.decode(), 2, "two"): 5, ("lib`h", b"\1x\xff", -2, ""): 6}
     assert first != second
@@ -410,7 +410,7 @@ def test_strings_beside_names_come_first_and_exactly():
     table = b"\n" + b"".join(b"  %-50s  %-50s" % (string, b"lib") + histogram % n for string, n in ((b"a", 5), (b"b", 6))) + b"\n"
     said = frame("K1", b"a") + frame("K1", b"b")
     frames.feed(frame("S1") + said + b"\1P1\3" + mark + table + mark + b"\4" + frame("T1"))
-    histograms = Aggregation.from_items(frames._program.aggregations[1], frames.items[1].items(), 256, Symbols(name_of=frames.shown.name))
+    histograms = Aggregation.from_items(frames._program.aggregations[1], frames.items[1].items(), 256, Symbols(name_of=lambda _, word, names=frames.shown: names.name(word)))
     assert {key: value.buckets for key, value in histograms.items()} == {("lib", "a"): [(2, 3, 5)], ("lib", "b"): [(2, 3, 6)]}
     before = dict(frames.items[1])
     for torn in (frame("K1", b"a"), frame("K1", b"b") + frame("K1", b"a"), said + frame("K1", b"c")):

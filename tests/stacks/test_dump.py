@@ -194,9 +194,9 @@ def test_of_an_unprivileged_user():
 
 @pytest.mark.parametrize(("arguments", "status", "said"), [
     (["999999999"], 1, "pyusdt: no process 999999999\n"),
-    (["0"], 2, "a number from 1 to 2147483647 is wanted, not '0'"),
-    (["99999999999"], 2, "a number from 1 to 2147483647 is wanted"),
-    (["python"], 2, "a number from 1 to 2147483647 is wanted, not 'python'"),
+    (["0"], 2, "a process's id is wanted, not '0'"),
+    (["99999999999"], 2, "a process's id is wanted"),
+    (["python"], 2, "a process's id is wanted, not 'python'; called python: "),
     (["1", "--frames", "0"], 2, "a number from 1 to 16384 is wanted"),
     ([], 2, "the following arguments are required: PID"),
 ])
