@@ -44,20 +44,23 @@ def samples_in(profile: Profile) -> dict[str, int]:
     return {name: sum(n for (_, stack), n in profile.stacks.items() if name in {place.function for place in stack}) for name in FUNCTIONS}
 
 
+def look_for(process: Process, profile: Profile, function: str, n: int) -> None:
+    """Until there are so many more samples in a function; a thread that waits for the GIL has none."""
+    wanted, until = samples_in(profile)[function] + n, time.monotonic() + 30
+    while samples_in(profile)[function] < wanted:
+        process.look()
+        assert time.monotonic() < until, (function, profile.stacks)
+
+
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
 def test_each_sample_is_of_the_function_that_runs(python):
     with harness.running(python, "in_turn_functions.py") as subject:
         profile = Profile(100, "running threads")
         process, function = Process(subject.pid, profile, Options(RUNNING)), subject.said
         for _ in range(5):
-            before = samples_in(profile)[function]
-            until = time.monotonic() + 30
-            while samples_in(profile)[function] == before:  # the thread is on its way there
-                process.look()
-                assert time.monotonic() < until, (function, profile.stacks)
+            look_for(process, profile, function, 1)  # the thread is on its way there
             before = samples_in(profile)
-            for _ in range(20):
-                process.look()
+            look_for(process, profile, "thread", 20)
             after = samples_in(profile)
             inside = {function, "thread", "inner" if function == "through" else function}
             assert {name: after[name] - before[name] for name in FUNCTIONS} == {name: 20 * (name in inside) for name in FUNCTIONS}
