@@ -19,6 +19,7 @@ import pytest
 
 from pyusdt.engine import erlang_vm
 
+pytestmark = pytest.mark.xdist_group("erlang/test_erlang_vm")  # nodes of its own, and no probe that others could see
 WORDS_OF_A_TRIPLE = 8  # {Pid, Integer, [a, b]}: a tuple of three and two cells
 
 

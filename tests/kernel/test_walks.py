@@ -15,7 +15,7 @@ from kernel_harness import PYDTRACE, compile_c
 from pyusdt.data import walked
 from pyusdt.tracing.beside import beside
 
-pytestmark = pytest.mark.usefixtures("bpf")
+pytestmark = [pytest.mark.usefixtures("bpf"), pytest.mark.xdist_group("kernel/test_walks")]  # of processes that are named
 TIMES = 400
 SYSCALL = "syscall::getpriority:entry /pid == $target && arg0 >= 1000/ { trace(arg0); trace(arg1); jstack(120); }"
 USDT = "pyusdt$target:::user_trace-i4s4 { trace(arg2); trace(arg3); jstack(120); }"
