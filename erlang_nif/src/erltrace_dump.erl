@@ -16,9 +16,10 @@
 -spec longest(pos_integer()) -> [queue()].
 longest(Most) ->
     Lengths = [{Length, Pid} || Pid <- processes(), {message_queue_len, Length} <- [process_info(Pid, message_queue_len)], Length > 0],
-    [Queue || {_, Pid} <- lists:sublist(lists:reverse(lists:sort(Lengths)), Most), Queue <- queue(Pid)].
+    Queues = [Queue || {_, Pid} <- lists:sublist(lists:reverse(lists:sort(Lengths)), Most), Queue <- queue(Pid)],
+    lists:sort(fun(#{length := A}, #{length := B}) -> A >= B end, Queues).
 
-%% The length and the stack are of one moment; a queue may have become empty since.
+%% The length and the stack are of one moment; a queue may have become empty since, or longer than the one before it.
 queue(Pid) ->
     case process_info(Pid, [registered_name, message_queue_len, initial_call, current_stacktrace]) of
         [{_, Name}, {_, Length}, {_, Call}, {_, Stack}] when Length > 0 ->
