@@ -4,8 +4,8 @@ The tests have a run directory of their own, so that nobody's tracing on the sam
 Under CI (CI=true) a skip is a failure, since its machine is root and installs whatever a test needs. A test
 that no installation could help (a kernel without the feature, say) starts its reason with "host:".
 
-Two workers share the tests (`make test`: pytest-xdist, --dist loadgroup), a file at a time. A uprobe belongs to the file of
-the module, not to a process: who attaches without a pid turns the probes on in the other worker's processes as well. So
+Three workers share the tests (`make test`: pytest-xdist, --dist loadgroup), a file at a time. A uprobe belongs to the file of
+the module, not to a process: who attaches without a pid turns the probes on in the other workers' processes as well. So
 what does that, and what asserts that a probe is off, is one group, which one worker runs from first to last.
 """
 
@@ -27,8 +27,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 UNDER_CI = os.environ.get("CI") == "true" or os.environ.get("PYUSDT_CI") == "1"
 
-# Folders of tests that attach to the built probes in all processes, or hold only while nobody does; a file of theirs that
-# does neither has an xdist_group of its own.
+# Folders of tests that attach to the built probes in all processes, or hold only while nobody does. A file of theirs that does
+# neither is marked own_processes, or has an xdist_group that it shares with others ("users": root looks for all users' processes).
 EVERYWHERE = {"dtrace", "erlang", "integration", "kernel", "scripts", "unit"}
 
 
@@ -45,6 +45,8 @@ def _mount_tracefs():
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes or hours; only `make test-long` runs it")
+    config.addinivalue_line("markers", "own_processes: traces processes of its own run directory, by the embedded engine; it"
+                            " minds no other tracer")
     _mount_tracefs()
 
 
@@ -52,7 +54,8 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     for item in items:
         if not item.get_closest_marker("xdist_group"):
-            group = "everywhere" if item.path.parent.name in EVERYWHERE else f"{item.path.parent.name}/{item.path.stem}"
+            everywhere = item.path.parent.name in EVERYWHERE and not item.get_closest_marker("own_processes")
+            group = "everywhere" if everywhere else f"{item.path.parent.name}/{item.path.stem}"
             item.add_marker(pytest.mark.xdist_group(group))
 
 

@@ -18,7 +18,7 @@ import pytest
 
 ALICE, BOB, CAROL = 54001, 54002, 54003  # the attacker has the numbers of the first two
 pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a /dev/shm of its own and another user"),
-              pytest.mark.xdist_group("everywhere")]  # tests/integration/test_users.py has the same users
+              pytest.mark.xdist_group("users")]
 HERE = Path(__file__).parent
 # Where the walk can be stopped, and how often it passes there before it is at the end of the directory's name.
 STEPS = [(44, 1), (40, 1), (40, 2), (41, 1), (42, 1), (43, 1), (45, 1)]

@@ -97,7 +97,7 @@ def test_target_killed_while_it_undoes(world, place):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
-@pytest.mark.xdist_group("everywhere")  # a tracer of all processes, beside it, would be the one for which it waits
+@pytest.mark.xdist_group("users")  # a tracer of all processes, beside it, would be the one for which it waits
 @pytest.mark.parametrize("place", [None, *sorted(MOVING_PLACES)])
 def test_target_killed_while_it_moves(world, place):
     """To the directory of its new user: there it is whole, or it is nowhere. (In a /dev/shm of its own, and among processes of its own:

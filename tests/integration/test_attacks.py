@@ -12,7 +12,8 @@ from pathlib import Path
 import harness
 import pytest
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: another user's process")
+pytestmark = [pytest.mark.xdist_group("users"),
+              pytest.mark.skipif(os.geteuid() != 0, reason="needs root: another user's process")]
 ALICE = 54001
 
 # Maps a file that is named like a process's control file, removes it with its directories, and puts a link in their place: what is

@@ -17,8 +17,9 @@ from pathlib import Path
 import harness
 import pytest
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0 or harness.tools("unshare", "nsenter", "setpriv") is not None,
-                                reason="needs root, unshare, nsenter and setpriv: namespaces")
+pytestmark = [pytest.mark.xdist_group("users"),
+              pytest.mark.skipif(os.geteuid() != 0 or harness.tools("unshare", "nsenter", "setpriv") is not None,
+                                 reason="needs root, unshare, nsenter and setpriv: namespaces")]
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
 COUNT = 'BEGIN { printf("begun\\n"); } pyusdt*:::user_trace-i4s4 { @[pid, arg2] = count(); } END { printa("%d %d %@d\\n", @); }'
 PROGRAM = """

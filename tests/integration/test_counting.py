@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.own_processes
 N = 3000
 FIRES = f"""import pyusdt
 for i in range({N}):

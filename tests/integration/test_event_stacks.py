@@ -14,6 +14,7 @@ import zlib
 import harness
 import pytest
 
+pytestmark = pytest.mark.own_processes
 TOLD = 'pyusdt$target:::user_trace-i4s4 { trace(arg2); trace(arg3); jstack(120); }'
 
 

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_record import COUNT, replay, replayer  # noqa: F401 (a fixture)
 
+pytestmark = pytest.mark.own_processes
 PROGRAM = """
 import os, sys, pyusdt
 from pyusdt import _core

@@ -10,7 +10,8 @@ import sys
 import harness
 import pytest
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small tmpfs")
+pytestmark = [pytest.mark.own_processes,
+              pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small tmpfs")]
 FIRES = "import pyusdt; print(sum(pyusdt.p(i) for i in range(100)))"
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import harness
 import pytest
 
+pytestmark = pytest.mark.own_processes
 PRINT = 'BEGIN { printf("begun\\n"); } pyusdt*:::user_trace-i4s4 { printf("%d\\n", arg2); }'
 FIRE = "import sys, pyusdt; [pyusdt.p(i) for i in range(int(sys.argv[1]), int(sys.argv[2]))]"
 

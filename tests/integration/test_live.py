@@ -11,7 +11,8 @@ import time
 import harness
 import pytest
 
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None and "CI" not in os.environ, reason="host: no tmux")
+pytestmark = [pytest.mark.own_processes,
+              pytest.mark.skipif(shutil.which("tmux") is None and "CI" not in os.environ, reason="host: no tmux")]
 
 PROGRAM = """
 import pyusdt, sys

@@ -17,6 +17,7 @@ import pytest
 
 import pyusdt
 
+pytestmark = pytest.mark.own_processes
 SCRIPT = 'pyusdt*:::user_trace-i4s4 { @[pid, copyinstr(arg0)] = count(); } END { printa("%d %s %@d\\n", @); }'
 
 

@@ -15,6 +15,7 @@ import sys
 import harness
 import pytest
 
+pytestmark = pytest.mark.own_processes
 BY_MONITORING = sys.version_info >= (3, 12)
 TRAPS = os.path.join(harness.PROGRAMS, "vm_traps.py")
 COUNTED = os.path.join(harness.PROGRAMS, "vm_counted.py")

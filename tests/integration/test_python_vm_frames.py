@@ -15,6 +15,7 @@ import builds
 import harness
 import pytest
 
+pytestmark = pytest.mark.own_processes
 # A tool that has a frame hook of its own, which counts what it sees of f().
 TOOL = """
 #include <Python.h>

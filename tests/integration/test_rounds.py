@@ -21,6 +21,7 @@ from pathlib import Path
 import harness
 import pytest
 
+pytestmark = pytest.mark.own_processes
 PRINT = 'pyusdt*:::user_trace-i4s4 { printf("%d %d %d\\n", pid, arg2, arg3); }'
 COUNT = 'pyusdt*:::user_trace-i4s4 { @fired = count(); } END { printa("%@d\\n", @fired); }'
 

@@ -15,6 +15,7 @@ import pytest
 from pyusdt.stacks.process import NoStacks
 from pyusdt.tracing import samples
 
+pytestmark = pytest.mark.own_processes
 HOT = os.path.join(harness.ROOT, "examples", "hot.py")
 REQUESTS = os.path.join(harness.ROOT, "examples", "requests.py")
 ONLY_REPORTS = """pyusdt$target:::user_trace-i4s4 /copyinstr(arg6) == "begin"/ { self->path = copyinstr(arg7); }

@@ -11,6 +11,7 @@ import installed
 import pytest
 from trace_processor import TraceProcessor
 
+pytestmark = pytest.mark.own_processes
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = """
 import asyncio, threading, time

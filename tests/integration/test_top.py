@@ -9,6 +9,7 @@ import harness
 import pytest
 from test_live import Terminal
 
+pytestmark = pytest.mark.own_processes
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
 PROGRAM = """
 import pyusdt, sys, time

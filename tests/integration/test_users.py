@@ -15,8 +15,9 @@ from pathlib import Path
 import harness
 import pytest
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0 or harness.tools("unshare", "nsenter") is not None,
-                                reason="needs root, unshare and nsenter: other users' processes")
+pytestmark = [pytest.mark.xdist_group("users"),
+              pytest.mark.skipif(os.geteuid() != 0 or harness.tools("unshare", "nsenter") is not None,
+                                 reason="needs root, unshare and nsenter: other users' processes")]
 ALICE, BOB = 54001, 54002
 COUNT = ('BEGIN { printf("begun\\n"); } pyusdt*:::user_trace-i4s4 { @[uid, arg2] = count(); } '
          'END { printa("%d %d %@d\\n", @); }')

@@ -18,7 +18,8 @@ from pyusdt.report import widget
 from pyusdt.report.web import page
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif((BROWSER is None or DRIVER is None) and "CI" not in os.environ, reason="host: no chromium")
+pytestmark = [pytest.mark.own_processes,
+              pytest.mark.skipif((BROWSER is None or DRIVER is None) and "CI" not in os.environ, reason="host: no chromium")]
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><script>document.title='owned'</script>\x1b[2J"
 PROGRAM = f"""

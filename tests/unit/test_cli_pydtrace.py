@@ -13,6 +13,7 @@ from pyusdt.cli.pydtrace import command_words
 from pyusdt.cli.table import DTRACE, OURS
 from pyusdt.cli.usage import usage
 
+pytestmark = pytest.mark.own_processes
 COMMAND = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()"]
 
 

@@ -15,6 +15,7 @@ from pyusdt.cli import doctor, found, main
 from pyusdt.cli.doctor import Finding
 from pyusdt.cli.found import Found
 
+pytestmark = pytest.mark.own_processes
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
 MODULE = pyusdt._core.__file__
 ARGUMENTS = "8@%rdi 8@%rsi -8@%rdx -8@%rcx -8@%r8 -8@%r9 8@%rax 8@%r10 8@%r11 8@%rbx"

@@ -11,6 +11,7 @@ import pytest
 from pyusdt.cli import doctor, listing, main
 from pyusdt.cli.found import Found
 
+pytestmark = pytest.mark.own_processes
 FOLDER = os.path.dirname(sys.executable)
 PRINTS = ["-qn", "BEGIN { trace(1); exit(0); }"]
 COMMANDS = [("dtrace", "pydtrace", words) for words in (PRINTS, ["--json", *PRINTS], ["-l"], ["-V"], ["--dump=ast", *PRINTS])]

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.own_processes
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.path.join(HERE, "consumer")
 CASES = sorted(os.path.basename(path)[len("actions-") : -len(".d")] for path in glob.glob(os.path.join(FOLDER, "actions-*.d")))

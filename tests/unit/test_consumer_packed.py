@@ -10,6 +10,7 @@ import pytest
 from pyusdt.engine.dtrace.items import Bars, Packed
 from pyusdt.engine.dtrace.output import Parser
 
+pytestmark = pytest.mark.own_processes
 SUMS = 'BEGIN { @["back"] = sum(-12); @["web orders"] = sum(14); @["phone"] = sum(24); exit(0); }'
 VERBS = 'BEGIN { @["GET"] = sum(2); @["PUT"] = sum(9); @["POST"] = sum(9); exit(0); }'
 DEBTS = 'BEGIN { @[(char)7, 70000] = sum(-80); @[(char)8, 5] = sum(-20); exit(0); }'

@@ -12,6 +12,7 @@ from consumer_harness import ACTION, DONE, FAULT, FULL, PROBE
 from pyusdt.data import program as p
 from pyusdt.data import table
 
+pytestmark = pytest.mark.own_processes
 EINVAL = -22
 CASE = Case("places", [[Trace("int", 5)], [Printf(b"<%s>", ("string", b"abc"))]])
 

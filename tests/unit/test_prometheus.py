@@ -26,6 +26,7 @@ from pyusdt.report.scrapes import Scrapes
 from pyusdt.tracing.aggregates import Aggregates
 from pyusdt.tracing.totals import LIMIT
 
+pytestmark = pytest.mark.own_processes
 KEY = 32  # bytes of a string key
 
 

@@ -20,6 +20,7 @@ from pyusdt.engine import EngineError
 from pyusdt.report import peers, told, web
 from pyusdt.report.output import Output
 
+pytestmark = pytest.mark.own_processes
 HOSTILE = "</script><script>document.title='x'</script>\x1b[2J\udcff"
 
 
