@@ -22,7 +22,7 @@ def test_options_may_be_joined_and_mixed_with_operands():
         (["-q:"], "invalid option -- ':'"),
         (["--quiet"], "invalid option -- '-'"),
         (["--recrd", "x"], "invalid option -- '-'\nhint: did you mean --record\\?"),
-        (["--json=1"], "option takes no argument -- 'json'"),
+        (["--live=1"], "option takes no argument -- 'live'"),
         (["-n"], "option requires an argument -- 'n'"),
         (["-qn"], "option requires an argument -- 'n'"),
         (["-31"], "illegal option -- 31"),
@@ -103,7 +103,13 @@ def test_addresses(text, host, port):
 @pytest.mark.parametrize("option", [option for option in OURS if option.needs], ids=lambda option: option.name)
 def test_a_value_that_is_missing_is_told(option):
     with pytest.raises(Refused, match=re.escape(f"{option.dashed} needs {option.needs}")):
-        parse([option.dashed], {})
+        parse([option.dashed + "=" * option.optional], {})
+
+
+@pytest.mark.parametrize("schema", ["", "0", "3", "x"])
+def test_a_schema_that_there_is_not(schema):
+    with pytest.raises(Refused, match="--json needs the number of a schema: 1 or 2"):
+        parse([f"--json={schema}"], {})
 
 
 @pytest.mark.parametrize("option", [option for option in (*DTRACE, *OURS) if not option.refused], ids=lambda option: option.name)

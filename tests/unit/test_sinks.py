@@ -16,6 +16,7 @@ from pyusdt.data.addresses import Addresses
 from pyusdt.dlang.compile import Compiler, default_macros
 from pyusdt.options import Options
 from pyusdt.report.aside import Aside
+from pyusdt.report.deltas import Lines
 from pyusdt.report.json import Json
 from pyusdt.report.output import Output, OutputError
 from pyusdt.report.parquet import Parquet
@@ -59,9 +60,11 @@ def record(clause, *values):
 
 def feed(program, sink):
     """A whole tracing: two records with a fault between them, a loss, the aggregation, exit(3)."""
-    aggregates = Aggregates(program, SimpleNamespace(items=lambda index: [(struct.pack("=q", 1), struct.pack("=q", 4))]), {},
-                            Acts.symbols)
-    sink.begin(Info(program, Options(), Acts(sink), lambda ident: ("pro", "mod", "fun", "name"), "made-up", "of a test"))
+    engine = SimpleNamespace(items=lambda index: [(struct.pack("=q", 1), struct.pack("=q", 4))], stands_still=False)
+    aggregates = Aggregates(program, engine, {}, Acts.symbols)
+    acts = Acts(sink)
+    acts.aggregates = aggregates
+    sink.begin(Info(program, Options(), acts, lambda ident: ("pro", "mod", "fun", "name"), "made-up", "of a test"))
     sink.records(record(program.clauses[0], b"me\0", 5) + FAULT)
     sink.records(record(program.clauses[1], 7))
     sink.notice("beware")
@@ -108,6 +111,44 @@ def test_json(program, output):
     assert (aggregation["name"], aggregation["keys"], aggregation["value"]) == ("a", [1], 4)
     assert end == {"type": "end", "status": 3}
     assert told == TOLD
+
+
+def test_lines_that_merge(program, output):
+    """The epoch's deltas stand before its heartbeat; clear() is left to who merges."""
+    output_, notify, written, told = output
+    feed(program, Lines(output_, notify))
+    hello, probe, first, fault, second, drops, delta, heartbeat, exit_ = map(json.loads, written().splitlines())
+    assert (hello["type"], hello["schema"], hello["engine"]) == ("hello", 2, "made-up")
+    assert hello["aggregations"] == [{"name": "a", "function": "count", "params": [], "keys": 1}]
+    assert (probe["type"], probe["names"]) == ("probe", ["pro", "mod", "fun", "name"])
+    assert (first["type"], first["clause"], first["values"]) == ("record", 0, ["me", 5]) and "does" not in first
+    assert (fault["type"], fault["kind"], fault["pc"]) == ("fault", p.FAULT_DIVZERO, 3)
+    assert (second["clause"], second["values"], second["does"]) == (1, [7], ["clear"])
+    assert drops == {"type": "drops", "kind": "principal", "count": 2}
+    assert delta == {"type": "delta", "epoch": 0, "name": "a", "function": "count", "params": [], "rows": [[[1], [4]]]}
+    assert (heartbeat["type"], heartbeat["epoch"]) == ("heartbeat", 0)
+    assert exit_ == {"type": "exit", "epochs": 1, "status": 3}
+    assert told == TOLD
+
+
+def test_epochs_pass_while_nothing_comes(program, output):
+    """records() is called with nothing in it; each delta comes once."""
+    output_, notify, written, _ = output
+    held = [(struct.pack("=q", 1), struct.pack("=q", 4))]
+    engine = SimpleNamespace(items=lambda index: held, remove=lambda index, keys: held.clear(), stands_still=True)
+    sink = Lines(output_, notify, interval=1e-9)
+    acts = Acts(sink)
+    acts.aggregates = Aggregates(program, engine, {}, Acts.symbols)
+    sink.begin(Info(program, Options(), acts, lambda ident: ("", "", "", "x")))
+    sink.records(b"")
+    sink.records(b"")
+    lines = [json.loads(line) for line in written().splitlines()]
+    assert [(line["type"], line.get("epoch")) for line in lines] == [("hello", None), ("delta", 0), ("heartbeat", 0), ("heartbeat", 1)]
+
+
+def test_what_dtrace_tells_has_no_words(program, output):
+    with pytest.raises(OutputError, match="--json=2 is not possible with the dtrace engine"):
+        Lines(*output[:2]).begin(Info(program, Options(), Acts(None), lambda ident: ("", "", "", "x"), "dtrace"))
 
 
 def test_ftruncate_empties_the_file_of_json(program, tmp_path):

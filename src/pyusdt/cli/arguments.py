@@ -10,7 +10,7 @@ from ..data.meant import behind, meant
 from ..dlang.compile import DUMPS
 from ..options import PARSERS, OptionError, Options
 from .colour import WHEN
-from .formats import FORMATS, TEXT, address, port_of
+from .formats import FORMATS, SCHEMAS, TEXT, address, port_of
 from .table import DTRACE, OURS
 
 TYPE_CHECKING = False
@@ -174,7 +174,7 @@ def _take(arguments: Arguments, letter: str, value: str | None) -> None:
     text = value or ""  # an option that takes a value has one
     if option.refused:
         raise Refused(f"-{option.name} is not supported: {option.refused}")
-    if option.needs and not value:
+    if option.needs and not option.optional and not value:
         raise Refused(f"{letter} needs {option.needs}")
     if letter in _LEVELS:
         arguments.requests.append(Request(text=text, level=_LEVELS[letter]))
@@ -208,7 +208,9 @@ def _take(arguments: Arguments, letter: str, value: str | None) -> None:
     elif letter == "--color":
         arguments.colour = _one_of(WHEN, option, text)
     elif letter[2:] in FORMATS:
-        if letter == "--web":
+        if letter == "--json":
+            _one_of(SCHEMAS, option, "1" if value is None else value)
+        elif letter == "--web":
             _check(port_of, value or "0", "--web needs the number of a port, or nothing")
         elif letter == "--metrics":
             _check(address, text, f"--metrics needs {option.needs}")

@@ -23,7 +23,14 @@ def _text(output: Output, notify: Notify, _: str | None) -> Sink:
     return Text(output, notify)
 
 
-def _json(output: Output, notify: Notify, _: str | None) -> Sink:
+SCHEMAS = ("1", "2")  # of --json
+
+
+def _json(output: Output, notify: Notify, schema: str | None) -> Sink:
+    if schema == "2":
+        from ..report.deltas import Lines
+
+        return Lines(output, notify)
     from ..report.json import Json
 
     return Json(output, notify)

@@ -78,7 +78,8 @@ DTRACE = (
 OURS = (
     Option("help", None, "show this and exit"),
     Option("version", None, "show pyusdt's version and that of D, and exit"),
-    Option("json", None, "print a line of JSON for each record"),
+    Option("json", "1|2", "print a line of JSON for each record; 2: lines that can be merged with those of other sessions", optional=True,
+           needs="the number of a schema: 1 or 2"),
     Option("parquet", "FILE", "write the records into a Parquet file", needs=_FILE),
     Option("live", None, "show the aggregations on the terminal while they grow"),
     Option("web", "PORT", "show the same in a browser of this machine, while it goes on", optional=True),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .buckets import MergeError
 from .floats import finite
+from .merging import together
 from .words import packed, unpacked
 
 if TYPE_CHECKING:
@@ -51,12 +52,7 @@ class _Made:
     def merge(self, other: Any) -> Any:
         """What one session would have made that had seen the values of both.  Raises MergeError."""
         _same(self, other)
-        if not self.n or not other.n:
-            return self if self.n else other
-        if self.row.is_told(self.words) or self.row.is_told(other.words):
-            raise MergeError(f"of {self.function}() dtrace tells the value, not what it was made of: it can not be merged "
-                             "exactly")
-        return self.row.value((), self.row.merged(self.words, other.words))
+        return self.row.value((), together(self.row, (self.words, other.words)))
 
     def _dict(self, value: Any) -> dict[str, Any]:
         return {"function": self.function, "value": value, "words": list(self.words)}
@@ -197,9 +193,7 @@ class Histogram:
 
     def merge(self, other: Histogram) -> Histogram:
         _same(self, other)
-        if not self.n or not other.n:
-            return self if self.n else other
-        return type(self)(self.row, self.params, self.row.merged(self.words, other.words))
+        return type(self)(self.row, self.params, together(self.row, (self.words, other.words)))
 
     def to_dict(self) -> dict[str, Any]:
         return {"function": self.function, "params": list(self.params), "n": self.n,

@@ -111,6 +111,7 @@ class Engine(Clock):
 
     name = ""
     has_places = True  # a fault's record says which instruction of which clause it was
+    stands_still = False  # nothing is added to an aggregation but in poll(), end() and more()
     cpu: int | None = None  # the one that runs the clauses, where it is one
 
     def __init__(self, program: Program, options: Mapping[str, Any]) -> None:

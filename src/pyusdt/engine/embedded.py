@@ -38,6 +38,7 @@ def is_own(description):
 
 class EmbeddedEngine(Engine):
     name = "embedded"
+    stands_still = True
     _can_sample = True
 
     def __init__(self, program, options):

@@ -8,6 +8,8 @@ given out never fall, unless the aggregating function's do.
 
 from __future__ import annotations
 
+from ..data.merging import together
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -70,7 +72,7 @@ class Present(Totals):
 def _merged(several: list[Any]) -> Any:
     """One value of several that are each of something."""
     first = several[0]
-    return first.row.value(getattr(first, "params", ()), first.row.merged(*[value.words for value in several]))
+    return first.row.value(getattr(first, "params", ()), together(first.row, [value.words for value in several]))
 
 
 def shown(part: Any) -> str:

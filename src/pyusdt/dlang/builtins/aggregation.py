@@ -6,10 +6,11 @@ class does not say is as it is here.  Other rooms ask the row (program.AggDef.ro
 - the types pass (types/): prototype, params, constants, increments, read, spelled, differences;
 - code generation (code/): words, prepare, emit, weighs;
 - the kernel engine (engine/kernel/maps.py): merged, of what the CPUs have;
-- the value objects (data/values.py): called, value, number, mean, merged, is_told, bounds;
+- the value objects (data/values.py): called, value, number, mean, is_told, bounds;
+- merging (data/merging.py): merged, is_told, head;  what a host sends of it (tracing/deltas.py): came;
 - text (data/aggregations.py, data/packed.py, tracing/texts.py): decode, rank, zero, show, printed, has_bars, packing;
 - Erlang's terms (report/terms.py): exact, since;  the live view (report/view.py): is_total, falls;
-- metrics (report/prometheus.py, report/mapping.py): metric, merged, is_told, falls;
+- metrics (report/prometheus.py, report/mapping.py): metric, is_told, falls;
 - the dtrace engine (engine/dtrace/frames.py): is_distribution, told, labels.
 
 A class has no state, so that a value, which names its row, can be pickled.
@@ -71,6 +72,10 @@ class Aggregating:
     def since(self, old, new):
         """The words of what came between two looks at a value; None: it is not known, or the value was cleared."""
         return None if new[0] < old[0] else added(new, [-word for word in old])
+
+    def came(self, old, new):
+        """What merged() makes the words `new` of, with `old`, an earlier look at a value that nobody clears; None: nothing."""
+        return None if old == new else added(new, [-word for word in old])
 
     # --- in value objects -----------------------------------------------------------------------------
     is_distribution = False  # its value is a values.Histogram

@@ -136,6 +136,7 @@ class Extreme(Real):
     unbounded = 0.0  # after clear()
     operand = staticmethod(ordered)
     emit, merged, since = numbers.Extreme.emit, numbers.Extreme.merged, numbers.Extreme.since
+    came = numbers.Extreme.came
 
     def number(self, words):
         return of_order(words[1]) if words[0] else self.unbounded

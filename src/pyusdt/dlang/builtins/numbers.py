@@ -56,6 +56,9 @@ class Extreme(Aggregating):
     def since(self, old, new):
         """It is known of all only."""
 
+    def came(self, old, new):
+        return None if old == new else [new[0] - old[0], new[1]]
+
     def decode(self, value, params):
         n, number = unpacked(value)
         return number if n else self.empty
@@ -133,7 +136,10 @@ class Stddev(Mean):
     def since(self, old, new):
         if new[0] <= old[0]:
             return None
-        return self._words([b - a for a, b in zip(self._parts(old), self._parts(new))])
+        return self.came(old, new)
+
+    def came(self, old, new):
+        return None if old == new else self._words([b - a for a, b in zip(self._parts(old), self._parts(new))])
 
     @staticmethod
     def _parts(words):

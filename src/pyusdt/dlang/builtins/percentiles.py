@@ -40,7 +40,7 @@ class Percentiles(Distribution):
     # --- words, of CPUs and of sessions -------------------------------------------------------------
     def merged(self, *several):
         words = added(*several)
-        words[1] = max(each[1] for each in several if each[0])
+        words[1] = max(each[1] for each in several if any(each))
         return words
 
     def since(self, old, new):
@@ -50,6 +50,10 @@ class Percentiles(Distribution):
             return came and [came[0], new[1], *came[2:]]
         used = [high for (_, high), count in zip(self.bounds(()), came[2:]) if count]
         return [came[0], min(new[1], max(used, default=new[1])), *came[2:]]
+
+    def came(self, old, new):
+        words = super().came(old, new)
+        return words and [words[0], new[1], *words[2:]]
 
     # --- in value objects and in text ---------------------------------------------------------------
     def value(self, params, words):
