@@ -8,6 +8,7 @@ Always:  what is compared is the program's count and the tracer's.
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import textwrap
 
@@ -178,6 +179,28 @@ def test_calls_deeper_than_the_hook_goes(traced, has_inline_calls):
         assert printed == ["another", "none"]
     assert counts["function-entry", "down"] == counts["function-return", "down"] == depth + 10
     assert counts["function-entry", "f"] == counts["function-return", "f"] == 100
+
+
+def test_it_stays_away_while_functions_are_traced(traced, has_inline_calls, tmp_path):
+    """Who else begins and ends to trace does not bring it back: the frame that had just begun was seen by neither, once in fifteen."""
+    if not has_inline_calls:
+        pytest.skip("host: 3.10 takes room on the stack of C for each call, hooked or not")
+    other = shlex.join([*builds.pydtrace(), "-qn", "python$target:other::function-entry { } tick-10ms { exit(0); }", "-p"])
+    printed, counts = traced(f"""
+        import hooks, os, sys, time
+        sys.setrecursionlimit(10**6)
+        def down(n):
+            if n > 1:
+                return down(n - 1)
+            os.system({other!r} + f" {{os.getpid()}} && touch {tmp_path}/done &")
+            while not os.access("{tmp_path}/done", os.F_OK):  # nothing here is a call of Python code, with which the hook would go again
+                time.sleep(0.01)
+            time.sleep(0.5)  # the thread that watches has noticed the end of it
+            return hooks.look()[0]
+        print(down(30_000))
+    """)
+    assert printed == ["none"]
+    assert counts["function-entry", "down"] == counts["function-return", "down"] == 30_000
 
 
 def test_threads_with_small_stacks(traced, has_inline_calls):

@@ -142,7 +142,7 @@ void pyusdt_vm_code_thread(void);
 /* Whether functions' events come by a frame hook from here on. */
 int pyusdt_vm_frames_set(int wanted);
 
-/* From here on they come by profile functions. */
+/* From here on, and until nobody wants functions, they come by profile functions. */
 void pyusdt_vm_by_profile(void);
 
 static inline int pyusdt_vm_is_generator(const PyCodeObject *code)

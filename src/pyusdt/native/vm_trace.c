@@ -16,6 +16,7 @@
 
 static uint32_t now_wanted; /* as last set */
 static int by_frames;       /* the frame hook is in: no profile function is needed */
+static int without_frames;  /* until nobody wants functions: the hook was too much for a thread's stack of C */
 
 /* ---- frames ---- */
 
@@ -174,6 +175,13 @@ void pyusdt_vm_code_thread(void)
     thread_set(PyThreadState_Get(), now_wanted, &others);
 }
 
+static int can_use_frames(uint32_t wanted)
+{
+    if ((wanted & PYUSDT_VM_FUNCTIONS) == 0)
+        without_frames = 0;
+    return (wanted & PYUSDT_VM_FUNCTIONS) != 0 && (wanted & PYUSDT_VM_C_FUNCTIONS) == 0 && !without_frames;
+}
+
 static struct others threads_set(void)
 {
     struct others others = {0, 0};
@@ -184,9 +192,11 @@ static struct others threads_set(void)
     return others;
 }
 
+/* The hook does not come back in the middle: a frame that has begun and has not told of it yet would be seen by neither. */
 void pyusdt_vm_by_profile(void)
 {
     by_frames = 0;
+    without_frames = 1;
     threads_set();
 }
 
@@ -196,7 +206,7 @@ const char *pyusdt_vm_code_set(uint32_t wanted, int refresh)
 
     (void)refresh; /* each event asks its place */
     now_wanted = wanted;
-    by_frames = pyusdt_vm_frames_set((wanted & PYUSDT_VM_FUNCTIONS) != 0 && (wanted & PYUSDT_VM_C_FUNCTIONS) == 0);
+    by_frames = pyusdt_vm_frames_set(can_use_frames(wanted));
     others = threads_set();
     if (others.profilers)
         return "another profiler (sys.setprofile) is at work: there are no events of functions in its threads";
