@@ -273,6 +273,7 @@ PARSERS: dict[str, Parser] = {
     "alert": _several, "alertends": _rate, "alertrepeat": _rate, "alertrate": _count, "alertstacks": _flag,
     # where the aggregations go by OTLP, how often, and whether all or what is new (docs/guide/metrics.md)
     "otlp": _text, "otlpinterval": _rate, "otlptemporality": _choice("cumulative", "delta"),
+    "hostwait": _rate,  # how long hosts of --hosts may take to answer (docs/guide/hosts.md)
     "maxcpu": _percent,  # of a processor that pydtrace may take (docs/guide/serve.md)
 }  # fmt: skip
 _REFUSED = {

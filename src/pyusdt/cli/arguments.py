@@ -66,7 +66,7 @@ class Request:
 
 class Arguments:
     """requests: list of Request; options: Options; commands: list of str (-c); pids: list of int (-p);
-    output: path (-o) or None; mode: "trace", "list", "header", "link", "version", "help" or "versions"; execute: False for -e;
+    output: path (-o) or None; mode: "trace", "list", "header", "link", "serve", "version", "help" or "versions"; execute: False for -e;
     verbose: number of -v; dump: stage of --dump or None; colour: word of --color; format: one of formats.py, format_argument: its
     argument; operands: the arguments $1 and up."""
 
@@ -84,6 +84,8 @@ class Arguments:
         self.ready: int | None = None  # the file descriptor that hears when the probes are on; 2: by a line on the standard error
         self.colour = "auto"
         self.strict = False  # a loss makes the exit status 3
+        self.hosts: str | None = None  # the list; of pydtrace --serve this host's own name
+        self.via: str | None = None
         self.attach = False  # the provider python is brought into the processes of -p
 
 
@@ -201,6 +203,10 @@ def _take(arguments: Arguments, letter: str, value: str | None) -> None:
         arguments.ready = STDERR if value is None else _descriptor(value)
     elif letter == "--strict":
         arguments.strict = True
+    elif letter in ("--hosts", "--via"):
+        setattr(arguments, letter[2:], text)
+    elif letter == "--serve":
+        arguments.mode = "serve"
     elif letter == "--attach":
         arguments.attach = True
     elif letter == "--dump":

@@ -87,7 +87,13 @@ def compile_requests(arguments: Arguments, target: int) -> Compiled:
     """All requests as one program; target: the pid that is $target.  Raises CompileError."""
     compiler = Compiler(arguments.options, default_macros(target), kernel=Structs())
     compiler.names.probes = lambda: all_probes(arguments)
+    if arguments.hosts is not None:
+        from . import hosts
+
+        compiler.declare(hosts.declaration("" if arguments.mode == "trace" else arguments.hosts), "--hosts")
     sources = add_requests(compiler, arguments)
+    if arguments.hosts is not None:
+        hosts.check_sides(compiler.items)
     program = compiler.finish()
     if "disasm" in arguments.options:
         print(compiler.disassembly(program), file=sys.stderr, flush=True)
@@ -137,6 +143,8 @@ def make_targets(arguments: Arguments) -> Targets:
     """The Targets of -c and -p.  The command's process exists then, and waits."""
     if "replay" in arguments.options and (arguments.commands or arguments.pids or "record" in arguments.options):
         raise Failure("--replay traces nothing: it can not be used with -c, -p or --record")
+    if arguments.hosts is not None and arguments.mode == "trace":
+        return Targets()  # those of -c and -p are on the hosts
     for name in ("keep", "wait"):
         if name in arguments.options and (arguments.commands or arguments.pids or "replay" in arguments.options):
             raise Failure(f"--{name} is for processes that are not named: it can not be used with -c, -p or --replay")
@@ -323,11 +331,19 @@ def trace(arguments: Arguments) -> int:
         if not arguments.execute:
             return 0
         raise Failure(behind("no probes specified", forgotten_script(arguments.operands)))
+    if arguments.hosts is not None:
+        from .hosts import check
+
+        check(arguments)
     driver = Driver(arguments.options, make_targets(arguments), _LISTED)
     try:
         target = (driver.targets.named() or (awaited(arguments.options) or recorded_target(arguments.options),))[0]
         compiled = compile_requests(arguments, target)
         compiled.program.arguments = [PROGRAM, *arguments.operands]
+        if arguments.hosts is not None:
+            from .hosts import request_of
+
+            arguments.options["hosts"] = request_of(arguments, compiled.program, text_of)
         driver.open(compiled.program)  # it looks at this process's own probes, which a command will have, too
         hide()
         engine = driver.engine
@@ -417,6 +433,10 @@ def dispatch(argv: list[str]) -> int:
             return write_headers(arguments)
         if arguments.mode == "link":
             return link(arguments)
+        if arguments.mode == "serve":
+            from .host import serve
+
+            return serve(make_targets, compile_requests, hide)
         return trace(arguments)
     except CompileError as error:
         errtags = bool(arguments.options.get("errtags"))

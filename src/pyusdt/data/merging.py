@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import struct
 
+from . import wire
 from .buckets import MergeError
+from .words import packed, unpacked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     Words = tuple[int, ...]
+
+_WAITING = 64  # values of a key
 
 
 def together(row: Any, several: Sequence[Sequence[int]]) -> Words:
@@ -48,11 +52,11 @@ def reader(row: Any, params: Any) -> Callable[[Any], Words]:
 
 
 def _number(size: int) -> Callable[[Any], Words]:
-    packed = struct.Struct(f"={size}q").pack
+    pack = struct.Struct(f"={size}q").pack
 
     def read(words: Any) -> Words:
         try:
-            packed(*words)
+            pack(*words)
             if words[0] >= 0:
                 return tuple(words)
         except (struct.error, TypeError):
@@ -80,3 +84,71 @@ def _distribution(row: Any, size: int) -> Callable[[Any], Words]:
             raise ValueError(f"{head} words are wanted, and pairs of the number of a bucket and its count") from None
 
     return read
+
+
+class Merged:
+    """One aggregation, merged as the rows of several hosts come.  room: keys that one host may bring.
+
+    Values of a key wait until somebody looks, or there are many: merged() takes them all at once."""
+
+    def __init__(self, definition: Any, room: int) -> None:
+        self._definition, self._room = definition, room
+        self._key, self._words = wire.reader(definition.keys), reader(definition.row, definition.params)
+        self._slots: dict[bytes, list[Words]] = {}
+        self._owners: dict[bytes, int] = {}  # who brought a key
+        self._brought: dict[int, int] = {}
+        self._known: dict[Any, list[Words]] = {}  # by the keys as they were said
+
+    def add(self, rows: Any, host: int, pack: Callable[[tuple[Any, ...]], bytes]) -> int:
+        """How many of the rows had no room.  pack: makes a key's bytes of its parts.  ValueError, TypeError: these are no rows."""
+        known, read, dropped = self._known, self._words, 0
+        for keys, words in rows:
+            found = read(words)
+            try:
+                slot = known.get(tuple(keys))
+            except TypeError:  # a part is a list, or an object
+                slot = None
+            if slot is None:
+                slot = self._new(keys, host, pack)
+            if slot is None:
+                dropped += 1
+                continue
+            slot.append(found)
+            if len(slot) > _WAITING:
+                slot[:] = [together(self._definition.row, slot)]
+        return dropped
+
+    def _new(self, keys: Any, host: int, pack: Callable[[tuple[Any, ...]], bytes]) -> list[Words] | None:
+        """The slot of keys that were not said in this way before; None: no room."""
+        packed = pack(self._key(keys))
+        if packed not in self._slots:
+            if self._brought.get(host, 0) >= self._room:
+                return None
+            self._slots[packed], self._owners[packed] = [], host
+            self._brought[host] = self._brought.get(host, 0) + 1
+        slot = self._slots[packed]
+        if all(part.__class__ in (str, int) for part in keys):
+            self._known[tuple(keys)] = slot
+        return slot
+
+    def absorb(self, items: list[tuple[bytes, bytes]]) -> None:
+        """What was counted here."""
+        for key, value in items:
+            self._slots.setdefault(key, []).append(unpacked(value))
+
+    def items(self) -> list[tuple[bytes, bytes]]:
+        """[(key, value)] as an engine has them."""
+        for slot in self._slots.values():
+            slot[:] = [together(self._definition.row, slot)]
+        return [(key, packed(words)) for key, (words,) in self._slots.items()]
+
+    def clear(self) -> None:
+        """The keys stay."""
+        for slot in self._slots.values():
+            slot[:] = [(0,) * self._definition.row.words(self._definition.params)]
+
+    def remove(self, keys: list[bytes]) -> None:
+        self._known.clear()
+        for key in keys:
+            if self._slots.pop(key, None) is not None and (host := self._owners.pop(key, None)) is not None:
+                self._brought[host] -= 1

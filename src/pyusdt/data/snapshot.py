@@ -184,7 +184,9 @@ def pack_key(fields: Any, key: Key, names: Names) -> bytes:
     size = max((data.offset + data.size for data in fields), default=0)
     packed = bytearray(-(-size // 8) * 8)
     for data, part in zip(fields, key):
-        if isinstance(part, int):
+        if isinstance(part, float):
+            raw = struct.pack("=" + layout_of(data), part)
+        elif isinstance(part, int):
             raw = (part % (1 << 8 * data.size)).to_bytes(data.size, _BYTE_ORDER)
         elif isinstance(data.type, (t.Stack, t.Symbol)):
             raw = names.storage(data.type, data.size, (part,) if isinstance(part, str) else part)

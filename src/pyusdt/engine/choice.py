@@ -47,6 +47,10 @@ def open_engine(program, options, targets):
 
 def _chosen(program, options, targets):
     name = options.get("engine")
+    if "hosts" in options:
+        from .remote.engine import RemoteEngine
+
+        return _opened(RemoteEngine(program, options), targets), f"it traces {options['hosts']}"
     for option in ("replay", "record", "keep", "wait"):
         if option in options:
             if name not in (None, "embedded"):

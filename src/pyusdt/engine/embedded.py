@@ -284,7 +284,7 @@ class EmbeddedEngine(Engine):
     def _fire(self, probe, when):
         pid = os.getpid()
         stack = own_stack.frames(self.frames_wanted)
-        self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu, COMM, stack=stack)
+        self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu or 0, COMM, stack=stack)
 
     def poll(self, timeout):
         if self._ticks is None:

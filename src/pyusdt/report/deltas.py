@@ -87,15 +87,15 @@ class Lines(OutputSink):
             self._info.actions.act(action, record)
 
     # --- epochs ---------------------------------------------------------------------------------------
-    def epoch(self) -> None:
-        """What came since the last one, and the heartbeat that ends it."""
+    def epoch(self, **more: int) -> None:
+        """What came since the last one, and the heartbeat that ends it.  more: members of that."""
         self._due = time.monotonic() + (self._interval or 0)
         for definition in self._info.program.aggregations:
             rows = [[wire.said(key), merging.said(definition.row, words)] for key, words in self._deltas.take(definition).items()]
             for first in range(0, len(rows), _ROWS):
                 self.say("delta", epoch=self.number, name=definition.name, function=definition.row.called,
                          params=list(definition.params or ()), rows=rows[first : first + _ROWS])
-        self.say("heartbeat", epoch=self.number, time=self._info.clock.now())
+        self.say("heartbeat", epoch=self.number, time=self._info.clock.now(), **more)
         self.number += 1
 
     def snapshot(self, aggregates: Aggregates) -> None:

@@ -1,0 +1,200 @@
+"""pydtrace --serve: traces for a coordinator that is elsewhere (pydtrace --hosts), through the standard input and output.
+
+In: lines of JSON: trace (the script, what to trace), go, ping, flush, ack, stop.  Out: lines of schema 2 (docs/guide/json.md), with
+opened or refused first, and pong.
+Always: the coordinator's end, or that of the line to it, ends the tracing, and the command of -c; that command sees neither of the two
+pipes: it reads nothing, and its output goes to the standard error.  A coordinator that does not keep up gets fewer, larger epochs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from ..dlang.errors import CompileError
+from ..engine.remote import sides
+from ..report.deltas import Lines
+from ..report.output import Output
+from ..tracing.driver import Driver
+from . import arguments as cli
+from .hosts import FORWARDED
+from .usage import PROGRAM
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import BinaryIO
+
+    from ..data.program import Program
+    from ..engine import Targets
+    from .arguments import Arguments
+
+_POLL = 0.05  # s
+_REQUEST = 4 << 20  # bytes of a line
+_UNACKNOWLEDGED = 8  # epochs
+
+
+class NotServed(Exception):
+    """The request is refused; the message is one line for who asked."""
+
+
+class _Shared(Output):
+    """Two threads write lines: what is traced, and answers to pings."""
+
+    def __init__(self, fd: int) -> None:
+        super().__init__(fd, "<the coordinator>")
+        self._lock = threading.Lock()
+
+    def write(self, text: bytes) -> None:
+        with self._lock:
+            super().write(text)
+
+
+class Served(Lines):
+    """Lines, and nothing on the standard error."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(output, self.note, None)
+
+    def note(self, message: str, error: bool = True) -> None:
+        if error:
+            self.say("notice", text=message)
+
+    def fault(self, text: str, count: int = 0) -> None:
+        """The coordinator has its line, and tells it."""
+
+    def drop(self, kind: str, count: int, line: str) -> None:
+        self.say("drops", kind=kind, count=count)
+
+
+class Coordinator(threading.Thread):
+    """What it asks: going, stopping, flush (the last number), acked (the last epoch), gone."""
+
+    def __init__(self, file: BinaryIO, sink: Served) -> None:
+        super().__init__(daemon=True)
+        self._file, self._sink = file, sink
+        self.going = threading.Event()
+        self.stopping = self.gone = False
+        self.flush, self.acked = 0, -1
+
+    def run(self) -> None:
+        try:
+            while line := self._file.readline(_REQUEST):
+                self._take(json.loads(line))
+        except (OSError, ValueError, KeyError, TypeError):
+            pass  # it is no coordinator, or is gone
+        self.gone = True
+        self.going.set()
+
+    def _take(self, line: dict[str, Any]) -> None:
+        kind = line["type"]
+        if kind == "ping":
+            self._sink.say("pong", id=line["id"], time=time.monotonic_ns())
+        elif kind == "go":
+            self.going.set()
+        elif kind == "flush":
+            self.flush = max(self.flush, int(line["id"]))
+        elif kind == "ack":
+            self.acked = max(self.acked, int(line["epoch"]))
+        elif kind == "stop":
+            self.stopping = True
+            self.going.set()
+
+
+def serve(targets_of: Callable[[Arguments], Targets], compiled: Callable[[Arguments, int], Any], hide: Callable[[], None]) -> int:
+    """The exit status.  targets_of, compiled, hide: pydtrace's own."""
+    file, output = _pipes()
+    sink = Served(output)
+    coordinator = Coordinator(file, sink)
+    try:
+        request = _read(file)
+        arguments = _arguments(request)
+        driver = Driver(arguments.options, targets_of(arguments))
+    except Exception as error:  # noqa: BLE001  (whatever it is, the coordinator is told)
+        return _refuse(sink, error)
+    coordinator.start()
+    try:
+        try:
+            _open(driver, compiled(arguments, (*driver.targets.named(), 0)[0]).program, sink)
+            hide()
+        except Exception as error:  # noqa: BLE001
+            return _refuse(sink, error)
+        coordinator.going.wait()
+        if coordinator.stopping:  # exit() in BEGIN
+            sink.end(0)
+        elif not coordinator.gone:
+            _trace(driver, sink, coordinator, request["interval"])
+            return driver.status or 0
+        return 0
+    finally:
+        driver.close()
+
+
+def _pipes() -> tuple[BinaryIO, _Shared]:
+    """The coordinator's, which from now on nobody else has."""
+    there, here = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return os.fdopen(there, "rb"), _Shared(here)
+
+
+def _refuse(sink: Served, error: Exception) -> int:
+    why = error.render(False, PROGRAM) if isinstance(error, CompileError) else str(error) or type(error).__name__
+    sink.say("refused", why=why)
+    return 1
+
+
+def _read(file: BinaryIO) -> dict[str, Any]:
+    line = file.readline(_REQUEST)
+    try:
+        request = json.loads(line)
+    except ValueError:
+        raise NotServed("pydtrace --serve is started by pydtrace --hosts: it reads a request from its standard input") from None
+    if not isinstance(request, dict) or request.get("type") != "trace" or request.get("schema") != 2:
+        raise NotServed("this pydtrace serves requests of schema 2: the coordinator's is of another version")
+    return request
+
+
+def _arguments(request: dict[str, Any]) -> Arguments:
+    """The command line that it stands for."""
+    arguments = cli.Arguments()
+    arguments.mode = "serve"
+    arguments.hosts = str(request["host"])
+    arguments.requests = [cli.Request(each["text"], None, each["level"]) for each in request["requests"]]
+    arguments.operands = [str(each) for each in request["operands"]]
+    arguments.pids = [int(pid) for pid in request["pids"]]
+    arguments.commands = [request["command"]] if request["command"] else []
+    arguments.options.update({key: value for key, value in request["options"].items() if key in FORWARDED})
+    arguments.options["zdefs"] = True
+    return arguments
+
+
+def _open(driver: Driver, program: Program, sink: Served) -> None:
+    descriptions = [desc for clause in program.clauses for desc in clause.probes]
+    for clause in program.clauses:
+        clause.probes = [desc for desc in clause.probes if sides.THERE in sides.of_description(desc)]
+    driver.open(program)
+    counts = {id(desc): count for desc, count in driver.engine.matched}
+    sink.say("opened", matched=[counts.get(id(desc), 0) for desc in descriptions])
+    for note in driver.engine.notes:
+        sink.note(note)
+
+
+def _trace(driver: Driver, sink: Served, coordinator: Coordinator, interval: float) -> None:
+    due, flushed = time.monotonic() + interval, 0
+
+    def between() -> None:
+        nonlocal due, flushed
+        driver.stopping = driver.stopping or coordinator.stopping or coordinator.gone
+        driver.hurry = driver.hurry or coordinator.gone
+        wanted, now = coordinator.flush, time.monotonic()
+        if wanted > flushed or (now >= due and sink.number - coordinator.acked <= _UNACKNOWLEDGED):
+            sink.epoch(flush=wanted)
+            due, flushed = now + interval, wanted
+
+    driver.begin(sink)
+    driver.run(_POLL, between)

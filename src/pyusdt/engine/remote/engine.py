@@ -1,0 +1,355 @@
+"""The engine of many hosts: each traces by itself, and here is what they count and record made one.
+
+In: a compiled program; options["hosts"], a Request: names, the words that start something on a host, the script.  Out: the records of
+all, in order; aggregations merged.
+Always: hosts run the clauses of what fires on them, and send what came of it (docs/guide/json.md, schema 2); BEGIN, END, ticks, and what
+reads or changes whole aggregations run here, on what is merged.  Nothing that a host says is believed (host.py); a host that is gone,
+late or wrong is told by its name, and the others go on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import time
+
+from ...data import program as p
+from ...data import wire
+from ...data.faults import KINDS, drop_line
+from ...data.harmless import harmless
+from ...data.merging import Merged
+from ...data.names import Names
+from ...data.records import split
+from ...data.snapshot import pack_key
+from .. import BEGIN, END, EngineError
+from ..embedded import EmbeddedEngine
+from ..ticks import Ticks
+from . import sides
+from .clocks import UNKNOWN
+from .host import GONE, OPENED, OVER, RUNNING, STARTING, Host
+from .link import Broken, Link
+from .order import Order
+
+_SECOND = 1_000_000_000
+_PATIENCE = 10 * _SECOND  # how long a host may take to answer: -x hostwait
+_LAG = 2 * _SECOND  # a record waits so long for hosts that say nothing
+_FLUSH = 1 * _SECOND  # a tick waits so long for the hosts' epoch
+_PINGS = (_SECOND // 10, 5 * _SECOND)  # between two, at first and then
+_SURE = 5  # pings
+_SILENT = 5 * _SECOND
+_FEW = 5  # hosts that an error names
+_HELD = 64 << 20  # bytes of records that wait for their order
+
+
+class Request:
+    """names: of the hosts; via: the words that start it, {host} in them; script: what each is sent (cli/hosts.py)."""
+
+    def __init__(self, names, via, script):
+        self.names, self.via, self.script = names, via, script
+
+    def argv(self, name):
+        return [word.replace("{host}", name) for word in self.via]
+
+    def __repr__(self):
+        return f"{len(self.names)} hosts"
+
+
+class _Words(Names):
+    """The names of the hosts' functions, as the engine's frames."""
+
+    def __init__(self, word):
+        super().__init__()
+        self._number = word
+
+
+class RemoteEngine(EmbeddedEngine):
+    name = "remote"
+    _can_sample = False
+
+    def __init__(self, program, options):
+        super().__init__(program, options)
+        self._request = options["hosts"]
+        self.cpu = None  # that of a loss is not told
+        self.descriptions = self._descriptions()
+        self.definitions = {each.name: each for each in program.aggregations}
+        self.clauses_there = {each.index: each for each in program.clauses if sides.THERE in sides.of_clause(each.probes)}
+        self._readers = {index: wire.reader(wire.data_of(each)) for index, each in self.clauses_there.items()}
+        self._words = _Words(self.frame_word)
+        self._merged = {each.map: Merged(each, program.maps[each.map].entries) for each in program.aggregations}
+        self._order = Order(_LAG)
+        self._hosts = []
+        self._selector = selectors.DefaultSelector()
+        self._patience = options.get("hostwait") or _PATIENCE
+        self._flush_number = 0
+        self._next_ping = self._pinged = 0
+        self._exit_seen = False
+        self._texts = []
+        self._probe_ids = {}
+        self._told_unsure = 0
+        self._reading = {each.index for each in program.clauses if any(action.args for action in each.actions)}
+        self._ending = {each.index for each in program.clauses if any(action.row.ends for action in each.actions)}
+        self._ticks_read = any(each.index in self._reading for each in program.clauses
+                               if any(desc.name in self._periods for desc in each.probes))
+
+    # --- finding --------------------------------------------------------------------------------------
+    def open(self, targets):
+        for number, name in enumerate(self._request.names):
+            try:
+                link = Link(self._request.argv(name))
+            except OSError as error:
+                raise EngineError(f"failed to start {self._request.via[0]}: {error.strerror}") from None
+            host = Host(name, number, self, link)
+            self._hosts.append(host)
+            self._selector.register(link.out, selectors.EVENT_READ, host)
+            self._ask(host, lambda host: host.link.send("trace", **self._request.script, host=host.name))
+        self._await(lambda host: host.state != STARTING, "does not answer")
+        self.notes += self._texts
+        self._texts = []
+        if not self._living():
+            raise EngineError("; ".join(self.notes[:_FEW]) or "no host answers")
+        own = [self._consumer.probe(i + 1) for i in range(self._consumer.probes())]
+        for at, desc in enumerate(self.descriptions):
+            count = sum(host.matched[at] for host in self._living())
+            self.matched.append((desc, count or self._own_count(desc, own)))
+
+    def _own_count(self, desc, own):
+        from ... import _tracer
+
+        if sides.HERE not in sides.of_description(desc):
+            return 0
+        return sum(all(map(_tracer.glob, (desc.provider, desc.module, desc.function, desc.name), probe)) for probe in own)
+
+    def _living(self):
+        return [host for host in self._hosts if host.state not in (OVER, GONE)]
+
+    # --- lines ----------------------------------------------------------------------------------------
+    def _ask(self, host, what):
+        """Do something with a host, which is given up where that fails."""
+        try:
+            what(host)
+        except Broken as error:
+            self._give_up(host, str(error))
+
+    def _give_up(self, host, why):
+        host.state, host.why = GONE, why
+        self._selector.unregister(host.link.out)
+        host.link.close()
+        self._texts += [f"{host.name}: {text}" for text in host.told]
+        host.told = []
+        lost = f"; lost is what it has counted {host.since}" if host.began else ""
+        self._texts.append(f"{host.name} is given up at {time.strftime('%H:%M:%S')}: {why}{lost}")
+
+    def _listen(self, timeout):
+        """Take what the hosts send, or nothing within so many ns."""
+        self._ping()
+        for key, _ in self._selector.select(max(0, timeout) / _SECOND):
+            host = key.data
+            self._ask(host, Host.take)
+            if host.link.over and host.state != GONE:
+                self._hung_up(host)
+        for host in self._living():
+            host.link.flush()
+
+    def _hung_up(self, host):
+        if host.state == OVER:
+            self._selector.unregister(host.link.out)
+            host.link.close()
+        else:
+            with contextlib.suppress(OSError):
+                host.told += map(harmless, host.link.said())
+            self._give_up(host, "the line to it is closed")
+
+    def _ping(self):
+        now = time.monotonic_ns()
+        if now < self._next_ping:
+            return
+        self._pinged += 1
+        self._next_ping = now + _PINGS[self._pinged > _SURE]
+        for host in self._living():
+            if host.state != STARTING:
+                self._ask(host, Host.ping)
+
+    def _await(self, is_so, what, patience=None, give_up=True):
+        """Listen until it is so of all hosts that are there; those that take longer are given up."""
+        deadline = time.monotonic_ns() + (patience or self._patience)
+        while (left := deadline - time.monotonic_ns()) > 0 and not all(map(is_so, self._living())):
+            self._listen(min(left, _SECOND // 20))
+        late = [host for host in self._living() if not is_so(host)]
+        for host in late if give_up else ():
+            self._give_up(host, what)
+        return late
+
+    # --- what hosts say --------------------------------------------------------------------------------
+    def read_record(self, clause, values):
+        return self._readers[clause.index](values)
+
+    def pack(self, fields, values):
+        return pack_key(fields, values, self._words)
+
+    def probe_of(self, names):
+        if names not in self._probe_ids:
+            self._probe_ids[names] = self._consumer.add_probe(*names)
+        return self._probe_ids[names]
+
+    def keep(self, when, error, host, record):
+        self._order.add(when, error, host, record, time.monotonic_ns())
+
+    def merge(self, definition, rows, host):
+        return self._merged[definition.map].add(rows, host, lambda key: self.pack(definition.keys, key))
+
+    # --- running ---------------------------------------------------------------------------------------
+    def begin(self):
+        begun = time.monotonic_ns()
+        self._fire(BEGIN, begun)
+        if self.exiting:
+            return
+        for host in self._living():
+            self._ask(host, lambda host: host.link.send("go"))
+        self._next_ping = self._pinged = 0  # until now some did not listen
+        self._await(lambda host: host.state != OPENED, "does not begin")
+        self._await(lambda host: host.offset.at(time.monotonic_ns())[1] < UNKNOWN, "does not tell its time")
+        self._ticks = Ticks(dict(self._periods.values()), begun)
+
+    def poll(self, timeout):
+        if self._ticks is None:
+            return self._consumer.take_records()
+        deadline = time.monotonic_ns() + int(timeout * _SECOND)
+        while True:
+            due = self._ticks.next()
+            now = time.monotonic_ns()
+            if due and due[0] <= now:
+                return self._at_tick(*due)
+            self._listen(min(deadline, due[0] if due else deadline) - now)
+            if (records := self._consumer.take_records() + self._released()) or self.exiting or self.finished or time.monotonic_ns() >= deadline:
+                return records
+
+    def _at_tick(self, when, probe):
+        if self._ticks_read:
+            self._flush()
+        records = self._consumer.take_records() + self._released(when)
+        self._fire(probe, when)
+        self._ticks.fired(probe, time.monotonic_ns())
+        return records + self._consumer.take_records()
+
+    def _flush(self):
+        """What the hosts have counted up to now is here, or who is late is told."""
+        self._flush_number += 1
+        number = self._flush_number
+        for host in self._living():
+            self._ask(host, lambda host: host.link.send("flush", id=number))
+        for host in self._await(lambda host: host.flushed >= number, "", _FLUSH, give_up=False):
+            if not host.late:
+                self._texts.append(f"{host.name} is late: what is shown lacks what it has counted {host.since}")
+            host.late = True
+        for host in self._living():
+            host.late = host.flushed < number
+
+    def _released(self, until=None):
+        """The records that are in order; where one of them reads aggregations these are brought up to date before."""
+        now = time.monotonic_ns()
+        come = min((host.until for host in self._living()), default=now)
+        if self._order.held > _HELD:
+            come = now
+        records = self._order.release(come if until is None else min(come, until), now)
+        self._look_into(records)
+        return records
+
+    def _look_into(self, records):
+        clauses = {clause & ~p.RECORD_FLAGS for _, clause, *_ in split(records)} if self._reading or self._ending else set()
+        if clauses & self._ending:
+            self._exit_seen = True
+        if clauses & self._reading:
+            self._flush()
+
+    def warnings(self):
+        said, self._texts = self._texts, []
+        for host in self._hosts:
+            said += [f"{host.name}: {text}" for text in host.told]
+            host.told = []
+            for kind, count in host.drops.items():
+                new = count - host.drops_told.get(kind, 0)
+                if new:
+                    host.drops_told[kind] = count
+                    said.append(f"{host.name}: {drop_line(kind, new)}")
+        said += self._silent()
+        if self._ended and self._order.unsure > self._told_unsure:
+            self._told_unsure = self._order.unsure
+            said.append(f"{self._order.unsure} time{'' if self._order.unsure == 1 else 's'} the order of two records of different hosts is not "
+                        "certain: their clocks are not known so well")
+        return said
+
+    def _silent(self):
+        """Hosts that have said nothing for long, once each time."""
+        now, said = time.monotonic_ns(), []
+        for host in self._living():
+            silent = now - host.heard > _SILENT and host.state == RUNNING
+            if silent != host.silent:
+                host.silent = silent
+                said.append(f"{host.name} has said nothing for {_SILENT // _SECOND} s: missing is what it has counted {host.since}" if silent
+                            else f"{host.name} answers again")
+        return said
+
+    def end(self):
+        self._ends_at = time.monotonic_ns()
+        for host in self._living():
+            self._ask(host, lambda host: host.link.send("stop"))
+        self._await(lambda host: False, "does not end")
+        return self.more()
+
+    def more(self):
+        if self._ended:
+            return b""
+        self._ended = True
+        records = self._consumer.take_records() + self._order.release(1 << 64, 0)
+        self._fire(END, max(self._ends_at, time.monotonic_ns()))
+        return records + self._consumer.take_records()
+
+    def close(self):
+        for host in self._hosts:
+            host.link.close()
+        self._selector.close()
+
+    @property
+    def exiting(self):
+        return self._consumer.exiting or self._exit_seen
+
+    @property
+    def finished(self):
+        return not self._living()
+
+    def fired(self, pid, when):
+        """The processes are elsewhere."""
+        return False
+
+    @property
+    def _feed(self):
+        return None
+
+    # --- aggregations -------------------------------------------------------------------------------------
+    def _up_to_date(self, map_index):
+        """What was counted here goes to what the hosts have."""
+        merged = self._merged[map_index]
+        if here := super().items(map_index):
+            merged.absorb(here)
+            super().remove(map_index, [key for key, _ in here])
+        return merged
+
+    def items(self, map_index):
+        found = self._up_to_date(map_index).items()
+        is_one = self.program.maps[map_index].kind == "percpu_array"
+        return [(b"", value) for _, value in found if any(value[:8])] if is_one else found
+
+    def clear(self, map_index):
+        self._up_to_date(map_index).clear()
+
+    def remove(self, map_index, keys):
+        self._up_to_date(map_index).remove(keys)
+
+    def drops(self):
+        total = super().drops()
+        for kind in KINDS:
+            total[kind] = total.get(kind, 0) + sum(host.drops[kind] for host in self._hosts)
+        return total
+
+    def _lost(self):
+        return 0, self._order.late

@@ -1,0 +1,221 @@
+"""One host of many: what its lines say (docs/guide/json.md, schema 2), checked.
+
+In: lines, of which nothing is believed.  Out: records by the coordinator's clock, deltas that are whole epochs, losses, texts.
+Always: a line that can not be is a Broken, and costs this host alone; epochs count one by one, and each once; what a host may make
+grow has a bound.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+
+from ...data import program as p
+from ...data import wire
+from ...data.faults import KINDS
+from ...data.harmless import harmless
+from .clocks import UNKNOWN, Offset
+from .link import Broken
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .engine import RemoteEngine
+    from .link import Link
+
+_PROBES = 10_000
+_NAMES = 20_000  # of functions
+_ROWS = 500_000  # of deltas of an epoch
+_TEXTS = 200  # that it has told
+_HEADER = struct.Struct("=IIIIQII")
+_FAULT = struct.Struct("=IIQ")
+_LARGEST = (1 << 63) - 1
+STARTING, OPENED, RUNNING, OVER, GONE = range(5)
+
+
+class Host:
+    """number: of the list; state; began: it has begun to trace; until: no record before that time (ours) is to come; epoch: the next one;
+    told: texts for the user;
+    drops: {kind: how many it has lost}."""
+
+    def __init__(self, name: str, number: int, engine: RemoteEngine, link: Link) -> None:
+        self.name, self.number, self.link, self._engine = name, number, link, engine
+        self.state = STARTING
+        self.offset = Offset()
+        self.matched: list[int] = []
+        self.told: list[str] = []
+        self.until = self.epoch = self.flushed = 0
+        self.heard = time.monotonic_ns()  # of a line
+        self.ended_epoch = 0.0  # when, in seconds since 1970
+        self.why = ""  # it is gone
+        self.drops = dict.fromkeys(KINDS, 0)
+        self._pings: dict[int, int] = {}
+        self._probes: dict[int, int] = {}  # ours by its
+        self._names: set[str] = set()
+        self._pending: list[tuple[Any, Any]] = []  # (definition, rows) of the epoch that is open
+        self._rows = self._said = 0
+        self.late = self.silent = False  # as the user was told
+        self.began = False
+        self.drops_told: dict[str, int] = {}
+
+    @property
+    def since(self) -> str:
+        """Since when what it has counted is not known here."""
+        if not self.epoch:
+            return "at all"
+        return f"since {time.strftime('%H:%M:%S', time.localtime(self.ended_epoch))}, the end of its epoch {self.epoch - 1}"
+
+    # --- what it is asked ---------------------------------------------------------------------------
+    def ping(self) -> None:
+        number = len(self._pings) and max(self._pings) + 1
+        if len(self._pings) < 64:
+            self._pings[number] = time.monotonic_ns()
+            self.link.send("ping", id=number)
+
+    # --- what it says --------------------------------------------------------------------------------
+    def take(self) -> None:
+        """All that has come.  Broken."""
+        for line in self.link.receive():
+            self.heard = time.monotonic_ns()
+            does = _DOES.get(line["type"])
+            if does is None:
+                raise Broken(f"a line of type {harmless(line['type'][:40])!r}")
+            try:
+                does(self, line)
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError, struct.error, LookupError) as error:
+                raise Broken(f"a line of type {line['type']!r} that is none: {harmless(str(error)[:200])}") from None
+        for text in self.link.said():
+            self._tell(text)
+
+    def _tell(self, text: str) -> None:
+        self._said += 1
+        if self._said <= _TEXTS:
+            self.told.append(harmless(text[:1000]))
+        elif self._said == _TEXTS + 1:
+            self.told.append("it tells more, which is left out")
+
+    def _opened(self, line: dict[str, Any]) -> None:
+        counts = line["matched"]
+        if self.state != STARTING or len(counts) != len(self._engine.descriptions):
+            raise ValueError("of another script")
+        self.matched = [_natural(count) for count in counts]
+        self.state = OPENED
+
+    def _refused(self, line: dict[str, Any]) -> None:
+        raise Broken(harmless(str(line["why"])[:1000]))
+
+    def _hello(self, line: dict[str, Any]) -> None:
+        if self.state != OPENED or line["schema"] != 2:
+            raise ValueError("out of place, or of another schema")
+        known = self._engine.program.aggregations
+        if [each["name"] for each in line["aggregations"]] != [each.name for each in known]:
+            raise ValueError("it has other aggregations: is it another version of pyusdt?")
+        self.state, self.began = RUNNING, True
+
+    def _pong(self, line: dict[str, Any]) -> None:
+        sent = self._pings.pop(line["id"], None)
+        if sent is not None:
+            self.offset.sample(sent, _natural(line["time"]), self.heard)
+
+    def _probe(self, line: dict[str, Any]) -> None:
+        names = line["names"]
+        if len(names) != 4 or len(self._probes) >= _PROBES:
+            raise ValueError("not four names, or too many probes")
+        for name in names:
+            if name.__class__ is not str or len(name.encode()) > 120 or not name.isprintable():
+                raise ValueError("no name")
+        self._probes[_natural(line["id"])] = self._engine.probe_of(tuple(names))
+
+    def _record(self, line: dict[str, Any]) -> None:
+        clause = self._engine.clauses_there.get(line["clause"])
+        if clause is None or not clause.record_size:
+            raise ValueError("of a clause that hosts do not have")
+        values = self._engine.read_record(clause, line["values"])
+        self._note_names(values)
+        size = clause.record_size
+        record = bytearray(size)
+        packed = self._engine.pack(wire.data_of(clause), values)
+        record[p.RECORD_DATA : size] = packed[p.RECORD_DATA : size].ljust(size - p.RECORD_DATA, b"\0")
+        self._keep(line, clause.index, record)
+
+    def _fault(self, line: dict[str, Any]) -> None:
+        if line["clause"] not in self._engine.clauses_there:
+            raise ValueError("of a clause that hosts do not have")
+        record = bytearray(p.FAULT_RECORD_SIZE)
+        _FAULT.pack_into(record, p.FAULT_KIND, line["kind"], line["pc"], line["value"])
+        self._keep(line, line["clause"] | p.RECORD_FAULT, record)
+
+    def _keep(self, line: dict[str, Any], clause: int, record: bytearray) -> None:
+        """A record is whole but for its header."""
+        offset, error = self.offset.at(self.heard)
+        when = min(max(0, _natural(line["time"]) + offset), self.heard)  # nothing is of a time to come
+        _HEADER.pack_into(record, 0, len(record), clause, self._probes[line["probe"]], line["cpu"], when, line["pid"], line["tid"])
+        self._come(when)
+        self._engine.keep(when, error, self.number, bytes(record))
+
+    def _come(self, when: int) -> None:
+        self.until = max(self.until, when)
+
+    def _note_names(self, values: tuple[Any, ...]) -> None:
+        """Names of functions stay: a host has not any number of them."""
+        for value in values:
+            if value.__class__ is tuple:
+                self._names.update(value)
+        if len(self._names) > _NAMES:
+            raise ValueError("too many names of functions")
+
+    # --- epochs ---------------------------------------------------------------------------------------
+    def _delta(self, line: dict[str, Any]) -> None:
+        definition = self._engine.definitions[line["name"]]
+        if (line["function"], line["params"]) != (definition.row.called, list(definition.params or ())):
+            raise ValueError("of another function")
+        if _natural(line["epoch"]) != self.epoch:
+            raise ValueError(f"of epoch {line['epoch']}, where {self.epoch} is open")
+        self._rows += len(line["rows"])
+        if self._rows > _ROWS:
+            raise ValueError("an epoch of too many rows")
+        self._pending.append((definition, line["rows"]))
+
+    def _heartbeat(self, line: dict[str, Any]) -> None:
+        """An epoch is whole: it counts."""
+        if _natural(line["epoch"]) != self.epoch:
+            raise ValueError(f"of epoch {line['epoch']}, where {self.epoch} is open")
+        pending, self._pending, self._rows = self._pending, [], 0
+        for definition, rows in pending:
+            self.drops["aggregation"] += self._engine.merge(definition, rows, self.number)
+        self.epoch += 1
+        self.ended_epoch = time.time()
+        self.flushed = max(self.flushed, _natural(line.get("flush", 0)))
+        offset, error = self.offset.at(self.heard)
+        if error < UNKNOWN:
+            self._come(min(_natural(line["time"]) + offset, self.heard))
+        self.link.send("ack", epoch=self.epoch - 1)
+
+    # --- the rest -------------------------------------------------------------------------------------
+    def _drops(self, line: dict[str, Any]) -> None:
+        self.drops[line["kind"]] = min(_LARGEST, self.drops[line["kind"]] + _natural(line["count"]))
+
+    def _notice(self, line: dict[str, Any]) -> None:
+        self._tell(str(line["text"]))
+
+    def _text(self, line: dict[str, Any]) -> None:
+        """What no clause of a host prints by itself."""
+
+    def _exit(self, line: dict[str, Any]) -> None:
+        if _natural(line["epochs"]) != self.epoch:
+            raise ValueError("epochs are missing")
+        self.state = OVER
+
+
+def _natural(value: Any) -> int:
+    if value.__class__ is not int or not 0 <= value <= _LARGEST:
+        raise ValueError("no number")
+    return int(value)
+
+
+_DOES: dict[str, Any] = {
+    "opened": Host._opened, "refused": Host._refused, "hello": Host._hello, "pong": Host._pong, "probe": Host._probe,
+    "record": Host._record, "fault": Host._fault, "delta": Host._delta, "heartbeat": Host._heartbeat, "drops": Host._drops,
+    "notice": Host._notice, "text": Host._text, "exit": Host._exit,
+}

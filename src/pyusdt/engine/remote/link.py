@@ -1,0 +1,112 @@
+"""The line to one host: the process that a template starts (ssh, kubectl exec, nsenter …), and the lines of JSON through its pipes.
+
+In: words to start; objects to send.  Out: objects that came, texts of the standard error.
+Always: nothing waits for the host; what it sends is no more at once than _ROUND bytes, no longer a line than LINE, and no deeper than
+JSON is read; what is too much is a Broken.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+LINE = 8 << 20  # bytes of a line
+_ROUND = 1 << 20  # bytes that are read at once, so that no host keeps the others waiting
+_UNSENT = 4 << 20  # bytes that a host has not taken
+_SAID = 8192  # bytes of a line of the standard error
+
+
+class Broken(Exception):
+    """The host can not be gone on with; why."""
+
+
+class Link:
+    """process; over: nothing more comes."""
+
+    def __init__(self, argv: list[str]) -> None:
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        start_new_session=True)  # a Ctrl-C is ours: the hosts are told to end
+        assert self.process.stdin and self.process.stdout and self.process.stderr
+        self._in, self.out, self.err = (pipe.fileno() for pipe in (self.process.stdin, self.process.stdout, self.process.stderr))
+        for fd in (self._in, self.out, self.err):
+            os.set_blocking(fd, False)
+        self._unsent = self._rest = self._said = b""
+        self.over = False
+
+    def send(self, type: str, **what: Any) -> None:
+        """Now, or as much of it as the host takes, the rest with the next."""
+        if self.over:
+            return
+        self._unsent += json.dumps({"type": type, **what}, separators=(",", ":")).encode() + b"\n"
+        self.flush()
+        if len(self._unsent) > _UNSENT:
+            raise Broken("it does not read what it is sent")
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):  # who is gone is noticed where it is read
+            while self._unsent:
+                self._unsent = self._unsent[os.write(self._in, self._unsent) :]
+
+    def receive(self) -> Iterator[dict[str, Any]]:
+        """What has come."""
+        text = self._read(self.out, _ROUND)
+        if text is None:
+            self.over = True
+            return
+        *lines, self._rest = (self._rest + text).split(b"\n")
+        if len(self._rest) > LINE:
+            raise Broken(f"a line of more than {LINE} bytes")
+        yield from map(_parsed, lines)
+
+    def said(self) -> list[str]:
+        """Lines of the standard error."""
+        text = self._read(self.err, _SAID)
+        if text is None:
+            text, self.err = b"\n" if self._said else b"", -1
+        *lines, rest = (self._said + text).split(b"\n")
+        if len(rest) > _SAID:
+            lines, rest = [*lines, rest], b""
+        self._said = rest
+        return [line.decode("utf-8", "replace") for line in lines]
+
+    @staticmethod
+    def _read(fd: int, most: int) -> bytes | None:
+        """None at the end."""
+        if fd < 0:
+            return b""
+        try:
+            return os.read(fd, most) or None
+        except BlockingIOError:
+            return b""
+        except OSError:
+            return None
+
+    def close(self) -> None:
+        """End it, whatever it does."""
+        self.over = True
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            with contextlib.suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
+        if self.process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.2)  # it sees the end of its input
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        raise Broken("a line that is no JSON, or too deep") from None
+    if found.__class__ is not dict or found.get("type").__class__ is not str:
+        raise Broken("a line that is no object with a type")
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,285 @@
+"""pydtrace --hosts: a script on many hosts, and one answer.
+
+The hosts are namespaces of this machine: process ids, mounts, names, networks and clocks of their own, these 100,000 s apart.  What must
+have been counted is what the programs say that they have fired.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import runpy
+import shlex
+import signal
+import subprocess
+import sys
+from math import isqrt
+
+import harness
+import pytest
+
+pytestmark = pytest.mark.own_processes
+HOSTILE = os.path.join(harness.PROGRAMS, "hostile_host.py")
+_TABLES = runpy.run_path(HOSTILE)
+LIES = {name: message for name, (message, _) in _TABLES["LIES"].items()} | _TABLES["ENDLESS"]
+LOAD = """import sys, pyusdt
+fired = 0
+for i in range(int(sys.argv[1])):
+    fired += pyusdt.p(i % 7, i, 0, 0, f"key {i % 5}")
+print("fired", fired, file=sys.stderr)
+"""
+FOREVER = """import os, sys, time, pyusdt
+fired = 0
+while not os.path.exists(sys.argv[1]):
+    fired += pyusdt.p(fired)
+    time.sleep(0.0005)
+print(fired, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    """The ids of five processes, each the first of a host."""
+    if os.geteuid() != 0:
+        pytest.skip("host: only root makes namespaces")
+    with contextlib.ExitStack() as stack:
+        found = []
+        for number in range(1, 6):
+            words = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--uts", "--net", "--time",
+                     f"--monotonic={number}00000", "sh", "-c",
+                     f"hostname web{number} && mount -t tmpfs tmpfs /dev/shm && echo ready && exec sleep 100000"]
+            process = stack.enter_context(harness.running(words))
+            assert process.stdout.readline() == "ready\n", harness.finish(process, 10)
+            with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+                found.append(int(file.read().split()[0]))
+        yield found
+
+
+def options(hosts, *more):
+    """Of pydtrace, for namespaces."""
+    via = f"env -u PYUSDT_RUNDIR nsenter -a -t {{host}} {harness.PYDTRACE} --serve"
+    return ["-q", "--hosts", ",".join(map(str, hosts)), "--via", via, *more]
+
+
+@pytest.fixture
+def load(tmp_path):
+    """load(N): the command of a program that fires N times."""
+    path = tmp_path / "load.py"
+    path.write_text(LOAD)
+    return lambda count: f"{sys.executable} {path} {count}"
+
+
+SUMS = """pyusdt$target:::user_trace-i4s4 { @n = count(); @s = sum(arg3); @m = max(arg3); @a = avg(arg3); @d = stddev(arg3);
+    @q = quantize(arg2); @by[copyinstr(arg6)] = count(); @where[host] = count(); }
+END { printa("n %@d\\n", @n); printa("s %@d\\n", @s); printa("m %@d\\n", @m); printa("a %@d\\n", @a); printa("d %@d\\n", @d);
+    printa("%s %@d\\n", @by); printa("host %s %@d\\n", @where); printa(@q); }"""
+
+
+def test_five_hosts_count_as_one_session(nodes, pydtrace, load):
+    """What is computed of all events: sums, a mean, a deviation, a distribution."""
+    count = 20_000
+    done = pydtrace(*options(nodes, "-n", SUMS, "-c", load(count)), timeout=120)
+    assert done.status == 0 and done.stderr.count(f"fired {count}\n") == 5, done
+    lines = done.stdout.split("\n")
+    assert lines[:3] == [f"n {5 * count}", f"s {5 * sum(range(count))}", f"m {count - 1}"], done
+    deviation = isqrt(sum(i * i for i in range(count)) // count - (sum(range(count)) // count) ** 2)
+    assert lines[3:5] == [f"a {sum(range(count)) // count}", f"d {deviation}"]
+    of_values = [(0, 0), (1, 1), (2, 3), (4, 6)]
+    buckets = [5 * sum(low <= i % 7 <= high for i in range(count)) for low, high in of_values]
+    assert [int(line.split()[-1]) for line in lines if "|@" in line] == buckets
+    assert sorted(line for line in lines if line.startswith("host")) == sorted(f"host {node} {count}" for node in nodes)
+    assert [line for line in lines if line.startswith("key")] == [f"key {i} {count}" for i in range(5)]
+
+
+def test_what_prints_and_steers_runs_at_the_coordinator(nodes, pydtrace, load):
+    """BEGIN, a tick and END fire once, on what is merged; trunc() keeps the greatest of all; one host's exit() ends all."""
+    script = """BEGIN { printf("begin %s.\\n", host); }
+        pyusdt$target:::user_trace-i4s4 { @[copyinstr(arg6), host] = count(); }
+        pyusdt$target:::user_trace-i4s4 /arg3 == 999/ { printf("last of %s\\n", host); @n = sum(1000); printa("n %@d\\n", @n); }
+        END { trunc(@, 0); printa(@); normalize(@n, 10); printa("normalized %@d\\n", @n); clear(@n); printf("end\\n"); }"""
+    done = pydtrace(*options(nodes[:2], "-n", script, "-c", load(1000)), timeout=60)
+    lines = [line for line in done.stdout.split("\n") if line]
+    assert lines[0] == "begin ." and lines[-1] == "end", done
+    assert sorted(line for line in lines if line.startswith("last")) == sorted(f"last of {node}" for node in nodes[:2])
+    assert lines[-2] == "normalized 200"
+    assert "n 2000" in lines, done
+
+
+def test_a_tick_waits_for_the_hosts_epochs(nodes, pydtrace, load):
+    """What fired before the tick is in what it prints, though hosts send by themselves once a second."""
+    script = "pyusdt$target:::user_trace-i4s4 { @ = count(); } tick-10ms { printa(\"%@d\\n\", @); clear(@); } END { printa(\"%@d\\n\", @); }"
+    done = pydtrace(*options(nodes, "-n", script, "-c", load(3000)), timeout=60)
+    assert sum(map(int, done.stdout.split())) == 5 * 3000, done
+
+
+@contextlib.contextmanager
+def loads(nodes, tmp_path):
+    """A program that fires without end in each host; stop() -> how often each has."""
+    program, end = tmp_path / "forever.py", tmp_path / "end"
+    program.write_text(FOREVER)
+    with contextlib.ExitStack() as stack:
+        found = [stack.enter_context(harness.running(["env", "-u", "PYUSDT_RUNDIR", "nsenter", "-a", "-t", str(node), sys.executable,
+                                                      str(program), str(end)])) for node in nodes]
+
+        def stop():
+            end.touch()
+            return [int(harness.finish(each, 60).stdout) for each in found]
+
+        yield stop
+
+
+class Session:
+    """A pydtrace whose output is read while it goes on; both streams into files, so that it never waits for us."""
+
+    def __init__(self, tmp_path, *words):
+        self.out, self.err = tmp_path / "out", tmp_path / "err"
+        with open(self.out, "wb") as out, open(self.err, "wb") as err:
+            self.process = subprocess.Popen([harness.PYDTRACE, *words], stdout=out, stderr=err)
+
+    def wait(self, pattern, path=None, seconds=60):
+        harness.wait_until(lambda: re.search(pattern, (path or self.out).read_text()) or self.process.poll() is not None, seconds)
+        assert re.search(pattern, (path or self.out).read_text()), (self.out.read_text(), self.err.read_text())
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        assert self.process.wait(60) == 0, self.err.read_text()
+        return self.out.read_text()
+
+
+def served(node):
+    """The id of pydtrace --serve in a host, as we see it."""
+    found = []
+    own = os.readlink(f"/proc/{node}/ns/pid")
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/{pid}/ns/pid") == own and b"--serve" in open(f"/proc/{pid}/cmdline", "rb").read():  # noqa: SIM115
+                found.append(int(pid))
+    assert len(found) == 1, found
+    return found[0]
+
+
+COUNT = ["-n", """pyusdt*:::user_trace-i4s4 { @[host] = count(); @all = count(); }
+    tick-100ms { printa("%s=%@d\\n", @); printf("tick\\n"); }
+    END { printa("end %s=%@d\\n", @); printa("all %@d\\n", @all); }"""]
+
+
+def test_a_host_that_is_killed(nodes, tmp_path):
+    """It is told, with its name, the time and what is lost; the others' counts are exact."""
+    with loads(nodes, tmp_path) as stop:
+        session = Session(tmp_path, *options(nodes, *COUNT, "-Z", "--ready"))
+        session.wait("ready", session.err)
+        for node in nodes:
+            session.wait(rf"{node}=[1-9]")
+        os.kill(served(nodes[2]), signal.SIGKILL)
+        session.wait(rf"{nodes[2]} is given up at \d\d:\d\d:\d\d: the line to it is closed; lost is what it has counted since \d\d:\d\d:\d\d, "
+                     r"the end of its epoch \d+\n", session.err)
+        fired = stop()
+        session.wait("tick\n(.*\n)*tick\n")
+        text = session.end()
+    ends = {int(node): int(count) for node, count in re.findall(r"end (\d+)=(\d+)", text)}
+    lost = nodes[2]
+    assert {node: count for node, count in ends.items() if node != lost} == {
+        node: count for node, count in zip(nodes, fired) if node != lost}, text
+    assert 0 < ends[lost] < fired[2]
+    assert f"all {sum(ends.values())}\n" in text
+    assert session.err.read_text().count("given up") == 1
+
+
+def test_a_host_that_is_stopped_for_a_while(nodes, tmp_path):
+    """The others go on; it is told; when it goes on, nothing is missing and nothing counts twice."""
+    with loads(nodes[:2], tmp_path) as stop:
+        session = Session(tmp_path, *options(nodes[:2], *COUNT, "-Z", "--ready"))
+        session.wait("ready", session.err)
+        session.wait(rf"{nodes[0]}=[1-9]")
+        session.wait(rf"{nodes[1]}=[1-9]")
+        pid = served(nodes[0])
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            session.wait(rf"{nodes[0]} is late: what is shown lacks what it has counted since", session.err)
+            session.wait(rf"{nodes[0]} has said nothing for 5 s: missing is what it has counted since", session.err)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        session.wait(f"{nodes[0]} answers again", session.err)
+        fired = stop()
+        text = session.end()
+    assert re.findall(r"end (\d+)=(\d+)", text) and {int(node): int(count) for node, count in re.findall(r"end (\d+)=(\d+)", text)} == {
+        nodes[0]: fired[0], nodes[1]: fired[1]}, (text, session.err.read_text())
+
+
+def test_the_coordinator_is_killed(nodes, tmp_path):
+    """The hosts end by themselves: no session stays, and the programs go on."""
+    with loads(nodes[:1], tmp_path) as stop:
+        session = Session(tmp_path, *options(nodes[:1], *COUNT, "-Z", "--ready"))
+        session.wait(rf"{nodes[0]}=[1-9]")
+        pid = served(nodes[0])
+        session.process.kill()
+        session.process.wait()
+        harness.wait_until(lambda: not os.path.exists(f"/proc/{pid}"))
+        assert stop()[0] > 0
+
+
+def lying(name):
+    via = shlex.join([sys.executable, HOSTILE, "{host}", "--serve"])
+    return ["-q", "--hosts", f"honest,{name}", "--via", via, "-x", "hostwait=30s"]
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_host_that_lies_spoils_only_its_own(name, pydtrace, load):
+    """What the honest one has counted is exact, whatever the other says; and that one is named."""
+    script = ["-n", """BEGIN { printf("begin\\n"); }
+        pyusdt*:::user_trace-i4s4, lie { @[copyinstr(arg6)] = count(); printf("%s", ""); }
+        END { printa("%s=%@d\\n", @); }"""]
+    done = pydtrace(*lying(name), "-Z", *script, "-c", load(500), timeout=120)
+    assert done.status == 0, done
+    for i in range(5):
+        assert f"key {i}=100\n" in done.stdout, done
+    told, *_ = [line for line in done.stderr.split("\n") if LIES[name] in line]
+    assert f"{name} is given up at " in told or name == "keys-without-end", done
+    assert "honest is given up" not in done.stderr and "bug in pydtrace" not in done.stderr, done
+    assert "lie=" not in done.stdout, done
+
+
+def test_a_host_that_can_not_be_reached(pydtrace, load):
+    """The others go on; where there is none, that is the error."""
+    via = ["--via", "sh -c 'test {host} = good && exec " + harness.PYDTRACE + " --serve; echo no route >&2; exit 255' --serve"]
+    script = ["-q", "-n", 'pyusdt$target:::user_trace-i4s4 { @ = count(); } END { printa("%@d\\n", @); }', "-c", load(10)]
+    done = pydtrace("--hosts", "good,bad", *via, *script)
+    assert (done.status, done.stdout) == (0, "10\n\n"), done
+    assert re.search(r"bad: no route\n.*bad is given up at .*: the line to it is closed\n", done.stderr), done
+    done = pydtrace("--hosts", "bad[1-2]", *via, *script)
+    assert done.status == 1 and "bad1: no route" in done.stderr, done
+
+
+@pytest.mark.parametrize(("script", "message"), [
+    ("BEGIN { x = 1; } user_trace-n1 { trace(x); }", "x can not be used by the hosts: it is assigned by the coordinator (line 1)"),
+    ("user_trace-n1 { x++; } END { trace(x); }", "x can not be used by the coordinator: it is assigned by the hosts (line 1)"),
+    ("user_trace-n1 { a[1] = 1; } tick-1s { trace(a[1]); }", "a can not be used by the coordinator: it is assigned by the hosts (line 1)"),
+    ("user_trace-n1 { raise(9); }", "raise() of what fires on the hosts can not be had"),
+    ('user_trace-n1 { system("x"); }', "system() of what fires on the hosts can not be had"),
+    ('user_trace-n1 { freopen("x"); }', "freopen() of what fires on the hosts can not be had"),
+])
+def test_a_script_that_needs_one_memory_is_told(script, message, pydtrace):
+    done = pydtrace("--hosts", "a", "--via", "false {host}", "-n", script)
+    assert done.status == 1 and message in done.stderr and "hint: " in done.stderr, done
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["--hosts", "a[1-"], "--hosts a[1-: 'a[1-' is no name of a host"),
+    (["--hosts", "a[2-1]"], "--hosts a[2-1]: a[2-1]: '2-1' is no range of numbers: 1-40, or 01-40"),
+    (["--hosts", "a;b"], "--hosts a;b: 'a;b' is no name of a host"),
+    (["--hosts", "-oProxyCommand=x"], "'-oProxyCommand=x' is no name of a host"),
+    (["--hosts", "a", "--via", "ssh"], "--via needs {host} where the name of a host is to stand"),
+    (["--hosts", "a", "--replay", "x"], "--hosts can not be used with --replay"),
+    (["--hosts", "a", "-C"], "--hosts can not be used with -x cpp"),
+    (["--hosts"], "--hosts needs the names of hosts"),
+])
+def test_what_can_not_be_had(words, message, pydtrace):
+    done = pydtrace(*words, "-n", "BEGIN { exit(0); }") if words != ["--hosts"] else pydtrace("-n", "BEGIN { exit(0); }", *words)
+    assert done.status == 1 and message in done.stderr, done
+
+
+def test_serve_is_for_coordinators(pydtrace):
+    """Somebody at a terminal is told what it is."""
+    done = pydtrace("--serve", stdin=subprocess.DEVNULL)
+    assert done.status == 1 and "pydtrace --serve is started by pydtrace --hosts" in done.stdout, done

@@ -1,0 +1,132 @@
+"""What many hosts are made one by: lists of names, clocks, the order of records, aggregations that grow by what strangers send."""
+
+import pytest
+
+from pyusdt.data.merging import Merged
+from pyusdt.data.program import AggDef
+from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
+from pyusdt.engine.remote.clocks import DRIFT, UNKNOWN, Offset
+from pyusdt.engine.remote.nodes import MOST, NotHosts, hosts
+from pyusdt.engine.remote.order import Order
+
+S = 1_000_000_000
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """Without ClusterShell, wherever the tests run."""
+    monkeypatch.setitem(__import__("sys").modules, "ClusterShell.NodeSet", None)
+
+
+@pytest.mark.parametrize(("text", "names"), [
+    ("a", "a"), ("a,b,a", "a b"), ("web[1-3,7],db", "web1 web2 web3 web7 db"), ("n[08-11]", "n08 n09 n10 n11"), ("n[8-11]", "n8 n9 n10 n11"),
+    ("r[1-2]n[1-2].x", "r1n1.x r1n2.x r2n1.x r2n2.x"), ("me@host-1.example.org:22", "me@host-1.example.org:22"), ("a,,b", "a b"),
+    ("pod/web-5f[0-1]", "pod/web-5f0 pod/web-5f1")])
+def test_lists_of_hosts(text, names, alone):
+    assert hosts(text) == names.split()
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("", "no host is named"), (",", "no host is named"), ("a[1-", "'a[1-' is no name of a host"), ("a[3-1]", "a[3-1]: '3-1' is no range"),
+    ("a[x]", "a[x]: 'x' is no range"), ("a b", "'a b' is no name"), ("-oProxyCommand=x", "is no name"), ("a;b", "is no name"), ("$(x)", "is no name"),
+    ("@web", "@web: groups need ClusterShell"), ("a[1-999999999]", f"more than {MOST} hosts"), ("a[1-9999999999]", "is no range")])
+def test_what_is_no_list(text, message, alone):
+    with pytest.raises(NotHosts) as caught:
+        hosts(text)
+    assert message in str(caught.value)
+
+
+def test_cluster_shell_reads_the_list_where_it_is(monkeypatch):
+    """A stand-in: the package is none of ours."""
+    from types import SimpleNamespace
+
+    made = SimpleNamespace(NodeSet=lambda text: ["x1", "x2"] if text == "@web" else 1 / 0, NodeSetException=ZeroDivisionError)
+    monkeypatch.setitem(__import__("sys").modules, "ClusterShell.NodeSet", made)
+    monkeypatch.setitem(__import__("sys").modules, "ClusterShell", SimpleNamespace(NodeSet=made))
+    assert hosts("@web") == ["x1", "x2"]
+    with pytest.raises(NotHosts):
+        hosts("@other")
+
+
+def test_a_clock_is_known_to_half_the_way_there_and_back():
+    """Whatever either way took, the true difference lies within the error; the best ping counts, and grows old."""
+    offset = Offset()
+    assert offset.at(0) == (0, UNKNOWN)
+    true = -100_000 * S
+    for sent, there, back in ((0, 900, 100), (10 * S, 10, 30), (20 * S, 5000, 1)):
+        offset.sample(sent, sent + there - true, sent + there + back)
+        found, error = offset.at(sent + there + back)
+        assert abs(found - true) <= error
+    assert offset.at(20 * S + 5001)[1] == 2501  # the better one of ten seconds before is not so sure any more
+    assert offset.at(1000 * S)[1] >= 900 * S * DRIFT
+
+
+def released(order, until, now=0):
+    return order.release(until, now).decode()
+
+
+def test_records_are_in_order_of_time():
+    order = Order(patience=2 * S)
+    for time, host, text in ((30, 0, b"c"), (10, 1, b"a"), (20, 0, b"b"), (40, 1, b"d")):
+        order.add(time, 1, host, text, 0)
+    assert released(order, 30) == "abc" and released(order, 39) == "" and released(order, 40) == "d"
+    assert (order.late, order.unsure, order.held) == (0, 0, 0)
+
+
+def test_who_has_waited_enough_does_not_wait_for_a_silent_host():
+    order = Order(patience=2 * S)
+    order.add(10, 1, 0, b"a", S)
+    order.add(20, 1, 0, b"b", 2 * S)
+    assert released(order, 0, 2 * S) == "" and released(order, 0, 3 * S) == "a" and released(order, 0, 4 * S) == "b"
+
+
+def test_what_comes_too_late_is_shown_and_counted():
+    order = Order(patience=S)
+    order.add(20, 0, 0, b"b", 0)
+    assert released(order, 20) == "b"
+    order.add(10, 0, 1, b"a", 0)
+    assert released(order, 20) == "a" and order.late == 1
+
+
+def test_an_order_that_is_not_certain_is_counted():
+    """Of records of one host it is; of two hosts where the intervals do not overlap."""
+    order = Order(patience=S)
+    for time, error, host in ((100, 5, 0), (101, 5, 0), (111, 4, 1), (200, 5, 0), (210, 5, 1), (300, 60, 0)):
+        order.add(time, error, host, b"x", 0)
+    order.release(1000, 0)
+    assert order.unsure == 1
+
+
+@pytest.fixture
+def counts():
+    """One without keys, of sum(); its room is of no account."""
+    return Merged(AggDef("a", 1, AGGREGATIONS["sum"], (), [], 3), 1)
+
+
+def test_rows_of_several_hosts_add_up(counts):
+    for _ in range(200):
+        assert counts.add([[[], [1, 5]]], 0, lambda key: b"") + counts.add([[[], [2, 6]]], 1, lambda key: b"") == 0
+    ((key, value),) = counts.items()
+    assert (key, value) == (b"", (600).to_bytes(8, "little") + (2200).to_bytes(8, "little"))
+    counts.clear()
+    assert counts.items() == [(b"", bytes(16))]
+    counts.add([[[], [1, 7]]], 0, lambda key: b"")
+    assert counts.items() == [(b"", (1).to_bytes(8, "little") + (7).to_bytes(8, "little"))]
+
+
+def test_no_host_takes_the_room_of_others():
+    from pyusdt.data import types as t
+    from pyusdt.data.program import Data
+
+    merged = Merged(AggDef("a", 1, AGGREGATIONS["count"], (), [Data(t.INT64, 0, 8)], 3), 2)
+
+    def pack(key):
+        return key[0].to_bytes(8, "little", signed=True)
+
+    assert merged.add([[[i], [1]] for i in range(10)], 7, pack) == 8
+    assert merged.add([[[5], [1]], [[0], [1]], [[6], [1]]], 8, pack) == 0  # a key that is there takes no room
+    assert merged.add([[[9], [1]]], 8, pack) == 1
+    assert {int.from_bytes(key, "little"): int.from_bytes(value, "little") for key, value in merged.items()} == {0: 2, 1: 1, 5: 1, 6: 1}
+    merged.remove([pack((0,)), pack((1,))])
+    assert merged.add([[[3], [1]]], 7, pack) == 0
+    assert len(merged.items()) == 3
