@@ -15,7 +15,11 @@ import pytest
 import stacks_harness as harness
 from test_profiles import check_speedscope
 
+from pyusdt import _tracer
 from pyusdt.data.profile import Profile
+from pyusdt.engine.command import Command
+from pyusdt.stacks import kernel_side
+from pyusdt.stacks.capture import Capture
 from pyusdt.stacks.sampler import RUNNING, Options, Process
 
 SHARES = os.path.join(harness.HERE, "programs", "shares.py")
@@ -84,6 +88,43 @@ def test_shares_are_what_the_program_measured(python):
     for name, seconds in spent.items():
         assert abs(found[name] - seconds / whole) < 0.03 + 4 * (0.25 / samples) ** 0.5, (found, spent, samples)
     assert found["burn"] <= found["through"] and found["sleeps"] == 0
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_native_frames(python):
+    """The functions of C that Python's functions call stand behind them, and the program's result is what it is."""
+    program = "import zlib\ndef packs():\n    return len(zlib.compress(bytes(range(256)) * 20000, 9))\nprint(sum(packs() for _ in range(20)))"
+    run = harness.pyusdt("profile", "--native", "--folded", "--", python, "-c", program)
+    assert run.returncode == 0 and run.stderr == "", run
+    printed, *lines = run.stdout.splitlines()
+    assert printed == subprocess.run([python, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+    assert any("libz" in frame or "deflate" in frame for line in lines for frame in line.partition(";packs (")[2].split(";")[1:]), lines
+    assert not any("_PyEval_EvalFrameDefault" in line for line in lines)
+
+
+def test_a_thread_that_stops_late(monkeypatch):
+    """It is let go by the next look, or by close(); and who waits for the end of the command takes no stop for it."""
+    command = Command([sys.executable, SHARES, "60"])
+    try:
+        command.go()
+        memory = _tracer.Memory(command.pid)
+        capture, real = Capture(memory, child=True), _tracer.stop
+
+        def late(*arguments):
+            real(*arguments)
+            raise BlockingIOError
+
+        for let_go in (lambda: capture.copies([], False, list), capture.close):
+            with monkeypatch.context() as patched:
+                patched.setattr(_tracer, "stop", late)
+                while kernel_side.letter(command.pid, command.pid) != "t":
+                    assert capture.copies([command.pid], False, list) == ({}, [])
+            assert not command.poll()
+            let_go()
+            assert kernel_side.letter(command.pid, command.pid) != "t" and not command.poll()
+    finally:
+        command.stop()
+    assert os.WTERMSIG(command.status) == signal.SIGTERM
 
 
 def test_threads_that_wait_count_by_wall_time():

@@ -1,7 +1,8 @@
 """pyusdt profile: which functions a Python program spends its time in.
 
 In: a process id, or a command.  Out: a table, folded stacks, and the files that were asked for.
-Always: the process is neither stopped nor changed; Ctrl-C and the end of the process end the sampling, and what there is by then is shown.
+Always: the process is neither stopped (but by --native, for moments) nor changed; Ctrl-C and the end of the process end the
+sampling, and what there is by then is shown.
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ def collect(options: Namespace) -> Profile:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
     with watched(f"pyusdt: process {pid} does not let its memory be read: gave up") as beat:
-        sampler = Sampler(profile, Options(which, options.lines, options.threads, options.frames), beat)
+        sampler = Sampler(profile, Options(which, options.lines, options.threads, options.frames, options.native), beat,
+                          command.pid if command else None)
         try:
             if command:
                 command.go()
@@ -115,6 +117,7 @@ def collect(options: Namespace) -> Profile:
         except KeyboardInterrupt:
             pass
         finally:
+            sampler.close()
             if command:
                 command.stop()
     profile.seconds = clock.seconds

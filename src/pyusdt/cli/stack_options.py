@@ -51,6 +51,7 @@ def profile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--subprocesses", action="store_true", help="with the processes that it starts")
     parser.add_argument("--threads", action="store_true", help="tell threads apart")
     parser.add_argument("--lines", action="store_true", help="tell the lines of a function apart")
+    parser.add_argument("--native", action="store_true", help="with the frames of C; what runs is stopped for a moment at each look")
     _frames(parser)
     parser.add_argument("--folded", action="store_true", help="print folded stacks in the place of the table")
     parser.add_argument("--speedscope", metavar="FILE", help="write a file for speedscope")

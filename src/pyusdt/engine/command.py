@@ -82,15 +82,20 @@ class Command:
         """True once the command has ended."""
         if self._started_by_other:
             return not (self.pid and alive(self.pid))
-        if self.status is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.status = status
+        if self.status is None and self._has_ended():
+            self.wait()
         return self.status is not None
 
+    def _has_ended(self):
+        """A child whose stack is read stops for a moment; wait() is told of that, too, and would take it from who reads the stack."""
+        said = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return said is not None and said.si_code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
+
     def wait(self):
-        if self.status is None:
-            self.status = os.waitpid(self.pid, 0)[1]
+        while self.status is None:
+            status = os.waitpid(self.pid, 0)[1]
+            if not os.WIFSTOPPED(status):
+                self.status = status
 
     def stop(self, patience=0.5):
         """End it: SIGTERM, then after `patience` seconds SIGKILL; nothing if it has ended."""

@@ -17,6 +17,7 @@ _SAID = {
     "moved": "samples of stacks that moved while they were read: lines may be mixed",
     "lost": "samples of stacks that could not be followed: [lost]",
     "cut": "samples of stacks that were deeper than --frames",
+    "no_native": "samples of stacks whose native frames are not all there",
     "left_out": "samples of stacks for which there was no room: [left out]",
 }
 

@@ -5,13 +5,17 @@ began.  Always: frames of both kinds are of one moment: a thread that runs stand
 meanwhile.  Where native frames can not be had, that is said, and Python's are there all the same.
 """
 
+import time
+
 from . import kernel_side, snapshot
 from .capture import Capture
 from .native import Code, Unwinder, merged
 from .process import NoStacks, refusal
 
 NO_REGISTERS = "a register is not known"  # as Unwinder.frames() says it
-_NONE = "it could not be stopped, or went on"
+NO_CODE = "it leads to where no code is"
+NO_COPY = "it could not be stopped, or went on"
+_LOADS = 0.1  # seconds between looks whether it has loaded files
 _TRIES = 5  # until no thread has moved
 
 
@@ -26,9 +30,19 @@ class Native:
         except OSError as error:
             raise refusal(self.pid, error) from None
         self._unwinder = Unwinder(self._code)
+        self._renewed = 0.0
 
     def close(self):
+        self._capture.close()
         self._code.close()
+
+    def renew(self):
+        """The process has gone on: it may have loaded files, and others in the place of those."""
+        self._renewed = time.monotonic()
+        try:
+            self._code.read_maps()
+        except OSError as error:
+            raise refusal(self.pid, error) from None
 
     def copies(self, tids, waiting, read=lambda: None):
         """As Capture.copies()."""
@@ -37,8 +51,11 @@ class Native:
     def frames(self, tid, copy, call):
         """([NativeFrame], what there is to say of them or None).  call: the system call in which it waits, if it does."""
         if copy is None:
-            return [], _NONE
+            return [], NO_COPY
         found, why = self._unwinder.frames(copy)
+        if why == NO_CODE and time.monotonic() - self._renewed >= _LOADS:
+            self.renew()
+            found, why = self._unwinder.frames(copy)
         if why == NO_REGISTERS:
             whole = self._capture.all_registers(tid, copy, call)
             if whole:
@@ -80,5 +97,5 @@ def _threads(native, python, codes, raws, tasks, copies):
 
 
 def _thread(native, raw, calls, task, copies):
-    frames, why = native.frames(task.tid, copies.get(task.tid), task.call) if task else ([], _NONE)
+    frames, why = native.frames(task.tid, copies.get(task.tid), task.call) if task else ([], NO_COPY)
     return snapshot.Thread(raw, merged(frames, calls), task, why)

@@ -42,12 +42,20 @@ class Capture:
 
     def __init__(self, memory, child=False):
         self._memory, self._child = memory, child
+        self._late = set()  # threads that were asked to stop, and had not when there was no more time to wait: they do by and by
+
+    def close(self):
+        """Those that were late go on."""
+        for tid in list(self._late):
+            with contextlib.suppress(OSError):
+                self._stop(tid)
+                _tracer.go_on(tid)
 
     def copies(self, tids, waiting, read):
         """({thread: Copy}, what read() gave, which is called while they stand still).  waiting: those that wait in the kernel, too."""
         stopped, copies = [], {}
         try:
-            for tid in tids:
+            for tid in {*tids, *self._late}:
                 registers, told = self._registers(tid, waiting, stopped)
                 if registers:
                     copies[tid] = registers, told
@@ -61,16 +69,26 @@ class Capture:
 
     def _registers(self, tid, waiting, stopped):
         """(registers, what the kernel told of a thread that waits); (None, None) where they can not be had."""
-        told = self._told(tid)
+        told = ["running"] if tid in self._late else self._told(tid)
         if told and told[0].lstrip("-").isdigit():
             return ({SP: int(told[-2], 16), PC: int(told[-1], 16)} if waiting else None), told
         if told is None or len(stopped) == _MOST:
             return None, None
-        with contextlib.suppress(OSError):
-            registers = _tracer.stop(self._memory, tid, self._child and tid == self._memory.pid)
-            stopped.append(tid)
-            return dict(enumerate(registers)), None
-        return None, None
+        try:
+            registers = self._stop(tid)
+        except OSError:
+            return None, None
+        stopped.append(tid)
+        return registers, None
+
+    def _stop(self, tid):
+        """Its registers.  Raises OSError."""
+        self._late.discard(tid)
+        try:
+            return dict(enumerate(_tracer.stop(self._memory, tid, self._child and tid == self._memory.pid)))
+        except BlockingIOError:
+            self._late.add(tid)
+            raise
 
     def _told(self, tid):
         """The words of what the kernel says of a thread's system call; None where it may not be read."""
@@ -85,7 +103,7 @@ class Capture:
         if copy.told is None or not self._starts_again(tid, copy.told, call):
             return None
         try:
-            registers = dict(enumerate(_tracer.stop(self._memory, tid, self._child and tid == self._memory.pid)))
+            registers = self._stop(tid)
         except OSError:
             return None
         _tracer.go_on(tid)

@@ -25,6 +25,14 @@ class Task:
         return _STATES.get(self.letter, "?")
 
 
+def ids(pid):
+    """Thread ids; none where the process is not there."""
+    try:
+        return [int(name) for name in os.listdir(f"/proc/{pid}/task")[:_MOST]]
+    except OSError:
+        return []
+
+
 def tasks(pid):
     """{thread id as the process knows it: Task}.  Raises OSError where the process is not there."""
     names = _names()

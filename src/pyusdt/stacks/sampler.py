@@ -11,7 +11,9 @@ import time
 from ..data.profile import Place, marked
 from ..engine.identity import alive
 from . import kernel_side, snapshot
+from .beside import NO_COPY, Native
 from .code import Codes
+from .native import merged
 from .process import NoStacks, Python
 
 RUNNING, GIL, ALL = "running", "gil", "all"
@@ -22,12 +24,13 @@ _REST = 20  # times as long as a look at the kernel's list of threads took there
 
 
 class Options:
-    """which: RUNNING, GIL or ALL; lines: lines are told apart, not functions alone; threads: threads are; frames: of a stack, at most."""
+    """which: RUNNING, GIL or ALL; lines: lines are told apart, not functions alone; threads: threads are; frames: of a stack, at most;
+    native: with native frames."""
 
-    __slots__ = ("frames", "lines", "threads", "which")
+    __slots__ = ("frames", "lines", "native", "threads", "which")
 
-    def __init__(self, which=RUNNING, lines=False, threads=False, frames=1000):
-        self.which, self.lines, self.threads, self.frames = which, lines, threads, frames
+    def __init__(self, which=RUNNING, lines=False, threads=False, frames=1000, native=False):
+        self.which, self.lines, self.threads, self.frames, self.native = which, lines, threads, frames, native
 
 
 class Threads:
@@ -62,13 +65,15 @@ class Threads:
 
 
 class Process:
-    """One that is sampled.  Raises NoStacks where it is none that can be."""
+    """One that is sampled.  child: it was started by this one.  Raises NoStacks where it is none that can be."""
 
-    def __init__(self, pid, profile, options):
+    def __init__(self, pid, profile, options, child=False):
         self.python = Python(pid)
         self.pid, self._profile, self._options = pid, profile, options
         self._codes = Codes(self.python)
-        self._walker = self.python.walker(options.frames, _TRIES)
+        self._walker = self.python.walker(options.frames, _TRIES, options.native)
+        self._native = Native(self.python.memory, child) if options.native else None
+        self._needs_tasks = options.which == RUNNING or options.threads or options.native
         self._known = {}  # (stack, flags) -> tuple of Place
         self._threads = Threads(self.python)
         self._renewed = time.monotonic()
@@ -77,16 +82,29 @@ class Process:
         """One sample of each of its threads that count.  Raises NoStacks."""
         self._renew()
         found = []
-        raws = snapshot.raws(self._walker, self.pid)
+        copies, raws = self._read()
         for raw in raws:
-            task = self._threads.of(raw, len(raws) == 1) if self._options.which == RUNNING or self._options.threads else None
-            if self._counts(raw, task):
-                found.append((self._thread(task), self._stack(raw), raw.marks))
+            task = self._threads.of(raw, len(raws) == 1) if self._needs_tasks else None
+            if self._counts(raw, task, copies):
+                found.append((self._thread(task), self._stack(raw, task, copies), raw.marks))
         if not self.python.memory.is_its():  # the names may be those of the process that has its id now
             raise NoStacks(f"process {self.pid} has ended")
         for thread, stack, marks in found:
             self._profile.add(thread, stack)
             self._profile.counts.update(marks)
+
+    def _read(self):
+        """(copies of the native stacks, what the walker says), of one moment."""
+        if self._native is None:
+            return {}, snapshot.raws(self._walker, self.pid)
+        tids = kernel_side.ids(self.pid)
+        if self._options.which != ALL:
+            tids = [tid for tid in tids if kernel_side.letter(self.pid, tid) == "R"]
+        return self._native.copies(tids, self._options.which == ALL, lambda: snapshot.raws(self._walker, self.pid))
+
+    def close(self):
+        if self._native:
+            self._native.close()
 
     def _renew(self):
         now = time.monotonic()
@@ -94,27 +112,34 @@ class Process:
             self._renewed = now
             self._codes.renew()
             self._known.clear()
+            if self._native:
+                self._native.renew()
 
-    def _counts(self, raw, task):
+    def _counts(self, raw, task, copies):
+        """A thread of which there is a copy ran when it was asked to stop; by now it may do anything."""
         if self._options.which == GIL:
             return raw.gil
-        return self._options.which == ALL or (task is not None and task.letter == "R")
+        return self._options.which == ALL or (task is not None and (task.letter == "R" or task.tid in copies))
 
     def _thread(self, task):
         if not self._options.threads:
             return ""
         return f"{task.name} {task.tid}" if task else "thread ?"
 
-    def _stack(self, raw):
+    def _stack(self, raw, task, copies):
+        if self._native:
+            frames, why = self._native.frames(task.tid, copies.get(task.tid), task.call) if task else ([], NO_COPY)
+            self._profile.counts["no_native"] += why is not None
+            return self._resolved(raw, merged(frames, raw.calls(self._codes)))
         key = raw.stack, raw.flags
         stack = self._known.get(key)
         if stack is None:
-            stack = self._known[key] = self._resolved(raw)
+            stack = self._known[key] = self._resolved(raw, raw.frames(self._codes))
         return stack
 
-    def _resolved(self, raw):
+    def _resolved(self, raw, frames):
         """Outermost first."""
-        places = [self._place(frame) for frame in raw.frames(self._codes)]
+        places = [self._place(frame) for frame in frames]
         if "lost" in raw.marks:
             places = [marked("lost")]
         elif "torn" in raw.marks:
@@ -138,11 +163,12 @@ def children(pid):
 
 
 class Sampler:
-    """All that are sampled together.  beat: called before each process is read; why_none: the last that was said of one that is no
-    Python, or None."""
+    """All that are sampled together.  child: the process that this one has started; beat: called before each process is read;
+    why_none: the last that was said of one that is no Python, or None."""
 
-    def __init__(self, profile, options, beat):
+    def __init__(self, profile, options, beat, child=None):
         self._profile, self._options, self._beat = profile, options, beat
+        self._child = child
         self._processes = {}
         self._waiting = set()  # ids of those that are none yet: to be tried again
         self.why_none = None
@@ -157,7 +183,7 @@ class Sampler:
         for pid in list(self._waiting):
             self._beat()
             try:
-                self._processes[pid] = Process(pid, self._profile, self._options)
+                self._processes[pid] = Process(pid, self._profile, self._options, pid == self._child)
                 self._waiting.discard(pid)
             except NoStacks as error:
                 self.why_none = error
@@ -177,11 +203,16 @@ class Sampler:
             try:
                 self._processes[pid].look()
             except NoStacks:
-                del self._processes[pid]
+                self._processes.pop(pid).close()
                 if alive(pid):  # it may be another program by now
                     self._waiting.add(pid)
         self._profile.looks += bool(self._processes)
         return bool(self._processes or self._waiting)
+
+    def close(self):
+        """All threads go on."""
+        for process in self._processes.values():
+            process.close()
 
     @property
     def has_any(self):
