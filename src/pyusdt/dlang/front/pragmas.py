@@ -73,7 +73,8 @@ class ControlLines:
         if len(words) > 1:
             name = words[1][1].decode("utf-8", "replace")
             file = None if name == "/dev/stdin" else name
-        source.mark_line(loc.start, int(words[0][1][:9]) + more, file)
+        flags = [word[1] for word in words[2:]]
+        source.mark_line(loc.start, int(words[0][1][:9]) + more, file, ("1" in flags) - ("2" in flags))
 
     def ident(self, loc, words):
         """#ident says nothing to a compiler."""

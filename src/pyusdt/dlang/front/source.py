@@ -17,7 +17,7 @@ class Source:
     what: how messages call it ("script" or "probe specifier").
     """
 
-    __slots__ = ("text", "name", "what", "_starts", "_markers")
+    __slots__ = ("text", "name", "what", "_starts", "_markers", "_marked", "_depth")
 
     def __init__(self, text, name=None):
         if isinstance(text, str):
@@ -26,11 +26,25 @@ class Source:
         self.name = name
         self.what = "probe specifier" if name is None else "script"
         self._starts = None  # offset of the first character of each line, when first asked
-        self._markers = []  # (physical line index that follows the marker, its number, file or None)
+        self._markers = []  # (the number of the line after the marker, file or None, how many files deep it is included)
+        self._marked = []  # of each of them the physical line index
+        self._depth = 0
 
-    def mark_line(self, offset, number, file):
-        """Note a line marker: the line after the one of `offset` is `number` of `file`."""
-        self._markers.append((self.row(offset) + 1, number, file))
+    def mark_line(self, offset, number, file, deeper=0):
+        """Note a line marker: the line after the one of `offset` is `number` of `file`.  deeper: 1 where that file is
+        included there, -1 where the one before has ended."""
+        self._depth = max(0, self._depth + deeper)
+        self._marked.append(self.row(offset) + 1)
+        self._markers.append((number, file, self._depth))
+
+    def _marker(self, row):
+        """(physical line index, number, file, depth) of the last marker before a line."""
+        last = bisect_right(self._marked, row) - 1
+        return (self._marked[last], *self._markers[last]) if last >= 0 else (0, 1, None, 0)
+
+    def is_included(self, offset):
+        """Whether what stands there is of a file that the preprocessor has put in."""
+        return self._marker(self.row(offset))[3] > 0
 
     def row(self, offset):
         """Index of the physical line of an offset, from 0."""
@@ -49,13 +63,8 @@ class Source:
         """(file or None, line, column) of an offset; file is None in the main text."""
         row = self.row(offset)
         column = offset - self._starts[row] + 1
-        file, line = None, row + 1
-        for first, number, name in self._markers:
-            if first > row:
-                break
-            line = number + row - first
-            file = name
-        return file, line, column
+        first, number, file, _ = self._marker(row)
+        return file, number + row - first, column
 
     def line_text(self, offset):
         """The whole physical line of an offset, without its line end."""

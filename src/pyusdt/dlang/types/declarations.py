@@ -197,13 +197,27 @@ def tagged(names, kind, tag):
     return found
 
 
+def replaces(names, loc, name):
+    """Whether a type that is declared here may have the name of another one, and is meant from here on: dtrace has a room of
+    its own for the types of included files, and looks there first."""
+    return loc.source.is_included(loc.start) and name not in names.included
+
+
+def note_included(names, loc, name):
+    if loc.source.is_included(loc.start):
+        names.included.add(name)
+
+
 def define_tag(names, loc, kind, tag, nested):
     """The type that a definition with { begins.  As in dtrace, the tag of a nested one is not known
     outside."""
     name = f"{kind} {tag or '(anon)'}"
     found = None if tag is None else names.tags.get(name)
     if found is not None and (found.values if kind == "enum" else found.body.fields) is not None:
-        refuse("D_DECL_TYPERED", loc, f"type redeclared: {name}", "choose another name, or leave this one out")
+        if not replaces(names, loc, name):
+            refuse("D_DECL_TYPERED", loc, f"type redeclared: {name}", "choose another name, or leave this one out")
+        found = None
+    note_included(names, loc, name)
     if found is None:
         found = t.Enum(tag) if kind == "enum" else t.Record(kind, tag)
         if tag is not None and not nested:
@@ -271,9 +285,11 @@ def add_enumerator(names, enum, loc, name, value):
         number = constants.signed(value.value)
         if not -_INT_MAX - 1 <= number <= _INT_MAX:
             refuse("D_DECL_ENOFLOW", loc, f"enumerator '{name}' value overflows INT_MAX ({_INT_MAX})")
-    if name in names.scopes["global"] or name in names.inlines or names.is_builtin(name):
-        refuse("D_DECL_IDRED", loc, f"identifier redeclared: {name}")
     enum.values[name] = number
+    if name in names.scopes["global"] or name in names.inlines or names.is_builtin(name):
+        if loc.source.is_included(loc.start):
+            return  # as in dtrace, the name means what it did
+        refuse("D_DECL_IDRED", loc, f"identifier redeclared: {name}")
     names.inlines[name] = Inline(name, "enumerator", enum, None, constants.literal(loc, number, enum), loc)
 
 
@@ -326,8 +342,9 @@ def declare_typedef(names, node, type):
     name = node.name
     if name in names.scopes["global"] or name in names.inlines or names.is_builtin(name):
         refuse("D_DECL_IDRED", node.loc, f"global variable identifier redeclared: {name}")
-    if name in names.typedefs:
+    if name in names.typedefs and not replaces(names, node.loc, name):
         refuse("D_DECL_IDRED", node.loc, f"typedef redeclared: {name}")
+    note_included(names, node.loc, name)
     if node.keys is not None:
         unsupported(node.loc, "typedefs of associative arrays are")
     names.typedefs[name] = t.typedef(name, type)

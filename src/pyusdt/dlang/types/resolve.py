@@ -28,6 +28,7 @@ class Names:
     def __init__(self):
         self.options = {}  # the program's; the compiler puts its own here
         self.typedefs = dict(t.TYPEDEFS)
+        self.included = set()  # what included files have declared: names of typedefs, and `struct tag` and its like
         self.tags = {}  # "struct s", "enum e" … -> its type
         self.inlines = {}  # name -> symbols.Inline; enumerators are such too
         self.translators = []

@@ -1,0 +1,5 @@
+# 1 "x.h" 1
+struct s { int a; };
+# 3 "script.d" 2
+struct s { int a; };
+BEGIN { }
