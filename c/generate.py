@@ -188,7 +188,7 @@ def c_header(provider: Provider) -> str:
         indices.append(f"#define PYUSDT_{first.function.upper()} {first.index}u"
                        + (f" /* and so on, to {family[-1].function} */" if count > 1 else ""))
         rows.append(f'    {{PYUSDT_PROVIDER, module, "{first.function[:number]}", "{first.d_name[:number]}", '
-                    f"{count}, 0x{first.string_mask:03x}, {len(first.arguments)}, 0}},")
+                    f"{count}, 0x{first.string_mask:03x}, {len(first.arguments)}, 0, NULL}},")
     numbered = max(map(len, families(provider)))
     return "\n".join([
         f"/* {provider.made_from} */",

@@ -61,6 +61,7 @@ struct pyusdt_probe_desc {
     uint32_t strings; /* bit i: argument i is a string */
     uint32_t nargs;
     uint32_t places;  /* 1: it fires at many places ("places" below); module and function are "", and it is no family */
+    const char *signature; /* its arguments for D: "(route: string, int64_t)"; NULL: nothing is told of them */
 };
 
 /* A string: value is its address, length its bytes without the NUL; address 0: absent. An integer: length is ignored. */
@@ -248,6 +249,8 @@ int pyusdt_flight(char *path, size_t size);
 
 #define PYUSDT_PROVIDER_MAX 40 /* bytes of a provider's name */
 #define PYUSDT_NAME_MAX 63     /* and of a probe's */
+#define PYUSDT_ARGUMENT_MAX 63 /* and of an argument's */
+#define PYUSDT_SIGNATURE_SIZE 904 /* bytes of the names and types of PYUSDT_MAX_ARGS arguments, as text with its NUL */
 
 /* The type of an argument: its kind and its size in bytes, `PYUSDT_INT | 4`. */
 #define PYUSDT_TYPE_SIZE(type) ((type) & 0xfu)
@@ -263,6 +266,7 @@ struct pyusdt_probe_def {
     unsigned nargs;
     uint8_t type[PYUSDT_MAX_ARGS];
     unsigned places; /* 1: as in struct pyusdt_probe_desc */
+    const char *argument[PYUSDT_MAX_ARGS]; /* what each is called, words of D; NULL: nothing */
 };
 
 /* Where a probe of run time is. */

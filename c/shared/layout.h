@@ -19,7 +19,7 @@
 #define PYUSDT_SESSION_MAGIC 0x3165737375737970ull /* "pysusse1" */
 #define PYUSDT_AREA_MAGIC 0x3161726175737970ull    /* "pysuara1" */
 #define PYUSDT_FLIGHT_MAGIC 0x31746c6673757970ull  /* "pyusflt1" */
-#define PYUSDT_LAYOUT_VERSION 5
+#define PYUSDT_LAYOUT_VERSION 6
 
 /* The parts of a control file that pyusdt makes: as long as they can become. What is not used is a hole in the file. */
 #define PYUSDT_STRINGS_MAX (1u << 20)
@@ -80,6 +80,7 @@ struct pyusdt_ctl_desc { /* T; string fields are offsets into strings */
     uint32_t strings;
     uint32_t nargs;
     uint32_t kind; /* PYUSDT_DESC_… */
+    uint32_t signature; /* as in struct pyusdt_probe_desc; "": nothing is told */
 };
 
 enum {

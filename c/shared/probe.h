@@ -38,6 +38,7 @@ struct pyusdt_probe_info {
     char module[PYUSDT_PLACE_MODULE + 1];
     char function[PYUSDT_PLACE_FUNCTION + 1];
     char name[128];
+    char signature[PYUSDT_SIGNATURE_SIZE]; /* as the process says: not checked */
 };
 
 #endif

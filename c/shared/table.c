@@ -18,7 +18,7 @@ int pyusdt_table_check(const struct pyusdt_table *table)
     for (uint32_t i = 0; i < table->ndescs; i++) {
         const struct pyusdt_ctl_desc *desc = &table->descs[i];
         if (desc->provider >= table->strings_size || desc->module >= table->strings_size ||
-            desc->function >= table->strings_size || desc->name >= table->strings_size || desc->count == 0 ||
+            desc->function >= table->strings_size || desc->name >= table->strings_size || desc->signature >= table->strings_size || desc->count == 0 ||
             desc->nargs > PYUSDT_MAX_ARGS || desc->strings >> PYUSDT_MAX_ARGS != 0 || desc->kind > PYUSDT_DESC_PLACES)
             return -EINVAL;
         probes += desc->count;
@@ -78,6 +78,7 @@ int pyusdt_table_probe(const struct pyusdt_table *table, uint32_t probe, struct 
         snprintf(info->module, sizeof info->module, "%s", table->strings + desc->module);
         snprintf(info->function, sizeof info->function, "%s",
                  full_name(table, desc, desc->function, probe - first, buffer));
+        snprintf(info->signature, sizeof info->signature, "%s", table->strings + desc->signature);
         snprintf(info->name, sizeof info->name, "%s", full_name(table, desc, desc->name, probe - first, buffer));
         return 0;
     }

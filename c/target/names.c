@@ -73,15 +73,33 @@ const char *pyusdt_signature(const struct pyusdt_probe_def *probe, char text[PYU
     text[0] = '(';
     text[1] = '\0';
     for (unsigned i = 0; i < probe->nargs; i++)
-        at += (size_t)snprintf(text + 1 + at, PYUSDT_SIGNATURE_SIZE - 1 - at, "%s%s", i ? ", " : "",
+        at += (size_t)snprintf(text + 1 + at, PYUSDT_SIGNATURE_SIZE - 1 - at, "%s%s%s%s", i ? ", " : "",
+                               probe->argument[i] ? probe->argument[i] : "", probe->argument[i] ? ": " : "",
                                type_name(probe->type[i]));
     strcpy(text + 1 + at, ")");
     return text;
 }
 
+/* The first argument whose name can not be, or is that of one before it; -1: there is none. */
+static int wrong_argument(const struct pyusdt_probe_def *probe)
+{
+    for (unsigned i = 0; i < probe->nargs; i++) {
+        const char *name = probe->argument[i];
+        if (!name)
+            continue;
+        if (!is_word(name, PYUSDT_ARGUMENT_MAX, ""))
+            return (int)i;
+        for (unsigned k = 0; k < i; k++)
+            if (probe->argument[k] && strcmp(name, probe->argument[k]) == 0)
+                return (int)i;
+    }
+    return -1;
+}
+
 int pyusdt_probe_check(const char *provider, const struct pyusdt_probe_def *probe, struct pyusdt_error *why)
 {
     char text[SHOWN + 4];
+    int wrong;
 
     if (!is_word(probe->name, PYUSDT_NAME_MAX, "-"))
         return pyusdt_error_set(why, -EINVAL,
@@ -95,5 +113,11 @@ int pyusdt_probe_check(const char *provider, const struct pyusdt_probe_def *prob
         if (!type_name(probe->type[i]))
             return pyusdt_error_set(why, -EINVAL, "provider %s, probe %s: argument %u has no type that there is", provider,
                                     probe->name, i + 1);
+    wrong = wrong_argument(probe);
+    if (wrong >= 0)
+        return pyusdt_error_set(why, -EINVAL,
+                                "provider %s, probe %s, argument '%s': its name is a letter or _, then letters, digits "
+                                "and _, at most %d in all, and no other argument's",
+                                provider, probe->name, shown(probe->argument[wrong], text), PYUSDT_ARGUMENT_MAX);
     return 0;
 }

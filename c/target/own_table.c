@@ -24,6 +24,11 @@ static uint32_t put_string(char *strings, uint32_t *used, const char *string)
     return at;
 }
 
+static const char *signature_of(const struct pyusdt_probe_desc *probe)
+{
+    return probe->signature ? probe->signature : "";
+}
+
 /* The bytes of a table of that size, in one mapping. */
 static size_t table_bytes(uint32_t ndescs, uint32_t strings_size)
 {
@@ -51,7 +56,7 @@ static int extend(const struct pyusdt_table *old, const struct pyusdt_probe_desc
             return -EINVAL;
         probes += given[i].count ? given[i].count : 1;
         size += strlen(given[i].provider) + strlen(given[i].module) + strlen(given[i].function) +
-                strlen(given[i].name) + 4;
+                strlen(given[i].name) + strlen(signature_of(&given[i])) + 5;
     }
     if (probes == 0)
         return -EINVAL;
@@ -77,6 +82,7 @@ static int extend(const struct pyusdt_table *old, const struct pyusdt_probe_desc
             .kind = given[i].count > 1 ? PYUSDT_DESC_FAMILY : given[i].places ? PYUSDT_DESC_PLACES : PYUSDT_DESC_PLAIN,
             .strings = given[i].strings,
             .nargs = given[i].nargs,
+            .signature = put_string(strings, &used, signature_of(&given[i])),
         };
     new->strings_size = used;
     new->nprobes = (uint32_t)probes;

@@ -66,11 +66,11 @@ static int make_object(const char *provider, const struct pyusdt_elf *elf, struc
 #endif
 
 static void fill_desc(struct pyusdt_probe_desc *desc, const char *provider, const char *module, const char *function,
-                      const struct pyusdt_probe_def *probe)
+                      const char *signature, const struct pyusdt_probe_def *probe)
 {
     *desc = (struct pyusdt_probe_desc){
         .provider = provider, .module = probe->places ? "" : module, .function = probe->places ? "" : function,
-        .name = probe->name, .nargs = probe->nargs, .places = probe->places};
+        .name = probe->name, .nargs = probe->nargs, .places = probe->places, .signature = signature};
     for (unsigned i = 0; i < probe->nargs; i++)
         if (probe->type[i] == PYUSDT_STRING || probe->type[i] == PYUSDT_TERM) /* what has a length */
             desc->strings |= 1u << i;
@@ -91,17 +91,17 @@ static int publish_when_free(const struct pyusdt_probe_desc *table, unsigned n)
 static int publish(const char *provider, const char *path, const struct pyusdt_probe_def *probes, unsigned n)
 {
     const char *slash = strrchr(path, '/'), *module = slash ? slash + 1 : provider;
-    enum { FUNCTION = PYUSDT_PROVIDER_MAX + 2 * PYUSDT_NAME_MAX + 2 };
-    struct pyusdt_probe_desc *table = calloc(n, sizeof *table + FUNCTION);
-    char *functions = (char *)(table + n);
+    enum { FUNCTION = PYUSDT_PROVIDER_MAX + 2 * PYUSDT_NAME_MAX + 2, ROOM = FUNCTION + PYUSDT_SIGNATURE_SIZE };
+    struct pyusdt_probe_desc *table = calloc(n, sizeof *table + ROOM);
+    char *texts = (char *)(table + n);
     int r;
 
     if (!table)
         return -ENOMEM;
     for (unsigned i = 0; i < n; i++) {
-        char *function = functions + (size_t)i * FUNCTION;
+        char *function = texts + (size_t)i * ROOM;
         pyusdt_elf_function(provider, probes[i].name, function, FUNCTION);
-        fill_desc(&table[i], provider, module, function, &probes[i]);
+        fill_desc(&table[i], provider, module, function, pyusdt_signature(&probes[i], function + FUNCTION), &probes[i]);
     }
     r = publish_when_free(table, n);
     free(table);
@@ -115,6 +115,7 @@ struct made {
     struct made *next;
     char provider[PYUSDT_PROVIDER_MAX + 1];
     char name[PYUSDT_NAME_MAX + 1];
+    char argument[PYUSDT_MAX_ARGS][PYUSDT_ARGUMENT_MAX + 1];
     struct pyusdt_probe_def probe;
     struct pyusdt_probe_site site;
     char path[PYUSDT_CACHE_PATH];
@@ -164,7 +165,16 @@ static bool same_types(const struct pyusdt_probe_def *a, const struct pyusdt_pro
     return a->nargs == b->nargs && memcmp(a->type, b->type, a->nargs) == 0;
 }
 
-static int other_types(const struct made *made, const struct pyusdt_probe_def *given, struct pyusdt_error *why)
+/* Who gives no name for an argument takes any. */
+static bool same_names(const struct pyusdt_probe_def *a, const struct pyusdt_probe_def *b)
+{
+    for (unsigned i = 0; i < a->nargs; i++)
+        if (a->argument[i] && b->argument[i] && strcmp(a->argument[i], b->argument[i]) != 0)
+            return false;
+    return true;
+}
+
+static int other_arguments(const struct made *made, const struct pyusdt_probe_def *given, struct pyusdt_error *why)
 {
     char there[PYUSDT_SIGNATURE_SIZE], wanted[PYUSDT_SIGNATURE_SIZE];
     int r = pyusdt_probe_check(made->provider, given, why);
@@ -176,15 +186,15 @@ static int other_types(const struct made *made, const struct pyusdt_probe_def *g
                             pyusdt_signature(given, wanted));
 }
 
-/* How many of the probes there are; -EEXIST where one is of other types. */
+/* How many of the probes there are; -EEXIST where one has other types or names. */
 static int count_made(const char *provider, const struct pyusdt_probe_def *probes, unsigned n, struct pyusdt_error *why)
 {
     int found = 0;
 
     for (unsigned i = 0; i < n; i++) {
         const struct made *made = find(provider, probes[i].name);
-        if (made && !same_types(&made->probe, &probes[i]))
-            return other_types(made, &probes[i], why);
+        if (made && !(same_types(&made->probe, &probes[i]) && same_names(&made->probe, &probes[i])))
+            return other_arguments(made, &probes[i], why);
         found += made != NULL;
     }
     return found;
@@ -201,6 +211,19 @@ static void fill_site(struct pyusdt_probe_site *site, const struct loaded *loade
     site->entry = NULL;
     if (machine && loaded->sites)
         site->entry = (void (*)(void))(uintptr_t)(loaded->sites + (size_t)i * PYUSDT_ELF_STRIDE + machine->entry);
+}
+
+/* What it was made with, in memory of its own. */
+static void keep_def(struct made *made, const struct pyusdt_probe_def *probe)
+{
+    snprintf(made->name, sizeof made->name, "%s", probe->name);
+    made->probe = *probe;
+    made->probe.name = made->name;
+    for (unsigned i = 0; i < probe->nargs; i++)
+        if (probe->argument[i]) {
+            snprintf(made->argument[i], sizeof made->argument[i], "%s", probe->argument[i]);
+            made->probe.argument[i] = made->argument[i];
+        }
 }
 
 /* All of them are new. */
@@ -228,11 +251,9 @@ static int make(const char *provider, const struct pyusdt_probe_def *probes, uns
     first = publish(provider, path, probes, n);
     for (unsigned i = 0; i < n; i++) {
         snprintf(made[i].provider, sizeof made[i].provider, "%s", provider);
-        snprintf(made[i].name, sizeof made[i].name, "%s", probes[i].name);
         snprintf(made[i].path, sizeof made[i].path, "%s", path);
         made[i].why = made->why;
-        made[i].probe = probes[i];
-        made[i].probe.name = made[i].name;
+        keep_def(&made[i], &probes[i]);
         fill_site(&made[i].site, &loaded, i, first);
         made[i].next = all;
         all = &made[i];

@@ -15,7 +15,7 @@
 #pragma GCC visibility push(hidden)
 
 #define PYUSDT_RECORD_MAGIC 0x3152746473757970ull /* "pyusdtR1", read as bytes */
-#define PYUSDT_RECORD_VERSION 2
+#define PYUSDT_RECORD_VERSION 3
 #define PYUSDT_RECORD_ORDER 0x01020304u /* what it reads as tells the byte order of the writer */
 
 struct pyusdt_record_header {

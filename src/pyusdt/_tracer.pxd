@@ -65,6 +65,7 @@ cdef extern from "tracer/reader.h" nogil:
         char module[64]
         char function[128]
         char name[128]
+        char signature[904]
     struct pyusdt_place_info:
         const char *module
         const char *function

@@ -112,7 +112,7 @@ cdef class VM:
 
 cdef int collect(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept with gil:
     (<list>arg).append((target.pid, text(probe.provider), text(probe.module), text(probe.function),
-                        text(probe.name), probe.nargs, probe.strings, probe.places))
+                        text(probe.name), probe.nargs, probe.strings, probe.places, text(probe.signature)))
     return 0
 
 
@@ -443,7 +443,7 @@ cdef class Consumer:
 def list_probes(rundir=None, pid_t pid=0, bint beside=False):
     """The probes of the live processes of a run directory, or of one process (beside: and of those in the same directory): a
     list of (pid, provider, module, function, name, number of arguments, bits of those that are strings, 1: it has places, 2: it is
-    at one of them, which stand behind it)."""
+    at one of them, which stand behind it, its arguments as it says itself: engine/signatures.py)"""
     cdef pyusdt_error err
     out = []
     path = os.fsencode(rundir) if rundir is not None else None

@@ -15,7 +15,7 @@ from pyusdt._core import check_provider, define
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pyusdt._core import Probe
 
@@ -73,22 +73,46 @@ class Provider:
         """Its probes so far, by name."""
         return dict(self._probes)
 
-    def probe(self, name: str, *types: Any) -> Probe:
+    def probe(self, name: str, /, *types: Any, **named: Any) -> Probe:
         """The probe of that name with arguments of these types; made where it is not there yet.
 
         name: D's ("order-placed") or a note's ("order__placed").  types: at most twelve of int (64 bits, signed),
         str or bytes (a string), float (the bits of a double), bool, or C's name of a type: "int32_t", "uint8_t",
-        "float", "char *" …
+        "float", "char *" …  named: the arguments behind these, with names by which D knows them: route=str is
+        arg.route there.
 
         Called with values, it fires: integers are taken modulo 2**bits, strings as p() takes them, None and what is
         not given is absent (0, NULL), what is no number is NaN where a float stands.  ValueError where a probe of
-        that name has other types, or the name can not be one.
+        that name has other types or other names of arguments, or a name can not be one.
         """
-        return self._define([(name, types)])[0]
+        return self._define([(name, [*((None, type) for type in types), *named.items()])])[0]
 
-    def _define(self, wanted: Iterable[tuple[str, Iterable[Any]]]) -> list[Probe]:
-        rows = [(name.replace("__", "-"), bytes(_TYPES[type_name(each)] for each in types)) for name, types in wanted]
-        names = [name for name, _ in rows]
+    def declare(self, function: Callable[..., Any], /) -> Probe:
+        """The probe that a function stands for, as a decorator: its name, `_` as `-`, its parameters' names and their types, which
+        are annotated.  The function is never called.
+
+            @shop.declare
+            def order_placed(id: int, item: str, price: float) -> None: ...
+
+        TypeError where a parameter has no type that an argument can have.
+        """
+        from typing import get_type_hints
+
+        types = get_type_hints(function)
+        parameters = function.__code__.co_varnames[:function.__code__.co_argcount]
+        missing = [name for name in parameters if name not in types]
+        if missing:
+            raise TypeError(f"{function.__name__}: the parameter {missing[0]} needs a type: {missing[0]}: int")
+        name = function.__name__.replace("__", "-").replace("_", "-")
+        return self._define([(name, [(each, types[each]) for each in parameters])])[0]
+
+    def _define(self, wanted: Iterable[tuple[str, Iterable[tuple[str | None, Any]]]]) -> list[Probe]:
+        rows = []
+        for name, arguments in wanted:
+            called = list(arguments)
+            types = bytes(_TYPES[type_name(type)] for _, type in called)
+            rows.append((name.replace("__", "-"), types, tuple(name for name, _ in called)))
+        names = [row[0] for row in rows]
         if len(set(names)) < len(names):
             raise ValueError(f"provider {self.name}: two probes of one name")
         probes, _path, self.reason = define(self.name, rows)
@@ -114,7 +138,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     name, declared = read(path)
     provider = _Loaded(name)
-    for probe in provider._define((each.name, [argument.type for argument in each.arguments]) for each in declared):
+    for probe in provider._define((each.name, [(argument.name or None, argument.type) for argument in each.arguments])
+                                  for each in declared):
         setattr(provider, attribute_name(probe.name), probe)
     return provider
 

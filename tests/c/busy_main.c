@@ -26,7 +26,7 @@ static void *hold(void *unused)
 int main(void)
 {
     static const struct pyusdt_probe_desc table[] = {PYUSDT_USER_TRACE_FAMILIES("busy_main")};
-    static const struct pyusdt_probe_def probe = {"one", 1, {PYUSDT_INT | 8}, 0};
+    static const struct pyusdt_probe_def probe = {"one", 1, {PYUSDT_INT | 8}, 0, {NULL}};
     struct pyusdt_probe_site site;
     struct pyusdt_error why;
     char path[4096], byte;

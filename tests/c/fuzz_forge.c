@@ -118,7 +118,7 @@ static int make(int dir, const struct pyusdt_name *name, off_t size)
 /* One of the header's words is what the operation says: op->at names it, 0 none. */
 static void write_ctl(const struct forged *forged, const struct pyusdt_name *name, const struct operation *op)
 {
-    static const char strings[64] = "\0fuzz\0m\0f\0s1\0other";
+    static const char strings[64] = "\0fuzz\0m\0f\0s1\0other\0(s: string)";
     struct pyusdt_ctl_header header = {.magic = PYUSDT_CTL_MAGIC, .version = PYUSDT_LAYOUT_VERSION, .size = SIZE,
                                        .pid = name->who.pid, .instance = name->who.instance,
                                        .starttime = name->who.starttime,
@@ -127,14 +127,14 @@ static void write_ctl(const struct forged *forged, const struct pyusdt_name *nam
                                        .nprobes = forged->nprobes, .ndescs = 2, .slots = SLOTS, .words = WORDS,
                                        .descs = DESCS, .strings = STRINGS, .strings_size = 64, .comm = "forged",
                                        .places = PLACES, .nplaces = 3};
-    struct pyusdt_ctl_desc descs[2] = {{1, 0, 0, 10, 1, 1, 1, PYUSDT_DESC_PLACES}, {13, 6, 8, 10, forged->nprobes - 1, 0x3c3, 10, 1}};
+    struct pyusdt_ctl_desc descs[2] = {{1, 0, 0, 10, 1, 1, 1, PYUSDT_DESC_PLACES, 19}, {13, 6, 8, 10, forged->nprobes - 1, 0x3c3, 10, 1, 0}};
     struct pyusdt_ctl_place places[3] = {{1, 3, 5, 1}, {1, 3, 0, 2}, {op->at, (uint32_t)op->value, (uint32_t)(op->value >> 32), 3}};
     uint32_t *words = (void *)&header;
 
     if (op->at % 64 != 0 && op->at % 64 < sizeof header / 4)
         words[op->at % 64] = (uint32_t)op->value;
     else if (op->at % 64 >= 40)
-        ((uint32_t *)(void *)descs)[op->at % 64 % 16] = (uint32_t)op->value;
+        ((uint32_t *)(void *)descs)[op->at % 64 % 18] = (uint32_t)op->value;
     put(forged->ctl, &header, sizeof header, 0);
     put(forged->ctl, descs, sizeof descs, DESCS);
     put(forged->ctl, strings, sizeof strings, STRINGS);
@@ -236,7 +236,7 @@ void fuzz_forge_word(struct forged *forged, const struct operation *op, uint64_t
     case 2:
         put(forged->ctl, &op->value, 8, offsetof(struct pyusdt_ctl_header, nprobes));
         put(forged->ctl, &op->at, 4, offsetof(struct pyusdt_ctl_header, changes));
-        put(forged->ctl, &op->flags, 1, DESCS + 32 + offsetof(struct pyusdt_ctl_desc, count));
+        put(forged->ctl, &op->flags, 1, DESCS + sizeof(struct pyusdt_ctl_desc) + offsetof(struct pyusdt_ctl_desc, count));
         break;
     case 3: put(forged->ctl, &slot, sizeof slot, SLOTS + 64 * (op->at % 64)); break;
     case 4:

@@ -28,7 +28,7 @@ static const struct pyusdt_probe_desc PROBES[] = {
     {.provider = "fuzz", .module = "m", .function = "g", .name = "i4s4", .nargs = 10, .strings = 0x3c3},
     {.provider = "other", .module = "m", .function = "n", .name = "n", .nargs = 10, .strings = 0x3c3, .count = 50},
 };
-static const struct pyusdt_probe_desc MORE = {"late", "m", "l", "late", 1, 1, 2, 0};
+static const struct pyusdt_probe_desc MORE = {"late", "m", "l", "late", 1, 1, 2, 0, NULL};
 
 static uint8_t control[SPOILED_MAX]; /* as it is when nobody traces */
 

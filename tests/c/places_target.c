@@ -29,9 +29,9 @@
 enum { ENTRY, RETURN, PLAIN, PROBES };
 
 static const struct pyusdt_probe_desc TABLE[PROBES] = {
-    {"vm", "", "", "function-entry", 1, 0x2, 2, 1},
-    {"vm", "", "", "function-return", 1, 0, 1, 1},
-    {"vm", "plain", "plain", "tick", 1, 0, 1, 0},
+    {"vm", "", "", "function-entry", 1, 0x2, 2, 1, NULL},
+    {"vm", "", "", "function-return", 1, 0, 1, 1, NULL},
+    {"vm", "plain", "plain", "tick", 1, 0, 1, 0, NULL},
 };
 
 static unsigned functions, rounds, threads = 1;

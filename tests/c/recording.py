@@ -18,10 +18,10 @@ class Table:
 
     def __init__(self, body):
         _, _, ndescs, size = struct.unpack_from("<4I", body)
-        strings = body[16 + 32 * ndescs :][:size]
+        strings = body[16 + 36 * ndescs :][:size]
         self.probes = []
         for i in range(ndescs):
-            provider, module, function, name, count, _, _, kind = struct.unpack_from("<8I", body, 16 + 32 * i)
+            provider, module, function, name, count, _, _, kind, _ = struct.unpack_from("<9I", body, 16 + 36 * i)
             for n in range(count):
                 number = str(n) if kind == 1 else ""
                 self.probes.append((text(strings, provider), text(strings, module), text(strings, function) + number,
@@ -53,7 +53,7 @@ def event_line(body, targets, tables, places):
 
 def lines(data):
     magic, version, order, *_ = HEADER.unpack_from(data)
-    assert (magic.to_bytes(8, "little"), version, order) == (b"pyusdtR1", 2, 0x01020304)
+    assert (magic.to_bytes(8, "little"), version, order) == (b"pyusdtR1", 3, 0x01020304)
     tables, targets, places, found, at = [], {}, {}, [], HEADER.size
     while True:
         kind, size = struct.unpack_from("<II", data, at)

@@ -42,9 +42,9 @@ static uid_t user;
 static int waits, until_off, forks, raw_forks, orphans, leaves, cancels, signals, no_probes, lingers;
 
 static const struct pyusdt_probe_desc PROBES[] = {
-    {"pyusdt", "ring_target", "fire_s1", "user_trace-s1", 1, 0x1, 1, 0},
-    {"pyusdt", "ring_target", "fire_i4s4", "user_trace-i4s4", 1, 0x3e0, 10, 0},
-    {"pyusdt", "ring_target", "fire_n", "user_trace-n", 951, 0x3e0, 10, 0},
+    {"pyusdt", "ring_target", "fire_s1", "user_trace-s1", 1, 0x1, 1, 0, NULL},
+    {"pyusdt", "ring_target", "fire_i4s4", "user_trace-i4s4", 1, 0x3e0, 10, 0, NULL},
+    {"pyusdt", "ring_target", "fire_n", "user_trace-n", 951, 0x3e0, 10, 0, NULL},
 };
 
 /* One firing, as the producers of pyusdt do it. */

@@ -24,8 +24,8 @@
 #include "traced.h"
 
 static const struct pyusdt_probe_desc PROBES[] = {
-    {"pyusdt", "slow", "fire_s1", "user_trace-s1", 1, 0x1, 1, 0},
-    {"pyusdt", "slow", "fire_i4s4", "user_trace-i4s4", 1, 0x3e0, 10, 0},
+    {"pyusdt", "slow", "fire_s1", "user_trace-s1", 1, 0x1, 1, 0, NULL},
+    {"pyusdt", "slow", "fire_i4s4", "user_trace-i4s4", 1, 0x3e0, 10, 0, NULL},
 };
 static atomic_int slow, begun, over;
 static bool large;

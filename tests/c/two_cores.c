@@ -6,7 +6,7 @@
 
 uint16_t pyusdt_semaphores[1];
 
-static const struct pyusdt_probe_desc PROBE = {"other", "two_cores", "main", "tick", 1, 0, 1, 0};
+static const struct pyusdt_probe_desc PROBE = {"other", "two_cores", "main", "tick", 1, 0, 1, 0, NULL};
 
 int main(void)
 {

@@ -291,7 +291,7 @@ int main(int argc, char **argv)
         void (*run)(void);
     } scenarios[] = {{"bell", bell}, {"between", between}, {"storm", storm}, {"semaphore", semaphore}, {"fork", forks},
                      {"signals", signals}, {"stop", stop}, {"end", end}, {"gone", gone}};
-    static const struct pyusdt_probe_desc table = {"vm", "", "", "n", PROBES, 0, 1, 0};
+    static const struct pyusdt_probe_desc table = {"vm", "", "", "n", PROBES, 0, 1, 0, NULL};
 
     REQUIRE(argc == 2 && pyusdt_watch_start(&watch) == -ENOTCONN);
     REQUIRE(pyusdt_publish(&table, 1) == 0);

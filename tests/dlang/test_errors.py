@@ -16,7 +16,7 @@ from pyusdt.dlang.front.probes import unmatched
 
 # Raised with arguments of the command line, or by who knows the probes: tested below.
 ELSEWHERE = {"D_MACRO_UNUSED", "D_MACRO_OFLOW", "D_PDESC_ZERO", "D_PROC_LIB", "D_PROC_NAME",
-             "D_PROC_BADPID", "D_PROC_FUNC", "D_PROC_OFF"}
+             "D_PROC_BADPID", "D_PROC_FUNC", "D_PROC_OFF", "D_ARGS_NAME", "D_ARGS_MULTI"}
 
 
 def error_of(text, name=None, **settings):

@@ -230,6 +230,34 @@ def test_one_probe_of_one_name(provider):
         provider.probe("full")
 
 
+def test_names_of_arguments(provider):
+    """Who asks again with other names has an error, who gives none takes what there is; -lv and D: test_named_arguments.py."""
+    done = provider.probe("done", int, route=str, status="int32_t")
+    assert done.max_arguments == 3 and provider.probe("done", int, str, "int32_t").path == done.path
+    wrong = "it was made with the arguments (int64_t, route: string, status: int32_t), and can not have (int64_t, path: string, int32_t)"
+    with pytest.raises(ValueError, match=re.escape(wrong)):
+        provider._define([("done", [(None, int), ("path", str), (None, "int32_t")])])
+
+    @provider.declare
+    def order_placed(number: int, item: str, price: float) -> None: ...
+
+    assert order_placed.name == "order-placed" and order_placed.max_arguments == 3
+    with traced(provider, 'order-placed { printf("%d %s", arg.number, arg.item); }') as t:
+        assert order_placed(7, None, 1.5)
+    assert [record.values for record in t] == [(7, "")]
+    with pytest.raises(TypeError, match="the parameter item needs a type"):
+        @provider.declare
+        def without(number: int, item) -> None: ...
+
+
+@pytest.mark.parametrize("name", ["", "0x", "a b", "a-b", "ä", "x" * 64, "a\x1b[m"])
+def test_bad_names_of_arguments(name, provider):
+    with pytest.raises(ValueError, match="its name is a letter or _"):
+        provider.probe("bad", **{name: int})
+    with pytest.raises(ValueError, match="and no other argument's"):
+        provider._define([("twice", [("a", int), ("a", str)])])
+
+
 def test_sessions_that_are_there_see_new_probes(provider):
     """Several providers, each made while the one before is traced."""
     with traced(provider, "* { trace(probename); }") as t:
@@ -244,7 +272,7 @@ def test_more_probes_than_there_is_room(cache):
     code = """
         import os, pyusdt
         provider = pyusdt.Provider("many")
-        rows = [(f"p{i}", (int,)) for i in range(3000)]
+        rows = [(f"p{i}", [(None, int)]) for i in range(3000)]
         probes = provider._define(rows) + [provider.probe(f"q{i}", int) for i in range(200)]
         with pyusdt.trace("many$1:::* { @[probename] = count(); }", os.getpid(), pid=os.getpid()) as t:
             fired = [probe(1) for probe in probes]

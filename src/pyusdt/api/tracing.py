@@ -25,7 +25,7 @@ from ..data.argument_names import USER_TRACE
 from ..data.snapshot import Aggregation
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError
-from ..engine import EngineError, Targets, gone
+from ..engine import EngineError, Targets, gone, signatures
 from ..engine.identity import alive
 from ..engine.kernel.structs import Structs
 from ..tracing.driver import Driver
@@ -166,6 +166,8 @@ class Tracing:
 
     def _compile(self, target: int) -> Any:
         compiler = Compiler(self._options, default_macros(target), kernel=Structs())
+        if "cmd" not in self._wanted:  # what it will have is not known yet
+            compiler.names.told = signatures.told(self._options, self._wanted["pids"])
         script = self._script
         name = None if isinstance(script, str) else os.fspath(script)
         compiler.arguments = [name or "pyusdt.trace", *map(str, self._arguments)]

@@ -54,9 +54,16 @@ def _probes() -> Offers:
         probes = found.published()
     except found.NotFound:
         return []
-    rows = {(each.provider.rstrip("0123456789"), each.name) for each in found.folded(probes)}
-    offered = sorted((f"{provider}*:::{_of_family(name)}", f"probe of {provider}") for provider, name in rows)
+    rows = {(each.provider.rstrip("0123456789"), each.name): each.arguments for each in found.folded(probes)}
+    offered = sorted((f"{provider}*:::{_of_family(name)}", f"probe of {provider}{_named(arguments)}")
+                     for (provider, name), arguments in rows.items())
     return [each for each in offered if _PLAIN.fullmatch(each[0])]
+
+
+def _named(arguments: str) -> str:
+    """The names of a found.Found's arguments, where there are some."""
+    names = ", ".join(each.partition(":")[0] for each in arguments.split() if ":" in each)
+    return f"({names})" if names else ""
 
 
 def _of_family(name: str) -> str:

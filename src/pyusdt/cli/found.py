@@ -12,9 +12,8 @@ import itertools
 import os
 
 from .._tracer import AT_PLACE, list_probes
-from ..data import argument_names
 from ..data.harmless import harmless
-from ..engine import elf, mapped
+from ..engine import elf, mapped, signatures
 from . import processes
 
 TYPE_CHECKING = False
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from io import FileIO
     from typing import Any
 
-_STRING, _INTEGER = "string", "integer"
+_KINDS = {signatures.INTEGER: "integer"}
 _EVERYWHERE = ("pyusdt", "erlang")  # the providers that every process with pyusdt has
 
 
@@ -161,12 +160,9 @@ def without_places(rows: Sequence[Any]) -> list[Any]:
 
 def _told(row: Sequence[Any]) -> Found:
     """The probe of a row of the process's control file."""
-    pid, provider, module, _function, name, nargs, strings, _places = row
-    kinds = [_STRING if strings >> i & 1 else _INTEGER for i in range(nargs)]
-    names = argument_names.of(provider.removesuffix(str(pid)), name)
-    if len(names) == len(kinds):
-        kinds = [f"{called}:{kind}" for called, kind in zip(names, kinds)]
-    return Found(provider, name, module, " ".join(kinds), pid=pid, process=_process(pid))
+    pid, provider, module, _function, name, *_ = row
+    arguments = [f"{called}:{_KINDS.get(type, type)}" if called else _KINDS.get(type, type) for called, type in signatures.of(row)]
+    return Found(provider, name, module, " ".join(arguments), pid=pid, process=_process(pid))
 
 
 def published() -> list[Found]:

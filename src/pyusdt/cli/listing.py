@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     Probe = tuple[str, str, str, str]  # provider, module, function, name
     Glob = Callable[[str, str], bool]  # pattern, text
+    More = Callable[[Probe], str]
 
 
 def _row(number: int | str, *names: str) -> str:
@@ -25,9 +26,13 @@ def _row(number: int | str, *names: str) -> str:
 HEADING = _row("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
 
 
-def rows(probes: Sequence[Probe], numbers: Iterable[int]) -> str:
-    """Lines for the probes of these ids, in the order of `numbers`."""
-    return "".join(_row(number, *probes[number - 1]) for number in numbers)
+def _nothing(_: Probe) -> str:
+    return ""
+
+
+def rows(probes: Sequence[Probe], numbers: Iterable[int], more: More = _nothing) -> str:
+    """Lines for the probes of these ids, in the order of `numbers`, behind each what more(probe) says."""
+    return "".join(_row(number, *probes[number - 1]) + more(probes[number - 1]) for number in numbers)
 
 
 def matching(probes: Sequence[Probe], description: Any, glob: Glob) -> list[int]:
@@ -37,15 +42,15 @@ def matching(probes: Sequence[Probe], description: Any, glob: Glob) -> list[int]
     return found[::-1]
 
 
-def listing(descriptions: list[Any] | None, probes: Sequence[Probe], glob: Glob) -> tuple[str, list[str]]:
+def listing(descriptions: list[Any] | None, probes: Sequence[Probe], glob: Glob, more: More = _nothing) -> tuple[str, list[str]]:
     """(text, messages): the list for the descriptions, or for all probes where there are none; a message
     for each description that stands for nothing."""
     if descriptions is None:
-        return HEADING + rows(probes, range(1, len(probes) + 1)), []
+        return HEADING + rows(probes, range(1, len(probes) + 1), more), []
     text, messages = HEADING, []
     for description in descriptions:
         numbers = matching(probes, description, glob)
         if not numbers:
             messages.append(f"failed to match {description}: No probe matches description")
-        text += rows(probes, numbers)
+        text += rows(probes, numbers, more)
     return text, messages

@@ -19,7 +19,7 @@ from ..data.meant import behind
 from ..dlang.compile import Compiler, default_macros, dump
 from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
 from ..dlang.front.probes import OWN
-from ..engine import EngineError, NoSuchProcess, Targets
+from ..engine import EngineError, NoSuchProcess, Targets, signatures
 from ..engine.kernel.structs import Structs
 from ..report.output import Output, OutputError, show
 from ..tracing.driver import Driver
@@ -91,6 +91,8 @@ def compile_requests(arguments: Arguments, target: int) -> Compiled:
         from . import hosts
 
         compiler.declare(hosts.declaration("" if arguments.mode == "trace" else arguments.hosts), "--hosts")
+    elif not arguments.commands:  # what a command will have is not known yet; all hosts are to see the same types
+        compiler.names.told = signatures.told(arguments.options, arguments.pids)
     sources = add_requests(compiler, arguments)
     if arguments.hosts is not None:
         hosts.check_sides(compiler.items)
@@ -267,11 +269,28 @@ def show_probes(arguments: Arguments, targets: Targets) -> int:
         program = compile_requests(arguments, (*targets.named(), 0)[0]).program
         descriptions = [description for clause in program.clauses for description in clause.probes]
     probes = [*OWN, *choice.list_probes(arguments.options, targets, descriptions)]
-    text, messages = listing.listing(descriptions, probes, glob)
+    text, messages = listing.listing(descriptions, probes, glob, *[describer(arguments)] * bool(arguments.verbose))
     open_output(arguments.output).write(text.encode("utf-8", "surrogateescape"))
     for message in messages:
         complain(message)
     return 0
+
+
+def describer(arguments: Arguments) -> Any:
+    """A function that says of a listed probe what -v tells."""
+    from ..dlang.ast import ProbeDesc
+    from ..dlang.types.arguments import signature_of
+    from ..dlang.types.resolve import Names
+
+    names = Names()
+    names.options = arguments.options  # they decide what a float is
+    names.told = signatures.told(arguments.options, arguments.pids)
+
+    def described(probe: Any) -> str:
+        description = ProbeDesc(None, *probe)
+        return stability.probe_report(description, signature_of(names, description))
+
+    return described
 
 
 def write_headers(arguments: Arguments) -> int:

@@ -1,6 +1,6 @@
-"""pydtrace -v: the stability report of a request, in dtrace's words.
+"""pydtrace -v: the stability report of a request, in dtrace's words; with -l: that of a probe, and its arguments.
 
-In: the probe descriptions of a request, and how many probes each stands for.  Out: text.  Always: everything that a user-level D
+In: the probe descriptions of a request, and how many probes each stands for; a probe.  Out: text.  Always: everything that a user-level D
 program can use is Stable, so only the probes decide.  Source: the reports of dtrace 2.0 for the same probes.
 """
 
@@ -42,3 +42,12 @@ def report(what: str, name: str, matched: Sequence[tuple[Any, int]]) -> str:
     text = f"\nStability attributes for {what} {name}:\n"
     text += _block("Minimum Probe Description Attributes", level, dependency)
     return text + _block("Minimum Statement Attributes", *_STATEMENTS) + "\n"
+
+
+def probe_report(description: Any, signature: Any) -> str:
+    """What -lv says of one probe.  signature: dlang.types.arguments.Signature, None where nothing is known of its arguments."""
+    level, dependency = _attributes(description, 1) if not description.name.startswith(_OWN_NAMES) else _STATEMENTS
+    text = _block("Probe Description Attributes", level, dependency) + _block("Argument Attributes", level, dependency)
+    types = [] if signature is None else signature.outputs
+    lines = [f"args[{number}]: {type}{f' (arg.{name})' if name else ''}" for number, (name, type) in enumerate(types)]
+    return text + "\n\tArgument Types\n" + "".join(f"\t\t{line}\n" for line in lines or ["None"]) + "\n"

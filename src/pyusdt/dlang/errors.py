@@ -85,6 +85,8 @@ TAGS = {
     "D_OP_ACT": "operand can not be an action",
     "D_ARGS_NONE": "args[] outside of a clause",
     "D_ARGS_IDX": "the probe has no such argument",
+    "D_ARGS_MULTI": "the argument is another one in each of the clause's probes",
+    "D_ARGS_NAME": "the probe has no argument of that name, as far as is known",
     "D_ALLOCA_INCOMPAT": "pointers to memory of alloca() and to other memory in one variable",
     "D_ALLOCA_SIZE": "more memory than the scratchsize option gives",
     "D_AGG_REDEF": "aggregation already has another aggregating function",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .._tracer import find_rundir, list_probes
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError, LibraryError
-from ..engine import EngineError, Targets
+from ..engine import EngineError, Targets, signatures
 from ..engine.kernel.structs import Structs
 from ..options import OptionError, Options
 from ..report.terms import Terms, held, rows, since
@@ -70,6 +70,7 @@ class Session:
 
     def _compiled(self, target: int) -> Program:
         compiler = Compiler(self._options, default_macros(target), kernel=Structs())
+        compiler.names.told = signatures.told(self._options, self._pids)
         compiler.arguments = ["erltrace", *self._arguments]
         try:
             compiler.add(self._script or b"", None)

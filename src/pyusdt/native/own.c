@@ -181,17 +181,29 @@ PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, 
 
 /* ---- defining ---- */
 
-/* One (name, types) of the list.  -1 with an exception. */
+/* What the arguments are called: str, or None.  -1 with an exception. */
+static int read_names(PyObject *names, struct pyusdt_probe_def *probe)
+{
+    for (Py_ssize_t i = 0; i < (Py_ssize_t)probe->nargs && i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i);
+        if (name != Py_None && (probe->argument[i] = PyUnicode_AsUTF8(name)) == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+/* One (name, types, names of the arguments) of the list.  -1 with an exception. */
 static int read_probe(PyObject *item, struct pyusdt_probe_def *probe)
 {
     const char *types;
+    PyObject *names;
     Py_ssize_t n;
 
     if (!PyTuple_Check(item)) {
-        PyErr_SetString(PyExc_TypeError, "a probe is a tuple of its name and its types");
+        PyErr_SetString(PyExc_TypeError, "a probe is a tuple of its name, its types and their names");
         return -1;
     }
-    if (!PyArg_ParseTuple(item, "sy#", &probe->name, &types, &n))
+    if (!PyArg_ParseTuple(item, "sy#O!", &probe->name, &types, &n, &PyTuple_Type, &names))
         return -1;
     if (n > PYUSDT_MAX_ARGS) {
         PyErr_Format(PyExc_ValueError, "a probe has at most %d arguments", PYUSDT_MAX_ARGS);
@@ -199,7 +211,7 @@ static int read_probe(PyObject *item, struct pyusdt_probe_def *probe)
     }
     probe->nargs = (unsigned)n;
     memcpy(probe->type, types, (size_t)n);
-    return 0;
+    return read_names(names, probe);
 }
 
 static PyObject *new_object(PyObject *context, const char *provider, const struct pyusdt_probe_def *probe,

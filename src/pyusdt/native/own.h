@@ -23,7 +23,7 @@ void pyusdt_own_free(struct pyusdt_own *own);
 /* At most own->nargs arguments; those that are not given are absent. */
 PyObject *pyusdt_offer_own(const struct pyusdt_own *own, PyObject *const *args, Py_ssize_t nargs);
 
-/* METH_VARARGS with a context as self: define(provider, [(name, bytes of PYUSDT_* types)]) -> (probes, path, why). */
+/* METH_VARARGS with a context as self: define(provider, [(name, bytes of PYUSDT_* types, names of the arguments: str or None)]) -> (probes, path, why). */
 PyObject *pyusdt_own_define(PyObject *context, PyObject *args);
 
 /* METH_VARARGS: check_provider(name) -> None, or ValueError. */

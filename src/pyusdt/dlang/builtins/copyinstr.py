@@ -5,7 +5,7 @@ Always: of such a key all that a producer captures of a string is read; what is 
 """
 
 from ...bpf.code import Label
-from ...bpf.insn import R0, R1, R2, R3, jump_imm, mov, mov_imm
+from ...bpf.insn import R0, R1, R2, R3, jump_imm, mov, mov_imm, store_imm
 from ...data import program as p
 from ..code.demand import STRING_LIMIT
 from ..code.emit import Place
@@ -15,6 +15,22 @@ from .row import SubroutineRow
 
 WHOLE = 1024  # bytes that a producer delivers at most, with the NUL
 _MARK = 17
+
+
+def _check(g, call, address, target):
+    """r0 is the helper's answer: a length, or that there is nothing at the address, which is a fault; of ARGUMENT an absent string
+    is the empty one."""
+    fault, there = g.fault(p.FAULT_BADADDR, address), Label()
+    g.mark(call.loc)
+    if call.row not in _ABSENT_IS_EMPTY:
+        g.emit(jump_imm("jslt", R0, 0, fault))
+        return
+    g.emit(jump_imm("jsge", R0, 0, there))
+    g.get(address, R1)
+    g.emit(jump_imm("jne", R1, 0, fault))
+    g.address(R1, target)
+    g.emit(store_imm(1, R1, 0, 0), mov_imm(R0, 1))
+    g.place(there)
 
 
 def emit_copyinstr(g, call, target):
@@ -36,8 +52,7 @@ def emit_copyinstr(g, call, target):
     g.address(R1, target)
     g.get(address, R3)
     g.helper("probe_read_user_str")
-    g.mark(call.loc)
-    g.emit(jump_imm("jslt", R0, 0, g.fault(p.FAULT_BADADDR, address)))
+    _check(g, call, address, target)
     g.keep_length(target, padding)
     g.release(address)
 
@@ -55,8 +70,7 @@ def emit_whole_key(g, call, target):
     g.emit(mov_imm(R2, WHOLE))
     g.get(address, R3)
     g.helper("probe_read_user_str")
-    g.mark(call.loc)
-    g.emit(jump_imm("jslt", R0, 0, g.fault(p.FAULT_BADADDR, address)))
+    _check(g, call, address, whole)
     g.release(address)
     length = g.push()
     g.copy(Place(False, whole.off, target.size), target)
@@ -81,18 +95,28 @@ def _place_whole(layout):
     layout.zeros_size = max(layout.zeros_size, WHOLE)
 
 
-_WHOLE_KEY = SubroutineRow("copyinstr", "string(uintptr_t)", emit_whole_key,
-                           "the string at an address, cut so that no two are alike", place=_place_whole,
-                           reads=lambda call, strsize: STRING_LIMIT)
+def _whole_key():
+    return SubroutineRow("copyinstr", "string(uintptr_t)", emit_whole_key, "the string at an address, cut so that no two are alike",
+                         place=_place_whole, reads=lambda call, strsize: STRING_LIMIT)
+
+
+_WHOLE_KEY, _WHOLE_ARGUMENT = _whole_key(), _whole_key()
 
 
 def _as_key(call, options):
     """The row for an aggregation's key: the string is read whole, where the program asks for it."""
     if options.get("pyusdt") and options.get("strsize", 0) < WHOLE and len(call.args) == 1:
-        return _WHOLE_KEY
+        return _WHOLE_ARGUMENT if call.row is ARGUMENT else _WHOLE_KEY
     return call.row
 
 
-ROWS = [SubroutineRow("copyinstr", "string(uintptr_t, [size_t])", emit_copyinstr,
-                      "the NUL-terminated string at an address of the firing process", reads=_reads, keeps_length=True,
-                      as_key=_as_key)]
+def _copyinstr():
+    return SubroutineRow("copyinstr", "string(uintptr_t, [size_t])", emit_copyinstr,
+                         "the NUL-terminated string at an address of the firing process", reads=_reads, keeps_length=True,
+                         as_key=_as_key)
+
+
+ROWS = [_copyinstr()]
+# args[i] and arg.name where they are strings: the same, but that an absent string is "" (types/arguments.py)
+ARGUMENT = _copyinstr()
+_ABSENT_IS_EMPTY = (ARGUMENT, _WHOLE_ARGUMENT)

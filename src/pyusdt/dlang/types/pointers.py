@@ -9,7 +9,7 @@ from ...data import types as t
 from .. import ast, constants
 from ..builtins import SUBROUTINES
 from ..errors import refuse, unsupported
-from . import tasks, templates
+from . import arguments, tasks, templates
 from .operands import as_text, convert, decay, is_object, is_zero, pointers_fit, points, referenced, typed
 
 
@@ -145,6 +145,8 @@ def select(c, node):
     """base.name and base->name"""
     if tasks.is_task(c, node):
         return tasks.task_variable(c, node)
+    if arguments.is_named(c, node):
+        return arguments.named_argument(c, node)
     base = node.base = c.value(node.base)
     if type(base) is ast.Xlate:
         return templates.translated_member(c, node, base)

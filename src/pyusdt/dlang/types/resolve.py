@@ -33,6 +33,7 @@ class Names:
         self.inlines = {}  # name -> symbols.Inline; enumerators are such too
         self.translators = []
         self.probes = None  # a function that gives all probes there are; see probes.by_number
+        self.told = None  # a function: what is known of the arguments of a probe description's probes, engine/signatures.Told
         self.pragmas = []  # (pragma, name, Location) about names that are not known yet
         self.providers = {}  # name -> {probe's raw name: ([(name, type)] of the inputs, of the outputs)}
         self.parameters = {}  # name -> symbols.Inline, of the template that is being typed

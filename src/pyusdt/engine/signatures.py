@@ -1,0 +1,82 @@
+"""What the arguments of probes are called and of what types they are, as the processes that have the probes say it.
+
+In: rows of _tracer.list_probes(), of processes or of a recording.  Out: for a row or a probe description a tuple of (name, type) in
+the order of arg0, arg1 …; a name may be "", a type is one of TYPES.
+Always: what a process says of itself is hostile: a name is an identifier, a type one of those that there are, and both agree with
+what the core has checked (how many arguments there are, which are strings); what does not is as if nothing had been said.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .. import _tracer
+from ..data import argument_names
+from . import EngineError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    Signature = tuple[tuple[str, str], ...]
+
+STRING, TERM, INTEGER = "string", "term", "int64_t"
+TYPES = frozenset(["int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "float", "double",
+                   STRING, TERM])  # c/target/names.c
+_ARGUMENT = re.compile(r"(?:([A-Za-z_][A-Za-z0-9_]{0,62}): )?([a-z0-9_]+)")
+_LONGEST = 904  # PYUSDT_SIGNATURE_SIZE
+
+
+def read(text: str, nargs: int, strings: int) -> Signature | None:
+    """"(route: string, int64_t)" of a probe with so many arguments, of which `strings` has the bits of those with a text."""
+    if not (len(text) < _LONGEST and text.startswith("(") and text.endswith(")")):
+        return None
+    found = [_ARGUMENT.fullmatch(each) for each in text[1:-1].split(", ") if text != "()"]
+    pairs = tuple((each[1] or "", each[2]) for each in found if each and each[2] in TYPES)
+    names = [name for name, _ in pairs if name]
+    told = sum(1 << i for i, (_, type) in enumerate(pairs) if type in (STRING, TERM))
+    return pairs if len(pairs) == len(found) == nargs and told == strings and len(set(names)) == len(names) else None
+
+
+def of(row: Sequence[Any]) -> Signature:
+    """Of a row: with the names of probes that are always the same, and none where nothing is told."""
+    pid, provider, _, _, name, nargs, strings, _, text = row
+    told = read(text, nargs, strings)
+    if told is not None:
+        return told
+    names = argument_names.of(provider.removesuffix(str(pid)), name)
+    types = [STRING if strings >> i & 1 else INTEGER for i in range(nargs)]
+    return tuple(zip(names if len(names) == nargs else [""] * nargs, types))
+
+
+class Told:
+    """Called with a probe description: the signatures of the probes that it stands for now, None among them for those that tell
+    nothing.  rows: a function that gives list_probes()'s rows; it is asked once, when somebody wants to know."""
+
+    def __init__(self, rows: Callable[[], Iterable[Sequence[Any]]]) -> None:
+        self._rows = rows
+        self._known: list[Sequence[Any]] | None = None
+
+    def __call__(self, description: Any) -> list[Signature | None]:
+        if self._known is None:
+            self._known = [row for row in self._rows() if row[7] != _tracer.AT_PLACE]
+        wanted = description.provider, description.name
+        found = [row for row in self._known if all(map(_tracer.glob, wanted, (row[1], row[4])))]
+        return list(dict.fromkeys(read(row[8], row[5], row[6]) for row in found))
+
+
+def told(options: Any, pids: Sequence[int]) -> Told:
+    """What the processes of these ids, all, or those of a recording say."""
+    return Told(lambda: _rows(options, pids))
+
+
+def _rows(options: Any, pids: Sequence[int]) -> Iterable[Sequence[Any]]:
+    try:
+        if "replay" in options:
+            from .replay import open_recording
+
+            return list(open_recording(options["replay"]).probes())
+        return [row for pid in pids for row in _tracer.list_probes(None, pid)] if pids else _tracer.list_probes()
+    except (OSError, EngineError):
+        return []  # whoever opens the engine says why
