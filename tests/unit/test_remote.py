@@ -1,5 +1,9 @@
 """What many hosts are made one by: lists of names, clocks, the order of records, aggregations that grow by what strangers send."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from pyusdt.data.merging import Merged
@@ -130,3 +134,10 @@ def test_no_host_takes_the_room_of_others():
     merged.remove([pack((0,)), pack((1,))])
     assert merged.add([[[3], [1]]], 7, pack) == 0
     assert len(merged.items()) == 3
+
+
+def test_a_thousand_simulated_hosts():
+    """They vanish, and say things twice: benchmarks/hosts.py compares what the coordinator has with the whole epochs."""
+    simulator = os.path.join(os.path.dirname(__file__), os.pardir, os.pardir, "benchmarks", "hosts.py")
+    done = subprocess.run([sys.executable, simulator, "1000", "5", "8"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.count(" of a core") == 6, done

@@ -11,7 +11,7 @@ import struct
 
 from . import wire
 from .buckets import MergeError
-from .words import packed, unpacked
+from .words import packed, unpacked, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,64 +46,90 @@ def said(row: Any, words: Sequence[int]) -> list[int]:
 
 
 def reader(row: Any, params: Any) -> Callable[[Any], Words]:
-    """A function from what said() gave, maybe of a stranger, to the words.  It raises ValueError where they can not be words of this
+    """A function from what said() gave, maybe of a stranger, to the words; ValueError, as checker()'s."""
+    check = checker(row, params)
+    return lambda words: _dense(row, params, check(words))
+
+
+def checker(row: Any, params: Any) -> Callable[[Any], Sequence[int]]:
+    """A function that gives back what said() gave, maybe of a stranger.  It raises ValueError where that can not be words of this
     function: too many, no integers, more than 64 bits, less than no data points."""
     return _distribution(row, row.words(params)) if row.is_distribution else _number(row.words(params))
 
 
-def _number(size: int) -> Callable[[Any], Words]:
+def _number(size: int) -> Callable[[Any], Sequence[int]]:
     pack = struct.Struct(f"={size}q").pack
 
-    def read(words: Any) -> Words:
+    def check(words: Any) -> Sequence[int]:
         try:
             pack(*words)
             if words[0] >= 0:
-                return tuple(words)
+                return words  # type: ignore[no-any-return]
         except (struct.error, TypeError):
             pass
         raise ValueError(f"{size} words of 64 bits are wanted")
 
-    return read
+    return check
 
 
-def _distribution(row: Any, size: int) -> Callable[[Any], Words]:
-    head = row.head
-    empty = [0] * (size - head)
-    first = _number(head)
+def _distribution(row: Any, size: int) -> Callable[[Any], Sequence[int]]:
+    head, buckets = row.head, size - row.head
+    packs = [struct.Struct(f"={head + 2 * pairs}q").pack for pairs in range(buckets + 1)]
 
-    def read(words: Any) -> Words:
+    def check(words: Any) -> Sequence[int]:
         try:
-            counts = empty.copy()
-            for bucket, count in zip(words[head::2], words[head + 1 :: 2], strict=True):
-                if bucket < 0:
-                    raise ValueError
-                counts[bucket] = count
-            struct.pack(f"={size - head}q", *counts)
-            return *first(words[:head]), *counts
-        except (struct.error, TypeError, IndexError, ValueError):
-            raise ValueError(f"{head} words are wanted, and pairs of the number of a bucket and its count") from None
+            packs[(len(words) - head) // 2](*words)
+            if words[0] >= 0 and (len(words) == head or (min(words[head::2]) >= 0 and max(words[head::2]) < buckets)):
+                return words  # type: ignore[no-any-return]
+        except (struct.error, TypeError, IndexError, KeyError):
+            pass
+        raise ValueError(f"{head} words are wanted, and pairs of the number of a bucket and its count")
 
-    return read
+    return check
+
+
+def _dense(row: Any, params: Any, words: Sequence[int]) -> Words:
+    """The words of what said() gave."""
+    if not row.is_distribution:
+        return tuple(words)
+    counts = [0] * (row.words(params) - row.head)
+    for bucket, count in zip(words[row.head :: 2], words[row.head + 1 :: 2]):
+        counts[bucket] = wrap(counts[bucket] + count)
+    return *words[: row.head], *counts
+
+
+def _joined(row: Any, several: list[Sequence[int]]) -> Sequence[int]:
+    """together(), of what said() gave: of distributions few buckets are used, and counts add."""
+    if not row.is_distribution or len(several) < 2:
+        return together(row, several)
+    counts: dict[int, int] = {}
+    for words in several:
+        for bucket, count in zip(words[row.head :: 2], words[row.head + 1 :: 2]):
+            counts[bucket] = counts.get(bucket, 0) + count
+    found = list(together(row, [words[: row.head] for words in several]))
+    for pair in counts.items():
+        found += pair
+    return found
 
 
 class Merged:
     """One aggregation, merged as the rows of several hosts come.  room: keys that one host may bring.
 
-    Values of a key wait until somebody looks, or there are many: merged() takes them all at once."""
+    Values are as said() gives them.  Those of a key wait until somebody looks, or there are many: merged() takes them at once."""
 
     def __init__(self, definition: Any, room: int) -> None:
         self._definition, self._room = definition, room
-        self._key, self._words = wire.reader(definition.keys), reader(definition.row, definition.params)
-        self._slots: dict[bytes, list[Words]] = {}
+        self._key, self._check = wire.reader(definition.keys), checker(definition.row, definition.params)
+        self._slots: dict[bytes, list[Sequence[int]]] = {}
         self._owners: dict[bytes, int] = {}  # who brought a key
         self._brought: dict[int, int] = {}
-        self._known: dict[Any, list[Words]] = {}  # by the keys as they were said
+        self._known: dict[Any, list[Sequence[int]]] = {}  # by the keys as they were said
 
     def add(self, rows: Any, host: int, pack: Callable[[tuple[Any, ...]], bytes]) -> int:
         """How many of the rows had no room.  pack: makes a key's bytes of its parts.  ValueError, TypeError: these are no rows."""
-        known, read, dropped = self._known, self._words, 0
+        known, check, dropped = self._known, self._check, 0
         for keys, words in rows:
-            found = read(words)
+            found = check(words)
             try:
                 slot = known.get(tuple(keys))
             except TypeError:  # a part is a list, or an object
@@ -115,10 +141,10 @@ class Merged:
                 continue
             slot.append(found)
             if len(slot) > _WAITING:
-                slot[:] = [together(self._definition.row, slot)]
+                slot[:] = [_joined(self._definition.row, slot)]
         return dropped
 
-    def _new(self, keys: Any, host: int, pack: Callable[[tuple[Any, ...]], bytes]) -> list[Words] | None:
+    def _new(self, keys: Any, host: int, pack: Callable[[tuple[Any, ...]], bytes]) -> list[Sequence[int]] | None:
         """The slot of keys that were not said in this way before; None: no room."""
         packed = pack(self._key(keys))
         if packed not in self._slots:
@@ -134,18 +160,20 @@ class Merged:
     def absorb(self, items: list[tuple[bytes, bytes]]) -> None:
         """What was counted here."""
         for key, value in items:
-            self._slots.setdefault(key, []).append(unpacked(value))
+            self._slots.setdefault(key, []).append(said(self._definition.row, unpacked(value)))
 
     def items(self) -> list[tuple[bytes, bytes]]:
         """[(key, value)] as an engine has them."""
         for slot in self._slots.values():
-            slot[:] = [together(self._definition.row, slot)]
-        return [(key, packed(words)) for key, (words,) in self._slots.items()]
+            slot[:] = [_joined(self._definition.row, slot)]
+        row, params = self._definition.row, self._definition.params
+        return [(key, packed(_dense(row, params, words))) for key, (words,) in self._slots.items()]
 
     def clear(self) -> None:
         """The keys stay."""
+        row = self._definition.row
         for slot in self._slots.values():
-            slot[:] = [(0,) * self._definition.row.words(self._definition.params)]
+            slot[:] = [said(row, (0,) * row.words(self._definition.params))]
 
     def remove(self, keys: list[bytes]) -> None:
         self._known.clear()
