@@ -3,6 +3,8 @@
  *
  *     pydtrace -q -s scripts/erl-ets.d 100   (until Ctrl-C; the nodes have called pyusdt_vm:enable())
  *
+ *     --us=100  how many microseconds are long
+ *
  * Prints, for instance:
  *
  *     orders           ets:tab2list/1       calls      3  slow      3  longest     1204 us

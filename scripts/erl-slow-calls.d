@@ -3,6 +3,8 @@
  *
  *     pydtrace -q -s scripts/erl-slow-calls.d 1   (until Ctrl-C; of the modules of the option functions of pyusdt_vm:enable/1)
  *
+ *     --ms=20  how many milliseconds are long
+ *
  * Prints, for instance:
  *
  *          20 ms  shop:basket/1  <0.85.0>

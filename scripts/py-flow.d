@@ -3,6 +3,8 @@
  *
  *     pydtrace -q -s scripts/py-flow.d -c 'python app.py' Shop.handle   (the function's qualified name; or -p PID)
  *
+ *     --function=NAME  the qualified name of the function
+ *
  * Prints, for instance:
  *
  *     -> shop.app.Shop.handle

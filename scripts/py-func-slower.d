@@ -3,6 +3,8 @@
  *
  *     pydtrace -q -s scripts/py-func-slower.d -c 'python app.py' 20   (n; or -p PID, of a program that has the provider python)
  *
+ *     --ms=20  how many milliseconds are long
+ *
  * Prints, for instance:
  *
  *       27 ms  shop.prices.lookup  /srv/shop/prices.py:112

@@ -3,6 +3,8 @@
  *
  *     pydtrace -q -s scripts/retry-storms.d 3   (attempts from which on it is told; until Ctrl-C)
  *
+ *     --attempt=3  from which attempt on it is told
+ *
  * Prints, for instance:
  *
  *     payment: attempt 3 after error 503

@@ -3,6 +3,8 @@
  *
  *     pydtrace -q -s scripts/satisfaction.d 5   (n; until Ctrl-C)
  *
+ *     --ms=5  how many milliseconds satisfy everybody
+ *
  * Prints, for instance:
  *
  *     satisfied 12, tolerating 0, frustrated 3: apdex 0.80

@@ -3,6 +3,8 @@
  *
  *     pydtrace -q -s scripts/slow-calls.d 20   (n; until Ctrl-C)
  *
+ *     --ms=20  how many milliseconds are long
+ *
  * Prints, for instance:
  *
  *       27 ms  /slow  order 7

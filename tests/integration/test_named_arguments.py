@@ -148,6 +148,8 @@ def test_lists(program, pydtrace):
     assert "\tArgument Types\n\t\targs[0]: string (arg.route)\n\t\targs[1]: int32_t (arg.status)\n" in got.stdout, got
     got = harness.run([PYUSDT, "list"])
     assert re.search(r"^named\d+ .* request-done .* route:string status:int32_t duration:double$", got.stdout, re.MULTILINE), got
+    got = harness.run([PYUSDT, "list", "-p", str(program.pid)])
+    assert re.search(r"^named +request-done +0 .* route:string status:int32_t duration:double$", got.stdout, re.MULTILINE), got
     got = harness.run([PYUSDT, "complete", "fish", "pydtrace -n named*:::re"])
     assert "named*:::request-done\tprobe of named(route, status, duration)\n" in got.stdout, got
 

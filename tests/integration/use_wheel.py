@@ -23,4 +23,5 @@ if sys.version_info >= (3, 12):
         made.exec("import pyusdt; assert pyusdt.p(9)")
     made.close()
     assert [record[0] for record in t] == [9]
+assert os.path.exists(os.path.join(os.path.dirname(pyusdt.__file__), "scripts", "latency.d"))
 print("path", pyusdt._core.__file__, "own", own.path)

@@ -144,7 +144,12 @@ def in_process(pid: int) -> list[Found]:
         own = list_probes(None, pid)
     except OSError:
         own = []  # the process has no pyusdt in it, or belongs to another user: there are no more probes to find
-    found += [each for each in map(_told, without_places(own)) if (each.provider.removesuffix(str(pid)), each.name) not in seen]
+    told = {(each.provider.removesuffix(str(pid)), each.name): each for each in map(_told, without_places(own))}
+    for each in found:
+        named = told.get((each.provider, each.name))
+        if named and ":" in named.arguments and each.provider not in _EVERYWHERE:  # what they are called, not where they lie
+            each.arguments = named.arguments
+    found += [each for key, each in told.items() if key not in seen]
     for each in found:
         each.pid, each.process = pid, _process(pid)
     return found

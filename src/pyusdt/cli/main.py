@@ -165,6 +165,30 @@ def top_command(options: Namespace) -> int:
     return 0
 
 
+def scripts_command(_: Namespace) -> int:
+    from . import scripts
+
+    show(columns(scripts.table()))
+    return 0
+
+
+def show_command(options: Namespace) -> int:
+    from . import scripts
+
+    show(scripts.Script(options.name).text)
+    return 0
+
+
+def trace_command(options: Namespace) -> int:
+    from . import pydtrace, scripts
+
+    try:
+        command = scripts.command_line(scripts.Script(options.name), options.others)
+    except ValueError as error:
+        raise Failure(error) from None
+    return pydtrace.main(command)
+
+
 def stub_command(options: Namespace) -> int:
     from ..provider_file import stub
 
@@ -273,6 +297,17 @@ def _serve_arguments(each: ArgumentParser) -> None:
     each.add_argument("--memory", type=_size, default="512m", metavar="SIZE", help="of memory that each may take; default: 512m")
 
 
+def _script_arguments(each: ArgumentParser) -> None:
+    from .scripts import names
+
+    each.add_argument("name", metavar="NAME", choices=names(), help="of `pyusdt scripts`")
+
+
+def _trace_arguments(each: ArgumentParser) -> None:
+    _script_arguments(each)
+    each.add_argument("others", nargs=argparse.REMAINDER, metavar="…", help="the script's options, which its --help shows, and pydtrace's")
+
+
 def _stub_arguments(each: ArgumentParser) -> None:
     each.add_argument("file", metavar="FILE", help="shop.d")
     each.add_argument("-o", "--output", help="where to; default: shop.pyi beside it; - is the standard output")
@@ -314,6 +349,9 @@ COMMANDS = {
     "attach": Command(attach_command, _attach_arguments, "bring the provider python into a process that runs (CPython 3.14 and later)"),
     "dump": Command(dump_command, stack_options.dump, "the stacks of all threads of a Python process, now"),
     "profile": Command(profile_command, stack_options.profile, "which functions a Python program spends its time in"),
+    "scripts": Command(scripts_command, lambda _: None, "the scripts that are installed with pyusdt, and their questions"),
+    "show": Command(show_command, _script_arguments, "one of these scripts"),
+    "trace": Command(trace_command, _trace_arguments, "run one of these scripts, by its name"),
     "serve": Command(serve_command, _serve_arguments, "trace the scripts of a folder, unattended"),
     "stub": Command(stub_command, _stub_arguments, "write the Python stub of a provider file, for pyusdt.load()"),
     "completion": Command(completion_command, _completion_arguments, "print what makes a shell complete both commands"),
@@ -322,11 +360,18 @@ COMMANDS = {
 
 
 class Parser(argparse.ArgumentParser):
-    """Says which command a misspelt one may have been."""
+    """Says which command, or which script, a misspelt one may have been."""
 
     def error(self, message: str) -> NoReturn:
-        wrong = re.search("COMMAND: invalid choice: '(.*?)'", message)
-        question = meant(wrong[1], [name for name, each in COMMANDS.items() if each.words]) if wrong else None
+        wrong = re.search("(COMMAND|NAME): invalid choice: '(.*?)'", message)
+        question = None
+        if wrong and wrong[1] == "COMMAND":
+            question = meant(wrong[2], [name for name, each in COMMANDS.items() if each.words])
+        elif wrong:
+            from .scripts import names
+
+            message = f"no script is called '{harmless(wrong[2])}': pyusdt scripts lists them"
+            question = meant(wrong[2], names())
         super().error(behind(message, question))
 
 
@@ -334,7 +379,7 @@ def parser() -> ArgumentParser:
     made = Parser(prog=PROGRAM, description="What there is to trace, and what keeps it from working.")
     made.add_argument("--color", choices=colour.WHEN, default="auto", help="colour: auto, the default, where the output is a terminal")
     made.add_argument("--version", action=Version, nargs=0, help="show pyusdt's version and that of D")
-    commands = made.add_subparsers(required=True, metavar="COMMAND", parser_class=argparse.ArgumentParser)
+    commands = made.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     for name, each in COMMANDS.items():
         each.fill(commands.add_parser(name, help=each.words) if each.words else commands.add_parser(name))
     return made

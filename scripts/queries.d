@@ -1,0 +1,24 @@
+/*
+ * Which statements keep the database busy, of whatever has named probes for them?
+ *
+ *     pyusdt trace queries -p PID        (until Ctrl-C; the same: pydtrace -q -s scripts/queries.d 10 -p PID)
+ *
+ *     --most=10  how many statements are shown
+ *
+ * Prints, for instance:
+ *
+ *         123456 us  select * from orders
+ *
+ * It reads query-done(statement, duration) of the provider db; duration is in nanoseconds.
+ */
+
+db*:::query-done
+{
+	@total[arg.statement] = sum(arg.duration / 1000);
+}
+
+END
+{
+	trunc(@total, $1);
+	printa("  %@10d us  %s\n", @total);
+}
