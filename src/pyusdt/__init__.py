@@ -111,3 +111,7 @@ if os.environ.get("PYUSDT_VM", "0") not in ("", "0"):
     from pyusdt.vm import enable_as_asked
 
     enable_as_asked(os.environ["PYUSDT_VM"])
+if os.environ.get("PYUSDT_INSTRUMENT", "0") not in ("", "0"):
+    from pyusdt import instrument
+
+    instrument.enable_as_asked(os.environ["PYUSDT_INSTRUMENT"])

@@ -217,6 +217,15 @@ def attach_command(options: Namespace) -> int:
     return 0
 
 
+def run_command(options: Namespace) -> NoReturn:
+    from . import run
+
+    try:
+        run.run(options.command)
+    except run.NotRun as error:
+        raise Failure(error) from None
+
+
 def serve_command(options: Namespace) -> int:
     from . import serve
 
@@ -277,6 +286,10 @@ def _doctor_arguments(each: ArgumentParser) -> None:
 
 def _attach_arguments(each: ArgumentParser) -> None:
     each.add_argument("pid", type=process_id, metavar="PID", help="a Python process, with pyusdt in it or not")
+
+
+def _run_arguments(each: ArgumentParser) -> None:
+    each.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="gunicorn shop.wsgi, python app.py …, with its arguments")
 
 
 def _size(text: str) -> int:
@@ -352,6 +365,7 @@ COMMANDS = {
     "scripts": Command(scripts_command, lambda _: None, "the scripts that are installed with pyusdt, and their questions"),
     "show": Command(show_command, _script_arguments, "one of these scripts"),
     "trace": Command(trace_command, _trace_arguments, "run one of these scripts, by its name"),
+    "run": Command(run_command, _run_arguments, "run a Python program with probes in the frameworks that it uses"),
     "serve": Command(serve_command, _serve_arguments, "trace the scripts of a folder, unattended"),
     "stub": Command(stub_command, _stub_arguments, "write the Python stub of a provider file, for pyusdt.load()"),
     "completion": Command(completion_command, _completion_arguments, "print what makes a shell complete both commands"),
@@ -386,8 +400,9 @@ def parser() -> ArgumentParser:
 
 
 def split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """(what stands before --, the command behind it); only profile takes one."""
-    if "profile" not in arguments or "--" not in arguments:
+    """(what stands before --, the command behind it); only profile takes one.  run takes all that stands behind it."""
+    command = next((word for word in arguments if word in ("profile", "run")), None)
+    if command != "profile" or "--" not in arguments:
         return arguments, []
     at = arguments.index("--")
     return arguments[:at], arguments[at + 1 :]

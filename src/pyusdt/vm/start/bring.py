@@ -25,6 +25,11 @@ def load():
         raise
 
 
+def refuse(what):
+    sys.stderr.write("pyusdt: %s can not be brought into this process (%s, Python %d.%d): %s\n"  # noqa: UP031
+                     % (what, sys.executable, sys.version_info[0], sys.version_info[1], sys.exc_info()[1]))
+
+
 def bring(audit):
     try:
         load()
@@ -32,5 +37,13 @@ def bring(audit):
 
         enable(audit=audit)
     except Exception:  # noqa: BLE001 - the program runs, whatever is wrong with us
-        sys.stderr.write("pyusdt: the provider python can not be brought into this process (%s, Python %d.%d): %s\n"  # noqa: UP031
-                         % (sys.executable, sys.version_info[0], sys.version_info[1], sys.exc_info()[1]))
+        refuse("the provider python")
+
+
+def bring_hooks():
+    """For `pyusdt run`: pyusdt itself reads PYUSDT_INSTRUMENT."""
+    try:
+        load()
+        __import__("pyusdt")
+    except Exception:  # noqa: BLE001 - the program runs, whatever is wrong with us
+        refuse("probes")

@@ -1,7 +1,7 @@
 """Brings pyusdt's provider `python` into a program that does not know it: into.py puts this folder first in PYTHONPATH.
 
 In:      PYUSDT_VM_INTO, as into.py writes it; PYUSDT_VM_PYTHONPATH, what PYTHONPATH was, if there was one.
-Out:     the provider, in the process that was meant.
+Out:     the provider, or what pyusdt's own variables ask for, in the process that was meant.
 Always:  the environment and sys.path are as they would be without us before any code of the program's runs, so its children know
          nothing of this, and its own sitecustomize is imported as ever.  Only where the children are asked for, too, the environment
          stays as into.py made it.  Any Python can read this file, Python 2, too.
@@ -40,7 +40,10 @@ def _bring(folder, asked):
     names = {"__name__": "pyusdt.vm.start.bring", "__file__": path}
     with open(path) as file:
         exec(compile(file.read(), path, "exec"), names)  # noqa: S102 - it is ours
-    names["bring"](options == "audit")
+    if options == "hooks":
+        names["bring_hooks"]()
+    else:
+        names["bring"](options == "audit")
 
 
 _folder = os.path.dirname(os.path.abspath(__file__))

@@ -1,0 +1,49 @@
+"""Probes in frameworks that know nothing of us: http:::request-done, db:::query-start … (docs/guide/frameworks.md).
+
+In:      enable("django", "flask"), or PYUSDT_INSTRUMENT in the environment of a program that imports pyusdt, or `pyusdt run`.
+Out:     hooks in those frameworks, set when the program imports them, or at once where it has them.
+Always:  no framework is imported because of us, and its part of this package with it alone; nothing is raised into the program.
+"""
+
+from __future__ import annotations
+
+from . import arrival
+from .core import trouble
+
+__all__ = ["PARTS", "enable", "enable_as_asked", "trouble"]
+
+# A module of a framework's: the part and its function that takes this module when it has been imported.
+_HOOKS = {
+    "django.core.handlers.base": ("django", "see_routes"),
+    "django.core.handlers.wsgi": ("django", "see_wsgi"),
+    "django.core.handlers.asgi": ("django", "see_asgi"),
+    "django.db.backends.signals": ("django", "see_queries"),
+    "flask.app": ("flask", "see_requests"),
+    "flask.signals": ("flask", "see_routes"),
+    "starlette.applications": ("starlette", "see_requests"),
+    "sqlalchemy.engine": ("sqlalchemy", "see_queries"),
+    "celery.signals": ("celery", "see_tasks"),
+    "logging": ("logging", "see_records"),
+}
+PARTS = tuple(dict.fromkeys(part for part, _ in _HOOKS.values()))
+_ALIASES = {"fastapi": "starlette"}
+
+
+def enable(*parts: str) -> None:
+    """Hooks in these frameworks, in all of PARTS where none is named.  Again: nothing more.  ValueError for what is no part."""
+    names = {_ALIASES.get(part, part) for part in parts} or set(PARTS)
+    if wrong := names - set(PARTS):
+        raise ValueError(f"no part of pyusdt.instrument: {', '.join(sorted(wrong))} (there are {', '.join([*PARTS, *_ALIASES])})")
+    for module, (part, function) in _HOOKS.items():
+        if part in names:
+            arrival.when_imported(module, f"{__name__}.{part}", function)
+
+
+def enable_as_asked(value: str) -> None:
+    """PYUSDT_INSTRUMENT: parts with commas between them, or all.  Nothing is raised."""
+    try:
+        enable(*(part for part in value.replace(",", " ").split() if part not in ("all", "1")))
+    except ValueError as error:
+        import sys
+
+        sys.stderr.write(f"pyusdt: PYUSDT_INSTRUMENT: {error}\n")

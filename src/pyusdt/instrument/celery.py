@@ -1,0 +1,33 @@
+"""Celery: task, by the signals that a worker sends before and after each task.
+
+In: celery.signals, when it has been imported.  Out: task:::start and task:::done.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import Any
+
+from .core import harmless
+from .names import probes
+
+_start, _done = probes("task")
+_running: dict[str, int] = {}  # when each traced task of this process began, by its id
+
+
+@harmless
+def _note_start(task_id: str = "", task: Any = None, **_more: Any) -> None:
+    if _start or _done:
+        _start(task.name, task_id)
+        _running[task_id] = perf_counter_ns()
+
+
+@harmless
+def _note_done(task_id: str = "", task: Any = None, state: Any = "", **_more: Any) -> None:
+    if (began := _running.pop(task_id, None)) is not None:
+        _done(task.name, str(state or ""), perf_counter_ns() - began, task_id)
+
+
+def see_tasks(signals: Any) -> None:
+    signals.task_prerun.connect(_note_start, weak=False)
+    signals.task_postrun.connect(_note_done, weak=False)

@@ -1,0 +1,50 @@
+"""What the hooks of all frameworks share: nothing that they raise reaches the application, and how a method is wrapped.
+
+In:      functions of ours, methods of a framework's.
+Out:     the same functions, harmless; the methods with ours around them; how often a hook failed.
+Always:  nothing here asks an exception for its text: that would be code of the application's.
+"""
+
+from __future__ import annotations
+
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+name_of = type.__dict__["__name__"].__get__  # a metaclass can not answer in its place
+_faults: dict[str, tuple[int, str]] = {}
+
+
+def note(where: str, error: Exception) -> None:
+    """A hook failed.  The program goes on without its event; trouble() says so."""
+    _faults[where] = (_faults.get(where, (0, ""))[0] + 1, name_of(type(error)))
+
+
+def trouble() -> str:
+    """Which hooks failed in this process, how often and with what, for a person; or ''."""
+    return "; ".join(f"{where}: failed {times} times, last with {error}" for where, (times, error) in _faults.items())
+
+
+def harmless(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which returns None where it would raise an Exception."""
+    where = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+
+    def guarded(*args: Any, **keywords: Any) -> Any:
+        try:
+            return function(*args, **keywords)
+        except Exception as error:  # noqa: BLE001 - the application must not notice
+            note(where, error)
+            return None
+
+    return update_wrapper(guarded, function)
+
+
+def wrap_method(owner: type, name: str, around: Callable[[Any], Any]) -> None:
+    """Put around(method) in the place of a method of a framework's class.  Again: nothing more.  A class without it raises."""
+    original = owner.__dict__[name]
+    if not hasattr(original, "__pyusdt__"):
+        wrapped = update_wrapper(around(original), original)
+        wrapped.__pyusdt__ = True
+        setattr(owner, name, wrapped)

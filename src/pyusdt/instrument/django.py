@@ -1,0 +1,56 @@
+"""Django: http around its handlers, the route where it resolves one, db by the execute wrappers of each connection.
+
+In: django.core.handlers.base, .wsgi, .asgi and django.db.backends.signals, when they have been imported.
+Out: http:::request-start and request-done, db:::query-start and query-done.
+Always: no setting is changed; the handlers' classes are wrapped because settings.MIDDLEWARE is the application's, and may refuse a request
+before a middleware of ours sees it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .core import harmless, wrap_method
+from .http import around_asgi, around_wsgi, set_route
+from .queries import around_query
+
+
+def see_wsgi(handlers: Any) -> None:
+    wrap_method(handlers.WSGIHandler, "__call__", around_wsgi)
+
+
+def see_asgi(handlers: Any) -> None:
+    wrap_method(handlers.ASGIHandler, "__call__", around_asgi)
+
+
+@harmless
+def _note_route(request: Any, match: Any) -> None:
+    """A request of ASGI has its scope, one of WSGI its environ as META."""
+    set_route(getattr(request, "scope", None) or request.META, match.route)
+
+
+def see_routes(handlers: Any) -> None:
+    def around(resolve: Any) -> Any:
+        def resolve_request(self: Any, request: Any) -> Any:
+            match = resolve(self, request)
+            _note_route(request, match)
+            return match
+
+        return resolve_request
+
+    wrap_method(handlers.BaseHandler, "resolve_request", around)
+
+
+def _execute(execute: Any, sql: Any, parameters: Any, many: bool, context: dict[str, Any]) -> Any:
+    """One of connection.execute_wrappers."""
+    return around_query(context.get("cursor"), sql, execute, sql, parameters, many, context)
+
+
+@harmless
+def _note_connection(connection: Any, **_more: Any) -> None:
+    if _execute not in connection.execute_wrappers:
+        connection.execute_wrappers.append(_execute)
+
+
+def see_queries(signals: Any) -> None:
+    signals.connection_created.connect(_note_connection)

@@ -1,0 +1,27 @@
+"""Flask: http, by a wrapper of Flask.wsgi_app, which each application may replace, and by the signal that a route was chosen.
+
+In: flask.app and flask.signals, when they have been imported.  Out: http:::request-start and request-done.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .core import harmless, wrap_method
+from .http import around_wsgi, set_route
+
+
+def see_requests(app: Any) -> None:
+    wrap_method(app.Flask, "wsgi_app", around_wsgi)
+
+
+@harmless
+def _note_route(_application: Any, **_more: Any) -> None:
+    from flask import request
+
+    if request.url_rule is not None:
+        set_route(request.environ, request.url_rule.rule)
+
+
+def see_routes(signals: Any) -> None:
+    signals.request_started.connect(_note_route)

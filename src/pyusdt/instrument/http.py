@@ -1,0 +1,239 @@
+"""http:::request-start and request-done for any WSGI or ASGI application: `application = WSGI(application)`.
+
+In:      an application; from parts of this package, the route of a request (set_route).
+Out:     the same application with the probes around each request; a request that began while nobody traced fires nothing at its end.
+Always:  requests, answers and exceptions go through unchanged.  A request fires once, however many of these are around it.
+         It is done when its last byte has been handed on: the end of the iteration or close() in WSGI, the last message in ASGI.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import Any
+
+from .core import harmless
+from .names import probes
+
+__all__ = ["ASGI", "WSGI", "around_asgi", "around_wsgi", "set_route"]
+
+_start, _done = probes("http")
+_KEY = "pyusdt.request"  # in the environ or scope of a request that is seen
+
+
+class _Request:
+    """One request that is traced, until it is done."""
+
+    __slots__ = ("began", "length", "method", "path", "route", "sent", "status")
+
+    def __init__(self, method: str, path: str) -> None:
+        self.method, self.path = method, path
+        self.route, self.status, self.sent, self.length = "", 0, 0, 0
+        _start(method, "", path)
+        self.began: int | None = perf_counter_ns()
+
+    @harmless
+    def answers(self, status: Any, length: Any) -> None:
+        """Its status is known, and what its Content-Length says, if anything."""
+        self.status, self.length = int(status), int(length or 0)
+
+    @harmless
+    def carries(self, data: Any) -> None:
+        self.sent += len(data)
+
+    @harmless
+    def fails(self) -> None:
+        """An exception leaves the application: its server answers 500, unless an answer has begun."""
+        self.status = self.status or 500
+        self.done()
+
+    @harmless
+    def done(self) -> None:
+        if self.began is not None:
+            took, self.began = perf_counter_ns() - self.began, None
+            _done(self.route, self.status, self.sent or self.length, took, self.method, self.path)
+
+
+def set_route(place: dict[str, Any], route: Any) -> None:
+    """The framework has chosen; place: the environ or scope of the request."""
+    if (request := place.get(_KEY)) is not None:
+        request.route = str(route)
+
+
+# --- WSGI ----------------------------------------------------------------------------------
+
+
+@harmless
+def _seen_in_environ(environ: dict[str, Any]) -> _Request | None:
+    if _KEY in environ:
+        return None
+    request = environ[_KEY] = _Request(environ.get("REQUEST_METHOD", ""), environ.get("PATH_INFO", ""))
+    return request
+
+
+def _header(headers: Any, name: Any) -> Any:
+    return next((value for key, value in headers if key.lower() == name), 0)
+
+
+class _Body:
+    """An answer that is handed on piece by piece."""
+
+    def __init__(self, request: _Request, body: Any) -> None:
+        self._request, self._body = request, body
+        self._pieces: Any = None
+
+    def __iter__(self) -> _Body:
+        self._pieces = iter(self._body)
+        return self
+
+    def __next__(self) -> Any:
+        if self._pieces is None:
+            self._pieces = iter(self._body)
+        try:
+            piece = next(self._pieces)
+        except StopIteration:
+            self._request.done()
+            raise
+        self._request.carries(piece)
+        return piece
+
+    def close(self) -> None:
+        try:
+            if hasattr(self._body, "close"):
+                self._body.close()
+        finally:
+            self._request.done()
+
+
+def _answer(request: _Request, environ: dict[str, Any], body: Any) -> Any:
+    """What the server gets.  A list stays one, since servers ask its length; a file of the server's stays one, since it may send
+    it without reading: its size is its Content-Length then."""
+    if isinstance(body, (list, tuple)):
+        for piece in body:
+            request.carries(piece)
+    elif not _is_file(environ, body):
+        return _Body(request, body)
+    request.done()
+    return body
+
+
+def _is_file(environ: dict[str, Any], body: Any) -> bool:
+    kind = environ.get("wsgi.file_wrapper")
+    return isinstance(kind, type) and isinstance(body, kind)
+
+
+def _starting(request: _Request, start_response: Any) -> Any:
+    """start_response() that notes the status, and the bytes that go through write()."""
+
+    @harmless
+    def note(status: str, headers: Any) -> None:
+        request.answers(status[:3], _header(headers, "content-length"))
+
+    def starting(status: str, headers: Any, *error: Any) -> Any:
+        write = start_response(status, headers, *error)
+        note(status, headers)
+
+        def writing(data: bytes) -> Any:
+            request.carries(data)
+            return write(data)
+
+        return writing
+
+    return starting
+
+
+def around_wsgi(call: Any) -> Any:
+    """call(application, environ, start_response) with the probes around it, for a class's method."""
+
+    def called(self: Any, environ: dict[str, Any], start_response: Any) -> Any:
+        request = _seen_in_environ(environ) if _start or _done else None
+        if request is None:
+            return call(self, environ, start_response)
+        try:
+            return _answer(request, environ, call(self, environ, _starting(request, start_response)))
+        except BaseException:
+            request.fails()
+            raise
+
+    return called
+
+
+class WSGI:
+    """A WSGI application with the probes around each request."""
+
+    def __init__(self, application: Any) -> None:
+        self.application = application
+
+    @around_wsgi
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+        return self.application(environ, start_response)
+
+
+# --- ASGI ----------------------------------------------------------------------------------
+
+
+@harmless
+def _seen_in_scope(scope: dict[str, Any]) -> _Request | None:
+    if scope["type"] != "http" or _KEY in scope:
+        return None
+    request = scope[_KEY] = _Request(scope["method"], scope["path"])
+    return request
+
+
+@harmless
+def _note_message(request: _Request, message: dict[str, Any]) -> None:
+    if message["type"] == "http.response.start":
+        request.answers(message["status"], _header(message.get("headers", ()), b"content-length"))
+    elif message["type"] == "http.response.body":
+        request.carries(message.get("body", b""))
+
+
+@harmless
+def _note_end(request: _Request, scope: dict[str, Any], message: dict[str, Any]) -> None:
+    """After a message: the last one ends the request, whatever the application does behind it."""
+    if message["type"] == "http.response.body" and not message.get("more_body", False):
+        _take_route(request, scope)
+        request.done()
+
+
+@harmless
+def _take_route(request: _Request, scope: dict[str, Any]) -> None:
+    """Starlette and FastAPI leave what they have chosen in the scope."""
+    if not request.route and (route := scope.get("route")) is not None:
+        request.route = str(route.path)
+
+
+def around_asgi(call: Any) -> Any:
+    """call(application, scope, receive, send), a coroutine function, with the probes around it."""
+
+    async def called(self: Any, scope: dict[str, Any], receive: Any, send: Any) -> Any:
+        request = _seen_in_scope(scope) if _start or _done else None
+        if request is None:
+            return await call(self, scope, receive, send)
+
+        async def sending(message: dict[str, Any]) -> None:
+            _note_message(request, message)
+            await send(message)
+            _note_end(request, scope, message)
+
+        try:
+            result = await call(self, scope, receive, sending)
+        except BaseException:
+            _take_route(request, scope)
+            request.fails()
+            raise
+        _take_route(request, scope)
+        request.done()
+        return result
+
+    return called
+
+
+class ASGI:
+    """An ASGI application with the probes around each request."""
+
+    def __init__(self, application: Any) -> None:
+        self.application = application
+
+    @around_asgi
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
+        return await self.application(scope, receive, send)

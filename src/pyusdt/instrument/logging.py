@@ -1,0 +1,32 @@
+"""logging: log:::record, by the factory that makes each record which a logger's level lets through.
+
+In: logging, when it has been imported.  Out: log:::record.
+Always: no handler is added, since basicConfig() does nothing where there is one.  A program that sets a factory of its own later
+and does not call the one before ends these events.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .core import harmless
+from .names import probes
+
+(_record,) = probes("log")
+
+
+@harmless
+def _note(record: Any) -> None:
+    _record(record.levelno, record.name, record.getMessage())
+
+
+def see_records(logging: Any) -> None:
+    make = logging.getLogRecordFactory()
+
+    def make_record(*args: Any, **keywords: Any) -> Any:
+        record = make(*args, **keywords)
+        if _record:
+            _note(record)
+        return record
+
+    logging.setLogRecordFactory(make_record)

@@ -1,0 +1,42 @@
+"""The one table of the probes that frameworks get: provider, probe, names and types of the arguments (docs/guide/frameworks.md).
+
+In:      a provider's name.
+Out:     its probes, made on first use.
+Always:  a duration is in nanoseconds; a text that is not known is "", a number that is not known -1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyusdt.providers import Provider
+
+if TYPE_CHECKING:
+    from pyusdt._core import Probe
+
+TABLE: dict[str, dict[str, dict[str, type]]] = {
+    "http": {  # requests that the program answers
+        "request-start": {"method": str, "route": str, "path": str},
+        "request-done": {"route": str, "status": int, "bytes": int, "duration": int, "method": str, "path": str},
+    },
+    "db": {
+        "query-start": {"statement": str},
+        "query-done": {"statement": str, "rows": int, "duration": int, "error": str},
+    },
+    "task": {
+        "start": {"name": str, "id": str},
+        "done": {"name": str, "state": str, "duration": int, "id": str},
+    },
+    "log": {
+        "record": {"level": int, "logger": str, "message": str},
+    },
+}
+_made: dict[str, dict[str, Probe]] = {}
+
+
+def probes(provider: str) -> tuple[Probe, ...]:
+    """All probes of a provider of the table, in its order."""
+    if provider not in _made:
+        own = Provider(provider)
+        _made[provider] = {name: own.probe(name, **arguments) for name, arguments in TABLE[provider].items()}
+    return tuple(_made[provider].values())

@@ -1,0 +1,242 @@
+"""pyusdt.instrument without a framework: what WSGI and ASGI applications, queries and hooks that fail do around our probes."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import sys
+
+import pytest
+
+from pyusdt import instrument
+from pyusdt.instrument import arrival, core, http, names, queries
+from pyusdt.instrument import logging as own_logging
+
+
+class Fired:
+    """In the place of a probe: keeps what it is called with.  error: raises it."""
+
+    def __init__(self, error=None):
+        self.calls, self.error = [], error
+
+    def __call__(self, *arguments):
+        self.calls.append(arguments)
+        if self.error:
+            raise self.error
+
+
+class Hostile(Exception):
+    def __str__(self):
+        raise RuntimeError("asked for its text")
+
+    __repr__ = __str__
+
+
+@pytest.fixture(autouse=True)
+def no_faults(monkeypatch):
+    monkeypatch.setattr(core, "_faults", {})
+
+
+@pytest.fixture(params=["good", "starts fail", "ends fail", "all fail"])
+def kind(request):
+    return request.param
+
+
+def probes_of(kind):
+    return Fired(Hostile() if kind in ("starts fail", "all fail") else None), Fired(Hostile() if kind in ("ends fail", "all fail") else None)
+
+
+def replaced(monkeypatch, module, kind):
+    start, done = probes_of(kind)
+    monkeypatch.setattr(module, "_start", start)
+    monkeypatch.setattr(module, "_done", done)
+    return start, done
+
+
+def environ(**more):
+    return {"REQUEST_METHOD": "GET", "PATH_INFO": "/a", "wsgi.input": io.BytesIO(), **more}
+
+
+def as_list(_environ, start_response):
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [b"one", b"two"]
+
+
+def as_generator(_environ, start_response):
+    start_response("404 Not Found", [])
+    yield b"four"
+
+
+def by_write(_environ, start_response):
+    start_response("200 OK", [])(b"12345")
+    return []
+
+
+def raising(_environ, _start_response):
+    raise ZeroDivisionError
+
+
+def answer(application, **more):
+    """What a server gets: (statuses, bytes) or the exception's type."""
+    said, written = [], []
+
+    def start_response(status, headers, error=None):
+        said.append(status)
+        return written.append
+
+    try:
+        body = application(environ(**more), start_response)
+        pieces = list(body)
+        if hasattr(body, "close"):
+            body.close()
+    except Exception as error:  # noqa: BLE001 - compared with another
+        return type(error)
+    return said, b"".join(written + pieces)
+
+
+WSGI_CASES = {as_list: (200, 6), as_generator: (404, 4), by_write: (200, 5), raising: (500, 0)}
+
+
+@pytest.mark.parametrize("application", WSGI_CASES)
+def test_wsgi(monkeypatch, application, kind):
+    start, done = replaced(monkeypatch, http, kind)
+    assert answer(http.WSGI(http.WSGI(application))) == answer(application)
+    assert start.calls and set(start.calls) == {("GET", "", "/a")}
+    if kind == "good":
+        route, status, size, took, method, path = done.calls[0]
+        assert (route, status, size, method, path) == ("", *WSGI_CASES[application], "GET", "/a") and took > 0
+        assert len(start.calls) == len(done.calls) == 1 and instrument.trouble() == ""
+    else:
+        assert "last with Hostile" in instrument.trouble()
+
+
+def test_a_list_stays_a_list(monkeypatch):
+    replaced(monkeypatch, http, "good")
+    assert http.WSGI(as_list)(environ(), lambda *_: None) == [b"one", b"two"]
+
+
+def test_a_file_of_the_servers_stays_one(monkeypatch):
+    class Wrapper:
+        pass
+
+    def application(_environ, start_response):
+        start_response("200 OK", [("Content-Length", "77")])
+        return wrapper
+
+    wrapper = Wrapper()
+    _, done = replaced(monkeypatch, http, "good")
+    assert http.WSGI(application)(environ(**{"wsgi.file_wrapper": Wrapper}), lambda *_: None) is wrapper
+    assert done.calls[0][1:3] == (200, 77)
+
+
+def test_nothing_while_nobody_traces(monkeypatch):
+    monkeypatch.setattr(http, "_Request", None)  # who makes one, raises
+    surroundings = environ()
+    assert http.WSGI(lambda given, _start: given)(surroundings, None) is surroundings and http._KEY not in surroundings
+    assert instrument.trouble() == ""
+
+
+async def plain(_scope, _receive, send):
+    await send({"type": "http.response.start", "status": 201, "headers": [(b"content-length", b"3")]})
+    await send({"type": "http.response.body", "body": b"a", "more_body": True})
+    await send({"type": "http.response.body", "body": b"bc"})
+
+
+async def in_a_file(_scope, _receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"9")]})
+    await send({"type": "http.response.pathsend", "path": "/x"})
+
+
+async def failing(_scope, _receive, _send):
+    raise ZeroDivisionError
+
+
+async def unusual(_scope, _receive, send):
+    await send({"type": "http.response.start", "status": "what"})
+    await send({})
+
+
+ASGI_CASES = {plain: (201, 3), in_a_file: (200, 9), failing: (500, 0), unusual: (0, 0)}
+
+
+def messages(application, kind="http"):
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    try:
+        asyncio.run(application({"type": kind, "method": "GET", "path": "/a"}, None, send))
+    except Exception as error:  # noqa: BLE001 - compared with another
+        return sent, type(error)
+    return sent, None
+
+
+@pytest.mark.parametrize("application", ASGI_CASES)
+def test_asgi(monkeypatch, application, kind):
+    _, done = replaced(monkeypatch, http, kind)
+    assert messages(http.ASGI(http.ASGI(application))) == messages(application)
+    if kind == "good":
+        assert [call[1:3] for call in done.calls] == [ASGI_CASES[application]]
+    assert (instrument.trouble() == "") == (kind == "good" and application is not unusual)
+
+
+def test_a_connection_that_is_no_request(monkeypatch):
+    start, done = replaced(monkeypatch, http, "good")
+    messages(http.ASGI(plain), kind="websocket")
+    assert start.calls == done.calls == []
+
+
+class Cursor:
+    rowcount = 4
+
+
+def test_queries(monkeypatch, kind):
+    start, done = replaced(monkeypatch, queries, kind)
+    inner = lambda: queries.around_query(Cursor, "inner", lambda: 7)
+    assert queries.around_query(Cursor, "outer", inner) == 7
+    with pytest.raises(ZeroDivisionError):
+        queries.around_query(Cursor, "bad", lambda: 1 / 0)
+    if kind == "good":
+        assert [call[0] for call in start.calls] == ["outer", "bad"]
+        assert [(call[0], call[1], call[3]) for call in done.calls] == [("outer", 4, ""), ("bad", -1, "ZeroDivisionError")]
+    assert not queries._inside.get()
+
+
+def test_records(monkeypatch, kind):
+    probe = Fired(Hostile() if kind == "all fail" else None)
+    monkeypatch.setattr(own_logging, "_record", probe)
+    before = logging.getLogRecordFactory()
+    try:
+        own_logging.see_records(logging)
+        logging.getLogger("shop").error("%s of %d", "one", 2)
+        logging.getLogger("shop").debug("not wanted")
+    finally:
+        logging.setLogRecordFactory(before)
+    assert probe.calls == [(logging.ERROR, "shop", "one of 2")]
+
+
+def test_a_module_that_comes(tmp_path, monkeypatch):
+    """It keeps its loader; a hook that a newer framework has no place for is noted, and no more."""
+    (tmp_path / "hooks_framework.py").write_text("class Application: pass\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(arrival, "_waiting", {})
+    monkeypatch.setattr(sys, "meta_path", sys.meta_path[:])
+    arrival.when_imported("hooks_framework", "pyusdt.instrument.flask", "see_requests")
+    import hooks_framework
+
+    assert type(hooks_framework.__spec__.loader).__name__ == "SourceFileLoader"
+    assert instrument.trouble() == "arrival._arrived: failed 1 times, last with AttributeError"
+    del sys.modules["hooks_framework"]
+
+
+def test_parts_that_are_none():
+    with pytest.raises(ValueError, match=r"no part of pyusdt.instrument: djnago \(there are django, flask, starlette, "):
+        instrument.enable("djnago")
+
+
+@pytest.mark.parametrize("provider", names.TABLE)
+def test_the_table(provider):
+    made = names.probes(provider)
+    assert [each.name for each in made] == list(names.TABLE[provider]) and not any(made)
