@@ -7,10 +7,12 @@ have been counted is what the programs say that they have fired.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import runpy
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -159,6 +161,15 @@ def served(node):
     return found[0]
 
 
+def ended(pid):
+    """Gone, or waiting for its parent: the first process of these hosts looks after no child."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return not file.read()
+    except OSError:
+        return True
+
+
 COUNT = ["-n", """pyusdt*:::user_trace-i4s4 { @[host] = count(); @all = count(); }
     tick-100ms { printa("%s=%@d\\n", @); printf("tick\\n"); }
     END { printa("end %s=%@d\\n", @); printa("all %@d\\n", @all); }"""]
@@ -215,7 +226,7 @@ def test_the_coordinator_is_killed(nodes, tmp_path):
         pid = served(nodes[0])
         session.process.kill()
         session.process.wait()
-        harness.wait_until(lambda: not os.path.exists(f"/proc/{pid}"))
+        harness.wait_until(lambda: ended(pid))
         assert stop()[0] > 0
 
 
@@ -283,3 +294,147 @@ def test_serve_is_for_coordinators(pydtrace):
     """Somebody at a terminal is told what it is."""
     done = pydtrace("--serve", stdin=subprocess.DEVNULL)
     assert done.status == 1 and "pydtrace --serve is started by pydtrace --hosts" in done.stdout, done
+
+
+@pytest.fixture
+def policy(tmp_path, pydtrace):
+    """policy(TEXT, WORD …) -> Run of a coordinator whose one host has that policy; policy.audit(): what was written down."""
+    (tmp_path / "allowed.d").write_text(ALLOWED)
+
+    def run(text, *words):
+        path = tmp_path / "policy"
+        path.write_text(f"audit: {tmp_path}/audit\n{text.replace('FOLDER', str(tmp_path))}\n")
+        return pydtrace("-q", "--hosts", "one", "--via", f"env HOST={{host}} {harness.PYDTRACE} --serve={path}", *words, timeout=60)
+
+    run.audit = lambda: (tmp_path / "audit").read_text()
+    return run
+
+
+ALLOWED = "pyusdt*:::user_trace-i4s4 { @ = count(); } END { printa(@); }"
+ANY = ["-Z", "-n", "user_trace-i4s4 { @ = count(); } tick-10ms { exit(0); }"]
+
+
+@pytest.mark.parametrize(("text", "words", "why"), [
+    ("scripts: FOLDER/*.d", ANY, "does not allow that script: only those of its own files"),
+    ("options: strsize", ["-x", "bufsize=1m", *ANY], "does not allow -x bufsize"),
+    ("", ["-c", "true", *ANY], "does not allow -c"),
+    ("processes: nothing-is-called-so", ANY, "no process runs that this host's policy allows"),
+    ("processes: nothing-is-called-so", ["-p", str(os.getpid()), *ANY], f"does not allow process {os.getpid()}"),
+    ("", ["-w", *ANY], "does not allow destructive actions"),
+    ("", ["-Z", "-n", "#pragma D option destructive\nuser_trace-i4s4 { @ = count(); }"], "does not allow destructive actions"),
+    ("destructive: maybe", ANY, "so nothing is allowed: destructive: maybe"),
+    ("maxcpu: much", ANY, "so nothing is allowed: maxcpu: much"),
+    ("allow everything", ANY, "so nothing is allowed: allow everything"),
+])
+def test_what_a_host_does_not_allow(text, words, why, policy):
+    """The coordinator is told; the audit has it, but where the file itself is wrong."""
+    done = policy(text, *words)
+    assert done.status == 1 and why in done.stderr and "one is given up" in done.stderr, done
+    if "so nothing is allowed" not in why:
+        assert re.fullmatch(r"\S+ \[\d+\] pydtrace --serve: uid=\d+ from=- script=[0-9a-f]{16} .*refused: .*\n", policy.audit()), policy.audit()
+
+
+def test_what_a_host_allows(policy, tmp_path, load):
+    """A script of its own files, options, a command; one line in the audit each."""
+    text = "scripts: FOLDER/*.d\noptions: strsize  # and no other\ncommands: yes\nmaxcpu: 1000\nmemory: 2g\ntime: 1h"
+    done = policy(text, "-x", "strsize=64", "-s", str(tmp_path / "allowed.d"), "-c", load(100))
+    assert (done.status, done.stdout.split()) == (0, ["100"]), done
+    assert re.fullmatch(r".*script=[0-9a-f]{16} pids=- command=\['.*load.py 100'\] options=\['strsize'\] allowed\n", policy.audit())
+    assert policy("destructive: yes", "-w", *ANY).status == 0
+
+
+def test_a_host_ends_it_when_its_time_is_over(policy):
+    done = policy("time: 300ms", "-Z", "-n", "user_trace-i4s4 { @ = count(); } END { printf(\"over\"); }")
+    assert (done.status, done.stdout.strip()) == (0, "over"), done
+
+
+def test_a_policy_that_others_could_have_written(policy, tmp_path):
+    path = tmp_path / "policy"
+    path.touch()
+    path.chmod(0o666)
+    done = policy("", *ANY)
+    assert done.status == 1 and "can be written by others than root and the user of pydtrace --serve" in done.stderr, done
+
+
+def test_a_name_that_is_no_name_is_not_compiled():
+    """A coordinator may be anybody who has a key: the name of the host becomes a text of D."""
+    request = {"type": "trace", "schema": 2, "host": 'a"; user_trace-n1 { x = 1; } inline string y = "', "requests": [], "operands": [],
+               "pids": [], "command": None, "options": {}, "interval": 1}
+    done = subprocess.run([harness.PYDTRACE, "--serve"], input=json.dumps(request) + "\n", capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 1 and "is no name of a host" in json.loads(done.stdout)["why"], done
+
+
+@pytest.fixture(scope="module")
+def ssh(nodes, tmp_path_factory):
+    """ssh(NODE, LINE) -> --via of OpenSSH's client and server in that host; LINE: what stands before the key in authorized_keys."""
+    found = shutil.which("sshd", path="/usr/sbin:" + os.path.expanduser("~/.cache/pyusdt-sshd/usr/sbin"))
+    if not found or harness.tools("ssh", "ssh-keygen", "ip"):
+        pytest.skip("host: no OpenSSH (.ci/setup caches unpacks Debian's server)")
+    folder = tmp_path_factory.mktemp("ssh")
+    for name in ("host", "user"):
+        made = harness.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)])
+        assert made.status == 0, made
+    (folder / "passwd").write_text(open("/etc/passwd").read() + "sshd:x:64999:65534::/run/sshd:/usr/sbin/nologin\n")  # noqa: SIM115
+    (folder / "config").write_text(f"""Port 2222
+ListenAddress 127.0.0.1
+HostKey {folder}/host
+AuthorizedKeysFile {folder}/keys
+PidFile none
+UsePAM no
+StrictModes no
+""")
+    begin = (f"ip link set lo up && mount -t tmpfs tmpfs /run && mkdir /run/sshd && mount --bind {folder}/passwd /etc/passwd "
+             f"&& exec {found} -D -e -f {folder}/config")
+    with contextlib.ExitStack() as stack:
+        for node in nodes[:2]:
+            server = stack.enter_context(harness.running(["nsenter", "-a", "-t", str(node), "sh", "-c", begin]))
+            assert "listening" in server.stderr.readline(), harness.finish(server, 10)
+
+        def via(line=""):
+            (folder / "keys").write_text(f"{line} {(folder / 'user.pub').read_text()}")
+            return (f"nsenter -n -t {{host}} ssh -T -F none -p 2222 -i {folder}/user -o BatchMode=yes -o StrictHostKeyChecking=no "
+                    f"-o UserKnownHostsFile=/dev/null -o LogLevel=ERROR root@127.0.0.1 {harness.PYDTRACE} --serve")
+
+        yield via
+
+
+def test_through_a_real_sshd(ssh, nodes, pydtrace, load):
+    done = pydtrace("-q", "--hosts", ",".join(map(str, nodes[:2])), "--via", ssh(), "-n", SUMS, "-c", load(2000), timeout=120)
+    assert done.status == 0 and done.stdout.startswith("n 4000\n") and done.stderr.count("fired 2000\n") == 2, done
+
+
+def test_a_forced_command_with_a_policy(ssh, nodes, pydtrace, load, tmp_path):
+    """Whatever the client asks ssh to run, it gets --serve with the host's own policy, and the audit names where it came from."""
+    policy = tmp_path / "policy"
+    policy.write_text(f"commands: yes\naudit: {tmp_path}/audit\n")
+    via = ssh(f'restrict,command="{harness.PYDTRACE} --serve={policy}"')
+    words = ["-q", "--hosts", str(nodes[0]), "--via", via.replace(f"{harness.PYDTRACE} --serve", "touch /tmp/not-this --serve"), "-n", SUMS]
+    done = pydtrace(*words, "-c", load(100), timeout=60)
+    assert done.status == 0 and done.stdout.startswith("n 100\n"), done
+    done = pydtrace("-w", *words, "-c", load(100), timeout=60)
+    assert done.status == 1 and "this host's policy does not allow destructive actions" in done.stderr, done
+    allowed, refused = (tmp_path / "audit").read_text().splitlines()
+    assert "from=127.0.0.1" in allowed and allowed.endswith(" allowed") and "refused: " in refused
+
+
+def test_ssh_is_killed(ssh, nodes, tmp_path):
+    """The line to one host breaks: it is told, and that host ends by itself."""
+    with loads(nodes[:2], tmp_path) as stop:
+        session = Session(tmp_path, "-q", "--hosts", ",".join(map(str, nodes[:2])), "--via", ssh(), *COUNT, "-Z")
+        for node in nodes[:2]:
+            session.wait(rf"{node}=[1-9]")
+        pid = served(nodes[0])
+        with open(f"/proc/{session.process.pid}/task/{session.process.pid}/children") as file:
+            line = next(int(child) for child in file.read().split()
+                        if _in(child, nodes[0]))
+        os.kill(line, signal.SIGKILL)
+        session.wait(rf"{nodes[0]} is given up at \d\d:\d\d:\d\d: the line to it is closed; lost is what it has counted since", session.err)
+        harness.wait_until(lambda: ended(pid))
+        fired = stop()
+        text = session.end()
+    assert f"end {nodes[1]}={fired[1]}\n" in text, text
+
+
+def _in(pid, node):
+    """Whether a process is in the network of a host."""
+    return os.readlink(f"/proc/{pid}/ns/net") == os.readlink(f"/proc/{node}/ns/net")

@@ -86,6 +86,7 @@ class Arguments:
         self.strict = False  # a loss makes the exit status 3
         self.hosts: str | None = None  # the list; of pydtrace --serve this host's own name
         self.via: str | None = None
+        self.policy: str | None = None  # the file that says what --serve allows
         self.attach = False  # the provider python is brought into the processes of -p
 
 
@@ -206,7 +207,7 @@ def _take(arguments: Arguments, letter: str, value: str | None) -> None:
     elif letter in ("--hosts", "--via"):
         setattr(arguments, letter[2:], text)
     elif letter == "--serve":
-        arguments.mode = "serve"
+        arguments.mode, arguments.policy = "serve", value
     elif letter == "--attach":
         arguments.attach = True
     elif letter == "--dump":

@@ -8,6 +8,7 @@ pipes: it reads nothing, and its output goes to the standard error.  A coordinat
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -15,12 +16,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..dlang.errors import CompileError
-from ..engine.remote import sides
+from ..engine.remote import nodes, sides
 from ..report.deltas import Lines
 from ..report.output import Output
 from ..tracing.driver import Driver
 from . import arguments as cli
 from .hosts import FORWARDED
+from .policy import Policy
 from .usage import PROGRAM
 
 if TYPE_CHECKING:
@@ -103,31 +105,38 @@ class Coordinator(threading.Thread):
             self.going.set()
 
 
-def serve(targets_of: Callable[[Arguments], Targets], compiled: Callable[[Arguments, int], Any], hide: Callable[[], None]) -> int:
-    """The exit status.  targets_of, compiled, hide: pydtrace's own."""
+def serve(path: str | None, targets_of: Callable[[Arguments], Targets], compiled: Callable[[Arguments, int], Any],
+          hide: Callable[[], None]) -> int:
+    """The exit status.  path: of the policy's file; targets_of, compiled, hide: pydtrace's own."""
     file, output = _pipes()
     sink = Served(output)
     coordinator = Coordinator(file, sink)
+    policy = None
     try:
+        policy = Policy(path)
         request = _read(file)
         arguments = _arguments(request)
-        driver = Driver(arguments.options, targets_of(arguments))
+        policy.check(arguments, request["options"])
+        driver = Driver(arguments.options, policy.targets(targets_of(arguments)))
     except Exception as error:  # noqa: BLE001  (whatever it is, the coordinator is told)
-        return _refuse(sink, error)
+        return _refuse(sink, error, policy)
     coordinator.start()
     try:
         try:
-            _open(driver, compiled(arguments, (*driver.targets.named(), 0)[0]).program, sink)
+            program = compiled(arguments, (*driver.targets.named(), 0)[0]).program
+            policy.bound(arguments.options, program)
+            policy.audit("allowed")
+            _open(driver, program, sink)
             hide()
         except Exception as error:  # noqa: BLE001
-            return _refuse(sink, error)
-        coordinator.going.wait()
+            return _refuse(sink, error, policy)
+        if not coordinator.going.wait(policy.left) or coordinator.gone:
+            return 1
         if coordinator.stopping:  # exit() in BEGIN
             sink.end(0)
-        elif not coordinator.gone:
-            _trace(driver, sink, coordinator, request["interval"])
-            return driver.status or 0
-        return 0
+            return 0
+        _trace(driver, sink, coordinator, request["interval"], policy)
+        return driver.status or 0
     finally:
         driver.close()
 
@@ -142,8 +151,11 @@ def _pipes() -> tuple[BinaryIO, _Shared]:
     return os.fdopen(there, "rb"), _Shared(here)
 
 
-def _refuse(sink: Served, error: Exception) -> int:
+def _refuse(sink: Served, error: Exception, policy: Policy | None) -> int:
     why = error.render(False, PROGRAM) if isinstance(error, CompileError) else str(error) or type(error).__name__
+    if policy:
+        with contextlib.suppress(OSError):  # then it is the error itself
+            policy.audit(f"refused: {why}")
     sink.say("refused", why=why)
     return 1
 
@@ -163,7 +175,7 @@ def _arguments(request: dict[str, Any]) -> Arguments:
     """The command line that it stands for."""
     arguments = cli.Arguments()
     arguments.mode = "serve"
-    arguments.hosts = str(request["host"])
+    arguments.hosts = nodes.checked(request["host"])
     arguments.requests = [cli.Request(each["text"], None, each["level"]) for each in request["requests"]]
     arguments.operands = [str(each) for each in request["operands"]]
     arguments.pids = [int(pid) for pid in request["pids"]]
@@ -184,12 +196,12 @@ def _open(driver: Driver, program: Program, sink: Served) -> None:
         sink.note(note)
 
 
-def _trace(driver: Driver, sink: Served, coordinator: Coordinator, interval: float) -> None:
+def _trace(driver: Driver, sink: Served, coordinator: Coordinator, interval: float, policy: Policy) -> None:
     due, flushed = time.monotonic() + interval, 0
 
     def between() -> None:
         nonlocal due, flushed
-        driver.stopping = driver.stopping or coordinator.stopping or coordinator.gone
+        driver.stopping = driver.stopping or coordinator.stopping or coordinator.gone or policy.left == 0
         driver.hurry = driver.hurry or coordinator.gone
         wanted, now = coordinator.flush, time.monotonic()
         if wanted > flushed or (now >= due and sink.number - coordinator.acked <= _UNACKNOWLEDGED):

@@ -455,7 +455,7 @@ def dispatch(argv: list[str]) -> int:
         if arguments.mode == "serve":
             from .host import serve
 
-            return serve(make_targets, compile_requests, hide)
+            return serve(arguments.policy, make_targets, compile_requests, hide)
         return trace(arguments)
     except CompileError as error:
         errtags = bool(arguments.options.get("errtags"))

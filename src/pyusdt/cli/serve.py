@@ -24,6 +24,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..data.harmless import harmless
+from .believed import is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -234,7 +235,7 @@ class Supervisor:
 
 def _check(path: str, found: os.stat_result) -> None:
     """NotServed where others could have written it."""
-    if found.st_uid not in (0, os.geteuid()) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if not is_ours(found):
         raise NotServed(f"{path} can be written by others than root and the user of pyusdt serve: chown and chmod go-w help")
 
 

@@ -102,7 +102,7 @@ OURS = (
            needs="the names of hosts: web[1-40],db1"),
     Option("via", "COMMAND", "how a command is run on a host; the default is 'ssh -T {host}'",
            needs="a command with {host} in it: --via 'ssh -T {host}'"),
-    Option("serve", None, "trace for pydtrace --hosts, through the standard input and output"),
+    Option("serve", "FILE", "trace for pydtrace --hosts, through the standard input and output, as FILE allows", optional=True),
     Option("attach", None, "with -p: bring the provider python into the process, where it is not (CPython 3.14 and later)"),
     Option("ready", "FD", "say on the standard error when the probes are on, or by a newline to a file descriptor", optional=True),
     Option("strict", None, "exit with status 3 if anything was dropped or came out of order"),

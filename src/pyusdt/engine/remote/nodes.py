@@ -29,10 +29,14 @@ def hosts(text: str) -> list[str]:
     found = dict.fromkeys(_names(text))
     if not found:
         raise NotHosts("no host is named")
-    for name in found:
-        if not _NAME.match(name):
-            raise NotHosts(f"{name!r} is no name of a host")
-    return list(found)
+    return list(map(checked, found))
+
+
+def checked(name: str) -> str:
+    """A name; NotHosts."""
+    if not _NAME.match(name):
+        raise NotHosts(f"{name!r} is no name of a host")
+    return name
 
 
 def _names(text: str) -> list[str]:

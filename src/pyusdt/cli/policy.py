@@ -1,0 +1,159 @@
+"""What pydtrace --serve=FILE allows a coordinator: docs/guide/hosts.md has the lines of the file.
+
+In: the file; a request, and the program that it was compiled to.  Out: Denied, or bounds that are in force; an audit line a run.
+Always: what the file does not say is not allowed, but for any script without -w; a file that others could have written, or with a line
+that is none, allows nothing; what was asked is in the audit, also where it was refused.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import resource
+import shlex
+import stat
+import time
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from ..data.harmless import harmless
+from ..engine import Targets
+from ..engine.identity import comm
+from ..options import OptionError, Options
+from .believed import is_ours
+
+if TYPE_CHECKING:
+    from ..data.program import Program
+    from .arguments import Arguments
+
+_ANY = "any"
+_SWITCHES = ("commands", "destructive")  # yes or no
+_LISTS = ("scripts", "options", "processes")  # any, or words
+_AMOUNTS = {"maxcpu": "maxcpu", "memory": "bufsize", "time": "switchrate"}  # read as these -x options are
+_FIELD = 300  # characters in the audit
+
+
+class Denied(Exception):
+    """The message is one line for who asked."""
+
+
+class Policy:
+    """said: {key: its value}; without a file all is allowed that the user may do."""
+
+    def __init__(self, path: str | None) -> None:
+        self.said: dict[str, Any] = {"scripts": [_ANY], "options": [_ANY], "processes": [_ANY], "commands": True, "destructive": True}
+        self._audit: str | None = None
+        self._ends: float | None = None
+        self._who = os.environ.get("SSH_CONNECTION", "").split(" ")[0] or "-"
+        self._asked = "-"
+        if path is not None:
+            self.said |= {"commands": False, "destructive": False}
+            self._audit = "syslog"
+            for number, line in enumerate(_text(path).splitlines(), 1):
+                self._read(f"{path}:{number}", line.partition("#")[0].strip())
+
+    def _read(self, where: str, line: str) -> None:
+        key, _, value = (part.strip() for part in line.partition(":"))
+        if not line:
+            return
+        if key in _SWITCHES and value in ("yes", "no"):
+            self.said[key] = value == "yes"
+        elif key in _LISTS and value:
+            self.said[key] = shlex.split(value)
+        elif key in _AMOUNTS and (amount := _amount(_AMOUNTS[key], value)):
+            self.said[key] = amount
+        elif key == "audit" and (value in ("syslog", "no") or value.startswith("/")):
+            self._audit = None if value == "no" else value
+        else:
+            raise Denied(f"{where}: a line that pydtrace --serve does not know, so nothing is allowed: {harmless(line)}")
+
+    # --- before -----------------------------------------------------------------------------------
+    def check(self, arguments: Arguments, options: dict[str, Any]) -> None:
+        """The request, before it is compiled or anything is started.  options: as they were sent."""
+        texts = [os.fsencode(each.text or "") for each in arguments.requests]
+        self._asked = (f"script={hashlib.sha256(b'|'.join(texts)).hexdigest()[:16]} pids={arguments.pids or '-'} "
+                       f"command={arguments.commands or '-'} options={sorted(options) or '-'}")
+        if _ANY not in self.said["scripts"] and not all(map(self._is_allowed, texts)):
+            raise Denied("this host's policy does not allow that script: only those of its own files")
+        if _ANY not in self.said["options"] and (others := sorted(options.keys() - {*self.said["options"]})):
+            raise Denied(f"this host's policy does not allow -x {', '.join(map(harmless, others))}")
+        if arguments.commands and not self.said["commands"]:
+            raise Denied("this host's policy does not allow -c")
+        for pid in arguments.pids:
+            if not self._may_trace(pid):
+                raise Denied(f"this host's policy does not allow process {pid}")
+
+    def _is_allowed(self, text: bytes) -> bool:
+        """The text of one of the files."""
+        for path in (path for pattern in self.said["scripts"] for path in glob.glob(pattern)):
+            with open(path, "rb") as file:
+                if is_ours(os.fstat(file.fileno())) and file.read() == text:
+                    return True
+        return False
+
+    def _may_trace(self, pid: int) -> bool:
+        names = self.said["processes"]
+        return _ANY in names or any(fnmatchcase(comm(pid), name) for name in names)
+
+    def targets(self, found: Targets) -> Targets:
+        """What may be traced of that: where processes are named, those that run now, and no others."""
+        if _ANY in self.said["processes"] or found.command:
+            return found
+        pids = found.pids or [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and self._may_trace(int(pid))]
+        if not pids:
+            raise Denied("no process runs that this host's policy allows")
+        return Targets(pids, only=True)
+
+    def bound(self, options: Options, program: Program) -> None:
+        """What the script says by itself is known now; from here on it is bounded."""
+        if (program.destructive or options.get("destructive")) and not self.said["destructive"]:
+            raise Denied("this host's policy does not allow destructive actions")
+        if "maxcpu" in self.said:
+            options["maxcpu"] = self.said["maxcpu"]
+        if "memory" in self.said:
+            resource.setrlimit(resource.RLIMIT_DATA, (self.said["memory"],) * 2)
+        self._ends = time.monotonic() + self.said["time"] / 1e9 if "time" in self.said else None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds; None: without end."""
+        return self._ends and max(0.0, self._ends - time.monotonic())
+
+    # --- after --------------------------------------------------------------------------------------
+    def audit(self, outcome: str) -> None:
+        """A line: when, who, what was asked, what came of it.  OSError: nothing may run that is not written down."""
+        if self._audit is None:
+            return
+        line = f"pydtrace --serve: uid={os.getuid()} from={self._who} {harmless(self._asked)[:3 * _FIELD]} {harmless(outcome)[:_FIELD]}"
+        if self._audit == "syslog":
+            import syslog
+
+            syslog.syslog(syslog.LOG_NOTICE | syslog.LOG_AUTH, line)
+            return
+        fd = os.open(self._audit, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.write(fd, f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} [{os.getpid()}] {line}\n".encode("utf-8", "replace"))
+        finally:
+            os.close(fd)
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = os.fstat(file.fileno())
+            if not (stat.S_ISREG(found.st_mode) and is_ours(found)):
+                raise Denied(f"{path} can be written by others than root and the user of pydtrace --serve: chown and chmod go-w help")
+            return file.read(1 << 20)
+    except (OSError, UnicodeDecodeError) as error:
+        raise Denied(f"failed to read {path}: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+
+
+def _amount(option: str, text: str) -> int:
+    """0 where it is none."""
+    options = Options()
+    try:
+        options.set(option, text)
+    except OptionError:
+        return 0
+    return int(options[option])
