@@ -21,6 +21,9 @@ import pytest
 os.environ["PYUSDT_RUNDIR"] = tempfile.mkdtemp(prefix="pyusdt-tests-", dir="/dev/shm")
 atexit.register(shutil.rmtree, os.environ["PYUSDT_RUNDIR"], ignore_errors=True)
 
+# Set, a program would write each part of a line by itself into the pipe that it shares with its tracer.
+os.environ.pop("PYTHONUNBUFFERED", None)
+
 # A shell that starts the tests in the background has them ignore Ctrl-C, and with them all that they start, as with dtrace.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
