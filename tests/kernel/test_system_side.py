@@ -222,6 +222,14 @@ def test_on_and_off_the_cpu(target):
     assert "1 sleep 1" in lines
 
 
+def test_who_comes_has_parents_of_its_own():
+    """And a thread; its arguments are in memory that the task which goes can not read."""
+    of_all = f"[progenyof({os.getpid()}), ppid == parent, curthread->pid == tid, curpsinfo->pr_psargs]"
+    lines = printed(f"sched:::off-cpu /pid == $target/ {{ parent = ppid; }} sched:::on-cpu /pid == $target && parent/ {{ @{of_all} = count(); }} "
+                    'END { printa("%d %d %d [%s]\\n", @); }', "sleep 0.05")
+    assert [line for line in lines if line.endswith("]")] == ["1 1 1 []"], lines
+
+
 def test_profile_fires_where_the_process_is(target):
     lines = printed("profile-997 /pid == $target/ { @[arg0 != 0, arg1 != 0] = count(); }", f"{target} 3000000")
     counted = {tuple(line.split()[:2]): int(line.split()[2]) for line in lines if len(line.split()) == 3}

@@ -98,6 +98,10 @@ def _which(options: Namespace) -> str:
 
 def collect(options: Namespace) -> Profile:
     """The Profile.  Raises NoStacks where there was nothing to sample, OSError where the command can not be started."""
+    if options.off_cpu:
+        from .waits import collect as waits
+
+        return waits(options)
     which = _which(options)
     profile = Profile(options.rate, WORDS[which])
     command = Command(options.command) if options.command else None
@@ -159,6 +163,8 @@ def check(options: Namespace) -> str | None:
     """What is wrong with the options together, or None."""
     if bool(options.command) == (options.pid is not None):
         return "give a process id, or -- and a command"
+    if options.off_cpu and options.native:
+        return "--off-cpu has no native frames: sched:::off-cpu { @[ustack()] = count(); } of pydtrace has those that the kernel finds"
     for path in (options.speedscope, options.svg):
         if path and not os.path.isdir(os.path.dirname(os.path.abspath(path))):
             return f"{path}: there is no such folder"

@@ -48,6 +48,7 @@ def profile(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--wall", action="store_true", help="count threads that wait, too; default: those that run")
     which.add_argument("--gil", action="store_true", help="count the thread that holds the GIL alone")
+    which.add_argument("--off-cpu", action="store_true", help="how long threads wait, exactly; needs root on Linux")
     parser.add_argument("--subprocesses", action="store_true", help="with the processes that it starts")
     parser.add_argument("--threads", action="store_true", help="tell threads apart")
     parser.add_argument("--lines", action="store_true", help="tell the lines of a function apart")

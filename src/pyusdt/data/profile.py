@@ -7,6 +7,7 @@ many stacks a process shows, nor more than SHOWN characters of what an output wr
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from .harmless import harmless
@@ -22,10 +23,19 @@ SHOWN = 1 << 28  # characters of them, as all outputs show them
 TEXT = 1 << 26  # characters of all the different places together
 
 
+_WITH_LINE = re.compile(r"(.*?) \((.*):(\d+)\)", re.DOTALL)
+
+
 class Place(tuple[str, str, "int | None"]):
     """(function, file, line): a function in a stack; line None: the function as a whole."""
 
     __slots__ = ()
+
+    @classmethod
+    def of(cls, text: str) -> Place:
+        """Of a text with a line."""
+        found = _WITH_LINE.fullmatch(text)
+        return cls((found[1], found[2], int(found[3])) if found else (text, "", None))
 
     @property
     def function(self) -> str:
@@ -58,10 +68,11 @@ LEFT_OUT = marked("left out")
 class Profile:
     """hz: samples a second that were wanted; what: which threads, in words; seconds: how long it took.  stacks: {(thread, stack from
     the outermost frame on): samples}, thread "" where threads are not told apart.  looks: how often all threads were looked at;
-    missed: how often there was no time to; counts: of samples that are moved, torn, cut, lost, and left_out for want of room."""
+    missed: how often there was no time to; exact: what is counted are no samples but microseconds, which were measured, and looks are how
+    many times these came together from; counts: of samples that are moved, torn, cut, lost, and left_out for want of room."""
 
-    def __init__(self, hz: int, what: str) -> None:
-        self.hz, self.what = hz, what
+    def __init__(self, hz: int, what: str, exact: bool = False) -> None:
+        self.hz, self.what, self.exact = hz, what, exact
         self.seconds = 0.0
         self.looks = self.missed = 0
         self.stacks: Counter[tuple[str, Stack]] = Counter()
@@ -100,6 +111,10 @@ class Profile:
     @property
     def samples(self) -> int:
         return self.stacks.total()
+
+    def amount(self, n: int) -> str:
+        """So many samples, as all outputs show them."""
+        return f"{n / self.hz:.6f} s" if self.exact else f"{n} samples"
 
     def by_thread(self) -> Iterator[tuple[str, list[tuple[Stack, int]]]]:
         """(thread, [(stack, samples)])."""

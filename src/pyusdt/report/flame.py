@@ -16,6 +16,8 @@ from ..data.harmless import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..data.profile import Profile
 
 WIDTH, ROW, TOP = 1200, 17, 44  # pixels
@@ -102,23 +104,22 @@ def _shown(name: str, width: float) -> str:
     return "" if room < 3 else name if len(name) <= room else name[: room - 1] + "…"
 
 
-def _box(name: str, n: int, all_samples: int, start: float, row: int) -> str:
-    share = n / all_samples
+def _box(name: str, share: float, amount: str, start: float, row: int) -> str:
     x, width, y = start * WIDTH, share * WIDTH, TOP + row * ROW
-    told = escape(f"{name}: {n} samples, {share:.1%}")
+    told = escape(f"{name}: {amount}, {share:.1%}")
     return (f'<g class="b" data-x="{start:.6f}" data-w="{share:.6f}" data-row="{row}" data-name="{escape(name)}"><title>{told}</title>'
             f'<rect x="{x:.1f}" y="{y}" width="{width:.2f}" height="{ROW - 1}" fill="{_colour(name)}"/>'
             f'<text x="{x + 3:.1f}" y="{y + 12}">{escape(_shown(name, width))}</text></g>\n')
 
 
-def _boxes(root: _Node) -> tuple[list[str], int]:
+def _boxes(root: _Node, amount: Callable[[int], str]) -> tuple[list[str], int]:
     """The boxes, outermost on top, and how many rows there are."""
     drawn: list[str] = []
     rows = 0
     left: deque[tuple[str, _Node, float, int]] = deque([("all", root, 0.0, 0)])
     while left and len(drawn) < MOST:
         name, node, start, row = left.popleft()
-        drawn.append(_box(name, node.n, root.n, start, row))
+        drawn.append(_box(name, node.n / root.n, amount(node.n), start, row))
         rows = max(rows, row + 1)
         for child, below in sorted(node.children.items()):
             if below.n / root.n * WIDTH >= SMALLEST:
@@ -129,7 +130,7 @@ def _boxes(root: _Node) -> tuple[list[str], int]:
 
 def flame(profile: Profile, title: str) -> str:
     """title: what stands on top."""
-    drawn, rows = _boxes(_tree(profile)) if profile.samples else ([], 0)
+    drawn, rows = _boxes(_tree(profile), profile.amount) if profile.samples else ([], 0)
     height = TOP + rows * ROW + 10
     script = _SCRIPT % {"width": WIDTH, "character": _CHARACTER}
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}">\n'

@@ -18,12 +18,15 @@ _SAID = {
     "lost": "samples of stacks that could not be followed: [lost]",
     "cut": "samples of stacks that were deeper than --frames",
     "no_native": "samples of stacks whose native frames are not all there",
+    "dropped": "events were lost: some waits are missing",
     "left_out": "samples of stacks for which there was no room: [left out]",
 }
 
 
 def head(profile: Profile) -> str:
-    return f"{profile.samples} samples of {profile.what} in {profile.seconds:.1f} s, {profile.looks} looks at {profile.hz} Hz\n"
+    if profile.exact:
+        return f"{profile.amount(profile.samples)} of {profile.looks} {profile.what} in {profile.seconds:.1f} s\n"
+    return f"{profile.amount(profile.samples)} of {profile.what} in {profile.seconds:.1f} s, {profile.looks} looks at {profile.hz} Hz\n"
 
 
 def remarks(profile: Profile) -> str:

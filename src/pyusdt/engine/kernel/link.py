@@ -381,19 +381,20 @@ class Linker:
 
     def _process(self, g, event):
         """What only some programs ask about the process."""
-        uses = self.program.uses
+        uses, another = self.program.uses, event.raw and event.raw.subject
+        emit_task = event.raw.emit_task if another else process.emit_running
         if "ppid" in uses:
-            process.emit_parent(g)
+            process.emit_parent(g, emit_task)
         if "ancestors" in uses:
-            process.emit_ancestors(g)
+            process.emit_ancestors(g, emit_task)
         if "errno" in uses:
             g.emit(store_imm(4, R7, p.STATE_ERRNO, 0))
             if event.raw:
                 event.raw.emit_error(g)
         if "thread" in uses:
-            process.emit_thread(g)
+            process.emit_thread(g, emit_task)
         if "execargs" in uses:
-            process.emit_arguments(g)
+            process.emit_arguments(g, process.emit_nobody if another else emit_task)
 
     @staticmethod
     def _ident(g, event):

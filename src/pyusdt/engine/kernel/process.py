@@ -1,6 +1,6 @@
-"""What the kernel knows of the running process, for the kernel engine: its parents, its thread, its arguments.
+"""What the kernel knows of the process that an event is about, for the kernel engine: its parents, its thread, its arguments.
 
-In: where the kernel's structs have their members.  Out: code that fills the state block in r7.
+In: code for its task in r0 (the running one, or that which comes), where the kernel's structs have their members.  Out: code that fills the state block in r7.
 Always: what can not be read is 0; behind the first process stands 0.
 """
 
@@ -31,18 +31,28 @@ _ARGUMENTS = p.STATE_PROGRAM - p.STATE_EXECARGS
 _TASK = -16  # on the stack: the task that is looked at; read() uses the word above
 
 
-def emit_parent(g):
-    kernel = Kernel()
+def emit_running(g):
+    """r0 = the running task."""
     g.emit(call(_CURRENT_TASK))
+
+
+def emit_nobody(g):
+    """Of another one than the running task the memory can not be read."""
+    g.emit(mov_imm(R0, 0))
+
+
+def emit_parent(g, emit_task):
+    kernel = Kernel()
+    emit_task(g)
     read(g, 8, R0, kernel.member("task_struct", "real_parent"))
     read(g, 4, R0, kernel.member("task_struct", "tgid"))
     g.emit(store(4, R7, p.STATE_PPID, R0))
 
 
-def emit_ancestors(g):
+def emit_ancestors(g, emit_task):
     """The tasks' chain is followed as far as there is room: the idle task, which is its own parent, has the id 0."""
     kernel = Kernel()
-    g.emit(call(_CURRENT_TASK))
+    emit_task(g)
     for offset in range(p.STATE_ANCESTORS, p.STATE_ANCESTORS + 4 * p.ANCESTORS, 4):
         read(g, 8, R0, kernel.member("task_struct", "real_parent"))
         g.emit(store(8, R10, _TASK, R0))
@@ -50,16 +60,17 @@ def emit_ancestors(g):
         g.emit(store(4, R7, offset, R0), load(8, R0, R10, _TASK))
 
 
-def emit_thread(g):
-    g.emit(call(_CURRENT_TASK), store(8, R7, p.STATE_THREAD, R0))
+def emit_thread(g, emit_task):
+    emit_task(g)
+    g.emit(store(8, R7, p.STATE_THREAD, R0))
 
 
-def emit_arguments(g):
+def emit_arguments(g, emit_task):
     """All of them, a space between each two, cut where there is no more room."""
     kernel, done, some = Kernel(), Label(), Label()
     place = p.STATE_EXECARGS
     g.emit(*[store_imm(8, R7, place + i, 0) for i in range(0, _ARGUMENTS, 8)])
-    g.emit(call(_CURRENT_TASK))
+    emit_task(g)
     read(g, 8, R0, kernel.member("task_struct", "mm"))
     g.emit(jump_imm("jeq", R0, 0, done), mov(R8, R0))  # a thread of the kernel has none
     read(g, 8, R8, kernel.member("mm_struct", "arg_end"))

@@ -241,9 +241,13 @@ class Fixed:
     def emit_error(self, g):
         """errno: no system call returns here."""
 
+    def emit_task(self, g):
+        """r0 = the task that the event is about, where that is not the running one."""
+        self.subject(g, self.kernel)
+
     def emit_subject(self, g, reads):
         """The parts of the event that tell of the running task, of another one instead."""
-        self.subject(g, self.kernel)
+        self.emit_task(g)
         g.emit(mov(R8, R0))
         member = self.kernel.member
         if "pid" in reads:
