@@ -220,6 +220,26 @@ def lint(text):
 
 
 @NEEDED
+@pytest.mark.parametrize("value", [0, -7, 1023, 1024])
+def test_strict_readers_take_what_is_asked_for(tmp_path, value):
+    """prometheus_client's strict parser and promtool, of a histogram with and without sum=, a mean and percentiles."""
+    script = ("#pragma D option pyusdt\n" + "".join(f"#pragma D metric {name} name={name} help=h {more}\n" for name, more in [
+                  ("whole", "sum=s"), ("bare", ""), ("mean", ""), ("parts", "sum=t"), ("n", "")])
+              + f"BEGIN {{ @whole = quantize({value}); @s = sum({value}); @bare = quantize({value}); @mean = avg({value});"
+                f" @parts = percentiles({value}); @t = sum({value}); @n = count(); }}\ntick-1s {{ }}\n")
+    with traced(tmp_path, script) as address:
+        text = settled(address, "n_total 1.0")
+        request = urllib.request.Request(address, headers={"Accept": "application/openmetrics-text; version=1.0.0"})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            families = {family.name: {sample.name for sample in family.samples}
+                        for family in text_string_to_metric_families(answer.read().decode())}
+    assert lint(text) == ""
+    assert "\nbare_count 1.0\n" in text and "\nwhole_count 1.0\n" in text and f"\nwhole_sum {value}.0\n" in text
+    assert families["bare"] == {"bare_bucket"}
+    assert families["whole"] == ({"whole_bucket", "whole_count", "whole_sum"} if value >= 0 else {"whole_bucket"})
+
+
+@NEEDED
 def test_hostile_names_are_read(tmp_path):
     """Prometheus' own parser takes all bytes that a program can put into a name."""
     hostile = [bytes([byte]) for byte in range(1, 256)] + [b"\xff\xfe", b'"} 1\nevil 1\n#', b"\\"]

@@ -11,6 +11,8 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from prometheus_client import exposition
+from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from pyusdt.data import types as t
@@ -62,7 +64,8 @@ class World:
         elif row.called in ("min", "max"):
             words = [times, value]
         elif row.called == "stddev":
-            words = [times, value * times, value * value * times, 0]
+            square = value * value * times
+            words = [times, value * times, *((part & (1 << 64) - 1 ^ 1 << 63) - (1 << 63) for part in (square, square >> 64))]
         held = self.maps[definition.map].get(packed_key)
         if held is not None and unpacked(held)[0]:
             words = row.merged(unpacked(held), words)
@@ -254,6 +257,52 @@ def test_overflow_is_exact_and_counted(function):
         assert found["dtrace_a", ("key1", "new")] == 7
     else:
         assert found[f"dtrace_a{suffix}", ("overflow", "true")] == 1001
+
+
+# ---- what the standards want ----
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+ONE_OF_EACH = {"n": ("count",), "grown": ("sum",), "mean": ("avg",), "least": ("min",), "most": ("max",), "spread": ("stddev",),
+               "q": ("quantize",), "line": ("lquantize", -50, 50, 10), "log": ("llquantize", 10, 0, 6, 20), "p": ("percentiles",),
+               "bare": ("quantize",), "barep": ("percentiles",), "qs": ("sum",), "ls": ("sum",), "gs": ("sum",), "ps": ("sum",)}
+LINES = ["n name=n", "grown name=grown type=counter", "mean name=mean", "q name=q unit=seconds multiplier=1e-9 sum=qs", "line name=line sum=ls",
+         "log name=log sum=gs", "p name=p sum=ps"]  # fmt: skip
+VALUES = [0, 1, -1, -7, *(2**k + d for k in (1, 10, 62) for d in (-1, 0, 1)), 2**63 - 1, -(2**63)]
+
+
+def world_of(values):
+    world = World(**ONE_OF_EACH)
+    for value in values:
+        for name in ONE_OF_EACH:
+            for key in ("/", *HOSTILE):
+                world.add(name, value, key)
+    return world
+
+
+@pytest.mark.parametrize("values", [[value] for value in VALUES] + [VALUES, [0, 1023, 1024]], ids=str)
+def test_strict_readers_take_every_function_of_every_value(values):
+    """OpenMetrics: _sum and _count both or none, and nothing negative that may not be; the text of Prometheus has all of them.
+    A registry, which does not know what it is asked for, has what both have."""
+    book = book_of(world_of(values), *LINES)
+    strict, text = text_of(book, accept=OPENMETRICS), text_of(book)
+    registry = exposition.generate_latest(prometheus.Collector(lambda: book.look({}, 0))).decode()
+    found = list(openmetrics.text_string_to_metric_families(strict))
+    assert {family.name for family in found} >= {"n", "q_seconds", "line", "log", "p", "dtrace_bare", "dtrace_barep"}
+    assert sums_and_counts(strict, "dtrace_bare") == [] and len(sums_and_counts(text, "dtrace_bare")) == len(series(text, "dtrace_bare"))
+    assert len(sums_and_counts(text, "q_seconds")) == 2 * len(series(text, "q_seconds"))
+    if 0 <= min(values) and max(values) < 2**62:  # names that are shown alike are one, whose sum wraps beyond, as D's does
+        assert sums_and_counts(strict, "q_seconds") == sums_and_counts(text, "q_seconds")
+    assert sums_and_counts(text_of(book, accept=f"{OPENMETRICS},text/plain;q=0.5"), "q_seconds") == (
+        sums_and_counts(text, "q_seconds")), "whoever takes both loses nothing"
+    assert sums_and_counts(registry, "q_seconds") == sums_and_counts(strict, "q_seconds")
+
+
+def sums_and_counts(text, name):
+    return sorted(line for line in text.split("\n") if line.startswith((f"{name}_sum{{", f"{name}_count{{")))
+
+
+def series(text, name):
+    return [line for line in text.split("\n") if line.startswith(f"{name}_bucket{{") and 'le="+Inf"' in line]
 
 
 # ---- names ----

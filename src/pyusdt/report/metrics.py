@@ -20,7 +20,7 @@ from .server import is_loopback
 from .text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ..tracing.sink import Info
     from .output import Notify, Output
@@ -107,22 +107,30 @@ class _Answers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._of: Snapshot | None = None
-        self._made: dict[Any, bytes] = {}
+        self._made: dict[str, tuple[bytes, bool]] = {}
 
     def of(self, accept: str) -> tuple[bytes, str]:
-        """(text, its type) for an Accept header."""
+        """(text, its type) for an Accept header: the text of Prometheus, where it is accepted and says more than OpenMetrics may."""
         from prometheus_client.exposition import choose_encoder
-
-        from .prometheus import Collector
 
         encode, kind = choose_encoder(accept)
         with self._lock:
-            snapshot = self.snapshot
-            if snapshot is not self._of:
-                self._of, self._made = snapshot, {}
-            if kind not in self._made:
-                self._made[kind] = encode(Collector(lambda: snapshot))
-            return self._made[kind], kind
+            text, left_out = self._text(encode, kind)
+            if left_out and ("text/plain" in accept or "*/*" in accept):
+                encode, kind = choose_encoder("")
+                text, _ = self._text(encode, kind)
+            return text, kind
+
+    def _text(self, encode: Callable[[Any], bytes], kind: str) -> tuple[bytes, bool]:
+        from .prometheus import Collector
+
+        snapshot = self.snapshot
+        if snapshot is not self._of:
+            self._of, self._made = snapshot, {}
+        if kind not in self._made:
+            collector = Collector(lambda: snapshot, "openmetrics" in kind)
+            self._made[kind] = encode(collector), collector.left_out
+        return self._made[kind]
 
 
 # --- what the options say ---------------------------------------------------------------------

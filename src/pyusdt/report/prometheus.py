@@ -97,17 +97,22 @@ def kind_of(meaning: Meaning, definition: AggDef) -> str:
 
 
 class Collector:
-    """For the registry of a program: asks for a Snapshot at each collect()."""
+    """For the registry of a program: asks for a Snapshot at each collect().  strict: only what OpenMetrics permits; a registry does
+    not tell in which format it is asked.  left_out: something that it does not permit, and that is said nowhere else, was there."""
 
-    def __init__(self, look: Callable[[], Snapshot]) -> None:
-        self._look = look
+    def __init__(self, look: Callable[[], Snapshot], strict: bool = True) -> None:
+        self._look, self._strict = look, strict
+        self.left_out = False
 
     def describe(self) -> list[Metric]:
         """Registering asks for nothing: which metrics there are is known when something came."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        return metrics(self._look())
+        for metric in metrics(self._look()):
+            if self._strict:
+                self.left_out |= _restrict(metric)
+            yield metric
 
 
 # --- as prometheus_client has it --------------------------------------------------------------
@@ -222,6 +227,32 @@ def _le(high: int | None, multiplier: Decimal) -> str:
     assert high is not None
     text = format(high * multiplier, "f")
     return (text.rstrip("0") + ("0" if text.rstrip("0")[-1] == "." else "")) if "." in text else f"{text}.0"
+
+
+def _restrict(metric: Metric) -> bool:
+    """Takes away the samples that OpenMetrics does not permit: a counter, a _sum or a quantile that is negative or NaN; of a histogram
+    _sum where a bucket ends below 0 (one that is empty in all series goes instead), and _count where there is no _sum.
+    True: among them was something else than buckets without values and counts, which the bucket +Inf has as well."""
+    told = _told(metric)
+    refused = [metric.name + suffix for suffix in ("", "_total", "_sum")] if metric.type in _PAST else []
+    metric.samples = [each for each in metric.samples if each.name not in refused or each.value >= 0]
+    if metric.type == "histogram":
+        negative = [each for each in metric.samples if float(each.labels.get("le", 0)) < 0]
+        empty = {each.labels["le"] for each in negative} - {each.labels["le"] for each in negative if each.value}
+        sums = {_series(each) for each in metric.samples if each.name == f"{metric.name}_sum"}
+        whole = sums if not any(each.value for each in negative) else ()
+        metric.samples = [each for each in metric.samples
+                          if (each.labels["le"] not in empty if "le" in each.labels else _series(each) in whole)]
+    return _told(metric) < told
+
+
+def _told(metric: Metric) -> int:
+    """How many samples say what no bucket says."""
+    return sum(not each.name.endswith(("_bucket", "_count")) for each in metric.samples)
+
+
+def _series(sample: Any) -> tuple[tuple[str, str], ...]:
+    return tuple(sample.labels.items())
 
 
 def _own(snapshot: Snapshot) -> Iterator[Metric]:
