@@ -3,11 +3,13 @@
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Literal, TypeAlias, TypeVar, final
+from types import GenericAlias
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, final
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, TypeVarTuple, Unpack
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Values = TypeVarTuple("_Values", default=Unpack[tuple[Any, ...]])
 Text: TypeAlias = str | Buffer | None
 Integer: TypeAlias = int | None
 
@@ -970,7 +972,7 @@ ProbeName: TypeAlias = Literal[
 tag_variable: ContextVar[bytes | None]
 
 @final
-class Probe:
+class Probe(Generic[Unpack[_Values]]):
     @property
     def name(self) -> str: ...
     @property
@@ -978,7 +980,8 @@ class Probe:
     @property
     def path(self) -> str | None: ...
     def __bool__(self) -> bool: ...
-    def __call__(self, *args: object) -> bool: ...
+    def __call__(self, *args: Unpack[_Values]) -> bool: ...
+    def __class_getitem__(cls, item: Any, /) -> GenericAlias: ...
     @property
     def max_arguments(self) -> int: ...
     def lazy(self, function: Callable[[], Any], /) -> bool: ...

@@ -9,15 +9,32 @@ Always:  the same names and types give the same object in every process of the u
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from pyusdt._core import check_provider, define
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable
+    from typing import TypeVar
+
+    from typing_extensions import TypeVarTuple, Unpack
 
     from pyusdt._core import Probe
+
+    A = TypeVar("A")
+    B = TypeVar("B")
+    C = TypeVar("C")
+    D = TypeVar("D")
+    E = TypeVar("E")
+    F = TypeVar("F")
+    G = TypeVar("G")
+    H = TypeVar("H")
+    J = TypeVar("J")
+    K = TypeVar("K")
+    L = TypeVar("L")
+    M = TypeVar("M")
+    Values = TypeVarTuple("Values")
 
 __all__ = ["Provider", "get_include", "load"]
 
@@ -52,6 +69,16 @@ def type_name(given: object) -> str:
                     f"not {given!r}")
 
 
+def annotated(hint: Any) -> object:
+    """What an annotation stands for: Annotated[int, "uint16_t"] for what it is annotated with, str | None for str."""
+    from typing import get_args
+
+    if hasattr(hint, "__metadata__"):
+        return hint.__metadata__[0]
+    others = [each for each in get_args(hint) if each is not type(None)]
+    return others[0] if len(others) == 1 else hint
+
+
 class Provider:
     """Probes under one name of the application's.
 
@@ -73,7 +100,35 @@ class Provider:
         """Its probes so far, by name."""
         return dict(self._probes)
 
-    def probe(self, name: str, /, *types: Any, **named: Any) -> Probe:
+    @overload
+    def probe(self, name: str, /) -> Probe[()]: ...
+    @overload
+    def probe(self, name: str, a: type[A], /) -> Probe[A | None]: ...
+    @overload
+    def probe(self, name: str, a: type[A], b: type[B], /) -> Probe[A | None, B | None]: ...
+    @overload
+    def probe(self, name: str, a: type[A], b: type[B], c: type[C], /) -> Probe[A | None, B | None, C | None]: ...
+    @overload
+    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], /) -> Probe[A | None, B | None, C | None, D | None]: ...
+    @overload
+    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], /) -> Probe[A | None, B | None, C | None, D | None, E | None]: ...
+    @overload
+    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], /) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None]: ...
+    @overload
+    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], g: type[G], /) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None, G | None]: ...
+    @overload
+    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], g: type[G], h: type[H], /) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None, G | None, H | None]: ...
+    @overload
+    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], g: type[G], h: type[H], j: type[J], /) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None, G | None, H | None, J | None]: ...
+    @overload
+    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], g: type[G], h: type[H], j: type[J], k: type[K], /) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None, G | None, H | None, J | None, K | None]: ...
+    @overload
+    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], g: type[G], h: type[H], j: type[J], k: type[K], l: type[L], /) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None, G | None, H | None, J | None, K | None, L | None]: ...
+    @overload
+    def probe(self, name: str, a: type[A], b: type[B], c: type[C], d: type[D], e: type[E], f: type[F], g: type[G], h: type[H], j: type[J], k: type[K], l: type[L], m: type[M], /) -> Probe[A | None, B | None, C | None, D | None, E | None, F | None, G | None, H | None, J | None, K | None, L | None, M | None]: ...
+    @overload
+    def probe(self, name: str, /, *types: type[Any] | str, **named: type[Any] | str) -> Probe: ...
+    def probe(self, name: str, /, *types: Any, **named: Any) -> Probe[Unpack[tuple[Any, ...]]]:
         """The probe of that name with arguments of these types; made where it is not there yet.
 
         name: D's ("order-placed") or a note's ("order__placed").  types: at most twelve of int (64 bits, signed),
@@ -87,24 +142,25 @@ class Provider:
         """
         return self._define([(name, [*((None, type) for type in types), *named.items()])])[0]
 
-    def declare(self, function: Callable[..., Any], /) -> Probe:
+    def declare(self, function: Callable[[Unpack[Values]], object], /) -> Probe[Unpack[Values]]:
         """The probe that a function stands for, as a decorator: its name, `_` as `-`, its parameters' names and their types, which
         are annotated.  The function is never called.
 
             @shop.declare
-            def order_placed(id: int, item: str, price: float) -> None: ...
+            def order_placed(id: int, item: str | None, left: Annotated[int, "uint16_t"]) -> None: ...
 
         TypeError where a parameter has no type that an argument can have.
         """
         from typing import get_type_hints
 
-        types = get_type_hints(function)
-        parameters = function.__code__.co_varnames[:function.__code__.co_argcount]
+        types = get_type_hints(function, include_extras=True)
+        code = function.__code__
+        parameters = code.co_varnames[:code.co_argcount]
         missing = [name for name in parameters if name not in types]
         if missing:
             raise TypeError(f"{function.__name__}: the parameter {missing[0]} needs a type: {missing[0]}: int")
         name = function.__name__.replace("__", "-").replace("_", "-")
-        return self._define([(name, [(each, types[each]) for each in parameters])])[0]
+        return self._define([(name, [(each, annotated(types[each])) for each in parameters])])[0]
 
     def _define(self, wanted: Iterable[tuple[str, Iterable[tuple[str | None, Any]]]]) -> list[Probe]:
         rows = []

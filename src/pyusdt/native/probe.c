@@ -262,6 +262,7 @@ PyTypeObject *pyusdt_probe_type(void)
          "When it begins: 0, its qualified name and 'entry'; when it ends: the nanoseconds it took, its name and\n"
          "'return', 'raise' or 'close'.  TypeError for what can not be called.  While the probe is off a call costs\n"
          "one test more."},
+        {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, "Probe[int, str]: for annotations."},
         {"_test", probe_test, METH_NOARGS, "For pyusdt_test_of() of pyusdt_probe.h."},
         {NULL, NULL, 0, NULL},
     };
