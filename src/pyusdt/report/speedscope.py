@@ -44,5 +44,5 @@ def speedscope(profile: Profile, name: str) -> dict[str, Any]:
     """name: of the whole."""
     frames = _Frames()
     profiles = [_sampled(thread or name, stacks, profile.hz, frames) for thread, stacks in profile.by_thread()]
-    return {"$schema": _SCHEMA, "name": name, "exporter": "pyusdt", "activeProfileIndex": 0 if profiles else None,
+    return {"$schema": _SCHEMA, "name": name, "exporter": "pyusdt", **({"activeProfileIndex": 0} if profiles else {}),
             "shared": {"frames": frames.rows}, "profiles": profiles}
