@@ -59,6 +59,7 @@ MISTAKES = [
     ("BEGIN", "add { }"),
     ("struct s { int a; } *p; BEGIN { p.a = 1; }", "->"),
     ("struct s { int count; } x; BEGIN { x.cuont = 1; }", "did you mean count?"),
+    ('BEGIN { prinft("x"); }', "did you mean printf?"),
     ('BEGIN { if (pid == 1) { trace(1); } }', "predicate or ?:"),
     ('BEGIN { pid == 0 ? printf("a") : printf("b"); }', "the clause's predicate"),
     ('BEGIN { printf("%s %d\\n", execname); }', "each conversion takes an argument"),

@@ -60,6 +60,19 @@ def test_every_percentile_to_one_percent(counted, data):
         assert abs(found.percentile(percent) - wanted) <= wanted / 100
 
 
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9), min_size=1, max_size=40))
+def test_of_what_is_below_zero_a_bound_is_told(counted, data):
+    """-1, or the greatest where that is less; what is 0 and above keeps its accuracy beside it."""
+    found = counted(data)
+    for percent in PERCENTS:
+        wanted = exact(data, percent)
+        if wanted < 0:
+            assert wanted <= found.percentile(percent) == min(-1, max(data))
+        else:
+            assert abs(found.percentile(percent) - wanted) <= wanted / 100
+
+
 def test_every_edge_is_in_its_bucket(counted):
     edges = [edge for low, high in values.bounds(ROW, ()) for edge in (low, high) if edge is not None]
     found = counted(edges)

@@ -97,6 +97,9 @@ def test_an_annotated_function_and_a_mixture(program, pydtrace):
 def test_what_is_refused(program, pydtrace):
     pid = program.pid
     assert "hint: did you mean route?" in refused(pydtrace, pid, "named*:::request-done { trace(arg.rout); }")
+    for wrong in ("args.route", "arg->route"):
+        got = refused(pydtrace, pid, f"named*:::request-done {{ trace({wrong}); }}")
+        assert "hint: the argument of that name is arg.route\n" in got, got
     assert "[D_ARGS_MULTI]" in refused(pydtrace, pid, "named*:::request-done, named*:::mixed { trace(args[0]); }")
     assert "[D_ARGS_MULTI]" in refused(pydtrace, pid, "named*::: { trace(args[0]); }")
     assert "index 2 is out of range" in refused(pydtrace, pid, "named*:::mixed { trace(args[2]); }")

@@ -69,6 +69,11 @@ def is_named(c, node):
     return _NAMED not in c.names.scopes["global"] and c.names.inline(_NAMED) is None
 
 
+def meant(node):
+    """A hint for `args.name` and `arg->name`, which are nothing."""
+    return f"the argument of that name is arg.{node.name}" if type(node.base) is ast.Ident and node.base.name in (_NAMED, "args") else None
+
+
 def named_argument(c, node):
     """arg.name"""
     if not c.probes:

@@ -8,7 +8,7 @@ pointer arithmetic is explicit.
 from ...data import types as t
 from .. import ast, constants
 from ..builtins import SUBROUTINES
-from ..errors import refuse, unsupported
+from ..errors import CompileError, refuse, unsupported
 from . import arguments, tasks, templates
 from .operands import as_text, convert, decay, is_object, is_zero, pointers_fit, points, referenced, typed
 
@@ -147,7 +147,11 @@ def select(c, node):
         return tasks.task_variable(c, node)
     if arguments.is_named(c, node):
         return arguments.named_argument(c, node)
-    base = node.base = c.value(node.base)
+    try:
+        base = node.base = c.value(node.base)
+    except CompileError as error:
+        error.hint = arguments.meant(node) or error.hint
+        raise
     if type(base) is ast.Xlate:
         return templates.translated_member(c, node, base)
     if node.op == "->":

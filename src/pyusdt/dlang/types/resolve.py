@@ -166,7 +166,7 @@ class Names:
         refuse("D_FUNC_UNDEF", loc, f"undefined function name: {name}", hint)
 
     def similar(self, name, among=None):
-        """A hint that names the nearest known name."""
+        """A hint that names the nearest known name; of two that are as near that of the same letters."""
         if among is None:
             among = [*self.scopes["global"], *self.inlines, *VARIABLES, *(f"self->{n}" for n in self.scopes["self"])]
             among += [f"this->{n}" for n in self.scopes["this"]]
@@ -175,7 +175,7 @@ class Names:
             if known.rpartition(">")[2] == name:
                 return f"did you mean {known}?"
             away = distance(name, known, least)
-            if away < least:
+            if away < least or (away == least and best and sorted(known) == sorted(name)):
                 best, least = known, away
         return f"did you mean {best}?" if best else None
 
