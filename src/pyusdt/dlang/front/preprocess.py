@@ -21,8 +21,7 @@ def preprocess(text, options):
 
     program = options.get("cpppath", "cpp")
     words = [*_ALWAYS, f"-D__{platform.system()}", *options.get("cppargs", ()), _VERSION]
-    if options.get("stdc"):
-        words.append(_STDC[options["stdc"]])
+    words.append(_STDC[options.get("stdc") or "a"])
     debug.say("preprocessor: %s %s", program, " ".join(words))
     try:
         done = run([program, *words, "/dev/stdin"], input=without_interpreter(text), stdout=PIPE, check=False)
