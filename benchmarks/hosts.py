@@ -21,7 +21,7 @@ from pyusdt.data.words import packed
 from pyusdt.dlang.compile import compile_program
 from pyusdt.engine.embedded import EmbeddedEngine
 from pyusdt.engine.remote.engine import RemoteEngine, Request
-from pyusdt.engine.remote.host import OPENED, Host
+from pyusdt.engine.remote.host import GONE, OPENED, Host
 from pyusdt.engine.remote.link import Broken, _parsed
 from pyusdt.options import Options
 from pyusdt.report.deltas import Lines
@@ -86,15 +86,15 @@ class Coordinator:
                 host.link.lines *= 2
         begun = time.process_time()
         for i, host in enumerate(self.hosts):
-            if host.state < 3:
+            if host.state != GONE:
                 try:
                     host.take()
                     self.whole += not (number == 5 and i % 10 == 1)
                 except Broken:
-                    host.state = 4
+                    host.state = GONE
                     self.whole += number == 6
             if number == 5 and i % 10 == 1:
-                host.state = 4
+                host.state = GONE
         self.engine.items(self.definition.map)
         return time.process_time() - begun
 

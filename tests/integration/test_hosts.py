@@ -24,7 +24,7 @@ import pytest
 pytestmark = pytest.mark.own_processes
 HOSTILE = os.path.join(harness.PROGRAMS, "hostile_host.py")
 _TABLES = runpy.run_path(HOSTILE)
-LIES = {name: message for name, (message, _) in _TABLES["LIES"].items()} | _TABLES["ENDLESS"]
+LIES, ENDLESS = {name: message for name, (message, _) in _TABLES["LIES"].items()}, _TABLES["ENDLESS"]
 LOAD = """import sys, pyusdt
 fired = 0
 for i in range(int(sys.argv[1])):
@@ -113,6 +113,44 @@ def test_a_tick_waits_for_the_hosts_epochs(nodes, pydtrace, load):
     script = "pyusdt$target:::user_trace-i4s4 { @ = count(); } tick-10ms { printa(\"%@d\\n\", @); clear(@); } END { printa(\"%@d\\n\", @); }"
     done = pydtrace(*options(nodes, "-n", script, "-c", load(3000)), timeout=60)
     assert sum(map(int, done.stdout.split())) == 5 * 3000, done
+
+
+def slow(milliseconds, rate):
+    """--via of namespaces, behind a line that takes so long each way and carries so many bytes a second."""
+    relay = os.path.join(harness.PROGRAMS, "slow_link.py")
+    return (f"env -u PYUSDT_RUNDIR {sys.executable} {relay} {milliseconds} {rate} nsenter -a -t {{host}} {harness.PYDTRACE} --serve")
+
+
+def test_slow_lines(nodes, pydtrace, load):
+    """500 ms each way and 2 MB/s: nothing is missing at the end, and nobody is given up."""
+    words = options(nodes[:3], "-n", SUMS, "-n", 'tick-300ms { printa("so far %@d\\n", @n); }', "-c", load(5000))
+    words[words.index("--via") + 1] = slow(500, 2_000_000)
+    done = pydtrace(*words, timeout=120)
+    assert done.status == 0 and f"\nn {3 * 5000}\n" in "\n" + done.stdout, done
+    assert f"\ns {3 * sum(range(5000))}\n" in done.stdout and "given up" not in done.stderr, done
+
+
+TOGETHER = """import os, sys, time, pyusdt
+open(os.path.join(sys.argv[1], os.uname().nodename), "w").close()
+while len(os.listdir(sys.argv[1])) < 2:
+    time.sleep(0.001)
+for i in range(50):
+    pyusdt.p(0, i)
+"""
+
+
+def test_an_order_that_is_not_certain_is_told(nodes, pydtrace, tmp_path):
+    """Of hosts whose clocks are known to half a second, whose programs fire at the same time; the records of one are in order."""
+    program, barrier = tmp_path / "together.py", tmp_path / "barrier"
+    program.write_text(TOGETHER)
+    barrier.mkdir()
+    script = "pyusdt$target:::user_trace-i4s4 { printf(\"%s %d\\n\", host, arg3); }"
+    words = options(nodes[:2], "-n", script, "-c", f"{sys.executable} {program} {barrier}")
+    words[words.index("--via") + 1] = slow(500, 2_000_000)
+    done = pydtrace(*words, timeout=120)
+    for node in nodes[:2]:
+        assert [line for line in done.stdout.splitlines() if line.startswith(f"{node} ")] == [f"{node} {i}" for i in range(50)], done
+    assert re.search(r"\d+ times? the order of two records of different hosts is not certain: their clocks are not known so well", done.stderr), done
 
 
 @contextlib.contextmanager
@@ -230,25 +268,33 @@ def test_the_coordinator_is_killed(nodes, tmp_path):
         assert stop()[0] > 0
 
 
-def lying(name):
+def beside_liars(names, pydtrace, load):
+    """What the honest one has counted is exact, whatever the others say; each of them is named."""
+    script = """BEGIN { printf("begin\\n"); } pyusdt*:::user_trace-i4s4, lie { @[copyinstr(arg6)] = count(); printf("%s", ""); }
+        END { printa("%s=%@d\\n", @); }"""
     via = shlex.join([sys.executable, HOSTILE, "{host}", "--serve"])
-    return ["-q", "--hosts", f"honest,{name}", "--via", via, "-x", "hostwait=30s"]
-
-
-@pytest.mark.parametrize("name", LIES)
-def test_a_host_that_lies_spoils_only_its_own(name, pydtrace, load):
-    """What the honest one has counted is exact, whatever the other says; and that one is named."""
-    script = ["-n", """BEGIN { printf("begin\\n"); }
-        pyusdt*:::user_trace-i4s4, lie { @[copyinstr(arg6)] = count(); printf("%s", ""); }
-        END { printa("%s=%@d\\n", @); }"""]
-    done = pydtrace(*lying(name), "-Z", *script, "-c", load(500), timeout=120)
+    done = pydtrace("-q", "--hosts", ",".join(["honest", *names]), "--via", via, "-x", "hostwait=60s", "-Z", "-n", script, "-c", load(500),
+                    timeout=120)
     assert done.status == 0, done
     for i in range(5):
         assert f"key {i}=100\n" in done.stdout, done
-    told, *_ = [line for line in done.stderr.split("\n") if LIES[name] in line]
-    assert f"{name} is given up at " in told or name == "keys-without-end", done
     assert "honest is given up" not in done.stderr and "bug in pydtrace" not in done.stderr, done
     assert "lie=" not in done.stdout, done
+    return done
+
+
+def test_hosts_that_lie_spoil_only_their_own(pydtrace, load):
+    """All at once, each in its own way."""
+    done = beside_liars(LIES, pydtrace, load)
+    for name, message in LIES.items():
+        (told,) = [line for line in done.stderr.split("\n") if line.startswith(f"dtrace: {name} is given up at ")]
+        assert message in told
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_host_without_end_spoils_only_its_own(name, pydtrace, load):
+    done = beside_liars([name], pydtrace, load)
+    assert [line for line in done.stderr.split("\n") if line.startswith(f"dtrace: {name}") and ENDLESS[name] in line], done
 
 
 def test_a_host_that_can_not_be_reached(pydtrace, load):
@@ -283,6 +329,8 @@ def test_a_script_that_needs_one_memory_is_told(script, message, pydtrace):
     (["--hosts", "a", "--via", "ssh"], "--via needs {host} where the name of a host is to stand"),
     (["--hosts", "a", "--replay", "x"], "--hosts can not be used with --replay"),
     (["--hosts", "a", "-C"], "--hosts can not be used with -x cpp"),
+    (["--hosts", "a", "-l"], "--hosts is for tracing: it can not be used with -l, -h, -G"),
+    (["--hosts", "a", "--attach"], "--hosts can not be used with --attach"),
     (["--hosts"], "--hosts needs the names of hosts"),
 ])
 def test_what_can_not_be_had(words, message, pydtrace):

@@ -23,7 +23,6 @@ from ..tracing.driver import Driver
 from . import arguments as cli
 from .hosts import FORWARDED
 from .policy import Policy
-from .usage import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,7 +151,7 @@ def _pipes() -> tuple[BinaryIO, _Shared]:
 
 
 def _refuse(sink: Served, error: Exception, policy: Policy | None) -> int:
-    why = error.render(False, PROGRAM) if isinstance(error, CompileError) else str(error) or type(error).__name__
+    why = error.summary() if isinstance(error, CompileError) else str(error) or type(error).__name__
     if policy:
         with contextlib.suppress(OSError):  # then it is the error itself
             policy.audit(f"refused: {why}")

@@ -350,10 +350,6 @@ def trace(arguments: Arguments) -> int:
         if not arguments.execute:
             return 0
         raise Failure(behind("no probes specified", forgotten_script(arguments.operands)))
-    if arguments.hosts is not None:
-        from .hosts import check
-
-        check(arguments)
     driver = Driver(arguments.options, make_targets(arguments), _LISTED)
     try:
         target = (driver.targets.named() or (awaited(arguments.options) or recorded_target(arguments.options),))[0]
@@ -437,6 +433,10 @@ def dispatch(argv: list[str]) -> int:
         raise Failure(f"--ready={arguments.ready}: {error.strerror}") from None
     debug.on = "DTRACE_DEBUG" in os.environ or "debug" in arguments.options
     debug.say("options: %s", arguments.options)
+    if arguments.hosts is not None:
+        from .hosts import check
+
+        check(arguments)
     try:
         if arguments.mode == "version":
             return show_version(arguments.verbose)

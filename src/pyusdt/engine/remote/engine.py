@@ -131,12 +131,12 @@ class RemoteEngine(EmbeddedEngine):
             self._give_up(host, str(error))
 
     def _give_up(self, host, why):
-        host.state, host.why = GONE, why
+        host.state = GONE
         self._selector.unregister(host.link.out)
         host.link.close()
         self._texts += [f"{host.name}: {text}" for text in host.told]
         host.told = []
-        lost = f"; lost is what it has counted {host.since}" if host.began else ""
+        lost = f"; lost is {host.missing}" if host.began else ""
         self._texts.append(f"{host.name} is given up at {time.strftime('%H:%M:%S')}: {why}{lost}")
 
     def _listen(self, timeout):
@@ -239,7 +239,7 @@ class RemoteEngine(EmbeddedEngine):
             self._ask(host, lambda host: host.link.send("flush", id=number))
         for host in self._await(lambda host: host.flushed >= number, "", _FLUSH, give_up=False):
             if not host.late:
-                self._texts.append(f"{host.name} is late: what is shown lacks what it has counted {host.since}")
+                self._texts.append(f"{host.name} is late: what is shown lacks {host.missing}")
             host.late = True
         for host in self._living():
             host.late = host.flushed < number
@@ -285,7 +285,7 @@ class RemoteEngine(EmbeddedEngine):
             silent = now - host.heard > _SILENT and host.state == RUNNING
             if silent != host.silent:
                 host.silent = silent
-                said.append(f"{host.name} has said nothing for {_SILENT // _SECOND} s: missing is what it has counted {host.since}" if silent
+                said.append(f"{host.name} has said nothing for {_SILENT // _SECOND} s: missing is {host.missing}" if silent
                             else f"{host.name} answers again")
         return said
 
@@ -305,6 +305,8 @@ class RemoteEngine(EmbeddedEngine):
         return records + self._consumer.take_records()
 
     def close(self):
+        for host in self._hosts:
+            host.link.hang_up()  # all, before any is waited for
         for host in self._hosts:
             host.link.close()
         self._selector.close()

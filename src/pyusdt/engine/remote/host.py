@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _PROBES = 10_000
 _NAMES = 20_000  # of functions
-_ROWS = 500_000  # of deltas of an epoch
+_ROWS = 200_000  # of deltas of an epoch
 _TEXTS = 200  # that it has told
 _HEADER = struct.Struct("=IIIIQII")
 _FAULT = struct.Struct("=IIQ")
@@ -48,7 +48,6 @@ class Host:
         self.until = self.epoch = self.flushed = 0
         self.heard = time.monotonic_ns()  # of a line
         self.ended_epoch = 0.0  # when, in seconds since 1970
-        self.why = ""  # it is gone
         self.drops = dict.fromkeys(KINDS, 0)
         self._pings: dict[int, int] = {}
         self._probes: dict[int, int] = {}  # ours by its
@@ -60,11 +59,11 @@ class Host:
         self.drops_told: dict[str, int] = {}
 
     @property
-    def since(self) -> str:
-        """Since when what it has counted is not known here."""
+    def missing(self) -> str:
+        """What of its counts is not known here."""
         if not self.epoch:
-            return "at all"
-        return f"since {time.strftime('%H:%M:%S', time.localtime(self.ended_epoch))}, the end of its epoch {self.epoch - 1}"
+            return "all that it has counted"
+        return f"what it has counted since {time.strftime('%H:%M:%S', time.localtime(self.ended_epoch))}, the end of its epoch {self.epoch - 1}"
 
     # --- what it is asked ---------------------------------------------------------------------------
     def ping(self) -> None:

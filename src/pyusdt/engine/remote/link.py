@@ -88,15 +88,19 @@ class Link:
         except OSError:
             return None
 
-    def close(self) -> None:
-        """End it, whatever it does."""
+    def hang_up(self) -> None:
+        """The host sees the end of its input, by which it ends."""
         self.over = True
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             with contextlib.suppress(OSError):
                 pipe.close()  # type: ignore[union-attr]
+
+    def close(self) -> None:
+        """End it, whatever it does."""
+        self.hang_up()
         if self.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(0.2)  # it sees the end of its input
+                self.process.wait(0.2)
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
