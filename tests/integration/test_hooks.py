@@ -74,3 +74,87 @@ def test_nothing_is_imported_because_of_us():
     code = "import sys; print(*sorted({'django', 'flask', 'starlette', 'sqlalchemy', 'celery', 'logging', 'asyncio'} & set(sys.modules)))"
     run = harness.run([PYUSDT, "run", sys.executable, "-c", code])
     assert (run.status, run.stdout, run.stderr) == (0, "\n", ""), run
+
+
+SPANS = """otel*:::span-start { @started[copyinstr(arg0), copyinstr(arg1), copyinstr(arg2)] = count(); }
+otel*:::span-end /arg2 > 0/ { @[copyinstr(arg0), copyinstr(arg3), copyinstr(arg6) != ""] = count(); }
+END { printa("start %s %s %s %@d\\n", @started); printa("end %s %s %d %@d\\n", @); }"""
+SPANS_SEEN = ["end inner ERROR 1 5", "end outer UNSET 1 5", "exported 0", "start inner shop CLIENT 5", "start outer shop INTERNAL 5"]
+
+
+def test_spans_that_are_dropped():
+    run = trace(SPANS, harness.program("hooks_spans.py", REQUESTS))
+    assert sorted(filter(None, run.stdout.split("\n"))) == SPANS_SEEN, run
+
+
+def test_spans_by_the_entry_point():
+    command = os.path.join(os.path.dirname(sys.executable), "opentelemetry-instrument")
+    run = harness.run([harness.PYDTRACE, "-Zq", "-n", SPANS, "-c", f"{command} {harness.program('hooks_spans.py', REQUESTS)}"],
+                      timeout=120, env={**os.environ, "OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none",
+                                        "OTEL_LOGS_EXPORTER": "none"})
+    assert sorted(filter(None, run.stdout.split("\n"))) == SPANS_SEEN, run
+
+
+CLIENTS = """client*:::request-start { @started[copyinstr(arg1)] = count(); }
+client*:::request-done /arg2 > 0/ { @[copyinstr(arg0), arg1, copyinstr(arg3), copyinstr(arg4)] = count(); }
+END { printa("start %s %@d\\n", @started); printa("%s %d %s [%s] %@d\\n", @); }"""
+
+
+@pytest.mark.parametrize("name, wrong", [("requests", "ConnectionError"), ("httpx", "ConnectError")])
+def test_clients(name, wrong):
+    run = trace(CLIENTS, harness.program("hooks_clients.py", name, REQUESTS))
+    port, *lines = sorted(filter(None, run.stdout.split("\n")))
+    assert lines == [f"http://127.0.0.1:{port}/nowhere 501 GET [] {REQUESTS}", "http://refused.invalid/ -1 GET [" + wrong + "] 1",
+                     f"start http://127.0.0.1:{port}/nowhere {REQUESTS}", "start http://refused.invalid/ 1"], run
+
+
+def test_statements_of_sqlalchemy():
+    script = """db*:::query-start { @started = count(); }
+                db*:::query-done { @[copyinstr(arg0), arg1, copyinstr(arg3)] = count(); }
+                END { printa("started %@d\\n", @started); printa("%s %d [%s] %@d\\n", @); }"""
+    run = trace(script, harness.program("hooks_sqlalchemy.py", REQUESTS), PYUSDT_INSTRUMENT="sqlalchemy,requests")
+    assert sorted(filter(None, run.stdout.split("\n"))) == [
+        "create table item (number integer) -1 [] 1", f"insert into item values (?) 1 [] {REQUESTS}",
+        f"select nothing -1 [OperationalError] {REQUESTS}", f"started {2 * REQUESTS + 1}"], run
+
+
+def test_records_of_logging():
+    code = "import logging; logging.warning('one %s', 'thing'); logging.getLogger('shop').error('two'); logging.info('none')"
+    run = harness.run([harness.PYDTRACE, "-Zqn", 'log*:::record { printf("%d %s %s\\n", arg0, copyinstr(arg1), copyinstr(arg2)); }',
+                       "-c", f'{PYUSDT} run {sys.executable} -c "{code}"'], env={**os.environ, "PYUSDT_INSTRUMENT": "logging"})
+    assert run.stdout == "30 root one thing\n40 shop two\n\n", run
+
+
+FAULTS = """
+import runpy, sys
+from pyusdt import instrument
+from pyusdt.instrument import names
+
+
+class Hostile(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+class Failing:
+    def __call__(self, *arguments):
+        raise Hostile
+
+
+names.probes = lambda provider: (Failing(),) * len(names.TABLE[provider])
+instrument.enable()
+try:
+    runpy.run_path(sys.argv[1], run_name="__main__")
+finally:
+    sys.stderr.write("trouble: " + instrument.trouble())
+"""
+
+
+@pytest.mark.parametrize("line", ["django.py 2", "flask.py 2", "starlette.py 2", "spans.py 2", "sqlalchemy.py 2", "clients.py httpx 2",
+                                  "clients.py requests 2"])
+def test_hooks_that_fail(line):
+    """The program does not notice, whatever each of its hooks raises."""
+    name, *arguments = f"hooks_{line}".split()
+    run = harness.run([sys.executable, "-c", FAULTS.replace("sys.argv[1]", repr(os.path.join(harness.PROGRAMS, name)))
+                       .replace("import runpy, sys", f"import runpy, sys; sys.argv = {['program', *arguments]}")], timeout=60)
+    assert run.status == 0 and "last with Hostile" in run.stderr.partition("trouble: ")[2], run

@@ -240,3 +240,27 @@ def test_parts_that_are_none():
 def test_the_table(provider):
     made = names.probes(provider)
     assert [each.name for each in made] == list(names.TABLE[provider]) and not any(made)
+
+
+def test_tasks(monkeypatch, kind):
+    import celery
+
+    from pyusdt.instrument import celery as own_celery
+
+    start, done = replaced(monkeypatch, own_celery, kind)
+
+    def order(number):
+        return 1 // number
+
+    task = celery.Celery("shop").task(order, name="shop.order")
+    own_celery.see_tasks(celery.signals)
+    try:
+        states = [task.apply((number,)).state for number in (1, 0)]
+    finally:
+        celery.signals.task_prerun.disconnect(own_celery._note_start)
+        celery.signals.task_postrun.disconnect(own_celery._note_done)
+    assert states == ["SUCCESS", "FAILURE"]
+    assert [call[0] for call in start.calls] == ["shop.order"] * 2
+    if kind == "good":
+        assert [call[:2] for call in done.calls] == [("shop.order", state) for state in states]
+    assert own_celery._running == {}

@@ -23,6 +23,9 @@ _HOOKS = {
     "starlette.applications": ("starlette", "see_requests"),
     "sqlalchemy.engine": ("sqlalchemy", "see_queries"),
     "celery.signals": ("celery", "see_tasks"),
+    "requests.sessions": ("requests", "see_requests"),
+    "httpx": ("httpx", "see_requests"),
+    "opentelemetry.sdk.trace": ("otel", "see_spans"),
     "logging": ("logging", "see_records"),
 }
 PARTS = tuple(dict.fromkeys(part for part, _ in _HOOKS.values()))

@@ -27,6 +27,14 @@ TABLE: dict[str, dict[str, dict[str, type]]] = {
         "start": {"name": str, "id": str},
         "done": {"name": str, "state": str, "duration": int, "id": str},
     },
+    "otel": {  # spans of OpenTelemetry
+        "span-start": {"name": str, "scope": str, "kind": str, "trace_id": str, "span_id": str, "parent_id": str},
+        "span-end": {"name": str, "scope": str, "duration": int, "status": str, "trace_id": str, "span_id": str, "attributes": str},
+    },
+    "client": {  # requests that the program sends
+        "request-start": {"method": str, "url": str},
+        "request-done": {"url": str, "status": int, "duration": int, "method": str, "error": str},
+    },
     "log": {
         "record": {"level": int, "logger": str, "message": str},
     },

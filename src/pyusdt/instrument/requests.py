@@ -1,0 +1,15 @@
+"""requests: client, around Session.send; each redirection is sent by itself, within the first.
+
+In: requests.sessions, when it has been imported.  Out: client:::request-start and request-done.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .clients import around
+from .core import wrap_method
+
+
+def see_requests(sessions: Any) -> None:
+    wrap_method(sessions.Session, "send", around)
