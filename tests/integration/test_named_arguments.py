@@ -9,6 +9,9 @@ import sys
 import harness
 import pytest
 
+from pyusdt import _tracer
+from pyusdt.data import argument_names
+
 pytestmark = pytest.mark.own_processes
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
 PROGRAM = """
@@ -120,6 +123,28 @@ def test_the_user_traces_arguments_have_names(program, pydtrace):
     got = pydtrace("-qn", 'pyusdt$target:::user_trace-i4s4 { printf("%s|%s|%d\\n", arg.s1, arg.user_tag, arg.i1); }',
                    "-c", f"{sys.executable} -c 'import pyusdt; pyusdt.p(5, \"x\")'")
     assert got.stdout.strip() == "x||5", got
+
+
+def test_the_provider_python_before_the_program_runs(pydtrace, tmp_path):
+    """Its probes have the same arguments in every process."""
+    (tmp_path / "app.py").write_text("def work(n): return n\nfor i in range(3): work(i)\n")
+    script = 'python$target:::function-entry /arg.function == "work"/ { printf("%s %d|", args[1], arg.line); }'
+    got = pydtrace("-qn", script, "-c", f"{sys.executable} {tmp_path}/app.py")
+    assert got.stdout.strip() == "work 1|" * 3, got
+    got = pydtrace("-qn", "python$target:::gc-start { trace(arg.genration); }", "-c", "true")
+    assert "hint: did you mean generation?" in got.stderr, got
+
+
+def test_what_is_said_of_the_provider_python_is_so():
+    environment = {**os.environ, "PYUSDT_VM": "1"}
+    with harness.running([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, env=environment) as process:
+        assert process.stdout.readline() == "there\n"
+        rows = [row for row in _tracer.list_probes(None, process.pid) if row[1] == f"python{process.pid}" and row[7] != _tracer.AT_PLACE]
+        process.stdin.close()
+    known = argument_names.of_python()
+    assert len(rows) > 10
+    for _, _, _, _, name, nargs, strings, *_ in rows:
+        assert (len(known[name]), sum(text << i for i, (_, text) in enumerate(known[name]))) == (nargs, strings), name
 
 
 def test_recorded(program, pydtrace, tmp_path):

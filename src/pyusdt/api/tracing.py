@@ -166,8 +166,8 @@ class Tracing:
 
     def _compile(self, target: int) -> Any:
         compiler = Compiler(self._options, default_macros(target), kernel=Structs())
-        if "cmd" not in self._wanted:  # what it will have is not known yet
-            compiler.names.told = signatures.told(self._options, self._wanted["pids"])
+        unknown = "cmd" in self._wanted
+        compiler.names.told = signatures.nothing_told() if unknown else signatures.told(self._options, self._wanted["pids"])
         script = self._script
         name = None if isinstance(script, str) else os.fspath(script)
         compiler.arguments = [name or "pyusdt.trace", *map(str, self._arguments)]

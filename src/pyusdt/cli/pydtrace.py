@@ -91,8 +91,8 @@ def compile_requests(arguments: Arguments, target: int) -> Compiled:
         from . import hosts
 
         compiler.declare(hosts.declaration("" if arguments.mode == "trace" else arguments.hosts), "--hosts")
-    elif not arguments.commands:  # what a command will have is not known yet; all hosts are to see the same types
-        compiler.names.told = signatures.told(arguments.options, arguments.pids)
+    unknown = arguments.hosts is not None or arguments.commands  # all hosts are to see the same types
+    compiler.names.told = signatures.nothing_told() if unknown else signatures.told(arguments.options, arguments.pids)
     sources = add_requests(compiler, arguments)
     if arguments.hosts is not None:
         hosts.check_sides(compiler.items)

@@ -59,6 +59,8 @@ class Told:
         self._known: list[Sequence[Any]] | None = None
 
     def __call__(self, description: Any) -> list[Signature | None]:
+        if description.provider.rstrip("0123456789*") == "python":
+            return _of_python(description.name)
         if self._known is None:
             self._known = [row for row in self._rows() if row[7] != _tracer.AT_PLACE]
         wanted = description.provider, description.name
@@ -66,9 +68,20 @@ class Told:
         return list(dict.fromkeys(read(row[8], row[5], row[6]) for row in found))
 
 
+def _of_python(wanted: str) -> list[Signature | None]:
+    """Of the provider python's probes, which are the same in every process: so they are known before the program runs."""
+    return [tuple((name, STRING if text else INTEGER) for name, text in arguments)
+            for probe, arguments in argument_names.of_python().items() if _tracer.glob(wanted, probe)]
+
+
 def told(options: Any, pids: Sequence[int]) -> Told:
     """What the processes of these ids, all, or those of a recording say."""
     return Told(lambda: _rows(options, pids))
+
+
+def nothing_told() -> Told:
+    """Of a command that has not started, or of other hosts: what is the same everywhere is known."""
+    return Told(tuple)
 
 
 def _rows(options: Any, pids: Sequence[int]) -> Iterable[Sequence[Any]]:
