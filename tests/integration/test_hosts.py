@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import re
 import runpy
 import shlex
@@ -16,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from math import isqrt
 
 import harness
@@ -254,6 +256,42 @@ def test_a_host_that_is_stopped_for_a_while(nodes, tmp_path):
         text = session.end()
     assert re.findall(r"end (\d+)=(\d+)", text) and {int(node): int(count) for node, count in re.findall(r"end (\d+)=(\d+)", text)} == {
         nodes[0]: fired[0], nodes[1]: fired[1]}, (text, session.err.read_text())
+
+
+@pytest.mark.long
+def test_hosts_are_killed_and_stopped_at_any_time(nodes, tmp_path):
+    """PYUSDT_TEST_ROUNDS rounds: of five hosts one is killed and one stopped for a while, at random moments from the start on.  What the others and
+    the stopped one count is exact; of the killed one not more than it fired, and it is told."""
+    rounds, chosen = int(os.environ.get("PYUSDT_TEST_ROUNDS", "100")), random.Random(7)
+    for number in range(rounds):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        victim, sleeper = chosen.sample(range(5), 2)
+        with loads(nodes, folder) as stop:
+            session = Session(folder, *options(nodes, *COUNT, "-Z", "-x", "hostwait=30s"))
+            harness.wait_until(lambda: all(map(_is_served, nodes)))
+            pids = [served(nodes[each]) for each in (victim, sleeper)]
+            time.sleep(chosen.random() * 1.5)
+            os.kill(pids[1], signal.SIGSTOP)
+            os.kill(pids[0], signal.SIGKILL)
+            time.sleep(chosen.random() * 1.5)
+            os.kill(pids[1], signal.SIGCONT)
+            session.wait(f"{nodes[victim]} is given up at ", session.err)
+            for each in {*range(5)} - {victim}:
+                session.wait(rf"{nodes[each]}=[1-9]")
+            fired = stop()
+            text = session.end()
+        ends = {int(node): int(count) for node, count in re.findall(r"end (\d+)=(\d+)", text)}
+        told = session.err.read_text()
+        assert ends.pop(nodes[victim], 0) <= fired[victim] and told.count("given up") == 1, (number, text, told)
+        assert ends == {node: count for node, count in zip(nodes, fired) if node != nodes[victim]}, (number, fired, text, told)
+
+
+def _is_served(node):
+    try:
+        return served(node)
+    except AssertionError:
+        return 0
 
 
 def test_the_coordinator_is_killed(nodes, tmp_path):
