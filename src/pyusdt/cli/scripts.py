@@ -110,7 +110,21 @@ def command_line(script: Script, given: list[str]) -> list[str]:
 
 def _in_memory(name: str, text: str) -> str:
     """The path of a file of this process with the text, for as long as the process lives."""
+    if not hasattr(os, "memfd_create"):  # Linux alone has it
+        return _in_a_file(text)
     fd = os.memfd_create(f"{name}.d", os.MFD_CLOEXEC)
     with open(fd, "w", encoding="utf-8", closefd=False) as file:
         file.write(text)
     return f"/proc/self/fd/{fd}"
+
+
+def _in_a_file(text: str) -> str:
+    """The same for other systems."""
+    import atexit
+    import tempfile
+
+    file = tempfile.NamedTemporaryFile("w", suffix=".d", encoding="utf-8")  # noqa: SIM115
+    atexit.register(file.close)
+    file.write(text)
+    file.flush()
+    return file.name
