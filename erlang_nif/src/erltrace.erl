@@ -22,7 +22,7 @@
 -export([open/0, open/1, script/1, setopt/3, compile/2, go/1, stop/1, consume/1, walk/1, close/1]).
 -export([start_link/1, start_link/2, credit/2, snapshot/1, dump/0]).
 
--export_type([handle/0, error/0, item/0, probe/0, value/0, real/0, row/0, aggregation/0, buckets/0, options/0, message/0]).
+-export_type([family/0, figure/0, handle/0, error/0, item/0, probe/0, value/0, real/0, row/0, aggregation/0, buckets/0, options/0, message/0]).
 
 -opaque handle() :: pid().
 
@@ -68,10 +68,21 @@
                      to => pid() | atom(),              % who gets the messages, a pid or its registered name: the caller
                      credits => non_neg_integer(),      % messages before the first credit/2: 100
                      batch => pos_integer(),            % items of a message at most: 100
-                     interval => pos_integer() | infinity}. % milliseconds between snapshots: 1000
+                     interval => pos_integer() | infinity, % milliseconds between snapshots: 1000
+                     metrics => [string()],             % `metrics' in the place of `aggregations', as these lines of a mapping name them
+                     alerts => [string()]}.             % clauses, as pydtrace's --alert calls them: their records are alerts
+
+-type family() :: {Name :: binary(), counter | gauge | histogram | summary, Help :: binary(),
+                   [{Labels :: [{binary(), binary()}], figure()}]}.
+%% What docs/guide/metrics.md makes of an aggregation.
+
+-type figure() :: number() | nan | infinity | '-infinity'
+                | {histogram | summary, [{End :: number() | infinity, number()}], Count :: number() | undefined, Sum :: number() | undefined}.
 
 -type message() :: {erltrace, pid(), {records, [item()]}
                                    | {aggregations, [aggregation()]}
+                                   | {metrics, [family()]}
+                                   | {alert, #{binary() => term()}} % the note of docs/guide/alerts.md, keys and texts as binaries
                                    | {over, exited | stopped, Status :: integer()}}.
 %% What `start_link/2' sends.
 

@@ -13,7 +13,7 @@
 -type settings() :: #{pydtrace := file:filename(), pids := [pos_integer()], command := none | [binary()],
                       options := [{binary(), binary()}], arguments := [binary()], strict := boolean(),
                       buffer := pos_integer(), to := pid(), credits := non_neg_integer(), batch := pos_integer(),
-                      interval := pos_integer() | infinity}.
+                      interval := pos_integer() | infinity, metrics := none | [binary()], alerts := [binary()]}.
 
 -type read() :: {ok, term()} | error.
 
@@ -34,7 +34,8 @@ checked(_Kind, Options) ->
 
 defaults() ->
     #{pydtrace => none, pids => [], command => none, options => [], arguments => [], strict => false, buffer => 10000,
-      to => self(), credits => 100, batch => 100, interval => 1000}.
+      to => self(), credits => 100, batch => 100, interval => 1000,
+      metrics => none, alerts => []}.
 
 value(Kind, Name, Value) ->
     case lists:member(Name, names(Kind)) of
@@ -57,7 +58,7 @@ unknown(Kind, Name) ->
     end.
 
 names(handle) -> [arguments, buffer, command, options, pids, pydtrace, strict];
-names(stream) -> names(handle) ++ [batch, credits, interval, to].
+names(stream) -> names(handle) ++ [alerts, batch, credits, interval, metrics, to].
 
 strings(Names) ->
     [atom_to_list(Name) || Name <- Names].
@@ -67,12 +68,14 @@ only_one(#{pids := _, command := _}) -> wrong("options pids and command: what is
 only_one(_) -> ok.
 
 %% How the value of an option is read, and in words what it can be.
+rule(alerts) -> {fun texts/1, "a list of strings"};
 rule(arguments) -> {fun texts/1, "a list of strings"};
 rule(batch) -> {fun positive/1, "a number from 1 to 4294967295"};
 rule(buffer) -> {fun positive/1, "a number from 1 to 4294967295"};
 rule(command) -> {fun words/1, "a list of words, each a string"};
 rule(credits) -> {fun credits/1, "a number from 0 to 4294967295"};
 rule(interval) -> {fun interval/1, "infinity, or a number of milliseconds from 1 to 4294967295"};
+rule(metrics) -> {fun texts/1, "a list of strings"};
 rule(options) -> {fun pairs/1, "a map of strings to strings"};
 rule(pids) -> {fun pids/1, "all, self, or a list of process ids"};
 rule(pydtrace) -> {fun text/1, "a path, as a string"};

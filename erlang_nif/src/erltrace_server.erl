@@ -53,6 +53,7 @@ credit(Server, Number) when is_integer(Number), Number > 0 ->
 vocabulary() ->
     [reply, records, aggregations, over, ok, error, dtrace, no_prog, already_running, exited, stopped,
      probe, printf, printa, drop, lost, count, sum, min, max, avg, stddev, quantize, lquantize, llquantize, percentiles,
+     metrics, alert, counter, gauge, histogram, summary, undefined, null, nan, infinity, '-infinity', true, false,
      principal, aggregation, dynamic, speculative, speculation, order].
 
 %% ---- gen_server ----
@@ -62,6 +63,7 @@ init({#{options := Options} = Settings, Script}) ->
     State = open(Settings),
     try
         [checked(ask(State, {setopt, Name, Value})) || {Name, Value} <- Options],
+        checked(ask(State, watch)),
         start_stream(State, Script, Settings),
         {ok, State}
     catch throw:{failed, Reason} ->
@@ -72,7 +74,7 @@ init({#{options := Options} = Settings, Script}) ->
 open(#{pydtrace := Program, to := Client, arguments := Arguments} = Settings) ->
     _ = erlang:monitor(process, Client),
     Port = open_port({spawn_executable, Program}, [{args, ["--erlang-port"]}, {packet, 4}, binary, exit_status]),
-    Start = maps:with([pids, command, buffer, strict], Settings),
+    Start = maps:with([pids, command, buffer, strict, metrics, alerts], Settings),
     send(Port, {start, Start#{target => list_to_integer(os:getpid())}}),
     #state{port = Port, client = Client, arguments = Arguments}.
 
@@ -129,8 +131,8 @@ handle_term({records, Items, Lost}, State) ->
 handle_term({over, _, _} = Over, State) ->
     {noreply, Last} = told(Over, State),
     {stop, normal, Last};
-handle_term({aggregations, _} = Snapshot, State) ->
-    told(Snapshot, State).
+handle_term({_Kind, _} = Told, State) -> % aggregations, metrics, alert
+    told(Told, State).
 
 told(What, #state{client = Client} = State) ->
     Client ! {erltrace, self(), What},

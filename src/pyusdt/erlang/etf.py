@@ -50,6 +50,9 @@ def _put(value: Any, parts: list[bytes]) -> None:
             parts.append(struct.pack(">BI", 108, len(value)))
             _put_all(value, parts)
         parts.append(b"j")
+    elif isinstance(value, dict):
+        parts.append(struct.pack(">BI", 116, len(value)))
+        _put_all((each for pair in value.items() for each in pair), parts)
     else:
         raise TypeError(f"{type(value).__name__} is no term")
 

@@ -1,12 +1,15 @@
 """`pydtrace --erlang-port`: the program behind erltrace's port.  erlang_nif/src/erltrace_server.erl talks to it.
 
 In, on the standard input: frames of 4 bytes of length and a term of the External Term Format:
-    {start, #{target => Pid, pids => [Pid], command => [Word] | none, buffer => N, strict => boolean()}}   first, once
+    {start, #{target => Pid, pids => [Pid], command => [Word] | none, buffer => N, strict => boolean(),
+              metrics => [Line] | none, alerts => [Clause]}}     first, once
+    {Tag, watch}: begins what `metrics` and `alerts` ask for; answered
     {Tag, Command}: setopt, compile, go, consume, walk, stop, snapshot; answered
     {stream, Milliseconds | infinity, Batch}, {credit, N}: not answered
 Out, on the standard output, framed likewise:
     {reply, Tag, Result}
     {records, [Item], Lost}, {aggregations, [{Name, Rows}]}     each costs a credit of the stream
+    {metrics, [Family]}, {alert, Note}     likewise, where they were asked for; metrics in the place of aggregations
     {over, State, Status}     the stream's end: all that was recorded has been sent
 Always: it ends when its input does, with everything undone; what is wrong with a command is its answer; its memory is
 bounded by `buffer`, whatever Erlang does.
@@ -29,6 +32,7 @@ from .session import Failure, Session
 _POLL = 0.02  # s: so long a command may have to wait while tracing
 _LARGEST = 64 << 20  # bytes of a frame
 _OK, _ERROR, _REPLY, _DTRACE = Atom("ok"), Atom("error"), Atom("reply"), Atom("dtrace")
+_METRICS, _ALERT = Atom("metrics"), Atom("alert")
 _RECORDS, _AGGREGATIONS, _OVER, _NO_PROG = Atom("records"), Atom("aggregations"), Atom("over"), Atom("no_prog")
 
 
@@ -90,15 +94,18 @@ class Stream:
     def send(self) -> None:
         """All that there is, and that there is credit for."""
         session = self._session
+        while self.credit and (note := session.note()) is not None:
+            self._send((_ALERT, note))
         while self.credit and (session.queue or session.lost):
             found = session.take(self._batch)
             self._send((_RECORDS, found, 0 if session.queue else session.take_lost()))
         ended = session.state in ("stopped", "exited")
         now = time.monotonic()
         if self.credit and not self._final and (ended or (self._next is not None and now >= self._next)):
-            self._send((_AGGREGATIONS, session.snapshot()))
+            metrics = session.metrics()
+            self._send((_AGGREGATIONS, session.snapshot()) if metrics is None else (_METRICS, metrics))
             self._next, self._final = None if self._interval is None else now + self._interval, ended
-        if self._final and not (session.queue or session.lost or self.over):
+        if self._final and not (session.waiting or self.over):
             self._pipe.send((_OVER, Atom(session.state), session.status))
             self.over = True
 
@@ -114,7 +121,7 @@ class Port:
         self._pipe = pipe
         self._stream: Stream | None = None
         term = pipe.receive(None)
-        given = term[1]
+        self._given = given = term[1]
         words = given["command"]
         command = None if words == "none" else [os.fsdecode(word) for word in words]
         self._session = Session(given["target"], tuple(_integers(given["pids"])), command, given["buffer"], given["strict"])
@@ -152,6 +159,11 @@ class Port:
             self._pipe.send((_REPLY, tag, result))
 
     # --- commands -----------------------------------------------------------------------------
+
+    def _do_watch(self) -> Any:
+        lines, clauses = self._given["metrics"], self._given["alerts"]
+        self._session.watch(None if lines == "none" else [line.decode() for line in lines], [clause.decode() for clause in clauses])
+        return _OK
 
     def _do_setopt(self, name: bytes, value: bytes) -> Any:
         self._session.setopt(name.decode(), value.decode())

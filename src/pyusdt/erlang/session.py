@@ -16,12 +16,15 @@ from ..dlang.errors import CompileError, LibraryError
 from ..engine import EngineError, Targets, signatures
 from ..engine.kernel.structs import Structs
 from ..options import OptionError, Options
+from ..report.tee import Tee
 from ..report.terms import Terms, held, rows, since
 from ..tracing.driver import Driver
 
 if TYPE_CHECKING:
     from ..data.program import Program
     from ..report.terms import Contents
+    from ..tracing.sink import Sink
+    from .watch import Meter, Notes
 
 _NOT_WHILE_TRACING = "Operation illegal when tracing is active"
 
@@ -44,6 +47,8 @@ class Session:
         self._driver: Driver | None = None  # until close()
         self._terms = Terms(self._add)
         self._last: dict[int, dict[bytes, bytes]] = {}  # map -> key -> what the last walk found
+        self._meter: Meter | None = None
+        self._notes: Notes | None = None
         self.queue: deque[Any] = deque()
         self.lost = 0
         self.state = "new"  # compiled, tracing, stopped, exited
@@ -57,6 +62,17 @@ class Session:
             self._options.set(name, value or None)
         except OptionError as error:
             raise Failure(f"{name}: {error}") from None
+
+    def watch(self, lines: list[str] | None, clauses: list[str]) -> None:
+        """lines: of a mapping, where metrics are asked for in the place of aggregations; clauses: whose records are alerts."""
+        from .watch import RECEIVER, Meter, Notes  # only those need it who ask for it
+
+        for line in lines or ():
+            self.setopt("metric", line)
+        for clause in clauses:
+            self.setopt("alert", f"{clause}={RECEIVER}")
+        self._meter = None if lines is None else Meter()
+        self._notes = Notes(self._terms.notice) if clauses else None
 
     def compile(self, script: bytes, arguments: list[str]) -> None:
         """Checks it; go() compiles it again, with the options and the processes of then."""
@@ -106,7 +122,9 @@ class Session:
             driver.check_matches()
         except CompileError as error:
             raise Failure(_told(error)) from None
-        driver.begin(self._terms)
+        others: list[Sink] = [self._meter] if self._meter else []
+        others += [self._notes.sink] if self._notes else []
+        driver.begin(Tee(self._terms, *others) if others else self._terms)
         self.state = "tracing"
 
     def _targets(self, program: Program) -> Targets:
@@ -191,6 +209,19 @@ class Session:
         """[(name, rows)] of all aggregations, as they are now."""
         symbols = self._tracing.actions.symbols
         return [(definition.name, rows(definition, items, symbols)) for definition, items in self._aggregations()]
+
+    def metrics(self) -> list[Any] | None:
+        """As watch.Meter gives them; None where they were not asked for."""
+        return self._meter.families() if self._meter else None
+
+    def note(self) -> Any:
+        """The next one of an alert, None where there is none."""
+        return self._notes.take() if self._notes else None
+
+    @property
+    def waiting(self) -> bool:
+        """Something is to be taken."""
+        return bool(self.queue or self.lost or (self._notes and not self._notes.empty))
 
     def walk(self) -> list[Any]:
         """The rows of all aggregations to which something came since the last walk: what came."""

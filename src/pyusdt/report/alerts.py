@@ -24,6 +24,8 @@ from .json import shown
 from .receivers import Dump, ReceiverError, open_receiver
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..data.program import Clause
     from ..data.records import Record
     from ..tracing.sink import Info
@@ -52,10 +54,11 @@ class _Alert:
 
 
 class Alerts(Sink):
-    """The sink, which looks on beside another (tee.py).  EngineError: an option names no clause or no receiver; at begin()."""
+    """The sink, which looks on beside another (tee.py).  opens: a receiver by its text.  EngineError: an option names no clause or no
+    receiver; at begin()."""
 
-    def __init__(self, notify: Notify) -> None:
-        self._notify = notify
+    def __init__(self, notify: Notify, opens: Callable[[str], Receiver] = open_receiver) -> None:
+        self._notify, self._opens = notify, opens
         self._active: dict[Any, _Alert] = {}
         self._receivers: dict[str, list[Receiver]] = {}  # by what the option calls the clause
         self._recent: deque[bytes] = deque(maxlen=_EVIDENCE)
@@ -86,7 +89,7 @@ class Alerts(Sink):
                 if not clause.record_size:
                     raise ReceiverError(f"'{text}': the clause records nothing: what it records is an alert, as of printf()")
                 self._names.setdefault(clause.index or 0, name)
-            self._receivers.setdefault(name, []).append(open_receiver(receiver))
+            self._receivers.setdefault(name, []).append(self._opens(receiver))
 
     # --- what comes ---------------------------------------------------------------------------
 

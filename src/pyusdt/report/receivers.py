@@ -147,6 +147,18 @@ def open_receiver(text: str) -> Receiver:
     return _KINDS[kind](what)
 
 
+def handed_over(shown: str, notes: queue.Queue[Note]) -> Receiver:
+    """To somebody in this process, as plain data, who takes them from the queue; its size is the room that there is."""
+    return Receiver(shown, lambda note: _hand_over(note, notes))
+
+
+def _hand_over(note: Note, notes: queue.Queue[Note]) -> None:
+    try:
+        notes.put_nowait(json.loads(_packed(note)))
+    except queue.Full:
+        raise _Undelivered(f"{notes.maxsize} are waiting to be taken") from None
+
+
 # --- a program --------------------------------------------------------------------------------
 
 

@@ -1,0 +1,133 @@
+%% @doc A script whose aggregations are metrics of this node, and whose alerts are its alarms.
+%%
+%% In:  a script, the options of erltrace:start_link/2 (but `to'); what erltrace sends.
+%% Out: a collector for prometheus.erl (`prometheus_registry:register_collector(erltrace_monitor)'); events of telemetry,
+%% `[erltrace, metric]' and `[erltrace, alert]', where telemetry is there; alarms of alarm_handler, where sasl runs.
+%% Always: who asks for metrics gets what came last and waits for nobody; the node needs none of these libraries; alarms that
+%% were set are cleared when this process ends, since nobody would know of their end.
+-module(erltrace_monitor).
+
+-behaviour(gen_server).
+
+-export([start_link/2]).
+-export([collect_mf/2, deregister_cleanup/1]).
+-export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
+
+-record(state, {server :: pid(), alarms = [] :: [alarm()]}).
+
+-type alarm() :: {erltrace, Clause :: binary(), Labels :: #{binary() => binary()}}.
+
+%% @doc One in a node. `metrics' is [] where it is not given.
+-spec start_link(Script :: unicode:chardata() | iodata(), erltrace:options()) -> {ok, pid()} | {error, term()}.
+start_link(Script, Options) ->
+    gen_server:start_link({local, ?MODULE}, ?MODULE, {Script, Options}, []).
+
+%% ---- prometheus_collector ----
+
+-spec collect_mf(term(), fun((term()) -> term())) -> ok.
+collect_mf(_Registry, Callback) ->
+    lists:foreach(fun(Family) -> Callback(model(prometheus_model_helpers, Family)) end, families()).
+
+-spec deregister_cleanup(term()) -> ok.
+deregister_cleanup(_Registry) ->
+    ok.
+
+%% None while nothing is traced.
+families() ->
+    try ets:lookup_element(?MODULE, families, 2)
+    catch error:badarg -> []
+    end.
+
+model(Helpers, {Name, Kind, Help, Series}) ->
+    Helpers:create_mf(Name, Help, Kind, [metric(Helpers, Kind, Labels, Figure) || {Labels, Figure} <- Series]).
+
+metric(Helpers, counter, Labels, Number) -> Helpers:counter_metric(Labels, Number);
+metric(Helpers, gauge, Labels, Number) -> Helpers:gauge_metric(Labels, Number);
+metric(Helpers, histogram, Labels, {_, Buckets, Count, Sum}) -> Helpers:histogram_metric(Labels, Buckets, Count, Sum);
+metric(Helpers, summary, Labels, {_, Quantiles, Count, Sum}) -> Helpers:summary_metric(Labels, Count, Sum, Quantiles).
+
+%% ---- gen_server ----
+
+-spec init({term(), term()}) -> {ok, #state{}} | {stop, term()}.
+init({Script, Options}) ->
+    process_flag(trap_exit, true),
+    ?MODULE = ets:new(?MODULE, [named_table, {read_concurrency, true}]),
+    true = ets:insert(?MODULE, {families, []}),
+    case erltrace:start_link(Script, mine(Options)) of
+        {ok, Server} -> {ok, #state{server = Server}};
+        {error, Reason} -> {stop, Reason}
+    end.
+
+mine(Options) when is_map(Options) -> maps:merge(#{metrics => []}, Options#{to => self()});
+mine(NoMap) -> NoMap.
+
+-spec handle_call(term(), gen_server:from(), #state{}) -> {reply, {error, unknown}, #state{}}.
+handle_call(_Request, _From, State) ->
+    {reply, {error, unknown}, State}.
+
+-spec handle_cast(term(), #state{}) -> {noreply, #state{}}.
+handle_cast(_Request, State) ->
+    {noreply, State}.
+
+-spec handle_info(term(), #state{}) -> {noreply, #state{}} | {stop, term(), #state{}}.
+handle_info({erltrace, Server, {over, _, _}}, #state{server = Server} = State) ->
+    {stop, normal, State};
+handle_info({erltrace, Server, {What, Told}}, #state{server = Server} = State) ->
+    Next = told(What, Told, State),
+    erltrace:credit(Server, 1),
+    {noreply, Next};
+handle_info({'EXIT', Server, Reason}, #state{server = Server} = State) ->
+    {stop, Reason, State};
+handle_info(_Other, State) ->
+    {noreply, State}.
+
+told(metrics, Families, State) ->
+    true = ets:insert(?MODULE, {families, Families}),
+    _ = [event(metric, measured(Figure), #{name => Name, kind => Kind, labels => maps:from_list(Labels)})
+         || has(telemetry, execute, 3), {Name, Kind, _Help, Series} <- Families, {Labels, Figure} <- Series],
+    State;
+told(alert, Note, State) ->
+    _ = has(telemetry, execute, 3) andalso event(alert, #{count => maps:get(<<"count">>, Note)}, Note),
+    alarm(Note, State);
+told(records, Items, State) ->
+    [logger:warning("erltrace_monitor: ~0tp", [Item]) || Item <- Items, is_trouble(Item)],
+    State;
+told(aggregations, _Rows, State) ->
+    State.
+
+is_trouble(Item) ->
+    lists:member(element(1, Item), [error, drop, lost]).
+
+-spec terminate(term(), #state{}) -> ok.
+terminate(_Reason, #state{alarms = Alarms}) ->
+    lists:foreach(fun(Alarm) -> handler(clear_alarm, Alarm) end, Alarms).
+
+%% ---- alarms ----
+
+%% An alert that lasts is told of again: its alarm is set once.
+alarm(#{<<"state">> := State, <<"alert">> := Clause, <<"labels">> := Labels} = Note, #state{alarms = Alarms} = All) ->
+    Alarm = {erltrace, Clause, Labels},
+    case {State, lists:member(Alarm, Alarms)} of
+        {<<"firing">>, false} -> handler(set_alarm, {Alarm, Note}), All#state{alarms = [Alarm | Alarms]};
+        {<<"resolved">>, true} -> handler(clear_alarm, Alarm), All#state{alarms = lists:delete(Alarm, Alarms)};
+        _ -> All
+    end.
+
+handler(Function, Argument) ->
+    _ = whereis(alarm_handler) =/= undefined andalso apply_to(alarm_handler, Function, [Argument]),
+    ok.
+
+%% ---- telemetry ----
+
+measured({_, Parts, Count, Sum}) -> #{parts => Parts, count => Count, sum => Sum};
+measured(Number) -> #{value => Number}.
+
+event(Name, Measurements, Metadata) ->
+    apply_to(telemetry, execute, [[erltrace, Name], Measurements, Metadata]).
+
+has(Module, Function, Arity) ->
+    erlang:function_exported(Module, Function, Arity).
+
+%% The module is one that need not be there.
+apply_to(Module, Function, Arguments) ->
+    apply(Module, Function, Arguments).
