@@ -1,9 +1,10 @@
 """A program that sends requests by requests or httpx, and knows nothing of pyusdt.
 
-In: the client's name; the number of requests.  Out: the port of the server, which is its own and answers 501."""
+In: the client's name; the number of requests.  Out: the ports of the server, which is its own and answers 501, and of none."""
 
 import asyncio
 import http.server
+import socket
 import sys
 import threading
 
@@ -11,7 +12,10 @@ server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHan
 server.RequestHandlerClass.log_message = lambda *_: None
 threading.Thread(target=server.serve_forever, daemon=True).start()
 URL = f"http://user:secret@127.0.0.1:{server.server_port}/nowhere?token=secret"
-print(server.server_port, flush=True)
+nobody = socket.socket()  # it does not listen
+nobody.bind(("127.0.0.1", 0))
+REFUSED = f"http://127.0.0.1:{nobody.getsockname()[1]}/"
+print(server.server_port, nobody.getsockname()[1], flush=True)
 
 
 async def by_httpx(count):
@@ -23,7 +27,7 @@ async def by_httpx(count):
     with httpx.Client(trust_env=False) as client:
         client.get(URL)
         try:
-            client.get("http://refused.invalid/")
+            client.get(REFUSED)
         except httpx.ConnectError:
             pass
 
@@ -36,7 +40,7 @@ def by_requests(count):
     for _ in range(count):
         session.get(URL)
     try:
-        session.get("http://refused.invalid/")
+        session.get(REFUSED)
     except requests.ConnectionError:
         pass
 
