@@ -31,7 +31,7 @@ from .link import Broken, Link
 from .order import Order
 
 _SECOND = 1_000_000_000
-_PATIENCE = 10 * _SECOND  # how long a host may take to answer: -x hostwait
+_PATIENCE = 30 * _SECOND  # how long a host may take to answer: -x hostwait
 _LAG = 2 * _SECOND  # a record waits so long for hosts that say nothing
 _FLUSH = 1 * _SECOND  # a tick waits so long for the hosts' epoch
 _PINGS = (_SECOND // 10, 5 * _SECOND)  # between two, at first and then
