@@ -53,8 +53,8 @@ def nodes():
         for number in range(1, 6):
             words = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--uts", "--net", "--time",
                      f"--monotonic={number}00000", "sh", "-c",
-                     f"hostname web{number} && mount -t tmpfs tmpfs /dev/shm && echo ready && exec sleep 100000"]
-            process = stack.enter_context(harness.running(words))
+                     f"hostname web{number} && mount -t tmpfs tmpfs /dev/shm && echo ready && exec cat"]
+            process = stack.enter_context(harness.running(words, stdin=subprocess.PIPE))  # it ends with us, however we do
             assert process.stdout.readline() == "ready\n", harness.finish(process, 10)
             with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
                 found.append(int(file.read().split()[0]))
