@@ -35,6 +35,8 @@ threading.Thread(target=begins, daemon=True).start()
 print("ready", flush=True)
 if "wait" in sys.argv:
     sys.stdin.readline()
+else:
+    time.sleep(1)  # pyusdt has to find out what this process is
 works()
 print(json.dumps(spent))
 """
