@@ -13,6 +13,7 @@ import subprocess
 
 import harness
 import pytest
+import test_erlang_vm
 
 pytestmark = pytest.mark.long
 NIF = os.path.join(harness.ROOT, "erlang_nif")
@@ -61,3 +62,27 @@ def test_traced(sanitized, tmp_path, monkeypatch, module, function, arguments):
                        " ".join(sanitized("-run", module, function, *arguments))], timeout=120)
     assert run.status == 0 and not sanitized.reports(), (run, sanitized.reports())
     assert int(re.search(r" events +(\d+)\n", run.stdout)[1]) > 0, run
+
+
+class There:
+    """The fixture `erlang` of a test of test_erlang_vm.py, for a node with the sanitizers."""
+
+    def __init__(self, sanitized):
+        self.sanitized = sanitized
+
+    def node(self, function, *arguments, options=(), module):
+        return self.sanitized(*options, "-run", module, function, *map(str, arguments or ["none"]))
+
+
+@pytest.mark.parametrize("test", ["tables", "servers", "supervisors_and_loaded_code", "sockets_that_are_ports", "sockets_of_the_module_socket",
+                                  "drivers", "functions_of_each_kind", "functions_are_places", "names_of_elixir",
+                                  "code_that_is_loaded_while_it_is_traced", "files_as_the_chapter_of_otp_shows_them", "terms_of_any_size"])
+def test_probes_of_the_emulator(sanitized, trace, test):
+    """Their arguments are compared as without the sanitizers."""
+    getattr(test_erlang_vm, f"test_{test}")(There(sanitized), trace)
+    assert not sanitized.reports(), sanitized.reports()
+
+
+def test_on_and_off_under_load(sanitized, trace):
+    test_erlang_vm.test_on_and_off_under_load(There(sanitized), trace, 200)
+    assert not sanitized.reports(), sanitized.reports()
