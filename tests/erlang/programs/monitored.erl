@@ -1,6 +1,7 @@
 %% A node with erltrace_monitor: it fires, and prints what the collector of prometheus.erl, telemetry and alarm_handler were given.
 -module(monitored).
 -export([main/0, messages/0]).
+-export([init/1, handle_event/2, handle_call/2]). % of gen_event: alarms, which may be over before anybody looks, as messages
 
 -define(SCRIPT, "erlang$target:::user_trace-i4s4 { @jobs[copyinstr(arg6)] = count(); @size = quantize(arg2); @sum = sum(arg2);"
                 " @bare = quantize(arg2); @mean = avg(arg2); }"
@@ -15,6 +16,7 @@ main() ->
     {module, telemetry} = code:ensure_loaded(telemetry),
     true = register(telemetry_listener, self()),
     [{ok, _} = application:ensure_all_started(App) || App <- [prometheus, sasl]],
+    ok = gen_event:add_handler(alarm_handler, ?MODULE, self()),
     prometheus_registry:register_collector(erltrace_monitor),
     {error, {dtrace, Wrong}} = no_monitor(["jobs name=9"]),
     io:format("wrong: ~ts~n", [Wrong]),
@@ -24,16 +26,17 @@ main() ->
     counted(3),
     true = dyntrace:user_trace_s1("clear"),
     fire([1]),
-    [Alarm] = until(fun alarm_handler:get_alarms/0, fun(All) -> All =/= [] end),
+    Alarm = receive {set_alarm, Set} -> Set end,
     {{erltrace, <<"2">>, #{<<"queue">> := <<?HOSTILE>>}}, #{<<"values">> := #{<<"size">> := 1023}, <<"state">> := <<"firing">>}} = Alarm,
     receive {telemetry, [erltrace, alert], #{count := 1}, #{<<"state">> := <<"firing">>}} -> ok end,
     counted(4),
     io:format("~ts", [prometheus_text_format:format()]),
-    [] = until(fun alarm_handler:get_alarms/0, fun(All) -> All =:= [] end),
+    First = element(1, Alarm),
+    receive {clear_alarm, First} -> ok end,
     fire([2000]),
-    [_] = until(fun alarm_handler:get_alarms/0, fun(All) -> All =/= [] end),
+    receive {set_alarm, {First, _}} -> ok end,
     ok = gen_server:stop(Monitor),
-    [] = until(fun alarm_handler:get_alarms/0, fun(All) -> All =:= [] end),
+    receive {clear_alarm, First} -> ok end,
     nomatch = string:find(prometheus_text_format:format(), "shop_jobs").
 
 %% Alerts as messages of erltrace:start_link/2, to whom no credit is left as well: they wait.
@@ -60,9 +63,6 @@ fire(Sizes) ->
 counted(Number) ->
     receive {telemetry, [erltrace, metric], #{value := Number}, #{name := <<"shop_jobs_total">>, kind := counter, labels := #{<<"queue">> := _}}} -> ok end.
 
-until(Function, IsIt) ->
-    Found = Function(),
-    case IsIt(Found) of
-        true -> Found;
-        false -> timer:sleep(10), until(Function, IsIt)
-    end.
+init(Listener) -> {ok, Listener}.
+handle_event(Event, Listener) -> Listener ! Event, {ok, Listener}.
+handle_call(_, Listener) -> {ok, none, Listener}.
