@@ -1,46 +1,25 @@
 """A real server: Debian's PostgreSQL under pgbench."""
 
-import glob
 import os
-import pwd
 import re
-import shutil
 import signal
-import subprocess
-import tempfile
+import sys
 
 import pytest
 from kernel_harness import start_pydtrace
 
+sys.path.append(os.path.join(os.path.dirname(__file__), os.pardir, "integration"))
+import postgres
+
 pytestmark = pytest.mark.usefixtures("bpf")
-PROGRAMS = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
-PORT = "5433"
 
 
 @pytest.fixture(scope="module")
 def server():
     """run(PROGRAM, ARG …) as the server's user, on a server of our own."""
-    if not PROGRAMS:
-        pytest.skip("no postgresql")
-    if os.geteuid() != 0:
-        pytest.skip("host: not root")
-    owner = pwd.getpwnam("postgres")
-    folder = tempfile.mkdtemp(prefix="pyusdt-pg-")
-    os.chown(folder, owner.pw_uid, owner.pw_gid)
-
-    def run(program, *arguments):
-        return subprocess.run([os.path.join(PROGRAMS[-1], program), *arguments], check=True, capture_output=True, text=True,
-                              user=owner.pw_uid, group=owner.pw_gid, cwd=folder, timeout=60,
-                              env={**os.environ, "PGHOST": folder, "PGPORT": PORT, "PGDATABASE": "postgres", "PGUSER": "postgres"})
-
-    try:
-        run("initdb", "-D", "data", "-A", "trust", "--no-sync")
-        run("pg_ctl", "-D", "data", "-w", "-l", "log", "-o", f"-k {folder} -p {PORT} -c listen_addresses= -c fsync=off", "start")
+    with postgres.server(5433) as (run, _):
         run("pgbench", "-i", "-q")
         yield run
-        run("pg_ctl", "-D", "data", "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder)
 
 
 SCRIPT = """

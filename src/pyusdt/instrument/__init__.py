@@ -7,6 +7,8 @@ Always:  no framework is imported because of us, and its part of this package wi
 
 from __future__ import annotations
 
+import sys
+
 from . import arrival
 from .core import trouble
 
@@ -22,6 +24,7 @@ _HOOKS = {
     "flask.signals": ("flask", "see_routes"),
     "starlette.applications": ("starlette", "see_requests"),
     "sqlalchemy.engine": ("sqlalchemy", "see_queries"),
+    "psycopg": ("psycopg", "see_queries"),
     "celery.signals": ("celery", "see_tasks"),
     "requests.sessions": ("requests", "see_requests"),
     "httpx": ("httpx", "see_requests"),
@@ -43,10 +46,13 @@ def enable(*parts: str) -> None:
 
 
 def enable_as_asked(value: str) -> None:
-    """PYUSDT_INSTRUMENT: parts with commas between them, or all.  Nothing is raised."""
-    try:
-        enable(*(part for part in value.replace(",", " ").split() if part not in ("all", "1")))
-    except ValueError as error:
-        import sys
-
-        sys.stderr.write(f"pyusdt: PYUSDT_INSTRUMENT: {error}\n")
+    """PYUSDT_INSTRUMENT: parts with commas between them, or all.  Nothing is raised; a word that is no part is told, the others count."""
+    words = value.replace(",", " ").split()
+    asked = [word for word in words if word not in ("all", "1")]
+    if asked != words or not words:
+        enable()
+    for part in asked:
+        try:
+            enable(part)
+        except ValueError as error:
+            sys.stderr.write(f"pyusdt: PYUSDT_INSTRUMENT: {error}\n")

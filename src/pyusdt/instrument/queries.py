@@ -14,10 +14,15 @@ from typing import Any
 from .core import harmless, name_of
 from .names import probes
 
-__all__ = ["Query", "around_query", "begin"]
+__all__ = ["Query", "around_query", "around_query_async", "begin"]
 
 _start, _done = probes("db")
 _inside: ContextVar[bool] = ContextVar("pyusdt.query", default=False)
+
+
+def _text(statement: Any) -> str:
+    """Of an object that stands for a statement; psycopg's sql.SQL and its like have a method for it."""
+    return str(statement.as_string() if hasattr(statement, "as_string") else statement)
 
 
 class Query:
@@ -26,7 +31,7 @@ class Query:
     __slots__ = ("began", "statement", "token")
 
     def __init__(self, statement: Any) -> None:
-        self.statement = statement if isinstance(statement, (str, bytes)) else str(statement)
+        self.statement = statement if isinstance(statement, (str, bytes)) else _text(statement)
         _start(self.statement)
         self.began = perf_counter_ns()
         self.token = _inside.set(True)  # last: what fails before leaves nothing behind
@@ -45,13 +50,27 @@ def begin(statement: Any) -> Query | None:
     return Query(statement) if (_start or _done) and not _inside.get() else None
 
 
-def around_query(cursor: Any, statement: Any, execute: Any, *arguments: Any) -> Any:
-    """execute(*arguments) with the probes around it."""
+def around_query(cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any) -> Any:
+    """execute(*arguments, **named) with the probes around it."""
     query = begin(statement) if _start or _done else None
     if query is None:
-        return execute(*arguments)
+        return execute(*arguments, **named)
     try:
-        result = execute(*arguments)
+        result = execute(*arguments, **named)
+    except BaseException as error:
+        query.done(cursor, error)
+        raise
+    query.done(cursor)
+    return result
+
+
+async def around_query_async(cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any) -> Any:
+    """The same of a coroutine."""
+    query = begin(statement) if _start or _done else None
+    if query is None:
+        return await execute(*arguments, **named)
+    try:
+        result = await execute(*arguments, **named)
     except BaseException as error:
         query.done(cursor, error)
         raise
