@@ -10,21 +10,28 @@
  *          20 ms  shop:basket/1  <0.85.0>
  */
 
+/* A call that ends by an exception has no return: its function's next one is a level deeper, and has its own time. */
 erlang*:::local-function-entry
 {
-	depth[pid, copyinstr(arg0)]++;
-	began[pid, copyinstr(arg0), depth[pid, copyinstr(arg0)]] = timestamp;
+	depth[pid, copyinstr(arg0), copyinstr(arg1)]++;
+	began[pid, copyinstr(arg0), copyinstr(arg1), depth[pid, copyinstr(arg0), copyinstr(arg1)]] = timestamp;
 }
 
 erlang*:::function-return
-/began[pid, copyinstr(arg0), depth[pid, copyinstr(arg0)]] && timestamp - began[pid, copyinstr(arg0), depth[pid, copyinstr(arg0)]] > $1 * 1000000/
 {
-	printf("%6d ms  %s  %s\n", (timestamp - began[pid, copyinstr(arg0), depth[pid, copyinstr(arg0)]]) / 1000000, copyinstr(arg1), copyinstr(arg0));
+	this->took = 0;
 }
 
 erlang*:::function-return
-/depth[pid, copyinstr(arg0)]/
+/depth[pid, copyinstr(arg0), copyinstr(arg1)]/
 {
-	began[pid, copyinstr(arg0), depth[pid, copyinstr(arg0)]] = 0;
-	depth[pid, copyinstr(arg0)]--;
+	this->depth = depth[pid, copyinstr(arg0), copyinstr(arg1)]--;
+	this->took = timestamp - began[pid, copyinstr(arg0), copyinstr(arg1), this->depth];
+	began[pid, copyinstr(arg0), copyinstr(arg1), this->depth] = 0;
+}
+
+erlang*:::function-return
+/this->took > $1 * 1000000/
+{
+	printf("%6d ms  %s  %s\n", this->took / 1000000, copyinstr(arg1), copyinstr(arg0));
 }

@@ -21,7 +21,11 @@ for folder in /dev/shm /etc/rabbitmq /var/lib/rabbitmq /var/log/rabbitmq; do mou
 chown rabbitmq: /var/lib/rabbitmq /var/log/rabbitmq
 mkdir -p /dev/shm/opt/pyusdt/erlang_nif /dev/shm/bin
 cp -r erlang_nif/ebin erlang_nif/priv /dev/shm/opt/pyusdt/erlang_nif
-printf '#!/bin/sh\\nrabbitmq-server -detached && rabbitmqctl -q await_startup\\n' >/dev/shm/bin/systemctl
+cat >/dev/shm/bin/systemctl <<'SCRIPT'
+#!/bin/sh
+rabbitmq-server -detached
+until rabbitmqctl -q await_startup 2>/dev/null; do sleep 0.2; done # which fails as long as there is no node at all
+SCRIPT
 chmod +x /dev/shm/bin/systemctl
 echo made && exec sleep 600
 """
