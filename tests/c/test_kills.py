@@ -100,10 +100,12 @@ def test_target_killed_while_it_undoes(world, place):
 @pytest.mark.xdist_group("users")  # a tracer of all processes, beside it, would be the one for which it waits
 @pytest.mark.parametrize("place", [None, *sorted(MOVING_PLACES)])
 def test_target_killed_while_it_moves(world, place):
-    """To the directory of its new user: there it is whole, or it is nowhere. (In a /dev/shm of its own, and among processes of its own:
-    root's reader would find those of others, and wait for their end.  Who looks late finds the target there already.)"""
+    """To the directory of its new user: there it is whole, or it is nowhere. (In a /dev/shm of its own, without what others have
+    in /tmp, and among processes of its own: root's reader would find theirs, and wait for their end.  Who looks late finds the
+    target there already.)"""
     target = world.target_command("a", 1, 1000, "wait", "setuid=54001", variant="hooks")
-    script = (f"mount -t tmpfs tmpfs /dev/shm && {{ HOOK={place}:1 {' '.join(target)} & }} &&"
+    script = ("mount -t tmpfs tmpfs /dev/shm && for other in /tmp/pyusdt-[0-9]*; do ! [ -d $other ] || mount -t tmpfs tmpfs $other; done &&"
+              f" {{ HOOK={place}:1 {' '.join(target)} & }} &&"
               " until ls /dev/shm/pyusdt-*/*.ctl || ! [ -e /proc/$!/exe ]; do sleep 0.01; done >/dev/null 2>&1 && sleep 0.1 &&"
               f" {' '.join(world.reader_command('all', 'targets=1'))}; ls -A /dev/shm/pyusdt-0 /dev/shm/pyusdt-54001 >&2")
     reader = world.start(["unshare", "-mpf", "--mount-proc", "--kill-child", "sh", "-c", script], PYUSDT_RUNDIR="")

@@ -27,6 +27,7 @@ rabbitmq-server -detached
 until rabbitmqctl -q await_startup 2>/dev/null; do sleep 0.2; done # which fails as long as there is no node at all
 SCRIPT
 chmod +x /dev/shm/bin/systemctl
+chmod 1777 /dev/shm # a broker that is killed leaves the files of its probes there, not in the machine's /tmp
 echo made && exec sleep 600
 """
 NEEDS = ("unshare", "nsenter", "runuser", "ip", "hostname", "rabbitmqctl")

@@ -406,7 +406,7 @@ ANY = ["-Z", "-n", "user_trace-i4s4 { @ = count(); } tick-10ms { exit(0); }"]
     ("options: strsize", ["-x", "bufsize=1m", *ANY], "does not allow -x bufsize"),
     ("", ["-c", "true", *ANY], "does not allow -c"),
     ("processes: nothing-is-called-so", ANY, "no process runs that this host's policy allows"),
-    ("processes: nothing-is-called-so", ["-p", str(os.getpid()), *ANY], f"does not allow process {os.getpid()}"),
+    ("processes: nothing-is-called-so", ["-p", "1", *ANY], "does not allow process 1"),
     ("", ["-w", *ANY], "does not allow destructive actions"),
     ("", ["-Z", "-n", "#pragma D option destructive\nuser_trace-i4s4 { @ = count(); }"], "does not allow destructive actions"),
     ("destructive: maybe", ANY, "so nothing is allowed: destructive: maybe"),
