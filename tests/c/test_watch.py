@@ -50,7 +50,7 @@ def test_a_tracer_rings(world):
 def test_a_tracer_killed_before_it_rings(world):
     """The bit is found at the next look, the tracer's death, which nobody who fires would find, by the watcher itself."""
     child = watching(world)
-    reader = world.reader("all", "want=vm*:function-entry", variant="hooks", HOOK="31:1")
+    reader = world.reader("all", "targets=1", "want=vm*:function-entry", variant="hooks", HOOK="31:1")
     assert reader.wait(timeout=60) == -signal.SIGKILL
     assert child.stdout.readline() == "wanted\n"
     assert child.stdout.readline() == "unwanted\n"
