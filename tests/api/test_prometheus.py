@@ -30,7 +30,7 @@ def test_nothing_falls_and_the_end_is_exact():
     for _ in range(2):
         assert registry.get_sample_value("calls_total", {"route": "/"}) == 31
         assert registry.get_sample_value("size_bucket", {"le": "7.0"}) == 9
-        assert registry.get_sample_value("size_count") == 31
+        assert registry.get_sample_value("size_bucket", {"le": "+Inf"}) == 31
         assert registry.get_sample_value("pydtrace_errors_total") == 2
         assert registry.get_sample_value("pydtrace_complete") == 1
 
