@@ -12,6 +12,8 @@ import pytest
 from pyusdt.cli.pydtrace import command_words
 from pyusdt.cli.table import DTRACE, OURS
 from pyusdt.cli.usage import usage
+from pyusdt.dlang.ast import ProbeDesc
+from pyusdt.engine.unmatched import similar_name, similar_provider
 
 pytestmark = pytest.mark.own_processes
 COMMAND = [sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()"]
@@ -67,6 +69,22 @@ def test_a_script_without_its_option_is_told(tmp_path):
     told = run("lat.d", cwd=tmp_path)
     assert told == (1, "", "dtrace: no probes specified\nhint: a script is given with -s: -s lat.d\n")
     assert run("nosuch.d", cwd=tmp_path) == (1, "", "dtrace: no probes specified\n")
+    status, _, told = run("-x", "engine=embedded", "-n", "lat.d", cwd=tmp_path)
+    assert status == 1 and told.endswith("\nhint: a script is given with -s: -s lat.d\n")
+
+
+@pytest.mark.parametrize(("path", "hint"), [
+    ("lat", "did you mean lat.d?"), ("lta.d", "did you mean lat.d?"), ("./lat", "did you mean ./lat.d?"),
+    ("latency", "`pyusdt trace latency` runs the installed script of that name"), ("qqqqq.d", None), ("nosuch/lat.d", None),
+])  # fmt: skip
+def test_a_script_that_is_not_there_is_looked_for(path, hint, tmp_path):
+    (tmp_path / "lat.d").write_text("BEGIN { exit(0); }")
+    message = f"dtrace: failed to open {path}: No such file or directory\n"
+    assert run("-s", path, cwd=tmp_path) == (1, "", f"{message}hint: {hint}\n" if hint else message)
+
+
+def test_a_misspelt_option_s_hint_is_not_scrolled_away():
+    assert run("--redy", "-n", "BEGIN") == (2, "", "dtrace: invalid option -- '-'\nhint: did you mean --ready?\n")
 
 
 def test_a_process_s_name_is_answered_with_its_id(tmp_path):
@@ -92,23 +110,70 @@ def test_a_script_s_name_is_answered_with_its_process(tmp_path):
     assert listed.stderr.endswith(f"a process's id is wanted, not '{script.name}'; called {script.name}: {process.pid}\n")
 
 
+@pytest.fixture(scope="module")
+def myweb(tmp_path_factory):
+    """(a process with the provider myweb, the environment in which it is alone)."""
+    folder = tmp_path_factory.mktemp("run")
+    folder.chmod(0o700)
+    environment = {**os.environ, "PYUSDT_RUNDIR": str(folder)}
+    code = "import sys, pyusdt; pyusdt.Provider('myweb').probe('request-end', int); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        process.stdout.readline()
+        yield process, environment
+        process.stdin.close()
+
+
 @pytest.mark.parametrize(("text", "hint"), [
     ("BEGN", "did you mean BEGIN?"), ("myweb:::", "did you mean myweb*:::?"), ("mywob*:::", "did you mean myweb*:::?"),
-    ("myweb*:::request_end", "did you mean myweb*:::request-end?"),
+    ("myweb*:::request_end", "did you mean myweb*:::request-end?"), ("request_end", "did you mean request-end?"),
+    ("myweb*:::Request-End", "did you mean myweb*:::request-end?"), ("MYWEB*:::request-end", "did you mean myweb*:::request-end?"),
+    ("myweb:request-end", "did you mean myweb*:::request-end?"), ("myweb::request-end", "did you mean myweb*:::request-end?"),
+    ("begin", "did you mean BEGIN?"), ("tick_1s", "did you mean tick-1s?"),
     ("pid$target:::entry", "$target is the process of -p PID or -c COMMAND, and there is neither"),
     ("myweb$target:::", "$target is the process of -p PID or -c COMMAND, and there is neither"),
     ("qqqqq:::", "pydtrace -l lists the probes that there are; -Z accepts those to come"),
 ])  # fmt: skip
-def test_a_probe_that_is_nearly_one_is_named(text, hint, tmp_path):
-    tmp_path.chmod(0o700)
-    environment = {**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}
-    code = "import pyusdt; pyusdt.Provider('myweb').probe('request-end', int); print(flush=True); input()"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
-        process.stdout.readline()
-        status, _, told = run("-n", text, "-x", "engine=embedded", env=environment)
-        process.stdin.close()
+def test_a_probe_that_is_nearly_one_is_named(text, hint, myweb):
+    status, _, told = run("-n", text, "-x", "engine=embedded", env=myweb[1])
     assert status == 1 and told.splitlines()[0].endswith("no process has the id 0" if "pid$" in text else "does not match any probes")
     assert told.splitlines()[-1] == f"hint: {hint}"
+
+
+@pytest.mark.parametrize(("text", "hint"), [
+    ("myweb$target:::request_end", "did you mean myweb{0}:::request-end?"), ("mywob$target:::", "did you mean myweb{0}:::?"),
+    ("pyusdt$target:::user_trace_i4s4", "did you mean pyusdt{0}:::user_trace-i4s4?"),
+    ("python$target:::function_entry", "did you mean python{0}:::function-entry?"),
+])  # fmt: skip
+def test_a_probe_of_a_process_that_is_nearly_one_is_named(text, hint, myweb):
+    process, environment = myweb
+    status, _, told = run("-p", str(process.pid), "-n", text, "-x", "engine=embedded", env=environment)
+    assert status == 1 and told.splitlines()[-1] == f"hint: {hint.format(process.pid)}"
+
+
+def test_a_command_s_probe_that_is_nearly_one_is_named():
+    told = run("-n", "python$target:::function_entry", "-x", "engine=embedded", "-c", f"{sys.executable} -c 1")
+    assert told[0] == 1 and re.search(r"hint: did you mean python\d+:::function-entry\?\n$", told[2])
+
+
+def test_the_list_says_what_is_called_nearly_so(myweb):
+    told = run("-l", "-P", "myweb", "-x", "engine=embedded", env=myweb[1])
+    assert told[0] == 0
+    assert told[2] == "dtrace: failed to match myweb:::: No probe matches description\nhint: did you mean myweb*:::?\n"
+
+
+@pytest.mark.parametrize(("wanted", "found"), [
+    (("syscall", "", "raed", "entry"), "syscall::read:entry"), (("syscall", "", "read", "entyr"), "syscall::read:entry"),
+    (("syscal", "", "read", "entry"), "syscall::read:entry"), (("", "syscall", "read", "entry"), "syscall::read:entry"),
+    (("", "", "syscall", "entry"), "syscall:::entry"), (("sched", "", "", "on_cpu"), "sched:::on-cpu"),
+    (("shop12", "", "", "paid"), "shop*:::paid"), (("shap7", "", "", "paid"), "shop7:::paid"), (("", "", "", "profile_97"), "profile-97"),
+    (("syscall", "", "read", "entry"), None), (("sched", "", "", ""), None), (("", "", "", "qqqqq"), None),
+])  # fmt: skip
+def test_what_is_called_nearly_so(wanted, found):
+    probes = [("syscall", "vmlinux", "read", "entry"), ("syscall", "vmlinux", "write", "return"), ("sched", "", "", "on-cpu"),
+              ("shop7", "m", "", "paid"), ("shop70", "m", "", "paid")]  # fmt: skip
+    description = ProbeDesc(None, *wanted)
+    hint = similar_name(description, probes) or similar_provider(description, probes)
+    assert hint == (found and f"did you mean {found}?")
 
 
 @pytest.mark.parametrize(("line", "words"), [

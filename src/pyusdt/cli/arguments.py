@@ -30,7 +30,8 @@ _LEVELS = {"n": "name", "i": "name", "f": "function", "m": "module", "P": "provi
 
 
 class UsageError(Exception):
-    """The command line can not be parsed, or, without a message, asks for nothing; usage: the list of options follows."""
+    """The command line can not be parsed, or, without a message, asks for nothing; usage: the list of options follows (not where it would
+    scroll a hint away)."""
 
     def __init__(self, message: str | None, usage: bool = True) -> None:
         super().__init__(message)
@@ -39,6 +40,10 @@ class UsageError(Exception):
 
 class Refused(Exception):
     """An option that is known but can not be used in this way; the message is one line for the user."""
+
+
+class Failure(Exception):
+    """The end, with exit status 1, for a reason that is not in the command line; the message is for the user."""
 
 
 class Request:
@@ -127,8 +132,8 @@ def _letters(word: str, words: Iterator[str]) -> Iterator[Given]:
         option = _LETTERS.get(letter)
         at += 1
         if option is None:
-            hint = meant(word.partition("=")[0], _LONG) if letter == "-" else None
-            raise UsageError(behind(f"invalid option -- '{letter}'", hint))
+            hint = _long_meant(word) if letter == "-" else None
+            raise UsageError(behind(f"invalid option -- '{letter}'", hint), usage=hint is None)
         if option.value is None and len(option.name) == 1:
             yield letter, None
             continue
@@ -137,6 +142,12 @@ def _letters(word: str, words: Iterator[str]) -> Iterator[Given]:
             raise UsageError(f"option requires an argument -- '{letter}'")
         yield letter, argument
         return
+
+
+def _long_meant(word: str) -> str | None:
+    """The hint for a --name that is none of ours."""
+    name = word.partition("=")[0]
+    return f"did you mean -x {word[2:]}?" if name[2:] in PARSERS else meant(name, _LONG)
 
 
 def parse(argv: Iterable[str], environ: Mapping[str, str]) -> Arguments:

@@ -7,6 +7,7 @@ Always: ids are those that a tracing started now would give.
 from __future__ import annotations
 
 from ..data.harmless import harmless
+from ..engine.unmatched import similar_name, similar_provider
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,15 +43,16 @@ def matching(probes: Sequence[Probe], description: Any, glob: Glob) -> list[int]
     return found[::-1]
 
 
-def listing(descriptions: list[Any] | None, probes: Sequence[Probe], glob: Glob, more: More = _nothing) -> tuple[str, list[str]]:
-    """(text, messages): the list for the descriptions, or for all probes where there are none; a message
+def listing(descriptions: list[Any] | None, probes: Sequence[Probe], glob: Glob, more: More = _nothing) -> tuple[str, list[tuple[str, str | None]]]:
+    """(text, messages): the list for the descriptions, or for all probes where there are none; a message, with a hint or None,
     for each description that stands for nothing."""
     if descriptions is None:
         return HEADING + rows(probes, range(1, len(probes) + 1), more), []
-    text, messages = HEADING, []
+    text, messages = HEADING, list[tuple[str, "str | None"]]()
     for description in descriptions:
         numbers = matching(probes, description, glob)
         if not numbers:
-            messages.append(f"failed to match {description}: No probe matches description")
+            hint = similar_name(description, probes) or similar_provider(description, probes)
+            messages.append((f"failed to match {description}: No probe matches description", hint))
         text += rows(probes, numbers, more)
     return text, messages

@@ -16,8 +16,8 @@ import sys
 from .. import debug
 from ..data.harmless import harmless
 from ..data.meant import behind
-from ..dlang.compile import Compiler, default_macros, dump
-from ..dlang.errors import CompileError, GenerationError, LibraryError, PreprocessError
+from ..dlang.compile import Compiler, default_macros
+from ..dlang.errors import CompileError
 from ..dlang.front.probes import OWN
 from ..engine import EngineError, NoSuchProcess, Targets, signatures
 from ..engine.kernel.structs import Structs
@@ -25,28 +25,26 @@ from ..report.output import Output, OutputError, show
 from ..tracing.driver import Driver
 from . import arguments as cli
 from . import colour, formats, listing, ready, stability, streams
+from .arguments import Failure
+from .compiling import add_requests, compile_requests, show_dumps, text_of
 from .interrupts import Interrupts
 from .progress import Progress
 from .usage import PROGRAM, VERSION, help_text, usage, versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any, NoReturn
 
-    from ..data.program import Program
     from ..engine import Engine
-    from .arguments import Arguments, Request
+    from .arguments import Arguments
+    from .compiling import Compiled
 
 _LOST = 3  # exit status of --strict
 _COSTLY = 4  # and of what was ended by -x maxcpu
 _POLL = 0.1  # s: without records, drop messages and the command's end are noticed at most this much later
 _TEXTS = {"help": help_text, "versions": versions}  # modes that show a text
 _LISTED = "pydtrace -l lists the probes that there are; -Z accepts those to come"
-
-
-class Failure(Exception):
-    """The end, with exit status 1; the message is for the user, None where it was printed already."""
 
 
 def tell(text: str) -> None:
@@ -59,72 +57,7 @@ def complain(message: object) -> None:
     tell(f"{PROGRAM}: {message}")
 
 
-class Compiled:
-    """The requests of a command line, compiled.  program: dlang.program.Program; sources: for each
-    request its source.Source."""
-
-    def __init__(self, program: Program, sources: list[Any]) -> None:
-        self.program, self.sources = program, sources
-
-
-# --- compiling -----------------------------------------------------------------
-
-
-def read_script(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise Failure(f"failed to open {path}: {error.strerror}") from None
-
-
-def text_of(request: Request) -> bytes:
-    """The D text of a request."""
-    return os.fsencode(request.text or "") if request.script is None else read_script(request.script)
-
-
-def compile_requests(arguments: Arguments, target: int) -> Compiled:
-    """All requests as one program; target: the pid that is $target.  Raises CompileError."""
-    compiler = Compiler(arguments.options, default_macros(target), kernel=Structs())
-    compiler.names.probes = lambda: all_probes(arguments)
-    if arguments.hosts is not None:
-        from . import hosts
-
-        compiler.declare(hosts.declaration("" if arguments.mode == "trace" else arguments.hosts), "--hosts")
-    unknown = arguments.hosts is not None or arguments.commands  # all hosts are to see the same types
-    compiler.names.told = signatures.nothing_told() if unknown else signatures.told(arguments.options, arguments.pids)
-    sources = add_requests(compiler, arguments)
-    if arguments.hosts is not None:
-        hosts.check_sides(compiler.items)
-    program = compiler.finish()
-    if "disasm" in arguments.options:
-        print(compiler.disassembly(program), file=sys.stderr, flush=True)
-    for clause in program.clauses:
-        debug.say("clause %d, %s: %d instructions", clause.index, ", ".join(map(str, clause.probes)), len(clause.code))
-    return Compiled(program, sources)
-
-
-def add_requests(compiler: Compiler, arguments: Arguments) -> list[Any]:
-    """Compile the requests into the compiler's names and items; the Source of each."""
-    sources = []
-    for request in arguments.requests:
-        text = text_of(request)
-        compiler.arguments = [request.script or PROGRAM, *arguments.operands]
-        try:
-            sources.append(compiler.add(text, request.script, request.level).loc.source)
-        except (LibraryError, PreprocessError, GenerationError) as error:
-            what = "invalid probe specifier" if request.script is None else "failed to compile script"
-            raise Failure(f"{what} {request.script or request.text}: {error}") from None
-    return sources
-
-
-def show_dumps(arguments: Arguments, stage: str) -> None:
-    """--dump: what the compiler made of each request."""
-    for request in arguments.requests:
-        text = text_of(request)
-        given = [request.script or PROGRAM, *arguments.operands]
-        compiler = Compiler(arguments.options, arguments=given, kernel=Structs())
-        show(dump(stage, compiler, text, request.script, request.level) + "\n")
+# --- compiled ---------------------------------------------------------------------
 
 
 def report_requests(arguments: Arguments, compiled: Compiled, engine: Engine, output: Output) -> None:
@@ -239,13 +172,6 @@ def show_version(verbose: int) -> int:
     return 0
 
 
-def all_probes(arguments: Arguments) -> list[Any]:
-    """(provider, module, function, name) of all probes, in the order of their ids."""
-    from ..engine import choice
-
-    return [*OWN, *choice.list_probes(arguments.options, Targets(arguments.pids), None)]
-
-
 def list_probes(arguments: Arguments) -> int:
     """-l."""
     if "replay" in arguments.options:
@@ -271,8 +197,8 @@ def show_probes(arguments: Arguments, targets: Targets) -> int:
     probes = [*OWN, *choice.list_probes(arguments.options, targets, descriptions)]
     text, messages = listing.listing(descriptions, probes, glob, *[describer(arguments)] * bool(arguments.verbose))
     open_output(arguments.output).write(text.encode("utf-8", "surrogateescape"))
-    for message in messages:
-        complain(message)
+    for message, hint in messages:
+        complain(message if "_DTRACE_TESTING" in os.environ else behind(message, hint))
     return 0
 
 
@@ -337,11 +263,10 @@ def link(arguments: Arguments) -> int:
     return 0
 
 
-def forgotten_script(operands: list[str]) -> str | None:
-    """A hint for a command line whose first argument is a file, maybe a script without -s."""
-    if operands and os.path.isfile(operands[0]):
-        return f"a script is given with -s: -s {harmless(operands[0])}"
-    return None
+def forgotten_script(words: Iterable[str]) -> str | None:
+    """A hint where one of these words is a file, maybe a script without -s."""
+    found = next((word for word in words if os.path.isfile(word)), None)
+    return f"a script is given with -s: -s {harmless(found)}" if found else None
 
 
 def trace(arguments: Arguments) -> int:
@@ -349,7 +274,7 @@ def trace(arguments: Arguments) -> int:
     if not arguments.requests:
         if not arguments.execute:
             return 0
-        raise Failure(behind("no probes specified", forgotten_script(arguments.operands)))
+        raise Failure(behind("no probes specified", forgotten_script(arguments.operands[:1])))
     driver = Driver(arguments.options, make_targets(arguments), _LISTED)
     try:
         target = (driver.targets.named() or (awaited(arguments.options) or recorded_target(arguments.options),))[0]
@@ -458,6 +383,8 @@ def dispatch(argv: list[str]) -> int:
             return serve(arguments.policy, make_targets, compile_requests, hide)
         return trace(arguments)
     except CompileError as error:
+        if error.tag == "D_PDESC_ZERO":
+            error.hint = forgotten_script(request.text or "" for request in arguments.requests) or error.hint
         errtags = bool(arguments.options.get("errtags"))
         if "_DTRACE_TESTING" in os.environ:  # set by DTrace's own test suite, which compares dtrace's messages
             complain(error.summary(errtags))

@@ -11,10 +11,16 @@ if TYPE_CHECKING:
 
 
 def nearest(name: str, known: Collection[str]) -> str | None:
-    """The one of the known names that is most like it, or None."""
+    """The one of the known names that is most like it, or None.  Capitals, and _ for -, make the least difference."""
     from difflib import get_close_matches  # which nobody needs who makes no mistake
 
-    return next(iter(get_close_matches(name, list(known), 1, 0.7)), None)
+    plain = {_plain(each): each for each in known}
+    found = get_close_matches(_plain(name), list(plain), 1, 0.7)
+    return plain[found[0]] if found else None
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
 
 
 def meant(name: str, known: Collection[str]) -> str | None:

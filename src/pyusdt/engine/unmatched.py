@@ -6,33 +6,89 @@ Always: a name that a process gave itself is shown harmless.
 
 from __future__ import annotations
 
+import re
+
+from .._core import vm_probes
 from .._tracer import glob
 from ..data.harmless import harmless
 from ..data.meant import nearest
+from .python import is_of_python
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    Parts = tuple[str, str, str, str]  # provider, module, function, name: of a probe, or of a description
+
 _OTHERS = ("cpc", "fbt", "io", "ip", "lockstat", "rawfbt", "rawtp", "sdt", "tcp", "udp")  # dtrace's providers, not ours
-_PROVIDER, _NAME = 0, 3
+_PROVIDER, _FUNCTION, _NAME = 0, 2, 3
+_TIMER = re.compile(r"(tick|profile)_?(\d+[a-z]*)")  # nearly the name of one
 
 
-def similar_probe(desc: Any, probes: Sequence[tuple[str, str, str, str]]) -> str | None:
-    """The description that may have been meant, as a question, or None.  probes: (provider, module, function, name) of all."""
-    wanted = (desc.provider, desc.module, desc.function, desc.name)
-    for part in (_PROVIDER, _NAME):
-        others = {probe[part] for probe in probes if all(i == part or glob(wanted[i], probe[i]) for i in range(4))}
-        if part == _PROVIDER:
-            others = {_of_any(provider) for provider in others}
-            found = f"{wanted[part]}*" if f"{wanted[part]}*" in others else nearest(wanted[part], sorted(others))
-        else:
-            found = nearest(wanted[part], sorted(others))
-        if found and found != wanted[part]:  # an engine may not have what another lists
-            meant = ":".join(found if i == part else wanted[i] for i in range(4)).lstrip(":")
-            return f"did you mean {harmless(meant)}?"
+def similar_name(desc: Any, probes: Sequence[Parts]) -> str | None:
+    """The description that may have been meant, as a question: of the same provider, with the name or the function of a probe that
+    there is; or None.  probes: all."""
+    wanted = _parts(desc)
+    for part in (_NAME, _FUNCTION):
+        others = _others(wanted, part, [*probes, *_unlisted(desc)])
+        found = nearest(wanted[part], sorted(others)) if wanted[part] not in others else None
+        if found:
+            return _question(wanted, part, found)
     return None
+
+
+def similar_provider(desc: Any, probes: Sequence[Parts]) -> str | None:
+    """The same, with another provider, or with the provider in its place."""
+    from .kernel.raw import PROVIDERS
+
+    wanted = _parts(desc)
+    if not wanted[_PROVIDER]:  # provider:name was written, or provider::name
+        wanted = (desc.module, "", desc.function, desc.name) if desc.module else (desc.function, "", "", desc.name)
+    others = {*_others(wanted, _PROVIDER, probes), "syscall", *PROVIDERS}  # these are listed only where a description names them
+    found = _provider(wanted[_PROVIDER], others) if wanted[_PROVIDER] else None
+    return _question(wanted, _PROVIDER, found) if found and found != desc.provider else None
+
+
+def wider(desc: Any) -> list[Any] | None:
+    """Descriptions of the probes of the same provider that are as wanted but for the function or the name: the kernel's are listed
+    only for a description.  None: it is of any provider."""
+    if not desc.provider:
+        return None
+    return [type(desc)(desc.loc, desc.provider, desc.module, *parts) for parts in (("", desc.name), (desc.function, ""))]
+
+
+def _parts(desc: Any) -> Parts:
+    return desc.provider, desc.module, desc.function, desc.name
+
+
+def _others(wanted: Parts, part: int, probes: Sequence[Parts]) -> set[str]:
+    """What stands in this part, of the probes that are as wanted in all others."""
+    return {probe[part] for probe in probes if all(i == part or glob(wanted[i], probe[i]) for i in range(4))}
+
+
+def _question(wanted: Parts, part: int, found: str) -> str:
+    meant = ":".join(found if i == part else wanted[i] for i in range(4)).lstrip(":")
+    return f"did you mean {harmless(meant)}?"
+
+
+def _unlisted(desc: Any) -> list[Parts]:
+    """Probes that no list has: timers, and those of the provider python, which a program gets when somebody wants them."""
+    timer = _TIMER.fullmatch(desc.name)
+    found = [("profile", "", "", "-".join(timer.groups()))] if timer else []
+    return found + [(desc.provider, desc.module, desc.function, name) for name, *_ in vm_probes() if is_of_python(desc)]
+
+
+def _provider(wanted: str, others: set[str]) -> str | None:
+    """The one of the others that is like it: of any process, or of the one whose id it ends with."""
+    stems = {_of_any(each) for each in others}
+    if f"{wanted}*" in stems:
+        return f"{wanted}*"
+    if wanted in others:
+        return wanted
+    found = nearest(_of_any(wanted), sorted(stems))
+    own = found and found.removesuffix("*") + wanted[len(wanted.rstrip("0123456789")):]
+    return own if own in others else found
 
 
 def _of_any(provider: str) -> str:

@@ -17,7 +17,7 @@ from ..data.harmless import harmless
 from ..dlang import sizes
 from ..dlang.front.probes import OWN, unmatched
 from ..engine import EngineError
-from ..engine.unmatched import similar_probe, unmatched_probe
+from ..engine.unmatched import similar_name, similar_provider, unmatched_probe, wider
 from .actions import Actions
 from .cost import Cost
 from .sink import Info
@@ -79,22 +79,27 @@ class Driver:
             return
         for description, count in self.engine.matched:
             if count == 0 and description not in self.engine.awaited:
-                engine = self.engine
-                hint = unmatched_probe(description, engine.name) or engine.hint(description) or self._similar(description)
-                raise unmatched(description, hint or self._listed)
+                raise unmatched(description, self._hint(description) or self._listed)
 
-    def _similar(self, description: Any) -> str | None:
-        """A probe that there is and that is called nearly so."""
+    def _hint(self, description: Any) -> str | None:
+        """What is called nearly so, or why there is no such probe."""
+        engine, probes = self.engine, self._near(description)
+        hint: str | None = (similar_name(description, probes) or unmatched_probe(description, engine.name) or engine.hint(description)
+                            or similar_provider(description, probes))
+        return hint
+
+    def _near(self, description: Any) -> list[Any]:
+        """(provider, module, function, name) of the probes among which there may be one that is called nearly so; none where
+        nothing can be listed."""
         from ..engine import Targets
         from ..engine.choice import list_probes
 
         if "replay" in self.options:
-            return None
+            return []
         try:
-            found: str | None = similar_probe(description, [*OWN, *list_probes(self.options, Targets(), None)])
-        except (EngineError, OSError):  # nothing can be listed: what is wrong is told as it is
-            return None
-        return found
+            return [*OWN, *list_probes(self.options, Targets(), wider(description))]
+        except (EngineError, OSError):  # what is wrong is told as it is
+            return []
 
     def _admit(self) -> None:
         """Refuse what must not, or can not, be traced."""

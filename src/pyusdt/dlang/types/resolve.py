@@ -145,7 +145,8 @@ class Names:
         if found is None:
             if not create:
                 message = f"failed to resolve @{name}: Unknown variable name"
-                refuse("D_IDENT_UNDEF", loc, message, f"assign it first: @{name} = count();")
+                like = self.similar(f"@{name}", [f"@{each}" for each in self.aggregations])
+                refuse("D_IDENT_UNDEF", loc, message, like or f"assign it first: @{name} = count();")
             found = self.aggregations[name] = Aggregation(name, len(self.aggregations) + 1, loc)
         return found
 
