@@ -129,7 +129,8 @@ ERL_NIF_TERM pyusdt_nif_vm_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM 
     return event && is_any_wanted(event->probes) ? pyusdt_atoms.trace : pyusdt_atoms.discard;
 }
 
-/* False: too many events came on this scheduler, and all are discarded until the controlling process has seen to it. */
+/* False: too many events came on this scheduler, and all are discarded until the controlling process has seen to it. The time of a
+ * burst is that from its first event. */
 static bool within_rate(void)
 {
     static _Thread_local struct {
@@ -137,13 +138,15 @@ static bool within_rate(void)
         unsigned count;
     } burst;
     unsigned most = atomic_load_explicit(&pyusdt_vm.burst, memory_order_relaxed);
-    ErlNifTime now, took;
+    ErlNifTime took;
 
-    if (most == 0 || ++burst.count < most)
+    if (most == 0)
         return true;
-    now = enif_monotonic_time(ERL_NIF_USEC);
-    took = now - burst.since;
-    burst.since = now;
+    if (burst.count++ == 0)
+        burst.since = enif_monotonic_time(ERL_NIF_USEC);
+    if (burst.count <= most)
+        return true;
+    took = enif_monotonic_time(ERL_NIF_USEC) - burst.since;
     burst.count = 0;
     if (took >= BURST_US)
         return true;
@@ -151,18 +154,14 @@ static bool within_rate(void)
     return false;
 }
 
-/* Who wanted it is told: the event has none of its arguments, so it is counted as lost. */
-static void lose(uint64_t probes)
+/* Everything is switched off: each session is told of a loss for each probe that it wants, whatever it would have done with it. */
+static void lose(void)
 {
     const struct pyusdt_args none = {.missing = ~0u};
 
-    for (; probes != 0; probes &= probes - 1) {
-        unsigned probe = (unsigned)__builtin_ctzll(probes);
-        if (probe >= PYUSDT_VM_LOCAL_FUNCTION_ENTRY)
+    for (unsigned probe = 0; probe < PYUSDT_VM_COUNT; probe++)
+        if (pyusdt_vm_is_wanted(probe))
             pyusdt_fire_at(pyusdt_vm.site[probe].index, 0, PYUSDT_VM_SESSIONS, &none);
-        else if (pyusdt_vm_is_wanted(probe))
-            pyusdt_fire(pyusdt_vm.site[probe].index, &none);
-    }
 }
 
 ERL_NIF_TERM pyusdt_nif_vm_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
@@ -176,6 +175,6 @@ ERL_NIF_TERM pyusdt_nif_vm_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM ar
     if (within_rate())
         event->fire(&call);
     else
-        lose(event->probes);
+        lose();
     return pyusdt_atoms.ok;
 }

@@ -482,6 +482,22 @@ def test_too_many_events(erlang, trace, monkeypatch):
     assert int(re.search(r"vm:nap/0 +(\d+)", run.stdout)[1]) < 5000 and "drop" in run.stderr, run
 
 
+def test_too_many_events_for_who_only_counts(erlang, trace, monkeypatch):
+    """A count that is too small is told, too; so is every other probe that goes off with it."""
+    monkeypatch.setenv("VM_OPTIONS", "#{rate => 1000}")
+    run = trace("erlang*:::process-spawn { @ = count(); } erlang*:vm:number:local-function-entry { @calls = count(); }",
+                erlang.node("tsunami", 5000, module="vm"), timeout=60)
+    assert int(re.search(r"^ +(\d+)$", run.stdout, re.MULTILINE)[1]) < 5000 and "2 drops" in run.stderr, run
+
+
+def test_many_events_but_slowly(erlang, trace, monkeypatch):
+    """The first ones were taken for a burst once: the emulator's time is negative."""
+    monkeypatch.setenv("VM_OPTIONS", "#{rate => 1000}")
+    run = trace("erlang*:::process-spawn { @[copyinstr(arg1)] = count(); }", erlang.node("drizzle", 250, module="vm"), timeout=60)
+    assert "#{armed => true,refused => none}" in run.stdout and re.search(r"vm:nap/0 +250$", run.stdout, re.MULTILINE), run
+    assert "drop" not in run.stderr, run
+
+
 def test_it_has_gone_on_too_long(erlang, trace, monkeypatch):
     monkeypatch.setenv("VM_OPTIONS", "#{time => 100}")
     run = trace('erlang*:::process-spawn { @ = count(); }', erlang.node("refused", module="vm"), timeout=60)

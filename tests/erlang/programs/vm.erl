@@ -5,7 +5,7 @@
 
 -export([spawns/1, messages/1, schedules/1, collects/1, calls/1, ports/1, waits/1, signals/1]).
 -export([toggles/1, collected_elsewhere/1, far/1, drives/1, sorts/1, tables/1, pauses/1, beside/1]).
--export([huge/1, renames/1, datasyncs/1, files/1, loads/1, controller/1, tsunami/1, refused/1, cleared/1, shared/1]).
+-export([huge/1, renames/1, datasyncs/1, files/1, loads/1, controller/1, tsunami/1, drizzle/1, refused/1, cleared/1, shared/1]).
 -export([entered/1, loop/0, nap/0, enabled/0, done/2]).
 
 %% Options for pyusdt_vm:enable/1, by the environment variable VM_OPTIONS, as an Erlang term.
@@ -182,9 +182,20 @@ controller(_) ->
 
 tsunami(N) ->
     enabled(),
-    _ = [begin {Pid, Ref} = spawn_monitor(?MODULE, nap, []), receive {'DOWN', Ref, _, Pid, _} -> ok end end
-         || _ <- lists:seq(1, number(N))],
+    spawns(N, 0),
     until_refused().
+
+%% As many, but slowly: each takes some milliseconds.
+drizzle(N) ->
+    enabled(),
+    spawns(N, 5),
+    io:format("~0p~n", [maps:with([armed, refused], pyusdt_vm:info())]),
+    halt().
+
+spawns(N, Pause) ->
+    _ = [begin timer:sleep(Pause), {Pid, Ref} = spawn_monitor(?MODULE, nap, []), receive {'DOWN', Ref, _, Pid, _} -> ok end end
+         || _ <- lists:seq(1, number(N))],
+    ok.
 
 refused(_) ->
     enabled(),
