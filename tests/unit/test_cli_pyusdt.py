@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import pyusdt
-from pyusdt.cli import doctor, found, main
+from pyusdt.cli import doctor, found, main, processes
 from pyusdt.cli.doctor import Finding
 from pyusdt.cli.found import Found
 
@@ -361,3 +361,15 @@ def test_help_and_version():
         assert (helped.returncode, helped.stderr) == (0, "") and f"usage: pyusdt {command}" in helped.stdout
     shown = run("--version")
     assert (shown.returncode, shown.stderr) == (0, "") and re.fullmatch(r"pyusdt \S+, D 2\.0\.7\n", shown.stdout)
+
+
+@pytest.mark.parametrize(("words", "shown"), [
+    (["-X", "dev", "-u", "waits.py"], " waits.py"), (["-m", "waits"], " waits"), (["-c", "print(flush=True); input()"], ""),
+])  # fmt: skip
+def test_a_python_is_called_with_its_script(words, shown, tmp_path):
+    (tmp_path / "waits.py").write_text("print(flush=True); input()")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, *words], cwd=tmp_path, **pipes) as process:
+        process.stdout.readline()
+        assert processes.called(process.pid) == processes.name(process.pid) + shown
+        process.communicate(b"\n")

@@ -155,7 +155,7 @@ def in_process(pid: int) -> list[Found]:
     return found
 
 
-_process = functools.cache(processes.name)  # a process has a thousand probes
+_process = functools.cache(processes.called)  # a process has a thousand probes
 
 
 def without_places(rows: Sequence[Any]) -> list[Any]:

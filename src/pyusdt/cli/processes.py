@@ -12,6 +12,7 @@ MOST_PID = (1 << 31) - 1
 _SHOWN = 10  # ids, at most
 _NOBODY = "no process is called "
 _KEPT = 15  # bytes of a name that the kernel keeps
+_SCRIPT = 30  # letters of a script's name that a table shows
 
 
 def name(pid: int | str) -> str:
@@ -32,14 +33,29 @@ def named() -> list[tuple[int, str]]:
     return [(pid, called) for pid in sorted(found) if pid != os.getpid() and (called := name(pid))]
 
 
+def called(pid: int) -> str:
+    """A process as a table shows it: of a Python with its script or module, since a host has many of them."""
+    kernels = name(pid)
+    script = _program(pid)[:_SCRIPT] if kernels.startswith("python") else ""
+    return f"{kernels} {script}" if script else kernels
+
+
 def _program(pid: int) -> str:
-    """The script of an interpreter's process: the first word of its command line behind the interpreter that is no option."""
+    """The script or module of an interpreter's process: the first word of its command line behind the interpreter that is no
+    option; "" where it runs the text of -c."""
     try:
         with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="surrogateescape") as file:
-            words = file.read(4096).split("\0")[1:]
+            words = iter(file.read(4096).split("\0")[1:])
     except OSError:
         return ""
-    return next((word.rsplit("/", 1)[-1] for word in words if not word.startswith("-")), "")
+    for word in words:
+        if word in ("-X", "-W"):
+            next(words, "")
+        elif word == "-c":
+            return ""
+        elif not word.startswith("-"):
+            return word.rsplit("/", 1)[-1]
+    return ""
 
 
 def ids(part: str) -> list[int]:

@@ -65,7 +65,7 @@ class Looks:
         before, self._before = self._before, {}
         filled: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
         for pid, tracer, published, unread, room, lost in look():
-            row = found.setdefault(pid, Row(pid, processes.name(pid)))
+            row = found.setdefault(pid, Row(pid, processes.called(pid)))
             row.tracers.append(tracer)
             row.lost += lost
             filled[pid][0] += unread
@@ -87,7 +87,7 @@ def known() -> dict[int, Row]:
     for pid, provider, *_ in without_places(list_probes()):
         if pid == own:
             continue
-        row = found.get(pid) or found.setdefault(pid, Row(pid, processes.name(pid)))
+        row = found.get(pid) or found.setdefault(pid, Row(pid, processes.called(pid)))
         row.probes += 1
         short = provider.removesuffix(str(pid))
         if short not in _EVERYWHERE and short not in row.providers:
