@@ -436,9 +436,18 @@ def test_a_tracer_that_is_killed(waiting):
         print(f"off after {time.monotonic() - since:.2f} s")
 
 
-def test_two_tracers_and_dbg(erlang):
-    """Each has its own; what one leaves is off when nobody wants it; dbg's goes on, also when the last of ours was killed."""
-    with harness.running(erlang.node("beside", module="vm")) as node, contextlib.ExitStack() as tracers:
+def recon() -> tuple[str, str]:
+    """The option of erl that finds it: Debian has it in RabbitMQ's plugins."""
+    found = glob.glob("/usr/lib/rabbitmq/lib/rabbitmq_server-*/plugins/recon-*/ebin")
+    if not found:
+        pytest.skip("no recon in rabbitmq-server's plugins")
+    return "-pa", found[0]
+
+
+@pytest.mark.parametrize("tool", ["recon", "dbg"])
+def test_two_tracers_and_another_tool(erlang, tool):
+    """Each has its own; what one leaves is off when nobody wants it; the other tool's goes on, also when the last of ours was killed."""
+    with harness.running(erlang.node("beside", tool, options=recon(), module="vm")) as node, contextlib.ExitStack() as tracers:
         assert node.stdout.readline() == "ready\n"
         command = [harness.PYDTRACE, "-q", "-x", "engine=embedded", "-p", str(node.pid), "-n"]
         spawns = tracers.enter_context(harness.running([*command, "erlang*:::process-scheduled { @[probename] = count(); }"]))
@@ -506,7 +515,7 @@ def test_it_has_gone_on_too_long(erlang, trace, monkeypatch):
 
 @pytest.mark.parametrize("tool", ["recon", "dbg"])
 def test_another_tool_clears_everything(erlang, trace, tool):
-    run = trace('erlang*:::process-spawn { @ = count(); }', erlang.node("cleared", tool, module="vm"), timeout=60)
+    run = trace('erlang*:::process-spawn { @ = count(); }', erlang.node("cleared", tool, options=recon(), module="vm"), timeout=60)
     assert '"switched off: another tool has cleared what was traced"' in run.stdout, run
 
 

@@ -153,24 +153,30 @@ called(MFA) ->
         {_, {meta, _}} -> 1
     end.
 
-%% dbg traces the messages of one process, beside us: how many it saw, whether they are its own still.
-beside(_) ->
+%% Another tool traces one process, beside us: how much it saw, whether the process is its own still.
+beside([Tool]) ->
     ok = pyusdt_vm:enable(#{unsafe => true}),
     Echo = spawn(?MODULE, loop, []),
-    {ok, Dbg} = dbg:tracer(process, {fun(_, N) -> ets:insert(seen, {dbg, N}), N + 1 end, 1}),
     ets:new(seen, [named_table, public]),
-    {ok, _} = dbg:p(Echo, m),
+    other(Tool, Echo),
     io:format("ready~n"),
-    beside(Echo, Dbg).
+    beside(Echo, Tool).
 
-beside(Echo, Dbg) ->
+other("dbg", Echo) -> % the messages
+    {ok, _} = dbg:tracer(process, {fun(_, N) -> ets:insert(seen, {other, N}), N + 1 end, 1}),
+    {ok, _} = dbg:p(Echo, m);
+other("recon", Echo) -> % the calls
+    Format = fun(_) -> ets:update_counter(seen, other, 1, {other, 0}), "" end,
+    1 = recon_trace:calls({?MODULE, loop, '_'}, 1 bsl 20, [{pid, Echo}, {scope, local}, {formatter, Format}]).
+
+beside(Echo, Tool) ->
     Echo ! {self(), 1, []},
     receive {Echo, 1} -> ok end,
     #{wanted := Wanted} = pyusdt_vm:info(),
-    [{dbg, Seen}] = case ets:lookup(seen, dbg) of [] -> [{dbg, 0}]; Some -> Some end,
+    Seen = lists:sum([N || {other, N} <- ets:lookup(seen, other)]),
     io:format("~b ~w ~b~n", [length(Wanted), traced(self()), Seen]),
     timer:sleep(100),
-    beside(Echo, Dbg).
+    beside(Echo, Tool).
 
 %% ---- limits ----
 
@@ -209,11 +215,8 @@ cleared([How]) ->
     end,
     until_refused().
 
-%% What recon_trace:clear() of recon 2.5 calls; and dbg's own.
 clear("recon") ->
-    erlang:trace(all, false, [all]),
-    erlang:trace_pattern({'_', '_', '_'}, false, [local, meta, call_count, call_time]),
-    erlang:trace_pattern({'_', '_', '_'}, false, []);
+    recon_trace:clear();
 clear("dbg") ->
     {ok, _} = dbg:tracer(),
     {ok, _} = dbg:p(all, clear),
