@@ -73,6 +73,19 @@ def test_of_what_is_below_zero_a_bound_is_told(counted, data):
             assert abs(found.percentile(percent) - wanted) <= wanted / 100
 
 
+def test_what_is_below_zero_has_a_sketch_of_its_own():
+    """As docs/guide/language.md says: negated, each is told to 1 %."""
+    machine = Machine(program := compiled(f"{N1} /(int64_t)arg2 < 0/ {{ @below = percentiles(-(int64_t)arg2); }}", pyusdt=True))
+    data = [-(3 ** (i % 39)) - i for i in range(200)] + [5] * 300
+    for value in data:
+        machine.fire(args=[0, 0, value % 2**64])
+    found = values.unpack(program.aggregations[0], machine.items(program.aggregations[0])[0][1])
+    magnitudes = [-value for value in data if value < 0]
+    assert (found.n, found.max) == (200, max(magnitudes))
+    for percent in PERCENTS:
+        assert abs(found.percentile(percent) - exact(magnitudes, percent)) <= exact(magnitudes, percent) / 100
+
+
 def test_every_edge_is_in_its_bucket(counted):
     edges = [edge for low, high in values.bounds(ROW, ()) for edge in (low, high) if edge is not None]
     found = counted(edges)
