@@ -10,7 +10,7 @@ import runpy
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, os.pardir, "src", "pyusdt", "data", "program.py")
 OUT = os.path.join(HERE, "generated", "program.h")
-PREFIXES = ("STATE_", "RECORD_", "FAULT_", "MAP_", "DROP_", "FLOAT_", "ANCESTORS", "FRAME_")
+PREFIXES = ("STATE_", "RECORD_", "FAULT_", "TEXT_", "MAP_", "DROP_", "FLOAT_", "ANCESTORS", "FRAME_")
 
 
 def generate():

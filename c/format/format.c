@@ -204,31 +204,10 @@ static int print_escaped(struct pyusdt_text *text, const struct pyusdt_layout *l
     return pyusdt_text_escaped(text, layout, &byte, 1);
 }
 
-/* Nothing but the value: no flags, width, precision. */
-static bool is_plain(const struct pyusdt_format_part *part)
+/* A part that has a layout. */
+static int print_laid_out(const struct pyusdt_format_part *part, const uint8_t *record, struct pyusdt_text *text)
 {
-    return !(part->flags | part->width | part->precision) && (part->star_width & part->star_precision) == PYUSDT_TABLE_NONE;
-}
-
-static bool is_decimal(const struct pyusdt_format_part *part)
-{
-    return (part->kind == PYUSDT_PART_SIGNED || part->kind == PYUSDT_PART_UNSIGNED) && (part->letter == 'd' || part->letter == 'u');
-}
-
-static int print_part(const struct pyusdt_format_table *t, const struct pyusdt_format_part *part, const uint8_t *record,
-                      struct pyusdt_text *text)
-{
-    if (part->kind == PYUSDT_PART_LITERAL)
-        return pyusdt_text_append(text, t->literals + part->offset, part->size);
-
     const uint8_t *at = record + part->offset;
-    if (is_plain(part) && is_decimal(part)) {
-        bool is_signed = part->kind == PYUSDT_PART_SIGNED;
-        return pyusdt_text_decimal(text, read_integer(at, part->size, is_signed), is_signed);
-    }
-    if (is_plain(part) && part->kind == PYUSDT_PART_STRING)
-        return pyusdt_text_append(text, at, string_length(at, part->size));
-
     struct pyusdt_layout layout = {part->letter, part->flags, part->width, part->precision};
     apply_stars(&layout, part, record);
     switch (part->kind) {
@@ -249,6 +228,35 @@ static int print_part(const struct pyusdt_format_table *t, const struct pyusdt_f
     default:
         return print_time(text, &layout, read_integer(at, 8, false), part->kind);
     }
+}
+
+static int print_parts(const struct pyusdt_format_table *t, const struct pyusdt_format_action *action, const uint8_t *record,
+                       struct pyusdt_text *text)
+{
+    const uint32_t end = action->first_part + action->parts;
+    int rc = 0;
+
+    for (uint32_t i = action->first_part; !rc && i < end; i++) {
+        const struct pyusdt_format_part *part = &t->parts[i];
+        const uint8_t *at = (t->quick[i] == PYUSDT_QUICK_LITERAL ? (const uint8_t *)t->literals : record) + part->offset;
+        switch ((enum pyusdt_format_quick)t->quick[i]) {
+        case PYUSDT_QUICK_LITERAL:
+            rc = pyusdt_text_append(text, at, part->size);
+            break;
+        case PYUSDT_QUICK_SIGNED:
+            rc = pyusdt_text_decimal(text, read_integer(at, part->size, true), true);
+            break;
+        case PYUSDT_QUICK_UNSIGNED:
+            rc = pyusdt_text_decimal(text, read_integer(at, part->size, false), false);
+            break;
+        case PYUSDT_QUICK_STRING:
+            rc = pyusdt_text_append(text, at, string_length(at, part->size));
+            break;
+        case PYUSDT_QUICK_NO:
+            rc = print_laid_out(part, record, text);
+        }
+    }
+    return rc;
 }
 
 /* trace() of a string: as text where it prints, else as a dump of as many bytes as a string can have. */
@@ -368,14 +376,20 @@ static int print_actions(struct pyusdt_formatter *f, const struct pyusdt_format_
         }
         if (action->kind == PYUSDT_ACTION_TRACE)
             rc = trace_value(f, part, record, text);
-        for (uint32_t k = 0; !rc && action->kind == PYUSDT_ACTION_PRINTF && k < action->parts; k++)
-            rc = print_part(t, part + k, record, text);
+        else
+            rc = print_parts(t, action, record, text);
         if (rc < 0)
             return rc;
     }
     if (!(f->flags & PYUSDT_FORMAT_QUIET))
         return pyusdt_text_append(text, "\n", 1);
     return 0;
+}
+
+/* True where the probe's columns can be printed, or are not to be. */
+static bool is_named(const struct pyusdt_formatter *f, uint32_t probe)
+{
+    return is_bare(f) || (probe < f->probe_count && f->probes[probe].text);
 }
 
 static int print_record(struct pyusdt_formatter *f, const uint8_t *record, uint32_t size,
@@ -390,8 +404,7 @@ static int print_record(struct pyusdt_formatter *f, const uint8_t *record, uint3
     if (clause->record_size == 0 || size < clause->record_size)
         return -EINVAL;
     if (!place->resume) {
-        bool named = probe < f->probe_count && f->probes[probe].text;
-        if (!named && !is_bare(f))
+        if (!is_named(f, probe))
             return PYUSDT_FORMAT_PROBE;
         rc = print_columns(f, record, text);
         if (rc)
@@ -399,6 +412,22 @@ static int print_record(struct pyusdt_formatter *f, const uint8_t *record, uint3
         place->resume = HEAD_DONE;
     }
     return print_actions(f, clause, record, place, text);
+}
+
+bool pyusdt_format_at_once(struct pyusdt_formatter *f, const uint8_t *record, uint32_t size, struct pyusdt_text *text)
+{
+    struct pyusdt_format_place place = {0};
+    uint32_t clause = read_u32(record + PYUSDT_RECORD_CLAUSE); /* far too large where it has a flag */
+    size_t before = text->size;
+    bool headed = f->heading;
+
+    if (clause >= f->table.head.clauses || !f->table.at_once[clause] || !is_named(f, read_u32(record + PYUSDT_RECORD_PROBE)))
+        return false;
+    if (print_record(f, record, size, &place, text) == PYUSDT_FORMAT_DONE)
+        return true;
+    text->size = before;
+    f->heading = headed;
+    return false;
 }
 
 int pyusdt_format(struct pyusdt_formatter *f, const uint8_t *records, size_t size,
@@ -419,6 +448,8 @@ int pyusdt_format(struct pyusdt_formatter *f, const uint8_t *records, size_t siz
                 place->resume = HEAD_DONE;
                 return PYUSDT_FORMAT_FAULT;
             }
+        } else if (read_u32(record + PYUSDT_RECORD_CLAUSE) == PYUSDT_RECORD_TEXT) {
+            rc = pyusdt_text_append(text, record + PYUSDT_TEXT_DATA, length - PYUSDT_TEXT_DATA);
         } else {
             rc = print_record(f, record, length, place, text);
         }

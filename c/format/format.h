@@ -109,4 +109,8 @@ int pyusdt_format_probe(struct pyusdt_formatter *f, uint32_t id, const char *pro
 int pyusdt_format(struct pyusdt_formatter *f, const uint8_t *records, size_t size,
                   struct pyusdt_format_place *place, struct pyusdt_text *text);
 
+/* Append the text of a record where nobody else is needed for it and the text is short.  False: nothing was appended, the record is
+ * for pyusdt_format(). */
+bool pyusdt_format_at_once(struct pyusdt_formatter *f, const uint8_t *record, uint32_t size, struct pyusdt_text *text);
+
 #endif

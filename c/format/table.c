@@ -7,6 +7,8 @@
 
 #include "generated/program.h"
 
+enum { SHORT_WIDTH = 1024 }; /* a column that people look at is no wider */
+
 static bool inside(uint32_t offset, uint32_t size, uint32_t limit)
 {
     return offset <= limit && size <= limit - offset;
@@ -81,6 +83,59 @@ static bool clause_ok(const struct pyusdt_format_table *t, const struct pyusdt_f
     return true;
 }
 
+/* --- what is found out once --------------------------------------------------------------------------------- */
+
+/* Nothing but the value: no flags, width, precision. */
+static bool is_plain(const struct pyusdt_format_part *part)
+{
+    return !(part->flags | part->width | part->precision) && (part->star_width & part->star_precision) == PYUSDT_TABLE_NONE;
+}
+
+static enum pyusdt_format_quick quick_way(const struct pyusdt_format_part *part)
+{
+    bool is_decimal = part->letter == 'd' || part->letter == 'u';
+
+    if (part->kind == PYUSDT_PART_LITERAL)
+        return PYUSDT_QUICK_LITERAL;
+    if (!is_plain(part))
+        return PYUSDT_QUICK_NO;
+    if (part->kind == PYUSDT_PART_STRING)
+        return PYUSDT_QUICK_STRING;
+    if (part->kind == PYUSDT_PART_SIGNED && is_decimal)
+        return PYUSDT_QUICK_SIGNED;
+    return part->kind == PYUSDT_PART_UNSIGNED && is_decimal ? PYUSDT_QUICK_UNSIGNED : PYUSDT_QUICK_NO;
+}
+
+/* Its text is not much longer than its value, whatever that is. */
+static bool is_short(const struct pyusdt_format_part *part)
+{
+    return part->kind == PYUSDT_PART_LITERAL || (part->width <= SHORT_WIDTH && part->precision <= SHORT_WIDTH &&
+                                                 (part->star_width & part->star_precision) == PYUSDT_TABLE_NONE);
+}
+
+static bool is_at_once(const struct pyusdt_format_table *t, const struct pyusdt_format_clause *clause)
+{
+    for (uint32_t i = 0; i < clause->actions; i++) {
+        const struct pyusdt_format_action *action = &t->actions[clause->first_action + i];
+        if (action->kind == PYUSDT_ACTION_CALLER)
+            return false;
+        for (uint32_t k = 0; k < action->parts; k++)
+            if (!is_short(&t->parts[action->first_part + k]))
+                return false;
+    }
+    return clause->record_size != 0;
+}
+
+static void find_out(struct pyusdt_format_table *t)
+{
+    for (uint32_t i = 0; i < t->head.parts; i++)
+        t->quick[i] = (uint8_t)quick_way(&t->parts[i]);
+    for (uint32_t i = 0; i < t->head.clauses; i++)
+        t->at_once[i] = is_at_once(t, &t->clauses[i]);
+}
+
+/* --- loading ------------------------------------------------------------------------------------------------ */
+
 /* The size that the head's numbers add up to; 64 bits are wide enough for any of them. */
 static uint64_t expected_size(const struct pyusdt_format_head *head)
 {
@@ -97,7 +152,7 @@ int pyusdt_format_table_load(struct pyusdt_format_table *t, const void *data, si
     memcpy(&t->head, data, sizeof t->head);
     if (t->head.magic != PYUSDT_TABLE_MAGIC || t->head.size != size || expected_size(&t->head) != size)
         return pyusdt_error_set(err, -EINVAL, "format table: the head does not fit its %zu bytes", size);
-    t->memory = malloc(size);
+    t->memory = malloc(size + t->head.parts + t->head.clauses);
     if (!t->memory)
         return pyusdt_error_set(err, -ENOMEM, "format table: out of memory");
     memcpy(t->memory, data, size);
@@ -105,12 +160,15 @@ int pyusdt_format_table_load(struct pyusdt_format_table *t, const void *data, si
     t->actions = (const void *)(t->clauses + t->head.clauses);
     t->parts = (const void *)(t->actions + t->head.actions);
     t->literals = (const void *)(t->parts + t->head.parts);
+    t->quick = (uint8_t *)t->memory + size;
+    t->at_once = t->quick + t->head.parts;
     for (uint32_t i = 0; i < t->head.clauses; i++) {
         if (!clause_ok(t, &t->clauses[i])) {
             pyusdt_format_table_free(t);
             return pyusdt_error_set(err, -EINVAL, "format table: clause %u is not well-formed", i);
         }
     }
+    find_out(t);
     return 0;
 }
 

@@ -28,20 +28,6 @@ char *pyusdt_text_grow(struct pyusdt_text *text, size_t more)
     return data + text->size;
 }
 
-int pyusdt_text_append(struct pyusdt_text *text, const void *data, size_t size)
-{
-    char *out = pyusdt_text_reserve(text, size);
-
-    if (!out)
-        return -ENOMEM;
-    if (size == 1) /* a space, a newline: less than a call of memcpy() */
-        *out = *(const char *)data;
-    else if (size)
-        memcpy(out, data, size);
-    text->size += size;
-    return 0;
-}
-
 /* Write the digits of `value` so that they end before `end`; returns the first. */
 static char *put_digits(char *end, uint64_t value, char letter)
 {
@@ -65,7 +51,7 @@ static char *put_digits(char *end, uint64_t value, char letter)
     return end;
 }
 
-int pyusdt_text_decimal(struct pyusdt_text *text, uint64_t value, bool is_signed)
+int pyusdt_text_digits(struct pyusdt_text *text, uint64_t value, bool is_signed)
 {
     bool negative = is_signed && (int64_t)value < 0;
     char *out = pyusdt_text_reserve(text, 20); /* of 2^64 - 1, and of -2^63 with its sign */
@@ -74,11 +60,11 @@ int pyusdt_text_decimal(struct pyusdt_text *text, uint64_t value, bool is_signed
     if (!out)
         return -ENOMEM;
     value = negative ? -value : value;
-    for (uint64_t rest = value; rest >= 10; rest /= 10)
+    for (uint64_t least = 10; value >= least && count < 20; least *= 10)
         count++;
     out[0] = '-';
     text->size += count;
-    for (char *digit = out + count;; value /= 10) {
+    for (char *digit = out + count; ; value /= 10) {
         *--digit = (char)('0' + value % 10);
         if (value < 10)
             return 0;

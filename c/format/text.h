@@ -7,9 +7,11 @@
 #ifndef PYUSDT_TEXT_H
 #define PYUSDT_TEXT_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct pyusdt_text {
     char *data;
@@ -37,16 +39,37 @@ struct pyusdt_layout {
 void pyusdt_text_free(struct pyusdt_text *text);
 
 char *pyusdt_text_grow(struct pyusdt_text *text, size_t more);
-int pyusdt_text_append(struct pyusdt_text *text, const void *data, size_t size);
 
 /* Make room for `more` bytes; returns where they go, or NULL.  The caller adds to text->size. */
 static inline char *pyusdt_text_reserve(struct pyusdt_text *text, size_t more)
 {
-    return text->data && text->capacity - text->size >= more ? text->data + text->size : pyusdt_text_grow(text, more);
+    return text->capacity - text->size > more ? text->data + text->size : pyusdt_text_grow(text, more); /* >: no memory is no room */
 }
 
+static inline int pyusdt_text_append(struct pyusdt_text *text, const void *data, size_t size)
+{
+    char *out = pyusdt_text_reserve(text, size);
+
+    if (!out)
+        return -ENOMEM;
+    if (size == 1) /* a space, a newline: less than a call of memcpy() */
+        *out = *(const char *)data;
+    else if (size)
+        memcpy(out, data, size);
+    text->size += size;
+    return 0;
+}
+
+int pyusdt_text_digits(struct pyusdt_text *text, uint64_t value, bool is_signed);
+
 /* %d and %u without anything else, as most are. */
-int pyusdt_text_decimal(struct pyusdt_text *text, uint64_t value, bool is_signed);
+static inline int pyusdt_text_decimal(struct pyusdt_text *text, uint64_t value, bool is_signed)
+{
+    const char digit = (char)('0' + value);
+
+    return value < 10 ? pyusdt_text_append(text, &digit, 1) : pyusdt_text_digits(text, value, is_signed);
+}
+
 /* An integer; `value` already extended to 64 bits by its type, `is_signed` for %d of a signed type. */
 int pyusdt_text_integer(struct pyusdt_text *text, const struct pyusdt_layout *layout, uint64_t value, bool is_signed);
 /* A string of `size` bytes, cut to the precision and padded with spaces. */

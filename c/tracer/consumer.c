@@ -7,11 +7,11 @@
 #include <time.h>
 
 #include "generated/program.h"
+#include "tracer/output.h"
 #include "tracer/state.h"
 #include "tracer/tally.h"
 
 enum { PYUSDT_PROBE_ERROR = 3 };     /* its id, as in dtrace: the caller adds BEGIN, END and ERROR first */
-enum { RECORDS_BOUND = 64 << 20 }; /* bytes of records between two clears; more are lost and counted */
 enum { RECORDS_PAUSE = 512 << 10 };  /* past this a poll stops early, so that the caller can print what a processor's cache still has */
 enum { IDS_AT_PLACES = 1 << 20 };  /* of one target: more it does not get, whatever it says */
 enum { ALL_IDS_AT_PLACES = 1 << 22 };
@@ -66,8 +66,7 @@ struct pyusdt_consumer {
     struct met met;
     struct pyusdt_tally tally; /* of probes that were met before it */
     const struct pyusdt_event *event; /* the one that is being run */
-    uint8_t *records;
-    size_t size, room;
+    struct pyusdt_output output;
     uint32_t running; /* index of the clause that is being run */
     uint64_t wall;    /* realtime minus monotonic clock, ns */
     bool wall_is_set; /* by the caller: not today's */
@@ -138,22 +137,12 @@ static void note_record(struct pyusdt_consumer *c, const uint8_t *record, uint32
 static int add_record(void *arg, const void *record, uint32_t size)
 {
     struct pyusdt_consumer *c = arg;
-    if (c->size + size > c->room) {
-        size_t room = c->room ? c->room * 2 : 1 << 20;
-        while (room < c->size + size)
-            room *= 2;
-        uint8_t *larger = room <= RECORDS_BOUND ? realloc(c->records, room) : NULL;
-        if (!larger) {
-            c->lost++;
-            return -EAGAIN;
-        }
-        c->records = larger;
-        c->room = room;
-    }
-    memcpy(c->records + c->size, record, size);
-    c->size += size;
-    note_record(c, record, size);
-    return 0;
+    int code = pyusdt_output_add(&c->output, record, size);
+    if (code == 0)
+        note_record(c, record, size);
+    else
+        c->lost++;
+    return code;
 }
 
 static uint64_t event_time(void *arg)
@@ -466,7 +455,7 @@ static int on_event(void *arg, const struct pyusdt_event *e)
         run_clauses(c, &c->met, &c->who[e->target], e);
     }
     c->lost += c->met.id == 0;
-    return c->exiting || c->pausing || c->size > RECORDS_PAUSE;
+    return c->exiting || c->pausing || c->output.made.size > RECORDS_PAUSE;
 }
 
 /* ---- what was counted by the targets ---- */
@@ -644,7 +633,7 @@ void pyusdt_consumer_free(struct pyusdt_consumer *c)
     }
     free(c->targets);
     free(c->who);
-    free(c->records);
+    pyusdt_output_free(&c->output);
     free(c);
 }
 
@@ -670,15 +659,19 @@ struct pyusdt_registry *pyusdt_consumer_registry(struct pyusdt_consumer *c)
     return c->registry;
 }
 
-const uint8_t *pyusdt_consumer_records(const struct pyusdt_consumer *c, size_t *size)
+void pyusdt_consumer_print(struct pyusdt_consumer *c, struct pyusdt_formatter *formatter)
 {
-    *size = c->size;
-    return c->records;
+    c->output.formatter = formatter;
+}
+
+const uint8_t *pyusdt_consumer_records(struct pyusdt_consumer *c, size_t *size)
+{
+    return pyusdt_output_records(&c->output, size);
 }
 
 void pyusdt_consumer_clear(struct pyusdt_consumer *c)
 {
-    c->size = 0;
+    pyusdt_output_clear(&c->output);
     c->pausing = false;
 }
 

@@ -23,6 +23,7 @@
 #include "tracer/registry.h"
 
 struct pyusdt_consumer;
+struct pyusdt_formatter;
 
 enum { /* parts of the state block that cost something and are filled only where a clause reads them */
     PYUSDT_USES_EXECNAME = 1,
@@ -93,8 +94,10 @@ void pyusdt_consumer_record(struct pyusdt_consumer *c, struct pyusdt_recorder *r
 /* Wall-clock time is the events' and this, not today's difference of the clocks. */
 void pyusdt_consumer_set_wall(struct pyusdt_consumer *c, uint64_t offset);
 
+/* From now on the formatter, which outlives this, prints what it can as it is made (output.h). */
+void pyusdt_consumer_print(struct pyusdt_consumer *c, struct pyusdt_formatter *formatter);
 /* The records since the last clear; `*size` bytes. */
-const uint8_t *pyusdt_consumer_records(const struct pyusdt_consumer *c, size_t *size);
+const uint8_t *pyusdt_consumer_records(struct pyusdt_consumer *c, size_t *size);
 void pyusdt_consumer_clear(struct pyusdt_consumer *c);
 
 bool pyusdt_consumer_exiting(const struct pyusdt_consumer *c); /* a clause called exit() */

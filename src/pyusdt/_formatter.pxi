@@ -20,9 +20,6 @@ cdef extern from "format/format.h":
         size_t offset
         uint32_t action
 
-    ctypedef struct pyusdt_formatter "struct pyusdt_formatter":
-        pass
-
     int pyusdt_formatter_new(const void *table, size_t size, unsigned flags, pyusdt_formatter **out, pyusdt_error *err)
     void pyusdt_formatter_free(pyusdt_formatter *f)
     void pyusdt_formatter_flags(pyusdt_formatter *f, unsigned flags)

@@ -155,6 +155,11 @@ cdef extern from "tracer/registry.h" nogil:
     bint pyusdt_registry_names(const pyusdt_registry *r, uint32_t id, pyusdt_probe_names *names)
 
 
+cdef extern from "format/format.h" nogil:
+    struct pyusdt_formatter:
+        pass
+
+
 cdef extern from "tracer/consumer.h" nogil:
     enum:
         PYUSDT_USES_EXECNAME
@@ -188,7 +193,8 @@ cdef extern from "tracer/consumer.h" nogil:
     int pyusdt_consumer_counting(pyusdt_consumer *c, uint32_t index, int program)
     void pyusdt_consumer_counts(pyusdt_consumer *c, const pyusdt_feed *feed)
     int pyusdt_consumer_poll(pyusdt_consumer *c, const pyusdt_feed *feed, uint64_t until, int max)
-    const uint8_t *pyusdt_consumer_records(const pyusdt_consumer *c, size_t *size)
+    void pyusdt_consumer_print(pyusdt_consumer *c, pyusdt_formatter *formatter)
+    const uint8_t *pyusdt_consumer_records(pyusdt_consumer *c, size_t *size)
     void pyusdt_consumer_clear(pyusdt_consumer *c)
     bint pyusdt_consumer_exiting(const pyusdt_consumer *c)
     void pyusdt_consumer_stack(pyusdt_consumer *c, const uint64_t *frames, uint32_t n)

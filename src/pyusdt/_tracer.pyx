@@ -277,6 +277,9 @@ cdef class Pace:
         return pyusdt_pace_next(&self.pace, n, now, crowded)
 
 
+cdef class Formatter
+
+
 cdef class Consumer:
     """Runs a program's clauses on events.
 
@@ -286,6 +289,7 @@ cdef class Consumer:
     cdef pyusdt_consumer *consumer
     cdef bint uses_ancestors
     cdef VM vm
+    cdef Formatter formatter  # which the consumer uses
 
     def __cinit__(self, VM vm, uint32_t clauses, uses, this_area, stacks=()):
         cdef pyusdt_consumer_config config
@@ -409,6 +413,11 @@ cdef class Consumer:
     def set_wall(self, uint64_t offset):
         """Wall-clock time is the time of events and this (ns), whatever it is now."""
         pyusdt_consumer_set_wall(self.consumer, offset)
+
+    def print_by(self, Formatter formatter):
+        """From now on records come printed where this formatter can do that at once (c/tracer/output.h)."""
+        self.formatter = formatter
+        pyusdt_consumer_print(self.consumer, formatter.formatter)
 
     def take_records(self):
         """The records since the last call, as bytes."""

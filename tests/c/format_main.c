@@ -2,7 +2,9 @@
  *
  * In (stdin): chunks of a u32 kind and a u32 size, then that many bytes:
  *   't' u32 flags, the table        'p' u32 id, provider NUL function NUL name NUL        'r' records
- * Out: the text on stdout; on stderr a line for each stop: its number, the offset, the action.
+ *   'o' whole records, which come one by one through c/tracer/output.h
+ * Out: the text on stdout; on stderr a line for each stop: its number, the offset, the action; of 'o' before them how many bytes
+ * of text were printed at once.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -10,6 +12,8 @@
 #include <string.h>
 
 #include "../../c/format/format.h"
+#include "../../c/generated/program.h"
+#include "../../c/tracer/output.h"
 
 static struct pyusdt_formatter *formatter;
 
@@ -29,6 +33,31 @@ static void format(const uint8_t *records, size_t size)
     pyusdt_text_free(&text);
 }
 
+static uint32_t word_at(const uint8_t *at)
+{
+    uint32_t word;
+
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+static void output(const uint8_t *records, size_t size)
+{
+    struct pyusdt_output output = {.formatter = formatter};
+    uint32_t length;
+
+    for (size_t at = 0; at < size; at += length) {
+        length = word_at(records + at);
+        if (pyusdt_output_add(&output, records + at, length) != 0)
+            exit(3);
+    }
+    records = pyusdt_output_records(&output, &size);
+    bool printed = size && word_at(records + PYUSDT_RECORD_CLAUSE) == PYUSDT_RECORD_TEXT;
+    fprintf(stderr, "printed %u\n", printed ? word_at(records) - PYUSDT_TEXT_DATA : 0);
+    format(records, size);
+    pyusdt_output_free(&output);
+}
+
 static void take(uint32_t kind, uint8_t *data, uint32_t size)
 {
     struct pyusdt_error err;
@@ -36,6 +65,10 @@ static void take(uint32_t kind, uint8_t *data, uint32_t size)
 
     if (kind == 'r') {
         format(data, size);
+        return;
+    }
+    if (kind == 'o') {
+        output(data, size);
         return;
     }
     memcpy(&word, data, sizeof word);

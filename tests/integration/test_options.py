@@ -50,6 +50,15 @@ def test_switchrate_holds_records_back(fired):
     assert numbers(fired(3000, "-x", "switchrate=2s")) == list(range(1, 3001))
 
 
+@pytest.mark.parametrize("options", [(), ("-x", "switchrate=2s")], ids=["at once", "held back"])
+def test_setopt_changes_what_comes_behind_it_and_nothing_before(fired, options):
+    script = PRINT.replace("arg2);", 'arg2); trace((char)65); printf("\\n");') + 'pyusdt$target:::user_trace-i4s4 /arg2 == 3/ { setopt("rawbytes"); }'
+    got = fired(500, *options, script=script)
+    before, after = got.stdout.split("\n4\n")
+    assert before.split() == ["1", "65", "2", "65", "3", "65"], got
+    assert after.count("0: 41 ") == 497 and "65" not in after.split("\n5\n")[0], got
+
+
 @pytest.mark.parametrize("option, status", [((), 0), (("--strict",), 3)])
 def test_drops(fired, option, status):
     """The smallest rings, and clauses that take many times as long as a firing: what is printed and what is said to be dropped is

@@ -52,7 +52,7 @@ C = {
     "bpf": ("generated", "shared"),
     "format": ("generated", "shared"),
     "stacks": (),
-    "tracer": ("bpf", "generated", "shared"),
+    "tracer": ("bpf", "format", "generated", "shared"),
     "native": ("shared", "stacks", "target"),
     "nif": ("shared", "target"),
 }

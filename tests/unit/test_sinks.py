@@ -20,6 +20,7 @@ from pyusdt.report.deltas import Lines
 from pyusdt.report.json import Json
 from pyusdt.report.output import Output, OutputError
 from pyusdt.report.parquet import Parquet
+from pyusdt.report.tee import Tee
 from pyusdt.report.terms import Terms
 from pyusdt.report.text import Text
 from pyusdt.tracing.aggregates import Aggregates
@@ -96,6 +97,19 @@ def test_text(program, output):
     assert written() == (b"CPU     ID                    FUNCTION:NAME\n  0      1                         fun:name who=me n=5\n"
                          b"  0      1                         fun:name <clear>          7\n\n        1                4\n")
     assert told == TOLD
+
+
+class Looks(Text):
+    """It prints, and looks at the records, too."""
+
+
+def test_only_text_by_itself_is_printed_by_the_engine(program, output):
+    output_, notify, _, _ = output
+    alone, looks, shown = Text(output_, notify), Looks(output_, notify), Text(output_, notify)
+    tee = Tee(shown, Text(output_, notify))
+    for sink in (alone, looks, tee):
+        sink.begin(Info(program, Options(), Acts(sink), lambda ident: ("pro", "mod", "fun", "name"), "made-up", "of a test"))
+    assert alone.formatter and not looks.formatter and not tee.formatter
 
 
 def test_json(program, output):

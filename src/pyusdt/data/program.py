@@ -49,10 +49,12 @@ RECORD_DATA = 32  # the fields of RecordLayout
 RECORD_FAULT = 0x80000000  # in RECORD_CLAUSE: a run-time error, data is FAULT_*
 RECORD_SPECULATIVE = 0x40000000  # in RECORD_CLAUSE: to be held back, by the speculation at RECORD_SPECULATION
 RECORD_SETTLED = 0x20000000  # in RECORD_CLAUSE: what is held back is to be released or forgotten, data is SETTLED_*
-RECORD_FLAGS = 0xE0000000
+RECORD_TEXT = 0x10000000  # in RECORD_CLAUSE: what other records were printed as, data is TEXT_DATA; of any size
+RECORD_FLAGS = 0xF0000000
 RECORD_SPECULATION = 32  # u32: number of a speculation, with RECORD_SPECULATIVE and RECORD_SETTLED
 SETTLED_COMMIT = 36  # u32: 1 release (commit), 0 forget (discard)
 SETTLED_RECORD_SIZE = 40
+TEXT_DATA = 32  # with RECORD_TEXT: the text, to the record's end
 
 # --- fault data, after RECORD_DATA -------------------------------------------
 FAULT_KIND = 32  # u32, one of the kinds below

@@ -138,6 +138,10 @@ class Engine(Clock):
         """Why no probe matches a description, where that is known."""
         return self.lack if description.provider.startswith((*OWN_PROVIDERS, "python")) else None
 
+    def print_by(self, formatter: Any) -> None:
+        """Whoever takes the records does nothing but print them by this _tracer.Formatter: some may come as text that it has made
+        (RECORD_TEXT of data/program.py)."""
+
     def begin(self) -> None:
         """Fire BEGIN, then enable the probes (unless BEGIN called exit())."""
         raise NotImplementedError

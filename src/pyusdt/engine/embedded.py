@@ -195,6 +195,9 @@ class EmbeddedEngine(Engine):
 
     # --- running -----------------------------------------------------------------------------------
 
+    def print_by(self, formatter):
+        self._consumer.print_by(formatter)
+
     def begin(self):
         begun = time.monotonic_ns()
         if "record" in self.options:

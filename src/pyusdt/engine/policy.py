@@ -31,7 +31,7 @@ def with_policy(engine, program, options):
 
 
 class Waiting:
-    """An engine whose records wait here.  All but poll() and end() is the engine's own."""
+    """An engine whose records wait here.  All but print_by(), poll() and end() is the engine's own."""
 
     def __init__(self, engine, size):
         self._engine, self._size = engine, size
@@ -39,6 +39,9 @@ class Waiting:
 
     def __getattr__(self, name):
         return getattr(self._engine, name)
+
+    def print_by(self, formatter):
+        """They are records until they are seen, which bufsize counts, and which an action among them may change."""
 
     def end(self):
         self._keep(self._engine.end())

@@ -37,6 +37,8 @@ class Text(OutputSink):
         if self._formatter is None:
             self._formatter = _formatter(info)
             self._lay_out()
+        if type(self) is Text:  # others look at the records, too
+            self.formatter = self._formatter
 
     def _lay_out(self) -> None:
         """Tell the formatter what the options say about lines."""

@@ -121,6 +121,8 @@ class Driver:
         self._info = Info(self.program, self.options, self.actions, engine.probe, engine.name, self.reason, engine.has_places,
                           engine)
         sink.begin(self._info)
+        if sink.formatter and not self._held:
+            engine.print_by(sink.formatter)
         self._say_what_no_node_has(sink)
         if engine.samples:
             from .samples import Samples

@@ -80,9 +80,11 @@ class Info:
 class Sink:
     """A sink that has no file and shows nothing by itself.  A sink of one's own has at least records(), text() and notice().
 
-    stays: when all is over it is still there to look at, until the user ends it."""
+    stays: when all is over it is still there to look at, until the user ends it; formatter: since begin(), of a sink that does
+    nothing with records but print them by it."""
 
     stays = False
+    formatter: Any = None  # a _tracer.Formatter: engines may print records by it before they give them (RECORD_TEXT)
 
     def begin(self, info: Info) -> None:
         """Tracing is about to begin."""
