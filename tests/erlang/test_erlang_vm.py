@@ -318,6 +318,22 @@ def test_code_that_is_loaded_while_it_is_traced(erlang, trace):
     assert re.search(r"^ +30$", run.stdout, re.MULTILINE), run
 
 
+def test_calls_that_never_return(erlang, trace, monkeypatch):
+    """A process that exits in a traced call, is killed in one, hibernates; and a node that ends among traced calls, dirty ones, too."""
+    monkeypatch.setenv("VM_OPTIONS", "#{rate => infinity}")
+    program = """erlang*:vm:nap:local-function-entry,erlang*:vm:nap:function-return,erlang*:vm:stuck:local-function-entry,
+                 erlang*:vm:stuck:function-return,erlang*:vm:slept:local-function-entry { @[probefunc, probename] = count(); }
+                 erlang*:::process-exit { @[copyinstr(arg1), probename] = count(); } erlang*:::process-hibernate { @["vm", probename] = count(); }
+                 erlang*:vm:entered:local-function-entry,erlang*:::efile_drv-return,erlang*:::process-scheduled { @["", "others"] = count(); }"""
+    run = trace(program, erlang.node("endings", 20, module="vm"))
+    rows = dict(re.findall(r"^ +(\S+ +\S+) +(\d+)$", run.stdout, re.MULTILINE))
+    rows = {" ".join(row.split()): int(count) for row, count in rows.items()}
+    assert not any("function-return" in row for row in rows) and "ended" in run.stdout and run.status == 0, run
+    assert [rows[row] for row in ("nap local-function-entry", "stuck local-function-entry", "slept local-function-entry",
+                                  "nap_is_over process-exit", "killed process-exit")] == [20] * 5, run
+    assert rows["vm process-hibernate"] >= 20, run  # and once for each process_info() that a sleeping process has answered
+
+
 def test_files(erlang, trace, tmp_path, monkeypatch):
     """Each operation once, with OTP's numbers of commands, its paths and numbers, and how it ended."""
     monkeypatch.setenv("VM_FOLDER", str(tmp_path))

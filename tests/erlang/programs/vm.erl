@@ -6,7 +6,7 @@
 -export([spawns/1, messages/1, schedules/1, collects/1, calls/1, ports/1, waits/1, signals/1]).
 -export([toggles/1, collected_elsewhere/1, far/1, drives/1, sorts/1, tables/1, pauses/1, beside/1]).
 -export([huge/1, renames/1, datasyncs/1, files/1, loads/1, controller/1, tsunami/1, drizzle/1, refused/1, cleared/1, shared/1]).
--export([entered/1, loop/0, nap/0, enabled/0, done/2]).
+-export([endings/1, entered/1, loop/0, nap/0, stuck/0, sleeps/0, slept/0, enabled/0, done/2]).
 
 %% Options for pyusdt_vm:enable/1, by the environment variable VM_OPTIONS, as an Erlang term.
 enabled() ->
@@ -202,6 +202,40 @@ spawns(N, Pause) ->
     _ = [begin timer:sleep(Pause), {Pid, Ref} = spawn_monitor(?MODULE, nap, []), receive {'DOWN', Ref, _, Pid, _} -> ok end end
          || _ <- lists:seq(1, number(N))],
     ok.
+
+%% Calls that never return: the process exits in them, is killed in them, sleeps for ever (and is woken for the next); then the node ends
+%% while two processes go on with traced calls, one of them on a dirty scheduler.
+endings(N) ->
+    Sleeper = spawn(?MODULE, sleeps, []),
+    enabled(),
+    spawns(N, 0),
+    _ = [begin
+             {Pid, Ref} = spawn_monitor(?MODULE, stuck, []),
+             wait(fun() -> process_info(Pid, current_function) =:= {current_function, {?MODULE, stuck, 0}} end),
+             exit(Pid, kill),
+             receive {'DOWN', Ref, _, Pid, killed} -> ok end
+         end || _ <- lists:seq(1, number(N))],
+    _ = [begin
+             Sleeper ! wake,
+             wait(fun() -> process_info(Sleeper, [current_function, message_queue_len]) =:=
+                           [{current_function, {erlang, hibernate, 3}}, {message_queue_len, 0}] end)
+         end || _ <- lists:seq(1, number(N))],
+    _ = [spawn(fun Read() -> {ok, _} = prim_file:read_file(code:which(?MODULE)), Read() end),
+         spawn(fun Call() -> entered(1), Call() end)],
+    timer:sleep(50),
+    done("ended", []).
+
+stuck() -> receive never -> ok end.
+
+sleeps() -> erlang:hibernate(?MODULE, slept, []).
+
+slept() -> receive wake -> sleeps() end.
+
+wait(Holds) ->
+    case Holds() of
+        true -> ok;
+        false -> erlang:yield(), wait(Holds)
+    end.
 
 refused(_) ->
     enabled(),
