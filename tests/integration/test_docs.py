@@ -28,6 +28,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import harness
 import pytest
@@ -107,6 +108,7 @@ def steps(block: Block) -> list[tuple[str, str]]:
     return re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE)
 
 
+PATIENCE = 60  # s
 STARTED: set[tuple[str, str]] = set()  # (page, command) of what runs in the background
 
 
@@ -127,13 +129,21 @@ def pattern(expected: str) -> str:
     return "\n".join(lines)
 
 
+def check_step(command: str, expected: str, run) -> None:
+    """run(command) -> Run.  Where the reader waits a moment for a program (`sleep`), it may need longer here: it is asked again."""
+    wanted, until = pattern(expected.rstrip("\n")), time.monotonic() + PATIENCE
+    done = run(command)
+    while not re.fullmatch(wanted, done.stdout.rstrip("\n")):
+        assert command.startswith("sleep ") and time.monotonic() < until, done
+        done = run(command)
+
+
 def check_steps(block: Block, path: str, shell=shell) -> None:
     assert steps(block), f"{block!r} has no command"
     for command, expected in steps(block):
-        run = shell(command, path)
+        check_step(command, expected, lambda command: shell(command, path))
         if command.endswith("&"):
             STARTED.add((block.page, command))
-        assert re.fullmatch(pattern(expected.rstrip("\n")), run.stdout.rstrip("\n")), run
 
 
 def check_console(block: Block, path: str) -> None:
