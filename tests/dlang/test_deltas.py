@@ -82,7 +82,7 @@ def test_every_function_is_in_the_script(programs):
                                                                                  if row.called != "stddev")}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(events=EVENTS, stands_still=st.booleans())
 def test_hosts_merged_are_one_session(programs, events, stands_still):
     program = programs[stands_still]
