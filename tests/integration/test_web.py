@@ -1,12 +1,15 @@
 """pydtrace --web and --html in a real browser (chromium): what it shows, whatever processes call themselves."""
 
 import base64
+import contextlib
 import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -73,8 +76,8 @@ def until(browser, script, wanted=True):
     return value
 
 
-def check_page(browser):
-    """The tables and the heat map of PROGRAM's events."""
+def check_page(browser, *expected):
+    """The tables and the heat map of PROGRAM's events; expected: words of errors that there may be."""
     until(browser, "panels.size === 2 && [...panels.get('calls').lines.values()].length", 2)
     cells = browser.execute_script("return [...document.querySelectorAll('#panels section:first-child td')].map(cell => cell.textContent)")
     assert HOSTILE.replace("\x1b", "\\x1b") in cells and "30" in cells and "/slow" in cells
@@ -90,8 +93,8 @@ def check_page(browser):
         return rows;""")
     assert set(rows) == {str(16 << i) for i in range(9)}
     assert rows["16"] and rows["4096"] and not any(rows[str(32 << i)] for i in range(7)), rows
-    severe = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE" and "favicon" not in entry["message"]]
-    assert severe == []
+    severe = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    assert [message for message in severe if not any(word in message for word in ("favicon", *expected))] == []
 
 
 def test_page(browser, traced):
@@ -132,6 +135,59 @@ def test_two_viewers_one_comes_back(browser, traced):
     browser.close()
     browser.switch_to.window(browser.window_handles[0])
     check_page(browser)
+
+
+class Relay:
+    """Between the browser and pydtrace.  connected: the sockets of both, ever; cut() ends all connections that there are."""
+
+    def __init__(self, port):
+        self.port, self.connected = port, []
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.here = self.server.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, far = self.server.accept()[0], socket.create_connection(("127.0.0.1", self.port))
+                self.connected += [near, far]
+                threading.Thread(target=self.pump, args=(near, far, self.to_pydtrace), daemon=True).start()
+                threading.Thread(target=self.pump, args=(far, near, bytes), daemon=True).start()
+
+    def to_pydtrace(self, data):
+        """It answers only to its own address."""
+        return data.replace(b"Host: 127.0.0.1:%d" % self.here, b"Host: 127.0.0.1:%d" % self.port)
+
+    @staticmethod
+    def pump(source, sink, change):
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                sink.sendall(change(data))
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+
+    def cut(self):
+        for each in self.connected:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_connection_that_breaks_is_made_again(browser, traced):
+    _, address = traced
+    port = int(re.search(r":(\d+)/", address)[1])
+    relay = Relay(port)
+    try:
+        browser.get(address.replace(f":{port}/", f":{relay.here}/"))
+        check_page(browser)
+        until(browser, "state.intervals > 0")
+        before, last = len(relay.connected), browser.execute_script("return state.intervals")
+        relay.cut()
+        until(browser, f"state.intervals > {last + 1} && document.getElementById('status').textContent.startsWith('live')")
+        assert len(relay.connected) > before
+        check_page(browser, "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET")
+    finally:
+        relay.server.close()
+        relay.cut()
 
 
 def test_a_tracer_that_is_killed(browser, traced):

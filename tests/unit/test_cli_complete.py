@@ -72,9 +72,11 @@ def test_a_machine_where_nothing_can_be_found_out(monkeypatch):
 
 @pytest.mark.parametrize("line", ["pydtrace -p ", "pydtrace --wait ", "pyusdt doctor -p ", "pyusdt list --pid "])
 def test_processes(line, monkeypatch):
-    monkeypatch.setattr(processes, "named", lambda: [(17, "web\x1b[31m"), (170, "db")])
+    shown = {17: "python web.py\x1b[31m", 170: "db"}
+    monkeypatch.setattr(processes, "named", lambda: [(17, "python"), (170, "db")])
+    monkeypatch.setattr(processes, "called", shown.get)
     assert offered(line) == ["17", "170"]
-    assert complete.text("fish", line, COMMANDS) == "17\tweb\\x1b[31m\n170\tdb\n"
+    assert complete.text("fish", line, COMMANDS) == "17\tpython web.py\\x1b[31m\n170\tdb\n"
 
 
 def test_what_each_shell_reads(monkeypatch):

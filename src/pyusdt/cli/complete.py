@@ -73,9 +73,9 @@ def _of_family(name: str) -> str:
 
 
 def _processes() -> Offers:
-    from .processes import named
+    from .processes import called, named
 
-    return [(str(pid), harmless(name)) for pid, name in named()]
+    return [(str(pid), harmless(called(pid))) for pid, _ in named()]
 
 
 def _settings() -> Offers:
