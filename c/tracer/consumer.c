@@ -7,26 +7,20 @@
 #include <time.h>
 
 #include "generated/program.h"
+#include "tracer/captured.h"
+#include "tracer/ids.h"
 #include "tracer/output.h"
 #include "tracer/state.h"
 #include "tracer/tally.h"
 
 enum { PYUSDT_PROBE_ERROR = 3 };     /* its id, as in dtrace: the caller adds BEGIN, END and ERROR first */
 enum { RECORDS_PAUSE = 512 << 10 };  /* past this a poll stops early, so that the caller can print what a processor's cache still has */
-enum { IDS_AT_PLACES = 1 << 20 };  /* of one target: more it does not get, whatever it says */
-enum { ALL_IDS_AT_PLACES = 1 << 22 };
 
 struct clause {
     int program;
     uint32_t flags;
     bool reads; /* the state block */
     int counting; /* the program that does the same for many firings at once; -1: there is none */
-};
-
-/* The ids of one probe at its places, by their numbers; 0: none yet. */
-struct place_ids {
-    uint32_t *id;
-    uint32_t room;
 };
 
 /* Of the last event's probe: what all its events have in common, so that the next one finds it. */
@@ -41,25 +35,13 @@ struct met {
 };
 #define NOBODY UINT32_MAX
 
-/* The ids of a target's probes: those that it had when it was met are in a row; what came later has a list. */
-struct ids {
-    uint32_t before, count; /* the id before the first; how many in a row */
-    uint32_t *later;
-    uint32_t nlater;
-    struct place_ids *at; /* by probe */
-    uint32_t nat, nplaces; /* how many of these; how many ids there are in them */
-};
-
 struct pyusdt_consumer {
     struct pyusdt_vm *vm;
     struct pyusdt_vm_env env;
     struct pyusdt_registry *registry;
     struct pyusdt_consumer_config config;
     struct clause *clauses;
-    struct ids *targets; /* by target index */
-    struct pyusdt_process *who;
-    uint32_t ntargets;
-    uint32_t nplaces; /* ids of probes at places, of all targets */
+    struct pyusdt_ids ids;
     struct pyusdt_feed feed; /* the one that is being polled */
     struct pyusdt_recorder *recorder; /* of what it delivers, or NULL */
     struct pyusdt_state *state; /* followed by the program's part */
@@ -83,40 +65,9 @@ struct pyusdt_consumer {
 
 /* --- what the programs see of the outside ---------------------------------------------------------- */
 
-/* A read inside what was captured of the event; all else is a bad address. */
 static int read_captured(void *arg, uint64_t address, void *to, uint32_t size, int how)
 {
-    const struct pyusdt_consumer *c = arg;
-    const struct pyusdt_event *e = c->event;
-    for (unsigned i = 0; i < e->ncaptures; i++) {
-        uint64_t offset = address - e->capture[i].address;
-        if (address < e->capture[i].address || offset > e->capture[i].length)
-            continue;
-        uint32_t rest = e->capture[i].length - (uint32_t)offset; /* bytes before the NUL */
-        const char *from = e->capture[i].data + offset;
-        if (how == PYUSDT_READ_REST) {
-            size = size < rest ? size : rest;
-            memcpy(to, from, size);
-            return (int)size;
-        }
-        if (how == PYUSDT_READ_BYTES) {
-            if (size > rest + 1)
-                return -EFAULT;
-            memcpy(to, from, size < rest ? size : rest);
-            if (size > rest)
-                ((char *)to)[rest] = 0;
-            return (int)size;
-        }
-        if (size == 0)
-            return 0;
-        const char *end = memchr(from, 0, rest);
-        uint32_t n = end ? (uint32_t)(end - from) : rest;
-        n = n < size - 1 ? n : size - 1;
-        memcpy(to, from, n);
-        ((char *)to)[n] = 0;
-        return (int)n + 1;
-    }
-    return -EFAULT;
+    return pyusdt_captured_read(((const struct pyusdt_consumer *)arg)->event, address, to, size, how);
 }
 
 /* What a record means to the running of the clauses. */
@@ -181,18 +132,6 @@ void pyusdt_consumer_stack(struct pyusdt_consumer *c, const uint64_t *frames, ui
     memcpy(c->frame, frames, c->nframes * sizeof *frames);
 }
 
-/* The number of frames, the frames, and zeros in the place of those of before. */
-static void fill_stack(struct pyusdt_consumer *c, uint32_t offset, uint32_t most)
-{
-    uint64_t *area = (uint64_t *)(void *)((uint8_t *)c->state + offset);
-    uint64_t before = area[0] <= most ? area[0] : most, n = c->nframes < most ? c->nframes : most;
-
-    area[0] = n;
-    memcpy(area + 1, c->frame, n * sizeof *area);
-    if (before > n)
-        memset(area + 1 + n, 0, (before - n) * sizeof *area);
-}
-
 /* --- running ----------------------------------------------------------------------------------------- */
 
 static void fill_event(struct pyusdt_consumer *c, const struct pyusdt_event *e)
@@ -206,7 +145,7 @@ static void fill_event(struct pyusdt_consumer *c, const struct pyusdt_event *e)
         s->wall = e->time + c->wall;
     for (int i = 0; i < PYUSDT_STACKS; i++)
         if (c->config.stack[i].offset)
-            fill_stack(c, c->config.stack[i].offset, c->config.stack[i].frames);
+            pyusdt_state_fill_stack(s, &c->config.stack[i], c->frame, c->nframes);
     if (c->config.this_size)
         memset((uint8_t *)s + c->config.this_offset, 0, c->config.this_size);
 }
@@ -322,70 +261,6 @@ void pyusdt_consumer_fire(struct pyusdt_consumer *c, uint32_t id, const struct p
     run_clauses(c, &met, who, event);
 }
 
-static int add_later(struct pyusdt_consumer *c, uint32_t target);
-
-/* 0: there was no memory for it. */
-static uint32_t id_of(struct pyusdt_consumer *c, uint32_t target, uint32_t probe)
-{
-    if (target >= c->ntargets && pyusdt_consumer_add_targets(c, &c->feed) != 0)
-        return 0;
-    const struct ids *ids = &c->targets[target];
-    if (probe < ids->count)
-        return ids->before + probe + 1;
-    if (probe - ids->count >= ids->nlater && add_later(c, target) != 0)
-        return 0;
-    return probe - ids->count < ids->nlater ? ids->later[probe - ids->count] : 0;
-}
-
-/* --- places --------------------------------------------------------------------------------------------- */
-
-/* Where the id is kept; NULL: there is no memory, or the target has told of too many. */
-static uint32_t *place_id(struct pyusdt_consumer *c, struct ids *ids, uint32_t probe, uint32_t place)
-{
-    if (probe >= ids->nat) {
-        struct place_ids *at = realloc(ids->at, (probe + 1) * sizeof *at);
-        if (!at)
-            return NULL;
-        memset(at + ids->nat, 0, (probe + 1 - ids->nat) * sizeof *at);
-        ids->at = at;
-        ids->nat = probe + 1;
-    }
-    struct place_ids *of = &ids->at[probe];
-    if (place >= of->room) {
-        uint32_t room = of->room ? of->room : 64;
-        while (room <= place)
-            room *= 2;
-        if (ids->nplaces + room - of->room > IDS_AT_PLACES || c->nplaces + room - of->room > ALL_IDS_AT_PLACES)
-            return NULL;
-        uint32_t *id = realloc(of->id, room * sizeof *id);
-        if (!id)
-            return NULL;
-        memset(id + of->room, 0, (room - of->room) * sizeof *id);
-        ids->nplaces += room - of->room;
-        c->nplaces += room - of->room;
-        *of = (struct place_ids){id, room};
-    }
-    return &of->id[place];
-}
-
-/* The probe at a place is a probe of its own to the clauses: with an id, from its first event on. 0: there is none for it. */
-static uint32_t id_at(struct pyusdt_consumer *c, uint32_t target, uint32_t probe, uint32_t place)
-{
-    struct pyusdt_probe_info info;
-    struct pyusdt_place_info at;
-    uint32_t *kept;
-
-    if (id_of(c, target, probe) == 0 || !(kept = place_id(c, &c->targets[target], probe, place)))
-        return 0;
-    if (*kept == 0 && c->feed.kind->probe(c->feed.of, target, probe, &info) == 0 &&
-        c->feed.kind->place(c->feed.of, target, place, &at) == 0) {
-        struct pyusdt_probe_names names = {info.provider, at.module, at.function, info.name};
-        int64_t id = pyusdt_registry_add(c->registry, &names);
-        *kept = id > 0 ? (uint32_t)id : 0;
-    }
-    return *kept;
-}
-
 /* Runs the clauses of a probe for so many events that were only counted; the state block is about that probe. */
 static void run_counting(struct pyusdt_consumer *c, uint32_t id, uint32_t events)
 {
@@ -400,7 +275,7 @@ static void run_counting(struct pyusdt_consumer *c, uint32_t id, uint32_t events
 static void run_tallied(struct pyusdt_consumer *c, const struct pyusdt_tallied *it)
 {
     c->met.target = NOBODY; /* the state block is about this probe now */
-    pyusdt_state_fill_who(c->state, c->config.uses, it->id, &c->who[it->target], c->registry);
+    pyusdt_state_fill_who(c->state, c->config.uses, it->id, &c->ids.who[it->target], c->registry);
     run_counting(c, it->id, it->events);
 }
 
@@ -432,10 +307,10 @@ static void put_by(struct pyusdt_consumer *c)
 static void meet_next(struct pyusdt_consumer *c, const struct pyusdt_event *e)
 {
     put_by(c);
-    uint32_t id = e->place == 0 ? id_of(c, e->target, e->probe) : id_at(c, e->target, e->probe, e->place);
+    uint32_t id = pyusdt_ids_of(&c->ids, &c->feed, e->target, e->probe, e->place);
     c->met = (struct met){.target = id ? e->target : NOBODY, .probe = e->probe, .place = e->place};
     if (id != 0)
-        meet(c, &c->met, id, &c->who[e->target]);
+        meet(c, &c->met, id, &c->ids.who[e->target]);
 }
 
 static int on_event(void *arg, const struct pyusdt_event *e)
@@ -452,7 +327,7 @@ static int on_event(void *arg, const struct pyusdt_event *e)
         c->met.waiting++; /* none of its clauses looks at a stack */
     } else if (c->met.n) {
         take_stack(c, e);
-        run_clauses(c, &c->met, &c->who[e->target], e);
+        run_clauses(c, &c->met, &c->ids.who[e->target], e);
     }
     c->lost += c->met.id == 0;
     return c->exiting || c->pausing || c->output.made.size > RECORDS_PAUSE;
@@ -463,7 +338,8 @@ static int on_event(void *arg, const struct pyusdt_event *e)
 static int on_count(void *arg, const struct pyusdt_event *e)
 {
     struct pyusdt_consumer *c = arg;
-    uint32_t id = id_at(c, e->target, e->probe, e->place), n;
+    uint32_t id = pyusdt_ids_of(&c->ids, &c->feed, e->target, e->probe, e->place), n;
+    c->met.target = NOBODY; /* the state block is about this probe now, and clauses may have moved */
     if (id == 0) {
         c->lost += e->arg[0];
         return 0;
@@ -471,9 +347,8 @@ static int on_count(void *arg, const struct pyusdt_event *e)
     const uint32_t *clauses = pyusdt_registry_clauses(c->registry, id, &n);
     if (!all_count(c, clauses, n))
         return 0; /* the target was not told to count them */
-    c->met.target = NOBODY; /* the state block is about this probe now */
     c->event = e;
-    pyusdt_state_fill_who(c->state, c->config.uses, id, &c->who[e->target], c->registry);
+    pyusdt_state_fill_who(c->state, c->config.uses, id, &c->ids.who[e->target], c->registry);
     fill_event(c, e);
     for (uint32_t i = 0; i < n; i++)
         run_program(c, clauses[i], c->clauses[clauses[i]].counting);
@@ -517,84 +392,10 @@ void pyusdt_consumer_set_wall(struct pyusdt_consumer *c, uint64_t offset)
     c->wall_is_set = true;
 }
 
-/* --- targets ------------------------------------------------------------------------------------------ */
-
-/* One probe of a target: its id, or -errno. */
-static int64_t add_probe(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint32_t target, uint32_t index)
-{
-    struct pyusdt_probe_info probe;
-    int code = feed->kind->probe(feed->of, target, index, &probe);
-    if (code)
-        return code;
-    struct pyusdt_probe_names names = {probe.provider, probe.module, probe.function, probe.name};
-    return pyusdt_registry_add(c->registry, &names);
-}
-
-/* The probes that a target has made since it was met. */
-static int add_later(struct pyusdt_consumer *c, uint32_t target)
-{
-    struct ids *ids = &c->targets[target];
-    struct pyusdt_target_info info;
-    c->met.target = NOBODY;
-    int code = c->feed.kind->target(c->feed.of, target, &info);
-    if (code)
-        return code;
-    uint32_t *later = realloc(ids->later, (info.nprobes - ids->count + 1) * sizeof *later);
-    if (!later)
-        return -ENOMEM;
-    ids->later = later;
-    while (ids->count + ids->nlater < info.nprobes) {
-        int64_t id = add_probe(c, &c->feed, target, ids->count + ids->nlater);
-        if (id < 0)
-            return (int)id;
-        ids->later[ids->nlater++] = (uint32_t)id;
-    }
-    return 0;
-}
-
-static int add_target(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint32_t target)
-{
-    struct pyusdt_target_info info;
-    int code = feed->kind->target(feed->of, target, &info);
-    if (code)
-        return code;
-    struct pyusdt_process *who = &c->who[target];
-    *who = (struct pyusdt_process){.pid = info.pid, .uid = info.uid, .gid = info.gid};
-    if (c->config.uses & PYUSDT_USES_PPID)
-        who->ppid = pyusdt_find_parent(who->pid);
-    if (c->config.uses & PYUSDT_USES_ANCESTORS)
-        pyusdt_find_ancestors(who);
-    memcpy(who->comm, info.comm, strnlen(info.comm, sizeof who->comm - 1));
-    c->targets[target] = (struct ids){.before = pyusdt_registry_count(c->registry), .count = info.nprobes};
-    for (uint32_t i = 0; i < info.nprobes; i++) {
-        int64_t id = add_probe(c, feed, target, i);
-        if (id < 0)
-            return (int)id;
-    }
-    return 0;
-}
-
 int pyusdt_consumer_add_targets(struct pyusdt_consumer *c, const struct pyusdt_feed *feed)
 {
-    uint32_t n = feed->kind->targets(feed->of);
-    if (n <= c->ntargets)
-        return 0;
-    c->met.target = NOBODY; /* clauses and processes move */
-    struct ids *targets = realloc(c->targets, n * sizeof *targets);
-    if (!targets)
-        return -ENOMEM;
-    c->targets = targets;
-    struct pyusdt_process *who = realloc(c->who, n * sizeof *who);
-    if (!who)
-        return -ENOMEM;
-    c->who = who;
-    while (c->ntargets < n) {
-        int code = add_target(c, feed, c->ntargets);
-        if (code)
-            return code;
-        c->ntargets++;
-    }
-    return 0;
+    c->met.target = NOBODY; /* clauses and processes may move */
+    return pyusdt_ids_add_targets(&c->ids, feed);
 }
 
 /* --- making and reading it ------------------------------------------------------------------------------ */
@@ -610,6 +411,7 @@ int pyusdt_consumer_new(struct pyusdt_vm *vm, const struct pyusdt_consumer_confi
     }
     c->vm = vm;
     c->config = *config;
+    c->ids = (struct pyusdt_ids){.registry = c->registry, .uses = config->uses};
     c->met.target = NOBODY;
     c->state = pyusdt_vm_map_value(vm, PYUSDT_MAP_STATE, 0);
     c->wall = wall_offset();
@@ -625,14 +427,7 @@ void pyusdt_consumer_free(struct pyusdt_consumer *c)
         return;
     pyusdt_registry_free(c->registry);
     free(c->clauses);
-    for (uint32_t i = 0; i < c->ntargets; i++) {
-        for (uint32_t probe = 0; probe < c->targets[i].nat; probe++)
-            free(c->targets[i].at[probe].id);
-        free(c->targets[i].at);
-        free(c->targets[i].later);
-    }
-    free(c->targets);
-    free(c->who);
+    pyusdt_ids_free(&c->ids);
     pyusdt_output_free(&c->output);
     free(c);
 }

@@ -34,6 +34,17 @@ void pyusdt_state_fill_who(struct pyusdt_state *s, uint32_t uses, uint32_t id, c
     }
 }
 
+void pyusdt_state_fill_stack(struct pyusdt_state *s, const struct pyusdt_stack_area *area, const uint64_t *frames, uint32_t count)
+{
+    uint64_t *to = (uint64_t *)(void *)((uint8_t *)s + area->offset);
+    uint64_t before = to[0] <= area->frames ? to[0] : area->frames, n = count < area->frames ? count : area->frames;
+
+    to[0] = n;
+    memcpy(to + 1, frames, n * sizeof *to);
+    if (before > n)
+        memset(to + 1 + n, 0, (before - n) * sizeof *to);
+}
+
 uint32_t pyusdt_find_parent(uint32_t pid)
 {
     char path[32], line[128];

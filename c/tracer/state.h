@@ -44,6 +44,9 @@ static_assert(sizeof(struct pyusdt_state) == PYUSDT_STATE_EVENT_END, "state bloc
 void pyusdt_state_fill_who(struct pyusdt_state *state, uint32_t uses, uint32_t id, const struct pyusdt_process *who,
                            const struct pyusdt_registry *registry);
 
+/* The number of frames, the frames, and zeros in the place of those of before. */
+void pyusdt_state_fill_stack(struct pyusdt_state *state, const struct pyusdt_stack_area *area, const uint64_t *frames, uint32_t count);
+
 /* As it is now; 0 where it can not be read, as of a process that has ended. */
 uint32_t pyusdt_find_parent(uint32_t pid);
 
