@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import harness
+import installed
 import pytest
 
 import pyusdt
@@ -262,6 +263,43 @@ def test_the_widget_of_a_notebook(browser, tmp_path):
     assert not browser.find_elements("css selector", "img, #panels script") and browser.execute_script("return window.origin") == "null"
     browser.switch_to.default_content()
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+LIVE = ("import os, pyusdt\n"
+        f"t = pyusdt.trace({SCRIPT!r}, pid=os.getpid()).__enter__()\n"
+        "for us, route in ((20, '/fast'), (5000, '/slow')):\n"
+        "    pyusdt.p(us, 2, route)\n"
+        "t.live(0.2)")
+
+
+@pytest.mark.long
+def test_a_notebook_as_people_have_it(browser, tmp_path):
+    """JupyterLab in the browser: the widget draws. (It puts into the page only what can be seen: one cell is.)"""
+    folder = installed.folder_of(os.path.join(os.path.dirname(__file__), "jupyter_readers.txt"), depends=True)
+    cell = {"cell_type": "code", "metadata": {}, "source": LIVE, "outputs": [], "execution_count": None}
+    kernel = {"name": "python3", "display_name": "python3", "language": "python"}
+    (tmp_path / "look.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 4}))
+    environment = {**os.environ, "PYTHONPATH": folder, "HOME": str(tmp_path), "JUPYTER_PATH": f"{folder}/share/jupyter",
+                   "JUPYTERLAB_DIR": f"{folder}/share/jupyter/lab"}
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--IdentityProvider.token=", "--LabApp.expose_app_in_browser=True"]
+    said = tmp_path / "said"
+    with open(said, "w") as messages, subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=messages, stderr=messages) as server:
+        try:
+            harness.wait_until(lambda: re.search(r"http://127.0.0.1:\d+/lab", said.read_text()), 120)
+            browser.get(re.search(r"http://127.0.0.1:\d+/lab", said.read_text())[0] + "/tree/look.ipynb")
+            until(browser, "window.jupyterapp && document.querySelectorAll('.jp-Notebook .jp-CodeCell').length", 1)
+            until(browser, "window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.connectionStatus", "connected")
+            browser.execute_script("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+            until(browser, "document.querySelectorAll('.jp-OutputArea iframe').length", 1)
+            browser.switch_to.frame(browser.find_element("css selector", ".jp-OutputArea iframe"))
+            until(browser, "panels.size === 2 && [...panels.get('calls').lines.values()].length", 2)
+            assert browser.execute_script("""
+                const {map} = panels.get('lat'), drawn = map.getContext('2d').getImageData(0, 0, map.width, map.height).data;
+                return drawn.some((value, i) => i % 4 === 3 && value > 0);""")
+        finally:
+            browser.switch_to.default_content()
+            browser.get("about:blank")
+            server.terminate()
 
 
 RECORDED = """
