@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 import pytest
 
+from pyusdt.cli import processes
 from pyusdt.cli.pydtrace import command_words
 from pyusdt.cli.table import DTRACE, OURS
 from pyusdt.cli.usage import usage
@@ -121,6 +122,17 @@ def myweb(tmp_path_factory):
         process.stdout.readline()
         yield process, environment
         process.stdin.close()
+
+
+def test_of_many_processes_those_with_pyusdt_are_named(myweb):
+    process, environment = myweb
+    name = processes.name(process.pid)
+    with subprocess.Popen([sys.executable, "-c", "print(flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        told = run("-p", name, "-n", "BEGIN", env=environment)
+        other.communicate(b"\n")
+    assert told[0] == 1 and told[2].startswith(f"dtrace: invalid pid: {name}\nhint: -p takes a process's id; called {name}: ")
+    assert told[2].endswith(f" (with pyusdt in them: {process.pid})\n")
 
 
 @pytest.mark.parametrize(("text", "hint"), [

@@ -1,6 +1,7 @@
 """Names of processes: the ids that a name behind -p may mean, and names for lists of processes.
 
-In: the argument of -p; an id.  Out: an id or a hint; a name.  Always: reads only /proc; without it no process has a name.
+In: the argument of -p; an id.  Out: an id or a hint; a name.  Always: reads only /proc, and for a hint what processes with pyusdt
+have published; without /proc no process has a name.
 """
 
 from __future__ import annotations
@@ -67,12 +68,26 @@ def ids(part: str) -> list[int]:
 
 
 def _called(text: str) -> str:
-    """Which processes have this name, for a message; "" where none has."""
+    """Which processes have this name, for a message, and which of them have pyusdt in them; "" where none has the name."""
     found = ids(text)
     if not found:
         return ""
-    more = " …" if len(found) > _SHOWN else ""
-    return f"called {text}: {', '.join(map(str, found[:_SHOWN]))}{more}"
+    traceable = sorted(_with_pyusdt().intersection(found))
+    few = f" (with pyusdt in them: {_some(traceable)})" if 0 < len(traceable) < len(found) else ""
+    return f"called {text}: {_some(found)}{few}"
+
+
+def _some(pids: list[int]) -> str:
+    return ", ".join(map(str, pids[:_SHOWN])) + (" …" if len(pids) > _SHOWN else "")
+
+
+def _with_pyusdt() -> set[int]:
+    from .._tracer import list_probes
+
+    try:
+        return {row[0] for row in list_probes()}
+    except OSError:
+        return set()
 
 
 def hint(text: str) -> str | None:
