@@ -39,6 +39,7 @@ BURST = 1000
 PAUSE = 0.005
 FILL = 300 * BURST  # events that fill a ring, whatever their size
 BURSTS = 20  # for one figure of the consumer's CPU time
+LARGE = 20 * BURST  # a burst in which waking up costs nothing
 
 ALL_TEN = """pyusdt$target:::user_trace-i4s4 {
     this->a = copyinstr(arg0); this->b = copyinstr(arg1);
@@ -188,6 +189,9 @@ def measure_consumer(rounds: int) -> list[Comparison]:
         ):
             with closing(subjects.TracedSubject(script)) as subject:
                 rows.append(Comparison(title, budget, *consumer_samples(subject, operation, peer, rounds)))
+        with closing(subjects.TracedSubject(PRINTF)) as subject:
+            found = consumer_samples(subject, "p", lines, rounds, LARGE)
+            rows.append(Comparison(f"consumer, the same in bursts of {LARGE} / fprintf", 2.0, *found))
     return rows
 
 
@@ -208,17 +212,17 @@ def measure_full_speed(rounds: int) -> list[Comparison]:
     return [Comparison(*row) for row in full_speed.rows(rounds)]
 
 
-def consumer_samples(subject, operation: str, peer, rounds: int) -> tuple[list[float], list[float]]:
+def consumer_samples(subject, operation: str, peer, rounds: int, burst: int = BURST) -> tuple[list[float], list[float]]:
     ours, theirs = [], []
     for kept in range(-5, rounds):
         before = subject.consumer_nanoseconds()
         for _ in range(BURSTS):
-            subject.ask(operation, BURST)
-            time.sleep(PAUSE)
-        figure = (subject.consumer_nanoseconds() - before) / (BURSTS * BURST)
+            subject.ask(operation, burst)
+            time.sleep(max(PAUSE, burst * 1e-6))
+        figure = (subject.consumer_nanoseconds() - before) / (BURSTS * burst)
         if kept >= 0:
             ours.append(figure)
-            theirs.append(per_event(peer, "1", BURST))
+            theirs.append(per_event(peer, "1", burst))
     return ours, theirs
 
 

@@ -127,26 +127,25 @@ static uint32_t read_u32(const uint8_t *at)
     return value;
 }
 
-/* An integer of 1, 2, 4 or 8 bytes, extended to 64 bits. */
+/* An integer of 1, 2, 4 or 8 bytes, extended to 64 bits.  Each size has a memcpy() of its own: they become loads. */
 static uint64_t read_integer(const uint8_t *at, uint32_t size, bool is_signed)
 {
-    union {
-        uint8_t u8;
-        uint16_t u16;
-        uint32_t u32;
-        uint64_t u64;
-    } value;
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
 
-    memcpy(&value, at, size);
     switch (size) {
     case 1:
-        return is_signed ? (uint64_t)(int8_t)value.u8 : value.u8;
+        return is_signed ? (uint64_t)(int8_t)*at : *at;
     case 2:
-        return is_signed ? (uint64_t)(int16_t)value.u16 : value.u16;
+        memcpy(&two, at, sizeof two);
+        return is_signed ? (uint64_t)(int16_t)two : two;
     case 4:
-        return is_signed ? (uint64_t)(int32_t)value.u32 : value.u32;
+        memcpy(&four, at, sizeof four);
+        return is_signed ? (uint64_t)(int32_t)four : four;
     default:
-        return value.u64;
+        memcpy(&eight, at, sizeof eight);
+        return eight;
     }
 }
 
@@ -233,24 +232,23 @@ static int print_laid_out(const struct pyusdt_format_part *part, const uint8_t *
 static int print_parts(const struct pyusdt_format_table *t, const struct pyusdt_format_action *action, const uint8_t *record,
                        struct pyusdt_text *text)
 {
-    const uint32_t end = action->first_part + action->parts;
+    const struct pyusdt_format_part *part = t->parts + action->first_part, *end = part + action->parts;
+    const uint8_t *quick = t->quick + action->first_part;
     int rc = 0;
 
-    for (uint32_t i = action->first_part; !rc && i < end; i++) {
-        const struct pyusdt_format_part *part = &t->parts[i];
-        const uint8_t *at = (t->quick[i] == PYUSDT_QUICK_LITERAL ? (const uint8_t *)t->literals : record) + part->offset;
-        switch ((enum pyusdt_format_quick)t->quick[i]) {
+    for (; !rc && part < end; part++, quick++) {
+        switch ((enum pyusdt_format_quick)*quick) {
         case PYUSDT_QUICK_LITERAL:
-            rc = pyusdt_text_append(text, at, part->size);
+            rc = pyusdt_text_append(text, t->literals + part->offset, part->size);
             break;
         case PYUSDT_QUICK_SIGNED:
-            rc = pyusdt_text_decimal(text, read_integer(at, part->size, true), true);
+            rc = pyusdt_text_decimal(text, read_integer(record + part->offset, part->size, true), true);
             break;
         case PYUSDT_QUICK_UNSIGNED:
-            rc = pyusdt_text_decimal(text, read_integer(at, part->size, false), false);
+            rc = pyusdt_text_decimal(text, read_integer(record + part->offset, part->size, false), false);
             break;
         case PYUSDT_QUICK_STRING:
-            rc = pyusdt_text_append(text, at, string_length(at, part->size));
+            rc = pyusdt_text_append(text, record + part->offset, string_length(record + part->offset, part->size));
             break;
         case PYUSDT_QUICK_NO:
             rc = print_laid_out(part, record, text);

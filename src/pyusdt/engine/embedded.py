@@ -361,11 +361,11 @@ class EmbeddedEngine(Engine):
 
     def _cut(self):
         """Of stacks that were to be whole."""
-        most = max((self._frames(clause) for clause in self.program.clauses), default=0)
         cut = self._consumer.cut - self._said["cut"]
-        if not cut or most < _A_PART:
+        if not cut:
             return []
-        return [f"{cut} stack{'' if cut == 1 else 's'} had more than {most} frames: the outermost are left out"]
+        most = max(self._frames(clause) for clause in self.program.clauses)
+        return [] if most < _A_PART else [f"{cut} stack{'' if cut == 1 else 's'} had more than {most} frames: the outermost are left out"]
 
     def end(self):
         self._ends_at = time.monotonic_ns()
