@@ -178,11 +178,12 @@ def test_the_list_says_what_is_called_nearly_so(myweb):
     (("syscal", "", "read", "entry"), "syscall::read:entry"), (("", "syscall", "read", "entry"), "syscall::read:entry"),
     (("", "", "syscall", "entry"), "syscall:::entry"), (("sched", "", "", "on_cpu"), "sched:::on-cpu"),
     (("shop12", "", "", "paid"), "shop*:::paid"), (("shap7", "", "", "paid"), "shop7:::paid"), (("", "", "", "profile_97"), "profile-97"),
+    (("erlang9", "", "", "user_trace_s1"), "erlang9:::user_trace-s1"), (("erlang9", "", "", "message-send"), None),
     (("syscall", "", "read", "entry"), None), (("sched", "", "", ""), None), (("", "", "", "qqqqq"), None),
 ])  # fmt: skip
 def test_what_is_called_nearly_so(wanted, found):
     probes = [("syscall", "vmlinux", "read", "entry"), ("syscall", "vmlinux", "write", "return"), ("sched", "", "", "on-cpu"),
-              ("shop7", "m", "", "paid"), ("shop70", "m", "", "paid")]  # fmt: skip
+              ("shop7", "m", "", "paid"), ("shop70", "m", "", "paid"), ("erlang9", "", "", "message-send-remote"), ("erlang9", "", "", "user_trace-s1")]  # fmt: skip
     description = ProbeDesc(None, *wanted)
     hint = similar_name(description, probes) or similar_provider(description, probes)
     assert hint == (found and f"did you mean {found}?")

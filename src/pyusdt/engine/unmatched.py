@@ -29,6 +29,10 @@ _TIMER = re.compile(r"(tick|profile)_?(\d+[a-z]*)")  # nearly the name of one
 def similar_name(desc: Any, probes: Sequence[Parts]) -> str | None:
     """The description that may have been meant, as a question: of the same provider, with the name or the function of a probe that
     there is; or None.  probes: all."""
+    from .erlang_vm import not_offered
+
+    if not_offered(desc):  # it is right, and has another remedy
+        return None
     wanted = _parts(desc)
     for part in (_NAME, _FUNCTION):
         others = _others(wanted, part, [*probes, *_unlisted(desc)])
