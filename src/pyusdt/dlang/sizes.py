@@ -15,7 +15,7 @@ _BUFFER, _AGGREGATIONS, _VARIABLES, _SCRATCH = 1 << 31, 1 << 40, 1 << 32, 1 << 3
 
 def complaint(program):
     """dtrace's words for the first of the sizes that can not be."""
-    found = (check(program, program.options) for check in (_records, _aggregations, _variables, _scratch))
+    found = (check(program, program.options) for check in (_records, _aggregations, _variables, _scratch, _speculations))
     return next((words for words in found if words), None)
 
 
@@ -52,6 +52,11 @@ def _scratch(program, options):
     """dtrace takes twice as much, in 64 bits."""
     twice = 2 * (options.get("scratchsize", 0) + 7 & ~7) & (1 << 64) - 1
     return _TOO_BIG.format("scratchmem") if twice >= _SCRATCH else None
+
+
+def _speculations(_, options):
+    """dtrace makes the map of speculations for every program, and the kernel makes none of no entries."""
+    return "failed to create BPF map 'specs': Invalid argument" if options.get("nspec") == 0 else None
 
 
 def _data_size(clause):

@@ -43,7 +43,8 @@ class Layout:
             p.MapDef("globals", "array", 4, p.DROP_END, 1),
             p.MapDef("output", "ringbuf", 0, 0, _power_of_two(min(self.sizes["bufsize"], _BUFFER_MAX))),
         ]
-        self.speculation_count = min(options.get("nspec", 1), _SPECULATIONS_MOST)
+        # At least one: nspec=0 is refused where tracing begins (sizes.py), and the code is loaded before that.
+        self.speculation_count = max(1, min(options.get("nspec", 1), _SPECULATIONS_MOST))
         self._speculations = None
         self._random = None
         self.tokens = None  # strtok()'s state: what it returns next, and its string
