@@ -107,6 +107,13 @@ def test_each_wrong_process_has_its_message(pydtrace, root, unprivileged):
     assert re.search(r"permi|allowed|another user|not yours|root", texts["another user's"], re.IGNORECASE)
 
 
+def test_a_kernel_engine_that_can_not_be_used(root):
+    """Root without capabilities, as in a container: what stands in the way is said, not that root is needed."""
+    got = harness.run(["setpriv", "--bounding-set=-all", "--inh-caps=-all", harness.PYDTRACE, "-n", "syscall::read:entry { }"])
+    assert got.status == 1, got
+    assert re.search(r"^hint: such probes need another engine, which can not be used: kernel engine: .*CAP_BPF", got.stderr, re.MULTILINE), got
+
+
 @pytest.mark.parametrize(
     "command, reason",
     [("/proc/nonexistent/command", "No such file or directory"), ("/etc/passwd", "Permission denied")],

@@ -86,9 +86,10 @@ def _chosen(program, options, targets):
         embedded, why = engine, better or "pyusdt's own probes do not match"
     try:
         engine = _opened(_kernel(program, options), targets)
-    except EngineError:
+    except EngineError as error:
         if embedded is None:
             raise
+        embedded.kernel = f"such probes need another engine, which can not be used: {error}"
         return embedded, "the kernel can not be used"
     engine.lack = lack
     if failed and not lack and _wants_own(program):

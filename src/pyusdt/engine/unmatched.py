@@ -101,8 +101,9 @@ def _of_any(provider: str) -> str:
     return provider if stem == provider else f"{stem}*"
 
 
-def unmatched_probe(desc: Any, engine: str) -> str | None:
-    """For a ProbeDesc that no probe matches; engine: the name of the one that looked.  None: there may be such a probe."""
+def unmatched_probe(desc: Any, engine: str, kernel: str | None = None) -> str | None:
+    """For a ProbeDesc that no probe matches; engine: the name of the one that looked; kernel: why that of the kernel could not.
+    None: there may be such a probe."""
     from .erlang_vm import not_offered
     from .kernel.raw import PROVIDERS
 
@@ -117,7 +118,7 @@ def unmatched_probe(desc: Any, engine: str) -> str | None:
     if desc.provider in PROVIDERS and not _has_kernel_probe(desc):
         return f"pyusdt has no probe {desc.name} of {desc.provider}: as root, `pydtrace -l -n '{desc.provider}:::'` lists those that there are"
     if engine == "embedded" and (function or desc.provider in ("syscall", *PROVIDERS) or desc.name.startswith("profile-")):
-        return "such probes need the kernel engine: root has it, and -x engine=kernel asks for it"
+        return kernel or "such probes need the kernel engine: root has it, and -x engine=kernel asks for it"
     return None
 
 

@@ -84,8 +84,8 @@ class Driver:
     def _hint(self, description: Any) -> str | None:
         """What is called nearly so, or why there is no such probe."""
         engine, probes = self.engine, self._near(description)
-        hint: str | None = (similar_name(description, probes) or unmatched_probe(description, engine.name) or engine.hint(description)
-                            or similar_provider(description, probes))
+        hint: str | None = (similar_name(description, probes) or unmatched_probe(description, engine.name, engine.kernel)
+                            or engine.hint(description) or similar_provider(description, probes))
         return hint
 
     def _near(self, description: Any) -> list[Any]:
