@@ -2,12 +2,13 @@
  * in epoll_wait, which does not start again by itself, one spins; for each line that it is told the program says "interrupted signals". */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 
-static atomic_int interrupted, signals;
+static atomic_int interrupted, signals, spinning;
 
 static void count(int number)
 {
@@ -32,6 +33,7 @@ static void *spins(void *nothing)
     sigemptyset(&ours);
     sigaddset(&ours, SIGUSR1);
     pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
+    spinning = 1;
     for (;;)
         atomic_load(&signals);
     return nothing;
@@ -48,6 +50,8 @@ int main(void)
     sigprocmask(SIG_BLOCK, &all, NULL); /* the thread that spins gets them */
     pthread_create(&thread, NULL, waits, NULL);
     pthread_create(&thread, NULL, spins, NULL);
+    while (!spinning) /* a thread that has not run yet stands in clone3(), behind the system call, where no table describes the stack */
+        sched_yield();
     puts("ready");
     fflush(stdout);
     while (fgets(line, sizeof line, stdin)) {
