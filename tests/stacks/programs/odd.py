@@ -1,0 +1,102 @@
+"""Calls that leave Python's own frames and come back, code and threads that end: argv[1] of the functions below, again and again.
+
+innermost() runs in each of them.  It says "ready" when it is about to begin, and ends with its reader."""
+
+import ctypes
+import functools
+import itertools
+import os
+import sys
+import threading
+
+
+def innermost(n=3000):
+    total = 0
+    for i in range(n):
+        total += i * i % 7
+    return total
+
+
+def compare(a, b):
+    innermost()
+    return a[0] - b[0]
+
+
+def generator():
+    for _ in range(20):
+        yield innermost()
+
+
+def generator_in_c():
+    """A generator that C functions run: map, chain, filter, sum."""
+    return sum(filter(None, map(abs, itertools.chain(generator(), generator()))))
+
+
+def called_back():
+    """sort() of the C library calls Python by a pointer to a function, and list.sort() by a key."""
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
+    numbers = (ctypes.c_int * 8)(*range(8, 0, -1))
+    ctypes.CDLL(None).qsort(numbers, 8, 4, kind(compare))
+    sorted(range(5), key=functools.partial(lambda n: innermost()))
+
+
+def freed_code():
+    """Each function is gone after its only call; the next has its memory, mostly."""
+    for n in range(50):
+        names = {"innermost": innermost}
+        exec(compile(f"def made_{n}():\n    return innermost(300)\nmade_{n}()", f"<made_{n}>", "exec"), names)  # noqa: S102 (that is what it is about)
+
+
+def switches():
+    """Two greenlets take turns: each has frames of its own on the one thread."""
+    import greenlet
+
+    def ping():
+        for _ in range(10):
+            innermost()
+            other.switch()
+
+    def pong():
+        while True:
+            innermost()
+            one.switch()
+
+    one, other = greenlet.greenlet(ping), greenlet.greenlet(pong)
+    one.switch()
+
+
+def cython():
+    """A class that Cython has compiled (its own scanner of texts) calls an action of ours for each token."""
+    from io import StringIO
+
+    from Cython.Plex import Any, Lexicon, Scanner
+
+    def action(scanner, text):
+        innermost()
+        return text
+
+    scanner = Scanner(Lexicon([(Any("abc"), action)]), StringIO("abc" * 10))
+    for _ in range(30):
+        scanner.read()
+
+
+def threads_that_end():
+    threads = [threading.Thread(target=innermost, args=(30000,)) for _ in range(5)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+
+def forks():
+    child = os.fork()
+    if not child:
+        innermost(30000)
+        os._exit(0)
+    innermost(30000)
+    os.waitpid(child, 0)
+
+
+print("ready")
+while True:
+    globals()[sys.argv[1]]()
