@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from xml.etree import ElementTree
 
@@ -215,3 +218,75 @@ def test_what_is_no_python():
 def test_a_file_that_can_not_be_written():
     run = harness.pyusdt("profile", "--svg", "/dev/full", "--", sys.executable, SHARES, 1)
     assert run.returncode == 1 and "pyusdt: failed to write to /dev/full: No space left on device\n" in run.stderr
+
+
+# ---- whose ----
+
+def profiled_until(seen: str, *arguments: object) -> str:
+    """What `pyusdt profile --folded` prints, in seconds of it, as soon as this regular expression is in it."""
+    until, found = time.monotonic() + 60, ""
+    while not re.search(seen, found):
+        assert time.monotonic() < until, found
+        found = harness.pyusdt("profile", "--folded", "-d", 1, *arguments).stdout
+    return found
+
+
+def test_of_another_user():
+    """Root may, and the program goes on."""
+    if os.geteuid() != 0:
+        pytest.skip("host: not root")
+    program = "def spins():\n    while True: pass\nprint('ready')\nspins()"
+    with harness.started(["/usr/bin/python3", "-u", "-c", program], user=65534, group=65534, extra_groups=[]) as subject:
+        found = profiled_until(";spins ", subject.pid)
+        assert subject.process.poll() is None
+    assert {re.sub(r" \(.*?\)", "", stack) for stack, _ in counted(found)} <= {"<module>;spins", "<module>"}
+
+
+GUNICORN = """
+def busy():
+    return sum(i * i for i in range(100_000))
+def application(environ, start_response):
+    body = str(busy()).encode()
+    start_response("200 OK", [("Content-Length", str(len(body))), ("Connection", "close")])
+    return [body]
+"""
+
+
+@contextlib.contextmanager
+def asked(address: str):
+    """Requests, one after the other, as long as it lasts."""
+    done = threading.Event()
+
+    def ask() -> None:
+        while not done.is_set():
+            with socket.socket(socket.AF_UNIX) as client, contextlib.suppress(OSError):
+                client.settimeout(20)
+                client.connect(address)
+                client.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+                while client.recv(4096):
+                    pass
+            done.wait(0.001)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_workers_of_gunicorn(tmp_path):
+    """The master's id and --subprocesses: what the workers do for requests is seen, and they go on answering."""
+    (tmp_path / "web.py").write_text(GUNICORN)
+    address = str(tmp_path / "socket")
+    gunicorn = os.path.join(os.path.dirname(sys.executable), "gunicorn")
+    command = [gunicorn, "--workers", "2", "--bind", f"unix:{address}", "--chdir", str(tmp_path), "web:application"]
+    master = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        with asked(address):
+            profiled_until(r";application \([^;]*web\.py\);busy \(", "--subprocesses", master.pid)
+        assert master.poll() is None
+    finally:
+        master.terminate()
+        master.wait(60)
