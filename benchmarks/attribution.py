@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""How far shares of a profile are from what the program measured: `pyusdt profile` beside py-spy and perf, in one run.
+
+In: rounds (default 3), seconds of each (default 30), and an interpreter (default: this one; perf needs 3.12 or later, and its row is left
+out without).  Out: a row a sampler: the median over the rounds of the largest and of the mean error, in points of a hundred, over the
+functions that take above 1 %, with what chance alone gives: the standard deviation of the largest share, by how many samples there were.
+Always: the samplers take turns in every round, at 499 looks a second, each starting the program, whose own times of the same run are
+what its shares are compared with.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+
+import sampling
+
+HZ = "499"
+PROGRAM = os.path.join(sampling.HERE, "attribution_program.py")
+
+
+def folded(lines: list[str]) -> Counter[str]:
+    """{innermost function: samples} of lines "a (file);b (file) n"."""
+    found: Counter[str] = Counter()
+    for line in lines:
+        if match := re.fullmatch(r"(?:.*;)?(\w+) \([^;]*\) (\d+)", line):
+            found[match[1]] += int(match[2])
+    return found
+
+
+def script(text: str) -> Counter[str]:
+    """The same of what `perf script` prints: one paragraph a sample, innermost first; Python's functions are called py::NAME:FILE."""
+    innermost = (re.search(r"py::(\w+):", paragraph) for paragraph in text.split("\n\n"))
+    return Counter(match[1] for match in innermost if match)
+
+
+def run(command: list[str]) -> tuple[dict[str, float], list[str]]:
+    """(what the program measured, the other lines that were printed)"""
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return json.loads(next(line for line in lines if line.startswith("{"))), [line for line in lines if not line.startswith("{")]
+
+
+def by_pyusdt(program: list[str], folder: str) -> tuple[dict[str, float], Counter[str]]:
+    spent, lines = run([sampling.PYUSDT, "profile", "-r", HZ, "--folded", "--", *program])
+    return spent, folded(lines)
+
+
+def by_py_spy(program: list[str], folder: str) -> tuple[dict[str, float], Counter[str]]:
+    out = os.path.join(folder, "py-spy")
+    spent, _ = run([sampling.py_spy(), "record", "--rate", HZ, "--function", "--format", "raw", "--output", out, "--", *program])
+    with open(out) as file:
+        return spent, folded(file.read().splitlines())
+
+
+def by_perf(program: list[str], folder: str) -> tuple[dict[str, float], Counter[str]]:
+    out = os.path.join(folder, "perf")
+    spent, _ = run(["perf", "record", "-q", "-e", "cpu-clock", "-F", HZ, "-g", "-o", out, "--", program[0], "-X", "perf", *program[1:]])
+    return spent, script(subprocess.run(["perf", "script", "-i", out], capture_output=True, text=True, check=True).stdout)
+
+
+def knows_perf(python: str) -> bool:
+    return bool(shutil.which("perf")) and subprocess.run([python, "-X", "perf", "-c", "import sys; sys.activate_stack_trampoline"],
+                                                       capture_output=True, check=False).returncode == 0
+
+
+def errors(spent: dict[str, float], samples: Counter[str]) -> tuple[float, float, float, int]:
+    """(largest error, mean error, chance) in points, and how many samples there were."""
+    whole, n = sum(spent.values()), sum(samples[name] for name in spent)
+    shares = {name: seconds / whole for name, seconds in spent.items() if seconds > 0.01 * whole}
+    found = [100 * abs(samples[name] / n - share) for name, share in shares.items()]
+    most = max(shares.values())
+    return max(found), statistics.mean(found), 100 * (most * (1 - most) / n) ** 0.5, n
+
+
+def main() -> None:
+    rounds, seconds, python = [*sys.argv[1:], *("3", "30", sys.executable)[len(sys.argv) - 1:]]
+    samplers = {"pyusdt profile": by_pyusdt, "py-spy record": by_py_spy, **({"perf record": by_perf} if knows_perf(python) else {})}
+    rows: dict[str, list[tuple[float, float, float, int]]] = {name: [] for name in samplers}
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(int(rounds)):
+            for name, sampler in samplers.items():
+                rows[name].append(errors(*sampler([python, PROGRAM, seconds], folder)))
+    for name, found in rows.items():
+        largest, mean, chance, n = (statistics.median(column) for column in zip(*found, strict=True))
+        print(f"{name:16} largest error {largest:.2f}  mean {mean:.2f}  chance {chance:.2f} points  {n:.0f} samples")
+
+
+if __name__ == "__main__":
+    main()

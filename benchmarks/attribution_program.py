@@ -1,0 +1,29 @@
+"""Spends argv[1] seconds in eight functions, from 0.5 to 30 % each, in an order that no timer can keep step with; prints what each took.
+
+Out: one object of JSON, {function: seconds}.  It never sleeps: a sampler that counts threads that run counts all of it."""
+
+import json
+import random
+import sys
+import time
+
+SPENT = {}
+
+
+def busy(name, turns):
+    """A function of that name which takes so many turns."""
+    names = {}
+    exec(f"def {name}():\n    total = 0\n    for i in range({turns}):\n        total += i * i\n    return total", names)  # noqa: S102
+    return names[name]
+
+
+FUNCTIONS = [busy(f"takes_{tenths}", 100 * tenths) for tenths in (300, 245, 180, 120, 90, 40, 20, 5)]
+order = random.Random(1)
+end = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end:
+    order.shuffle(FUNCTIONS)
+    for function in FUNCTIONS:
+        began = time.perf_counter()
+        function()
+        SPENT[function.__name__] = SPENT.get(function.__name__, 0) + time.perf_counter() - began
+print(json.dumps(SPENT))
