@@ -1,6 +1,6 @@
 """Calls that leave Python's own frames and come back, code and threads that end: argv[1] of the functions below, again and again.
 
-innermost() runs in each of them.  It says "ready" when it is about to begin, and ends with its reader."""
+innermost() runs in each of them.  It says "ready" when it is about to begin, and runs until it is killed."""
 
 import ctypes
 import functools
