@@ -17,18 +17,18 @@ import json, sys, threading, time
 spent = {}
 def begins(): threading.Event().wait()
 def naps(seconds):
-    began = time.monotonic()
     time.sleep(seconds)
-    spent["naps"] = spent.get("naps", 0) + time.monotonic() - began
 def locked(lock):
-    began = time.monotonic()
     lock.acquire(timeout=0.4)
-    spent["locked"] = time.monotonic() - began
+def measured(called, argument):
+    began = time.monotonic()
+    called(argument)
+    spent[called.__name__] = spent.get(called.__name__, 0) + time.monotonic() - began
 def works():
     for i in range(30):
         sum(range(100000))
-        naps(0.01)
-    locked(held)
+        measured(naps, 0.01)
+    measured(locked, held)
 held = threading.Lock()
 held.acquire()
 threading.Thread(target=begins, daemon=True).start()
