@@ -182,16 +182,16 @@ def measure_consumer(rounds: int) -> list[Comparison]:
     with contextlib.ExitStack() as stack:
         lttng = start_lttng(stack)
         lines = stack.enter_context(closing(subjects.CSubject([program, os.path.join(subjects.BUILD, "lines")])))
-        for title, budget, script, operation, peer in (
-            ("consumer, @ = count() / LTTng-UST tracepoint", 1.0, COUNT, "p", lttng),
-            ("consumer, keyed quantize, 256 bytes / LTTng-UST", 2.0, QUANTIZE, "p 256", lttng),
-            ("consumer, printf of three fields / fprintf", 3.0, PRINTF, "p", lines),
+        for what, (small, large), script, operation, peer in (
+            ("@ = count() / LTTng", (1.0, 0.4), COUNT, "p", lttng),
+            ("keyed quantize / LTTng", (2.0, 0.65), QUANTIZE, "p", lttng),
+            ("by keys of 256 bytes / LTTng", (2.0, 2.0), QUANTIZE, "p 256", lttng),
+            ("printf / fprintf", (3.0, 2.0), PRINTF, "p", lines),
         ):
-            with closing(subjects.TracedSubject(script)) as subject:
-                rows.append(Comparison(title, budget, *consumer_samples(subject, operation, peer, rounds)))
-        with closing(subjects.TracedSubject(PRINTF)) as subject:
-            found = consumer_samples(subject, "p", lines, rounds, LARGE)
-            rows.append(Comparison(f"consumer, the same in bursts of {LARGE} / fprintf", 2.0, *found))
+            for burst, budget in ((BURST, small), (LARGE, large)):
+                with closing(subjects.TracedSubject(script)) as subject:
+                    found = consumer_samples(subject, operation, peer, rounds, burst)
+                    rows.append(Comparison(f"consumer, bursts of {burst}: {what}", budget, *found))
     return rows
 
 

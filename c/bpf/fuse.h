@@ -17,9 +17,13 @@
     X(ELEMENT, 5)           /* the same, of an array */ \
     X(COPY, 6)              /* probe_read_kernel(base + offset, size, base + offset) */ \
     X(READ_STRING, 5)       /* probe_read_user_str(base + offset, size, register) */ \
+    X(STRING, 13)           /* COPY, r0 = register = *(base + offset), READ_STRING to where was copied: zeros behind a string */ \
+    X(STRING_KEY, 19)       /* STRING, on to the next where it could be read, LOOKUP by what was read */ \
     X(INCREMENT, 4)         /* r1 = *r0, r2 = r1 + n, *r0 = r2 */ \
     X(SUM, 3)               /* r1 = *r0, r1 += register, *r0 = r1 */ \
     X(BUMP, 3)              /* r1 = *r0, r1 += n, *r0 = r1 */ \
+    X(BUCKET, 6)            /* r1 = register, on to the next unless it is above n, r0 += r1, BUMP */ \
+    X(GLOBAL, 7)            /* r0 = *global + n, r1 = &global, *r1 = r0 */ \
     X(LOST, 4)              /* r1 = the address of a count, r2 = n, *r1 += r2 */ \
     X(QUANTIZE_BUCKET, 1)   /* a call of the library's quantize_bucket */
 

@@ -31,12 +31,22 @@ static inline bool pyusdt_inside(uint64_t addr, uint64_t size, uintptr_t low, ui
     return addr >= low && addr <= high && size <= high - addr;
 }
 
+/* Whether the state block has `size` bytes there. */
+static inline bool pyusdt_in_state(const struct pyusdt_run *run, uint64_t addr, uint64_t size)
+{
+    uintptr_t state = (uintptr_t)run->vm->state;
+    return pyusdt_inside(addr, size, state, state + run->vm->state_slack + 8);
+}
+
+static inline bool pyusdt_in_map(const struct pyusdt_map *map, uint64_t addr, uint64_t size)
+{
+    return pyusdt_inside(addr, size, (uintptr_t)map->values, (uintptr_t)map->values_end);
+}
+
 /* Address of `size` bytes, not 0, that the program may read, or write; NULL: none, and *run is told. */
 static inline uint8_t *pyusdt_run_memory(struct pyusdt_run *run, uint64_t addr, uint64_t size, bool write)
 {
-    uintptr_t state = (uintptr_t)run->vm->state;
-    if (pyusdt_inside(addr, size, run->stack_low, run->stack_top) ||
-        pyusdt_inside(addr, size, state, state + run->vm->state_slack + 8))
+    if (pyusdt_inside(addr, size, run->stack_low, run->stack_top) || pyusdt_in_state(run, addr, size))
         return (uint8_t *)(uintptr_t)addr;
     return pyusdt_run_search(run, addr, size, write);
 }
@@ -48,6 +58,8 @@ static inline uint8_t *pyusdt_run_access(struct pyusdt_run *run, uint64_t addr, 
     if (__builtin_expect(addr - state <= run->vm->state_slack + (8 - size), 1))
         return (uint8_t *)(uintptr_t)addr;
     if (addr >= run->stack_low && addr <= run->stack_top - size)
+        return (uint8_t *)(uintptr_t)addr;
+    if (pyusdt_in_map(run->vm->last, addr, size))
         return (uint8_t *)(uintptr_t)addr;
     return pyusdt_run_search(run, addr, size, write);
 }

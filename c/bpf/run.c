@@ -134,6 +134,24 @@ static inline uint64_t quantize_bucket(uint64_t value)
     }
 #define SUM(op, add) (r[(op)->src] + (uint64_t)(int64_t)(add)->imm) /* of mov and add */
 
+/* Sequence STRING but for its registers: the string's bytes with the NUL and, in *address, where it lies in the process; 0: nothing
+ * was done that the sequence, begun again one by one, does not do as well. */
+static inline uint64_t read_string(struct pyusdt_run *run, const struct pyusdt_op *pc, const uint64_t *r, uint64_t *address)
+{
+    uint64_t from = SUM(pc, pc + 1), to = SUM(pc + 2, pc + 3), at = r[pc[6].src] + (uint64_t)(int64_t)pc[6].off;
+    uint32_t size = (uint32_t)pc[4].imm;
+
+    if (!pyusdt_in_state(run, from, size) || !pyusdt_in_state(run, to, size) || !pyusdt_in_state(run, at, 8) ||
+        (from < to + size && to < from + size) || (at < to + size && to < at + 8) || !run->env->read_user)
+        return 0;
+    memcpy(address, (const void *)(uintptr_t)at, 8);
+    int used = run->env->read_user(run->env->arg, *address, (void *)(uintptr_t)to, size, PYUSDT_READ_STRING);
+    if (used <= 0)
+        return 0;
+    memcpy((void *)(uintptr_t)(to + (uint32_t)used), (const void *)(uintptr_t)(from + (uint32_t)used), size - (uint32_t)used);
+    return (uint32_t)used;
+}
+
 /* program == NULL: only gives the labels. */
 static int execute(struct pyusdt_run *run, const struct pyusdt_program *program, uint64_t *r0,
                    const void *const **handlers)
@@ -288,6 +306,32 @@ FUSED_READ_STRING:
     pc += 4;
     FUSED_CALL(PROBE_READ_USER_STR);
 
+/* STRING's registers; r[0] is the string's size. */
+#define STRING_REGISTERS                         \
+    uint64_t address;                            \
+    uint64_t string = read_string(run, pc, r, &address); \
+    if (__builtin_expect(!string, 0))            \
+        goto MOV_X;                              \
+    r[0] = string;                               \
+    r[1] = SUM(pc + 2, pc + 3);                  \
+    r[2] = (uint64_t)(int64_t)pc[4].imm;         \
+    r[3] = r[pc[7].dst] = address;
+
+FUSED_STRING: {
+    STRING_REGISTERS
+    pc += 13;
+    goto *pc->handler;
+}
+
+FUSED_STRING_KEY: {
+    STRING_REGISTERS
+    r[2] = r[1];
+    r[1] = pc[15].wide;
+    r[0] = (uintptr_t)pyusdt_map_lookup(&run->vm->maps[r[1] - PYUSDT_MAP_HANDLE], (const void *)(uintptr_t)r[2]);
+    pc += 19;
+    goto *pc->handler;
+}
+
 FUSED_INCREMENT: {
     uint8_t *p = pyusdt_run_access(run, r[0] + (uint64_t)(int64_t)pc->off, 8, true);
     if (__builtin_expect(!p, 0)) { /* the instructions one by one find what is wrong */
@@ -306,6 +350,25 @@ FUSED_SUM:
 
 FUSED_BUMP:
     ADDITION((uint64_t)(int64_t)pc[1].imm)
+
+FUSED_BUCKET:
+    r[1] = r[pc->src];
+    pc++;
+    if (r[1] > IMM)
+        goto take;
+    r[0] += r[1];
+    pc += 2;
+    goto FUSED_BUMP;
+
+FUSED_GLOBAL: {
+    uint8_t *p = (uint8_t *)(uintptr_t)pc[1].wide;
+    memcpy(&r[0], p, 8);
+    r[0] += (uint64_t)(int64_t)pc[3].imm;
+    memcpy(p, &r[0], 8);
+    r[1] = pc[1].wide;
+    pc += 7;
+    goto *pc->handler;
+}
 
 FUSED_LOST: {
     r[1] = pc[1].wide;

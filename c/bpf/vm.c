@@ -81,19 +81,12 @@ int pyusdt_vm_run(struct pyusdt_vm *vm, int program, struct pyusdt_vm_env *env, 
 
 /* --- memory ------------------------------------------------------------------------------------- */
 
-static inline bool in_map(const struct pyusdt_map *map, uint64_t addr, uint64_t size)
-{
-    return pyusdt_inside(addr, size, (uintptr_t)map->values, (uintptr_t)map->values_end);
-}
-
 uint8_t *pyusdt_run_search(struct pyusdt_run *run, uint64_t addr, uint64_t size, bool write)
 {
     struct pyusdt_vm *vm = run->vm;
     const struct pyusdt_vm_env *env = run->env;
-    if (vm->n_maps && in_map(vm->last, addr, size))
-        return (uint8_t *)(uintptr_t)addr;
     for (unsigned i = 0; i < vm->n_maps; i++) {
-        if (in_map(&vm->maps[i], addr, size)) {
+        if (pyusdt_in_map(&vm->maps[i], addr, size)) {
             vm->last = &vm->maps[i];
             return (uint8_t *)(uintptr_t)addr;
         }

@@ -216,13 +216,11 @@ struct pyusdt_ring_event {
 #define PYUSDT_EVENT_CAPTURES(word) ((uint32_t)(word) >> PYUSDT_MAX_ARGS)
 #define PYUSDT_EVENT_HAS(args, captures) ((uint16_t)((args) | (captures) << PYUSDT_MAX_ARGS))
 
-/* How many arguments those are: bits are added up in pairs, in fours, then all. (A popcount is a call where the machine is not
- * told to have one.) */
+/* How many arguments those are: copies of the word beside each other have each of its bits in another nibble, and a product adds
+ * these up in the highest. (A popcount is a call where the machine is not told to have one.) */
 static inline uint32_t pyusdt_args_count(uint32_t args)
 {
-    args = (args & 0x555) + (args >> 1 & 0x555);
-    args = (args & 0x333) + (args >> 2 & 0x333);
-    return (args + (args >> 4) + (args >> 8)) & 0xf;
+    return (uint32_t)((args * 0x200040008001u & 0x111111111111111u) * 0x1111111111111111u >> 60);
 }
 
 #define PYUSDT_EVENT_PROBE_BITS 12

@@ -102,11 +102,40 @@ static void emit_map(unsigned map)
     emit(0, 0, 0, 0, 0);
 }
 
+/* STRING, or the same with other registers, at times with LOOKUP behind it. */
+static void emit_string(void)
+{
+    unsigned base = 6 + below(4), kept = below(8) ? 6 + below(4) : below(10);
+    int32_t size = below(8) ? 8 * (int32_t)(1 + below(3)) : (int32_t)below(48), to = some_off();
+
+    emit(0x18, base, 2, 0, 0);
+    emit(0, 0, 0, 0, 0);
+    emit_sum(3);
+    emit(0xbf, 1, base, 0, 0);
+    emit(0x07, 1, 0, 0, to);
+    emit(0xb7, 2, 0, 0, size);
+    emit(0x85, 0, 0, 0, 113);
+    emit(0x79, 0, below(4) ? base : 6 + below(5), below(4) ? some_off() : to + (int)below(24) - 8, 0);
+    emit(0xbf, kept, 0, 0, 0);
+    emit(0xb7, 2, 0, 0, below(8) ? size : 8);
+    emit(0xbf, 1, below(8) ? base : 6 + below(5), 0, 0);
+    emit(0x07, 1, 0, 0, below(8) ? to : some_off());
+    emit(0xbf, 3, below(8) ? kept : 6 + below(4), 0, 0);
+    emit(0x85, 0, 0, 0, 114);
+    if (below(2))
+        return;
+    emit(0xc5, 0, 0, (int)below(8), 0);
+    emit_map(below(MAPS));
+    emit(0xbf, 2, base, 0, 0);
+    emit(0x07, 2, 0, 0, below(8) ? to : some_off());
+    emit(0x85, 0, 0, 0, 1);
+}
+
 /* What fuse.h knows, with anything in the places that it leaves open. */
 static void emit_sequence(void)
 {
     int off = some_off();
-    switch (below(8)) {
+    switch (below(11)) {
     case 0:
         emit(0x7a, 10, 0, -8, 0);
         emit_map(below(8) ? 0 : below(MAPS));
@@ -149,6 +178,26 @@ static void emit_sequence(void)
         emit(0, 0, 0, 0, off);
         emit(0xb7, 2, 0, 0, some_imm());
         emit(0xdb, 1, 2, 0, 0);
+        break;
+    case 7:
+        emit_string();
+        break;
+    case 8:
+        emit(0xbf, 1, below(10), 0, 0);
+        emit(0x25, 1, 0, (int)below(8), some_imm());
+        emit(0x0f, 0, 1, 0, 0);
+        emit(0x79, 1, 0, off, 0);
+        emit(0x07, 1, 0, 0, some_imm());
+        emit(0x7b, 0, 1, off, 0);
+        break;
+    case 9:
+        emit(0x18, 0, 2, 0, 0);
+        emit(0, 0, 0, 0, off);
+        emit(0x79, 0, 0, 0, 0);
+        emit(0x07, 0, 0, 0, some_imm());
+        emit(0x18, 1, 2, 0, (int32_t)(below(8) == 0));
+        emit(0, 0, 0, 0, below(8) ? off : some_off());
+        emit(0x7b, 1, 0, 0, 0);
         break;
     default:
         emit(0x79, 1, 0, off, 0);
@@ -248,6 +297,8 @@ static int read_user(void *arg, uint64_t addr, void *dst, uint32_t size, int str
     (void)arg;
     if (addr & 1)
         return -EFAULT;
+    if (string)
+        size = 1 + (uint32_t)(addr >> 1) % size;
     memset(dst, 'x', size);
     if (string)
         ((char *)dst)[size - 1] = 0;

@@ -48,7 +48,8 @@ def test_the_cases_run_as_one_by_one(driver):
         assert plain.fused == {}
         if case.id.startswith("fused: "):
             found.update(fused.fused)
-    assert set(found) == {"STATE", "LOOKUP", "ELEMENT", "COPY", "READ_STRING", "INCREMENT", "SUM", "BUMP", "LOST"}
+    assert set(found) == {"STATE", "LOOKUP", "ELEMENT", "COPY", "READ_STRING", "STRING", "STRING_KEY", "INCREMENT", "SUM", "BUMP", "BUCKET",
+                          "GLOBAL", "LOST"}
 
 
 @pytest.mark.parametrize(("id", "fused"), [
@@ -100,8 +101,9 @@ def compiled(clause):
 @pytest.mark.parametrize(("clause", "fused"), [
     ("@ = count();", {"STATE": 1, "ELEMENT": 1, "INCREMENT": 1}),
     ("@[copyinstr(arg6)] = quantize(arg2);",
-     {"STATE": 1, "LOOKUP": 2, "COPY": 1, "READ_STRING": 1, "INCREMENT": 1, "QUANTIZE_BUCKET": 1, "LOST": 2, "BUMP": 1}),
-    ('printf("%d %d %s\\n", arg2, arg3, copyinstr(arg6));', {"STATE": 1, "COPY": 1, "READ_STRING": 1, "LOST": 2})])
+     {"STATE": 1, "LOOKUP": 1, "STRING_KEY": 1, "INCREMENT": 1, "QUANTIZE_BUCKET": 1, "LOST": 2, "BUCKET": 1}),
+    ('printf("%d %d %s\\n", arg2, arg3, copyinstr(arg6));', {"STATE": 1, "STRING": 1, "LOST": 2}),
+    ("fired++;", {"STATE": 1, "GLOBAL": 1})])
 def test_what_the_compiler_makes_is_fused(driver, clause, fused):
     program, made = compiled(clause)
     result = bytecode.run_all(driver, [bytecode.Made(made.code, maps=program.maps)])[0]
