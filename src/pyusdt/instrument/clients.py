@@ -11,10 +11,11 @@ from time import perf_counter_ns
 from typing import Any
 from urllib.parse import urlsplit
 
+from . import calls
 from .core import harmless, name_of
 from .names import probes
 
-__all__ = ["around", "around_async"]
+__all__ = ["around", "around_async", "begin"]
 
 _start, _done = probes("client")
 
@@ -22,53 +23,31 @@ _start, _done = probes("client")
 class _Sent:
     """One request that is traced, until its answer's head is there, or an exception."""
 
-    __slots__ = ("began", "method", "url")
+    __slots__ = ("began", "method", "status", "url")
 
-    def __init__(self, request: Any) -> None:
-        url = urlsplit(str(request.url))
-        self.method, self.url = str(request.method), f"{url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
+    def __init__(self, method: Any, url: Any, status: str) -> None:
+        parts = urlsplit(str(url))
+        self.method, self.url, self.status = str(method), f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}", status
         _start(self.method, self.url)
         self.began = perf_counter_ns()
 
     @harmless
     def done(self, answer: Any, error: BaseException | None = None) -> None:
         took = perf_counter_ns() - self.began
-        status = -1 if error is not None else answer.status_code
+        status = -1 if error is not None else getattr(answer, self.status)
         _done(self.url, status, took, self.method, name_of(type(error)) if error is not None else "")
 
 
 @harmless
-def _sent(request: Any) -> _Sent:
-    return _Sent(request)
+def begin(method: Any, url: Any, status: str = "status_code") -> _Sent:
+    """A request that is traced; status: the attribute of its answer that is the number."""
+    return _Sent(method, url, status)
 
 
-def around(send: Any) -> Any:
-    def sending(self: Any, request: Any, *arguments: Any, **named: Any) -> Any:
-        traced = _sent(request) if _start or _done else None
-        if traced is None:
-            return send(self, request, *arguments, **named)
-        try:
-            answer = send(self, request, *arguments, **named)
-        except BaseException as error:
-            traced.done(None, error)
-            raise
-        traced.done(answer)
-        return answer
-
-    return sending
+@harmless
+def _sent(_client: Any, request: Any, *_more: Any, **_named: Any) -> _Sent | None:
+    return begin(request.method, request.url) if _start or _done else None
 
 
-def around_async(send: Any) -> Any:
-    async def sending(self: Any, request: Any, *arguments: Any, **named: Any) -> Any:
-        traced = _sent(request) if _start or _done else None
-        if traced is None:
-            return await send(self, request, *arguments, **named)
-        try:
-            answer = await send(self, request, *arguments, **named)
-        except BaseException as error:
-            traced.done(None, error)
-            raise
-        traced.done(answer)
-        return answer
-
-    return sending
+around = calls.around(_sent)
+around_async = calls.around_async(_sent)

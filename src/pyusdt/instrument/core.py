@@ -7,7 +7,7 @@ Always:  nothing here asks an exception for its text: that would be code of the 
 
 from __future__ import annotations
 
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,6 +25,14 @@ def note(where: str, error: Exception) -> None:
 def trouble() -> str:
     """Which hooks failed in this process, how often and with what, for a person; or ''."""
     return "; ".join(f"{where}: failed {times} times, last with {error}" for where, (times, error) in _faults.items())
+
+
+def function_name(function: Any) -> str:
+    """The module and the qualified name of what a program wants to be called; of functools.partial those of what is within."""
+    while isinstance(function, partial):
+        function = function.func
+    name = getattr(function, "__qualname__", None)
+    return f"{function.__module__}.{name}" if name else name_of(type(function))
 
 
 def harmless(function: Callable[..., Any]) -> Callable[..., Any]:

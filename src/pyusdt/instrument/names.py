@@ -23,9 +23,25 @@ TABLE: dict[str, dict[str, dict[str, type]]] = {
         "query-start": {"statement": str},
         "query-done": {"statement": str, "rows": int, "duration": int, "error": str},
     },
-    "task": {
+    "cache": {
+        "command-start": {"command": str, "key": str},
+        "command-done": {"command": str, "key": str, "hit": int, "duration": int, "error": str},
+    },
+    "task": {  # what a queue of tasks has its workers do
         "start": {"name": str, "id": str},
         "done": {"name": str, "state": str, "duration": int, "id": str},
+    },
+    "pool": {  # calls of functions by workers of the same program
+        "call-start": {"function": str, "waited": int},
+        "call-done": {"function": str, "duration": int, "waited": int, "error": str},
+    },
+    "process": {  # that the program starts to do a part of it
+        "start": {"name": str, "function": str},
+        "done": {"name": str, "status": int, "duration": int, "function": str},
+    },
+    "loop": {  # callbacks of an event loop: what it does without giving way
+        "callback-done": {"function": str, "duration": int},
+        "slow-callback": {"function": str, "duration": int},
     },
     "otel": {  # spans of OpenTelemetry
         "span-start": {"name": str, "scope": str, "kind": str, "trace_id": str, "span_id": str, "parent_id": str},

@@ -1,0 +1,48 @@
+"""asyncio: loop, around Handle._run(), which calls each callback of asyncio's own loops; uvloop's callbacks are its own.
+
+In: asyncio.events, when it has been imported.  Out: loop:::callback-done, and slow-callback for those that took longer than their loop's
+slow_callback_duration (0.1 s unless the program says otherwise), with asyncio's debug mode or without.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import Any
+
+from .core import function_name, harmless, wrap_method
+from .names import probes
+
+_done, _slow = probes("loop")
+
+
+def _name(callback: Any) -> str:
+    """Of a step of a task the name of its coroutine."""
+    coroutine = getattr(getattr(callback, "__self__", None), "get_coro", None)
+    return getattr(coroutine(), "__qualname__", "") if coroutine is not None else function_name(callback)
+
+
+@harmless
+def _note(handle: Any, callback: Any, took: int) -> None:
+    slow = took > handle._loop.slow_callback_duration * 1e9
+    if _done or (_slow and slow):
+        name = _name(callback)
+        _done(name, took)
+        if slow:
+            _slow(name, took)
+
+
+def _around(run: Any) -> Any:
+    def _run(self: Any) -> Any:
+        if not (_done or _slow):
+            return run(self)
+        callback, began = self._callback, perf_counter_ns()  # a callback may cancel its handle, which forgets it then
+        try:
+            return run(self)
+        finally:
+            _note(self, callback, perf_counter_ns() - began)
+
+    return _run
+
+
+def see_callbacks(events: Any) -> None:
+    wrap_method(events.Handle, "_run", _around)

@@ -1,0 +1,56 @@
+"""Probes around each call of a method of a framework's, for the parts that see nothing but such calls.
+
+In:      begin(*arguments, **named) with what the method is called with: an object whose done(result, error) is called at the end,
+         or None where this call is not traced.
+Out:     around(begin), around_async(begin): for wrap_method().
+Always:  results and exceptions go through unchanged.  begin() and done() must be harmless (core.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["around", "around_async"]
+
+
+def around(begin: Callable[..., Any]) -> Callable[[Any], Any]:
+    def around_method(method: Any) -> Any:
+        def called(*arguments: Any, **named: Any) -> Any:
+            traced = begin(*arguments, **named)
+            if traced is None:
+                return method(*arguments, **named)
+            try:
+                result = method(*arguments, **named)
+            except BaseException as error:
+                traced.done(None, error)
+                raise
+            traced.done(result)
+            return result
+
+        return called
+
+    return around_method
+
+
+def around_async(begin: Callable[..., Any]) -> Callable[[Any], Any]:
+    """The same of a coroutine function."""
+
+    def around_method(method: Any) -> Any:
+        async def called(*arguments: Any, **named: Any) -> Any:
+            traced = begin(*arguments, **named)
+            if traced is None:
+                return await method(*arguments, **named)
+            try:
+                result = await method(*arguments, **named)
+            except BaseException as error:
+                traced.done(None, error)
+                raise
+            traced.done(result)
+            return result
+
+        return called
+
+    return around_method

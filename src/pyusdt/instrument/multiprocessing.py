@@ -1,0 +1,40 @@
+"""multiprocessing: process, around BaseProcess._bootstrap(), which each way of starting a process calls in it.
+
+In: multiprocessing.process, when it has been imported.  Out: process:::start and process:::done, in the process that was started.
+Always: a process that is started anew (spawn, forkserver) has the probes by `pyusdt run`, or where its main module calls enable().
+"""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import Any
+
+from .calls import around
+from .core import function_name, harmless, wrap_method
+from .names import probes
+
+_start, _done = probes("process")
+
+
+class _Process:
+    """One process that is traced, until it ends."""
+
+    __slots__ = ("began", "function", "name")
+
+    def __init__(self, process: Any) -> None:
+        self.name, self.function = str(process.name), function_name(process._target or type(process).run)
+        _start(self.name, self.function)
+        self.began = perf_counter_ns()
+
+    @harmless
+    def done(self, status: Any, _error: BaseException | None = None) -> None:
+        _done(self.name, -1 if status is None else status, perf_counter_ns() - self.began, self.function)
+
+
+@harmless
+def _begin(process: Any, *_more: Any, **_named: Any) -> _Process | None:
+    return _Process(process) if _start or _done else None
+
+
+def see_processes(process: Any) -> None:
+    wrap_method(process.BaseProcess, "_bootstrap", around(_begin))

@@ -1,0 +1,59 @@
+"""redis: cache, around execute_command() of both clients, and around execute() of a pipeline, which is one command.
+
+In: redis.client and redis.asyncio.client, when they have been imported.  Out: cache:::command-start and command-done.
+Always: of a command only its first argument is told, its key as a rule; values are never looked at, nor what AUTH and HELLO carry.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import Any
+
+from .calls import around, around_async
+from .core import harmless, name_of, wrap_method
+from .names import probes
+
+_start, _done = probes("cache")
+_READS = frozenset(("GET", "GETDEL", "GETEX", "HGET"))  # None is their answer where there is nothing
+_SECRETS = frozenset(("AUTH", "HELLO"))
+
+
+class _Command:
+    """One command that is traced, until its answer is there, or an exception."""
+
+    __slots__ = ("began", "key", "name")
+
+    def __init__(self, name: str, key: Any) -> None:
+        self.name = name
+        self.key = key if isinstance(key, (str, bytes)) else str(key)
+        _start(self.name, self.key)
+        self.began = perf_counter_ns()
+
+    @harmless
+    def done(self, result: Any, error: BaseException | None = None) -> None:
+        took = perf_counter_ns() - self.began
+        hit = -1 if error is not None or self.name not in _READS else int(result is not None)
+        _done(self.name, self.key, hit, took, name_of(type(error)) if error is not None else "")
+
+
+@harmless
+def _command(_client: Any, name: Any, *arguments: Any, **_named: Any) -> _Command | None:
+    if not (_start or _done):
+        return None
+    name = str(name).upper()
+    return _Command(name, arguments[0] if arguments and name not in _SECRETS else "")
+
+
+@harmless
+def _pipeline(*_arguments: Any, **_named: Any) -> _Command | None:
+    return _Command("PIPELINE", "") if _start or _done else None
+
+
+def see_commands(client: Any) -> None:
+    wrap_method(client.Redis, "execute_command", around(_command))
+    wrap_method(client.Pipeline, "execute", around(_pipeline))
+
+
+def see_async_commands(client: Any) -> None:
+    wrap_method(client.Redis, "execute_command", around_async(_command))
+    wrap_method(client.Pipeline, "execute", around_async(_pipeline))

@@ -1,0 +1,39 @@
+"""RQ: task, around Job.perform(), since its callbacks belong to each job.
+
+In: rq.job, when it has been imported.  Out: task:::start and task:::done, in the process that does the job.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import Any
+
+from .calls import around
+from .core import harmless, wrap_method
+from .names import probes
+
+_start, _done = probes("task")
+
+
+class _Job:
+    """One job that is traced, until it is done."""
+
+    __slots__ = ("began", "id", "name")
+
+    def __init__(self, job: Any) -> None:
+        self.name, self.id = str(job.func_name), str(job.id)
+        _start(self.name, self.id)
+        self.began = perf_counter_ns()
+
+    @harmless
+    def done(self, _result: Any, error: BaseException | None = None) -> None:
+        _done(self.name, "SUCCESS" if error is None else "FAILURE", perf_counter_ns() - self.began, self.id)
+
+
+@harmless
+def _begin(job: Any) -> _Job | None:
+    return _Job(job) if _start or _done else None
+
+
+def see_jobs(job: Any) -> None:
+    wrap_method(job.Job, "perform", around(_begin))
