@@ -167,11 +167,16 @@ finally:
 """
 
 
+def fails_and_goes_on(name: str, *arguments: object) -> None:
+    """A program whose hooks all raise does not notice."""
+    code = FAULTS.replace("sys.argv[1]", repr(os.path.join(harness.PROGRAMS, name)))
+    code = code.replace("import runpy, sys", f"import runpy, sys; sys.argv = {['program', *map(str, arguments)]}")
+    run = harness.run([sys.executable, "-c", code], timeout=120, env={**os.environ, "PYTHONPATH": harness.PROGRAMS})
+    assert run.status == 0 and "last with Hostile" in run.stderr.partition("trouble: ")[2], run
+
+
 @pytest.mark.parametrize("line", ["django.py 2", "flask.py 2", "starlette.py 2", "spans.py 2", "sqlalchemy.py 2", "clients.py httpx 2",
                                   "clients.py requests 2"])
 def test_hooks_that_fail(line):
-    """The program does not notice, whatever each of its hooks raises."""
     name, *arguments = f"hooks_{line}".split()
-    run = harness.run([sys.executable, "-c", FAULTS.replace("sys.argv[1]", repr(os.path.join(harness.PROGRAMS, name)))
-                       .replace("import runpy, sys", f"import runpy, sys; sys.argv = {['program', *arguments]}")], timeout=120)
-    assert run.status == 0 and "last with Hostile" in run.stderr.partition("trouble: ")[2], run
+    fails_and_goes_on(name, *arguments)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import harness
 import pytest
 import redis_server
-from test_hooks import FAULTS, PYUSDT
+from test_hooks import PYUSDT, fails_and_goes_on
 
 COUNT = 5
 
@@ -85,8 +84,11 @@ def test_slow_callbacks():
 
 @pytest.mark.parametrize("line", ["pools.py 2", "loop.py"])
 def test_hooks_that_fail(line):
-    """The program does not notice, whatever each of its hooks raises."""
     name, *arguments = f"hooks_{line}".split()
-    run = harness.run([sys.executable, "-c", FAULTS.replace("sys.argv[1]", repr(os.path.join(harness.PROGRAMS, name)))
-                       .replace("import runpy, sys", f"import runpy, sys; sys.argv = {['program', *arguments]}")], timeout=120)
-    assert run.status == 0 and "last with Hostile" in run.stderr.partition("trouble: ")[2], run
+    fails_and_goes_on(name, *arguments)
+
+
+@pytest.mark.parametrize("name", ["hooks_redis.py", "hooks_rq.py"])
+def test_hooks_at_redis_that_fail(name):
+    with redis_server.server() as socket:
+        fails_and_goes_on(name, socket, 2)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import logging
+import sqlite3
 import sys
 
 import pytest
 
-from pyusdt import instrument
-from pyusdt.instrument import arrival, core, http, names, queries
+from pyusdt import get_tag, instrument
+from pyusdt.instrument import arrival, core, dbapi, http, names, queries
 from pyusdt.instrument import logging as own_logging
 
 
@@ -102,9 +104,9 @@ WSGI_CASES = {as_list: (200, 6), as_generator: (404, 4), by_write: (200, 5), rai
 def test_wsgi(monkeypatch, application, kind):
     start, done = replaced(monkeypatch, http, kind)
     assert answer(http.WSGI(http.WSGI(application))) == answer(application)
-    assert start.calls and set(start.calls) == {("GET", "", "/a")}
+    assert start.calls and set(start.calls) == {("GET", "", "/a", "")}
     if kind == "good":
-        route, status, size, took, method, path = done.calls[0]
+        route, status, size, took, method, path, _ = done.calls[0]
         assert (route, status, size, method, path) == ("", *WSGI_CASES[application], "GET", "/a") and took > 0
         assert len(start.calls) == len(done.calls) == 1 and instrument.trouble() == ""
     else:
@@ -131,7 +133,7 @@ def test_a_file_of_the_servers_stays_one(monkeypatch):
 
 
 def test_nothing_while_nobody_traces(monkeypatch):
-    monkeypatch.setattr(http, "_Request", None)  # who makes one, raises
+    monkeypatch.setattr(http, "Request", None)  # who makes one, raises
     surroundings = environ()
     assert http.WSGI(lambda given, _start: given)(surroundings, None) is surroundings and http._KEY not in surroundings
     assert instrument.trouble() == ""
@@ -160,14 +162,14 @@ async def unusual(_scope, _receive, send):
 ASGI_CASES = {plain: (201, 3), in_a_file: (200, 9), failing: (500, 0), unusual: (0, 0)}
 
 
-def messages(application, kind="http"):
+def messages(application, kind="http", headers=()):
     sent = []
 
     async def send(message):
         sent.append(message)
 
     try:
-        asyncio.run(application({"type": kind, "method": "GET", "path": "/a"}, None, send))
+        asyncio.run(application({"type": kind, "method": "GET", "path": "/a", "headers": headers}, None, send))
     except Exception as error:  # noqa: BLE001 - compared with another
         return sent, type(error)
     return sent, None
@@ -180,6 +182,32 @@ def test_asgi(monkeypatch, application, kind):
     if kind == "good":
         assert [call[1:3] for call in done.calls] == [ASGI_CASES[application]]
     assert (instrument.trouble() == "") == (kind == "good" and application is not unusual)
+
+
+TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.mark.parametrize("header, known", [(TRACEPARENT, TRACEPARENT), (f"{TRACEPARENT}-of-a-later-version", TRACEPARENT),
+                                           ("00-zero", None), ("x" * 100_000, None)])
+def test_traceparent(monkeypatch, header, known, kind):
+    """It is the tag while the request is answered, whatever fails; before and afterwards it is not."""
+    seen = []
+
+    def in_wsgi(_environ, start_response):
+        seen.append(get_tag())
+        return as_list(_environ, start_response)
+
+    async def in_asgi(scope, receive, send):
+        seen.append(get_tag())
+        await plain(scope, receive, send)
+        seen.append(get_tag())
+
+    start, done = replaced(monkeypatch, http, kind)
+    answer(http.WSGI(in_wsgi), HTTP_TRACEPARENT=header)
+    assert get_tag() is None
+    messages(http.ASGI(in_asgi), headers=[(b"traceparent", header.encode())])
+    assert seen == ([None] * 3 if "starts" in kind or "all" in kind else [known, known, None])
+    assert {call[-1] for call in start.calls + done.calls} == {known or ""}
 
 
 def test_a_connection_that_is_no_request(monkeypatch):
@@ -202,6 +230,24 @@ def test_queries(monkeypatch, kind):
         assert [call[0] for call in start.calls] == ["outer", "bad"]
         assert [(call[0], call[1], call[3]) for call in done.calls] == [("outer", 4, ""), ("bad", -1, "ZeroDivisionError")]
     assert not queries._inside.get()
+
+
+def test_cursors_of_any_driver(monkeypatch, kind):
+    """sqlite3's connection executes by its own cursors; executescript() is one query."""
+    start, done = replaced(monkeypatch, queries, kind)
+    classes = dbapi.connection(sqlite3.Connection, dbapi.cursor(sqlite3.Cursor))
+    with contextlib.closing(sqlite3.connect(":memory:", factory=classes)) as connection:
+        connection.executescript("create table item (number); create table other (number)")
+        connection.cursor().executemany("insert into item values (?)", [(1,), (2,)])
+        assert connection.execute("select number from item where number > ?", (1,)).fetchall() == [(2,)]
+        assert type(connection.cursor(sqlite3.Cursor)) is sqlite3.Cursor
+        with pytest.raises(sqlite3.OperationalError):
+            connection.execute("select nothing")
+    if kind == "good":
+        assert [call[0] for call in start.calls] == [call[0] for call in done.calls]
+        assert [(call[0][:6], call[1], call[3]) for call in done.calls] == [
+            ("create", -1, ""), ("insert", 2, ""), ("select", -1, ""), ("select", -1, "OperationalError")]
+    assert (instrument.trouble() == "") == (kind == "good")
 
 
 def test_records(monkeypatch, kind):

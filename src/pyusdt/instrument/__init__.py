@@ -36,6 +36,9 @@ _HOOKS = {
     "asyncio.events": ("asyncio", "see_callbacks"),
     "requests.sessions": ("requests", "see_requests"),
     "httpx": ("httpx", "see_requests"),
+    "aiohttp.web_protocol": ("aiohttp", "see_server"),
+    "aiohttp.client": ("aiohttp", "see_client"),
+    "grpc": ("grpc", "see_calls"),
     "opentelemetry.sdk.trace": ("otel", "see_spans"),
     "logging": ("logging", "see_records"),
 }

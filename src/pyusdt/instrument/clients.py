@@ -15,7 +15,7 @@ from . import calls
 from .core import harmless, name_of
 from .names import probes
 
-__all__ = ["around", "around_async", "begin"]
+__all__ = ["around", "around_async", "begin", "is_traced"]
 
 _start, _done = probes("client")
 
@@ -47,6 +47,10 @@ def begin(method: Any, url: Any, status: str = "status_code") -> _Sent:
 @harmless
 def _sent(_client: Any, request: Any, *_more: Any, **_named: Any) -> _Sent | None:
     return begin(request.method, request.url) if _start or _done else None
+
+
+def is_traced() -> bool:
+    return bool(_start or _done)
 
 
 around = calls.around(_sent)

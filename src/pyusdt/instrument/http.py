@@ -8,27 +8,35 @@ Always:  requests, answers and exceptions go through unchanged.  A request fires
 
 from __future__ import annotations
 
+import re
 from time import perf_counter_ns
 from typing import Any
+
+from pyusdt.tags import tag
 
 from .core import harmless
 from .names import probes
 
-__all__ = ["ASGI", "WSGI", "around_asgi", "around_wsgi", "set_route"]
+__all__ = ["ASGI", "WSGI", "Request", "around_asgi", "around_wsgi", "is_traced", "set_route"]
 
 _start, _done = probes("http")
 _KEY = "pyusdt.request"  # in the environ or scope of a request that is seen
+_TRACEPARENT = re.compile("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")  # what each version of it begins with
 
 
-class _Request:
-    """One request that is traced, until it is done."""
+class Request:
+    """One request that is traced, until it is done; W3C's traceparent, if it has one, is the tag of its context so long."""
 
-    __slots__ = ("began", "length", "method", "path", "route", "sent", "status")
+    __slots__ = ("began", "length", "method", "path", "route", "sent", "status", "tag", "traceparent")
 
-    def __init__(self, method: str, path: str) -> None:
-        self.method, self.path = method, path
+    def __init__(self, method: str, path: str, traceparent: str = "") -> None:
+        known = _TRACEPARENT.match(traceparent)  # whoever asks has written it
+        self.method, self.path, self.traceparent = method, path, known[0] if known else ""
         self.route, self.status, self.sent, self.length = "", 0, 0, 0
-        _start(method, "", path)
+        _start(method, "", path, self.traceparent)
+        self.tag = tag(self.traceparent) if known else None
+        if self.tag is not None:
+            self.tag.__enter__()
         self.began: int | None = perf_counter_ns()
 
     @harmless
@@ -50,7 +58,13 @@ class _Request:
     def done(self) -> None:
         if self.began is not None:
             took, self.began = perf_counter_ns() - self.began, None
-            _done(self.route, self.status, self.sent or self.length, took, self.method, self.path)
+            if self.tag is not None:
+                self.tag.__exit__(None, None, None)
+            _done(self.route, self.status, self.sent or self.length, took, self.method, self.path, self.traceparent)
+
+
+def is_traced() -> bool:
+    return bool(_start or _done)
 
 
 def set_route(place: dict[str, Any], route: Any) -> None:
@@ -63,10 +77,10 @@ def set_route(place: dict[str, Any], route: Any) -> None:
 
 
 @harmless
-def _seen_in_environ(environ: dict[str, Any]) -> _Request | None:
+def _seen_in_environ(environ: dict[str, Any]) -> Request | None:
     if _KEY in environ:
         return None
-    request = environ[_KEY] = _Request(environ.get("REQUEST_METHOD", ""), environ.get("PATH_INFO", ""))
+    request = environ[_KEY] = Request(environ.get("REQUEST_METHOD", ""), environ.get("PATH_INFO", ""), environ.get("HTTP_TRACEPARENT", ""))
     return request
 
 
@@ -77,7 +91,7 @@ def _header(headers: Any, name: Any) -> Any:
 class _Body:
     """An answer that is handed on piece by piece."""
 
-    def __init__(self, request: _Request, body: Any) -> None:
+    def __init__(self, request: Request, body: Any) -> None:
         self._request, self._body = request, body
         self._pieces: Any = None
 
@@ -104,7 +118,7 @@ class _Body:
             self._request.done()
 
 
-def _answer(request: _Request, environ: dict[str, Any], body: Any) -> Any:
+def _answer(request: Request, environ: dict[str, Any], body: Any) -> Any:
     """What the server gets.  A list stays one, since servers ask its length; a file of the server's stays one, since it may send
     it without reading: its size is its Content-Length then."""
     if isinstance(body, (list, tuple)):
@@ -121,7 +135,7 @@ def _is_file(environ: dict[str, Any], body: Any) -> bool:
     return isinstance(kind, type) and isinstance(body, kind)
 
 
-def _starting(request: _Request, start_response: Any) -> Any:
+def _starting(request: Request, start_response: Any) -> Any:
     """start_response() that notes the status, and the bytes that go through write()."""
 
     @harmless
@@ -172,15 +186,16 @@ class WSGI:
 
 
 @harmless
-def _seen_in_scope(scope: dict[str, Any]) -> _Request | None:
+def _seen_in_scope(scope: dict[str, Any]) -> Request | None:
     if scope["type"] != "http" or _KEY in scope:
         return None
-    request = scope[_KEY] = _Request(scope["method"], scope["path"])
+    traceparent = _header(scope.get("headers", ()), b"traceparent")
+    request = scope[_KEY] = Request(scope["method"], scope["path"], traceparent.decode("latin-1") if traceparent else "")
     return request
 
 
 @harmless
-def _note_message(request: _Request, message: dict[str, Any]) -> None:
+def _note_message(request: Request, message: dict[str, Any]) -> None:
     if message["type"] == "http.response.start":
         request.answers(message["status"], _header(message.get("headers", ()), b"content-length"))
     elif message["type"] == "http.response.body":
@@ -188,7 +203,7 @@ def _note_message(request: _Request, message: dict[str, Any]) -> None:
 
 
 @harmless
-def _note_end(request: _Request, scope: dict[str, Any], message: dict[str, Any]) -> None:
+def _note_end(request: Request, scope: dict[str, Any], message: dict[str, Any]) -> None:
     """After a message: the last one ends the request, whatever the application does behind it."""
     if message["type"] == "http.response.body" and not message.get("more_body", False):
         _take_route(request, scope)
@@ -196,7 +211,7 @@ def _note_end(request: _Request, scope: dict[str, Any], message: dict[str, Any])
 
 
 @harmless
-def _take_route(request: _Request, scope: dict[str, Any]) -> None:
+def _take_route(request: Request, scope: dict[str, Any]) -> None:
     """Starlette and FastAPI leave what they have chosen in the scope."""
     if not request.route and (route := scope.get("route")) is not None:
         request.route = str(route.path)

@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 
 TABLE: dict[str, dict[str, dict[str, type]]] = {
     "http": {  # requests that the program answers
-        "request-start": {"method": str, "route": str, "path": str},
-        "request-done": {"route": str, "status": int, "bytes": int, "duration": int, "method": str, "path": str},
+        "request-start": {"method": str, "route": str, "path": str, "traceparent": str},
+        "request-done": {"route": str, "status": int, "bytes": int, "duration": int, "method": str, "path": str, "traceparent": str},
+    },
+    "rpc": {  # calls by gRPC that the program answers, and sends
+        "request-start": {"method": str},
+        "request-done": {"method": str, "status": str, "duration": int},
+        "call-start": {"method": str, "target": str},
+        "call-done": {"method": str, "status": str, "duration": int, "target": str},
     },
     "db": {
         "query-start": {"statement": str},

@@ -1,0 +1,52 @@
+"""Any DB-API driver: classes of cursors and connections with db around each statement, for a program to hand to its driver.
+
+In:      a driver's class: sqlite3.connect(path, factory=connection(sqlite3.Connection, cursor(sqlite3.Cursor))),
+         pymysql.connect(cursorclass=cursor(pymysql.cursors.Cursor)).
+Out:     a class derived from it, with db:::query-start and query-done around what it executes.
+Always:  nothing of the driver is changed; what a method returns or raises goes through unchanged.
+"""
+
+from __future__ import annotations
+
+from functools import update_wrapper
+from typing import Any
+
+from .queries import around_query
+
+__all__ = ["connection", "cursor"]
+
+_EXECUTES = ("execute", "executemany", "executescript", "callproc")
+
+
+def _executing(execute: Any) -> Any:
+    def executing(self: Any, statement: Any, *arguments: Any, **named: Any) -> Any:
+        return around_query(self, statement, execute, self, statement, *arguments, **named)
+
+    return update_wrapper(executing, execute)
+
+
+def cursor(kind: type) -> Any:
+    """A class of cursors like this one, which fires."""
+    return type(kind.__name__, (kind,), {name: _executing(getattr(kind, name)) for name in _EXECUTES if hasattr(kind, name)})
+
+
+def _by_a_cursor(name: str) -> Any:
+    """A connection's execute(): sqlite3's makes a cursor without asking its class."""
+
+    def executing(self: Any, *arguments: Any) -> Any:
+        return getattr(self.cursor(), name)(*arguments)
+
+    return executing
+
+
+def connection(kind: type, cursors: type) -> Any:
+    """A class of connections like this one, whose cursors are of that class unless the program asks for another one.
+
+    For drivers whose cursor() takes the class as its first argument, as sqlite3's; others have an argument for it.
+    """
+
+    def make_cursor(self: Any, factory: type = cursors) -> Any:
+        return kind.cursor(self, factory)  # type: ignore[attr-defined]
+
+    shortcuts = {name: update_wrapper(_by_a_cursor(name), getattr(kind, name)) for name in _EXECUTES if hasattr(kind, name)}
+    return type(kind.__name__, (kind,), {"cursor": make_cursor, **shortcuts})

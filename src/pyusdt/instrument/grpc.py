@@ -1,0 +1,149 @@
+"""gRPC: rpc, by an interceptor in each server and each channel that the program makes; grpc.aio's are not seen.
+
+In: grpc, when it has been imported.  Out: rpc:::request-start and request-done of servers, call-start and call-done of clients.
+Always: ours is the first interceptor, so that it sees what the program's do.  A stream is done with its last message.
+"""
+
+from __future__ import annotations
+
+from functools import update_wrapper
+from time import perf_counter_ns
+from typing import Any
+
+from .core import harmless, wrap_method
+from .names import probes
+
+_start, _done, _call_start, _call_done = probes("rpc")
+
+
+class _Call:
+    """One call that a client has sent and that is traced."""
+
+    __slots__ = ("began", "method", "target")
+
+    def __init__(self, method: Any, target: Any) -> None:
+        self.method, self.target = str(method), str(target)
+        _call_start(self.method, self.target)
+        self.began = perf_counter_ns()
+
+    @harmless
+    def done(self, call: Any) -> None:
+        _call_done(self.method, call.code().name, perf_counter_ns() - self.began, self.target)
+
+    @harmless
+    def watch(self, call: Any) -> None:
+        call.add_done_callback(self.done)
+
+
+@harmless
+def _called(method: Any, target: Any) -> _Call:
+    return _Call(method, target)
+
+
+class _Request:
+    """One call that a server answers and that is traced."""
+
+    __slots__ = ("began", "context", "method")
+
+    def __init__(self, method: str, context: Any) -> None:
+        self.method, self.context = method, context
+        _start(method)
+        self.began = perf_counter_ns()
+
+    @harmless
+    def done(self, failed: bool) -> None:
+        """Without a code of its own, what returns is OK, and an exception UNKNOWN, as the server has it."""
+        code = getattr(self.context.code(), "name", "UNKNOWN" if failed else "OK")
+        _done(self.method, code, perf_counter_ns() - self.began)
+
+
+@harmless
+def _asked(method: str, context: Any) -> _Request:
+    return _Request(method, context)
+
+
+def _answering(method: str, behaviour: Any, streams: bool) -> Any:
+    """The program's function for a method, with the probes around it; streams: it returns an iterator."""
+
+    def answer(request: Any, context: Any) -> Any:
+        traced = _asked(method, context) if _start or _done else None
+        if traced is None:
+            return behaviour(request, context)
+        try:
+            result = behaviour(request, context)
+        except BaseException:
+            traced.done(failed=True)
+            raise
+        if streams:
+            return _streaming(traced, result)
+        traced.done(failed=False)
+        return result
+
+    return update_wrapper(answer, behaviour)
+
+
+def _streaming(traced: _Request, messages: Any) -> Any:
+    failed = True
+    try:
+        yield from messages
+        failed = False
+    finally:
+        traced.done(failed)
+
+
+@harmless
+def _watched(grpc: Any, handler: Any, method: str) -> Any:
+    """The handler of a method, which fires."""
+    if handler.response_streaming:
+        make = grpc.stream_stream_rpc_method_handler if handler.request_streaming else grpc.unary_stream_rpc_method_handler
+        behaviour = handler.stream_stream or handler.unary_stream
+    else:
+        make = grpc.stream_unary_rpc_method_handler if handler.request_streaming else grpc.unary_unary_rpc_method_handler
+        behaviour = handler.stream_unary or handler.unary_unary
+    return make(_answering(method, behaviour, handler.response_streaming), handler.request_deserializer, handler.response_serializer)
+
+
+def _server_interceptor(grpc: Any) -> Any:
+    class Interceptor(grpc.ServerInterceptor):  # type: ignore[misc]
+        def intercept_service(self, continuation: Any, details: Any) -> Any:
+            handler = continuation(details)
+            return handler if handler is None else _watched(grpc, handler, details.method) or handler
+
+    return Interceptor()
+
+
+def _client_interceptor(grpc: Any, target: Any) -> Any:
+    def intercept(_self: Any, continuation: Any, details: Any, request: Any) -> Any:
+        traced = _called(details.method, target) if _call_start or _call_done else None
+        call = continuation(details, request)
+        if traced is not None:
+            traced.watch(call)
+        return call
+
+    kinds = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
+    bases = tuple(getattr(grpc, f"{kind.title().replace('_', '')}ClientInterceptor") for kind in kinds)
+    return type("Interceptor", bases, {f"intercept_{kind}": intercept for kind in kinds})()
+
+
+def see_calls(grpc: Any) -> None:
+    @harmless
+    def intercepted(channel: Any, target: Any) -> Any:
+        return grpc.intercept_channel(channel, _client_interceptor(grpc, target))
+
+    def around_channel(make: Any) -> Any:
+        def make_channel(target: Any, *arguments: Any, **named: Any) -> Any:
+            channel = make(target, *arguments, **named)
+            return intercepted(channel, target) or channel
+
+        return make_channel
+
+    def around_server(make: Any) -> Any:
+        def make_server(thread_pool: Any, handlers: Any = None, interceptors: Any = None, *arguments: Any, **named: Any) -> Any:
+            return make(thread_pool, handlers, (ours, *(interceptors or ())), *arguments, **named)
+
+        return make_server
+
+    ours = _server_interceptor(grpc)
+    wrap_method(grpc, "insecure_channel", around_channel)
+    wrap_method(grpc, "secure_channel", around_channel)
+    wrap_method(grpc, "server", around_server)
