@@ -10,6 +10,8 @@ Source of the rules: the DTrace guide, "Options and Tunables", and dtrace 2.0's 
 
 from __future__ import annotations
 
+import re
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,6 +28,8 @@ _RATE_SUFFIXES = {
 }
 _ON = ("yes", "enable", "enabled", "true", "on", "set")
 _OFF = ("no", "disable", "disabled", "false", "off", "unset")
+_STABILITIES = ("internal", "private", "obsolete", "external", "unstable", "evolving", "stable", "standard")
+_CLASSES = ("unknown", "cpu", "platform", "group", "isa", "common")
 _LARGEST, _LARGEST_SIZE = 2**63 - 1, 2**64 - 1
 # The versions of the language. A program can not see which one it runs under.
 _VERSIONS = frozenset([(1, 0), (1, 1), (1, 2), (1, 2, 1), (1, 2, 2), (1, 3), (1, 4), (1, 4, 1), (1, 5), (1, 6), (1, 6, 1),
@@ -41,7 +45,7 @@ def _invalid() -> OptionError:
     return OptionError("Invalid value for specified option")
 
 
-def _number(text: str, largest: int = _LARGEST) -> tuple[int, str]:
+def _number(text: str, largest: int | None = _LARGEST) -> tuple[int, str]:
     """What C's strtoull(text, &end, 0) reads: (value, rest of the text)."""
     body = text.lstrip(" \t\n\v\f\r")
     sign = body[:1] if body[:1] in ("+", "-") else ""
@@ -57,7 +61,7 @@ def _number(text: str, largest: int = _LARGEST) -> tuple[int, str]:
     if end == 0:
         return 0, text
     value = int(body[:end], base)
-    if (sign == "-" and value) or value > largest:
+    if (sign == "-" and value) or (largest is not None and value > largest):
         raise _invalid()
     return value, body[end:]
 
@@ -89,10 +93,10 @@ def _strsize(text: str | None) -> int:
     return value
 
 
-def _rate(text: str | None) -> int:
+def _rate(text: str | None, largest: int | None = _LARGEST) -> int:
     if text is None:
         return 0
-    value, rest = _number(text)
+    value, rest = _number(text, largest)
     rest = rest.lower()
     if rest == "hz":
         return _SECOND // value if value else 0
@@ -101,6 +105,11 @@ def _rate(text: str | None) -> int:
     if rest not in _RATE_SUFFIXES:
         raise _invalid()
     return value * _RATE_SUFFIXES[rest]
+
+
+def _any_rate(text: str | None) -> int:
+    """One that is only kept: of as many digits as one likes, as in dtrace."""
+    return min(_rate(text, None), _LARGEST)
 
 
 def _switch(text: str | None) -> bool:
@@ -170,6 +179,8 @@ def _choice(*names: str) -> Parser:
 
 def _frames(text: str | None) -> int:
     """A number of stack frames, at most what the kernel allows."""
+    if text == "":
+        raise _invalid()
     value = _count(text)
     try:
         with open("/proc/sys/kernel/perf_event_max_stack", encoding="ascii") as file:
@@ -210,10 +221,35 @@ def _stages(text: str | None) -> int:
     return value
 
 
-def _registers(text: str | None) -> int:
-    if text is None or not text.isdigit() or not 0 < int(text) <= 8:
+def _integer(text: str | None) -> int:
+    """What C's atoi(text) reads; Invalid value unless that is more than 0."""
+    found = re.match(r"[ \t\n\v\f\r]*\+?([0-9]+)", _text(text))
+    if found is None or int(found[1]) == 0:
         raise _invalid()
-    return int(text)
+    return int(found[1])
+
+
+def _registers(text: str | None) -> int:
+    """Eight, which dtrace has, and needs."""
+    value = _integer(text)
+    if value > 8:
+        raise _invalid()
+    if value < 8:
+        raise OptionError("Insufficient registers to generate code")
+    return value
+
+
+def _speculations(text: str | None) -> int:
+    """How many; dtrace takes no digits at all as more than there can be."""
+    return _LARGEST_SIZE if text == "" else _count(text)
+
+
+def _stability(text: str | None) -> str:
+    """The least stable that a script may use: name/data/class. It is checked and changes nothing."""
+    parts = _text(text).lower().split("/")
+    if len(parts) != 3 or parts[0] not in _STABILITIES or parts[1] not in _STABILITIES or parts[2] not in _CLASSES:
+        raise _invalid()
+    return "/".join(parts)
 
 
 def _percent(text: str | None) -> int:
@@ -236,24 +272,29 @@ def _refuse(reason: str) -> Parser:
     return parse
 
 
+def _per_cpu(text: str | None) -> Any:
+    _flag(text)
+    raise OptionError("not supported: an aggregation has one part, whichever CPU its events come from")
+
+
 PARSERS: dict[str, Parser] = {
-    "aggrate": _rate, "cleanrate": _rate, "orderlag": _rate, "statusrate": _rate, "switchrate": _rate,
+    "aggrate": _any_rate, "cleanrate": _any_rate, "orderlag": _rate, "statusrate": _any_rate, "switchrate": _any_rate,
     "bufpolicy": _one_of("ring", "fill", "switch"), "bufresize": _one_of("auto", "manual"), "cpu": _count,
     "evaltime": _one_of("exec", "preinit", "postinit", "main"), "linkmode": _one_of("kernel", "primary", "dynamic",
     "static"), "linktype": _one_of("elf", "dof"), "version": _version, "libdir": _several, "syslibdir": _text,
-    "iregs": _registers, "tregs": _count, "pspec": _flag, "verbose": _flag, "knodefs": _flag, "unodefs": _flag,
+    "iregs": _registers, "tregs": _integer, "pspec": _flag, "verbose": _flag, "knodefs": _flag, "unodefs": _flag,
     "kdefs": _flag, "udefs": _flag, "tree": _stages, "disasm": lambda text: text or "1", "preallocate": _size,
     "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size,
     "printsize": _printsize, "strip": _flag,
     "scratchsize": _size, "noresolve": _switch, "jstackframes": _frames, "jstackstrsize": _size,
-    "linknommap": _flag, "useruid": _text, "sysslice": _text, "core": _flag, "debug": _flag, "debugassert": _text,
-    "amin": _text, "ldpath": _text,
+    "linknommap": lambda text: True, "useruid": _text, "sysslice": _text, "core": _flag, "debug": _flag,
+    "debugassert": _one_of("mutexes"), "amin": _stability, "ldpath": _text,
     "aggsize": _size, "bufsize": _size, "dynvarsize": _size, "specsize": _size, "strsize": _strsize,
-    "aggsortkeypos": _count, "aggsortpos": _count, "maxframes": _frames, "nspec": _count,
+    "aggsortkeypos": _count, "aggsortpos": _count, "maxframes": _frames, "nspec": _speculations,
     "stackframes": _frames, "stackindent": _count, "ustackframes": _frames,
     "profilewall": _switch,
     "flowindent": _switch, "aggsortkey": _switch, "aggsortrev": _switch, "destructive": _switch, "quiet": _switch,
-    "agghist": _switch, "aggpack": _switch, "aggzoom": _switch, "encoding": _one_of("ascii", "utf8"),
+    "agghist": _switch, "aggpack": _switch, "aggpercpu": _per_cpu, "aggzoom": _switch, "encoding": _one_of("ascii", "utf8"),
     "quietresize": _switch, "rawbytes": _switch,
     "argref": _flag, "defaultargs": _flag, "empty": _flag, "errtags": _flag, "nolibs": _flag,
     "cpp": _flag, "cppargs": lambda text: _text(text).split(), "cpphdrs": _headers, "cpppath": _text, "stdc": _stdc,
@@ -277,7 +318,6 @@ PARSERS: dict[str, Parser] = {
     "maxcpu": _percent,  # of a processor that pydtrace may take (docs/guide/serve.md)
 }  # fmt: skip
 _REFUSED = {
-    "an aggregation has one part, whichever CPU its events come from": "aggpercpu",
     "there is nothing to link": "dofstashpath late xlate",
     "types are not read as CTF, nor written so": "ctfpath ctypes dtypes",
     "the kernel is not traced": "grabanon modpath procfspath",

@@ -77,11 +77,46 @@ def test_values(name, text, expected):
         ("aggsortkeypos", "one"),
         ("errtags", "1"),
         ("zdefs", ""),
+        ("iregs", "0"),
+        ("iregs", "0x8"),
+        ("iregs", "9"),
+        ("iregs", "-1"),
+        ("iregs", ""),
+        ("iregs", None),
+        ("tregs", ""),
+        ("tregs", "0"),
+        ("aggrate", "x"),
+        ("aggrate", "-1"),
+        ("cleanrate", "9999999999999999999999z"),
+        ("amin", None),
+        ("amin", "Evolving"),
+        ("amin", "static/stable/common"),
+        ("debugassert", "1"),
+        ("debugassert", None),
+        ("stackframes", ""),
+        ("ustackframes", ""),
+        ("jstackframes", ""),
+        ("maxframes", ""),
+        ("aggpercpu", "1"),
     ],
 )
 def test_values_that_dtrace_refuses(name, text):
     with pytest.raises(OptionError, match=BAD_VALUE):
         value(name, text)
+
+
+@pytest.mark.parametrize("text", ["1", "7", "1z"])
+def test_too_few_registers(text):
+    with pytest.raises(OptionError, match="^Insufficient registers to generate code$"):
+        value("iregs", text)
+
+
+@pytest.mark.parametrize("name, text, expected", [
+    ("iregs", " 8", 8), ("iregs", "08", 8), ("tregs", "9", 9), ("tregs", "1z", 1), ("linknommap", "x", True),
+    ("aggrate", "99999999999999999999", 2**63 - 1), ("cleanrate", "99999999999999999999hz", 0),
+    ("amin", "Evolving/Evolving/Common", "evolving/evolving/common"), ("debugassert", "mutexes", "mutexes")])
+def test_values_that_dtrace_takes_and_that_change_nothing(name, text, expected):
+    assert value(name, text) == expected
 
 
 def test_an_unknown_name_is_refused():
@@ -128,6 +163,27 @@ def answer(name, text):
 def test_a_size_has_dtrace_s_answer(name, text, status, said):
     assert (said == "") == (status == "0")
     assert answer(name, text) == OURS.get((name, text), said)
+
+
+@pytest.mark.parametrize("option, said", [
+    ("bufsize=3", ["bufsize increased to 4096"]), ("bufsize=4096", []), ("bufsize=4097", ["bufsize increased to 8192"]),
+    ("bufsize=12k", ["bufsize increased to 16384"]), ("aggsize=7", ["aggregation size lowered to 7 "]), ("aggsize=8", []),
+    ("specsize=1", ["speculation size lowered to 1 "]), ("specsize=0", []),
+    ("dynvarsize=5", ["dynamic variable size lowered to 5 "])])
+def test_sizes_that_dtrace_changes(option, said):
+    """Asked of dtrace 2.0.7 with BEGIN { exit(0); }."""
+    options = Options()
+    options.set(*option.split("="))
+    assert sizes.changes(options) == said
+
+
+def test_changed_sizes_are_told_in_dtrace_s_order():
+    done = subprocess.run([sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()", "-qx", "dynvarsize=1", "-x", "specsize=2",
+                           "-x", "aggsize=3", "-x", "bufsize=5000", "-n", "BEGIN { exit(0); }"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "\n")
+    assert done.stderr == ("dtrace: bufsize increased to 8192\ndtrace: aggregation size lowered to 3 \n"
+                           "dtrace: speculation size lowered to 2 \ndtrace: dynamic variable size lowered to 1 \n")
 
 
 @pytest.mark.parametrize("engine", ["embedded", "kernel"])

@@ -1,6 +1,6 @@
 """Whether a program's records and aggregations have room in the buffers that its options ask for.
 
-In: a program.Program.  Out: dtrace's words for what has no room, or None.
+In: a program.Program.  Out: dtrace's words for what has no room, or None; and for sizes that it changes.
 """
 
 from ..data import program as p
@@ -10,13 +10,24 @@ _VALUE_HEAD = 8  # and on an aggregation's value
 _NO_ROOM = "Enabling exceeds size of buffer"
 _TOO_BIG = "failed to create BPF map '{}': Too big"
 # Sizes from which on dtrace has no memory, or the kernel no map, for it.
-_BUFFER, _AGGREGATIONS, _VARIABLES, _SCRATCH = 1 << 31, 1 << 40, 1 << 32, 1 << 32
+_BUFFER, _AGGREGATIONS, _VARIABLES, _SCRATCH, _SPECULATIONS = 1 << 31, 1 << 40, 1 << 32, 1 << 32, (1 << 27) + 1
+_PAGE = 4096
+_LOWERED = {"aggsize": "aggregation", "specsize": "speculation", "dynvarsize": "dynamic variable"}
 
 
 def complaint(program):
     """dtrace's words for the first of the sizes that can not be."""
     found = (check(program, program.options) for check in (_records, _aggregations, _variables, _scratch, _speculations))
     return next((words for words in found if words), None)
+
+
+def changes(options):
+    """dtrace's words for sizes that are not taken as they are: buffers are whole pages, twice as many again and again, and what
+    has no room for a word is as large as asked."""
+    bufsize = options.get("bufsize", 0)
+    pages = 1 << max(bufsize - 1, _PAGE - 1).bit_length()
+    found = [f"bufsize increased to {pages}"] if bufsize and bufsize != pages else []
+    return found + [f"{what} size lowered to {options[name]} " for name, what in _LOWERED.items() if 0 < options.get(name, 0) < 8]
 
 
 def _records(program, options):
@@ -56,7 +67,10 @@ def _scratch(program, options):
 
 def _speculations(_, options):
     """dtrace makes the map of speculations for every program, and the kernel makes none of no entries."""
-    return "failed to create BPF map 'specs': Invalid argument" if options.get("nspec") == 0 else None
+    nspec = options.get("nspec")
+    if nspec == 0:
+        return "failed to create BPF map 'specs': Invalid argument"
+    return _TOO_BIG.format("specs") if nspec is not None and nspec >= _SPECULATIONS else None
 
 
 def _data_size(clause):

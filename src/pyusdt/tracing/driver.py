@@ -123,6 +123,9 @@ class Driver:
         sink.begin(self._info)
         if sink.formatter and not self._held:
             engine.print_by(sink.formatter)
+        if engine.name != "dtrace":  # which says it by itself
+            for text in sizes.changes(self.program.options):
+                sink.notice(text)
         self._say_what_no_node_has(sink)
         if engine.samples:
             from .samples import Samples
