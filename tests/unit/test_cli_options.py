@@ -165,6 +165,17 @@ def test_a_size_has_dtrace_s_answer(name, text, status, said):
     assert answer(name, text) == OURS.get((name, text), said)
 
 
+@pytest.mark.parametrize("clause, least", [
+    ("@ = count();", 28), ("@ = min(1);", 28), ("@ = avg(1);", 36), ("@ = stddev(1);", 52), ("@ = quantize(1);", 1036),
+    ("@ = lquantize(1, 0, 10, 1);", 116), ("@ = llquantize(1, 10, 0, 2, 10);", 476), ("@[1] = count();", 32),
+    ("@[1, 2] = count();", 36), ("@[1LL] = count();", 40), ("@[(char)1] = count();", 29), ('@["x"] = count();', 285),
+    ('@["x", 1] = count();', 292), ("@[1] = quantize(1);", 1040), ("@[1] = avg(1);", 40)])
+def test_the_least_room_that_an_aggregation_needs(clause, least):
+    """Asked of dtrace 2.0.7."""
+    for aggsize, said in ((least, None), (least - 1, "Enabling exceeds size of buffer")):
+        assert sizes.complaint(compile_program("BEGIN { " + clause + " }", options=Options({"aggsize": aggsize}))) == said
+
+
 @pytest.mark.parametrize("option, said", [
     ("bufsize=3", ["bufsize increased to 4096"]), ("bufsize=4096", []), ("bufsize=4097", ["bufsize increased to 8192"]),
     ("bufsize=12k", ["bufsize increased to 16384"]), ("aggsize=7", ["aggregation size lowered to 7 "]), ("aggsize=8", []),

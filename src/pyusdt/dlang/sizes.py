@@ -4,9 +4,11 @@ In: a program.Program.  Out: dtrace's words for what has no room, or None; and f
 """
 
 from ..data import program as p
+from .code.layout import round_up
 
 _RECORD_HEAD = 56  # bytes that dtrace's own buffers spend on a record: sizes mean the same here as there
-_VALUE_HEAD = 8  # and on an aggregation's value
+_SCALAR_HEAD, _DISTRIBUTION_HEAD = 20, 12  # and on an aggregation of one key;
+_KEYS = 4  # where in it the keys begin, each at a multiple of its alignment, strings with a NUL more
 _NO_ROOM = "Enabling exceeds size of buffer"
 _TOO_BIG = "failed to create BPF map '{}': Too big"
 # Sizes from which on dtrace has no memory, or the kernel no map, for it.
@@ -46,8 +48,18 @@ def _aggregations(program, options):
         return None
     if aggsize >= _AGGREGATIONS:
         return _TOO_BIG.format("aggs")
-    values = [program.maps[aggdef.map].value_size + _VALUE_HEAD for aggdef in program.aggregations]
-    return _NO_ROOM if max(values) > aggsize else None
+    return _NO_ROOM if max(_least(program, aggdef) for aggdef in program.aggregations) > aggsize else None
+
+
+def _least(program, aggdef):
+    """Bytes of one key and its value."""
+    end = _KEYS
+    for key in aggdef.keys:
+        end = end + key.size + 1 if key.type.is_string else round_up(end, key.type.align) + key.size
+    head = _DISTRIBUTION_HEAD if aggdef.row.is_distribution else _SCALAR_HEAD
+    # min() and max() are a word there; here one more says whether there is one
+    value = 8 if aggdef.row.name in ("min", "max") else program.maps[aggdef.map].value_size
+    return head + value + end - _KEYS
 
 
 def _variables(program, options):
