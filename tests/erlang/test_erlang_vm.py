@@ -492,7 +492,7 @@ TOGGLED = "erlang*:::process-*,erlang*:::message-*,erlang*:::gc_* { @[probename]
 @pytest.mark.parametrize("n", [200, pytest.param(10_000, marks=pytest.mark.long)])
 def test_on_and_off_under_load(erlang, trace, n):
     """Where flags are taken away while others are in dirty NIFs, an emulator before 25.3 crashes; ours removes itself."""
-    run = trace(TOGGLED, erlang.node("toggles", n, module="vm"), timeout=600)
+    run = trace(TOGGLED, erlang.node("toggles", n, module="vm"), timeout=3600)
     assert found(run, rf"toggled {n}, 0 left") and found(run, r" *process-spawn +\d+"), run
 
 
