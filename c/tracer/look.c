@@ -9,13 +9,16 @@
 #include <unistd.h>
 
 #include "shared/layout.h"
-#include "tracer/enter.h"
+#include "shared/os.h"
+#include "tracer/directories.h"
+#include "tracer/elsewhere.h"
 #include "tracer/reader.h"
 
 struct looking {
     pyusdt_look_fn *fn;
     void *arg;
-    int dir, stop;
+    int dir;
+    uint32_t lookups; /* in this directory */
 };
 
 /* Reads the beginning of a file; whether it is so long. */
@@ -58,51 +61,54 @@ static void add_up(const struct pyusdt_area *area, struct pyusdt_looked *found)
         found->lost += atomic_load(&area->drops[i]);
 }
 
+/* Who it is; false: it does not run, as far as that can be known here. */
+static bool is_there(struct looking *looking, const struct pyusdt_identity *who, struct pyusdt_looked *found)
+{
+    struct pyusdt_name name = {.kind = PYUSDT_FILE_CTL, .who = *who};
+    struct pyusdt_ctl_header header;
+    char text[PYUSDT_NAME_SIZE];
+
+    pyusdt_name_format(&name, text);
+    if (!read_file(looking->dir, text, &header, sizeof header) || atomic_load(&header.magic) != PYUSDT_CTL_MAGIC ||
+        atomic_load(&header.state) == PYUSDT_CTL_EXITED || (header.pidns == pyusdt_os_pidns() && !pyusdt_alive(who)))
+        return false;
+    found->pid = pyusdt_pid_here(header.pidns, who, &looking->lookups);
+    found->visible = found->pid != 0;
+    if (!found->visible)
+        found->pid = who->pid;
+    memcpy(found->comm, header.comm, sizeof found->comm - 1);
+    return true;
+}
+
 static int look_at(void *arg, const char *text, const struct pyusdt_name *name)
 {
     struct looking *looking = arg;
-    struct pyusdt_looked found = {.pid = name->who.pid};
+    struct pyusdt_looked found = {.rings = 0};
     struct pyusdt_area area;
 
-    if (name->kind != PYUSDT_FILE_AREA || !pyusdt_alive(&name->who) || !read_file(looking->dir, text, &area, sizeof area) ||
-        atomic_load(&area.magic) != PYUSDT_AREA_MAGIC || area.version != PYUSDT_LAYOUT_VERSION)
+    if (name->kind != PYUSDT_FILE_AREA || !is_there(looking, &name->who, &found) ||
+        !read_file(looking->dir, text, &area, sizeof area) || atomic_load(&area.magic) != PYUSDT_AREA_MAGIC ||
+        area.version != PYUSDT_LAYOUT_VERSION)
         return 0;
     found.tracer = tracer_of(looking->dir, name->slot, name->generation);
     add_up(&area, &found);
-    looking->stop = found.tracer ? looking->fn(looking->arg, &found) : 0;
-    return looking->stop;
+    return found.tracer ? looking->fn(looking->arg, &found) : 0;
 }
 
-static int look_in(struct looking *looking, int dir)
-{
-    int r;
-
-    looking->dir = dir;
-    r = pyusdt_rundir_each(dir, look_at, looking);
-    close(dir);
-    return r == -E2BIG ? 0 : r;
-}
-
-static int look_user(void *arg, unsigned parent, uint32_t uid)
+static int look_in(void *arg, const struct pyusdt_entered *in)
 {
     struct looking *looking = arg;
-    struct pyusdt_entered in;
+    int r;
 
-    if (uid != geteuid() && pyusdt_enter_user(parent, uid, &in, NULL) == 0)
-        look_in(looking, in.dir);
-    return looking->stop;
+    looking->dir = in->dir;
+    looking->lookups = 0;
+    r = pyusdt_rundir_each(in->dir, look_at, looking);
+    return r == -E2BIG ? 0 : r;
 }
 
 int pyusdt_look(pyusdt_look_fn *fn, void *arg, struct pyusdt_error *error)
 {
     struct looking looking = {.fn = fn, .arg = arg};
-    struct pyusdt_entered in;
-    int r = pyusdt_enter_named(NULL, &in, error);
 
-    if (r != 0)
-        return r;
-    r = look_in(&looking, in.dir);
-    for (unsigned i = 0; pyusdt_rundir_of_all() && r == 0 && !looking.stop && i < PYUSDT_PARENTS; i++)
-        pyusdt_users_each(i, NULL, look_user, &looking);
-    return r < 0 ? r : 0;
+    return pyusdt_directories_each(NULL, look_in, &looking, error);
 }

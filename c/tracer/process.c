@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "shared/os.h"
-#include "tracer/elsewhere.h"
-#include "tracer/seen.h"
+#include "tracer/directories.h"
 #include "tracer/tracer.h"
 
 int pyusdt_find_rundir(pid_t pid, char *path, size_t size, struct pyusdt_error *error)
@@ -35,11 +34,6 @@ struct listing {
     uint32_t only, host; /* one process, in its namespace and in ours; 0: all */
     int seen;
     bool stop;
-    struct listed {
-        dev_t device;
-        ino_t inode;
-    } dirs[PYUSDT_BASES_MAX]; /* that have been looked at */
-    uint32_t ndirs;
 };
 
 static bool list_target(struct listing *listing, struct pyusdt_target *target)
@@ -81,85 +75,43 @@ static int list_one(void *arg, const char *text, const struct pyusdt_name *name)
     return stop;
 }
 
-/* Each run directory once: by its number on its file system, since several containers may share one. */
-static bool is_listed(struct listing *listing, int dir)
+static int list_directory(void *arg, const struct pyusdt_entered *in)
 {
-    struct stat st;
-
-    if (fstat(dir, &st) != 0)
-        return true;
-    for (uint32_t i = 0; i < listing->ndirs; i++)
-        if (listing->dirs[i].device == st.st_dev && listing->dirs[i].inode == st.st_ino)
-            return true;
-    if (listing->ndirs < PYUSDT_BASES_MAX)
-        listing->dirs[listing->ndirs++] = (struct listed){st.st_dev, st.st_ino};
-    return false;
-}
-
-/* Closes it. */
-static int list_directory(struct listing *listing, const struct pyusdt_entered *in)
-{
-    int r = 0;
+    struct listing *listing = arg;
+    int r;
 
     listing->base.in = *in;
     listing->base.lookups = 0;
-    if (!is_listed(listing, in->dir))
-        r = pyusdt_rundir_each(in->dir, list_one, listing);
-    close(in->dir);
+    r = pyusdt_rundir_each(in->dir, list_one, listing);
     return r == -E2BIG ? 0 : r;
 }
 
-/* Of another user; what can not be listed is not. The caller's own is listed already. */
-static int list_user(void *arg, unsigned parent, uint32_t uid)
+/* And those in the same directory, if `beside`. */
+static int list_process(struct listing *listing, pid_t pid, bool beside, struct pyusdt_error *error)
 {
-    struct listing *listing = arg;
-    struct pyusdt_entered in;
+    struct pyusdt_process_file found;
+    int r = pyusdt_process_find(pid, &found, error);
 
-    if (uid != geteuid() && pyusdt_enter_user(parent, uid, &in, NULL) == 0)
-        list_directory(listing, &in);
-    return listing->stop;
-}
-
-static int list_container(void *arg, uint32_t pid, uint64_t mounts, uint32_t owner)
-{
-    struct listing *listing = arg;
-    struct pyusdt_entered in;
-    struct pyusdt_seen seen;
-
-    (void)mounts;
-    (void)owner;
-    if (pyusdt_seen_open(pid, &seen) != 0)
-        return 0;
-    for (unsigned i = 0; i < PYUSDT_PARENTS && (geteuid() == 0 || seen.uid == geteuid()); i++)
-        if (pyusdt_enter_of(&seen, i, false, &in, NULL) == 0)
-            list_directory(listing, &in);
-    pyusdt_seen_close(&seen);
-    return listing->stop;
+    if (r != 0)
+        return r;
+    if (!beside) {
+        listing->only = found.inner;
+        listing->host = (uint32_t)pid;
+    }
+    r = list_directory(listing, &found.in);
+    close(found.in.dir);
+    return r;
 }
 
 int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, void *arg, struct pyusdt_error *error)
 {
     struct listing listing = {.fn = fn, .arg = arg};
-    bool everybody = pid == 0 && !rundir && !pyusdt_rundir_named();
-    struct pyusdt_process_file found;
-    int r = pid ? pyusdt_process_find(pid, &found, error) : pyusdt_enter_named(rundir, &found.in, error);
+    int r;
 
-    if (r != 0)
-        return r;
-    if (pid != 0 && !beside) {
-        listing.only = found.inner;
-        listing.host = (uint32_t)pid;
-    }
     listing.session = calloc(1, sizeof *listing.session);
-    if (!listing.session) {
-        close(found.in.dir);
+    if (!listing.session)
         return pyusdt_error_set(error, -ENOMEM, "no memory");
-    }
-    r = list_directory(&listing, &found.in);
-    for (unsigned i = 0; everybody && geteuid() == 0 && r == 0 && !listing.stop && i < PYUSDT_PARENTS; i++)
-        pyusdt_users_each(i, NULL, list_user, &listing);
-    if (everybody && r == 0 && !listing.stop)
-        pyusdt_elsewhere_each(list_container, &listing);
+    r = pid ? list_process(&listing, pid, beside, error) : pyusdt_directories_each(rundir, list_directory, &listing, error);
     free(listing.session);
     return r < 0 ? r : listing.seen;
 }

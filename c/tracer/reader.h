@@ -77,6 +77,7 @@ struct pyusdt_target_info {
     uint32_t rings;
     uint32_t wanted; /* probes that this session has enabled in it */
     int alive;       /* 0: dead, and everything that it had published has been delivered */
+    int visible;     /* 0: the tracer has no pid for it, which is in another pid namespace: pid is what it has there */
     char comm[16];
 };
 
@@ -192,13 +193,14 @@ int pyusdt_session_list_dead(struct pyusdt_session *session, pyusdt_list_fn *fn,
 
 /* A process that runs and a session that traces it: what its rings and counters say, which are the process's to write. */
 struct pyusdt_looked {
-    uint32_t pid, tracer;                   /* ids as each knows its own */
+    uint32_t pid, tracer;                   /* as for a target, and as the tracer knows its own */
+    int visible;
+    char comm[16];
     uint32_t rings;                         /* how many */
     uint64_t published, unread, room, lost; /* bytes that came, ever, that nobody has read yet, of all rings; events */
 };
 
-/* Calls fn for each of them in the user's run directory, and for root in those of all users; stops when it returns nonzero.
- * 0 or -errno. */
+/* Calls fn for each of them in the run directories of pyusdt_list(NULL, 0, …); stops when it returns nonzero. 0 or -errno. */
 typedef int pyusdt_look_fn(void *arg, const struct pyusdt_looked *looked);
 int pyusdt_look(pyusdt_look_fn *fn, void *arg, struct pyusdt_error *error);
 

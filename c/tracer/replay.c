@@ -280,7 +280,8 @@ static int target_info(const void *of, uint32_t number, struct pyusdt_target_inf
     *info = (struct pyusdt_target_info){.pid = target->block.pid,
                                         .uid = target->block.uid,
                                         .gid = target->block.gid,
-                                        .nprobes = target->table.nprobes};
+                                        .nprobes = target->table.nprobes,
+                                        .visible = 1};
     memcpy(info->comm, target->block.comm, sizeof info->comm);
     return 0;
 }
@@ -432,7 +433,7 @@ void pyusdt_replay_loss(const struct pyusdt_replay *r, struct pyusdt_loss_block 
 int pyusdt_replay_list(const struct pyusdt_replay *r, pyusdt_list_fn *fn, void *arg)
 {
     for (uint32_t t = 0; t < r->all_targets; t++) {
-        struct pyusdt_target_info target = {.pid = r->targets[t].block.pid};
+        struct pyusdt_target_info target = {.pid = r->targets[t].block.pid, .visible = 1};
         for (uint32_t p = 0; p < r->targets[t].table.nprobes; p++) {
             struct pyusdt_probe_info probe;
             int code = pyusdt_table_probe(&r->targets[t].table, p, &probe);

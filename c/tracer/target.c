@@ -14,11 +14,10 @@
 #include "shared/bell.h"
 #include "shared/guard.h"
 #include "shared/os.h"
-#include "tracer/elsewhere.h"
+#include "tracer/directories.h"
 #include "tracer/tracer.h"
 
 #define TOO_MANY_MAX (1ull << 50) /* so that the counts of all probes can be added up */
-#define LOOKUPS_MAX 256 /* as many processes of a container may come at once and be known by our numbers */
 #define EXIT_GRACE_NS 1000000000ull /* a process that said goodbye is believed gone after this, whatever it does */
 
 /* ---- the control file ---- */
@@ -26,14 +25,10 @@
 /* As it is in our namespace, where it is known there. */
 static void find_pid(struct pyusdt_target *target, uint64_t pidns)
 {
-    bool elsewhere = target->pid == 0 && pidns != pyusdt_os_pidns();
-
-    if (elsewhere && target->base->lookups < LOOKUPS_MAX) {
-        target->base->lookups++;
-        target->pid = pyusdt_host_pid(pidns, target->who.pid, target->who.starttime);
-    }
-    target->visible = !elsewhere || target->pid != 0;
     if (target->pid == 0)
+        target->pid = pyusdt_pid_here(pidns, &target->who, &target->base->lookups);
+    target->visible = target->pid != 0;
+    if (!target->visible)
         target->pid = target->who.pid;
 }
 
@@ -457,6 +452,7 @@ void pyusdt_target_info(const struct pyusdt_target *target, struct pyusdt_target
                                         .nprobes = target->table->table.nprobes,
                                         .rings = target->rings,
                                         .wanted = target->wanted,
-                                        .alive = target->life != PYUSDT_FINISHED};
+                                        .alive = target->life != PYUSDT_FINISHED,
+                                        .visible = target->visible};
     memcpy(info->comm, target->comm, sizeof info->comm);
 }

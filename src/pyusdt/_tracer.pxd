@@ -57,7 +57,7 @@ cdef extern from "tracer/reader.h" nogil:
         uint64_t arg[PYUSDT_MAX_ARGS]
     struct pyusdt_target_info:
         uint32_t pid, uid, gid, nprobes, rings, wanted
-        int alive
+        int alive, visible
         char comm[16]
     struct pyusdt_probe_info:
         uint32_t index, nargs, strings, places
@@ -101,6 +101,8 @@ cdef extern from "tracer/reader.h" nogil:
     int pyusdt_session_list_dead(pyusdt_session *session, pyusdt_list_fn *fn, void *arg)
     struct pyusdt_looked:
         uint32_t pid, tracer, rings
+        int visible
+        char comm[16]
         uint64_t published, unread, room, lost
     ctypedef int pyusdt_look_fn(void *arg, const pyusdt_looked *looked) noexcept
     int pyusdt_look(pyusdt_look_fn *fn, void *arg, pyusdt_error *error)

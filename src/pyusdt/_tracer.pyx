@@ -110,9 +110,15 @@ cdef class VM:
         pyusdt_vm_map_clear(self.vm, map)
 
 
+cdef str elsewhere(bint visible, const char *comm):
+    """What a process calls itself that has no pid here; "" for all others, whose names the system tells."""
+    return "" if visible else text(comm) or "?"
+
+
 cdef int collect(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept with gil:
     (<list>arg).append((target.pid, text(probe.provider), text(probe.module), text(probe.function),
-                        text(probe.name), probe.nargs, probe.strings, probe.places, text(probe.signature)))
+                        text(probe.name), probe.nargs, probe.strings, probe.places, text(probe.signature),
+                        elsewhere(target.visible, target.comm)))
     return 0
 
 
@@ -452,7 +458,8 @@ cdef class Consumer:
 def list_probes(rundir=None, pid_t pid=0, bint beside=False):
     """The probes of the live processes of a run directory, or of one process (beside: and of those in the same directory): a
     list of (pid, provider, module, function, name, number of arguments, bits of those that are strings, 1: it has places, 2: it is
-    at one of them, which stand behind it, its arguments as it says itself: engine/signatures.py)"""
+    at one of them, which stand behind it, its arguments as it says itself: engine/signatures.py, "" or, where the pid is that of another
+    pid namespace and means nothing here, what the process calls itself)"""
     cdef pyusdt_error err
     out = []
     path = os.fsencode(rundir) if rundir is not None else None
@@ -464,13 +471,13 @@ def list_probes(rundir=None, pid_t pid=0, bint beside=False):
 
 
 cdef int note(void *arg, const pyusdt_looked *l) noexcept with gil:
-    (<list>arg).append((l.pid, l.tracer, l.published, l.unread, l.room, l.lost))
+    (<list>arg).append((l.pid, l.tracer, l.published, l.unread, l.room, l.lost, elsewhere(l.visible, l.comm)))
     return 0
 
 
 def look():
-    """Who is traced by whom: a list of (pid, pid of the tracer, bytes that came, bytes of these that were not read yet, bytes of its
-    rings, events lost)."""
+    """Who is traced by whom: a list of (pid, pid of the tracer as that one knows it, bytes that came, bytes of these that were not read
+    yet, bytes of its rings, events lost, as the last of list_probes())."""
     cdef pyusdt_error err
     out = []
     cdef int code = pyusdt_look(note, <void *>out, &err)

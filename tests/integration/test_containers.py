@@ -170,6 +170,30 @@ def test_they_are_listed(host):
     assert found >= pids and 1 not in found, (out, err)
 
 
+def test_top_shows_who_traces_them(host):
+    processes = [host.process(kind) for kind in (None, "mounts", "pids")]
+    tracer = host.trace()
+    for process, _ in processes:
+        harness.wait_until(lambda process=process: fire(process, 1) == 100)
+    out, err = host.start(PYUSDT, "top", "--once", "-i", "0.1").communicate(timeout=60)
+    lines = [re.split(r" {2,}", line.strip()) for line in out.splitlines()]
+    rows = {int(line[0]): dict(zip(lines[0], line)) for line in lines[1:]}
+    assert all(rows[pid]["TRACED BY"].isdigit() and rows[pid]["LOST"] == "0" for _, pid in processes), (out, err)
+    assert len({rows[pid]["TRACED BY"] for _, pid in processes}) == 1 and len(rows) == len(lines) - 1
+    ended(tracer)
+
+
+def test_a_file_that_a_container_left(host):
+    """Its pid is of a namespace that is no more, and somebody else's here: he is not named for it."""
+    process, pid = host.process("pids", "umount /dev/shm;")
+    host.process()
+    assert "in another pid namespace" not in host.start(PYUSDT, "list").communicate(timeout=60)[0]
+    host.start("kill", "-KILL", pid).communicate(timeout=60)  # the first of its namespace, 1
+    process.wait()
+    out, err = host.start(PYUSDT, "list").communicate(timeout=60)
+    assert re.search(r"^pyusdt1 +python\S* \(in another pid namespace\)  ", out, re.MULTILINE), (out, err)
+
+
 def test_a_container_that_ends_is_let_go(host):
     """What is open in it would keep its file systems in memory."""
     first, _ = host.process()

@@ -94,6 +94,29 @@ def test_rates_are_of_the_interval(program):
         tracer.wait(30)
 
 
+def test_what_other_tracers_listen_to(program):
+    """They raise semaphores, as this test does; nobody but they know how much they see."""
+    from pyusdt.cli import found, top
+
+    def row():
+        return next(row for row in looks.rows() if row.pid == program.pid)
+
+    looks = top.Looks()
+    assert row().others == 0 and not row().traced and top.foot([row()]) == ""
+    first, second, *_ = sorted(found.semaphores(program.pid))
+    with open(f"/proc/{program.pid}/mem", "r+b", buffering=0) as memory:
+        for address in (first, second):
+            memory.seek(address)
+            memory.write(b"\x01\x00")
+        raised = row()
+        assert raised.traced and raised.cells()[4:] == ("others (2 of 954)", "-", "-", "-", "-")
+        assert "they alone can count" in top.foot([raised])
+        for address in (first, second):
+            memory.seek(address)
+            memory.write(b"\x00\x00")
+    assert not row().traced
+
+
 @pytest.mark.skipif("CI" not in os.environ and not os.path.exists("/usr/bin/tmux"), reason="host: no tmux")
 @pytest.mark.parametrize("size", [(120, 30), (60, 10)])
 def test_on_a_terminal(size, program, tmp_path):

@@ -100,20 +100,27 @@ def _mapped(pid: int) -> Iterable[_Mapped]:
     return files.values()
 
 
-def _semaphore(memory: FileIO | None, where: _Mapped, file: Any, note: Any) -> str:
-    """How many tracers are attached, as text."""
-    offset = file.offset(note.semaphore) if note.semaphore else None
-    address = where.address(offset) if offset is not None else None
+def _listeners(memory: FileIO | None, address: int | None) -> int | None:
+    """How many tracers the semaphore there counts; None: that can not be known."""
     if memory is None or address is None:
-        return "-"
+        return None
     try:
         memory.seek(address)
-        return str(int.from_bytes(memory.read(2), "little"))
+        return int.from_bytes(memory.read(2), "little")
     except (OSError, ValueError):
-        return "-"
+        return None
 
 
-def _sites(pid: int, where: _Mapped, memory: FileIO | None) -> list[Found]:
+def _memory(pid: int) -> FileIO | None:
+    """None: this user may not look at it."""
+    try:
+        return open(f"/proc/{pid}/mem", "rb", buffering=0)
+    except OSError:
+        return None
+
+
+def _notes(pid: int, where: _Mapped) -> list[tuple[Any, int | None]]:
+    """The notes of a file that it has mapped, each with where its semaphore is in memory."""
     place = mapped.find(pid, where.parts[0])
     if place is None:
         return []  # the file was deleted, and this user may not open it
@@ -122,21 +129,43 @@ def _sites(pid: int, where: _Mapped, memory: FileIO | None) -> list[Found]:
     except (OSError, elf.BadFile):
         return []
     try:
-        return [Found(note.provider, note.name, where.parts[0].name, note.arguments, _semaphore(memory, where, file, note))
-                for note in file.notes()]
+        offsets = [(note, file.offset(note.semaphore) if note.semaphore else None) for note in file.notes()]
+        return [(note, None if offset is None else where.address(offset)) for note, offset in offsets]
     except elf.BadFile:
         return []
     finally:
         file.close()
 
 
+def _sites(pid: int, where: _Mapped, memory: FileIO | None) -> list[Found]:
+    found = [(note, _listeners(memory, address)) for note, address in _notes(pid, where)]
+    return [Found(note.provider, note.name, where.parts[0].name, note.arguments, "-" if count is None else str(count))
+            for note, count in found]
+
+
+def semaphores(pid: int) -> set[int]:
+    """Where the semaphores of a process's probes are in its memory; none where that can not be known."""
+    with contextlib.suppress(NotFound):
+        return {address for where in _mapped(pid) for _, address in _notes(pid, where) if address is not None}
+    return set()
+
+
+def raised(pid: int, addresses: Iterable[int]) -> int:
+    """How many of these semaphores count a tracer."""
+    memory = _memory(pid)
+    if memory is None:
+        return 0
+    with memory:
+        return sum(bool(_listeners(memory, address)) for address in addresses)
+
+
 def in_process(pid: int) -> list[Found]:
     """The USDT probes of a process, and the probes that only the embedded engine sees."""
     found, files = [], _mapped(pid)
     with contextlib.ExitStack() as stack:
-        memory = None
-        with contextlib.suppress(OSError):  # this user may not be allowed to open it
-            memory = stack.enter_context(open(f"/proc/{pid}/mem", "rb", buffering=0))
+        memory = _memory(pid)
+        if memory:
+            stack.enter_context(memory)
         for where in files:
             found += _sites(pid, where, memory)
     seen = {(each.provider, each.name) for each in found}
@@ -151,11 +180,11 @@ def in_process(pid: int) -> list[Found]:
             each.arguments = named.arguments
     found += [each for key, each in told.items() if key not in seen]
     for each in found:
-        each.pid, each.process = pid, _process(pid)
+        each.pid, each.process = pid, _process(pid, "")
     return found
 
 
-_process = functools.cache(processes.called)  # a process has a thousand probes
+_process = functools.cache(processes.told)  # a process has a thousand probes
 
 
 def without_places(rows: Sequence[Any]) -> list[Any]:
@@ -167,7 +196,7 @@ def _told(row: Sequence[Any]) -> Found:
     """The probe of a row of the process's control file."""
     pid, provider, module, _function, name, *_ = row
     arguments = [f"{called}:{_KINDS.get(type, type)}" if called else _KINDS.get(type, type) for called, type in signatures.of(row)]
-    return Found(provider, name, module, " ".join(arguments), pid=pid, process=_process(pid))
+    return Found(provider, name, module, " ".join(arguments), pid=pid, process=_process(pid, row[9]))
 
 
 def published() -> list[Found]:

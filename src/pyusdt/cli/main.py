@@ -157,7 +157,8 @@ def top_command(options: Namespace) -> int:
 
     try:
         if options.once or not sys.stdout.isatty():
-            show(columns(top.table(options.interval)))
+            rows, foot = top.table(options.interval)
+            show(columns(rows) + (f"{foot}\n" if foot else ""))
         else:
             top.watch(options.interval)
     except (OSError, top.NoScreen) as error:

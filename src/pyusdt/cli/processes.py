@@ -41,6 +41,12 @@ def called(pid: int) -> str:
     return f"{kernels} {script}" if script else kernels
 
 
+def told(pid: int, elsewhere: str) -> str:
+    """The same for a row of _tracer.list_probes() or look(); elsewhere: its last cell.  A pid of another namespace is not asked about
+    here, where it may be anybody's."""
+    return f"{elsewhere} (in another pid namespace)" if elsewhere else called(pid)
+
+
 def _program(pid: int) -> str:
     """The script or module of an interpreter's process: the first word of its command line behind the interpreter that is no
     option; "" where it runs the text of -c."""

@@ -1,7 +1,7 @@
 """pyusdt top: the processes that are traced, and those that can be, drawn anew each interval.
 
-In: the processes with pyusdt in them, what the rings of the traced ones say (_tracer.look()).  Out: a screen where the output is a
-terminal; else one table of one interval.
+In: the processes with pyusdt in them, what the rings of the traced ones say (_tracer.look()), and the semaphores that other tracers
+raise.  Out: a screen where the output is a terminal; else one table of one interval.
 Always: only looks: nothing is attached to or switched on; names of processes are shown, not obeyed.  Rates are bytes: what a ring
 holds is counted in these, and events in their tracer.
 """
@@ -16,45 +16,54 @@ from collections import defaultdict
 from .._tracer import list_probes, look
 from ..data.harmless import harmless
 from . import processes
-from .found import without_places
+from .found import raised, semaphores, without_places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    Who = tuple[int, str]  # a pid, and "" or, where that is a pid of another namespace, what the process calls itself
+
 _EVERYWHERE = ("pyusdt", "erlang", "python")  # providers that are not a program's own
 _HELP = "q quit  s sort  p pause  + - interval"
 HEADINGS = ("PID", "PROCESS", "PROBES", "OWN PROVIDERS", "TRACED BY", "KB/s", "UNREAD", "LOST", "LOST/s")
 _NARROW, _WIDE = ("PID", "PROCESS", "TRACED BY", "KB/s", "LOST", "LOST/s"), 90  # the columns of a terminal that has not so many
+OTHERS = "others"
+_UNCOUNTED = f"{OTHERS}: the kernel engine, perf, bpftrace, gdb: what comes to these, they alone can count"
 SORTS = ("KB/s", "LOST", "PID")
 
 
 class Row:
-    """A process.  tracers: pids; rate: bytes a second; unread: of what its rings hold, the share that nobody has read; lost, losses:
+    """A process.  tracers: pids; others: probes that other tracers listen to (the kernel engine, perf, gdb); rate: bytes a second; unread: of what its rings hold, the share that nobody has read; lost, losses:
     events, all that there were, and a second."""
 
-    __slots__ = ("losses", "lost", "name", "pid", "probes", "providers", "rate", "tracers", "unread")
+    __slots__ = ("losses", "lost", "name", "others", "pid", "probes", "providers", "rate", "tracers", "unread")
 
     def __init__(self, pid: int, name: str) -> None:
         self.pid, self.name = pid, name
-        self.probes = self.lost = 0
+        self.probes = self.lost = self.others = 0
         self.providers: list[str] = []
         self.tracers: list[int] = []
         self.rate = self.losses = self.unread = 0.0
 
+    @property
+    def traced(self) -> bool:
+        return bool(self.tracers or self.others)
+
     def cells(self) -> tuple[str, ...]:
         """As text, in the order of HEADINGS."""
-        traced = bool(self.tracers)
+        tracers = [*map(str, self.tracers), *([f"{OTHERS} ({self.others} of {self.probes})"] if self.others else [])]
         return (str(self.pid), harmless(self.name), str(self.probes), harmless(", ".join(self.providers)) or "-",
-                ", ".join(map(str, self.tracers)) or "-", *((f"{self.rate / 1000:.1f}", f"{self.unread:.0%}", str(self.lost),
-                                                            f"{self.losses:.0f}") if traced else ("-",) * 4))
+                ", ".join(tracers) or "-", *((f"{self.rate / 1000:.1f}", f"{self.unread:.0%}", str(self.lost),
+                                                            f"{self.losses:.0f}") if self.tracers else ("-",) * 4))
 
 
 class Looks:
     """Takes a look now and then; rows() is of what came between the last two."""
 
     def __init__(self) -> None:
-        self._before: dict[tuple[int, int], tuple[int, int]] = {}
+        self._before: dict[tuple[Who, int], tuple[int, int]] = {}
+        self._semaphores: dict[tuple[Who, int], set[int]] = {}
         self._when, self._looked = time.monotonic(), False
 
     def rows(self) -> list[Row]:
@@ -63,31 +72,43 @@ class Looks:
         seconds, self._when = now - self._when, now
         found = known()
         before, self._before = self._before, {}
-        filled: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
-        for pid, tracer, published, unread, room, lost in look():
-            row = found.setdefault(pid, Row(pid, processes.called(pid)))
+        filled: defaultdict[Who, list[int]] = defaultdict(lambda: [0, 0])
+        for pid, tracer, published, unread, room, lost, elsewhere in look():
+            who = pid, elsewhere
+            row = found.get(who) or found.setdefault(who, Row(pid, processes.told(*who)))
             row.tracers.append(tracer)
             row.lost += lost
-            filled[pid][0] += unread
-            filled[pid][1] += room
-            row.unread = filled[pid][0] / filled[pid][1] if filled[pid][1] else 0.0
-            self._before[pid, tracer] = published, lost
-            came, gone = before.get((pid, tracer), (0, 0) if self._looked else (published, lost))
+            filled[who][0] += unread
+            filled[who][1] += room
+            row.unread = filled[who][0] / filled[who][1] if filled[who][1] else 0.0
+            self._before[who, tracer] = published, lost
+            came, gone = before.get((who, tracer), (0, 0) if self._looked else (published, lost))
             if seconds > 0:
                 row.rate += max(0, published - came) / seconds
                 row.losses += max(0, lost - gone) / seconds
         self._looked = True
+        self._count_others(found)
         return list(found.values())
 
+    def _count_others(self, found: dict[Who, Row]) -> None:
+        """Where the semaphores are is known until the process has other probes."""
+        before, self._semaphores = self._semaphores, {}
+        for who, row in found.items():
+            if not who[1]:
+                places = before.get((who, row.probes))
+                self._semaphores[who, row.probes] = semaphores(row.pid) if places is None else places
+                row.others = raised(row.pid, self._semaphores[who, row.probes])
 
-def known() -> dict[int, Row]:
-    """{pid: Row} of the processes that have pyusdt in them, but this one."""
-    found: dict[int, Row] = {}
+
+def known() -> dict[Who, Row]:
+    """The processes that have pyusdt in them, but this one."""
+    found: dict[Who, Row] = {}
     own = os.getpid()
-    for pid, provider, *_ in without_places(list_probes()):
-        if pid == own:
+    for pid, provider, *_, elsewhere in without_places(list_probes()):
+        who = pid, elsewhere
+        if who == (own, ""):
             continue
-        row = found.get(pid) or found.setdefault(pid, Row(pid, processes.called(pid)))
+        row = found.get(who) or found.setdefault(who, Row(pid, processes.told(*who)))
         row.probes += 1
         short = provider.removesuffix(str(pid))
         if short not in _EVERYWHERE and short not in row.providers:
@@ -99,19 +120,25 @@ def ordered(rows: list[Row], by: str) -> list[Row]:
     """By "PID", or the greatest first; what is traced stands before what is not."""
     if by == "PID":
         return sorted(rows, key=lambda row: row.pid)
-    return sorted(rows, key=lambda row: (not row.tracers, -(row.rate if by == "KB/s" else row.lost), row.pid))
+    return sorted(rows, key=lambda row: (not row.traced, -(row.rate if by == "KB/s" else row.lost), row.pid))
+
+
+def foot(rows: list[Row]) -> str:
+    """What the table can not tell; "" where it tells all."""
+    return _UNCOUNTED if any(row.others for row in rows) else ""
 
 
 class NoScreen(Exception):
     """What draws one is not installed; the message says what to do."""
 
 
-def table(interval: float) -> list[list[str]]:
-    """What came in one interval, as rows of cells, the headings first."""
+def table(interval: float) -> tuple[list[list[str]], str]:
+    """What came in one interval, as rows of cells, the headings first; and the foot."""
     looks = Looks()
     looks.rows()
     time.sleep(interval)
-    return [list(HEADINGS), *(list(row.cells()) for row in ordered(looks.rows(), SORTS[0]))]
+    rows = ordered(looks.rows(), SORTS[0])
+    return [list(HEADINGS), *(list(row.cells()) for row in rows)], foot(rows)
 
 
 def watch(interval: float) -> None:
@@ -166,7 +193,7 @@ def drawn(rows: list[Row], said: str, width: int) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    traced = sum(bool(row.tracers) for row in rows)
+    traced = sum(row.traced for row in rows)
     head = Text(f"{traced} traced, {len(rows) - traced} more can be  {said}", style="bold", no_wrap=True, overflow="ellipsis")
     head.append(f"  {_HELP}", style="dim")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
@@ -176,5 +203,5 @@ def drawn(rows: list[Row], said: str, width: int) -> Any:
         table.add_column(heading, justify="left" if is_text else "right", no_wrap=True, overflow="ellipsis")
     for row in rows:
         cells = row.cells()
-        table.add_row(*(Text(cells[index]) for index in shown), style="" if row.tracers else "dim")
-    return Group(head, table)
+        table.add_row(*(Text(cells[index]) for index in shown), style="" if row.traced else "dim")
+    return Group(head, table, Text(foot(rows), style="dim", no_wrap=True, overflow="ellipsis"))

@@ -41,7 +41,7 @@ def read(text: str, nargs: int, strings: int) -> Signature | None:
 
 def of(row: Sequence[Any]) -> Signature:
     """Of a row: with the names of probes that are always the same, and none where nothing is told."""
-    pid, provider, _, _, name, nargs, strings, _, text = row
+    pid, provider, _, _, name, nargs, strings, _, text = row[:9]
     told = read(text, nargs, strings)
     if told is not None:
         return told
