@@ -313,7 +313,7 @@ PARSERS: dict[str, Parser] = {
     # whether the stacks of the process go with them (docs/guide/alerts.md)
     "alert": _several, "alertends": _rate, "alertrepeat": _rate, "alertrate": _count, "alertstacks": _flag,
     # where the aggregations go by OTLP, how often, and whether all or what is new (docs/guide/metrics.md)
-    "otlp": _text, "otlpinterval": _rate, "otlptemporality": _choice("cumulative", "delta"),
+    "spans": _text, "otlp": _text, "otlpinterval": _rate, "otlptemporality": _choice("cumulative", "delta"),
     "hostwait": _rate,  # how long hosts of --hosts may take to answer (docs/guide/hosts.md)
     "maxcpu": _percent,  # of a processor that pydtrace may take (docs/guide/serve.md)
 }  # fmt: skip
@@ -331,7 +331,7 @@ for _reason, _names in _REFUSED.items():
 _GATHERED = frozenset(("cppargs", "cpphdrs", "define", "incdir", "undef"))
 # A script can not set the options that decide how the script itself is read.
 COMMAND_LINE = _GATHERED | {"cpppath", "stdc", "ldpath", "ctfpath", "modpath", "procfspath", "lockmem", "metrics", "metricstoken",
-                               "metricscert", "alert", "otlp"}
+                               "metricscert", "alert", "otlp", "spans"}
 
 
 class Options(dict[str, "Any"]):

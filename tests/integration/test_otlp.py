@@ -33,9 +33,11 @@ CALLS, SPENT = 41, (1000 + 100 * sum(range(1, 41))) / 1e9
 
 
 class Received(list):
-    """{name: [point]} of each request; status: what is answered."""
+    """{name: [point]} of each request; status: what is answered; path, name, response: where it comes in, and the answer."""
 
     status = 200
+    path, name = "/v1/metrics", "opentelemetry.proto.collector.metrics.v1.MetricsService"
+    response = service.ExportMetricsServiceResponse
 
     def take(self, body):
         request = service.ExportMetricsServiceRequest.FromString(body)
@@ -58,7 +60,7 @@ def by_http(found):
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if found.status == 200:
-                assert self.path == "/v1/metrics"
+                assert self.path == found.path
                 found.take(body)
             self.send_response(found.status)
             self.send_header("Content-Length", "0")
@@ -77,11 +79,11 @@ def by_http(found):
 def by_grpc(found):
     def export(body, _):
         found.take(body)
-        return service.ExportMetricsServiceResponse().SerializeToString()
+        return found.response().SerializeToString()
 
     server = grpc.server(ThreadPoolExecutor(2))
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(
-        "opentelemetry.proto.collector.metrics.v1.MetricsService", {"Export": grpc.unary_unary_rpc_method_handler(export)})])
+        found.name, {"Export": grpc.unary_unary_rpc_method_handler(export)})])
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     yield f"grpc://127.0.0.1:{port}"

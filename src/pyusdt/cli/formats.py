@@ -111,6 +111,10 @@ def beside(sink: Sink, notify: Notify, options: Mapping[str, Any]) -> Sink:
         from ..report.otlp import Otlp
 
         others.append(Otlp(notify, options["otlp"]))
+    if "spans" in options:
+        from ..report.spans import Spans
+
+        others.append(Spans(notify, options["spans"]))
     if not others:
         return sink
     from ..report.tee import Tee

@@ -90,6 +90,8 @@ OURS = (
            needs="the number of a port, and an address before it where it is not 127.0.0.1: 9464, 0.0.0.0:9464, [::1]:9464"),
     Option("otlp", "URL", "send the aggregations to OpenTelemetry while they grow", setting="otlp",
            needs="the URL of a receiver: http://127.0.0.1:4318, grpc://127.0.0.1:4317"),
+    Option("spans", "URL", "send pairs of records to OpenTelemetry, as spans", setting="spans",
+           needs="the URL of a receiver: http://127.0.0.1:4318, grpc://127.0.0.1:4317"),
     Option("alert", "CLAUSE=RECEIVER", "tell somebody when a clause has recorded something", setting="alert",
            needs="a clause and who is told: slow=exec:PROGRAM, slow=webhook:URL, slow=alertmanager:URL"),
     Option("record", "FILE", "keep the events in a file while tracing", needs=_FILE),

@@ -13,6 +13,7 @@ import logging
 import threading
 import time
 import urllib.parse
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..engine import EngineError
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from .points import Points
     from .prometheus import Snapshot
 
-LACKING = "--otlp needs OpenTelemetry's exporters: pip install pyusdt[otel]"
+LACKING = "{} needs OpenTelemetry's exporters: pip install pyusdt[otel]"
 _INTERVAL = 10 * 10**9  # ns, the option's default
 _TIMEOUT = 10.0  # s for one export
-_CLOSING = 5.0  # s that the end waits for the last one
+CLOSING = 5.0  # s that the end waits for the last one
 _TELL = 60.0  # s between two messages about a receiver that takes nothing
 
 
@@ -45,9 +46,9 @@ class Otlp(Sink):
             from . import prometheus
             from .points import Points
 
-            exporter = _exporter(self._url)
+            exporter = exporter_for(self._url, "--otlp", "metric")
         except ImportError:
-            raise EngineError(LACKING) from None
+            raise EngineError(LACKING.format("--otlp")) from None
         self._info = info
         lines = mapping.of_options(info.options)
         try:
@@ -90,18 +91,17 @@ class Otlp(Sink):
                 self._notify(why)
 
 
-def _exporter(url: str) -> Any:
-    """The SDK's, for a URL.  ImportError, EngineError."""
+def exporter_for(url: str, option: str, signal: str) -> Any:
+    """The SDK's, for a URL; signal: "metric" or "trace".  ImportError, EngineError."""
     found = urllib.parse.urlsplit(url)
-    if found.scheme in ("grpc", "grpcs") and found.hostname:
-        from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter as Grpc
-
-        return Grpc(endpoint=found.netloc, insecure=found.scheme == "grpc", timeout=_TIMEOUT)
-    if found.scheme in ("http", "https") and found.hostname:
-        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter as Http
-
-        return Http(endpoint=url if found.path not in ("", "/") else url.rstrip("/") + "/v1/metrics", timeout=_TIMEOUT)
-    raise EngineError(f"--otlp {url}: a URL that begins with http://, https://, grpc:// or grpcs:// is needed")
+    wire = {"grpc": "grpc", "grpcs": "grpc", "http": "http", "https": "http"}.get(found.scheme)
+    if wire is None or not found.hostname:
+        raise EngineError(f"{option} {url}: a URL that begins with http://, https://, grpc:// or grpcs:// is needed")
+    module = import_module(f"opentelemetry.exporter.otlp.proto.{wire}.{signal}_exporter")
+    exporter = module.OTLPSpanExporter if signal == "trace" else module.OTLPMetricExporter
+    if wire == "grpc":
+        return exporter(endpoint=found.netloc, insecure=found.scheme == "grpc", timeout=_TIMEOUT)
+    return exporter(endpoint=url if found.path not in ("", "/") else f"{url.rstrip('/')}/v1/{signal}s", timeout=_TIMEOUT)
 
 
 class _Sender:
@@ -115,7 +115,7 @@ class _Sender:
         self._failed = 0  # exports since one succeeded
         self._why = ""
         self._tell_next = 0.0
-        self._log = _Log()
+        self._log = Log()
         self._thread = threading.Thread(target=self._work, name="pyusdt-otlp", daemon=True)
         self._thread.start()
 
@@ -137,7 +137,7 @@ class _Sender:
         with self._condition:
             self._closing = True
             self._condition.notify()
-        self._thread.join(_CLOSING)
+        self._thread.join(CLOSING)
         if self._thread.is_alive():
             self._failed += 1
             self._why = "it does not answer"
@@ -167,7 +167,7 @@ class _Sender:
             self._why = self._log.last
 
 
-class _Log(logging.Handler):
+class Log(logging.Handler):
     """What the exporters say, in the place of the standard error.  last: the newest line."""
 
     def __init__(self) -> None:

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 _SUMS = ("_total", "_count", "_sum")  # of samples that only grow
 
 
+def resource() -> Resource:
+    """Who we are; OpenTelemetry's variables say more."""
+    name = os.environ.get("OTEL_SERVICE_NAME", "pydtrace")
+    return Resource.create({"service.name": name, "process.pid": os.getpid(), "host.name": os.uname().nodename})
+
+
 class Points:
     """delta: differences, not all that there has ever been."""
 
@@ -37,7 +43,7 @@ class Points:
         self._now: dict[Key, Any] = {}  # what was made since
         kind = export.AggregationTemporality
         self._temporality = kind.DELTA if delta else kind.CUMULATIVE
-        self._resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME", "pydtrace"), "process.pid": os.getpid(), "host.name": os.uname().nodename})
+        self._resource = resource()
         self._scope = InstrumentationScope("pyusdt")
 
     def made(self, snapshot: Snapshot) -> Any:

@@ -69,64 +69,15 @@ class Writer(Protocol):
     def close(self) -> None: ...
 
 
-class Opens(Protocol):
-    """Makes a Writer, to an open file; EngineError where what it needs is not installed."""
+class Slices:
+    """Which slice begins and ends where.  by: what the tracks are, as the option `track` says, or None."""
 
-    def __call__(self, file: BinaryIO, clock: Clock) -> Writer: ...
-
-
-class Timeline(OutputSink):
-    """The sink.  opens: what writes the file."""
-
-    def __init__(self, output: Output, notify: Notify, path: str, opens: Opens) -> None:
-        super().__init__(output, notify)
-        self._file, self._opens = Aside(path), opens
-        self._opened: BinaryIO | None = None
+    def __init__(self, writer: Writer, by: str | None) -> None:
+        self._writer, self._by = writer, by
         self._open: dict[Track, list[str]] = {}  # names of the slices that have begun, the innermost last
         self._named: set[int] = set()  # processes
-        self._counted: dict[Track, float] = {}
 
-    def begin(self, info: Info) -> None:
-        self._clock, self._aggregates = info.clock, info.actions.aggregates
-        self._by = info.options.get("track")
-        self._decoder = Decoder(info.program, info.probe, info.teller(self.fault).tell, info.actions.act, info.actions.symbols)
-        with self._file.checked():
-            opened = open(self._file.make(), "wb")  # noqa: SIM115  (until close())
-            try:
-                self._writer = self._opens(opened, self._clock)
-            except EngineError:
-                opened.close()
-                self._file.give_up()
-                raise
-        self._opened = opened
-        span = self._clock.span
-        self._interval = max(1_000_000, (span[1] - span[0]) // _STEPS) if span else _INTERVAL
-        self._looked = self._clock.now()
-
-    def records(self, buffer: bytes) -> None:
-        if buffer:
-            self._decoder.decode(buffer, self)
-        if (now := self._clock.now()) - self._looked >= self._interval:
-            self._count(now, self._aggregates)
-
-    def snapshot(self, aggregates: Aggregates) -> None:
-        self._count(self._clock.now(), aggregates)
-
-    def close(self) -> None:
-        opened, self._opened = self._opened, None
-        if opened:
-            with self._file.checked(), opened:
-                self._writer.close()
-            self._file.done()
-
-    # --- records ------------------------------------------------------------------------------
-
-    def append(self, record: Record) -> None:
-        """One of the decoder's."""
-        with self._file.checked():
-            self._tell(record)
-
-    def _tell(self, record: Record) -> None:
+    def tell(self, record: Record) -> None:
         values = dict(zip(record.names, record.values))
         track = self._track(record, values)
         tag = shown(values.get("tag") or "")
@@ -160,6 +111,60 @@ class Timeline(OutputSink):
         if task and self._by in (None, "task") and not _THREAD.fullmatch(shown(task)):
             return Track("task", pid, shown(task))
         return Track("thread", pid, record.tid)
+
+
+class Opens(Protocol):
+    """Makes a Writer, to an open file; EngineError where what it needs is not installed."""
+
+    def __call__(self, file: BinaryIO, clock: Clock) -> Writer: ...
+
+
+class Timeline(OutputSink):
+    """The sink.  opens: what writes the file."""
+
+    def __init__(self, output: Output, notify: Notify, path: str, opens: Opens) -> None:
+        super().__init__(output, notify)
+        self._file, self._opens = Aside(path), opens
+        self._opened: BinaryIO | None = None
+        self._counted: dict[Track, float] = {}
+
+    def begin(self, info: Info) -> None:
+        self._clock, self._aggregates = info.clock, info.actions.aggregates
+        self._decoder = Decoder(info.program, info.probe, info.teller(self.fault).tell, info.actions.act, info.actions.symbols)
+        with self._file.checked():
+            opened = open(self._file.make(), "wb")  # noqa: SIM115  (until close())
+            try:
+                self._writer = self._opens(opened, self._clock)
+            except EngineError:
+                opened.close()
+                self._file.give_up()
+                raise
+        self._opened = opened
+        self._slices = Slices(self._writer, info.options.get("track"))
+        span = self._clock.span
+        self._interval = max(1_000_000, (span[1] - span[0]) // _STEPS) if span else _INTERVAL
+        self._looked = self._clock.now()
+
+    def records(self, buffer: bytes) -> None:
+        if buffer:
+            self._decoder.decode(buffer, self)
+        if (now := self._clock.now()) - self._looked >= self._interval:
+            self._count(now, self._aggregates)
+
+    def snapshot(self, aggregates: Aggregates) -> None:
+        self._count(self._clock.now(), aggregates)
+
+    def close(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened:
+            with self._file.checked(), opened:
+                self._writer.close()
+            self._file.done()
+
+    def append(self, record: Record) -> None:
+        """One of the decoder's."""
+        with self._file.checked():
+            self._slices.tell(record)
 
     # --- aggregations -------------------------------------------------------------------------
 
