@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What the hook around a WSGI application costs, beside OpenTelemetry's middleware: `benchmarks/hooks.py [ROUNDS]`.
 
-In:      a small WSGI application; opentelemetry-instrumentation-wsgi, with the SDK, and a sampler that takes nothing or all.
+In:      a small WSGI application; opentelemetry-instrumentation-wsgi, with the SDK, and a sampler that takes nothing or all; ddtrace's
+         middleware, where it is installed (`pip install ddtrace`; it is none of our requirements).
 Out:     the median of nanoseconds a request that each adds to the bare application, on the standard output.
 Always:  the ways take turns in one process, so that a slower machine is slower for all; spans are made and not exported.
 """
@@ -63,6 +64,22 @@ def traced() -> Iterator[None]:
         tracer.stdout.read()
 
 
+def of_ddtrace() -> dict[str, Callable[..., Any]]:
+    """Its middleware, whose spans are made and dropped before they are sent, or {}."""
+    try:
+        from ddtrace.contrib.wsgi import DDWSGIMiddleware
+        from ddtrace.trace import TraceFilter, tracer
+    except ImportError:
+        return {}
+
+    class Drop(TraceFilter):  # type: ignore[misc]
+        def process_trace(self, _trace: Any) -> None:
+            return None
+
+    tracer.configure(trace_processors=[Drop()])
+    return {"ddtrace": DDWSGIMiddleware(application)}
+
+
 def main() -> None:
     rounds = int(sys.argv[1]) if sys.argv[1:] else 15
     found = added({"pyusdt, nobody traces": WSGI(application)}, rounds)
@@ -70,6 +87,10 @@ def main() -> None:
         found |= added({"pyusdt, traced": WSGI(application)}, rounds)
     found |= added({f"OpenTelemetry, {what}": OpenTelemetryMiddleware(application, tracer_provider=TracerProvider(sampler=sampler))
                     for what, sampler in (("nothing sampled", ALWAYS_OFF), ("all sampled", ALWAYS_ON))}, rounds)
+    if peers := of_ddtrace():
+        found |= added(peers, rounds)
+    else:
+        print("ddtrace is not installed: pip install ddtrace", file=sys.stderr)
     for name, nanoseconds in found.items():
         print(f"{name:35} {nanoseconds:10.0f} ns a request")
 
