@@ -10,7 +10,7 @@ BUILT := .venv/built
 PYTEST := $(VENV)/python -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help build nif packages demo test test-long bench bench-pythons lint sanitize clean
+.PHONY: help build nif packages demo test test-long pictures bench bench-pythons lint sanitize clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -36,6 +36,9 @@ test: packages build ## all tests but the hours-long ones (at most 12 minutes)
 
 test-long: packages build ## kill loops, fuzzing and exhaustive checks (hours)
 	$(PYTEST) -m long tests
+
+pictures: packages build ## make the pictures of the docs that a browser draws, by the tests that check them
+	PYUSDT_PICTURES=1 $(PYTEST) tests/integration/test_web_picture.py tests/integration/test_flame.py
 
 bench: packages build ## the performance budgets, measured beside their peers
 	$(VENV)/python benchmarks/run.py; status=$$?; $(VENV)/python benchmarks/erlang_bench.py && exit $$status

@@ -54,17 +54,23 @@ def browser():
     made.quit()
 
 
+def address_of(pydtrace):
+    """Of its page, once it traces (--ready)."""
+    lines = ""
+    while "ready" not in lines:
+        lines += pydtrace.stderr.readline() or pytest.fail(lines)
+    return re.search(r"the page is (http://\S+)", lines)[1]
+
+
 @pytest.fixture
 def traced(tmp_path):
     """pydtrace --web with a program that has fired: (its process, the address)."""
     command = [harness.PYDTRACE, "-q", "--web", "--ready", "-Z", "-n", SCRIPT]
     with harness.running(command) as pydtrace:
-        lines = ""
-        while "ready" not in lines:
-            lines += pydtrace.stderr.readline() or pytest.fail(lines)
+        address = address_of(pydtrace)
         with harness.running([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE) as program:
             assert program.stdout.readline() == "fired\n"
-            yield pydtrace, re.search(r"the page is (http://\S+)", lines)[1]
+            yield pydtrace, address
             program.stdin.close()
 
 
