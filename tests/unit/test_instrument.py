@@ -118,6 +118,21 @@ def test_a_list_stays_a_list(monkeypatch):
     assert http.WSGI(as_list)(environ(), lambda *_: None) == [b"one", b"two"]
 
 
+def test_an_answer_keeps_what_it_has(monkeypatch, kind):
+    """As Django's, which has a status and is bytes."""
+    class Answer:
+        status_code = 207
+        __iter__ = lambda self: iter([b"1", b"2"])
+        __bytes__ = lambda self: b"all of it"
+
+    _, done = replaced(monkeypatch, http, kind)
+    answered = http.WSGI(lambda *_: Answer())(environ(), lambda *_: None)
+    assert (answered.status_code, bytes(answered), list(answered)) == (207, b"all of it", [b"1", b"2"])
+    with pytest.raises(AttributeError):
+        answered.nothing  # noqa: B018 - what it has not
+    assert not hasattr(answered, "streaming") and len(done.calls) == (kind not in ("starts fail", "all fail"))
+
+
 def test_a_file_of_the_servers_stays_one(monkeypatch):
     class Wrapper:
         pass

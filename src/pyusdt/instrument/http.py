@@ -89,7 +89,7 @@ def _header(headers: Any, name: Any) -> Any:
 
 
 class _Body:
-    """An answer that is handed on piece by piece."""
+    """An answer that is handed on piece by piece.  Who knows what a framework's answer has beside its pieces finds it here, too."""
 
     def __init__(self, request: Request, body: Any) -> None:
         self._request, self._body = request, body
@@ -109,6 +109,14 @@ class _Body:
             raise
         self._request.carries(piece)
         return piece
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_body":  # of a copy that is being made
+            raise AttributeError(name)
+        return getattr(self._body, name)
+
+    def __bytes__(self) -> bytes:
+        return bytes(self._body)
 
     def close(self) -> None:
         try:
