@@ -122,15 +122,24 @@ class Build(build_ext):
             self.compiler.link_shared_object = link
 
 
+# PYUSDT_URL, where whoever publishes the wheel has the files of this tree: https://…/blob/main
+URL = os.environ.get("PYUSDT_URL", "").rstrip("/")
+
+
 def long_description():
-    """README.md without its pictures, and without what leads to other files: a package index has neither."""
+    """README.md without its pictures; what leads to other files leads to PYUSDT_URL, or is plain text: a package index has neither."""
     with open("README.md", encoding="utf-8") as file:
         text = re.sub(r"(?m)^!\[[^]]*\]\([^)]*\)\n\n?", "", file.read())
-    return re.sub(r"\[([^]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
+    return re.sub(r"\[([^]]+)\]\((?!https?:)([^)]*)\)", rf"[\1]({URL}/\2)" if URL else r"\1", text)
+
+
+def links():
+    """What an index shows beside the description."""
+    return {"Source": URL, "Documentation": f"{URL}/docs/README.md", "Changelog": f"{URL}/CHANGELOG.md"} if URL else {}
 
 
 os.chdir(Path(__file__).resolve().parent)
 generate()
 Build.way = dtrace_sites()
 setup(ext_modules=cythonize(extensions(Build.way), build_dir="build/cython"), cmdclass={"build_ext": Build},
-      long_description=long_description(), long_description_content_type="text/markdown")
+      project_urls=links(), long_description=long_description(), long_description_content_type="text/markdown")

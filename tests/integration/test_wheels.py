@@ -22,15 +22,16 @@ import installed
 import pytest
 
 pytestmark = pytest.mark.xdist_group("integration/test_wheels")
+URL = "https://example.invalid/pyusdt/blob/main"
 QUIET = ("--quiet", "--disable-pip-version-check")
 
 
-def build(python: str, folder) -> str:
-    """The path of a repaired wheel, built by a Python that has setuptools and cython."""
+def build(python: str, folder, url: str = "") -> str:
+    """The path of a repaired wheel, built by a Python that has setuptools and cython; url: where its links lead."""
     tree = folder / "tree"
     shutil.copytree(harness.ROOT, tree, symlinks=True, ignore=harness.NOT_SOURCE)
     made = harness.run([python, "-m", "pip", "wheel", *QUIET, "--no-build-isolation", "--no-deps",
-                        "--wheel-dir", str(folder / "made"), str(tree)], timeout=300, cwd=tree)
+                        "--wheel-dir", str(folder / "made"), str(tree)], timeout=300, cwd=tree, env={**os.environ, "PYUSDT_URL": url})
     assert made.status == 0, made
     (wheel,) = glob.glob(str(folder / "made" / "pyusdt-*.whl"))
     auditwheel = os.path.join(os.path.dirname(sys.executable), "auditwheel")
@@ -74,6 +75,10 @@ def check_metadata(wheel: str) -> None:
     described = told.get_payload()
     assert described.startswith("# pyusdt\n") and "## Use" in described and len(described) > 5000
     assert re.findall(r"\]\((?!https?:)[^)]*\)", described) == [], "links to files that are not there"
+    urls = dict(each.split(", ") for each in told.get_all("Project-URL"))
+    assert urls == {"Source": URL, "Documentation": f"{URL}/docs/README.md", "Changelog": f"{URL}/CHANGELOG.md"}
+    led = [*urls.values(), *re.findall(rf"\]\(({URL}[^)#]*)", described)]
+    assert len(led) > 10 and [each for each in led if not Path(harness.ROOT, each.removeprefix(URL).lstrip("/")).exists()] == []
     named = {extra for line in Path(harness.ROOT, "docs").rglob("*.md") for extra in re.findall(r"pyusdt\[(\w+)\]", line.read_text())}
     assert named <= set(told.get_all("Provides-Extra")), "the documentation names others"
     if not sysconfig.get_config_var("Py_GIL_DISABLED") and sys.version_info < (3, 15):  # cmarkgfm has no wheel for those
@@ -105,7 +110,7 @@ def check_use(python: str, wheel: str, folder) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="host: auditwheel is for Linux")
 def test_wheel_of_this_python(tmp_path):
-    wheel = build(sys.executable, tmp_path)
+    wheel = build(sys.executable, tmp_path, URL)
     check_contents(wheel, tmp_path)
     check_metadata(wheel)
     check_use(sys.executable, wheel, tmp_path)
