@@ -9,6 +9,7 @@ import harness
 import postgres
 import pytest
 
+pytestmark = pytest.mark.own_processes
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
 REQUESTS = 5
 HTTP = """

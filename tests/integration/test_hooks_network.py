@@ -8,6 +8,7 @@ import harness
 import pytest
 from test_hooks import CLIENTS, HTTP, PYUSDT, fails_and_goes_on
 
+pytestmark = pytest.mark.own_processes
 COUNT = 5
 
 
@@ -60,6 +61,14 @@ def test_calls_of_grpc():
     assert lines == sorted(expected + nothing)
 
 
-@pytest.mark.parametrize("name", ["hooks_aiohttp.py", "hooks_grpc.py"])
+def test_requests_of_grpc_aio():
+    """Its channels are left alone; of a function that is no coroutine the context tells no code."""
+    _, lines = trace(RPC, "hooks_grpc_aio.py", "grpc")
+    codes = {"Order": "", "Refuse": "NOT_FOUND", "Fail": "UNKNOWN", "Parts": "OK", "Echo": "OUT_OF_RANGE", "Twice": "OK"}
+    assert lines == sorted(line for name, code in codes.items() for line in (
+        f"server /shop.Shop/{name} {COUNT}", f"server /shop.Shop/{name} {code} {COUNT}"))
+
+
+@pytest.mark.parametrize("name", ["hooks_aiohttp.py", "hooks_grpc.py", "hooks_grpc_aio.py"])
 def test_hooks_that_fail(name):
     fails_and_goes_on(name, 2)

@@ -9,6 +9,7 @@ import pytest
 import redis_server
 from test_hooks import PYUSDT, fails_and_goes_on
 
+pytestmark = pytest.mark.own_processes
 COUNT = 5
 
 

@@ -10,6 +10,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
 from test_otlp import by_grpc, by_http
 
+pytestmark = pytest.mark.own_processes
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 PROGRAM = f"""
 import time, pyusdt
@@ -23,10 +24,10 @@ for number in range(4):
     done(number, "00-{TRACE}-{PARENT}-01")
 """
 SCRIPT = """
-shop*:::order-start { printf("begin=order number=%d tag=%s", arg0, copyinstr(arg1)); }
-shop*:::note { printf("text=%s", copyinstr(arg0)); }
-shop*:::pay { printf("name=pay duration=%d", arg0); }
-shop*:::order-done { printf("end=order status=%d tag=%s", arg0 * 2, copyinstr(arg1)); }
+shop$target:::order-start { printf("begin=order number=%d tag=%s", arg0, copyinstr(arg1)); }
+shop$target:::note { printf("text=%s", copyinstr(arg0)); }
+shop$target:::pay { printf("name=pay duration=%d", arg0); }
+shop$target:::order-done { printf("end=order status=%d tag=%s", arg0 * 2, copyinstr(arg1)); }
 """
 
 
@@ -76,7 +77,7 @@ def test_pairs(tmp_path, server, track):
 
 def test_what_has_not_ended(tmp_path):
     with by_http(found := Received()) as url:
-        run = traced(tmp_path, url, script=SCRIPT.partition("shop*:::order-done")[0])
+        run = traced(tmp_path, url, script=SCRIPT.partition("shop$target:::order-done")[0])
     assert len(found) == 4 and "dtrace: --spans: 4 spans have begun and not ended\n" in run.stderr, run
 
 

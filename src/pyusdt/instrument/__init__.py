@@ -39,6 +39,7 @@ _HOOKS = {
     "aiohttp.web_protocol": ("aiohttp", "see_server"),
     "aiohttp.client": ("aiohttp", "see_client"),
     "grpc": ("grpc", "see_calls"),
+    "grpc.aio": ("grpc", "see_servers_of_aio"),
     "opentelemetry.sdk.trace": ("otel", "see_spans"),
     "logging": ("logging", "see_records"),
 }

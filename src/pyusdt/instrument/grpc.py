@@ -1,12 +1,15 @@
-"""gRPC: rpc, by an interceptor in each server and each channel that the program makes; grpc.aio's are not seen.
+"""gRPC: rpc, by an interceptor in each server, also of grpc.aio, and in each channel that the program makes.
 
-In: grpc, when it has been imported.  Out: rpc:::request-start and request-done of servers, call-start and call-done of clients.
-Always: ours is the first interceptor, so that it sees what the program's do.  A stream is done with its last message.
+In: grpc and grpc.aio, when they have been imported.
+Out: rpc:::request-start and request-done of servers, call-start and call-done of clients.
+Always: ours is the first interceptor, so that it sees what the program's do.  A stream is done with its last message.  Channels of
+grpc.aio are left alone: an interceptor makes a task of each of their calls, whoever traces.
 """
 
 from __future__ import annotations
 
 from functools import update_wrapper
+from inspect import isasyncgenfunction, iscoroutinefunction
 from time import perf_counter_ns
 from typing import Any
 
@@ -43,30 +46,39 @@ def _called(method: Any, target: Any) -> _Call:
 class _Request:
     """One call that a server answers and that is traced."""
 
-    __slots__ = ("began", "context", "method")
+    __slots__ = ("began", "codes", "context", "method")
 
-    def __init__(self, method: str, context: Any) -> None:
-        self.method, self.context = method, context
+    def __init__(self, method: str, context: Any, codes: Any) -> None:
+        self.method, self.context, self.codes = method, context, codes
         _start(method)
         self.began = perf_counter_ns()
 
     @harmless
     def done(self, failed: bool) -> None:
-        """Without a code of its own, what returns is OK, and an exception UNKNOWN, as the server has it."""
-        code = getattr(self.context.code(), "name", "UNKNOWN" if failed else "OK")
-        _done(self.method, code, perf_counter_ns() - self.began)
+        took = perf_counter_ns() - self.began
+        _done(self.method, self._status(failed), took)
+
+    def _status(self, failed: bool) -> str:
+        """Without a code of its own, what returns is OK, and an exception UNKNOWN, as the server has it.  "": a function that is no
+        coroutine, in a server of grpc.aio, whose context does not tell."""
+        if not hasattr(self.context, "code"):
+            return ""
+        code = self.context.code()
+        if isinstance(code, int):  # as grpc.aio has it
+            code = next((each for each in self.codes if each.value[0] == code != 0), None)
+        return code.name if code else "UNKNOWN" if failed else "OK"
 
 
 @harmless
-def _asked(method: str, context: Any) -> _Request:
-    return _Request(method, context)
+def _asked(method: str, context: Any, codes: Any) -> _Request:
+    return _Request(method, context, codes)
 
 
-def _answering(method: str, behaviour: Any, streams: bool) -> Any:
-    """The program's function for a method, with the probes around it; streams: it returns an iterator."""
+def _answering(method: str, behaviour: Any, streams: bool, codes: Any) -> Any:
+    """The program's function for a method, with the probes around it; streams: it returns an iterator; codes: grpc.StatusCode."""
 
     def answer(request: Any, context: Any) -> Any:
-        traced = _asked(method, context) if _start or _done else None
+        traced = _asked(method, context, codes) if _start or _done else None
         if traced is None:
             return behaviour(request, context)
         try:
@@ -91,8 +103,40 @@ def _streaming(traced: _Request, messages: Any) -> Any:
         traced.done(failed)
 
 
+def _answering_async(method: str, behaviour: Any, streams: bool, codes: Any) -> Any:
+    """The same for grpc.aio, which also takes functions that are neither coroutine functions nor asynchronous generators."""
+
+    async def answer(request: Any, context: Any) -> Any:
+        traced = _asked(method, context, codes) if _start or _done else None
+        if traced is None:
+            return await behaviour(request, context)
+        try:
+            result = await behaviour(request, context)
+        except BaseException:
+            traced.done(failed=True)
+            raise
+        traced.done(failed=False)
+        return result
+
+    async def stream(request: Any, context: Any) -> Any:
+        traced, failed = _asked(method, context, codes) if _start or _done else None, True
+        try:
+            async for message in behaviour(request, context):
+                yield message
+            failed = False
+        finally:
+            if traced is not None:
+                traced.done(failed)
+
+    if iscoroutinefunction(behaviour):
+        return update_wrapper(answer, behaviour)
+    if isasyncgenfunction(behaviour):
+        return update_wrapper(stream, behaviour)
+    return _answering(method, behaviour, streams, codes)
+
+
 @harmless
-def _watched(grpc: Any, handler: Any, method: str) -> Any:
+def _watched(grpc: Any, handler: Any, method: str, answering: Any = _answering) -> Any:
     """The handler of a method, which fires."""
     if handler.response_streaming:
         make = grpc.stream_stream_rpc_method_handler if handler.request_streaming else grpc.unary_stream_rpc_method_handler
@@ -100,7 +144,8 @@ def _watched(grpc: Any, handler: Any, method: str) -> Any:
     else:
         make = grpc.stream_unary_rpc_method_handler if handler.request_streaming else grpc.unary_unary_rpc_method_handler
         behaviour = handler.stream_unary or handler.unary_unary
-    return make(_answering(method, behaviour, handler.response_streaming), handler.request_deserializer, handler.response_serializer)
+    answer = answering(method, behaviour, handler.response_streaming, grpc.StatusCode)
+    return make(answer, handler.request_deserializer, handler.response_serializer)
 
 
 def _server_interceptor(grpc: Any) -> Any:
@@ -108,6 +153,15 @@ def _server_interceptor(grpc: Any) -> Any:
         def intercept_service(self, continuation: Any, details: Any) -> Any:
             handler = continuation(details)
             return handler if handler is None else _watched(grpc, handler, details.method) or handler
+
+    return Interceptor()
+
+
+def _async_server_interceptor(grpc: Any, aio: Any) -> Any:
+    class Interceptor(aio.ServerInterceptor):  # type: ignore[misc]
+        async def intercept_service(self, continuation: Any, details: Any) -> Any:
+            handler = await continuation(details)
+            return handler if handler is None else _watched(grpc, handler, details.method, _answering_async) or handler
 
     return Interceptor()
 
@@ -125,6 +179,22 @@ def _client_interceptor(grpc: Any, target: Any) -> Any:
     return type("Interceptor", bases, {f"intercept_{kind}": intercept for kind in kinds})()
 
 
+def _around_server(interceptor: Any) -> Any:
+    def around_server(make: Any) -> Any:
+        def make_server(thread_pool: Any = None, handlers: Any = None, interceptors: Any = None, *more: Any, **named: Any) -> Any:
+            return make(thread_pool, handlers, (interceptor, *(interceptors or ())), *more, **named)
+
+        return make_server
+
+    return around_server
+
+
+def see_servers_of_aio(aio: Any) -> None:
+    import grpc
+
+    wrap_method(aio, "server", _around_server(_async_server_interceptor(grpc, aio)))
+
+
 def see_calls(grpc: Any) -> None:
     @harmless
     def intercepted(channel: Any, target: Any) -> Any:
@@ -137,13 +207,6 @@ def see_calls(grpc: Any) -> None:
 
         return make_channel
 
-    def around_server(make: Any) -> Any:
-        def make_server(thread_pool: Any, handlers: Any = None, interceptors: Any = None, *arguments: Any, **named: Any) -> Any:
-            return make(thread_pool, handlers, (ours, *(interceptors or ())), *arguments, **named)
-
-        return make_server
-
-    ours = _server_interceptor(grpc)
     wrap_method(grpc, "insecure_channel", around_channel)
     wrap_method(grpc, "secure_channel", around_channel)
-    wrap_method(grpc, "server", around_server)
+    wrap_method(grpc, "server", _around_server(_server_interceptor(grpc)))
