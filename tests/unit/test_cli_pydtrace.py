@@ -136,7 +136,7 @@ def test_of_many_processes_those_with_pyusdt_are_named(myweb):
 
 
 @pytest.mark.parametrize(("text", "hint"), [
-    ("BEGN", "did you mean BEGIN?"), ("myweb:::", "did you mean myweb*:::?"), ("mywob*:::", "did you mean myweb*:::?"),
+    ("BEGN", "did you mean BEGIN?"), ("pyusdt:::user_trace-s1", "did you mean pyusdt*:::user_trace-s1?"), ("myweb:::", "did you mean myweb*:::?"), ("mywob*:::", "did you mean myweb*:::?"),
     ("myweb*:::request_end", "did you mean myweb*:::request-end?"), ("request_end", "did you mean request-end?"),
     ("myweb*:::Request-End", "did you mean myweb*:::request-end?"), ("MYWEB*:::request-end", "did you mean myweb*:::request-end?"),
     ("myweb:request-end", "did you mean myweb*:::request-end?"), ("myweb::request-end", "did you mean myweb*:::request-end?"),

@@ -30,6 +30,8 @@ def note_awaited(engine: Engine, targets: Targets) -> None:
 
 
 def _is_of_all(desc: Any) -> bool:
-    """Whether each process with pyusdt in it has a probe that matches, whatever its id and the module's name."""
-    return not (desc.module or desc.function) and any(glob(desc.provider, own) for own in OWN_PROVIDERS) and any(
+    """Whether each process with pyusdt in it has a probe that matches, whatever its id and the module's name.  (pyusdt::: is of none:
+    an id follows the name.)"""
+    of_any = any(glob(desc.provider, own) and desc.provider != own for own in OWN_PROVIDERS)
+    return of_any and not (desc.module or desc.function) and any(
         glob(desc.name, name) for name in _NAMES)
