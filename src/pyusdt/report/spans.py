@@ -68,6 +68,7 @@ class Spans(Sink):
         if sender is None:
             return
         sender.close()
+        self._writer.close()
         self._tell(sender.lost, f" {self._url} has not taken", f": {sender.why}" if sender.why else "")
         self._tell(self._writer.too_many, "", " came while too many others had not ended")
         self._tell(self._writer.begun, "", " have begun and not ended")
