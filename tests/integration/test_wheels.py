@@ -81,9 +81,14 @@ def check_metadata(wheel: str) -> None:
     assert len(led) > 10 and [each for each in led if not Path(harness.ROOT, each.removeprefix(URL).lstrip("/")).exists()] == []
     named = {extra for line in Path(harness.ROOT, "docs").rglob("*.md") for extra in re.findall(r"pyusdt\[(\w+)\]", line.read_text())}
     assert named <= set(told.get_all("Provides-Extra")), "the documentation names others"
+    check_rendering(wheel)
+
+
+def check_rendering(path: str) -> None:
+    """An index takes this wheel or source distribution, and can show its description."""
     if not sysconfig.get_config_var("Py_GIL_DISABLED") and sys.version_info < (3, 15):  # cmarkgfm has no wheel for those
         folder = installed.folder_of(os.path.join(harness.HERE, "wheel_readers.txt"), depends=True)
-        checked = harness.run([sys.executable, "-m", "twine", "check", "--strict", wheel], env={**os.environ, "PYTHONPATH": folder}, timeout=60)
+        checked = harness.run([sys.executable, "-m", "twine", "check", "--strict", path], env={**os.environ, "PYTHONPATH": folder}, timeout=60)
         assert checked.status == 0 and "PASSED" in checked.stdout, checked
 
 
@@ -166,6 +171,7 @@ def source_distribution(tmp_path_factory) -> str:
     made = harness.run([inside, "-m", "build", "--sdist", "--outdir", str(folder), str(folder / "tree")], timeout=600)
     assert made.status == 0, made
     (path,) = glob.glob(str(folder / "pyusdt-*.tar.gz"))
+    check_rendering(path)
     return path
 
 
