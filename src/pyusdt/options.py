@@ -10,8 +10,6 @@ Source of the rules: the DTrace guide, "Options and Tunables", and dtrace 2.0's 
 
 from __future__ import annotations
 
-import re
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -223,10 +221,11 @@ def _stages(text: str | None) -> int:
 
 def _integer(text: str | None) -> int:
     """What C's atoi(text) reads; Invalid value unless that is more than 0."""
-    found = re.match(r"[ \t\n\v\f\r]*\+?([0-9]+)", _text(text))
-    if found is None or int(found[1]) == 0:
+    body = _text(text).lstrip(" \t\n\v\f\r").removeprefix("+")
+    value = int("0" + body[:len(body) - len(body.lstrip("0123456789"))])
+    if value == 0:
         raise _invalid()
-    return int(found[1])
+    return value
 
 
 def _registers(text: str | None) -> int:

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 
 import builds
+import chromium
 import harness
 import pytest
 
@@ -27,6 +28,12 @@ def pydtrace():
         return harness.run([harness.PYDTRACE, *arguments], **options)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium.started("--window-size=1100,900") as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -4,20 +4,18 @@ With PYUSDT_PICTURES=1 in the environment the picture of docs/guide/stacks.md is
 """
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import chromium
 import harness
 import pytest
 
 from pyusdt.data.profile import Place, Profile
 from pyusdt.report.flame import WIDTH, flame
 
-BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = [pytest.mark.own_processes,
-              pytest.mark.skipif((BROWSER is None or DRIVER is None) and "CI" not in os.environ, reason="host: no chromium")]
+pytestmark = chromium.MARKS
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
 PICTURE = Path(harness.ROOT, "docs", "images", "flame.png")
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><script>document.title='owned'</script>]]>\x1b[2J"
@@ -27,18 +25,8 @@ SEEN = "[...document.querySelectorAll('g.b')].filter(box => box.style.display !=
 
 @pytest.fixture(scope="module")
 def browser():
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1240,420"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    made = webdriver.Chrome(options=options, service=Service(DRIVER))
-    made.set_page_load_timeout(60)
-    yield made
-    made.quit()
+    with chromium.started("--hide-scrollbars", "--window-size=1240,420") as made:
+        yield made
 
 
 @pytest.fixture

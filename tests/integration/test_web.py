@@ -5,25 +5,23 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
+import chromium
 import harness
 import installed
 import pytest
+from chromium import address_of, until
 
 import pyusdt
 from pyusdt.report import widget
 from pyusdt.report.web import page
 
-BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = [pytest.mark.own_processes,
-              pytest.mark.skipif((BROWSER is None or DRIVER is None) and "CI" not in os.environ, reason="host: no chromium")]
+pytestmark = chromium.MARKS
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><script>document.title='owned'</script>\x1b[2J"
 PROGRAM = f"""
@@ -38,30 +36,6 @@ sys.stdin.read()
 SCRIPT = ('pyusdt*:::user_trace-i4s4 { @calls[copyinstr(arg6)] = count(); @lat[copyinstr(arg6)] = quantize(arg2); printf("%s\\n", copyinstr(arg6)); }')
 
 
-@pytest.fixture(scope="module")
-def browser():
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1100,900", "--incognito"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    made = webdriver.Chrome(options=options, service=Service(DRIVER))
-    made.set_page_load_timeout(60)
-    yield made
-    made.quit()
-
-
-def address_of(pydtrace):
-    """Of its page, once it traces (--ready)."""
-    lines = ""
-    while "ready" not in lines:
-        lines += pydtrace.stderr.readline() or pytest.fail(lines)
-    return re.search(r"the page is (http://\S+)", lines)[1]
-
-
 @pytest.fixture
 def traced(tmp_path):
     """pydtrace --web with a program that has fired: (its process, the address)."""
@@ -72,15 +46,6 @@ def traced(tmp_path):
             assert program.stdout.readline() == "fired\n"
             yield pydtrace, address
             program.stdin.close()
-
-
-def until(browser, script, wanted=True):
-    """The value of an expression in the page, once it is that."""
-    end = time.monotonic() + 60
-    while (value := browser.execute_script(f"return {script}")) != wanted:
-        assert time.monotonic() < end, (script, value, browser.get_log("browser"))
-        time.sleep(0.1)
-    return value
 
 
 def check_page(browser, *expected):

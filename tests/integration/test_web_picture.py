@@ -15,8 +15,11 @@ import sys
 import zlib
 from pathlib import Path
 
+import chromium
 import harness
-from test_web import address_of, browser, pytestmark, until  # noqa: F401  (a fixture, and marks)
+from chromium import address_of, until
+
+pytestmark = chromium.MARKS
 
 PICTURE = Path(harness.ROOT, "docs", "images", "page.png")
 MADE = "PYUSDT_PICTURES" in os.environ
@@ -80,7 +83,7 @@ def telling(picture: bytes, what: dict) -> bytes:
 
 
 @contextlib.contextmanager
-def looking(browser):  # noqa: F811
+def looking(browser):
     """As the picture is taken."""
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]})
     browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
@@ -91,7 +94,7 @@ def looking(browser):  # noqa: F811
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_the_picture_is_of_this_page(browser):  # noqa: F811
+def test_the_picture_is_of_this_page(browser):
     shop = [sys.executable, os.path.join(harness.ROOT, "examples", "webshop.py"), "--forever"]
     with harness.running(shop), harness.running([harness.PYDTRACE, "-q", "--web", "--ready", "-Z", "-n", SCRIPT]) as pydtrace:
         address = address_of(pydtrace)
@@ -108,7 +111,7 @@ def test_the_picture_is_of_this_page(browser):  # noqa: F811
     check_picture(browser, PICTURE.read_bytes(), seen)
 
 
-def check_picture(browser, picture: bytes, seen: dict) -> None:  # noqa: F811
+def check_picture(browser, picture: bytes, seen: dict) -> None:
     said = told(picture)
     again = "the page has changed since docs/images/page.png was made: make pictures"
     assert len(seen["elements"]) > 30 and said["elements"] == seen["elements"] and said["drawing"] == seen["drawing"], again

@@ -57,9 +57,7 @@ def _least(program, aggdef):
     for key in aggdef.keys:
         end = end + key.size + 1 if key.type.is_string else round_up(end, key.type.align) + key.size
     head = _DISTRIBUTION_HEAD if aggdef.row.is_distribution else _SCALAR_HEAD
-    # min() and max() are a word there; here one more says whether there is one
-    value = 8 if aggdef.row.name in ("min", "max") else program.maps[aggdef.map].value_size
-    return head + value + end - _KEYS
+    return head + program.maps[aggdef.map].value_size - 8 * aggdef.row.own_words + end - _KEYS
 
 
 def _variables(program, options):

@@ -56,6 +56,8 @@ class Aggregating:
     weighs = False  # emit() also makes the code for many firings at once (Emitter.many)
     prepare = None  # prepare(g, params) changes the value in r0 before the key is built
 
+    own_words = 0  # of these that dtrace does without
+
     def words(self, params):
         """How many 64-bit words a value has."""
         return self.size

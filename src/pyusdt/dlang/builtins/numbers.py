@@ -40,6 +40,7 @@ class Extreme(Aggregating):
     prototype = "void(@)"
     weighs = True
     keeps, choose, empty = "", None, 0
+    own_words = 1  # whether there is a value
 
     def emit(self, g, params, value, amount):
         first, done = Label(), Label()
