@@ -313,7 +313,8 @@ PARSERS: dict[str, Parser] = {
     "alert": _several, "alertends": _rate, "alertrepeat": _rate, "alertrate": _count, "alertstacks": _flag,
     # where the aggregations go by OTLP, how often, and whether all or what is new (docs/guide/metrics.md)
     "spans": _text, "otlp": _text, "otlpinterval": _rate, "otlptemporality": _choice("cumulative", "delta"),
-    "hostwait": _rate,  # how long hosts of --hosts may take to answer (docs/guide/hosts.md)
+    # how long hosts of --hosts may take to answer, and how long one that was lost is tried again (docs/guide/hosts.md)
+    "hostwait": _rate, "hostretry": _rate,
     "maxcpu": _percent,  # of a processor that pydtrace may take (docs/guide/serve.md)
 }  # fmt: skip
 _REFUSED = {

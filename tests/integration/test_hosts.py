@@ -25,6 +25,7 @@ import pytest
 
 pytestmark = pytest.mark.own_processes
 HOSTILE = os.path.join(harness.PROGRAMS, "hostile_host.py")
+RETURNING = os.path.join(harness.PROGRAMS, "returning_host.py")
 _TABLES = runpy.run_path(HOSTILE)
 LIES, ENDLESS = {name: message for name, (message, _) in _TABLES["LIES"].items()}, _TABLES["ENDLESS"]
 PATIENT = ["-x", "hostwait=110s"]  # a busy machine
@@ -216,16 +217,22 @@ COUNT = ["-n", """pyusdt*:::user_trace-i4s4 { @[host] = count(); @all = count();
     END { printa("end %s=%@d\\n", @); printa("all %@d\\n", @all); }"""]
 
 
-def test_a_host_that_is_killed(nodes, tmp_path):
-    """It is told, with its name, the time and what is lost; the others' counts are exact."""
+LOST = r"{} is lost at \d\d:\d\d:\d\d: the line to it is closed; lost is what it has counted since \d\d:\d\d:\d\d, the end of its epoch \d+; it is tried again\n"
+BACK = r"{} is back at \d\d:\d\d:\d\d: lost is what it has counted since \d\d:\d\d:\d\d, the end of its epoch \d+, up to now\n"
+
+
+def test_a_host_that_is_killed_comes_back(nodes, tmp_path):
+    """It is told, with its name, the time and what is lost, and traces again; the others' counts are exact."""
     with loads(nodes, tmp_path) as stop:
         session = Session(tmp_path, *options(nodes, *COUNT, "-Z", "--ready"))
         session.wait("ready", session.err)
         for node in nodes:
             session.wait(rf"{node}=[1-9]")
         os.kill(served(nodes[2]), signal.SIGKILL)
-        session.wait(rf"{nodes[2]} is given up at \d\d:\d\d:\d\d: the line to it is closed; lost is what it has counted since \d\d:\d\d:\d\d, "
-                     r"the end of its epoch \d+\n", session.err)
+        session.wait(LOST.format(nodes[2]), session.err)
+        counted = int(re.findall(rf"{nodes[2]}=(\d+)", session.out.read_text())[-1])
+        session.wait(BACK.format(nodes[2]), session.err)
+        harness.wait_until(lambda: int(re.findall(rf"{nodes[2]}=(\d+)", session.out.read_text())[-1]) > counted)
         fired = stop()
         session.wait("tick\n(.*\n)*tick\n")
         text = session.end()
@@ -233,9 +240,37 @@ def test_a_host_that_is_killed(nodes, tmp_path):
     lost = nodes[2]
     assert {node: count for node, count in ends.items() if node != lost} == {
         node: count for node, count in zip(nodes, fired) if node != lost}, text
-    assert 0 < ends[lost] < fired[2]
+    assert counted < ends[lost] <= fired[2]
     assert f"all {sum(ends.values())}\n" in text
-    assert session.err.read_text().count("given up") == 1
+    assert session.err.read_text().count("is lost at") == session.err.read_text().count("is back at") == 1
+
+
+def of_returning(tmp_path, *more):
+    """pydtrace on a made-up host that breaks off in the middle of its third epoch, three times, and once ends as it is to."""
+    (tmp_path / "times").touch()
+    script = 'made { @ = count(); } END { printa("%@d\\n", @); }'
+    return ["-q", "--hosts", "one", "--via", shlex.join([sys.executable, RETURNING, str(tmp_path / "times"), "{host}", "--serve"]), "-Z",
+            "-n", script, *more]
+
+
+def test_a_host_that_comes_back_counts_nothing_twice_and_loses_what_is_told(tmp_path, pydtrace):
+    """Of four incarnations all whole epochs, each once, and no other."""
+    done = pydtrace(*of_returning(tmp_path), timeout=120)
+    assert (done.status, done.stdout) == (0, f"{4 * (1000 + 200)}\n\n"), done
+    told = [line for line in done.stderr.split("\n") if " one is " in line]
+    assert [re.search(r"is (lost|back) at", line)[1] for line in told] == ["lost", "back"] * 3, done
+    assert all(re.search(r"lost is what it has counted since \d\d:\d\d:\d\d, the end of its epoch 1[;,]", line) for line in told), done
+
+
+def test_a_host_that_does_not_come_back(tmp_path, pydtrace):
+    """After -x hostretry it is given up; hostretry=0 does not try."""
+    done = pydtrace(*of_returning(tmp_path, "-x", "hostretry=0"), timeout=120)
+    assert re.search(r"one is given up at \S+: the line to it is closed; lost is what it has counted since \S+, the end of its epoch 1\n",
+                     done.stderr) and done.stdout == "1200\n\n", done
+    (tmp_path / "times").write_text("refuse")
+    done = pydtrace(*of_returning(tmp_path, "-x", "hostretry=10ms"), timeout=120)
+    assert re.search(r"one is lost at .*\n.*one is given up at \S+: it does not come back: it is not yet there; lost is what it has counted since "
+                     r"\S+, the end of its epoch 1\n", done.stderr) and done.stdout == "1200\n\n", done
 
 
 def test_a_host_that_is_stopped_for_a_while(nodes, tmp_path):
@@ -259,33 +294,89 @@ def test_a_host_that_is_stopped_for_a_while(nodes, tmp_path):
         nodes[0]: fired[0], nodes[1]: fired[1]}, (text, session.err.read_text())
 
 
+EVENTS = 8  # of a session
+
+
 @pytest.mark.long
-def test_hosts_are_killed_and_stopped_at_any_time(nodes, tmp_path):
-    """PYUSDT_TEST_ROUNDS rounds: of five hosts one is killed and one stopped for a while, at random moments from the start on.  What the others and
-    the stopped one count is exact; of the killed one not more than it fired, and it is told."""
-    rounds, chosen = int(os.environ.get("PYUSDT_TEST_ROUNDS", "100")), random.Random(7)
-    for number in range(rounds):
+def test_hosts_lines_and_coordinators_are_killed_and_stopped_at_any_time(nodes, tmp_path):
+    """PYUSDT_TEST_ROUNDS rounds, EVENTS in a session of five hosts, at random moments from its start on: SIGKILL of a host's session or of
+    the line to it (two hosts), SIGSTOP of either for a while (two others), and at the end of each fourth session SIGKILL of the
+    coordinator.  What the hosts count that are not killed is exact; of the others it is never more than they fired, what is lost is told,
+    and they count again; where the coordinator is killed no session is left."""
+    rounds, seed = int(os.environ.get("PYUSDT_TEST_ROUNDS", "200")), int(os.environ.get("PYUSDT_TEST_SEED", "7"))
+    for number in range(-(-rounds // EVENTS)):
         folder = tmp_path / str(number)
         folder.mkdir()
-        victim, sleeper = chosen.sample(range(5), 2)
-        with loads(nodes, folder) as stop:
-            session = Session(folder, *options(nodes, *COUNT, "-Z"))
-            harness.wait_until(lambda: all(map(_is_served, nodes)))
-            pids = [served(nodes[each]) for each in (victim, sleeper)]
-            time.sleep(chosen.random() * 1.5)
-            os.kill(pids[1], signal.SIGSTOP)
-            os.kill(pids[0], signal.SIGKILL)
-            time.sleep(chosen.random() * 1.5)
-            os.kill(pids[1], signal.SIGCONT)
-            session.wait(f"{nodes[victim]} is given up at ", session.err)
-            for each in {*range(5)} - {victim}:
-                session.wait(rf"{nodes[each]}=[1-9]")
-            fired = stop()
-            text = session.end()
-        ends = {int(node): int(count) for node, count in re.findall(r"end (\d+)=(\d+)", text)}
-        told = session.err.read_text()
-        assert ends.pop(nodes[victim], 0) <= fired[victim] and told.count("given up") == 1, (number, text, told)
-        assert ends == {node: count for node, count in zip(nodes, fired) if node != nodes[victim]}, (number, fired, text, told)
+        _session_of_kills(nodes, folder, random.Random(f"{seed} {number}"), number % 4 == 3, (seed, number))
+        print(f"{EVENTS * (number + 1)} rounds", file=sys.stderr)
+
+
+def _session_of_kills(nodes, folder, chosen, kills_coordinator, where):
+    shuffled = chosen.sample(nodes, 5)
+    killed, stopped = shuffled[:2], shuffled[2:4]
+    with loads(nodes, folder) as stop, contextlib.ExitStack() as woken:
+        words = options(nodes, *COUNT, "-Z")
+        words[words.index("--via") + 1] = slow(0, 100_000_000)
+        session = Session(folder, *words)
+        woken.callback(session.process.kill)
+        harness.wait_until(lambda: all(map(_is_served, nodes)), 120)
+        for _ in range(EVENTS):
+            time.sleep(chosen.random())
+            node = chosen.choice(killed + stopped)
+            pid = chosen.choice((_is_served, lambda node: line_to(session, node)))(node)
+            if not pid:
+                continue  # it is away just now
+            os.kill(pid, signal.SIGSTOP if node in stopped else signal.SIGKILL)
+            if node in stopped:
+                woken.callback(_go_on, pid)
+                time.sleep(chosen.random())
+                _go_on(pid)
+        if kills_coordinator:
+            time.sleep(chosen.random())
+            session.process.kill()
+            session.process.wait()
+            harness.wait_until(lambda: not any(map(_is_served, nodes)), 60)
+            stop()
+            return
+        for node in nodes:
+            if f"{node} is given up" not in session.err.read_text():
+                session.wait(rf"{node}=[1-9]")
+        harness.wait_until(lambda: all(_is_back(session.err.read_text(), node) for node in killed), 60)
+        fired = dict(zip(nodes, stop()))
+        text, told = session.end(), session.err.read_text()
+    ends = {int(node): int(count) for node, count in re.findall(r"end (\d+)=(\d+)", text)}
+    assert f"all {sum(ends.values())}\n" in text, (where, text, told)
+    for node in nodes:
+        if node not in killed:
+            assert ends[node] == fired[node] and not re.search(rf"{node} is (lost|given up)", told), (where, node, fired, text, told)
+        else:
+            assert ends.get(node, 0) <= fired[node], (where, node, fired, text, told)
+            if ends.get(node, 0) < fired[node]:
+                assert re.search(rf"{node} is (lost|given up) at \d\d:\d\d:\d\d: ", told), (where, node, fired, text, told)
+        counts = [int(count) for count in re.findall(rf"(?:^|\n){node}=(\d+)", text)]
+        assert counts == sorted(counts), (where, node, counts)
+
+
+def _go_on(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
+
+
+def _is_back(told, node):
+    found = re.findall(rf"{node} is (lost|back|given up) at", told)
+    return not found or found[-1] != "lost"
+
+
+def line_to(session, node):
+    """The id of the process that carries a host's line, or 0."""
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{session.process.pid}/task/{session.process.pid}/children") as file:
+            children = file.read().split()
+        for child in children:
+            with open(f"/proc/{child}/cmdline", "rb") as file:
+                if f"\0-t\0{node}\0".encode() in file.read():
+                    return int(child)
+    return 0
 
 
 def _is_served(node):
@@ -515,8 +606,9 @@ def test_ssh_is_killed(ssh, nodes, tmp_path):
             line = next(int(child) for child in file.read().split()
                         if _in(child, nodes[0]))
         os.kill(line, signal.SIGKILL)
-        session.wait(rf"{nodes[0]} is given up at \d\d:\d\d:\d\d: the line to it is closed; lost is what it has counted since", session.err)
+        session.wait(LOST.format(nodes[0]), session.err)
         harness.wait_until(lambda: ended(pid))
+        session.wait(BACK.format(nodes[0]), session.err)
         fired = stop()
         text = session.end()
     assert f"end {nodes[1]}={fired[1]}\n" in text, text

@@ -12,6 +12,7 @@ from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
 from pyusdt.engine.remote.clocks import DRIFT, UNKNOWN, Offset
 from pyusdt.engine.remote.nodes import MOST, NotHosts, hosts
 from pyusdt.engine.remote.order import Order
+from pyusdt.engine.remote.returns import Returns
 
 S = 1_000_000_000
 
@@ -99,6 +100,49 @@ def test_an_order_that_is_not_certain_is_counted():
         order.add(time, error, host, b"x", 0)
     order.release(1000, 0)
     assert order.unsure == 1
+
+
+def tries_of(returns, host, until, step=S // 10):
+    """When it is tried, in tenths of a second, if each try fails."""
+    found = []
+    for now in range(0, until, step):
+        if returns.due(now):
+            found.append(now * 10 // S)
+            returns.failed(host, now)
+    return found
+
+
+def test_a_lost_host_is_tried_seldom_and_then_not_at_all():
+    returns = Returns(100 * S, 10 * S)
+    returns.lost("a", 0)
+    assert tries_of(returns, "a", 300 * S) == [5, 15, 35, 75, 155, 315, 615, 915, 1215]
+    assert not returns.due(10**6 * S)
+
+
+def test_a_try_that_takes_too_long_has_its_turn_again():
+    returns = Returns(100 * S, 10 * S)
+    returns.lost("a", 0)
+    assert [returns.due(now * S) for now in (0, 1, 2, 10, 11)] == [[], ["a"], [], [], ["a"]]
+
+
+def test_one_that_is_lost_again_and_again_is_tried_as_seldom():
+    """Unless it was back for a while."""
+    returns = Returns(600 * S, 10 * S)
+    for at, delay in ((0, 0.5), (10, 1), (20, 2), (30, 4), (100, 0.5)):
+        returns.lost("a", at * S)
+        due = int((at + delay) * S)
+        assert not returns.due(due - 1) and returns.due(due) == ["a"]
+        returns.is_back("a", due)
+        assert not returns.due(due + 10**6 * S)
+
+
+def test_not_all_are_tried_at_once():
+    returns = Returns(600 * S, 10 * S)
+    for number in range(20):
+        returns.lost(number, 0)
+    assert [len(returns.due(S)) for _ in range(4)] == [8, 8, 4, 0]
+    returns.stop()
+    assert not returns.due(100 * S)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ In: a compiled program; options["hosts"], a Request: names, the words that start
 all, in order; aggregations merged.
 Always: hosts run the clauses of what fires on them, and send what came of it (docs/guide/json.md, schema 2); BEGIN, END, ticks, and what
 reads or changes whole aggregations run here, on what is merged.  Nothing that a host says is believed (host.py); a host that is gone,
-late or wrong is told by its name, and the others go on.
+late or wrong is told by its name, and the others go on.  One whose line breaks is tried again, as another incarnation (returns.py).
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from ..embedded import EmbeddedEngine
 from ..ticks import Ticks
 from . import sides
 from .clocks import UNKNOWN
-from .host import GONE, OPENED, OVER, RUNNING, STARTING, Host
-from .link import Broken, Link
+from .host import AWAY, GONE, OPENED, OVER, RUNNING, STARTING, Host
+from .link import Broken, Link, Refused
 from .order import Order
+from .returns import Returns
 
 _SECOND = 1_000_000_000
 _PATIENCE = 30 * _SECOND  # how long a host may take to answer: -x hostwait
+RETRY = 600 * _SECOND  # how long one that was lost is tried again: -x hostretry
 _LAG = 2 * _SECOND  # a record waits so long for hosts that say nothing
 _FLUSH = 1 * _SECOND  # a tick waits so long for the hosts' epoch
 _PINGS = (_SECOND // 10, 5 * _SECOND)  # between two, at first and then
@@ -80,6 +82,7 @@ class RemoteEngine(EmbeddedEngine):
         self._hosts = []
         self._selector = selectors.DefaultSelector()
         self._patience = options.get("hostwait") or _PATIENCE
+        self._returns = Returns(options.get("hostretry", RETRY), self._patience)
         self._flush_number = 0
         self._next_ping = self._pinged = 0
         self._exit_seen = False
@@ -100,8 +103,7 @@ class RemoteEngine(EmbeddedEngine):
                 raise EngineError(f"failed to start {self._request.via[0]}: {error.strerror}") from None
             host = Host(name, number, self, link)
             self._hosts.append(host)
-            self._selector.register(link.out, selectors.EVENT_READ, host)
-            self._ask(host, lambda host: host.link.send("trace", **self._request.script, host=host.name))
+            self._connected(host)
         self._await(lambda host: host.state != STARTING, "does not answer")
         self.notes += self._texts
         self._texts = []
@@ -119,33 +121,87 @@ class RemoteEngine(EmbeddedEngine):
             return 0
         return sum(all(map(_tracer.glob, (desc.provider, desc.module, desc.function, desc.name), probe)) for probe in own)
 
+    def _connected(self, host):
+        self._selector.register(host.link.out, selectors.EVENT_READ, host)
+        self._ask(host, lambda host: host.link.send("trace", **self._request.script, host=host.name))
+
     def _living(self):
-        return [host for host in self._hosts if host.state not in (OVER, GONE)]
+        """Those that there is a line to."""
+        return [host for host in self._hosts if host.state not in (OVER, GONE, AWAY)]
+
+    def _running(self):
+        """Those that trace."""
+        return [host for host in self._hosts if host.state == RUNNING]
 
     # --- lines ----------------------------------------------------------------------------------------
     def _ask(self, host, what):
         """Do something with a host, which is given up where that fails."""
         try:
             what(host)
+        except Refused as error:
+            if host.began and not self._request.script["pids"]:
+                self._failed(host, str(error))  # what it is to trace may come later than it
+            else:
+                self._give_up(host, str(error))
         except Broken as error:
             self._give_up(host, str(error))
 
     def _give_up(self, host, why):
-        host.state = GONE
-        self._selector.unregister(host.link.out)
-        host.link.close()
-        self._texts += [f"{host.name}: {text}" for text in host.told]
-        host.told = []
+        """No word of it is waited for any more."""
+        self._hang_up(host, GONE)
+        self._returns.forget(host)
         lost = f"; lost is {host.missing}" if host.began else ""
         self._texts.append(f"{host.name} is given up at {time.strftime('%H:%M:%S')}: {why}{lost}")
+
+    def _hang_up(self, host, state):
+        if host.state != AWAY:
+            self._selector.unregister(host.link.out)
+            host.link.close()
+        host.state = state
+        self._texts += [f"{host.name}: {text}" for text in host.told]
+        host.told = []
+
+    # --- hosts that go and come back --------------------------------------------------------------------
+    def _lose(self, host, why):
+        """The line to one that traced has broken: what it had counted beyond its last whole epoch never counts, whatever it still does."""
+        self._hang_up(host, AWAY)
+        self._returns.lost(host, time.monotonic_ns())
+        self._texts.append(f"{host.name} is lost at {time.strftime('%H:%M:%S')}: {why}; lost is {host.missing}; it is tried again")
+
+    def _try_again(self):
+        for host in self._returns.due(time.monotonic_ns()):
+            if host.state != AWAY:
+                self._failed(host, "it does not answer")
+                continue
+            try:
+                host.again(Link(self._request.argv(host.name)))
+            except OSError as error:
+                self._failed(host, f"failed to start {self._request.via[0]}: {error.strerror}")
+            else:
+                self._connected(host)
+
+    def _failed(self, host, why):
+        """A try; what was said at it is told where it is the last one."""
+        said, host.told = host.told, []
+        self._hang_up(host, AWAY)
+        if not self._returns.failed(host, time.monotonic_ns()):
+            self._give_up(host, f"it does not come back: {'; '.join([why, *said[-1:]])}")
+
+    def began(self, host, is_back):
+        """It traces from now on."""
+        if is_back:
+            self._texts.append(f"{host.name} is back at {time.strftime('%H:%M:%S')}: lost is {host.missing}, up to now")
+            self._returns.is_back(host, time.monotonic_ns())
+            self._pinged = self._next_ping = 0  # how its clock stands is to be known as well as the others'
 
     def _listen(self, timeout):
         """Take what the hosts send, or nothing within so many ns."""
         self._ping()
+        self._try_again()
         for key, _ in self._selector.select(max(0, timeout) / _SECOND):
             host = key.data
             self._ask(host, Host.take)
-            if host.link.over and host.state != GONE:
+            if host.link.over and host.state not in (AWAY, GONE):
                 self._hung_up(host)
         for host in self._living():
             host.link.flush()
@@ -154,10 +210,16 @@ class RemoteEngine(EmbeddedEngine):
         if host.state == OVER:
             self._selector.unregister(host.link.out)
             host.link.close()
+            return
+        with contextlib.suppress(OSError):
+            host.told += map(harmless, host.link.said())
+        why = "the line to it is closed"
+        if host.state != RUNNING and host.began:
+            self._failed(host, why)
+        elif host.state == RUNNING and self._returns.lasts and not self._request.script["command"]:
+            self._lose(host, why)
         else:
-            with contextlib.suppress(OSError):
-                host.told += map(harmless, host.link.said())
-            self._give_up(host, "the line to it is closed")
+            self._give_up(host, why)
 
     def _ping(self):
         now = time.monotonic_ns()
@@ -207,7 +269,7 @@ class RemoteEngine(EmbeddedEngine):
             self._ask(host, lambda host: host.link.send("go"))
         self._next_ping = self._pinged = 0  # until now some did not listen
         self._await(lambda host: host.state != OPENED, "does not begin")
-        self._await(lambda host: host.offset.at(time.monotonic_ns())[1] < UNKNOWN, "does not tell its time")
+        self._await(lambda host: host.state != RUNNING or host.offset.at(time.monotonic_ns())[1] < UNKNOWN, "does not tell its time")
         self._ticks = Ticks(dict(self._periods.values()), begun)
 
     def poll(self, timeout):
@@ -235,19 +297,20 @@ class RemoteEngine(EmbeddedEngine):
         """What the hosts have counted up to now is here, or who is late is told."""
         self._flush_number += 1
         number = self._flush_number
-        for host in self._living():
+        asked = set(self._running())
+        for host in asked:
             self._ask(host, lambda host: host.link.send("flush", id=number))
-        for host in self._await(lambda host: host.flushed >= number, "", _FLUSH, give_up=False):
+        for host in self._await(lambda host: host not in asked or host.state != RUNNING or host.flushed >= number, "", _FLUSH, give_up=False):
             if not host.late:
                 self._texts.append(f"{host.name} is late: what is shown lacks {host.missing}")
             host.late = True
-        for host in self._living():
-            host.late = host.flushed < number
+        for host in asked:
+            host.late = host.state == RUNNING and host.flushed < number
 
     def _released(self, until=None):
         """The records that are in order; where one of them reads aggregations these are brought up to date before."""
         now = time.monotonic_ns()
-        come = min((host.until for host in self._living()), default=now)
+        come = min((host.until for host in self._running()), default=now)
         if self._order.held > _HELD:
             come = now
         records = self._order.release(come if until is None else min(come, until), now)
@@ -281,8 +344,8 @@ class RemoteEngine(EmbeddedEngine):
     def _silent(self):
         """Hosts that have said nothing for long, once each time."""
         now, said = time.monotonic_ns(), []
-        for host in self._living():
-            silent = now - host.heard > _SILENT and host.state == RUNNING
+        for host in self._running():
+            silent = now - host.heard > _SILENT
             if silent != host.silent:
                 host.silent = silent
                 said.append(f"{host.name} has said nothing for {_SILENT // _SECOND} s: missing is {host.missing}" if silent
@@ -291,6 +354,11 @@ class RemoteEngine(EmbeddedEngine):
 
     def end(self):
         self._ends_at = time.monotonic_ns()
+        self._returns.stop()
+        for host in self._hosts:
+            if host.began and host.state in (AWAY, STARTING, OPENED):
+                self._hang_up(host, GONE)
+                self._texts.append(f"{host.name} has not come back: lost is {host.missing}")
         for host in self._living():
             self._ask(host, lambda host: host.link.send("stop"))
         self._await(lambda host: False, "does not end")
@@ -317,7 +385,7 @@ class RemoteEngine(EmbeddedEngine):
 
     @property
     def finished(self):
-        return not self._living()
+        return all(host.state in (OVER, GONE) for host in self._hosts)
 
     def fired(self, pid, when):
         """The processes are elsewhere."""

@@ -15,7 +15,7 @@ from ...data import wire
 from ...data.faults import KINDS
 from ...data.harmless import harmless
 from .clocks import UNKNOWN, Offset
-from .link import Broken
+from .link import Broken, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,39 +31,46 @@ _TEXTS = 200  # that it has told
 _HEADER = struct.Struct("=IIIIQII")
 _FAULT = struct.Struct("=IIQ")
 _LARGEST = (1 << 63) - 1
-STARTING, OPENED, RUNNING, OVER, GONE = range(5)
+STARTING, OPENED, RUNNING, OVER, GONE, AWAY = range(6)
 
 
 class Host:
-    """number: of the list; state; began: it has begun to trace; until: no record before that time (ours) is to come; epoch: the next one;
-    told: texts for the user;
-    drops: {kind: how many it has lost}."""
+    """number: of the list; state; began: it has begun to trace, be it before its line broke; until: no record before that time (ours) is
+    to come; epoch: the next one; told: texts for the user; drops: {kind: how many it has lost}.
+
+    A line that breaks takes its incarnation along; again() makes room for the next, whose epochs begin with 0.  What bounds a host bounds
+    all of its incarnations together."""
 
     def __init__(self, name: str, number: int, engine: RemoteEngine, link: Link) -> None:
-        self.name, self.number, self.link, self._engine = name, number, link, engine
-        self.state = STARTING
-        self.offset = Offset()
+        self.name, self.number, self._engine = name, number, engine
         self.matched: list[int] = []
         self.told: list[str] = []
+        self.drops = dict.fromkeys(KINDS, 0)
+        self.drops_told: dict[str, int] = {}
+        self.began = False
+        self._since = ""  # when, and by what, its last whole count ends
+        self._names: set[str] = set()
+        self._named: set[tuple[str, ...]] = set()
+        self._said = 0
+        self.again(link)
+
+    def again(self, link: Link) -> None:
+        """Another incarnation."""
+        self.link = link
+        self.state = STARTING
+        self.offset = Offset()
         self.until = self.epoch = self.flushed = 0
         self.heard = time.monotonic_ns()  # of a line
-        self.ended_epoch = 0.0  # when, in seconds since 1970
-        self.drops = dict.fromkeys(KINDS, 0)
         self._pings: dict[int, int] = {}
         self._probes: dict[int, int] = {}  # ours by its
-        self._names: set[str] = set()
         self._pending: list[tuple[Any, Any]] = []  # (definition, rows) of the epoch that is open
-        self._rows = self._said = 0
+        self._rows = 0
         self.late = self.silent = False  # as the user was told
-        self.began = False
-        self.drops_told: dict[str, int] = {}
 
     @property
     def missing(self) -> str:
         """What of its counts is not known here."""
-        if not self.epoch:
-            return "all that it has counted"
-        return f"what it has counted since {time.strftime('%H:%M:%S', time.localtime(self.ended_epoch))}, the end of its epoch {self.epoch - 1}"
+        return f"what it has counted since {self._since}" if self._since else "all that it has counted"
 
     # --- what it is asked ---------------------------------------------------------------------------
     def ping(self) -> None:
@@ -100,9 +107,11 @@ class Host:
             raise ValueError("of another script")
         self.matched = [_natural(count) for count in counts]
         self.state = OPENED
+        if self.began:
+            self.ping()
 
     def _refused(self, line: dict[str, Any]) -> None:
-        raise Broken(harmless(str(line["why"])[:1000]))
+        raise Refused(harmless(str(line["why"])[:1000]))
 
     def _hello(self, line: dict[str, Any]) -> None:
         if self.state != OPENED or line["schema"] != 2:
@@ -110,20 +119,27 @@ class Host:
         known = self._engine.program.aggregations
         if [each["name"] for each in line["aggregations"]] != [each.name for each in known]:
             raise ValueError("it has other aggregations: is it another version of pyusdt?")
+        self._engine.began(self, self.began)
+        if self.began:
+            self._since = f"{time.strftime('%H:%M:%S')}, when it came back"
         self.state, self.began = RUNNING, True
 
     def _pong(self, line: dict[str, Any]) -> None:
         sent = self._pings.pop(line["id"], None)
         if sent is not None:
             self.offset.sample(sent, _natural(line["time"]), self.heard)
+            if self.state == OPENED and self.began:
+                self.until = self.heard
+                self.link.send("go")
 
     def _probe(self, line: dict[str, Any]) -> None:
         names = line["names"]
-        if len(names) != 4 or len(self._probes) >= _PROBES:
+        if len(names) != 4 or len(self._probes) >= _PROBES or len(self._named) >= _PROBES:
             raise ValueError("not four names, or too many probes")
         for name in names:
             if name.__class__ is not str or len(name.encode()) > 120 or not name.isprintable():
                 raise ValueError("no name")
+        self._named.add(tuple(names))
         self._probes[_natural(line["id"])] = self._engine.probe_of(tuple(names))
 
     def _record(self, line: dict[str, Any]) -> None:
@@ -184,7 +200,7 @@ class Host:
         for definition, rows in pending:
             self.drops["aggregation"] += self._engine.merge(definition, rows, self.number)
         self.epoch += 1
-        self.ended_epoch = time.time()
+        self._since = f"{time.strftime('%H:%M:%S')}, the end of its epoch {self.epoch - 1}"
         self.flushed = max(self.flushed, _natural(line.get("flush", 0)))
         offset, error = self.offset.at(self.heard)
         if error < UNKNOWN:

@@ -27,6 +27,10 @@ class Broken(Exception):
     """The host can not be gone on with; why."""
 
 
+class Refused(Broken):
+    """It does not do what it is asked; why."""
+
+
 class Link:
     """process; over: nothing more comes."""
 
