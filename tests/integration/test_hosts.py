@@ -38,7 +38,8 @@ print("fired", fired, file=sys.stderr)
 FOREVER = """import os, sys, time, pyusdt
 fired = 0
 while not os.path.exists(sys.argv[1]):
-    fired += pyusdt.p(fired)
+    pyusdt.p(fired)
+    fired += 1
     time.sleep(0.0005)
 print(fired, flush=True)
 """
@@ -159,7 +160,8 @@ def test_an_order_that_is_not_certain_is_told(nodes, pydtrace, tmp_path):
 
 @contextlib.contextmanager
 def loads(nodes, tmp_path):
-    """A program that fires without end in each host; stop() -> how often each has."""
+    """A program that fires its numbers, from 0 on, in each host; stop() -> {node: how often it has, be it traced or not}: whoever else traces
+    the programs of this machine changes nothing."""
     program, end = tmp_path / "forever.py", tmp_path / "end"
     program.write_text(FOREVER)
     with contextlib.ExitStack() as stack:
@@ -168,7 +170,7 @@ def loads(nodes, tmp_path):
 
         def stop():
             end.touch()
-            return [int(harness.finish(each, 60).stdout) for each in found]
+            return {node: int(harness.finish(each, 60).stdout) for node, each in zip(nodes, found)}
 
         yield stop
 
@@ -212,9 +214,22 @@ def ended(pid):
         return True
 
 
-COUNT = ["-n", """pyusdt*:::user_trace-i4s4 { @[host] = count(); @all = count(); }
+COUNT = ["-n", """pyusdt*:::user_trace-i4s4 { @[host] = count(); @all = count(); @first[host] = min(arg2); @last[host] = max(arg2); }
     tick-100ms { printa("%s=%@d\\n", @); printf("tick\\n"); }
-    END { printa("end %s=%@d\\n", @); printa("all %@d\\n", @all); }"""]
+    END { printa("end %s=%@d first %@d last %@d\\n", @, @first, @last); printa("all %@d\\n", @all); }"""]
+
+
+def counted(text):
+    """{node: (how many events, the first's number, the last's)} at the end."""
+    found = {int(each[0]): tuple(map(int, each[1:])) for each in re.findall(r"end (\d+)=(\d+) first (\d+) last (\d+)", text)}
+    assert f"all {sum(count for count, _, _ in found.values())}\n" in text, text
+    return found
+
+
+def is_whole(counts, fired):
+    """All events of a host were counted, once, from the first one on."""
+    count, first, last = counts
+    return count == last - first + 1 and last == fired - 1
 
 
 LOST = r"{} is lost at \d\d:\d\d:\d\d: the line to it is closed; lost is what it has counted since \d\d:\d\d:\d\d, the end of its epoch \d+; it is tried again\n"
@@ -230,18 +245,16 @@ def test_a_host_that_is_killed_comes_back(nodes, tmp_path):
             session.wait(rf"{node}=[1-9]")
         os.kill(served(nodes[2]), signal.SIGKILL)
         session.wait(LOST.format(nodes[2]), session.err)
-        counted = int(re.findall(rf"{nodes[2]}=(\d+)", session.out.read_text())[-1])
+        before = int(re.findall(rf"{nodes[2]}=(\d+)", session.out.read_text())[-1])
         session.wait(BACK.format(nodes[2]), session.err)
-        harness.wait_until(lambda: int(re.findall(rf"{nodes[2]}=(\d+)", session.out.read_text())[-1]) > counted)
+        harness.wait_until(lambda: int(re.findall(rf"{nodes[2]}=(\d+)", session.out.read_text())[-1]) > before)
         fired = stop()
         session.wait("tick\n(.*\n)*tick\n")
         text = session.end()
-    ends = {int(node): int(count) for node, count in re.findall(r"end (\d+)=(\d+)", text)}
-    lost = nodes[2]
-    assert {node: count for node, count in ends.items() if node != lost} == {
-        node: count for node, count in zip(nodes, fired) if node != lost}, text
-    assert counted < ends[lost] <= fired[2]
-    assert f"all {sum(ends.values())}\n" in text
+    ends = counted(text)
+    assert [node for node in nodes if is_whole(ends[node], fired[node])] == [*nodes[:2], *nodes[3:]], (fired, text)
+    count, first, last = ends[nodes[2]]
+    assert before < count < last - first + 1 and last == fired[nodes[2]] - 1, (fired, text)
     assert session.err.read_text().count("is lost at") == session.err.read_text().count("is back at") == 1
 
 
@@ -290,8 +303,7 @@ def test_a_host_that_is_stopped_for_a_while(nodes, tmp_path):
         session.wait(f"{nodes[0]} answers again", session.err)
         fired = stop()
         text = session.end()
-    assert re.findall(r"end (\d+)=(\d+)", text) and {int(node): int(count) for node, count in re.findall(r"end (\d+)=(\d+)", text)} == {
-        nodes[0]: fired[0], nodes[1]: fired[1]}, (text, session.err.read_text())
+    assert all(is_whole(counted(text)[node], fired[node]) for node in nodes[:2]), (fired, text, session.err.read_text())
 
 
 EVENTS = 8  # of a session
@@ -342,17 +354,17 @@ def _session_of_kills(nodes, folder, chosen, kills_coordinator, where):
             if f"{node} is given up" not in session.err.read_text():
                 session.wait(rf"{node}=[1-9]")
         harness.wait_until(lambda: all(_is_back(session.err.read_text(), node) for node in killed), 60)
-        fired = dict(zip(nodes, stop()))
+        fired = stop()
         text, told = session.end(), session.err.read_text()
-    ends = {int(node): int(count) for node, count in re.findall(r"end (\d+)=(\d+)", text)}
-    assert f"all {sum(ends.values())}\n" in text, (where, text, told)
+    ends = counted(text)
     for node in nodes:
-        if node not in killed:
-            assert ends[node] == fired[node] and not re.search(rf"{node} is (lost|given up)", told), (where, node, fired, text, told)
+        is_lost = re.search(rf"{node} is (lost|given up) at \d\d:\d\d:\d\d: ", told)
+        count, first, last = ends.get(node, (0, 0, -1))
+        if is_lost:
+            assert node in killed and count <= last - first + 1 <= fired[node], (where, node, fired, text, told)
+            assert f"{node} is given up" in told or last == fired[node] - 1, (where, node, fired, text, told)
         else:
-            assert ends.get(node, 0) <= fired[node], (where, node, fired, text, told)
-            if ends.get(node, 0) < fired[node]:
-                assert re.search(rf"{node} is (lost|given up) at \d\d:\d\d:\d\d: ", told), (where, node, fired, text, told)
+            assert is_whole(ends[node], fired[node]), (where, node, fired, text, told)
         counts = [int(count) for count in re.findall(rf"(?:^|\n){node}=(\d+)", text)]
         assert counts == sorted(counts), (where, node, counts)
 
@@ -395,7 +407,7 @@ def test_the_coordinator_is_killed(nodes, tmp_path):
         session.process.kill()
         session.process.wait()
         harness.wait_until(lambda: ended(pid))
-        assert stop()[0] > 0
+        assert stop()[nodes[0]] > 0
 
 
 def beside_liars(names, pydtrace, load):
@@ -611,7 +623,7 @@ def test_ssh_is_killed(ssh, nodes, tmp_path):
         session.wait(BACK.format(nodes[0]), session.err)
         fired = stop()
         text = session.end()
-    assert f"end {nodes[1]}={fired[1]}\n" in text, text
+    assert is_whole(counted(text)[nodes[1]], fired[nodes[1]]), (fired, text)
 
 
 def _in(pid, node):
