@@ -32,10 +32,20 @@ ENDS = 'tick-50ms /n >= 40/ { exit(0); }'
 CALLS, SPENT = 41, (1000 + 100 * sum(range(1, 41))) / 1e9
 
 
-class Received(list):
-    """{name: [point]} of each request; status: what is answered; path, name, response: where it comes in, and the answer."""
+class Receiver(list):
+    """status: what is answered; rejected: what of each request is said to be refused; of a subclass path, name, response: where it comes
+    in, and the answer."""
 
-    status = 200
+    status, rejected = 200, {}
+
+    def answer(self):
+        partial = {"partial_success": {**self.rejected, "error_message": "not those"}} if self.rejected else {}
+        return self.response(**partial).SerializeToString()
+
+
+class Received(Receiver):
+    """{name: [point]} of each request."""
+
     path, name = "/v1/metrics", "opentelemetry.proto.collector.metrics.v1.MetricsService"
     response = service.ExportMetricsServiceResponse
 
@@ -62,9 +72,11 @@ def by_http(found):
             if found.status == 200:
                 assert self.path == found.path
                 found.take(body)
+            answer = found.answer() if found.status == 200 else b""
             self.send_response(found.status)
-            self.send_header("Content-Length", "0")
+            self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
+            self.wfile.write(answer)
 
         def log_message(self, *_):
             pass
@@ -79,7 +91,7 @@ def by_http(found):
 def by_grpc(found):
     def export(body, _):
         found.take(body)
-        return found.response().SerializeToString()
+        return found.answer()
 
     server = grpc.server(ThreadPoolExecutor(2))
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(
@@ -122,8 +134,9 @@ def test_all_there_has_been(tmp_path, server):
     assert found.points("pydtrace_complete")[-1].as_double == 1
 
 
-def test_what_is_new_adds_up_to_all(tmp_path):
-    with by_http(found := Received()) as url:
+@pytest.mark.parametrize("server", [by_http, by_grpc])
+def test_what_is_new_adds_up_to_all(tmp_path, server):
+    with server(found := Received()) as url:
         traced(tmp_path, url, "-x", "otlptemporality=delta")
     calls, times = found.points("shop_requests"), found.points("shop_time_seconds") or found.points("shop_time")
     assert sum(point.as_double for point in calls) == CALLS and sum(point.count for point in times) == CALLS
@@ -149,6 +162,32 @@ def test_a_receiver_that_was_away_gets_all(tmp_path, temporality):
 def total(found, temporality):
     calls = [point.as_double for point in found.points("shop_requests")]
     return sum(calls) if temporality == "delta" else max(calls, default=0)
+
+
+@pytest.mark.parametrize("server", [by_http, by_grpc])
+def test_what_a_receiver_refuses_of_a_request_is_told(tmp_path, server):
+    found = Received()
+    found.rejected = {"rejected_data_points": 2}
+    with server(found) as url:
+        shown = traced(tmp_path, url)
+    told = re.findall(rf"^dtrace: --otlp: {url} has refused (\d+) points of what it took: not those$", shown.stderr, re.MULTILINE)
+    assert told and int(told[-1]) == 2 * len(found), shown
+
+
+@pytest.mark.parametrize(("server", "variables"), [
+    (by_http, {"OTEL_RESOURCE_ATTRIBUTES": "service.name=shop,host.name=there,deployment.environment=test"}),
+    (by_grpc, {"OTEL_RESOURCE_ATTRIBUTES": "service.name=other,host.name=there", "OTEL_SERVICE_NAME": "shop"}), (by_http, {})])
+def test_who_sends(tmp_path, server, variables, monkeypatch):
+    """OpenTelemetry's variables have the last word."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with server(found := Received()) as url:
+        traced(tmp_path, url, script="BEGIN { @ = count(); exit(0); }")
+    said = {name: value.string_value for name, value in found.resource.items() if value.string_value}
+    assert said["service.name"] == ("shop" if variables else "pydtrace")
+    assert said["host.name"] == ("there" if variables else os.uname().nodename)
+    assert said.get("deployment.environment") == ("test" if "deployment" in str(variables) else None)
+    assert found.resource["process.pid"].int_value > 0
 
 
 def test_nobody_waits_for_a_receiver_that_does_not_answer(tmp_path):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 
 import harness
 import pytest
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
-from test_otlp import by_grpc, by_http
+from test_otlp import Receiver, by_grpc, by_http
 
 pytestmark = pytest.mark.own_processes
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -31,10 +32,9 @@ shop$target:::order-done { printf("end=order status=%d tag=%s", arg0 * 2, copyin
 """
 
 
-class Received(list):
-    """The spans of all requests; status: what is answered."""
+class Received(Receiver):
+    """The spans of all requests."""
 
-    status = 200
     path, name = "/v1/traces", "opentelemetry.proto.collector.trace.v1.TraceService"
     response = service.ExportTraceServiceResponse
 
@@ -87,6 +87,16 @@ def test_a_receiver_that_takes_nothing(tmp_path):
         found.status = 400
         run = traced(tmp_path, url)
     assert run.status == 0 and f"dtrace: --spans: {url} has not taken 8 spans: " in run.stderr, run
+
+
+@pytest.mark.parametrize("server", [by_http, by_grpc])
+def test_what_a_receiver_refuses_of_a_request_is_told(tmp_path, server):
+    found = Received()
+    found.rejected = {"rejected_spans": 3}
+    with server(found) as url:
+        run = traced(tmp_path, url)
+    told = re.findall(rf"^dtrace: --spans: {url} has not taken (\d+) spans: not those$", run.stderr, re.MULTILINE)
+    assert run.status == 0 and told and int(told[-1]) % 3 == 0, run
 
 
 def test_nobody_is_there(tmp_path):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _LOOK = 1.0  # s between two looks at the folder
 _FIRST, _LONGEST = 1.0, 60.0  # s before a script that failed is started again: the double each time
 _WELL = 60.0  # s: who has run for so long has not failed at once
-_PATIENCE = 10.0  # s for a script's END, before it is killed
+_PATIENCE = 20.0  # s for a script's END and for what its receivers are still to get, before it is killed
 _LINE = 8192  # bytes of a line, at the most
 _COSTLY = 4  # pydtrace's exit status where -x maxcpu has ended it
 _PROGRAM = """import ctypes, os, signal, sys

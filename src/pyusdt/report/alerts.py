@@ -21,7 +21,7 @@ from ..data.records import Decoder, Probe, split
 from ..engine import EngineError
 from ..tracing.sink import Sink
 from .json import shown
-from .receivers import Dump, ReceiverError, open_receiver
+from .receivers import CLOSING, Dump, ReceiverError, open_receiver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,8 +181,11 @@ class Alerts(Sink):
 
     def close(self) -> None:
         self._suppressed += sum(not alert.due for alert in self._active.values())
+        until = time.monotonic() + CLOSING  # of all of them
         for receiver in self._all():
-            receiver.close()
+            receiver.no_more()
+        for receiver in self._all():
+            receiver.close(until)
         self._say(0.0)
         self._receivers = {}
 

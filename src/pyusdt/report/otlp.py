@@ -1,7 +1,7 @@
 """pydtrace --otlp URL: the aggregations to a receiver of OpenTelemetry's, while tracing goes on.
 
-In: what a sink is given (tracing/sink.py), a URL: http:// and https:// by OTLP over HTTP, grpc:// and grpcs:// over gRPC; options
-`otlpinterval` (ns), `otlptemporality` ("cumulative", "delta").
+In: what a sink is given (tracing/sink.py), a URL as exporters.py has it; options `otlpinterval` (ns), `otlptemporality` ("cumulative",
+"delta").
 Out: the metrics that --metrics would show (prometheus.py), as the SDK's exporter sends them.
 Always: the thread that traces makes a snapshot each interval, and waits for no receiver: a thread of its own sends the newest one.  A
 receiver that was away gets all the same: cumulative numbers hold everything, and a difference is taken to what was last received.
@@ -12,25 +12,23 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import urllib.parse
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..engine import EngineError
 from ..tracing.sink import Sink
-from . import mapping
+from . import exporters, mapping
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..tracing.sink import Info
     from .output import Notify
     from .points import Points
     from .prometheus import Snapshot
 
-LACKING = "{} needs OpenTelemetry's exporters: pip install pyusdt[otel]"
 _INTERVAL = 10 * 10**9  # ns, the option's default
-_TIMEOUT = 10.0  # s for one export
 CLOSING = 5.0  # s that the end waits for the last one
-_TELL = 60.0  # s between two messages about a receiver that takes nothing
+TELL = 60.0  # s between two messages about a receiver that takes nothing
 
 
 class Otlp(Sink):
@@ -46,9 +44,9 @@ class Otlp(Sink):
             from . import prometheus
             from .points import Points
 
-            exporter = exporter_for(self._url, "--otlp", "metric")
+            exporter, heard = exporters.exporter_for(self._url, "--otlp", "metric")
         except ImportError:
-            raise EngineError(LACKING.format("--otlp")) from None
+            raise EngineError(exporters.LACKING.format("--otlp")) from None
         self._info = info
         lines = mapping.of_options(info.options)
         try:
@@ -57,14 +55,14 @@ class Otlp(Sink):
             raise EngineError(f"--otlp: {error}") from None
         self._interval = info.options.get("otlpinterval", _INTERVAL) / 1e9
         self._next = time.monotonic() + self._interval
-        self._sender = _Sender(exporter, Points(info.options.get("otlptemporality") == "delta"), self._url)
+        self._sender = _Sender(exporter, heard, Points(info.options.get("otlptemporality") == "delta"), self._url)
 
     def records(self, buffer: bytes) -> None:
         if (now := time.monotonic()) >= self._next and self._sender:
             self._next = now + self._interval
             self._sender.send(self._look())
-            if why := self._sender.trouble(now):
-                self._notify(why)
+            for each in self._sender.trouble(now):
+                self._notify(each)
 
     def _look(self) -> Snapshot:
         return self._book.look(self._lost, self._info.errors)
@@ -87,32 +85,20 @@ class Otlp(Sink):
         sender, self._sender = self._sender, None
         if sender:
             sender.close()
-            if why := sender.trouble(float("inf")):
-                self._notify(why)
-
-
-def exporter_for(url: str, option: str, signal: str) -> Any:
-    """The SDK's, for a URL; signal: "metric" or "trace".  ImportError, EngineError."""
-    found = urllib.parse.urlsplit(url)
-    wire = {"grpc": "grpc", "grpcs": "grpc", "http": "http", "https": "http"}.get(found.scheme)
-    if wire is None or not found.hostname:
-        raise EngineError(f"{option} {url}: a URL that begins with http://, https://, grpc:// or grpcs:// is needed")
-    module = import_module(f"opentelemetry.exporter.otlp.proto.{wire}.{signal}_exporter")
-    exporter = module.OTLPSpanExporter if signal == "trace" else module.OTLPMetricExporter
-    if wire == "grpc":
-        return exporter(endpoint=found.netloc, insecure=found.scheme == "grpc", timeout=_TIMEOUT)
-    return exporter(endpoint=url if found.path not in ("", "/") else f"{url.rstrip('/')}/v1/{signal}s", timeout=_TIMEOUT)
+            for each in sender.trouble(float("inf")):
+                self._notify(each)
 
 
 class _Sender:
     """The thread that sends.  points: what makes points of a snapshot, and remembers what was received."""
 
-    def __init__(self, exporter: Any, points: Points, url: str) -> None:
-        self._exporter, self._points, self._url = exporter, points, url
+    def __init__(self, exporter: Any, heard: exporters.Heard, points: Points, url: str) -> None:
+        self._exporter, self._heard, self._points, self._url = exporter, heard, points, url
         self._condition = threading.Condition()
         self._newest: Snapshot | None = None
         self._closing = False
         self._failed = 0  # exports since one succeeded
+        self._refused = 0  # points, as it was told
         self._why = ""
         self._tell_next = 0.0
         self._log = Log()
@@ -125,13 +111,18 @@ class _Sender:
             self._newest = snapshot
             self._condition.notify()
 
-    def trouble(self, now: float) -> str:
+    def trouble(self, now: float) -> Iterator[str]:
         """What is to be told to the user, once in a while."""
-        if not self._failed or now < self._tell_next:
-            return ""
-        self._tell_next = now + _TELL
-        lasts = "" if now == float("inf") else "; it gets all the same when it is back"
-        return f"--otlp: {self._url} has taken nothing for {self._failed} exports{f': {self._why}' if self._why else ''}{lasts}"
+        failed, refused = self._failed, self._heard.refused
+        if now < self._tell_next or not (failed or refused > self._refused):
+            return
+        self._tell_next = now + TELL
+        if failed:
+            lasts = "" if now == float("inf") else "; it gets all the same when it is back"
+            yield f"--otlp: {self._url} has taken nothing for {failed} exports{f': {self._why}' if self._why else ''}{lasts}"
+        if refused > self._refused:
+            self._refused = refused
+            yield f"--otlp: {self._url} has refused {refused} points of what it took{f': {self._heard.why}' if self._heard.why else ''}"
 
     def close(self) -> None:
         with self._condition:
@@ -156,7 +147,7 @@ class _Sender:
 
         data = self._points.made(snapshot)
         try:
-            result = self._exporter.export(data, timeout_millis=_TIMEOUT * 1000)
+            result = self._exporter.export(data, timeout_millis=exporters.TIMEOUT * 1000)
         except Exception as error:  # noqa: BLE001 (mistakes of the exporter, a body that is no answer)
             result, self._log.last = None, f"{type(error).__name__}: {error}"
         if result is MetricExportResult.SUCCESS:

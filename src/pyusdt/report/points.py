@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.sdk.metrics import export
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from .prometheus import metrics
@@ -28,9 +28,9 @@ _SUMS = ("_total", "_count", "_sum")  # of samples that only grow
 
 
 def resource() -> Resource:
-    """Who we are; OpenTelemetry's variables say more."""
-    name = os.environ.get("OTEL_SERVICE_NAME", "pydtrace")
-    return Resource.create({"service.name": name, "process.pid": os.getpid(), "host.name": os.uname().nodename})
+    """Who we are, where OpenTelemetry's variables do not say it."""
+    ours: dict[str, Any] = {"service.name": "pydtrace", "process.pid": os.getpid(), "host.name": os.uname().nodename}
+    return Resource.create({**ours, **OTELResourceDetector().detect().attributes})
 
 
 class Points:

@@ -25,6 +25,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from ..data.frames import plain
+from .answers import MOST, Answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
 ROOM = 100  # notes
 _TIMEOUT = 10.0  # s, of a connection; of a program three times that
 _TRIES = (0.0, 1.0, 4.0)  # s before each
-_CLOSING = 5.0  # s that the end waits for what is still to be delivered
-_LIMIT = 64 << 10  # bytes of an answer
+CLOSING = 5.0  # s that the end waits for what is still to be delivered
 
 
 class ReceiverError(Exception):
@@ -83,7 +83,7 @@ class Receiver:
     def __init__(self, shown: str, deliver: Callable[[Note], None], every: float | None = None) -> None:
         self.every, self.why = every, ""
         self._shown, self._deliver = shown, deliver
-        self._queue: queue.Queue[Note | None] = queue.Queue(ROOM)
+        self._queue: queue.SimpleQueue[Note | None] = queue.SimpleQueue()
         self._refused = 0  # notes for which there was no room: counted by who brings them
         self._taken = 0  # likewise
         self._failed = self._done = 0  # counted by the thread
@@ -99,19 +99,20 @@ class Receiver:
 
     def put(self, note: Note) -> None:
         """To be delivered; never waits."""
-        try:
-            self._queue.put_nowait(note)
+        if self._queue.qsize() < ROOM:  # nobody else brings any
+            self._queue.put(note)
             self._taken += 1
-        except queue.Full:
+        else:
             self._refused += 1
             self.why = f"{self._shown}: {ROOM} are waiting to be delivered"
 
-    def close(self) -> None:
-        """Waits a moment for what is on its way; the rest is lost."""
-        end = time.monotonic() + _CLOSING
-        with contextlib.suppress(queue.Full):
-            self._queue.put(None, timeout=_CLOSING)
-        self._thread.join(max(0.0, end - time.monotonic()))
+    def no_more(self) -> None:
+        """That was the last note."""
+        self._queue.put(None)
+
+    def close(self, until: float) -> None:
+        """Behind no_more(): waits for what is on its way until then (monotonic); the rest is lost."""
+        self._thread.join(max(0.0, until - time.monotonic()))
         self._closing.set()
         if self._taken > self._done:
             self.why = f"{self._shown}: the tracing was over before it answered"
@@ -194,7 +195,25 @@ class _NoRedirection(urllib.request.HTTPRedirectHandler):
         return None
 
 
-_opener = urllib.request.build_opener(_NoRedirection)
+class _Connection(http.client.HTTPConnection):
+    response_class = Answer
+
+
+class _Secured(http.client.HTTPSConnection):
+    response_class = Answer
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Connection, request)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Secured, request)
+
+
+_opener = urllib.request.build_opener(_NoRedirection, _Http, _Https)
 
 
 def _url(kind: str, text: str) -> str:
@@ -207,8 +226,8 @@ def _url(kind: str, text: str) -> str:
 def _post(url: str, body: bytes) -> None:
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
     try:
-        with _opener.open(request, timeout=_TIMEOUT) as answer:
-            answer.read(_LIMIT)
+        with _opener.open(request, timeout=_TIMEOUT) as answer, contextlib.suppress(OSError, http.client.HTTPException):
+            answer.read(MOST)  # it has said that it took the note, whatever comes behind that
     except urllib.error.HTTPError as error:
         kind = _Undelivered if error.code >= 500 or error.code == 429 else _Refused
         raise kind(f"it answered {error.code}") from None

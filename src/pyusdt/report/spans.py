@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from ..data.records import Decoder
 from ..engine import EngineError
 from ..tracing.sink import Sink
-from . import otlp
+from . import exporters, otlp
 from .timeline import Slices, shown
 
 if TYPE_CHECKING:
@@ -37,13 +38,15 @@ class Spans(Sink):
     def __init__(self, notify: Notify, url: str) -> None:
         self._notify, self._url = notify, url
         self._sender: _Sender | None = None
+        self._lost = self._too_many = 0  # as it was told
+        self._tell_next = 0.0
 
     def begin(self, info: Info) -> None:
         try:
-            sender = _Sender(otlp.exporter_for(self._url, "--spans", "trace"))
+            sender = _Sender(*exporters.exporter_for(self._url, "--spans", "trace"))
             self._writer = _Writer(sender, info.clock)
         except ImportError:
-            raise EngineError(otlp.LACKING.format("--spans")) from None
+            raise EngineError(exporters.LACKING.format("--spans")) from None
         self._slices = Slices(self._writer, info.options.get("track"))
         self._decoder = Decoder(info.program, info.probe, _nothing, _nothing, info.actions.symbols)
         self._sender = sender
@@ -52,6 +55,8 @@ class Spans(Sink):
     def records(self, buffer: bytes) -> None:
         if buffer:
             self._decoder.decode(buffer, self)
+        if self._sender and time.monotonic() >= self._tell_next:
+            self._tell_losses(self._sender)
 
     def append(self, record: Record) -> None:
         """One of the decoder's."""
@@ -69,9 +74,18 @@ class Spans(Sink):
             return
         sender.close()
         self._writer.close()
-        self._tell(sender.lost, f" {self._url} has not taken", f": {sender.why}" if sender.why else "")
-        self._tell(self._writer.too_many, "", " came while too many others had not ended")
+        self._tell_losses(sender)
         self._tell(self._writer.begun, "", " have begun and not ended")
+
+    def _tell_losses(self, sender: _Sender) -> None:
+        """If there are more than when it was last told."""
+        lost, too_many = sender.lost, self._writer.too_many
+        if lost > self._lost:
+            self._tell(lost, f" {self._url} has not taken", f": {why}" if (why := sender.why) else "")
+        if too_many > self._too_many:
+            self._tell(too_many, "", " came while too many others had not ended")
+        if (lost, too_many) != (self._lost, self._too_many):
+            self._lost, self._too_many, self._tell_next = lost, too_many, time.monotonic() + otlp.TELL
 
     def _tell(self, count: int, before: str, behind: str) -> None:
         if count:
@@ -170,14 +184,22 @@ def _plain(values: Values) -> Values:
 class _Sender:
     """The thread that sends.  lost: spans that were not sent, or not taken; why: what the exporter said last."""
 
-    def __init__(self, exporter: Any) -> None:
-        self._exporter, self._log = exporter, otlp.Log()
+    def __init__(self, exporter: Any, heard: exporters.Heard) -> None:
+        self._exporter, self._heard, self._log = exporter, heard, otlp.Log()
         self._waiting: deque[Any] = deque()
         self._condition = threading.Condition()
         self._closing = False
         self._sending = 0
-        self.lost, self.why = 0, ""
+        self._lost, self._why = 0, ""
         self._thread = threading.Thread(target=self._work, name="pyusdt-spans", daemon=True)
+
+    @property
+    def lost(self) -> int:
+        return self._lost + self._heard.refused
+
+    @property
+    def why(self) -> str:
+        return self._why or self._heard.why
 
     def start(self) -> None:
         self._thread.start()
@@ -185,7 +207,7 @@ class _Sender:
     def send(self, span: Any) -> None:
         with self._condition:
             if len(self._waiting) >= _WAITING:
-                self.lost += 1
+                self._lost += 1
                 return
             self._waiting.append(span)
             if len(self._waiting) >= _BATCH:
@@ -198,8 +220,8 @@ class _Sender:
         self._thread.join(otlp.CLOSING)
         with self._condition:
             if self._thread.is_alive():
-                self.lost += len(self._waiting) + self._sending
-                self.why = self.why or "it does not answer"
+                self._lost += len(self._waiting) + self._sending
+                self._why = self._why or "it does not answer"
 
     def _work(self) -> None:
         """Sends each second, or when there is enough for a request."""
@@ -223,5 +245,5 @@ class _Sender:
         with self._condition:
             self._sending = 0
             if not taken:
-                self.lost += len(batch)
-                self.why = self._log.last
+                self._lost += len(batch)
+                self._why = self._log.last

@@ -1,0 +1,53 @@
+"""Answers over HTTP from receivers that are not ours: none holds up who asked for longer than WITHIN, or takes more memory than MOST.
+
+In: a socket on which a request was sent.  Out: http.client's response (of urllib's connections, and of urllib3's).
+Always: the head and the body of an answer are there WITHIN seconds after the request and have at most MOST bytes; else reading it raises
+OSError, however slowly something comes meanwhile.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import socket
+
+WITHIN = 10.0  # s
+MOST = 64 << 10  # bytes
+
+
+class Answer(http.client.HTTPResponse):
+    """For `response_class` of a connection."""
+
+    def __init__(self, sock: socket.socket, *more: Any, **options: Any) -> None:
+        super().__init__(sock, *more, **options)
+        self.fp: io.BufferedReader = io.BufferedReader(_Bounded(self.fp.detach(), sock))
+
+
+class _Bounded(io.RawIOBase):
+    """raw: what reads from the socket."""
+
+    def __init__(self, raw: Any, sock: socket.socket) -> None:
+        self._raw, self._sock = raw, sock
+        self._until, self._left = time.monotonic() + WITHIN, MOST
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        wait = self._until - time.monotonic()
+        if wait <= 0:
+            raise TimeoutError(f"its answer was not there within {WITHIN:g} s")
+        if self._left <= 0:
+            raise OSError(f"its answer has more than {MOST} bytes")
+        self._sock.settimeout(wait)
+        count: int | None = self._raw.readinto(buffer)
+        self._left -= count or 0
+        return count
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
