@@ -117,8 +117,10 @@ def test_percentiles_say_their_bounds():
 def test_percentiles_of_nothing_and_of_what_is_below_0():
     none = make("percentiles", (), [])
     assert none.max is None and set(none.percentiles().values()) == {None}
-    assert make("percentiles", (), [-5, -7, 3]).percentile(50) == -1
-    assert make("percentiles", (), [-5, -7]).percentiles() == dict.fromkeys(("p50", "p90", "p99", "p99.9", "max"), -5)
+    below = make("percentiles", (), [-5000, -123456, -7, 3, 2**62])
+    assert [below.percentile(percent) for percent in (0, 20, 40, 60, 80)] == [-123903, -123903, -5023, -7, 3]
+    assert below.buckets[0][:2] == (-124927, -122880) and pickle.loads(pickle.dumps(below)) == below
+    assert make("percentiles", (), [-5, -7]).percentiles() == {"p50": -7, **dict.fromkeys(("p90", "p99", "p99.9", "max"), -5)}
 
 
 def test_what_came_between_two_looks():
@@ -134,9 +136,10 @@ def test_what_came_between_two_looks():
 
 def test_the_rows_of_a_picture():
     edges = values.edges(AGGREGATIONS["percentiles"], ())
-    assert edges[0] == (None, -1) and edges[1] == (0, 0) and edges[-1][1] == (1 << 63) - 1
+    assert edges[0][0] == -1 << 63 and (0, 0) in edges and edges[-1][1] == (1 << 63) - 1
     assert all(low == high + 1 for (_, high), (low, _) in pairwise(edges))
-    assert all(high < 2 * low for low, high in edges[2:]) and len(edges) < 130
+    assert all(high < 2 * low or low > 2 * high or low == high == 0 for low, high in edges) and len(edges) < 260
+    assert {(-high, -low) for low, high in edges[1:-1]} == set(edges[1:-1]), "below 0 as above"
     data = [-4, 0, 1, 60, 80, 1000, 1000]
     rows = make("percentiles", (), data).rows
     assert sum(rows) == len(data) and max(rows) == 2

@@ -18,6 +18,7 @@ from pyusdt.data import aggregations as consumer_aggregations
 from pyusdt.data import faults as consumer_faults
 from pyusdt.data import program as p
 from pyusdt.data import table as consumer_table
+from pyusdt.data.halves import Halves
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 USER_BASE = 0x7F0000000000  # where the event's strings are said to be
@@ -213,11 +214,11 @@ class Machine:
     def items(self, definition):
         """[(key, value)] of an aggregation, as bytes."""
         map = self.program.maps[definition.map]
-        if not definition.keys:
+        if map.kind == "percpu_array":
             address = self.lib.pyusdt_vm_map_value(self.vm, definition.map, 0)
             value = ctypes.string_at(address, map.value_size)
             return [(b"", value)] if any(value[:8]) else []
-        return self._elements(definition.map)
+        return Halves(self.program).items(definition.map, self._elements(definition.map))
 
     def _elements(self, index):
         """[(key, value)] of a hash map."""

@@ -56,19 +56,26 @@ def log_linear_edges(factor: int, low: int, high: int, steps: int) -> list[int]:
 
 
 @cache
-def percentile_bounds() -> tuple[tuple[int | None, int], ...]:
-    """percentiles: (lowest, highest value) of each bucket: one for all below 0, one for each number up to 99, then 50 from each
-    50 * 2^s to 50 * 2^(s + 1).  So the middle of one is at most 1 % away from each value in it: a DDSketch of that accuracy with
-    linear interpolation (Masson, Rim, Lee 2019), for integers."""
+def percentile_magnitudes() -> tuple[tuple[int, int], ...]:
+    """percentiles: (lowest, highest magnitude) of each bucket of one sign: one for each number up to 99, then 50 from each 50 * 2^s to
+    50 * 2^(s + 1).  So the middle of one is at most 1 % away from each value in it: a DDSketch of that accuracy with linear
+    interpolation (Masson, Rim, Lee 2019), for integers.  The last is 2^63, which only numbers below 0 have."""
     above = [(mantissa << shift, (mantissa + 1 << shift) - 1) for shift in range(1, 58)
-             for mantissa in range(PERCENTILE_STEPS, 2 * PERCENTILE_STEPS)]
-    return (None, -1), *((value, value) for value in range(2 * PERCENTILE_STEPS)), *(each for each in above if each[0] < 1 << 63)
+             for mantissa in range(PERCENTILE_STEPS, 2 * PERCENTILE_STEPS) if mantissa << shift < 1 << 63]
+    return (*((value, value) for value in range(2 * PERCENTILE_STEPS)), *above, (1 << 63, 1 << 63))
 
 
 @cache
-def percentile_rows() -> tuple[tuple[tuple[int | None, int], ...], tuple[int, ...]]:
+def percentile_bounds() -> tuple[tuple[int, int], ...]:
+    """percentiles: (lowest, highest value) of each bucket: those below 0, from the lowest on, 0, those above."""
+    magnitudes = percentile_magnitudes()
+    return *((-high, -low) for low, high in reversed(magnitudes[1:])), *magnitudes[:-1]
+
+
+@cache
+def percentile_rows() -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
     """percentiles as a picture has them, two rows from a number to twice that number: (bounds of the rows, the row of each bucket)."""
-    keys = [_row_of(low or 0) if low is not None else None for low, _ in percentile_bounds()]
+    keys = [(low < 0, *_row_of(min(abs(low), abs(high)))) for low, high in percentile_bounds()]
     rows = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     of_bucket = tuple(rows[key] for key in keys)
     lowest = {row: low for row, (low, _) in zip(reversed(of_bucket), reversed(percentile_bounds()))}

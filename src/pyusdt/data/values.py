@@ -7,6 +7,7 @@ have counted that saw both, f(f(x0) ∪ f(x1)) = f(x0 ∪ x1).
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from .buckets import MergeError
@@ -169,7 +170,8 @@ class Histogram:
     @property
     def buckets(self) -> list[Bucket]:
         """Those that are not empty, ascending."""
-        return [Bucket(*edge, count) for edge, count in zip(bounds(self.row, self.params), self.counts) if count]
+        counts = self.counts  # most are 0
+        return [Bucket(*edge, count) for edge, count in zip(compress(bounds(self.row, self.params), counts), filter(None, counts))]
 
     def percentile(self, percent: float) -> int | None:
         """A bound that `percent` of the values do not exceed: the upper end of the bucket that the percentile lies
@@ -234,14 +236,14 @@ class Percentiles(Histogram):
         return (self.n, self.max or 0, *self.counts)
 
     def percentile(self, percent: float) -> int | None:
-        """The least of the values that `percent` of them do not exceed, to 1 %; of 100 exactly.  Values below 0 are one bucket:
-        of a percentile among them this is a bound that it does not exceed.  None where there is no value."""
+        """The least of the values that `percent` of them do not exceed, to 1 %; of 100 exactly.  None where there is no value."""
         found = self.percentile_bounds(percent)
         if found is None or self.max is None:
             return None
         low, high = found
-        assert high is not None
-        return self.max if percent == 100 else min(self.max, high if low is None else (low + high) // 2)
+        assert low is not None and high is not None
+        middle = (low + high) // 2 if low >= 0 else -((-low - high) // 2)
+        return self.max if percent == 100 else min(self.max, middle)
 
     def percentiles(self) -> dict[str, int | None]:
         """{"p50": …, "p90": …, "p99": …, "p99.9": …, "max": …}"""

@@ -14,6 +14,7 @@ import time
 from .. import _tracer
 from ..bpf import insn, maps
 from ..data import program as p
+from ..data.halves import Halves
 from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, frames, gone, own_stack
 from .identity import alive, comm
 from .python import await_python, is_of_python
@@ -59,6 +60,7 @@ class EmbeddedEngine(Engine):
             raise EngineError("curthread, curpsinfo, curlwpsinfo and execargs are the kernel's: they need -x engine=kernel")
         kinds = maps.KINDS
         self._vm = _tracer.VM([(kinds[m.kind].number, m.key_size, m.value_size, m.entries) for m in program.maps])
+        self._halves = Halves(program)
         filled = program.uses - {"errno"}  # no system call is traced: it stays 0
         shown = [program.stacks[kind] for kind in _SHOWN if kind in program.stacks]
         self._consumer = _tracer.Consumer(self._vm, len(program.clauses), filled, program.this_area, shown)
@@ -444,7 +446,7 @@ class EmbeddedEngine(Engine):
 
     def items(self, map_index):
         if self.program.maps[map_index].kind != "percpu_array":
-            return self._vm.items(map_index)
+            return self._halves.items(map_index, self._vm.items(map_index))
         value = self._vm.value(map_index, 0)  # an aggregation without keys
         return [(b"", value)] if any(value[:8]) else []
 
@@ -460,7 +462,7 @@ class EmbeddedEngine(Engine):
         if self.program.maps[map_index].kind == "percpu_array":
             self._vm.clear(map_index)
             return
-        for key in keys:
+        for key in self._halves.keys(map_index, keys):
             self._vm.delete(map_index, key)
 
     def drops(self):

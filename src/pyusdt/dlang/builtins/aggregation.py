@@ -4,8 +4,9 @@ Everything about one is in its class, a subclass of Aggregating in a file of thi
 class does not say is as it is here.  Other rooms ask the row (program.AggDef.row) and compare no names:
 
 - the types pass (types/): prototype, params, constants, increments, read, spelled, differences;
-- code generation (code/): words, prepare, emit, weighs;
+- code generation (code/): stored, halved, prepare, emit, weighs;
 - the kernel engine (engine/kernel/maps.py): merged, of what the CPUs have;
+- what reads maps (data/halves.py): halved, whole, stored;
 - the value objects (data/values.py): called, value, number, mean, is_told, bounds;
 - merging (data/merging.py): merged, is_told, head;  what a host sends of it (tracing/deltas.py): came;
 - text (data/aggregations.py, data/packed.py, tracing/texts.py): decode, rank, zero, show, printed, has_bars, packing;
@@ -61,6 +62,16 @@ class Aggregating:
     def words(self, params):
         """How many 64-bit words a value has."""
         return self.size
+
+    halved = False  # a map has a value in two elements, of what is below 0 and of the rest, each of
+
+    def stored(self, params):
+        """so many words."""
+        return self.words(params)
+
+    def whole(self, below, above):
+        """The words of a value that has these halves."""
+        raise NotImplementedError
 
     def emit(self, g, params, value, amount):
         """Update the map's value, whose address is in r0, with the Temps `value` (None where the function takes none) and

@@ -1,8 +1,11 @@
 """percentiles(), which D does not have: a distribution fine enough to tell any percentile to 1 %, on every engine of ours.
 
 A value: u64 number of data points, s64 the greatest of them, s64 bucket[] (data/buckets.py, percentile_bounds()).  The buckets
-are the same whatever comes, so merging adds them and is exact; all of them fit into what the kernel takes as one CPU's value.
+are the same whatever comes, so merging adds them and is exact.  All of them are more than the kernel takes as one CPU's value, so a
+map has them in halves (data/halves.py), those below 0 by their magnitudes as those above; who has none below 0 has no such half.
 """
+
+from itertools import compress
 
 from ...bpf.insn import R0, R1, R2, R3, mov, mov_imm
 from ...data import buckets
@@ -12,7 +15,7 @@ from .distributions import Distribution
 
 class Percentiles(Distribution):
     name, prototype, doc = "percentiles", "void(@, ...)", "p50, p90, p99, p99.9, each to 1 %, and the greatest of the values"
-    is_own, head, metric = True, 2, "summary"
+    is_own, halved, head, metric = True, True, 2, "summary"
     percents = (("p50", 50), ("p90", 90), ("p99", 99), ("p99.9", 99.9), ("max", 100))
 
     def emit(self, g, params, value, amount):
@@ -20,6 +23,13 @@ class Percentiles(Distribution):
         g.get(value, R2)
         g.emit(mov_imm(R3, 1)) if amount is None else g.get(amount, R3)
         g.routine("percentiles_add")
+
+    def stored(self, params):
+        return self.head + len(buckets.percentile_magnitudes())
+
+    def whole(self, below, above):
+        filled = [words for words in (below, above) if any(words)]
+        return [below[0] + above[0], max((words[1] for words in filled), default=0), *below[:2:-1], *above[2:-1]]
 
     def count(self, params):
         return len(buckets.percentile_bounds())
@@ -33,7 +43,7 @@ class Percentiles(Distribution):
     def rows(self, counts):
         edges, of_bucket = buckets.percentile_rows()
         found = [0] * len(edges)
-        for row, count in zip(of_bucket, counts):
+        for row, count in zip(compress(of_bucket, counts), filter(None, counts)):
             found[row] += count
         return found
 

@@ -135,14 +135,19 @@ class Layout:
 
     def place_aggregation(self, symbol):
         """Give an aggregation its map; without keys it is one element, else a hash."""
-        value_size = 8 * symbol.row.words(symbol.params)
+        value_size = 8 * symbol.row.stored(symbol.params)
         self.zeros_size = max(self.zeros_size, value_size)
         name = "@" + symbol.name
-        if symbol.keys:
-            key_size = self.key(symbol.keys, symbol.loc).size
-            symbol.map = self._add_hash(name, "percpu_hash", key_size, value_size, self.sizes["aggsize"])
+        if key := self.aggregation_key(symbol):
+            least = 2 if symbol.row.halved else 1
+            symbol.map = self._add_hash(name, "percpu_hash", key.size, value_size, self.sizes["aggsize"], least)
         else:
             symbol.map = self._add(p.MapDef(name, "percpu_array", 4, value_size, 1))
+
+    def aggregation_key(self, symbol):
+        """The Key of an aggregation's map, None where it has one element; its last field may be the half (data/halves.py)."""
+        types = [*(symbol.keys or ()), *[t.UINT64] * symbol.row.halved]
+        return self.key(types, symbol.loc) if types else None
 
     def seal(self):
         """All this-> variables and aggregations are placed: fix where zeros and scratch begin."""
@@ -184,8 +189,8 @@ class Layout:
                                "use a smaller strsize, or fewer strings among the keys")
         return key
 
-    def _add_hash(self, name, kind, key_size, value_size, room):
-        entries = max(1, min(_ENTRIES_MAX, room // (key_size + value_size)))
+    def _add_hash(self, name, kind, key_size, value_size, room, least=1):
+        entries = max(least, min(_ENTRIES_MAX, room // (key_size + value_size)))
         return self._add(p.MapDef(name, kind, key_size, value_size, entries))
 
     def _add(self, map):

@@ -7,7 +7,7 @@ action) emits a record without data; one that only computes emits none.
 """
 
 from ...bpf.code import Label
-from ...bpf.insn import R0, R3, R4, R6, alu_imm, exit_, jump_imm, mov, mov_imm
+from ...bpf.insn import R0, R1, R3, R4, R6, alu_imm, exit_, jump_imm, mov, mov_imm, store
 from ...data import program as p
 from ...data import types as t
 from .. import ast
@@ -90,8 +90,8 @@ def _aggregate(g, statement):
             row.prepare(g, symbol.params)
         temps.append(g.push())
     done = Label()
-    if symbol.keys:
-        _find_or_make(g, statement.agg, done)
+    if key := g.layout.aggregation_key(symbol):
+        _find_or_make(g, statement.agg, key, temps[0] if row.halved else None, done)
     else:
         g.lookup_only(symbol.map)
         g.emit(jump_imm("jeq", R0, 0, done))
@@ -101,10 +101,14 @@ def _aggregate(g, statement):
         g.release(temp)
 
 
-def _find_or_make(g, agg, lost):
-    """r0 = the address of the value; jumps to `lost` where there is no room for it."""
+def _find_or_make(g, agg, layout, value, lost):
+    """r0 = the address of the value; jumps to `lost` where there is no room for it.  layout: of the key; value: None, or the Temp
+    whose sign says the half."""
     symbol = agg.symbol
-    key = build_key(g, g.layout.key(symbol.keys, agg.loc), agg.keys)
+    key = build_key(g, layout, agg.keys or ())
+    if value is not None:
+        g.get(value, R1)
+        g.emit(alu_imm("rsh", R1, 63), store(8, R6, key + layout.fields[-1].offset, R1))
     found, made = Label(), Label()
     g.map_call("map_lookup_elem", symbol.map, key)
     g.emit(jump_imm("jne", R0, 0, found), mov(R3, R6), alu_imm("add", R3, g.layout.zeros), mov_imm(R4, 0))

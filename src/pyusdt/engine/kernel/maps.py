@@ -12,6 +12,7 @@ from ... import _tracer
 from ...bpf import kernel
 from ...bpf.maps import KINDS
 from ...data import program as p
+from ...data.halves import Halves
 from ...data.words import added, packed, unpacked
 from . import errors, pack, shared, sized, walk, walks
 from .attach import release
@@ -59,6 +60,7 @@ class KernelMaps:
         traced; task: walks.task(), where interpreters' stacks are walked."""
         self.program, self._arrays, self.fds = program, [], []
         self._behind = None  # see shared()
+        self._halves = Halves(program)
         self.cpus = _possible_cpus()
         definitions = list(program.maps)
         self.places = Maps(len(definitions), definitions[p.MAP_STATE].value_size, _preempt(), _namespace())
@@ -166,7 +168,11 @@ class KernelMaps:
     # --- values -----------------------------------------------------------------------------
 
     def items(self, index):
-        """[(key, value)] of a map; of an array with one element (b"", value), if anything was put there."""
+        """[(key, value)] of an aggregation; of an array with one element (b"", value), if anything was put there."""
+        return self._halves.items(index, self._elements(index))
+
+    def _elements(self, index):
+        """The same of its map."""
         definition = self.program.maps[index]
         each = (definition.value_size + 7) & ~7
         merge = _merge_of(self.program, index)
@@ -195,7 +201,7 @@ class KernelMaps:
         """Zero all values of an aggregation's map."""
         definition = self.program.maps[index]
         zeros = bytes(((definition.value_size + 7) & ~7) * self.cpus)
-        keys = [bytes(4)] if definition.kind == "percpu_array" else [key for key, _ in self.items(index)]
+        keys = [bytes(4)] if definition.kind == "percpu_array" else [key for key, _ in self._elements(index)]
         for key in keys:
             kernel.map_update(*self._home(index, key), zeros)
 
@@ -204,7 +210,7 @@ class KernelMaps:
         if self.program.maps[index].kind == "percpu_array":
             self.clear(index)
             return
-        for key in keys:
+        for key in self._halves.keys(index, keys):
             try:
                 kernel.map_delete(*self._home(index, key))
             except FileNotFoundError:
