@@ -50,14 +50,14 @@ def test_a_static_function_and_a_librarys(functions):
 
 
 def test_a_glob_over_functions(functions):
-    lines = printed("pid$target:a.out:add?:,pid$target:a.out:hid*:entry { @[probefunc, probename] = count(); }", functions)
+    lines = printed("pid$target:a.out:add?:[er]*,pid$target:a.out:hid*:entry { @[probefunc, probename] = count(); }", functions)
     counted = {tuple(line.split()[:2]): int(line.split()[2]) for line in lines if len(line.split()) == 3}
     assert counted == {("add8", "entry"): 3, ("add8", "return"): 3, ("hidden", "entry"): 3}
 
 
 def test_flow_of_functions_and_print_of_what_a_pointer_points_to(functions):
     script = """struct pair { int a; char n[3]; };
-        pid$target:a.out:add8:, pid$target:a.out:hidden: { }
+        pid$target:a.out:add8:[er]*, pid$target:a.out:hidden:[er]* { }
         pid$target:a.out:add8:entry { printf("further"); }
         END { this->p = (struct pair *)alloca(sizeof (struct pair)); this->p->a = -2; this->p->n[0] = 'x'; print(this->p); }"""
     out, err, _ = pydtrace("-F", "-x", "engine=kernel", "-n", script, "-c", functions)

@@ -257,7 +257,7 @@ class Mutated:
 
 def test_tables_that_make_no_sense(notices):
     """They raise what is expected of them, and nothing else; and no walk by them is endless."""
-    functions = [address for address, _ in elf.File(notices).functions()]
+    functions = [address for address, _, _ in elf.File(notices).functions()]
     for seed in range(400):
         choose = random.Random(seed)
         try:

@@ -39,8 +39,14 @@ def rows(probes: Sequence[Probe], numbers: Iterable[int], more: More = _nothing)
 def matching(probes: Sequence[Probe], description: Any, glob: Glob) -> list[int]:
     """The ids of the probes that a description (ast.ProbeDesc) stands for, in dtrace's order: the highest first."""
     parts = (description.provider, description.module, description.function, description.name)
-    found = [number for number, probe in enumerate(probes, 1) if all(map(glob, parts, probe))]
-    return found[::-1]
+
+    def is_meant(probe: Any) -> bool:
+        if all(map(glob, parts, probe)):
+            return True
+        others = getattr(probe, "modules", ())  # libc.so.6 is libc.so, too, and a program a.out
+        return any(all(map(glob, parts, (probe[0], other, *probe[2:]))) for other in others)
+
+    return [number for number, probe in enumerate(probes, 1) if is_meant(probe)][::-1]
 
 
 def listing(descriptions: list[Any] | None, probes: Sequence[Probe], glob: Glob, more: More = _nothing) -> tuple[str, list[tuple[str, str | None]]]:

@@ -195,5 +195,5 @@ FLOAT_FROM_SIGNED, FLOAT_FROM_UNSIGNED, FLOAT_TO_SIGNED, FLOAT_WIDEN, FLOAT_NARR
 # format.h has these numbers.
 PRINTS_ITSELF, PRINTS_VALUE, PRINTS_FORMAT = range(3)
 
-KERNEL_USES = frozenset(("thread", "execargs"))  # of Program.uses what the kernel engine alone can fill
+KERNEL_USES = frozenset(("thread", "execargs", "registers"))  # of Program.uses what the kernel engine alone can fill
 MAP_STATE, MAP_GLOBALS, MAP_OUTPUT = 0, 1, 2

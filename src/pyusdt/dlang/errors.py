@@ -85,6 +85,7 @@ TAGS = {
     "D_OP_ACT": "operand can not be an action",
     "D_ARGS_NONE": "args[] outside of a clause",
     "D_ARGS_IDX": "the probe has no such argument",
+    "D_REGS_IDX": "uregs[] has no such register",
     "D_ARGS_MULTI": "the argument is another one in each of the clause's probes",
     "D_ARGS_NAME": "the probe has no argument of that name, as far as is known",
     "D_ALLOCA_INCOMPAT": "pointers to memory of alloca() and to other memory in one variable",

@@ -163,7 +163,7 @@ def list_probes(options, targets, descriptions):
         from .kernel import listing
 
         known = set(found)
-        found += [probe for probe in listing.known(pids, descriptions, options.get("file", ())) if probe not in known]
+        found += [probe for probe in listing.known(pids, descriptions, options.get("file", ()), targets.command) if probe not in known]
     return found
 
 

@@ -168,17 +168,17 @@ class File:
         return iter(()), b""
 
     def functions(self):
-        """[(address, name)] of the functions that a probe can be put on, ascending."""
+        """[(address, size, name)] of the functions that a probe can be put on, ascending."""
         rows, names = self.symbols()
-        found, room = set(), 4 * self.size
+        found, room = {}, 4 * self.size
         for row in rows:
             if row[1] & 15 == _STT_FUNC and row[3] and row[4]:
                 name = _text(names, row[0])
                 room -= len(name)
                 if room < 0:  # they are parts of one long text
                     raise BadFile("its names are longer than it is")
-                found.add((row[4], name))
-        return sorted(found)
+                found[row[4], name] = row[5]
+        return sorted((address, size, name) for (address, name), size in found.items())
 
     def function(self, address):
         """The name of the function that an address as linked lies in, or ""."""

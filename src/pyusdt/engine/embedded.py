@@ -57,7 +57,7 @@ class EmbeddedEngine(Engine):
         self._names = frames.Names()
         self.cpu = options.get("cpu", 0)
         if program.uses & p.KERNEL_USES:
-            raise EngineError("curthread, curpsinfo, curlwpsinfo and execargs are the kernel's: they need -x engine=kernel")
+            raise EngineError("curthread, curpsinfo, curlwpsinfo, execargs and uregs[] are the kernel's: they need -x engine=kernel")
         kinds = maps.KINDS
         self._vm = _tracer.VM([(kinds[m.kind].number, m.key_size, m.value_size, m.entries) for m in program.maps])
         self._halves = Halves(program)

@@ -5,7 +5,7 @@ The reasons are hints of the compiler's, and docs/guide/language.md is made of a
 
 _KERNEL_DATA = "it looks into the kernel's data, and the kernel is not traced"
 _TARGET = "the traced process is read, never written: tracing must not change what is traced"
-_REGISTERS = "an event carries the probe's arguments, arg0 … arg9, and no registers"
+_REGISTERS = "the kernel's registers are not recorded; uregs[] has those of the thread in user mode"
 _NOBODY = 'dtrace 2.0 knows no more than the name: "not implemented"'
 
 # Variables and functions of dtrace 2.0 without a row: the reason.
@@ -14,7 +14,7 @@ ABSENT = {
                      "rw_write_held", "d_path", "ddi_pathname", "msgdsize", "msgsize"], _KERNEL_DATA),
     **dict.fromkeys(["copyout", "copyoutstr"], _TARGET),
     **dict.fromkeys(["pwd", "zonename", "vtimestamp"], _NOBODY),
-    **dict.fromkeys(["regs", "uregs"], _REGISTERS),
+    "regs": _REGISTERS,
     "pcap": "packets belong to the kernel",
 }
 
@@ -43,6 +43,8 @@ _EVERYWHERE = ("works", "works")  # cpu_types.py
 DECLARED = {
     "args": ("the probe's arguments, of the types that its provider declares", *_EVERYWHERE),
     **dict.fromkeys(("cwd", "root"), ("`<unknown>`, as in dtrace 2.0", *_EVERYWHERE)),
+    "uregs": ("a register of the thread in user mode, by its number or name (`R_RIP`; x86-64 alone)",
+              "no: an event carries the probe's arguments, `arg0` … `arg9`, and no registers", "works"),
     "curthread": ("the firing thread, a `struct task_struct *`", *_THE_KERNELS),
     "curpsinfo": ("its process, a `psinfo_t *`", *_THE_KERNELS),
     "curlwpsinfo": ("the same thread, a `lwpsinfo_t *`", *_THE_KERNELS),

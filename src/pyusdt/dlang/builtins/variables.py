@@ -62,3 +62,8 @@ _rows += [
 ]
 
 VARIABLES = {row.name: row for row in _rows}
+
+
+def register(index):
+    """The row of uregs[index]."""
+    return VariableRow(f"uregs[{index}]", t.UINT64, 0, 8, "a register of the thread in user mode", uses="registers", stack=("registers", index))

@@ -10,7 +10,7 @@ other's type; conversions are where dtrace has them, in casts, assignments, keys
 
 from ...data import types as t
 from .. import ast, constants
-from ..builtins import prototypes
+from ..builtins import prototypes, variables
 from ..errors import refuse, unsupported
 from . import arguments, calls, declarations, float_rules, pointers, prelude, tasks, templates
 from .operands import (
@@ -28,7 +28,6 @@ from .operands import (
     points,
     referenced,
 )
-from .resolve import absent
 
 _INTEGER_OPS = frozenset(["&", "|", "^", "<<", ">>", "%"])
 _ARITHMETIC_OPS = frozenset(["*", "/"])
@@ -97,15 +96,20 @@ def index(c, node, read=False):
 
 
 def register(c, node):
-    """uregs[i]: checked, and refused."""
+    """uregs[i]"""
     keys = [c.value(key) for key in node.keys]
-    check_arguments(node, "uregs[ ]", "argument", [t.INT], keys, 1, False)
-    if type(keys[0]) is not ast.IntLit:
+    check_arguments(node, "uregs[ ]", "argument", [None], keys, 1, False)
+    key = keys[0]
+    if type(key) is not ast.IntLit:
         message = "uregs[ ] argument #1 is incompatible with prototype:\n\tprototype: integer constant\n"
-        refuse("D_PROTO_ARG", node.loc, message + f"\t argument: {keys[0].type}")
-    if not 0 <= keys[0].value < len(prelude.registers()):
-        refuse("D_UNKNOWN", node.loc, f"uregs[]: index out of bounds ({keys[0].value})")
-    return absent(node.loc, "uregs", "uregs[]")
+        refuse("D_PROTO_ARG", node.loc, message + f"\t argument: {key.type}")
+    if key.value >> 63:
+        refuse("D_REGS_IDX", node.loc, f"index {key.value - (1 << 64)} is out of range for array uregs")
+    if key.value >= len(prelude.registers()):
+        refuse("D_UNKNOWN", node.loc, f"uregs[]: index out of bounds ({key.value})")
+    found = ast.Builtin(node.loc, variables.register(key.value))
+    found.type = found.row.type
+    return found
 
 
 def inline_call(c, node, inline):

@@ -14,6 +14,8 @@ from ..errors import CompileError, refuse, unsupported
 from ..symbols import Aggregation, Variable, kind_of
 from . import prelude
 
+_SYMBOLS = "symbols of the kernel and of programs have no values here; sym(), usym() and uaddr() give the names of addresses"
+_ARRAYS = {"args": "args[0] is the probe's first argument", "uregs": "uregs[R_RIP] is a register"}
 _KEEP = 3  # how unlike a name may be, of those that a hint offers
 
 
@@ -113,18 +115,25 @@ class Names:
         """Refuse a name that is D's, but not a variable that pyusdt has."""
         name, loc = node.name, node.loc
         if "`" in name:
-            unsupported(loc, "kernel and user symbols (module`name) are")
+            self.refuse_symbol(name, loc)
         if name in ("self", "this"):
             self.bad_reference(loc, "pointer", name, "scalar", f"{name}->name is a variable")
         if self.is_function(name):
             kind = prototypes.FUNCTIONS[name][0]
             self.bad_reference(loc, kind, name, "scalar", f"call it: {name}(…)")
-        if name == "args":
-            self.bad_reference(loc, "associative array", name, "scalar", "args[0] is the probe's first argument")
+        if name in _ARRAYS:
+            self.bad_reference(loc, "associative array", name, "scalar", _ARRAYS[name])
         if name in prototypes.OTHER_ARRAYS:
             absent(loc, name, f"{name}[]")
         if name in prototypes.OTHER_VARIABLES:
             absent(loc, name, f"the variable {name}")
+
+    @staticmethod
+    def refuse_symbol(name, loc):
+        """Refuse module`name."""
+        module = name.partition("`")[0]
+        why = "Unknown symbol name" if module in ("", "C", "D", *_kernel_modules()) else "Module is no longer loaded"
+        refuse("D_IDENT_UNDEF", loc, f"failed to resolve {name}: {why}", _SYMBOLS)
 
     def bad_reference(self, loc, kind, name, wanted, hint=None):
         message = f"{kind} '{name}' may not be referenced as {wanted}"
@@ -137,7 +146,7 @@ class Names:
     def scoped(self, node):
         """The symbol of self->x or this->x, made where it is first mentioned."""
         if "`" in node.name:
-            unsupported(node.loc, "kernel and user symbols (module`name) are")
+            refuse("D_IDENT_UNDEF", node.loc, f"failed to resolve {node.name}: Unknown variable name", _SYMBOLS)
         return self.scopes[node.scope].get(node.name) or self.create(node.scope, node.name, node.loc)
 
     def aggregation(self, name, loc, create=False):
@@ -179,6 +188,15 @@ class Names:
             if away < least or (away == least and best and sorted(known) == sorted(name)):
                 best, least = known, away
         return f"did you mean {best}?" if best else None
+
+
+def _kernel_modules():
+    """The kernel itself, and what it has loaded."""
+    try:
+        with open("/proc/modules", encoding="ascii") as file:
+            return ["vmlinux", *(line.partition(" ")[0] for line in file)]
+    except OSError:
+        return ["vmlinux"]
 
 
 def distance(a, b, limit):

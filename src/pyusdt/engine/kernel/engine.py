@@ -249,9 +249,10 @@ class KernelEngine(Engine):
                 key = (clauses, self._key(event), site.file, pid, site.returns)
                 groups.setdefault(key, (event, []))[1].append(place)
         total, done = sum(len(places) for _, places in groups.values()), 0
-        for (clauses, shared, file, pid, returns), (event, places) in groups.items():
+        # of probes at one place the kernel runs first what was attached last
+        for (clauses, shared, file, pid, returns), (event, places) in reversed(groups.items()):
             self.attaching(done, total)
-            self._attach(clauses, shared, event, file, places, pid, returns)
+            self._attach(clauses, shared, event, file, places[::-1], pid, returns)
             done += len(places)
         self.attaching(total, total)
 

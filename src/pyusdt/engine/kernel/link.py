@@ -45,7 +45,7 @@ from ...bpf.insn import (
 )
 from ...data import program as p
 from .. import ERROR
-from . import early, inline, operands, pack, process, stacks, walk
+from . import early, inline, operands, pack, process, registers, stacks, walk
 from .clauses import NOW, Reading, demanded, exits, may_fault, reported
 from .functions import Function, Library
 from .profile import emit_arguments
@@ -346,7 +346,9 @@ class Linker:
             event.raw.emit_subject(g, reads)
         wanted = set().union(*[clause.stacks for clause in (*clauses, *errors)])
         another = event.raw and event.raw.subject  # the words would be named by its process, and are of the one that runs
-        stacks.emit(g, self.program.stacks, wanted, {} if event.own or another else self._walks, calls)
+        if "registers" in wanted:
+            registers.emit(g, *self.program.stacks["registers"])
+        stacks.emit(g, self.program.stacks, wanted - {"registers"}, {} if event.own or another else self._walks, calls)
         self._process(g, event)
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)

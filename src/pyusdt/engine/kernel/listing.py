@@ -13,15 +13,24 @@ from .probes import Finder, name_files
 from .system import SystemSide
 
 
-def known(pids, descriptions=None, files=()):
-    """[(provider, module, function, name)]; files: of -x file.  Raises EngineError where a process of `pids` or a file can
+class Function(tuple):
+    """A probe of a function, (provider, module, function, name).  modules: what else D may call its module, and this."""
+
+    modules = ()
+
+
+def known(pids, descriptions=None, files=(), command=None):
+    """[(provider, module, function, name)]; files: of -x file; command: of -c, which has not started.  Raises EngineError where a process of `pids` or a file can
     not be looked at."""
     finder = Finder()
     try:
         for pid in pids:
             finder.process(pid)
+        if command:
+            finder.command(command.argv, command.pid)
     except OSError as error:
         raise unreachable(error, pids) from None
+    pids = pids or ((command.pid,) if command else ())
     if not pids:
         finder.everything(but=(os.getpid(),))
     name_files(finder, files, pids)
@@ -34,8 +43,13 @@ def known(pids, descriptions=None, files=()):
             if wanted:
                 file.add_functions(wanted)
         found = list(SystemSide(descriptions).probes)
-    return found + [(f"{site.note.provider}{pid}", site.file.name, site.function, site.note.name)
-                    for site in finder.sites for pid in _pids(site.file, pids)]
+    return found + [_probe(site, pid) for site in finder.sites for pid in _pids(site.file, pids)]
+
+
+def _probe(site, pid):
+    found = Function((f"{site.note.provider}{pid}", site.file.name, site.function, site.note.name))
+    found.modules = site.modules
+    return found
 
 
 def _pids(file, pids):

@@ -8,6 +8,7 @@ ends in the process id, so clauses may match in one process and not in another.
 from ... import _tracer
 
 _NEVER_PIDS = ("4194305", "7538620")  # no Linux has such pids: what matches both matches any
+_HEX, _GLOB = frozenset("0123456789abcdef"), frozenset("*?[")
 
 
 class Matcher:
@@ -28,15 +29,24 @@ class Matcher:
         return _ordered(index for index, desc in self._descriptions if self.is_named(desc, probe))
 
     def functions_of(self, file, pids):
-        """For TracedFile.add_functions: f(function) -> the pid provider's probes of it that are asked for, or None
-        where nothing of the file is."""
-        asked = [desc for _, desc in self._descriptions if desc.provider.startswith("pid")
+        """For TracedFile.add_functions: f(function, offsets) -> the pid provider's probes of it that are asked for, where offsets() are
+        its instructions'; or None where nothing of the file is."""
+        asked = [desc for _, desc in self._descriptions if names_functions(desc.provider)
                  and any(_tracer.glob(desc.module, module) for module in file.short_names)
                  and any(_tracer.glob(desc.provider, f"pid{pid}") for pid in (pids or file.pids))]
         if not asked:
             return None
-        return lambda function: [name for name in ("entry", "return") if any(
-            _tracer.glob(desc.name, name) and _tracer.glob(desc.function, function) for desc in asked)]
+
+        def wanted(function, offsets):
+            found = {}  # in the order of the descriptions, as dtrace fires those of one place
+            for desc in asked:
+                if _tracer.glob(desc.function, function):
+                    places = offsets() if may_be_offset(desc.name) else ()
+                    names = ("entry", "return", *(f"{offset:x}" for offset in places))
+                    found.update(dict.fromkeys(name for name in names if _tracer.glob(desc.name, name)))
+            return found
+
+        return wanted
 
     def _provider(self, pattern, name):
         found = self._providers.get((pattern, name))
@@ -91,6 +101,16 @@ class Matcher:
 def _pids_of(file):
     """For counting: a file that is named and not mapped is one of a process to come."""
     return file.pids or (_NEVER_PIDS[:1] if file.asked else ())
+
+
+def names_functions(provider):
+    """Whether a pattern may stand for the pid provider of a process: pid1234, pid*, and as in dtrace p*d1234 and *1234."""
+    return provider.startswith("pid") or (provider[-1:].isdigit() and _tracer.glob(provider.rstrip("0123456789"), "pid"))
+
+
+def may_be_offset(name):
+    """Whether a pattern may stand for an offset in a function; these are hexadecimal numbers as printf("%x") writes them."""
+    return not name or not _GLOB.isdisjoint(name) or _HEX.issuperset(name)
 
 
 def _ordered(indexes):

@@ -8,7 +8,7 @@ namespace's file of the same name is another file; what can not be read is passe
 import os
 
 from .. import EngineError, elf, mapped
-from . import operands
+from . import instructions, operands
 
 _COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
 
@@ -68,7 +68,7 @@ class TracedFile:
             return b""
 
     def add_functions(self, wanted):
-        """Sites of the pid provider: for each function the names in wanted(function)."""
+        """Sites of the pid provider: for each function the names in wanted(function, where its instructions are)."""
         self.searched = True
         if self.elf is None:
             return
@@ -79,11 +79,17 @@ class TracedFile:
             functions = self.elf.functions()
         except elf.BadFile:
             return
-        for address, name in functions:
-            for probe in wanted(name):
-                returns = probe == "return"
-                note = elf.Note("pid", probe, address, 0, arguments[returns])
+        for address, size, name in functions:
+            for probe in wanted(name, lambda address=address, size=size: self._offsets(address, size)):
+                returns, is_place = probe == "return", probe not in ("entry", "return")
+                note = elf.Note("pid", probe, address + (int(probe, 16) if is_place else 0), 0, arguments[returns])
                 self.sites.append(Site(self, note, name, returns))
+
+    def _offsets(self, address, size):
+        """Where the instructions of a function begin."""
+        offset = self.elf.offset(address)
+        code = self.code(offset, size) if offset is not None else b""
+        return instructions.offsets(code, self.elf.machine)
 
 
 class Finder:

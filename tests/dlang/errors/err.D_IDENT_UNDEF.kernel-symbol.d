@@ -1,0 +1,1 @@
+BEGIN { trace(vmlinux`no_such_symbol); }

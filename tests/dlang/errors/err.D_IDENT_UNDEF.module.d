@@ -1,0 +1,1 @@
+BEGIN { no_such_module`x[1] = 2; }

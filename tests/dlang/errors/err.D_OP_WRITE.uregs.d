@@ -1,0 +1,1 @@
+BEGIN { uregs[R_RAX] = 2; }
