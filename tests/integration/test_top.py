@@ -35,7 +35,7 @@ def table(*arguments):
     """{pid: {heading: cell}} of `pyusdt top`."""
     result = harness.run([PYUSDT, "top", "-i", "0.3", *arguments])
     assert result.status == 0, result
-    lines = [re.split(r" {2,}", line.strip()) for line in result.stdout.splitlines()]
+    lines = [re.split(r" {2,}", line.strip()) for line in result.stdout.partition("\n\n")[0].splitlines()]
     return {int(line[0]): dict(zip(lines[0], line)) for line in lines[1:]}
 
 
@@ -102,15 +102,15 @@ def test_what_other_tracers_listen_to(program):
         return next(row for row in looks.rows() if row.pid == program.pid)
 
     looks = top.Looks()
-    assert row().others == 0 and not row().traced and top.foot([row()]) == ""
-    first, second, *_ = sorted(found.semaphores(program.pid))
+    assert row().others == 0 and not row().traced and top.foot([row()]) == []
+    first, second, *_ = sorted(found.semaphores(program.pid)[0])
     with open(f"/proc/{program.pid}/mem", "r+b", buffering=0) as memory:
         for address in (first, second):
             memory.seek(address)
             memory.write(b"\x01\x00")
         raised = row()
-        assert raised.traced and raised.cells()[4:] == ("others (2 of 954)", "-", "-", "-", "-")
-        assert "they alone can count" in top.foot([raised])
+        assert raised.traced and raised.cells()[4:] == ("others (2 of 954)", "-", "-", "-", "-", "-")
+        assert "they alone can count" in top.foot([raised])[0]
         for address in (first, second):
             memory.seek(address)
             memory.write(b"\x00\x00")

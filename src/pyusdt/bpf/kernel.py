@@ -29,10 +29,13 @@ _UPROBE_MULTI_RETURN = 1
 _UPROBE = 336  # a system call of x86-64
 _PERF_FLAG_CLOEXEC = 8
 _PERF_SOFTWARE, _PERF_TRACEPOINT, _PERF_CPU_CLOCK = 1, 2, 0  # two types, a config
-RAW_TRACEPOINT_OPEN, BTF_LOAD = 17, 18
+MAP_FD_BY_ID, OBJECT_INFO, RAW_TRACEPOINT_OPEN, BTF_LOAD, LINK_FD_BY_ID, ENABLE_STATS = 14, 15, 17, 18, 30, 32
+_READ_ONLY = 8  # a flag of a map's descriptor
 _FUNC_INFO_SIZE = 8
 _CLOSERS = 32  # threads
 _LOG_BYTES = 16 << 20
+_NAME = 15  # bytes of a map's name
+_PATH = 4096
 _BATCH = 1024  # elements read by one call
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -97,9 +100,29 @@ def close_all(fds):
 
 
 def map_create(definition, flags=0):
-    """definition has kind, key_size, value_size, entries (program.MapDef).  Returns an fd."""
+    """definition has name, kind, key_size, value_size, entries (program.MapDef).  Returns an fd."""
     kind = _OWN_KINDS.get(definition.kind) or KINDS[definition.kind].number
-    return bpf(MAP_CREATE, _buffer(struct.pack("=5I", kind, definition.key_size, definition.value_size, definition.entries, flags)))
+    name = "pyusdt_" + "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in definition.name)
+    return bpf(MAP_CREATE, _buffer(struct.pack("=7I16s", kind, definition.key_size, definition.value_size, definition.entries, flags,
+                                               0, 0, name.encode()[:_NAME])))
+
+
+def map_of(ident):
+    """A descriptor, to read, of the map with this id, whoever made it."""
+    return bpf(MAP_FD_BY_ID, _buffer(struct.pack("=3I", ident, 0, _READ_ONLY)))
+
+
+def map_info(fd):
+    """(name, key_size, value_size) of a map."""
+    info = ctypes.create_string_buffer(128)
+    bpf(OBJECT_INFO, _buffer(struct.pack("=IIQ", fd, len(info), _address(info))))
+    _type, _ident, key_size, value_size, _entries, _flags, name = struct.unpack_from("=6I16s", info.raw)
+    return name.partition(b"\0")[0].decode("ascii", "replace"), key_size, value_size
+
+
+def enable_stats():
+    """Has the kernel count how often each program runs and how long, as long as the descriptor that this returns is open."""
+    return bpf(ENABLE_STATS, _buffer(struct.pack("=I", 0)))
 
 
 def map_of_maps(fds):
@@ -254,6 +277,27 @@ def link_uprobe_multi(prog_fd, path, offsets, counters, cookies, pid=0, returns=
 def link_perf(prog_fd, perf_fd, cookie):
     """Run a program at each of a perf event's firings."""
     return bpf(LINK_CREATE, _buffer(struct.pack("=4IQ", prog_fd, perf_fd, ATTACH_PERF_EVENT, 0, cookie)))
+
+
+def uprobe_multi_info(ident):
+    """(path, pid, [file offsets of semaphores]) of the uprobe_multi link with this id, whoever made it; pid: 0 for every process."""
+    fd = bpf(LINK_FD_BY_ID, _buffer(struct.pack("=I", ident)))
+    try:
+        path = ctypes.create_string_buffer(_PATH)
+        found = _multi_info(fd, path, None, 0)
+        count, pid = found[5], found[7]
+        counters = (ctypes.c_uint64 * count)()
+        _multi_info(fd, path, counters, count)
+        return os.fsdecode(path.value), pid, list(counters)
+    finally:
+        os.close(fd)
+
+
+def _multi_info(fd, path, counters, count):
+    layout = struct.Struct("=16x4Q4I")
+    info = ctypes.create_string_buffer(layout.pack(_address(path), 0, _address(counters), 0, len(path), count, 0, 0), 128)
+    bpf(OBJECT_INFO, _buffer(struct.pack("=IIQ", fd, len(info), _address(info))))
+    return layout.unpack_from(info.raw)
 
 
 def raw_tracepoint(prog_fd, name):

@@ -143,11 +143,14 @@ def _sites(pid: int, where: _Mapped, memory: FileIO | None) -> list[Found]:
             for note, count in found]
 
 
-def semaphores(pid: int) -> set[int]:
-    """Where the semaphores of a process's probes are in its memory; none where that can not be known."""
+def semaphores(pid: int) -> tuple[set[int], set[str]]:
+    """Where the semaphores of a process's probes are in its memory, and the paths of all files that it has mapped; none where that
+    can not be known."""
     with contextlib.suppress(NotFound):
-        return {address for where in _mapped(pid) for _, address in _notes(pid, where) if address is not None}
-    return set()
+        files = list(_mapped(pid))
+        addresses = {address for where in files for _, address in _notes(pid, where) if address is not None}
+        return addresses, {where.parts[0].path for where in files}
+    return set(), set()
 
 
 def raised(pid: int, addresses: Iterable[int]) -> int:

@@ -157,8 +157,8 @@ def top_command(options: Namespace) -> int:
 
     try:
         if options.once or not sys.stdout.isatty():
-            rows, foot = top.table(options.interval)
-            show(columns(rows) + (f"{foot}\n" if foot else ""))
+            tables, foot = top.tables(options.interval)
+            show("\n".join(columns(rows) for rows in tables) + "".join(f"{line}\n" for line in foot))
         else:
             top.watch(options.interval)
     except (OSError, top.NoScreen) as error:
