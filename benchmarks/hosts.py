@@ -20,9 +20,10 @@ from pyusdt.data.snapshot import pack_key
 from pyusdt.data.words import packed
 from pyusdt.dlang.compile import compile_program
 from pyusdt.engine.embedded import EmbeddedEngine
-from pyusdt.engine.remote.engine import RemoteEngine, Request
+from pyusdt.engine.remote.engine import RemoteEngine
 from pyusdt.engine.remote.host import GONE, OPENED, Host
 from pyusdt.engine.remote.link import Broken, _parsed
+from pyusdt.engine.remote.request import Request
 from pyusdt.options import Options
 from pyusdt.report.deltas import Lines
 from pyusdt.report.output import Output

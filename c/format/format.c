@@ -336,7 +336,7 @@ static bool is_bare(const struct pyusdt_formatter *f)
 /* The header line and a record's columns. */
 static int print_columns(struct pyusdt_formatter *f, const uint8_t *record, struct pyusdt_text *text)
 {
-    static const struct pyusdt_layout cpu_column = {.letter = 'd', .width = 3};
+    static const struct pyusdt_layout cpu_column = {.letter = 'd', .width = 3}, marked = {.letter = 'd', .width = 2};
 
     if (is_bare(f)) {
         f->heading = true;
@@ -346,7 +346,10 @@ static int print_columns(struct pyusdt_formatter *f, const uint8_t *record, stru
     const struct probe_head *head = &f->probes[read_u32(record + PYUSDT_RECORD_PROBE)];
     if (!(f->flags & PYUSDT_FORMAT_TESTING)) {
         uint64_t cpu = (uint64_t)(int32_t)read_u32(record + PYUSDT_RECORD_CPU);
-        rc = rc ? rc : pyusdt_text_integer(text, &cpu_column, cpu, true);
+        bool unsure = read_u32(record + PYUSDT_RECORD_CLAUSE) & PYUSDT_RECORD_UNSURE;
+        if (unsure && !rc)
+            rc = pyusdt_text_append(text, "~", 1);
+        rc = rc ? rc : pyusdt_text_integer(text, unsure ? &marked : &cpu_column, cpu, true);
         rc = rc ? rc : pyusdt_text_append(text, " ", 1);
     }
     if (rc)
@@ -393,7 +396,8 @@ static bool is_named(const struct pyusdt_formatter *f, uint32_t probe)
 static int print_record(struct pyusdt_formatter *f, const uint8_t *record, uint32_t size,
                         struct pyusdt_format_place *place, struct pyusdt_text *text)
 {
-    uint32_t index = read_u32(record + PYUSDT_RECORD_CLAUSE), probe = read_u32(record + PYUSDT_RECORD_PROBE);
+    uint32_t index = read_u32(record + PYUSDT_RECORD_CLAUSE) & ~PYUSDT_RECORD_UNSURE;
+    uint32_t probe = read_u32(record + PYUSDT_RECORD_PROBE);
     int rc;
 
     if (index >= f->table.head.clauses || probe >= MAX_PROBES)

@@ -1,11 +1,13 @@
 """What many hosts are made one by: lists of names, clocks, the order of records, aggregations that grow by what strangers send."""
 
 import os
+import struct
 import subprocess
 import sys
 
 import pytest
 
+from pyusdt.data import program
 from pyusdt.data.merging import Merged
 from pyusdt.data.program import AggDef
 from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
@@ -90,16 +92,28 @@ def test_what_comes_too_late_is_shown_and_counted():
     order.add(20, 0, 0, b"b", 0)
     assert released(order, 20) == "b"
     order.add(10, 0, 1, b"a", 0)
-    assert released(order, 20) == "a" and order.late == 1
+    assert order.release(20, 0).startswith(b"a") and order.late == 1  # the rest of it is the mark
 
 
-def test_an_order_that_is_not_certain_is_counted():
-    """Of records of one host it is; of two hosts where the intervals do not overlap."""
+def test_an_order_that_is_not_certain_is_marked_and_counted():
+    """Of records of one host it is; of two hosts where the intervals do not overlap: with any that stands before, not the last alone."""
     order = Order(patience=S)
-    for time, error, host in ((100, 5, 0), (101, 5, 0), (111, 4, 1), (200, 5, 0), (210, 5, 1), (300, 60, 0)):
-        order.add(time, error, host, b"x", 0)
-    order.release(1000, 0)
-    assert order.unsure == 1
+    times = ((100, 5, 0), (101, 5, 0), (111, 4, 1), (200, 5, 0), (210, 5, 1), (300, 90, 0), (301, 1, 2), (380, 1, 2), (395, 1, 2), (396, 1, 1),
+             (398, 1, 1), (399, 1, 3))
+    for time, error, host in times:
+        order.add(time, error, host, struct.pack("=IIQ", 16, 3, time), 0)
+    marked = {time: clause for _, clause, time in struct.iter_unpack("=IIQ", order.release(1000, 0))}
+    assert list(marked) == [time for time, _, _ in times]
+    assert {time for time, clause in marked.items() if clause == 3 | program.RECORD_UNSURE} == {210, 300, 301, 380, 396, 399}
+    assert {*marked.values()} == {3, 3 | program.RECORD_UNSURE} and order.unsure == 6
+
+
+def test_the_latest_of_each_other_host_counts():
+    """One's own long interval hides no other's."""
+    order = Order(patience=S)
+    for time, error, host in ((100, 50, 0), (101, 20, 1), (110, 1, 0), (119, 1, 0), (125, 1, 0)):
+        order.add(time, error, host, struct.pack("=IIQ", 16, 3, time), 0)
+    assert [time for _, clause, time in struct.iter_unpack("=IIQ", order.release(1000, 0)) if clause != 3] == [101, 110, 119]
 
 
 def tries_of(returns, host, until, step=S // 10):

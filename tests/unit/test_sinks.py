@@ -99,6 +99,46 @@ def test_text(program, output):
     assert told == TOLD
 
 
+def marked(record):
+    """As one whose place among those of other hosts is not certain."""
+    clause = int.from_bytes(record[p.RECORD_CLAUSE : p.RECORD_CLAUSE + 4], "little") | p.RECORD_UNSURE
+    return record[: p.RECORD_CLAUSE] + clause.to_bytes(4, "little") + record[p.RECORD_CLAUSE + 4 :]
+
+
+def begun(program, sink):
+    sink.begin(Info(program, Options(), Acts(sink), lambda ident: ("pro", "mod", "fun", "name"), "made-up", "of a test"))
+    return sink
+
+
+def test_text_marks_what_can_not_be_ordered(program, output):
+    output_, notify, written, _ = output
+    sink = begun(program, Text(output_, notify))
+    sink.records(record(program.clauses[0], b"me\0", 5) + marked(record(program.clauses[0], b"me\0", 6)) + marked(record(program.clauses[1], 7)))
+    assert written().split(b"\n")[1:] == [b"  0      1                         fun:name who=me n=5",
+                                          b"~ 0      1                         fun:name who=me n=6",
+                                          b"~ 0      1                         fun:name <clear>          7", b""]
+
+
+def test_json_marks_what_can_not_be_ordered(program, output):
+    output_, notify, written, _ = output
+    sink = begun(program, Json(output_, notify))
+    sink.records(record(program.clauses[0], b"me\0", 5) + marked(record(program.clauses[0], b"me\0", 6)) + marked(FAULT))
+    said = [json.loads(line) for line in written().splitlines()]
+    assert [line.get("uncertain") for line in said if line["type"] == "record"] == [None, True]
+    assert [line["message"] for line in said if line["type"] == "error"] == [WRONG]
+
+
+def test_records_of_the_api_say_that_they_can_not_be_ordered(program):
+    import pickle
+
+    queue = begun(program, Queue(100, print))
+    queue.records(record(program.clauses[0], b"me\0", 5) + marked(record(program.clauses[0], b"me\0", 6)))
+    first, second = queue.take()
+    assert (first.uncertain, second.uncertain, second["n"]) == (False, True, 6)
+    again = pickle.loads(pickle.dumps((first, second)))
+    assert again == (first, second) and [each.uncertain for each in again] == [False, True]
+
+
 class Looks(Text):
     """It prints, and looks at the records, too."""
 

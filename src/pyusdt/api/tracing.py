@@ -25,9 +25,11 @@ from ..data.argument_names import USER_TRACE
 from ..data.snapshot import Aggregation
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError
+from ..dlang.sides import check as check_sides
 from ..engine import EngineError, Targets, gone, signatures
 from ..engine.identity import alive
 from ..engine.kernel.structs import Structs
+from ..engine.remote import request, sides
 from ..tracing.driver import Driver
 from .queue import Pump, Queue
 
@@ -78,8 +80,8 @@ class Aggregations(Mapping[str, Aggregation]):
 
 
 def trace(script: str | os.PathLike[str], *arguments: object, pid: int | Iterable[int] | None = None,
-          cmd: str | Iterable[str] | None = None, all: bool = False, engine: str = "auto", buffer: int = 100_000,
-          **options: object) -> Tracing:
+          cmd: str | Iterable[str] | None = None, all: bool = False, hosts: str | Iterable[str] | None = None, via: str | None = None,
+          engine: str = "auto", buffer: int = 100_000, **options: object) -> Tracing:
     """Trace processes while a `with` block runs.
 
     script: D, or the path of a script (a pathlib.Path); arguments: its $1, $2 …; exactly one of pid (one or several),
@@ -87,9 +89,18 @@ def trace(script: str | os.PathLike[str], *arguments: object, pid: int | Iterabl
     user's processes, those to come as well); engine: "auto", "embedded", "kernel" or "dtrace"; buffer: how many records
     wait for their reader at most; options: dtrace's -x options (strsize=64, bufsize="4m", zdefs=True).
 
-    Raises CompileError (with .tag, .loc, .message, .hint) here, EngineError when the block is entered.
+    hosts: trace there, as pydtrace --hosts does: "web[1-40],db1", or names; pid, cmd and all are each host's own then.  via: what
+    reaches one, "ssh -T {host}" unless it is given.  What happens to them (one is lost, is back …) is told in
+    .faults, and the first warned of.
+
+    Raises CompileError (with .tag, .loc, .message, .hint) and ValueError here, EngineError when the block is entered.
     """
-    return Tracing(script, arguments, _targets(pid, cmd, all), engine, buffer, options)
+    wanted = _targets(pid, cmd, all)
+    if hosts is not None:
+        wanted["hosts"], wanted["via"] = hosts if isinstance(hosts, str) else ",".join(hosts), via
+    elif via is not None:
+        raise TypeError("via is how hosts are reached: name hosts")
+    return Tracing(script, arguments, wanted, engine, buffer, options)
 
 
 def watch(*probes: str, where: str | None = None, pid: int | Iterable[int] | None = None,
@@ -162,23 +173,40 @@ class Tracing:
         self._listener: Callable[[], None] | None = None
         self._warned: set[str] = set()
         self.faults: deque[str] = deque(maxlen=_FAULTS)
+        self._hosts = "hosts" in targets
         self._compile(0)  # errors are told where the script is
 
     def _compile(self, target: int) -> Any:
         compiler = Compiler(self._options, default_macros(target), kernel=Structs())
-        unknown = "cmd" in self._wanted
+        unknown = "cmd" in self._wanted or self._hosts
+        if self._hosts:
+            compiler.declare(request.declaration(""), "hosts=")
         compiler.names.told = signatures.nothing_told() if unknown else signatures.told(self._options, self._wanted["pids"])
         script = self._script
         name = None if isinstance(script, str) else os.fspath(script)
         compiler.arguments = [name or "pyusdt.trace", *map(str, self._arguments)]
         if isinstance(script, str):
-            compiler.add(script, None)  # not named: a clause may be a description alone, as after -n
+            text: str | bytes = script
         else:
             with open(script, "rb") as file:
-                compiler.add(file.read(), name)
+                text = file.read()
+        compiler.add(text, name)  # where it has no name a clause may be a description alone, as after -n
+        if self._hosts:
+            check_sides(compiler.items, sides.of_clause, sides.THERE)
         program = compiler.finish()
         program.arguments = compiler.arguments
+        if self._hosts:
+            self._options["hosts"] = self._request_of(program, os.fsdecode(text))
         return program
+
+    def _request_of(self, program: Any, text: str) -> request.Request:
+        """What the hosts are asked.  ValueError."""
+        if lacking := [name for name in request.NOT_THERE if name in self._options]:
+            raise ValueError(f"{lacking[0]} can not be had with hosts: the files are not there")
+        texts = [{"text": text, "script": None, "level": "name"}]
+        command = shlex.join(self._wanted["cmd"]) if "cmd" in self._wanted else None
+        return request.make(self._wanted["hosts"], self._wanted["via"], program, self._options, texts, [*map(str, self._arguments)],
+                            self._wanted.get("pids", ()), command)
 
     # --- the block --------------------------------------------------------------------------------
 
@@ -191,6 +219,8 @@ class Tracing:
         try:
             driver.open(self._compile((driver.targets.named() or (0,))[0]))
             driver.check_matches()
+            for note in driver.engine.notes if self._hosts else ():
+                self._note(note)
             driver.begin(queue)
         except BaseException:
             driver.close()
@@ -210,6 +240,8 @@ class Tracing:
             raise pump.queue.error
 
     def _make_targets(self) -> Targets:
+        if self._hosts:
+            return Targets()  # those that were named are there
         if "cmd" not in self._wanted:
             for pid in self._wanted["pids"]:
                 if not alive(pid):
@@ -223,7 +255,7 @@ class Tracing:
         return Targets((), self._command, only=True)
 
     def _note(self, text: str) -> None:
-        """A run-time error of the script; called in the thread that traces."""
+        """A run-time error of the script, or what became of a host; called in the thread that traces."""
         self.faults.append(text)
         self._warn("faults", text)
 
@@ -295,6 +327,9 @@ class Tracing:
                 f"to take, aggregations: {names}, {lost} lost>")
 
     def _of(self) -> str:
+        return f"{self._of_processes()} on {self._wanted['hosts']}" if self._hosts else self._of_processes()
+
+    def _of_processes(self) -> str:
         if "cmd" in self._wanted:
             return f"the command {shlex.join(self._wanted['cmd'])}"
         pids = self._wanted["pids"]

@@ -69,14 +69,15 @@ def compile_requests(arguments: Arguments, target: int) -> Compiled:
     compiler = Compiler(arguments.options, default_macros(target), kernel=Structs())
     compiler.names.probes = lambda: all_probes(arguments)
     if arguments.hosts is not None:
-        from . import hosts
+        from ..dlang.sides import check as check_sides
+        from ..engine.remote import request, sides
 
-        compiler.declare(hosts.declaration("" if arguments.mode == "trace" else arguments.hosts), "--hosts")
+        compiler.declare(request.declaration("" if arguments.mode == "trace" else arguments.hosts), "--hosts")
     unknown = arguments.hosts is not None or arguments.commands  # all hosts are to see the same types
     compiler.names.told = signatures.nothing_told() if unknown else signatures.told(arguments.options, arguments.pids)
     sources = add_requests(compiler, arguments)
     if arguments.hosts is not None:
-        hosts.check_sides(compiler.items)
+        check_sides(compiler.items, sides.of_clause, sides.THERE)
     program = compiler.finish()
     if "disasm" in arguments.options:
         print(compiler.disassembly(program), file=sys.stderr, flush=True)

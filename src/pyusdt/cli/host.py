@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..dlang.errors import CompileError
 from ..engine.remote import nodes, sides
+from ..engine.remote.request import FORWARDED
 from ..report.deltas import Lines
 from ..report.output import Output
 from ..tracing.driver import Driver
 from . import arguments as cli
-from .hosts import FORWARDED
 from .policy import Policy
 
 if TYPE_CHECKING:

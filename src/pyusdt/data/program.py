@@ -39,7 +39,7 @@ STATE_PROGRAM = 680  # this-> area, zeros, record, scratch
 
 # --- record header: at the start of every record that a clause emits ---------
 RECORD_SIZE = 0  # u32: whole record, header included
-RECORD_CLAUSE = 4  # u32: index of the clause, or FAULT | index
+RECORD_CLAUSE = 4  # u32: index of the clause, with flags (RECORD_FAULT, …)
 RECORD_PROBE = 8  # u32: probe id
 RECORD_CPU = 12  # u32
 RECORD_TIME = 16  # u64
@@ -50,7 +50,8 @@ RECORD_FAULT = 0x80000000  # in RECORD_CLAUSE: a run-time error, data is FAULT_*
 RECORD_SPECULATIVE = 0x40000000  # in RECORD_CLAUSE: to be held back, by the speculation at RECORD_SPECULATION
 RECORD_SETTLED = 0x20000000  # in RECORD_CLAUSE: what is held back is to be released or forgotten, data is SETTLED_*
 RECORD_TEXT = 0x10000000  # in RECORD_CLAUSE: what other records were printed as, data is TEXT_DATA; of any size
-RECORD_FLAGS = 0xF0000000
+RECORD_UNSURE = 0x08000000  # in RECORD_CLAUSE: it may belong before records of other hosts that stand before it
+RECORD_FLAGS = 0xF8000000
 RECORD_SPECULATION = 32  # u32: number of a speculation, with RECORD_SPECULATIVE and RECORD_SETTLED
 SETTLED_COMMIT = 36  # u32: 1 release (commit), 0 forget (discard)
 SETTLED_RECORD_SIZE = 40

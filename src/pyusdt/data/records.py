@@ -45,6 +45,7 @@ class Record(tuple):  # type: ignore[type-arg]
     """
 
     __slots__ = ()
+    uncertain = False  # of pyusdt.trace(hosts=…): it may have been before records of other hosts that stand before it
 
     probe: Probe = property(lambda self: tuple.__getitem__(self, 0))  # type: ignore[assignment]
     time: int = property(lambda self: tuple.__getitem__(self, 1))  # type: ignore[assignment]
@@ -72,7 +73,7 @@ class Record(tuple):  # type: ignore[type-arg]
         return True
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Record._make, tuple(tuple.__iter__(self))
+        return self._make, tuple(tuple.__iter__(self))
 
     @classmethod
     def _make(cls, *fields: Any) -> Record:
@@ -84,8 +85,16 @@ class Record(tuple):  # type: ignore[type-arg]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON and the like; the values as a list, since names may repeat."""
-        return {"probe": self.probe._asdict(), "time": self.time, "pid": self.pid, "tid": self.tid, "cpu": self.cpu,
-                "names": list(self.names), "values": list(self.values)}
+        found = {"probe": self.probe._asdict(), "time": self.time, "pid": self.pid, "tid": self.tid, "cpu": self.cpu,
+                 "names": list(self.names), "values": list(self.values)}
+        return {**found, "uncertain": True} if self.uncertain else found
+
+
+class UncertainRecord(Record):
+    """One whose place among those of other hosts is not certain."""
+
+    __slots__ = ()
+    uncertain = True
 
 
 def split(buffer: bytes) -> Iterator[tuple[bytes, int, int, int, int]]:
@@ -118,10 +127,14 @@ class Decoder:
         try:
             while at < end:
                 size, clause, probe, *_ = _HEADER.unpack_from(records, at)
-                if clause & p.RECORD_FAULT:
-                    self._fault(records[at : at + size])
-                    at += size
-                    continue
+                kind = Record
+                if clause & p.RECORD_FLAGS:
+                    if clause & p.RECORD_FAULT:
+                        self._fault(records[at : at + size])
+                        at += size
+                        continue
+                    if clause & p.RECORD_UNSURE:
+                        clause, kind = clause & ~p.RECORD_UNSURE, UncertainRecord
                 layout = layouts[clause]
                 _, _, _, cpu, time, pid, tid, *values = layout.unpack(records, at)
                 for i in layout.strings:
@@ -130,7 +143,7 @@ class Decoder:
                     values[i] = make(values[i])
                 if layout.visible:
                     where = probes.get(probe) or self._probe(probe)
-                    out.append(new(Record, (where, time, pid, tid, cpu, tuple(values), layout.names)))
+                    out.append(new(kind, (where, time, pid, tid, cpu, tuple(values), layout.names)))
                 for action in layout.actions:
                     self._act(action, records[at : at + size])
                 at += size

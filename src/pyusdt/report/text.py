@@ -75,7 +75,7 @@ class Text(OutputSink):
         """An action that is not printing.  index: of its clause's actions."""
         size, clause = struct.unpack_from("=II", records, offset)
         info = self._info
-        info.actions.act(info.program.clauses[clause].actions[index], records[offset : offset + size])
+        info.actions.act(info.program.clauses[clause & ~p.RECORD_FLAGS].actions[index], records[offset : offset + size])
 
     def pause(self) -> None:
         self.output.write(b"\n")

@@ -68,19 +68,24 @@ def main(name):
     sys.stdin.readline()
     say("opened", matched=[1, 1, 1, 1])
     while "go" not in (line := sys.stdin.readline()) and line:
-        pass
+        answered(line)
     say("hello", schema=2, aggregations=[{"name": "_"}])
     say("probe", id=1, names=["pyusdt1", "", "", "lie"])
     say("heartbeat", epoch=0, time=1)
-    for line in sys.stdin:
-        asked = json.loads(line)
-        if asked["type"] == "ping":
-            say("pong", id=asked["id"], time=time.monotonic_ns())
-            break
+    while not answered(sys.stdin.readline()):
+        pass
     LIES[name][1]() if name in LIES else endless(name)
     if name == "keys-without-end":
         say("exit", epochs=30, status=0)
     sys.stdin.read()
+
+
+def answered(line):
+    """Whether it was a ping."""
+    asked = json.loads(line)
+    if asked["type"] == "ping":
+        say("pong", id=asked["id"], time=time.monotonic_ns())
+    return asked["type"] == "ping"
 
 
 def endless(name):

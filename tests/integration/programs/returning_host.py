@@ -1,11 +1,9 @@
 """A host that goes and comes back: `returning_host.py FILE NAME`.  Each incarnation adds a byte to FILE, counts two whole epochs, of 1,000
 and of 200, and sends a part of a third.  The fourth ends as a host does; with `refuse` in FILE the second one refuses to trace."""
 
-import json
 import sys
-import time
 
-from hostile_host import delta, say
+from hostile_host import answered, delta, say
 
 
 def main(path):
@@ -19,9 +17,9 @@ def main(path):
         return
     say("opened", matched=[1, 1])
     while "go" not in (line := sys.stdin.readline()) and line:
-        answer(line)
+        answered(line)
     say("hello", schema=2, aggregations=[{"name": "_"}])
-    answer(sys.stdin.readline())
+    answered(sys.stdin.readline())
     for number, count in enumerate((1000, 200)):
         delta([[[], [count]]], epoch=number)
         say("heartbeat", epoch=number, time=1)
@@ -29,12 +27,6 @@ def main(path):
         say("exit", epochs=2, status=0)
     else:
         delta([[[], [7]]], epoch=2)
-
-
-def answer(line):
-    asked = json.loads(line)
-    if asked["type"] == "ping":
-        say("pong", id=asked["id"], time=time.monotonic_ns())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The engine of many hosts: each traces by itself, and here is what they count and record made one.
 
-In: a compiled program; options["hosts"], a Request: names, the words that start something on a host, the script.  Out: the records of
+In: a compiled program; options["hosts"], a request.Request: who they are, how they are reached, the script.  Out: the records of
 all, in order; aggregations merged.
 Always: hosts run the clauses of what fires on them, and send what came of it (docs/guide/json.md, schema 2); BEGIN, END, ticks, and what
 reads or changes whole aggregations run here, on what is merged.  Nothing that a host says is believed (host.py); a host that is gone,
@@ -41,19 +41,6 @@ _SURE = 5  # pings
 _SILENT = 5 * _SECOND
 _FEW = 5  # hosts that an error names
 _HELD = 64 << 20  # bytes of records that wait for their order
-
-
-class Request:
-    """names: of the hosts; via: the words that start it, {host} in them; script: what each is sent (cli/hosts.py)."""
-
-    def __init__(self, names, via, script):
-        self.names, self.via, self.script = names, via, script
-
-    def argv(self, name):
-        return [word.replace("{host}", name) for word in self.via]
-
-    def __repr__(self):
-        return f"{len(self.names)} hosts"
 
 
 class _Words(Names):
@@ -265,11 +252,11 @@ class RemoteEngine(EmbeddedEngine):
         self._fire(BEGIN, begun)
         if self.exiting:
             return
+        self._next_ping = self._pinged = 0  # until now some did not listen
+        self._await(lambda host: host.offset.at(time.monotonic_ns())[1] < UNKNOWN, "does not tell its time")
         for host in self._living():
             self._ask(host, lambda host: host.link.send("go"))
-        self._next_ping = self._pinged = 0  # until now some did not listen
         self._await(lambda host: host.state != OPENED, "does not begin")
-        self._await(lambda host: host.state != RUNNING or host.offset.at(time.monotonic_ns())[1] < UNKNOWN, "does not tell its time")
         self._ticks = Ticks(dict(self._periods.values()), begun)
 
     def poll(self, timeout):

@@ -2,12 +2,16 @@
 
 In: records with their times by the coordinator's clock, and how sure these are; how far each host has come.  Out: the records in order.
 Always: a record waits until every host that is there has come past it, but no longer than `patience`; one that comes later still is given
-out at once, and counted.  Two of different hosts whose intervals overlap could be the other way round: these are counted, too.
+out at once, and counted.  One whose interval overlaps that of a record of another host that was given out before could be the other way
+round: it is marked (RECORD_UNSURE), and counted, too.
 """
 
 from __future__ import annotations
 
+import sys
 from heapq import heappop, heappush
+
+from ...data import program as p
 
 
 class Order:
@@ -17,7 +21,8 @@ class Order:
         self._patience = patience
         self._heap: list[tuple[int, int, int, int, int, bytes]] = []  # (time, number, error, host, when it came, record)
         self._number = 0
-        self._last = 0, 0, -1  # (time, error, host) of what was given out last
+        self._last = 0  # time of what was given out last
+        self._ends = [(-1, -1), (-1, -1)]  # (the latest end of an interval, whose) of what was given out, and the same of all other hosts
         self.late = self.unsure = self.held = 0
 
     def add(self, time: int, error: int, host: int, record: bytes, now: int) -> None:
@@ -30,17 +35,25 @@ class Order:
         heap, found = self._heap, []
         while heap and (heap[0][0] <= until or heap[0][4] + self._patience <= now):
             time, _, error, host, _, record = heappop(heap)
-            self._compare(time, error, host)
-            found.append(record)
+            found.append(self._judged(time, error, host, record))
         made = b"".join(found)
         self.held -= len(made)
         return made
 
-    def _compare(self, time: int, error: int, host: int) -> None:
-        last, its, other = self._last
-        if time < last:
-            self.late += 1
-        elif other not in (host, -1) and time - last <= error + its:
-            self.unsure += 1
-        if time >= last:
-            self._last = time, error, host
+    def _judged(self, time: int, error: int, host: int, record: bytes) -> bytes:
+        (end, whose), (second, _) = self._ends
+        unsure = time - error <= (second if whose == host else end)
+        self.late += time < self._last
+        self._last = max(self._last, time)
+        mine = time + error, host
+        if whose == host:
+            self._ends[0] = max(self._ends[0], mine)
+        elif mine > self._ends[0]:
+            self._ends = [mine, self._ends[0]]
+        else:
+            self._ends[1] = max(self._ends[1], mine)
+        if not unsure:
+            return record
+        self.unsure += 1
+        clause = int.from_bytes(record[p.RECORD_CLAUSE : p.RECORD_CLAUSE + 4], sys.byteorder) | p.RECORD_UNSURE
+        return record[: p.RECORD_CLAUSE] + clause.to_bytes(4, sys.byteorder) + record[p.RECORD_CLAUSE + 4 :]

@@ -1,0 +1,66 @@
+"""What many hosts are asked: who they are, how they are reached, what they are sent.
+
+In: lists of names (nodes.py), the words of --via; a script's texts and options.  Out: a Request, which the engine has in
+options["hosts"].
+Always: what is not among FORWARDED stays here; a list that is none, a --via without {host} is a NotHosts.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from . import nodes, sides
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from ...data.program import Program
+
+VIA = "ssh -T {host}"
+_COMMAND = ("pydtrace", "--serve")
+# What decides how a script is compiled, or how a host traces; the rest is for who shows it.
+FORWARDED = ("aggsize", "bufsize", "dynvarsize", "specsize", "strsize", "nspec", "stackframes", "ustackframes", "jstackframes", "maxframes",
+             "printsize", "pyusdt", "engine", "orderlag", "profilewall", "pychildren", "argref", "defaultargs", "encoding", "knodefs",
+             "unodefs", "nolibs", "empty", "destructive", "nop5", "attach", "cpu", "version", "scratchsize", "jstackstrsize")
+NOT_THERE = ("replay", "record", "keep", "wait", "cpp", "cppargs", "libdir", "file")  # options: the files are not on the hosts
+_OFTEN, _SELDOM = 0.2, 1.0  # s of an epoch, where records wait for each other, and where they do not
+
+
+class Request:
+    """names: of the hosts; via: the words that start something on one, {host} in them; script: what each is sent."""
+
+    def __init__(self, names: Sequence[str], via: Sequence[str], script: Mapping[str, Any]) -> None:
+        self.names, self.via, self.script = names, via, script
+
+    def argv(self, name: str) -> list[str]:
+        return [word.replace("{host}", name) for word in self.via]
+
+    def __repr__(self) -> str:
+        return f"{len(self.names)} hosts"
+
+
+def declaration(name: str) -> str:
+    """What makes `host` a constant of D where the script runs; at the coordinator, whose name is a list, it is empty."""
+    return f'inline string host = "{name}";\n'
+
+
+def words_of(via: str | None) -> list[str]:
+    """The words of --via; NotHosts."""
+    try:
+        words = shlex.split(via or VIA)
+    except ValueError as error:
+        raise nodes.NotHosts(f"--via: {error}") from None
+    if not any("{host}" in word for word in words):
+        raise nodes.NotHosts("--via needs {host} where the name of a host is to stand: --via 'ssh -T {host}'")
+    return words if any(word.startswith("--serve") for word in words) else [*words, *_COMMAND]
+
+
+def make(hosts: str, via: str | None, program: Program, options: Mapping[str, Any], texts: Iterable[dict[str, Any]], operands: Sequence[str],
+         pids: Sequence[int], command: str | None) -> Request:
+    """texts: [{"text": D, "level": of its probe descriptions}].  NotHosts."""
+    records = any(clause.record_size and sides.THERE in sides.of_clause(clause.probes) for clause in program.clauses)
+    return Request(nodes.hosts(hosts), words_of(via), {
+        "schema": 2, "interval": _OFTEN if records else _SELDOM, "operands": [*operands], "pids": [*pids], "command": command,
+        "options": {name: options[name] for name in FORWARDED if name in options}, "requests": [*texts]})

@@ -1,0 +1,86 @@
+"""pyusdt.trace(hosts=…): the "hosts" are this machine, several times; each runs pydtrace --serve."""
+
+import asyncio
+import os
+import re
+import sys
+import time
+
+import harness
+import pytest
+
+import pyusdt
+
+pytestmark = pytest.mark.own_processes
+VIA = f"env HOST={{host}} {harness.PYDTRACE} --serve"
+PATIENT = {"hostwait": "110s"}  # a busy machine
+LOAD = "import pyusdt\nfor i in range(50): pyusdt.p(i, 0, 0, 0, 'key')"
+COUNT = 'pyusdt$target:::user_trace-i4s4 { printf("host=%s n=%d", host, arg2); @[host] = count(); @s = sum(arg2); }'
+
+
+def test_one_answer_of_several_hosts():
+    """Records with their values, those of a host in order, merged aggregations; END fires here."""
+    with pyusdt.trace(COUNT + 'END { printf("here=%s", host); }', cmd=[sys.executable, "-c", LOAD], hosts=["web1", "web2"], via=VIA, **PATIENT) as t:
+        assert "on web1,web2 by the remote engine" in repr(t)
+        records = list(t)
+    assert {key: int(value) for key, value in t.aggregations[""].items()} == {("web1",): 50, ("web2",): 50}
+    assert int(t.aggregations["s"][()]) == 2 * sum(range(50)) and t.returncode is None
+    assert records.pop()["here"] == ""
+    for host in ("web1", "web2"):
+        assert [record["n"] for record in records if record["host"] == host] == [*range(50)]
+    assert all("the order of two records" in fault for fault in t.faults)
+
+
+@pytest.mark.filterwarnings("ignore:.*the order of two records")
+def test_the_order_of_two_hosts_at_one_time_is_uncertain():
+    """Their intervals overlap: a record beside one of the other host says so, and no record of one host alone."""
+    script = 'pyusdt*:::user_trace-n1 { printf("host=%s n=%d", host, arg2); }'
+    for hosts in ("a,b", "a"):
+        by_event, fired = {}, 0
+        with pyusdt.trace(script, pid=os.getpid(), hosts=hosts, via=VIA, **PATIENT) as t:
+            deadline = time.monotonic() + 60
+            while len(by_event) < 5 and time.monotonic() < deadline:
+                fired += 1
+                pyusdt.pn(1, fired)
+                time.sleep(0.02)
+                for record in t.available():
+                    by_event.setdefault(record["n"], []).append(record.uncertain)
+        both = [uncertain for uncertain in by_event.values() if len(uncertain) == 2]  # each host sees each event
+        assert (both and all(second for _, second in both)) if hosts == "a,b" else set(map(tuple, by_event.values())) == {(False,)}
+
+
+def test_a_host_that_can_not_be_reached():
+    """The others go on, and it is told; none at all is an error."""
+    via = f"sh -c 'test {{host}} = good && exec {harness.PYDTRACE} --serve; exit 255' --serve"
+    tracing = pyusdt.trace(COUNT, cmd=[sys.executable, "-c", LOAD], hosts="good,bad", via=via, **PATIENT)
+    with pytest.warns(pyusdt.TraceWarning, match="bad is given up at"), tracing as t:
+        t.wait(60)
+    assert dict(t.aggregations[""]) == {("good",): 50} and re.fullmatch("bad is given up at .*: the line to it is closed", *t.faults)
+    with pytest.raises(pyusdt.EngineError, match="bad1 is given up"), pyusdt.trace(COUNT, all=True, hosts="bad[1-2]", via=via):
+        pass
+
+
+@pytest.mark.parametrize(("more", "error", "message"), [
+    ({"hosts": "a[2-1]"}, ValueError, "'2-1' is no range of numbers"),
+    ({"hosts": []}, ValueError, "no host is named"),
+    ({"hosts": "a", "via": "ssh"}, ValueError, "--via needs {host}"),
+    ({"hosts": "a", "cpp": True}, ValueError, "cpp can not be had with hosts"),
+    ({"via": "ssh {host}"}, TypeError, "via is how hosts are reached: name hosts"),
+])
+def test_what_can_not_be_had(more, error, message):
+    with pytest.raises(error) as caught:
+        pyusdt.trace(COUNT, all=True, **more)
+    assert message in str(caught.value)
+
+
+def test_a_script_that_needs_one_memory():
+    with pytest.raises(pyusdt.CompileError, match="x can not be used by the hosts"):
+        pyusdt.trace("BEGIN { x = 1; } user_trace-n1 { trace(x); }", all=True, hosts="a")
+
+
+def test_async():
+    async def main():
+        async with pyusdt.atrace(COUNT, cmd=[sys.executable, "-c", LOAD], hosts="a", via=VIA, **PATIENT) as t:
+            return [record["n"] async for record in t]
+
+    assert asyncio.run(main()) == [*range(50)]
