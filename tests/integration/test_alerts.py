@@ -168,14 +168,14 @@ def test_what_can_not_be_is_refused_before_anything_is_traced(given, said):
 # ---- a real Alertmanager ----
 
 @contextlib.contextmanager
-def alertmanager(tmp_path, hook):
+def alertmanager(tmp_path, hook, program="prometheus-alertmanager"):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     config = tmp_path / "alertmanager.yml"
     config.write_text("route: {receiver: hook, group_by: [alertname, route], group_wait: 0s, group_interval: 1s}\n"
                       f"receivers: [{{name: hook, webhook_configs: [{{url: '{hook}', send_resolved: true}}]}}]\n")
     process = subprocess.Popen(
-        ["prometheus-alertmanager", f"--config.file={config}", f"--storage.path={tmp_path / 'data'}", "--cluster.listen-address=",
+        [program, f"--config.file={config}", f"--storage.path={tmp_path / 'data'}", "--cluster.listen-address=",
          f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         url = f"http://127.0.0.1:{port}"
@@ -192,7 +192,10 @@ def is_ready(url):
     return False
 
 
-@pytest.mark.skipif(shutil.which("prometheus-alertmanager") is None and "CI" not in os.environ, reason="host: no Alertmanager")
+NEEDED = pytest.mark.skipif(shutil.which("prometheus-alertmanager") is None and "CI" not in os.environ, reason="host: no Alertmanager")
+
+
+@NEEDED
 def test_a_real_alertmanager(tmp_path):
     """It tells its own webhook that the alert fires, and that it is resolved."""
     with server() as hook, alertmanager(tmp_path, hook.url) as url:
@@ -204,3 +207,30 @@ def test_a_real_alertmanager(tmp_path):
     assert {**alert["labels"], "host": ""} == {"alertname": "tick-20ms", "route": "/cart", "host": ""}
     assert alert["annotations"]["took"] == "101"
     assert json.loads(alert["annotations"]["evidence"])["aggregations"][0]["name"] == "seen"
+
+
+HOSTILE = [*(bytes([byte]) for byte in (*range(1, 48), *range(127, 160))), b"\xff\xfe", b'"} 1\nevil 1\n#', b"\\", "\u2028\U0001f600".encode(), b"\xed\xa0\x80", b"x" * 255]
+
+
+@NEEDED
+def test_hostile_bytes_reach_it(tmp_path):
+    alertmanager_takes_hostile_bytes(tmp_path)
+
+
+@pytest.mark.long
+def test_hostile_bytes_reach_that_of_today(tmp_path):
+    folder = subprocess.run([os.path.join(harness.ROOT, ".ci", "monitoring")], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    alertmanager_takes_hostile_bytes(tmp_path, f"{folder}/prometheus-alertmanager")
+
+
+def alertmanager_takes_hostile_bytes(tmp_path, *program):
+    """Whatever a traced process puts into a text: one alert for each that is shown differently, none refused."""
+    (tmp_path / "app.py").write_text(f"import pyusdt\nfor name in {HOSTILE!r}: pyusdt.p(1, 1, name)\n")
+    script = 'pyusdt$target:::user_trace-i4s4 { printf("route=%s", copyinstr(arg6)); }'
+    with server() as hook, alertmanager(tmp_path, hook.url, *program) as url:
+        shown = harness.run([harness.PYDTRACE, "-q", "-x", "alertrate=1000", "-n", script, "--alert", f"1=alertmanager:{url}", "-c",
+                             f"{sys.executable} {tmp_path}/app.py"], 120)
+        assert shown.status == 0 and shown.stderr == "", shown
+        with urllib.request.urlopen(f"{url}/api/v2/alerts", timeout=30) as answer:
+            routes = [alert["labels"].get("route") for alert in json.load(answer)]
+    assert len(routes) == len({*routes}) == len(HOSTILE), routes

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from itertools import pairwise
 
 import harness
 import pytest
+import test_alerts
+import test_otlp
 from programs.paced import VALUES, routes
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -25,7 +28,7 @@ SCRIPT = """
 #pragma D metric time name=shop_request_duration unit=seconds multiplier=1e-9 labels=route sum=spent help="Time of a \\"request\\"."
 #pragma D metric most name=shop_request_most labels=route
 #pragma D metric mean name=shop_request_mean
-pyusdt*:::user_trace-i4s4
+pyusdt$target:::user_trace-i4s4
 {
     @calls[copyinstr(arg6)] = count();
     @time[copyinstr(arg6)] = quantize(arg3);
@@ -288,3 +291,47 @@ def test_exemplars_lead_to_single_records(tmp_path):
 def test_what_is_no_exemplar(line, said):
     shown = harness.run([harness.PYDTRACE, "-q", "--metrics=0", "-x", f"metric=q {line}", "-n", "BEGIN { @q[1] = quantize(1); exit(0); }"])
     assert shown.status == 1 and said in shown.stderr, shown
+
+
+HOSTS_SCRIPT = """
+#pragma D metric calls name=shop_requests labels=host help=h
+#pragma D metric time name=shop_time labels=host,route help=h sum=spent
+pyusdt$target:::user_trace-i4s4 { @calls[host] = count(); @time[host, copyinstr(arg6)] = quantize(arg2); @spent[host, copyinstr(arg6)] = sum(arg2); }
+pyusdt$target:::user_trace-i4s4 /arg2 == 99/ { printf("where=%s late=%d", host, arg2); }
+tick-300ms { clear(@calls); trunc(@time); trunc(@spent); }
+"""
+HOSTS_PROGRAM = """
+import os, sys, time, pyusdt
+for half in ("half", "end"):
+    for i in range(100):
+        pyusdt.p(i, 0, "/cart")
+    while not os.path.exists(os.path.join(sys.argv[1], half)):
+        time.sleep(0.01)
+"""
+
+
+def test_hosts_are_one_target(tmp_path):
+    """--hosts: all that they have counted, whatever the script clears, as metrics, by OTLP, and as alerts; a host that is gone keeps what it
+    had, and that it counts no more is said."""
+    (tmp_path / "program.py").write_text(HOSTS_PROGRAM)
+    (tmp_path / "via").write_text(f'echo $$ >{tmp_path}/$1.new && mv {tmp_path}/$1.new {tmp_path}/$1 && HOST=$1 exec {harness.PYDTRACE} --serve\n')
+    with test_otlp.by_http(found := test_otlp.Received()) as url, test_alerts.server() as hook, traced(
+            tmp_path, HOSTS_SCRIPT, "--hosts", "web[1-3]", "--via", f"sh {tmp_path}/via {{host}} --serve", "-c",
+            f"{sys.executable} {tmp_path}/program.py {tmp_path}", "-x", "hostwait=60s", "--alert", f"2=webhook:{hook.url}", "--otlp", url, "-x",
+            "otlpinterval=200ms") as address:
+        for name in ("web1", "web2", "web3"):
+            settled(address, f'shop_requests_total{{host="{name}"}} 100.0')
+        text = settled(address, 'shop_time_count{host="web2",route="/cart"} 100.0')
+        assert "\npydtrace_complete 1.0\n" in text and '\npydtrace_lost_total{kind="host"} 0.0\n' in text
+        harness.wait_until(lambda: len(hook.heard) == 3)
+        assert {note["labels"]["where"] for _, note in hook.heard} == {"web1", "web2", "web3"}
+        os.kill(int((tmp_path / "web2").read_text()), signal.SIGKILL)
+        settled(address, 'pydtrace_lost_total{kind="host"} 1.0')
+        (tmp_path / "half").touch()
+        for name, count in (("web1", 200), ("web2", 100), ("web3", 200)):
+            text = settled(address, f'shop_requests_total{{host="{name}"}} {count}.0')
+            text = settled(address, f'shop_time_sum{{host="{name}",route="/cart"}} {sum(range(100)) * count // 100}.0')
+        assert "\npydtrace_complete 0.0\n" in text
+        harness.wait_until(lambda: {each.attributes[0].value.string_value: each.as_double for each in found.points("shop_requests")}
+                           == {"web1": 200, "web2": 100, "web3": 200})
+        (tmp_path / "end").touch()

@@ -9,6 +9,7 @@ import os
 import re
 import socket
 import subprocess
+import sys
 import threading
 import urllib.parse
 import urllib.request
@@ -202,9 +203,12 @@ def test_what_is_no_receiver(url):
     assert shown.status == 1 and "a URL that begins with http://" in shown.stderr and "fired" not in shown.stdout, shown
 
 
+HOSTILE = [*(bytes([byte]) for byte in range(1, 256)), b"\xff\xfe", b'"} 1\nevil 1\n#', b"\xed\xa0\x80", "\u2028\U0001f600".encode()]
+
+
 @pytest.mark.long
 def test_victoria_metrics(tmp_path):
-    """A receiver of the world: its own answers to queries."""
+    """A receiver of the world: its own answers to queries, also of all bytes that a program can put into a key."""
     folder = subprocess.run([os.path.join(harness.ROOT, ".ci", "monitoring")], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -220,3 +224,8 @@ def test_victoria_metrics(tmp_path):
         harness.wait_until(lambda: ask("shop_requests") == [CALLS], 60)
         [q] = ask("histogram_quantile(0.5, shop_time_seconds_bucket or shop_time_bucket)")
         assert 1.0e-6 < q < 2.1e-6
+        (tmp_path / "app.py").write_text(f"import pyusdt\nfor name in {HOSTILE!r}: pyusdt.p(1, 1, name)\n")
+        traced(tmp_path, f"http://{address}/opentelemetry/v1/metrics", "-c", f"{sys.executable} {tmp_path}/app.py", script=(
+            "#pragma D metric a name=hostile labels=x\npyusdt$target:::user_trace-i4s4 { @a[copyinstr(arg6)] = count(); }\n"))
+        count = len({name.decode("utf-8", "backslashreplace") for name in HOSTILE})
+        harness.wait_until(lambda: ask("count(hostile)") == [count], 60)

@@ -17,7 +17,7 @@ from .format import PERCENT
 from .harmless import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterator
 
     from .program import Action, Clause, Program
 
@@ -156,6 +156,10 @@ class Decoder:
     def names(self, clause: int) -> tuple[str, ...]:
         """Those of the values that a clause records."""
         return self._layouts[clause].names
+
+    def texts(self, clause: int) -> Container[int]:
+        """Which of the values of a clause's records are strings."""
+        return self._layouts[clause].strings
 
     def _probe(self, ident: int) -> Probe:
         return self._probes.setdefault(ident, Probe(*self._names(ident)))

@@ -20,11 +20,12 @@ from ..data.floats import of_json
 from ..data.records import Decoder, Probe, split
 from ..engine import EngineError
 from ..tracing.sink import Sink
+from ..tracing.totals import shown as as_label
 from .json import shown
 from .receivers import CLOSING, Dump, ReceiverError, open_receiver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
     from ..data.program import Clause
     from ..data.records import Record
@@ -96,7 +97,7 @@ class Alerts(Sink):
     def records(self, buffer: bytes) -> None:
         for record, clause, probe, pid, tid in split(buffer):
             if clause in self._names:
-                self._come(self._names[clause], record, probe, (pid, tid))
+                self._come(clause, record, probe, (pid, tid))
             self._recent.append(record)
         self._look(time.monotonic())
 
@@ -106,10 +107,10 @@ class Alerts(Sink):
     def notice(self, text: str, error: bool = True) -> None:
         """Likewise."""
 
-    def _come(self, name: str, raw: bytes, probe: int, who: tuple[int, int]) -> None:
-        found = self._decoder.decode(raw)
+    def _come(self, clause: int, raw: bytes, probe: int, who: tuple[int, int]) -> None:
+        found, name = self._decoder.decode(raw), self._names[clause]
         values = _values(found[0]) if found else {}
-        labels = {key: value for key, value in values.items() if isinstance(value, str)}
+        labels = _labels(found[0], self._decoder.texts(clause)) if found else {}
         key = name, tuple(labels.items())
         alert = self._active.get(key)
         if alert is None:
@@ -214,6 +215,15 @@ def _clauses(name: str, clauses: list[Clause]) -> list[Clause]:
     if name.isascii() and name.isdigit():
         return [clause for number, clause in enumerate(clauses, 1) if number == int(name)]
     return [clause for clause in clauses if any(name in (str(probe), str(probe).rpartition(":")[2]) for probe in clause.probes)]
+
+
+def _labels(record: Record, texts: Container[int]) -> dict[str, str]:
+    """Its texts by their names, likewise; bytes that are no UTF-8 as \\xff, as metrics have them."""
+    made: dict[str, str] = {}
+    for at, (name, value) in enumerate(zip(record.names, record.values, strict=True)):
+        if at in texts or isinstance(value, str):
+            made.setdefault(name, as_label(value))
+    return made
 
 
 def _values(record: Record) -> dict[str, Any]:

@@ -76,6 +76,7 @@ class RemoteEngine(EmbeddedEngine):
         self._texts = []
         self._probe_ids = {}
         self._told_unsure = 0
+        self._losses = 0  # how often what a host had counted beyond its last epoch was lost
         self._reading = {each.index for each in program.clauses if any(action.args for action in each.actions)}
         self._ending = {each.index for each in program.clauses if any(action.row.ends for action in each.actions)}
         self._ticks_read = any(each.index in self._reading for each in program.clauses
@@ -135,6 +136,7 @@ class RemoteEngine(EmbeddedEngine):
 
     def _give_up(self, host, why):
         """No word of it is waited for any more."""
+        self._losses += host.state == RUNNING and host.began
         self._hang_up(host, GONE)
         self._returns.forget(host)
         lost = f"; lost is {host.missing}" if host.began else ""
@@ -151,6 +153,7 @@ class RemoteEngine(EmbeddedEngine):
     # --- hosts that go and come back --------------------------------------------------------------------
     def _lose(self, host, why):
         """The line to one that traced has broken: what it had counted beyond its last whole epoch never counts, whatever it still does."""
+        self._losses += 1
         self._hang_up(host, AWAY)
         self._returns.lost(host, time.monotonic_ns())
         self._texts.append(f"{host.name} is lost at {time.strftime('%H:%M:%S')}: {why}; lost is {host.missing}; it is tried again")
@@ -406,6 +409,7 @@ class RemoteEngine(EmbeddedEngine):
         total = super().drops()
         for kind in KINDS:
             total[kind] = total.get(kind, 0) + sum(host.drops[kind] for host in self._hosts)
+        total["host"] += self._losses
         return total
 
     def _lost(self):
