@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -43,17 +44,43 @@ static bool read_name(ErlNifEnv *env, ERL_NIF_TERM term, char *name, size_t size
     return true;
 }
 
-static bool read_types(ErlNifEnv *env, ERL_NIF_TERM list, struct pyusdt_probe_def *probe)
+/* What the arguments are called, beside the probe that points there. */
+struct names {
+    char text[PYUSDT_MAX_ARGS][NAME_ROOM];
+};
+
+/* A type, or {Type, Name}.  False: neither. */
+static bool read_argument(ErlNifEnv *env, ERL_NIF_TERM term, struct pyusdt_probe_def *probe, struct names *names)
+{
+    const ERL_NIF_TERM *pair;
+    unsigned i = probe->nargs, type;
+    int size;
+
+    if (enif_get_tuple(env, term, &size, &pair)) {
+        if (size != 2 || !read_name(env, pair[1], names->text[i], NAME_ROOM))
+            return false;
+        probe->argument[i] = names->text[i];
+        term = pair[0];
+    }
+    if (!enif_get_uint(env, term, &type) || type > UINT8_MAX)
+        return false;
+    probe->type[i] = (uint8_t)type;
+    probe->nargs++;
+    return true;
+}
+
+/* NULL, or what is wrong with them. */
+static const char *read_arguments(ErlNifEnv *env, ERL_NIF_TERM list, struct pyusdt_probe_def *probe, struct names *names)
 {
     ERL_NIF_TERM head;
-    unsigned type;
 
-    for (probe->nargs = 0; enif_get_list_cell(env, list, &head, &list); probe->nargs++) {
-        if (probe->nargs == PYUSDT_MAX_ARGS || !enif_get_uint(env, head, &type) || type > UINT8_MAX)
-            return false;
-        probe->type[probe->nargs] = (uint8_t)type;
+    while (enif_get_list_cell(env, list, &head, &list)) {
+        if (probe->nargs == PYUSDT_MAX_ARGS)
+            return "a probe has at most twelve arguments";
+        if (!read_argument(env, head, probe, names))
+            return "an argument is a type, or a type with a name that is text of less than 256 bytes without a NUL";
     }
-    return enif_is_empty_list(env, list);
+    return enif_is_empty_list(env, list) ? NULL : "the arguments are a list";
 }
 
 static ERL_NIF_TERM make_binary(ErlNifEnv *env, const char *text)
@@ -87,13 +114,15 @@ ERL_NIF_TERM pyusdt_nif_check(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[
     return pyusdt_provider_check(provider, &why) == 0 ? pyusdt_atoms.ok : failure(env, "badarg", why.message);
 }
 
-/* define(Provider, Name, Types): {ok, Probe, Path, Why}: where its object is, or why there is none; {error, Reason, Message} */
+/* define(Provider, Name, Arguments): {ok, Probe, Path, Why}: where its object is, or why there is none; {error, Reason, Message} */
 ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     char provider[NAME_ROOM], name[NAME_ROOM], path[4096];
     struct pyusdt_probe_def probe = {.name = name};
     struct pyusdt_probe_site site;
+    struct names names;
     struct pyusdt_error why;
+    const char *wrong;
     ERL_NIF_TERM term;
     struct own *own;
     int r;
@@ -101,8 +130,9 @@ ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
     (void)argc;
     if (!read_name(env, argv[0], provider, sizeof provider) || !read_name(env, argv[1], name, sizeof name))
         return no_name(env);
-    if (!read_types(env, argv[2], &probe))
-        return failure(env, "badarg", "a probe has at most twelve arguments");
+    wrong = read_arguments(env, argv[2], &probe, &names);
+    if (wrong)
+        return failure(env, "badarg", wrong);
     r = pyusdt_provider_define(provider, &probe, 1, &site, path, sizeof path, &why);
     if (r < 0)
         return failure(env, r == -EEXIST ? "eexist" : r == -ENOMEM ? "enomem" : "badarg", why.message);
@@ -227,4 +257,80 @@ ERL_NIF_TERM pyusdt_nif_enabled_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM
     if (!own)
         return not_ours(env, argv[0]);
     return pyusdt_site_enabled(&own->site) ? pyusdt_atoms.yes : pyusdt_atoms.no;
+}
+
+/* ---- telemetry:::event, by a tracer ---- */
+
+#define NAME_BYTES (PYUSDT_MAX_STRING + 1)
+
+static const struct pyusdt_probe_site *_Atomic event_site; /* of the core's own memory: it stays */
+
+/* telemetry_probe(Probe): false, and it is none of this library. */
+ERL_NIF_TERM pyusdt_nif_telemetry_probe(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    static struct pyusdt_probe_site site;
+    const struct own *own = probe_of(env, argv[0]);
+
+    (void)argc;
+    if (!own || own->nargs != 3)
+        return pyusdt_atoms.no;
+    if (!atomic_load(&event_site)) {
+        site = own->site;
+        atomic_store(&event_site, &site);
+    }
+    return pyusdt_atoms.yes;
+}
+
+bool pyusdt_telemetry_is_wanted(void)
+{
+    const struct pyusdt_probe_site *site = atomic_load(&event_site);
+    return site && pyusdt_site_enabled(site);
+}
+
+/* A list of atoms as text, with dots between them; what does not fit is left out. */
+static uint32_t write_name(ErlNifEnv *env, ERL_NIF_TERM list, char text[NAME_BYTES])
+{
+    ERL_NIF_TERM head;
+    size_t at = 0;
+
+    text[0] = '\0';
+    while (enif_get_list_cell(env, list, &head, &list)) {
+        char word[256];
+        int n = enif_get_atom(env, head, word, sizeof word, ERL_NIF_LATIN1);
+        if (n == 0)
+            n = (int)sizeof "?", strcpy(word, "?");
+        if (at + (size_t)n + 1 >= NAME_BYTES)
+            break;
+        if (at > 0)
+            text[at++] = '.';
+        memcpy(text + at, word, (size_t)n);
+        at += (size_t)n - 1;
+    }
+    return pyusdt_text_length(text, at);
+}
+
+void pyusdt_telemetry_fire(ErlNifEnv *env, ERL_NIF_TERM call)
+{
+    const struct pyusdt_probe_site *site = atomic_load(&event_site);
+    ERL_NIF_TERM name, measurements, metadata, arguments;
+    union area areas[2];
+    struct pyusdt_firing firing;
+    char text[NAME_BYTES];
+    const ERL_NIF_TERM *mfa;
+    int size;
+
+    if (!site || !enif_get_tuple(env, call, &size, &mfa) || size != 3)
+        return;
+    arguments = mfa[2];
+    if (!enif_get_list_cell(env, arguments, &name, &arguments) || !enif_get_list_cell(env, arguments, &measurements, &arguments) ||
+        !enif_get_list_cell(env, arguments, &metadata, &arguments) || !pyusdt_firing_begin_at(&firing, site))
+        return;
+    pyusdt_firing_no_more(&firing, 0);
+    if (pyusdt_firing_reads(&firing, 0))
+        pyusdt_firing_text(&firing, 0, text, write_name(env, name, text));
+    if (pyusdt_firing_reads(&firing, 1))
+        set_value(env, &firing, 1, PYUSDT_TERM, measurements, &areas[0]);
+    if (pyusdt_firing_reads(&firing, 2))
+        set_value(env, &firing, 2, PYUSDT_TERM, metadata, &areas[1]);
+    pyusdt_firing_offer_at(&firing, site);
 }

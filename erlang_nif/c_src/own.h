@@ -7,6 +7,7 @@
 #define PYUSDT_NIF_OWN_H
 
 #include <erl_nif.h>
+#include <stdbool.h>
 
 #pragma GCC visibility push(hidden)
 
@@ -16,10 +17,15 @@ int pyusdt_own_load(ErlNifEnv *env);
 /* check(Provider): whether it can have that name. */
 ERL_NIF_TERM pyusdt_nif_check(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* define(Provider, Name, Types): writes a file, so it belongs on a dirty scheduler. */
+/* define(Provider, Name, [Type | {Type, What the argument is called}]): writes a file, so it belongs on a dirty scheduler. */
 ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 ERL_NIF_TERM pyusdt_nif_fire_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 ERL_NIF_TERM pyusdt_nif_enabled_own(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+/* telemetry_probe(Probe): the one with a name and two terms that a tracer of telemetry:execute/3 fires from now on. */
+ERL_NIF_TERM pyusdt_nif_telemetry_probe(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+bool pyusdt_telemetry_is_wanted(void);
+void pyusdt_telemetry_fire(ErlNifEnv *env, ERL_NIF_TERM call); /* call: {telemetry, execute, [Name, Measurements, Metadata]} */
 
 #pragma GCC visibility pop
 

@@ -229,6 +229,7 @@ static ErlNifFunc functions[] = {
     {"define", 3, pyusdt_nif_define, ERL_NIF_DIRTY_JOB_IO_BOUND},
     {"fire_own", 2, pyusdt_nif_fire_own, 0},
     {"enabled_own", 1, pyusdt_nif_enabled_own, 0},
+    {"telemetry_probe", 1, pyusdt_nif_telemetry_probe, 0},
     {"vm_define", 1, pyusdt_nif_vm_define, ERL_NIF_DIRTY_JOB_IO_BOUND},
     {"vm_wanted", 0, pyusdt_nif_vm_wanted, 0},
     {"vm_tend", 0, pyusdt_nif_vm_tend, ERL_NIF_DIRTY_JOB_IO_BOUND},

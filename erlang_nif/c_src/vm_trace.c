@@ -1,11 +1,12 @@
 /* The tracer module of the emulator (erl_tracer): see vm.h.
  *
  * In:      trace events, with what the tracer's state says of their source: vm (flags of processes and ports),
- *          function, bif, nif, exit, file, driver (patterns), and the kinds of vm_calls.h.
- * Out:     what vm_events.h fires for them. */
+ *          function, bif, nif, exit, file, driver (patterns), and the kinds of vm_calls.h; or telemetry (a session of its own).
+ * Out:     what vm_events.h fires for them; telemetry:::event. */
 #include "vm.h"
 
 #include "atoms.h"
+#include "own.h"
 #include "vm_calls.h"
 #include "vm_events.h"
 
@@ -125,6 +126,8 @@ ERL_NIF_TERM pyusdt_nif_vm_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM 
     (void)env, (void)argc;
     if (argv[0] == pyusdt_atoms.trace_status)
         return status(argv[1]);
+    if (argv[1] == pyusdt_atoms.telemetry)
+        return pyusdt_telemetry_is_wanted() ? pyusdt_atoms.trace : pyusdt_atoms.discard;
     event = is_off(argv[2]) ? NULL : event_of(argv[1], argv[0]);
     return event && is_any_wanted(event->probes) ? pyusdt_atoms.trace : pyusdt_atoms.discard;
 }
@@ -170,6 +173,8 @@ ERL_NIF_TERM pyusdt_nif_vm_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM ar
     const struct pyusdt_vm_call call = {env, argv[2], argv[3], argv[4], event ? event->kind : NULL};
 
     (void)argc;
+    if (argv[1] == pyusdt_atoms.telemetry)
+        pyusdt_telemetry_fire(env, argv[3]);
     if (!event)
         return pyusdt_atoms.ok;
     if (within_rate())

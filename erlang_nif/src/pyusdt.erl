@@ -16,10 +16,10 @@
 -export([pn/1, pn/2, pn/3, pn/4, pn/5, pn/6, pn/7, pn/8, pn/9]).
 -export([user_trace_s1/1, user_trace_i4s4/9]).
 -export([provider/1, probe/3, fire/2, info/1]).
--export([format_error/2]).
+-export([format_error/2, reference/1]).
 -export([put_tag/1, get_tag/0, get_tag_data/0, spread_tag/1, restore_tag/1]).
 
--export_type([provider/0, probe/0, arg_type/0]).
+-export_type([provider/0, probe/0, arg_type/0, argument/0]).
 -export_type([answer/0, probe_arg/0, number_of_probe/0, integer_maybe/0, iolist_maybe/0]).
 
 -type answer() :: pyusdt_nif:answer().
@@ -31,12 +31,14 @@
 -type iolist_maybe() :: iolist() | binary() | atom().
 
 -opaque provider() :: {?MODULE, Name :: binary()}.
--record(probe, {reference :: reference(), provider :: binary(), name :: binary(), types :: [arg_type()],
+-record(probe, {reference :: reference(), provider :: binary(), name :: binary(), types :: [argument()],
                 path :: binary(), reason :: binary()}).
 -opaque probe() :: #probe{}.
 -type arg_type() :: int | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
                   | boolean | float | float32 | string | term.
 %% `int' is int64, `boolean' uint8; `float' has 64 bits. A `string' is an iolist, a `term' anything.
+-type argument() :: arg_type() | {Name :: atom() | unicode:chardata(), arg_type()}.
+%% `{route, string}' is arg.route in D.
 
 %% @doc Whether probes can fire: false where the library could not be loaded.
 -spec available() -> boolean().
@@ -79,9 +81,9 @@ provider(Name) ->
 
 %% @doc A probe of a provider, with at most twelve arguments of these types; made where it is not there yet. The name is
 %% D's (`"order-placed"') or a note's (`"order__placed"'). An error: `badarg', a name or a type that can not be;
-%% `eexist', there is one of that name with other types; `enomem'. It writes a file the first time that the user has such
+%% `eexist', there is one of that name with other types or names of arguments; `enomem'. It writes a file the first time that the user has such
 %% a probe: keep the probe, in a persistent_term say.
--spec probe(provider(), unicode:chardata(), [arg_type()]) -> probe().
+-spec probe(provider(), unicode:chardata(), [argument()]) -> probe().
 probe({?MODULE, Provider} = Given, Name, Types) when is_list(Types) ->
     case defined(Provider, Name, Types) of
         #probe{} = Probe -> Probe;
@@ -103,7 +105,7 @@ named(Name) ->
 defined(Provider, Name, Types) ->
     try
         Dashed = binary:replace(name(Name), <<"__">>, <<"-">>, [global]),
-        case pyusdt_nif:define(Provider, Dashed, lists:map(fun type/1, Types)) of
+        case pyusdt_nif:define(Provider, Dashed, lists:map(fun argument/1, Types)) of
             {ok, Reference, Path, Why} ->
                 #probe{reference = Reference, provider = Provider, name = Dashed, types = Types, path = Path, reason = Why};
             Error ->
@@ -128,6 +130,10 @@ information(Message) ->
 format_error(_Reason, [{_Module, _Function, _Arguments, Information} | _]) ->
     #{cause := Message} = proplists:get_value(error_info, Information),
     #{general => Message}.
+
+argument({Name, Type}) when is_atom(Name) -> {type(Type), atom_to_binary(Name)};
+argument({Name, Type}) -> {type(Type), name(Name)};
+argument(Type) -> type(Type).
 
 %% The numbers of include/pyusdt.h: the kind, and the size in bytes.
 type(int8) -> 16#21;
@@ -154,8 +160,13 @@ type(Other) -> throw(io_lib:format("~0tp is no type of an argument", [Other])).
 fire(#probe{reference = Reference}, Values) ->
     pyusdt_nif:fire_own(Reference, Values).
 
+%% @private
+-spec reference(probe()) -> reference().
+reference(#probe{reference = Reference}) ->
+    Reference.
+
 %% @doc What a probe is: its names and types; the object where USDT tracers find it, or why there is none.
--spec info(probe()) -> #{provider := binary(), name := binary(), types := [arg_type()],
+-spec info(probe()) -> #{provider := binary(), name := binary(), types := [argument()],
                          path => binary(), reason => binary()}.
 info(#probe{provider = Provider, name = Name, types = Types, path = Path, reason = Reason}) ->
     Known = #{provider => Provider, name => Name, types => Types},

@@ -1,8 +1,9 @@
 %% @doc The application: its start puts our `dyntrace' in the place of OTP's.
 %%
 %% A release that contains runtime_tools has loaded OTP's module by then, and the code path names that one; so ours is
-%% loaded from priv/otp, whichever is there. Its one process is that of the emulator's own probes ({@link pyusdt_vm}),
-%% where the application's environment has `{vm, true}', or a map of its options.
+%% loaded from priv/otp, whichever is there. Its processes are that of the emulator's own probes ({@link pyusdt_vm}), where
+%% the application's environment has `{vm, true}', and that of the probes in libraries ({@link pyusdt_instrument}), where it
+%% has `{instrument, true}'; or maps of their options.
 -module(pyusdt_app).
 
 -behaviour(application).
@@ -26,11 +27,17 @@ stop(_State) ->
 
 -spec init([]) -> {ok, {supervisor:sup_flags(), [supervisor:child_spec()]}}.
 init([]) ->
-    {ok, {#{}, children(application:get_env(pyusdt, vm, false))}}.
+    {ok, {#{}, children(vm, pyusdt_vm_server) ++ children(instrument, pyusdt_instrument_server)}}.
 
-children(false) -> [];
-children(true) -> children(#{});
-children(Options) -> [#{id => vm, start => {pyusdt_vm_server, start_link, [Options]}}].
+children(Name, Server) ->
+    case application:get_env(pyusdt, Name, false) of
+        false -> [];
+        true -> [child(Name, Server, #{})];
+        Options -> [child(Name, Server, Options)]
+    end.
+
+child(Name, Server, Options) ->
+    #{id => Name, start => {Server, start_link, [Options]}}.
 
 take_over(Beam) ->
     code:soft_purge(dyntrace),

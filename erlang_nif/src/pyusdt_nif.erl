@@ -7,7 +7,7 @@
 -module(pyusdt_nif).
 
 -export([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
--export([check/1, define/3, fire_own/2, enabled_own/1]).
+-export([check/1, define/3, fire_own/2, enabled_own/1, telemetry_probe/1]).
 -export([vm_define/1, vm_wanted/0, vm_tend/0, vm_open/1, vm_functions/3, vm_watch/1,
          vm_control/2, vm_over/0, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 -export([library/1, without_library/2]).
@@ -16,7 +16,7 @@
 
 -on_load(on_load/0).
 -nifs([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1,
-       check/1, define/3, fire_own/2, enabled_own/1,
+       check/1, define/3, fire_own/2, enabled_own/1, telemetry_probe/1,
        vm_define/1, vm_wanted/0, vm_tend/0, vm_open/1, vm_functions/3, vm_watch/1,
        vm_control/2, vm_over/0, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 
@@ -76,12 +76,17 @@ user_trace_s1(_Message) ->
 check(_Provider) ->
     not_loaded(ok).
 
-%% @doc Make a probe of the application's own. Types are the numbers of include/pyusdt.h. Without the library it is
-%% a reference that nothing comes of.
--spec define(Provider :: binary(), Name :: binary(), Types :: [byte()]) ->
+%% @doc Make a probe of the application's own. Types are the numbers of include/pyusdt.h, alone or with what the argument is
+%% called. Without the library it is a reference that nothing comes of.
+-spec define(Provider :: binary(), Name :: binary(), [byte() | {byte(), binary()}]) ->
           {ok, reference(), Path :: binary(), Why :: binary()} | {error, badarg | eexist | enomem, Message :: binary()}.
 define(_Provider, _Name, _Types) ->
     not_loaded({ok, make_ref(), <<>>, <<"the library is not loaded">>}).
+
+%% @doc The probe that the tracer of telemetry:execute/3 fires from now on. False: none of this library's.
+-spec telemetry_probe(reference()) -> boolean().
+telemetry_probe(_Probe) ->
+    not_loaded(false).
 
 -spec fire_own(reference(), [term()]) -> answer().
 fire_own(_Probe, _Values) ->

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 
 import harness
 import pytest
+import test_erlang_instrument
 import test_erlang_scripts
 import test_erlang_vm
 
@@ -40,7 +42,7 @@ def test_built_tested_and_traced(otp):
     assert int(release) >= (29 if otp.newest else 27)
     built = otp(f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -pa ebin -o ebin test/*_tests.erl {HERE}/programs/*.erl")
     assert built.status == 0, built
-    tested = otp("erl -noshell -pa ebin -eval 'io:format(\"~p\", [eunit:test([pyusdt_tests, pyusdt_vm_tests, dyntrace_tests, erltrace_dump_tests])]), halt().'")
+    tested = otp("erl -noshell -pa ebin -eval 'io:format(\"~p\", [eunit:test([pyusdt_tests, pyusdt_instrument_tests, pyusdt_vm_tests, dyntrace_tests, erltrace_dump_tests])]), halt().'")
     assert tested.stdout.split()[-1] == "ok", tested
     program = 'erlang*:::user_trace-i4s4 { @ = count(); }'
     node = otp.command("erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "fires", "count", "4", "100")
@@ -51,6 +53,18 @@ def test_built_tested_and_traced(otp):
     run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-x", "strsize=2000", "-n",
                        'shop*:::term { printf("%s\\n", term(arg1)); }', "-c", " ".join(node)], timeout=120)
     assert run.stdout.splitlines()[:-1] == printed.read_text().splitlines(), run
+
+
+def test_all_events_of_telemetry(otp):
+    """By a trace session: those that are in no list, too, each once, and none of its own is left behind."""
+    built = otp(f"make -s PYUSDT_ROOT={harness.ROOT} && erlc -o ebin {HERE}/programs/instrumented.erl {HERE}/programs/telemetry.erl")
+    assert built.status == 0, built
+    node = otp.command("erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "instrumented", "everything", "20")
+    run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-n", test_erlang_instrument.EVENTS, "-c", " ".join(node)], timeout=120)
+    assert test_erlang_instrument.rows(run) == ["210", "in.no.list 20", "phoenix.endpoint.stop 20", "shop.order.placed 20", "tea 20"], run
+    left = otp("erl -noshell -pa ebin -eval 'ok = pyusdt_instrument:enable(), Before = trace:session_info(all), ok = pyusdt_instrument:disable(),"
+               ' io:format("~b ~0p", [length(Before), trace:session_info(all)]), halt().\'')
+    assert re.fullmatch(r"2 \[\{legacy,default\}\]", left.stdout), left
 
 
 def test_on_and_off_and_beside_another_session(otp):

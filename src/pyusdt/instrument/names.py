@@ -1,4 +1,6 @@
-"""The one table of the probes that frameworks get: provider, probe, names and types of the arguments (docs/guide/frameworks.md).
+"""The one table of the probes that frameworks get, in Python and in Erlang: provider, probe, names and types of the arguments.
+
+docs/make_names.py makes Erlang's (erlang_nif/src/pyusdt_names.hrl) and the table of docs/guide/frameworks.md of it.
 
 In:      a provider's name.
 Out:     its probes, made on first use.
@@ -59,6 +61,12 @@ TABLE: dict[str, dict[str, dict[str, type]]] = {
     },
     "log": {
         "record": {"level": int, "logger": str, "message": str},
+    },
+}
+# Probes that fire in Erlang alone; a term is anything.
+ERLANG: dict[str, dict[str, dict[str, type | str]]] = {
+    "telemetry": {
+        "event": {"name": str, "measurements": "term", "metadata": "term"},
     },
 }
 _made: dict[str, dict[str, Probe]] = {}

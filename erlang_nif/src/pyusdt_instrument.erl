@@ -1,0 +1,72 @@
+%% @doc Probes in what Erlang and Elixir programs tell anyway: `http:::request-done', `db:::query-done', `log:::record' …
+%%
+%% In:  the parts that are wanted: events of telemetry (Phoenix, Ecto, Broadway, Cowboy), logger.
+%% Out: the providers and probes of docs/guide/frameworks.md, those that Python's frameworks have, too.
+%% Always: nothing is raised into the program; while nobody traces, a hook asks whether its probe is wanted, and no more.
+%% What a hook raised is counted (`info/0'). A library that is not there is not missed.
+-module(pyusdt_instrument).
+
+-export([enable/0, enable/1, disable/0, info/0]).
+-export([parts/0, harmless/2, apply_to/3, shown/1]).
+
+-export_type([part/0, options/0, info/0]).
+
+-type part() :: phoenix | ecto | broadway | cowboy | telemetry | logger.
+-type options() :: #{parts => [part()],      % all
+                     repos => [[atom()]],    % telemetry prefixes of Ecto's repositories that run already: [shop, repo]
+                     events => [[atom()]]}.  % further names of events for telemetry:::event, before OTP 27
+-type info() :: #{parts := [part()], events := [[atom()]], let_go := non_neg_integer(),
+                  trouble := [{Where :: atom(), Times :: pos_integer(), Last :: {atom(), term()}}]}.
+%% What is on; which events of telemetry are listened to; requests that were forgotten, since their process ended before
+%% them; which hooks failed, how often, and with what.
+
+%% @doc All parts.
+-spec enable() -> ok | {error, term()}.
+enable() ->
+    enable(#{}).
+
+%% @doc These parts, and those that are on already; again, for a library that was started since.
+-spec enable(options()) -> ok | {error, term()}.
+enable(Options) ->
+    case pyusdt_instrument_server:start(Options) of
+        {ok, _} ->
+            _ = info(), % when it has done so
+            ok;
+        {error, {already_started, _}} -> pyusdt_instrument_server:more(Options);
+        {error, Reason} -> {error, Reason}
+    end.
+
+%% @doc No part any more. The probes stay in the lists of tracers, and are silent.
+-spec disable() -> ok.
+disable() ->
+    pyusdt_instrument_server:stop().
+
+-spec info() -> info() | {error, disabled}.
+info() ->
+    pyusdt_instrument_server:info().
+
+-spec parts() -> [part()].
+parts() ->
+    [phoenix, ecto, broadway, cowboy, telemetry, logger].
+
+%% @private What the function returns, or `failed', which is counted: the program must not notice.
+-spec harmless(atom(), fun(() -> Result)) -> Result | failed.
+harmless(Where, Function) ->
+    try Function()
+    catch Class:Reason ->
+        pyusdt_instrument_server:failed(Where, Class, Reason),
+        failed
+    end.
+
+%% @private Of a module that need not be there.
+-spec apply_to(module(), atom(), [term()]) -> term().
+apply_to(Module, Function, Arguments) ->
+    apply(Module, Function, Arguments).
+
+%% @private A name as people write it: Elixir's modules without their prefix.
+-spec shown(atom()) -> binary().
+shown(Name) ->
+    case atom_to_binary(Name) of
+        <<"Elixir.", Rest/binary>> -> Rest;
+        Text -> Text
+    end.

@@ -1,0 +1,55 @@
+%% @doc A handler of logger's: log:::record for each event that the levels of the program let through.
+%%
+%% In:  logger's events, of Elixir's Logger, too.
+%% Out: the level as Python's logging counts it, so that one script serves both; the module that logs, or the domain; the message.
+%% Always: while nobody traces, its filter stops an event before it is looked at.
+-module(pyusdt_logger_h).
+
+-export([add/0, remove/0]).
+-export([filter/2, log/2, level/1]).
+
+-define(MOST, 1023). % bytes of a string that a probe carries
+
+-spec add() -> ok | {error, term()}.
+add() ->
+    Filter = {pyusdt, {fun ?MODULE:filter/2, []}},
+    case logger:add_handler(pyusdt, ?MODULE, #{level => all, filters => [Filter], filter_default => log}) of
+        {error, {already_exist, _}} -> ok;
+        Result -> Result
+    end.
+
+-spec remove() -> ok.
+remove() ->
+    _ = logger:remove_handler(pyusdt),
+    ok.
+
+-spec filter(logger:log_event(), term()) -> ignore | stop.
+filter(_Event, _) ->
+    case pyusdt_names:is_wanted(log, record) of
+        true -> ignore;
+        false -> stop
+    end.
+
+-spec log(logger:log_event(), logger:handler_config()) -> ok.
+log(Event, _Config) ->
+    _ = pyusdt_instrument:harmless(logger, fun() -> tell(Event) end),
+    ok.
+
+tell(#{level := Level, meta := Meta} = Event) ->
+    Message = logger_formatter:format(Event, #{template => [msg], single_line => false, chars_limit => ?MOST}),
+    pyusdt_names:fire(log, record, [level(Level), name(Meta), unicode:characters_to_binary(Message)]).
+
+name(#{mfa := {Module, _, _}}) -> pyusdt_instrument:shown(Module);
+name(#{domain := Domain}) -> lists:join($., [atom_to_binary(Each) || Each <- Domain]);
+name(_) -> <<>>.
+
+%% @private
+-spec level(logger:level()) -> pos_integer().
+level(debug) -> 10;
+level(info) -> 20;
+level(notice) -> 25;
+level(warning) -> 30;
+level(error) -> 40;
+level(critical) -> 50;
+level(alert) -> 60;
+level(emergency) -> 70.
