@@ -65,7 +65,7 @@ def test_a_host_that_can_not_be_reached():
     ({"hosts": []}, ValueError, "no host is named"),
     ({"hosts": "a", "via": "ssh"}, ValueError, "--via needs {host}"),
     ({"hosts": "a", "cpp": True}, ValueError, "cpp can not be had with hosts"),
-    ({"via": "ssh {host}"}, TypeError, "via is how hosts are reached: name hosts"),
+    ({"via": "ssh {host}"}, TypeError, "via and relay are how hosts are reached: name hosts"),
 ])
 def test_what_can_not_be_had(more, error, message):
     with pytest.raises(error) as caught:

@@ -22,26 +22,18 @@ from math import isqrt
 
 import harness
 import pytest
+from many_hosts import BACK, COUNT, FOREVER, LOST, PATIENT, Session, counted, is_whole
 
 pytestmark = pytest.mark.own_processes
 HOSTILE = os.path.join(harness.PROGRAMS, "hostile_host.py")
 RETURNING = os.path.join(harness.PROGRAMS, "returning_host.py")
 _TABLES = runpy.run_path(HOSTILE)
 LIES, ENDLESS = {name: message for name, (message, _) in _TABLES["LIES"].items()}, _TABLES["ENDLESS"]
-PATIENT = ["-x", "hostwait=110s"]  # a busy machine
 LOAD = """import sys, pyusdt
 fired = 0
 for i in range(int(sys.argv[1])):
     fired += pyusdt.p(i % 7, i, 0, 0, f"key {i % 5}")
 print("fired", fired, file=sys.stderr)
-"""
-FOREVER = """import os, sys, time, pyusdt
-fired = 0
-while not os.path.exists(sys.argv[1]):
-    pyusdt.p(fired)
-    fired += 1
-    time.sleep(0.0005)
-print(fired, flush=True)
 """
 
 
@@ -175,24 +167,6 @@ def loads(nodes, tmp_path):
         yield stop
 
 
-class Session:
-    """A pydtrace whose output is read while it goes on; both streams into files, so that it never waits for us."""
-
-    def __init__(self, tmp_path, *words):
-        self.out, self.err = tmp_path / "out", tmp_path / "err"
-        with open(self.out, "wb") as out, open(self.err, "wb") as err:
-            self.process = subprocess.Popen([harness.PYDTRACE, *words], stdout=out, stderr=err)
-
-    def wait(self, pattern, path=None, seconds=120):
-        harness.wait_until(lambda: re.search(pattern, (path or self.out).read_text()) or self.process.poll() is not None, seconds)
-        assert re.search(pattern, (path or self.out).read_text()), (self.out.read_text(), self.err.read_text())
-
-    def end(self):
-        self.process.send_signal(signal.SIGINT)
-        assert self.process.wait(120) == 0, self.err.read_text()
-        return self.out.read_text()
-
-
 def served(node):
     """The id of pydtrace --serve in a host, as we see it."""
     found = []
@@ -212,28 +186,6 @@ def ended(pid):
             return not file.read()
     except OSError:
         return True
-
-
-COUNT = ["-n", """pyusdt*:::user_trace-i4s4 { @[host] = count(); @all = count(); @first[host] = min(arg2); @last[host] = max(arg2); }
-    tick-100ms { printa("%s=%@d\\n", @); printf("tick\\n"); }
-    END { printa("end %s=%@d first %@d last %@d\\n", @, @first, @last); printa("all %@d\\n", @all); }"""]
-
-
-def counted(text):
-    """{node: (how many events, the first's number, the last's)} at the end."""
-    found = {int(each[0]): tuple(map(int, each[1:])) for each in re.findall(r"end (\d+)=(\d+) first (\d+) last (\d+)", text)}
-    assert f"all {sum(count for count, _, _ in found.values())}\n" in text, text
-    return found
-
-
-def is_whole(counts, fired):
-    """All events of a host were counted, once, from the first one on."""
-    count, first, last = counts
-    return count == last - first + 1 and last == fired - 1
-
-
-LOST = r"{} is lost at \d\d:\d\d:\d\d: the line to it is closed; lost is what it has counted since \d\d:\d\d:\d\d, the end of its epoch \d+; it is tried again\n"
-BACK = r"{} is back at \d\d:\d\d:\d\d: lost is what it has counted since \d\d:\d\d:\d\d, the end of its epoch \d+, up to now\n"
 
 
 def test_a_host_that_is_killed_comes_back(nodes, tmp_path):
@@ -351,8 +303,7 @@ def _session_of_kills(nodes, folder, chosen, kills_coordinator, where):
             stop()
             return
         for node in nodes:
-            if f"{node} is given up" not in session.err.read_text():
-                session.wait(rf"{node}=[1-9]")
+            harness.wait_until(lambda: f"{node} is given up" in session.err.read_text() or f"{node}=" in session.out.read_text(), 120)  # noqa: B023
         harness.wait_until(lambda: all(_is_back(session.err.read_text(), node) for node in killed), 60)
         fired = stop()
         text, told = session.end(), session.err.read_text()

@@ -81,7 +81,7 @@ class Aggregations(Mapping[str, Aggregation]):
 
 def trace(script: str | os.PathLike[str], *arguments: object, pid: int | Iterable[int] | None = None,
           cmd: str | Iterable[str] | None = None, all: bool = False, hosts: str | Iterable[str] | None = None, via: str | None = None,
-          engine: str = "auto", buffer: int = 100_000, **options: object) -> Tracing:
+          relay: str | Iterable[str] | None = None, engine: str = "auto", buffer: int = 100_000, **options: object) -> Tracing:
     """Trace processes while a `with` block runs.
 
     script: D, or the path of a script (a pathlib.Path); arguments: its $1, $2 …; exactly one of pid (one or several),
@@ -90,17 +90,21 @@ def trace(script: str | os.PathLike[str], *arguments: object, pid: int | Iterabl
     wait for their reader at most; options: dtrace's -x options (strsize=64, bufsize="4m", zdefs=True).
 
     hosts: trace there, as pydtrace --hosts does: "web[1-40],db1", or names; pid, cmd and all are each host's own then.  via: what
-    reaches one, "ssh -T {host}" unless it is given.  What happens to them (one is lost, is back …) is told in
+    reaches one, "ssh -T {host}" unless it is given; relay: hosts that reach the others, and merge.  What happens to them (one is lost, is back …) is told in
     .faults, and the first warned of.
 
     Raises CompileError (with .tag, .loc, .message, .hint) and ValueError here, EngineError when the block is entered.
     """
     wanted = _targets(pid, cmd, all)
     if hosts is not None:
-        wanted["hosts"], wanted["via"] = hosts if isinstance(hosts, str) else ",".join(hosts), via
-    elif via is not None:
-        raise TypeError("via is how hosts are reached: name hosts")
+        wanted |= {"hosts": _joined(hosts), "via": via, "relay": _joined(relay)}
+    elif via is not None or relay is not None:
+        raise TypeError("via and relay are how hosts are reached: name hosts")
     return Tracing(script, arguments, wanted, engine, buffer, options)
+
+
+def _joined(names: str | Iterable[str] | None) -> str | None:
+    return names if names is None or isinstance(names, str) else ",".join(names)
 
 
 def watch(*probes: str, where: str | None = None, pid: int | Iterable[int] | None = None,
@@ -206,7 +210,7 @@ class Tracing:
         texts = [{"text": text, "script": None, "level": "name"}]
         command = shlex.join(self._wanted["cmd"]) if "cmd" in self._wanted else None
         return request.make(self._wanted["hosts"], self._wanted["via"], program, self._options, texts, [*map(str, self._arguments)],
-                            self._wanted.get("pids", ()), command)
+                            self._wanted.get("pids", ()), command, self._wanted["relay"])
 
     # --- the block --------------------------------------------------------------------------------
 

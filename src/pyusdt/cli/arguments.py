@@ -91,6 +91,7 @@ class Arguments:
         self.strict = False  # a loss makes the exit status 3
         self.hosts: str | None = None  # the list; of pydtrace --serve this host's own name
         self.via: str | None = None
+        self.relay: str | None = None  # a list of hosts
         self.policy: str | None = None  # the file that says what --serve allows
         self.attach = False  # the provider python is brought into the processes of -p
 
@@ -215,7 +216,7 @@ def _take(arguments: Arguments, letter: str, value: str | None) -> None:
         arguments.ready = STDERR if value is None else _descriptor(value)
     elif letter == "--strict":
         arguments.strict = True
-    elif letter in ("--hosts", "--via"):
+    elif letter in ("--hosts", "--via", "--relay"):
         setattr(arguments, letter[2:], text)
     elif letter == "--serve":
         arguments.mode, arguments.policy = "serve", value

@@ -16,8 +16,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..dlang.errors import CompileError
+from ..engine import Targets
 from ..engine.remote import nodes, sides
-from ..engine.remote.request import FORWARDED
+from ..engine.remote.request import FORWARDED, relayed
 from ..report.deltas import Lines
 from ..report.output import Output
 from ..tracing.driver import Driver
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from ..data.program import Program
-    from ..engine import Targets
     from .arguments import Arguments
 
 _POLL = 0.05  # s
@@ -68,6 +68,12 @@ class Served(Lines):
 
     def drop(self, kind: str, count: int, line: str) -> None:
         self.say("drops", kind=kind, count=count)
+
+    def forward(self, record: bytes, error: int, origin: int) -> None:
+        """One of a host that this one relays for."""
+        self._beside = {"error": error, "origin": origin}
+        self.records(record)
+        self._beside = {}
 
 
 class Coordinator(threading.Thread):
@@ -115,8 +121,11 @@ def serve(path: str | None, targets_of: Callable[[Arguments], Targets], compiled
         policy = Policy(path)
         request = _read(file)
         arguments = _arguments(request)
+        if "hosts" in request:
+            policy.check_relay(request["via"])
+            arguments.options.update(hosts=relayed(request, sink.forward), hostwait=int(request["wait"]), hostretry=int(request["retry"]))
         policy.check(arguments, request["options"])
-        driver = Driver(arguments.options, policy.targets(targets_of(arguments)))
+        driver = Driver(arguments.options, Targets() if "hosts" in request else policy.targets(targets_of(arguments)))
     except Exception as error:  # noqa: BLE001  (whatever it is, the coordinator is told)
         return _refuse(sink, error, policy)
     coordinator.start()
@@ -186,7 +195,7 @@ def _arguments(request: dict[str, Any]) -> Arguments:
 
 def _open(driver: Driver, program: Program, sink: Served) -> None:
     descriptions = [desc for clause in program.clauses for desc in clause.probes]
-    for clause in program.clauses:
+    for clause in program.clauses if "hosts" not in driver.options else ():
         clause.probes = [desc for desc in clause.probes if sides.THERE in sides.of_description(desc)]
     driver.open(program)
     counts = {id(desc): count for desc, count in driver.engine.matched}
@@ -197,6 +206,7 @@ def _open(driver: Driver, program: Program, sink: Served) -> None:
 
 def _trace(driver: Driver, sink: Served, coordinator: Coordinator, interval: float, policy: Policy) -> None:
     due, flushed = time.monotonic() + interval, 0
+    relay: Any = driver.engine if driver.engine.name == "relay" else None
 
     def between() -> None:
         nonlocal due, flushed
@@ -204,7 +214,9 @@ def _trace(driver: Driver, sink: Served, coordinator: Coordinator, interval: flo
         driver.hurry = driver.hurry or coordinator.gone
         wanted, now = coordinator.flush, time.monotonic()
         if wanted > flushed or (now >= due and sink.number - coordinator.acked <= _UNACKNOWLEDGED):
-            sink.epoch(flush=wanted)
+            if wanted > flushed and relay:
+                relay.bring_up_to_date()
+            sink.epoch(flush=wanted, **({"time": relay.come} if relay else {}))
             due, flushed = now + interval, wanted
 
     driver.begin(sink)

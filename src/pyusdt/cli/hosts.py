@@ -38,6 +38,7 @@ def request_of(arguments: Arguments, program: Program, text_of: Callable[[Text],
     texts = [{"text": os.fsdecode(text_of(each)), "script": each.script, "level": each.level} for each in arguments.requests]
     try:
         return request.make(arguments.hosts or "", arguments.via, program, arguments.options, texts, arguments.operands, arguments.pids,
-                            arguments.commands[0] if arguments.commands else None)
+                            arguments.commands[0] if arguments.commands else None, arguments.relay)
     except NotHosts as error:
-        raise Refused(str(error) if str(error).startswith("--via") else f"--hosts {arguments.hosts}: {error}") from None
+        through = f" --relay {arguments.relay}" if arguments.relay is not None else ""
+        raise Refused(str(error) if str(error).startswith("--via") else f"--hosts {arguments.hosts}{through}: {error}") from None

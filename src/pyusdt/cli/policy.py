@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _ANY = "any"
 _SWITCHES = ("commands", "destructive")  # yes or no
-_LISTS = ("scripts", "options", "processes")  # any, or words
+_LISTS = ("scripts", "options", "processes", "relay")  # any, or words
 _AMOUNTS = {"maxcpu": "maxcpu", "memory": "bufsize", "time": "switchrate"}  # read as these -x options are
 _FIELD = 300  # characters in the audit
 
@@ -42,13 +42,13 @@ class Policy:
     """said: {key: its value}; without a file all is allowed that the user may do."""
 
     def __init__(self, path: str | None) -> None:
-        self.said: dict[str, Any] = {"scripts": [_ANY], "options": [_ANY], "processes": [_ANY], "commands": True, "destructive": True}
+        self.said: dict[str, Any] = {"scripts": [_ANY], "options": [_ANY], "processes": [_ANY], "relay": [_ANY], "commands": True, "destructive": True}
         self._audit: str | None = None
         self._ends: float | None = None
         self._who = os.environ.get("SSH_CONNECTION", "").split(" ")[0] or "-"
         self._asked = "-"
         if path is not None:
-            self.said |= {"commands": False, "destructive": False}
+            self.said |= {"relay": [], "commands": False, "destructive": False}
             self._audit = "syslog"
             for number, line in enumerate(_text(path).splitlines(), 1):
                 self._read(f"{path}:{number}", line.partition("#")[0].strip())
@@ -83,6 +83,11 @@ class Policy:
         for pid in arguments.pids:
             if not self._may_trace(pid):
                 raise Denied(f"this host's policy does not allow process {pid}")
+
+    def check_relay(self, via: list[str]) -> None:
+        """What would be started to reach other hosts."""
+        if self.said["relay"] != [_ANY] and self.said["relay"] != via:
+            raise Denied("this host's policy does not allow to relay to other hosts so")
 
     def _is_allowed(self, text: bytes) -> bool:
         """The text of one of the files."""

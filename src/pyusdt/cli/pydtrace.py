@@ -358,6 +358,8 @@ def dispatch(argv: list[str]) -> int:
         raise Failure(f"--ready={arguments.ready}: {error.strerror}") from None
     debug.on = "DTRACE_DEBUG" in os.environ or "debug" in arguments.options
     debug.say("options: %s", arguments.options)
+    if arguments.hosts is None and arguments.relay is not None:
+        raise Failure("--relay says how --hosts are reached: name these")
     if arguments.hosts is not None:
         from .hosts import check
 

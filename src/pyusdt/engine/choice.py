@@ -48,9 +48,11 @@ def open_engine(program, options, targets):
 def _chosen(program, options, targets):
     name = options.get("engine")
     if "hosts" in options:
-        from .remote.engine import RemoteEngine
-
-        return _opened(RemoteEngine(program, options), targets), f"it traces {options['hosts']}"
+        if options["hosts"].forward:
+            from .remote.relay import RelayEngine as Chosen
+        else:
+            from .remote.engine import RemoteEngine as Chosen
+        return _opened(Chosen(program, options), targets), f"it traces {options['hosts']}"
     for option in ("replay", "record", "keep", "wait"):
         if option in options:
             if name not in (None, "embedded"):

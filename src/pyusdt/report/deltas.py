@@ -39,6 +39,7 @@ class Lines(OutputSink):
         super().__init__(output, notify)
         self._interval = interval
         self.number = 0  # of the epoch that is open
+        self._beside: dict[str, int] = {}  # members of the lines of records
 
     def say(self, type: str, **what: Any) -> None:
         line = json.dumps({"type": type, **what}, separators=(",", ":"), allow_nan=False)
@@ -65,7 +66,8 @@ class Lines(OutputSink):
             size, clause, probe, cpu, when, pid, tid = _HEADER.unpack_from(buffer, at)
             record = buffer[at : at + size]
             self._name(probe)
-            where = {"clause": clause & ~p.RECORD_FLAGS, "probe": probe, "time": when, "pid": pid, "tid": tid, "cpu": cpu}
+            where = {"clause": clause & ~p.RECORD_FLAGS, "probe": probe, "time": when, "pid": pid, "tid": tid, "cpu": cpu,
+                     **self._beside}
             if clause & p.RECORD_FAULT:
                 kind, pc, value = _FAULT.unpack_from(record, p.FAULT_KIND)
                 self.say("fault", **where, kind=kind, pc=pc, value=value)
@@ -95,7 +97,7 @@ class Lines(OutputSink):
             for first in range(0, len(rows), _ROWS):
                 self.say("delta", epoch=self.number, name=definition.name, function=definition.row.called,
                          params=list(definition.params or ()), rows=rows[first : first + _ROWS])
-        self.say("heartbeat", epoch=self.number, time=self._info.clock.now(), **more)
+        self.say("heartbeat", **{"epoch": self.number, "time": self._info.clock.now(), **more})
         self.number += 1
 
     def snapshot(self, aggregates: Aggregates) -> None:

@@ -111,7 +111,8 @@ class RemoteEngine(EmbeddedEngine):
 
     def _connected(self, host):
         self._selector.register(host.link.out, selectors.EVENT_READ, host)
-        self._ask(host, lambda host: host.link.send("trace", **self._request.script, host=host.name))
+        self._ask(host, lambda host: host.link.send("trace", **self._request.sent_to(
+            host.name, self._patience, self._returns.lasts)))
 
     def _living(self):
         """Those that there is a line to."""
@@ -244,6 +245,7 @@ class RemoteEngine(EmbeddedEngine):
         return self._probe_ids[names]
 
     def keep(self, when, error, host, record):
+        """host: the number of who made it, which may be behind a relay."""
         self._order.add(when, error, host, record, time.monotonic_ns())
 
     def merge(self, definition, rows, host):
@@ -253,14 +255,17 @@ class RemoteEngine(EmbeddedEngine):
     def begin(self):
         begun = time.monotonic_ns()
         self._fire(BEGIN, begun)
-        if self.exiting:
-            return
+        if not self.exiting:
+            self._go()
+            self._ticks = Ticks(dict(self._periods.values()), begun)
+
+    def _go(self):
+        """The hosts begin, with clocks that are known."""
         self._next_ping = self._pinged = 0  # until now some did not listen
         self._await(lambda host: host.offset.at(time.monotonic_ns())[1] < UNKNOWN, "does not tell its time")
         for host in self._living():
             self._ask(host, lambda host: host.link.send("go"))
         self._await(lambda host: host.state != OPENED, "does not begin")
-        self._ticks = Ticks(dict(self._periods.values()), begun)
 
     def poll(self, timeout):
         if self._ticks is None:

@@ -16,6 +16,7 @@ from ...data.faults import KINDS
 from ...data.harmless import harmless
 from .clocks import UNKNOWN, Offset
 from .link import Broken, Refused
+from .nodes import MOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,8 +167,13 @@ class Host:
         offset, error = self.offset.at(self.heard)
         when = min(max(0, _natural(line["time"]) + offset), self.heard)  # nothing is of a time to come
         _HEADER.pack_into(record, 0, len(record), clause, self._probes[line["probe"]], line["cpu"], when, line["pid"], line["tid"])
-        self._come(when)
-        self._engine.keep(when, error, self.number, bytes(record))
+        who = self.number
+        if "origin" in line:  # of a host behind it, whose records come in no order with those of others
+            who += (1 + min(_natural(line["origin"]), MOST)) * MOST
+            error += _natural(line["error"])
+        else:
+            self._come(when)
+        self._engine.keep(when, error, who, bytes(record))
 
     def _come(self, when: int) -> None:
         self.until = max(self.until, when)

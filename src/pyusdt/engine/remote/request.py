@@ -13,7 +13,7 @@ from . import nodes, sides
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from ...data.program import Program
@@ -29,16 +29,38 @@ _OFTEN, _SELDOM = 0.2, 1.0  # s of an epoch, where records wait for each other, 
 
 
 class Request:
-    """names: of the hosts; via: the words that start something on one, {host} in them; script: what each is sent."""
+    """names: of those that there is a line to; via: the words that start something on one, {host} in them; script: what each is sent;
+    behind: {name of a relay: the hosts behind it}; forward: of who relays for another coordinator, the function that takes records
+    (relay.py)."""
 
-    def __init__(self, names: Sequence[str], via: Sequence[str], script: Mapping[str, Any]) -> None:
-        self.names, self.via, self.script = names, via, script
+    forward: Callable[[bytes, int, int], None] | None = None
+
+    def __init__(self, names: Sequence[str], via: Sequence[str], script: Mapping[str, Any], behind: Mapping[str, list[str]] | None = None) -> None:
+        self.names, self.via, self.script, self.behind = names, via, script, behind or {}
 
     def argv(self, name: str) -> list[str]:
         return [word.replace("{host}", name) for word in self.via]
 
+    def sent_to(self, name: str, patience: int, retry: int) -> dict[str, Any]:
+        """A relay is less patient than who waits for it.  Both in ns."""
+        found = {**self.script, "host": name}
+        if name in self.behind:
+            found.update(hosts=self.behind[name], via=[*self.via], wait=2 * patience // 3, retry=retry)
+        return found
+
     def __repr__(self) -> str:
-        return f"{len(self.names)} hosts"
+        through = f" through {len(self.behind)} relay{'s' * (len(self.behind) != 1)}" if self.behind else ""
+        return f"{sum(map(len, self.behind.values())) or len(self.names)} hosts{through}"
+
+
+def relayed(asked: Mapping[str, Any], forward: Callable[[bytes, int, int], None]) -> Request:
+    """Of what sent_to() gave, maybe of a stranger, what the relay asks its own hosts.  NotHosts, KeyError, TypeError."""
+    names, via = [nodes.checked(name) for name in asked["hosts"]], [*map(str, asked["via"])]
+    if not names or len(names) > nodes.MOST or not via:
+        raise nodes.NotHosts("no hosts, too many, or no way to them")
+    found = Request(names, via, {key: asked[key] for key in ("schema", "interval", "operands", "pids", "command", "options", "requests")})
+    found.forward = forward
+    return found
 
 
 def declaration(name: str) -> str:
@@ -58,9 +80,13 @@ def words_of(via: str | None) -> list[str]:
 
 
 def make(hosts: str, via: str | None, program: Program, options: Mapping[str, Any], texts: Iterable[dict[str, Any]], operands: Sequence[str],
-         pids: Sequence[int], command: str | None) -> Request:
-    """texts: [{"text": D, "level": of its probe descriptions}].  NotHosts."""
+         pids: Sequence[int], command: str | None, relay: str | None = None) -> Request:
+    """texts: [{"text": D, "level": of its probe descriptions}]; relay: a list as hosts.  NotHosts."""
     records = any(clause.record_size and sides.THERE in sides.of_clause(clause.probes) for clause in program.clauses)
-    return Request(nodes.hosts(hosts), words_of(via), {
-        "schema": 2, "interval": _OFTEN if records else _SELDOM, "operands": [*operands], "pids": [*pids], "command": command,
-        "options": {name: options[name] for name in FORWARDED if name in options}, "requests": [*texts]})
+    script = {"schema": 2, "interval": _OFTEN if records else _SELDOM, "operands": [*operands], "pids": [*pids], "command": command,
+              "options": {name: options[name] for name in FORWARDED if name in options}, "requests": [*texts]}
+    names, words = nodes.hosts(hosts), words_of(via)
+    if relay is None:
+        return Request(names, words, script)
+    relays = nodes.hosts(relay)[: len(names)]
+    return Request(relays, words, script, {each: names[i :: len(relays)] for i, each in enumerate(relays)})
