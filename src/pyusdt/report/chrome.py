@@ -62,6 +62,9 @@ class Chrome:
     def end(self, track: Track, time: int, values: Values) -> None:
         self._write("E", time=time, args=_plain(values), **self._where(track))
 
+    def forget(self, track: Track) -> None:
+        """It has no end in the file."""
+
     def slice(self, track: Track, time: int, duration: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
         begin = max(time, self._start)
         self._event("X", track, begin, name, values, flow, dur=float(_microseconds(time + duration - begin)))

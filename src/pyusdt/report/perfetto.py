@@ -111,6 +111,9 @@ class Perfetto:
     def end(self, track: Track, time: int, values: Values) -> None:
         self._event(self._types.TYPE_SLICE_END, track, time, values)
 
+    def forget(self, track: Track) -> None:
+        """It has no end in the file."""
+
     def slice(self, track: Track, time: int, duration: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
         self.begin(track, time, name, values, flow)
         self.end(track, time + duration, {})

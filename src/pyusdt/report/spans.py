@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .timeline import Track, Values
 
 _WAITING = 20_000  # spans that have ended and are not sent yet
-_BEGUN = 100_000  # spans that have not ended
 _BATCH = 512  # spans of one request
 _TRACEPARENT = re.compile("[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 
@@ -38,7 +37,7 @@ class Spans(Sink):
     def __init__(self, notify: Notify, url: str) -> None:
         self._notify, self._url = notify, url
         self._sender: _Sender | None = None
-        self._lost = self._too_many = 0  # as it was told
+        self._lost = self._let_go = 0  # as it was told
         self._tell_next = 0.0
 
     def begin(self, info: Info) -> None:
@@ -79,13 +78,13 @@ class Spans(Sink):
 
     def _tell_losses(self, sender: _Sender) -> None:
         """If there are more than when it was last told."""
-        lost, too_many = sender.lost, self._writer.too_many
+        lost, let_go = sender.lost, self._slices.let_go
         if lost > self._lost:
             self._tell(lost, f" {self._url} has not taken", f": {why}" if (why := sender.why) else "")
-        if too_many > self._too_many:
-            self._tell(too_many, "", " came while too many others had not ended")
-        if (lost, too_many) != (self._lost, self._too_many):
-            self._lost, self._too_many, self._tell_next = lost, too_many, time.monotonic() + otlp.TELL
+        if let_go > self._let_go:
+            self._tell(let_go, "", " had not ended when too many others had begun")
+        if (lost, let_go) != (self._lost, self._let_go):
+            self._lost, self._let_go, self._tell_next = lost, let_go, time.monotonic() + otlp.TELL
 
     def _tell(self, count: int, before: str, behind: str) -> None:
         if count:
@@ -115,28 +114,35 @@ class _Writer:
         self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource(), shutdown_on_exit=False, active_span_processor=processor)
         self._tracer = self._provider.get_tracer("pyusdt")
         self._to_wall = int(clock.wall() * 1e9) - clock.now()
-        self._open: dict[Track, list[Any]] = {}  # the innermost last; None for one that was too much
+        self._open: dict[Track, deque[Any]] = {}  # the innermost last
         self._processes: dict[int, str] = {}
-        self.begun = self.too_many = 0
+        self.begun = 0
 
     def process(self, pid: int, name: str) -> None:
         self._processes[pid] = name
 
     def begin(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
-        is_too_much = self.begun >= _BEGUN
-        self.too_many += is_too_much
-        span = None if is_too_much else self._start(track, time, name, values, flow)
-        self._open.setdefault(track, []).append(span)
-        self.begun += span is not None
+        span = self._start(track, time, name, values, flow)
+        self._open.setdefault(track, deque()).append(span)
+        self.begun += 1
 
     def end(self, track: Track, time: int, values: Values) -> None:
+        span = self._without(track, -1)
+        span.set_attributes(_plain(values))
+        span.end(time + self._to_wall)
+
+    def forget(self, track: Track) -> None:
+        """A span that does not end is not sent."""
+        self._without(track, 0)
+
+    def _without(self, track: Track, place: int) -> Any:
         spans = self._open[track]
-        if (span := spans.pop()) is not None:
-            span.set_attributes(_plain(values))
-            span.end(time + self._to_wall)
-            self.begun -= 1
+        span = spans[place]
+        del spans[place]
         if not spans:
             del self._open[track]
+        self.begun -= 1
+        return span
 
     def slice(self, track: Track, time: int, duration: int, name: str, values: Values, flow: tuple[int, str] | None) -> None:
         self._start(track, time, name, values, flow).end(time + duration + self._to_wall)
@@ -153,7 +159,8 @@ class _Writer:
         self._provider.shutdown()
 
     def _around(self, track: Track) -> Any:
-        return next((span for span in reversed(self._open.get(track, ())) if span is not None), None)
+        spans = self._open.get(track)
+        return spans[-1] if spans else None
 
     def _start(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> Any:
         around = self._around(track)

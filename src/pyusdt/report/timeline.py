@@ -3,7 +3,7 @@
 In: what a sink is given (tracing/sink.py), a path.  Out: a file that Perfetto (ui.perfetto.dev) or Chrome (chrome://tracing) shows;
 texts of printa() go to the output as ever.  docs/guide/timeline.md says what a record becomes.
 Always: a file is at its place when it is whole; slices of a track lie within each other: what has not ended when an outer one
-does ends with it; an end without a beginning is told as an instant.
+does ends with it; an end without a beginning is told as an instant.  Of slices that never end a bounded number is remembered.
 
 Which file it is, is a Writer's business (perfetto.py, chrome.py): this module knows which slice begins and ends where.
 """
@@ -11,6 +11,7 @@ Which file it is, is a Writer's business (perfetto.py, chrome.py): this module k
 from __future__ import annotations
 
 import re
+from collections import deque
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _INTERVAL, _STEPS = 1_000_000_000, 600  # ns between two looks at the aggregations; how many of a recording
 _KEYS = 200  # of an aggregation that are counters at most
 _DEEPEST = 10_000  # slices within each other
+_MOST = 100_000  # slices that have begun and not ended, of all tracks
 _PART = re.compile(r"(?:(?P<base>.+)[-_])?(?:(?P<begin>start|begin|entry)|(?P<end>done|end|stop|return))")
 _THREAD = re.compile(r"<\d+\.\d+>")  # what arg0 of our own probes is where no task runs
 _SAYS = ("begin", "end", "name", "duration", "task", "tag", "execname")  # names of values that say what and where a record is
@@ -60,6 +62,9 @@ class Writer(Protocol):
 
     def end(self, track: Track, time: int, values: Values) -> None: ...
 
+    def forget(self, track: Track) -> None:
+        """The outermost slice that has begun there: its end will not be told."""
+
     def slice(self, track: Track, time: int, duration: int, name: str, values: Values, flow: tuple[int, str] | None) -> None: ...
 
     def instant(self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None) -> None: ...
@@ -70,12 +75,17 @@ class Writer(Protocol):
 
 
 class Slices:
-    """Which slice begins and ends where.  by: what the tracks are, as the option `track` says, or None."""
+    """Which slice begins and ends where.  by: what the tracks are, as the option `track` says, or None.
+
+    let_go: slices whose ends are not waited for any more, since too many others have begun: each time the outermost of the track on
+    which nothing has happened for the longest time, or of one that is too deep.
+    """
 
     def __init__(self, writer: Writer, by: str | None) -> None:
         self._writer, self._by = writer, by
-        self._open: dict[Track, list[str]] = {}  # names of the slices that have begun, the innermost last
+        self._open: dict[Track, deque[str]] = {}  # names of the slices that have begun, the innermost last; the latest track last
         self._named: set[int] = set()  # processes
+        self._begun = self.let_go = 0
 
     def tell(self, record: Record) -> None:
         values = dict(zip(record.names, record.values))
@@ -87,18 +97,49 @@ class Slices:
             self._writer.slice(track, record.time - duration, duration, _name(record.probe, values), rest, flow)
             return
         kind, name = _part(record.probe, values)
-        opened = self._open.setdefault(track, [])
-        if kind == "begin" and len(opened) < _DEEPEST:
-            opened.append(name)
+        if kind == "begin":
+            self._begin(track, name)
             self._writer.begin(track, record.time, name, rest, flow)
-        elif kind == "end" and name in opened:
-            while opened.pop() != name:
+        elif kind == "end" and name in self._open.get(track, ()):
+            for _ in range(self._end(track, name)):
                 self._writer.end(track, record.time, {})
             self._writer.end(track, record.time, rest)
         else:
             self._writer.instant(track, record.time, name, rest, flow)
-        if not opened:
-            del self._open[track]
+
+    def trouble(self) -> str:
+        """What was let go, as a sentence; or ""."""
+        count = "1 slice has" if self.let_go == 1 else f"{self.let_go} slices have"
+        return f"{count} no end: too many others had begun and not ended" if self.let_go else ""
+
+    def _begin(self, track: Track, name: str) -> None:
+        opened = self._open.pop(track, None) or deque()
+        if len(opened) == _DEEPEST:
+            self._let_go(track, opened)
+        opened.append(name)
+        self._open[track] = opened
+        self._begun += 1
+        if self._begun > _MOST:
+            oldest, names = next(iter(self._open.items()))
+            self._let_go(oldest, names)
+            if not names:
+                del self._open[oldest]
+
+    def _let_go(self, track: Track, opened: deque[str]) -> None:
+        opened.popleft()
+        self._writer.forget(track)
+        self._begun -= 1
+        self.let_go += 1
+
+    def _end(self, track: Track, name: str) -> int:
+        """The innermost slice of that name has ended: how many others were within it."""
+        opened, within = self._open.pop(track), 0
+        while opened.pop() != name:
+            within += 1
+        if opened:
+            self._open[track] = opened
+        self._begun -= within + 1
+        return within
 
     def _track(self, record: Record, values: Values) -> Track:
         """Where it happened; the process has its name by then."""
@@ -157,6 +198,8 @@ class Timeline(OutputSink):
     def close(self) -> None:
         opened, self._opened = self._opened, None
         if opened:
+            if trouble := self._slices.trouble():
+                self._notify(f"time line: {trouble}")
             with self._file.checked(), opened:
                 self._writer.close()
             self._file.done()
