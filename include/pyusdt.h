@@ -303,6 +303,14 @@ int pyusdt_provider_check(const char *provider, struct pyusdt_error *why);
 int pyusdt_provider_define(const char *provider, const struct pyusdt_probe_def *probes, unsigned n,
                            struct pyusdt_probe_site *sites, char *path, size_t size, struct pyusdt_error *why);
 
+/*
+ * USDT sites alone, for n probes that are in the table from index `first` on: a provider of this name is in the object, and
+ * none in the table. For tracers of other names than ours: what would be the same provider twice is two. As
+ * pyusdt_provider_define() otherwise, but each call makes the sites anew; once a process.
+ */
+int pyusdt_sites_define(const char *provider, const struct pyusdt_probe_def *probes, unsigned first, unsigned n,
+                        struct pyusdt_probe_site *sites, char *path, size_t size, struct pyusdt_error *why);
+
 /* Hits a site of pyusdt_provider_define(): values are PYUSDT_MAX_ARGS words, of an argument's size and sign each. */
 void pyusdt_site_call(void (*entry)(void), const uint64_t *values);
 

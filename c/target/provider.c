@@ -226,28 +226,39 @@ static void keep_def(struct made *made, const struct pyusdt_probe_def *probe)
         }
 }
 
+/* The object of these probes, in memory; where there can be none, `lack` says so and the path is empty. */
+static int make_sites(const char *provider, const struct pyusdt_probe_def *probes, unsigned n, struct loaded *loaded, char *path,
+                      size_t size, struct pyusdt_error *lack, struct pyusdt_error *why)
+{
+    const struct pyusdt_elf_machine *machine = pyusdt_elf_native();
+    struct pyusdt_elf elf;
+    /* Where there are no objects, the names and types are checked all the same. */
+    int r = pyusdt_elf_write(machine ? machine : &pyusdt_elf_x86_64, provider, probes, n, &elf, why);
+
+    if (r != 0)
+        return r;
+    lack->message[0] = '\0';
+    if (make_object(provider, &elf, loaded, path, size, lack) != 0)
+        path[0] = '\0';
+    free(elf.data);
+    return 0;
+}
+
 /* All of them are new. */
 static int make(const char *provider, const struct pyusdt_probe_def *probes, unsigned n, struct pyusdt_error *why)
 {
-    const struct pyusdt_elf_machine *machine = pyusdt_elf_native();
     struct made *made = calloc(n, sizeof *made);
     struct loaded loaded = {NULL, NULL};
     char path[PYUSDT_CACHE_PATH] = "";
-    struct pyusdt_elf elf;
     int first, r;
 
     if (!made)
         return pyusdt_error_set(why, -ENOMEM, "no memory");
-    /* Where there are no objects, the names and types are checked all the same. */
-    r = pyusdt_elf_write(machine ? machine : &pyusdt_elf_x86_64, provider, probes, n, &elf, why);
+    r = make_sites(provider, probes, n, &loaded, path, sizeof path, &made->why, why);
     if (r != 0) {
         free(made);
         return r;
     }
-    made->why.message[0] = '\0';
-    if (make_object(provider, &elf, &loaded, path, sizeof path, &made->why) != 0)
-        path[0] = '\0';
-    free(elf.data);
     first = publish(provider, path, probes, n);
     for (unsigned i = 0; i < n; i++) {
         snprintf(made[i].provider, sizeof made[i].provider, "%s", provider);
@@ -302,4 +313,19 @@ int pyusdt_provider_define(const char *provider, const struct pyusdt_probe_def *
     }
     unlock();
     return r;
+}
+
+int pyusdt_sites_define(const char *provider, const struct pyusdt_probe_def *probes, unsigned first, unsigned n,
+                        struct pyusdt_probe_site *sites, char *path, size_t size, struct pyusdt_error *why)
+{
+    struct loaded loaded = {NULL, NULL};
+    struct pyusdt_error lack;
+    int r = make_sites(provider, probes, n, &loaded, path, size, &lack, why);
+
+    if (r != 0)
+        return r;
+    for (unsigned i = 0; i < n; i++)
+        fill_site(&sites[i], &loaded, i, (int)first);
+    *why = lack;
+    return 0;
 }

@@ -27,7 +27,10 @@ KEPT = os.environ.get("PYUSDT_PYTHONS", os.path.expanduser("~/.cache/pyusdt-pyth
 
 @functools.cache
 def find(version: str) -> str | None:
-    """The path of a CPython of this version: one of pyenv's, or one that .ci/pythons gets."""
+    """The path of a CPython of this version ("without the GIL": that build): one of pyenv's, or one that .ci/pythons gets."""
+    if version == "without the GIL":
+        subprocess.run([os.path.join(harness.ROOT, ".ci", "pythons")], check=True, stdout=subprocess.DEVNULL)
+        return next(iter(glob.glob(f"{KEPT}/3.*t/bin/python3.[0-9]*t")), None)
     if version in ("3.14", "3.15"):
         subprocess.run([os.path.join(harness.ROOT, ".ci", "pythons"), version], check=True, stdout=subprocess.DEVNULL)
     found = glob.glob(f"{KEPT}/{version}/usr/bin/python{version}") + glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python{version}"))

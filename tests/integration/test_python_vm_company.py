@@ -305,29 +305,80 @@ def test_coverage_runs_beside(same, program):
     """))
 
 
-@pytest.mark.skipif(not BY_MONITORING, reason="host: CPython before 3.12 has no sys.monitoring")
-def test_the_ids_of_tools_are_taken(pydtrace, program):
-    """The program keeps its own, and it is said what can not be seen."""
-    path = program("""
-        import sys, time
-        for tool in (3, 4):
-            sys.monitoring.use_tool_id(tool, "another")
-        import pyusdt.vm
+def troubled(program, script: str, first: str, last: str) -> str:
+    """What a program says last, when it has been traced with what can not be had; the program's standard error says the same once."""
+    path = program(textwrap.dedent(first) + textwrap.dedent("""
+        import time, pyusdt.vm
         pyusdt.vm.enable()
         print("ready", flush=True)
         end = time.monotonic() + 30
         while not pyusdt.vm.trouble() and time.monotonic() < end:
             time.sleep(0.01)
-        print([sys.monitoring.get_tool(tool) for tool in (3, 4)], pyusdt.vm.trouble())
-    """)
+        """) + textwrap.dedent(last) + "print(pyusdt.vm.trouble(), flush=True)\n")
     with harness.running([sys.executable, path]) as process:
         assert process.stdout.readline() == "ready\n"
-        tracing = harness.start([harness.PYDTRACE, "-q", "-n", ENTRIES, "-p", str(process.pid)])
-        said = process.stdout.readline()
+        tracing = harness.start([harness.PYDTRACE, "-q", "-n", script, "-p", str(process.pid)])
+        said = process.stdout.read()
         tracing.terminate()
         harness.finish(tracing, 30)
-        assert said.startswith("['another', 'another'] sys.monitoring's tool ids 3 and 4 are taken"), said
-        assert "tool ids 3 and 4 are taken" in process.stderr.read()
+        assert process.stderr.read() == f"pyusdt: python: {said.splitlines()[-1]}\n", said
+        return said
+
+
+@pytest.mark.skipif(not BY_MONITORING, reason="host: CPython before 3.12 has no sys.monitoring")
+def test_the_ids_of_tools_are_taken(program):
+    """The program keeps its own, and it is said what can not be seen."""
+    said = troubled(program, ENTRIES, "import sys\nfor tool in (3, 4): sys.monitoring.use_tool_id(tool, 'another')",
+                    "print([sys.monitoring.get_tool(tool) for tool in (3, 4)])\n")
+    assert said.startswith("['another', 'another']\nsys.monitoring's tool ids 3 and 4 are taken"), said
+
+
+@pytest.mark.skipif(BY_MONITORING, reason="host: from CPython 3.12 on these functions are in nobody's way")
+@pytest.mark.parametrize(("which", "probe", "lack"), [
+    ("profile", "c-function-entry", "another profiler (sys.setprofile) is at work"),
+    ("trace", "line", "a debugger or coverage (sys.settrace) is at work")])
+def test_another_was_there_first(program, which, probe, lack):
+    """It stays, and what it keeps us from is said."""
+    said = troubled(program, f"python$target:::{probe} {{ @ = count(); }}", f"import sys\ndef look(*_): pass\nsys.set{which}(look)",
+                    f"print(sys.get{which}() is look)\n")
+    assert said.startswith(f"True\n{lack}"), said
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="host: CPython before 3.13 does not tell of objects")
+def test_another_traces_objects(program):
+    """Py_IsInitialized() stands for it: any function of C can, since what it returns is not looked at."""
+    said = troubled(program, "python$target:::alloc { @ = count(); }", """
+        import ctypes
+        python = ctypes.pythonapi
+        another = ctypes.cast(python.Py_IsInitialized, ctypes.c_void_p)
+        assert python.PyRefTracer_SetTracer(another, None) == 0
+        """, """
+        python.PyRefTracer_GetTracer.restype = ctypes.c_void_p
+        print(python.PyRefTracer_GetTracer(None) == another.value)
+        """)
+    assert said.startswith("True\nanother tool traces the interpreter's objects"), said
+
+
+def test_a_loop_that_tells_nothing(program):
+    """uvloop's: its module's name is all that counts."""
+    program("", "uvloop.py")
+    said = troubled(program, "python$target:::task-run { @ = count(); }", "import asyncio, uvloop", "")
+    assert said.startswith("uvloop's event loop tells nothing of its tasks"), said
+
+
+SYSTEM = "/usr/bin/python3.11"  # Debian 12's: with notes of a provider python
+
+
+@pytest.mark.skipif(not os.path.exists(SYSTEM) or sys.version_info[:2] != (3, 11), reason="host: pyusdt is here for another than Debian's Python")
+@pytest.mark.parametrize("engine", ["embedded", "kernel"])
+def test_a_distributions_own_probes(root, pydtrace, engine):
+    """Either ours or theirs, and -v says which: a collection is counted once."""
+    path = os.path.join(harness.PROGRAMS, "vm_counted.py")
+    options = [] if engine == "embedded" else ["-x", f"engine={engine}"]
+    run = pydtrace("-q", "-v", *options, "-n", "python$target:::gc-start { @ = count(); }", "-c", f"{SYSTEM} {path} 20")
+    rounds = int(run.stdout.partition('"rounds": ')[2].split("}")[0])
+    assert run.status == 0 and f"engine: {engine}" in run.stderr, run
+    assert rounds <= int(run.stdout.split()[-1]) < 2 * rounds, run
 
 
 def test_the_programs_own_errors(same, program):

@@ -19,6 +19,7 @@ from test_python_vm import OBJECTS, TASKS, check_objects, check_tasks
 
 pytestmark = pytest.mark.xdist_group("integration/test_python_vm_in")
 MINOR = sys.version_info[1]
+SHORT = {f"3.{MINOR}", "3.10", "3.14", "3.15"}
 PAUSES = "import sys, time\ndef here(): time.sleep(0.01)\nprint('ready', flush=True)\nwhile True: here()\n"
 
 
@@ -50,6 +51,25 @@ def test_another_version(other, program, version):
     assert run.stdout.startswith("caught\n") and counted(run) == {"exception-handled": 1, "function-entry": 7}, run
     listed = harness.run([*builds.pydtrace(), "-l", "-n", "python$target:::exception-*", "-c", f"{python} {path}"])
     assert [line.split()[-1] for line in listed.stdout.splitlines()[1:]] == ["exception-handled", "exception-raise"], listed
+
+
+PAGE = os.path.join(harness.ROOT, "docs", "guide", "python-vm.md")
+
+
+def table_of(minor: int) -> set[str]:
+    """The probes that the page has for CPython 3.minor."""
+    with open(PAGE) as file:
+        return {name for name, since in re.findall(r"^\| `([\w-]+)` \| [^|]+ \| 3\.(\d+)", file.read(), re.MULTILINE) if int(since) <= minor}
+
+
+@pytest.mark.parametrize("version", [version if version in SHORT else pytest.param(version, marks=pytest.mark.long) for version in harness.VERSIONS])
+def test_every_probe_of_a_version(other, version):
+    """All that the page has for it fire, and no others."""
+    python = other(version)
+    script = "python$target:::, python$target:::audit { @[probename] = count(); }"
+    run = harness.run([*builds.pydtrace(), "-q", "-n", script, "-c", f"{python} {os.path.join(harness.PROGRAMS, 'vm_all.py')}"])
+    minor = int(harness.run([python, "-c", "import sys; print(sys.version_info[1])"]).stdout)
+    assert run.status == 0 and run.stdout.startswith("done\n") and set(counted(run)) == table_of(minor), run
 
 
 @pytest.mark.parametrize("version", ["3.14", "3.15"])

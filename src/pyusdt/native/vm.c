@@ -11,6 +11,8 @@
 
 #define TEXT(n) (1u << (n))
 
+#define SITES "pyvm" /* the provider of the USDT sites: no pattern for python* or pyusdt* takes it */
+
 /* file, function, line, and what comes behind */
 #define CODE (TEXT(0) | TEXT(1))
 
@@ -45,6 +47,9 @@ static const struct {
 /* Of the process: the provider is published once. */
 static unsigned index_of[PYUSDT_VM_PROBES]; /* in the process's table; 0: it is not there */
 static unsigned first, published;
+static struct pyusdt_probe_site sites[PYUSDT_VM_PROBES]; /* in the table's order */
+static char sites_path[4096];                            /* of their object; "": there is none */
+uint32_t pyusdt_vm_attached;
 
 /* Of the main interpreter. */
 static const char *trouble; /* what can not be had now, for a person; or NULL */
@@ -71,16 +76,43 @@ static struct pyusdt_probe_desc description(enum pyusdt_pyvm_probe probe)
                                       .places = probe < PYUSDT_VM_PLACE_PROBES};
 }
 
+/* The same for USDT tracers, which know of no places: their module is one more argument. */
+static struct pyusdt_probe_def definition(enum pyusdt_pyvm_probe probe)
+{
+    struct pyusdt_probe_def def = {.name = probes[probe].name, .nargs = probes[probe].nargs};
+
+    for (unsigned i = 0; i < def.nargs; i++)
+        def.type[i] = probes[probe].strings & TEXT(i) ? PYUSDT_STRING : PYUSDT_INT | 8;
+    if (probe < PYUSDT_VM_PLACE_PROBES)
+        def.type[def.nargs++] = PYUSDT_STRING;
+    return def;
+}
+
+/* Where there can be none (no cache for the object, no USDT on this system), the embedded engine has the probes all the same. */
+static void make_sites(const struct pyusdt_probe_def *defs)
+{
+    static const uint16_t nobody;
+    struct pyusdt_error why;
+
+    if (pyusdt_sites_define(SITES, defs, first, published, sites, sites_path, sizeof sites_path, &why) == 0)
+        return;
+    for (unsigned i = 0; i < published; i++)
+        sites[i] = (struct pyusdt_probe_site){.index = first + i, .semaphore = &nobody};
+}
+
 /* 0 or -1 with an exception. */
 static int publish(int with_audit)
 {
     struct pyusdt_probe_desc table[PYUSDT_VM_PROBES];
+    struct pyusdt_probe_def defs[PYUSDT_VM_PROBES];
     unsigned n = 0;
     int r;
 
     for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
-        if (can(probe, with_audit))
+        if (can(probe, with_audit)) {
+            defs[n] = definition(probe);
             table[n++] = description(probe);
+        }
     r = pyusdt_publish_more(table, n);
     if (r < 0) {
         PyErr_Format(PyExc_OSError, "the provider python can not be published: %s", strerror(-r));
@@ -88,10 +120,47 @@ static int publish(int with_audit)
     }
     first = (unsigned)r;
     published = n;
+    make_sites(defs);
     for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
         if (can(probe, with_audit))
             index_of[probe] = (unsigned)r++;
     return 0;
+}
+
+/* ---- USDT tracers ---- */
+
+static const struct pyusdt_probe_site *site_of(enum pyusdt_pyvm_probe probe)
+{
+    return &sites[index_of[probe] - first];
+}
+
+static uint32_t attached_now(void)
+{
+    uint32_t attached = 0;
+
+    for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
+        if (index_of[probe] != 0 && __atomic_load_n(site_of(probe)->semaphore, __ATOMIC_RELAXED) != 0)
+            attached |= PYUSDT_VM_BIT(probe);
+    return attached;
+}
+
+int pyusdt_vm_begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe)
+{
+    return pyusdt_firing_begin(firing, pyusdt_vm_index(probe), pyusdt_vm_is_attached(probe));
+}
+
+void pyusdt_vm_offer(const struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe)
+{
+    pyusdt_firing_offer_at(firing, site_of(probe));
+}
+
+void pyusdt_vm_hit(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const char *module)
+{
+    void (*entry)(void) = site_of(probe)->entry;
+
+    firing->args.value[probes[probe].nargs] = (uintptr_t)module;
+    if (entry != NULL)
+        pyusdt_site_call(entry, firing->args.value);
 }
 
 /* ---- switching ---- */
@@ -107,13 +176,16 @@ static uint32_t wanted_now(void)
     return wanted;
 }
 
-/* With the GIL.  Trouble is said once, in the program's own standard error: the tracer is another process. */
-static void apply(uint32_t wanted)
+/* With the GIL: what sessions want, and what USDT tracers do.  Trouble is said once, in the program's own standard error: the tracer
+ * is another process. */
+static void apply(uint32_t wanted, uint32_t attached)
 {
     static uint32_t generation;
     uint32_t now = pyusdt_places_generation();
     const char *before = trouble, *others, *memory;
 
+    __atomic_store_n(&pyusdt_vm_attached, attached, __ATOMIC_RELEASE);
+    wanted |= attached;
     others = pyusdt_vm_hooks_set(wanted);
     memory = pyusdt_vm_memory_set(wanted);
     trouble = pyusdt_vm_code_set(wanted & (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1), now != generation);
@@ -132,7 +204,7 @@ static void changed(void *unused)
     if (!__atomic_load_n(&watching, __ATOMIC_ACQUIRE))
         return;
     state = PyGILState_Ensure();
-    apply(wanted_now());
+    apply(wanted_now(), attached_now());
     PyGILState_Release(state);
 }
 
@@ -144,7 +216,7 @@ static int watch_start(void)
 
     if (watching)
         return 0;
-    watch = (struct pyusdt_watch){.changed = changed, .first = first, .n = published};
+    watch = (struct pyusdt_watch){.changed = changed, .n = published, .sites = sites};
     __atomic_store_n(&watching, 1, __ATOMIC_RELEASE);
     r = pyusdt_watch_start(&watch);
     if (r < 0)
@@ -189,7 +261,7 @@ static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
     r = watch_start();
     if (r < 0)
         return PyErr_Format(PyExc_OSError, "nothing can be watched: %s", strerror(-r));
-    apply(wanted_now()); /* who traces already sees the next call */
+    apply(wanted_now(), attached_now()); /* who traces already sees the next call */
     Py_RETURN_NONE;
 }
 
@@ -217,8 +289,13 @@ static PyObject *vm_stop(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     enabled = 0;
     watch_stop();
-    apply(0);
+    apply(0, 0);
     Py_RETURN_NONE;
+}
+
+static PyObject *vm_sites(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    return PyUnicode_DecodeFSDefault(sites_path);
 }
 
 static PyObject *vm_trouble(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
@@ -252,6 +329,7 @@ static PyMethodDef callables[] = {
     {"vm_end", vm_end, METH_NOARGS, "vm_end()\n--\n\nThe interpreter ends: no thread of ours from now on; what is traced stays so."},
     {"vm_resume", vm_resume, METH_NOARGS, "vm_resume()\n--\n\nThe thread is there again, soon."},
     {"vm_stop", vm_stop, METH_NOARGS, "vm_stop()\n--\n\nNothing is watched, and nothing is set in the interpreter."},
+    {"vm_sites", vm_sites, METH_NOARGS, "vm_sites()\n--\n\nThe path of the object with the USDT sites, or ''."},
     {"vm_trouble", vm_trouble, METH_NOARGS, "vm_trouble()\n--\n\nWhat is wanted and can not be had, or ''."},
     {"vm_probes", vm_probes, METH_NOARGS, "vm_probes()\n--\n\n[(name, minor version of CPython that has it first, whether it has places)]."},
     {NULL, NULL, 0, NULL},

@@ -1,7 +1,8 @@
 /* The provider `python`: what CPython itself does, as probes of every Python program.
  *
  * In:      which of its probes somebody wants (the core's watcher tells), and what the interpreter calls.
- * Out:     events, those of code at their places: module, qualified name, file, line.
+ * Out:     events, those of code at their places: module, qualified name, file, line; for USDT tracers sites of a provider of another
+ *          name (a distribution's build of CPython has notes of a provider python), where the module is the last argument.
  * Always:  what nobody wants is not set in the interpreter at all; nothing is raised into the program, no code of the program's
  *          is run for an event, and what another tool has set stays as it is.
  *
@@ -64,6 +65,21 @@ enum pyusdt_vm_left { PYUSDT_VM_RETURNED, PYUSDT_VM_YIELDED, PYUSDT_VM_UNWOUND }
 /* The number of a probe in the process's table. */
 unsigned pyusdt_vm_index(enum pyusdt_pyvm_probe probe);
 
+/* Bit of each probe that has a USDT tracer, as of the last time that anything was set. */
+extern uint32_t pyusdt_vm_attached;
+
+static inline int pyusdt_vm_is_attached(enum pyusdt_pyvm_probe probe)
+{
+    return (__atomic_load_n(&pyusdt_vm_attached, __ATOMIC_ACQUIRE) & PYUSDT_VM_BIT(probe)) != 0;
+}
+
+/* pyusdt_firing_begin() and pyusdt_firing_offer_at() for a probe without places. */
+int pyusdt_vm_begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe);
+void pyusdt_vm_offer(const struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe);
+
+/* At the USDT site alone, where there is a tracer.  module: NULL, or the place's. */
+void pyusdt_vm_hit(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const char *module);
+
 /* ---- vm_code.c ---- */
 
 struct pyusdt_vm_text {
@@ -72,7 +88,7 @@ struct pyusdt_vm_text {
 };
 
 struct pyusdt_vm_texts {
-    struct pyusdt_vm_text function, file; /* whose characters stand behind */
+    struct pyusdt_vm_text function, file, module; /* whose characters stand behind */
 };
 
 /* vm_place.c's, but that a new one is all zeros. */

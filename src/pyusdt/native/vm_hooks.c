@@ -26,14 +26,14 @@ static void fire_text(enum pyusdt_pyvm_probe probe, PyObject *object, uint64_t n
     struct pyusdt_string string;
     struct pyusdt_firing firing;
 
-    if (!pyusdt_firing_begin(&firing, pyusdt_vm_index(probe), 0))
+    if (!pyusdt_vm_begin(&firing, probe))
         return;
     pyusdt_text_source_open(&source, object != NULL && PyUnicode_Check(object) ? object : NULL);
     pyusdt_string_set(&string, &source);
     pyusdt_firing_no_more(&firing, 1);
     pyusdt_firing_text(&firing, 0, string.address, string.length);
     firing.args.value[1] = number;
-    pyusdt_firing_fire(&firing);
+    pyusdt_vm_offer(&firing, probe);
     pyusdt_text_source_close(&source);
 }
 
@@ -41,11 +41,11 @@ static void fire_number(enum pyusdt_pyvm_probe probe, uint64_t number)
 {
     struct pyusdt_firing firing;
 
-    if (!pyusdt_firing_begin(&firing, pyusdt_vm_index(probe), 0))
+    if (!pyusdt_vm_begin(&firing, probe))
         return;
     pyusdt_firing_no_more(&firing, 0);
     firing.args.value[0] = number;
-    pyusdt_firing_fire(&firing);
+    pyusdt_vm_offer(&firing, probe);
 }
 
 /* ---- the collector ---- */
@@ -212,11 +212,11 @@ static int audits(const char *event, PyObject *Py_UNUSED(args), void *Py_UNUSED(
 {
     struct pyusdt_firing firing;
 
-    if (!pyusdt_firing_begin(&firing, pyusdt_vm_index(PYUSDT_VM_AUDIT), 0))
+    if (!pyusdt_vm_begin(&firing, PYUSDT_VM_AUDIT))
         return 0;
     pyusdt_firing_no_more(&firing, 0);
     pyusdt_firing_text(&firing, 0, event, pyusdt_text_length(event, strlen(event)));
-    pyusdt_firing_fire(&firing);
+    pyusdt_vm_offer(&firing, PYUSDT_VM_AUDIT);
     return 0;
 }
 

@@ -19,13 +19,13 @@ static void fire(enum pyusdt_pyvm_probe probe, PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     struct pyusdt_firing firing;
 
-    if ((now_wanted & PYUSDT_VM_BIT(probe)) == 0 || !pyusdt_firing_begin(&firing, pyusdt_vm_index(probe), 0))
+    if ((now_wanted & PYUSDT_VM_BIT(probe)) == 0 || !pyusdt_vm_begin(&firing, probe))
         return;
     pyusdt_firing_no_more(&firing, 0);
     pyusdt_firing_text(&firing, 0, type->tp_name, pyusdt_text_length(type->tp_name, strlen(type->tp_name)));
     firing.args.value[1] = (uint64_t)type->tp_basicsize;
     firing.args.value[2] = (uintptr_t)object;
-    pyusdt_firing_fire(&firing);
+    pyusdt_vm_offer(&firing, probe);
 }
 
 /* object: NULL where another takes this function's place (3.15) */

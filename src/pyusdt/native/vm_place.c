@@ -56,24 +56,26 @@ static struct pyusdt_vm_text text_copy(char **at, const struct pyusdt_string *st
 /* The place has its texts from now on; 0 where there is no memory. */
 static int texts_make(struct pyusdt_vm_place *place, const struct names *names)
 {
-    struct pyusdt_vm_texts *texts = malloc(sizeof *texts + names->function.length + names->file.length + 2), *there = NULL;
+    size_t size = names->function.length + names->file.length + names->module.length + 3;
+    struct pyusdt_vm_texts *texts = malloc(sizeof *texts + size), *there = NULL;
     char *at = (char *)(texts + 1);
 
     if (texts == NULL)
         return 0;
     texts->function = text_copy(&at, &names->function);
     texts->file = text_copy(&at, &names->file);
+    texts->module = text_copy(&at, &names->module);
     if (!__atomic_compare_exchange_n(&place->texts, &there, texts, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         free(texts); /* another thread has made the same */
     return 1;
 }
 
-/* What an event needs besides the sessions that want it. 0 where there is no memory. */
-static int place_complete(struct pyusdt_vm_place *place, const struct names *names, int line)
+/* What an event needs besides the sessions that want it; only theirs needs a number. 0 where there is no memory. */
+static int place_complete(struct pyusdt_vm_place *place, const struct names *names, int line, int numbered)
 {
     if (__atomic_load_n(&place->texts, __ATOMIC_ACQUIRE) == NULL && !texts_make(place, names))
         return 0;
-    if (__atomic_load_n(&place->number, __ATOMIC_RELAXED) == 0) /* the same, whoever asks */
+    if (numbered && __atomic_load_n(&place->number, __ATOMIC_RELAXED) == 0) /* the same, whoever asks */
         __atomic_store_n(&place->number,
                          pyusdt_place(names->module.address, names->function.address, names->file.address, (uint32_t)line),
                          __ATOMIC_RELAXED);
@@ -111,16 +113,24 @@ static uint64_t place_ask(struct pyusdt_vm_place *place, const struct names *nam
     for (unsigned probe = first; probe < end; probe++)
         if (pyusdt_vm_index(probe) != 0) /* else this version can not have it */
             any |= sessions[probe] = wanted_by_tracers(pyusdt_vm_index(probe), names);
-    if (any != 0 && !place_complete(place, names, line))
+    if ((any != 0 || pyusdt_vm_is_attached(asked)) && !place_complete(place, names, line, any != 0))
         memset(sessions, 0, sizeof sessions);
     place_keep(place, sessions, generation, first, end);
     return sessions[asked];
 }
 
-/* The answer that is kept; 0: it is an old one. */
+/* A USDT tracer gets an event here: it wants those of all places. */
+static int is_offered(const struct pyusdt_vm_place *place, enum pyusdt_pyvm_probe probe)
+{
+    return pyusdt_vm_is_attached(probe) && __atomic_load_n(&place->texts, __ATOMIC_ACQUIRE) != NULL;
+}
+
+/* The answer that is kept; 0: it is an old one, or was given before a USDT tracer came. */
 static int is_kept(const struct pyusdt_vm_place *place, enum pyusdt_pyvm_probe probe, uint64_t *sessions)
 {
     if (__atomic_load_n(&place->generation, __ATOMIC_ACQUIRE) != pyusdt_places_generation())
+        return 0;
+    if (pyusdt_vm_is_attached(probe) && __atomic_load_n(&place->texts, __ATOMIC_ACQUIRE) == NULL)
         return 0;
     *sessions = __atomic_load_n(&place->sessions[probe], __ATOMIC_RELAXED);
     return 1;
@@ -169,7 +179,7 @@ int pyusdt_vm_wants(struct pyusdt_pyvm_event *event)
         return 0;
     if (!is_kept(place, event->probe, &event->sessions))
         event->sessions = code_ask(place, event->code, event->probe);
-    return event->sessions != 0;
+    return event->sessions != 0 || is_offered(place, event->probe);
 }
 
 /* ---- exceptions ---- */
@@ -239,10 +249,14 @@ static uint64_t line_of(PyCodeObject *code, int offset)
 }
 
 /* Offers an event whose arguments from arg3 on are set already. */
-static void offer(struct pyusdt_firing *firing, const struct pyusdt_vm_place *place, uint64_t sessions)
+static void offer(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const struct pyusdt_vm_place *place, uint64_t sessions)
 {
     uint32_t number = __atomic_load_n(&place->number, __ATOMIC_RELAXED);
 
+    if (firing->attached)
+        pyusdt_vm_hit(firing, probe, place->texts->module.address);
+    if (firing->demand == 0)
+        return;
     if (pyusdt_firing_wants_stack(firing))
         pyusdt_fire_with_stack(firing->probe, number, sessions, &firing->args);
     else
@@ -255,11 +269,11 @@ static int begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, con
     uint32_t number = place != NULL ? __atomic_load_n(&place->number, __ATOMIC_RELAXED) : 0;
 
     firing->probe = pyusdt_vm_index(probe);
-    firing->reads = pyusdt_fire_bare_at(firing->probe, number, sessions);
+    firing->demand = *sessions != 0 ? pyusdt_fire_bare_at(firing->probe, number, sessions) : 0;
+    firing->attached = pyusdt_vm_is_attached(probe);
+    firing->reads = firing->attached ? ~0u : firing->demand;
     if (firing->reads == 0)
         return 0;
-    firing->attached = 0;
-    firing->demand = firing->reads;
     firing->args.missing = ~firing->reads;
     firing->args.nframes = 0;
     return 1;
@@ -278,7 +292,7 @@ __attribute__((noinline)) static void fire_exception(struct pyusdt_firing *firin
     pyusdt_string_set(&string, &source);
     pyusdt_firing_text(firing, 3, type, pyusdt_text_length(type, strlen(type)));
     pyusdt_firing_text(firing, 4, string.address != NULL ? string.address : "", string.length);
-    offer(firing, place, event->sessions);
+    offer(firing, event->probe, place, event->sessions);
     pyusdt_text_source_close(&source);
     Py_XDECREF(text);
 }
@@ -307,7 +321,7 @@ void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event)
         return;
     }
     set_number(&firing, 3, event->how);
-    offer(&firing, event->place, event->sessions);
+    offer(&firing, event->probe, event->place, event->sessions);
 }
 
 /* ---- functions of C ---- */
@@ -378,6 +392,7 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
     const PyMethodDef *method = method_of(callable);
     struct pyusdt_vm_place *place = method != NULL ? function_place(method) : NULL;
     uint64_t sessions = ~0ull; /* no room for one more place: the event is offered without one, which the core counts as a drop */
+    const struct pyusdt_vm_texts *texts;
     uint32_t number;
     struct pyusdt_string file;
     struct pyusdt_text_source source;
@@ -385,19 +400,23 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
 
     if (place != NULL && !is_kept(place, probe, &sessions))
         sessions = function_ask(place, callable, probe);
-    if (method == NULL || sessions == 0 || !begin(&firing, probe, place, &sessions))
+    if (method == NULL || (sessions == 0 && !pyusdt_vm_is_attached(probe)) || !begin(&firing, probe, place, &sessions))
         return;
+    texts = place != NULL ? __atomic_load_n(&place->texts, __ATOMIC_ACQUIRE) : NULL; /* NULL: there is no memory for more */
     number = place != NULL ? __atomic_load_n(&place->number, __ATOMIC_RELAXED) : 0;
     pyusdt_firing_no_more(&firing, 3);
     pyusdt_text_source_open(&source, caller->co_filename);
     pyusdt_string_set(&file, &source);
     pyusdt_firing_text(&firing, 0, file.address, file.length);
-    if (place != NULL)
-        set_text(&firing, 1, &place->texts->function);
+    if (texts != NULL)
+        set_text(&firing, 1, &texts->function);
     else
         pyusdt_firing_text(&firing, 1, NULL, 0);
     set_number(&firing, 2, pyusdt_firing_reads(&firing, 2) ? line_of(caller, offset) : 0);
     set_number(&firing, 3, left);
-    pyusdt_fire_at(firing.probe, number, sessions, &firing.args);
+    if (firing.demand != 0)
+        pyusdt_fire_at(firing.probe, number, sessions, &firing.args);
+    if (firing.attached)
+        pyusdt_vm_hit(&firing, probe, texts != NULL ? texts->module.address : NULL);
     pyusdt_text_source_close(&source);
 }

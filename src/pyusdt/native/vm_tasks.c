@@ -170,7 +170,7 @@ struct told {
 };
 
 /* The large frame, for the texts. */
-__attribute__((noinline)) static void offer(struct pyusdt_firing *firing, PyObject *task, const struct told *told)
+__attribute__((noinline)) static void offer(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, PyObject *task, const struct told *told)
 {
     struct pyusdt_text_source sources[TEXTS];
     struct pyusdt_string strings[TEXTS];
@@ -183,12 +183,12 @@ __attribute__((noinline)) static void offer(struct pyusdt_firing *firing, PyObje
         pyusdt_string_set(&strings[i], &sources[i]);
         pyusdt_firing_text(firing, (unsigned)i + 1, text != NULL ? strings[i].address : "", text != NULL ? strings[i].length : 0);
     }
-    if (firing->probe == pyusdt_vm_index(PYUSDT_VM_TASK_DONE)) {
+    if (probe == PYUSDT_VM_TASK_DONE) {
         firing->args.value[3] = told->how;
         firing->args.length[3] = 0;
         firing->args.value[5] = told->waiters;
     }
-    pyusdt_firing_fire(firing);
+    pyusdt_vm_offer(firing, probe);
     for (int i = 0; i < TEXTS; i++)
         pyusdt_text_source_close(&sources[i]);
 }
@@ -237,7 +237,7 @@ static void fire(enum pyusdt_pyvm_probe probe, PyObject *task, uint64_t waiters)
     struct pyusdt_firing firing;
     PyObject *coroutine;
 
-    if (!pyusdt_firing_begin(&firing, pyusdt_vm_index(probe), 0))
+    if (!pyusdt_vm_begin(&firing, probe))
         return;
     coroutine = ask(task, "get_coro", "_coro");
     told.texts[0] = ask(task, "get_name", "_name");
@@ -247,7 +247,7 @@ static void fire(enum pyusdt_pyvm_probe probe, PyObject *task, uint64_t waiters)
     else if (probe == PYUSDT_VM_TASK_DONE)
         tell_done(&told, task);
     PyErr_Clear(); /* no memory for a text: an empty one */
-    offer(&firing, task, &told);
+    offer(&firing, probe, task, &told);
     told_close(&told);
     Py_XDECREF(coroutine);
 }

@@ -1,7 +1,8 @@
 """The provider `python`: probes of what CPython itself does, in a program that nobody prepared (docs/guide/python-vm.md).
 
 In:      enable(), or PYUSDT_VM=1 in the environment of a program that imports pyusdt, or `python -m pyusdt app.py`.
-Out:     python:::function-entry, line, exception-raise, gc-start …, which a tracer sees as `python<pid>`.
+Out:     python:::function-entry, line, exception-raise, gc-start …, which a tracer sees as `python<pid>`; the same as USDT sites of
+         the provider `pyvm`.
 Always:  one thread that sleeps (the watcher) is what it costs while nobody traces; nothing is set in the interpreter then.
 """
 
@@ -12,9 +13,9 @@ import os
 import sys
 import threading  # noqa: F401 - the probes of threads are in it, whoever imports it first
 
-from pyusdt._core import vm_end, vm_pause, vm_probes, vm_resume, vm_start, vm_stop, vm_trouble
+from pyusdt._core import vm_end, vm_pause, vm_probes, vm_resume, vm_sites, vm_start, vm_stop, vm_trouble
 
-__all__ = ["disable", "enable", "enable_as_asked", "probes", "trouble"]
+__all__ = ["disable", "enable", "enable_as_asked", "probes", "sites", "trouble"]
 
 _registered = False
 
@@ -51,6 +52,12 @@ def disable() -> None:
 def probes() -> list[str]:
     """The names of the probes that this version of CPython can have."""
     return [name for name, since, _places in vm_probes() if since <= sys.version_info[1]]
+
+
+def sites() -> str:
+    """The path of the object with the USDT sites of the provider `pyvm`, for bpftrace and others; "" before enable() and where there
+    can be none."""
+    return vm_sites()
 
 
 def trouble() -> str:
