@@ -28,8 +28,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ENTRY, RETURN = "python$target:{0}::function-entry", "python$target:{0}::function-return"
 EVENT = "{ this->by = 1; @[probefunc] = count(); }"  # a variable of the clause: it is not counted in the program
 LOADED, UNMATCHED, COUNTED, EVENTS, READ = "pyusdt, nobody traces", "no function matches", "entries counted", "entry, return", "file, line read"
+SCRIPTS = {
+    UNMATCHED: f"{ENTRY.format('nowhere')} {EVENT}", COUNTED: f"{ENTRY.format('')} {{ @[probefunc] = count(); }}",
+    "entry": f"{ENTRY.format('')} {EVENT}", EVENTS: f"{ENTRY.format('')}, {RETURN.format('')} {EVENT}",
+    READ: f"{ENTRY.format('')}, {RETURN.format('')} {{ @[probefunc, copyinstr(arg0), arg2] = count(); }}"}
 FIRST = 'BEGIN { begun = timestamp; } python$target:::function-entry { printf("%d", timestamp - begun); exit(0); }'
-SYSTEM = "/usr/bin/python3.11"  # Debian's, which has CPython's own probes
+SYSTEM = "/usr/bin/python3.11"  # Debian's, which has CPython's own probes, for a 3.11 that has none
 OWN_PROBES = "usdt:{0}:python:function__entry {{ @ = count(); }} usdt:{0}:python:function__return {{ @ = count(); }}"
 IDLE = "import time; began = time.process_time_ns(); time.sleep(4); print(time.process_time_ns() - began)"
 
@@ -67,12 +71,9 @@ class Interpreter:
         def traced(script: str) -> list[str]:
             return [self.pydtrace, "-q", "-n", script, "-c", " ".join(program)]
 
-        both = f"{ENTRY.format('')}, {RETURN.format('')}"
         return {
-            "untraced": program, LOADED: [self.python, "-m", "pyusdt", *program[1:]], UNMATCHED: traced(f"{ENTRY.format('nowhere')} {EVENT}"),
-            COUNTED: traced(f"{ENTRY.format('')} {{ @[probefunc] = count(); }}"), "entry": traced(f"{ENTRY.format('')} {EVENT}"),
-            EVENTS: traced(f"{both} {EVENT}"), READ: traced(f"{both} {{ @[probefunc, copyinstr(arg0), arg2] = count(); }}"),
-            **{tool: [*program, tool] for tool in vm_programs.TOOLS}}
+            "untraced": program, LOADED: [self.python, "-m", "pyusdt", *program[1:]],
+            **{way: traced(script) for way, script in SCRIPTS.items()}, **{tool: [*program, tool] for tool in vm_programs.TOOLS}}
 
     def medians(self, name: str, rounds: int) -> tuple[dict[str, float], int]:
         """(nanoseconds of each way, calls)"""
@@ -107,19 +108,28 @@ class Interpreter:
         return (int(self.output([self.python, "-c", IDLE], PYUSDT_VM="1")) - int(self.output([self.python, "-c", IDLE]))) / 4000
 
 
+def has_notes(python: str) -> bool:
+    """Whether the interpreter itself has USDT notes for functions."""
+    if not os.path.exists(python):
+        return False
+    notes = subprocess.run(["readelf", "-n", os.path.realpath(python)], capture_output=True, text=True, check=False).stdout
+    return "function__entry" in notes
+
+
 def own_probes(interpreter: Interpreter, rounds: int) -> list[Comparison]:
     """fib under CPython's own USDT, where 3.11's entries fire for no call of Python code by Python code, and under ours."""
-    version = interpreter.output([interpreter.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).strip()
+    python = interpreter.python
+    if not has_notes(python) and interpreter.output([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).strip() == "3.11":
+        python = SYSTEM
     lacks = [why for why, so in (("not root", os.geteuid() != 0), ("no bpftrace", shutil.which("bpftrace") is None),
-                                 (f"no {SYSTEM}", not os.path.exists(SYSTEM)), (f"pyusdt is here for {version}", version != "3.11")) if so]
+                                 (f"{python} has no probes of functions", not has_notes(python))) if so]
     if lacks:
         left_out("CPython's own USDT", lacks[0])
         return []
-    program = f"{SYSTEM} {os.path.join(HERE, 'vm_programs.py')} fib"
-    both = f"{ENTRY.format('')}, {RETURN.format('')} {EVENT}"
+    program = f"{python} {os.path.join(HERE, 'vm_programs.py')} fib"
     times, calls = interpreter.medians_of({
-        "untraced": program.split(), "ours": [interpreter.pydtrace, "-q", "-n", both, "-c", program],
-        "theirs": ["bpftrace", "-e", OWN_PROBES.format(SYSTEM), "-c", program]}, rounds)
+        "untraced": program.split(), "ours": [interpreter.pydtrace, "-q", "-n", SCRIPTS[EVENTS], "-c", program],
+        "theirs": ["bpftrace", "-e", OWN_PROBES.format(os.path.realpath(python)), "-c", program]}, rounds)
     if len(times) < 3:
         return []
     ours, theirs = ((times[who] - times["untraced"]) / calls for who in ("ours", "theirs"))

@@ -1,7 +1,7 @@
-"""The programs that benchmarks/vm.py measures: python vm_programs.py NAME [TOOL]
+"""The programs that benchmarks/vm.py and vm_instructions.py measure: python vm_programs.py [--rounds=N] NAME [TOOL]
 
 In:      a program of PROGRAMS, and a tool of TOOLS that is on while it runs; without one, whatever traces from outside.
-Out:     JSON: the best of six times in nanoseconds, of processor time, and the calls of Python functions in one run.
+Out:     with --rounds nothing; else JSON: the best of six times in nanoseconds, of processor time, and the calls of Python functions in one run.
 Always:  a run takes some 5 to 50 ms alone.  richards and deltablue are small programs of our own, after the benchmarks of these names.
 """
 
@@ -251,6 +251,14 @@ def calls_of(work):
     return count
 
 
+def repeat(rounds, name, tool=None):
+    """For who counts instructions from outside."""
+    work = PROGRAMS[name]()
+    with TOOLS[tool]() if tool else contextlib.nullcontext():
+        for _ in range(rounds):
+            work()
+
+
 def main(name, tool=None):
     work = PROGRAMS[name]()
     work()
@@ -264,4 +272,7 @@ def main(name, tool=None):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1].startswith("--rounds="):
+        repeat(int(sys.argv[1].partition("=")[2]), *sys.argv[2:])
+    else:
+        main(*sys.argv[1:])

@@ -169,6 +169,20 @@ def test_forks(same, program):
     assert seen(run)["in_child"] == 20, run
 
 
+def test_exec(pydtrace, program, monkeypatch):
+    """The process is another program's then, and its provider anew; what came before is seen as well."""
+    monkeypatch.setenv("PYUSDT_VM", "1")
+    path = program("""
+        import os, sys, pyusdt
+        def here(): pass
+        for _ in range(3): here()
+        if not sys.argv[1:]:
+            os.execv(sys.executable, [sys.executable, __file__, "again"])
+    """)
+    run = pydtrace("-q", "-n", "python$target::here:function-entry { this->by = 1; @[probefunc] = count(); }", "-c", f"{sys.executable} {path}")
+    assert (run.status, run.stderr, seen(run)) == (0, "", {"here": 6}), run
+
+
 def test_a_fork_after_our_exit_function(program):
     """In an exit function that was registered before ours, thus runs after it: no watcher is started again."""
     path = program("""
