@@ -10,11 +10,17 @@ enum {
     RECORD = 256,  /* of a frame or a thread: as much as is looked at */
     WINDOWS = 500, /* pages that the frames of one stack may lie in */
     HEAD = 2,      /* words that lead to the innermost frame, at most */
-    LOOKS = 2,     /* that have to agree with the first */
+    LOOKS = 4,     /* that have to agree with the first */
+    PAUSES = 7,    /* between them, all together */
+    PARTS = LOOKS * (HEAD + WINDOWS) + HEAD + PAUSES,
     /* What one walk may cost, lest a process that shows long lists of long stacks keeps it busy: a frame is 1. */
     BUDGET = 1 << 20,
     PAGE_COST = 16,
 };
+
+/* A look takes the time of many instructions of the program, and what it reads may be of two moments.  A program in a short loop
+ * shows such a stack again a turn later, so looks at even distances would all see it: these many words are read after each. */
+static const uint32_t pauses[LOOKS] = {1, 2, 4, 0};
 
 /* A page in which frames lie, and what follows it for the frame that crosses its end. */
 struct window {
@@ -50,6 +56,7 @@ struct pyusdt_walker {
     struct seen *seen;
     uint32_t nseen, nshown;
     uint32_t spent; /* of BUDGET */
+    struct pyusdt_memory_part parts[PARTS];
 
     uint64_t *words;
     size_t nwords, room;
@@ -224,22 +231,35 @@ static size_t window_parts(const struct pyusdt_walker *w, int look, struct pyusd
     return w->nwindows;
 }
 
+/* Whether all parts are there, read one after the other. */
+static bool read_all(const struct pyusdt_walker *w, size_t n)
+{
+    for (size_t from = 0, size; from < n; from += size) {
+        int64_t wanted = 0;
+        size = n - from < PYUSDT_MEMORY_PARTS ? n - from : PYUSDT_MEMORY_PARTS;
+        for (size_t i = from; i < from + size; i++)
+            wanted += (int64_t)w->parts[i].size;
+        if (pyusdt_memory_read_parts(&w->memory, w->parts + from, size) != wanted)
+            return false;
+    }
+    return true;
+}
+
 /* Head and frames, in turn, as fast as the kernel can: what is the same each time was so all the while.  False: it was not. */
 static bool look_again(struct pyusdt_walker *w, uint64_t thread, const struct head *first)
 {
-    struct pyusdt_memory_part parts[PYUSDT_MEMORY_PARTS];
     struct head heads[LOOKS + 1] = {0};
-    int64_t size = 0;
+    uint64_t unused;
     size_t n = 0;
 
     for (int look = 0; look <= LOOKS; look++) {
-        n += head_parts(w, thread, first->word[0], &heads[look], parts + n);
+        n += head_parts(w, thread, first->word[0], &heads[look], w->parts + n);
         if (look < LOOKS)
-            n += window_parts(w, look, parts + n);
+            n += window_parts(w, look, w->parts + n);
+        for (uint32_t i = 0; look < LOOKS && i < pauses[look]; i++)
+            w->parts[n++] = (struct pyusdt_memory_part){thread, &unused, sizeof unused};
     }
-    for (size_t i = 0; i < n; i++)
-        size += (int64_t)parts[i].size;
-    if (pyusdt_memory_read_parts(&w->memory, parts, n) != size) {
+    if (!read_all(w, n)) {
         w->nseen = 0;
         return false;
     }

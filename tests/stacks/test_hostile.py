@@ -83,7 +83,7 @@ def test_long_stacks_of_long_names(hostile):
 
 def test_a_profile_of_long_names(hostile, monkeypatch):
     """What all outputs together would write has a bound."""
-    monkeypatch.setattr("pyusdt.data.profile.SHOWN", 10 * 8003 * 100)
+    monkeypatch.setattr("pyusdt.data.profile.SHOWN", 10 * (8003 * 100 + 9))
     profile = Profile(100, "threads")
     with harness.started([hostile, "words"]) as subject:
         process = Process(subject.pid, profile, Options(ALL, frames=100))

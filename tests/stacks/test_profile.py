@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
@@ -103,6 +104,65 @@ def test_native_frames(python):
     assert printed == subprocess.run([python, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
     assert any("libz" in frame or "deflate" in frame for line in lines for frame in line.partition(";packs (")[2].split(";")[1:]), lines
     assert not any("_PyEval_EvalFrameDefault" in line for line in lines)
+
+
+def told_apart(python: str, argument: list[str], options: Options, turns: int) -> None:
+    """For each turn of whose.py: 20 samples are told apart by what the program says."""
+    with harness.running(python, "whose.py", *argument) as subject:
+        profile = Profile(100, "running threads")
+        process, name = Process(subject.pid, profile, options), subject.said
+        for _ in range(turns):
+            look_until(process, profile, name, 1)  # where contexts are is looked for ten times a second
+            before = names_of(profile)
+            look_until(process, profile, name, 20)
+            seen = names_of(profile) - before
+            assert seen.total() - seen[name] <= 2 and set(seen) <= {name, "task ?", "tag ?"}, (name, seen)
+            subject.say()
+            name = subject.hear()
+
+
+def look_until(process: Process, profile: Profile, name: str, n: int) -> None:
+    """Until there are so many more samples of a name."""
+    until, wanted = time.monotonic() + 60, names_of(profile)[name] + n
+    while names_of(profile)[name] < wanted:
+        process.look()
+        time.sleep(0.001)
+        assert time.monotonic() < until, (name, names_of(profile))
+
+
+def names_of(profile: Profile) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for (name, stack), n in profile.stacks.items():
+        if any(place.function == "spins" for place in stack):
+            found[name] += n
+    return found
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_tasks_are_told_apart(python):
+    told_apart(python, [], Options(RUNNING, tasks=True), 7)
+
+
+def test_tags_are_told_apart():
+    told_apart(sys.executable, ["tags"], Options(RUNNING, tags=True), 5)
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_a_thread_that_moves_is_stopped(python):
+    """Of a program that does nothing but call small functions each stack is whole, and it goes on as if nothing had been."""
+    profile = Profile(100, "running threads")
+    with harness.running(python, "moves.py") as subject:
+        process = Process(subject.pid, profile, Options(RUNNING, stop=True))
+        until = time.monotonic() + 60
+        while profile.samples < 300:
+            process.look()
+            assert time.monotonic() < until, profile.samples
+        process.close()
+        assert kernel_side.letter(subject.pid, subject.pid) == "R"
+        with open(f"/proc/{subject.pid}/status") as status:
+            assert "TracerPid:\t0\n" in status.read()
+    assert not profile.counts, profile.counts
+    assert all(stack[0].function == "<module>" for _, stack in profile.stacks)
 
 
 def test_a_thread_that_stops_late(monkeypatch):
@@ -203,6 +263,8 @@ def test_a_signal_ends_it_with_what_there_is(number):
     (["--svg", "/nowhere/x.svg", "1"], 2, "pyusdt profile: error: /nowhere/x.svg: there is no such folder\n"),
     (["--rate", "5000", "1"], 2, "a number from 1 to 1000 is wanted, not '5000'"),
     (["--wall", "--gil", "1"], 2, "not allowed with argument"),
+    (["--off-cpu", "--tasks", "1"], 2, "--off-cpu tells threads apart, neither tasks nor tags"),
+    (["--off-cpu", "--stop", "1"], 2, "--off-cpu measures where threads wait: there is nothing to stop"),
 ])
 def test_bad_input(arguments, status, said):
     run = harness.pyusdt("profile", *arguments)

@@ -1,7 +1,7 @@
 """pyusdt profile: which functions a Python program spends its time in.
 
 In: a process id, or a command.  Out: a table, folded stacks, and the files that were asked for.
-Always: the process is neither stopped (but by --native, for moments) nor changed; Ctrl-C and the end of the process end the
+Always: the process is neither stopped (but by --native and --stop, for moments) nor changed; Ctrl-C and the end of the process end the
 sampling, and what there is by then is shown.
 """
 
@@ -110,8 +110,8 @@ def collect(options: Namespace) -> Profile:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
     with watched(f"pyusdt: process {pid} does not let its memory be read: gave up") as beat:
-        sampler = Sampler(profile, Options(which, options.lines, options.threads, options.frames, options.native), beat,
-                          command.pid if command else None)
+        sampler = Sampler(profile, Options(which, options.lines, options.threads, options.frames, options.native,
+                                           options.stop, options.tasks, options.tags), beat, command.pid if command else None)
         try:
             if command:
                 command.go()
@@ -165,6 +165,10 @@ def check(options: Namespace) -> str | None:
         return "give a process id, or -- and a command"
     if options.off_cpu and options.native:
         return "--off-cpu has no native frames: sched:::off-cpu { @[ustack()] = count(); } of pydtrace has those that the kernel finds"
+    if options.off_cpu and (options.tasks or options.tags):
+        return "--off-cpu tells threads apart, neither tasks nor tags: the kernel does not know them"
+    if options.off_cpu and options.stop:
+        return "--off-cpu measures where threads wait: there is nothing to stop"
     for path in (options.speedscope, options.svg):
         if path and not os.path.isdir(os.path.dirname(os.path.abspath(path))):
             return f"{path}: there is no such folder"

@@ -97,7 +97,7 @@ class Profile:
     def add(self, thread: str, stack: Stack, n: int = 1) -> None:
         key = thread, stack
         if key not in self.stacks:
-            shown = sum(self._sizes.get(place, 1) for place in stack)
+            shown = len(thread) + sum(self._sizes.get(place, 1) for place in stack)
             if self._frames + len(stack) > ROOM or self._shown + shown > SHOWN:
                 self._full = True
                 key = thread, (LEFT_OUT,)

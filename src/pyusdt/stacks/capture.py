@@ -51,6 +51,19 @@ class Capture:
                 self._stop(tid)
                 _tracer.go_on(tid)
 
+    def still(self, tids, read):
+        """({threads that stood still meanwhile}, what read() gave)."""
+        stopped = []
+        try:
+            for tid in {*tids, *self._late}:
+                with contextlib.suppress(OSError):
+                    self._stop(tid)
+                    stopped.append(tid)
+            return {*stopped}, read()
+        finally:
+            for tid in stopped:
+                _tracer.go_on(tid)
+
     def copies(self, tids, waiting, read):
         """({thread: Copy}, what read() gave, which is called while they stand still).  waiting: those that wait in the kernel, too."""
         stopped, copies = [], {}

@@ -12,9 +12,11 @@ from ..data.profile import Place, marked
 from ..engine.identity import alive
 from . import kernel_side, snapshot
 from .beside import NO_COPY, Native
+from .capture import Capture
 from .code import Codes
 from .native import merged
 from .process import NoStacks, Python
+from .whose import Whose
 
 RUNNING, GIL, ALL = "running", "gil", "all"
 WORDS = {RUNNING: "running threads", GIL: "threads that hold the GIL", ALL: "all threads"}
@@ -25,12 +27,14 @@ _REST = 20  # times as long as a look at the kernel's list of threads took there
 
 class Options:
     """which: RUNNING, GIL or ALL; lines: lines are told apart, not functions alone; threads: threads are; frames: of a stack, at most;
-    native: with native frames."""
+    native: with native frames; stop: a thread that runs is stopped where its stack does not hold still;
+    tasks, tags: tasks of asyncio, tags are told apart."""
 
-    __slots__ = ("frames", "lines", "native", "threads", "which")
+    __slots__ = ("frames", "lines", "native", "stop", "tags", "tasks", "threads", "which")
 
-    def __init__(self, which=RUNNING, lines=False, threads=False, frames=1000, native=False):
+    def __init__(self, which=RUNNING, lines=False, threads=False, frames=1000, native=False, stop=False, tasks=False, tags=False):
         self.which, self.lines, self.threads, self.frames, self.native = which, lines, threads, frames, native
+        self.stop, self.tasks, self.tags = stop, tasks, tags
 
 
 class Threads:
@@ -71,8 +75,10 @@ class Process:
         self.python = Python(pid)
         self.pid, self._profile, self._options = pid, profile, options
         self._codes = Codes(self.python)
-        self._walker = self.python.walker(options.frames, _TRIES, options.native)
+        self._walker = self.python.walker(options.frames, 1 if options.stop else _TRIES, options.native)
         self._native = Native(self.python.memory, child) if options.native else None
+        self._capture = Capture(self.python.memory, child) if options.stop and not options.native else None
+        self._whose = Whose(self.python, self._codes, options.tasks, options.tags)
         self._needs_tasks = options.which == RUNNING or options.threads or options.native
         self._known = {}  # (stack, flags) -> tuple of Place
         self._threads = Threads(self.python)
@@ -82,11 +88,12 @@ class Process:
         """One sample of each of its threads that count.  Raises NoStacks."""
         self._renew()
         found = []
+        self._whose.look()
         copies, raws = self._read()
         for raw in raws:
             task = self._threads.of(raw, len(raws) == 1) if self._needs_tasks else None
             if self._counts(raw, task, copies):
-                found.append((self._thread(task), self._stack(raw, task, copies), raw.marks))
+                found.append((self._thread(raw, task), self._stack(raw, task, copies), raw.marks))
         if not self.python.memory.is_its():  # the names may be those of the process that has its id now
             raise NoStacks(f"process {self.pid} has ended")
         for thread, stack, marks in found:
@@ -94,17 +101,28 @@ class Process:
             self._profile.counts.update(marks)
 
     def _read(self):
-        """(copies of the native stacks, what the walker says), of one moment."""
+        """(copies of the native stacks, or threads that were stopped, what the walker says), of one moment."""
         if self._native is None:
-            return {}, snapshot.raws(self._walker, self.pid)
+            return self._settled(snapshot.raws(self._walker, self.pid))
         tids = kernel_side.ids(self.pid)
         if self._options.which != ALL:
             tids = [tid for tid in tids if kernel_side.letter(self.pid, tid) == "R"]
         return self._native.copies(tids, self._options.which == ALL, lambda: snapshot.raws(self._walker, self.pid))
 
+    def _settled(self, raws):
+        """(threads that were stopped, raws), where that is wanted: those that moved while they were read are read again, standing still."""
+        moved = {raw.thread: self._threads.of(raw, len(raws) == 1) for raw in raws if self._capture and raw.marks not in ([], ["cut"])}
+        tids = [task.tid for task in moved.values() if task and task.letter == "R"]
+        if not tids:
+            return (), raws
+        stopped, again = self._capture.still(tids, lambda: snapshot.raws(self._walker, self.pid))
+        again = {raw.thread: raw for raw in again if raw.thread in moved}
+        return stopped, [again.get(raw.thread, raw) for raw in raws]
+
     def close(self):
-        if self._native:
-            self._native.close()
+        for each in (self._native, self._capture):
+            if each:
+                each.close()
 
     def _renew(self):
         now = time.monotonic()
@@ -121,10 +139,10 @@ class Process:
             return raw.gil
         return self._options.which == ALL or (task is not None and (task.letter == "R" or task.tid in copies))
 
-    def _thread(self, task):
-        if not self._options.threads:
-            return ""
-        return f"{task.name} {task.tid}" if task else "thread ?"
+    def _thread(self, raw, task):
+        """What its samples are told apart by."""
+        thread = [f"{task.name} {task.tid}" if task else "thread ?"] if self._options.threads else []
+        return ", ".join([*thread, *self._whose.names(raw)])
 
     def _stack(self, raw, task, copies):
         if self._native:

@@ -39,6 +39,7 @@ class Tasks:
         self._python, self._codes, self._layout = python, codes, python.layout
         self._objects = Objects(python, codes)
         self._left = _FRAMES
+        self._of_thread = None
         self.word = python.word
 
     def all(self, threads):
@@ -51,6 +52,31 @@ class Tasks:
                 continue  # it has no asyncio, or is about to load it
             found += [task for task in map(self._task, addresses[:_MOST]) if task]
         return found
+
+    @property
+    def own_list(self):
+        """A thread knows which task it runs."""
+        return self._layout["minor"] >= _OWN_LIST
+
+    def running(self, thread, interpreter):
+        """Addresses of the tasks that run in a thread; before 3.14 in any of an interpreter's.  Raises OSError, LookupError, elf.BadFile."""
+        if self.own_list:
+            if self._of_thread is None:
+                self._of_thread = self._words()[11]
+            task = self.word(thread + self._of_thread)
+            return [task] if task else []
+        module = self._objects.get(self.word(interpreter + self._layout["interp_modules"]), "asyncio.tasks")
+        return [task for _, task in self._objects.items(self._objects.module_member(module, "_current_tasks"))][:_MOST]
+
+    def name(self, address):
+        """Raises OSError, ValueError."""
+        return self._name(self.word(address + self._layout["task_coro"] + 8))
+
+    def code(self, address):
+        """Of a task's coroutine, or None.  Raises OSError."""
+        coro = self.word(address + self._layout["task_coro"])
+        frame = self._frame(coro) if self._objects.type_name(coro) in _BY_FRAME else 0
+        return self._place(frame)[0] if frame else None
 
     # --- finding ----------------------------------------------------------------------
 
@@ -74,13 +100,18 @@ class Tasks:
 
     def _listed(self, interpreter, threads):
         """By the words that the module _asyncio tells: of a task, an interpreter, a thread."""
-        told = struct.unpack("=13Q", self._python.memory.read(self._told_at(), 104))
-        name, coro, node, of_interpreter, of_thread = (told[i] % (1 << 20) for i in (1, 5, 6, 8, 12))
-        if name != coro + 8:
-            raise LookupError("a task of another shape")
-        self._layout = {**self._layout, "task_coro": coro}
+        told = self._words()
+        node, of_interpreter, of_thread = (told[i] for i in (6, 8, 12))
         heads = [interpreter + of_interpreter, *(thread + of_thread for thread in threads)]
         return [each - node for each in itertools.islice(itertools.chain.from_iterable(map(self._nodes, heads)), _MOST)]
+
+    def _words(self):
+        """What the module _asyncio tells of a task (0 to 6), an interpreter (7, 8) and a thread."""
+        told = [each % (1 << 20) for each in struct.unpack("=13Q", self._python.memory.read(self._told_at(), 104))]
+        if told[1] != told[5] + 8:
+            raise LookupError("a task of another shape")
+        self._layout = {**self._layout, "task_coro": told[5]}
+        return told
 
     def _nodes(self, head):
         at = self.word(head)
