@@ -50,19 +50,33 @@ def test_queries_of_django():
         [f"started {2 * REQUESTS}", f"select %s [] {REQUESTS}", f"select nothing [OperationalError] {REQUESTS}"]), run
 
 
+QUERIES = """db*:::query-start { @started = count(); }
+db*:::query-done { @[copyinstr(arg0), copyinstr(arg3), (int)arg1] = count(); }
+END { printa("started %@d\\n", @started); printa("%s [%s] %d %@d\\n", @); }"""
+
+
 def test_queries_of_psycopg():
     """Of a server's cursor too; what is built has its text; executemany() is one query."""
-    script = """db*:::query-start { @started = count(); }
-                db*:::query-done { @[copyinstr(arg0), copyinstr(arg3), (int)arg1] = count(); }
-                END { printa("started %@d\\n", @started); printa("%s [%s] %d %@d\\n", @); }"""
     with postgres.server(5434) as (_, environment):
-        run = trace(script, harness.program("hooks_psycopg.py", REQUESTS), PYUSDT_INSTRUMENT="psycopg", **environment)
+        run = trace(QUERIES, harness.program("hooks_psycopg.py", REQUESTS), PYUSDT_INSTRUMENT="psycopg", **environment)
     many = {"select number from item []": REQUESTS, "select 3 + %s []": 1, "select 2 []": 1, "select nothing [UndefinedColumn]": -1}
     once = {"create temporary table item (number integer) []": -1, "insert into item values (%s) []": REQUESTS,
             "select 1 as of_the_server []": -1}
     assert sorted(filter(None, run.stdout.split("\n"))) == sorted(
         [f"started {3 + 4 * REQUESTS}", *(f"{query} {rows} {REQUESTS}" for query, rows in many.items()),
          *(f"{query} {rows} 1" for query, rows in once.items())]), run
+
+
+def test_queries_of_psycopg2():
+    """By a class of cursors; what is built has its text, and execute_values() writes the values into it."""
+    pytest.importorskip("psycopg2", reason="host: no psycopg2 for this CPython")
+    with postgres.server(5435) as (_, environment):
+        run = trace(QUERIES, harness.program("hooks_psycopg2.py", 3), PYUSDT_INSTRUMENT="logging", **environment)
+    many = {"select number from item []": 3, "select 3 + %s []": 1, "select nothing [UndefinedColumn]": -1, "abs []": 1, "select 2 as two []": 1}
+    once = {"create temporary table item (number integer) []": -1, "insert into item values (0),(1),(2) []": 3,
+            "select 1 as of_the_server []": -1}
+    assert sorted(filter(None, run.stdout.split("\n"))) == sorted(
+        ["started 18", *(f"{query} {rows} 3" for query, rows in many.items()), *(f"{query} {rows} 1" for query, rows in once.items())]), run
 
 
 def test_only_what_is_asked_for():

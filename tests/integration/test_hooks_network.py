@@ -61,12 +61,18 @@ def test_calls_of_grpc():
     assert lines == sorted(expected + nothing)
 
 
-def test_requests_of_grpc_aio():
-    """Its channels are left alone; of a function that is no coroutine the context tells no code."""
-    _, lines = trace(RPC, "hooks_grpc_aio.py", "grpc")
-    codes = {"Order": "", "Refuse": "NOT_FOUND", "Fail": "UNKNOWN", "Parts": "OK", "Echo": "OUT_OF_RANGE", "Twice": "OK"}
-    assert lines == sorted(line for name, code in codes.items() for line in (
-        f"server /shop.Shop/{name} {COUNT}", f"server /shop.Shop/{name} {code} {COUNT}"))
+def test_calls_of_grpc_aio():
+    """Of a function that is no coroutine the context tells the server no code."""
+    (port,), lines = trace(RPC, "hooks_grpc_aio.py", "grpc")
+    codes = {"Order": "OK", "Refuse": "NOT_FOUND", "Fail": "UNKNOWN", "Parts": "OK", "Echo": "OUT_OF_RANGE", "Twice": "OK", "Total": "OK"}
+    times = {"Order": 2 * COUNT}
+    at = f"127.0.0.1:{port}"
+    assert lines == sorted([*(line for name, code in codes.items() for n in (times.get(name, COUNT),) for line in (
+        f"server /shop.Shop/{name} {n}", f"server /shop.Shop/{name} {'' if name == 'Order' else code} {n}",
+        f"client /shop.Shop/{name} {n}", f"client /shop.Shop/{name} {code} {at} {n}")),
+        f"client /shop.Shop/Nothing {COUNT}", f"client /shop.Shop/Nothing UNIMPLEMENTED {at} {COUNT}",
+        f"client /shop.Shop/Endless {COUNT}", f"client /shop.Shop/Endless CANCELLED {at} {COUNT}",
+        f"server /shop.Shop/Endless {COUNT}", f"server /shop.Shop/Endless UNKNOWN {COUNT}"])
 
 
 @pytest.mark.parametrize("name", ["hooks_aiohttp.py", "hooks_grpc.py", "hooks_grpc_aio.py"])

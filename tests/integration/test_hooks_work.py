@@ -34,6 +34,15 @@ def test_commands_of_redis():
     assert lines == sorted([*(f"{line} {COUNT}" for line in each), *once])
 
 
+def test_commands_of_a_cluster_of_redis():
+    """What its clients ask the nodes for themselves, the cluster's slots, is there as well."""
+    with redis_server.cluster() as port:
+        lines = trace(CACHE, "hooks_redis_cluster.py", port, COUNT, part="redis")
+    each = ["GET [here] 1 []", "GET [nowhere] 0 []", "HGET [shelf] 0 []", "LPUSH [here] -1 [ResponseError]", "SET [here] -1 []"]
+    asked = [line for line in lines if not line.startswith(("COMMAND ", "CLUSTER ", "started "))]
+    assert asked == sorted([*(f"{line} {COUNT}" for line in each), f"PIPELINE [] -1 [] {2 * COUNT}"]), lines
+
+
 TASKS = """task*:::start { @started[copyinstr(arg0)] = count(); }
 task*:::done /arg2 > 0 && copyinstr(arg3) != ""/ { @[copyinstr(arg0), copyinstr(arg1)] = count(); }
 END { printa("start %s %@d\\n", @started); printa("%s %s %@d\\n", @); }"""

@@ -27,6 +27,8 @@ _HOOKS = {
     "psycopg": ("psycopg", "see_queries"),
     "redis.client": ("redis", "see_commands"),
     "redis.asyncio.client": ("redis", "see_async_commands"),
+    "redis.cluster": ("redis", "see_commands_of_clusters"),
+    "redis.asyncio.cluster": ("redis", "see_async_commands_of_clusters"),
     "celery.signals": ("celery", "see_tasks"),
     "rq.job": ("rq", "see_jobs"),
     "concurrent.futures.thread": ("pools", "see_threads"),
@@ -39,7 +41,7 @@ _HOOKS = {
     "aiohttp.web_protocol": ("aiohttp", "see_server"),
     "aiohttp.client": ("aiohttp", "see_client"),
     "grpc": ("grpc", "see_calls"),
-    "grpc.aio": ("grpc", "see_servers_of_aio"),
+    "grpc.aio": ("grpc", "see_calls_of_aio"),
     "opentelemetry.sdk.trace": ("otel", "see_spans"),
     "logging": ("logging", "see_records"),
 }

@@ -1,15 +1,16 @@
-"""gRPC: rpc, by an interceptor in each server, also of grpc.aio, and in each channel that the program makes.
+"""gRPC: rpc, by an interceptor in each server, also of grpc.aio, and in each channel that the program makes; in channels of grpc.aio
+around what makes a call.
 
 In: grpc and grpc.aio, when they have been imported.
 Out: rpc:::request-start and request-done of servers, call-start and call-done of clients.
 Always: ours is the first interceptor, so that it sees what the program's do.  A stream is done with its last message.  Channels of
-grpc.aio are left alone: an interceptor makes a task of each of their calls, whoever traces.
+grpc.aio get no interceptor: it would make a task of each of their calls, whoever traces.
 """
 
 from __future__ import annotations
 
 from functools import update_wrapper
-from inspect import isasyncgenfunction, iscoroutinefunction
+from inspect import isasyncgenfunction, iscoroutine, iscoroutinefunction
 from time import perf_counter_ns
 from typing import Any
 
@@ -31,11 +32,24 @@ class _Call:
 
     @harmless
     def done(self, call: Any) -> None:
-        _call_done(self.method, call.code().name, perf_counter_ns() - self.began, self.target)
+        took = perf_counter_ns() - self.began
+        _call_done(self.method, _now(call.code()).name, took, self.target)
 
     @harmless
     def watch(self, call: Any) -> None:
         call.add_done_callback(self.done)
+
+
+def _now(code: Any) -> Any:
+    """grpc.aio has a coroutine for the code; of a call that is done it waits for nothing."""
+    if not iscoroutine(code):
+        return code
+    try:
+        code.send(None)
+    except StopIteration as answer:
+        return answer.value
+    code.close()
+    raise TypeError("a call that is done, whose code is not there")
 
 
 @harmless
@@ -166,6 +180,13 @@ def _async_server_interceptor(grpc: Any, aio: Any) -> Any:
     return Interceptor()
 
 
+_KINDS = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
+
+
+def _camel(kind: str) -> str:
+    return kind.title().replace("_", "")
+
+
 def _client_interceptor(grpc: Any, target: Any) -> Any:
     def intercept(_self: Any, continuation: Any, details: Any, request: Any) -> Any:
         traced = _called(details.method, target) if _call_start or _call_done else None
@@ -174,9 +195,8 @@ def _client_interceptor(grpc: Any, target: Any) -> Any:
             traced.watch(call)
         return call
 
-    kinds = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
-    bases = tuple(getattr(grpc, f"{kind.title().replace('_', '')}ClientInterceptor") for kind in kinds)
-    return type("Interceptor", bases, {f"intercept_{kind}": intercept for kind in kinds})()
+    bases = tuple(getattr(grpc, f"{_camel(kind)}ClientInterceptor") for kind in _KINDS)
+    return type("Interceptor", bases, {f"intercept_{kind}": intercept for kind in _KINDS})()
 
 
 def _around_server(interceptor: Any) -> Any:
@@ -189,10 +209,48 @@ def _around_server(interceptor: Any) -> Any:
     return around_server
 
 
-def see_servers_of_aio(aio: Any) -> None:
+_TARGET = "_pyusdt_target"  # in a channel of grpc.aio, and in what it makes for a method
+
+
+def _around_init(init: Any) -> Any:
+    def __init__(self: Any, target: Any, *arguments: Any, **named: Any) -> None:
+        init(self, target, *arguments, **named)
+        setattr(self, _TARGET, target)
+
+    return __init__
+
+
+def _around_kind(make: Any) -> Any:
+    """A channel's method that makes what is called for a method of the service."""
+
+    def make_callable(self: Any, method: Any, *arguments: Any, **named: Any) -> Any:
+        made = make(self, method, *arguments, **named)
+        setattr(made, _TARGET, (method, getattr(self, _TARGET, "")))
+        return made
+
+    return make_callable
+
+
+def _around_call(begin: Any) -> Any:
+    def call(self: Any, *arguments: Any, **named: Any) -> Any:
+        traced = _called(*getattr(self, _TARGET)) if (_call_start or _call_done) and hasattr(self, _TARGET) else None
+        begun = begin(self, *arguments, **named)
+        if traced is not None:
+            traced.watch(begun)
+        return begun
+
+    return call
+
+
+def see_calls_of_aio(aio: Any) -> None:
     import grpc
+    from grpc.aio import _channel
 
     wrap_method(aio, "server", _around_server(_async_server_interceptor(grpc, aio)))
+    wrap_method(_channel.Channel, "__init__", _around_init)
+    for kind in _KINDS:
+        wrap_method(_channel.Channel, kind, _around_kind)
+        wrap_method(getattr(_channel, f"{_camel(kind)}MultiCallable"), "__call__", _around_call)
 
 
 def see_calls(grpc: Any) -> None:

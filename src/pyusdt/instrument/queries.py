@@ -20,9 +20,9 @@ _start, _done = probes("db")
 _inside: ContextVar[bool] = ContextVar("pyusdt.query", default=False)
 
 
-def _text(statement: Any) -> str:
-    """Of an object that stands for a statement; psycopg's sql.SQL and its like have a method for it."""
-    return str(statement.as_string() if hasattr(statement, "as_string") else statement)
+def _text(statement: Any, cursor: Any) -> str:
+    """Of an object that stands for a statement; psycopg's and psycopg2's sql.SQL and their like have a method for it."""
+    return str(statement.as_string(cursor) if hasattr(statement, "as_string") else statement)
 
 
 class Query:
@@ -30,8 +30,8 @@ class Query:
 
     __slots__ = ("began", "statement", "token")
 
-    def __init__(self, statement: Any) -> None:
-        self.statement = statement if isinstance(statement, (str, bytes)) else _text(statement)
+    def __init__(self, statement: Any, cursor: Any) -> None:
+        self.statement = statement if isinstance(statement, (str, bytes)) else _text(statement, cursor)
         _start(self.statement)
         self.began = perf_counter_ns()
         self.token = _inside.set(True)  # last: what fails before leaves nothing behind
@@ -45,14 +45,14 @@ class Query:
 
 
 @harmless
-def begin(statement: Any) -> Query | None:
+def begin(statement: Any, cursor: Any) -> Query | None:
     """The query, if it is to be traced."""
-    return Query(statement) if (_start or _done) and not _inside.get() else None
+    return Query(statement, cursor) if (_start or _done) and not _inside.get() else None
 
 
 def around_query(cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any) -> Any:
     """execute(*arguments, **named) with the probes around it."""
-    query = begin(statement) if _start or _done else None
+    query = begin(statement, cursor) if _start or _done else None
     if query is None:
         return execute(*arguments, **named)
     try:
@@ -66,7 +66,7 @@ def around_query(cursor: Any, statement: Any, execute: Any, *arguments: Any, **n
 
 async def around_query_async(cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any) -> Any:
     """The same of a coroutine."""
-    query = begin(statement) if _start or _done else None
+    query = begin(statement, cursor) if _start or _done else None
     if query is None:
         return await execute(*arguments, **named)
     try:

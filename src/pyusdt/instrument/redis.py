@@ -1,6 +1,6 @@
-"""redis: cache, around execute_command() of both clients, and around execute() of a pipeline, which is one command.
+"""redis: cache, around execute_command() of the clients and the clusters' clients, and execute() of a pipeline, which is one command.
 
-In: redis.client and redis.asyncio.client, when they have been imported.  Out: cache:::command-start and command-done.
+In: redis.client, redis.cluster and those of redis.asyncio, when they have been imported.  Out: cache:::command-start and command-done.
 Always: of a command only its first argument is told, its key as a rule; values are never looked at, nor what AUTH and HELLO carry.
 """
 
@@ -57,3 +57,13 @@ def see_commands(client: Any) -> None:
 def see_async_commands(client: Any) -> None:
     wrap_method(client.Redis, "execute_command", around_async(_command))
     wrap_method(client.Pipeline, "execute", around_async(_pipeline))
+
+
+def see_commands_of_clusters(cluster: Any) -> None:
+    wrap_method(cluster.RedisCluster, "execute_command", around(_command))
+    wrap_method(cluster.ClusterPipeline, "execute", around(_pipeline))
+
+
+def see_async_commands_of_clusters(cluster: Any) -> None:
+    wrap_method(cluster.RedisCluster, "execute_command", around_async(_command))
+    wrap_method(cluster.ClusterPipeline, "execute", around_async(_pipeline))

@@ -14,8 +14,8 @@ _KEY = "pyusdt.query"  # in the info of the connection that runs a query
 
 
 @harmless
-def _before(connection: Any, _cursor: Any, statement: Any, _parameters: Any, _context: Any, _many: Any) -> None:
-    if (query := begin(statement)) is not None:
+def _before(connection: Any, cursor: Any, statement: Any, _parameters: Any, _context: Any, _many: Any) -> None:
+    if (query := begin(statement, cursor)) is not None:
         connection.info[_KEY] = query
 
 
