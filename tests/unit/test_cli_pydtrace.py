@@ -52,6 +52,8 @@ def test_version_is_ours_and_that_of_d():
     [
         (["-n", "BEGIN", "-c", "/proc/nonexistent/x y"], "failed to start /proc/nonexistent/x: No such file or directory"),
         (["-n", "BEGIN", "-c", "/etc/passwd"], "failed to start /etc/passwd: Permission denied"),
+        (["-n", "BEGIN", "-c", "DEBUG=1 python"],
+         "failed to start DEBUG=1: No such file or directory\nhint: -c starts a program, not a shell: -c 'env DEBUG=1 …'"),
         (["-n", "BEGIN", "-c", ""], "failed to start : No such file or directory"),
         (["-n", "BEGIN", "-c", "true", "-p", "1"], "more than one -c, or -c with -p, is not supported"),
         (["-l", "-p", "4194305"], "No such process: 4194305"),

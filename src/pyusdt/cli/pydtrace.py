@@ -143,7 +143,8 @@ def check_command(name: str) -> None:
         return
     exists = any(os.path.isfile(path) for path in paths)
     why = "Permission denied" if exists else "No such file or directory"
-    raise Failure(f"failed to start {name}: {why}")
+    hint = f"-c starts a program, not a shell: -c 'env {name} …'" if name.partition("=")[0].isidentifier() and "=" in name else None
+    raise Failure(behind(f"failed to start {name}: {why}", hint))
 
 
 def hide() -> None:

@@ -32,6 +32,7 @@ _SHADES = " .:-=+*#%@"  # of a heat map without colour
 _RAMP = (17, 18, 19, 20, 26, 32, 38, 44, 80, 122, 190, 226, 220, 214, 208, 202, 196)  # xterm's colours, from cold to hot
 _SORTS = ("value", "rate", "key")
 _SPARK = 24  # columns of a line's past
+_WIDE, _FEW = 60, (50, 99)  # columns of a terminal from which on there is room for the past; percentiles that narrower ones show
 _LEAST_LOG = 3  # lines of what the script printed, where it printed anything
 _HELP = "q quit  p pause  s sort  / filter  Tab next  + - interval"
 
@@ -129,7 +130,8 @@ class Screen:
         room = share - 1
         if panel.is_distribution:
             rows = _heat_rows(panel, [line.key for line in lines])
-            shown = _densest(rows, max(1, room - min(len(lines), 3) - 1) if len(lines) > 1 else room)
+            shown = _fullest(rows, max(1, (room + 1) // 2, room - min(len(lines), 3) - 1) if len(lines) > 1 else room)
+            title.append(f"  {len(shown)} of {len(rows)} lines" if len(shown) < len(rows) else "", style="dim")
             yield from (self._heat_line(row, width) for row in shown)
             room -= len(shown)
         if room > 1 and (len(lines) > 1 or not panel.is_distribution or (lines and lines[0].key)):
@@ -157,9 +159,10 @@ class Screen:
 
 
 def _shares(panels: list[Panel], room: int) -> Iterable[tuple[Panel, int]]:
-    """How many lines each gets, the first ones first; what one does not need is the next one's."""
+    """How many lines each gets, the first ones first; what one does not need is the next one's.  The first, which Tab chooses, may have
+    half of them."""
     for index, panel in enumerate(panels):
-        share = min(max(room // (len(panels) - index), 4), room, _wanted(panel))
+        share = min(max(room // (2 if index == 0 and len(panels) > 1 else len(panels) - index), 4), room, _wanted(panel))
         if share < 2:
             return
         room -= share
@@ -189,11 +192,11 @@ def _heat_rows(panel: Panel, keys: Iterable[Any]) -> list[tuple[str, list[int], 
     return [(label(named[bucket]), [column.get(bucket, 0) for column in columns], most) for bucket in range(max(used), min(used) - 1, -1)]
 
 
-def _densest(rows: list[tuple[str, list[int], int]], room: int) -> list[tuple[str, list[int], int]]:
-    """As many of them in a row as there is room for: those to which the most came."""
+def _fullest(rows: list[tuple[str, list[int], int]], room: int) -> list[tuple[str, list[int], int]]:
+    """As many of them as there is room for: those to which the most came, in their order; one above which some are left out says so."""
     sums = [sum(counts) for _, counts, _ in rows]
-    start = max(range(max(len(rows) - room, 0) + 1), key=lambda at: sum(sums[at : at + room]))
-    return rows[start : start + room]
+    chosen = sorted(sorted(range(len(rows)), key=lambda row: -sums[row])[:room])
+    return [(f"… {rows[row][0]}" if row and row - 1 not in chosen else rows[row][0], *rows[row][1:]) for row in chosen]
 
 
 def _spark(past: list[int]) -> str:
@@ -205,16 +208,17 @@ def _table(panel: Panel, lines: list[Line], width: int) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), width=width, show_edge=False, header_style="dim")
     table.add_column("key", ratio=1, no_wrap=True, overflow="ellipsis")
     table.add_column("values" if panel.is_distribution else panel.row.called, justify="right", no_wrap=True)
-    for name, _ in panel.row.percents:
+    percents = [each for each in panel.row.percents if width >= _WIDE or each[1] in _FEW]
+    for name, _ in percents:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("/s", justify="right", no_wrap=True)
-    if width >= 60:
+    if width >= _WIDE:
         table.add_column("", width=_SPARK, no_wrap=True)
     for line in lines:
         cells = [shown_key(line.key), short(number_of(line.value) if isinstance(line.value, Histogram) else line.value)]
-        cells += [short(line.value.percentile(percent) or 0) for _, percent in panel.row.percents]
+        cells += [short(line.value.percentile(percent) or 0) for _, percent in percents]
         cells.append(short(round(line.rate, 1)))
-        if width >= 60:
+        if width >= _WIDE:
             cells.append(_spark(list(line.past)[-_SPARK:]))
         table.add_row(*map(Text, cells))
     return table
