@@ -121,13 +121,36 @@ static int open_at(struct reading *r, const uint8_t *btf, size_t size, struct wa
     return code < 0 ? code : find_type(r, want, type);
 }
 
-int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
+int64_t pyusdt_btf_find(const uint8_t *btf, size_t size, uint32_t kind, const char *name)
 {
     struct reading r;
-    struct type function;
-    int code = open_at(&r, btf, size, (struct wanted){.kind = KIND_FUNC, .name = name}, &function);
+    struct type type;
+    int code = open_at(&r, btf, size, (struct wanted){.kind = kind, .name = name}, &type);
 
-    return code < 0 ? code : function.id;
+    return code < 0 ? code : type.id;
+}
+
+int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
+{
+    return pyusdt_btf_find(btf, size, KIND_FUNC, name);
+}
+
+int64_t pyusdt_btf_places(const uint8_t *btf, size_t size, uint32_t *places, size_t room)
+{
+    struct reading r;
+    struct type type;
+    int64_t found = 0;
+    int code = open_btf(&r, btf, size);
+
+    if (code < 0)
+        return code;
+    type = first_type(&r);
+    for (code = check_type(&r, &type); code == 0; code = next_type(&r, &type)) {
+        if ((size_t)found < room)
+            places[found] = (uint32_t)type.at;
+        found++;
+    }
+    return code == -ENOENT ? found : code;
 }
 
 /* The member of the struct or union at `at`, or of one without a name in it. */

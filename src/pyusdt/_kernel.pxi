@@ -19,6 +19,8 @@ cdef extern from "tracer/kernel_ring.h" nogil:
 
 cdef extern from "tracer/btf.h" nogil:
     int64_t pyusdt_btf_function(const uint8_t *btf, size_t size, const char *name)
+    int64_t pyusdt_btf_find(const uint8_t *btf, size_t size, uint32_t kind, const char *name)
+    int64_t pyusdt_btf_places(const uint8_t *btf, size_t size, uint32_t *places, size_t room)
     int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure, const char *member)
     int64_t pyusdt_btf_size(const uint8_t *btf, size_t size, const char *structure)
 
@@ -60,6 +62,24 @@ def btf_function(bytes btf, str name):
     text = name.encode()
     cdef int64_t found = pyusdt_btf_function(<const uint8_t *><const char *>btf, len(btf), text)
     return found if found > 0 else None
+
+
+def btf_find(bytes btf, uint32_t kind, str name):
+    """The id of the type of this kind and name in BTF, or None."""
+    text = name.encode()
+    cdef int64_t found = pyusdt_btf_find(<const uint8_t *><const char *>btf, len(btf), kind, text)
+    return found if found > 0 else None
+
+
+def btf_places(bytes btf):
+    """Where in BTF its types are, by their ids from 1 on: bytes, 4 for each; None where it is none that is understood."""
+    cdef const uint8_t *data = btf
+    cdef int64_t count = pyusdt_btf_places(data, len(btf), NULL, 0)
+    if count < 0:
+        return None
+    cdef bytes places = bytes(4 * count)
+    pyusdt_btf_places(data, len(btf), <uint32_t *><char *>places, count)
+    return places
 
 
 def btf_member(bytes btf, str structure, str member):

@@ -168,7 +168,7 @@ def test_a_name_that_is_assigned_is_no_type():
 )
 def test_declarators_read_from_the_name_outwards(declaration, steps, monkeypatch):
     monkeypatch.setattr(declarations, "declare", lambda names, node: None)  # takes what is not supported
-    (node,) = parse(declaration + ";", None).items
+    node, _ = parse(declaration + "; BEGIN { }", None).items
     assert [step[0] for step in node.type_name.steps] == steps
 
 

@@ -30,8 +30,9 @@ def _integer(field: t.Field | None, type: Any, storage: bytes) -> int:
     """The value of an integer, a pointer or a bit-field."""
     if field is None or field.width is None:
         return _raw(type, storage)
-    value = int.from_bytes(storage, sys.byteorder) & ((1 << field.width) - 1)
-    return value - (1 << field.width) if type.signed and value >> (field.width - 1) else value
+    bits = field.width - field.shift
+    value = int.from_bytes(storage, sys.byteorder) >> field.shift & ((1 << bits) - 1)
+    return value - (1 << bits) if type.signed and value >> (bits - 1) else value
 
 
 def _enumerator(type: Any, value: int) -> str | None:

@@ -97,12 +97,14 @@ class Function(Type):
 
 
 class Field:
-    """A member of a Record.  offset: in bytes; width: None, or the bits of a bit-field."""
+    """A member of a Record.  offset: in bytes; width: None, or the bits of a bit-field, with `shift` ones below it that are not
+    its own: those of the kernel's structs share their bytes."""
 
-    __slots__ = ("name", "type", "offset", "width")
+    __slots__ = ("name", "type", "offset", "width", "shift")
 
     def __init__(self, name: str | None, type: Any, offset: int, width: int | None = None) -> None:
         self.name, self.type, self.offset, self.width = name, type, offset, width
+        self.shift = 0
 
     @property
     def value_type(self) -> Any:
@@ -111,7 +113,7 @@ class Field:
         if self.width is None:
             return self.type
         narrow = typedef(self.type.name, self.type)
-        narrow.rank, narrow.size = (self.width / 8, *self.type.rank[1:]), self.size
+        narrow.rank, narrow.size = ((self.width - self.shift) / 8, *self.type.rank[1:]), self.size
         return narrow
 
     @property
@@ -129,6 +131,28 @@ class Body:
     def __init__(self) -> None:
         self.fields: dict[str, Field] | None = None
         self.size, self.align, self.end = 0, 1, 0
+
+
+class KernelBody(Body):
+    """Of a struct of the running kernel's: read() gives its members when they are first wanted, since each leads to others."""
+
+    __slots__ = ("_read", "_found")
+
+    def __init__(self, read: Any, size: int) -> None:
+        self._read: Any = None
+        super().__init__()
+        self._read, self.size, self.align, self.end = read, size, 8, size
+
+    @property
+    def fields(self) -> Any:
+        if self._read is not None:
+            read, self._read = self._read, None
+            self._found = read()
+        return self._found
+
+    @fields.setter
+    def fields(self, value: dict[str, Field] | None) -> None:
+        self._found = value
 
 
 class Record(Type):
@@ -397,6 +421,11 @@ def compatible(left: Any, right: Any) -> bool:
         either = left.body.fields is None or right.body.fields is None
         return left.body is right.body or either and left.name == right.name
     return left is right or left.is_string and right.is_string or left.is_void and right.is_void
+
+
+def is_kernels(type: Any) -> bool:
+    """True for a struct or union of the kernel's."""
+    return bool(type.is_record and type.body.__class__ is KernelBody)
 
 
 def is_text(type: Any) -> bool:

@@ -12,6 +12,7 @@ import sys
 from . import ast
 from .front.libraries import Libraries
 from .passes import TREES, back_end, front_end
+from .types.btf import KernelTypes
 from .types.resolve import Names
 
 TYPE_CHECKING = False  # of typing, which the compiler does not import
@@ -64,6 +65,7 @@ class Compiler:
         self.arguments = list(arguments)
         self.names = Names()
         self.names.options = self.options
+        self.names.kernel = kernel and KernelTypes(kernel)
         self.libraries = Libraries(self.declare, kernel)
         self.items: list[ast.Node] = []
         self.last: Location | None = None  # of the last text, for what no clause is to blame for

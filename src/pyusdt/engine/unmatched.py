@@ -44,12 +44,12 @@ def similar_name(desc: Any, probes: Sequence[Parts]) -> str | None:
 
 def similar_provider(desc: Any, probes: Sequence[Parts]) -> str | None:
     """The same, with another provider, or with the provider in its place."""
-    from .kernel.raw import PROVIDERS
+    from .kernel.raw import PROVIDERS, RAW
 
     wanted = _parts(desc)
     if not wanted[_PROVIDER]:  # provider:name was written, or provider::name
         wanted = (desc.module, "", desc.function, desc.name) if desc.module else (desc.function, "", "", desc.name)
-    others = {*_others(wanted, _PROVIDER, probes), "syscall", *PROVIDERS}  # these are listed only where a description names them
+    others = {*_others(wanted, _PROVIDER, probes), "syscall", RAW, *PROVIDERS}  # these are listed only where a description names them
     found = _provider(wanted[_PROVIDER], others) if wanted[_PROVIDER] else None
     return _question(wanted, _PROVIDER, found) if found and found != desc.provider else None
 
@@ -105,7 +105,7 @@ def unmatched_probe(desc: Any, engine: str, kernel: str | None = None) -> str | 
     """For a ProbeDesc that no probe matches; engine: the name of the one that looked; kernel: why that of the kernel could not.
     None: there may be such a probe."""
     from .erlang_vm import not_offered
-    from .kernel.raw import PROVIDERS
+    from .kernel.raw import PROVIDERS, RAW
 
     told: str | None = not_offered(desc)
     if told:
@@ -117,7 +117,7 @@ def unmatched_probe(desc: Any, engine: str, kernel: str | None = None) -> str | 
         return told
     if desc.provider in PROVIDERS and not _has_kernel_probe(desc):
         return f"pyusdt has no probe {desc.name} of {desc.provider}: as root, `pydtrace -l -n '{desc.provider}:::'` lists those that there are"
-    if engine == "embedded" and (function or desc.provider in ("syscall", *PROVIDERS) or desc.name.startswith("profile-")):
+    if engine == "embedded" and (function or desc.provider in ("syscall", RAW, *PROVIDERS) or desc.name.startswith("profile-")):
         return kernel or "such probes need the kernel engine: root has it, and -x engine=kernel asks for it"
     return None
 

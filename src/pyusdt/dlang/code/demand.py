@@ -1,4 +1,4 @@
-"""Demand: what of an event a clause reads.
+"""Demand: what of an event a clause reads, and "kernel" where it follows a pointer to one of the kernel's structs.
 
 In: a typed clause.  Out: {argument index: bytes of its string, 0 for the value only}, and the parts
 of the state block that it reads.  The producer converts and captures no more than this.
@@ -6,6 +6,7 @@ Always: too much rather than too little.  A string that is read at an address th
 the arguments in plain sight (a variable may hold one) may be any of the arguments' strings.
 """
 
+from ...data.types import is_kernels
 from .. import ast
 
 ARGUMENTS = 12
@@ -37,6 +38,8 @@ def demand_of(clause, strsize):
     """({argument: bytes}, set of uses) of a clause."""
     wanted, uses = {}, set()
     for node in walk(clause):
+        if node.__class__ is ast.Deref and is_kernels(node.type):
+            uses.add("kernel")
         if node.__class__ is ast.Builtin:
             if node.row.uses:
                 uses.add(node.row.uses)

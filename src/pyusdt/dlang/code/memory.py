@@ -295,8 +295,8 @@ def _value(g, expr):
 def _load_bits(g, base, off, field):
     g.emit(load(field.size, R0, base, off))
     shift = 64 - field.width
-    if shift:
-        g.emit(alu_imm("lsh", R0, shift), alu_imm("arsh" if field.type.signed else "rsh", R0, shift))
+    if shift or field.shift:
+        g.emit(alu_imm("lsh", R0, shift), alu_imm("arsh" if field.type.signed else "rsh", R0, shift + field.shift))
 
 
 def _store_bits(g, base, off, field, value):

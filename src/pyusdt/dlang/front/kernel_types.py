@@ -2,24 +2,17 @@
 
 In: where the running kernel has its members (engine/kernel/structs.py).  Out: the text of a D library, as dtrace has it in
 procfs.d and sched.d; "" where that is not known.
-Always: of the kernel's structs only the members that the translators read are declared, where this kernel has them, and they are
-as large as the kernel's.
+Always: the structs themselves are the kernel's (types/btf.py); this is read only where they have the members that it names.
 Sources: the DTrace guide's "proc" and "sched" providers, the
 members that dtrace 2.0 translates, and what it calls curpsinfo, curlwpsinfo and curthread.
 """
 
-# struct: (member, declaration)
 _MEMBERS = {
-    "task_struct": (
-        ("__state", "unsigned int __state"), ("prio", "int prio"), ("pid", "int pid"), ("tgid", "int tgid"),
-        ("comm", "char comm[16]"), ("real_parent", "struct task_struct *real_parent"), ("cred", "struct cred *cred"),
-        ("signal", "struct signal_struct *signal"),
-    ),
-    "cred": (("uid", "unsigned int uid"), ("gid", "unsigned int gid"), ("euid", "unsigned int euid"), ("egid", "unsigned int egid")),
-    "signal_struct": (("pids", "struct pid *pids[4]"),),
-    "pid": (("numbers", "int first"),),  # its number in the machine's own namespace
-}  # fmt: skip
-_SIZES = {"char comm[16]": 16, "struct pid *pids[4]": 32}
+    "task_struct": ("__state", "prio", "pid", "tgid", "comm", "real_parent", "cred", "signal"),
+    "cred": ("uid", "gid", "euid", "egid"),
+    "signal_struct": ("pids",),
+    "pid": ("numbers",),
+}
 
 _TRANSLATORS = """
 typedef struct psinfo {
@@ -31,9 +24,9 @@ typedef struct lwpsinfo {
     string pr_name;
 } lwpsinfo_t;
 translator psinfo_t < struct task_struct *T > {
-    pr_nlwp = 1; pr_pid = T->tgid; pr_ppid = T->real_parent->tgid; pr_pgid = T->signal->pids[2]->first;
-    pr_sid = T->signal->pids[3]->first; pr_uid = T->cred->uid; pr_euid = T->cred->euid; pr_gid = T->cred->gid;
-    pr_egid = T->cred->egid; pr_addr = (uintptr_t)T; pr_fname = stringof(T->comm);
+    pr_nlwp = 1; pr_pid = T->tgid; pr_ppid = T->real_parent->tgid; pr_pgid = T->signal->pids[2]->numbers[0].nr;
+    pr_sid = T->signal->pids[3]->numbers[0].nr; pr_uid = T->cred->uid.val; pr_euid = T->cred->euid.val; pr_gid = T->cred->gid.val;
+    pr_egid = T->cred->egid.val; pr_addr = (uintptr_t)T; pr_fname = stringof(T->comm);
     pr_psargs = (uintptr_t)T == __curthread ? execargs : "<unknown>"; pr_wstat = 0;
     pr_dmodel = 2;
 };
@@ -71,28 +64,7 @@ provider sched {
 
 
 def library(kernel):
-    """kernel.offset(structure, member): in the running kernel's struct, None where it has none; kernel.size(structure)."""
-    structs = [f"struct {name};" for name in _MEMBERS]
-    for name, members in _MEMBERS.items():
-        declared = _declare(kernel, name, members)
-        if declared is None:
-            return ""
-        structs.append(declared)
-    return "\n".join(structs) + _TRANSLATORS
-
-
-def _declare(kernel, name, members):
-    """A struct with these members at their places and of its size, or None where the kernel has one of them not."""
-    rows = [(kernel.offset(name, member), text) for member, text in members]
-    if any(at is None for at, _ in rows):
-        return None
-    lines, end = [], 0
-    for at, text in sorted(rows):
-        if at > end:
-            lines.append(f"    char _{end}[{at - end}];")
-        lines.append(f"    {text};")
-        end = at + _SIZES.get(text, 8 if "*" in text else 4)
-    size = kernel.size(name)
-    if size > end:
-        lines.append(f"    char _{end}[{size - end}];")
-    return f"struct {name} {{\n" + "\n".join(lines) + "\n};"
+    """kernel.offset(structure, member): in the running kernel's struct, None where it has none."""
+    if any(kernel.offset(name, member) is None for name, members in _MEMBERS.items() for member in members):
+        return ""
+    return _TRANSLATORS

@@ -14,6 +14,13 @@ _ATTRIBUTES = frozenset(["short", "long", "signed", "unsigned"])
 _SPECIFIERS = TYPE_WORDS | QUALIFIERS | {"struct", "union", "enum"}
 
 
+def name_alone(parser):
+    """Take a name that dtrace's lexer knows without looking behind it: a tag, a type's, an enumerator's."""
+    token = parser.expect(IDENT)
+    name, token.value = token.value, None
+    return name
+
+
 def starts_type(parser):
     """True if the next token begins a type."""
     kind = parser.peek()
@@ -43,9 +50,8 @@ def specifiers(parser, classes=()):
             parser.take()
         elif (kind == IDENT and not named and not _has_type(words) and declarations.is_type(parser.names, token.value)
               and not (any(word in _ATTRIBUTES for word in words) and ends_declarator(parser, token))):
-            words.append(token.value)
+            words.append(name_alone(parser))
             named = True
-            parser.take()
         else:
             break
     if storage is None and not words:
@@ -66,7 +72,7 @@ def struct_spec(parser, words):
     """words: those of the declaration so far."""
     token = parser.take()
     names, kind = parser.names, token.kind
-    tag = parser.take().value if parser.peek() == IDENT else None
+    tag = name_alone(parser) if parser.peek() == IDENT else None
     parser.peek()
     declarations.check_specifier(parser.at(token), words, kind)
     if parser.peek() != "{":
@@ -118,7 +124,7 @@ def conditional_expression(parser):
 def enum_spec(parser, words):
     token = parser.take()
     names = parser.names
-    tag = parser.take().value if parser.peek() == IDENT else None
+    tag = name_alone(parser) if parser.peek() == IDENT else None
     parser.peek()
     declarations.check_specifier(parser.at(token), words, "enum")
     if parser.peek() != "{":
@@ -129,10 +135,11 @@ def enum_spec(parser, words):
     parser.take()
     enum.values = {}
     while True:
-        name = parser.expect(IDENT)
+        start = parser.here()
+        name = name_alone(parser)
         value = parser.assignment() if parser.accept("=") else None
         parser.peek()
-        declarations.add_enumerator(names, enum, parser.loc(name.start), name.value, value)
+        declarations.add_enumerator(names, enum, parser.loc(start), name, value)
         if not parser.accept(",") or parser.peek() == "}":
             break
     parser.expect("}")
@@ -245,16 +252,13 @@ def declaration(parser):
         keys = None
         if steps and steps[0][0] == "[]" and type(steps[0][1]) is list:
             keys, steps = steps[0][1], steps[1:]
+        if parser.peek() not in (",", ";"):
+            parser.syntax_error("a variable gets its value in a clause, such as BEGIN" if parser.peek() == "=" else None)
         node = ast.Declaration(loc, storage or "global", ast.TypeName(loc, words, steps), name, keys)
         declarations.declare(parser.names, node)
         found.append(node)
-        if not parser.accept(","):
-            break
-    if parser.peek() != ";":
-        hint = "a variable gets its value in a clause, such as BEGIN" if parser.peek() == "=" else None
-        parser.syntax_error(hint)
-    parser.take()
-    return found
+        if parser.take().kind == ";":
+            return found
 
 
 def inline(parser):
@@ -265,10 +269,12 @@ def inline(parser):
     if steps and steps[0][0] == "[]" and type(steps[0][1]) is list:
         keys, steps = steps[0][1], steps[1:]
     parser.expect("=")
+    parser.parameters = {each.name for each in keys or ()}
     value = parser.assignment()
     parser.peek()
     loc = parser.loc(start)
     parser.expect(";")
+    parser.parameters = ()
     node = ast.Inline(loc, ast.TypeName(loc, words, steps), name, keys, value)
     definitions.define_inline(parser.names, node)
     return node
@@ -284,6 +290,7 @@ def translator(parser):
     source = ast.TypeName(parser.loc(source_start), words, steps)
     parser.expect(">")
     parser.expect("{")
+    parser.parameters = {name}
     members = []
     while not parser.accept("}"):
         member_start = parser.here()
@@ -297,6 +304,7 @@ def translator(parser):
     node = ast.Translator(loc, to, source, name, members)
     definitions.define_translator(parser.names, node)
     parser.expect(";")
+    parser.parameters = ()
     return node
 
 

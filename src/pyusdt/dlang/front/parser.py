@@ -44,6 +44,7 @@ class Parser:
         self.lexer.floats = lambda: "pyusdt" in names.options
         self.token = None  # the token that has been looked at and not taken
         self.last = None  # the one that was taken last
+        self.parameters = ()  # of the inline or translator around the place
         self.depth = 0
         self.nesting = 0  # structs and unions around the place
         self.items = []
@@ -142,7 +143,8 @@ class Parser:
             else:
                 items += parse_types.declaration(self)
         end = len(self.source.text)
-        if not items and not self.control.may_be_empty:
+        declared = (ast.Declaration, ast.TypeDeclaration, ast.Pragma)
+        if all(item.__class__ in declared for item in items) and not self.control.may_be_empty:
             loc = Location(self.source, max(0, end - 1), end, end)
             self.error("D_EMPTY", loc, "empty D program translation unit", "a program has at least one clause")
         return ast.Unit(Location(self.source, 0, end, end), items)
@@ -429,8 +431,10 @@ class Parser:
             elif kind in (".", "->"):
                 self.take()
                 self.lexer.after_member = True
-                name = self.expect(IDENT, "expected a member's name")
-                expr = self.member(self.loc(start), kind, expr, name.value)
+                if self.peek() != IDENT:
+                    self.syntax_error("expected a member's name")
+                name = parse_types.name_alone(self)
+                expr = self.member(self.loc(start), kind, expr, name)
             elif kind in ("++", "--"):
                 self.take()
                 expr = ast.IncDec(self.loc(start), kind, expr, False)

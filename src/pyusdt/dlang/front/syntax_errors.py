@@ -57,4 +57,4 @@ def _looked_behind(parser, token):
     """Whether dtrace's lexer had to read on to tell what this token is."""
     if token is None or token.kind not in (IDENT, "/", "EPRED"):
         return False
-    return token.value is not None and not (token.kind == IDENT and parser.names.is_known(token.value))
+    return token.value is not None and not (token.kind == IDENT and (token.value in parser.parameters or parser.names.is_known(token.value)))

@@ -161,6 +161,9 @@ def signature_of(names, probe):
     if probes is not None:
         declared = probes.get(name.replace("-", "__"), probes.get(name))
         return declared and Signature(*declared)
+    if probe.provider == "rawtp" and names.kernel:
+        types = names.kernel.tracepoint(name)
+        return types and Signature([("", type) for type in types])
     if name in ("user_trace-s1", "user_trace__s1"):
         return Signature(_MESSAGE)
     if name.startswith(("user_trace-", "user_trace__")):

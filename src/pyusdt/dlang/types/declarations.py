@@ -25,8 +25,9 @@ def own(name):
 # --- types -------------------------------------------------------------------------------
 def is_type(names, name):
     name = own(name)
-    known = name in names.typedefs or name in prototypes.OTHER_TYPES
-    return known and name not in names.mentioned and name not in names.scopes["global"]
+    if name in names.mentioned or name in names.scopes["global"]:
+        return False
+    return name in names.typedefs or name in prototypes.OTHER_TYPES or names.kernels(name) is not None
 
 
 def resolve_type(names, node):
@@ -129,6 +130,8 @@ def named_type(names, loc, name, attributes):
         return names.typedefs[name]
     if name == "in6_addr_t":
         return tagged(names, "struct", "in6_addr")
+    if name and (found := names.kernels(name)):
+        return found
     if name in prototypes.OTHER_TYPES:
         hint = "types of the kernel and of D's own library files"
         unsupported(loc, f"the type {name} is", hint)
@@ -192,7 +195,8 @@ def tagged(names, kind, tag):
     name = f"{kind} {tag}"
     found = names.tags.get(name)
     if found is None:
-        found = t.Enum(tag) if kind == "enum" else t.known_record(name) or t.Record(kind, tag)
+        found = None if kind == "enum" else t.known_record(name)
+        found = found or (names.kernel and names.kernel.tagged(kind, tag)) or (t.Enum(tag) if kind == "enum" else t.Record(kind, tag))
         names.tags[name] = found
     return found
 
@@ -213,6 +217,8 @@ def define_tag(names, loc, kind, tag, nested):
     outside."""
     name = f"{kind} {tag or '(anon)'}"
     found = None if tag is None else names.tags.get(name)
+    if found is not None and names.kernel and found is names.kernel.tagged(kind, tag):
+        found = None  # the program has one of its own
     if found is not None and (found.values if kind == "enum" else found.body.fields) is not None:
         if not replaces(names, loc, name):
             refuse("D_DECL_TYPERED", loc, f"type redeclared: {name}", "choose another name, or leave this one out")

@@ -31,6 +31,7 @@ class Names:
         self.options = {}  # the program's; the compiler puts its own here
         self.typedefs = dict(t.TYPEDEFS)
         self.included = set()  # what included files have declared: names of typedefs, and `struct tag` and its like
+        self.kernel = None  # btf.KernelTypes, where the program may name the kernel's types
         self.tags = {}  # "struct s", "enum e" … -> its type
         self.inlines = {}  # name -> symbols.Inline; enumerators are such too
         self.translators = []
@@ -42,6 +43,12 @@ class Names:
         self.scopes = {"global": {}, "self": {}, "task": {}, "this": {}}
         self.aggregations = {}
         self.mentioned = set()  # names that stood where only a variable can
+
+    def kernels(self, name):
+        """The type that the kernel calls so, or None."""
+        if self.kernel is None or name in self.typedefs:
+            return None
+        return self.kernel.typedef(name)
 
     def mention(self, name):
         self.mentioned.add(name)

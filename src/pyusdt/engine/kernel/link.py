@@ -137,7 +137,7 @@ class Linker:
         self._enter(g, event, clauses, left)
         calls = []  # (instruction, clause, Function, or None for the ERROR probe)
         self._fill(g, event, clauses, self.errors if faulting else (), calls)
-        self.places, self._kernel_reads = [], bool(event.raw and event.raw.kernel_reads) or "thread" in self.program.uses
+        self.places, self._kernel_reads = [], bool(event.raw and event.raw.kernel_reads) or bool(self.program.uses & {"thread", "kernel"})
         self.steps = set()
         run = self._call if apart or len(clauses) > 1 else self._insert
         for clause in clauses:

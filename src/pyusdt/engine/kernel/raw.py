@@ -42,6 +42,7 @@ TABLE_CALLS = 512  # numbers that the table of system calls has room for, of eac
 TABLE_SIZE = 2 * 8 * TABLE_CALLS
 ENTRY, RETURN = "entry", "return"
 _ID_BITS, _MOST_ARGUMENTS, _MOST_ERRORS = 24, 6, 4095
+_MOST_WORDS = 12  # of a raw tracepoint, as the kernel has it
 _BASES = {ENTRY: 0, RETURN: 8 * TABLE_CALLS}
 _READ_KERNEL, _CURRENT_TASK, _PID_TGID = 113, 35, 14
 
@@ -216,8 +217,8 @@ class Fixed:
     __slots__ = ("names", "ident", "tracepoint", "tests", "arguments", "subject", "kernel")
     kernel_reads = True
 
-    def __init__(self, kernel, provider, name, tracepoint, tests=(), arguments=None, subject=None):
-        self.names, self.ident, self.tracepoint = (provider, "vmlinux", "", name), 0, tracepoint
+    def __init__(self, kernel, provider, name, tracepoint, tests=(), arguments=None, subject=None, module="vmlinux"):
+        self.names, self.ident, self.tracepoint = (provider, module, "", name), 0, tracepoint
         self.tests, self.arguments, self.subject, self.kernel = tests, arguments or {}, subject, kernel
 
     @property
@@ -319,6 +320,12 @@ _EXEC, _NEW = ("execve", "execveat"), ("clone", "clone3", "fork", "vfork")
 
 
 PROVIDERS = ("proc", "sched")  # of those below
+RAW = "rawtp"  # the provider of all tracepoints
+
+
+def tracepoint(kernel, module, name):
+    """The Fixed of any raw tracepoint; its arguments are its words."""
+    return Fixed(kernel, RAW, name, name, arguments={index: _word(index) for index in range(_MOST_WORDS)}, module=module)
 
 
 def fixed(kernel):

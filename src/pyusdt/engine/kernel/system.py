@@ -15,7 +15,7 @@ from . import errors
 from .clauses import demanded
 from .link import Event
 from .operands import Operand, Register
-from .raw import ENTRY, PROVIDERS, RETURN, TABLE_CALLS, Calls, Kernel, fixed
+from .raw import ENTRY, PROVIDERS, RAW, RETURN, TABLE_CALLS, Calls, Kernel, fixed, tracepoint
 
 _FOLDERS = ("/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events")
 _MODULE = "vmlinux"
@@ -70,12 +70,26 @@ def _memory(offset):
     return operand
 
 
+def _events():
+    """[(module, name)] of the kernel's tracepoints, in its order.  Raises OSError where nobody may look."""
+    with open(os.path.join(os.path.dirname(folder()), "available_events"), encoding="ascii") as file:
+        return [tuple(line.strip().split(":")[:2]) for line in file]
+
+
+def _tracepoints(asked):
+    """[(module, name)] of the raw tracepoints; of those that can not be listed what is named in full.  A system call has
+    none of its own."""
+    try:
+        return [each for each in _events() if each[0] != "syscalls"]
+    except OSError:
+        return [(desc.module, desc.name) for desc in asked if desc.provider == RAW and not any(char in "*?[" for char in desc.module + desc.name)]
+
+
 def _calls(known):
     """[(name, side, the tracepoint's folder)] of the system calls of this kernel, in its order, which is dtrace's.
     known: {name: number}"""
     try:
-        with open(os.path.join(os.path.dirname(folder()), "available_events"), encoding="ascii") as file:
-            events = [line.strip().partition(":")[2] for line in file if line.startswith("syscalls:")]
+        events = [name for module, name in _events() if module == "syscalls"]
     except OSError:  # who may not look there may trace what we know
         return [(name, side, "") for name in sorted(known) for side in (RETURN, ENTRY)]
     return [(event.removeprefix(prefix), side, f"syscalls/{event}") for event in events
@@ -102,6 +116,10 @@ class SystemSide:
                 self.probes[names] = SystemCall(names, event, number if number < TABLE_CALLS else None)
         if any(_tracer.glob(desc.provider, each) for desc in asked for each in PROVIDERS):
             for probe in fixed(self.kernel):
+                self.probes[probe.names] = probe
+        if any(_tracer.glob(desc.provider, RAW) for desc in asked):
+            for module, name in _tracepoints(asked):
+                probe = tracepoint(self.kernel, module, name)
                 self.probes[probe.names] = probe
         self.probes = {names: probe for names, probe in self.probes.items() if any(_matches(desc, names) for desc in asked)}
 

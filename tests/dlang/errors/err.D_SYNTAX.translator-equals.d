@@ -1,0 +1,1 @@
+struct s { int a; }; translator struct s < int x > { a x; };

@@ -1,0 +1,131 @@
+"""The running kernel's own types in D: what a program may name without a declaration."""
+
+import os
+import struct
+
+import pytest
+
+from pyusdt import _tracer
+from pyusdt.dlang.compile import Compiler
+from pyusdt.dlang.errors import CompileError
+from pyusdt.dlang.types.btf import KernelTypes
+from pyusdt.engine.kernel.structs import BTF, Structs
+
+pytestmark = pytest.mark.skipif(not os.path.exists(BTF), reason="host: the kernel has no type information")
+
+
+@pytest.fixture(scope="module")
+def structs():
+    return Structs()
+
+
+@pytest.fixture(scope="module")
+def types(structs):
+    return KernelTypes(structs)
+
+
+def compiled(text, structs):
+    compiler = Compiler(kernel=structs)
+    compiler.add(text, "x.d")
+    return compiler
+
+
+def value_of(text, structs):
+    """The constant that BEGIN traces."""
+    compiler = compiled(f"BEGIN {{ trace({text}); }}", structs)
+    return compiler.items[-1].body[0].expr.args[0].value
+
+
+def refused(text, structs):
+    with pytest.raises(CompileError) as caught:
+        compiled(text, structs)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", ["task_struct", "sock", "bio", "request", "inet_connection_sock", "mm_struct", "cred"])
+def test_members_are_where_the_kernel_has_them(name, structs, types):
+    """Each member, those of unnamed structs too, as the reader in C finds it."""
+    record = types.tagged("struct", name)
+    found = {member: field.offset for member, field in record.body.fields.items()}
+    assert len(found) > 5 and found == {member: structs.offset(name, member) for member in found}
+    assert record.size == structs.size(name) and str(record) == f"struct {name}"
+
+
+def test_every_struct_of_the_kernel_can_be_read(structs, types):
+    """Every hundredth, and all that it holds."""
+    places = _tracer.btf_places(structs.read())
+    count = len(places) // 4
+    seen = 0
+    for ident in range(1, count + 1, 100):
+        row = structs.row(ident)
+        if row.kind in (4, 5):
+            record, seen = types._type(ident), seen + 1
+            ends = [field.offset + field.type.size for field in record.body.fields.values() if field.width is None and not field.type.is_function]
+            assert max(ends, default=0) <= record.size, record
+    assert count > 1000 and seen > 20
+
+
+def test_bit_fields_share_their_bytes(types):
+    fields = types.tagged("struct", "tcphdr").body.fields
+    place = {name: (field.offset, field.shift, field.width - field.shift) for name, field in fields.items() if field.width is not None}
+    assert place["doff"] == (12, 4, 4) and place["fin"] == (13, 0, 1) and place["syn"] == (13, 1, 1) and place["ack"] == (13, 4, 1)
+
+
+def test_what_a_raw_tracepoint_is_given(types):
+    given = types.tracepoint("sched_process_fork")
+    assert [str(type) for type in given] == ["struct task_struct *", "struct task_struct *"]
+    assert types.tracepoint("no_such_tracepoint") is None
+
+
+def test_the_programs_own_declaration_is_meant_first(structs):
+    assert value_of("sizeof (struct task_struct)", structs) == structs.size("task_struct")
+    own = compiled("struct task_struct { int a; char b; }; BEGIN { trace(sizeof (struct task_struct)); }", structs)
+    assert own.items[-1].body[0].expr.args[0].value == 5
+    later = compiled("BEGIN { this->p = (struct sock *)0; } struct sock { char c; }; BEGIN { trace(sizeof (struct sock)); }", structs)
+    assert later.items[-1].body[0].expr.args[0].value == 1
+    assert refused("struct sock { char c; }; struct sock { char d; };", structs).tag == "D_DECL_TYPERED"
+
+
+def test_types_that_the_kernel_has_not(structs):
+    assert refused("BEGIN { trace(((struct no_such *)arg0)->x); }", structs).tag == "D_OP_INCOMPLETE"
+    error = refused("BEGIN { trace(((struct task_struct *)arg0)->pidd); }", structs)
+    assert error.tag == "D_TYPE_MEMBER" and error.hint == "did you mean pid?"
+
+
+def test_typedefs_that_say_that_they_are_types(structs):
+    assert value_of("sizeof (gfp_t)", structs) == 4
+    compiled("BEGIN { sector = 1; key = 2; gfp = 3; trace(sector + key + gfp); }", structs)  # sector_t, key_t are types, these are not
+
+
+def test_offsets_and_enumerations(structs):
+    assert value_of("offsetof(struct task_struct, comm)", structs) == structs.offset("task_struct", "comm")
+    assert value_of("sizeof (enum pid_type)", structs) == 4
+
+
+def test_a_kernel_without_type_information():
+    nothing = Nothing()
+    assert refused("BEGIN { trace(((struct task_struct *)arg0)->pid); }", nothing).tag == "D_OP_INCOMPLETE"
+
+
+class Nothing(Structs):
+    """As where the kernel tells nothing."""
+
+    __slots__ = ()
+
+    def read(self):
+        raise FileNotFoundError(BTF)
+
+
+@pytest.mark.parametrize("damage", ["short", "magic", "kind", "far"])
+def test_damaged_information_is_none(damage, structs):
+    data = bytearray(structs.read())
+    header, = struct.unpack_from("=I", data, 4)
+    if damage == "short":
+        data = data[:20]
+    elif damage == "magic":
+        data[0] ^= 1
+    elif damage == "kind":
+        data[header + 7] = 31
+    else:
+        struct.pack_into("=I", data, 12, 1 << 31)
+    assert _tracer.btf_places(bytes(data)) is None and _tracer.btf_find(bytes(data), 4, "task_struct") is None
