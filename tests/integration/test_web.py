@@ -73,6 +73,12 @@ def test_page(browser, traced):
     pydtrace, address = traced
     browser.get(address)
     check_page(browser)
+    # what is above each other is of one time: lines and columns have one scale, from one place to another
+    chart, heat, columns = browser.execute_script("""
+        const sides = box => [box.left, box.right].map(Math.round);
+        return [sides(panels.get('calls').chart.getBoundingClientRect()), sides(panels.get('lat').map.getBoundingClientRect()),
+                [panels.get('lat').drawn.width, span()]];""")
+    assert all(abs(one - other) <= 1 for one, other in zip(chart, heat)) and columns == [60, 60], (chart, heat, columns)
     # a cell that is clicked tells whose values are in it
     told = browser.execute_script("""
         const panel = panels.get('lat'), {map, drawn} = panel, box = map.getBoundingClientRect();

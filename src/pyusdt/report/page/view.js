@@ -21,6 +21,7 @@ const visible = text => text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2
 const name_of = key => key.map(visible).join("  ");
 const wanted = line => name_of(line.key).toLowerCase().includes(document.getElementById("filter").value.toLowerCase());
 const windowed = past => past.slice(Math.max(0, past.length - back - PAST), Math.max(0, past.length - back));
+const span = () => Math.min(PAST, Math.max(60, state.intervals)); // of all pictures, so that what is above each other is of one time
 const clock = seconds => new Date(seconds * 1000).toTimeString().slice(0, 8);
 
 // ---- what is known -----------------------------------------------------------------------------
@@ -104,7 +105,7 @@ class Panel {
             });
         }
         const most = Math.max(1, ...counts.flat());
-        const width = Math.max(columns, 60);
+        const width = Math.max(columns, span());
         this.map.width = width; this.map.height = Math.max(1, buckets.length);
         this.map.style.height = `${Math.max(1, buckets.length) * HEAT_ROW}px`;
         const context = this.map.getContext("2d"), image = context.createImageData(width, Math.max(1, buckets.length));
@@ -187,7 +188,7 @@ function fitted(canvas) {
 function plot(context, past, width, height, most, colour) {
     context.strokeStyle = colour; context.lineWidth = 1.5; context.beginPath();
     past.forEach((count, at) => {
-        const x = width - (past.length - 1 - at) * width / (PAST - 1), y = height - 1 - Math.max(0, count) / most * (height - 3);
+        const x = width - (past.length - at - 0.5) * width / span(), y = height - 1 - Math.max(0, count) / most * (height - 3);
         if (at) context.lineTo(x, y); else context.moveTo(x, y);
     });
     context.stroke();
