@@ -144,6 +144,40 @@ def test_nobody_waits_for_a_receiver_that_does_not_answer():
     assert time.monotonic() - began < 40
 
 
+FIRES = """
+import pyusdt
+fired = sum(pyusdt.p(n, n % 20, "a" * (n % 5), f"order {n % 20}") for n in range(20000))
+print("fired", fired, flush=True)
+"""
+
+
+def test_the_traced_program_never_notices(tmp_path):
+    """Nobody who is told of it is there, answers or reads: all fires, all is counted, and what nobody was told of is, too."""
+    (tmp_path / "program.py").write_text(FIRES)
+    (tmp_path / "slow").write_text("#!/bin/sh\nexec sleep 300\n")
+    (tmp_path / "slow").chmod(0o755)
+    script = """pyusdt$target:::user_trace-i4s4 { @n = count(); @q[copyinstr(arg7)] = quantize(arg2); }
+        pyusdt$target:::user_trace-i4s4 /arg2 < 20/ { printf("begin=%s", copyinstr(arg7)); }
+        END { printa("counted %@d\\n", @n); }"""
+    with contextlib.ExitStack() as stack:
+        deaf, nobody = stack.enter_context(socket.create_server(("127.0.0.1", 0))), stack.enter_context(socket.socket())
+        nobody.bind(("127.0.0.1", 0))  # it does not listen
+        at = [f"127.0.0.1:{each.getsockname()[1]}" for each in (deaf, nobody)]
+        receivers = [f"webhook:http://{at[0]}", f"alertmanager:http://{at[0]}", f"alertmanager:http://{at[1]}", f"exec:{tmp_path}/slow"]
+        words = [word for each in receivers for word in ("--alert", f"2={each}")]
+        process = stack.enter_context(harness.running(
+            [harness.PYDTRACE, "-q", "--metrics=0", "-x", "metric=n name=n", "-x", "metric=q name=q labels=x", "-x", "alertrate=1000", *words, "--otlp",
+             f"http://{at[0]}", "-x", "otlpinterval=10ms", "--spans", f"grpc://{at[1]}", "-n", script, "-c", f"{sys.executable} {tmp_path}/program.py"]))
+        port = int(re.search(r":(\d+)/metrics", process.stderr.readline())[1])
+        for _ in range(20):  # they ask for nothing
+            with contextlib.suppress(OSError):
+                stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        shown = harness.finish(process, 120)
+    assert shown.status == 0 and "fired 20000\n" in shown.stdout and "counted 20000\n" in shown.stdout and "drop" not in shown.stderr, shown
+    assert "80 notes of alerts could not be delivered" in shown.stderr and "taken nothing for" in shown.stderr, shown
+    assert "--spans: 20 spans have begun and not ended" in shown.stderr, shown
+
+
 def test_more_than_there_may_be_are_counted():
     script = 'tick-1ms /i++ < 50/ { printf("n=%s\\n", lltostr(i)); } tick-10ms /i > 50/ { exit(0); }'
     with server() as found:

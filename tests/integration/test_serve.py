@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 
 import harness
@@ -173,6 +174,37 @@ def test_memory_is_bounded(folder):
         pid = int(found.wait(r"^large: traced by process (\d+)$")[1])
         with open(f"/proc/{pid}/limits") as file:
             assert re.search(r"Max data size +100663296 +100663296", file.read())
+
+
+def test_too_much_memory_ends_one_script(folder):
+    """It is told, and tried again; another one does not notice."""
+    put(folder, "large.d", "tick-1s { @[n++] = llquantize(0, 10, 0, 17, 100); }")
+    put(folder, "large.args", "-x aggsize=4g")
+    put(folder, "one.d", TICKS.format("tick"))
+    with served(folder, "--memory", "256m") as found:
+        found.wait(r"^large: .*the script's data need more memory than pydtrace may take")
+        found.wait(r"^large: ended with exit status 1: it is started again in 4 s$")
+        said = len(found.said)
+        harness.wait_until(lambda: "one: tick" in found.said[said:])
+        assert found.said.count("one: traced by process") == 1
+
+
+def test_processes_come_and_go(folder):
+    """All that fires while the script is traced counts, also of those that come later, and of those that have gone."""
+    put(folder, "one.d", 'pyusdt*:::user_trace-i4s4 /copyinstr(arg6) == "come and go"/ { @ = count(); }'
+                         ' BEGIN { printf("begun\\n"); } tick-100ms { printa("so far %@d\\n", @); }')
+    program = ("import pyusdt, sys\nfor n in range(100): pyusdt.p(n, 0, 'come and go')\nprint('fired', flush=True)\nsys.stdin.readline()\n"
+               "for n in range(100): pyusdt.p(n, 0, 'come and go')")
+    fires = [sys.executable, "-c", program]
+    with served(folder) as found:
+        found.wait(r"^one: begun$")
+        for number in range(3):
+            with harness.running(fires, stdin=subprocess.PIPE) as process:
+                assert process.stdout.readline() == "fired\n"
+                found.wait(rf"^one: so far {100 + 200 * number}$")
+                process.stdin.write("\n")
+                assert harness.finish(process, 30).status == 0
+            found.wait(rf"^one: so far {200 + 200 * number}$")
 
 
 def test_systemd_hears_how_it_is(folder, tmp_path):

@@ -57,6 +57,10 @@ class NoSuchProcess(EngineError):
         return f"{self.WORDS}: {self.pid}"
 
 
+class TooLarge(EngineError):
+    """The script's data need more memory than there may be; no other engine is tried."""
+
+
 def gone(pids: Sequence[int]) -> NoSuchProcess:
     """The error for processes of which one is not there: it names the first."""
     return NoSuchProcess(next((pid for pid in pids if not alive(pid)), pids[0]))

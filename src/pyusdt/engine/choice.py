@@ -10,7 +10,7 @@ import os
 import sys
 
 from .. import _tracer
-from . import OWN_PROVIDERS, EngineError, NoPyusdt, gone
+from . import OWN_PROVIDERS, EngineError, NoPyusdt, TooLarge, gone
 from .awaited import note_awaited
 from .policy import with_policy
 from .python import await_python, is_of_python
@@ -75,7 +75,7 @@ def _chosen(program, options, targets):
         engine = _embedded(program, options)
         _opened(engine, targets)
     except EngineError as error:
-        if os.geteuid() != 0:
+        if os.geteuid() != 0 or isinstance(error, TooLarge):
             raise
         embedded, why, better, failed = None, error.why, None, engine and error
         lack = str(error) if isinstance(error, NoPyusdt) else None

@@ -15,7 +15,7 @@ from .. import _tracer
 from ..bpf import insn, maps
 from ..data import program as p
 from ..data.halves import Halves
-from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, frames, gone, own_stack
+from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, TooLarge, frames, gone, own_stack
 from .identity import alive, comm
 from .python import await_python, is_of_python
 from .ticks import Ticks, period, profile_period
@@ -59,7 +59,11 @@ class EmbeddedEngine(Engine):
         if program.uses & p.KERNEL_USES:
             raise EngineError("curthread, curpsinfo, curlwpsinfo, execargs and uregs[] are the kernel's: they need -x engine=kernel")
         kinds = maps.KINDS
-        self._vm = _tracer.VM([(kinds[m.kind].number, m.key_size, m.value_size, m.entries) for m in program.maps])
+        try:
+            self._vm = _tracer.VM([(kinds[m.kind].number, m.key_size, m.value_size, m.entries) for m in program.maps])
+        except OSError as error:
+            raise TooLarge(f"the script's data need more memory than pydtrace may take ({error.strerror}): a smaller -x aggsize or "
+                           "dynvarsize helps") from None
         self._halves = Halves(program)
         filled = program.uses - {"errno", "kernel"}  # no system call is traced, so that it stays 0, and no memory of the kernel's is read
         shown = [program.stacks[kind] for kind in _SHOWN if kind in program.stacks]

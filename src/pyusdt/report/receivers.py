@@ -76,13 +76,14 @@ class Dump:
 
 
 class Receiver:
-    """deliver: does it, or raises _Undelivered; every: how often what lasts is told of again, in s, None: as the user wants it.
+    """deliver: does it, or raises _Undelivered; every: how often what lasts is told of again, in s, None: as the user wants it; stop: ends
+    what a deliver() that does not return is at.
 
     why: the last reason for which a note was not delivered, else ""."""
 
-    def __init__(self, shown: str, deliver: Callable[[Note], None], every: float | None = None) -> None:
+    def __init__(self, shown: str, deliver: Callable[[Note], None], every: float | None = None, stop: Callable[[], None] | None = None) -> None:
         self.every, self.why = every, ""
-        self._shown, self._deliver = shown, deliver
+        self._shown, self._deliver, self._stop = shown, deliver, stop
         self._queue: queue.SimpleQueue[Note | None] = queue.SimpleQueue()
         self._refused = 0  # notes for which there was no room: counted by who brings them
         self._taken = 0  # likewise
@@ -116,6 +117,8 @@ class Receiver:
         self._closing.set()
         if self._taken > self._done:
             self.why = f"{self._shown}: the tracing was over before it answered"
+            if self._stop:
+                self._stop()
 
     def _work(self) -> None:
         while (note := self._queue.get()) is not None and not self._closing.is_set():
@@ -170,21 +173,42 @@ def _program(text: str) -> Receiver:
         words = []
     if not words or not shutil.which(words[0]):
         raise ReceiverError(f"'exec:{text}': there is no such program")
-    return Receiver(f"exec:{words[0]}", lambda note: _run(words, note))
+    program = _Program(words)
+    return Receiver(f"exec:{words[0]}", program.run, stop=program.stop)
 
 
-def _run(words: list[str], note: Note) -> None:
-    try:
-        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
-            try:
-                process.communicate(_packed(note), 3 * _TIMEOUT)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                raise _Refused(f"it did not end within {3 * _TIMEOUT:g} s") from None
-    except OSError as error:
-        raise _Undelivered(error.strerror or str(error)) from None
-    if process.returncode:
-        raise _Refused(f"its exit status was {process.returncode}")
+class _Program:
+    """One at a time."""
+
+    def __init__(self, words: list[str]) -> None:
+        self._words = words
+        self._running: subprocess.Popen[bytes] | None = None
+        self._is_over = False
+
+    def run(self, note: Note) -> None:
+        packed = _packed(note)
+        if self._is_over:
+            return
+        try:
+            with subprocess.Popen(self._words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+                self._running = process
+                if self._is_over:  # stop() came just before
+                    process.kill()
+                try:
+                    process.communicate(packed, 3 * _TIMEOUT)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    raise _Refused(f"it did not end within {3 * _TIMEOUT:g} s") from None
+        except OSError as error:
+            raise _Undelivered(error.strerror or str(error)) from None
+        if process.returncode:
+            raise _Refused(f"its exit status was {process.returncode}")
+
+    def stop(self) -> None:
+        """Nobody would end it after us."""
+        self._is_over = True
+        if process := self._running:
+            process.kill()
 
 
 # --- a server ---------------------------------------------------------------------------------
