@@ -84,3 +84,14 @@ def test_async():
             return [record["n"] async for record in t]
 
     assert asyncio.run(main()) == [*range(50)]
+
+
+def test_names_of_all_lengths():
+    """A record of theirs has one layout on all hosts and here; a name is compared, and is a key, as it is."""
+    names = ["a", "seven77", "eight888", "host-of-a-long-name.example.org"]
+    script = ('BEGIN { printf("host=<%s>", host); } pyusdt$target:::user_trace-i4s4 /arg2 == 7/ { printf("host=<%s> n=%d", host, arg2); '
+              '@[host == "eight888", strlen(host)] = count(); @by[host] = count(); }')
+    with pyusdt.trace(script, cmd=[sys.executable, "-c", LOAD], hosts=names, via=VIA, **PATIENT) as t:
+        records = list(t)
+    assert sorted(record["host"] for record in records) == sorted(["", *names]) and [key for (key,) in sorted(t.aggregations["by"])] == sorted(names)
+    assert {key: int(value) for key, value in t.aggregations[""].items()} == {(name == "eight888", len(name)): 1 for name in names}

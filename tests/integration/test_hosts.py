@@ -501,7 +501,7 @@ def test_a_policy_that_others_could_have_written(policy, tmp_path):
 def test_a_name_that_is_no_name_is_not_compiled():
     """A coordinator may be anybody who has a key: the name of the host becomes a text of D."""
     request = {"type": "trace", "schema": 2, "host": 'a"; user_trace-n1 { x = 1; } inline string y = "', "requests": [], "operands": [],
-               "pids": [], "command": None, "options": {}, "interval": 1}
+               "pids": [], "command": None, "width": 9, "options": {}, "interval": 1}
     done = subprocess.run([harness.PYDTRACE, "--serve"], input=json.dumps(request) + "\n", capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1 and "is no name of a host" in json.loads(done.stdout)["why"], done
 

@@ -31,6 +31,7 @@ PYTHON = {
     "tracing": ("_tracer", "data", "dlang", "engine", "options", "stacks"),
     "report": ("_tracer", "data", "engine", "tracing"),
     "api": ("_core", "data", "dlang", "engine", "options", "report", "tracing"),
+    "dask": ("api", "engine"),
     "erlang": ("_core", "_tracer", "data", "dlang", "engine", "options", "report", "tracing"),
     "_spread": ("_core",),
     "_wrap": ("_core",),

@@ -184,7 +184,7 @@ class Tracing:
         compiler = Compiler(self._options, default_macros(target), kernel=Structs())
         unknown = "cmd" in self._wanted or self._hosts
         if self._hosts:
-            compiler.declare(request.declaration(""), "hosts=")
+            request.declare(compiler, "", self._wanted.get("width") or request.width_of(self._wanted["hosts"]), "hosts=")
         compiler.names.told = signatures.nothing_told() if unknown else signatures.told(self._options, self._wanted["pids"])
         script = self._script
         name = None if isinstance(script, str) else os.fspath(script)
@@ -209,8 +209,10 @@ class Tracing:
             raise ValueError(f"{lacking[0]} can not be had with hosts: the files are not there")
         texts = [{"text": text, "script": None, "level": "name"}]
         command = shlex.join(self._wanted["cmd"]) if "cmd" in self._wanted else None
-        return request.make(self._wanted["hosts"], self._wanted["via"], program, self._options, texts, [*map(str, self._arguments)],
-                            self._wanted.get("pids", ()), command, self._wanted["relay"])
+        made = request.make(self._wanted["hosts"], self._wanted["via"], program, self._options, texts, [*map(str, self._arguments)],
+                            self._wanted.get("pids", ()), command, self._wanted["relay"], self._wanted.get("width", 0))
+        connect = self._wanted.get("connect")  # another way than a command (dask.py)
+        return connect(made) if connect else made
 
     # --- the block --------------------------------------------------------------------------------
 

@@ -90,6 +90,7 @@ class Arguments:
         self.colour = "auto"
         self.strict = False  # a loss makes the exit status 3
         self.hosts: str | None = None  # the list; of pydtrace --serve this host's own name
+        self.width = 0  # of the longest name
         self.via: str | None = None
         self.relay: str | None = None  # a list of hosts
         self.policy: str | None = None  # the file that says what --serve allows

@@ -72,7 +72,9 @@ def compile_requests(arguments: Arguments, target: int) -> Compiled:
         from ..dlang.sides import check as check_sides
         from ..engine.remote import request, sides
 
-        compiler.declare(request.declaration("" if arguments.mode == "trace" else arguments.hosts), "--hosts")
+        is_host = arguments.mode == "serve"
+        width = arguments.width if is_host else request.width_of(arguments.hosts)
+        request.declare(compiler, arguments.hosts if is_host else "", width, "--hosts")
     unknown = arguments.hosts is not None or arguments.commands  # all hosts are to see the same types
     compiler.names.told = signatures.nothing_told() if unknown else signatures.told(arguments.options, arguments.pids)
     sources = add_requests(compiler, arguments)

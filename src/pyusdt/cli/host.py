@@ -184,6 +184,7 @@ def _arguments(request: dict[str, Any]) -> Arguments:
     arguments = cli.Arguments()
     arguments.mode = "serve"
     arguments.hosts = nodes.checked(request["host"])
+    arguments.width = min(max(int(request["width"]), 0), nodes.LONGEST)
     arguments.requests = [cli.Request(each["text"], None, each["level"]) for each in request["requests"]]
     arguments.operands = [str(each) for each in request["operands"]]
     arguments.pids = [int(pid) for pid in request["pids"]]

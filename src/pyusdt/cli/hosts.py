@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..engine.remote import request
-from ..engine.remote.nodes import NotHosts
+from ..engine.remote import nodes, request
 from .arguments import Refused
 
 if TYPE_CHECKING:
@@ -26,6 +25,10 @@ def check(arguments: Arguments) -> None:
     for name in request.NOT_THERE:
         if name in arguments.options:
             raise Refused(f"--hosts can not be used with {'--' if name in request.NOT_THERE[:4] else '-x '}{name}: the files are not there")
+    try:
+        nodes.hosts(arguments.hosts or "")
+    except nodes.NotHosts as error:
+        raise Refused(f"--hosts {arguments.hosts}: {error}") from None
     if arguments.attach:
         raise Refused("--hosts can not be used with --attach")
     if arguments.mode != "trace":
@@ -39,6 +42,6 @@ def request_of(arguments: Arguments, program: Program, text_of: Callable[[Text],
     try:
         return request.make(arguments.hosts or "", arguments.via, program, arguments.options, texts, arguments.operands, arguments.pids,
                             arguments.commands[0] if arguments.commands else None, arguments.relay)
-    except NotHosts as error:
+    except nodes.NotHosts as error:
         through = f" --relay {arguments.relay}" if arguments.relay is not None else ""
         raise Refused(str(error) if str(error).startswith("--via") else f"--hosts {arguments.hosts}{through}: {error}") from None

@@ -122,7 +122,7 @@ def jump_if_null(g, place, label):
 def natural_size(g, expr):
     """The bytes of a record's field for expr: its storage, or less where it is known to be shorter."""
     if expr.__class__ is ast.StrLit:
-        return round_up(len(literal(g, expr)) + 1)
+        return round_up(min(len(expr.value), g.layout.strsize - 1) + 1)  # NULs at its end are room (engine/remote/request.py)
     place = place_of(g, expr)
     return place.size if place else g.layout.string_size
 

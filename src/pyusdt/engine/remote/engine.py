@@ -27,7 +27,7 @@ from ..ticks import Ticks
 from . import sides
 from .clocks import UNKNOWN
 from .host import AWAY, GONE, OPENED, OVER, RUNNING, STARTING, Host
-from .link import Broken, Link, Refused
+from .link import Broken, Refused
 from .order import Order
 from .returns import Returns
 
@@ -84,14 +84,8 @@ class RemoteEngine(EmbeddedEngine):
 
     # --- finding --------------------------------------------------------------------------------------
     def open(self, targets):
-        for number, name in enumerate(self._request.names):
-            try:
-                link = Link(self._request.argv(name))
-            except OSError as error:
-                raise EngineError(f"failed to start {self._request.via[0]}: {error.strerror}") from None
-            host = Host(name, number, self, link)
-            self._hosts.append(host)
-            self._connected(host)
+        for name in self._request.names:
+            self._add(name)
         self._await(lambda host: host.state != STARTING, "does not answer")
         self.notes += self._texts
         self._texts = []
@@ -108,6 +102,16 @@ class RemoteEngine(EmbeddedEngine):
         if sides.HERE not in sides.of_description(desc):
             return 0
         return sum(all(map(_tracer.glob, (desc.provider, desc.module, desc.function, desc.name), probe)) for probe in own)
+
+    def _add(self, name):
+        try:
+            link = self._request.link(name)
+        except OSError as error:
+            raise EngineError(f"failed to start {self._request.via[0]}: {error.strerror}") from None
+        host = Host(name, len(self._hosts), self, link)
+        self._hosts.append(host)
+        self._connected(host)
+        return host
 
     def _connected(self, host):
         self._selector.register(host.link.out, selectors.EVENT_READ, host)
@@ -128,7 +132,7 @@ class RemoteEngine(EmbeddedEngine):
         try:
             what(host)
         except Refused as error:
-            if host.began and not self._request.script["pids"]:
+            if host.joins and not self._request.script["pids"]:
                 self._failed(host, str(error))  # what it is to trace may come later than it
             else:
                 self._give_up(host, str(error))
@@ -157,7 +161,16 @@ class RemoteEngine(EmbeddedEngine):
         self._losses += 1
         self._hang_up(host, AWAY)
         self._returns.lost(host, time.monotonic_ns())
+        host.joins = True
         self._texts.append(f"{host.name} is lost at {time.strftime('%H:%M:%S')}: {why}; lost is {host.missing}; it is tried again")
+
+    def _join(self):
+        """Hosts that were not there at the beginning are as such that have gone, and never counted."""
+        for name in self._request.come() if self._ticks else ():
+            host = Host(name, len(self._hosts), self, None)
+            host.state, host.joins = AWAY, True
+            self._hosts.append(host)
+            self._returns.lost(host, time.monotonic_ns())
 
     def _try_again(self):
         for host in self._returns.due(time.monotonic_ns()):
@@ -165,7 +178,7 @@ class RemoteEngine(EmbeddedEngine):
                 self._failed(host, "it does not answer")
                 continue
             try:
-                host.again(Link(self._request.argv(host.name)))
+                host.again(self._request.link(host.name))
             except OSError as error:
                 self._failed(host, f"failed to start {self._request.via[0]}: {error.strerror}")
             else:
@@ -182,12 +195,14 @@ class RemoteEngine(EmbeddedEngine):
         """It traces from now on."""
         if is_back:
             self._texts.append(f"{host.name} is back at {time.strftime('%H:%M:%S')}: lost is {host.missing}, up to now")
-            self._returns.is_back(host, time.monotonic_ns())
+        if host.joins:
             self._pinged = self._next_ping = 0  # how its clock stands is to be known as well as the others'
+            self._returns.is_back(host, time.monotonic_ns())
 
     def _listen(self, timeout):
         """Take what the hosts send, or nothing within so many ns."""
         self._ping()
+        self._join()
         self._try_again()
         for key, _ in self._selector.select(max(0, timeout) / _SECOND):
             host = key.data
@@ -205,7 +220,7 @@ class RemoteEngine(EmbeddedEngine):
         with contextlib.suppress(OSError):
             host.told += map(harmless, host.link.said())
         why = "the line to it is closed"
-        if host.state != RUNNING and host.began:
+        if host.state != RUNNING and host.joins:
             self._failed(host, why)
         elif host.state == RUNNING and self._returns.lasts and not self._request.script["command"]:
             self._lose(host, why)
@@ -351,9 +366,9 @@ class RemoteEngine(EmbeddedEngine):
         self._ends_at = time.monotonic_ns()
         self._returns.stop()
         for host in self._hosts:
-            if host.began and host.state in (AWAY, STARTING, OPENED):
+            if host.joins and host.state in (AWAY, STARTING, OPENED):
                 self._hang_up(host, GONE)
-                self._texts.append(f"{host.name} has not come back: lost is {host.missing}")
+                self._texts += [f"{host.name} has not come back: lost is {host.missing}"] * host.began
         for host in self._living():
             self._ask(host, lambda host: host.link.send("stop"))
         self._await(lambda host: False, "does not end")
@@ -368,10 +383,11 @@ class RemoteEngine(EmbeddedEngine):
         return records + self._consumer.take_records()
 
     def close(self):
-        for host in self._hosts:
-            host.link.hang_up()  # all, before any is waited for
-        for host in self._hosts:
-            host.link.close()
+        links = [host.link for host in self._hosts if host.link]
+        for link in links:
+            link.hang_up()  # all, before any is waited for
+        for link in links:
+            link.close()
         self._selector.close()
 
     @property

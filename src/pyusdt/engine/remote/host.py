@@ -36,28 +36,29 @@ STARTING, OPENED, RUNNING, OVER, GONE, AWAY = range(6)
 
 
 class Host:
-    """number: of the list; state; began: it has begun to trace, be it before its line broke; until: no record before that time (ours) is
+    """number: of the list; state; began: it has begun to trace, be it before its line broke; joins: it begins by itself, not with the others,
+    since it was lost or has come later; until: no record before that time (ours) is
     to come; epoch: the next one; told: texts for the user; drops: {kind: how many it has lost}.
 
     A line that breaks takes its incarnation along; again() makes room for the next, whose epochs begin with 0.  What bounds a host bounds
     all of its incarnations together."""
 
-    def __init__(self, name: str, number: int, engine: RemoteEngine, link: Link) -> None:
+    def __init__(self, name: str, number: int, engine: RemoteEngine, link: Link | None) -> None:
         self.name, self.number, self._engine = name, number, engine
         self.matched: list[int] = []
         self.told: list[str] = []
         self.drops = dict.fromkeys(KINDS, 0)
         self.drops_told: dict[str, int] = {}
-        self.began = False
+        self.began = self.joins = False
         self._since = ""  # when, and by what, its last whole count ends
         self._names: set[str] = set()
         self._named: set[tuple[str, ...]] = set()
         self._said = 0
         self.again(link)
 
-    def again(self, link: Link) -> None:
-        """Another incarnation."""
-        self.link = link
+    def again(self, link: Link | None) -> None:
+        """Another incarnation; None: there is no line yet."""
+        self.link: Any = link
         self.state = STARTING
         self.offset = Offset()
         self.until = self.epoch = self.flushed = 0
@@ -108,7 +109,7 @@ class Host:
             raise ValueError("of another script")
         self.matched = [_natural(count) for count in counts]
         self.state = OPENED
-        if self.began:
+        if self.joins:
             self.ping()
 
     def _refused(self, line: dict[str, Any]) -> None:
@@ -129,7 +130,7 @@ class Host:
         sent = self._pings.pop(line["id"], None)
         if sent is not None:
             self.offset.sample(sent, _natural(line["time"]), self.heard)
-            if self.state == OPENED and self.began:
+            if self.state == OPENED and self.joins:
                 self.until = self.heard
                 self.link.send("go")
 

@@ -1,6 +1,7 @@
-"""The line to one host: the process that a template starts (ssh, kubectl exec, nsenter …), and the lines of JSON through its pipes.
+"""The line to one host: the process that a template starts (ssh, kubectl exec, nsenter …), or what else has pipes, and the lines of JSON
+through these.
 
-In: words to start; objects to send.  Out: objects that came, texts of the standard error.
+In: words to start, or descriptors; objects to send.  Out: objects that came, texts of the standard error.
 Always: nothing waits for the host; what it sends is no more at once than _ROUND bytes, no longer a line than LINE, and no deeper than
 JSON is read; what is too much is a Broken.
 """
@@ -15,7 +16,7 @@ import subprocess
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import IO, Any
 
 LINE = 8 << 20  # bytes of a line
 _ROUND = 1 << 20  # bytes that are read at once, so that no host keeps the others waiting
@@ -32,14 +33,12 @@ class Refused(Broken):
 
 
 class Link:
-    """process; over: nothing more comes."""
+    """Over descriptors: what it writes to, what lines and what messages come from; it closes them.  over: nothing more comes."""
 
-    def __init__(self, argv: list[str]) -> None:
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        start_new_session=True)  # a Ctrl-C is ours: the hosts are told to end
-        assert self.process.stdin and self.process.stdout and self.process.stderr
-        self._in, self.out, self.err = (pipe.fileno() for pipe in (self.process.stdin, self.process.stdout, self.process.stderr))
-        for fd in (self._in, self.out, self.err):
+    def __init__(self, to: int, out: int, err: int) -> None:
+        self._in, self.out, self.err = to, out, err
+        self._open = [to, out, err]
+        for fd in self._open:
             os.set_blocking(fd, False)
         self._unsent = self._rest = self._said = b""
         self.over = False
@@ -95,9 +94,22 @@ class Link:
     def hang_up(self) -> None:
         """The host sees the end of its input, by which it ends."""
         self.over = True
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+        while self._open:
             with contextlib.suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]
+                os.close(self._open.pop())
+
+    def close(self) -> None:
+        self.hang_up()
+
+
+class Started(Link):
+    """By a process that a template starts."""
+
+    def __init__(self, argv: list[str]) -> None:
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        start_new_session=True)  # a Ctrl-C is ours: the hosts are told to end
+        assert self.process.stdin and self.process.stdout and self.process.stderr
+        super().__init__(*(_own(pipe) for pipe in (self.process.stdin, self.process.stdout, self.process.stderr)))
 
     def close(self) -> None:
         """End it, whatever it does."""
@@ -108,6 +120,13 @@ class Link:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+
+
+def _own(pipe: IO[bytes]) -> int:
+    """Its descriptor, which the pipe does not close any more."""
+    fd = os.dup(pipe.fileno())
+    pipe.close()
+    return fd
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST = 10_000
+LONGEST = 254  # characters of a name
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,253}\Z")
 _FOLDED = re.compile(r"([^\[\],]*)\[([^\[\]]*)\](.*)\Z")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?\Z")

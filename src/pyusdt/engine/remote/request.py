@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 
 from . import nodes, sides
+from .link import Link, Started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +39,13 @@ class Request:
     def __init__(self, names: Sequence[str], via: Sequence[str], script: Mapping[str, Any], behind: Mapping[str, list[str]] | None = None) -> None:
         self.names, self.via, self.script, self.behind = names, via, script, behind or {}
 
-    def argv(self, name: str) -> list[str]:
-        return [word.replace("{host}", name) for word in self.via]
+    def link(self, name: str) -> Link:
+        """A new line to one.  OSError."""
+        return Started([word.replace("{host}", name) for word in self.via])
+
+    def come(self) -> list[str]:
+        """Names that were not there before: hosts that join."""
+        return []
 
     def sent_to(self, name: str, patience: int, retry: int) -> dict[str, Any]:
         """A relay is less patient than who waits for it.  Both in ns."""
@@ -58,14 +64,21 @@ def relayed(asked: Mapping[str, Any], forward: Callable[[bytes, int, int], None]
     names, via = [nodes.checked(name) for name in asked["hosts"]], [*map(str, asked["via"])]
     if not names or len(names) > nodes.MOST or not via:
         raise nodes.NotHosts("no hosts, too many, or no way to them")
-    found = Request(names, via, {key: asked[key] for key in ("schema", "interval", "operands", "pids", "command", "options", "requests")})
+    found = Request(names, via, {key: asked[key] for key in ("schema", "interval", "operands", "pids", "command", "width", "options", "requests")})
     found.forward = forward
     return found
 
 
-def declaration(name: str) -> str:
-    """What makes `host` a constant of D where the script runs; at the coordinator, whose name is a list, it is empty."""
-    return f'inline string host = "{name}";\n'
+def declare(compiler: Any, name: str, width: int, where: str) -> None:
+    """Make `host` a constant of D where the script runs; at the coordinator, whose name is a list, it is empty.  width: of the longest name,
+    so that records have the same layout on all hosts; where: what messages about it name."""
+    compiler.declare(f'inline string host = "{name}";\n', where)
+    compiler.names.inlines["host"].value.value = name.encode().ljust(width, b"\0")
+
+
+def width_of(hosts: str) -> int:
+    """NotHosts."""
+    return max(map(len, nodes.hosts(hosts)))
 
 
 def words_of(via: str | None) -> list[str]:
@@ -80,10 +93,10 @@ def words_of(via: str | None) -> list[str]:
 
 
 def make(hosts: str, via: str | None, program: Program, options: Mapping[str, Any], texts: Iterable[dict[str, Any]], operands: Sequence[str],
-         pids: Sequence[int], command: str | None, relay: str | None = None) -> Request:
-    """texts: [{"text": D, "level": of its probe descriptions}]; relay: a list as hosts.  NotHosts."""
+         pids: Sequence[int], command: str | None, relay: str | None = None, width: int = 0) -> Request:
+    """texts: [{"text": D, "level": of its probe descriptions}]; relay: a list as hosts; width: of names, where others may join.  NotHosts."""
     records = any(clause.record_size and sides.THERE in sides.of_clause(clause.probes) for clause in program.clauses)
-    script = {"schema": 2, "interval": _OFTEN if records else _SELDOM, "operands": [*operands], "pids": [*pids], "command": command,
+    script = {"schema": 2, "interval": _OFTEN if records else _SELDOM, "operands": [*operands], "pids": [*pids], "command": command, "width": width or width_of(hosts),
               "options": {name: options[name] for name in FORWARDED if name in options}, "requests": [*texts]}
     names, words = nodes.hosts(hosts), words_of(via)
     if relay is None:
