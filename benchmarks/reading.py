@@ -13,6 +13,7 @@ import time
 
 import pyusdt
 from pyusdt.data import values
+from pyusdt.dlang.builtins import AGGREGATIONS
 from pyusdt.engine.dtrace.items import Distribution, Row, Total
 from pyusdt.engine.dtrace.output import Parser
 
@@ -63,7 +64,7 @@ def as_json(item) -> str | None:
     if isinstance(item, Total):
         return json.dumps({"keys": item.keys, "value": item.value})
     if isinstance(item, Distribution):
-        bounds = dict(values.bounds("quantize", ()))
+        bounds = dict(values.bounds(AGGREGATIONS["quantize"], ()))
         return json.dumps({"keys": item.keys, "buckets": [(low, bounds[low], count) for low, count in item.buckets]})
     return None
 
