@@ -126,7 +126,7 @@ def of_a_host(function, words, keys, epochs):
     value, taken = packed(merging.reader(definition.row, ())(words)), []
     for _ in range(epochs):
         for key in range(keys):
-            engine._vm.update(definition.map, pack_key(definition.keys, (f"/route/number/{key}",), None), value)
+            engine._machines.vms[0].update(definition.map, pack_key(definition.keys, (f"/route/number/{key}",), None), value)
         begun = time.process_time()
         sink.epoch()
         taken.append(time.process_time() - begun)

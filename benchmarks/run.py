@@ -28,6 +28,7 @@ import scaling
 import subjects
 import vm
 import whole
+import workers
 from comparison import Comparison
 from curve import Curve, chart
 
@@ -257,6 +258,11 @@ def write_results(rows: list[Comparison]) -> str:
     return path
 
 
+def measure_workers(rounds: int) -> list[Comparison]:
+    """Two consumers beside one, on what waits in the rings."""
+    return [Comparison(title, None, ours, peer) for title, ours, peer in workers.rows(rounds)]
+
+
 def measure_kernel(rounds: int) -> list[Comparison]:
     """The kernel engine beside bpftrace and the real dtrace; whole runs beside theirs."""
     quick = rounds < 5
@@ -274,7 +280,8 @@ def measure_vm(rounds: int) -> list[Comparison]:
 # What is measured and in how many rounds; `--only` takes these names.
 PARTS = {
     "off": (measure_off, 101), "start": (measure_start, 31), "on": (measure_on, 301), "threads": (measure_threads, 101),
-    "stopped": (measure_stopped, 21), "consumer": (measure_consumer, 21), "reading": (measure_reading, 21),
+    "stopped": (measure_stopped, 21), "consumer": (measure_consumer, 21), "workers": (measure_workers, 9),
+    "reading": (measure_reading, 21),
     "vm": (measure_vm, 5), "interpreter": (measure_interpreter, 1), "growth": (measure_growth, 5), "full": (measure_full_speed, 20),
     "kernel": (measure_kernel, 5),
 }

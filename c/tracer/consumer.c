@@ -8,6 +8,7 @@
 
 #include "generated/program.h"
 #include "tracer/captured.h"
+#include "tracer/crew.h"
 #include "tracer/ids.h"
 #include "tracer/output.h"
 #include "tracer/state.h"
@@ -41,7 +42,11 @@ struct pyusdt_consumer {
     struct pyusdt_registry *registry;
     struct pyusdt_consumer_config config;
     struct clause *clauses;
-    struct pyusdt_ids ids;
+    struct pyusdt_ids own; /* where it has no first consumer */
+    struct pyusdt_ids *ids;
+    struct pyusdt_consumer *first; /* whose registry and ids are used; NULL: its own */
+    struct pyusdt_crew *crew; /* of which it is the first; NULL: none */
+    bool apart; /* other consumers of its crew run now, too */
     struct pyusdt_feed feed; /* the one that is being polled */
     struct pyusdt_recorder *recorder; /* of what it delivers, or NULL */
     struct pyusdt_state *state; /* followed by the program's part */
@@ -275,7 +280,7 @@ static void run_counting(struct pyusdt_consumer *c, uint32_t id, uint32_t events
 static void run_tallied(struct pyusdt_consumer *c, const struct pyusdt_tallied *it)
 {
     c->met.target = NOBODY; /* the state block is about this probe now */
-    pyusdt_state_fill_who(c->state, c->config.uses, it->id, &c->ids.who[it->target], c->registry);
+    pyusdt_state_fill_who(c->state, c->config.uses, it->id, &c->ids->who[it->target], c->registry);
     run_counting(c, it->id, it->events);
 }
 
@@ -307,10 +312,10 @@ static void put_by(struct pyusdt_consumer *c)
 static void meet_next(struct pyusdt_consumer *c, const struct pyusdt_event *e)
 {
     put_by(c);
-    uint32_t id = pyusdt_ids_of(&c->ids, &c->feed, e->target, e->probe, e->place);
+    uint32_t id = pyusdt_ids_of(c->ids, &c->feed, e->target, e->probe, e->place);
     c->met = (struct met){.target = id ? e->target : NOBODY, .probe = e->probe, .place = e->place};
     if (id != 0)
-        meet(c, &c->met, id, &c->ids.who[e->target]);
+        meet(c, &c->met, id, &c->ids->who[e->target]);
 }
 
 static int on_event(void *arg, const struct pyusdt_event *e)
@@ -321,13 +326,15 @@ static int on_event(void *arg, const struct pyusdt_event *e)
     if (e->target != c->met.target || e->probe != c->met.probe || e->place != c->met.place) {
         if (pyusdt_tally_one(&c->tally, e->target, e->probe, e->place))
             return 0;
+        if (c->apart && !pyusdt_ids_known(c->ids, e->target, e->probe, e->place))
+            return PYUSDT_EVENT_LEFT;
         meet_next(c, e);
     }
     if (c->met.counts) {
         c->met.waiting++; /* none of its clauses looks at a stack */
     } else if (c->met.n) {
         take_stack(c, e);
-        run_clauses(c, &c->met, &c->ids.who[e->target], e);
+        run_clauses(c, &c->met, &c->ids->who[e->target], e);
     }
     c->lost += c->met.id == 0;
     return c->exiting || c->pausing || c->output.made.size > RECORDS_PAUSE;
@@ -338,7 +345,7 @@ static int on_event(void *arg, const struct pyusdt_event *e)
 static int on_count(void *arg, const struct pyusdt_event *e)
 {
     struct pyusdt_consumer *c = arg;
-    uint32_t id = pyusdt_ids_of(&c->ids, &c->feed, e->target, e->probe, e->place), n;
+    uint32_t id = pyusdt_ids_of(c->ids, &c->feed, e->target, e->probe, e->place), n;
     c->met.target = NOBODY; /* the state block is about this probe now, and clauses may have moved */
     if (id == 0) {
         c->lost += e->arg[0];
@@ -348,7 +355,7 @@ static int on_count(void *arg, const struct pyusdt_event *e)
     if (!all_count(c, clauses, n))
         return 0; /* the target was not told to count them */
     c->event = e;
-    pyusdt_state_fill_who(c->state, c->config.uses, id, &c->ids.who[e->target], c->registry);
+    pyusdt_state_fill_who(c->state, c->config.uses, id, &c->ids->who[e->target], c->registry);
     fill_event(c, e);
     for (uint32_t i = 0; i < n; i++)
         run_program(c, clauses[i], c->clauses[clauses[i]].counting);
@@ -370,15 +377,58 @@ static uint64_t wall_offset(void)
     return (uint64_t)(real.tv_sec - mono.tv_sec) * 1000000000u + (uint64_t)(real.tv_nsec - mono.tv_nsec);
 }
 
-int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint64_t until, int max)
+static void begin_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed)
 {
     if (c->config.uses & PYUSDT_USES_WALL && !c->wall_is_set)
         c->wall = wall_offset();
     c->feed = *feed;
-    int n = feed->kind->poll(feed->of, until, max, on_event, c);
+}
+
+int pyusdt_consumer_poll(struct pyusdt_consumer *c, const struct pyusdt_feed *feed, uint64_t until, int max)
+{
+    begin_poll(c, feed);
+    int n = c->crew ? pyusdt_crew_poll(c->crew, feed->of, until, max) : feed->kind->poll(feed->of, until, max, on_event, c);
     settle(c);
     int failed = c->recorder ? pyusdt_recorder_flush(c->recorder) : 0;
     return failed ? failed : n;
+}
+
+/* --- several consumers of one session -------------------------------------------------------------------- */
+
+void pyusdt_consumer_follow(struct pyusdt_consumer *c, struct pyusdt_consumer *first)
+{
+    pyusdt_registry_free(c->registry);
+    c->registry = first->registry;
+    c->ids = first->ids;
+    c->first = first;
+}
+
+void pyusdt_consumer_lead(struct pyusdt_consumer *c, struct pyusdt_crew *crew)
+{
+    c->crew = crew;
+}
+
+int pyusdt_consumer_deliver(struct pyusdt_consumer *c, struct pyusdt_session *session, const struct pyusdt_part *part)
+{
+    const struct pyusdt_feed feed = {&pyusdt_session_feed, session};
+    bool stop = false;
+
+    begin_poll(c, &feed);
+    c->apart = part->apart;
+    c->met.target = NOBODY; /* another consumer's event may have moved the clauses */
+    int n = pyusdt_session_deliver(session, part->share, part->until, part->max, on_event, c, &stop);
+    settle(c);
+    return n;
+}
+
+void pyusdt_consumer_hand_over(struct pyusdt_consumer *c)
+{
+    size_t size;
+    const uint8_t *records = pyusdt_output_records(&c->output, &size);
+
+    for (size_t at = 0; at + sizeof c->fault <= size; at += sizeof c->fault)
+        add_record(c->first, records + at, sizeof c->fault);
+    pyusdt_consumer_clear(c);
 }
 
 void pyusdt_consumer_record(struct pyusdt_consumer *c, struct pyusdt_recorder *recorder)
@@ -395,7 +445,7 @@ void pyusdt_consumer_set_wall(struct pyusdt_consumer *c, uint64_t offset)
 int pyusdt_consumer_add_targets(struct pyusdt_consumer *c, const struct pyusdt_feed *feed)
 {
     c->met.target = NOBODY; /* clauses and processes may move */
-    return pyusdt_ids_add_targets(&c->ids, feed);
+    return pyusdt_ids_add_targets(c->ids, feed);
 }
 
 /* --- making and reading it ------------------------------------------------------------------------------ */
@@ -411,7 +461,8 @@ int pyusdt_consumer_new(struct pyusdt_vm *vm, const struct pyusdt_consumer_confi
     }
     c->vm = vm;
     c->config = *config;
-    c->ids = (struct pyusdt_ids){.registry = c->registry, .uses = config->uses};
+    c->own = (struct pyusdt_ids){.registry = c->registry, .uses = config->uses};
+    c->ids = &c->own;
     c->met.target = NOBODY;
     c->state = pyusdt_vm_map_value(vm, PYUSDT_MAP_STATE, 0);
     c->wall = wall_offset();
@@ -425,9 +476,10 @@ void pyusdt_consumer_free(struct pyusdt_consumer *c)
 {
     if (!c)
         return;
-    pyusdt_registry_free(c->registry);
+    if (!c->first)
+        pyusdt_registry_free(c->registry);
     free(c->clauses);
-    pyusdt_ids_free(&c->ids);
+    pyusdt_ids_free(&c->own);
     pyusdt_output_free(&c->output);
     free(c);
 }

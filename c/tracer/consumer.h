@@ -89,6 +89,26 @@ int pyusdt_consumer_counting(struct pyusdt_consumer *c, uint32_t index, int prog
 /* Take what the feed's targets have counted by themselves, and run the clauses on it. Not after exit(). */
 void pyusdt_consumer_counts(struct pyusdt_consumer *c, const struct pyusdt_feed *feed);
 
+/* --- a crew's (crew.h): its clauses do the same whoever sees an event, and emit nothing but faults --- */
+
+struct pyusdt_crew;
+
+/* Use the ids and the registry of `first`, which outlives it and has described the clauses. */
+void pyusdt_consumer_follow(struct pyusdt_consumer *c, struct pyusdt_consumer *first);
+/* From now on polls are the crew's; NULL: its own again. */
+void pyusdt_consumer_lead(struct pyusdt_consumer *c, struct pyusdt_crew *crew);
+
+struct pyusdt_part {
+    uint32_t share;
+    uint64_t until;
+    int max;
+    bool apart; /* other consumers run meanwhile */
+};
+/* Run the clauses on a part of a session's events; how many there were. */
+int pyusdt_consumer_deliver(struct pyusdt_consumer *c, struct pyusdt_session *session, const struct pyusdt_part *part);
+/* The records of one that follows go to its first. */
+void pyusdt_consumer_hand_over(struct pyusdt_consumer *c);
+
 /* Every event that a poll takes goes to the recorder, too (NULL: no longer); a poll fails when that can not write. */
 void pyusdt_consumer_record(struct pyusdt_consumer *c, struct pyusdt_recorder *recorder);
 /* Wall-clock time is the events' and this, not today's difference of the clocks. */

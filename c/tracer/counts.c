@@ -51,7 +51,7 @@ static void take_word(struct pyusdt_session *session, struct pyusdt_target *targ
     event.arg[0] = take(word, target->base->header.generation);
     if (event.arg[0] == 0 || !believe(session, target, event.arg[0]))
         return;
-    session->delivered += event.arg[0];
+    session->counted += event.arg[0];
     fn(arg, &event);
 }
 

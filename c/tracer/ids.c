@@ -174,6 +174,16 @@ uint32_t pyusdt_ids_of(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, u
     return place == 0 ? id_of(ids, feed, target, probe) : id_at(ids, feed, target, probe, place);
 }
 
+bool pyusdt_ids_known(const struct pyusdt_ids *ids, uint32_t target, uint32_t probe, uint32_t place)
+{
+    if (target >= ids->ntargets)
+        return false;
+    const struct pyusdt_target_ids *of = &ids->targets[target];
+    if (probe >= of->count + of->nlater)
+        return false;
+    return place == 0 || (probe < of->nat && place < of->at[probe].room && of->at[probe].id[place] != 0);
+}
+
 void pyusdt_ids_free(struct pyusdt_ids *ids)
 {
     for (uint32_t i = 0; i < ids->ntargets; i++) {

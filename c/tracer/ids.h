@@ -25,6 +25,8 @@ struct pyusdt_ids {
 int pyusdt_ids_add_targets(struct pyusdt_ids *ids, const struct pyusdt_feed *feed);
 /* place 0: the probe itself.  0: there was no memory for the id, or too many places. */
 uint32_t pyusdt_ids_of(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uint32_t target, uint32_t probe, uint32_t place);
+/* Whether pyusdt_ids_of() would find it, and make nothing. */
+bool pyusdt_ids_known(const struct pyusdt_ids *ids, uint32_t target, uint32_t probe, uint32_t place);
 void pyusdt_ids_free(struct pyusdt_ids *ids);
 
 #endif

@@ -173,7 +173,7 @@ void pyusdt_session_leave(struct pyusdt_session *session)
     pyusdt_keep_seen(session, pyusdt_now());
     pyusdt_session_shown(session);
     for (uint32_t i = 0; i < session->ntargets; i++)
-        pyusdt_target_leave(session, session->targets[i]);
+        pyusdt_target_leave(session->targets[i]);
     for (uint32_t i = 0; i < session->nbases; i++)
         if (session->base[i]->fd >= 0) {
             close(session->base[i]->fd); /* and with it the lock; the file stays */

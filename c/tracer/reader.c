@@ -26,12 +26,12 @@
 
 /* ---- a heap of the rings that wait, by the time of their next event ---- */
 
-static void sift_down(struct pyusdt_session *session, uint32_t at)
+static void sift_down(struct pyusdt_share *share, uint32_t at)
 {
-    struct pyusdt_source **heap = session->heap, *moving = heap[at];
+    struct pyusdt_source **heap = share->heap, *moving = heap[at];
 
-    for (uint32_t child; (child = 2 * at + 1) < session->nheap; at = child) {
-        if (child + 1 < session->nheap && heap[child + 1]->next.time < heap[child]->next.time)
+    for (uint32_t child; (child = 2 * at + 1) < share->nheap; at = child) {
+        if (child + 1 < share->nheap && heap[child + 1]->next.time < heap[child]->next.time)
             child++;
         if (heap[child]->next.time >= moving->next.time)
             break;
@@ -40,45 +40,47 @@ static void sift_down(struct pyusdt_session *session, uint32_t at)
     heap[at] = moving;
 }
 
-static int push(struct pyusdt_session *session, struct pyusdt_source *source)
+static int push(struct pyusdt_share *share, struct pyusdt_source *source)
 {
     uint32_t at;
 
-    if (session->nheap == session->room) {
-        uint32_t room = session->room ? 2 * session->room : 64;
-        void *more = realloc(session->heap, room * sizeof(void *));
+    if (share->nheap == share->room) {
+        uint32_t room = share->room ? 2 * share->room : 64;
+        void *more = realloc(share->heap, room * sizeof(void *));
         if (!more)
             return -ENOMEM;
-        session->heap = more;
-        session->room = room;
+        share->heap = more;
+        share->room = room;
     }
-    for (at = session->nheap++; at > 0; at = (at - 1) / 2) {
-        struct pyusdt_source *parent = session->heap[(at - 1) / 2];
+    for (at = share->nheap++; at > 0; at = (at - 1) / 2) {
+        struct pyusdt_source *parent = share->heap[(at - 1) / 2];
         if (parent->next.time <= source->next.time)
             break;
-        session->heap[at] = parent;
+        share->heap[at] = parent;
     }
-    session->heap[at] = source;
+    share->heap[at] = source;
     return 0;
 }
 
-static void pop(struct pyusdt_session *session)
+static void pop(struct pyusdt_share *share)
 {
-    session->heap[0]->waiting = false;
-    session->heap[0] = session->heap[--session->nheap];
-    if (session->nheap > 0)
-        sift_down(session, 0);
+    share->heap[0]->waiting = false;
+    share->heap[0] = share->heap[--share->nheap];
+    if (share->nheap > 0)
+        sift_down(share, 0);
 }
 
-void pyusdt_source_forget(struct pyusdt_session *session, struct pyusdt_source *source)
+void pyusdt_source_forget(struct pyusdt_source *source)
 {
+    struct pyusdt_share *share = source->share;
+
     if (!source->waiting)
         return;
-    for (uint32_t i = 0; i < session->nheap; i++)
-        if (session->heap[i] == source)
-            session->heap[i] = session->heap[--session->nheap];
-    for (uint32_t i = session->nheap / 2; i-- > 0;)
-        sift_down(session, i);
+    for (uint32_t i = 0; i < share->nheap; i++)
+        if (share->heap[i] == source)
+            share->heap[i] = share->heap[--share->nheap];
+    for (uint32_t i = share->nheap / 2; i-- > 0;)
+        sift_down(share, i);
     source->waiting = false;
 }
 
@@ -97,10 +99,10 @@ static void tell(struct pyusdt_source *source)
 }
 
 /* No producer that keeps to the protocol can have made this. Its address range stays until the target goes. */
-static void give_up(struct pyusdt_session *session, struct pyusdt_source *source)
+static void give_up(struct pyusdt_source *source)
 {
-    session->corrupt++;
-    pyusdt_source_forget(session, source);
+    source->share->corrupt++;
+    pyusdt_source_forget(source);
     source->position = source->limit;
     source->size = 0;
     source->safe = UINT64_MAX;
@@ -111,11 +113,11 @@ static bool given_up(const struct pyusdt_source *source)
     return !source->data || source->size == 0;
 }
 
-void pyusdt_source_leave(struct pyusdt_session *session, struct pyusdt_source *source)
+void pyusdt_source_leave(struct pyusdt_source *source)
 {
     if (!given_up(source))
         tell(source);
-    pyusdt_source_forget(session, source);
+    pyusdt_source_forget(source);
 }
 
 /* Copies the header at position, behind a part of the ring that has no pages. 1: there is one; 0: none; -EBADMSG: nonsense. */
@@ -162,6 +164,10 @@ static int look(struct pyusdt_session *session, struct pyusdt_source *source)
 
     if (r != 1)
         return r;
+    if (source->next.probe >= source->target->table->table.nprobes && session->apart) {
+        source->share->left = true; /* it is looked at again when the session is */
+        return 0;
+    }
     if (source->next.probe >= source->target->table->table.nprobes && !learn(session, source->target, source->next.probe))
         return -EBADMSG;
     if (source->next.time > session->looked && source->next.time > pyusdt_now())
@@ -173,10 +179,10 @@ static int look(struct pyusdt_session *session, struct pyusdt_source *source)
 static void enqueue(struct pyusdt_session *session, struct pyusdt_source *source)
 {
     int r = look(session, source);
-    if (r == 1 && push(session, source) == 0)
+    if (r == 1 && push(source->share, source) == 0)
         source->waiting = true;
     else if (r < 0)
-        give_up(session, source);
+        give_up(source);
 }
 
 /* ---- looking at the rings ---- */
@@ -187,7 +193,7 @@ static void read_head(struct pyusdt_session *session, struct pyusdt_source *sour
     uint64_t head = atomic_load_explicit(&source->line->head, memory_order_acquire);
 
     if (head - source->position > source->size || head - source->position < source->limit - source->position)
-        give_up(session, source);
+        give_up(source);
     else
         source->limit = head;
     if (source->limit - source->position > source->size / 2)
@@ -267,7 +273,7 @@ static void finish_dead(struct pyusdt_session *session)
     session->nliving = left;
 }
 
-static void refresh(struct pyusdt_session *session)
+void pyusdt_session_refresh(struct pyusdt_session *session)
 {
     uint64_t now = pyusdt_now();
     bool check_life = now >= session->next_life_check;
@@ -292,8 +298,9 @@ static void refresh(struct pyusdt_session *session)
 /* Is there something that a later poll can deliver without anybody's firing a probe? */
 static bool is_pending(const struct pyusdt_session *session)
 {
-    if (session->nheap > 0)
-        return true;
+    for (uint32_t i = 0; i < session->nshares; i++)
+        if (session->share[i].nheap > 0)
+            return true;
     for (uint32_t i = 0; i < session->nliving; i++) {
         const struct pyusdt_target *target = session->targets[session->living[i]];
         for (uint32_t k = 0; k < target->rings; k++) {
@@ -308,22 +315,26 @@ static bool is_pending(const struct pyusdt_session *session)
 
 /* ---- delivering ---- */
 
-/* Takes the event at the source's position apart. Who writes to the ring meanwhile is not trusted: each byte is read once. */
-static int decode(struct pyusdt_session *session, const struct pyusdt_source *source, struct pyusdt_event *event)
+/* Takes the event at the source's position apart. Who writes to the ring meanwhile is not trusted: each byte is read once.
+ * 0, or PYUSDT_EVENT_LEFT, or -EBADMSG. */
+static int decode(const struct pyusdt_session *session, const struct pyusdt_source *source, struct pyusdt_event *event)
 {
     const struct pyusdt_ring_event *header = &source->next; /* as it was when it was checked */
     const uint8_t *bytes = source->data + (source->position & (source->size - 1));
     uint32_t at = pyusdt_event_values_end(header);
-
+    uint8_t *rest = source->share->rest;
     int r;
 
     if (PYUSDT_EVENT_CAPTURES(header->args) != 0)
-        memcpy(session->rest, bytes + at, header->size - at);
+        memcpy(rest, bytes + at, header->size - at);
     event->target = source->target->index;
-    r = pyusdt_event_decode(header, at, bytes + sizeof *header, session->rest, event);
-    if (r == 0 && event->nframes)
-        learn_frames(source->target, event);
-    return r;
+    r = pyusdt_event_decode(header, at, bytes + sizeof *header, rest, event);
+    if (r != 0 || event->nframes == 0 || pyusdt_event_last_place(event) <= source->target->known_places.n)
+        return r;
+    if (session->apart)
+        return PYUSDT_EVENT_LEFT;
+    learn_frames(source->target, event);
+    return 0;
 }
 
 /* Behind the event: 1 where the ring has one more, which is looked at; 0 or -EBADMSG. */
@@ -336,75 +347,84 @@ static int step(struct pyusdt_session *session, struct pyusdt_source *source)
 }
 
 /* The time of the oldest event of all rings but the first: so far that one is read without a look at the others. */
-static uint64_t time_of_second(const struct pyusdt_session *session)
+static uint64_t time_of_second(const struct pyusdt_share *share)
 {
     uint64_t time = UINT64_MAX;
 
-    for (uint32_t i = 1; i < 3 && i < session->nheap; i++)
-        if (session->heap[i]->next.time < time)
-            time = session->heap[i]->next.time;
+    for (uint32_t i = 1; i < 3 && i < share->nheap; i++)
+        if (share->heap[i]->next.time < time)
+            time = share->heap[i]->next.time;
     return time;
 }
 
 /* The first ring has been read: its next event (r is 1) gets its place in the heap, or the ring leaves it. */
-static void put_back(struct pyusdt_session *session, struct pyusdt_source *source, int r)
+static void put_back(struct pyusdt_share *share, struct pyusdt_source *source, int r)
 {
     if (r == 1) {
-        sift_down(session, 0);
+        sift_down(share, 0);
         return;
     }
     tell(source);
-    pop(session);
+    pop(share);
     if (r < 0)
-        give_up(session, source);
+        give_up(source);
 }
 
-static void count(struct pyusdt_session *session, const struct pyusdt_source *source, uint64_t time)
+static void count(struct pyusdt_share *share, const struct pyusdt_source *source, uint64_t time)
 {
-    if (time < session->last)
-        session->out_of_order++;
+    if (time < share->last)
+        share->out_of_order++;
     else
-        session->last = time;
-    session->delivered++;
-    session->again += source->position < source->shown;
+        share->last = time;
+    share->delivered++;
+    share->again += source->position < source->shown;
 }
 
 /* Events of the ring that is first in the heap, as long as it is; how many. */
-static int deliver_first(struct pyusdt_session *session, uint64_t bound, int max_events, pyusdt_event_fn *fn, void *arg,
-                         bool *stop)
+static int deliver_first(struct pyusdt_session *session, struct pyusdt_share *share, uint64_t bound, int max_events,
+                         pyusdt_event_fn *fn, void *arg, bool *stop)
 {
-    struct pyusdt_source *source = session->heap[0];
-    uint64_t second = time_of_second(session), last = second < bound ? second : bound;
+    struct pyusdt_source *source = share->heap[0];
+    uint64_t second = time_of_second(share), last = second < bound ? second : bound;
     struct pyusdt_event event;
-    int n = 0, r = 1;
+    int n = 0, r = 1, said;
 
     while (r == 1 && !*stop && n < max_events && source->next.time <= last) {
-        if (decode(session, source, &event) != 0) {
-            r = -EBADMSG;
+        said = decode(session, source, &event);
+        if (said == 0)
+            said = fn(arg, &event);
+        else if (said < 0) {
+            r = said;
             break;
         }
-        count(session, source, event.time);
+        if (said == PYUSDT_EVENT_LEFT) {
+            share->left = true;
+            break;
+        }
+        *stop = said != 0;
+        count(share, source, event.time);
         n++;
-        *stop = fn(arg, &event) != 0;
         r = step(session, source);
     }
-    put_back(session, source, r);
+    *stop |= share->left; /* what comes behind it has its turn behind it */
+    put_back(share, source, r);
     return n;
 }
 
-static int deliver(struct pyusdt_session *session, uint64_t until, int max_events, pyusdt_event_fn *fn, void *arg,
-                   bool *stop)
+int pyusdt_session_deliver(struct pyusdt_session *session, uint32_t share, uint64_t until_ns, int max_events, pyusdt_event_fn *fn,
+                           void *arg, bool *stop)
 {
-    uint64_t bound = until < session->watermark ? until : session->watermark;
+    struct pyusdt_share *of = &session->share[share];
+    uint64_t bound = until_ns < session->watermark ? until_ns : session->watermark;
     int n = 0;
 
-    while (!*stop && n < max_events && session->nheap > 0 && session->heap[0]->next.time <= bound)
-        n += deliver_first(session, bound, max_events - n, fn, arg, stop);
+    of->left = false;
+    while (!*stop && n < max_events && of->nheap > 0 && of->heap[0]->next.time <= bound)
+        n += deliver_first(session, of, bound, max_events - n, fn, arg, stop);
     return n;
 }
 
-int pyusdt_session_poll(struct pyusdt_session *session, uint64_t until_ns, int max_events, pyusdt_event_fn *fn,
-                        void *arg)
+int pyusdt_session_poll_by(struct pyusdt_session *session, uint64_t until_ns, int max_events, pyusdt_deliver_fn *deliver, void *arg)
 {
     const struct timespec pause = {0, 1000000};
     int limit = max_events > 0 ? max_events : INT32_MAX, n;
@@ -412,19 +432,40 @@ int pyusdt_session_poll(struct pyusdt_session *session, uint64_t until_ns, int m
 
     if (!session->started || session->forked)
         return 0;
-    n = deliver(session, until_ns, limit, fn, arg, &stop);
+    n = deliver(arg, session, until_ns, limit, &stop);
     if (!stop && n < limit) {
-        refresh(session);
-        n += deliver(session, until_ns, limit - n, fn, arg, &stop);
+        pyusdt_session_refresh(session);
+        n += deliver(arg, session, until_ns, limit - n, &stop);
     }
     while (session->stopped && n == 0 && !stop && is_pending(session) && session->looked <= until_ns) {
         nanosleep(&pause, NULL); /* for who is inside a firing: orderlag at most */
-        refresh(session);
-        n = deliver(session, until_ns, limit, fn, arg, &stop);
+        pyusdt_session_refresh(session);
+        n = deliver(arg, session, until_ns, limit, &stop);
     }
-    for (uint32_t i = 0; i < session->nheap; i++)
-        tell(session->heap[i]);
+    for (uint32_t i = 0; i < session->nshares; i++)
+        for (uint32_t k = 0; k < session->share[i].nheap; k++)
+            tell(session->share[i].heap[k]);
     return n;
+}
+
+struct whole {
+    pyusdt_event_fn *fn;
+    void *arg;
+};
+
+static int deliver_whole(void *arg, struct pyusdt_session *session, uint64_t until_ns, int max_events, bool *stop)
+{
+    const struct whole *whole = arg;
+
+    return pyusdt_session_deliver(session, 0, until_ns, max_events, whole->fn, whole->arg, stop);
+}
+
+int pyusdt_session_poll(struct pyusdt_session *session, uint64_t until_ns, int max_events, pyusdt_event_fn *fn,
+                        void *arg)
+{
+    struct whole whole = {fn, arg};
+
+    return pyusdt_session_poll_by(session, until_ns, max_events, deliver_whole, &whole);
 }
 
 bool pyusdt_session_crowded(const struct pyusdt_session *session)

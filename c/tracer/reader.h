@@ -127,6 +127,28 @@ int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *er
 int pyusdt_session_poll(struct pyusdt_session *session, uint64_t until_ns, int max_events, pyusdt_event_fn *fn,
             void *arg);
 
+/* --- several readers: crew.h --- */
+
+/* Before start: the rings are in this many shares; whoever reads one sees its events in the order of their time, and there is no
+ * order between shares. 0 or -errno. pyusdt_session_poll() is for a session of one share. */
+int pyusdt_session_divide(struct pyusdt_session *session, uint32_t shares);
+
+/* As pyusdt_session_poll(), by a function that delivers what is there in all shares, calling pyusdt_session_deliver(); it sets
+ * *stop where nothing more is wanted. */
+typedef int pyusdt_deliver_fn(void *arg, struct pyusdt_session *session, uint64_t until_ns, int max_events, bool *stop);
+int pyusdt_session_poll_by(struct pyusdt_session *session, uint64_t until_ns, int max_events, pyusdt_deliver_fn *deliver, void *arg);
+
+/* Events of one share that were there at the last look; how many. *stop is set when fn returns nonzero. */
+int pyusdt_session_deliver(struct pyusdt_session *session, uint32_t share, uint64_t until_ns, int max_events, pyusdt_event_fn *fn,
+                           void *arg, bool *stop);
+
+/* From now on several threads deliver, each its own shares, and nothing else is done with the session, until this is taken back. An
+ * event of a probe or a place that the session does not know yet is left then, as is one for which fn returns PYUSDT_EVENT_LEFT. */
+void pyusdt_session_apart(struct pyusdt_session *session, bool apart);
+#define PYUSDT_EVENT_LEFT INT32_MAX
+bool pyusdt_session_left(const struct pyusdt_session *session, uint32_t share); /* the last delivery left an event */
+uint64_t pyusdt_session_waiting(const struct pyusdt_session *session, uint32_t share); /* bytes that it has to read */
+
 /*
  * Hands on what targets have counted of those descriptions whose want says `counts`, since the last call: for each probe and place
  * one event, whose arg[0] is how many firings it stands for. Who wants that calls it now and then, and after the last poll: a

@@ -245,6 +245,7 @@ static void map_ring(struct pyusdt_session *session, struct pyusdt_target *targe
         return;
     }
     source->target = target;
+    source->share = &session->share[(target->index + k) % session->nshares];
     source->line = &target->area->line[k];
     source->size = size;
     source->mapped = 2 * size;
@@ -419,16 +420,16 @@ void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *
     remove_files(target);
     for (uint32_t k = 0; k < target->rings; k++)
         if (target->source[k])
-            pyusdt_source_forget(session, target->source[k]);
+            pyusdt_source_forget(target->source[k]);
     unmap(target);
     target->life = PYUSDT_FINISHED;
 }
 
-void pyusdt_target_leave(struct pyusdt_session *session, struct pyusdt_target *target)
+void pyusdt_target_leave(struct pyusdt_target *target)
 {
     for (uint32_t k = 0; k < target->rings; k++)
         if (target->source[k])
-            pyusdt_source_leave(session, target->source[k]);
+            pyusdt_source_leave(target->source[k]);
     unmap(target);
     target->life = PYUSDT_FINISHED;
 }

@@ -124,7 +124,7 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
         return pyusdt_error_set(error, -ENOMEM, "no memory for a session");
     session->own = !rundir && !home;
     configure(session, config);
-    if ((r = enlist(session)) != 0)
+    if ((r = pyusdt_session_divide(session, 1)) != 0 || (r = enlist(session)) != 0)
         pyusdt_error_set(error, r, "no memory for a session");
     if (r == 0)
         r = pyusdt_keep_configure(session, config, error);
@@ -299,13 +299,17 @@ int64_t pyusdt_session_drops(const struct pyusdt_session *session, uint32_t targ
 
 void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_stats *stats)
 {
-    *stats = (struct pyusdt_session_stats){.delivered = session->delivered,
-                                           .out_of_order = session->out_of_order,
+    *stats = (struct pyusdt_session_stats){.delivered = session->counted,
                                            .corrupt = session->corrupt,
-                                           .again = session->again,
                                            .targets = session->ntargets,
                                            .alive = session->nliving,
                                            .slot = session->base[0]->header.slot};
+    for (uint32_t i = 0; i < session->nshares; i++) {
+        stats->delivered += session->share[i].delivered;
+        stats->out_of_order += session->share[i].out_of_order;
+        stats->corrupt += session->share[i].corrupt;
+        stats->again += session->share[i].again;
+    }
     for (uint32_t i = 0; i < session->ntargets; i++) {
         struct pyusdt_target *target = session->targets[i];
         stats->dropped += pyusdt_target_dropped(session, target);
@@ -360,7 +364,9 @@ void pyusdt_session_free(struct pyusdt_session *session)
     pyusdt_containers_free(session->containers);
     free(session->targets);
     free(session->living);
-    free(session->heap);
+    for (uint32_t i = 0; i < session->nshares; i++)
+        free(session->share[i].heap);
+    free(session->share);
     free(session->wants);
     free(session);
 }

@@ -41,6 +41,7 @@ struct pyusdt_table_copy {
 /* One ring of one target. */
 struct pyusdt_source {
     struct pyusdt_target *target;
+    struct pyusdt_share *share;
     const uint8_t *data;     /* shared, twice in a row; NULL: could not be mapped */
     struct pyusdt_line *line; /* shared */
     uint64_t size;           /* 0: given up */
@@ -57,6 +58,17 @@ struct pyusdt_source {
     uint64_t busy_limit;            /* limit when busy_since was set */
     struct pyusdt_ring_event next; /* copy of the header at position, where `waiting` */
     bool waiting;
+};
+
+/* Some of a session's rings, which one thread reads at a time: each ring is in one share for its life. */
+struct pyusdt_share {
+    struct pyusdt_source **heap; /* the sources with a waiting event, the oldest event first */
+    uint32_t nheap, room;
+    bool left;     /* an event waits for a reader that is not apart */
+    uint64_t last; /* time of the youngest event delivered */
+    uint64_t delivered, out_of_order, corrupt;
+    uint64_t again; /* events that a kept session's former tracer may have shown */
+    _Alignas(8) uint8_t rest[(PYUSDT_EVENT_MAX + 7) & ~7ull]; /* of the event that is delivered: its captures */
 };
 
 enum pyusdt_life { PYUSDT_ALIVE, PYUSDT_DEAD /* rings still to be read */, PYUSDT_FINISHED };
@@ -145,15 +157,14 @@ struct pyusdt_session {
     uint64_t next_life_check;
     uint64_t next_seen; /* when a kept session's file gets its next `seen` */
 
-    struct pyusdt_source **heap; /* the sources with a waiting event, the oldest event first */
-    uint32_t nheap, room;
+    struct pyusdt_share *share;
+    uint32_t nshares; /* 1, unless it is divided */
+    bool apart; /* several threads read shares now: what they have in common stays as it is */
     uint64_t looked; /* when the rings were last looked at: an event that was not there then is younger */
     uint64_t watermark;
     bool crowded;       /* one of them was more than half full then */
-    uint64_t last; /* time of the youngest event delivered */
-    uint64_t delivered, out_of_order, corrupt;
-    uint64_t again; /* events that a kept session's former tracer may have shown */
-    _Alignas(8) uint8_t rest[(PYUSDT_EVENT_MAX + 7) & ~7ull]; /* of the event that is delivered: its captures */
+    uint64_t corrupt; /* rings that could not be mapped */
+    uint64_t counted; /* firings that targets have counted by themselves, as they were handed on */
 };
 
 /* keep.c */
@@ -212,7 +223,7 @@ uint64_t pyusdt_target_drops(const struct pyusdt_target *target, uint32_t probe)
 uint64_t pyusdt_target_dropped(struct pyusdt_session *session, struct pyusdt_target *target);
 uint64_t pyusdt_target_most(const struct pyusdt_session *session, const struct pyusdt_target *target); /* events that it can have fired */
 void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *target); /* nothing more to read */
-void pyusdt_target_leave(struct pyusdt_session *session, struct pyusdt_target *target);  /* unmapped; it goes on */
+void pyusdt_target_leave(struct pyusdt_target *target);  /* unmapped; it goes on */
 void pyusdt_target_free(struct pyusdt_target *target);
 void pyusdt_target_info(const struct pyusdt_target *target, struct pyusdt_target_info *info);
 
@@ -222,8 +233,9 @@ void pyusdt_sweep(int dir, uint32_t ours);                       /* removes what
 void pyusdt_file_discard(int dir, const char *text, bool mapped); /* unlinks it, and frees its memory even if others still map it */
 
 /* reader.c */
-void pyusdt_source_forget(struct pyusdt_session *session, struct pyusdt_source *source);
-void pyusdt_source_leave(struct pyusdt_session *session, struct pyusdt_source *source); /* stores how far it was read */
+void pyusdt_source_forget(struct pyusdt_source *source);
+void pyusdt_source_leave(struct pyusdt_source *source); /* stores how far it was read */
+void pyusdt_session_refresh(struct pyusdt_session *session); /* looks for new processes, rings, events */
 
 #pragma GCC visibility pop
 

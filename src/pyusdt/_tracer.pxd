@@ -205,6 +205,15 @@ cdef extern from "tracer/consumer.h" nogil:
     uint64_t pyusdt_consumer_stopped(const pyusdt_consumer *c, pyusdt_error *what)
 
 
+cdef extern from "tracer/crew.h" nogil:
+    struct pyusdt_crew:
+        pass
+    enum: PYUSDT_CREW_MOST
+
+    int pyusdt_crew_new(pyusdt_session *session, pyusdt_consumer **consumers, uint32_t n, pyusdt_crew **out, pyusdt_error *err)
+    void pyusdt_crew_free(pyusdt_crew *crew)
+
+
 cdef extern from "tracer/pace.h" nogil:
     enum:
         PYUSDT_PACE_SHORTEST

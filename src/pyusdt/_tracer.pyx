@@ -8,6 +8,7 @@ An object, and what it was given, is used by one thread at a time, with or witho
 the API's are the pump's.
 """
 
+cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memcpy, memset
 
@@ -453,6 +454,35 @@ cdef class Consumer:
         cdef pyusdt_error err
         cdef uint64_t n = pyusdt_consumer_stopped(self.consumer, &err)
         return n, err.message.decode("utf-8", "replace") if n else ""
+
+
+@cython.no_gc_clear  # it needs the consumers until it has gone
+cdef class Crew:
+    """Several consumers that share a session's events, a thread each (c/tracer/crew.h), from now until close().
+
+    consumers: the first has the descriptions and probes, the others have only their clauses; the session is not started yet."""
+
+    cdef pyusdt_crew *crew
+    cdef object kept
+
+    def __cinit__(self, Session session, consumers):
+        cdef pyusdt_consumer *each[PYUSDT_CREW_MOST]
+        cdef pyusdt_error err
+        cdef int n = min(len(consumers), PYUSDT_CREW_MOST + 1)
+        for i, consumer in enumerate(consumers[:PYUSDT_CREW_MOST]):
+            each[<int>i] = (<Consumer?>consumer).consumer
+        self.kept = session, consumers
+        cdef int code = pyusdt_crew_new(session.session, each, n, &self.crew, &err)
+        if code < 0:
+            raise failure(code, &err)
+
+    def close(self):
+        """The threads end; the first consumer polls by itself."""
+        pyusdt_crew_free(self.crew)
+        self.crew = NULL
+
+    def __dealloc__(self):
+        pyusdt_crew_free(self.crew)
 
 
 def list_probes(rundir=None, pid_t pid=0, bint beside=False):

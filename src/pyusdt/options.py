@@ -258,6 +258,14 @@ def _percent(text: str | None) -> int:
     return value
 
 
+def _workers(text: str | None) -> int:
+    most = 64  # c/tracer/crew.h
+    value = _count(text)
+    if text is not None and not 0 < value <= most:
+        raise OptionError(f"a number of consumers is needed, 1 to {most}")
+    return value  # 0: one a processor
+
+
 def _several(text: str | None) -> list[str]:
     return [_text(text)]
 
@@ -315,6 +323,7 @@ PARSERS: dict[str, Parser] = {
     "spans": _text, "otlp": _text, "otlpinterval": _rate, "otlptemporality": _choice("cumulative", "delta"),
     # how long hosts of --hosts may take to answer, and how long one that was lost is tried again (docs/guide/hosts.md)
     "hostwait": _rate, "hostretry": _rate,
+    "workers": _workers,  # consumers that share the events (docs/internals/consumers.md)
     "maxcpu": _percent,  # of a processor that pydtrace may take (docs/guide/serve.md)
 }  # fmt: skip
 _REFUSED = {

@@ -32,7 +32,7 @@ def test_words_of_a_line(line, words):
 
 
 @pytest.mark.parametrize(("line", "words"), [
-    ("pydtrace --re", ["--record", "--replay", "--ready"]), ("pydtrace --dump=", ["--dump=ast", "--dump=types", "--dump=bpf"]),
+    ("pydtrace --re", ["--record", "--replay", "--relay", "--ready"]), ("pydtrace --dump=", ["--dump=ast", "--dump=types", "--dump=bpf"]),
     ("pydtrace --dump t", ["types"]), ("pydtrace --color a", ["auto", "always"]), ("pydtrace -x bufp", ["bufpolicy"]),
     ("pydtrace -xq", []), ("pydtrace -s ", []), ("pydtrace -n 'BEGIN {", []), ("pydtrace -o x -s", ["-s"]), ("pydtrace ", []),
     ("/usr/bin/pydtrace --vers", ["--version"]), ("pyusdt do", ["doctor"]), ("pyusdt doctor --r", ["--report"]),

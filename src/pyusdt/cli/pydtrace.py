@@ -300,6 +300,8 @@ def trace(arguments: Arguments) -> int:
                                   ("run once for many events of a probe", engine.folded)):
                 if clauses:
                     complain(f"{what}: {', '.join(f'clause {clause.index + 1}' for clause in clauses)}")
+            if "workers" in arguments.options:
+                complain(f"consumers: {engine.consumers}")
         output = open_output(arguments.output)
         report_requests(arguments, compiled, engine, output)
         return run(arguments, driver, output) if arguments.execute else 0

@@ -136,10 +136,11 @@ class Clause:
     lines: [(first instruction, ast location)] ascending, to name the place of a fault; stacks: the
     keys of Program.stacks that it reads; emits: (first, end) of the instructions that emit the
     record, and its offset in the state block; None where it has none; counting: code that does for arg0
-    firings at once what `code` does for each, None where there is none.
+    firings at once what `code` does for each, None where there is none; in_order: why one consumer is to see all of
+    its events in their order, "" where any may see any (code/order.py).
     """
 
-    __slots__ = ("index", "probes", "code", "actions", "record_size", "demand", "lines", "loc", "stacks", "emits", "counting")
+    __slots__ = ("index", "probes", "code", "actions", "record_size", "demand", "lines", "loc", "stacks", "emits", "counting", "in_order")
 
     def __init__(self, index: int | None, probes: list[Any], loc: Any) -> None:
         self.index, self.probes, self.loc = index, probes, loc
@@ -151,6 +152,7 @@ class Clause:
         self.stacks: frozenset[str] = frozenset()
         self.emits: tuple[int, int, int] | None = None
         self.counting: list[Any] | None = None
+        self.in_order = ""
 
 
 class AggDef:

@@ -126,6 +126,7 @@ class Engine(Clock):
         self.kernel: str | None = None  # why the kernel engine, which was asked for more probes, has none
         self.folded: list[Any] = []  # those that run once for many events of a probe
         self.counted: list[Any] = []  # the program.Clauses that traced processes count by themselves, without events
+        self.consumers = "each processor runs the clauses of its own events"  # who runs them, for people
         self.awaited: list[Any] = []  # those of the descriptions without a probe that are not refused: their process may come
 
     def attaching(self, done: int, total: int) -> None:

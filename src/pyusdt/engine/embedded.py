@@ -8,15 +8,13 @@ the traced process loses is counted in drops().
 import contextlib
 import errno
 import os
-import struct
 import time
 
 from .. import _tracer
-from ..bpf import insn, maps
 from ..data import program as p
-from ..data.halves import Halves
-from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, TooLarge, frames, gone, own_stack
+from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, frames, gone, own_stack
 from .identity import alive, comm
+from .machines import Machines
 from .python import await_python, is_of_python
 from .ticks import Ticks, period, profile_period
 
@@ -44,7 +42,7 @@ class EmbeddedEngine(Engine):
 
     def __init__(self, program, options):
         super().__init__(program, options)
-        self._session = self._command = self._ticks = self._recorder = None
+        self._session = self._crew = self._command = self._ticks = self._recorder = None
         self._ends_at, self._ended = 0, False  # when end() came; whether END has fired
         self._pids = ()
         self._everyone = False  # processes that were not named may join
@@ -58,22 +56,19 @@ class EmbeddedEngine(Engine):
         self.cpu = options.get("cpu", 0)
         if program.uses & p.KERNEL_USES:
             raise EngineError("curthread, curpsinfo, curlwpsinfo, execargs and uregs[] are the kernel's: they need -x engine=kernel")
-        kinds = maps.KINDS
-        try:
-            self._vm = _tracer.VM([(kinds[m.kind].number, m.key_size, m.value_size, m.entries) for m in program.maps])
-        except OSError as error:
-            raise TooLarge(f"the script's data need more memory than pydtrace may take ({error.strerror}): a smaller -x aggsize or "
-                           "dynvarsize helps") from None
-        self._halves = Halves(program)
+        self._machines = Machines(program, self._how_many())
         filled = program.uses - {"errno", "kernel"}  # no system call is traced, so that it stays 0, and no memory of the kernel's is read
         shown = [program.stacks[kind] for kind in _SHOWN if kind in program.stacks]
-        self._consumer = _tracer.Consumer(self._vm, len(program.clauses), filled, program.this_area, shown)
+        self._all = [_tracer.Consumer(vm, len(program.clauses), filled, program.this_area, shown) for vm in self._machines.vms]
+        self._consumer = self._all[0]  # who does all but what a crew shares
         for clause in program.clauses:
             exits = any(action.row.ends for action in clause.actions)
             pauses = any(action.args for action in clause.actions)  # what reads aggregations sees them as they are
-            self._consumer.clause(clause.index, self._vm.load(insn.encode(clause.code)), exits, pauses)
+            for consumer, number in zip(self._all, self._machines.load(clause.code)):
+                consumer.clause(clause.index, number, exits, pauses)
             if clause.counting:
-                self._consumer.counting(clause.index, self._vm.load(insn.encode(clause.counting)))
+                for consumer, number in zip(self._all, self._machines.load(clause.counting)):
+                    consumer.counting(clause.index, number)
                 self.folded.append(clause)
             for desc in clause.probes:
                 self._consumer.describe(clause.index, desc.provider, desc.module, desc.function, desc.name)
@@ -91,6 +86,25 @@ class EmbeddedEngine(Engine):
                 self._periods[desc.name] = (self._consumer.add_probe("profile", "", "", desc.name), each)
         self._sampled = {probe for name, (probe, _) in self._periods.items() if name.startswith("profile-")}
         self.samples = bool(self._sampled)
+
+    def _how_many(self):
+        """Consumers, as -x workers asks for and the clauses allow."""
+        wanted = self.options.get("workers", 1) or len(os.sched_getaffinity(0))
+        why = self._why_one() if wanted > 1 else ""
+        self.consumers = f"1 ({why})" if why else str(wanted)
+        return 1 if why else wanted
+
+    def _why_one(self):
+        """What keeps several consumers from sharing the events; "": nothing."""
+        for name in ("record", "keep", "replay"):
+            if name in self.options:
+                return f"--{name}"
+        for clause in self.program.clauses:
+            if any(desc.name == "ERROR" for desc in clause.probes):
+                return f"clause {clause.index + 1} is about errors"
+            if clause.in_order and not all(map(is_own, clause.probes)):
+                return f"clause {clause.index + 1} {clause.in_order}"
+        return ""
 
     def _find_counting(self):
         """The clauses that traced processes count by themselves (docs/internals/ring.md, "Counting"): not where somebody else
@@ -122,6 +136,8 @@ class EmbeddedEngine(Engine):
             bufsize = self.options.get("bufsize") or _BUFSIZE
             self._session = _tracer.Session(None, bufsize, self.options.get("orderlag", 0), wait, self.options.get("keep"),
                                             home)
+            if len(self._all) > 1:
+                self._crew = _tracer.Crew(self._session, self._all)
             demand = _EVERY_ARGUMENT if "record" in self.options else None  # for the scripts to come
             for clause in self.program.clauses:
                 for desc in clause.probes:
@@ -354,7 +370,7 @@ class EmbeddedEngine(Engine):
             said.append(f"{again} event{'' if again == 1 else 's'} may have been shown before: "
                         "pydtrace was killed when it had read them")
         said += self._owed()
-        self._said |= {"troubles": len(troubles), "again": stats["again"], "corrupt": stats["corrupt"], "cut": self._consumer.cut}
+        self._said |= {"troubles": len(troubles), "again": stats["again"], "corrupt": stats["corrupt"], "cut": self._stacks_cut}
         return said
 
     def _owed(self):
@@ -365,9 +381,13 @@ class EmbeddedEngine(Engine):
         self._said |= {"left_out": self._left_out, "left_out_at": now}
         return [f"{ticks} tick{'' if ticks == 1 else 's'} left out: their clauses take longer than there is time between them"]
 
+    @property
+    def _stacks_cut(self):
+        return sum(each.cut for each in self._all)
+
     def _cut(self):
         """Of stacks that were to be whole."""
-        cut = self._consumer.cut - self._said["cut"]
+        cut = self._stacks_cut - self._said["cut"]
         if not cut:
             return []
         most = max(self._frames(clause) for clause in self.program.clauses)
@@ -410,6 +430,8 @@ class EmbeddedEngine(Engine):
     def close(self):
         with contextlib.suppress(EngineError):  # end() did not come so far: what it is over for is told already
             self._stop_recording(time.monotonic_ns())
+        if self._crew:
+            self._crew.close()
         if self._session and self._is_kept and self._ticks:
             self._session.leave()
         elif self._session:
@@ -449,31 +471,18 @@ class EmbeddedEngine(Engine):
         return self._session
 
     def items(self, map_index):
-        if self.program.maps[map_index].kind != "percpu_array":
-            return self._halves.items(map_index, self._vm.items(map_index))
-        value = self._vm.value(map_index, 0)  # an aggregation without keys
-        return [(b"", value)] if any(value[:8]) else []
+        return self._machines.items(map_index)
 
     def clear(self, map_index):
-        if self.program.maps[map_index].kind == "percpu_array":
-            self._vm.clear(map_index)
-            return
-        zeros = bytes(self.program.maps[map_index].value_size)
-        for key, _ in self._vm.items(map_index):
-            self._vm.update(map_index, key, zeros)
+        self._machines.clear(map_index)
 
     def remove(self, map_index, keys):
-        if self.program.maps[map_index].kind == "percpu_array":
-            self._vm.clear(map_index)
-            return
-        for key in self._halves.keys(map_index, keys):
-            self._vm.delete(map_index, key)
+        self._machines.remove(map_index, keys)
 
     def drops(self):
         dropped, out_of_order = self._lost()
-        globals_value = self._vm.value(p.MAP_GLOBALS, 0)
-        aggregation, dynamic, speculation = struct.unpack_from("=QQQ", globals_value, p.DROP_AGGREGATION)
-        return {"principal": dropped + self._consumer.lost, "order": out_of_order,
+        aggregation, dynamic, speculation = self._machines.drops()
+        return {"principal": dropped + sum(each.lost for each in self._all), "order": out_of_order,
                 "aggregation": aggregation, "dynamic": dynamic, "speculation": speculation}
 
     def _lost(self):

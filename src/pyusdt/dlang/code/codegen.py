@@ -13,6 +13,7 @@ from .counting import can_count
 from .demand import demand_of, walk
 from .emit import Emitter, Place, Tables
 from .layout import Layout
+from .order import why_in_order
 from .statements import clause_body
 
 _TABLES = Tables((integers, strings, memory, variables, assign, floats))
@@ -36,6 +37,7 @@ def generate(unit, options=None):
         program.uses |= uses
         _clause(layout, clause, out)
         out.counting = _counting(layout, clause, out)
+        out.in_order = why_in_order(clause, out)
         program.clauses.append(out)
         program.destructive |= any(is_destructive(node) for node in walk(clause))
     program.speculates = layout.speculates
