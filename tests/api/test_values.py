@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import re
 import xml.dom.minidom
 from itertools import pairwise
 
@@ -206,6 +207,16 @@ def test_a_histogram_prints_as_dtrace_does():
                4 |                                         0        
 
 """
+
+
+def test_a_picture_of_percentiles_has_few_rows():
+    value = make("percentiles", (), [*range(-9000, 9000, 7), 123456])
+    picture = value._repr_html_()
+    heights = [int(height) for height in re.findall(r' height="(\d+)"', picture)]
+    assert len(value.buckets) > 500 and len(value.pictured) < 60 and max(heights) < 61 * 18
+    assert sum(bucket.count for bucket in value.pictured) == value.total
+    assert f">p50 {value.percentile(50)}  p90 " in picture and "max 123456<" in picture
+    assert "p50" not in make("percentiles", (), [])._repr_html_() + make("quantize", (), [1])._repr_html_()
 
 
 def test_html_is_svg_with_every_bucket_and_keys_escaped():

@@ -25,8 +25,9 @@ def _label(bucket: Bucket) -> str:
 
 
 def histogram(value: Histogram) -> str:
-    """The buckets from top to bottom, a bar each; where increments made a count negative, its size."""
-    buckets = value.buckets
+    """The buckets from top to bottom, a bar each; where increments made a count negative, its size.  Of percentiles() these stand
+    below."""
+    buckets = value.pictured
     most = max((abs(bucket.count) for bucket in buckets), default=1)
     rows = []
     for i, bucket in enumerate(buckets):
@@ -36,7 +37,10 @@ def histogram(value: Histogram) -> str:
             f'<rect x="{_LABELS}" y="{y + 2}" width="{_BARS * abs(bucket.count) / most:.1f}" height="{_ROW - 4}" '
             f'fill="#4878a8"/><text x="{_LABELS + _BARS + 6}" y="{y + 13}">{bucket.count}</text>'
         )
-    height = max(1, len(buckets)) * _ROW
+    if value.n and (percentiles := value.to_dict().get("percentiles")):
+        told = "  ".join(f"{name} {number}" for name, number in percentiles.items())
+        rows.append(f'<text x="0" y="{len(buckets) * _ROW + 13}">{told}</text>')
+    height = max(1, len(rows)) * _ROW
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" role="img" '
         f'aria-label="{value.function} of {value.n} values" font-family="monospace" font-size="12" '

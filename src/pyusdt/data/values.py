@@ -173,6 +173,11 @@ class Histogram:
         counts = self.counts  # most are 0
         return [Bucket(*edge, count) for edge, count in zip(compress(bounds(self.row, self.params), counts), filter(None, counts))]
 
+    @property
+    def pictured(self) -> list[Bucket]:
+        """The rows of a picture that are not empty, ascending: the buckets, of percentiles() many of them in one."""
+        return [Bucket(*edge, count) for edge, count in zip(edges(self.row, self.params), self.rows) if count]
+
     def percentile(self, percent: float) -> int | None:
         """A bound that `percent` of the values do not exceed: the upper end of the bucket that the percentile lies
         in; where that is unbounded its lower end.  None for an empty histogram."""
