@@ -9,7 +9,7 @@ import os
 
 from ... import debug
 from ..errors import CompileError, LibraryError
-from . import cpu_types, kernel_types
+from . import cpu_types, kernel_probes, kernel_types
 
 _DEPENDS = rb"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+depends_on[ \t]+library[ \t]+(\S+)"
 
@@ -20,7 +20,7 @@ class Libraries:
 
     def __init__(self, declare, kernel=None):
         self.declare, self.kernel = declare, kernel
-        self.folders_read = self.tasks_read = self.cpus_read = False
+        self.folders_read = self.tasks_read = self.probes_read = self.cpus_read = False
 
     def read_for(self, source, names, options):
         """Read what a text may need, once a compilation.  source: of the text; names: resolve.Names."""
@@ -29,6 +29,11 @@ class Libraries:
         if not self.tasks_read and self.kernel is not None and _may_name_tasks(source.text):
             self.tasks_read = True
             library = kernel_types.library(self.kernel)
+            if library:
+                self.declare(library, "<kernel>")
+        if not self.probes_read and self.kernel is not None and _may_name_probes(source.text):
+            self.probes_read = True
+            library = kernel_probes.library(self.kernel)
             if library:
                 self.declare(library, "<kernel>")
         if not self.cpus_read and "cpuinfo_t" not in names.typedefs and _may_name_cpus(source.text):
@@ -62,6 +67,12 @@ class Libraries:
 def _may_name_tasks(text):
     """Whether a program may need what kernel_types.py declares."""
     return any(name in text for name in ("psinfo", "curthread", "task_struct")) or ("args" in text and ("proc" in text or "sched" in text))
+
+
+def _may_name_probes(text):
+    """Whether a program may need what kernel_probes.py declares."""
+    asked = "args" in text and any(f"{provider}:" in text for provider in ("io", "tcp"))
+    return asked or any(name in text for name in ("bufinfo", "devinfo", "fileinfo", "tcpinfo", "tcpsinfo", "tcp_state_string", "TCP_STATE_"))
 
 
 def _may_name_cpus(text):

@@ -43,6 +43,7 @@ TABLE_SIZE = 2 * 8 * TABLE_CALLS
 ENTRY, RETURN = "entry", "return"
 _ID_BITS, _MOST_ARGUMENTS, _MOST_ERRORS = 24, 6, 4095
 _MOST_WORDS = 12  # of a raw tracepoint, as the kernel has it
+_TCP = 6  # the protocol's number
 _BASES = {ENTRY: 0, RETURN: 8 * TABLE_CALLS}
 _READ_KERNEL, _CURRENT_TASK, _PID_TGID = 113, 35, 14
 
@@ -188,6 +189,13 @@ def _is_call(side, *names):
     return emit
 
 
+def _is_tcp(g, kernel, left):
+    """A socket's word 0: of TCP, not of SCTP and its like."""
+    g.emit(load(8, R3, R6, 0))
+    read(g, 2, R3, kernel.member("sock", "sk_protocol"))
+    g.emit(jump_imm("jne", R0, _TCP, left))
+
+
 def _is_process(g, kernel, left):
     """Not one of a process's further threads."""
     g.emit(call(_PID_TGID), mov(R1, R0), alu_imm("rsh", R1, 32), alu_imm("lsh", R0, 32), alu_imm("rsh", R0, 32),
@@ -319,7 +327,13 @@ class Calls:
 _EXEC, _NEW = ("execve", "execveat"), ("clone", "clone3", "fork", "vfork")
 
 
-PROVIDERS = ("proc", "sched")  # of those below
+_STATE_CHANGE = {1: _word(0), 3: _word(0), 5: _word(2), 6: _word(1)}  # the socket, the new state, the old one
+_ESTABLISHED, _SYN_SENT, _SYN_RECEIVED, _CLOSED = 1, 2, 3, 7  # states of TCP
+_CHANGES = {  # probe of tcp: states before and after, None for any
+    "state-change": (None, None), "connect-request": (_CLOSED, _SYN_SENT), "connect-established": (_SYN_SENT, _ESTABLISHED),
+    "connect-refused": (_SYN_SENT, _CLOSED), "accept-established": (_SYN_RECEIVED, _ESTABLISHED),
+}
+PROVIDERS = ("proc", "sched", "io", "tcp")  # of those below
 RAW = "rawtp"  # the provider of all tracepoints
 
 
@@ -340,6 +354,11 @@ def fixed(kernel):
         Fixed(kernel, "proc", "signal-discard", "signal_generate", [_word_is(4, 1)], {0: _word(2), 1: _word(0)}),
         Fixed(kernel, "proc", "signal-handle", "signal_deliver", arguments={i: _word(i) for i in range(3)}),
         Fixed(kernel, "proc", "signal-send", "signal_generate", [_word_is(4, 0)], {0: _word(2), 1: _word(0)}),
+        Fixed(kernel, "io", "start", "block_rq_issue", arguments={0: _word(0)}),
+        Fixed(kernel, "io", "done", "block_rq_complete", arguments={0: _word(0), 1: _word(1)}),
+        *[Fixed(kernel, "tcp", name, "inet_sock_set_state",
+                [_is_tcp, *[_word_is(index, state) for index, state in enumerate(states, 1) if state is not None]], _STATE_CHANGE)
+          for name, states in _CHANGES.items()],
         Fixed(kernel, "sched", "off-cpu", "sched_switch", arguments={0: _word(2)}),
         Fixed(kernel, "sched", "on-cpu", "sched_switch", subject=_word(2)),
         Fixed(kernel, "sched", "wakeup", "sched_wakeup", arguments={0: _word(0)}),
