@@ -199,6 +199,13 @@ def test_what_can_not_be_is_refused_before_anything_is_traced(given, said):
     assert shown.status == 1 and said in shown.stderr and "fired" not in shown.stdout, shown
 
 
+def test_stacks_are_of_processes_that_are_here():
+    """Not of one that has the number of another host's."""
+    shown = harness.run([harness.PYDTRACE, "-q", "--hosts", "a", "--via", f"env HOST={{host}} {harness.PYDTRACE} --serve", "-x", "alertstacks", "-n",
+                         'BEGIN { printf("x"); exit(0); } made { printf("y"); }', "-Z", "--alert", "1=exec:true"], 60)
+    assert shown.status == 1 and "-x alertstacks can not be had with --hosts and --replay" in shown.stderr, shown
+
+
 # ---- a real Alertmanager ----
 
 @contextlib.contextmanager

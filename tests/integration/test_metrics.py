@@ -323,7 +323,7 @@ HOSTS_SCRIPT = """
 #pragma D metric calls name=shop_requests labels=host help=h
 #pragma D metric time name=shop_time labels=host,route help=h sum=spent
 pyusdt$target:::user_trace-i4s4 { @calls[host] = count(); @time[host, copyinstr(arg6)] = quantize(arg2); @spent[host, copyinstr(arg6)] = sum(arg2); }
-pyusdt$target:::user_trace-i4s4 /arg2 == 99/ { printf("where=%s late=%d", host, arg2); }
+pyusdt$target:::user_trace-i4s4 /arg2 == 99/ { printf("host=%s late=%d", host, arg2); }
 tick-300ms { clear(@calls); trunc(@time); trunc(@spent); }
 """
 HOSTS_PROGRAM = """
@@ -343,14 +343,16 @@ def test_hosts_are_one_target(tmp_path):
     (tmp_path / "via").write_text(f'echo $$ >{tmp_path}/$1.new && mv {tmp_path}/$1.new {tmp_path}/$1 && HOST=$1 exec {harness.PYDTRACE} --serve\n')
     with test_otlp.by_http(found := test_otlp.Received()) as url, test_alerts.server() as hook, traced(
             tmp_path, HOSTS_SCRIPT, "--hosts", "web[1-3]", "--via", f"sh {tmp_path}/via {{host}} --serve", "-c",
-            f"{sys.executable} {tmp_path}/program.py {tmp_path}", "-x", "hostwait=60s", "--alert", f"2=webhook:{hook.url}", "--otlp", url, "-x",
+            f"{sys.executable} {tmp_path}/program.py {tmp_path}", "-x", "hostwait=60s", "--alert", f"2=webhook:{hook.url}", "--alert", f"2=alertmanager:{hook.url}", "--otlp", url, "-x",
             "otlpinterval=200ms") as address:
         for name in ("web1", "web2", "web3"):
             settled(address, f'shop_requests_total{{host="{name}"}} 100.0')
         text = settled(address, 'shop_time_count{host="web2",route="/cart"} 100.0')
         assert "\npydtrace_complete 1.0\n" in text and '\npydtrace_lost_total{kind="host"} 0.0\n' in text
-        harness.wait_until(lambda: len(hook.heard) == 3)
-        assert {note["labels"]["where"] for _, note in hook.heard} == {"web1", "web2", "web3"}
+        harness.wait_until(lambda: len(hook.heard) == 6)
+        for kind in (dict, list):
+            notes = [note[0] if kind is list else note for _, note in hook.heard if isinstance(note, kind)]
+            assert sorted(note["labels"]["host"] for note in notes) == ["web1", "web2", "web3"]
         os.kill(int((tmp_path / "web2").read_text()), signal.SIGKILL)
         settled(address, 'pydtrace_lost_total{kind="host"} 1.0')
         (tmp_path / "half").touch()

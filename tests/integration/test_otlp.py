@@ -34,10 +34,10 @@ CALLS, SPENT = 41, (1000 + 100 * sum(range(1, 41))) / 1e9
 
 
 class Receiver(list):
-    """status: what is answered; rejected: what of each request is said to be refused; of a subclass path, name, response: where it comes
-    in, and the answer."""
+    """status: what is answered; unavailable: how often gRPC says that it is; rejected: what of each request is said to be refused; of a
+    subclass path, name, response: where it comes in, and the answer."""
 
-    status, rejected = 200, {}
+    status, unavailable, rejected = 200, 0, {}
 
     def answer(self):
         partial = {"partial_success": {**self.rejected, "error_message": "not those"}} if self.rejected else {}
@@ -90,7 +90,10 @@ def by_http(found):
 
 @contextlib.contextmanager
 def by_grpc(found):
-    def export(body, _):
+    def export(body, context):
+        if found.unavailable:
+            found.unavailable -= 1
+            context.abort(grpc.StatusCode.UNAVAILABLE, "not yet")
         found.take(body)
         return found.answer()
 
@@ -165,14 +168,15 @@ def total(found, temporality):
     return sum(calls) if temporality == "delta" else max(calls, default=0)
 
 
-@pytest.mark.parametrize("server", [by_http, by_grpc])
-def test_what_a_receiver_refuses_of_a_request_is_told(tmp_path, server):
+@pytest.mark.parametrize(("server", "unavailable"), [(by_http, 0), (by_grpc, 0), (by_grpc, 1)])
+def test_what_a_receiver_refuses_of_a_request_is_told(tmp_path, server, unavailable):
+    """Also after a connection was made anew."""
     found = Received()
-    found.rejected = {"rejected_data_points": 2}
+    found.unavailable, found.rejected = unavailable, {"rejected_data_points": 2}
     with server(found) as url:
         shown = traced(tmp_path, url)
     told = re.findall(rf"^dtrace: --otlp: {url} has refused (\d+) points of what it took: not those$", shown.stderr, re.MULTILINE)
-    assert told and int(told[-1]) == 2 * len(found), shown
+    assert told and int(told[-1]) == 2 * len(found) and not found.unavailable, shown
 
 
 @pytest.mark.parametrize(("server", "variables"), [

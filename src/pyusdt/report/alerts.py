@@ -38,6 +38,7 @@ _ENDS, _REPEAT, _RATE = 60 * 10**9, 3600 * 10**9, 60  # the options' defaults
 _MOST = 1000  # alerts at once
 _EVIDENCE = 20  # records before an alert, and lines of an aggregation
 _TELL = 60.0  # s between two messages about what was lost
+_NOT_HERE = ("remote", "replay")  # engines; a process of ours may have the number of one of theirs
 
 
 class _Alert:
@@ -73,6 +74,8 @@ class Alerts(Sink):
         self._bucket = _Bucket(options.get("alertrate", _RATE))
         self._decoder = Decoder(info.program, info.probe, _nothing, _nothing, info.actions.symbols)
         self._names: dict[int, str] = {}
+        if options.get("alertstacks") and info.engine in _NOT_HERE:
+            raise EngineError("-x alertstacks can not be had with --hosts and --replay: the processes are not here")
         try:
             self._open(options["alert"])
         except ReceiverError as error:

@@ -273,10 +273,11 @@ _EVERY = 60.0  # s; what it does not hear of again it takes for resolved
 
 
 def _alert(note: Note) -> dict[str, Any]:
-    """As Alertmanager has it: what tells one from another are labels, all the rest are annotations."""
+    """As Alertmanager has it: what tells one from another are labels, all the rest are annotations.  A record's own `host` (of many) is
+    the alert's."""
     labels = {_label(name): value for name, value in note["labels"].items() if value}
     annotations = {_label(name): str(value) for name, value in note["values"].items() if not isinstance(value, str)}
-    return {"labels": {**labels, "alertname": note["alert"], "host": note["host"]},
+    return {"labels": {"alertname": note["alert"], "host": note["host"], **labels},
             "annotations": {**annotations, "count": str(note["count"]), "probe": note["probe"], "pid": str(note["pid"]),
                             "evidence": _packed(note.get("evidence", {})).decode()},
             "startsAt": _time(note["began"]), "endsAt": _time(note["last"] if note["state"] == "resolved" else note["sent"] + 3 * _EVERY)}
