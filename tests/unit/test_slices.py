@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -81,7 +82,20 @@ def test_what_is_remembered_has_a_bound_and_is_what_the_writer_has(slices):
         kept = {track.ident: list(names) for track, names in slices._open.items()}
         assert kept == slices._writer.names() and sum(map(len, kept.values())) == slices._begun <= 5
         assert all(0 < len(names) <= 3 for names in kept.values())
+        assert slices._names == Counter(name for names in kept.values() for name in names)
     assert slices.let_go == sum(what == "forget" for what, *_ in slices._writer.told) > 100
+
+
+def test_slices_that_end_on_other_tracks_are_told_where_most_do(slices):
+    """What begins them says a task, say, and what ends them says none."""
+    for thread, name in ((1, "a"), (2, "b"), (3, "c")):
+        tell(slices, thread, "begin", name)
+    tell(slices, 9, "end", "never begun")
+    tell(slices, 1, "end", "a")
+    tell(slices, 8, "end", "b")
+    assert slices.trouble() == "", "the first ends of a busy program have begun before it was looked at"
+    tell(slices, 8, "end", "b")
+    assert slices.trouble().startswith("most slices, 2, end on another track than they begin on: what begins them and what ends them must")
 
 
 def test_spans_that_are_let_go_are_not_sent(monkeypatch):

@@ -11,7 +11,7 @@ Which file it is, is a Writer's business (perfetto.py, chrome.py): this module k
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -85,7 +85,9 @@ class Slices:
         self._writer, self._by = writer, by
         self._open: dict[Track, deque[str]] = {}  # names of the slices that have begun, the innermost last; the latest track last
         self._named: set[int] = set()  # processes
+        self._names: Counter[str] = Counter()  # of all of them
         self._begun = self.let_go = 0
+        self._paired = self._astray = 0  # ends of what has begun on their track; of what has begun on others alone
 
     def tell(self, record: Record) -> None:
         values = dict(zip(record.names, record.values))
@@ -104,19 +106,25 @@ class Slices:
             for _ in range(self._end(track, name)):
                 self._writer.end(track, record.time, {})
             self._writer.end(track, record.time, rest)
+            self._paired += 1
         else:
+            self._astray += kind == "end" and name in self._names
             self._writer.instant(track, record.time, name, rest, flow)
 
     def trouble(self) -> str:
-        """What was let go, as a sentence; or ""."""
+        """What is not as it was meant, in sentences; or ""."""
         count = "1 slice has" if self.let_go == 1 else f"{self.let_go} slices have"
-        return f"{count} no end: too many others had begun and not ended" if self.let_go else ""
+        let_go = f"{count} no end: too many others had begun and not ended" if self.let_go else ""
+        astray = (f"most slices, {self._astray}, end on another track than they begin on: what begins them and what ends them must record "
+                  "the same task=%s, or be of one thread; with -x track=tag the same tag=%s") if self._astray > self._paired else ""
+        return "; ".join(filter(None, (let_go, astray)))
 
     def _begin(self, track: Track, name: str) -> None:
         opened = self._open.pop(track, None) or deque()
         if len(opened) == _DEEPEST:
             self._let_go(track, opened)
         opened.append(name)
+        self._names[name] += 1
         self._open[track] = opened
         self._begun += 1
         if self._begun > _MOST:
@@ -126,16 +134,23 @@ class Slices:
                 del self._open[oldest]
 
     def _let_go(self, track: Track, opened: deque[str]) -> None:
-        opened.popleft()
+        self._gone(opened.popleft())
         self._writer.forget(track)
         self._begun -= 1
         self.let_go += 1
 
+    def _gone(self, name: str) -> None:
+        self._names[name] -= 1
+        if not self._names[name]:
+            del self._names[name]
+
     def _end(self, track: Track, name: str) -> int:
         """The innermost slice of that name has ended: how many others were within it."""
         opened, within = self._open.pop(track), 0
-        while opened.pop() != name:
+        while (last := opened.pop()) != name:
+            self._gone(last)
             within += 1
+        self._gone(name)
         if opened:
             self._open[track] = opened
         self._begun -= within + 1
