@@ -43,8 +43,13 @@ def tools(python: str) -> dict[str, str]:
     version = subprocess.run([python, "-c", "import sys; print(sys.implementation.cache_tag)"], capture_output=True, text=True, check=True)
     folder = os.path.join(subjects.BUILD, "vm", version.stdout.strip())
     if not os.path.exists(folder):
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", folder + ".new", "-r",
-                        os.path.join(HERE, "vm.txt")], check=True)
+        os.makedirs(folder + ".new", exist_ok=True)
+        with open(os.path.join(HERE, "vm.txt")) as file:
+            for wanted in file.read().splitlines():  # one by one: an interpreter may be too new for some of them
+                done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--prefer-binary",
+                                       "--target", folder + ".new", wanted], stderr=subprocess.DEVNULL, check=False)
+                if done.returncode != 0:
+                    left_out(wanted, "there is no wheel of it for this interpreter")
         os.rename(folder + ".new", folder)
     return {**os.environ, "PYTHONPATH": folder, "PYTHONHASHSEED": "0"}  # with it dictionaries are alike in every run
 

@@ -6,6 +6,8 @@
 
 #if PY_VERSION_HEX >= 0x030c0000
 
+#include "native/pending.h"
+
 /* 0, 1, 2 and 5 are the debugger's, coverage's, the profiler's and the optimizer's. Who takes an id without looking begins at 3. */
 static const int tools[] = {4, 3};
 #define TOOL "pyusdt" /* our name there */
@@ -26,7 +28,7 @@ static PyObject *not_here(void)
     return Py_NewRef(disable);
 }
 
-static PyObject *entered(PyObject *const *args, enum pyusdt_vm_how how)
+static PyObject *entered(PyObject *const *args, int how)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_ENTRY, .code = (PyCodeObject *)args[0], .at = args[1], .how = how};
 
@@ -37,7 +39,7 @@ static PyObject *entered(PyObject *const *args, enum pyusdt_vm_how how)
     Py_RETURN_NONE;
 }
 
-static PyObject *left(PyObject *const *args, enum pyusdt_vm_left how)
+static PyObject *left(PyObject *const *args, int how)
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_RETURN, .code = (PyCodeObject *)args[0], .at = args[1], .how = how};
 
@@ -47,47 +49,65 @@ static PyObject *left(PyObject *const *args, enum pyusdt_vm_left how)
     Py_RETURN_NONE;
 }
 
+/* Functions of Cython that tell of themselves do so with an exception set, too: that which is thrown into a generator is, when it is
+ * resumed.  With one set a callback can not succeed, so ours fails by this one, which goes on from there as it would have. */
+typedef PyObject *answering(PyObject *const *args, int which);
+
+static PyObject *answer_to_thrown(answering *answer, PyObject *const *args, int which)
+{
+    struct pyusdt_pending pending;
+
+    pyusdt_pending_save(&pending);
+    Py_XDECREF(answer(args, which));
+    pyusdt_pending_restore(&pending);
+    return NULL;
+}
+
+static inline PyObject *answer_to(answering *answer, PyObject *const *args, int which)
+{
+    return __builtin_expect(PyErr_Occurred() != NULL, 0) ? answer_to_thrown(answer, args, which) : answer(args, which);
+}
+
 static PyObject *on_start(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     (void)self, (void)n;
-    return entered(args, PYUSDT_VM_CALL);
+    return answer_to(entered, args, PYUSDT_VM_CALL);
 }
 
 static PyObject *on_resume(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     (void)self, (void)n;
-    return entered(args, PYUSDT_VM_RESUME);
+    return answer_to(entered, args, PYUSDT_VM_RESUME);
 }
 
 static PyObject *on_throw(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     (void)self, (void)n;
-    return entered(args, PYUSDT_VM_THROW);
+    return answer_to(entered, args, PYUSDT_VM_THROW);
 }
 
 static PyObject *on_return(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     (void)self, (void)n;
-    return left(args, PYUSDT_VM_RETURNED);
+    return answer_to(left, args, PYUSDT_VM_RETURNED);
 }
 
 static PyObject *on_yield(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     (void)self, (void)n;
-    return left(args, PYUSDT_VM_YIELDED);
+    return answer_to(left, args, PYUSDT_VM_YIELDED);
 }
 
 static PyObject *on_unwind(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     (void)self, (void)n;
-    return left(args, PYUSDT_VM_UNWOUND);
+    return answer_to(left, args, PYUSDT_VM_UNWOUND);
 }
 
-static PyObject *on_line(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *at_line(PyObject *const *args, int Py_UNUSED(which))
 {
     struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_LINE, .code = (PyCodeObject *)args[0]};
 
-    (void)self, (void)n;
     if (!pyusdt_vm_wants(&event))
         return not_here();
     event.line = pyusdt_vm_offset(args[1]); /* this event has the line itself */
@@ -95,9 +115,15 @@ static PyObject *on_line(PyObject *self, PyObject *const *args, Py_ssize_t n)
     Py_RETURN_NONE;
 }
 
-static PyObject *exception_event(PyObject *const *args, enum pyusdt_pyvm_probe probe)
+static PyObject *on_line(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-    struct pyusdt_pyvm_event event = {.probe = probe, .code = (PyCodeObject *)args[0], .exception = args[2]};
+    (void)self, (void)n;
+    return answer_to(at_line, args, 0);
+}
+
+static PyObject *exception_event(PyObject *const *args, int probe)
+{
+    struct pyusdt_pyvm_event event = {.probe = (enum pyusdt_pyvm_probe)probe, .code = (PyCodeObject *)args[0], .exception = args[2]};
 
     if (!pyusdt_vm_wants(&event))
         Py_RETURN_NONE;
@@ -111,40 +137,44 @@ static PyObject *exception_event(PyObject *const *args, enum pyusdt_pyvm_probe p
 static PyObject *on_raise(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     (void)self, (void)n;
-    return exception_event(args, PYUSDT_VM_EXCEPTION_RAISE);
+    return answer_to(exception_event, args, PYUSDT_VM_EXCEPTION_RAISE);
 }
 
 static PyObject *on_handled(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     (void)self, (void)n;
-    return exception_event(args, PYUSDT_VM_EXCEPTION_HANDLED);
+    return answer_to(exception_event, args, PYUSDT_VM_EXCEPTION_HANDLED);
 }
 
+enum called { CALLED, RETURNED, RAISED };
+
 /* (code, offset, callable, first argument).  What is called here may be another function next time: never DISABLE. */
-static PyObject *call_event(PyObject *const *args, enum pyusdt_pyvm_probe probe, enum pyusdt_vm_left how)
+static PyObject *call_event(PyObject *const *args, int which)
 {
-    pyusdt_vm_fire_call(probe, args[2], (PyCodeObject *)args[0], pyusdt_vm_offset(args[1]), how);
+    enum pyusdt_pyvm_probe probe = which == CALLED ? PYUSDT_VM_C_FUNCTION_ENTRY : PYUSDT_VM_C_FUNCTION_RETURN;
+
+    if (now_wanted & PYUSDT_VM_BIT(probe)) /* CALL is on since those of its end come with it alone, too */
+        pyusdt_vm_fire_call(probe, args[2], (PyCodeObject *)args[0], pyusdt_vm_offset(args[1]),
+                            which == RAISED ? PYUSDT_VM_UNWOUND : PYUSDT_VM_RETURNED);
     Py_RETURN_NONE;
 }
 
 static PyObject *on_call(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     (void)self, (void)n;
-    if (now_wanted & PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_ENTRY))
-        return call_event(args, PYUSDT_VM_C_FUNCTION_ENTRY, PYUSDT_VM_RETURNED);
-    Py_RETURN_NONE; /* the event is on since those of its end come with it alone */
+    return answer_to(call_event, args, CALLED);
 }
 
 static PyObject *on_c_return(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     (void)self, (void)n;
-    return call_event(args, PYUSDT_VM_C_FUNCTION_RETURN, PYUSDT_VM_RETURNED);
+    return answer_to(call_event, args, RETURNED);
 }
 
 static PyObject *on_c_raise(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     (void)self, (void)n;
-    return call_event(args, PYUSDT_VM_C_FUNCTION_RETURN, PYUSDT_VM_UNWOUND);
+    return answer_to(call_event, args, RAISED);
 }
 
 /* ---- which events ---- */
