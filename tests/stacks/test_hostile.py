@@ -88,6 +88,7 @@ def test_a_profile_of_long_names(hostile, monkeypatch):
     with harness.started([hostile, "words"]) as subject:
         process = Process(subject.pid, profile, Options(ALL, frames=100))
         process.look()
+        process.close()
     for n in range(20):
         profile.add(f"thread {n}", next(stack for _, stack in profile.stacks if len(stack) == 100))
     assert profile.counts["left_out"] == 11 and len(folded(profile)) < 11 * 8003 * 100
@@ -138,8 +139,8 @@ def test_a_process_that_ends_between_its_stacks_and_their_names(hostile):
     with harness.started([hostile, "names"]) as subject:
         process = Process(subject.pid, profile, Options(ALL))
         process.look()
-        assert profile.samples == 1
         process.python.memory = SimpleNamespace(is_its=lambda: False)
         with pytest.raises(NoStacks, match=f"process {subject.pid} has ended"):
             process.look()
-    assert profile.samples == 1
+        process.close()
+    assert profile.samples == 1  # that of the first look

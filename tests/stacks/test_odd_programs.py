@@ -18,14 +18,12 @@ from pyusdt.data.profile import Profile
 from pyusdt.stacks.sampler import RUNNING, Options, Sampler
 
 WANTED = 30  # samples that are in innermost()
-# What may stand where, outermost first; "?" is what was gone before its name was read.  A greenlet has a stack of its own, which begins
-# with its own function.  Names are read a moment after the stack and kept for a second: another function may have the memory of a freed one
-# by then, so the names of those that are freed are any of theirs.
-FREED = r"(<module>|made_\d+|\?)"
+# What may stand where, outermost first; "?" is what was gone before its name was known to be right.  A greenlet has a stack of its own, which
+# begins with its own function.
 POSSIBLE = {
     "generator_in_c": "<module>;generator_in_c;generator;innermost",
     "called_back": "<module>;called_back;(compare|<lambda>);innermost",
-    "freed_code": f"<module>;freed_code;{FREED};{FREED};innermost",
+    "freed_code": r"<module>;freed_code;(<module>|\?);(made_\d+|\?);innermost",
     "switches": "(ping|pong);innermost",
     "cython": "<module>;cython;action;innermost",
     "threads_that_end": "_bootstrap;_bootstrap_inner;run;innermost",
@@ -55,11 +53,20 @@ def test_stacks_are_possible(python, kind):
         sampler, until = Sampler(profile, Options(RUNNING), lambda: None), time.monotonic() + 60
         sampler.add(subject.pid)
         sampler.retry()
-        while inside(profile).total() < WANTED:
+        while inside(profile).total() < WANTED * (4 if kind == "freed_code" else 1):
             assert sampler.look() and time.monotonic() < until, (sampler.why_none, profile.stacks)
             sampler.add_children()
             sampler.retry()
             time.sleep(0.002)
         sampler.close()
         assert subject.process.poll() is None
-    assert [names for names in inside(profile) if not re.fullmatch(POSSIBLE[kind], names)] == []
+    wrong = Counter({names: n for names, n in inside(profile).items() if not re.fullmatch(POSSIBLE[kind], names)})
+    if kind == "freed_code":  # one may take the place of another just before its name is read, and stay
+        assert wrong.total() + mixed(profile) <= inside(profile).total() / 20, (wrong, profile.stacks)
+    else:
+        assert not wrong
+
+
+def mixed(profile: Profile) -> int:
+    """Samples with functions of two pieces of code of which one was gone when the other came."""
+    return sum(n for (_, stack), n in profile.stacks.items() if len({place.file for place in stack if place.file.startswith("<made_")}) > 1)

@@ -21,12 +21,12 @@ _KINDS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
 
 
 class Frame:
-    """line: None where the instruction has none."""
+    """line: None where the instruction has none; code: the address of the code object that it was read of."""
 
-    __slots__ = ("file", "line", "name")
+    __slots__ = ("code", "file", "line", "name")
 
-    def __init__(self, name, file, line):
-        self.name, self.file, self.line = name, file, line
+    def __init__(self, name, file, line, code=0):
+        self.name, self.file, self.line, self.code = name, file, line, code
 
     def __repr__(self):
         return f"{self.name} ({self.file}:{self.line})"
@@ -42,6 +42,12 @@ class _Code:
 
 
 _FREED = "?"
+_NAME = 80  # bytes of the object that a name is, which tell it from others
+
+
+def unknown(address=0):
+    """The frame of what is no code object any more."""
+    return Frame(_FREED, _FREED, None, address)
 
 
 class Codes:
@@ -62,12 +68,21 @@ class Codes:
         self._frames.clear()
         self._texts = 0
 
+    def identity(self, address):
+        """What tells a code object from others that take its place: itself, and its name.  None: there is none."""
+        try:
+            record = self._memory.read(address, self._size)
+            name = word_of(record, self._name)
+            return record[min(self._identity) :] + self._memory.read(name, min(_NAME, 4096 - name % 4096))
+        except OSError:
+            return None
+
     def frame(self, address, instr):
         """The Frame of a code object and a position."""
         found = self._frames.get((address, instr))
         if found is None:
             code = self._code(address)
-            found = Frame(code.name, code.file, self._line(code, instr)) if code else Frame(_FREED, _FREED, None)
+            found = Frame(code.name, code.file, self._line(code, instr), address) if code else unknown(address)
             self._frames[address, instr] = found
         return found
 
@@ -92,6 +107,11 @@ class Codes:
             known = self._read(address, record, same)
             self._keep(address, known)
         return known
+
+    def forget(self, address):
+        """Another code object has its place, whose name, file and lines may lie where those of this one lay."""
+        self._known.pop(address, None)
+        self._frames.clear()
 
     def _keep(self, address, code):
         if len(self._known) == _KEPT or self._tables > _TABLES:

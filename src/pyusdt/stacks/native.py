@@ -33,6 +33,7 @@ class NativeFrame:
     of the stack, end None where that is not known."""
 
     __slots__ = ("address", "begin", "end", "file", "line", "name", "pc")
+    code = 0  # it is of no code object
 
     def __init__(self, name, file, address, pc):
         self.name, self.file, self.line = name, file, None

@@ -1,8 +1,8 @@
 """Samples of the stacks of processes, taken from outside again and again.
 
 In: process ids, a data.profile.Profile.  Out: samples in it.
-Always: a thread counts where it runs at that moment (or, as asked for, wherever it is); code that was freed is looked up anew once a second;
-a process that ends, or never becomes a Python, ends only its own part.
+Always: a thread counts where it runs at that moment (or, as asked for, wherever it is); a name counts only where the code object that it was
+read of is the same at the next look, so that no freed one has the name of what came after it; a process that ends, or never becomes a Python, ends only its own part.
 """
 
 import os
@@ -13,7 +13,7 @@ from ..engine.identity import alive
 from . import kernel_side, snapshot
 from .beside import NO_COPY, Native
 from .capture import Capture
-from .code import Codes
+from .code import Codes, unknown
 from .native import merged
 from .process import NoStacks, Python
 from .whose import Whose
@@ -22,6 +22,7 @@ RUNNING, GIL, ALL = "running", "gil", "all"
 WORDS = {RUNNING: "running threads", GIL: "threads that hold the GIL", ALL: "all threads"}
 _TRIES = 32
 _RENEWED = 1.0  # seconds
+_BELIEVED = 1 << 16  # code objects
 _REST = 20  # times as long as a look at the kernel's list of threads took there is none
 
 
@@ -81,6 +82,8 @@ class Process:
         self._whose = Whose(self.python, self._codes, options.tasks, options.tags)
         self._needs_tasks = options.which == RUNNING or options.threads or options.native
         self._known = {}  # (stack, flags) -> tuple of Place
+        self._believed = {}  # code object -> its identity, the same at two looks
+        self._unsure = []  # samples of the last look whose names are not believed yet: (thread, raw, frames, {code object: identity})
         self._threads = Threads(self.python)
         self._renewed = time.monotonic()
 
@@ -88,17 +91,48 @@ class Process:
         """One sample of each of its threads that count.  Raises NoStacks."""
         self._renew()
         found = []
+        self._decide()
         self._whose.look()
         copies, raws = self._read()
         for raw in raws:
             task = self._threads.of(raw, len(raws) == 1) if self._needs_tasks else None
             if self._counts(raw, task, copies):
-                found.append((self._thread(raw, task), self._stack(raw, task, copies), raw.marks))
+                found.append((self._thread(raw, task), raw, self._new(raw), task))
+        samples = [(thread, raw, self._stack(raw, task, copies, new), new) for thread, raw, new, task in found]
         if not self.python.memory.is_its():  # the names may be those of the process that has its id now
             raise NoStacks(f"process {self.pid} has ended")
-        for thread, stack, marks in found:
-            self._profile.add(thread, stack)
-            self._profile.counts.update(marks)
+        for thread, raw, stack, new in samples:
+            if new:
+                self._unsure.append((thread, raw, stack, new))
+            else:
+                self._add(thread, raw, stack)
+
+    def _add(self, thread, raw, stack):
+        self._profile.add(thread, stack)
+        self._profile.counts.update(raw.marks)
+
+    def _new(self, raw):
+        """{code object: its identity} of those that are not known to be what they were."""
+        now = {code: self._codes.identity(code) for code in raw.codes}
+        new = {code: identity for code, identity in now.items() if self._believed.get(code, ...) != identity}
+        for code in new:
+            if self._believed.pop(code, None):
+                self._codes.forget(code)
+                self._known.clear()
+        return new
+
+    def _decide(self):
+        """The samples of the last look that wait for it to be known whether their names were right."""
+        if len(self._believed) > _BELIEVED:
+            self._believed.clear()
+        unsure, self._unsure = self._unsure, []
+        now = {code: self._codes.identity(code) for _, _, _, new in unsure for code in new}
+        for thread, raw, frames, new in unsure:
+            changed = {code for code, identity in new.items() if now[code] != identity}
+            self._believed.update((code, identity) for code, identity in new.items() if identity and code not in changed)
+            for code in changed:
+                self._codes.forget(code)
+            self._add(thread, raw, self._resolved(raw, [unknown() if frame.code in changed else frame for frame in frames]))
 
     def _read(self):
         """(copies of the native stacks, or threads that were stopped, what the walker says), of one moment."""
@@ -120,6 +154,11 @@ class Process:
         return stopped, [again.get(raw.thread, raw) for raw in raws]
 
     def close(self):
+        if self.python.memory.is_its():
+            self._decide()
+        for thread, raw, frames, _ in self._unsure:  # nobody can say any more
+            self._add(thread, raw, self._resolved(raw, frames))
+        self._unsure = []
         for each in (self._native, self._capture):
             if each:
                 each.close()
@@ -144,11 +183,15 @@ class Process:
         thread = [f"{task.name} {task.tid}" if task else "thread ?"] if self._options.threads else []
         return ", ".join([*thread, *self._whose.names(raw)])
 
-    def _stack(self, raw, task, copies):
+    def _stack(self, raw, task, copies, new):
+        """Its Places, or, where there are new code objects in it, its Frames."""
         if self._native:
             frames, why = self._native.frames(task.tid, copies.get(task.tid), task.call) if task else ([], NO_COPY)
             self._profile.counts["no_native"] += why is not None
-            return self._resolved(raw, merged(frames, raw.calls(self._codes)))
+            frames = merged(frames, raw.calls(self._codes))
+            return frames if new else self._resolved(raw, frames)
+        if new:
+            return raw.frames(self._codes)
         key = raw.stack, raw.flags
         stack = self._known.get(key)
         if stack is None:

@@ -34,6 +34,12 @@ class Raw:
     def marks(self):
         return [name for bit, name in MARKS if self.flags & bit]
 
+    @property
+    def codes(self):
+        """Addresses of its code objects, each once."""
+        found = {code & ~_tracer.FRAME_FIRST for code, _ in struct.iter_unpack("=QQ", self.stack)}
+        return found - {0}
+
     def frames(self, codes):
         """[Frame], innermost first."""
         return [frame for call in self.calls(codes) for frame in call[0]]
