@@ -20,7 +20,7 @@
 -module(erltrace).
 
 -export([open/0, open/1, script/1, setopt/3, compile/2, go/1, stop/1, consume/1, walk/1, close/1]).
--export([start_link/1, start_link/2, credit/2, snapshot/1, dump/0]).
+-export([start_link/1, start_link/2, credit/2, snapshot/1, dump/0, cluster/2, cluster/3]).
 
 -export_type([family/0, figure/0, handle/0, error/0, item/0, probe/0, value/0, real/0, row/0, aggregation/0, buckets/0, options/0, message/0]).
 
@@ -61,6 +61,7 @@
                      pids => all | self | [pos_integer()], % of operating system processes; default: all of this user
                      command => [string()],             % started, traced from its first probe on, and ended with us
                      options => #{string() => string()}, % pydtrace's -x options: "engine", "strsize" ...
+                     nodes => visible | [node()],       % these trace, each its own operating system process: see cluster/2
                      arguments => [string()],           % the script's $1, $2 ...
                      buffer => pos_integer(),           % items that wait in pydtrace at most: 10000
                      strict => boolean(),               % go/1 refuses a probe that is not there (yet): false
@@ -92,6 +93,35 @@
 -spec dump() -> [erltrace_dump:queue()].
 dump() ->
     erltrace_dump:longest(10).
+
+%% ---- a cluster ----
+
+%% @doc Trace on several nodes, and take what they count and record as one: the handle is as that of `open/1', and traces.
+%% `visible': this node and those that are connected to it, now or later. `$target' is each node's own process, `host' in
+%% the script its name. BEGIN, END and ticks run here, once; see docs/guide/hosts.md for what else runs where. What
+%% becomes of a node is an `{error, Text}' among the items; one that was lost and is there again is traced again.
+-spec cluster(visible | [node()], Script :: unicode:chardata() | iodata()) -> {ok, handle()} | error().
+cluster(Nodes, Script) ->
+    cluster(Nodes, Script, #{}).
+
+-spec cluster(visible | [node()], Script :: unicode:chardata() | iodata(), options()) -> {ok, handle()} | error().
+cluster(Nodes, Script, Options) ->
+    case open(Options#{nodes => Nodes}) of
+        {ok, Handle} ->
+            case first_wrong([fun() -> compile(Handle, Script) end, fun() -> go(Handle) end]) of
+                ok -> {ok, Handle};
+                Error -> close(Handle), Error
+            end;
+        Error ->
+            Error
+    end.
+
+first_wrong([]) -> ok;
+first_wrong([Do | Rest]) ->
+    case Do() of
+        ok -> first_wrong(Rest);
+        Error -> Error
+    end.
 
 %% ---- project-fifo's functions ----
 

@@ -13,7 +13,7 @@
 -type settings() :: #{pydtrace := file:filename(), pids := [pos_integer()], command := none | [binary()],
                       options := [{binary(), binary()}], arguments := [binary()], strict := boolean(),
                       buffer := pos_integer(), to := pid(), credits := non_neg_integer(), batch := pos_integer(),
-                      interval := pos_integer() | infinity, metrics := none | [binary()], alerts := [binary()]}.
+                      interval := pos_integer() | infinity, nodes := none | erltrace_cluster:wanted(), metrics := none | [binary()], alerts := [binary()]}.
 
 -type read() :: {ok, term()} | error.
 
@@ -35,7 +35,7 @@ checked(_Kind, Options) ->
 defaults() ->
     #{pydtrace => none, pids => [], command => none, options => [], arguments => [], strict => false, buffer => 10000,
       to => self(), credits => 100, batch => 100, interval => 1000,
-      metrics => none, alerts => []}.
+      nodes => none, metrics => none, alerts => []}.
 
 value(Kind, Name, Value) ->
     case lists:member(Name, names(Kind)) of
@@ -57,7 +57,7 @@ unknown(Kind, Name) ->
         false -> wrong("option ~0tp: there is none of this name; there are ~s", [Name, lists:join(", ", strings(names(Kind)))])
     end.
 
-names(handle) -> [arguments, buffer, command, options, pids, pydtrace, strict];
+names(handle) -> [arguments, buffer, command, nodes, options, pids, pydtrace, strict];
 names(stream) -> names(handle) ++ [alerts, batch, credits, interval, metrics, to].
 
 strings(Names) ->
@@ -65,6 +65,8 @@ strings(Names) ->
 
 %% Two ways to say what is traced.
 only_one(#{pids := _, command := _}) -> wrong("options pids and command: what is traced is one or the other", []);
+only_one(#{nodes := _, command := _}) -> wrong("options nodes and command: what is traced is one or the other", []);
+only_one(#{nodes := _, pids := _}) -> wrong("options nodes and pids: what is traced is one or the other", []);
 only_one(_) -> ok.
 
 %% How the value of an option is read, and in words what it can be.
@@ -76,6 +78,7 @@ rule(command) -> {fun words/1, "a list of words, each a string"};
 rule(credits) -> {fun credits/1, "a number from 0 to 4294967295"};
 rule(interval) -> {fun interval/1, "infinity, or a number of milliseconds from 1 to 4294967295"};
 rule(metrics) -> {fun texts/1, "a list of strings"};
+rule(nodes) -> {fun nodes/1, "visible, or a list of nodes"};
 rule(options) -> {fun pairs/1, "a map of strings to strings"};
 rule(pids) -> {fun pids/1, "all, self, or a list of process ids"};
 rule(pydtrace) -> {fun text/1, "a path, as a string"};
@@ -129,6 +132,14 @@ pids(_) -> error.
 
 pid(Given) when is_integer(Given), Given > 0, Given < 1 bsl 31 -> {ok, Given};
 pid(_) -> error.
+
+-spec nodes(term()) -> read().
+nodes(visible) -> {ok, visible};
+nodes([_ | _] = Given) -> all(fun a_node/1, Given);
+nodes(_) -> error.
+
+a_node(Given) when is_atom(Given) -> {ok, Given};
+a_node(_) -> error.
 
 positive(Given) when is_integer(Given), Given > 0, Given =< ?LARGEST -> {ok, Given};
 positive(_) -> error.

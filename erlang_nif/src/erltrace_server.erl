@@ -14,6 +14,7 @@
 -record(state, {port :: port(),
                 client :: pid(),
                 arguments :: [binary()],
+                cluster = none :: none | {erltrace_cluster:wanted(), erltrace_cluster:cluster()},
                 waiting = #{} :: #{pos_integer() => gen_server:from()},
                 next = 1 :: pos_integer()}).
 
@@ -54,7 +55,7 @@ vocabulary() ->
     [reply, records, aggregations, over, ok, error, dtrace, no_prog, already_running, exited, stopped,
      probe, printf, printa, drop, lost, count, sum, min, max, avg, stddev, quantize, lquantize, llquantize, percentiles,
      metrics, alert, counter, gauge, histogram, summary, undefined, null, nan, infinity, '-infinity', true, false,
-     principal, aggregation, dynamic, speculative, speculation, order].
+     principal, aggregation, dynamic, speculative, speculation, order, host].
 
 %% ---- gen_server ----
 
@@ -73,10 +74,19 @@ init({#{options := Options} = Settings, Script}) ->
 
 open(#{pydtrace := Program, to := Client, arguments := Arguments} = Settings) ->
     _ = erlang:monitor(process, Client),
+    {Cluster, Asked} = clustered(Settings),
     Port = open_port({spawn_executable, Program}, [{args, ["--erlang-port"]}, {packet, 4}, binary, exit_status]),
     Start = maps:with([pids, command, buffer, strict, metrics, alerts], Settings),
-    send(Port, {start, Start#{target => list_to_integer(os:getpid())}}),
-    #state{port = Port, client = Client, arguments = Arguments}.
+    send(Port, {start, Start#{target => list_to_integer(os:getpid()), cluster => Asked}}),
+    #state{port = Port, client = Client, arguments = Arguments, cluster = Cluster}.
+
+%% Where nodes are traced: what reaches them, and what pydtrace is told of it.
+clustered(#{nodes := none}) ->
+    {none, none};
+clustered(#{nodes := Wanted}) ->
+    _ = net_kernel:monitor_nodes(true),
+    {Cluster, Socket} = erltrace_cluster:start(Wanted),
+    {{Wanted, Cluster}, {Socket, erltrace_cluster:members(Wanted)}}.
 
 start_stream(_State, none, _Settings) ->
     ok;
@@ -115,6 +125,9 @@ handle_info({Port, {data, Data}}, #state{port = Port} = State) ->
     handle_term(binary_to_term(Data, [safe]), State);
 handle_info({Port, {exit_status, Status}}, #state{port = Port} = State) ->
     {stop, {pydtrace, Status}, State};
+handle_info({nodeup, _}, #state{port = Port, cluster = {Wanted, _}} = State) ->
+    send(Port, {nodes, erltrace_cluster:members(Wanted)}),
+    {noreply, State};
 handle_info({'DOWN', _, process, Client, _}, #state{client = Client} = State) ->
     {stop, normal, State};
 handle_info(_Other, State) ->
@@ -151,6 +164,9 @@ send(Port, Term) ->
     catch error:badarg -> ok
     end.
 
+close(#state{cluster = {_, Cluster}} = State) ->
+    close(State#state{cluster = none}),
+    erltrace_cluster:stop(Cluster);
 close(#state{port = Port}) ->
     try port_close(Port) of
         true -> ok

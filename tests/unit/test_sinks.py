@@ -139,6 +139,14 @@ def test_records_of_the_api_say_that_they_can_not_be_ordered(program):
     assert again == (first, second) and [each.uncertain for each in again] == [False, True]
 
 
+def test_terms_of_what_can_not_be_ordered(program):
+    """Erlang's items have no mark."""
+    found = []
+    sink = begun(program, Terms(found.append))
+    sink.records(record(program.clauses[0], b"me\0", 5) + marked(record(program.clauses[0], b"me\0", 6)))
+    assert [item[2] for item in found] == ["who=me n=5", "who=me n=6"]
+
+
 class Looks(Text):
     """It prints, and looks at the records, too."""
 

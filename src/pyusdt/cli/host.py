@@ -217,8 +217,12 @@ def _trace(driver: Driver, sink: Served, coordinator: Coordinator, interval: flo
         if wanted > flushed or (now >= due and sink.number - coordinator.acked <= _UNACKNOWLEDGED):
             if wanted > flushed and relay:
                 relay.bring_up_to_date()
-            sink.epoch(flush=wanted, **({"time": relay.come} if relay else {}))
+            epoch(wanted)
             due, flushed = now + interval, wanted
 
+    def epoch(flush: int) -> None:
+        sink.epoch(flush=flush, **({"time": relay.come} if relay else {}))
+
     driver.begin(sink)
+    epoch(0)  # the first one says that the probes are on
     driver.run(_POLL, between)

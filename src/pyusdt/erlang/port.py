@@ -2,10 +2,11 @@
 
 In, on the standard input: frames of 4 bytes of length and a term of the External Term Format:
     {start, #{target => Pid, pids => [Pid], command => [Word] | none, buffer => N, strict => boolean(),
-              metrics => [Line] | none, alerts => [Clause]}}     first, once
+              metrics => [Line] | none, alerts => [Clause],
+              cluster => {Socket, [{Name, Pid}]} | none}}     first, once; nodes has all of them, as they are now
     {Tag, watch}: begins what `metrics` and `alerts` ask for; answered
     {Tag, Command}: setopt, compile, go, consume, walk, stop, snapshot; answered
-    {stream, Milliseconds | infinity, Batch}, {credit, N}: not answered
+    {stream, Milliseconds | infinity, Batch}, {credit, N}, {nodes, [{Name, Pid}]}: not answered
 Out, on the standard output, framed likewise:
     {reply, Tag, Result}
     {records, [Item], Lost}, {aggregations, [{Name, Rows}]}     each costs a credit of the stream
@@ -27,6 +28,7 @@ from typing import Any
 
 from ..report.terms import Atom
 from . import etf
+from .cluster import Cluster
 from .session import Failure, Session
 
 _POLL = 0.02  # s: so long a command may have to wait while tracing
@@ -124,7 +126,8 @@ class Port:
         self._given = given = term[1]
         words = given["command"]
         command = None if words == "none" else [os.fsdecode(word) for word in words]
-        self._session = Session(given["target"], tuple(_integers(given["pids"])), command, given["buffer"], given["strict"])
+        cluster = None if given["cluster"] == "none" else Cluster(given["cluster"][0].decode(), given["cluster"][1])
+        self._session = Session(given["target"], tuple(_integers(given["pids"])), command, given["buffer"], given["strict"], cluster)
 
     def run(self) -> None:
         session = self._session
@@ -146,6 +149,8 @@ class Port:
         if term[0] == "credit":
             if self._stream:
                 self._stream.credit += term[1]
+        elif term[0] == "nodes":
+            self._session.joined(term[1])
         elif term[0] == "stream":
             interval = None if term[1] == "infinity" else term[1] / 1000
             self._stream = Stream(self._pipe, self._session, interval, term[2])

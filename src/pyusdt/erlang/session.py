@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from .._tracer import find_rundir, list_probes
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError, LibraryError
+from ..dlang.sides import check as check_sides
 from ..engine import EngineError, Targets, signatures
 from ..engine.kernel.structs import Structs
+from ..engine.remote import sides
 from ..options import OptionError, Options
 from ..report.tee import Tee
 from ..report.terms import Terms, held, rows, since
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from ..data.program import Program
     from ..report.terms import Contents
     from ..tracing.sink import Sink
+    from .cluster import Cluster
     from .watch import Meter, Notes
 
 _NOT_WHILE_TRACING = "Operation illegal when tracing is active"
@@ -35,10 +38,13 @@ class Failure(Exception):
 
 class Session:
     """target: what $target is, a process id; pids: what is traced, () is all of this user; command: words to start and
-    trace, or None; limit: of terms that wait; strict: a probe that is not there is refused."""
+    trace, or None; limit: of terms that wait; strict: a probe that is not there is refused; cluster: the nodes that trace, where it is
+    not this one alone."""
 
-    def __init__(self, target: int, pids: tuple[int, ...], command: list[str] | None, limit: int, strict: bool) -> None:
+    def __init__(self, target: int, pids: tuple[int, ...], command: list[str] | None, limit: int, strict: bool,
+                 cluster: Cluster | None = None) -> None:
         self._target, self._pids, self._argv, self._limit = target, pids, command, limit
+        self._cluster = cluster
         self._options = Options()
         if not strict:
             self._options.set("zdefs", None)
@@ -86,10 +92,14 @@ class Session:
 
     def _compiled(self, target: int) -> Program:
         compiler = Compiler(self._options, default_macros(target), kernel=Structs())
-        compiler.names.told = signatures.told(self._options, self._pids)
+        compiler.names.told = signatures.nothing_told() if self._cluster else signatures.told(self._options, self._pids)
         compiler.arguments = ["erltrace", *self._arguments]
         try:
+            if self._cluster:
+                self._cluster.declare(compiler)
             compiler.add(self._script or b"", None)
+            if self._cluster:
+                check_sides(compiler.items, sides.of_clause, sides.THERE)
             program: Program = compiler.finish()
         except CompileError as error:
             raise Failure(_told(error)) from None
@@ -110,7 +120,12 @@ class Session:
                 self.close()
 
     def _go(self) -> None:
-        if self._argv:
+        if self._cluster:
+            targets, target = Targets(), self._target
+            if not self._cluster.pids:
+                raise EngineError("none of these nodes is there")
+            self._options["hosts"] = self._cluster.request(self._compiled(target), self._options, self._script or b"", self._arguments)
+        elif self._argv:
             from ..engine.command import Command
 
             targets, target = Targets((), command := Command(self._argv)), command.pid
@@ -144,6 +159,11 @@ class Session:
             return bool(list_probes(find_rundir(self._target), self._target))
         except OSError:
             return False
+
+    def joined(self, nodes: list[tuple[bytes, int]]) -> None:
+        """All nodes that are there now."""
+        if self._cluster:
+            self._cluster.joined(nodes)
 
     def poll(self, timeout: float) -> None:
         """Take what there is, or comes in time."""

@@ -62,7 +62,7 @@ class Terms(Sink):
             if clause & p.RECORD_FAULT:
                 self._teller.tell(record)
             else:
-                self._clause(self._info.program.clauses[clause], probe, record)
+                self._clause(self._info.program.clauses[clause & ~p.RECORD_FLAGS], probe, record)
 
     def _clause(self, clause: Clause, probe: int, record: bytes) -> None:
         where = self._where = self._probes.get(probe) or self._probes.setdefault(probe, list(self._info.probe(probe)))

@@ -280,7 +280,7 @@ class RemoteEngine(EmbeddedEngine):
         self._await(lambda host: host.offset.at(time.monotonic_ns())[1] < UNKNOWN, "does not tell its time")
         for host in self._living():
             self._ask(host, lambda host: host.link.send("go"))
-        self._await(lambda host: host.state != OPENED, "does not begin")
+        self._await(lambda host: host.state != OPENED and (host.state != RUNNING or host.epoch), "does not begin")  # its probes are on
 
     def poll(self, timeout):
         if self._ticks is None:

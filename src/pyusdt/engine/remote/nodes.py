@@ -33,9 +33,13 @@ def hosts(text: str) -> list[str]:
     return list(map(checked, found))
 
 
+def is_name(name: str) -> bool:
+    return bool(_NAME.match(name))
+
+
 def checked(name: str) -> str:
     """A name; NotHosts."""
-    if not _NAME.match(name):
+    if not is_name(name):
         raise NotHosts(f"{name!r} is no name of a host")
     return name
 

@@ -1,0 +1,109 @@
+%% @doc How one tracing reaches the nodes of a cluster; see {@link erltrace:cluster/2}.
+%%
+%% In:  the nodes that are wanted; connections of this node's pydtrace, by a socket that nobody else can open, each of which names a node.
+%% Out: that node's `pydtrace --serve', whose bytes Erlang's distribution carries.
+%% Always: nothing stays on a node: what runs there ends with the connection, with this node, and with the line between the two.
+-module(erltrace_cluster).
+
+-export([start/1, stop/1, members/1, serve/1]).
+
+-export_type([cluster/0, wanted/0]).
+
+-type wanted() :: visible | [node()].
+-type cluster() :: {pid(), Folder :: file:filename()}.
+
+-define(WAIT, 10000). % ms that a node may take to answer
+
+%% @doc A process that listens, linked to the caller, and where.
+-spec start(wanted()) -> {cluster(), Socket :: binary()}.
+start(Wanted) ->
+    Name = io_lib:format("/tmp/pyusdt-cluster-~s-~b", [os:getpid(), erlang:unique_integer([positive])]),
+    Folder = lists:flatten(Name),
+    ok = file:make_dir(Folder),
+    ok = file:change_mode(Folder, 8#700),
+    Path = filename:join(Folder, "socket"),
+    {ok, Listener} = gen_tcp:listen(0, [binary, {ifaddr, {local, Path}}, {active, false}, {packet, line}]),
+    Pid = spawn_link(fun() -> accept(Listener, Wanted) end),
+    ok = gen_tcp:controlling_process(Listener, Pid),
+    {{Pid, Folder}, unicode:characters_to_binary(Path)}.
+
+-spec stop(cluster()) -> ok.
+stop({Pid, Folder}) ->
+    unlink(Pid),
+    exit(Pid, kill),
+    _ = file:del_dir_r(Folder),
+    ok.
+
+%% @doc The nodes that are there and wanted, with their operating system processes. Those that do not answer are left out.
+-spec members(wanted()) -> [{binary(), pos_integer()}].
+members(Wanted) ->
+    There = [Node || Node <- [node() | nodes()], is_wanted(Node, Wanted)],
+    Answers = lists:zip(There, erpc:multicall(There, os, getpid, [], ?WAIT)),
+    [{atom_to_binary(Node), list_to_integer(Pid)} || {Node, {ok, Pid}} <- Answers].
+
+is_wanted(_Node, visible) -> true;
+is_wanted(Node, Nodes) -> lists:member(Node, Nodes).
+
+%% ---- here ----
+
+accept(Listener, Wanted) ->
+    case gen_tcp:accept(Listener) of
+        {ok, Socket} ->
+            Pid = spawn_link(fun() -> receive go -> connected(Socket, Wanted) end end),
+            ok = gen_tcp:controlling_process(Socket, Pid),
+            Pid ! go,
+            accept(Listener, Wanted);
+        {error, _} ->
+            ok
+    end.
+
+connected(Socket, Wanted) ->
+    {ok, Line} = gen_tcp:recv(Socket, 0),
+    Name = string:trim(Line),
+    Found = [Node || Node <- [node() | nodes()], is_wanted(Node, Wanted), atom_to_binary(Node) =:= Name],
+    try [erpc:call(Node, ?MODULE, serve, [self()], ?WAIT) || Node <- Found] of
+        [Server] ->
+            _ = erlang:monitor(process, Server),
+            ok = inet:setopts(Socket, [{packet, raw}, {active, once}]),
+            carry(Socket, Server);
+        [] ->
+            gen_tcp:close(Socket)
+    catch _:_ -> % it is gone, or has no such module
+        gen_tcp:close(Socket)
+    end.
+
+carry(Socket, Server) ->
+    receive
+        {tcp, Socket, Data} ->
+            Server ! {self(), Data},
+            ok = inet:setopts(Socket, [{active, once}]),
+            carry(Socket, Server);
+        {Server, Data} ->
+            case gen_tcp:send(Socket, Data) of
+                ok -> carry(Socket, Server);
+                {error, _} -> ok
+            end;
+        {tcp_closed, Socket} -> ok;
+        {tcp_error, Socket, _} -> ok;
+        {'DOWN', _, process, Server, _} -> gen_tcp:close(Socket)
+    end.
+
+%% ---- on a node ----
+
+%% @doc A process with a `pydtrace --serve', for a process elsewhere, with which it ends.
+-spec serve(pid()) -> pid().
+serve(Client) ->
+    {ok, #{pydtrace := Program}} = erltrace_options:checked(handle, #{}),
+    spawn(fun() ->
+        _ = erlang:monitor(process, Client),
+        Port = open_port({spawn_executable, Program}, [{args, ["--serve"]}, stream, binary, exit_status]),
+        serving(Port, Client)
+    end).
+
+serving(Port, Client) ->
+    receive
+        {Port, {data, Data}} -> Client ! {self(), Data}, serving(Port, Client);
+        {Client, Data} -> true = port_command(Port, Data), serving(Port, Client);
+        {Port, {exit_status, _}} -> ok;
+        {'DOWN', _, process, Client, _} -> ok
+    end.

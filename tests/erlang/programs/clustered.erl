@@ -1,0 +1,83 @@
+%% Three nodes, traced from one: erltrace:cluster/2.
+-module(clustered).
+
+-export([run/1, fire/1]).
+
+fire(Numbers) ->
+    [dyntrace:p(Number) || Number <- Numbers],
+    ok.
+
+run(_) ->
+    {ok, _} = net_kernel:start([list_to_atom(peer:random_name()), shortnames]),
+    {_, A} = First = node_of(),
+    {_, B} = Second = node_of(),
+    Nodes = [node(), A, B],
+    [ok = erpc:call(Node, ?MODULE, fire, [[0]]) || Node <- Nodes], % the probes are there
+    Script = "erlang$target:::user_trace-i4s4 { @n[host] = count(); @s = sum(arg2); @q = quantize(arg2); @a = avg(arg2); }
+              erlang$target:::user_trace-i4s4 /arg2 == 7/ { printf(\"%s 7\", host); } END { @n[\"end\"] = count(); }",
+    {ok, H} = erltrace:cluster(visible, Script),
+    rounds(H, Nodes, 20),
+    {_, C} = Third = node_of(),
+    Counts = until(H, C, #{}, fun() -> erpc:call(C, ?MODULE, fire, [[1]]) end, 500),
+    io:format("joined ~p~n", [maps:get(atom_to_list(C), Counts) > 0]),
+    stop(Second),
+    io:format("gone ~p~n", [gone(H, atom_to_list(B), 500)]),
+    ok = erltrace:stop(H),
+    {ok, All} = erltrace:snapshot(H),
+    io:format("ends ~w~n", [[1 || {count, ["end"], 1} <- proplists:get_value("n", All)]]),
+    io:format("folder ~p~n", [length(filelib:wildcard("/tmp/pyusdt-cluster-" ++ os:getpid() ++ "-*"))]),
+    ok = erltrace:close(H),
+    io:format("folder ~p~n", [filelib:wildcard("/tmp/pyusdt-cluster-" ++ os:getpid() ++ "-*")]),
+    [stop(Each) || Each <- [First, Third]],
+    wrong(),
+    halt().
+
+%% What all nodes have fired comes by walks, once, and no more.
+rounds(H, Nodes, Count) ->
+    Each = lists:seq(1, 10),
+    [[ok = erpc:call(Node, ?MODULE, fire, [Each]) || Node <- Nodes] || _ <- lists:seq(1, Count)],
+    Counts = walked(H, #{}, fun(Found) -> lists:sum(maps:values(Found)) >= 10 * Count * length(Nodes) end, 500),
+    io:format("counts ~w~n", [lists:usort(maps:values(Counts))]),
+    io:format("hosts ~p~n", [lists:sort(maps:keys(Counts)) =:= lists:sort([atom_to_list(Node) || Node <- Nodes])]),
+    {ok, All} = erltrace:snapshot(H),
+    [{sum, [], Sum}] = proplists:get_value("s", All),
+    [{avg, [], Average}] = proplists:get_value("a", All),
+    [{quantize, [], Buckets}] = proplists:get_value("q", All),
+    io:format("sum ~p avg ~p buckets ~w~n", [Sum, Average, Buckets]),
+    {ok, Items} = erltrace:consume(H),
+    io:format("items ~p~n", [length([7 || {printf, _, Text} <- Items, lists:suffix(" 7", Text)])]).
+
+walked(_, Found, _, 0) -> Found;
+walked(H, Found, Is, Tries) ->
+    More = case erltrace:walk(H) of
+        {ok, Rows} -> lists:foldl(fun({count, [Host], N}, Sum) -> Sum#{Host => maps:get(Host, Sum, 0) + N}; (_, Sum) -> Sum end, Found, Rows);
+        ok -> Found
+    end,
+    case Is(More) of
+        true -> More;
+        false -> timer:sleep(100), walked(H, More, Is, Tries - 1)
+    end.
+
+until(H, Node, Found, Fire, Tries) ->
+    walked(H, Found, fun(Now) -> ok = Fire(), maps:is_key(atom_to_list(Node), Now) end, Tries).
+
+gone(_, _, 0) -> false;
+gone(H, Name, Tries) ->
+    Items = case erltrace:consume(H) of {ok, Given} -> Given; ok -> [] end,
+    case [Text || {error, Text} <- Items, lists:prefix(Name ++ " is lost at ", Text)] of
+        [_ | _] -> true;
+        [] -> timer:sleep(100), gone(H, Name, Tries - 1)
+    end.
+
+node_of() ->
+    Paths = lists:append([["-pa", filename:dirname(code:which(Module))] || Module <- [?MODULE, pyusdt]]),
+    {ok, Peer, Node} = peer:start(#{name => peer:random_name(), args => Paths}),
+    {Peer, Node}.
+
+stop({Peer, _}) -> peer:stop(Peer).
+
+wrong() ->
+    [io:format("~s~n", [lists:flatten(Text)]) || {error, {dtrace, Text}} <- [
+        erltrace:cluster(all, "BEGIN { }"), erltrace:cluster([], "BEGIN { }"), erltrace:cluster(["a"], "BEGIN { }"),
+        erltrace:cluster(visible, "BEGIN { }", #{pids => all}), erltrace:cluster([nowhere@nohost], "BEGIN { }"),
+        erltrace:cluster(visible, "BEGIN { x = 1; } user_trace-n1 { trace(x); }")]].

@@ -1,0 +1,25 @@
+"""erltrace:cluster/2: three Erlang nodes and one that joins, traced from one of them as one."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import harness
+import pytest
+from test_erlang_vm import epmd  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.own_processes
+
+
+def test_nodes_are_traced_as_one(erlang, epmd, monkeypatch):  # noqa: F811
+    """Counts, sums, distributions of all; one that joins, one that goes; END fires once; nothing is left."""
+    monkeypatch.setenv("PATH", os.path.dirname(harness.PYDTRACE) + os.pathsep + os.environ["PATH"])
+    done = harness.run(erlang.node("run", "none", module="clustered", options=("-kernel", "logger_level", "error")), 120)
+    lines = done.stdout.splitlines()
+    assert done.status == 0 and lines[:2] == ["counts [200]", "hosts true"], done
+    assert lines[2] == f"sum {3 * 20 * 55} avg 5.5 buckets [{{{{1,1}},60}},{{{{2,3}},120}},{{{{4,7}},240}},{{{{8,15}},180}}]", done
+    assert lines[3:9] == ["items 60", "joined true", "gone true", "ends [1]", "folder 1", "folder []"], done
+    for line, told in zip([line for line in lines[9:] if re.match("option|none of|erltrace: ", line)], ("it is visible, or a list of nodes", "it is visible, or a list of nodes", "it is visible, or a list of nodes",
+                                      "options nodes and pids", "none of these nodes is there", "x can not be used by the hosts"), strict=True):
+        assert told in line, done
