@@ -137,3 +137,29 @@ def test_on_a_terminal(size, program, tmp_path):
 def test_wrong_intervals():
     for interval in ("0", "x", "-1", "4000"):
         assert harness.run([PYUSDT, "top", f"--interval={interval}"]).status == 2
+
+
+def test_a_low_screen_has_room_for_the_tracers():
+    """Processes that do not fit are a number; the columns that a narrow one has are those that tell most."""
+    from rich.console import Console
+
+    from pyusdt.cli import top
+    from pyusdt.engine.kernel import running
+
+    rows = [top.Row(pid, "python") for pid in range(1, 31)]
+    tracer = running.Tracer(4242)
+    tracer.take("anon_inode:bpf-prog", {"prog_type": "2", "prog_id": "7"}, [])
+    kernel = [top.KernelRow(tracer, "pydtrace", 12.0, 0, 0.0)]
+
+    def shown(*size):
+        console = Console(width=size[0], height=size[1], color_system=None)
+        with console.capture() as capture:
+            console.print(top.drawn(rows, "", size, kernel, True))
+        return capture.get().splitlines()
+
+    wide, narrow = shown(120, 20), shown(80, 8)
+    assert len(wide) == 20 and "… and 17 more" in wide and wide[-3].split() == [*top.KERNEL_HEADINGS]
+    assert [line.partition(" ")[0] for line in narrow][2:] == ["", "", "…", "", "TRACER", "", "RUNS/s:"], narrow
+    assert next(line for line in narrow if "TRACER" in line).split() == ["TRACER", "NAME", "TRACES", "RUNS/s", "LOST"]
+    assert "…" not in next(line for line in narrow if "4242" in line)
+    assert not any("more" in line for line in shown(120, 60)[1:])

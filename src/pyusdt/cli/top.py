@@ -33,6 +33,8 @@ _HELP = "q quit  s sort  p pause  + - interval"
 HEADINGS = ("PID", "PROCESS", "PROBES", "OWN PROVIDERS", "TRACED BY", "KB/s", "UNREAD", "LOST", "LOST/s", "RUNS/s")
 _NARROW, _WIDE = ("PID", "PROCESS", "TRACED BY", "KB/s", "LOST", "RUNS/s"), 100  # the columns of a terminal that has not so many
 KERNEL_HEADINGS = ("TRACER", "NAME", "PROGRAMS", "PLACES", "TRACES", "RUNS/s", "LOST", "LOST/s")
+_KERNEL_NARROW = ("TRACER", "NAME", "TRACES", "RUNS/s", "LOST")
+_LEAST = 3  # processes that a low terminal shows before it has room for the tracers' table
 _TEXTS = ("PROCESS", "OWN PROVIDERS", "TRACED BY", "NAME", "TRACES")  # columns that begin at the left
 OTHERS = "others"
 _UNCOUNTED = (f"{OTHERS}: tracers that can not be looked into (perf, gdb; for who is not root, the kernel engine and bpftrace): what "
@@ -249,42 +251,47 @@ def _watch(keys: Any, screen: Any, interval: float, counting: bool) -> None:
                 rows, due = looks.rows(), time.monotonic() + interval
                 pressed.append("")
             if pressed:
-                width, screen.console.size = _size()
+                size = screen.console.size = _size()
                 said = f"every {interval:g} s, by {SORTS[by]}{'  paused' if paused else ''}"
-                screen.update(drawn(ordered(rows, SORTS[by]), said, width, looks.kernel, counting), refresh=True)
+                screen.update(drawn(ordered(rows, SORTS[by]), said, size, looks.kernel, counting), refresh=True)
             time.sleep(0.05)
     except KeyboardInterrupt:
         return
 
 
-def _size() -> tuple[int, Any]:
-    """The terminal's own width and size: rich believes the environment."""
+def _size() -> Any:
+    """The terminal's own size, as rich has it, which believes the environment."""
     from rich.console import ConsoleDimensions
 
-    size = os.get_terminal_size(sys.stdout.fileno())
-    return size.columns, ConsoleDimensions(*size)
+    return ConsoleDimensions(*os.get_terminal_size(sys.stdout.fileno()))
 
 
-def drawn(rows: list[Row], said: str, width: int, kernel: Sequence[KernelRow] = (), counting: bool = False) -> Any:
-    """The screen."""
+def drawn(rows: list[Row], said: str, size: tuple[int, int], kernel: Sequence[KernelRow] = (), counting: bool = False) -> Any:
+    """The screen.  size: its columns and lines; processes for which it has none are a number."""
     from rich.console import Group
     from rich.text import Text
 
+    width, height = size
+    told = foot(rows, kernel, counting)
+    room = max(_LEAST, height - 2 - len(told) - (len(kernel) + 2 if kernel else 0))
+    listed = rows if len(rows) <= room else rows[: room - 1]
     traced = sum(row.traced for row in rows)
     head = Text(f"{traced} traced, {len(rows) - traced} more can be  {said}", style="bold", no_wrap=True, overflow="ellipsis")
     head.append(f"  {_HELP}", style="dim")
-    shown = [index for index, heading in enumerate(HEADINGS) if width >= _WIDE or heading in _NARROW]
-    parts: list[Any] = [head, _grid(HEADINGS, shown, [(row.cells(), "" if row.traced else "dim") for row in rows])]
+    parts: list[Any] = [head, _grid(HEADINGS, _NARROW, width, [(row.cells(), "" if row.traced else "dim") for row in listed])]
+    if len(listed) < len(rows):
+        parts.append(Text(f"… and {len(rows) - len(listed)} more", style="dim"))
     if kernel:
-        parts += [Text(""), _grid(KERNEL_HEADINGS, range(len(KERNEL_HEADINGS)), [(row.cells(), "") for row in kernel])]
-    return Group(*parts, *(Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in foot(rows, kernel, counting)))
+        parts += [Text(""), _grid(KERNEL_HEADINGS, _KERNEL_NARROW, width, [(row.cells(), "") for row in kernel])]
+    return Group(*parts, *(Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in told))
 
 
-def _grid(headings: Sequence[str], shown: Sequence[int], rows: list[tuple[tuple[str, ...], str]]) -> Any:
-    """rows: cells, and their style."""
+def _grid(headings: Sequence[str], narrow: Sequence[str], width: int, rows: list[tuple[tuple[str, ...], str]]) -> Any:
+    """narrow: the headings that a narrow terminal shows; rows: cells, and their style."""
     from rich.table import Table
     from rich.text import Text
 
+    shown = [index for index, heading in enumerate(headings) if width >= _WIDE or heading in narrow]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for heading in (headings[index] for index in shown):
         table.add_column(heading, justify="left" if heading in _TEXTS else "right", no_wrap=True, overflow="ellipsis")
