@@ -105,6 +105,13 @@ def test_system_calls_by_name(functions):
     assert [line for line in lines if line.startswith(("in", "out"))] == [f"in write 1 {size} 0 {written[:1]}", f"out {size} {size}"]
 
 
+def test_arguments_beside_what_else_is_asked_of_the_thread():
+    """Its arguments, its parent and its registers are found out before the call's own."""
+    out, err, _ = pydtrace("-qn", 'syscall::exit_group:entry /pid == $target/ { printf("%d %d %s %d", arg0, ppid > 0, execargs, progenyof($pid)); }',
+                           "-x", "engine=kernel", "-c", "sh -c 'exit 7'")
+    assert out.strip() == "7 1 sh -c exit 7 1", err
+
+
 def test_all_system_calls_at_once(functions):
     """One program for each side: attached and taken away at once; the calls are told apart as if each had its own."""
     script = ('syscall:::entry /pid == $target/ { @in[probefunc] = count(); } syscall:::return /pid == $target/ { @out[probefunc] = '

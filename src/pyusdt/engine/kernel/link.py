@@ -408,6 +408,8 @@ class Linker:
 
     @staticmethod
     def _arguments(g, event, wanted):
+        if event.raw and wanted:
+            g.emit(load(8, R8, R10, _RAW))  # what was filled in before may have used it
         for index in wanted:
             operand, distance = event.arguments.get(index, (operands.ABSENT, 0))
             offset = p.STATE_ARGS + 8 * index

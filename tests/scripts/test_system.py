@@ -1,0 +1,131 @@
+"""The scripts of scripts/system/: what they say beside what a program did, and, long, beside bpftrace's tools on the same load."""
+
+import glob
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from pyusdt.dlang.compile import Compiler
+from pyusdt.engine.kernel.structs import BTF, Structs
+from pyusdt.options import Options
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+FOLDER = os.path.join(ROOT, "scripts", "system")
+NAMES = sorted(os.path.basename(path)[:-2] for path in glob.glob(os.path.join(FOLDER, "*.d")))
+ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
+PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
+needs_types = pytest.mark.skipif(not os.path.exists(BTF), reason="host: the kernel has no type information")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+def script(name):
+    return os.path.join(FOLDER, f"{name}.d")
+
+
+@needs_types
+def test_every_script_compiles_and_is_named():
+    structs = Structs()
+    with open(os.path.join(FOLDER, "README.md"), encoding="utf-8") as file:
+        rows = dict(re.findall(r"^\| \[(\w+)\.d\]\(\1\.d\) \| (.*) \|$", file.read(), re.MULTILINE))
+    assert sorted(rows) == NAMES
+    for name in NAMES:
+        with open(script(name), encoding="utf-8") as file:
+            text = file.read()
+        assert rows[name] in text.splitlines()[0] and f"scripts/system/{name}.d" in text
+        compiler = Compiler(Options(), kernel=structs)
+        compiler.add(text, f"{name}.d")
+        assert compiler.finish().clauses
+
+
+LOAD = """import os, signal, socket, subprocess, sys, time
+folder, port, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+for i in range(rounds):
+    with open(f"{folder}/made-{i}", "w") as file:
+        file.write("x")
+        os.fsync(file.fileno())
+    try:
+        open(f"{folder}/absent-{i}")
+    except OSError:
+        pass
+    os.kill(os.getpid(), 0)
+    os.setuid(0)
+    subprocess.run(["/bin/true", f"round-{i}"])
+    socket.create_connection(("127.0.0.1", port)).close()
+    time.sleep(0.001)
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    """f(rounds) -> the load's command line; a server takes its connections."""
+    (tmp_path / "load.py").write_text(LOAD)
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as server:
+        yield lambda rounds: [sys.executable, "-SE", f"{tmp_path}/load.py", str(tmp_path), str(server.getsockname()[1]), str(rounds)]
+
+
+@needs_types
+@needs_root
+def test_what_a_program_did(load, tmp_path):
+    names = ("execsnoop", "opensnoop", "killsnoop", "setuids", "syncsnoop", "naptime", "tcpconnect", "tcpaccept")
+    command = load(5)
+    done = subprocess.run([PYDTRACE, "-q", *[word for name in names for word in ("-s", script(name))], "-c", " ".join(command)],
+                          check=False, capture_output=True, text=True, timeout=60)
+    out, port = done.stdout, command[-2]
+    for i in range(5):
+        assert re.search(rf"^\d+ +\d+ +\d+ +/bin/true round-{i}$", out, re.MULTILINE), (out, done.stderr)
+        assert re.search(rf"^\d+ +python\S* +\d+ +0 {tmp_path}/made-{i}$", out, re.MULTILINE)
+        assert re.search(rf"^\d+ +python\S* +-1 +2 {tmp_path}/absent-{i}$", out, re.MULTILINE)
+    pid = re.search(rf"^(\d+) +python\S* +4 +127.0.0.1 +127.0.0.1 +{port}$", out, re.MULTILINE)[1]
+    for pattern in (rf"^{pid} +python\S* +0 +{pid} +0$", rf"^{pid} +python\S* +0 +setuid +0$", rf"^{pid} +python\S* +fsync$",
+                    rf" python\S* +{pid} +0\.00[01]$", rf"^{pid} +python\S* +4 +127.0.0.1 +127.0.0.1 +{port}$", rf"^4 +127.0.0.1 +\d+ +127.0.0.1 +{port}$"):
+        assert len(re.findall(pattern, out, re.MULTILINE)) == 5, (pattern, out)
+
+
+def traced(command, ready, run):
+    """The lines that a tracer printed while run() ran; ready: what it prints when it has begun."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    head = []
+    while not any(ready in line for line in head[-1:]):
+        head.append(process.stdout.readline())
+        assert head[-1], head
+    time.sleep(1)
+    run()
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    return out
+
+
+BESIDE = {  # script: what of a line of bpftrace's, and of ours, is the same event
+    "execsnoop": (r"/bin/true round-\d+", r"/bin/true round-\d+"),
+    "setuids": (r"python\S* +0 +setuid", r"python\S* +0 +setuid"),
+    "syncsnoop": (r"python\S* +\S*fsync", r"python\S* +fsync"),
+    "killsnoop": (r"(\d+) python\S* +N/A +\1 +0$", r"^(\d+) +python\S* +0 +\1 +0$"),
+}
+
+
+@pytest.mark.long
+@needs_types
+@needs_root
+@pytest.mark.parametrize("name", sorted(BESIDE))
+def test_beside_bpftrace(name, load):
+    """Each sees all of the load's events, both tracers at the same time."""
+    theirs, ours = BESIDE[name]
+    found = {}
+
+    def run():
+        subprocess.run(load(50), check=True, timeout=120)
+
+    def beside():
+        found["ours"] = traced([PYDTRACE, "-q", "-s", script(name)], "PID", run)
+
+    found["theirs"] = traced([ORACLE, "bpftrace", f"/usr/sbin/{name}.bt"], "PID", beside)
+    counts = [len(re.findall(pattern, found[who], re.MULTILINE)) for who, pattern in (("theirs", theirs), ("ours", ours))]
+    assert counts[0] == counts[1] >= 50, {who: text[:2000] for who, text in found.items()}
