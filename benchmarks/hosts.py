@@ -4,7 +4,7 @@
     benchmarks/hosts.py [HOSTS [KEYS [EPOCHS]]]      50 1000 10
 
 In: lines as hosts send them, made beforehand.  Out: processor time of an epoch (a second) of all hosts, as a share of one core, for
-several functions; bytes of a host's epoch, and what making it takes the host.  Always: what is merged is compared with what was sent: a tenth of the hosts vanish in the
+several functions; bytes of a host's epoch, what making it takes the host, and a relay of as many hosts its own.  Always: what is merged is compared with what was sent: a tenth of the hosts vanish in the
 middle of an epoch, and another tenth sends an epoch twice; of these exactly the whole epochs count, each once.
 """
 
@@ -133,6 +133,27 @@ def of_a_host(function, words, keys, epochs):
     return sorted(taken)[len(taken) // 2]
 
 
+def of_a_relay(function, words, hosts, keys, epochs):
+    """The share of its time that a relay takes to send on what it has merged, and how many rows it sends for one that comes."""
+    coordinator, merging_, sending = Coordinator(function, hosts), [], []
+    engine, definition = coordinator.engine, coordinator.definition
+    sink = Lines(Output(os.open(os.devnull, os.O_WRONLY), "nothing"), print, None)
+    sink.begin(Info(engine.program, {}, Actions(engine.program, engine, sink, Options()), engine.probe, "relay", clock=engine))
+    for number in range(epochs):
+        for host in coordinator.hosts:
+            host.link.lines = epoch_of(definition, number, keys, words)
+        begun = time.process_time()
+        for host in coordinator.hosts:
+            host.take()
+        merged = time.process_time()
+        sink.epoch()
+        sending.append(time.process_time() - merged)
+        merging_.append(merged - begun)
+        assert not engine.items(definition.map)
+    sent, took = sorted(sending)[epochs // 2], sorted(merging_)[epochs // 2]
+    return sent / (sent + took)
+
+
 def main(hosts=50, keys=1000, epochs=10):
     print(f"{hosts} hosts, {keys} keys each, an epoch a second; a tenth vanish, a tenth send an epoch twice: what is merged is exact")
     over = False
@@ -140,7 +161,8 @@ def main(hosts=50, keys=1000, epochs=10):
         seconds, size = measured(function, words, hosts, keys, epochs)
         over = over or (function == "count()" and (hosts, keys) == (50, 1000) and 100 * seconds > BUDGET)
         print(f"{function:16} {100 * seconds:6.1f} % of a core  {1e9 * seconds / hosts / keys:6.0f} ns a row  {size} bytes a host, which takes "
-              f"{100 * of_a_host(function, words, keys, epochs):.1f} % of a core")
+              f"{100 * of_a_host(function, words, keys, epochs):.1f} % of a core; a relay sends on for "
+              f"{100 * of_a_relay(function, words, hosts, keys, epochs):.0f} % of its time")
     return int(over)
 
 
