@@ -149,13 +149,12 @@ def per_event(node: Node, operation: str, rounds: int) -> list[float]:
 
 
 @contextlib.contextmanager
-def offered(node: Node, probe: str):
-    """The probe's texts go into a ring while the block runs."""
-    tracer = subprocess.Popen([subjects.PYDTRACE, "-q", "-b", "16m", "-x", "engine=embedded", "-n",
-                               f"erlang*:::{probe} {{ @[copyinstr(arg0), copyinstr(arg1)] = count(); }}", "-p", str(node.process.pid)],
+def offered(node: Node, clause: str, question: str = "armed"):
+    """What the clause reads goes into a ring while the block runs; question: what the node answers with 1 when it does."""
+    tracer = subprocess.Popen([subjects.PYDTRACE, "-q", "-b", "16m", "-x", "engine=embedded", "-n", clause, "-p", str(node.process.pid)],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        while not tell(node, "armed"):
+        while not tell(node, question):
             assert tracer.poll() is None, "pydtrace has ended"
             time.sleep(0.05)
         yield
@@ -172,7 +171,7 @@ def measure_vm(folder: str, rounds: int) -> list[Comparison]:
         tell(node, "offer")
         for operation, probe in EVENTS.items():
             off = statistics.median(per_event(node, operation, rounds))
-            with offered(node, probe):
+            with offered(node, f"erlang*:::{probe} {{ @[copyinstr(arg0), copyinstr(arg1)] = count(); }}"):
                 ours = per_event(node, operation, rounds)
             while tell(node, "armed"):
                 time.sleep(0.05)
@@ -181,6 +180,18 @@ def measure_vm(folder: str, rounds: int) -> list[Comparison]:
             tell(node, "dbg none")
             found.append(Comparison(f"Erlang {probe} into a ring / dbg's tracer", 0.5, [each - off for each in ours], [each - off for each in peer]))
     return found
+
+
+def measure_hooks(folder: str, rounds: int) -> list[Comparison]:
+    """What pyusdt_instrument does in one request of Phoenix': three events of telemetry's, without telemetry itself."""
+    clause = "http*:::request-done { @[copyinstr(arg0), arg1] = quantize(arg3); }"
+    with contextlib.closing(Node(folder, f"{NIF}/ebin")) as node:
+        tell(node, "instrument")
+        empty, off = per_event(node, "empty", rounds), per_event(node, "request", rounds)
+        with offered(node, clause, "wanted"):
+            on = per_event(node, "request", rounds)
+    return [Comparison("Erlang, a request of Phoenix', off / empty NIF", NO_BUDGET, off, empty),
+            Comparison("Erlang, a request of Phoenix', on / empty NIF", NO_BUDGET, on, empty)]
 
 
 def main() -> int:
@@ -193,7 +204,7 @@ def main() -> int:
     folder = build()
     rows: list[Comparison] = []
     print(f"{'what / its peer':52} {'ns':>8} {'peer ns':>8} {'ratio':>7} {'budget':>7}")
-    for measure in (measure_off, measure_on, measure_parallel, measure_vm):
+    for measure in (measure_off, measure_on, measure_parallel, measure_vm, measure_hooks):
         for row in measure(folder, rounds):
             rows.append(row)
             print(row.row(), flush=True)

@@ -2,7 +2,7 @@
 %% PROCESSES processes took for N calls each, all started at once.
 %%
 %% The operations send, called and switched are what a tracer of the emulator's events sees once each. "offer" offers the
-%% emulator's own probes; "dbg send | called | switched" has them traced by a process, as dbg does, "dbg none" no more.
+%% emulator's own probes, "instrument" those in libraries, of which request is what Phoenix tells of one request; "dbg send | called | switched" has them traced by a process, as dbg does, "dbg none" no more.
 -module(bench_node).
 -export([main/0, target/1, sink/0, echo/0]).
 
@@ -19,6 +19,11 @@ main() ->
 answer(["offer"]) ->
     ok = pyusdt_vm:enable(#{unsafe => true, rate => infinity, functions => [?MODULE]}),
     0;
+answer(["instrument"]) ->
+    ok = pyusdt_instrument:enable(),
+    0;
+answer(["wanted"]) ->
+    case pyusdt_requests:is_wanted() of true -> 1; false -> 0 end;
 answer(["dbg", What]) ->
     dbg(list_to_atom(What)),
     0;
@@ -74,6 +79,15 @@ repeat(send, N) ->
     receive {Sink, stopped} -> ok end;
 repeat(called, N) ->
     _ = [?MODULE:target(I) || I <- lists:seq(1, 10 * N)],
+    ok;
+repeat(request, N) ->
+    Conn = #{method => <<"GET">>, request_path => <<"/item/17">>, req_headers => [{<<"accept">>, <<"*/*">>}], status => 200,
+             resp_body => <<"item 17">>, resp_headers => [], adapter => {bandit, #{}}},
+    _ = [begin
+             pyusdt_telemetry:handle([phoenix, endpoint, start], #{}, #{conn => Conn}, phoenix),
+             pyusdt_telemetry:handle([phoenix, router_dispatch, start], #{}, #{conn => Conn, route => <<"/item/:id">>}, phoenix),
+             pyusdt_telemetry:handle([phoenix, endpoint, stop], #{}, #{conn => Conn}, phoenix)
+         end || _ <- lists:seq(1, 10 * N)],
     ok;
 repeat(switched, N) ->
     Echo = spawn(?MODULE, echo, []),

@@ -43,13 +43,14 @@ def sanitized(erlang, tmp_path_factory):
 
 
 def test_eunit(sanitized):
-    run = harness.run(sanitized("-eval", "io:format(\"~p\", [eunit:test([pyusdt_tests, dyntrace_tests])]), halt()."), timeout=120)
+    run = harness.run(sanitized("-eval", "io:format(\"~p\", [eunit:test([pyusdt_tests, pyusdt_instrument_tests, dyntrace_tests])]), halt()."), timeout=120)
     assert run.stdout.split()[-1] == "ok" and not sanitized.reports(), (run, sanitized.reports())
 
 
 @pytest.mark.parametrize(("module", "function", "arguments"), [
     ("fires", "values", ["none"]), ("fires", "bounds", ["none"]), ("fires", "count", ["8", "200"]),
     ("own", "values", ["none"]), ("own", "cut", ["none"]), ("own", "terms", ["printed"]), ("own", "many", ["8", "20"]),
+    ("instrumented", "phoenix", ["20"]), ("instrumented", "wrong", ["none"]),
 ])
 def test_traced(sanitized, tmp_path, monkeypatch, module, function, arguments):
     """Every argument is read, so that everything is converted."""
@@ -57,7 +58,7 @@ def test_traced(sanitized, tmp_path, monkeypatch, module, function, arguments):
     arguments = [str(tmp_path / each) if each == "printed" else each for each in arguments]
     program = "".join(f'{provider}*::: {{ @n["events"] = count(); {reads} }}' for provider, reads in (
         ("erlang", "".join(f"@ = max(strlen(arg{i} ? copyinstr(arg{i}) : \"\"));" for i in (1, 6, 7, 8, 9))),
-        ("shop", "this->t = term(arg1);")))
+        ("shop", "this->t = term(arg1);"), ("http", "@ = max(strlen(copyinstr(arg0)));"), ("telemetry", "this->t = term(arg2);")))
     run = harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-x", "strsize=2048", "-b", "16m", "-n", program, "-c",
                        " ".join(sanitized("-run", module, function, *arguments))], timeout=120)
     assert run.status == 0 and not sanitized.reports(), (run, sanitized.reports())
