@@ -84,6 +84,15 @@ def test_logger(node, trace):
     assert "report: 1" in run.stdout, run
 
 
+def test_elixirs_logger(erlang, trace, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if harness.tools("elixir"):
+        pytest.skip("no elixir")
+    program = os.path.join(os.path.dirname(__file__), "programs", "logs.exs")
+    run = trace("log*:::record { @[arg0, copyinstr(arg1), copyinstr(arg2)] = count(); }", ["elixir", "-pa", erlang.ebin, program])
+    assert rows(run) == ["30 Shop.Cart low on tea 0 10", "30 Shop.Cart low on tea 1 10"], run
+
+
 def test_what_no_library_says(node, trace):
     run = trace("http*:::, db*:::, task*:::, telemetry*::: { @ = count(); }", node("wrong"))
     assert "[broadway,ecto,phoenix] [broadway,cowboy,ecto,logger,phoenix,telemetry]\n" in run.stdout and run.stderr == "", run
