@@ -134,6 +134,11 @@ def test_on_a_terminal(size, program, tmp_path):
         terminal.end()
 
 
+def test_nobody_is_there(tmp_path):
+    result = harness.run([PYUSDT, "top", "-i", "0.1"], env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)})
+    assert result.status == 0 and "no process that you may trace has pyusdt in it: a program has it from `import pyusdt` on\n" in result.stdout
+
+
 def test_wrong_intervals():
     for interval in ("0", "x", "-1", "4000"):
         assert harness.run([PYUSDT, "top", f"--interval={interval}"]).status == 2

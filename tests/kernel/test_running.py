@@ -133,7 +133,7 @@ def test_who_may_not_count_is_told(monkeypatch):
     tracer.take("anon_inode:bpf-prog", {"prog_type": "8", "prog_id": "8"}, [])
     row = top.KernelRow(tracer, "x\x1b[2J", None, None, None)
     assert row.cells() == ("1", "x\\x1b[2J", "1", "0", "-", "-", "-", "-"), "a cgroup's program is no tracer's"
-    assert top.foot([], [row], False) == ["RUNS/s: the kernel counts for root alone how often programs run"]
+    assert top.foot([], [row], False)[1:] == ["RUNS/s: the kernel counts for root alone how often programs run"]
 
 
 def test_what_hostile_files_are_called():

@@ -39,6 +39,7 @@ _TEXTS = ("PROCESS", "OWN PROVIDERS", "TRACED BY", "NAME", "TRACES")  # columns 
 OTHERS = "others"
 _UNCOUNTED = (f"{OTHERS}: tracers that can not be looked into (perf, gdb; for who is not root, the kernel engine and bpftrace): what "
               "comes to these, they alone can count")
+_NOBODY = "no process that you may trace has pyusdt in it: a program has it from `import pyusdt` on"
 _RUNS = "RUNS/s: how often programs of tracers ran in the kernel; a program that several processes share stands in the tracer's row alone"
 _LACK = "RUNS/s: the kernel counts for root alone how often programs run"
 _MOST_TRACES = 3  # places that a tracer's row names
@@ -199,8 +200,8 @@ def ordered(rows: list[Row], by: str) -> list[Row]:
 
 def foot(rows: list[Row], kernel: Sequence[KernelRow] = (), counting: bool = False) -> list[str]:
     """What the tables can not tell: lines; none where they tell all."""
-    told = [_RUNS if counting else _LACK] if kernel else []
-    return told + [_UNCOUNTED] * any(row.others for row in rows)
+    told = [] if rows else [_NOBODY]
+    return told + [_RUNS if counting else _LACK] * bool(kernel) + [_UNCOUNTED] * any(row.others for row in rows)
 
 
 class NoScreen(Exception):
