@@ -271,7 +271,10 @@ def test_hosts_lines_and_coordinators_are_killed_and_stopped_at_any_time(nodes, 
     for number in range(-(-rounds // EVENTS)):
         folder = tmp_path / str(number)
         folder.mkdir()
-        _session_of_kills(nodes, folder, random.Random(f"{seed} {number}"), number % 4 == 3, (seed, number))
+        try:
+            _session_of_kills(nodes, folder, random.Random(f"{seed} {number}"), number % 4 == 3, (seed, number))
+        finally:
+            _wake(nodes)
         print(f"{EVENTS * (number + 1)} rounds", file=sys.stderr)
 
 
@@ -324,6 +327,15 @@ def _session_of_kills(nodes, folder, chosen, kills_coordinator, where):
 def _go_on(pid):
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGCONT)
+
+
+def _wake(nodes):
+    """nsenter stops itself when what it has started is stopped, and nobody else wakes it."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+            if words[:3] == [b"nsenter", b"-a", b"-t"] and words[3].decode() in map(str, nodes):
+                _go_on(int(pid))
 
 
 def _is_back(told, node):

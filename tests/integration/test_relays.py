@@ -120,6 +120,17 @@ def test_a_host_behind_a_relay_that_lies_spoils_only_its_own(pydtrace):
         assert re.search(rf"honest-gw: {name} is given up at .*{why}", done.stderr), done
 
 
+def test_a_relay_that_lies_spoils_only_its_own(pydtrace):
+    """What is behind the other one is exact."""
+    via = shlex.join([sys.executable, HOSTILE, "{host}", "--serve"])
+    done = pydtrace(*options("honest1,honest2,honest3", "honest-gw,epoch-again,negative-origin", via), "-Z", "-n",
+                    'BEGIN { } pyusdt*:::user_trace-i4s4, lie { @[copyinstr(arg6)] = count(); printf("%s", ""); } END { printa("%s=%@d\\n", @); }',
+                    "-c", shlex.join([sys.executable, "-c", LOAD]), timeout=120)
+    assert done.status == 0 and all(f"key {i}=60\n" in done.stdout for i in range(5)) and "lie=" not in done.stdout, done
+    for name, why in (("epoch-again", "of epoch 0"), ("negative-origin", "no number")):
+        assert re.search(rf"{name} is given up at .*{why}", done.stderr), done
+
+
 @pytest.mark.parametrize(("line", "allowed"), [("", False), ("relay: ssh -T {host}", False), ("relay: THIS", True), ("relay: any", True)])
 def test_a_policy_says_how_a_host_may_relay(line, allowed, tmp_path, pydtrace):
     via = f"env HOST={{host}} {harness.PYDTRACE} --serve={tmp_path}/policy"
