@@ -131,11 +131,12 @@ def test_offsets_are_looked_for_only_where_they_are_asked_for():
     class File:
         short_names, pids = ("a.out",), {7}
 
-    def wanted(description):
+    def wanted(description, size=20):
         asked = Matcher(compile_program(f"{description} {{ }}").clauses).functions_of(File, (7,))
-        return list(asked("work", lambda: looked.append(1) or iter((0, 4, 16))))
+        return list(asked("work", size, lambda: looked.append(1) or iter((0, 4, 16))))
 
     looked = []
     assert wanted("pid7:a.out:work:entry") == ["entry"] and wanted("pid7:a.out:*:return") == ["return"] and not looked
     assert wanted("pid7:a.out:work:") == ["entry", "return", "0", "4", "10"] and wanted("pid7:a.out:w*:1?") == ["10"]
     assert wanted("pid7:a.out:other:4") == [] and wanted("pid7:a.out:work:04") == [] and len(looked) == 3
+    assert wanted("pid7:a.out:w*:entry", 0) == [] == wanted("pid7:a.out::entry", 0) and wanted("pid7:a.out:work:entry", 0) == ["entry"]

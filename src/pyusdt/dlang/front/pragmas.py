@@ -67,7 +67,7 @@ class ControlLines:
         """# 12 "file" flags…: the next line is line 12 of that file; but after #line 12, it is 13."""
         kinds = [kind for kind, _, _, _ in words]
         if kinds[:1] != ["int"] or kinds[1:2] not in ([], ["string"]) or any(kind != "int" for kind in kinds[2:]):
-            self.refuse("D_PRAGMA_MALFORM", loc, 'malformed #line <line> [ ["file"] state ]')
+            self.refuse("D_PRAGMA_MALFORM", loc, 'malformed #line <line> [ ["file"] state ]', after=not more)
         source = loc.source
         file = source.place(loc.start)[0]
         if len(words) > 1:
@@ -177,15 +177,14 @@ _DIRECTIVES = {
     "option": (D_PRAGMA, ControlLines.option),
 }
 
-_LEVELS_OF_STABILITY = ("Internal", "Private", "Obsolete", "External", "Unstable", "Evolving", "Stable", "Standard")
-_CLASSES = ("Unknown", "CPU", "Platform", "Group", "ISA", "Common")
+_LEVELS_OF_STABILITY = frozenset(["internal", "private", "obsolete", "external", "unstable", "evolving", "stable", "standard"])
+_CLASSES = frozenset(["unknown", "cpu", "platform", "group", "isa", "common"])
 
 
 def is_attributes(text):
-    """Whether a text is such as Evolving/Evolving/Common."""
-    parts = text.split("/")
-    levels = all(part in _LEVELS_OF_STABILITY for part in parts[:2])
-    return len(parts) == 3 and levels and parts[2] in _CLASSES
+    """Whether a text is such as Evolving/Evolving/Common; as in dtrace it may end early, and capitals do not count."""
+    parts = text.lower().split("/")
+    return len(parts) <= 3 and set(parts[:2]) <= _LEVELS_OF_STABILITY and set(parts[2:]) <= _CLASSES
 
 
 def printed(value):

@@ -29,18 +29,19 @@ class Matcher:
         return _ordered(index for index, desc in self._descriptions if self.is_named(desc, probe))
 
     def functions_of(self, file, pids):
-        """For TracedFile.add_functions: f(function, offsets) -> the pid provider's probes of it that are asked for, where offsets() are
-        its instructions'; or None where nothing of the file is."""
+        """For TracedFile.add_functions: f(function, its size, offsets) -> the pid provider's probes of it that are asked for, where
+        offsets() are its instructions'; or None where nothing of the file is.  As in dtrace, patterns do not stand for functions of no
+        size, which are the C library's at a program's begin and end, or assembly."""
         asked = [desc for _, desc in self._descriptions if names_functions(desc.provider)
                  and any(_tracer.glob(desc.module, module) for module in file.short_names)
                  and any(_tracer.glob(desc.provider, f"pid{pid}") for pid in (pids or file.pids))]
         if not asked:
             return None
 
-        def wanted(function, offsets):
+        def wanted(function, size, offsets):
             found = {}  # in the order of the descriptions, as dtrace fires those of one place
             for desc in asked:
-                if _tracer.glob(desc.function, function):
+                if _tracer.glob(desc.function, function) if size else desc.function == function:
                     places = offsets() if may_be_offset(desc.name) else ()
                     names = ("entry", "return", *(f"{offset:x}" for offset in places))
                     found.update(dict.fromkeys(name for name in names if _tracer.glob(desc.name, name)))

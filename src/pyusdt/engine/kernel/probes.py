@@ -68,7 +68,7 @@ class TracedFile:
             return b""
 
     def add_functions(self, wanted):
-        """Sites of the pid provider: for each function the names in wanted(function, where its instructions are)."""
+        """Sites of the pid provider: for each function the names in wanted(function, its size, where its instructions are)."""
         self.searched = True
         if self.elf is None:
             return
@@ -80,7 +80,7 @@ class TracedFile:
         except elf.BadFile:
             return
         for address, size, name in functions:
-            for probe in wanted(name, lambda address=address, size=size: self._offsets(address, size)):
+            for probe in wanted(name, size, lambda address=address, size=size: self._offsets(address, size)):
                 returns, is_place = probe == "return", probe not in ("entry", "return")
                 note = elf.Note("pid", probe, address + (int(probe, 16) if is_place else 0), 0, arguments[returns])
                 self.sites.append(Site(self, note, name, returns))
