@@ -17,6 +17,7 @@ import urllib.request
 import harness
 import pytest
 
+pytestmark = pytest.mark.own_processes
 COWBOY = sorted(glob.glob("/usr/lib/rabbitmq/lib/*/plugins/*/ebin"))
 HTTP = ('http*:::request-start { @s[copyinstr(arg0), copyinstr(arg1), copyinstr(arg3)] = count(); } '
         'http*:::request-done { @d[copyinstr(arg0), arg1, arg2, copyinstr(arg4), copyinstr(arg6)] = count(); @bad = sum(arg3 < 0); }')
@@ -107,7 +108,7 @@ def test_requests_that_began_before_and_that_never_end(node):
     with harness.running(node("on_and_off")) as process:
         assert process.stdout.readline() == "there\n"
         program = 'http$target:::request-done { printf("%s %s", arg.route, arg.path); exit(0); }'
-        run = harness.run([harness.PYDTRACE, "-q", "-n", program, "-p", str(process.pid)])
+        run = harness.run([harness.PYDTRACE, "-q", "-x", "engine=embedded", "-n", program, "-p", str(process.pid)])
         assert (run.stdout.strip(), run.stderr) == ("/item/:id /item/7", ""), run
         assert process.stdout.readline() == "over\n"
 
@@ -183,7 +184,7 @@ def test_arguments_have_names(node):
         program = 'named$target:::request-done { printf("[%s] %d %x %s\\n", arg.route, args[1], arg.duration, term(arg3, 1)); } '
         program += "named$target:::request-done /++fired == 3/ { exit(0); }"
         ready, told = os.pipe()
-        command = [harness.PYDTRACE, "-q", f"--ready={told}", "-n", program, "-p", str(process.pid)]
+        command = [harness.PYDTRACE, "-q", "-x", "engine=embedded", f"--ready={told}", "-n", program, "-p", str(process.pid)]
         with harness.running(command, pass_fds=[told]) as tracer, open(ready, "rb") as waiting:
             os.close(told)
             assert waiting.read(1), tracer.communicate()[1]
