@@ -1,10 +1,9 @@
-"""gevent with everything patched: threads that are none, queues, pools, a child by fork, an event loop in C."""
+"""gevent with everything patched: threads that are none, queues, pools, an event loop in C."""
 
 from gevent import monkey
 
 monkey.patch_all()
 
-import os
 import queue
 import threading
 import time
@@ -45,8 +44,4 @@ hub = gevent.get_hub()
 hub.NOT_ERROR += (LookupError,)  # it is not printed
 broken.join()
 gevent.sleep(0)
-pid = os.fork()
-if not pid:
-    os._exit(gevent.spawn(lambda: 7).get())
-print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 total()
