@@ -52,9 +52,14 @@ def by_pyusdt(program: list[str], folder: str) -> tuple[dict[str, float], Counte
     return spent, folded(lines)
 
 
+def by_stopping(program: list[str], folder: str) -> tuple[dict[str, float], Counter[str]]:
+    spent, lines = run([sampling.PYUSDT, "profile", "--stop", "-r", HZ, "--folded", "--", *program])
+    return spent, folded(lines)
+
+
 def by_py_spy(program: list[str], folder: str) -> tuple[dict[str, float], Counter[str]]:
     out = os.path.join(folder, "py-spy")
-    spent, _ = run([sampling.py_spy(), "record", "--rate", HZ, "--function", "--format", "raw", "--output", out, "--", *program])
+    spent, _ = run([os.path.join(sampling.tools(), "py-spy"), "record", "--rate", HZ, "--function", "--format", "raw", "--output", out, "--", *program])
     with open(out) as file:
         return spent, folded(file.read().splitlines())
 
@@ -81,7 +86,8 @@ def errors(spent: dict[str, float], samples: Counter[str]) -> tuple[float, float
 
 def main() -> None:
     rounds, seconds, python = [*sys.argv[1:], *("3", "30", sys.executable)[len(sys.argv) - 1:]]
-    samplers = {"pyusdt profile": by_pyusdt, "py-spy record": by_py_spy, **({"perf record": by_perf} if knows_perf(python) else {})}
+    samplers = {"pyusdt profile": by_pyusdt, "pyusdt profile --stop": by_stopping, "py-spy record": by_py_spy,
+                **({"perf record": by_perf} if knows_perf(python) else {})}
     rows: dict[str, list[tuple[float, float, float, int]]] = {name: [] for name in samplers}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(int(rounds)):
@@ -89,7 +95,7 @@ def main() -> None:
                 rows[name].append(errors(*sampler([python, PROGRAM, seconds], folder)))
     for name, found in rows.items():
         largest, mean, chance, n = (statistics.median(column) for column in zip(*found, strict=True))
-        print(f"{name:16} largest error {largest:.2f}  mean {mean:.2f}  chance {chance:.2f} points  {n:.0f} samples")
+        print(f"{name:22} largest error {largest:.2f}  mean {mean:.2f}  chance {chance:.2f} points  {n:.0f} samples")
 
 
 if __name__ == "__main__":
