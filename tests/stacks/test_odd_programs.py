@@ -61,7 +61,7 @@ def test_stacks_are_possible(python, kind):
         sampler.close()
         assert subject.process.poll() is None
     wrong = Counter({names: n for names, n in inside(profile).items() if not re.fullmatch(POSSIBLE[kind], names)})
-    if kind == "freed_code":  # one may take the place of another just before its name is read, and stay
+    if kind == "freed_code":  # one may take the place of another just before its name is read, and stay there
         assert wrong.total() + mixed(profile) <= inside(profile).total() / 20, (wrong, profile.stacks)
     else:
         assert not wrong

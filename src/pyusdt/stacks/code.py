@@ -70,12 +70,16 @@ class Codes:
 
     def identity(self, address):
         """What tells a code object from others that take its place: itself, and its name.  None: there is none."""
+        layout = self._layout
         try:
             record = self._memory.read(address, self._size)
-            name = word_of(record, self._name)
-            return record[min(self._identity) :] + self._memory.read(name, min(_NAME, 4096 - name % 4096))
+            at = word_of(record, self._name)
+            name = self._memory.read(at, max(min(_NAME, 4096 - at % 4096), layout["unicode_data"]))
         except OSError:
             return None
+        ascii_only = name[layout["unicode_state"]] >> 5 & 3 == 3
+        length = name[layout["unicode_length"] :][:8]  # the rest of its head changes: references, hash, whether it is interned
+        return record[min(self._identity) :] + length + name[layout["unicode_ascii_data" if ascii_only else "unicode_data"] :]
 
     def frame(self, address, instr):
         """The Frame of a code object and a position."""
