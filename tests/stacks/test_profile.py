@@ -65,6 +65,11 @@ def test_each_sample_is_of_the_function_that_runs(python):
     with harness.running(python, "in_turn_functions.py") as subject:
         profile = Profile(100, "running threads")
         process, function = Process(subject.pid, profile, Options(RUNNING)), subject.said
+        until, slept = time.monotonic() + 30, -1
+        while samples_in(profile)["sleeps"] != slept:  # on a busy machine that thread may still be on its way to sleep
+            assert time.monotonic() < until, profile.stacks
+            slept = samples_in(profile)["sleeps"]
+            look_for(process, profile, "thread", 3)
         for _ in range(5):
             look_for(process, profile, function, 1)  # the thread is on its way there
             before = samples_in(profile)
