@@ -1,4 +1,4 @@
-# cython: language_level=3
+# cython: language_level=3, freethreading_compatible=True
 """Functions of Cython that call Python's, are called by it, yield, wait and raise.  Compiled as it is, and with profile and linetrace."""
 
 
