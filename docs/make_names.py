@@ -1,10 +1,10 @@
-"""Makes what is told of the probes in frameworks from their one table, src/pyusdt/instrument/names.py.
+"""Makes what is told of the probes in frameworks from their one table, src/pyusdt/data/ready_made.py.
 
     python docs/make_names.py            writes the table in docs/guide/frameworks.md, and erlang_nif/src/pyusdt_names.hrl
     python docs/make_names.py --print    shows them
 
 In: the table; below, when each probe fires, and which part of pyusdt_instrument fires it in Erlang and Elixir.
-Always holds: a name or type of an argument stands in names.py alone.
+Always holds: a name or type of an argument stands in that file alone.
 """
 
 import os
@@ -49,7 +49,7 @@ FIRES = {
 
 def rows():
     """(probe, its arguments) of both tables."""
-    from pyusdt.instrument.names import ERLANG, TABLE
+    from pyusdt.data.ready_made import ERLANG, TABLE
 
     return [(f"{provider}:::{name}", arguments)
             for provider, probes in (TABLE | ERLANG).items() for name, arguments in probes.items()]
@@ -73,7 +73,7 @@ def header():
             probes = [f"{{'{name.rpartition(':')[2]}', [{', '.join(f'{{{each}, {TYPES[type]}}}' for each, type in arguments.items())}]}}"
                       for name, arguments in rows() if name.startswith(f"{provider}:")]
             providers.append(f"    {provider} => [" + (",\n" + " " * (9 + len(provider))).join(probes) + "]")
-    return ("%% Made by docs/make_names.py of src/pyusdt/instrument/names.py: the probes of each provider.\n"
+    return ("%% Made by docs/make_names.py of src/pyusdt/data/ready_made.py: the probes of each provider.\n"
             "-define(PROBES, #{\n" + ",\n".join(providers) + "\n}).\n")
 
 

@@ -10,7 +10,9 @@ import harness
 import pytest
 
 from pyusdt import _tracer
-from pyusdt.data import argument_names
+from pyusdt.data import argument_names, ready_made
+from pyusdt.dlang.ast import ProbeDesc
+from pyusdt.engine import signatures
 
 pytestmark = pytest.mark.own_processes
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
@@ -145,6 +147,38 @@ def test_what_is_said_of_the_provider_python_is_so():
     assert len(rows) > 10
     for _, _, _, _, name, nargs, strings, *_ in rows:
         assert (len(known[name]), sum(text << i for i, (_, text) in enumerate(known[name]))) == (nargs, strings), name
+
+
+def test_probes_of_frameworks_before_the_program_runs(pydtrace, tmp_path):
+    """What a command will have that pyusdt.instrument is in; another's provider of that name says itself what it has."""
+    path = tmp_path / "serves.py"
+    path.write_text("""from pyusdt.instrument import names
+start, done = names.probes("http")
+for i in range(3):
+    done("/a", 200 + i, 5, 7, "GET", "/a", "")
+""")
+    done = pydtrace("-q", "-Z", "-n", 'http$target:::request-done { printf("%s %d %s;", arg.route, arg.status, args[4]); }',
+                    "-c", f"{sys.executable} {path}")
+    assert (done.status, done.stdout.strip()) == (0, "/a 200 GET;/a 201 GET;/a 202 GET;"), done
+    done = pydtrace("-q", "-Z", "-n", "http$target:::request-done { trace(arg.nothing); }", "-c", f"{sys.executable} {path}")
+    assert done.status != 0 and "D_ARGS_NAME" in done.stderr, done
+
+
+def test_what_is_said_of_the_probes_of_frameworks_is_so():
+    """As processes tell it that have them."""
+    say = """import pyusdt, sys
+from pyusdt.data.ready_made import TABLE
+from pyusdt.instrument import names
+for provider in TABLE: names.probes(provider)
+print("there", flush=True)
+sys.stdin.read()"""
+    with harness.running([sys.executable, "-c", say], stdin=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "there\n"
+        rows = {(row[1].removesuffix(str(process.pid)), row[4]): row for row in _tracer.list_probes(None, process.pid)}
+    for provider, probes in ready_made.TABLE.items():
+        for name in probes:
+            description = ProbeDesc(None, provider + "*", "", "", name)
+            assert signatures.nothing_told()(description) == [signatures.of(rows[provider, name])]
 
 
 def test_recorded(program, pydtrace, tmp_path):

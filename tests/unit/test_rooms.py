@@ -38,7 +38,7 @@ PYTHON = {
     "tags": ("_core", "_spread"),
     "provider_file": ("providers",),
     "providers": ("_core", "provider_file"),
-    "instrument": ("_core", "providers", "tags"),
+    "instrument": ("_core", "data", "providers", "tags"),
     "__init__": ("_core", "api", "instrument", "providers", "tags", "vm"),
     "__main__": ("vm",),
     "cli": ("_core", "_tracer", "data", "debug", "dlang", "engine", "erlang", "options", "provider_file", "providers", "report",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from .. import _tracer
-from ..data import argument_names
+from ..data import argument_names, ready_made
 from . import EngineError
 
 TYPE_CHECKING = False
@@ -25,6 +25,7 @@ STRING, TERM, INTEGER = "string", "term", "int64_t"
 TYPES = frozenset(["int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "float", "double",
                    STRING, TERM])  # c/target/names.c
 _ARGUMENT = re.compile(r"(?:([A-Za-z_][A-Za-z0-9_]{0,62}): )?([a-z0-9_]+)")
+_WORDS = {int: INTEGER, str: STRING, TERM: TERM}  # of data/ready_made.py
 _LONGEST = 904  # PYUSDT_SIGNATURE_SIZE
 
 
@@ -59,19 +60,27 @@ class Told:
         self._known: list[Sequence[Any]] | None = None
 
     def __call__(self, description: Any) -> list[Signature | None]:
-        if description.provider.rstrip("0123456789*") == "python":
+        provider = description.provider.rstrip("0123456789*")
+        if provider == "python":
             return _of_python(description.name)
         if self._known is None:
             self._known = [row for row in self._rows() if row[7] != _tracer.AT_PLACE]
         wanted = description.provider, description.name
         found = [row for row in self._known if all(map(_tracer.glob, wanted, (row[1], row[4])))]
-        return list(dict.fromkeys(read(row[8], row[5], row[6]) for row in found))
+        return list(dict.fromkeys(read(row[8], row[5], row[6]) for row in found)) or _ready_made(provider, description.name)
 
 
 def _of_python(wanted: str) -> list[Signature | None]:
     """Of the provider python's probes, which are the same in every process: so they are known before the program runs."""
     return [tuple((name, STRING if text else INTEGER) for name, text in arguments)
             for probe, arguments in argument_names.of_python().items() if _tracer.glob(wanted, probe)]
+
+
+def _ready_made(provider: str, wanted: str) -> list[Signature | None]:
+    """Of the probes that frameworks get, where no process tells of them yet: those of a command may have them."""
+    table = (ready_made.TABLE | ready_made.ERLANG).get(provider, {})
+    return [tuple((name, _WORDS[type]) for name, type in arguments.items())
+            for probe, arguments in table.items() if _tracer.glob(wanted, probe)]
 
 
 def told(options: Any, pids: Sequence[int]) -> Told:
