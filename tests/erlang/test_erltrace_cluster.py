@@ -15,7 +15,7 @@ pytestmark = pytest.mark.own_processes
 def test_nodes_are_traced_as_one(erlang, epmd, monkeypatch):  # noqa: F811
     """Counts, sums, distributions of all; one that joins, one that goes; END fires once; nothing is left."""
     monkeypatch.setenv("PATH", os.path.dirname(harness.PYDTRACE) + os.pathsep + os.environ["PATH"])
-    done = harness.run(erlang.node("run", "none", module="clustered", options=("-kernel", "logger_level", "error")), 120)
+    done = harness.run(erlang.node("run", "none", module="clustered", options=("-kernel", "logger_level", "error", "-kernel", "prevent_overlapping_partitions", "false")), 120)
     lines = done.stdout.splitlines()
     assert done.status == 0 and lines[:2] == ["counts [200]", "hosts true"], done
     assert lines[2] == f"sum {3 * 20 * 55} avg 5.5 buckets [{{{{1,1}},60}},{{{{2,3}},120}},{{{{4,7}},240}},{{{{8,15}},180}}]", done

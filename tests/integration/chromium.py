@@ -42,10 +42,20 @@ def address_of(pydtrace):
     return re.search(r"the page is (http://\S+)", lines)[1]
 
 
+def _value(browser, script):
+    """What it is now; the error, where the page's script has not run yet."""
+    from selenium.common.exceptions import JavascriptException
+
+    try:
+        return browser.execute_script(f"return {script}")
+    except JavascriptException as error:
+        return error
+
+
 def until(browser, script, wanted=True):
     """The value of an expression in the page, once it is that."""
     end = time.monotonic() + 60
-    while (value := browser.execute_script(f"return {script}")) != wanted:
+    while (value := _value(browser, script)) != wanted:
         assert time.monotonic() < end, (script, value, browser.get_log("browser"))
         time.sleep(0.1)
     return value

@@ -84,7 +84,7 @@ def test_names_are_text(shown):
 def test_a_profile_that_was_taken(browser, tmp_path):
     """And the picture of it, where that is asked for: without the paths of the machine that made it."""
     drawn = tmp_path / "taken.svg"
-    subprocess.run([PYUSDT, "profile", "--svg", drawn, "--", sys.executable, "examples/requests.py", "2"], check=True, timeout=60,
+    subprocess.run([PYUSDT, "profile", "--svg", drawn, "--", sys.executable, "examples/two_routes.py", "2"], check=True, timeout=60,
                    stdout=subprocess.DEVNULL, cwd=harness.ROOT)
     text = drawn.read_text()
     for here, elsewhere in ((sys.executable, "python"), (harness.ROOT, "/srv"), (os.path.dirname(os.__file__), "/usr/lib/python3")):

@@ -19,7 +19,7 @@ from test_python_vm import OBJECTS, TASKS, check_objects, check_tasks
 
 pytestmark = pytest.mark.xdist_group("integration/test_python_vm_in")
 MINOR = sys.version_info[1]
-SHORT = {f"3.{MINOR}", "3.10", "3.14", "3.15"}
+SHORT = {f"3.{MINOR}", "3.14", "3.15"}
 PAUSES = "import sys, time\ndef here(): time.sleep(0.01)\nprint('ready', flush=True)\nwhile True: here()\n"
 
 

@@ -17,7 +17,7 @@ from pyusdt.tracing import samples
 
 pytestmark = pytest.mark.own_processes
 HOT = os.path.join(harness.ROOT, "examples", "hot.py")
-REQUESTS = os.path.join(harness.ROOT, "examples", "requests.py")
+REQUESTS = os.path.join(harness.ROOT, "examples", "two_routes.py")
 ONLY_REPORTS = """pyusdt$target:::user_trace-i4s4 /copyinstr(arg6) == "begin"/ { self->path = copyinstr(arg7); }
                   pyusdt$target:::user_trace-i4s4 /copyinstr(arg6) == "end"/ { self->path = 0; }
                   profile-499 /self->path == "/report"/ { @[jstack(20)] = count(); }"""

@@ -1,5 +1,6 @@
 """pyusdt top: who is traced and who can be, what comes and what is lost; in a terminal (tmux) and as a table."""
 
+import io
 import os
 import re
 import subprocess
@@ -168,3 +169,19 @@ def test_a_low_screen_has_room_for_the_tracers():
     assert next(line for line in narrow if "TRACER" in line).split() == ["TRACER", "NAME", "TRACES", "RUNS/s", "LOST"]
     assert "…" not in next(line for line in narrow if "4242" in line)
     assert not any("more" in line for line in shown(120, 60)[1:])
+
+
+@pytest.mark.parametrize("width", [120, 90, 60])
+def test_long_texts_leave_the_numbers_room(width):
+    """A process with many providers of its own is cut there, not at its pid."""
+    from rich.console import Console
+
+    from pyusdt.cli import top
+
+    row = top.Row(1234567, "python -m " + "long.name" * 5)
+    row.providers, row.tracers, row.lost = [f"provider{i}" for i in range(20)], [7654321], 123456
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(top.drawn([row], "every 2 s", (width, 30)))
+    head, headings, line, *rest = console.export_text().splitlines()
+    assert {"1234567", "123456"} <= set(line.split()) and "…" in line and {"PID", "LOST"} <= set(headings.split()), line
+    assert all(len(each) <= width for each in (head, headings, line, *rest))

@@ -295,7 +295,8 @@ def _grid(headings: Sequence[str], narrow: Sequence[str], width: int, rows: list
     shown = [index for index, heading in enumerate(headings) if width >= _WIDE or heading in narrow]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for heading in (headings[index] for index in shown):
-        table.add_column(heading, justify="left" if heading in _TEXTS else "right", no_wrap=True, overflow="ellipsis")
+        text = heading in _TEXTS  # a column that has no no_wrap is made narrower before those that have
+        table.add_column(heading, justify="left" if text else "right", no_wrap=not text)
     for cells, style in rows:
-        table.add_row(*(Text(cells[index]) for index in shown), style=style)
+        table.add_row(*(Text(cells[index], no_wrap=True, overflow="ellipsis") for index in shown), style=style)
     return table
