@@ -31,7 +31,7 @@ demo: build ## trace the example web server through 2,000 requests and print its
 	$(VENV)/python examples/demo.py
 
 # Three workers on two processors: the tests wait for about a third of their time.
-test: packages build ## all tests but the hours-long ones (at most 12 minutes)
+test: packages build ## all tests but the hours-long ones and the sanitizers' (at most 12 minutes)
 	$(PYTEST) -n 3 --dist loadgroup -m "not long" tests
 
 test-long: packages build ## kill loops, fuzzing and exhaustive checks (hours)

@@ -20,7 +20,7 @@ EVERYTHING = "python$target::: { @ = count(); }"
 FUNCTIONS = "python$target:::function-entry { @ = count(); }"
 UNTOUCHED = {"monitoring": [], "frames": False, "profile": False, "trace": False, "gc": 0, "import": "function", "thread": "function"}
 OWN = f"3.{sys.version_info[1]}"
-VERSIONS = sorted({OWN, "3.10", "3.11", "3.14", "3.15"}), ["3.12", "3.13"]
+VERSIONS = sorted({OWN, "3.11", "3.14", "3.15"}), ["3.10", "3.12", "3.13"]
 CALLS = """
 import sys
 if sys.argv[1] == "enabled":
