@@ -13,19 +13,28 @@
 -type cluster() :: {pid(), Folder :: file:filename()}.
 
 -define(WAIT, 10000). % ms that a node may take to answer
+-define(TRIES, 10).
 
 %% @doc A process that listens, linked to the caller, and where.
 -spec start(wanted()) -> {cluster(), Socket :: binary()}.
 start(Wanted) ->
-    Name = io_lib:format("/tmp/pyusdt-cluster-~s-~b", [os:getpid(), erlang:unique_integer([positive])]),
-    Folder = lists:flatten(Name),
-    ok = file:make_dir(Folder),
-    ok = file:change_mode(Folder, 8#700),
+    Folder = make_folder(?TRIES),
     Path = filename:join(Folder, "socket"),
     {ok, Listener} = gen_tcp:listen(0, [binary, {ifaddr, {local, Path}}, {active, false}, {packet, line}]),
     Pid = spawn_link(fun() -> accept(Listener, Wanted) end),
     ok = gen_tcp:controlling_process(Listener, Pid),
     {{Pid, Folder}, unicode:characters_to_binary(Path)}.
+
+%% Anybody may make files in /tmp, so its name can not be guessed, and what has it already is left alone.
+make_folder(Tries) ->
+    Folder = lists:flatten(io_lib:format("/tmp/pyusdt-cluster-~s-~.36b", [os:getpid(), rand:uniform(1 bsl 64)])),
+    case file:make_dir(Folder) of
+        ok ->
+            ok = file:change_mode(Folder, 8#700),
+            Folder;
+        {error, eexist} when Tries > 1 ->
+            make_folder(Tries - 1)
+    end.
 
 -spec stop(cluster()) -> ok.
 stop({Pid, Folder}) ->
@@ -58,26 +67,35 @@ accept(Listener, Wanted) ->
     end.
 
 connected(Socket, Wanted) ->
-    {ok, Line} = gen_tcp:recv(Socket, 0),
-    Name = string:trim(Line),
+    case gen_tcp:recv(Socket, 0) of
+        {ok, Line} -> named(Socket, Wanted, string:trim(Line));
+        {error, _} -> gen_tcp:close(Socket) % whoever came has gone
+    end.
+
+named(Socket, Wanted, Name) ->
     Found = [Node || Node <- [node() | nodes()], is_wanted(Node, Wanted), atom_to_binary(Node) =:= Name],
     try [erpc:call(Node, ?MODULE, serve, [self()], ?WAIT) || Node <- Found] of
         [Server] ->
             _ = erlang:monitor(process, Server),
-            ok = inet:setopts(Socket, [{packet, raw}, {active, once}]),
-            carry(Socket, Server);
+            _ = inet:setopts(Socket, [{packet, raw}]),
+            carry_on(Socket, Server);
         [] ->
             gen_tcp:close(Socket)
     catch _:_ -> % it is gone, or has no such module
         gen_tcp:close(Socket)
     end.
 
+carry_on(Socket, Server) ->
+    case inet:setopts(Socket, [{active, once}]) of
+        ok -> carry(Socket, Server);
+        {error, _} -> gen_tcp:close(Socket)
+    end.
+
 carry(Socket, Server) ->
     receive
         {tcp, Socket, Data} ->
             Server ! {self(), Data},
-            ok = inet:setopts(Socket, [{active, once}]),
-            carry(Socket, Server);
+            carry_on(Socket, Server);
         {Server, Data} ->
             case gen_tcp:send(Socket, Data) of
                 ok -> carry(Socket, Server);
@@ -103,7 +121,11 @@ serve(Client) ->
 serving(Port, Client) ->
     receive
         {Port, {data, Data}} -> Client ! {self(), Data}, serving(Port, Client);
-        {Client, Data} -> true = port_command(Port, Data), serving(Port, Client);
+        {Client, Data} ->
+            try port_command(Port, Data) of
+                true -> serving(Port, Client)
+            catch error:badarg -> ok % it has ended; nobody on this node is told by a crash
+            end;
         {Port, {exit_status, _}} -> ok;
         {'DOWN', _, process, Client, _} -> ok
     end.
