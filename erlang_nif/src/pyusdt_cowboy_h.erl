@@ -43,7 +43,7 @@ early_error(Stream, Reason, Request, Response, Options) ->
 
 %% The probes, made with the first request where nobody has enabled a part.
 is_there() ->
-    pyusdt_names:probe(http, 'request-start') =/= none orelse pyusdt_instrument:enable(#{parts => []}) =:= ok.
+    pyusdt_names:is_made() orelse pyusdt_instrument:enable(#{parts => []}) =:= ok.
 
 starts(Stream, #{method := Method, path := Path, headers := Headers} = Request, Options) ->
     pyusdt_requests:is_wanted() andalso not is_websocket(Headers) andalso

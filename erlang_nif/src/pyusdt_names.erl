@@ -5,14 +5,20 @@
 %% Always: a probe is made once in a node; before it is made it is off, and so is one that the program has with other arguments.
 -module(pyusdt_names).
 
--export([make/0, is_wanted/2, fire/3, probe/2]).
+-export([make/0, is_made/0, is_wanted/2, fire/3, probe/2]).
 
 -include("pyusdt_names.hrl").
 
 %% @doc Make all of them. It writes files the first time.
 -spec make() -> ok.
 make() ->
-    maps:foreach(fun make/2, ?PROBES).
+    maps:foreach(fun make/2, ?PROBES),
+    persistent_term:put(?MODULE, made).
+
+%% @doc Whether that was done, be it that some can not be had.
+-spec is_made() -> boolean().
+is_made() ->
+    persistent_term:get(?MODULE, none) =:= made.
 
 make(Provider, Probes) ->
     Own = pyusdt:provider(atom_to_list(Provider)),

@@ -6,7 +6,8 @@
 %% In this order, each alone: there is one server.
 server_test_() ->
     {foreach, fun() -> ok end, fun(_) -> pyusdt_instrument:disable() end,
-     [fun all_parts_and_none/0, fun some_parts_and_more/0, fun wrong_options/0, fun what_fails_is_counted/0, fun requests_are_off/0]}.
+     [fun all_parts_and_none/0, fun some_parts_and_more/0, fun wrong_options/0, fun what_fails_is_counted/0, fun requests_are_off/0,
+      fun probes_that_can_not_be_had/0]}.
 
 all_parts_and_none() ->
     ?assertEqual({error, disabled}, pyusdt_instrument:info()),
@@ -46,6 +47,27 @@ requests_are_off() ->
     ?assertEqual(false, pyusdt_requests:start(Key, <<"GET">>, <<>>, <<"/">>, <<>>)),
     ?assertEqual({false, false, false}, {pyusdt_requests:is_known(Key), pyusdt_requests:route(Key, <<"/">>), pyusdt_requests:done(Key, 200, 0)}),
     ?assertEqual(stop, pyusdt_logger_h:filter(#{level => info, msg => {string, "a"}, meta => #{}}, [])).
+
+%% No request waits for the server: what it could not make once it can not make again.
+probes_that_can_not_be_had() ->
+    ok = pyusdt_instrument:enable(#{parts => []}),
+    ok = pyusdt_instrument:disable(),
+    Start = {pyusdt_names, http, 'request-start'},
+    Probe = persistent_term:get(Start),
+    true = persistent_term:erase(Start),
+    ok = stand_in(cowboy_stream, "init(_, _, _) -> {[], next}."),
+    Request = #{method => <<"GET">>, path => <<"/">>, headers => #{}},
+    ?assertMatch({[], _}, pyusdt_cowboy_h:init(1, Request, #{})),
+    ?assertEqual({error, disabled}, pyusdt_instrument:info()),
+    persistent_term:put(Start, Probe).
+
+%% A module with this function, which has three arguments, until the node ends.
+stand_in(Module, Text) ->
+    {ok, Tokens, _} = erl_scan:string(Text),
+    {ok, Function} = erl_parse:parse_form(Tokens),
+    {ok, Module, Code} = compile:forms([{attribute, 1, module, Module}, {attribute, 1, export, [{init, 3}]}, Function]),
+    {module, Module} = code:load_binary(Module, "made up", Code),
+    ok.
 
 traceparent_test_() ->
     Known = <<"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01">>,
