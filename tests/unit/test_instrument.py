@@ -325,3 +325,17 @@ def test_tasks(monkeypatch, kind):
     if kind == "good":
         assert [call[:2] for call in done.calls] == [("shop.order", state) for state in states]
     assert own_celery._running == {}
+
+
+def test_a_grpc_whose_objects_take_no_attributes():
+    """What the application gets is what grpc made."""
+    from pyusdt.instrument import grpc
+
+    class Closed:
+        __slots__ = ()
+
+    made = Closed()
+    assert grpc._around_kind(lambda self, method: made)(Closed(), "/shop/Buy") is made
+    grpc._around_init(lambda self, target: None)(Closed(), "localhost:1")
+    assert grpc._around_call(lambda self, request: request)(made, "asked") == "asked"
+    assert core._faults["grpc._mark"][0] == 2

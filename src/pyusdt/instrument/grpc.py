@@ -212,10 +212,16 @@ def _around_server(interceptor: Any) -> Any:
 _TARGET = "_pyusdt_target"  # in a channel of grpc.aio, and in what it makes for a method
 
 
+@harmless
+def _mark(of: Any, target: Any) -> None:
+    """A class of a newer grpc may have no room for it: its calls are not seen then."""
+    setattr(of, _TARGET, target)
+
+
 def _around_init(init: Any) -> Any:
     def __init__(self: Any, target: Any, *arguments: Any, **named: Any) -> None:
         init(self, target, *arguments, **named)
-        setattr(self, _TARGET, target)
+        _mark(self, target)
 
     return __init__
 
@@ -225,7 +231,7 @@ def _around_kind(make: Any) -> Any:
 
     def make_callable(self: Any, method: Any, *arguments: Any, **named: Any) -> Any:
         made = make(self, method, *arguments, **named)
-        setattr(made, _TARGET, (method, getattr(self, _TARGET, "")))
+        _mark(made, (method, getattr(self, _TARGET, "")))
         return made
 
     return make_callable
