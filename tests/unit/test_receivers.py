@@ -281,3 +281,9 @@ def test_spans_are_taken_or_counted(seed, hostile):
     taken = [span.name for body in server.taken for span in trace_service_pb2.ExportTraceServiceRequest.FromString(body)
              .resource_spans[0].scope_spans[0].spans]
     assert len({*taken}) == len(taken) and len(taken) + sender.lost == 60 and taken and sender.lost
+
+
+def test_a_record_has_its_own_host_but_not_the_alerts_name():
+    note = {"alert": "slow", "host": "here", "labels": {"host": "web7", "alertname": "another", "route": "/"}, "values": {}, "count": 1,
+            "probe": "shop:::sold", "pid": 1, "began": 1.0, "last": 2.0, "sent": 2.0, "state": "firing"}
+    assert receivers._alert(note)["labels"] == {"alertname": "slow", "host": "web7", "route": "/"}

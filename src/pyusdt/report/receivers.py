@@ -277,7 +277,7 @@ def _alert(note: Note) -> dict[str, Any]:
     the alert's."""
     labels = {_label(name): value for name, value in note["labels"].items() if value}
     annotations = {_label(name): str(value) for name, value in note["values"].items() if not isinstance(value, str)}
-    return {"labels": {"alertname": note["alert"], "host": note["host"], **labels},
+    return {"labels": {"host": note["host"], **labels, "alertname": note["alert"]},
             "annotations": {**annotations, "count": str(note["count"]), "probe": note["probe"], "pid": str(note["pid"]),
                             "evidence": _packed(note.get("evidence", {})).decode()},
             "startsAt": _time(note["began"]), "endsAt": _time(note["last"] if note["state"] == "resolved" else note["sent"] + 3 * _EVERY)}
