@@ -143,3 +143,12 @@ def test_what_hostile_files_are_called():
     assert (link.program, link.pid, link.places, link.counters, link.path) == (3, 12, 2, 1, "/tmp/a\x1bb")
     with pytest.raises(ValueError, match="invalid literal"):
         tracers.Link({"link_type": "uprobe_multi", "pid": "12 of them"}, [])
+
+
+def test_a_map_of_our_name_whose_values_are_too_large(monkeypatch):
+    """Anybody may call his so: what top asks the kernel for has a bound."""
+    asked = []
+    monkeypatch.setattr(tracers.kernel, "map_of", lambda ident: os.open(os.devnull, os.O_RDONLY))
+    monkeypatch.setattr(tracers.kernel, "map_info", lambda fd: ("pyusdt_globals", 4, 1 << 30))
+    monkeypatch.setattr(tracers.kernel, "map_lookup", lambda *given: asked.append(given))
+    assert tracers._lost(1) is None and asked == []

@@ -16,6 +16,7 @@ from .link import CONTROL_LOST
 _TRACING = {2, 5, 7, 17, 24, 26}  # types of programs: kprobe, tracepoint, perf_event, raw_tracepoint and its writable kind, tracing
 _ARRAY = "2"
 _LINK, _PROGRAM, _MAP = "anon_inode:bpf_link", "anon_inode:bpf-prog", "anon_inode:bpf-map"
+_LARGEST = 16 << 20  # bytes of a value of ours; a map of that name may be anybody's
 _LOSSES = {"pyusdt_globals": p.DROP_RECORD, "pyusdt_control": CONTROL_LOST}  # where in which of our maps they are counted
 
 
@@ -83,7 +84,7 @@ def _lost(ident):
         return None
     try:
         name, key_size, value_size = kernel.map_info(fd)
-        if name not in _LOSSES:
+        if name not in _LOSSES or value_size > _LARGEST:
             return None
         return struct.unpack_from("=Q", kernel.map_lookup(fd, bytes(key_size), value_size), _LOSSES[name])[0]
     except (OSError, struct.error):
