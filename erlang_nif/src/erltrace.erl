@@ -106,21 +106,23 @@ cluster(Nodes, Script) ->
 
 -spec cluster(visible | [node()], Script :: unicode:chardata() | iodata(), options()) -> {ok, handle()} | error().
 cluster(Nodes, Script, Options) ->
-    case open(Options#{nodes => Nodes}) of
+    opened(Options#{nodes => Nodes}, fun(Handle) ->
+        case compile(Handle, Script) of
+            ok -> go(Handle);
+            Error -> Error
+        end
+    end).
+
+%% A handle with which that went well.
+opened(Options, Do) ->
+    case open(Options) of
         {ok, Handle} ->
-            case first_wrong([fun() -> compile(Handle, Script) end, fun() -> go(Handle) end]) of
+            case Do(Handle) of
                 ok -> {ok, Handle};
                 Error -> close(Handle), Error
             end;
         Error ->
             Error
-    end.
-
-first_wrong([]) -> ok;
-first_wrong([Do | Rest]) ->
-    case Do() of
-        ok -> first_wrong(Rest);
-        Error -> Error
     end.
 
 %% ---- project-fifo's functions ----
@@ -137,15 +139,7 @@ open(Options) ->
 %% @doc A handle with a compiled script.
 -spec script(unicode:chardata() | iodata()) -> {ok, handle()} | error().
 script(Script) ->
-    case open() of
-        {ok, Handle} ->
-            case compile(Handle, Script) of
-                ok -> {ok, Handle};
-                Error -> close(Handle), Error
-            end;
-        Error ->
-            Error
-    end.
+    opened(#{}, fun(Handle) -> compile(Handle, Script) end).
 
 %% @doc Set one of pydtrace's -x options, before `go/1'; the value of a switch is "".
 -spec setopt(handle(), Option :: string(), Value :: string()) -> ok | error().

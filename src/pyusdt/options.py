@@ -26,8 +26,8 @@ _RATE_SUFFIXES = {
 }
 _ON = ("yes", "enable", "enabled", "true", "on", "set")
 _OFF = ("no", "disable", "disabled", "false", "off", "unset")
-_STABILITIES = ("internal", "private", "obsolete", "external", "unstable", "evolving", "stable", "standard")
-_CLASSES = ("unknown", "cpu", "platform", "group", "isa", "common")
+_STABILITIES = frozenset(["internal", "private", "obsolete", "external", "unstable", "evolving", "stable", "standard"])
+_CLASSES = frozenset(["unknown", "cpu", "platform", "group", "isa", "common"])
 _LARGEST, _LARGEST_SIZE = 2**63 - 1, 2**64 - 1
 # The versions of the language. A program can not see which one it runs under.
 _VERSIONS = frozenset([(1, 0), (1, 1), (1, 2), (1, 2, 1), (1, 2, 2), (1, 3), (1, 4), (1, 4, 1), (1, 5), (1, 6), (1, 6, 1),
@@ -243,10 +243,16 @@ def _speculations(text: str | None) -> int:
     return _LARGEST_SIZE if text == "" else _count(text)
 
 
+def are_attributes(parts: list[str]) -> bool:
+    """Whether these are those of Evolving/Evolving/Common or its like, in small letters: a name's stability, the data's, a class.  As in
+    dtrace's #pragma the last ones may be left out."""
+    return len(parts) <= 3 and _STABILITIES.issuperset(parts[:2]) and _CLASSES.issuperset(parts[2:])
+
+
 def _stability(text: str | None) -> str:
     """The least stable that a script may use: name/data/class. It is checked and changes nothing."""
     parts = _text(text).lower().split("/")
-    if len(parts) != 3 or parts[0] not in _STABILITIES or parts[1] not in _STABILITIES or parts[2] not in _CLASSES:
+    if len(parts) != 3 or not are_attributes(parts):
         raise _invalid()
     return "/".join(parts)
 

@@ -7,11 +7,14 @@ Always: of a command only its first argument is told, its key as a rule; values 
 from __future__ import annotations
 
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .calls import around, around_async
 from .core import harmless, name_of, wrap_method
 from .names import probes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _start, _done = probes("cache")
 _READS = frozenset(("GET", "GETDEL", "GETEX", "HGET"))  # None is their answer where there is nothing
@@ -49,21 +52,16 @@ def _pipeline(*_arguments: Any, **_named: Any) -> _Command | None:
     return _Command("PIPELINE", "") if _start or _done else None
 
 
-def see_commands(client: Any) -> None:
-    wrap_method(client.Redis, "execute_command", around(_command))
-    wrap_method(client.Pipeline, "execute", around(_pipeline))
+def _seer(client: str, pipeline: str, wrapped: Callable[[Any], Any]) -> Callable[[Any], None]:
+    """What sees the commands of a module's classes of these names; wrapped: puts a hook around a method."""
+
+    def see(module: Any) -> None:
+        wrap_method(getattr(module, client), "execute_command", wrapped(_command))
+        wrap_method(getattr(module, pipeline), "execute", wrapped(_pipeline))
+
+    return see
 
 
-def see_async_commands(client: Any) -> None:
-    wrap_method(client.Redis, "execute_command", around_async(_command))
-    wrap_method(client.Pipeline, "execute", around_async(_pipeline))
-
-
-def see_commands_of_clusters(cluster: Any) -> None:
-    wrap_method(cluster.RedisCluster, "execute_command", around(_command))
-    wrap_method(cluster.ClusterPipeline, "execute", around(_pipeline))
-
-
-def see_async_commands_of_clusters(cluster: Any) -> None:
-    wrap_method(cluster.RedisCluster, "execute_command", around_async(_command))
-    wrap_method(cluster.ClusterPipeline, "execute", around_async(_pipeline))
+see_commands, see_async_commands = (_seer("Redis", "Pipeline", each) for each in (around, around_async))
+see_commands_of_clusters, see_async_commands_of_clusters = (
+    _seer("RedisCluster", "ClusterPipeline", each) for each in (around, around_async))

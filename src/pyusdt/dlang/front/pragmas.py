@@ -6,6 +6,7 @@ Always: options take effect as the text is read, before anything is typed.
 """
 
 from ...data.harmless import printable
+from ...options import are_attributes
 from .. import ast
 from ..errors import CompileError
 
@@ -124,7 +125,7 @@ class ControlLines:
         kinds = [kind for kind, *_ in words]
         if kinds[:2] != ["word", "word"]:
             self.refuse("D_PRAGMA_MALFORM", loc, "malformed #pragma attributes <attributes> <ident>")
-        if not is_attributes(words[0][1]):
+        if not are_attributes(words[0][1].lower().split("/")):
             hint = "such as Evolving/Evolving/Common"
             self.refuse("D_PRAGMA_INVAL", loc, "invalid attributes specified by #pragma attributes", hint)
         if words[1][1] != "provider":
@@ -176,16 +177,6 @@ _DIRECTIVES = {
     "metric": (D_PRAGMA, ControlLines.metric),
     "option": (D_PRAGMA, ControlLines.option),
 }
-
-_LEVELS_OF_STABILITY = frozenset(["internal", "private", "obsolete", "external", "unstable", "evolving", "stable", "standard"])
-_CLASSES = frozenset(["unknown", "cpu", "platform", "group", "isa", "common"])
-
-
-def is_attributes(text):
-    """Whether a text is such as Evolving/Evolving/Common; as in dtrace it may end early, and capitals do not count."""
-    parts = text.lower().split("/")
-    return len(parts) <= 3 and set(parts[:2]) <= _LEVELS_OF_STABILITY and set(parts[2:]) <= _CLASSES
-
 
 def printed(value):
     return value.decode("latin-1") if isinstance(value, bytes) else value
