@@ -25,7 +25,7 @@ _TABLE = re.compile(rb" *(value +|key +|)(-+ Distribution -+|min \.-*\. max) *(?
 _USUAL = b"           value  ------------- Distribution ------------- count    \n"
 _DRAWING = b"@|\xe2\x96" + bytes(range(0x80, 0xA0))  # what bars are made of; -x encoding=utf8 has blocks
 # a bar begins at the line "|"; where there are counts below zero, that is further right
-_BUCKET = rb" {0,99}(?:(?:<=|<|>=) )?-?\d{1,20} [ @]{0,99}\|[ @\xe2\x96\x80-\x9f]{0,999} -?\d{1,20} {0,99}(?:\n|\Z)"
+_BUCKET = rb" {0,99}(?:(?:<=|<|>=) )?-?\d{1,20} {1,99}@{0,99}\|@{0,99}[\xe2\x96\x80-\x9f]{0,999} {1,99}-?\d{1,20} {0,99}(?:\n|\Z)"
 _BUCKETS = re.compile(b"(?:%b){1,%d}" % (_BUCKET, _ROWS))
 _SIGNS = (b"<", b"<=", b">=")
 _BAR = re.compile(rb" *(\S(?:.*?\S)??) +@*\|[ @\xe2\x96\x80-\x9f]* (-?\d{1,20}) *\n?\Z")
@@ -104,7 +104,8 @@ class Parser:
 
     def _line(self, line, out):
         if line == b"\n":
-            self._finish(out)
+            if self._table is not None or self._held is not None:
+                self._finish(out)
             self._held = line, ()
             return
         if line == _USUAL:
