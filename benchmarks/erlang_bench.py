@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import glob
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 
 import subjects
 from comparison import Comparison
@@ -43,10 +45,10 @@ def build() -> str:
 
 
 class Node:
-    """A node with our dyntrace in the path, or, path being None, with OTP's own."""
+    """A node with our dyntrace in the path, or, path being None, with OTP's own; more: other folders in it."""
 
-    def __init__(self, folder: str, path: str | None, schedulers: int = 2):
-        ours = ["-pa", path] if path else []
+    def __init__(self, folder: str, path: str | None, schedulers: int = 2, more: Sequence[str] = ()):
+        ours = [word for each in (path, *more) if each for word in ("-pa", each)]
         self.process = subprocess.Popen(
             ["erl", "-noshell", "+S", f"{schedulers}:{schedulers}", "-pa", folder, *ours, "-s", "bench_node", "main"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -132,6 +134,7 @@ def measure_parallel(folder: str, rounds: int) -> list[Comparison]:
 
 # What is switched on once for each operation of bench_node.erl.
 EVENTS = {"send": "message-send", "called": "local-function-entry", "switched": "process-scheduled"}
+RECON = "/usr/lib/rabbitmq/lib/rabbitmq_server-*/plugins/recon-*/ebin"  # where Debian has recon, which traces calls alone
 
 
 def tell(node: Node, line: str) -> int:
@@ -166,8 +169,10 @@ def offered(node: Node, clause: str, question: str = "armed"):
 
 def measure_vm(folder: str, rounds: int) -> list[Comparison]:
     """The emulator's own probes against a tracer that is a process: what each adds to an operation."""
-    found = []
-    with contextlib.closing(Node(folder, f"{NIF}/ebin")) as node:
+    found, recon = [], glob.glob(RECON)
+    if not recon:
+        print("left out: recon is not here (it is in Debian's rabbitmq-server)")
+    with contextlib.closing(Node(folder, f"{NIF}/ebin", more=recon)) as node:
         tell(node, "offer")
         for operation, probe in EVENTS.items():
             off = statistics.median(per_event(node, operation, rounds))
@@ -175,10 +180,12 @@ def measure_vm(folder: str, rounds: int) -> list[Comparison]:
                 ours = per_event(node, operation, rounds)
             while tell(node, "armed"):
                 time.sleep(0.05)
-            tell(node, f"dbg {operation}")
-            peer = per_event(node, operation, rounds)
-            tell(node, "dbg none")
-            found.append(Comparison(f"Erlang {probe} into a ring / dbg's tracer", 0.5, [each - off for each in ours], [each - off for each in peer]))
+            for tool in ("dbg", "recon") if recon and operation == "called" else ("dbg",):
+                tell(node, f"{tool} {operation}")
+                peer = per_event(node, operation, rounds)
+                tell(node, f"{tool} none")
+                found.append(Comparison(f"Erlang {probe} into a ring / {tool}'s tracer", 0.5,
+                                        [each - off for each in ours], [each - off for each in peer]))
     return found
 
 

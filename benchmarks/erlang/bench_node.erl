@@ -2,7 +2,8 @@
 %% PROCESSES processes took for N calls each, all started at once.
 %%
 %% The operations send, called and switched are what a tracer of the emulator's events sees once each. "offer" offers the
-%% emulator's own probes, "instrument" those in libraries, of which request is what Phoenix tells of one request; "dbg send | called | switched" has them traced by a process, as dbg does, "dbg none" no more.
+%% emulator's own probes, "instrument" those in libraries, of which request is what Phoenix tells of one request.
+%% "dbg send | called | switched" has them traced by a process, as dbg does, "dbg none" no more; so "recon called" and "recon none".
 -module(bench_node).
 -export([main/0, target/1, sink/0, echo/0]).
 
@@ -27,6 +28,9 @@ answer(["wanted"]) ->
 answer(["dbg", What]) ->
     dbg(list_to_atom(What)),
     0;
+answer(["recon", What]) ->
+    recon(list_to_atom(What)),
+    0;
 answer(["armed"]) ->
     #{armed := Armed} = pyusdt_vm:info(),
     case Armed of true -> 1; false -> 0 end;
@@ -41,6 +45,11 @@ dbg(called) -> dbg([call]), {ok, _} = dbg:tpl(?MODULE, target, 1, []);
 dbg(Flags) when is_list(Flags) ->
     {ok, _} = dbg:tracer(process, {fun(_, Nothing) -> Nothing end, none}),
     {ok, _} = dbg:p(all, Flags).
+
+%% The same of recon: it formats as nothing what it would print, and never comes to its limit.
+recon(none) -> recon_trace:clear();
+recon(called) ->
+    1 = recon_trace:calls({?MODULE, target, '_'}, 1 bsl 40, [{scope, local}, {formatter, fun(_) -> "" end}]).
 
 measure(Operation, 1, N) ->
     timed(fun() -> repeat(Operation, N div 10) end);
