@@ -73,7 +73,7 @@ def test_on_and_off_and_beside_another_session(otp):
 
     def traced(program, *words):
         node = otp.command("erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "vm", *words)
-        return harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-n", program, "-c", " ".join(node)], timeout=3600)
+        return harness.run([harness.PYDTRACE, "-qZ", "-x", "engine=embedded", "-n", program, "-c", " ".join(node)], timeout=3 * 3600)
 
     run = traced(test_erlang_vm.TOGGLED, "toggles", "10000")
     assert test_erlang_vm.found(run, r"toggled 10000, 0 left"), run
