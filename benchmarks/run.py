@@ -41,6 +41,7 @@ PAUSE = 0.005
 FILL = 300 * BURST  # events that fill a ring, whatever their size
 BURSTS = 20  # for one figure of the consumer's CPU time
 LARGE = 20 * BURST  # a burst in which waking up costs nothing
+WARMING = 250  # bursts before the first figure: by then the ring of each subject has been full, and all its pages were touched
 
 ALL_TEN = """pyusdt$target:::user_trace-i4s4 {
     this->a = copyinstr(arg0); this->b = copyinstr(arg1);
@@ -123,7 +124,7 @@ def measure_on(rounds: int) -> list[Comparison]:
             "own": stack.enter_context(closing(subjects.TracedSubject(OWN))),
             "core": stack.enter_context(closing(subjects.TracedCoreSubject(ALL_TEN))),
         }
-        for kept in range(-20, rounds):
+        for kept in range(-WARMING, rounds):
             for name, figures in samples.items():
                 figure = per_event(subject[name], "1" if name in ("core", "lttng") else name, BURST)
                 time.sleep(PAUSE)
