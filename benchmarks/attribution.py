@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How far shares of a profile are from what the program measured: `pyusdt profile` beside py-spy and perf, in one run.
 
-In: rounds (default 3), seconds of each (default 30), and an interpreter (default: this one; perf needs 3.12 or later, and its row is left
-out without).  Out: a row a sampler: the median over the rounds of the largest and of the mean error, in points of a hundred, over the
+In: rounds (default 3), seconds of each (default 30), an interpreter (default: this one; perf needs 3.12 or later, and its row is left
+out without), and how long its functions take: 100 (default) is 25 us to 1.5 ms, 1 a hundredth of it.  Out: a row a sampler: the median over the rounds of the largest and of the mean error, in points of a hundred, over the
 functions that take above 1 %, with what chance alone gives: the standard deviation of the largest share, by how many samples there were.
 Always: the samplers take turns in every round, at 499 looks a second, each starting the program, whose own times of the same run are
 what its shares are compared with.
@@ -52,8 +52,8 @@ def by_pyusdt(program: list[str], folder: str) -> tuple[dict[str, float], Counte
     return spent, folded(lines)
 
 
-def by_stopping(program: list[str], folder: str) -> tuple[dict[str, float], Counter[str]]:
-    spent, lines = run([sampling.PYUSDT, "profile", "--stop", "-r", HZ, "--folded", "--", *program])
+def by_looking(program: list[str], folder: str) -> tuple[dict[str, float], Counter[str]]:
+    spent, lines = run([sampling.PYUSDT, "profile", "--no-stop", "-r", HZ, "--folded", "--", *program])
     return spent, folded(lines)
 
 
@@ -85,14 +85,14 @@ def errors(spent: dict[str, float], samples: Counter[str]) -> tuple[float, float
 
 
 def main() -> None:
-    rounds, seconds, python = [*sys.argv[1:], *("3", "30", sys.executable)[len(sys.argv) - 1:]]
-    samplers = {"pyusdt profile": by_pyusdt, "pyusdt profile --stop": by_stopping, "py-spy record": by_py_spy,
+    rounds, seconds, python, turns = [*sys.argv[1:], *("3", "30", sys.executable, "100")[len(sys.argv) - 1:]]
+    samplers = {"pyusdt profile": by_pyusdt, "pyusdt profile --no-stop": by_looking, "py-spy record": by_py_spy,
                 **({"perf record": by_perf} if knows_perf(python) else {})}
     rows: dict[str, list[tuple[float, float, float, int]]] = {name: [] for name in samplers}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(int(rounds)):
             for name, sampler in samplers.items():
-                rows[name].append(errors(*sampler([python, PROGRAM, seconds], folder)))
+                rows[name].append(errors(*sampler([python, PROGRAM, seconds, turns], folder)))
     for name, found in rows.items():
         largest, mean, chance, n = (statistics.median(column) for column in zip(*found, strict=True))
         print(f"{name:22} largest error {largest:.2f}  mean {mean:.2f}  chance {chance:.2f} points  {n:.0f} samples")

@@ -1,5 +1,7 @@
 """Spends argv[1] seconds in eight functions, from 0.5 to 30 % each, in an order that no timer can keep step with; prints what each took.
 
+argv[2]: turns of a loop for each thousandth, so that they take 25 us to 1.5 ms (100), or a hundredth of that (1).
+
 Out: one object of JSON, {function: seconds}.  It never sleeps: a sampler that counts threads that run counts all of it."""
 
 import json
@@ -17,7 +19,7 @@ def busy(name, turns):
     return names[name]
 
 
-FUNCTIONS = [busy(f"takes_{tenths}", 100 * tenths) for tenths in (300, 245, 180, 120, 90, 40, 20, 5)]
+FUNCTIONS = [busy(f"takes_{tenths}", int(sys.argv[2]) * tenths) for tenths in (300, 245, 180, 120, 90, 40, 20, 5)]
 order = random.Random(1)
 end = time.monotonic() + float(sys.argv[1])
 while time.monotonic() < end:

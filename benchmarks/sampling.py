@@ -55,7 +55,7 @@ def commands(name: str, program: list[str]) -> dict[str, list[str]]:
     profile = [PYUSDT, "profile", "--folded", *children]
     out = {name: os.path.join(subjects.BUILD, name) for name in ("sampled.txt", "memray.bin")}
     found = {"alone": [python, *program], "pyusdt profile": [*profile, "--", python, *program],
-             "pyusdt profile --stop": [*profile, "--stop", "--", python, *program], "py-spy record": [*py_spy, "--", python, *program],
+             "pyusdt profile --no-stop": [*profile, "--no-stop", "--", python, *program], "py-spy record": [*py_spy, "--", python, *program],
              "py-spy --nonblocking": [*py_spy, "--nonblocking", "--", python, *program]}
     if os.path.exists(PYTHON_15):
         loader = [os.path.join(NEWEST, "lib64", "ld-linux-x86-64.so.2"), "--library-path", os.path.join(NEWEST, "lib", "x86_64-linux-gnu")]

@@ -16,7 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { POLL = 20 }; /* microseconds between two looks whether it has stopped */
+enum {
+    LOOKS = 20, /* whether it has stopped, one after the other: one that is on another processor stops within microseconds */
+    POLL = 20,  /* microseconds between two later ones, and what the kernel adds to a sleep */
+};
 
 static bool is_of(const struct pyusdt_memory *memory, pid_t tid)
 {
@@ -36,8 +39,11 @@ static bool look(pid_t tid, siginfo_t *said)
 static int wait_for_stop(pid_t tid, bool is_child, siginfo_t *said)
 {
     struct timespec pause = {0, POLL * 1000};
+    bool stopped = false;
 
-    for (int waited = 0; !look(tid, said); waited += POLL) {
+    for (int i = 0; i < LOOKS && !stopped; i++)
+        stopped = look(tid, said);
+    for (int waited = 0; !stopped && !look(tid, said); waited += POLL) {
         if (waited >= PYUSDT_STOP_PATIENCE)
             return -EAGAIN;
         nanosleep(&pause, NULL);

@@ -7,11 +7,11 @@
 
 enum {
     PAGE = 4096,
-    RECORD = 256,  /* of a frame or a thread: as much as is looked at */
-    WINDOWS = 500, /* pages that the frames of one stack may lie in */
-    HEAD = 2,      /* words that lead to the innermost frame, at most */
-    LOOKS = 4,     /* that have to agree with the first */
-    PAUSES = 7,    /* between them, all together */
+    RECORD = 256,   /* of a frame or a thread: as much as is looked at */
+    WINDOWS = 2048, /* pages that the frames of one stack may lie in; before 3.11 each is an object of some 480 bytes */
+    HEAD = 2,       /* words that lead to the innermost frame, at most */
+    LOOKS = 4,      /* that have to agree with the first */
+    PAUSES = 7,     /* between them, all together */
     PARTS = LOOKS * (HEAD + WINDOWS) + HEAD + PAUSES,
     /* What one walk may cost, lest a process that shows long lists of long stacks keeps it busy: a frame is 1. */
     BUDGET = 1 << 20,
@@ -322,7 +322,7 @@ static uint32_t read_stack(struct pyusdt_walker *w, uint64_t thread, uint32_t *s
         }
         *skip = unsettled(w, &moved);
         if (*skip == 0 && !moved)
-            return flags;
+            return flags | (w->nseen && !is_same_place(w, &w->seen[0]) ? PYUSDT_STACK_RAN : 0);
     }
     if (flags & PYUSDT_STACK_LOST)
         return PYUSDT_STACK_LOST;

@@ -26,6 +26,7 @@ enum {
     PYUSDT_STACK_TORN = 4,  /* inner frames changed too fast: they are left out */
     PYUSDT_STACK_CUT = 8,   /* there are more, outer frames than were asked for */
     PYUSDT_STACK_LOST = 16, /* it led to an address that is not there, or in a circle: nothing of it is given */
+    PYUSDT_STACK_RAN = 32,  /* the innermost function went on while the stack was read: the thread has a processor, and is in no C function */
 };
 
 /* A thread in the words that pyusdt_walk() gives; behind it two words a frame: code object (with PYUSDT_FRAME_FIRST in it), position. */

@@ -12,11 +12,12 @@ import pytest
 import stacks_harness as harness
 
 from pyusdt.cli import dump
+from pyusdt.stacks import snapshot
 from pyusdt.stacks.code import Frame
 from pyusdt.stacks.kernel_side import Task
 from pyusdt.stacks.lines import line_of
 from pyusdt.stacks.locks import circles
-from pyusdt.stacks.process import NoStacks
+from pyusdt.stacks.process import NoStacks, Python
 from pyusdt.stacks.tasks import AsyncTask
 
 STATES = os.path.join(harness.HERE, "programs", "states.py")
@@ -77,12 +78,30 @@ def test_frames_are_cut():
         assert "    (there are more frames outside of these)\n" in harness.pyusdt("dump", subject.pid, "--frames", 1).stdout
 
 
-def test_ten_thousand_frames():
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_ten_thousand_frames(python):
     program = "import sys\nsys.setrecursionlimit(20000)\ndef f(n):\n    if n: return f(n - 1)\n    print('ready'); input()\nf(10000)"
-    with harness.started([sys.executable, "-u", "-c", program]) as subject:
+    with harness.started([python, "-u", "-c", program]) as subject:
         found = dumped(subject.pid, "--frames", 16384)
     [thread] = found["threads"]
     assert thread["marks"] == [] and [frame["function"] for frame in thread["frames"]] == ["f"] * 10001 + ["<module>"]
+
+
+def test_what_moves_is_stopped():
+    """Of a program that does nothing but call small functions each stack is whole; and it goes on."""
+    with harness.running(sys.executable, "moves.py") as subject:
+        for _ in range(20):
+            [thread] = dumped(subject.pid)["threads"]
+            assert thread["marks"] == [] and thread["frames"][-1]["function"] == "<module>", thread
+        with open(f"/proc/{subject.pid}/status") as status:
+            assert "TracerPid:\t0\n" in status.read()
+        python = Python(subject.pid)
+        walker = python.walker(1000, 1)
+        for _ in range(20):
+            moving = snapshot.raws(walker, subject.pid)
+            while moving[0].whole:
+                moving = snapshot.raws(walker, subject.pid)
+            assert snapshot.settled(python, walker, moving)[0].whole
 
 
 # ---- asyncio ----
@@ -199,6 +218,7 @@ def test_of_an_unprivileged_user():
     (["python"], 2, "a process's id is wanted, not 'python'; called python: "),
     (["1", "--frames", "0"], 2, "a number from 1 to 16384 is wanted"),
     ([], 2, "the following arguments are required: PID"),
+    (["--native", "--no-stop", "1"], 2, "not allowed with argument"),
 ])
 def test_bad_input(arguments, status, said):
     run = harness.pyusdt("dump", *arguments)

@@ -59,6 +59,17 @@ def test_circles(hostile):
     assert seconds < 20
 
 
+@pytest.mark.parametrize(("how", "options", "said"), [
+    ("wild", [], "[lost]"), ("circle", [], "[lost]"), ("texts", [], "?"), ("long", ["--frames", "10"], "samples of stacks that were deeper"),
+])
+def test_a_profile_of_nonsense(hostile, how, options, said):
+    """It ends in its time, says what was wrong, and the process goes on."""
+    with harness.started([hostile, how]) as subject:
+        run = harness.pyusdt("profile", "--wall", "-d", "1", *options, subject.pid)
+        assert subject.process.poll() is None
+    assert (run.returncode, run.stderr) == (0, "") and said in run.stdout, run
+
+
 def test_long_lists(hostile):
     """What is over the budget of a walk is not read."""
     found, _ = dump(hostile, "long", "--frames", "10")

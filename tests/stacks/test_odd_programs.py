@@ -7,7 +7,9 @@ Always: a stack is one that the program can have, or is marked; the program goes
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
+import sysconfig
 import time
 from collections import Counter
 
@@ -25,16 +27,23 @@ POSSIBLE = {
     "called_back": "<module>;called_back;(compare|<lambda>);innermost",
     "freed_code": r"<module>;freed_code;(<module>|\?);(made_\d+|\?);innermost",
     "switches": "(ping|pong);innermost",
+    "gevents": "(green|(_bootstrap;_bootstrap_inner;)?run);innermost",
     "cython": "<module>;cython;action;innermost",
+    "cython_generator": "<module>;cython_generator;innermost",
+    "deep": "(deep;){999}innermost",  # 1,000 are looked at
     "threads_that_end": "_bootstrap;_bootstrap_inner;run;innermost",
     "forks": r"(<module>|\?);(forks|\?);innermost",  # a child that ends
 }
-OF_THIS_PYTHON = {"switches", "cython"}  # the others have no greenlet and no Cython
+OF_THIS_PYTHON = {"switches", "cython", "cython_generator"}  # the others have no greenlet and no Cython
+GENERATOR = """def each(call, n):
+    for _ in range(n):
+        yield call()
+"""
 
 
 def cases() -> list:
     return [pytest.param(python, kind, id=f"{harness.name_of(python)}-{kind}", marks=() if python == sys.executable else pytest.mark.long)
-            for python in harness.INTERPRETERS for kind in POSSIBLE if python == sys.executable or kind not in OF_THIS_PYTHON]
+            for python in harness.INTERPRETERS for kind in POSSIBLE if kind != "gevents" and (python == sys.executable or kind not in OF_THIS_PYTHON)]
 
 
 def inside(profile: Profile) -> Counter[str]:
@@ -46,8 +55,37 @@ def inside(profile: Profile) -> Counter[str]:
     return found
 
 
+@pytest.fixture(scope="module")
+def in_cython(tmp_path_factory) -> str:
+    """The folder of a module that has a generator of Cython's."""
+    folder = tmp_path_factory.mktemp("cython")
+    (folder / "in_cython.pyx").write_text(GENERATOR)
+    subprocess.run([sys.executable, "-m", "cython", folder / "in_cython.pyx"], check=True)
+    subprocess.run(["gcc", "-O0", "-w", "-shared", "-fPIC", f"-I{sysconfig.get_paths()['include']}", folder / "in_cython.c", "-o",
+                    folder / f"in_cython{sysconfig.get_config_var('EXT_SUFFIX')}"], check=True)
+    return str(folder)
+
+
 @pytest.mark.parametrize(("python", "kind"), cases())
-def test_stacks_are_possible(python, kind):
+def test_stacks_are_possible(python, kind, request, monkeypatch):
+    if kind == "cython_generator":
+        monkeypatch.setenv("PYTHONPATH", request.getfixturevalue("in_cython"))
+    possible(python, kind)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_gevent(python, tmp_path):
+    subprocess.run([python, "-m", "venv", tmp_path], check=True)
+    own = str(tmp_path / "bin" / "python")
+    done = subprocess.run([own, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary", ":all:", "gevent"],
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"host: no wheel of gevent for {harness.name_of(python)}: {done.stderr.strip().splitlines()[-1:]}")
+    possible(own, "gevents")
+
+
+def possible(python: str, kind: str) -> None:
     with harness.running(python, "odd.py", kind) as subject:
         profile = Profile(100, "running threads")
         sampler, until = Sampler(profile, Options(RUNNING), lambda: None), time.monotonic() + 60
@@ -60,6 +98,7 @@ def test_stacks_are_possible(python, kind):
             time.sleep(0.002)
         sampler.close()
         assert subject.process.poll() is None
+    assert bool(profile.counts["cut"]) == (kind == "deep"), profile.counts
     wrong = Counter({names: n for names, n in inside(profile).items() if not re.fullmatch(POSSIBLE[kind], names)})
     if kind == "freed_code":  # one may take the place of another just before its name is read, and stay there
         assert wrong.total() + mixed(profile) <= inside(profile).total() / 20, (wrong, profile.stacks)

@@ -24,7 +24,7 @@ from pyusdt.data.profile import Profile
 from pyusdt.engine.command import Command
 from pyusdt.stacks import kernel_side
 from pyusdt.stacks.capture import Capture
-from pyusdt.stacks.sampler import RUNNING, Options, Process
+from pyusdt.stacks.sampler import ALL, RUNNING, Options, Process
 
 SHARES = os.path.join(harness.HERE, "programs", "shares.py")
 
@@ -170,6 +170,42 @@ def test_a_thread_that_moves_is_stopped(python):
     assert all(stack[0].function == "<module>" for _, stack in profile.stacks)
 
 
+def test_what_stands_still_is_not_stopped(monkeypatch):
+    """It counts all the same."""
+    monkeypatch.setattr(_tracer, "stop", lambda *_: pytest.fail("stopped"))
+    profile = Profile(100, "threads")
+    with harness.running(sys.executable, "moves.py") as subject:
+        os.kill(subject.pid, signal.SIGSTOP)
+        while kernel_side.letter(subject.pid, subject.pid) != "T":
+            pass
+        process = Process(subject.pid, profile, Options(ALL, stop=True))
+        for _ in range(20):
+            process.look()
+        process.close()
+    assert profile.samples == 20
+
+
+def test_a_late_thread_goes_on_at_the_next_look(monkeypatch):
+    """Though nothing has to be stopped in that one."""
+    profile = Profile(100, "running threads")
+    with harness.running(sys.executable, "moves.py") as subject:
+        process, real = Process(subject.pid, profile, Options(RUNNING, stop=True)), _tracer.stop
+
+        def late(*arguments):
+            real(*arguments)
+            raise BlockingIOError
+
+        with monkeypatch.context() as patched:
+            patched.setattr(_tracer, "stop", late)
+            until = time.monotonic() + 60
+            while kernel_side.letter(subject.pid, subject.pid) != "t":
+                process.look()
+                assert time.monotonic() < until
+        process.look()
+        assert kernel_side.letter(subject.pid, subject.pid) != "t"
+        process.close()
+
+
 def test_a_thread_that_stops_late(monkeypatch):
     """It is let go by the next look, or by close(); and who waits for the end of the command takes no stop for it."""
     command = Command([sys.executable, SHARES, "60"])
@@ -269,7 +305,7 @@ def test_a_signal_ends_it_with_what_there_is(number):
     (["--rate", "5000", "1"], 2, "a number from 1 to 1000 is wanted, not '5000'"),
     (["--wall", "--gil", "1"], 2, "not allowed with argument"),
     (["--off-cpu", "--tasks", "1"], 2, "--off-cpu tells threads apart, neither tasks nor tags"),
-    (["--off-cpu", "--stop", "1"], 2, "--off-cpu measures where threads wait: there is nothing to stop"),
+    (["--no-stop", "--native", "1"], 2, "--native reads the stack of a thread that stands still: it can not do with --no-stop"),
 ])
 def test_bad_input(arguments, status, said):
     run = harness.pyusdt("profile", *arguments)

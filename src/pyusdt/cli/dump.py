@@ -1,7 +1,8 @@
 """pyusdt dump: where the threads of a Python process are now.
 
-In: a process id.  Out: text, or an object of JSON.  Always: the process is neither stopped nor changed; what its names say is shown
-harmless; a stack that changed while it was read says so; no more than ROOM characters of names are shown.
+In: a process id.  Out: text, or an object of JSON.  Always: nothing is changed, and nothing stopped but, for some microseconds, a thread
+whose stack does not hold still; what its names say is shown harmless; a stack that changed while it was read says so; no more than ROOM
+characters of names are shown.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ _OUTER = ("cut", "left out")  # said where the frames are that are not there
 Process = namedtuple("Process", ("pid", "minor", "waiting"))
 
 
-def look(pid: int, frames: int, native: bool = False) -> tuple[Process, list[Any], list[Any]]:
-    """(Process, [Thread], [AsyncTask]); frames: how many of a stack at the most; native: with native frames, of any process.  Raises
-    NoStacks."""
+def look(pid: int, frames: int, native: bool = False, stop: bool = True) -> tuple[Process, list[Any], list[Any]]:
+    """(Process, [Thread], [AsyncTask]); frames: how many of a stack at the most; native: with native frames, of any process;
+    stop: a thread whose stack does not hold still is stopped while it is read.  Raises NoStacks."""
     with watched(f"pyusdt: process {pid} does not let its memory be read: gave up"):
         try:
             python = Python(pid)
@@ -54,7 +55,7 @@ def look(pid: int, frames: int, native: bool = False) -> tuple[Process, list[Any
         codes = Codes(python)
         walker = python.walker(frames, _TRIES, native)
         threads = (beside.of_process(pid, python.memory, python, codes, walker) if native
-                   else snapshot.of_process(python, walker, codes))
+                   else snapshot.of_process(python, walker, codes, stop))
         tasks = Tasks(python, codes).all(threads)
         waiting = Locks(python, codes).waiting(threads)
         python.check()

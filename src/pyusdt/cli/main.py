@@ -128,7 +128,7 @@ def dump_command(options: Namespace) -> int:
     from . import dump
 
     try:
-        found = dump.look(options.pid, options.frames, options.native)
+        found = dump.look(options.pid, options.frames, options.native, not options.no_stop)
     except NoStacks as error:
         raise Failure(error) from None
     show(dump.as_json(*found) if options.json else dump.text(*found))

@@ -1,7 +1,7 @@
 """pyusdt profile: which functions a Python program spends its time in.
 
 In: a process id, or a command.  Out: a table, folded stacks, and the files that were asked for.
-Always: the process is neither stopped (but by --native and --stop, for moments) nor changed; Ctrl-C and the end of the process end the
+Always: the process is not changed, and a thread that runs is stopped for moments alone, by --no-stop for none; Ctrl-C and the end of the process end the
 sampling, and what there is by then is shown.
 """
 
@@ -111,7 +111,7 @@ def collect(options: Namespace) -> Profile:
             signal.signal(number, signal.default_int_handler)
     with watched(f"pyusdt: process {pid} does not let its memory be read: gave up") as beat:
         sampler = Sampler(profile, Options(which, options.lines, options.threads, options.frames, options.native,
-                                           options.stop, options.tasks, options.tags), beat, command.pid if command else None)
+                                           not options.no_stop, options.tasks, options.tags), beat, command.pid if command else None)
         try:
             if command:
                 command.go()
@@ -167,8 +167,8 @@ def check(options: Namespace) -> str | None:
         return "--off-cpu has no native frames: sched:::off-cpu { @[ustack()] = count(); } of pydtrace has those that the kernel finds"
     if options.off_cpu and (options.tasks or options.tags):
         return "--off-cpu tells threads apart, neither tasks nor tags: the kernel does not know them"
-    if options.off_cpu and options.stop:
-        return "--off-cpu measures where threads wait: there is nothing to stop"
+    if options.no_stop and options.native:
+        return "--native reads the stack of a thread that stands still: it can not do with --no-stop"
     for path in (options.speedscope, options.svg):
         if path and not os.path.isdir(os.path.dirname(os.path.abspath(path))):
             return f"{path}: there is no such folder"

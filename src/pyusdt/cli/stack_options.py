@@ -36,7 +36,9 @@ def _frames(parser: argparse.ArgumentParser) -> None:
 def dump(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pid", type=process_id, metavar="PID", help="a process with CPython 3.9 to 3.15 in it")
     _frames(parser)
-    parser.add_argument("--native", action="store_true", help="with the frames of C, of any process; what runs is stopped for a moment")
+    stops = parser.add_mutually_exclusive_group()
+    stops.add_argument("--native", action="store_true", help="with the frames of C, of any process; what runs is stopped for a moment")
+    stops.add_argument("--no-stop", action="store_true", help="do not stop what runs, not even where its stack does not hold still")
     parser.add_argument("--json", action="store_true", help="one object of JSON")
 
 
@@ -49,7 +51,7 @@ def profile(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--wall", action="store_true", help="count threads that wait, too; default: those that run")
     which.add_argument("--gil", action="store_true", help="count the thread that holds the GIL alone")
     which.add_argument("--off-cpu", action="store_true", help="how long threads wait, exactly; needs root on Linux")
-    parser.add_argument("--stop", action="store_true", help="stop a thread that runs for a moment where its stack does not hold still")
+    parser.add_argument("--no-stop", action="store_true", help="do not stop what runs for the moment in which its stack is read")
     parser.add_argument("--subprocesses", action="store_true", help="with the processes that it starts")
     parser.add_argument("--threads", action="store_true", help="tell threads apart")
     parser.add_argument("--tasks", action="store_true", help="tell tasks of asyncio apart")

@@ -44,6 +44,11 @@ class Capture:
         self._memory, self._child = memory, child
         self._late = set()  # threads that were asked to stop, and had not when there was no more time to wait: they do by and by
 
+    @property
+    def late(self):
+        """Whether a thread stands still by and by that only the next still(), copies() or close() lets go on."""
+        return bool(self._late)
+
     def close(self):
         """Those that were late go on."""
         for tid in list(self._late):

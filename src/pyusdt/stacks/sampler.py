@@ -28,7 +28,7 @@ _REST = 20  # times as long as a look at the kernel's list of threads took there
 
 class Options:
     """which: RUNNING, GIL or ALL; lines: lines are told apart, not functions alone; threads: threads are; frames: of a stack, at most;
-    native: with native frames; stop: a thread that runs is stopped where its stack does not hold still;
+    native: with native frames; stop: a thread that runs is stopped for the moment in which its stack is read;
     tasks, tags: tasks of asyncio, tags are told apart."""
 
     __slots__ = ("frames", "lines", "native", "stop", "tags", "tasks", "threads", "which")
@@ -76,7 +76,8 @@ class Process:
         self.python = Python(pid)
         self.pid, self._profile, self._options = pid, profile, options
         self._codes = Codes(self.python)
-        self._walker = self.python.walker(options.frames, 1 if options.stop else _TRIES, options.native)
+        self._walker = self.python.walker(options.frames, _TRIES, options.native)
+        self._glance = self.python.walker(options.frames, 1)
         self._native = Native(self.python.memory, child) if options.native else None
         self._capture = Capture(self.python.memory, child) if options.stop and not options.native else None
         self._whose = Whose(self.python, self._codes, options.tasks, options.tags)
@@ -137,21 +138,26 @@ class Process:
     def _read(self):
         """(copies of the native stacks, or threads that were stopped, what the walker says), of one moment."""
         if self._native is None:
-            return self._settled(snapshot.raws(self._walker, self.pid))
+            return self._standing() if self._capture else ((), snapshot.raws(self._walker, self.pid))
         tids = kernel_side.ids(self.pid)
         if self._options.which != ALL:
             tids = [tid for tid in tids if kernel_side.letter(self.pid, tid) == "R"]
         return self._native.copies(tids, self._options.which == ALL, lambda: snapshot.raws(self._walker, self.pid))
 
-    def _settled(self, raws):
-        """(threads that were stopped, raws), where that is wanted: those that moved while they were read are read again, standing still."""
-        moved = {raw.thread: self._threads.of(raw, len(raws) == 1) for raw in raws if self._capture and raw.marks not in ([], ["cut"])}
-        tids = [task.tid for task in moved.values() if task and task.letter == "R"]
-        if not tids:
-            return (), raws
-        stopped, again = self._capture.still(tids, lambda: snapshot.raws(self._walker, self.pid))
-        again = {raw.thread: raw for raw in again if raw.thread in moved}
-        return stopped, [again.get(raw.thread, raw) for raw in raws]
+    def _standing(self):
+        """(threads that were stopped, raws).  Those that are on a processor are stopped, by a first look that says which these are: one that
+        waits for a processor would stop only when it has one, and stands still anyway.  No sample is of the first look: what holds still in
+        it lasts longer than what does not, and would have too large a share."""
+        running = [raw for raw in snapshot.raws(self._glance, self.pid) if raw.runs]
+        tasks = [self._threads.of(raw, False) for raw in running]
+        tids = [task.tid for task in tasks if task and task.letter == "R"]
+        if not tids and not self._capture.late:
+            return (), snapshot.raws(self._walker, self.pid)
+        stopped, raws = self._capture.still(tids, lambda: snapshot.raws(self._glance, self.pid))
+        if all(raw.whole for raw in raws):
+            return stopped, raws
+        again = {raw.thread: raw for raw in snapshot.raws(self._walker, self.pid)}  # those that could not be stopped, or go on just now
+        return stopped, [raw if raw.whole else again.get(raw.thread, raw) for raw in raws]
 
     def close(self):
         if self.python.memory.is_its():

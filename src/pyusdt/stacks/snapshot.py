@@ -10,10 +10,12 @@ import struct
 
 from .. import _tracer
 from . import kernel_side
+from .capture import Capture
 from .process import NoStacks, refusal
 
 _HEAD = 6  # words of struct pyusdt_walked
 MARKS = ((_tracer.STACK_MOVED, "moved"), (_tracer.STACK_TORN, "torn"), (_tracer.STACK_CUT, "cut"), (_tracer.STACK_LOST, "lost"))
+_MOVED = _tracer.STACK_MOVED | _tracer.STACK_TORN | _tracer.STACK_LOST
 _TID_IN_PTHREAD = {"x86_64": 720, "aarch64": 208}  # glibc's struct pthread, whose address pthread_self() is
 
 
@@ -33,6 +35,16 @@ class Raw:
     @property
     def marks(self):
         return [name for bit, name in MARKS if self.flags & bit]
+
+    @property
+    def whole(self):
+        """Whether all that is in it was so at one moment."""
+        return not self.flags & _MOVED
+
+    @property
+    def runs(self):
+        """Whether it went on while it was read.  One that does not stands still, or is in a function of C."""
+        return bool(self.flags & (_MOVED | _tracer.STACK_RAN))
 
     @property
     def codes(self):
@@ -84,11 +96,31 @@ def raws(walker, pid):
     return found[::-1]
 
 
-def of_process(python, walker, codes):
-    """[Thread]: all that are there now.  Raises NoStacks."""
-    codes.renew()
-    found = [(raw, raw.frames(codes)) for raw in raws(walker, python.pid)]
+def settled(python, walker, found):
+    """Raws; of found those that moved while they were read, and run, are read again, stopped for that moment."""
+    moved = [raw for raw in found if not raw.whole]
+    tasks = kernel_side.tasks(python.pid) if moved else {}
+    tids = {tid_of(python, raw, tasks, len(found) == 1) for raw in moved}
+    running = [task.tid for inner, task in tasks.items() if inner in tids and task.letter == "R"]
+    if not running:
+        return found
+    capture = Capture(python.memory)
     try:
+        _, again = capture.still(running, lambda: raws(walker, python.pid))
+    finally:
+        capture.close()
+    standing = {raw.thread: raw for raw in again}
+    return [raw if raw.whole else standing.get(raw.thread, raw) for raw in found]
+
+
+def of_process(python, walker, codes, stop=False):
+    """[Thread]: all that are there now.  stop: a thread whose stack does not hold still is stopped while it is read.  Raises NoStacks."""
+    codes.renew()
+    found = raws(walker, python.pid)
+    try:
+        if stop:
+            found = settled(python, walker, found)
+        found = [(raw, raw.frames(codes)) for raw in found]
         tasks = kernel_side.tasks(python.pid)
     except OSError as error:
         raise refusal(python.pid, error) from None

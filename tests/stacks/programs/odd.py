@@ -65,6 +65,24 @@ def switches():
     one.switch()
 
 
+def gevents():
+    """gevent's greenlets take turns, one of them as a thread that its patch of threading has made."""
+    from gevent import monkey
+
+    monkey.patch_all()
+    import gevent
+
+    def green():
+        for _ in range(5):
+            innermost()
+            gevent.sleep(0)
+
+    thread = threading.Thread(target=innermost)
+    thread.start()
+    gevent.joinall([gevent.spawn(green) for _ in range(3)])
+    thread.join()
+
+
 def cython():
     """A class that Cython has compiled (its own scanner of texts) calls an action of ours for each token."""
     from io import StringIO
@@ -78,6 +96,18 @@ def cython():
     scanner = Scanner(Lexicon([(Any("abc"), action)]), StringIO("abc" * 10))
     for _ in range(30):
         scanner.read()
+
+
+def cython_generator():
+    """A generator of Cython's, which has no frame of Python's, calls ours each time it goes on; in_cython is made by the test."""
+    import in_cython
+
+    return sum(in_cython.each(innermost, 20))
+
+
+def deep(n=10000):
+    """More frames than a profile looks at."""
+    return deep(n - 1) if n else innermost()
 
 
 def threads_that_end():
@@ -97,6 +127,7 @@ def forks():
     os.waitpid(child, 0)
 
 
+sys.setrecursionlimit(20000)
 print("ready")
 while True:
     globals()[sys.argv[1]]()
