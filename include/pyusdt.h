@@ -213,9 +213,14 @@ uint32_t pyusdt_place(const char *module, const char *function, const char *file
 uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions);
 void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args);
 
-/* Both in one for those of these sessions whose demand is PYUSDT_DEMAND_FIRE alone; takes them out, and returns what the others want:
- * 0: there are none. */
-uint32_t pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t *sessions);
+/* Sessions that are left, and what these want: 0: there are none. */
+struct pyusdt_rest {
+    uint64_t sessions;
+    uint32_t demand;
+};
+
+/* Both in one for those of these sessions whose demand is PYUSDT_DEMAND_FIRE alone. */
+struct pyusdt_rest pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t sessions);
 
 /* ---- stacks ---- */
 

@@ -150,9 +150,7 @@ void pyusdt_place_names(uint32_t place, const char **module, const char **functi
 void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe, const struct pyusdt_want *want);
 bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t probe, const char *module, const char *function);
 
-/* count.c */
-bool pyusdt_count_at(unsigned number, unsigned probe, uint32_t place); /* false: it does not count here, and gets an event */
-/* the others under the lock: */
+/* count.c: under the lock; what counts is in count.h */
 void pyusdt_counts_begin(struct pyusdt_slot *slot);             /* a session is about to be served */
 uint8_t pyusdt_counts_row(struct pyusdt_slot *slot, uint32_t probe); /* one more, and 1; 0: there is no room */
 void pyusdt_counts_show(struct pyusdt_slot *slot);              /* which there are, to its tracer */

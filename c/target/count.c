@@ -11,22 +11,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "shared/core.h"
 #include "shared/os.h"
+#include "target/count.h"
 
-#define SLOW __attribute__((noinline, cold))
-#define ROOM_START 512u    /* places whose words have pages at first: a page of each row */
-#define CHECK_EVERY 65536u /* firings at one place, after which one looks whether the tracer lives */
-
-static struct pyusdt_counts *counts_of(const struct pyusdt_area *area)
-{
-    return (struct pyusdt_counts *)(uintptr_t)((const char *)area + PYUSDT_AREA_COUNTS);
-}
-
-static _Atomic uint8_t *how_at(const struct pyusdt_counting *counting, uint32_t row, uint32_t place)
-{
-    return &counting->how[(size_t)row * PYUSDT_MAX_PLACES + place - 1];
-}
+#define ROOM_START 512u /* places whose words have pages at first: a page of each row */
 
 /* ---- a session's rows ---- */
 
@@ -36,7 +24,7 @@ void pyusdt_counts_begin(struct pyusdt_slot *slot)
 
     for (uint32_t row = 0; row < counting->rows; row++)
         for (uint32_t place = 1; place <= counting->room; place++)
-            atomic_store_explicit(how_at(counting, row, place), PYUSDT_HOW_UNKNOWN, memory_order_relaxed);
+            atomic_store_explicit(pyusdt_count_how(counting, row, place), PYUSDT_HOW_UNKNOWN, memory_order_relaxed);
     counting->rows = counting->room = 0;
 }
 
@@ -68,7 +56,7 @@ void pyusdt_counts_show(struct pyusdt_slot *slot)
 
 void pyusdt_counts_discard(struct pyusdt_slot *slot)
 {
-    struct pyusdt_counts *counts = counts_of(atomic_load(&slot->area));
+    struct pyusdt_counts *counts = pyusdt_counts_of(atomic_load(&slot->area));
 
     for (uint32_t row = 0; slot->counting.room != 0 && row < slot->counting.rows; row++)
         pyusdt_os_discard(counts->at[row], slot->counting.room * sizeof counts->at[row][0]);
@@ -125,20 +113,20 @@ static uint8_t decide(struct pyusdt_slot *slot, unsigned number, unsigned probe,
         return PYUSDT_HOW_EVENTS;
     atomic_store(&area->countable, slot->counting.room);
     PYUSDT_HOOK(27);
-    atomic_store(&counts_of(area)->at[row][place - 1], PYUSDT_COUNT_TAG(slot->opened));
+    atomic_store(&pyusdt_counts_of(area)->at[row][place - 1], PYUSDT_COUNT_TAG(slot->opened));
     return PYUSDT_HOW_COUNTED;
 }
 
-/* A place that is new to the session, or that its row is. */
-static SLOW uint8_t find_out(struct pyusdt_slot *slot, unsigned number, unsigned probe, uint32_t place, uint64_t wanted)
+uint8_t pyusdt_count_find_out(unsigned number, unsigned probe, uint32_t place, uint64_t wanted)
 {
+    struct pyusdt_slot *slot = &pyusdt_core.slot[number];
     uint8_t how = PYUSDT_HOW_EVENTS;
 
     if (!pyusdt_core_lock(true))
         return how;
     uint32_t row = atomic_load(&atomic_load(&slot->demand)[probe].row);
     if (atomic_load(&slot->generation) == wanted && row != 0) {
-        _Atomic uint8_t *kept = how_at(&slot->counting, row - 1, place);
+        _Atomic uint8_t *kept = pyusdt_count_how(&slot->counting, row - 1, place);
         how = atomic_load(kept);
         if (how == PYUSDT_HOW_UNKNOWN) {
             how = decide(slot, number, probe, row - 1, place);
@@ -148,42 +136,3 @@ static SLOW uint8_t find_out(struct pyusdt_slot *slot, unsigned number, unsigned
     pyusdt_core_unlock();
     return how;
 }
-
-/* ---- the hot path ---- */
-
-/* One more. The word of another session: ours is over, and nobody counts for it any more. */
-static inline void add(unsigned number, _Atomic uint64_t *word, uint64_t generation)
-{
-    uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
-
-    do
-        if (PYUSDT_UNLIKELY(PYUSDT_COUNT_TAG(old) != PYUSDT_COUNT_TAG(generation)))
-            return;
-    while (!atomic_compare_exchange_weak_explicit(word, &old, old + 1, memory_order_relaxed, memory_order_relaxed));
-    if (PYUSDT_UNLIKELY(old % CHECK_EVERY == CHECK_EVERY - 1))
-        pyusdt_slot_check(number, pyusdt_now());
-}
-
-bool pyusdt_count_at(unsigned number, unsigned probe, uint32_t place)
-{
-    struct pyusdt_slot *slot = &pyusdt_core.slot[number];
-    uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
-    uint32_t row;
-    uint8_t how;
-
-    if (PYUSDT_UNLIKELY(wanted == 0 || wanted != atomic_load_explicit(&slot->generation, memory_order_acquire)))
-        return false;
-    row = atomic_load_explicit(&atomic_load_explicit(&slot->demand, memory_order_relaxed)[probe].row, memory_order_relaxed);
-    if (row == 0)
-        return false;
-    how = atomic_load_explicit(how_at(&slot->counting, row - 1, place), memory_order_acquire);
-    if (PYUSDT_UNLIKELY(how == PYUSDT_HOW_UNKNOWN))
-        how = find_out(slot, number, probe, place, wanted);
-    if (how != PYUSDT_HOW_COUNTED)
-        return false;
-    PYUSDT_HOOK(8);
-    add(number, &counts_of(atomic_load_explicit(&slot->area, memory_order_relaxed))->at[row - 1][place - 1], wanted);
-    PYUSDT_HOOK(9);
-    return true;
-}
-

@@ -142,4 +142,14 @@ static inline __attribute__((always_inline)) uint32_t pyusdt_event_encode(struct
     return event->size;
 }
 
+/* The same of an event without arguments, whose size is that of the struct. */
+static inline void pyusdt_event_encode_bare(struct pyusdt_ring_event *event, uint32_t probe, uint32_t tid)
+{
+    event->size = sizeof *event;
+    event->probe = probe;
+    event->tid = tid;
+    event->cpu = (uint16_t)pyusdt_os_cpu();
+    event->args = PYUSDT_EVENT_HAS(0, 0);
+}
+
 #endif

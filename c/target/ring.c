@@ -12,6 +12,7 @@
 
 #include "shared/core.h"
 #include "shared/os.h"
+#include "target/count.h"
 #include "target/encode.h"
 
 #define SLOW __attribute__((noinline, cold))
@@ -208,16 +209,31 @@ static inline bool make_place(const struct held *held, const struct pyusdt_deman
            has_room_now(held->slot, ring, held->line, pyusdt_event_size(demand, mask, args));
 }
 
-/* The holder of a ring writes one event: its time last, so that it is published soon after. Returns what time it is; 0: the ring
- * is full. */
+/* The event that was made behind the head: its time last, so that it is published soon after. Returns that. */
+static inline uint64_t publish(const struct held *held, struct pyusdt_ring_event *event, uint32_t size)
+{
+    uint64_t time = pyusdt_now();
+
+    event->time = time;
+    PYUSDT_HOOK(3);
+    held->ring->head += size;
+    atomic_store_explicit(&held->line->head, held->ring->head, memory_order_release);
+    PYUSDT_HOOK(4);
+    return time;
+}
+
+static inline struct pyusdt_ring_event *behind_head(const struct held *held)
+{
+    return (void *)(held->ring->data + (held->ring->head & (held->slot->size - 1)));
+}
+
+/* The holder of a ring writes one event. Returns what time it is; 0: the ring is full. */
 static inline __attribute__((always_inline)) uint64_t write_event(const struct held *held, unsigned probe, uint32_t place,
                                                                   const struct pyusdt_args *args, bool overwrite)
 {
-    struct pyusdt_ring *ring = held->ring;
     const struct pyusdt_demand *demand = &atomic_load_explicit(&held->slot->demand, memory_order_relaxed)[probe];
-    uint32_t mask = atomic_load_explicit(&demand->mask, memory_order_relaxed), size;
+    uint32_t mask = atomic_load_explicit(&demand->mask, memory_order_relaxed);
     struct pyusdt_ring_event *event;
-    uint64_t time;
 
     if (PYUSDT_UNLIKELY(mask == 0))
         return pyusdt_now(); /* a stray bit in the enable word */
@@ -227,14 +243,32 @@ static inline __attribute__((always_inline)) uint64_t write_event(const struct h
     }
     if (!make_place(held, demand, mask, args, overwrite))
         return 0;
-    event = (void *)(ring->data + (ring->head & (held->slot->size - 1)));
-    size = pyusdt_event_encode(event, PYUSDT_EVENT_WORD(probe, place), held->tid, demand, mask, args);
-    event->time = time = pyusdt_now();
-    PYUSDT_HOOK(3);
-    ring->head += size;
-    atomic_store_explicit(&held->line->head, ring->head, memory_order_release);
-    PYUSDT_HOOK(4);
-    return time;
+    event = behind_head(held);
+    return publish(held, event, pyusdt_event_encode(event, PYUSDT_EVENT_WORD(probe, place), held->tid, demand, mask, args));
+}
+
+static const struct pyusdt_args no_args = {.missing = ~0u};
+
+static SLOW uint64_t write_late(struct held held, unsigned probe, uint32_t place)
+{
+    return write_event(&held, probe, place, &no_args, false);
+}
+
+/* The same of one of which nothing is read, unless the session has become another. */
+static inline uint64_t write_bare(const struct held *held, unsigned probe, uint32_t place)
+{
+    const struct pyusdt_demand *demand = &atomic_load_explicit(&held->slot->demand, memory_order_relaxed)[probe];
+    struct pyusdt_ring *ring = held->ring;
+    struct pyusdt_ring_event *event;
+    const uint32_t size = sizeof *event;
+
+    if (PYUSDT_UNLIKELY(atomic_load_explicit(&demand->mask, memory_order_relaxed) != PYUSDT_DEMAND_FIRE))
+        return write_late(*held, probe, place);
+    if (PYUSDT_UNLIKELY(ring->head + size > ring->end) && !has_room_now(held->slot, ring, held->line, size))
+        return 0;
+    event = behind_head(held);
+    pyusdt_event_encode_bare(event, PYUSDT_EVENT_WORD(probe, place), held->tid);
+    return publish(held, event, size);
 }
 
 static bool may_make_one_more(const struct pyusdt_slot *slot, uint32_t have)
@@ -292,9 +326,9 @@ static inline int take_ring(struct pyusdt_slot *slot, unsigned number, struct py
     return take_another(slot, number, area, tid);
 }
 
-/* To a session that was served just now, as `wanted`. */
+/* To a session that was served just now, as `wanted`. bare: nothing of it is read. */
 static inline __attribute__((always_inline)) void offer_served(unsigned number, struct pyusdt_slot *slot, uint64_t wanted, unsigned probe,
-                                                              uint32_t place, const struct pyusdt_args *args)
+                                                              uint32_t place, const struct pyusdt_args *args, bool bare)
 {
     struct pyusdt_area *area = atomic_load_explicit(&slot->area, memory_order_relaxed);
     uintptr_t self = self_get();
@@ -315,7 +349,7 @@ static inline __attribute__((always_inline)) void offer_served(unsigned number, 
         pyusdt_slot_lost(number, wanted);
         return;
     }
-    time = write_event(&held, probe, place, args, false);
+    time = bare ? write_bare(&held, probe, place) : write_event(&held, probe, place, args, false);
     if (PYUSDT_UNLIKELY(time == 0))
         time = spill(held, number, probe, place, args);
     give(held.line);
@@ -351,7 +385,7 @@ static inline __attribute__((always_inline)) void offer(unsigned number, unsigne
     uint64_t wanted = wanted_in(number);
 
     if (is_served(slot, wanted) || pyusdt_slot_open(number))
-        offer_served(number, slot, wanted, probe, place, args);
+        offer_served(number, slot, wanted, probe, place, args, false);
     else
         pyusdt_slot_lost(number, wanted);
 }
@@ -389,12 +423,37 @@ void pyusdt_fire(unsigned probe, const struct pyusdt_args *args)
         record(probe, 0, args);
 }
 
-/* Whether the session has a row of counts for the probe, and has counted there instead of getting an event. */
+/* What a session that is served wants of the probe. */
+static inline const struct pyusdt_demand *served_demand(const struct pyusdt_slot *slot, unsigned probe)
+{
+    return &atomic_load_explicit(&slot->demand, memory_order_relaxed)[probe];
+}
+
+/* What comes after pyusdt_count_here(); false: the session gets an event. */
+static SLOW bool end_count(enum pyusdt_counted counted, unsigned number, unsigned probe, uint32_t place, uint64_t wanted)
+{
+    const struct pyusdt_slot *slot = slot_at(number);
+
+    if (counted == PYUSDT_COUNT_NEW && pyusdt_count_find_out(number, probe, place, wanted) == PYUSDT_HOW_COUNTED)
+        counted = pyusdt_count_here(slot, served_demand(slot, probe), place, wanted);
+    if (counted == PYUSDT_COUNT_CHECK)
+        pyusdt_slot_check(number, pyusdt_now());
+    return counted == PYUSDT_COUNT_DONE || counted == PYUSDT_COUNT_CHECK;
+}
+
+/* Whether the session has counted there instead of getting an event. */
 static inline bool has_counted(unsigned number, unsigned probe, uint32_t place)
 {
-    const struct pyusdt_demand *demand = atomic_load_explicit(&pyusdt_core.slot[number].demand, memory_order_relaxed);
-    return demand != NULL && atomic_load_explicit(&demand[probe].row, memory_order_relaxed) != 0 &&
-           pyusdt_count_at(number, probe, place);
+    const struct pyusdt_slot *slot = slot_at(number);
+    uint64_t wanted = wanted_in(number);
+    enum pyusdt_counted counted;
+
+    if (!is_served(slot, wanted))
+        return false;
+    counted = pyusdt_count_here(slot, served_demand(slot, probe), place, wanted);
+    if (PYUSDT_UNLIKELY(counted == PYUSDT_COUNT_NEW || counted == PYUSDT_COUNT_CHECK))
+        return end_count(counted, number, probe, place, wanted);
+    return counted == PYUSDT_COUNT_DONE;
 }
 
 /* An event without a number for its place. */
@@ -431,11 +490,9 @@ void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const str
     }
 }
 
-/* What a session that is served wants of the probe. */
 static inline uint32_t served_mask(const struct pyusdt_slot *slot, unsigned probe)
 {
-    return atomic_load_explicit(&atomic_load_explicit(&slot->demand, memory_order_relaxed)[probe].mask,
-                                memory_order_relaxed);
+    return atomic_load_explicit(&served_demand(slot, probe)->mask, memory_order_relaxed);
 }
 
 /* The same of all of these that have their bits set, whatever has to be done for it first. */
@@ -499,29 +556,72 @@ uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions)
     return demand_of(probe, sessions);
 }
 
-uint32_t pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t *sessions)
+/* An event without arguments; nobody is left. Not part of who counts, which has no use for the registers that this needs. */
+static __attribute__((noinline)) struct pyusdt_rest offer_bare(unsigned number, struct pyusdt_slot *slot, uint64_t wanted, unsigned probe,
+                                                               uint32_t place)
 {
-    static const struct pyusdt_args none = {.missing = ~0u};
-    uint32_t mask = 0;
+    offer_served(number, slot, wanted, probe, place, &no_args, true);
+    return (struct pyusdt_rest){0, 0};
+}
+
+/* For sessions of which not all are served. */
+static SLOW struct pyusdt_rest all_left(unsigned probe, uint64_t sessions)
+{
+    return (struct pyusdt_rest){sessions, demand_of_all(probe, sessions)};
+}
+
+static SLOW struct pyusdt_rest end_bare(enum pyusdt_counted counted, unsigned number, uint64_t wanted, unsigned probe, uint32_t place)
+{
+    if (end_count(counted, number, probe, place, wanted))
+        return (struct pyusdt_rest){0, 0};
+    return offer_bare(number, slot_at(number), wanted, probe, place);
+}
+
+/* To one session. What is left of it.  Whatever it calls it calls last, so the usual way keeps no registers. */
+static inline struct pyusdt_rest fire_bare(unsigned number, unsigned probe, uint32_t place)
+{
+    struct pyusdt_slot *slot = slot_at(number);
+    uint64_t wanted = wanted_in(number);
+    const struct pyusdt_demand *demand;
+    enum pyusdt_counted counted;
+    uint32_t mask;
+
+    if (!is_served(slot, wanted))
+        return all_left(probe, 1ull << number);
+    demand = served_demand(slot, probe);
+    mask = atomic_load_explicit(&demand->mask, memory_order_relaxed);
+    if (mask != PYUSDT_DEMAND_FIRE)
+        return (struct pyusdt_rest){1ull << number, mask};
+    counted = pyusdt_count_here(slot, demand, place, wanted);
+    if (counted == PYUSDT_COUNT_DONE)
+        return (struct pyusdt_rest){0, 0};
+    if (PYUSDT_UNLIKELY(counted != PYUSDT_COUNT_NOT))
+        return end_bare(counted, number, wanted, probe, place);
+    return offer_bare(number, slot, wanted, probe, place);
+}
+
+static __attribute__((noinline)) struct pyusdt_rest fire_bare_to_many(uint64_t word, unsigned probe, uint32_t place)
+{
+    struct pyusdt_rest all = {0, 0};
+
+    for (; word != 0; word &= word - 1) {
+        struct pyusdt_rest rest = fire_bare((unsigned)__builtin_ctzll(word), probe, place);
+        all.sessions |= rest.sessions;
+        all.demand |= rest.demand;
+    }
+    return all;
+}
+
+struct pyusdt_rest pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t sessions)
+{
+    uint64_t word;
 
     if (!is_ready(probe) || !pyusdt_place_is_known(place))
-        return demand_of_all(probe, *sessions);
-    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & *sessions; word != 0;
-         word &= word - 1) {
-        unsigned number = (unsigned)__builtin_ctzll(word);
-        struct pyusdt_slot *slot = slot_at(number);
-        uint64_t wanted = wanted_in(number);
-        if (!is_served(slot, wanted))
-            return mask | demand_of_all(probe, *sessions);
-        if (served_mask(slot, probe) != PYUSDT_DEMAND_FIRE) {
-            mask |= served_mask(slot, probe);
-            continue;
-        }
-        if (!has_counted(number, probe, place))
-            offer_served(number, slot, wanted, probe, place, &none);
-        *sessions &= ~(word & -word);
-    }
-    return mask;
+        return all_left(probe, sessions);
+    word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions;
+    if (PYUSDT_UNLIKELY(word == 0 || (word & (word - 1)) != 0))
+        return fire_bare_to_many(word, probe, place);
+    return fire_bare((unsigned)__builtin_ctzll(word), probe, place);
 }
 
 /* ---- with a stack ---- */

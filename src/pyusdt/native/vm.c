@@ -45,7 +45,7 @@ static const struct {
 };
 
 /* Of the process: the provider is published once. */
-static unsigned index_of[PYUSDT_VM_PROBES]; /* in the process's table; 0: it is not there */
+unsigned pyusdt_vm_indexes[PYUSDT_VM_PROBES];
 static unsigned first, published;
 static struct pyusdt_probe_site sites[PYUSDT_VM_PROBES]; /* in the table's order */
 static char sites_path[4096];                            /* of their object; "": there is none */
@@ -56,11 +56,6 @@ static const char *trouble; /* what can not be had now, for a person; or NULL */
 static struct pyusdt_watch watch;
 static int enabled;  /* by the program, which forks may interrupt */
 static int watching;
-
-unsigned pyusdt_vm_index(enum pyusdt_pyvm_probe probe)
-{
-    return index_of[probe];
-}
 
 /* ---- publishing ---- */
 
@@ -123,7 +118,7 @@ static int publish(int with_audit)
     make_sites(defs);
     for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
         if (can(probe, with_audit))
-            index_of[probe] = (unsigned)r++;
+            pyusdt_vm_indexes[probe] = (unsigned)r++;
     return 0;
 }
 
@@ -131,7 +126,7 @@ static int publish(int with_audit)
 
 static const struct pyusdt_probe_site *site_of(enum pyusdt_pyvm_probe probe)
 {
-    return &sites[index_of[probe] - first];
+    return &sites[pyusdt_vm_indexes[probe] - first];
 }
 
 static uint32_t attached_now(void)
@@ -139,7 +134,7 @@ static uint32_t attached_now(void)
     uint32_t attached = 0;
 
     for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
-        if (index_of[probe] != 0 && __atomic_load_n(site_of(probe)->semaphore, __ATOMIC_RELAXED) != 0)
+        if (pyusdt_vm_indexes[probe] != 0 && __atomic_load_n(site_of(probe)->semaphore, __ATOMIC_RELAXED) != 0)
             attached |= PYUSDT_VM_BIT(probe);
     return attached;
 }
@@ -170,7 +165,7 @@ static uint32_t wanted_now(void)
     uint32_t wanted = 0;
 
     for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
-        if (index_of[probe] != 0 && pyusdt_wanted(pyusdt_vm_index(probe)) &&
+        if (pyusdt_vm_indexes[probe] != 0 && pyusdt_wanted(pyusdt_vm_index(probe)) &&
             pyusdt_demand_at(pyusdt_vm_index(probe), PYUSDT_VM_TRACERS) != 0)
             wanted |= PYUSDT_VM_BIT(probe);
     return wanted;
@@ -253,7 +248,7 @@ static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
     }
     if (with_audit < 0 || pyusdt_vm_code_start() < 0 || (!published && publish(with_audit) < 0))
         return NULL;
-    if (with_audit && index_of[PYUSDT_VM_AUDIT] == 0) {
+    if (with_audit && pyusdt_vm_indexes[PYUSDT_VM_AUDIT] == 0) {
         PyErr_SetString(PyExc_RuntimeError, "audit events are there only where the first enable() of a process asks for them");
         return NULL;
     }

@@ -62,11 +62,16 @@ enum pyusdt_vm_left { PYUSDT_VM_RETURNED, PYUSDT_VM_YIELDED, PYUSDT_VM_UNWOUND }
 /* Tracers; the flight recorder is none, and nothing is set in the interpreter for it alone: it would be every call. */
 #define PYUSDT_VM_TRACERS ((1ull << PYUSDT_MAX_SESSIONS) - 1)
 
-/* The number of a probe in the process's table. */
-unsigned pyusdt_vm_index(enum pyusdt_pyvm_probe probe);
+/* The number of each probe in the process's table; 0: it is not there. */
+extern unsigned pyusdt_vm_indexes[PYUSDT_VM_PROBES] __attribute__((visibility("hidden")));
+
+static inline unsigned pyusdt_vm_index(enum pyusdt_pyvm_probe probe)
+{
+    return pyusdt_vm_indexes[probe];
+}
 
 /* Bit of each probe that has a USDT tracer, as of the last time that anything was set. */
-extern uint32_t pyusdt_vm_attached;
+extern uint32_t pyusdt_vm_attached __attribute__((visibility("hidden")));
 
 static inline int pyusdt_vm_is_attached(enum pyusdt_pyvm_probe probe)
 {
@@ -102,7 +107,38 @@ struct pyusdt_vm_place {
 };
 
 /* The place of a code object that is alive; NULL: no memory. */
-struct pyusdt_vm_place *pyusdt_vm_code_place(PyCodeObject *code);
+struct pyusdt_vm_place *pyusdt_vm_code_find(PyCodeObject *code);
+
+#if PY_VERSION_HEX >= 0x030c0000
+
+#define PYUSDT_VM_BUCKET_BITS 15
+
+struct pyusdt_vm_entry {
+    struct pyusdt_vm_entry *next;
+    PyCodeObject *code; /* NULL: it is free */
+    struct pyusdt_vm_place place;
+};
+
+extern struct pyusdt_vm_entry *pyusdt_vm_buckets[1 << PYUSDT_VM_BUCKET_BITS] __attribute__((visibility("hidden")));
+
+static inline struct pyusdt_vm_entry **pyusdt_vm_bucket(const PyCodeObject *code)
+{
+    return &pyusdt_vm_buckets[((uintptr_t)code >> 4) * 0x9e3779b97f4a7c15ull >> (64 - PYUSDT_VM_BUCKET_BITS)];
+}
+
+#endif
+
+/* The same, at once where it is the first of its bucket. */
+static inline struct pyusdt_vm_place *pyusdt_vm_code_place(PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    struct pyusdt_vm_entry *entry = __atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE);
+
+    if (__builtin_expect(entry != NULL && __atomic_load_n(&entry->code, __ATOMIC_ACQUIRE) == code, 1))
+        return &entry->place;
+#endif
+    return pyusdt_vm_code_find(code);
+}
 
 /* 0 or -1 with an exception. */
 int pyusdt_vm_code_start(void);
@@ -125,6 +161,9 @@ struct pyusdt_pyvm_event {
 int pyusdt_vm_wants(struct pyusdt_pyvm_event *event);
 
 void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event);
+
+/* Both, of an event without an exception. at: as in the struct, where line is 0. 0: nobody wants it. */
+int pyusdt_vm_meet(enum pyusdt_pyvm_probe probe, PyCodeObject *code, PyObject *at, int line, uint64_t how);
 
 /* Of an instruction, or a line, as sys.monitoring gives it. */
 int pyusdt_vm_offset(PyObject *offset);

@@ -12,26 +12,11 @@
 
 #if PY_VERSION_HEX >= 0x030c0000
 
-#define BUCKETS 32768 /* a power of two */
-
-struct entry {
-    struct entry *next;
-    PyCodeObject *code; /* NULL: it is free */
-    struct pyusdt_vm_place place;
-};
-
-static struct entry *buckets[BUCKETS];
+struct pyusdt_vm_entry *pyusdt_vm_buckets[1 << PYUSDT_VM_BUCKET_BITS];
 static int watcher = -1;
 
-static struct entry **bucket_of(const PyCodeObject *code)
-{
-    return &buckets[((uintptr_t)code >> 4) * 0x9e3779b97f4a7c15ull >> 49];
-}
-
-_Static_assert(BUCKETS == 1u << (64 - 49), "bits of the hash");
-
 /* The entry of the code, or behind all of them NULL. */
-static struct entry *find(struct entry *entry, const PyCodeObject *code)
+static struct pyusdt_vm_entry *find(struct pyusdt_vm_entry *entry, const PyCodeObject *code)
 {
     while (entry != NULL && __atomic_load_n(&entry->code, __ATOMIC_ACQUIRE) != code)
         entry = entry->next;
@@ -39,7 +24,7 @@ static struct entry *find(struct entry *entry, const PyCodeObject *code)
 }
 
 /* Nobody uses it: its code was not running. */
-static void forget(struct entry *entry)
+static void forget(struct pyusdt_vm_entry *entry)
 {
     free(entry->place.texts);
     free(entry->place.stack);
@@ -49,7 +34,7 @@ static void forget(struct entry *entry)
 
 static int code_event(PyCodeEvent event, PyCodeObject *code)
 {
-    struct entry *entry = event == PY_CODE_EVENT_DESTROY ? __atomic_load_n(bucket_of(code), __ATOMIC_ACQUIRE) : NULL;
+    struct pyusdt_vm_entry *entry = event == PY_CODE_EVENT_DESTROY ? __atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE) : NULL;
 
     while ((entry = find(entry, code)) != NULL) /* two, where two threads have met it first */
         forget(entry);
@@ -57,9 +42,9 @@ static int code_event(PyCodeEvent event, PyCodeObject *code)
 }
 
 /* An entry that is free, or one more.  NULL: no memory. */
-static struct entry *add(PyCodeObject *code)
+static struct pyusdt_vm_entry *add(PyCodeObject *code)
 {
-    struct entry **bucket = bucket_of(code), *entry;
+    struct pyusdt_vm_entry **bucket = pyusdt_vm_bucket(code), *entry;
 
     for (entry = __atomic_load_n(bucket, __ATOMIC_ACQUIRE); entry != NULL; entry = entry->next) {
         PyCodeObject *nobody = NULL;
@@ -85,9 +70,9 @@ static int is_started(void)
     return 0;
 }
 
-struct pyusdt_vm_place *pyusdt_vm_code_place(PyCodeObject *code)
+struct pyusdt_vm_place *pyusdt_vm_code_find(PyCodeObject *code)
 {
-    struct entry *entry = find(__atomic_load_n(bucket_of(code), __ATOMIC_ACQUIRE), code);
+    struct pyusdt_vm_entry *entry = find(__atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE), code);
 
     if (entry == NULL && is_started())
         entry = add(code);
@@ -141,7 +126,7 @@ static struct pyusdt_vm_place *place_add(PyCodeObject *code)
     return NULL;
 }
 
-struct pyusdt_vm_place *pyusdt_vm_code_place(PyCodeObject *code)
+struct pyusdt_vm_place *pyusdt_vm_code_find(PyCodeObject *code)
 {
     void *place = NULL;
 

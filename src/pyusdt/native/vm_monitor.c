@@ -30,22 +30,18 @@ static PyObject *not_here(void)
 
 static PyObject *entered(PyObject *const *args, int how)
 {
-    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_ENTRY, .code = (PyCodeObject *)args[0], .at = args[1], .how = how};
+    PyCodeObject *code = (PyCodeObject *)args[0];
+    int line = how == PYUSDT_VM_CALL ? code->co_firstlineno : 0;
 
-    if (!pyusdt_vm_wants(&event))
-        return how == PYUSDT_VM_THROW ? Py_NewRef(Py_None) : not_here();
-    event.line = how == PYUSDT_VM_CALL ? event.code->co_firstlineno : 0;
-    pyusdt_vm_fire_code(&event);
+    if (!pyusdt_vm_meet(PYUSDT_VM_FUNCTION_ENTRY, code, args[1], line, (uint64_t)how) && how != PYUSDT_VM_THROW)
+        return not_here();
     Py_RETURN_NONE;
 }
 
 static PyObject *left(PyObject *const *args, int how)
 {
-    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_FUNCTION_RETURN, .code = (PyCodeObject *)args[0], .at = args[1], .how = how};
-
-    if (!pyusdt_vm_wants(&event))
-        return how == PYUSDT_VM_UNWOUND ? Py_NewRef(Py_None) : not_here();
-    pyusdt_vm_fire_code(&event);
+    if (!pyusdt_vm_meet(PYUSDT_VM_FUNCTION_RETURN, (PyCodeObject *)args[0], args[1], 0, (uint64_t)how) && how != PYUSDT_VM_UNWOUND)
+        return not_here();
     Py_RETURN_NONE;
 }
 
@@ -68,56 +64,45 @@ static inline PyObject *answer_to(answering *answer, PyObject *const *args, int 
     return __builtin_expect(PyErr_Occurred() != NULL, 0) ? answer_to_thrown(answer, args, which) : answer(args, which);
 }
 
-static PyObject *on_start(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    (void)self, (void)n;
     return answer_to(entered, args, PYUSDT_VM_CALL);
 }
 
-static PyObject *on_resume(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *on_resume(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    (void)self, (void)n;
     return answer_to(entered, args, PYUSDT_VM_RESUME);
 }
 
-static PyObject *on_throw(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *on_throw(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    (void)self, (void)n;
     return answer_to(entered, args, PYUSDT_VM_THROW);
 }
 
-static PyObject *on_return(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    (void)self, (void)n;
     return answer_to(left, args, PYUSDT_VM_RETURNED);
 }
 
-static PyObject *on_yield(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *on_yield(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    (void)self, (void)n;
     return answer_to(left, args, PYUSDT_VM_YIELDED);
 }
 
-static PyObject *on_unwind(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *on_unwind(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    (void)self, (void)n;
     return answer_to(left, args, PYUSDT_VM_UNWOUND);
 }
 
 static PyObject *at_line(PyObject *const *args, int Py_UNUSED(which))
 {
-    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_LINE, .code = (PyCodeObject *)args[0]};
-
-    if (!pyusdt_vm_wants(&event))
+    if (!pyusdt_vm_meet(PYUSDT_VM_LINE, (PyCodeObject *)args[0], NULL, pyusdt_vm_offset(args[1]), 0)) /* it has the line itself */
         return not_here();
-    event.line = pyusdt_vm_offset(args[1]); /* this event has the line itself */
-    pyusdt_vm_fire_code(&event);
     Py_RETURN_NONE;
 }
 
-static PyObject *on_line(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *on_line(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    (void)self, (void)n;
     return answer_to(at_line, args, 0);
 }
 
@@ -134,15 +119,13 @@ static PyObject *exception_event(PyObject *const *args, int probe)
     Py_RETURN_NONE;
 }
 
-static PyObject *on_raise(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *on_raise(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    (void)self, (void)n;
     return answer_to(exception_event, args, PYUSDT_VM_EXCEPTION_RAISE);
 }
 
-static PyObject *on_handled(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *on_handled(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    (void)self, (void)n;
     return answer_to(exception_event, args, PYUSDT_VM_EXCEPTION_HANDLED);
 }
 
@@ -159,32 +142,27 @@ static PyObject *call_event(PyObject *const *args, int which)
     Py_RETURN_NONE;
 }
 
-static PyObject *on_call(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    (void)self, (void)n;
     return answer_to(call_event, args, CALLED);
 }
 
-static PyObject *on_c_return(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    (void)self, (void)n;
     return answer_to(call_event, args, RETURNED);
 }
 
-static PyObject *on_c_raise(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *on_c_raise(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    (void)self, (void)n;
     return answer_to(call_event, args, RAISED);
 }
 
 /* ---- which events ---- */
 
-typedef PyObject *(*callback)(PyObject *self, PyObject *const *args, Py_ssize_t n);
-
 static const struct {
     const char *name;
     uint32_t probes; /* that need it */
-    callback function;
+    vectorcallfunc function;
     int with_call; /* it is no event that can be set: it comes with CALL */
 } events[] = {
     {"PY_START", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY), on_start, 0},
@@ -203,7 +181,56 @@ static const struct {
 
 enum { EVENTS = sizeof events / sizeof events[0] };
 
-static PyMethodDef methods[EVENTS];
+/* What the interpreter calls: an object that is nothing but its function, to which a call of it goes at once.  (A builtin function
+ * counts the depth of recursion on the way, which takes a tenth of an event.) */
+struct callback {
+    PyObject_HEAD
+    vectorcallfunc function;
+};
+
+static void callback_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyTypeObject *callback_type(void)
+{
+    static PyMemberDef members[] = {
+        {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(struct callback, function), Py_READONLY, NULL},
+        {NULL, 0, 0, 0, NULL},
+    };
+    static PyType_Slot slots[] = {
+        {Py_tp_call, PyVectorcall_Call},
+        {Py_tp_dealloc, callback_dealloc},
+        {Py_tp_members, members},
+        {0, NULL},
+    };
+    static PyType_Spec spec = {
+        .name = "pyusdt._core._Callback",
+        .basicsize = sizeof(struct callback),
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+        .slots = slots,
+    };
+    static PyTypeObject *type; /* the main interpreter's, as all of this is */
+
+    if (type == NULL)
+        type = (PyTypeObject *)PyType_FromSpec(&spec);
+    return type;
+}
+
+/* A new reference, or NULL with an exception. */
+static PyObject *callback_new(vectorcallfunc function)
+{
+    PyTypeObject *type = callback_type();
+    struct callback *made = type != NULL ? (struct callback *)type->tp_alloc(type, 0) : NULL;
+
+    if (made != NULL)
+        made->function = function;
+    return (PyObject *)made;
+}
 
 /* Of sys.monitoring.events. -1 with an exception. */
 static long event_bit(const char *name)
@@ -228,17 +255,9 @@ static int told(PyObject *result)
 static int register_callback(int i, uint32_t wanted)
 {
     long bit = event_bit(events[i].name);
-    PyObject *function = Py_NewRef(Py_None);
+    PyObject *function = bit < 0 ? NULL : (events[i].probes & wanted) != 0 ? callback_new(events[i].function) : Py_NewRef(Py_None);
 
-    if (bit >= 0 && (events[i].probes & wanted) != 0) {
-        methods[i] = (PyMethodDef){events[i].name, (PyCFunction)(void (*)(void))events[i].function, METH_FASTCALL, NULL};
-        Py_SETREF(function, PyCFunction_New(&methods[i], NULL));
-    }
-    if (bit < 0 || function == NULL) {
-        Py_XDECREF(function);
-        return -1;
-    }
-    return told(PyObject_CallMethod(monitoring, "register_callback", "ilN", tool, bit, function));
+    return function != NULL ? told(PyObject_CallMethod(monitoring, "register_callback", "ilN", tool, bit, function)) : -1;
 }
 
 /* The set of events. -1 with an exception. */

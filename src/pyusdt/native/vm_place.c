@@ -170,16 +170,21 @@ __attribute__((noinline)) static uint64_t code_ask(struct pyusdt_vm_place *place
     return sessions;
 }
 
-int pyusdt_vm_wants(struct pyusdt_pyvm_event *event)
+/* Whether some session wants it here, or a USDT tracer. */
+static inline int wants(struct pyusdt_vm_place *place, PyCodeObject *code, enum pyusdt_pyvm_probe probe, uint64_t *sessions)
 {
-    struct pyusdt_vm_place *place = event->place != NULL ? event->place : pyusdt_vm_code_place(event->code);
-
-    event->place = place;
     if (place == NULL)
         return 0;
-    if (!is_kept(place, event->probe, &event->sessions))
-        event->sessions = code_ask(place, event->code, event->probe);
-    return event->sessions != 0 || is_offered(place, event->probe);
+    if (__builtin_expect(!is_kept(place, probe, sessions), 0))
+        *sessions = code_ask(place, code, probe);
+    return *sessions != 0 || is_offered(place, probe);
+}
+
+int pyusdt_vm_wants(struct pyusdt_pyvm_event *event)
+{
+    if (event->place == NULL)
+        event->place = pyusdt_vm_code_place(event->code);
+    return wants(event->place, event->code, event->probe, &event->sessions);
 }
 
 /* ---- exceptions ---- */
@@ -263,13 +268,19 @@ static void offer(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, co
         pyusdt_fire_at(firing->probe, number, sessions, &firing->args);
 }
 
-/* Those who only want to know of it do from here on. 0: the others, of which `sessions` are left, do not want it any more. */
-static int begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const struct pyusdt_vm_place *place, uint64_t *sessions)
+/* Those who only want to know of it do from here on. Returns the others. */
+static inline struct pyusdt_rest tell(enum pyusdt_pyvm_probe probe, const struct pyusdt_vm_place *place, uint64_t sessions)
 {
     uint32_t number = place != NULL ? __atomic_load_n(&place->number, __ATOMIC_RELAXED) : 0;
 
+    return sessions != 0 ? pyusdt_fire_bare_at(pyusdt_vm_index(probe), number, sessions) : (struct pyusdt_rest){0, 0};
+}
+
+/* For these others, and for USDT tracers. 0: there are none. */
+static inline int begin(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, uint32_t demand)
+{
     firing->probe = pyusdt_vm_index(probe);
-    firing->demand = *sessions != 0 ? pyusdt_fire_bare_at(firing->probe, number, sessions) : 0;
+    firing->demand = demand;
     firing->attached = pyusdt_vm_is_attached(probe);
     firing->reads = firing->attached ? ~0u : firing->demand;
     if (firing->reads == 0)
@@ -309,11 +320,12 @@ static void set_where(struct pyusdt_firing *firing, const struct pyusdt_pyvm_eve
         set_number(firing, 2, (uint64_t)event->line);
 }
 
-void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event)
+/* The frame that many do without. */
+__attribute__((noinline)) static void fire_read(struct pyusdt_pyvm_event *event, uint32_t demand)
 {
     struct pyusdt_firing firing;
 
-    if (!begin(&firing, event->probe, event->place, &event->sessions))
+    if (!begin(&firing, event->probe, demand))
         return;
     set_where(&firing, event);
     if (event->exception != NULL) {
@@ -322,6 +334,32 @@ void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event)
     }
     set_number(&firing, 3, event->how);
     offer(&firing, event->probe, event->place, event->sessions);
+}
+
+void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event)
+{
+    struct pyusdt_rest rest = tell(event->probe, event->place, event->sessions);
+
+    event->sessions = rest.sessions;
+    if (rest.demand != 0 || pyusdt_vm_is_attached(event->probe))
+        fire_read(event, rest.demand);
+}
+
+int pyusdt_vm_meet(enum pyusdt_pyvm_probe probe, PyCodeObject *code, PyObject *at, int line, uint64_t how)
+{
+    struct pyusdt_vm_place *place = pyusdt_vm_code_place(code);
+    uint64_t sessions;
+    struct pyusdt_rest rest;
+
+    if (!wants(place, code, probe, &sessions))
+        return 0;
+    rest = tell(probe, place, sessions);
+    if (rest.demand != 0 || pyusdt_vm_is_attached(probe)) {
+        struct pyusdt_pyvm_event event = {.probe = probe, .code = code, .place = place, .sessions = rest.sessions, .line = line,
+                                          .at = at, .how = how};
+        fire_read(&event, rest.demand);
+    }
+    return 1;
 }
 
 /* ---- functions of C ---- */
@@ -393,6 +431,7 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
     struct pyusdt_vm_place *place = method != NULL ? function_place(method) : NULL;
     uint64_t sessions = ~0ull; /* no room for one more place: the event is offered without one, which the core counts as a drop */
     const struct pyusdt_vm_texts *texts;
+    struct pyusdt_rest rest;
     uint32_t number;
     struct pyusdt_string file;
     struct pyusdt_text_source source;
@@ -400,7 +439,10 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
 
     if (place != NULL && !is_kept(place, probe, &sessions))
         sessions = function_ask(place, callable, probe);
-    if (method == NULL || (sessions == 0 && !pyusdt_vm_is_attached(probe)) || !begin(&firing, probe, place, &sessions))
+    if (method == NULL || (sessions == 0 && !pyusdt_vm_is_attached(probe)))
+        return;
+    rest = tell(probe, place, sessions);
+    if (!begin(&firing, probe, rest.demand))
         return;
     texts = place != NULL ? __atomic_load_n(&place->texts, __ATOMIC_ACQUIRE) : NULL; /* NULL: there is no memory for more */
     number = place != NULL ? __atomic_load_n(&place->number, __ATOMIC_RELAXED) : 0;
@@ -415,7 +457,7 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
     set_number(&firing, 2, pyusdt_firing_reads(&firing, 2) ? line_of(caller, offset) : 0);
     set_number(&firing, 3, left);
     if (firing.demand != 0)
-        pyusdt_fire_at(firing.probe, number, sessions, &firing.args);
+        pyusdt_fire_at(firing.probe, number, rest.sessions, &firing.args);
     if (firing.attached)
         pyusdt_vm_hit(&firing, probe, texts != NULL ? texts->module.address : NULL);
     pyusdt_text_source_close(&source);
