@@ -6,7 +6,7 @@ import time
 import pytest
 
 from pyusdt.data import walked
-from pyusdt.tracing import interpreters
+from pyusdt.tracing import interpreters, reader
 
 WORD = walked.MARK | 7 << walked.CODE_SHIFT
 
@@ -42,7 +42,7 @@ def test_names_are_waited_for(named):
 
 
 def test_one_look_that_never_ends(named, monkeypatch):
-    monkeypatch.setattr(interpreters, "_PATIENCE", 0.1)
+    monkeypatch.setattr(reader, "PATIENCE", 0.1)
     named.see(1, (WORD,))
     assert named.name(1, WORD) == interpreters.UNKNOWN
     named.see(2, (WORD,))

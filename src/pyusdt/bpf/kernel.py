@@ -25,6 +25,8 @@ ATTACH_PERF_EVENT, ATTACH_UPROBE_MULTI = 41, 48  # attach types
 _ARRAY_OF_MAPS = 12  # a map type
 _OWN_KINDS = {"lru_hash": 9}  # of the engine's own maps, which no clause uses
 NO_PREALLOC = 1  # a hash map's elements are allocated as they come
+MMAPABLE = 1 << 10  # an array that user space maps; Linux 5.5
+INNER_MAP = 1 << 12  # an array behind another map may have any number of elements
 _UPROBE_MULTI_RETURN = 1
 _UPROBE = 336  # a system call of x86-64
 _PERF_FLAG_CLOEXEC = 8
@@ -125,9 +127,10 @@ def enable_stats():
     return bpf(ENABLE_STATS, _buffer(struct.pack("=I", 0)))
 
 
-def map_of_maps(fds):
-    """A map that has these maps, which are of one shape, as its values, by their number.  Returns an fd."""
-    outer = bpf(MAP_CREATE, _buffer(struct.pack("=6I", _ARRAY_OF_MAPS, 4, 4, len(fds), 0, fds[0])))
+def map_of_maps(fds, room=0):
+    """A map that has these maps, which are of one shape, as its values, by their number.  room: for how many there is, 0: for these.
+    Returns an fd."""
+    outer = bpf(MAP_CREATE, _buffer(struct.pack("=6I", _ARRAY_OF_MAPS, 4, 4, room or len(fds), 0, fds[0])))
     try:
         for number, fd in enumerate(fds):
             map_update(outer, struct.pack("=I", number), struct.pack("=I", fd))

@@ -21,6 +21,9 @@ UNPLACED = (1 << CODE_SHIFT) - 1  # a position that has no room
 LOST, CUT, UNSEEN = 1, 2, 3
 REASONS = {LOST: "lost", CUT: "cut", UNSEEN: "not looked at yet"}
 
+# The number of frames of a record that asks: what the process is, where its code is.
+ASK_INTERPRETER, ASK_CODE = 0, 1 << 30
+
 # The value of the map of processes; by pid.  STAMP: of the address space that it is about, 0: of the one that is there; UNTIL: when to ask
 # again where RUNTIME, the address of the pointer to the first interpreter, is 0: it is no Python, or PENDING: it is not known yet.
 STAMP, UNTIL, RUNTIME = 0, 8, 16

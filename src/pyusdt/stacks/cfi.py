@@ -3,7 +3,7 @@
 In: an engine.elf.File, an address as linked.  Out: a Row: where the caller's frame begins and which registers were saved where.
 Always: the file is believed in nothing: what makes no sense raises elf.BadFile or IndexError, every table is bounded, no loop is
 longer than its bytes.  Only tables with the index that linkers make (.eh_frame_hdr, sorted, 4 bytes each) are read, and of it what is
-needed: a row costs a search in the index and one entry, whatever the size of the file.
+needed: a row costs a search in the index and one entry, whatever the size of the file; all of them (functions()) one look at each.
 The formats: the Linux Standard Base's "Exception Frames", and DWARF 5, 6.4 (what is wanted) and 2.5 (expressions).
 """
 
@@ -19,6 +19,7 @@ _POINTERS = {0: "Q", 2: "H", 3: "I", 4: "Q", 10: "h", 11: "i", 12: "q"}
 _RELATIVE = 0x10
 _REGISTERS = 128
 _STATES = 256  # that are remembered at once
+_COMMONS = 256  # that are kept
 _DEEP = 64  # values of an expression
 
 
@@ -126,11 +127,24 @@ class _Common:
         data.at = end
 
 
+class _Held:
+    """Parts of a file, read once.  parts: [(offset, size)]."""
+
+    def __init__(self, file, parts):
+        self._parts = [(offset, file.read(offset, size)) for offset, size in parts]
+
+    def read(self, offset, size):
+        for start, data in self._parts:
+            if start <= offset and offset + size <= start + len(data):
+                return data[offset - start : offset - start + size]
+        raise BadFile("its tables lead elsewhere")
+
+
 class Tables:
     """Of one file, which has to stay open.  Raises BadFile where it has none."""
 
     def __init__(self, file):
-        self._file = file
+        self._file, self._commons = file, {}
         sections = file.sections
         if ".eh_frame" not in sections or ".eh_frame_hdr" not in sections:
             raise BadFile("it has no tables of frames")
@@ -150,15 +164,43 @@ class Tables:
         entry = self._entry_of(address)
         if entry is None:
             return None
-        data = self._entry(entry)
-        common = self._common(entry, data.number("I"))
-        start = data.pointer(common.encoding)
-        size = data.pointer(common.encoding & 15)
+        common, start, size, instructions = self._function(entry)
         if not start <= address < start + size:
             return None
-        if common.augmented:
-            data.block()
-        return self._run(common, data.rest(), start, address)
+        machine = _Machine(common, start)
+        for _, end in machine.steps(instructions):
+            if end > address:
+                break
+        return Row(machine.rules, common.returns, common.signal, start)
+
+    def functions(self):
+        """For each function, in the order of their addresses, its [(begin, end, Row)], addresses as linked, ascending: of each address in a
+        part what row() has of it.  Where there is nothing, or what makes no sense, no part is.  Raises BadFile where there is too much."""
+        _, _, offset, size, _ = self._file.sections[".eh_frame_hdr"]
+        held, self._file = self._file, _Held(self._file, [(offset, size), (self._offset, self._size)])
+        try:
+            following = self._indexed(0) if self._count else None
+            for number in range(1, self._count + 1):
+                (start, entry), following = following, self._indexed(number) if number < self._count else (1 << 64, 0)
+                yield self._parts(entry, start, following[0])
+        finally:
+            self._file = held
+
+    def _parts(self, entry, first, last):
+        """Of the function of an entry, as far as it lies between two addresses."""
+        found = []
+        try:
+            common, start, size, instructions = self._function(entry)
+            machine, end = _Machine(common, start), min(start + size, last)
+            for at, until in machine.steps(instructions):
+                begin, until = max(at, first), min(until, end)
+                if begin < until:
+                    found.append((begin, until, Row(dict(machine.rules), common.returns, common.signal, start)))
+                if until >= end:
+                    break
+        except (BadFile, IndexError, KeyError, ValueError, struct.error):
+            pass  # what stands before it is true
+        return found
 
     def _entry_of(self, address):
         """The address of the entry of the function that begins last before an address."""
@@ -182,30 +224,43 @@ class Tables:
             raise BadFile("an entry of its tables has no such length")
         return _Bytes(self._file.read(self._offset + at + 4, size), address + 4)
 
+    def _function(self, entry):
+        """(_Common, where the function begins, its bytes, the instructions) of an entry."""
+        data = self._entry(entry)
+        common = self._common(entry, data.number("I"))
+        start = data.pointer(common.encoding)
+        size = data.pointer(common.encoding & 15)
+        if common.augmented:
+            data.block()
+        return common, start, size, data.rest()
+
     def _common(self, entry, distance):
         address = entry + 4 - distance
-        data = self._entry(address)
-        if data.number("I") != 0:
-            raise BadFile("its tables lead elsewhere")
-        return _Common(data)
-
-    @staticmethod
-    def _run(common, instructions, start, address):
-        machine = _Machine(common, start)
-        machine.run(common.instructions, address)
-        machine.initial = dict(machine.rules)
-        machine.run(instructions, address)
-        return Row(machine.rules, common.returns, common.signal, start)
+        if address not in self._commons:
+            data = self._entry(address)
+            if data.number("I") != 0:
+                raise BadFile("its tables lead elsewhere")
+            if len(self._commons) >= _COMMONS:
+                self._commons.clear()
+            self._commons[address] = _Common(data)
+        return self._commons[address]
 
 
 class _Machine:
-    """What the instructions of an entry make of the rules, up to an address."""
+    """What the instructions of an entry make of the rules, one address after the other."""
 
     def __init__(self, common, start):
         self._common, self._at = common, start
         self.rules, self.initial, self._kept = {}, {}, []
 
-    def run(self, instructions, address):
+    def steps(self, instructions):
+        """Each (begin, end) of addresses for which the rules are as they are then; the last has no end."""
+        yield from self._run(self._common.instructions)
+        self.initial = dict(self.rules)
+        yield from self._run(instructions)
+        yield self._at, 1 << 65
+
+    def _run(self, instructions):
         data = _Bytes(instructions)
         while data:
             byte = data.byte()
@@ -217,9 +272,9 @@ class _Machine:
             elif high == 3:
                 self._restore(low)
             else:
-                self._at += (low if high else data.number(_ADVANCES[low])) * self._common.code
-                if self._at > address:
-                    return
+                end = self._at + (low if high else data.number(_ADVANCES[low])) * self._common.code
+                yield self._at, end
+                self._at = end
 
     def _restore(self, register):
         if register in self.initial:

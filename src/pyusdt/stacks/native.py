@@ -105,6 +105,13 @@ def _fits(file):
     return all(file.sections[name][3] <= _SYMBOLS for name in (".symtab", ".dynsym") if name in file.sections)
 
 
+def mapped_code(pid):
+    """[(Mapping, whether it is a file's)] of the machine code that a process has mapped, ascending.  Raises OSError."""
+    parts = [(mapped.Mapping(*each[:5], each[5] if len(each) == 6 else ""), each[4] != "0")
+             for each in (line.rstrip("\n").split(None, 5) for line in mapped.lines(pid)) if len(each) >= 5]
+    return sorted((each for each in parts if "x" in each[0].access), key=lambda each: each[0].start)
+
+
 class Code:
     """The machine code that a process has mapped.  close() it."""
 
@@ -114,9 +121,7 @@ class Code:
 
     def read_maps(self):
         """The process has loaded, or unloaded, files.  Raises OSError."""
-        parts = [(mapped.Mapping(*each[:5], each[5] if len(each) == 6 else ""), each[4] != "0")
-                 for each in (line.rstrip("\n").split(None, 5) for line in mapped.lines(self._pid)) if len(each) >= 5]
-        self._parts = sorted((each.start, each.end, each, of_file) for each, of_file in parts if "x" in each.access)
+        self._parts = [(each.start, each.end, each, of_file) for each, of_file in mapped_code(self._pid)]
         self._starts = [start for start, *_ in self._parts]
 
     def part(self, pc):

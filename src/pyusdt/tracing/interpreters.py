@@ -8,14 +8,14 @@ said; names are read when a stack is first seen, and again while it is seen, so 
 from __future__ import annotations
 
 import os
-import queue
-import threading
 import time
 
 from ..data import walked
 from ..data.profile import Place, marked
 from ..stacks.code import Codes
 from ..stacks.process import NoPython, NoStacks, Python
+from .natives import Natives
+from .reader import Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 UNKNOWN = "?"
 _KEPT = 1 << 18  # texts
 _FIRST, _LONGEST = 0.01, 5.0  # seconds until a process that is no Python is looked at again
-_PATIENCE = 2.0  # seconds that one look may take
 _TOLD = 20  # lines
 _PROCESSES = 256  # that are held, a descriptor each
 _SETTLES = 10.0  # seconds that all that is open may take together: who makes one look slow can do so with each
@@ -49,39 +48,8 @@ class _Process:
         return found if self.python.memory.is_its() else {}
 
 
-class _Reader:
-    """The thread that reads; `since`: when it began with what it is at, or None."""
-
-    def __init__(self, work: Callable[..., None]) -> None:
-        self._work = work
-        self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.since: float | None = None
-        self.pid = 0
-        self.open = 0  # jobs that are not done
-        threading.Thread(target=self._run, daemon=True, name="pyusdt-reader").start()
-
-    def put(self, pid: int, *job: Any) -> None:
-        self.open += 1
-        self._jobs.put((pid, *job))
-
-    def end(self) -> None:
-        self._jobs.put(None)
-
-    def _run(self) -> None:
-        while job := self._jobs.get():
-            self.pid, self.since = job[0], time.monotonic()
-            self._work(*job)
-            self.since = None
-            self.open -= 1
-
-    @property
-    def hangs(self) -> bool:
-        since = self.since
-        return since is not None and time.monotonic() - since > _PATIENCE
-
-
 class Interpreters:
-    """by_id: threads are known by pthread_self() (walked.pack).  Of the engine: answer() takes the map's values, hear() passes on what the
+    """by_id: threads are known by pthread_self() (walked.pack); natives: who knows the machine code.  Of the engine: answer() takes the map's values, hear() passes on what the
     programs have said."""
 
     answer: Callable[[int, bytes], None]
@@ -93,9 +61,10 @@ class Interpreters:
         self._names: dict[tuple[int, int], str] = {}
         self._delays: dict[tuple[int, int], float] = {}
         self._hostile: set[int] = set()
-        self._reader: _Reader | None = None
+        self._reader: Reader | None = None
         self._told: set[str] = set()
         self._late = False  # what is open is waited for no more
+        self.natives = Natives()
         self.troubles: list[str] = []  # for the user, each once
 
     # --- from the engine --------------------------------------------------------------------------
@@ -135,6 +104,7 @@ class Interpreters:
     def close(self) -> None:
         """What was named stays so; nothing is answered any more."""
         self.answer, self.hear = (lambda pid, value: None), (lambda: None)
+        self.natives.close()
         if self._reader:
             self._reader.end()
             self._reader = None
@@ -145,10 +115,10 @@ class Interpreters:
         if self._reader and self._reader.hangs:
             self._leave(self._reader)
         if pid not in self._hostile:
-            self._reader = self._reader or _Reader(self._work)
+            self._reader = self._reader or Reader(self._work)
             self._reader.put(pid, work, *arguments)
 
-    def _leave(self, reader: _Reader) -> None:
+    def _leave(self, reader: Reader) -> None:
         """Alone with the process that keeps it waiting."""
         self._hostile.add(reader.pid)
         self._tell(f"process {reader.pid}: its memory can not be read in time: its frames have no names")

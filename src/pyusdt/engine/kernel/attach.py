@@ -27,6 +27,9 @@ _RETURN = b"\xc3"
 _INSTRUCTION_ERRORS = (errno.EINVAL, errno.EIO, errno.EOPNOTSUPP, 524)  # 524: ENOTSUPP, the kernel's own
 
 
+ON_DEMAND = (6, 1)  # Linux: the first whose tracing programs need not have all values of a hash map allocated before
+
+
 def release():
     """The kernel's version as a tuple of two numbers."""
     parts = os.uname().release.split("-")[0].split(".")

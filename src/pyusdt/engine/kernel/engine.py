@@ -338,11 +338,12 @@ class KernelEngine(Engine):
             except OSError as error:
                 raise EngineError(f"-x cpu={self.options['cpu']}: {error.strerror}") from None
         if self.walks:
-            self._walks = Walks(self.maps.fds, self.maps.places.walk.processes, self.interpreters)
+            places = self.maps.places.walk
+            self._walks = Walks(self.maps.fds, places.processes, self.interpreters, bool(places.tables))
             self._poller.register(self._walks.fd, select.POLLIN)
-            for pid in self._held:
-                self.interpreters.ask(pid, 0)
+            self._learn()
             self.interpreters.settle()
+            self.interpreters.natives.settle()
         self.maps.active = True
         self._begun = True
         self._set_wall()
@@ -353,6 +354,18 @@ class KernelEngine(Engine):
         self._system.attach(self, self._system_idents)
         self._attach_profiles()
         self._ticks = Ticks(dict(self._periods.values()), time.monotonic_ns())
+
+    def _learn(self):
+        """What the processes that were named are, and where their code is; of a command that has not started what is known of its files."""
+        for pid in self._held:
+            self._ask(pid)
+        if self._command and self.maps.places.walk.tables:
+            self.interpreters.natives.expect([file.path for file in self._finder.files.values() if self._command.pid in file.pids])
+
+    def _ask(self, pid):
+        self.interpreters.ask(pid, 0)
+        if self.maps.places.walk.tables:
+            self.interpreters.natives.ask(pid, 0)
 
     def _fire(self, ident):
         if ident in self._own:
@@ -435,7 +448,7 @@ class KernelEngine(Engine):
         if found:
             self._attach_new()
             for pid in self._pids if self._walks else ():
-                self.interpreters.ask(pid, 0)  # it has become another program, or has loaded an interpreter
+                self._ask(pid)  # it has become another program, or has loaded an interpreter
 
     def end(self):
         self.maps.active = False
@@ -448,6 +461,8 @@ class KernelEngine(Engine):
 
     def close(self):
         self.attacher.close()
+        if self._walks:
+            self._walks.close()
         if self.interpreters:
             self.interpreters.close()
         for own in self._own.values():

@@ -45,7 +45,7 @@ from ...bpf.insn import (
 )
 from ...data import program as p
 from .. import ERROR
-from . import early, inline, operands, pack, process, registers, stacks, walk
+from . import early, inline, operands, pack, process, registers, stacks, unwind, walk
 from .clauses import NOW, Reading, demanded, exits, may_fault, reported
 from .functions import Function, Library
 from .profile import emit_arguments
@@ -120,6 +120,7 @@ class Linker:
         self.places = []  # of the last link: (first instruction, clause)
         self.steps = set()  # of the last link: where the functions begin that its loops call
         self._walks = walk.walks(maps.walk, program.stacks) if maps.walk else {}
+        self._unwinds = unwind.unwinds(maps.walk, program.stacks) if maps.walk else {}
         self._kernel_reads = False  # in the last link: pointers may lead into the kernel
         self._late = set()  # in the last link: parts of the event that the routines that report fill in
 
@@ -348,7 +349,8 @@ class Linker:
         another = event.raw and event.raw.subject  # the words would be named by its process, and are of the one that runs
         if "registers" in wanted:
             registers.emit(g, *self.program.stacks["registers"])
-        stacks.emit(g, self.program.stacks, wanted - {"registers"}, {} if event.own or another else self._walks, calls)
+        walks, unwinds = ({}, {}) if event.own or another else (self._walks, self._unwinds)
+        stacks.emit(g, self.program.stacks, wanted - {"registers"}, walks, unwinds, calls)
         self._process(g, event)
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)

@@ -14,14 +14,12 @@ from ...bpf.maps import KINDS
 from ...data import program as p
 from ...data.halves import Halves
 from ...data.words import added, packed, unpacked
-from . import errors, pack, shared, sized, walk, walks
-from .attach import release
+from . import errors, pack, shared, sized, unwind, walk, walks
+from .attach import ON_DEMAND, release
 from .link import CONTROL_ACTIVE, CONTROL_LOST, CONTROL_WALL, CONTROL_ZEROS, LEVELS, NAMES_VALUE, Maps
 from .raw import TABLE_SIZE
 
-_MMAPABLE = 1024  # an array that user space maps; Linux 5.5
 _MANY = 16384  # values that are allocated when a map is made
-_ON_DEMAND = (6, 1)  # Linux: the first whose tracing programs need not have all values of a map allocated before
 _FIRST_NAMESPACE = 0xEFFFFFFC  # the inode that Linux gives to the machine's pid namespace
 _WORD = struct.Struct("=Q")
 
@@ -37,7 +35,7 @@ class Array:
     """An array map of one element, mapped: words of it are read and written without a system call."""
 
     def __init__(self, definition):
-        self.fd = kernel.map_create(definition, _MMAPABLE)
+        self.fd = kernel.map_create(definition, kernel.MMAPABLE)
         size = (definition.value_size + mmap.PAGESIZE - 1) // mmap.PAGESIZE * mmap.PAGESIZE
         self.memory = mmap.mmap(self.fd, size)
 
@@ -73,10 +71,11 @@ class KernelMaps:
             self.places.syscalls = None
         self.state_size = definitions[p.MAP_STATE].value_size + 8
         if task:
-            self.places.walk = walk.Places(len(definitions), self.state_size, task, release() >= walk.BPF_LOOP, self.places)
-            self.state_size += walk.WALK_SIZE
-            definitions += walks.MAPS
-        found = sized.find(program, len(definitions), shared.MOST) if release() >= _ON_DEMAND else []
+            tables = not unwind.cannot(os.uname().machine, release())
+            self.places.walk = walk.Places(len(definitions), self.state_size, task, release() >= walk.BPF_LOOP, tables, self.places)
+            self.state_size += walk.WALK_SIZE + unwind.UNWIND_SIZE * tables
+            definitions += [*walks.MAPS, *walks.tables() * tables]
+        found = sized.find(program, len(definitions), shared.MOST) if release() >= ON_DEMAND else []
         self._sized = self.places.sized = {each.whole: each for each in found}
         try:
             for index, definition in enumerate(definitions):
@@ -96,10 +95,12 @@ class KernelMaps:
         if index in (p.MAP_GLOBALS, self.places.control, self.places.syscalls):
             self._arrays.append(Array(d))
             return self._arrays[-1].fd
+        if d.kind == walks.ARRAY_OF_MAPS:
+            return walks.empty_tables(d)
         # allocating all values of all CPUs takes long
         small = d.value_size <= sized.ON_DEMAND_MOST
-        many = small and d.kind == "percpu_hash" and d.entries * self.cpus > _MANY and release() >= _ON_DEMAND
-        return kernel.map_create(d, kernel.NO_PREALLOC if many else 0)
+        many = small and d.kind == "percpu_hash" and d.entries * self.cpus > _MANY or d.name == walks.PARTS
+        return kernel.map_create(d, kernel.NO_PREALLOC if many and release() >= ON_DEMAND else 0)
 
     def shared(self, insns):
         """A linked program; where it uses more maps than the kernel takes, with those of one shape behind one map."""

@@ -1,4 +1,4 @@
-"""Stacks of the kernel engine: bpf_get_stack(), or an interpreter's own (walk.py), into the state block.
+"""Stacks of the kernel engine: by tables (unwind.py), by bpf_get_stack(), and an interpreter's own (walk.py), into the state block.
 
 In: Program.stacks.  Out: code that puts the frames and, before them, their number where the clauses look.
 Always: what the kernel can not record is a stack without frames.
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 _GET_STACK, _READ_KERNEL, _USER_STACK = 67, 113, 1 << 8
 
 
-def emit(g: Any, stacks: Mapping[str, tuple[int, int]], wanted: Iterable[str], walks: Mapping[str, Any], calls: list[tuple[int, Any]]) -> None:
-    """The stacks `wanted` (keys of `stacks`) of what is running; r6 is the context, r7 the state block.  walks: {whose: walk.Walk}; calls: of
-    the program's, as Linker has them."""
+def emit(g: Any, stacks: Mapping[str, tuple[int, int]], wanted: Iterable[str], walks: Mapping[str, Any], unwinds: Mapping[str, Any],
+         calls: list[tuple[int, Any]]) -> None:
+    """The stacks `wanted` (keys of `stacks`) of what is running; r6 is the context, r7 the state block.  walks: {whose: walk.Walk};
+    unwinds: {whose: unwind.Unwind}; calls: of the program's, as Linker has them."""
     for whose in sorted(wanted):
         offset, frames = stacks[whose]
         alone, walked = whose == "language" and whose in walks, Label()
@@ -27,22 +28,30 @@ def emit(g: Any, stacks: Mapping[str, tuple[int, int]], wanted: Iterable[str], w
             # what can not be read is zeros, all of them: a key has the room behind the last frame, too
             g.emit(mov(R1, R7), alu_imm("add", R1, offset), mov_imm(R2, 8 + 8 * frames), mov_imm(R3, 0), call(_READ_KERNEL))
         else:
-            _native(g, whose, offset, frames)
+            _native(g, whose, offset, frames, unwinds, calls)
         if whose in walks:
-            g.emit(mov(R1, R7))
-            calls.append((len(g.insns), walks[whose].function))
-            g.emit(call_sub(0))
+            _call(g, walks[whose].function, calls)
         if alone:
             g.emit(jump_imm("jne", R0, 0, walked))
-            _native(g, whose, offset, frames)
+            _native(g, whose, offset, frames, unwinds, calls)
             g.place(walked)
 
 
-def _native(g: Any, whose: str, offset: int, frames: int) -> None:
-    some, done = Label(), Label()
+def _call(g: Any, which: Any, calls: list[tuple[int, Any]]) -> None:
+    g.emit(mov(R1, R7))
+    calls.append((len(g.insns), which))
+    g.emit(call_sub(0))
+
+
+def _native(g: Any, whose: str, offset: int, frames: int, unwinds: Mapping[str, Any], calls: list[tuple[int, Any]]) -> None:
+    some, done, walked = Label(), Label(), Label()
+    if whose in unwinds:
+        _call(g, unwinds[whose].function, calls)
+        g.emit(jump_imm("jne", R0, 0, walked))
     g.emit(mov(R1, R6), mov(R2, R7), alu_imm("add", R2, offset + 8), mov_imm(R3, 8 * frames),
            mov_imm(R4, 0 if whose == "kernel" else _USER_STACK), call(_GET_STACK), jump_imm("jsgt", R0, 0, some), mov_imm(R0, 0), ja(done))
     g.place(some)
     g.emit(alu_imm("rsh", R0, 3))
     g.place(done)
     g.emit(store(8, R7, offset, R0))
+    g.place(walked)

@@ -58,13 +58,15 @@ WALK_SIZE = RECORD + RECORD_MOST
 
 
 class Places:
-    """processes, sent, ring: indexes of maps; area: offset of WALK_SIZE bytes in the state block; mm, exec_id, tls: offsets of these in the
-    kernel's task, tls None where threads are known by their number; loops: whether there is bpf_loop(); maps: link.Maps."""
+    """processes, sent, ring, parts, tables: indexes of maps, the last two None where there are none; area: offset of WALK_SIZE bytes in the state block; mm, exec_id, tls: offsets of
+    these in the kernel's task, tls None where threads are known by their number; loops: whether there is bpf_loop(); maps: link.Maps."""
 
-    __slots__ = ("area", "exec_id", "loops", "maps", "mm", "processes", "ring", "sent", "tls")
+    __slots__ = ("area", "exec_id", "loops", "maps", "mm", "parts", "processes", "ring", "sent", "tables", "tls")
 
-    def __init__(self, first, area, task, loops, maps):
+    def __init__(self, first, area, task, loops, tables, maps):
+        """tables: native stacks are walked by them."""
         self.processes, self.sent, self.ring = first, first + 1, first + 2
+        self.parts, self.tables = (first + 3, first + 4) if tables else (None, None)
         self.area, self.loops, self.maps = area, loops, maps
         self.mm, self.exec_id, self.tls = task
 
@@ -77,18 +79,11 @@ def walks(places, stacks):
     return {whose: Walk(places, *stacks[whose], whose == "language") for whose in WALKED & stacks.keys()}
 
 
-class Walk:
-    """The functions of one walk: into the stack at an offset of the state block, which has room for so many frames.  alone: there are no
-    native frames, so that a process that is not known yet is said."""
+class Frames:
+    """What all walks into the stack at an offset of the state block, which has room for so many frames, have in common."""
 
-    def __init__(self, places, offset, frames, alone):
-        self._places, self._offset, self._frames, self._alone = places, offset, frames, alone
-        self._seek, self._step = Step(_seek(self), []), Step(_step(self), [])
-        self.function = Own(*self._whole())
-
-    def at(self, field):
-        """Offset in the state block of what the map has of the process."""
-        return self._places.area + CONFIG + w.FIELD[field]
+    def __init__(self, places, offset, frames):
+        self._places, self._offset, self._frames = places, offset, frames
 
     def var(self, offset):
         return self._places.area + offset
@@ -101,6 +96,57 @@ class Walk:
     @property
     def loops(self):
         return self._places.loops
+
+    def _kernel_word(self, g, task, offset):
+        """r0 = a word of the kernel's task."""
+        g.emit(mov(R3, task), alu_imm("add", R3, offset), store_imm(8, R10, -8, 0), mov(R1, R10), alu_imm("add", R1, -8), mov_imm(R2, 8),
+               call(_READ_KERNEL), load(8, R0, R10, -8))
+
+    def _stamp(self, g, done):
+        """r8 = what tells this address space from others that the process had; to `done`, r0 = 0, where it has none.  r9 = the process.  What
+        is searched for is put at WANTED."""
+        places = self._places
+        g.emit(call(_CURRENT_TASK), mov(R7, R0))
+        self._kernel_word(g, R7, places.mm)
+        g.emit(mov(R8, R0), jump_imm("jeq", R0, 0, done))
+        self._kernel_word(g, R7, places.exec_id)
+        g.emit(alu_imm("lsh", R0, 48), alu("xor", R8, R0))
+        if places.tls is not None:
+            self._kernel_word(g, R7, places.tls)
+            g.emit(store(8, R6, self.var(WANTED), R0))
+        places.maps.emit_pids(g)
+        if places.tls is None:
+            g.emit(mov(R1, R0), alu_imm("lsh", R1, 32), alu_imm("rsh", R1, 32), store(8, R6, self.var(WANTED), R1))
+        g.emit(alu_imm("rsh", R0, 32), mov(R9, R0))
+
+    def _ask(self, g, what):
+        """Of the process r9, stamp r8, by a record without frames."""
+        g.emit(mov(R1, R9), alu_imm("lsh", R1, 32), alu_imm("or", R1, what), store(8, R6, self.var(ASK), R1),
+               store(8, R6, self.var(ASK + 8), R8), store_imm(8, R6, self.var(ASK + 16), 0))
+        self._output(g, self.var(ASK), lambda: g.emit(mov_imm(R3, ASK_SIZE)))
+
+    def _map(self, g, helper, index, key, value):
+        """Key: on the stack; value: in the state block."""
+        g.emit(ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, key), mov(R3, R6), alu_imm("add", R3, value), mov_imm(R4, 0), call(helper))
+
+    def _output(self, g, offset, size):
+        g.emit(ld_map(R1, self._places.ring), mov(R2, R6), alu_imm("add", R2, offset))
+        size()
+        g.emit(mov_imm(R4, 0), call(_OUTPUT))
+
+
+class Walk(Frames):
+    """The functions of the walk of an interpreter's.  alone: there are no native frames, so that a process that is not known yet is said."""
+
+    def __init__(self, places, offset, frames, alone):
+        super().__init__(places, offset, frames)
+        self._alone = alone
+        self._seek, self._step = Step(_seek(self), []), Step(_step(self), [])
+        self.function = Own(*self._whole())
+
+    def at(self, field):
+        """Offset in the state block of what the map has of the process."""
+        return self._places.area + CONFIG + w.FIELD[field]
 
     # --- the whole ---------------------------------------------------------------------------------
 
@@ -122,28 +168,6 @@ class Walk:
         g.emit(exit_())
         return g.finish(), calls
 
-    def _kernel_word(self, g, task, offset):
-        """r0 = a word of the kernel's task."""
-        g.emit(mov(R3, task), alu_imm("add", R3, offset), store_imm(8, R10, -8, 0), mov(R1, R10), alu_imm("add", R1, -8), mov_imm(R2, 8),
-               call(_READ_KERNEL), load(8, R0, R10, -8))
-
-    def _stamp(self, g, done):
-        """r8 = what tells this address space from others that the process had; to `done`, r0 = 0, where it has none.  What is searched for is put
-        at WANTED."""
-        places = self._places
-        g.emit(call(_CURRENT_TASK), mov(R7, R0))
-        self._kernel_word(g, R7, places.mm)
-        g.emit(mov(R8, R0), jump_imm("jeq", R0, 0, done))
-        self._kernel_word(g, R7, places.exec_id)
-        g.emit(alu_imm("lsh", R0, 48), alu("xor", R8, R0))
-        if places.tls is not None:
-            self._kernel_word(g, R7, places.tls)
-            g.emit(store(8, R6, self.var(WANTED), R0))
-        places.maps.emit_pids(g)
-        if places.tls is None:
-            g.emit(mov(R1, R0), alu_imm("lsh", R1, 32), alu_imm("rsh", R1, 32), store(8, R6, self.var(WANTED), R1))
-        g.emit(alu_imm("rsh", R0, 32), mov(R9, R0))
-
     def _process(self, g, known, done):
         """r0 = what the map has of the process r9, stamp r8; where it has nothing that holds, the tracer is asked.  To `done` with r0 = 0 for
         what is no Python, with 1 where the answer is not there yet, which the stack says."""
@@ -161,23 +185,12 @@ class Walk:
                store(8, R6, config + w.RUNTIME, R1), store(8, R10, -48, R1))
         self._map(g, _UPDATE, self._places.processes, -16, config)
         g.place(ask)
-        g.emit(mov(R1, R9), alu_imm("lsh", R1, 32), store(8, R6, self.var(ASK), R1), store(8, R6, self.var(ASK + 8), R8),
-               store_imm(8, R6, self.var(ASK + 16), 0))
-        self._output(g, self.var(ASK), lambda: g.emit(mov_imm(R3, ASK_SIZE)))
+        self._ask(g, w.ASK_INTERPRETER)
         g.place(unseen)
         g.emit(load(8, R0, R10, -48), jump_imm("jeq", R0, 0, done), *const(R1, w.MARK | w.UNSEEN))
         if self._alone:
-            _put(g, self.words)
+            append(g, self.words)
         g.emit(mov_imm(R0, 1), ja(done))
-
-    def _map(self, g, helper, index, key, value):
-        """Key: on the stack; value: in the state block."""
-        g.emit(ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, key), mov(R3, R6), alu_imm("add", R3, value), mov_imm(R4, 0), call(helper))
-
-    def _output(self, g, offset, size):
-        g.emit(ld_map(R1, self._places.ring), mov(R2, R6), alu_imm("add", R2, offset))
-        size()
-        g.emit(mov_imm(R4, 0), call(_OUTPUT))
 
     def _loop(self, g, calls, step, times):
         """Call a step until it says 1, so many times at the most."""
@@ -223,7 +236,7 @@ class Walk:
                mov_imm(R1, w.CUT))
         g.place(put)
         g.emit(*const(R3, w.MARK), alu("or", R1, R3))
-        _put(g, self.words)
+        append(g, self.words)
         g.place(done)
 
     def _send(self, g):
@@ -311,7 +324,7 @@ def _step(walk):
     g.emit(ja(outwards))
     g.place(shown)
     _shown(g, walk, lost)
-    _put(g, walk.words)
+    append(g, walk.words)
     # so that the hash is of all words
     g.emit(load(8, R2, R6, walk.var(HASH)), alu("add", R2, R1), *ld_imm64(R3, _FACTOR), alu("mul", R2, R3), mov(R3, R2),
            alu_imm("rsh", R3, 32), alu("xor", R2, R3), store(8, R6, walk.var(HASH), R2))
@@ -368,7 +381,7 @@ def _shown(g, walk, lost):
     g.emit(mov(R1, R8))
 
 
-def _put(g, words):
+def append(g, words):
     """Append the word in r1, if there is room for it."""
     count, frames, most = words
     full = Label()
