@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import json
 import os
+import pwd
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
+
+import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
@@ -82,3 +88,50 @@ def started(command: list[str], **options):
 def pyusdt(*arguments: object, **options) -> subprocess.CompletedProcess:
     options = {"timeout": 60, **options}
     return subprocess.run([PYUSDT, *map(str, arguments)], capture_output=True, text=True, check=False, **options)
+
+
+@contextlib.contextmanager
+def postgresql():
+    """A backend of Debian's PostgreSQL that waits for its user."""
+    programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+    if not programs or os.geteuid() != 0:
+        pytest.skip("host: no postgresql, or not root")
+    owner = pwd.getpwnam("postgres")
+    folder = tempfile.mkdtemp(prefix="pyusdt-pg-")
+    who = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": [], "cwd": folder}
+    try:
+        os.chown(folder, owner.pw_uid, owner.pw_gid)
+        subprocess.run([f"{programs[-1]}/initdb", "-D", "data", "-A", "trust", "--no-sync"], check=True, capture_output=True, **who)
+        with started([f"{programs[-1]}/postgres", "--single", "-D", "data", "postgres"], **who) as subject:
+            yield subject
+    finally:
+        shutil.rmtree(folder)
+
+
+def skip_without_gdb() -> None:
+    if shutil.which("gdb") is None:
+        pytest.skip("host: no gdb")
+
+
+BY_GDB = r"""
+import gdb, json, re
+found = {}
+for thread in gdb.selected_inferior().threads():
+    thread.switch()
+    frame, frames = gdb.newest_frame(), found.setdefault(thread.ptid[1], [])
+    while frame:
+        if frame.type() in (gdb.NORMAL_FRAME, gdb.SIGTRAMP_FRAME):  # no inlined function, none that jumped to another
+            symbol = re.search(r" \+ (\d+) in ", gdb.execute(f"info symbol {frame.pc()}", to_string=True))
+            frames.append([frame.pc(), frame.name(), int(symbol[1]) if symbol else 0])
+        frame = frame.older()
+print("found", json.dumps(found))
+"""
+
+
+def by_gdb(pid: int, folder) -> dict[int, list[tuple[int, str, int]]]:
+    """{thread: [(position, name, distance from the symbol)]}, innermost first."""
+    script = folder / "frames.py"
+    script.write_text(BY_GDB)
+    options = ["-iex", "set debuginfod enabled off", "-ex", "set backtrace past-main on", "-ex", "set backtrace past-entry on", "-x", script]
+    printed = subprocess.run(["gdb", "-nx", "-batch", "-p", str(pid), *options], capture_output=True, text=True, check=True).stdout
+    return {int(tid): frames for tid, frames in json.loads(re.search("^found (.*)$", printed, re.MULTILINE)[1]).items()}

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
-import pwd
 import random
 import re
-import shutil
 import signal
 import struct
 import subprocess
-import tempfile
 from types import SimpleNamespace
 
 import pytest
@@ -24,27 +20,6 @@ from pyusdt.stacks import beside, cfi, kernel_side, native
 from pyusdt.stacks.capture import Copy
 
 HERE = harness.HERE
-BY_GDB = """
-import gdb, json
-found = {}
-for thread in gdb.selected_inferior().threads():
-    thread.switch()
-    frame, frames = gdb.newest_frame(), found.setdefault(thread.ptid[1], [])
-    while frame:
-        if frame.type() in (gdb.NORMAL_FRAME, gdb.SIGTRAMP_FRAME):  # no inlined function, none that jumped to another
-            frames.append([frame.pc(), frame.name()])
-        frame = frame.older()
-print("found", json.dumps(found))
-"""
-
-
-def by_gdb(pid: int, folder) -> dict[int, list[tuple[int, str]]]:
-    """{thread: [(position, name)]}, innermost first."""
-    script = folder / "frames.py"
-    script.write_text(BY_GDB)
-    options = ["-iex", "set debuginfod enabled off", "-ex", "set backtrace past-main on", "-ex", "set backtrace past-entry on", "-x", script]
-    printed = subprocess.run(["gdb", "-nx", "-batch", "-p", str(pid), *options], capture_output=True, text=True, check=True).stdout
-    return {int(tid): frames for tid, frames in json.loads(re.search("^found (.*)$", printed, re.MULTILINE)[1]).items()}
 
 
 def by_us(pid: int) -> dict[int, list[native.NativeFrame]]:
@@ -66,7 +41,7 @@ def is_name(frame: native.NativeFrame, name: str | None) -> bool:
 def both(pid: int, folder):
     """What we and gdb see while nothing moves."""
     while True:
-        ours, theirs = by_us(pid), by_gdb(pid, folder)
+        ours, theirs = by_us(pid), harness.by_gdb(pid, folder)
         if positions(ours) == positions(by_us(pid)):
             return ours, theirs
 
@@ -79,15 +54,10 @@ def compare(pid: int, folder, names: set[str]) -> None:
     """names: that must be there."""
     ours, theirs = both(pid, folder)
     assert ours.keys() == theirs.keys()
-    assert positions(ours) == {tid: [position for position, _ in frames] for tid, frames in theirs.items()}
+    assert positions(ours) == {tid: [position for position, *_ in frames] for tid, frames in theirs.items()}
     for tid, wanted in theirs.items():
-        assert [(frame.name, name) for frame, (_, name) in zip(ours[tid], wanted, strict=True) if not is_name(frame, name)] == []
+        assert [(frame.name, name) for frame, (_, name, _) in zip(ours[tid], wanted, strict=True) if not is_name(frame, name)] == []
     assert names <= {frame.name for frames in ours.values() for frame in frames}
-
-
-def skip_without_gdb() -> None:
-    if shutil.which("gdb") is None:
-        pytest.skip("host: no gdb")
 
 
 def waits(pid: int) -> bool:
@@ -97,7 +67,7 @@ def waits(pid: int) -> bool:
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
 def test_a_python_has_the_frames_that_gdb_has(python, tmp_path):
     """The interpreter and libc, in a read, a select and a lock."""
-    skip_without_gdb()
+    harness.skip_without_gdb()
     with harness.running(python, "rests.py") as subject:
         while not waits(subject.pid):
             pass
@@ -106,22 +76,11 @@ def test_a_python_has_the_frames_that_gdb_has(python, tmp_path):
 
 def test_a_postgresql_has_the_frames_that_gdb_has(tmp_path):
     """Debian's, a backend that waits for its user."""
-    skip_without_gdb()
-    programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
-    if not programs or os.geteuid() != 0:
-        pytest.skip("host: no postgresql, or not root")
-    owner = pwd.getpwnam("postgres")
-    folder = tempfile.mkdtemp(prefix="pyusdt-pg-")
-    who = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": [], "cwd": folder}
-    try:
-        os.chown(folder, owner.pw_uid, owner.pw_gid)
-        subprocess.run([f"{programs[-1]}/initdb", "-D", "data", "-A", "trust", "--no-sync"], check=True, capture_output=True, **who)
-        with harness.started([f"{programs[-1]}/postgres", "--single", "-D", "data", "postgres"], **who) as subject:
-            while not waits(subject.pid):
-                pass
-            compare(subject.pid, tmp_path, {"PostgresMain", "PostgresSingleUserMain", "main"})
-    finally:
-        shutil.rmtree(folder)
+    harness.skip_without_gdb()
+    with harness.postgresql() as subject:
+        while not waits(subject.pid):
+            pass
+        compare(subject.pid, tmp_path, {"PostgresMain", "PostgresSingleUserMain", "main"})
 
 
 # ---- beside Python's ----

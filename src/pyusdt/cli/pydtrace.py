@@ -304,7 +304,11 @@ def trace(arguments: Arguments) -> int:
                 complain(f"consumers: {engine.consumers}")
         output = open_output(arguments.output)
         report_requests(arguments, compiled, engine, output)
-        return run(arguments, driver, output) if arguments.execute else 0
+        status = run(arguments, driver, output) if arguments.execute else 0
+        if arguments.verbose:
+            for text in engine.details():
+                complain(harmless(text))
+        return status
     finally:
         driver.close()
 

@@ -203,6 +203,10 @@ class Engine(Clock):
         """What /proc/PID/maps of a traced process said of its code when it was last looked at: lines, none if it never was."""
         return ()
 
+    def details(self) -> list[str]:
+        """What -v tells at the end of a tracing: texts, one line each."""
+        return []
+
     samples = False  # it has profile-n by reading processes from outside, with
     sampler: Any = None  # a tracing.samples.Samples, which is given to it
     frames_wanted = 0  # of these stacks

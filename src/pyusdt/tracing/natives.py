@@ -40,8 +40,8 @@ class _Known:
     """Of a file.  number: of its table, unwound.NONE where it has none."""
 
     def __init__(self, number: int = unwound.NONE, found: table.Table | None = None) -> None:
-        self.number, self.rows = number, len(found) if found else 0
-        self.base, self.segments = (found.base, found.segments) if found else (0, [])
+        self.number, self.rows, self.base = number, len(found) if found else 0, found.base if found else 0
+        self.segments: list[tuple[int, int, int]] = found.segments if found else []
 
 
 class _Left(Exception):

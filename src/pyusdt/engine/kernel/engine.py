@@ -18,8 +18,8 @@ from ...data import program as p
 from .. import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
 from ..elf import BadFile
 from ..ticks import Ticks, period, profile_period
-from . import btf, errors, operands
-from .attach import SITE, Attacher, Own, Place
+from . import btf, errors, operands, unwind
+from .attach import SITE, Attacher, Own, Place, release
 from .clauses import demanded
 from .hurry import Hurry
 from .link import NAMES_SIZE, NO_PID, Event, Linker
@@ -522,6 +522,16 @@ class KernelEngine(Engine):
             return []
         troubles, self.interpreters.troubles = self.interpreters.troubles, []
         return list(dict.fromkeys(troubles))
+
+    def details(self):
+        if not self.interpreters:
+            return []
+        by_pointers = [f"native stacks were followed by frame pointers alone: {self._no_tables}"] * bool(self._no_tables)
+        return by_pointers + [f"followed by frame pointers alone: {text}" for text in self.interpreters.natives.left_out]
+
+    @property
+    def _no_tables(self):
+        return unwind.cannot(os.uname().machine, release())
 
     def _hopeless_sites(self):
         why, self._given_up = self._given_up, []

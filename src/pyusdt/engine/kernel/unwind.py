@@ -82,7 +82,7 @@ class Unwind(walk.Frames):
     def _whole(self) -> tuple[Any, list[tuple[int, Any]]]:
         g, calls = Code(), []
         new, same, none, done, known = Label(), Label(), Label(), Label(), Label()
-        count, frames, most = self.words
+        count, _, most = self.words
         g.emit(mov(R6, R1))
         self._stamp(g, none)
         g.emit(store(4, R10, _KEY, R9), ld_map(R1, self._places.parts), mov(R2, R10), alu_imm("add", R2, _KEY), call(_LOOKUP),

@@ -159,6 +159,7 @@ class Walk(Frames):
         self._process(g, known, done)
         g.place(known)
         g.emit(mov(R1, R6), alu_imm("add", R1, self.var(CONFIG)), mov_imm(R2, w.SIZE), mov(R3, R0), call(_READ_KERNEL))
+        self._make_room(g)
         self._innermost(g, calls)
         self._loop(g, calls, self._step, 2 * self._frames + 1)
         self._end(g)
@@ -167,6 +168,15 @@ class Walk(Frames):
         g.place(done)
         g.emit(exit_())
         return g.finish(), calls
+
+    def _make_room(self, g):
+        """Half of the frames at least are for those of the interpreter: of more native ones the outermost are left out."""
+        count, frames, most = self.words
+        half, enough = most // 2, Label()
+        if not self._alone:
+            g.emit(load(8, R1, R6, count), jump_imm("jle", R1, half, enough), store_imm(8, R6, count, half), mov(R1, R6),
+                   alu_imm("add", R1, frames + 8 * half), mov_imm(R2, 8 * (most - half)), mov_imm(R3, 0), call(_READ_KERNEL))
+            g.place(enough)
 
     def _process(self, g, known, done):
         """r0 = what the map has of the process r9, stamp r8; where it has nothing that holds, the tracer is asked.  To `done` with r0 = 0 for

@@ -1,0 +1,96 @@
+"""ustack() under the kernel engine where there are no frame pointers: against gdb's backtrace at the same place.
+
+Always: both stacks are of the same wait for a line; no frame is left out but the interpreter's, in whose place Python's stand.
+"""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+import stacks_harness as harness
+from kernel_harness import DATA, PYDTRACE, compile_c
+
+from pyusdt.engine.kernel import attach, unwind
+
+pytestmark = [pytest.mark.usefixtures("bpf"), pytest.mark.xdist_group("kernel/test_walks")]  # of processes that are named
+READS = "import sys\nprint('ready', flush=True)\ndef reads():\n    sys.stdin.readline()\nwhile True:\n    reads()\n"
+ON = "tick-10ms /!on/ { on = 1; trace(-1); }"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def here():
+    if why := unwind.cannot(os.uname().machine, attach.release()):
+        pytest.skip(f"host: {why}")
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    return compile_c(f"{DATA}/no_pointers.c", tmp_path_factory.mktemp("bare") / "bare", "-fomit-frame-pointer")
+
+
+def at_read(subject, line="", options=(), key="syscall::read:entry /pid == $target/ { ustack(120); exit(0); }"):
+    """The frames of the read in which it waits, once it has had a line."""
+    arguments = [*options, "-x", "engine=kernel", "--json", "-q", "-n", f"{ON} {key}", "-p", str(subject.pid)]
+    tracer = subprocess.Popen([PYDTRACE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        while json.loads(tracer.stdout.readline()).get("values") != [-1]:
+            pass
+        subject.say(line)
+        out, err = tracer.communicate(timeout=60)
+    finally:
+        tracer.kill()
+        tracer.communicate()
+    assert err == ""
+    return next(row["values"][0] for row in map(json.loads, out.splitlines()) if row["type"] == "record")
+
+
+def alike(ours, theirs):
+    """Whether frames are gdb's [(position, name, distance from the name)]: where we have a name, which may be another of the same place, the
+    distance from it is; else the position."""
+    def is_one(frame, position, distance):
+        name, _, after = frame.partition("`")[2].partition("+")
+        return int(name, 16) == position if name.startswith("0x") else int(after or "0", 16) == distance
+
+    return len(ours) == len(theirs) and all(is_one(frame, position, distance) for frame, (position, _, distance) in zip(ours, theirs))
+
+
+def compared(subject, folder, line=""):
+    """The frames, which are gdb's."""
+    found = at_read(subject, line)
+    [theirs] = harness.by_gdb(subject.pid, folder).values()
+    native = [frame for frame in found if "`" in frame]
+    wanted = [frame for frame in theirs if not (frame[1] or "").startswith("_PyEval_EvalFrameDefault")]
+    assert alike(native, wanted), (found, theirs)
+    return found
+
+
+def names(frames):
+    return [re.split("[`+]", frame)[1] for frame in frames]
+
+
+def test_of_a_program_without_frame_pointers(bare, tmp_path):
+    """Behind a signal, a frame of 70,000 bytes, one that is aligned, and a callback of the C library's."""
+    harness.skip_without_gdb()
+    with harness.started([bare]) as subject:
+        found = names(compared(subject, tmp_path))
+    assert [name for name in found if name in ("waits", "handler", "large", "compares", "sorts", "main", "_start")] == [
+        "waits", "handler", "large", "compares", "sorts", "main", "_start"]
+
+
+@pytest.mark.parametrize("python", ["/usr/bin/python3"])
+def test_of_a_python(python, tmp_path):
+    harness.skip_without_gdb()
+    with harness.started([python, "-c", READS]) as subject:
+        found = compared(subject, tmp_path)
+    assert [frame.split()[0] for frame in found if "`" not in frame] == ["reads", "<module>"]
+    assert "read" in found[0] and "PyEval_EvalCode" in "".join(found[found.index(next(each for each in found if each.startswith("<module>"))):])
+
+
+@pytest.mark.long
+def test_of_a_postgresql(tmp_path):
+    harness.skip_without_gdb()
+    with harness.postgresql() as subject:
+        found = names(compared(subject, tmp_path, "select 1;"))
+    assert {"PostgresMain", "PostgresSingleUserMain", "main"} <= set(found)

@@ -1,0 +1,100 @@
+"""Tables of frames for programs in the kernel: every row of the C library against the rules that it is made of."""
+
+import bisect
+import ctypes
+import os
+
+import pytest
+
+from pyusdt.data import unwound
+from pyusdt.engine import elf
+from pyusdt.stacks import cfi, native, table
+
+pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="host: the rules are of x86-64")
+SP, BP, PC = 7, 6, 16
+BEGIN = {BP: 1 << 40, SP: 1 << 32, PC: 0}
+
+
+def path_of(name):
+    with open("/proc/self/maps") as file:
+        return next(line.split()[-1] for line in file if name in line)
+
+
+@pytest.fixture(scope="module", params=["/ld-", pytest.param("/libc.so", marks=pytest.mark.long)])
+def file(request):
+    ctypes.CDLL(None)
+    found = elf.File(path_of(request.param))
+    yield found
+    found.close()
+
+
+def word(address):
+    """A memory that has another word everywhere."""
+    return address * 0x9E3779B97F4A7C15 & (1 << 48) - 1
+
+
+def stepped(rule, pc):
+    """The caller's registers, as the program in the kernel has them; None: by the chain of frame pointers."""
+    kind, saved = rule & (1 << unwound.KIND_BITS) - 1, rule >> unwound.KIND_BITS & unwound.SAVED_MOST
+    begin = 8 * (rule >> unwound.KIND_BITS + unwound.SAVED_BITS)
+    if kind == unwound.POINTER:
+        return None
+    if kind == unwound.OUTERMOST:
+        return {}
+    if kind == unwound.SIGNAL:
+        return {BP: word(BEGIN[SP] + unwound.SIGNAL_BP), SP: word(BEGIN[SP] + unwound.SIGNAL_SP), PC: word(BEGIN[SP] + unwound.SIGNAL_PC)}
+    if kind == unwound.JUMP:
+        begin = BEGIN[SP] + 8 + 8 * (pc & 15 >= 11)
+    else:
+        begin += BEGIN[SP if kind == unwound.BY_SP else BP]
+    return {BP: word(begin - 8 * saved) if saved else BEGIN[BP], SP: begin, PC: word(begin - 8)}
+
+
+def wanted(row, pc):
+    """The same by the rules; None where they need other registers, {} for the outermost frame."""
+    if row is None:
+        return None
+    if PC in row.rules and row.rules[PC] is None:
+        return {}
+    try:
+        found = native._by_table({**BEGIN, PC: pc}, row, word)
+        return {register: found[register] for register in (BP, SP, PC)}
+    except KeyError:
+        return None
+
+
+def test_every_row_of_a_library(file):
+    """At the first and the last address of each part that the rules are the same for, and of the gaps between them."""
+    found = table.compiled(file)
+    rows = list(unwound.ROW.iter_unpack(found.rows))
+    starts = [start + found.base for start, _ in rows]
+    tables, parts, left, end = cfi.Tables(file), 0, 0, found.base
+    for function in cfi.Tables(file).functions():
+        for begin, following, row in function:
+            for pc in {begin, following - 1, *([end, begin - 1] if end < begin else [])}:
+                rule = rows[bisect.bisect_right(starts, pc) - 1][1]
+                there = tables.row(pc)
+                ours, theirs = stepped(rule, pc), wanted(there, pc)
+                if ours is None and theirs is not None:  # the frame is aligned, and has a chain of frame pointers
+                    assert cfi.EXPRESSION in there.rules[cfi.CFA] or there.rules[cfi.CFA][0] == 10, there.rules
+                    left += 1
+                else:
+                    assert ours == theirs, (hex(pc), rule, there and there.rules)
+            parts, end = parts + 1, following
+    assert parts > 1000 and left < parts / 100
+    assert rows[-1][1] == unwound.POINTER and {rule & 7 for _, rule in rows} >= {
+        unwound.POINTER, unwound.BY_SP, unwound.BY_BP, unwound.JUMP, unwound.SIGNAL}
+
+
+def test_what_has_no_room():
+    with pytest.raises(ValueError, match="too large"):
+        unwound.rule(unwound.BY_SP, unwound.BEGIN_MOST + 1)
+    assert table.rule_of(cfi.Row({cfi.CFA: (SP, 8 * (unwound.BEGIN_MOST + 1)), PC: (cfi.OFFSET, -8)}, PC, False, 0)) == unwound.POINTER
+    assert table.rule_of(cfi.Row({cfi.CFA: (SP, 12), PC: (cfi.OFFSET, -8)}, PC, False, 0)) == unwound.POINTER
+    assert table.rule_of(cfi.Row({cfi.CFA: (10, 8), PC: (cfi.OFFSET, -8)}, PC, False, 0)) == unwound.POINTER
+    assert table.rule_of(cfi.Row({cfi.CFA: (SP, 16), PC: (cfi.OFFSET, -16)}, PC, False, 0)) == unwound.POINTER
+
+
+def test_a_table_has_a_bound(file):
+    with pytest.raises(table.Left, match="more than 100 rows"):
+        table.compiled(file, 100)
