@@ -47,6 +47,7 @@ struct pyusdt_consumer_config {
 /* Who fired: what an event does not carry itself. */
 struct pyusdt_process {
     uint32_t pid, ppid, uid, gid; /* ppid: 0 where it is not known */
+    uint32_t host;                /* as struct pyusdt_target_info has it */
     char comm[16];                /* NUL padded */
     uint32_t ancestors[PYUSDT_ANCESTORS]; /* its parent, that one's, and so on; zeros behind them, or where not asked for */
 };

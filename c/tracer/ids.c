@@ -61,7 +61,7 @@ static int add_later(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uin
 
 static void find_who(struct pyusdt_process *who, const struct pyusdt_target_info *info, uint32_t uses)
 {
-    *who = (struct pyusdt_process){.pid = info->pid, .uid = info->uid, .gid = info->gid};
+    *who = (struct pyusdt_process){.pid = info->pid, .uid = info->uid, .gid = info->gid, .host = info->host};
     if (uses & PYUSDT_USES_PPID)
         who->ppid = pyusdt_find_parent(who->pid);
     if (uses & PYUSDT_USES_ANCESTORS)

@@ -78,6 +78,7 @@ struct pyusdt_target_info {
     uint32_t wanted; /* probes that this session has enabled in it */
     int alive;       /* 0: dead, and everything that it had published has been delivered */
     int visible;     /* 0: the tracer has no pid for it, which is in another pid namespace: pid is what it has there */
+    uint32_t host;   /* of many.h: where it is, 1, 2, …; 0: here */
     char comm[16];
 };
 

@@ -104,6 +104,10 @@ struct pyusdt_replay;
 /* Takes the file over. Reads it once to the end, to know the targets; -EPROTONOSUPPORT another version or byte order,
  * -EBADMSG no recording. */
 int pyusdt_replay_open(int fd, struct pyusdt_replay **out, struct pyusdt_error *error);
+/* One that comes in portions, as it is made: what has not come yet is no end. */
+int pyusdt_replay_stream(struct pyusdt_replay **out);
+int pyusdt_replay_put(struct pyusdt_replay *replay, const void *data, size_t size); /* the next portion; 0, -ENOMEM */
+size_t pyusdt_replay_waits(const struct pyusdt_replay *replay);                     /* bytes that were not read yet */
 void pyusdt_replay_close(struct pyusdt_replay *replay);
 const struct pyusdt_record_header *pyusdt_replay_header(const struct pyusdt_replay *replay);
 uint64_t pyusdt_replay_end(const struct pyusdt_replay *replay);        /* when tracing ended */

@@ -21,6 +21,7 @@
 #define TABLES_MAX 65536u
 #define TARGETS_MAX 65536u
 #define PROBES_MAX (1u << 22) /* of all targets: each gets an id, so that a small file could fill the memory */
+#define PROBES_OF_MANY (1u << 16) /* the same of a recording that comes in portions, which is one of many */
 
 /* Tables and targets are private copies; a target that was told of again has its last table. */
 struct target {
@@ -46,7 +47,10 @@ struct pyusdt_replay {
     struct pyusdt_block block;
     uint8_t *body;
     bool waiting;
-    size_t filled, at; /* of buffer */
+    size_t filled, at; /* of buffer, or of stream */
+    bool streams, begun; /* it comes in portions; its header has come */
+    uint8_t *stream;
+    size_t room;
     uint8_t buffer[BUFFER];
 };
 
@@ -54,6 +58,13 @@ struct pyusdt_replay {
 
 static bool read_bytes(struct pyusdt_replay *r, void *to, size_t size)
 {
+    if (r->streams) {
+        if (r->filled - r->at < size)
+            return false;
+        memcpy(to, r->stream + r->at, size);
+        r->at += size;
+        return true;
+    }
     while (size > 0) {
         if (r->at == r->filled) {
             ssize_t n;
@@ -154,7 +165,7 @@ static int take_target(struct pyusdt_replay *r)
     else
         r->nprobes -= target->table.nprobes;
     r->nprobes += table->nprobes;
-    if (r->nprobes > PROBES_MAX)
+    if (r->nprobes > (r->streams ? PROBES_OF_MANY : PROBES_MAX))
         return damaged(r, "more probes than can be told apart");
     target->block = *block;
     target->block.comm[sizeof target->block.comm - 1] = '\0';
@@ -206,10 +217,33 @@ static int check_event(struct pyusdt_replay *r)
     return 0;
 }
 
-/* 1: the next block is an event, and waits in body; 0: the end; or the file is damaged. */
+static int read_header(struct pyusdt_replay *r, struct pyusdt_error *error);
+
+/* Of what comes in portions: the next block is here as a whole, behind the header. */
+static bool is_here(struct pyusdt_replay *r)
+{
+    struct pyusdt_error error;
+    struct pyusdt_block block;
+
+    if (!r->begun) {
+        if (r->filled - r->at < sizeof r->header)
+            return false;
+        r->begun = true;
+        if (read_header(r, &error) != 0) {
+            damaged(r, "it is no recording, or one of another version or byte order");
+            return false;
+        }
+    }
+    if (r->filled - r->at < sizeof block)
+        return false;
+    memcpy(&block, r->stream + r->at, sizeof block);
+    return block.size > BLOCK_MAX || r->filled - r->at - sizeof block >= block.size;
+}
+
+/* 1: the next block is an event, and waits in body; 0: the end, or of what comes in portions: not yet; or the file is damaged. */
 static int next_event(struct pyusdt_replay *r)
 {
-    while (!r->over) {
+    while (!r->over && (!r->streams || is_here(r))) {
         int code = 0;
         if (!read_bytes(r, &r->block, sizeof r->block))
             return damaged(r, "it ends in the middle");
@@ -339,7 +373,7 @@ static int read_header(struct pyusdt_replay *r, struct pyusdt_error *error)
 {
     if (!read_bytes(r, &r->header, sizeof r->header))
         return pyusdt_error_set(error, -EBADMSG, "not a recording of pydtrace");
-    if (r->header.magic == PYUSDT_FLIGHT_MAGIC) {
+    if (r->header.magic == PYUSDT_FLIGHT_MAGIC && !r->streams) {
         r->fd = pyusdt_flight_convert(r->fd, error);
         r->filled = r->at = 0;
         if (r->fd < 0)
@@ -380,6 +414,50 @@ int pyusdt_replay_open(int fd, struct pyusdt_replay **out, struct pyusdt_error *
     return 0;
 }
 
+int pyusdt_replay_stream(struct pyusdt_replay **out)
+{
+    struct pyusdt_replay *r = calloc(1, sizeof *r);
+
+    if (!r || !(r->body = calloc(1, BLOCK_MAX))) {
+        free(r);
+        return -ENOMEM;
+    }
+    r->fd = -1;
+    r->streams = true;
+    *out = r;
+    return 0;
+}
+
+int pyusdt_replay_put(struct pyusdt_replay *r, const void *data, size_t size)
+{
+    size_t left = r->filled - r->at;
+
+    if (r->over)
+        return 0;
+    if (left + size > r->room) {
+        size_t room = 2 * (left + size);
+        uint8_t *more = malloc(room);
+        if (!more)
+            return -ENOMEM;
+        if (left > 0)
+            memcpy(more, r->stream + r->at, left);
+        free(r->stream);
+        r->stream = more;
+        r->room = room;
+    } else if (left > 0) {
+        memmove(r->stream, r->stream + r->at, left);
+    }
+    memcpy(r->stream + left, data, size);
+    r->at = 0;
+    r->filled = left + size;
+    return 0;
+}
+
+size_t pyusdt_replay_waits(const struct pyusdt_replay *r)
+{
+    return r->filled - r->at;
+}
+
 void pyusdt_replay_close(struct pyusdt_replay *r)
 {
     if (!r)
@@ -391,6 +469,7 @@ void pyusdt_replay_close(struct pyusdt_replay *r)
         pyusdt_places_free(&r->targets[i].places);
     free(r->targets);
     free(r->body);
+    free(r->stream);
     if (r->fd >= 0)
         close(r->fd);
     free(r);

@@ -21,7 +21,7 @@ void pyusdt_state_fill_who(struct pyusdt_state *s, uint32_t uses, uint32_t id, c
     s->pid = who->pid;
     s->uid = who->uid;
     s->gid = who->gid;
-    s->ppid = who->ppid;
+    s->ppid = (uint64_t)who->host << 32 | who->ppid;
     if (uses & PYUSDT_USES_ANCESTORS)
         memcpy(s->ancestors, who->ancestors, sizeof s->ancestors);
     if (uses & PYUSDT_USES_EXECNAME)

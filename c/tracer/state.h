@@ -16,7 +16,7 @@ struct pyusdt_state {
     uint64_t wall;
     char execname[16], probeprov[64], probemod[64], probefunc[128], probename[64];
     uint64_t arg[12];
-    uint64_t ppid; /* the upper half is the error of a system call, of which none returns here */
+    uint64_t ppid; /* the upper half, the error of a system call, of which none returns here, is the number of the host (many.h) */
     uint32_t ancestors[PYUSDT_ANCESTORS];
 };
 

@@ -84,3 +84,59 @@ cdef class Replay(Feed):
         """Why the rest of the file is not read, or None."""
         cdef const char *why = pyusdt_replay_damage(self.replay)
         return None if why is NULL else why.decode()
+
+
+cdef class Many(Feed):
+    """Recordings of many hosts, each of which comes in portions (c/tracer/many.h); a Consumer takes events of the one that was chosen."""
+
+    cdef pyusdt_many *many
+    cdef uint32_t sources
+
+    def __cinit__(self):
+        cdef int code = pyusdt_many_new(&self.many)
+        if code < 0:
+            raise failure(code, NULL)
+        self.feed = pyusdt_feed(&pyusdt_many_feed, self.many)
+
+    def __dealloc__(self):
+        pyusdt_many_free(self.many)
+
+    cdef uint32_t checked(self, uint32_t source) except? 0xFFFFFFFF:
+        if source >= self.sources:
+            raise LookupError(f"no recording {source}")
+        return source
+
+    def add(self, uint32_t host):
+        """One more recording, of host 1, 2, …; its number."""
+        cdef int code = pyusdt_many_add(self.many, host)
+        if code < 0:
+            raise failure(code, NULL)
+        self.sources += 1
+        return code
+
+    def put(self, uint32_t source, bytes data, int64_t shift):
+        """The next portion; shift: ns to be added to its times from now on."""
+        cdef int code = pyusdt_many_put(self.many, self.checked(source), <const char *>data, len(data), shift)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def waits(self, uint32_t source):
+        """Bytes that were not read yet."""
+        return pyusdt_many_waits(self.many, self.checked(source))
+
+    def next_time(self, uint32_t source):
+        """The time (ns, by our clock) of the next event that has come, or None."""
+        cdef uint64_t time
+        return time if pyusdt_many_next(self.many, self.checked(source), &time) else None
+
+    def last_time(self, uint32_t source):
+        """The time of the event that was taken last."""
+        return pyusdt_many_last(self.many, self.checked(source))
+
+    def choose(self, uint32_t source):
+        pyusdt_many_choose(self.many, self.checked(source))
+
+    def damage(self, uint32_t source):
+        """Why the rest of it is not read, or None."""
+        cdef const char *why = pyusdt_many_damage(self.many, self.checked(source))
+        return None if why is NULL else why.decode()

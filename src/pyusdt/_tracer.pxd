@@ -143,6 +143,21 @@ cdef extern from "tracer/record.h" nogil:
     const pyusdt_feed_kind pyusdt_replay_feed
 
 
+cdef extern from "tracer/many.h" nogil:
+    struct pyusdt_many:
+        pass
+    int pyusdt_many_new(pyusdt_many **out)
+    void pyusdt_many_free(pyusdt_many *many)
+    int pyusdt_many_add(pyusdt_many *many, uint32_t host)
+    int pyusdt_many_put(pyusdt_many *many, uint32_t source, const void *data, size_t size, int64_t shift)
+    size_t pyusdt_many_waits(const pyusdt_many *many, uint32_t source)
+    bint pyusdt_many_next(pyusdt_many *many, uint32_t source, uint64_t *time)
+    const char *pyusdt_many_damage(const pyusdt_many *many, uint32_t source)
+    void pyusdt_many_choose(pyusdt_many *many, uint32_t source)
+    uint64_t pyusdt_many_last(const pyusdt_many *many, uint32_t source)
+    const pyusdt_feed_kind pyusdt_many_feed
+
+
 cdef extern from "tracer/registry.h" nogil:
     struct pyusdt_probe_names:
         const char *provider

@@ -102,6 +102,13 @@ cdef class VM:
         if code < 0:
             raise failure(code, NULL)
 
+    def put(self, unsigned map, uint32_t index, size_t offset, bytes value):
+        """Write a part of one element of an array map."""
+        cdef char *to = <char *>pyusdt_vm_map_value(self.vm, map, index)
+        if to is NULL or offset + len(value) > self.sizes[map][1]:
+            raise IndexError(f"map {map} has no such part of element {index}")
+        memcpy(to + offset, <const char *>value, len(value))
+
     def delete(self, unsigned map, bytes key):
         """Take an element out of a hash map, if it is there."""
         pyusdt_vm_map_delete(self.vm, map, <const char *>key)
@@ -124,7 +131,7 @@ cdef int collect(void *arg, const pyusdt_target_info *target, const pyusdt_probe
 
 
 cdef class Feed:
-    """What a Consumer takes events from: a Session or a Replay."""
+    """What a Consumer takes events from: a Session, a Replay, a Many."""
 
     cdef pyusdt_feed feed
 

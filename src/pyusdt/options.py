@@ -329,6 +329,8 @@ PARSERS: dict[str, Parser] = {
     "spans": _text, "otlp": _text, "otlpinterval": _rate, "otlptemporality": _choice("cumulative", "delta"),
     # how long hosts of --hosts may take to answer, and how long one that was lost is tried again (docs/guide/hosts.md)
     "hostwait": _rate, "hostretry": _rate,
+    # whether each host runs the clauses of its events, or the coordinator those of all
+    "hostmode": _choice("partial", "central"),
     "workers": _workers,  # consumers that share the events (docs/internals/consumers.md)
     "maxcpu": _percent,  # of a processor that pydtrace may take (docs/guide/serve.md)
 }  # fmt: skip
@@ -346,7 +348,7 @@ for _reason, _names in _REFUSED.items():
 _GATHERED = frozenset(("cppargs", "cpphdrs", "define", "incdir", "undef"))
 # A script can not set the options that decide how the script itself is read.
 COMMAND_LINE = _GATHERED | {"cpppath", "stdc", "ldpath", "ctfpath", "modpath", "procfspath", "lockmem", "metrics", "metricstoken",
-                               "metricscert", "alert", "otlp", "spans"}
+                               "metricscert", "alert", "otlp", "spans", "hostmode"}
 
 
 class Options(dict[str, "Any"]):

@@ -16,6 +16,7 @@ import tempfile
 import builds
 import chromium
 import harness
+import many_hosts
 import pytest
 
 
@@ -135,3 +136,10 @@ def unprivileged():
         yield user
     finally:
         shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    """Five hosts, which are namespaces: the first process of each."""
+    with many_hosts.namespaces() as found:
+        yield found

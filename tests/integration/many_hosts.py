@@ -1,12 +1,16 @@
-"""What tests of many hosts share: a program that fires, a script that counts it by host, a session that is looked at while it goes on."""
+"""What tests of many hosts share: hosts that are namespaces of this machine, a program that fires, a script that counts it by host, a
+session that is looked at while it goes on."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import signal
 import subprocess
 
 import harness
+import pytest
 
 PATIENT = ["-x", "hostwait=110s"]  # a busy machine
 FOREVER = """import os, sys, time, pyusdt
@@ -17,6 +21,42 @@ while not os.path.exists(sys.argv[1]):
     time.sleep(0.0005)
 print(fired, flush=True)
 """
+
+
+@contextlib.contextmanager
+def namespaces():
+    """The ids of five processes, each the first of a host."""
+    if os.geteuid() != 0:
+        pytest.skip("host: only root makes namespaces")
+    with contextlib.ExitStack() as stack:
+        found = []
+        for number in range(1, 6):
+            words = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--uts", "--net", "--time",
+                     f"--monotonic={number}00000", "sh", "-c",
+                     f"hostname web{number} && mount -t tmpfs tmpfs /dev/shm && echo ready && exec cat"]
+            process = stack.enter_context(harness.running(words, stdin=subprocess.PIPE))  # it ends with us, however we do
+            assert process.stdout.readline() == "ready\n", harness.finish(process, 10)
+            with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+                found.append(int(file.read().split()[0]))
+        yield found
+
+
+def options(hosts, *more):
+    """Of pydtrace, for namespaces."""
+    via = f"env -u PYUSDT_RUNDIR nsenter -a -t {{host}} {harness.PYDTRACE} --serve"
+    return ["-q", *PATIENT, "--hosts", ",".join(map(str, hosts)), "--via", via, *more]
+
+
+def serving(name):
+    """The id of pydtrace --serve of a host, or 0."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                is_it = f"HOST={name}\0".encode() in file.read() + b"\0"
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if is_it and b"--serve" in file.read():
+                    return int(pid)
+    return 0
 
 
 class Session:

@@ -22,7 +22,7 @@ from math import isqrt
 
 import harness
 import pytest
-from many_hosts import BACK, COUNT, FOREVER, LOST, PATIENT, Session, counted, is_whole
+from many_hosts import BACK, COUNT, FOREVER, LOST, PATIENT, Session, counted, is_whole, options
 
 pytestmark = pytest.mark.own_processes
 HOSTILE = os.path.join(harness.PROGRAMS, "hostile_host.py")
@@ -35,30 +35,6 @@ for i in range(int(sys.argv[1])):
     fired += pyusdt.p(i % 7, i, 0, 0, f"key {i % 5}")
 print("fired", fired, file=sys.stderr)
 """
-
-
-@pytest.fixture(scope="module")
-def nodes():
-    """The ids of five processes, each the first of a host."""
-    if os.geteuid() != 0:
-        pytest.skip("host: only root makes namespaces")
-    with contextlib.ExitStack() as stack:
-        found = []
-        for number in range(1, 6):
-            words = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--uts", "--net", "--time",
-                     f"--monotonic={number}00000", "sh", "-c",
-                     f"hostname web{number} && mount -t tmpfs tmpfs /dev/shm && echo ready && exec cat"]
-            process = stack.enter_context(harness.running(words, stdin=subprocess.PIPE))  # it ends with us, however we do
-            assert process.stdout.readline() == "ready\n", harness.finish(process, 10)
-            with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
-                found.append(int(file.read().split()[0]))
-        yield found
-
-
-def options(hosts, *more):
-    """Of pydtrace, for namespaces."""
-    via = f"env -u PYUSDT_RUNDIR nsenter -a -t {{host}} {harness.PYDTRACE} --serve"
-    return ["-q", *PATIENT, "--hosts", ",".join(map(str, hosts)), "--via", via, *more]
 
 
 @pytest.fixture

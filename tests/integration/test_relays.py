@@ -5,7 +5,6 @@ Hosts and relays are this machine, several times: each host sees every event.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import os
@@ -17,7 +16,7 @@ import sys
 
 import harness
 import pytest
-from many_hosts import COUNT, FOREVER, PATIENT, Session, counted, is_whole
+from many_hosts import COUNT, FOREVER, PATIENT, Session, counted, is_whole, serving
 
 pytestmark = pytest.mark.own_processes
 VIA = f"env HOST={{host}} {harness.PYDTRACE} --serve"
@@ -62,18 +61,6 @@ def test_records_of_hosts_behind_relays_are_in_order_or_marked():
         assert numbers == sorted(numbers), found
     pairs = [(first, second) for first, second in itertools.pairwise(found) if first["values"][1] == second["values"][1]]
     assert pairs and all(second.get("uncertain") for _, second in pairs), found
-
-
-def serving(name):
-    """The id of pydtrace --serve of a host, or 0."""
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                is_it = f"HOST={name}\0".encode() in file.read() + b"\0"
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                if is_it and b"--serve" in file.read():
-                    return int(pid)
-    return 0
 
 
 def test_a_relay_and_a_host_behind_one_are_killed(tmp_path):

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 from .._core import publish_forked
 from ..data.argument_names import USER_TRACE
 from ..data.snapshot import Aggregation
+from ..dlang import sides as many
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError
-from ..dlang.sides import check as check_sides
 from ..engine import EngineError, Targets, gone, signatures
 from ..engine.identity import alive
 from ..engine.kernel.structs import Structs
@@ -184,7 +184,7 @@ class Tracing:
         compiler = Compiler(self._options, default_macros(target), kernel=Structs())
         unknown = "cmd" in self._wanted or self._hosts
         if self._hosts:
-            request.declare(compiler, "", self._wanted.get("width") or request.width_of(self._wanted["hosts"]), "hosts=")
+            many.declare(compiler, "", self._wanted.get("width") or request.width_of(self._wanted["hosts"]), "hosts=")
         compiler.names.told = signatures.nothing_told() if unknown else signatures.told(self._options, self._wanted["pids"])
         script = self._script
         name = None if isinstance(script, str) else os.fspath(script)
@@ -195,9 +195,7 @@ class Tracing:
             with open(script, "rb") as file:
                 text = file.read()
         compiler.add(text, name)  # where it has no name a clause may be a description alone, as after -n
-        if self._hosts:
-            check_sides(compiler.items, sides.of_clause, sides.THERE)
-        program = compiler.finish()
+        program = many.finish(compiler, sides.of_clause, sides.THERE) if self._hosts else compiler.finish()
         program.arguments = compiler.arguments
         if self._hosts:
             self._options["hosts"] = self._request_of(program, os.fsdecode(text))

@@ -69,18 +69,16 @@ def compile_requests(arguments: Arguments, target: int) -> Compiled:
     compiler = Compiler(arguments.options, default_macros(target), kernel=Structs())
     compiler.names.probes = lambda: all_probes(arguments)
     if arguments.hosts is not None:
-        from ..dlang.sides import check as check_sides
+        from ..dlang import sides as many
         from ..engine.remote import request, sides
 
         is_host = arguments.mode == "serve"
         width = arguments.width if is_host else request.width_of(arguments.hosts)
-        request.declare(compiler, arguments.hosts if is_host else "", width, "--hosts")
+        many.declare(compiler, arguments.hosts if is_host else "", width, "--hosts")
     unknown = arguments.hosts is not None or arguments.commands  # all hosts are to see the same types
     compiler.names.told = signatures.nothing_told() if unknown else signatures.told(arguments.options, arguments.pids)
     sources = add_requests(compiler, arguments)
-    if arguments.hosts is not None:
-        check_sides(compiler.items, sides.of_clause, sides.THERE)
-    program = compiler.finish()
+    program = compiler.finish() if arguments.hosts is None else many.finish(compiler, sides.of_clause, sides.THERE)
     if "disasm" in arguments.options:
         print(compiler.disassembly(program), file=sys.stderr, flush=True)
     for clause in program.clauses:

@@ -8,6 +8,7 @@ pipes: it reads nothing, and its output goes to the standard error.  A coordinat
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _POLL = 0.05  # s
 _REQUEST = 4 << 20  # bytes of a line
 _UNACKNOWLEDGED = 8  # epochs
+_PORTION = 512 << 10  # bytes of events, of a line
 
 
 class NotServed(Exception):
@@ -54,7 +56,9 @@ class _Shared(Output):
 
 
 class Served(Lines):
-    """Lines, and nothing on the standard error."""
+    """Lines, and nothing on the standard error.  taken: gives the events that are to be sent, where these are."""
+
+    taken: Callable[[], bytes] | None = None
 
     def __init__(self, output: Output) -> None:
         super().__init__(output, self.note, None)
@@ -68,6 +72,16 @@ class Served(Lines):
 
     def drop(self, kind: str, count: int, line: str) -> None:
         self.say("drops", kind=kind, count=count)
+
+    def send(self) -> None:
+        """The events that have come."""
+        data = self.taken() if self.taken else b""
+        for at in range(0, len(data), _PORTION):
+            self.say("events", data=base64.b64encode(data[at : at + _PORTION]).decode())
+
+    def epoch(self, **more: int) -> None:
+        self.send()
+        super().epoch(**more)
 
     def forward(self, record: bytes, error: int, origin: int) -> None:
         """One of a host that this one relays for."""
@@ -125,6 +139,9 @@ def serve(path: str | None, targets_of: Callable[[Arguments], Targets], compiled
             policy.check_relay(request["via"])
             arguments.options.update(hosts=relayed(request, sink.forward), hostwait=int(request["wait"]), hostretry=int(request["retry"]))
         policy.check(arguments, request["options"])
+        if arguments.options.get("hostmode") == "central":
+            policy.check_events()
+            arguments.options["send"] = True
         driver = Driver(arguments.options, Targets() if "hosts" in request else policy.targets(targets_of(arguments)))
     except Exception as error:  # noqa: BLE001  (whatever it is, the coordinator is told)
         return _refuse(sink, error, policy)
@@ -207,12 +224,15 @@ def _open(driver: Driver, program: Program, sink: Served) -> None:
 
 def _trace(driver: Driver, sink: Served, coordinator: Coordinator, interval: float, policy: Policy) -> None:
     due, flushed = time.monotonic() + interval, 0
-    relay: Any = driver.engine if driver.engine.name == "relay" else None
+    engine: Any = driver.engine
+    relay = engine if engine.name == "relay" else None
+    comes = engine if engine.name in ("relay", "sending") else None
 
     def between() -> None:
         nonlocal due, flushed
         driver.stopping = driver.stopping or coordinator.stopping or coordinator.gone or policy.left == 0
         driver.hurry = driver.hurry or coordinator.gone
+        sink.send()
         wanted, now = coordinator.flush, time.monotonic()
         if wanted > flushed or (now >= due and sink.number - coordinator.acked <= _UNACKNOWLEDGED):
             if wanted > flushed and relay:
@@ -221,8 +241,10 @@ def _trace(driver: Driver, sink: Served, coordinator: Coordinator, interval: flo
             due, flushed = now + interval, wanted
 
     def epoch(flush: int) -> None:
-        sink.epoch(flush=flush, **({"time": relay.come} if relay else {}))
+        sink.epoch(flush=flush, **({"time": comes.come} if comes else {}))
 
     driver.begin(sink)
+    if engine.name == "sending":
+        sink.taken = engine.taken
     epoch(0)  # the first one says that the probes are on
     driver.run(_POLL, between)

@@ -89,6 +89,11 @@ class Policy:
         if self.said["relay"] != [_ANY] and self.said["relay"] != via:
             raise Denied("this host's policy does not allow to relay to other hosts so")
 
+    def check_events(self) -> None:
+        """Events are sent as they are, whatever the script makes of them."""
+        if _ANY not in self.said["scripts"]:
+            raise Denied("this host's policy allows scripts of its own, so that no events are sent: not with -x hostmode=central")
+
     def _is_allowed(self, text: bytes) -> bool:
         """The text of one of the files."""
         for path in (path for pattern in self.said["scripts"] for path in glob.glob(pattern)):

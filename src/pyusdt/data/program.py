@@ -28,7 +28,7 @@ STATE_PROBEFUNC = 184  # char[128]
 STATE_PROBENAME = 312  # char[64]
 STATE_ARGS = 376  # u64[12]; absent arguments are 0
 STATE_PPID = 472  # u32: the parent of the firing process
-STATE_ERRNO = 476  # u32: the error that a system call returns
+STATE_ERRNO = STATE_HOST = 476  # u32: the error that a system call returns; where no kernel is traced: the number of the host
 STATE_ANCESTORS = 480  # u32[ANCESTORS]: that parent, its own parent, and so on; 0 where there is none
 ANCESTORS = 16
 STATE_EVENT_END = 544  # what follows belongs to the program:
@@ -173,7 +173,7 @@ class Program:
     written; strsize."""
 
     __slots__ = ("clauses", "maps", "aggregations", "options", "this_area", "zeros", "strsize", "uses", "speculates",
-                 "destructive", "arguments", "stacks")
+                 "destructive", "arguments", "stacks", "host")
 
     def __init__(self) -> None:
         self.clauses: list[Clause] = []
@@ -187,6 +187,7 @@ class Program:
         self.arguments: list[str] = []  # the texts of $0, $1 …
         # "user", "kernel" -> (offset in the state block, most frames): u64 their number, u64 each
         self.stacks: dict[str, tuple[int, int]] = {}
+        self.host: int | None = None  # where the variable `host` is in the globals map, if it is one that is read
         self.uses: set[str] = set()  # parts of the state block that the clauses read: VariableRow.uses
 
 

@@ -1,8 +1,10 @@
-"""What a script on many hosts may not do: its parts run at different places (engine/remote/sides.py), and share nothing but aggregations.
+"""Scripts on many hosts: what `host` is, and what they may not do.
 
-In: the lowered trees of a script's texts; who tells where a clause runs.  Out: nothing, or a CompileError.
-Always: a global variable that is assigned is used on one side alone; hosts record, count, and do nothing to the coordinator but end the
-tracing and what their clauses say about aggregations.
+In: a Compiler with the option hostmode; who tells where a clause runs (engine/remote/sides.py).  Out: the Program, or a CompileError.
+Always: where its parts run at different places, which share nothing but aggregations, a global variable that is assigned is used on one
+side alone, and one that only the hosts use is each host's own because the option says so; hosts record, count, and do nothing to the
+coordinator but end the tracing and what their clauses say about aggregations.  Under hostmode=central all clauses run at the
+coordinator, so that variables are one; self-> has a thread of a host as key.
 """
 
 from __future__ import annotations
@@ -15,20 +17,93 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from .compile import Compiler
+
     Sides = Callable[[list[ast.ProbeDesc]], frozenset[str]]
 
+CENTRAL = "central"
+_HOST = "host"
 _HINT = ("each side has its own memory: keep what belongs together in clauses of one side, in this-> or self-> variables, or in "
-         "aggregations, which are merged (docs/guide/hosts.md)")
+         "aggregations, which are merged; or -x hostmode=central: events are sent to the coordinator, where all clauses run "
+         "(docs/guide/hosts.md)")
+_CHOICE = ("-x hostmode=partial: each host its own; -x hostmode=central: events are sent to the coordinator, where all clauses run; for "
+           "what lasts no longer than a clause this-> does (docs/guide/hosts.md)")
 
 
-def check(items: list[ast.Node], sides: Sides, hosts: str) -> None:
-    """hosts: what `sides` calls them."""
+class _EachTarget(int):
+    """$target where the clauses of several hosts run: in a description it stands for all processes that these send of."""
+
+    def __str__(self) -> str:
+        return "*"
+
+    def __and__(self, _: int) -> _EachTarget:
+        return self
+
+
+def declare(compiler: Compiler, name: str, width: int, where: str) -> None:
+    """Make `host` a name of D.  Where the clauses of a host run it is a constant, empty at the coordinator, whose name is a list; width:
+    of the longest name, so that records have the same layout on all hosts.  Where those of all hosts run it is a variable, which the
+    engine sets.  where: what messages about it name."""
+    if name or compiler.options.get("hostmode") != CENTRAL:
+        compiler.declare(f'inline string {_HOST} = "{name}";\n', where)
+        compiler.names.inlines[_HOST].value.value = name.encode().ljust(width, b"\0")
+    else:
+        compiler.declare(f"string {_HOST};\n", where)
+        compiler.macros["target"] = _EachTarget(0)
+
+
+def finish(compiler: Compiler, sides: Sides, hosts: str) -> Any:
+    """The program of all texts; hosts: what `sides` calls them."""
+    mode = compiler.options.get("hostmode")
+    if mode == CENTRAL:
+        _check_central(compiler.items, sides, hosts)
+    else:
+        _check(compiler.items, sides, hosts, mode is None)
+    program = compiler.finish()
+    if _HOST in compiler.names.scopes["global"]:
+        program.host = compiler.names.scopes["global"][_HOST].slot
+    return program
+
+
+# --- all clauses at the coordinator ------------------------------------------------------------------
+def _check_central(items: list[ast.Node], sides: Sides, hosts: str) -> None:
+    mixed = set()
+    for clause in (item for item in items if item.__class__ is ast.Clause):
+        where = sides(clause.probes)  # type: ignore[attr-defined]
+        for probe in clause.probes if hosts in where else ():  # type: ignore[attr-defined]
+            mixed.add("$target" in probe.loc.source.text[probe.loc.start : probe.loc.end])
+            if len(mixed) > 1 and probe.name != "ERROR":
+                refuse("D_UNSUPPORTED", probe.loc, "with -x hostmode=central, probes of $target and of others can not be had together",
+                       "which of a host's processes is its $target is known there alone")
+        for node in _nodes(clause):
+            _check_node(node, hosts in where)
+
+
+def _check_node(node: ast.Node, is_there: bool) -> None:
+    if isinstance(node, ast.IntLit) and isinstance(node.value, _EachTarget):
+        refuse("D_UNSUPPORTED", node.loc, "with -x hostmode=central, $target has a value in descriptions of probes alone")
+    elif isinstance(node, (ast.Var, ast.AssocRef)) and node.symbol.scope == "self":
+        node.symbol.by_host = True
+    elif isinstance(node, (ast.Var, ast.AssocRef)) and node.symbol.scope == "task":
+        refuse("D_UNSUPPORTED", node.loc, f"with -x hostmode=central, {node.symbol} can not be had",
+               "an array whose key begins with host is the same: state[host, pid, arg0]")
+    elif isinstance(node, ast.Assign) and str(_global(node.target) or "") == _HOST:
+        refuse("D_UNSUPPORTED", node.loc, "host can not be assigned")
+    elif isinstance(node, ast.Call) and is_there:
+        _check_action(node)
+
+
+# --- each host its own ----------------------------------------------------------------------------------
+def _check(items: list[ast.Node], sides: Sides, hosts: str, asks: bool) -> None:
+    """asks: what is a host's own is to be asked for."""
+    targets = set()
     assigned: dict[Any, tuple[ast.Node, frozenset[str]]] = {}
     used: list[tuple[Any, ast.Node, frozenset[str]]] = []
     for clause in (item for item in items if item.__class__ is ast.Clause):
         where = sides(clause.probes)  # type: ignore[attr-defined]
         for node in _nodes(clause):
             if isinstance(node, ast.Assign) and (symbol := _global(node.target)):
+                targets.add(id(node.target))
                 first, before = assigned.get(symbol, (node, frozenset()))
                 assigned[symbol] = first, before | where
             elif symbol := _global(node):
@@ -38,6 +113,8 @@ def check(items: list[ast.Node], sides: Sides, hosts: str) -> None:
     for symbol, node, where in used:
         if symbol in assigned and len(where | assigned[symbol][1]) > 1:
             _refuse(symbol, node, where, *assigned[symbol])
+        if asks and symbol in assigned and hosts in where and id(node) not in targets:
+            refuse("D_UNSUPPORTED", node.loc, f"with --hosts, {symbol} is assigned and read by the hosts: each its own, or one for all?", _CHOICE)
 
 
 def _refuse(symbol: Any, node: ast.Node, where: frozenset[str], assignment: ast.Node, there: frozenset[str]) -> None:

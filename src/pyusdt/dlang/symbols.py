@@ -28,13 +28,14 @@ class Variable:
     allocated: True where it was given a pointer into alloca()'s memory, False for one to elsewhere, None before.
     slot: set by layout: the byte offset in its home for a scalar ("this": in the state
     block; "global": in the globals map), the index of its map for self and associative.
+    by_host: of self->: threads of several hosts fire here (dlang/sides.py).
     """
 
-    __slots__ = ("scope", "name", "type", "keys", "loc", "known", "slot", "allocated")
+    __slots__ = ("scope", "name", "type", "keys", "loc", "known", "slot", "allocated", "by_host")
 
     def __init__(self, scope: str, name: str, loc: Location, type: Type | None = None, keys: Any = None) -> None:
         self.scope, self.name, self.loc, self.type, self.keys = scope, name, loc, type, keys
-        self.known = False
+        self.known = self.by_host = False
         self.slot: int | None = None
         self.allocated: bool | None = None
 

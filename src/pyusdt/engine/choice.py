@@ -50,9 +50,15 @@ def _chosen(program, options, targets):
     if "hosts" in options:
         if options["hosts"].forward:
             from .remote.relay import RelayEngine as Chosen
+        elif options.get("hostmode") == "central":
+            from .remote.central import CentralEngine as Chosen
         else:
             from .remote.engine import RemoteEngine as Chosen
         return _opened(Chosen(program, options), targets), f"it traces {options['hosts']}"
+    if "send" in options:
+        from .sending import SendingEngine
+
+        return _opened(SendingEngine(program, options), targets), "its events are sent"
     for option in ("replay", "record", "keep", "wait"):
         if option in options:
             if name not in (None, "embedded"):

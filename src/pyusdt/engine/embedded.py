@@ -23,7 +23,7 @@ BATCH = 16384  # events between two looks at the clock and at exit()
 _COUNTS_EVERY = 0.1  # s between two looks at what traced processes have counted
 _OWN_NAMES = DTRACE_PROBES + ("tick-", "profile-")
 COMM = "pydtrace"
-_EVERYTHING = 2**64 - 1
+EVERYTHING = 2**64 - 1
 _A_PART = 50  # frames, jstack()'s: who asks for fewer wants no whole stack
 _SHOWN = ("user", "language")  # the stacks that it has, both of the language's frames
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what keeps a recording from being written
@@ -70,7 +70,7 @@ class EmbeddedEngine(Engine):
                 for consumer, number in zip(self._all, self._machines.load(clause.counting)):
                     consumer.counting(clause.index, number)
                 self.folded.append(clause)
-            for desc in clause.probes:
+            for desc in self._described(clause):
                 self._consumer.describe(clause.index, desc.provider, desc.module, desc.function, desc.name)
         self._counting = self._find_counting()
         self._counts_at = 0  # when those are read next
@@ -114,6 +114,10 @@ class EmbeddedEngine(Engine):
                 action.row.ends or action.args for clause in foreign for action in clause.actions):
             return []
         return [clause for clause in foreign if clause.counting]
+
+    def _described(self, clause):
+        """The descriptions by whose probes it is run."""
+        return clause.probes
 
     def _descriptions(self):
         return [desc for clause in self.program.clauses for desc in clause.probes]
@@ -222,8 +226,7 @@ class EmbeddedEngine(Engine):
 
     def begin(self):
         begun = time.monotonic_ns()
-        if "record" in self.options:
-            self._record(self.options["record"], begun)
+        self._record(begun)
         self._fire(BEGIN, begun)
         if self.exiting:
             return
@@ -241,11 +244,18 @@ class EmbeddedEngine(Engine):
             raise self._explain(error) from None
         self._ticks = Ticks(dict(self._periods.values()), begun)
 
-    def _record(self, path, begun):
-        """Keep the events of this session in a file."""
+    def _recording(self):
+        """A descriptor of the file that the events of this session are kept in, or None."""
+        path = self.options.get("record")
+        return None if path is None else os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+
+    def _record(self, begun):
+        """Keep the events in that file."""
         target = self._command.pid if self._command else (self._pids or (0,))[0]
         try:
-            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            fd = self._recording()
+            if fd is None:
+                return
             self._recorder = _tracer.Recorder(fd, self._session, begun, time.time_ns() - time.monotonic_ns(), target,
                                               os.uname().nodename)
         except OSError as error:
@@ -329,7 +339,7 @@ class EmbeddedEngine(Engine):
     def _watch(self, deadline):
         """Run the clauses on what comes, until the next tick is due, which it gives, or there is something for the caller."""
         due = self._ticks.next()
-        until = due[0] if due else _EVERYTHING
+        until = due[0] if due else EVERYTHING
         try:
             reached = self._consumer.watch(self._session, self._pace, until, BATCH, deadline)
         except OSError as error:
@@ -349,7 +359,7 @@ class EmbeddedEngine(Engine):
         """Of a session that is stopped: run the clauses on a batch of its events, of those up to the next tick, and that tick.
         Was there something, of events and of ticks up to `when`?"""
         due = self._ticks.next()
-        n = self._deliver(due[0] if due else _EVERYTHING)
+        n = self._deliver(due[0] if due else EVERYTHING)
         if due and time.monotonic_ns() >= due[0] and n < BATCH and not self.exiting:
             self._tick(*due)
         return n > 0 or (due is not None and due[0] <= when)

@@ -10,9 +10,10 @@ import os
 import socket
 from typing import TYPE_CHECKING, Any
 
+from ..dlang.sides import declare
 from ..engine.remote import nodes
 from ..engine.remote.link import Link
-from ..engine.remote.request import Request, declare, make
+from ..engine.remote.request import Request, make
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

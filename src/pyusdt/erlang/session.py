@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .._tracer import find_rundir, list_probes
 from ..dlang.compile import Compiler, default_macros
 from ..dlang.errors import CompileError, LibraryError
-from ..dlang.sides import check as check_sides
+from ..dlang.sides import finish as finish_for_hosts
 from ..engine import EngineError, Targets, signatures
 from ..engine.kernel.structs import Structs
 from ..engine.remote import sides
@@ -98,9 +98,7 @@ class Session:
             if self._cluster:
                 self._cluster.declare(compiler)
             compiler.add(self._script or b"", None)
-            if self._cluster:
-                check_sides(compiler.items, sides.of_clause, sides.THERE)
-            program: Program = compiler.finish()
+            program: Program = finish_for_hosts(compiler, sides.of_clause, sides.THERE) if self._cluster else compiler.finish()
         except CompileError as error:
             raise Failure(_told(error)) from None
         except LibraryError as error:

@@ -1,8 +1,10 @@
 """A host that lies: `hostile_host.py NAME`.  One that is called honest… is pydtrace --serve itself; of the others the name says how it
 lies, once it has been told to go."""
 
+import base64
 import json
 import os
+import struct
 import sys
 import time
 
@@ -23,6 +25,11 @@ def record(**other):
     say("record", **{"clause": 1, "probe": 1, "time": time.monotonic_ns(), "pid": 1, "tid": 1, "cpu": 0, "values": ["lie"], **other})
 
 
+def events(data):
+    say("events", data=base64.b64encode(data).decode())
+
+
+HEADER = b"pyusdtR1" + struct.pack("=II", 3, 0x01020304) + bytes(112)
 LIES = {  # what the coordinator says of each
     "epoch-again": ("of epoch 0, where 1 is open", lambda: (delta([[["lie"], [1]]], epoch=0), say("heartbeat", epoch=0, time=1))),
     "epoch-to-come": ("of epoch 7, where 1 is open", lambda: delta([[["lie"], [1]]], epoch=7)),
@@ -57,7 +64,15 @@ LIES = {  # what the coordinator says of each
     "other-losses": ("a line of type 'drops' that is none: 'everything'", lambda: say("drops", kind="everything", count=1)),
     "negative-losses": ("no number", lambda: say("drops", kind="principal", count=-1)),
     "control-characters": ("no name", lambda: say("probe", id=5, names=["a\x1b[2J", "", "", ""])),
+    "events-unasked": ("nobody has asked for events", lambda: events(HEADER)),
     "nan": ("no number", lambda: print('{"type":"heartbeat","epoch":NaN,"time":1}', flush=True)),
+}
+
+
+SENT = {  # of who is asked for events
+    "events-that-are-none": lambda: events(bytes(200)),
+    "events-no-text": lambda: say("events", data="***"),
+    "events-cut": lambda: events(HEADER + struct.pack("=IIQ", 99, 8, 0)),
 }
 
 
@@ -77,7 +92,7 @@ def main(name):
     say("heartbeat", epoch=0, time=1)
     while not answered(sys.stdin.readline()):
         pass
-    LIES[name][1]() if name in LIES else endless(name)
+    (SENT.get(name) or (LIES[name][1] if name in LIES else lambda: endless(name)))()
     if name == "keys-without-end":
         say("exit", epochs=30, status=0)
     sys.stdin.read()

@@ -53,6 +53,7 @@ class _Words(Names):
 
 class RemoteEngine(EmbeddedEngine):
     name = "remote"
+    what_is_ordered = "records"
     _can_sample = False
 
     def __init__(self, program, options):
@@ -259,6 +260,10 @@ class RemoteEngine(EmbeddedEngine):
             self._probe_ids[names] = self._consumer.add_probe(*names)
         return self._probe_ids[names]
 
+    def take_events(self, host, data):
+        """A portion of its recording.  ValueError."""
+        raise ValueError("nobody has asked for events")
+
     def keep(self, when, error, host, record):
         """host: the number of who made it, which may be behind a relay."""
         self._order.add(when, error, host, record, time.monotonic_ns())
@@ -347,7 +352,7 @@ class RemoteEngine(EmbeddedEngine):
         said += self._silent()
         if self._ended and self._order.unsure > self._told_unsure:
             self._told_unsure = self._order.unsure
-            said.append(f"{self._order.unsure} time{'' if self._order.unsure == 1 else 's'} the order of two records of different hosts is not "
+            said.append(f"{self._order.unsure} time{'' if self._order.unsure == 1 else 's'} the order of two {self.what_is_ordered} of different hosts is not "
                         "certain: their clocks are not known so well")
         return said
 

@@ -7,6 +7,7 @@ grow has a bound.
 
 from __future__ import annotations
 
+import base64
 import struct
 import time
 
@@ -179,6 +180,9 @@ class Host:
     def _come(self, when: int) -> None:
         self.until = max(self.until, when)
 
+    def _events(self, line: dict[str, Any]) -> None:
+        self._engine.take_events(self, base64.b64decode(line["data"], validate=True))
+
     def _note_names(self, values: tuple[Any, ...]) -> None:
         """Names of functions stay: a host has not any number of them."""
         for value in values:
@@ -238,6 +242,6 @@ def _natural(value: Any) -> int:
 
 _DOES: dict[str, Any] = {
     "opened": Host._opened, "refused": Host._refused, "hello": Host._hello, "pong": Host._pong, "probe": Host._probe,
-    "record": Host._record, "fault": Host._fault, "delta": Host._delta, "heartbeat": Host._heartbeat, "drops": Host._drops,
+    "record": Host._record, "fault": Host._fault, "events": Host._events, "delta": Host._delta, "heartbeat": Host._heartbeat, "drops": Host._drops,
     "notice": Host._notice, "text": Host._text, "exit": Host._exit,
 }

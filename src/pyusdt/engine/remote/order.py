@@ -14,6 +14,32 @@ from heapq import heappop, heappush
 from ...data import program as p
 
 
+class Ends:
+    """Where the intervals end of what was given out: the latest end, and whose it is, and the latest of all others."""
+
+    def __init__(self) -> None:
+        self._ends = [(-1, -1), (-1, -1)]
+
+    def of_others(self, host: int) -> int:
+        (end, whose), (second, _) = self._ends
+        return second if whose == host else end
+
+    def note(self, end: int, host: int) -> None:
+        mine = end, host
+        if self._ends[0][1] == host:
+            self._ends[0] = max(self._ends[0], mine)
+        elif mine > self._ends[0]:
+            self._ends = [mine, self._ends[0]]
+        else:
+            self._ends[1] = max(self._ends[1], mine)
+
+
+def marked(record: bytes) -> bytes:
+    """It may belong before what was given out before it."""
+    clause = int.from_bytes(record[p.RECORD_CLAUSE : p.RECORD_CLAUSE + 4], sys.byteorder) | p.RECORD_UNSURE
+    return record[: p.RECORD_CLAUSE] + clause.to_bytes(4, sys.byteorder) + record[p.RECORD_CLAUSE + 4 :]
+
+
 class Order:
     """late, unsure: how many there were; held: bytes that wait."""
 
@@ -22,7 +48,7 @@ class Order:
         self._heap: list[tuple[int, int, int, int, int, bytes]] = []  # (time, number, error, host, when it came, record)
         self._number = 0
         self._last = 0  # time of what was given out last
-        self._ends = [(-1, -1), (-1, -1)]  # (the latest end of an interval, whose) of what was given out, and the same of all other hosts
+        self._ends = Ends()
         self.late = self.unsure = self.held = 0
 
     def add(self, time: int, error: int, host: int, record: bytes, now: int) -> None:
@@ -41,19 +67,9 @@ class Order:
         return made
 
     def _judged(self, time: int, error: int, host: int, record: bytes) -> bytes:
-        (end, whose), (second, _) = self._ends
-        unsure = time - error <= (second if whose == host else end)
+        unsure = time - error <= self._ends.of_others(host)
         self.late += time < self._last
         self._last = max(self._last, time)
-        mine = time + error, host
-        if whose == host:
-            self._ends[0] = max(self._ends[0], mine)
-        elif mine > self._ends[0]:
-            self._ends = [mine, self._ends[0]]
-        else:
-            self._ends[1] = max(self._ends[1], mine)
-        if not unsure:
-            return record
-        self.unsure += 1
-        clause = int.from_bytes(record[p.RECORD_CLAUSE : p.RECORD_CLAUSE + 4], sys.byteorder) | p.RECORD_UNSURE
-        return record[: p.RECORD_CLAUSE] + clause.to_bytes(4, sys.byteorder) + record[p.RECORD_CLAUSE + 4 :]
+        self._ends.note(time + error, host)
+        self.unsure += unsure
+        return marked(record) if unsure else record

@@ -24,7 +24,7 @@ _COMMAND = ("pydtrace", "--serve")
 # What decides how a script is compiled, or how a host traces; the rest is for who shows it.
 FORWARDED = ("aggsize", "bufsize", "dynvarsize", "specsize", "strsize", "nspec", "stackframes", "ustackframes", "jstackframes", "maxframes",
              "printsize", "pyusdt", "engine", "orderlag", "workers", "profilewall", "pychildren", "argref", "defaultargs", "encoding", "knodefs",
-             "unodefs", "nolibs", "empty", "destructive", "nop5", "attach", "cpu", "version", "scratchsize", "jstackstrsize")
+             "unodefs", "nolibs", "empty", "destructive", "nop5", "attach", "cpu", "version", "scratchsize", "jstackstrsize", "hostmode")
 NOT_THERE = ("replay", "record", "keep", "wait", "cpp", "cppargs", "libdir", "file")  # options: the files are not on the hosts
 _OFTEN, _SELDOM = 0.2, 1.0  # s of an epoch, where records wait for each other, and where they do not
 
@@ -69,13 +69,6 @@ def relayed(asked: Mapping[str, Any], forward: Callable[[bytes, int, int], None]
     return found
 
 
-def declare(compiler: Any, name: str, width: int, where: str) -> None:
-    """Make `host` a constant of D where the script runs; at the coordinator, whose name is a list, it is empty.  width: of the longest name,
-    so that records have the same layout on all hosts; where: what messages about it name."""
-    compiler.declare(f'inline string host = "{name}";\n', where)
-    compiler.names.inlines["host"].value.value = name.encode().ljust(width, b"\0")
-
-
 def width_of(hosts: str) -> int:
     """NotHosts."""
     return max(map(len, nodes.hosts(hosts)))
@@ -95,7 +88,10 @@ def words_of(via: str | None) -> list[str]:
 def make(hosts: str, via: str | None, program: Program, options: Mapping[str, Any], texts: Iterable[dict[str, Any]], operands: Sequence[str],
          pids: Sequence[int], command: str | None, relay: str | None = None, width: int = 0) -> Request:
     """texts: [{"text": D, "level": of its probe descriptions}]; relay: a list as hosts; width: of names, where others may join.  NotHosts."""
-    records = any(clause.record_size and sides.THERE in sides.of_clause(clause.probes) for clause in program.clauses)
+    sends = options.get("hostmode") == "central"
+    if sends and (relay is not None or options.get("engine", "embedded") != "embedded"):
+        raise nodes.NotHosts("-x hostmode=central can not be had with --relay, and only with -x engine=embedded")
+    records = sends or any(clause.record_size and sides.THERE in sides.of_clause(clause.probes) for clause in program.clauses)
     script = {"schema": 2, "interval": _OFTEN if records else _SELDOM, "operands": [*operands], "pids": [*pids], "command": command, "width": width or width_of(hosts),
               "options": {name: options[name] for name in FORWARDED if name in options}, "requests": [*texts]}
     names, words = nodes.hosts(hosts), words_of(via)

@@ -1,0 +1,33 @@
+/*
+ * Recordings of many hosts, each of which comes in portions, as one feed.
+ *
+ * In:  portions of recordings (record.h), of strangers; by how much each one's clock differs from ours. Out: their events, by our
+ *      clock, of the recording that was chosen last; targets have numbers of their own here.
+ * Always: the times of one recording's events do not go back; a recording that is damaged is no other's trouble.
+ */
+#ifndef PYUSDT_MANY_H
+#define PYUSDT_MANY_H
+
+#include "tracer/record.h"
+
+#pragma GCC visibility push(hidden)
+
+struct pyusdt_many;
+
+int pyusdt_many_new(struct pyusdt_many **out);
+void pyusdt_many_free(struct pyusdt_many *many);
+/* One more, of host 1, 2, …; its number, or -ENOMEM. */
+int pyusdt_many_add(struct pyusdt_many *many, uint32_t host);
+/* Its next portion, and what is to be added to its times, ns, from now on. */
+int pyusdt_many_put(struct pyusdt_many *many, uint32_t source, const void *data, size_t size, int64_t shift);
+size_t pyusdt_many_waits(const struct pyusdt_many *many, uint32_t source);           /* bytes that were not read yet */
+bool pyusdt_many_next(struct pyusdt_many *many, uint32_t source, uint64_t *time);    /* by our clock */
+const char *pyusdt_many_damage(const struct pyusdt_many *many, uint32_t source);
+void pyusdt_many_choose(struct pyusdt_many *many, uint32_t source);
+uint64_t pyusdt_many_last(const struct pyusdt_many *many, uint32_t source); /* time of its event that came last */
+
+extern const struct pyusdt_feed_kind pyusdt_many_feed; /* over a struct pyusdt_many */
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,200 @@
+"""The engine of many hosts under -x hostmode=central: the hosts send their events, and all clauses run here.
+
+In: as RemoteEngine; of each host the recording of what it sees (docs/internals/recording-format.md), in portions.  Out: the records of
+the clauses, which ran on the events of all hosts in one order, with times of this machine.
+Always: an event waits until every host that traces has come past its time, or has said nothing for _LAG, at most _LONGEST from then; one whose interval overlaps that of
+an event of another host that was run before could have been the other way round: what its clauses record is marked, and it is counted.
+A recording that is damaged costs its host alone.
+"""
+
+from __future__ import annotations
+
+import time
+from heapq import heappop, heappush
+
+from ... import _tracer
+from ...data import program as p
+from ...data.records import split
+from .. import EngineError
+from ..embedded import BATCH
+from .clocks import UNKNOWN
+from .engine import _HELD, _LAG, RemoteEngine
+from .host import RUNNING
+from .link import Broken
+from .order import Ends, marked
+
+MOST = 1024  # hosts
+_LONGEST = 30 * 1_000_000_000  # ns that an event waits for hosts that are behind, but send
+_FUTURE = 60 * 1_000_000_000  # ns: more than clocks can be unknown by
+_ALL = (1 << 63) - 1
+_AT_ONCE = 512 << 10  # bytes of records
+
+
+class CentralEngine(RemoteEngine):
+    name = "central"
+    what_is_ordered = "events"
+
+    def __init__(self, program, options):
+        super().__init__(program, options)
+        if why := self._lacks():
+            raise EngineError(f"with -x hostmode=central, {why} can not be had: the processes are elsewhere, and hosts send events alone")
+        if len(self._request.names) > MOST:
+            raise EngineError(f"-x hostmode=central is for {MOST} hosts at most")
+        self._many = _tracer.Many()
+        self._consumer.set_wall(time.time_ns() - time.monotonic_ns())
+        self._sources = []  # of each recording: (its host, the incarnation)
+        self._of_host = {}  # host: number of its recording
+        self._due = []  # a heap: (time of its next event, number of a recording), once for each that has one
+        self._ends = Ends()
+        self._last = 0  # time of the event that was run last
+        self._late = 0
+        self._named = None  # the host that the variable `host` names
+        self._is_more = False
+        self._flushed_for = None  # the time of a tick
+        self.clauses_there, self.definitions = {}, {}  # no host sends what comes of clauses
+
+    def _lacks(self):
+        """What clauses ask for that events do not carry."""
+        names = {"ppid": "ppid", "ancestors": "ancestors and pids of parents", "errno": "errno"}
+        found = [said for use, said in names.items() if use in self.program.uses]
+        found += ["ustack(), jstack() and stack()"] * bool(self.program.stacks)
+        found += [desc.name for desc in self.descriptions if desc.name.startswith("profile-")]
+        return found[0] if found else ""
+
+    # --- what hosts send ------------------------------------------------------------------------------------
+    def began(self, host, is_back):
+        super().began(host, is_back)
+        self._of_host[host] = len(self._sources)
+        self._sources.append(host)
+        self._many.add(host.number + 1)
+
+    def take_events(self, host, data):
+        number = self._of_host[host]
+        offset, error = host.offset.at(host.heard)
+        if error >= UNKNOWN:
+            raise ValueError("before its time is known")
+        was_empty = self._many.next_time(number) is None
+        self._many.put(number, data, offset)
+        if was_empty:
+            self._push(number)
+        self._check(host, number)
+
+    def _check(self, host, number):
+        if why := self._many.damage(number):
+            raise Broken(f"its events can not be read: {why}")
+
+    def _push(self, number):
+        when = self._many.next_time(number)
+        if when is not None:
+            heappush(self._due, (when, number))
+
+    # --- running the clauses -----------------------------------------------------------------------------------
+    def _released(self, until=None):
+        now = time.monotonic_ns()
+        is_full = sum(map(self._many.waits, self._of_host.values())) > _HELD
+        least = now if is_full else now - _LONGEST
+        come = max(min((host.until for host in self._running() if self._is_waited_for(host, now)), default=now), least)
+        if self._due and self._due[0][0] > now + _FUTURE:
+            self._give_up_future(now)
+        return self._run(come, least) if until is None else self._run(until)
+
+    def _is_waited_for(self, host, now):
+        """It may still send something that is before what others have sent."""
+        return host.state == RUNNING and now - host.heard < _LAG and self._many.next_time(self._of_host[host]) is None
+
+    def _give_up_future(self, now):
+        for host in {self._sources[number] for when, number in self._due if when > now + _FUTURE}:
+            if host.state == RUNNING:
+                self._give_up(host, "its events are of a time to come")
+        self._due = sorted(each for each in self._due if each[0] <= now + _FUTURE)
+
+    def _run(self, until, least=_ALL):
+        """The clauses on the events up to that time, as long as no record of them is to be seen before the next; the records.  Where a host
+        has sent no more, no further than it has come, but up to `least`."""
+        now = time.monotonic_ns()
+        made, size, self._is_more = [], 0, False
+        while self._due and self._due[0][0] <= until and not self.exiting:
+            _, number = heappop(self._due)
+            records = self._run_one(number, min(until, self._due[0][0] if self._due else until))
+            self._push(number)
+            if self._is_waited_for(host := self._sources[number], now):
+                until = min(until, max(host.until, least))
+            made.append(records)
+            size += len(records)
+            if records and (self._reading or size > _AT_ONCE):
+                self._is_more = bool(self._due) and self._due[0][0] <= until
+                break
+        records = b"".join(made)
+        self._look_into(records)
+        return records
+
+    def _run_one(self, number, until):
+        """Events of one recording, all of them sure of their place, or all not."""
+        host = self._sources[number]
+        error = host.offset.at(time.monotonic_ns())[1]
+        begins = self._many.next_time(number)
+        if begins is None:
+            return b""
+        unsure_up_to = self._ends.of_others(host.number) + error
+        unsure = begins <= unsure_up_to
+        if unsure:
+            until = min(until, unsure_up_to)
+        self._name(host)
+        self._many.choose(number)
+        late = begins < self._last
+        n = self._consumer.poll(self._many, until, BATCH)
+        if why := self._many.damage(number):
+            self._give_up(host, f"its events can not be read: {why}")
+        if not n:
+            return self._consumer.take_records()
+        last = self._many.last_time(number)
+        self._late += n * late
+        self._last = max(self._last, last)
+        self._ends.note(last + error, host.number)
+        records = self._consumer.take_records()
+        if not unsure:
+            return records
+        self._order.unsure += n
+        return b"".join(marked(record) for record, *_ in split(records))
+
+    # --- the coordinator's own -----------------------------------------------------------------------------------
+    def _name(self, host):
+        """host: None where it is no host's event."""
+        if self.program.host is not None and self._named is not host:
+            room = self.program.strsize
+            name = host.name.encode()[: room - 1] if host else b""
+            self._machines.vms[0].put(p.MAP_GLOBALS, 0, self.program.host, name.ljust(room, b"\0"))
+            self._named = host
+
+    def _fire(self, probe, when):
+        self._name(None)
+        super()._fire(probe, when)
+
+    def print_by(self, formatter):
+        """Records are marked before they are printed."""
+
+    def poll(self, timeout):
+        return super().poll(0 if self._is_more else timeout)
+
+    def _at_tick(self, when, probe):
+        """Where a record before it is to be seen first, the tick comes at the next call."""
+        if self._flushed_for != when:
+            self._flushed_for = when
+            self._flush()
+        records = self._consumer.take_records() + self._released(when)
+        if self._is_more or self.exiting:
+            return records
+        self._fire(probe, when)
+        self._ticks.fired(probe, time.monotonic_ns())
+        return records + self._consumer.take_records()
+
+    def more(self):
+        if not self._ended and not self.exiting and (records := self._run(_ALL)):
+            return records
+        return super().more()
+
+    def name_of(self, pid, address):
+        return None
+
+    def _lost(self):
+        return 0, self._late
