@@ -91,7 +91,8 @@ class Served(Lines):
 
 
 class Coordinator(threading.Thread):
-    """What it asks: going, stopping, flush (the last number), acked (the last epoch), gone."""
+    """What it asks: going, stopping, flush (the last number), acked (the last epoch), gone, wall (ns, to be added to our times
+    for its wall clock; None: it has not said)."""
 
     def __init__(self, file: BinaryIO, sink: Served) -> None:
         super().__init__(daemon=True)
@@ -99,6 +100,7 @@ class Coordinator(threading.Thread):
         self.going = threading.Event()
         self.stopping = self.gone = False
         self.flush, self.acked = 0, -1
+        self.wall: int | None = None
 
     def run(self) -> None:
         try:
@@ -111,6 +113,8 @@ class Coordinator(threading.Thread):
 
     def _take(self, line: dict[str, Any]) -> None:
         kind = line["type"]
+        if "wall" in line:
+            self.wall = _of_64_bits(line["wall"])
         if kind == "ping":
             self._sink.say("pong", id=line["id"], time=time.monotonic_ns())
         elif kind == "go":
@@ -122,6 +126,12 @@ class Coordinator(threading.Thread):
         elif kind == "stop":
             self.stopping = True
             self.going.set()
+
+
+def _of_64_bits(number: Any) -> int:
+    if -(1 << 63) <= number < 1 << 63:
+        return int(number)
+    raise ValueError("no time")
 
 
 def serve(path: str | None, targets_of: Callable[[Arguments], Targets], compiled: Callable[[Arguments, int], Any],
@@ -224,12 +234,14 @@ def _open(driver: Driver, program: Program, sink: Served) -> None:
 
 def _trace(driver: Driver, sink: Served, coordinator: Coordinator, interval: float, policy: Policy) -> None:
     due, flushed = time.monotonic() + interval, 0
+    wall: int | None = None
     engine: Any = driver.engine
     relay = engine if engine.name == "relay" else None
     comes = engine if engine.name in ("relay", "sending") else None
 
     def between() -> None:
         nonlocal due, flushed
+        set_wall()
         driver.stopping = driver.stopping or coordinator.stopping or coordinator.gone or policy.left == 0
         driver.hurry = driver.hurry or coordinator.gone
         sink.send()
@@ -243,6 +255,12 @@ def _trace(driver: Driver, sink: Served, coordinator: Coordinator, interval: flo
     def epoch(flush: int) -> None:
         sink.epoch(flush=flush, **({"time": comes.come} if comes else {}))
 
+    def set_wall() -> None:
+        nonlocal wall
+        if coordinator.wall is not None and coordinator.wall != wall:
+            engine.set_wall(wall := coordinator.wall)
+
+    set_wall()
     driver.begin(sink)
     if engine.name == "sending":
         sink.taken = engine.taken

@@ -132,6 +132,9 @@ class Engine(Clock):
     def attaching(self, done: int, total: int) -> None:
         """So many probes of those that are to be attached to are; whoever shows progress puts a function in its place."""
 
+    def set_wall(self, offset: int) -> None:
+        """From now on walltimestamp is an event's time and this (ns), where the clauses run here and on no kernel's events."""
+
     def fired(self, pid: int, when: int) -> bool:
         """Whether the process that has this id now is the one that the record of that time is of: it was there then."""
         return was_there(pid, when)

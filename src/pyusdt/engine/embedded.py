@@ -221,6 +221,10 @@ class EmbeddedEngine(Engine):
 
     # --- running -----------------------------------------------------------------------------------
 
+    def set_wall(self, offset):
+        for consumer in self._all:
+            consumer.set_wall(offset % (1 << 64))
+
     def print_by(self, formatter):
         self._consumer.print_by(formatter)
 

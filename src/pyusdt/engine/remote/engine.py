@@ -248,6 +248,14 @@ class RemoteEngine(EmbeddedEngine):
             self._give_up(host, what)
         return late
 
+    def wall_of(self, host):
+        """What a host adds to its times for our wall clock, whatever its own says; for the lines to it.  {} where that is not known yet."""
+        offset, error = host.offset.at(time.monotonic_ns())
+        return {"wall": offset + self._wall()} if error < UNKNOWN else {}
+
+    def _wall(self):
+        return time.time_ns() - time.monotonic_ns()
+
     # --- what hosts say --------------------------------------------------------------------------------
     def read_record(self, clause, values):
         return self._readers[clause.index](values)
@@ -284,7 +292,7 @@ class RemoteEngine(EmbeddedEngine):
         self._next_ping = self._pinged = 0  # until now some did not listen
         self._await(lambda host: host.offset.at(time.monotonic_ns())[1] < UNKNOWN, "does not tell its time")
         for host in self._living():
-            self._ask(host, lambda host: host.link.send("go"))
+            self._ask(host, lambda host: host.link.send("go", **self.wall_of(host)))
         self._await(lambda host: host.state != OPENED and (host.state != RUNNING or host.epoch), "does not begin")  # its probes are on
 
     def poll(self, timeout):

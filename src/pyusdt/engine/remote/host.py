@@ -80,7 +80,7 @@ class Host:
         number = len(self._pings) and max(self._pings) + 1
         if len(self._pings) < 64:
             self._pings[number] = time.monotonic_ns()
-            self.link.send("ping", id=number)
+            self.link.send("ping", id=number, **self._engine.wall_of(self))
 
     # --- what it says --------------------------------------------------------------------------------
     def take(self) -> None:
@@ -133,7 +133,7 @@ class Host:
             self.offset.sample(sent, _natural(line["time"]), self.heard)
             if self.state == OPENED and self.joins:
                 self.until = self.heard
-                self.link.send("go")
+                self.link.send("go", **self._engine.wall_of(self))
 
     def _probe(self, line: dict[str, Any]) -> None:
         names = line["names"]
