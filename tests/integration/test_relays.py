@@ -144,3 +144,40 @@ def test_a_request_to_relay_that_is_none():
                    "interval": 1, "hosts": hosts, "via": via, "wait": 10**9, "retry": 0}
         done = subprocess.run([harness.PYDTRACE, "--serve"], input=json.dumps(request) + "\n", capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 1 and json.loads(done.stdout)["type"] == "refused" and not done.stderr, done
+
+
+def test_three_levels(tmp_path):
+    """Relays behind relays: each event is counted once; what a killed one takes along is said with its hosts, and is again there when it is
+    back; records of hosts that are behind different relays are told apart."""
+    program, end = tmp_path / "forever.py", tmp_path / "end"
+    program.write_text(FOREVER)
+    mark = f"levels{os.getpid()}-"
+    words = options("1,2,3,4", "top1,top2 low1,low2,low3", f"env HOST={mark}{{host}} {harness.PYDTRACE} --serve")
+    with harness.running([sys.executable, str(program), str(end)]) as load:
+        session = Session(tmp_path, *words, *COUNT, "-Z")  # top1: low1 (1), low3 (3); top2: low2 (2, 4)
+        for host in range(1, 5):
+            session.wait(rf"(^|\n){host}=[1-9]")
+        os.kill(serving(f"{mark}low2"), signal.SIGKILL)
+        session.wait(r"top2: low2 is lost at \S+: the line to it is closed; lost is what it has counted since \S+, the end of its epoch \d+, for \[2,4\]; it is tried",
+                     session.err)
+        session.wait(r"top2: low2 is back at \S+: lost is what it has counted since \S+, the end of its epoch \d+, for \[2,4\], up to now", session.err)
+        for host in (2, 4):
+            before = _shown(session, host)
+            harness.wait_until(lambda: _shown(session, host) > before, 60)  # noqa: B023
+        end.touch()
+        fired = int(harness.finish(load, 60).stdout)
+        session.wait(r"tick\n(.*\n)*tick\n")
+        ends = counted(session.end())
+    assert [host for host in range(1, 5) if is_whole(ends[host], fired)] == [1, 3], (ends, fired)
+    assert all(count < last - first + 1 and last == fired - 1 for count, first, last in (ends[2], ends[4])), (ends, fired)
+
+
+def test_three_levels_count_as_one(pydtrace):
+    """A sum, a key of a host, a record of each, over ten hosts."""
+    script = """pyusdt$target:::user_trace-i4s4 { @n = count(); @s = sum(arg3); @by[host] = count(); }
+        pyusdt$target:::user_trace-i4s4 /arg3 == 299/ { printf("last of %s\\n", host); }
+        END { printa("n %@d\\n", @n); printa("s %@d\\n", @s); printa("%s %@d\\n", @by); }"""
+    done = pydtrace(*options("web[01-10]", "a[1-2] b[1-4]"), "-n", script, "-c", shlex.join([sys.executable, "-c", LOAD]), timeout=120)
+    lines = [line for line in done.stdout.split("\n") if line]
+    assert done.status == 0 and sorted(lines[:10]) == [f"last of web{i:02}" for i in range(1, 11)], done
+    assert lines[10:12] == ["n 3000", f"s {10 * sum(range(300))}"] and sorted(lines[12:]) == [f"web{i:02} 300" for i in range(1, 11)], done

@@ -104,7 +104,7 @@ OURS = (
            needs="the names of hosts: web[1-40],db1"),
     Option("via", "COMMAND", "how a command is run on a host; the default is 'ssh -T {host}'",
            needs="a command with {host} in it: --via 'ssh -T {host}'"),
-    Option("relay", "LIST", "reach the hosts through these, each of which reaches its share, and merges what they count: gw[1-4]",
+    Option("relay", "LIST", "reach the hosts through these, each of which reaches its share, and merges what they count: gw[1-4]; relays behind them follow a space",
            needs="the names of hosts: gw[1-4]"),
     Option("serve", "FILE", "trace for pydtrace --hosts, through the standard input and output, as FILE allows", optional=True),
     Option("attach", None, "with -p: bring the provider python into the process, where it is not (CPython 3.14 and later)"),

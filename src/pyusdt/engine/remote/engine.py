@@ -29,6 +29,7 @@ from .clocks import UNKNOWN
 from .host import AWAY, GONE, OPENED, OVER, RUNNING, STARTING, Host
 from .link import Broken, Refused
 from .order import Order
+from .request import leaves
 from .returns import Returns
 
 _SECOND = 1_000_000_000
@@ -113,6 +114,10 @@ class RemoteEngine(EmbeddedEngine):
         self._hosts.append(host)
         self._connected(host)
         return host
+
+    def behind(self, name):
+        """The hosts that one relays for."""
+        return leaves(self._request.behind.get(name, []))
 
     def _connected(self, host):
         self._selector.register(host.link.out, selectors.EVENT_READ, host)

@@ -15,6 +15,7 @@ from ...data import program as p
 from ...data import wire
 from ...data.faults import KINDS
 from ...data.harmless import harmless
+from . import nodes
 from .clocks import UNKNOWN, Offset
 from .link import Broken, Refused
 from .nodes import MOST
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _PROBES = 10_000
 _NAMES = 20_000  # of functions
 _ROWS = 200_000  # of deltas of an epoch
+_ORIGINS = 2 * MOST**2  # numbers of hosts behind relays, of two levels: made of those of both
 _TEXTS = 200  # that it has told
 _HEADER = struct.Struct("=IIIIQII")
 _FAULT = struct.Struct("=IIQ")
@@ -38,7 +40,7 @@ STARTING, OPENED, RUNNING, OVER, GONE, AWAY = range(6)
 
 class Host:
     """number: of the list; state; began: it has begun to trace, be it before its line broke; joins: it begins by itself, not with the others,
-    since it was lost or has come later; until: no record before that time (ours) is
+    since it was lost or has come later; behind: the hosts that it relays for, as people read them; until: no record before that time (ours) is
     to come; epoch: the next one; told: texts for the user; drops: {kind: how many it has lost}.
 
     A line that breaks takes its incarnation along; again() makes room for the next, whose epochs begin with 0.  What bounds a host bounds
@@ -46,6 +48,7 @@ class Host:
 
     def __init__(self, name: str, number: int, engine: RemoteEngine, link: Link | None) -> None:
         self.name, self.number, self._engine = name, number, engine
+        self.behind = nodes.folded(engine.behind(name))
         self.matched: list[int] = []
         self.told: list[str] = []
         self.drops = dict.fromkeys(KINDS, 0)
@@ -73,7 +76,8 @@ class Host:
     @property
     def missing(self) -> str:
         """What of its counts is not known here."""
-        return f"what it has counted since {self._since}" if self._since else "all that it has counted"
+        found = f"what it has counted since {self._since}" if self._since else "all that it has counted"
+        return f"{found}, for {self.behind}" if self.behind else found
 
     # --- what it is asked ---------------------------------------------------------------------------
     def ping(self) -> None:
@@ -171,7 +175,7 @@ class Host:
         _HEADER.pack_into(record, 0, len(record), clause, self._probes[line["probe"]], line["cpu"], when, line["pid"], line["tid"])
         who = self.number
         if "origin" in line:  # of a host behind it, whose records come in no order with those of others
-            who += (1 + min(_natural(line["origin"]), MOST)) * MOST
+            who += (1 + min(_natural(line["origin"]), _ORIGINS)) * MOST
             error += _natural(line["error"])
         else:
             self._come(when)

@@ -11,13 +11,14 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 MOST = 10_000
 LONGEST = 254  # characters of a name
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,253}\Z")
 _FOLDED = re.compile(r"([^\[\],]*)\[([^\[\]]*)\](.*)\Z")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?\Z")
+_NUMBERED = re.compile(r"(.*?)(\d{0,9})(\D*)\Z", re.ASCII)
 _COMMA = re.compile(r",(?![^\[]*\])")  # that is not within brackets
 
 
@@ -31,6 +32,26 @@ def hosts(text: str) -> list[str]:
     if not found:
         raise NotHosts("no host is named")
     return list(map(checked, found))
+
+
+def folded(names: Iterable[str]) -> str:
+    """The other way round, for people: web1, web2, web3, db -> web[1-3],db."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        before, number, rest = _NUMBERED.match(name).groups()  # type: ignore[union-attr]  # it matches all
+        found.setdefault((before, rest), []).append(number)
+    return ",".join(f"{before}[{_ranges(numbers)}]{rest}" if len(numbers) > 1 else f"{before}{numbers[0]}{rest}"
+                    for (before, rest), numbers in found.items())
+
+
+def _ranges(numbers: list[str]) -> str:
+    runs: list[list[str]] = []
+    for number in sorted(numbers, key=lambda text: (len(text), text)):
+        if runs and number == f"{int(runs[-1][-1]) + 1:0{len(runs[-1][-1])}}":
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def is_name(name: str) -> bool:

@@ -26,17 +26,18 @@ FORWARDED = ("aggsize", "bufsize", "dynvarsize", "specsize", "strsize", "nspec",
              "printsize", "pyusdt", "engine", "orderlag", "workers", "profilewall", "pychildren", "argref", "defaultargs", "encoding", "knodefs",
              "unodefs", "nolibs", "empty", "destructive", "nop5", "attach", "cpu", "version", "scratchsize", "jstackstrsize", "hostmode")
 NOT_THERE = ("replay", "record", "keep", "wait", "cpp", "cppargs", "libdir", "file")  # options: the files are not on the hosts
+_LEVELS = 3  # of relays
 _OFTEN, _SELDOM = 0.2, 1.0  # s of an epoch, where records wait for each other, and where they do not
 
 
 class Request:
     """names: of those that there is a line to; via: the words that start something on one, {host} in them; script: what each is sent;
-    behind: {name of a relay: the hosts behind it}; forward: of who relays for another coordinator, the function that takes records
+    behind: {name of a relay: the hosts behind it, or again such a dict}; forward: of who relays for another coordinator, the function that takes records
     (relay.py)."""
 
     forward: Callable[[bytes, int, int], None] | None = None
 
-    def __init__(self, names: Sequence[str], via: Sequence[str], script: Mapping[str, Any], behind: Mapping[str, list[str]] | None = None) -> None:
+    def __init__(self, names: Sequence[str], via: Sequence[str], script: Mapping[str, Any], behind: Mapping[str, Any] | None = None) -> None:
         self.names, self.via, self.script, self.behind = names, via, script, behind or {}
 
     def link(self, name: str) -> Link:
@@ -56,15 +57,40 @@ class Request:
 
     def __repr__(self) -> str:
         through = f" through {len(self.behind)} relay{'s' * (len(self.behind) != 1)}" if self.behind else ""
-        return f"{sum(map(len, self.behind.values())) or len(self.names)} hosts{through}"
+        return f"{len(leaves(self.behind)) or len(self.names)} hosts{through}"
+
+
+def leaves(tree: Any) -> list[str]:
+    """The hosts of {relay: the hosts behind it, or again such a dict}, or of a list of them."""
+    return [name for each in tree.values() for name in leaves(each)] if isinstance(tree, dict) else tree
+
+
+def _checked(tree: Any, levels: int) -> Any:
+    """Such a tree of a stranger's; NotHosts."""
+    if tree and isinstance(tree, list):
+        return [nodes.checked(name) for name in tree]
+    if tree and isinstance(tree, dict) and levels:
+        return {nodes.checked(name): _checked(below, levels - 1) for name, below in tree.items()}
+    raise nodes.NotHosts("no hosts, or too many levels of relays")
+
+
+def _tree(tiers: Sequence[list[str]], names: list[str]) -> Any:
+    """Each relay has its share of the hosts, and of the relays of the next tiers."""
+    tiers = [tier for tier in tiers if tier]
+    if not tiers:
+        return names
+    first = tiers[0][: len(names)]
+    n = len(first)
+    return {name: _tree([tier[i::n] for tier in tiers[1:]], names[i::n]) for i, name in enumerate(first)}
 
 
 def relayed(asked: Mapping[str, Any], forward: Callable[[bytes, int, int], None]) -> Request:
     """Of what sent_to() gave, maybe of a stranger, what the relay asks its own hosts.  NotHosts, KeyError, TypeError."""
-    names, via = [nodes.checked(name) for name in asked["hosts"]], [*map(str, asked["via"])]
-    if not names or len(names) > nodes.MOST or not via:
-        raise nodes.NotHosts("no hosts, too many, or no way to them")
-    found = Request(names, via, {key: asked[key] for key in ("schema", "interval", "operands", "pids", "command", "width", "options", "requests")})
+    behind, via = _checked(asked["hosts"], _LEVELS), [*map(str, asked["via"])]
+    if len(leaves(behind)) > nodes.MOST or not via:
+        raise nodes.NotHosts("too many hosts, or no way to them")
+    found = Request([*behind], via, {key: asked[key] for key in ("schema", "interval", "operands", "pids", "command", "width", "options", "requests")},
+                    behind if isinstance(behind, dict) else None)
     found.forward = forward
     return found
 
@@ -87,7 +113,8 @@ def words_of(via: str | None) -> list[str]:
 
 def make(hosts: str, via: str | None, program: Program, options: Mapping[str, Any], texts: Iterable[dict[str, Any]], operands: Sequence[str],
          pids: Sequence[int], command: str | None, relay: str | None = None, width: int = 0) -> Request:
-    """texts: [{"text": D, "level": of its probe descriptions}]; relay: a list as hosts; width: of names, where others may join.  NotHosts."""
+    """texts: [{"text": D, "level": of its probe descriptions}]; relay: a list as hosts, or several, with spaces between them: those that
+    are reached from here, those that these reach …; width: of names, where others may join.  NotHosts."""
     sends = options.get("hostmode") == "central"
     if sends and (relay is not None or options.get("engine", "embedded") != "embedded"):
         raise nodes.NotHosts("-x hostmode=central can not be had with --relay, and only with -x engine=embedded")
@@ -97,5 +124,8 @@ def make(hosts: str, via: str | None, program: Program, options: Mapping[str, An
     names, words = nodes.hosts(hosts), words_of(via)
     if relay is None:
         return Request(names, words, script)
-    relays = nodes.hosts(relay)[: len(names)]
-    return Request(relays, words, script, {each: names[i :: len(relays)] for i, each in enumerate(relays)})
+    tiers = [nodes.hosts(tier) for tier in relay.split() or [""]]
+    if len(tiers) > _LEVELS:
+        raise nodes.NotHosts(f"at most {_LEVELS} lists of relays, one behind the other")
+    behind = _tree(tiers, names)
+    return Request([*behind], words, script, behind)
