@@ -5,6 +5,8 @@
 %% Always: nothing stays on a node: what runs there ends with the connection, with this node, and with the line between the two.
 -module(erltrace_cluster).
 
+-include_lib("kernel/include/file.hrl").
+
 -export([start/1, stop/1, members/1, serve/1]).
 
 -export_type([cluster/0, wanted/0]).
@@ -19,6 +21,7 @@
 -spec start(wanted()) -> {cluster(), Socket :: binary()}.
 start(Wanted) ->
     Folder = make_folder(?TRIES),
+    remove_left(Folder),
     Path = filename:join(Folder, "socket"),
     {ok, Listener} = gen_tcp:listen(0, [binary, {ifaddr, {local, Path}}, {active, false}, {packet, line}]),
     Pid = spawn_link(fun() -> accept(Listener, Wanted) end),
@@ -34,6 +37,22 @@ make_folder(Tries) ->
             Folder;
         {error, eexist} when Tries > 1 ->
             make_folder(Tries - 1)
+    end.
+
+%% What nodes that were killed have left: folders of this user's that nobody else can change, where nobody listens any more.
+remove_left(Own) ->
+    {ok, #file_info{uid = Uid}} = file:read_link_info(Own),
+    [file:del_dir_r(Folder) || Folder <- filelib:wildcard("/tmp/pyusdt-cluster-*"), Folder =/= Own, is_left(Folder, Uid)],
+    ok.
+
+is_left(Folder, Uid) ->
+    case file:read_link_info(Folder) of
+        {ok, #file_info{type = directory, uid = Uid, mode = Mode}} when Mode band 8#777 =:= 8#700 ->
+            case gen_tcp:connect({local, filename:join(Folder, "socket")}, 0, []) of
+                {ok, Socket} -> gen_tcp:close(Socket), false;
+                {error, Why} -> Why =:= econnrefused
+            end;
+        _ -> false
     end.
 
 -spec stop(cluster()) -> ok.

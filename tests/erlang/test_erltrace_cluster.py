@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import shutil
+import socket
+import tempfile
+from pathlib import Path
 
 import harness
 import pytest
@@ -15,6 +20,19 @@ pytestmark = pytest.mark.own_processes
 def test_nodes_are_traced_as_one(erlang, epmd, monkeypatch):  # noqa: F811
     """Counts, sums, distributions of all; one that joins, one that goes; END fires once; nothing is left."""
     monkeypatch.setenv("PATH", os.path.dirname(harness.PYDTRACE) + os.pathsep + os.environ["PATH"])
+    left, used, others = (Path(tempfile.mkdtemp(prefix=f"pyusdt-cluster-{kind}-", dir="/tmp")) for kind in ("left", "used", "others"))
+    others.chmod(0o755)
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(3)]
+        for each, folder in zip(sockets, (left, used, others), strict=True):
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            each.bind(str(folder / "socket"))
+        sockets[1].listen()
+        traced_as_one(erlang)
+        assert [folder.exists() for folder in (left, used, others)] == [False, True, True]  # a killed node's is taken away
+
+
+def traced_as_one(erlang):
     done = harness.run(erlang.node("run", "none", module="clustered", options=("-kernel", "logger_level", "error", "-kernel", "prevent_overlapping_partitions", "false")), 120)
     lines = done.stdout.splitlines()
     assert done.status == 0 and lines[:2] == ["counts [200]", "hosts true"], done
