@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MAGIC = 0xeB9F, TYPE_SIZE = 12, MEMBER_SIZE = 12, KIND_STRUCT = 4, KIND_UNION = 5, KIND_FUNC = 12, DEEPEST = 4 };
+enum { MAGIC = 0xeB9F, TYPE_SIZE = 12, MEMBER_SIZE = 12, KIND_STRUCT = 4, KIND_UNION = 5, KIND_ENUM = 6, KIND_FUNC = 12,
+       KIND_ENUM64 = 19, DEEPEST = 4 };
 
 struct header {
     uint16_t magic;
@@ -190,4 +191,58 @@ int64_t pyusdt_btf_size(const uint8_t *btf, size_t size, const char *structure)
     int code = open_at(&r, btf, size, (struct wanted){.kind = KIND_STRUCT, .name = structure}, &type);
 
     return code < 0 ? code : (int64_t)word(&r, type.at + 8);
+}
+
+/* The value of the enumerator at `at`, by its type's kind and whether that is signed. */
+static int64_t enumerator_value(const struct reading *r, uint64_t at, uint32_t kind, bool is_signed)
+{
+    uint32_t low = word(r, at + 4);
+
+    if (kind == KIND_ENUM64)
+        return (int64_t)((uint64_t)word(r, at + 8) << 32 | low);
+    return is_signed ? (int64_t)(int32_t)low : (int64_t)low;
+}
+
+/* An enumerator that is looked for: found once it was seen, with its value. */
+struct enumerator {
+    const char *name;
+    bool found;
+    int64_t value;
+};
+
+/* Look through the enumeration at `at`.  0, or -EEXIST where it has the name with another value than was found before. */
+static int look_through(const struct reading *r, uint64_t at, struct enumerator *wanted)
+{
+    uint32_t info = word(r, at + 4), kind = kind_of(r, at), left = info & 0xffff, step = kind == KIND_ENUM64 ? 12 : 8;
+
+    for (at += TYPE_SIZE; left > 0 && at + step <= r->end; left--, at += step) {
+        int64_t value;
+        if (!is_named(r, word(r, at), wanted->name))
+            continue;
+        value = enumerator_value(r, at, kind, info >> 31);
+        if (wanted->found && wanted->value != value)
+            return -EEXIST;
+        wanted->found = true;
+        wanted->value = value;
+    }
+    return 0;
+}
+
+int pyusdt_btf_enumerator(const uint8_t *btf, size_t size, const char *name, int64_t *value)
+{
+    struct enumerator wanted = {.name = name};
+    struct reading r;
+    struct type type;
+    int code = open_btf(&r, btf, size);
+
+    if (code < 0)
+        return code;
+    type = first_type(&r);
+    for (code = check_type(&r, &type); code == 0; code = next_type(&r, &type)) {
+        uint32_t kind = kind_of(&r, type.at);
+        if ((kind == KIND_ENUM || kind == KIND_ENUM64) && look_through(&r, type.at, &wanted) < 0)
+            return -EEXIST;
+    }
+    *value = wanted.value;
+    return code != -ENOENT ? code : wanted.found ? 0 : -ENOENT;
 }

@@ -23,4 +23,8 @@ int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure
 /* How many bytes the struct `structure` takes; errors as above. */
 int64_t pyusdt_btf_size(const uint8_t *btf, size_t size, const char *structure);
 
+/* The value of an enumerator, of any enumeration; -ENOENT where there is none of this name, -EEXIST where there are several of
+ * different values, -EINVAL as above. */
+int pyusdt_btf_enumerator(const uint8_t *btf, size_t size, const char *name, int64_t *value);
+
 #endif

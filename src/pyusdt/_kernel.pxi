@@ -23,6 +23,7 @@ cdef extern from "tracer/btf.h" nogil:
     int64_t pyusdt_btf_places(const uint8_t *btf, size_t size, uint32_t *places, size_t room)
     int64_t pyusdt_btf_member(const uint8_t *btf, size_t size, const char *structure, const char *member)
     int64_t pyusdt_btf_size(const uint8_t *btf, size_t size, const char *structure)
+    int pyusdt_btf_enumerator(const uint8_t *btf, size_t size, const char *name, int64_t *value)
 
 
 cdef extern from "tracer/kernel_trial.h" nogil:
@@ -94,6 +95,14 @@ def btf_size(bytes btf, str structure):
     name = structure.encode()
     cdef int64_t found = pyusdt_btf_size(<const uint8_t *><const char *>btf, len(btf), name)
     return found if found >= 0 else None
+
+
+def btf_enumerator(bytes btf, str name):
+    """The value of an enumerator in BTF; None where there is none, or where there are several of different values."""
+    text = name.encode()
+    cdef int64_t value = 0
+    cdef int code = pyusdt_btf_enumerator(<const uint8_t *><const char *>btf, len(btf), text, &value)
+    return value if code == 0 else None
 
 
 def kernel_trial(int fd, size_t size):

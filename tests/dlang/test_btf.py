@@ -51,6 +51,36 @@ def test_members_are_where_the_kernel_has_them(name, structs, types):
     assert record.size == structs.size(name) and str(record) == f"struct {name}"
 
 
+def test_enumerators_of_the_kernel(structs):
+    """By their names, where nothing else is called so; of several values by one name none is meant."""
+    assert value_of("TCP_ESTABLISHED", structs) == 1 and value_of("SS_CONNECTED", structs) == 3
+    assert value_of("BPF_F_INDEX_MASK", structs) == (1 << 32) - 1  # of 64 bits
+    program = compiled("BEGIN { TCP_ESTABLISHED = 7; trace(TCP_ESTABLISHED); }", structs)
+    assert program.names.scopes["global"]["TCP_ESTABLISHED"].known
+    assert refused("BEGIN { trace(NO_SUCH_ENUMERATOR); }", structs).tag == "D_IDENT_UNDEF"
+
+
+def btf_of(*enumerations):
+    """BTF that holds these enumerations alone: (kind, signed, [(name, value)])."""
+    texts, types = b"\0", b""
+    for kind, signed, members in enumerations:
+        types += struct.pack("=III", 0, kind << 24 | signed << 31 | len(members), 8 if kind == 19 else 4)
+        for name, value in members:
+            words = (value & 0xFFFFFFFF, value >> 32 & 0xFFFFFFFF)[: 2 if kind == 19 else 1]
+            types += struct.pack(f"={1 + len(words)}I", len(texts), *words)
+            texts += name.encode() + b"\0"
+    return struct.pack("=HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(types), len(types), len(texts)) + types + texts
+
+
+def test_enumerators_of_each_kind():
+    data = btf_of((6, 1, [("MINUS", -2), ("TWICE", 1)]), (6, 0, [("HIGH", 0xFFFFFFFF), ("TWICE", 2), ("SAME", 5)]),
+                  (19, 0, [("WIDE", 1 << 40), ("SAME", 5)]))
+    wanted = {"MINUS": -2, "HIGH": 0xFFFFFFFF, "WIDE": 1 << 40, "SAME": 5, "TWICE": None, "NONE": None}
+    assert {name: _tracer.btf_enumerator(data, name) for name in wanted} == wanted
+    for size in range(len(data)):  # damaged: refused, or not all of it is seen
+        assert _tracer.btf_enumerator(data[:size], "NONE") is None
+
+
 def test_every_struct_of_the_kernel_can_be_read(structs, types):
     """Every hundredth, and all that it holds."""
     places = _tracer.btf_places(structs.read())

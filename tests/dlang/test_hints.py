@@ -88,7 +88,7 @@ def test_the_hint_names_the_way_out(text, hint):
 
 
 @pytest.mark.parametrize(("text", "engine", "hint"), [
-    ("fbt::vfs_read:entry { }", "embedded", "no provider fbt"), ("udp:::send { }", "kernel", "no provider udp"),
+    ("fbt::vfs_read:entry { }", "embedded", "no provider fbt"), ("sdt:::foo { }", "kernel", "no provider sdt"),
     ("syscall::read:entry { }", "embedded", "the kernel engine"), ("pid$target::malloc:entry { }", "embedded", "the kernel engine"),
     ("profile-97 { }", "embedded", "the kernel engine"), ("sched:::on-cpu { }", "embedded", "the kernel engine"),
     ("sched:::enqueue { }", "embedded", "no probe enqueue of sched"), ("sched:::enqueue { }", "kernel", "no probe enqueue of sched"),

@@ -1,4 +1,4 @@
-"""io and tcp on the kernel engine: their probes and the translators of their arguments."""
+"""io, tcp, ip and udp on the kernel engine: their probes and the translators of their arguments."""
 
 import glob
 import os
@@ -67,3 +67,46 @@ def test_requests_of_a_disk(tmp_path):
     disks = {os.path.basename(path) for path in glob.glob("/sys/block/*")} | {"<none>"}
     assert {row[0] for row in rows} <= disks and {tuple(row[1:4]) for row in rows} == {("0", "1", "1")}, err
     assert sum(int(row[-1]) for row in rows) >= 1 << 20
+
+
+PACKETS = """ip:::send, ip:::receive /args[4]->ipv4_protostr == "TCP" || args[5]->ipv6_nextstr == "TCP" || args[4]->ipv4_protocol == IPPROTO_UDP ||
+    args[5]->ipv6_nexthdr == IPPROTO_UDP/ { printf("ip %s %d %s %s %s %d %d %d\\n", probename, args[2]->ip_ver, args[2]->ip_saddr, args[2]->ip_daddr,
+    args[3]->if_name, args[3]->if_local, args[2]->ip_plength, args[4]->ipv4_length + args[5]->ipv6_plen); }
+tcp:::send, tcp:::receive /args[3]->tcps_lport == PORT || args[3]->tcps_rport == PORT/ { printf("tcp %s %s %d %d %d %d %d %s\\n", probename,
+    args[3]->tcps_raddr, args[4]->tcp_sport == PORT, args[4]->tcp_flags & (TH_SYN | TH_FIN | TH_ACK), args[2]->ip_plength - args[4]->tcp_offset,
+    args[3]->tcps_lport == (probename == "send" ? args[4]->tcp_sport : args[4]->tcp_dport), args[3]->tcps_mss > 0, tcp_state_string[args[3]->tcps_state]); }
+udp:::send, udp:::receive /args[3]->udps_lport == PORT || args[3]->udps_rport == PORT/ { printf("udp %s %s %s %d %d %d\\n", probename, args[3]->udps_laddr,
+    args[3]->udps_raddr, args[4]->udp_length, args[4]->udp_dport == PORT, args[3]->udps_lport == (probename == "send" ? args[4]->udp_sport :
+    args[4]->udp_dport)); }
+"""
+
+
+@pytest.mark.parametrize(("family", "address", "version"), [(socket.AF_INET, "127.0.0.1", 4), (socket.AF_INET6, "::1", 6)])
+def test_packets(family, address, version, tmp_path):
+    """A connection that carries 100 bytes, and a datagram of 37, each packet as it goes out and as it comes in."""
+    try:
+        server = socket.create_server((address, 0), family=family)
+    except OSError:
+        pytest.skip("host: no such addresses")
+    port = server.getsockname()[1]
+    program = (f"import socket\ns = socket.create_server(({address!r}, {port}), family={family.value})\n"
+               f"c = socket.create_connection(({address!r}, {port}))\na, _ = s.accept()\nc.sendall(bytes(100))\na.recv(100)\nc.close()\na.recv(1)\n"
+               f"u, v = (socket.socket({family.value}, socket.SOCK_DGRAM) for _ in 'uv')\nu.bind(({address!r}, {port}))\n"
+               f"v.sendto(bytes(37), ({address!r}, {port}))\nu.recv(100)\n")
+    server.close()
+    lines, err = lines_of(PACKETS, program, tmp_path, port)
+    for way in ("send", "receive"):
+        tcp = [line.split()[2:] for line in lines if line.startswith(f"tcp {way} ")]
+        assert {row[0] for row in tcp} == {address} and {row[4] for row in tcp} == {"1"}, err
+        client, server_side = ([row for row in tcp if row[1] == side] for side in "01")
+        assert client[0][2:4] == ["2", "0"] and client[1][2:4] == ["16", "0"] and server_side[0][2:4] == ["18", "0"]  # SYN, ACK; SYN and ACK
+        assert max(int(row[3]) for row in tcp) == 100 and "17" in [row[2] for row in client]
+        assert [line.split()[2:] for line in lines if line.startswith(f"udp {way} ")] == [[address, address, "45", "1", "1"]]
+        ip = [line.split()[2:] for line in lines if line.startswith(f"ip {way} {version} {address} {address} lo 1 ")]
+        assert len(ip) >= len(tcp) + 1 and all(int(row[6]) - int(row[5]) == (20 if version == 4 else 0) for row in ip)
+        states = [row[6] for row in tcp]
+        if way == "send":  # what comes in belongs to no socket yet
+            assert states[:3] == ["state-syn-sent", "state-syn-received", "state-established"]
+            assert [row[5] for row in client][:2] == ["1", "1"] and server_side[0][5] == "0"  # there is no whole socket yet
+        else:
+            assert set(states) == {"state-idle"} and {row[5] for row in tcp} == {"0"}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Parts = tuple[str, str, str, str]  # provider, module, function, name: of a probe, or of a description
 
-_OTHERS = ("cpc", "fbt", "ip", "lockstat", "rawfbt", "sdt", "udp")  # dtrace's providers, not ours
+_OTHERS = ("cpc", "fbt", "lockstat", "rawfbt", "sdt")  # dtrace's providers, not ours
 _PROVIDER, _FUNCTION, _NAME = 0, 2, 3
 _TIMER = re.compile(r"(tick|profile)_?(\d+[a-z]*)")  # nearly the name of one
 

@@ -1,4 +1,4 @@
-"""What D knows of the arguments of io and tcp: their structs, with their translators from the kernel's own.
+"""What D knows of the arguments of io and tcp, and with kernel_packets.py of ip and udp: their structs, with their translators from the kernel's own.
 
 In: whether the running kernel has the structs (engine/kernel/structs.py).  Out: the text of a D library, as dtrace has it in io.d,
 net.d, ip.d and tcp.d; "" where it has not.
@@ -6,6 +6,8 @@ Always: the kernel's structs are the kernel's (types/btf.py).  The arguments of 
 arg5 the state that comes; arg0 of io is the request, and where it is done arg1 its error.
 Sources: the DTrace guide's "io" and "tcp" providers, what dtrace 2.0 translates.
 """
+
+from . import kernel_packets
 
 _MEMBERS = {
     "request": ("cmd_flags", "__data_len", "__sector", "end_io", "part"),
@@ -84,12 +86,15 @@ translator tcpsinfo_t < struct tcp_sock *T > {
         ((struct sock *)T)->__sk_common.skc_rcv_saddr == ((struct sock *)T)->__sk_common.skc_daddr;
     tcps_lport = ((struct sock *)T)->__sk_common.skc_num; tcps_rport = ntohs(((struct sock *)T)->__sk_common.skc_dport);
     tcps_laddr = __laddr[(struct sock *)T]; tcps_raddr = __raddr[(struct sock *)T]; tcps_state = arg5;
-    tcps_suna = T->snd_una; tcps_snxt = T->snd_nxt; tcps_rnxt = T->rcv_nxt; tcps_swnd = T->snd_wnd; tcps_rwnd = T->rcv_wnd;
-    tcps_cwnd = T->snd_cwnd; tcps_cwnd_ssthresh = T->snd_ssthresh; tcps_mss = T->mss_cache; tcps_rtt = (T->srtt_us >> 3) / 1000;
-    tcps_rtt_sd = (T->mdev_us >> 2) / 1000;
+    SOCKET
 };
 translator tcplsinfo_t < int I > { tcps_state = I; };
 """
+_SOCKET = {
+    "tcps_suna": "T->snd_una", "tcps_snxt": "T->snd_nxt", "tcps_rnxt": "T->rcv_nxt", "tcps_swnd": "T->snd_wnd", "tcps_rwnd": "T->rcv_wnd",
+    "tcps_cwnd": "T->snd_cwnd", "tcps_cwnd_ssthresh": "T->snd_ssthresh", "tcps_mss": "T->mss_cache", "tcps_rtt": "(T->srtt_us >> 3) / 1000",
+    "tcps_rtt_sd": "(T->mdev_us >> 2) / 1000",
+}
 _TCP = ("state__change", "connect__request", "connect__established", "connect__refused", "accept__established")
 _TCP_ARGUMENTS = ("(struct sk_buff *K, struct sock *S, void *H, struct tcp_sock *T, void *G, int N, int I) : "
                   "(pktinfo_t *K, csinfo_t *S, ipinfo_t *S, tcpsinfo_t *T, tcpinfo_t *S, tcplsinfo_t *I)")
@@ -97,9 +102,13 @@ _TCP_ARGUMENTS = ("(struct sk_buff *K, struct sock *S, void *H, struct tcp_sock 
 
 def library(kernel):
     """kernel.offset(structure, member): in the running kernel's struct, None where it has none."""
-    if any(kernel.offset(name, member) is None for name, members in _MEMBERS.items() for member in members):
+    needed = [*_MEMBERS.items(), *kernel_packets.MEMBERS.items()]
+    if any(kernel.offset(name, member) is None for name, members in needed for member in members):
         return ""
     names = [f"inline int TCP_STATE_{state.upper().replace('-', '_')} = {number};" for number, state in enumerate(_STATES)]
     texts = "".join(f'state == {number} ? "state-{state}" : ' for number, state in enumerate(_STATES))
     probes = "".join(f"    probe {name}{_TCP_ARGUMENTS};\n" for name in _TCP)
-    return f'{_BLOCKS}{" ".join(names)}\ninline string tcp_state_string[int state] = {texts}"<unknown>";{_CONNECTIONS}provider tcp {{\n{probes}}};\n'
+    probes += "".join(f"    probe {name}{kernel_packets.TCP_ARGUMENTS};\n" for name in ("send", "receive"))
+    connections = _CONNECTIONS.replace("SOCKET", " ".join(f"{member} = {value};" for member, value in _SOCKET.items()))
+    return (f'{_BLOCKS}{" ".join(names)}\ninline string tcp_state_string[int state] = {texts}"<unknown>";{connections}'
+            f"{kernel_packets.library(_SOCKET)}provider tcp {{\n{probes}}};\n")

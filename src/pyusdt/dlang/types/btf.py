@@ -37,6 +37,10 @@ class KernelTypes:
         ident = self._structs.find(TYPEDEF, name)
         return ident and self._type(ident)
 
+    def enumerator(self, name):
+        """The value of one of the kernel's enumerators, or None."""
+        return self._structs.enumerator(name)
+
     def tracepoint(self, name):
         """[type] of what a raw tracepoint is given, or None where that is not known."""
         ident = self._structs.find(TYPEDEF, f"btf_trace_{name}")

@@ -7,7 +7,7 @@ same Names serves the parser and then the types pass; messages are dtrace's.
 """
 
 from ...data import types as t
-from .. import ast, hints
+from .. import ast, constants, hints
 from ..builtins import VARIABLES, prototypes
 from ..builtins.absent import ABSENT
 from ..errors import CompileError, refuse, unsupported
@@ -91,7 +91,8 @@ class Names:
         return prelude.inline(name, loc)
 
     def scalar(self, node, create=False):
-        """The Var or Builtin that an Ident stands for, as a scalar."""
+        """The Var or Builtin that an Ident stands for, as a scalar; or the value that the kernel's enumerator of this name has, where
+        nothing else is called so."""
         name, loc = node.name, node.loc
         row = VARIABLES.get(name)
         if row is not None:
@@ -104,6 +105,9 @@ class Names:
         if symbol is None:
             self.refuse_reserved(node)
             if not create:
+                value = self.kernel and self.kernel.enumerator(name)
+                if value is not None:
+                    return constants.literal(loc, value, t.INT if -(1 << 31) <= value < 1 << 31 else t.LONG)
                 message = f"failed to resolve {name}: Unknown variable name"
                 refuse("D_IDENT_UNDEF", loc, message, self.unknown(name))
             symbol = self.create("global", name, loc)

@@ -141,9 +141,12 @@ class Linker:
         self.places, self._kernel_reads = [], bool(event.raw and event.raw.kernel_reads) or bool(self.program.uses & {"thread", "kernel"})
         self.steps = set()
         run = self._call if apart or len(clauses) > 1 else self._insert
-        for clause in clauses:
+        for number, clause in enumerate(clauses):
             if clause in faulting:
                 g.emit(store_imm(4, R7, p.STATE_FAULT, 0))
+            if number and "wall" in self._clauses.reads(clause):  # each clause's is later than that of the one before
+                g.emit(call(_KTIME))
+                self._wall(g)
             run(g, clause, out, calls)
             if clause in faulting:
                 self._call_error(g, out, calls)
@@ -332,8 +335,8 @@ class Linker:
         reads = self._divide(event, (*clauses, *errors))
         self._now(g, reads)
         if "wall" in reads:
-            g.emit(ld_map_value(R1, self.maps.control, CONTROL_WALL), load(8, R1, R1, 0), load(8, R0, R7, p.STATE_TIME),
-                   alu("add", R1, R0), store(8, R7, p.STATE_WALL, R1))
+            g.emit(load(8, R0, R7, p.STATE_TIME))
+            self._wall(g)
         if "probe" in reads or "names" in reads:
             self._ident(g, event)
             g.emit(store(4, R7, p.STATE_PROBE, R0))
@@ -354,6 +357,10 @@ class Linker:
         self._process(g, event)
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)
+
+    def _wall(self, g):
+        """walltimestamp, of the monotonic clock's r0."""
+        g.emit(ld_map_value(R1, self.maps.control, CONTROL_WALL), load(8, R1, R1, 0), alu("add", R1, R0), store(8, R7, p.STATE_WALL, R1))
 
     def _divide(self, event, clauses):
         """What to fill in for the clauses: a set of names of _FIELDS.  What only the routines read that report a fault or a

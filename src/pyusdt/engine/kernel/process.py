@@ -24,7 +24,8 @@ from ...bpf.insn import (
     store_imm,
 )
 from ...data import program as p
-from .raw import Kernel, read
+from .raw import Kernel
+from .reading import read
 
 _CURRENT_TASK, _READ_USER = 35, 112
 _ARGUMENTS = p.STATE_PROGRAM - p.STATE_EXECARGS

@@ -1,4 +1,4 @@
-"""Probes of the system side that raw tracepoints fire: system calls, proc, sched.
+"""Probes of the system side that raw tracepoints fire: system calls, proc, sched, io, tcp, and those of packets.py.
 
 In: D's names of them.  Out: the tracepoint of each, when it counts as a firing, where its arguments are: as code for
 the program that link.py makes.  Always: arguments mean what they mean to dtrace; a pointer to a task is the
@@ -20,7 +20,6 @@ from ...bpf.insn import (
     R6,
     R7,
     R8,
-    R10,
     alu,
     alu_imm,
     call,
@@ -34,8 +33,9 @@ from ...bpf.insn import (
 )
 from ...data import program as p
 from .. import EngineError
-from . import structs
+from . import packets, structs
 from .attach import release
+from .reading import READ_KERNEL, read
 from .syscalls import numbers
 
 TABLE_CALLS = 512  # numbers that the table of system calls has room for, of each side
@@ -45,7 +45,7 @@ _ID_BITS, _MOST_ARGUMENTS, _MOST_ERRORS = 24, 6, 4095
 _MOST_WORDS = 12  # of a raw tracepoint, as the kernel has it
 _TCP = 6  # the protocol's number
 _BASES = {ENTRY: 0, RETURN: 8 * TABLE_CALLS}
-_READ_KERNEL, _CURRENT_TASK, _PID_TGID = 113, 35, 14
+_CURRENT_TASK, _PID_TGID = 35, 14
 
 
 class Registers:
@@ -97,19 +97,10 @@ class Kernel:
         return self._members[key]
 
 
-# --- code: reading the kernel's memory -----------------------------------------------------------
-
-
-def read(g, size, address, offset):
-    """r0 = what is at offset of the address in a register; 0 where it can not be read."""
-    g.emit(mov(R3, address), alu_imm("add", R3, offset), mov_imm(R1, 0), store(8, R10, -8, R1), mov(R1, R10),
-           alu_imm("add", R1, -8), mov_imm(R2, size), call(_READ_KERNEL), load(size, R0, R10, -8))
-
-
 def _read_into(g, place, size, address, offset):
     """Copy what is at offset of the address in a register to a place in the state block."""
     g.emit(mov(R3, address), alu_imm("add", R3, offset), mov(R1, R7), alu_imm("add", R1, place), mov_imm(R2, size),
-           call(_READ_KERNEL))
+           call(READ_KERNEL))
 
 
 # --- arguments: f(g, kernel) leaves the value in r0 -----------------------------------------------
@@ -333,7 +324,7 @@ _CHANGES = {  # probe of tcp: states before and after, None for any
     "state-change": (None, None), "connect-request": (_CLOSED, _SYN_SENT), "connect-established": (_SYN_SENT, _ESTABLISHED),
     "connect-refused": (_SYN_SENT, _CLOSED), "accept-established": (_SYN_RECEIVED, _ESTABLISHED),
 }
-PROVIDERS = ("proc", "sched", "io", "tcp")  # of those below
+PROVIDERS = ("proc", "sched", "io", "ip", "tcp", "udp")  # of those below
 RAW = "rawtp"  # the provider of all tracepoints
 
 
@@ -359,6 +350,7 @@ def fixed(kernel):
         *[Fixed(kernel, "tcp", name, "inet_sock_set_state",
                 [_is_tcp, *[_word_is(index, state) for index, state in enumerate(states, 1) if state is not None]], _STATE_CHANGE)
           for name, states in _CHANGES.items()],
+        *[Fixed(kernel, *row) for row in packets.rows()],
         Fixed(kernel, "sched", "off-cpu", "sched_switch", arguments={0: _word(2)}),
         Fixed(kernel, "sched", "on-cpu", "sched_switch", subject=_word(2)),
         Fixed(kernel, "sched", "wakeup", "sched_wakeup", arguments={0: _word(0)}),

@@ -7,7 +7,8 @@ Always: D numbers them as the kernel's pt_regs of x86-64 lie; what follows (R_DS
 from __future__ import annotations
 
 from ...bpf.insn import R0, R1, R2, R3, R7, R8, alu_imm, call, mov, mov_imm, store
-from .raw import Kernel, read
+from .raw import Kernel
+from .reading import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -50,6 +50,13 @@ class Structs:
         except OSError:
             return None
 
+    def enumerator(self, name):
+        """The value of an enumerator; None where this kernel has none of the name, or several of different values, or does not say."""
+        try:
+            return _tracer.btf_enumerator(self.read(), name)
+        except OSError:
+            return None
+
     def row(self, ident):
         """The Row of a type that is known to be there."""
         if self._places is None:

@@ -1,0 +1,14 @@
+"""Reading the kernel's memory: code for the programs that fill in what a probe tells.
+
+In: a Code, registers.  Out: instructions.  Always: what can not be read is 0, so that a wrong pointer leads nowhere.
+"""
+
+from ...bpf.insn import R0, R1, R2, R3, R10, alu_imm, call, load, mov, mov_imm, store
+
+READ_KERNEL = 113  # the helper's number
+
+
+def read(g, size, address, offset):
+    """r0 = what is at offset of the address in a register; 0 where it can not be read."""
+    g.emit(mov(R3, address), alu_imm("add", R3, offset), mov_imm(R1, 0), store(8, R10, -8, R1), mov(R1, R10),
+           alu_imm("add", R1, -8), mov_imm(R2, size), call(READ_KERNEL), load(size, R0, R10, -8))
