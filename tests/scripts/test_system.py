@@ -1,13 +1,11 @@
-"""The scripts of scripts/system/: what they say beside what a program did, and, long, beside bpftrace's tools on the same load."""
+"""The scripts of scripts/system/: what they say beside what a program did.  test_beside_bpftrace.py is the rest."""
 
 import glob
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -19,7 +17,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 FOLDER = os.path.join(ROOT, "scripts", "system")
 NAMES = sorted(os.path.basename(path)[:-2] for path in glob.glob(os.path.join(FOLDER, "*.d")))
-ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
 needs_types = pytest.mark.skipif(not os.path.exists(BTF), reason="host: the kernel has no type information")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -88,44 +85,31 @@ def test_what_a_program_did(load, tmp_path):
         assert len(re.findall(pattern, out, re.MULTILINE)) == 5, (pattern, out)
 
 
-def traced(command, ready, run):
-    """The lines that a tracer printed while run() ran; ready: what it prints when it has begun."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    head = []
-    while not any(ready in line for line in head[-1:]):
-        head.append(process.stdout.readline())
-        assert head[-1], head
-    time.sleep(1)
-    run()
-    time.sleep(1)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
-    return out
+MORE = """import _thread, os, socket, threading, time
+a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+done = threading.Lock()
+for i in range(3):
+    a.send(b"packet-%d" % i)
+    b.recv(100)
+    socket.getaddrinfo("127.0.0.9", 80)
+    done.acquire()
+    _thread.start_new_thread(lambda: (time.sleep(0.02), done.release()), ())
+    done.acquire()
+    done.release()
+    socket.sethostname(socket.gethostname())
+"""
 
 
-BESIDE = {  # script: what of a line of bpftrace's, and of ours, is the same event
-    "execsnoop": (r"/bin/true round-\d+", r"/bin/true round-\d+"),
-    "setuids": (r"python\S* +0 +setuid", r"python\S* +0 +setuid"),
-    "syncsnoop": (r"python\S* +\S*fsync", r"python\S* +fsync"),
-    "killsnoop": (r"(\d+) python\S* +N/A +\1 +0$", r"^(\d+) +python\S* +0 +\1 +0$"),
-}
-
-
-@pytest.mark.long
 @needs_types
 @needs_root
-@pytest.mark.parametrize("name", sorted(BESIDE))
-def test_beside_bpftrace(name, load):
-    """Each sees all of the load's events, both tracers at the same time."""
-    theirs, ours = BESIDE[name]
-    found = {}
-
-    def run():
-        subprocess.run(load(50), check=True, timeout=120)
-
-    def beside():
-        found["ours"] = traced([PYDTRACE, "-q", "-s", script(name)], "PID", run)
-
-    found["theirs"] = traced([ORACLE, "bpftrace", f"/usr/sbin/{name}.bt"], "PID", beside)
-    counts = [len(re.findall(pattern, found[who], re.MULTILINE)) for who, pattern in (("theirs", theirs), ("ours", ours))]
-    assert counts[0] == counts[1] >= 50, {who: text[:2000] for who, text in found.items()}
+def test_what_a_program_did_in_libraries_and_sockets(tmp_path):
+    (tmp_path / "more.py").write_text(MORE)
+    names = ("threadsnoop", "gethostlatency", "undump", "capable", "plockstat", "lockstat", "runqlen", "biostacks")
+    done = subprocess.run([PYDTRACE, "-q", *[word for name in names for word in ("-s", script(name))], "-c", f"{sys.executable} -SE {tmp_path}/more.py"],
+                          check=False, capture_output=True, text=True, timeout=100)
+    out = done.stdout
+    for pattern in (r"^\d{4} \w+ +\d+ \S+ (\d+) +python\S* +\S*`?\S+$", r" python\S* +\d+\.\d{3} 127\.0\.0\.9$", r" python\S* +\d+ +8 .*\n.*\n.*packet-\d",
+                    r" python\S* +21 +CAP_SYS_ADMIN +0$"):
+        assert len(re.findall(pattern, out, re.MULTILINE)) >= 3, (pattern, out, done.stderr)
+    slept = re.search(r"nanoseconds asleep, futex .*?\n\n", out, re.DOTALL)
+    assert slept and re.search(r"^pthread_mutex_lock +0x[0-9a-f]+ +\d+ +\d+$", out, re.MULTILINE), (out, done.stderr)

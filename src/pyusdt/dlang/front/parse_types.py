@@ -295,6 +295,7 @@ def translator(parser):
     while not parser.accept("}"):
         member_start = parser.here()
         member = parser.expect(IDENT).value
+        parser.last = None  # dtrace's lexer does not look behind it
         parser.expect("=")
         value = parser.assignment()
         members.append(ast.Conversion(parser.loc(member_start), member, value))

@@ -43,7 +43,7 @@ class Parser:
         self.lexer = Lexer(source, macros or {}, args, default_args, self._control)
         self.lexer.floats = lambda: "pyusdt" in names.options
         self.token = None  # the token that has been looked at and not taken
-        self.last = None  # the one that was taken last
+        self.last = self.before = None  # the one that was taken last, and the one before it
         self.parameters = ()  # of the inline or translator around the place
         self.depth = 0
         self.nesting = 0  # structs and unions around the place
@@ -69,7 +69,7 @@ class Parser:
         if token is None:
             token = self.lexer.next()
         self.token = None
-        self.last, self.last_end = token, token.end
+        self.before, self.last, self.last_end = self.last, token, token.end
         return token
 
     def accept(self, kind):

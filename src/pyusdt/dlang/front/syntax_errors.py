@@ -8,15 +8,20 @@ from ..builtins import prototypes
 from ..errors import printable, refuse
 from .lexer import EOF, IDENT, INT, SPACE, STRING
 
+_MAY_GO_ON = frozenset("-=+*/%&|^<>!")  # operators that are the beginning of others
+
 
 def refuse_token(parser, hint=None):
     """Refuse the next token."""
     parser.peek()
     token = parser.token
     if token.kind == EOF:
-        near = "end-of-input" if _looked_behind(parser, parser.last) else "end of input"
+        near = "end-of-input" if _looked_behind(parser, parser.last) or _ends_in_operator(parser) else "end of input"
         if hint is None and parser.lexer.opened["{"] > 0:
             hint = "a { is not closed"
+    elif _behind_arrow(parser, token):
+        near = "end of input"  # dtrace's lexer looked for a name there
+        hint = "a name stands behind ->"
     else:
         near = f'"{_near(parser, token)}"'
         hint = hints.syntax(token.kind, token.value) or _hint(parser, token) or hint
@@ -40,6 +45,8 @@ def _near(parser, token):
     it is, it shows the rest of the line too, white space turned to blanks."""
     text = parser.source.text
     shown = text[token.start : token.end]
+    if shown.startswith("'"):  # of a character dtrace shows what was read when it was known to be one
+        return printable(shown.removesuffix("'").partition("\\")[0])
     if not _looked_behind(parser, token) or token.kind != IDENT and text[token.end : token.end + 1] in SPACE:
         return printable(shown)
     end = token.end
@@ -51,6 +58,23 @@ def _near(parser, token):
     newline = text.find("\n", end)
     rest = text[end : len(text) if newline < 0 else newline]
     return printable(shown + " " * len(gap) + rest)
+
+
+def _behind_arrow(parser, token):
+    """Whether a number or a bracket stands where a member's name was to be, or anything where a variable's was."""
+    before = parser.source.text[: token.start].rstrip()
+    return before.endswith(("self->", "this->")) or (token.kind in (INT, "(", "}") and before.endswith("->"))
+
+
+def _ends_in_operator(parser):
+    """Whether the text ends in an operator that could have gone on, right behind a name that the lexer had to look behind; a name that
+    stands in the text but once is one that nothing has defined."""
+    text, last, name = parser.source.text, parser.last, parser.before
+    if last is None or last.kind not in _MAY_GO_ON or last.end != len(text) or name is None or name.kind != IDENT or name.value is None:
+        return False
+    if text[: name.start].endswith(("->", "@")) or name.value in parser.parameters:
+        return False
+    return not parser.names.is_builtin(name.value) and text.count(text[name.start : name.end]) == 1
 
 
 def _looked_behind(parser, token):

@@ -274,6 +274,15 @@ def need_complete(loc, type, shown):
         refuse("D_DECL_INCOMPLETE", loc, f"incomplete struct/union/enum {type}: {shown}", hint)
 
 
+def refuse_unknown(names, node):
+    """Refuse a name in an expression that stands for nothing."""
+    if type(node) is ast.Ident and names.inline(node.name) is None:
+        names.scalar(node)
+    for field in node.fields:
+        if isinstance(getattr(node, field), ast.Node):
+            refuse_unknown(names, getattr(node, field))
+
+
 def add_enumerator(names, enum, loc, name, value):
     """value: an Expr, or None for one more than the enumerator before."""
     if "`" in name:
@@ -286,6 +295,7 @@ def add_enumerator(names, enum, loc, name, value):
     else:
         value = constant(names, value)
         if type(value) is not ast.IntLit:
+            refuse_unknown(names, value)
             message = f"enumerator '{name}' must be assigned to an integral constant expression"
             refuse("D_DECL_ENCONST", loc, message)
         number = constants.signed(value.value)

@@ -34,7 +34,7 @@ class Matcher:
         size, which are the C library's at a program's begin and end, or assembly."""
         asked = [desc for _, desc in self._descriptions if names_functions(desc.provider)
                  and any(_tracer.glob(desc.module, module) for module in file.short_names)
-                 and any(_tracer.glob(desc.provider, f"pid{pid}") for pid in (pids or file.pids))]
+                 and any(_tracer.glob(desc.provider, f"pid{pid}") for pid in (pids or _pids_of(file)))]
         if not asked:
             return None
 
@@ -100,7 +100,7 @@ class Matcher:
 
 
 def _pids_of(file):
-    """For counting: a file that is named and not mapped is one of a process to come."""
+    """A file that is named and not mapped is one of a process to come."""
     return file.pids or (_NEVER_PIDS[:1] if file.asked else ())
 
 

@@ -1,0 +1,5 @@
+dtrace: failed to compile script err.D_IDENT_UNDEF.enumerator.d: [D_IDENT_UNDEF] line 1: failed to resolve x: Unknown variable name
+err.D_IDENT_UNDEF.enumerator.d:1:14: [D_IDENT_UNDEF]
+    enum e { A = x + 1 };
+                 ^
+hint: a string stands in double quotes: "x"; a variable is assigned before it is read

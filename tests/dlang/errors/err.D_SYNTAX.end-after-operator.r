@@ -1,0 +1,5 @@
+dtrace: failed to compile script err.D_SYNTAX.end-after-operator.d: [D_SYNTAX] line 1: syntax error near end-of-input
+err.D_SYNTAX.end-after-operator.d:1:12: [D_SYNTAX]
+    BEGIN { x =
+               ^
+hint: a { is not closed

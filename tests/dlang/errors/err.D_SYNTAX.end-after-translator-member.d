@@ -1,0 +1,3 @@
+typedef struct a { int b; } a_t;
+struct s { int x; };
+translator a_t < struct s *S > { b
