@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Scripts of the world, unchanged, under the real dtrace and under pydtrace: a table of what each does.  As root.
+
+    tests/conformance/world.py FOLDER [--load CMD] [--seconds N] [--markdown FILE] [--only WORD]
+
+FOLDER: anything with D scripts in it, at any depth: *.d, files that begin with #!…dtrace, and shell scripts that call
+dtrace. Nothing of them is in this repository; the licences do not allow it.
+
+In two steps. First each script is compiled by both (`-e`), with the pid of the load for $1 to $9 and $target. Those that
+both take are then run by both, at the same time, while the load runs (a script of $target starts its own), and end by
+Ctrl-C: what they printed is compared line by line, with numbers and blanks made alike, since times and pids differ.
+
+Always: both are started as /usr/sbin/dtrace in a mount namespace of the one command, in the oracle's chroot, since scripts
+name that path; so the scripts are not changed, nor is this machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
+PYDTRACE = os.path.join(ROOT, ".venv", "bin", "pydtrace")
+# What `dtrace` is for a script. $1, in the namespace: a folder for the real one.
+REAL = 'LD_PRELOAD=/opt/keep_types.so exec "{folder}/real/dtrace" -xsyslibdir=/opt/dlib {flags} "$@"'
+OURS = 'exec {pydtrace} {flags} "$@"'
+ALONE = '''mkdir -p "{0}/real" && touch "{0}/real/dtrace" && mount --bind /usr/sbin/dtrace "{0}/real/dtrace" &&
+mount --bind "$0" /usr/sbin/dtrace && exec "$@"'''
+COMPILING = 60  # seconds
+ENDING = 60  # seconds that a tracer has to end: taking away the probes of all system calls is slow
+SAME = 0.9  # the share of lines that both printed from which on the output is called the same
+
+
+def scripts(folder: str) -> list[str]:
+    """The paths of the scripts below a folder, sorted; links are not followed."""
+    found = []
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(place, name)
+            if not os.path.islink(path) and is_script(path):
+                found.append(path)
+    return sorted(found)
+
+
+def text_of(path: str) -> str:
+    with open(path, encoding="latin-1") as file:
+        return file.read()
+
+
+def is_script(path: str) -> bool:
+    text = text_of(path)
+    first = text.split("\n", 1)[0]
+    if "dtrace" in first and first.startswith("#!"):
+        return True
+    if path.endswith(".d"):
+        return "{" in text and not re.search(r"^\s*provider\s+\w+\s*\{", text, re.MULTILINE)
+    shell = first.startswith("#!") and first.rstrip().endswith("sh")
+    return shell and re.search(r"^\s*(/usr/s?bin/)?dtrace\s", text, re.MULTILINE) is not None
+
+
+def command_of(path: str, load: str, pid: int) -> list[str]:
+    """How the script is called."""
+    text = text_of(path)
+    first = text.split("\n", 1)[0]
+    if first.startswith("#!") and "dtrace" in first:
+        flags = first.partition("dtrace")[2].split()
+        command = ["/usr/sbin/dtrace", *flags, path]
+    elif first.startswith("#!"):
+        return ["bash", path, *(["-p", str(pid)] if "-p PID" in text else [])]
+    else:
+        command = ["/usr/sbin/dtrace", "-s", path]
+    if "$target" in text:
+        command += ["-c", load]
+    words = [int(n) for n in re.findall(r"(?<!\$)\$\$?([1-9])\b", without_comments(text))]
+    return command + [str(pid)] * max(words, default=0)
+
+
+def without_comments(text: str) -> str:
+    return re.sub(r"(?s)/\*.*?\*/", "", text)
+
+
+class Tracer:
+    """One of the two commands that are called dtrace, on one script.  folder: for its own files."""
+
+    def __init__(self, kind: str, folder: str, flags: str):
+        self.folder = os.path.join(folder, kind)
+        os.makedirs(self.folder, exist_ok=True)
+        self.shim = os.path.join(self.folder, "dtrace")
+        with open(self.shim, "w", encoding="utf-8") as file:
+            line = REAL if kind == "dtrace" else OURS
+            file.write("#!/bin/sh\n" + line.format(folder=self.folder, flags=flags, pydtrace=PYDTRACE) + "\n")
+        os.chmod(self.shim, 0o755)
+
+    def start(self, command: list[str], binds: str, cwd: str) -> subprocess.Popen[str]:
+        words = [ORACLE, "run", "sh", "-c", ALONE.format(self.folder), self.shim, *command]
+        environment = {**os.environ, "ORACLE_BINDS": binds}
+        with open(os.path.join(self.folder, "output"), "w", encoding="latin-1") as output:
+            return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, text=True,
+                                    env=environment, cwd=cwd, start_new_session=True)
+
+    def output(self) -> str:
+        return text_of(os.path.join(self.folder, "output"))
+
+
+def finish(process: subprocess.Popen[str], seconds: float, number: int = signal.SIGTERM) -> int:
+    """Its exit status; after that time the signal goes to all of its processes, and at last SIGKILL."""
+    for each in (number, signal.SIGKILL):
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, each)
+            seconds = ENDING
+    return process.wait()
+
+
+def lines_of(output: str) -> collections.Counter[str]:
+    """The lines, with numbers, blanks and distributions' bars made alike."""
+    found: collections.Counter[str] = collections.Counter()
+    for line in output.split("\n"):
+        alike = re.sub(r"@+", "@", re.sub(r"[0-9a-f]*\d[0-9a-f.]*", "0", line))
+        alike = " ".join(alike.split())
+        found[alike] += bool(alike)
+    return found
+
+
+def common(left: str, right: str) -> float:
+    """The share of the kinds of lines of both that are in both."""
+    one, other = set(+lines_of(left)), set(+lines_of(right))
+    return len(one & other) / len(one | other) if one | other else 1.0
+
+
+def message(output: str) -> str:
+    """What a refusal is about, without the script's name and place."""
+    found = re.search(r"(?m)^(?:dtrace: (.*)|pydtrace: (.*)|\S+?:\d+: (.*))$", output)
+    words = next(filter(None, found.groups())) if found else output.strip().split("\n")[0]
+    return re.sub(r'^(failed to compile script \S+?: |invalid probe specifier .*?: )?("\S+", )?(line \d+: )?', "", words).strip()
+
+
+class World:
+    def __init__(self, options: argparse.Namespace):
+        self.options, self.binds = options, os.pathsep.join([os.path.abspath(options.folder), *options.bind])
+
+    def row(self, path: str) -> tuple[str, str]:
+        """(kind of outcome, why)"""
+        load = subprocess.Popen(shlex.split(self.options.load), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL) if self.options.waiting else None
+        pid = load.pid if load else os.getpid()
+        try:
+            with tempfile.TemporaryDirectory(dir="/tmp", prefix="world-") as folder:
+                command = command_of(path, self.options.load, pid)
+                statuses = self.both(path, folder, command, "-e", COMPILING)
+                if any(status for status, _ in statuses):
+                    return refused(*statuses)
+                if not self.options.seconds:
+                    return "compiled", ""
+                return self.compared(path, folder, command)
+        finally:
+            if load:
+                load.kill()
+                load.wait()
+
+    def both(self, path: str, folder: str, command: list[str], flags: str, seconds: float) -> list[tuple[int, str]]:
+        """[(exit status, output)] of dtrace and of pydtrace, run at the same time."""
+        tracers = [Tracer(kind, folder, flags) for kind in ("dtrace", "pydtrace")]
+        running = [tracer.start(command, self.binds, os.path.dirname(path)) for tracer in tracers]
+        if flags != "-e":
+            self.let_it_work(seconds)
+            seconds = 0.1
+        statuses = [finish(process, seconds, signal.SIGINT if flags != "-e" else signal.SIGTERM) for process in running]
+        return [(status, tracer.output()) for status, tracer in zip(statuses, tracers)]
+
+    def let_it_work(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        time.sleep(seconds / 2)
+        while time.monotonic() < end:
+            subprocess.run(shlex.split(self.options.load), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, check=False, timeout=120)
+            time.sleep(0.2)
+
+    def compared(self, path: str, folder: str, command: list[str]) -> tuple[str, str]:
+        (status, theirs), (our_status, ours) = self.both(path, folder, command, "", self.options.seconds)
+        if self.options.keep:
+            for kind, text in (("dtrace", theirs), ("pydtrace", ours)):
+                with open(os.path.join(self.options.keep, f"{os.path.basename(path)}.{kind}"), "w", encoding="latin-1") as file:
+                    file.write(text)
+        share = common(theirs, ours)
+        if status != our_status:
+            return "differ", f"exit status {our_status}, not {status}: {message(ours if our_status else theirs)}"
+        if not +lines_of(theirs):
+            return "silent", "neither printed anything"
+        return ("same" if share >= SAME else "runs"), f"{share:.0%} of the lines"
+
+
+def refused(theirs: tuple[int, str], ours: tuple[int, str]) -> tuple[str, str]:
+    (status, said), (our_status, we_said) = theirs, ours
+    if status and our_status:
+        return "neither", message(said) if message(said) == message(we_said) else f"{message(said)} / ours: {message(we_said)}"
+    return ("only here", message(said)) if status else ("only dtrace", message(we_said))
+
+
+WORDS = {"same": "the same output", "runs": "runs", "silent": "runs, prints nothing", "differ": "another end", "neither": "refused by both",
+         "only dtrace": "refused here", "only here": "refused by dtrace", "compiled": "taken by both"}
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder")
+    parser.add_argument("--load", default="sh -c 'ls / >/dev/null; sleep 0.1; cat /etc/passwd >/dev/null'", help="what the scripts trace")
+    parser.add_argument("--waiting", action="store_true", help="one load runs all the time; its pid is what the scripts are given")
+    parser.add_argument("--seconds", type=float, default=6, help="how long a script runs; 0: it is only compiled")
+    parser.add_argument("--bind", action="append", default=[], help="a folder that the load needs, shown in the chroot")
+    parser.add_argument("--only", default="", help="only scripts whose path has this word")
+    parser.add_argument("--keep", help="a folder for what both printed")
+    parser.add_argument("--markdown", help="write the table to this file")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = arguments()
+    subprocess.run([ORACLE, "setup"], check=True)
+    folder, world, rows = os.path.abspath(options.folder), World(options), []
+    for path in scripts(folder):
+        name = os.path.relpath(path, folder)
+        if options.only in name:
+            kind, why = world.row(path)
+            rows.append(f"| {name} | {WORDS[kind]} | {why.replace('|', chr(92) + '|')} |")
+            print(rows[-1], flush=True)
+    if options.markdown:
+        with open(options.markdown, "w", encoding="utf-8") as file:
+            file.write("\n".join(["| script | | |", "| --- | --- | --- |", *rows, ""]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
