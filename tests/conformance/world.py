@@ -4,7 +4,7 @@
     tests/conformance/world.py FOLDER [--load CMD] [--seconds N] [--markdown FILE] [--only WORD]
 
 FOLDER: anything with D scripts in it, at any depth: *.d, files that begin with #!…dtrace, and shell scripts that call
-dtrace. Nothing of them is in this repository; the licences do not allow it.
+dtrace. Nothing of them is in this repository; docs/internals/scripts.md says what was looked at.
 
 In two steps. First each script is compiled by both (`-e`), with the pid of the load for $1 to $9 and $target. Those that
 both take are then run by both, at the same time, while the load runs (a script of $target starts its own), and end by

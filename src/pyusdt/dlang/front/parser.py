@@ -263,7 +263,8 @@ class Parser:
         otherwise, _ = self.conditional()
         self.depth -= 1
         self.peek()
-        return constants.ternary(self.loc(start), cond, then, otherwise), False
+        # as in dtrace, the branch that is not taken where the condition is constant, an inline one too, is of any type
+        return constants.ternary(self.loc(start), declarations.constant(self.names, cond), then, otherwise), False
 
     def binary(self, level):
         """Operators of at least `level`, by precedence climbing."""

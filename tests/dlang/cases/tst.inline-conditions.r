@@ -1,0 +1,6 @@
+exit 0
+
+yes
+yes and not no
+one
+
