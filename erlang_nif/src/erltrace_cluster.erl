@@ -42,7 +42,7 @@ make_folder(Tries) ->
 %% What nodes that were killed have left: folders of this user's that nobody else can change, where nobody listens any more.
 remove_left(Own) ->
     {ok, #file_info{uid = Uid}} = file:read_link_info(Own),
-    [file:del_dir_r(Folder) || Folder <- filelib:wildcard("/tmp/pyusdt-cluster-*"), Folder =/= Own, is_left(Folder, Uid)],
+    _ = [file:del_dir_r(Folder) || Folder <- filelib:wildcard("/tmp/pyusdt-cluster-*"), Folder =/= Own, is_left(Folder, Uid)],
     ok.
 
 is_left(Folder, Uid) ->

@@ -97,7 +97,7 @@ static int walk(struct pyusdt_walker *walker)
     walked = (const struct pyusdt_walked *)words;
     frames = words + sizeof *walked / sizeof *words;
     if (walked->flags & (PYUSDT_STACK_MOVED | PYUSDT_STACK_TORN | PYUSDT_STACK_LOST) || walked->frames == 1)
-        return walked->frames == 1 && !walked->flags;
+        return walked->frames == 1 && !(walked->flags & ~PYUSDT_STACK_RAN);
     return (frames[0] & ~1UL) == (frames[3] == LINE_A ? CODE_A : CODE_B) ? 1 : -1;
 }
 

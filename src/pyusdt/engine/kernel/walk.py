@@ -170,12 +170,13 @@ class Walk(Frames):
         return g.finish(), calls
 
     def _make_room(self, g):
-        """Half of the frames at least are for those of the interpreter: of more native ones the outermost are left out."""
+        """Half of the frames at least are for those of the interpreter: of more native ones the outermost are left out.  The two
+        innermost stay always: who fires and its caller (`ucaller`)."""
         count, frames, most = self.words
-        half, enough = most // 2, Label()
-        if not self._alone:
-            g.emit(load(8, R1, R6, count), jump_imm("jle", R1, half, enough), store_imm(8, R6, count, half), mov(R1, R6),
-                   alu_imm("add", R1, frames + 8 * half), mov_imm(R2, 8 * (most - half)), mov_imm(R3, 0), call(_READ_KERNEL))
+        kept, enough = max(most // 2, 2), Label()
+        if not self._alone and most > kept:
+            g.emit(load(8, R1, R6, count), jump_imm("jle", R1, kept, enough), store_imm(8, R6, count, kept), mov(R1, R6),
+                   alu_imm("add", R1, frames + 8 * kept), mov_imm(R2, 8 * (most - kept)), mov_imm(R3, 0), call(_READ_KERNEL))
             g.place(enough)
 
     def _process(self, g, known, done):
