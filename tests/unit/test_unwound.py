@@ -3,6 +3,7 @@
 import bisect
 import ctypes
 import os
+import subprocess
 
 import pytest
 
@@ -98,3 +99,37 @@ def test_what_has_no_room():
 def test_a_table_has_a_bound(file):
     with pytest.raises(table.Left, match="more than 100 rows"):
         table.compiled(file, 100)
+
+
+def test_a_function_whose_rows_have_no_end(tmp_path):
+    """Anybody's file may have one of a hundred million rows: it has none, and those beside it have theirs."""
+    (tmp_path / "many.s").write_text("""
+        .globl before, many, behind
+        before: .cfi_startproc
+        push %rax
+        .cfi_adjust_cfa_offset 8
+        ret
+        .cfi_endproc
+        many: .cfi_startproc
+        .rept 40000
+        nop
+        .cfi_adjust_cfa_offset 8
+        .endr
+        .cfi_endproc
+        behind: .cfi_startproc
+        push %rax
+        .cfi_adjust_cfa_offset 8
+        ret
+        .cfi_endproc
+        .section .note.GNU-stack,"",@progbits
+    """)
+    path = str(tmp_path / "many.so")
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-o", path, str(tmp_path / "many.s")], check=True)
+    file = elf.File(path)
+    try:
+        assert [len(function) for function in cfi.Tables(file).functions()] == [2, 0, 2]
+        found = table.compiled(file)
+    finally:
+        file.close()
+    assert [rule & 7 for _, rule in unwound.ROW.iter_unpack(found.rows)] == [
+        unwound.BY_SP, unwound.BY_SP, unwound.POINTER, unwound.BY_SP, unwound.BY_SP, unwound.POINTER]

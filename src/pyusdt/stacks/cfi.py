@@ -20,6 +20,7 @@ _RELATIVE = 0x10
 _REGISTERS = 128
 _STATES = 256  # that are remembered at once
 _COMMONS = 256  # that are kept
+_INSTRUCTIONS = 1 << 16  # bytes of a function's, where all functions of a file are read: each may become a row
 _DEEP = 64  # values of an expression
 
 
@@ -175,7 +176,8 @@ class Tables:
 
     def functions(self):
         """For each function, in the order of their addresses, its [(begin, end, Row)], addresses as linked, ascending: of each address in a
-        part what row() has of it.  Where there is nothing, or what makes no sense, no part is.  Raises BadFile where there is too much."""
+        part what row() has of it.  Where there is nothing, what makes no sense, or too much for one function, no part is.  Raises BadFile where
+        the file has too much."""
         _, _, offset, size, _ = self._file.sections[".eh_frame_hdr"]
         held, self._file = self._file, _Held(self._file, [(offset, size), (self._offset, self._size)])
         try:
@@ -191,6 +193,8 @@ class Tables:
         found = []
         try:
             common, start, size, instructions = self._function(entry)
+            if len(instructions) + len(common.instructions) > _INSTRUCTIONS:
+                raise BadFile("a function has too many instructions")
             machine, end = _Machine(common, start), min(start + size, last)
             for at, until in machine.steps(instructions):
                 begin, until = max(at, first), min(until, end)

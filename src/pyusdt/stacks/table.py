@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PATIENCE = 20.0  # seconds of a processor
-_LOOK = 256  # functions after which the clock is looked at
 _BP, _SP, _PC = 6, 7, 16
 _WORD = 8
 _RETURNS = (cfi.OFFSET, -_WORD)
@@ -44,14 +43,13 @@ class Table:
 
 
 def compiled(file: Any, most: int = unwound.ROWS, beat: Callable[[], None] = lambda: None) -> Table:
-    """most: rows; beat: called now and then.  Raises Left, elf.BadFile."""
+    """most: rows; beat: called for each function.  Raises Left, elf.BadFile."""
     words, base, end, last, until = array.array("I"), None, 0, -1, time.thread_time() + _PATIENCE
     known: dict[object, int] = {}
-    for number, function in enumerate(cfi.Tables(file).functions()):
-        if number % _LOOK == 0:
-            beat()
-            if time.thread_time() > until:
-                raise Left("its tables take too long to read")
+    for function in cfi.Tables(file).functions():
+        beat()
+        if time.thread_time() > until:
+            raise Left("its tables take too long to read")
         for begin, following, row in function:
             base = begin if base is None else base
             if begin < end or following - base >= 1 << 32:
