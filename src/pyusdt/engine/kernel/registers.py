@@ -6,15 +6,15 @@ Always: D numbers them as the kernel's pt_regs of x86-64 lie; what follows (R_DS
 
 from __future__ import annotations
 
-from ...bpf.insn import R0, R1, R2, R3, R7, R8, alu_imm, call, mov, mov_imm, store
+from ...bpf.insn import R0, R7, R8, call, mov, store
 from .raw import Kernel
-from .reading import read
+from .reading import read, user_registers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_TASK, _TASK_TYPED, _TASK_REGISTERS, _READ_KERNEL = 35, 158, 175, 113
+_TASK = 35
 _SAVED = 21  # R_R15 … R_SS
 _KEPT = (("ds", 2), ("es", 2), ("fsbase", 8), ("gsbase", 8), ("trap_nr", 8))  # of thread_struct: R_DS …; bytes
 
@@ -22,8 +22,7 @@ _KEPT = (("ds", 2), ("es", 2), ("fsbase", 8), ("gsbase", 8), ("trap_nr", 8))  # 
 def emit(g: Any, offset: int, count: int) -> None:
     """The first `count` registers behind the word at an offset in the state block, r7; r6 is kept."""
     start = offset + 8
-    g.emit(call(_TASK_TYPED), mov(R1, R0), call(_TASK_REGISTERS), mov(R3, R0), mov(R1, R7), alu_imm("add", R1, start),
-           mov_imm(R2, 8 * min(count, _SAVED)), call(_READ_KERNEL))
+    user_registers(g, R7, start, 8 * min(count, _SAVED))
     if count <= _SAVED:
         return
     member = Kernel().member

@@ -40,13 +40,14 @@ from ...bpf.insn import (
 from ...data import unwound as u
 from ...data import walked as w
 from . import walk
+from .reading import READ_KERNEL, user_registers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-_LOOKUP, _UPDATE, _KTIME, _TASK_TYPED, _TASK_REGISTERS, _READ_USER, _READ_KERNEL, _LOOP = 1, 2, 5, 158, 175, 112, 113, 181
+_LOOKUP, _UPDATE, _KTIME, _READ_USER, _LOOP = 1, 2, 5, 112, 181
 # In pt_regs of x86-64
 _BP, _PC, _MODE, _SP, _REGISTERS, _USER_64 = 32, 128, 136, 152, 160, 0x33
 _PATIENCE = 50_000_000  # ns that an answer may take before the tracer is asked again
@@ -91,7 +92,7 @@ class Unwind(walk.Frames):
         g.emit(load(8, R1, R0, u.STAMP), jump("jne", R1, R8, new), mov(R7, R0))
         self._registers(g, none)
         # what can not be read is zeros, all of them: a key has the room behind the last frame, too
-        g.emit(mov(R1, R6), alu_imm("add", R1, count), mov_imm(R2, 8 + 8 * most), mov_imm(R3, 0), call(_READ_KERNEL),
+        g.emit(mov(R1, R6), alu_imm("add", R1, count), mov_imm(R2, 8 + 8 * most), mov_imm(R3, 0), call(READ_KERNEL),
                store(8, R10, _CONTEXT, R6), store(8, R10, _CONTEXT + 8, R7), mov_imm(R1, most))
         calls.append((len(g.insns), self._step))
         g.emit(function(R2), mov(R3, R10), alu_imm("add", R3, _CONTEXT), mov_imm(R4, 0), call(_LOOP),
@@ -111,8 +112,8 @@ class Unwind(walk.Frames):
     def _registers(self, g: Any, none: Label) -> None:
         """Of the thread in user mode; to `none` where it is a 32-bit program's."""
         area = self.var(walk.RECORD)
-        g.emit(call(_TASK_TYPED), mov(R1, R0), call(_TASK_REGISTERS), mov(R3, R0), mov(R1, R6), alu_imm("add", R1, area),
-               mov_imm(R2, _REGISTERS), call(_READ_KERNEL), load(2, R1, R6, area + _MODE), jump_imm("jne", R1, _USER_64, none))
+        user_registers(g, R6, area, _REGISTERS)
+        g.emit(load(2, R1, R6, area + _MODE), jump_imm("jne", R1, _USER_64, none))
         for place, offset in ((PC, _PC), (SP, _SP), (BP, _BP)):
             g.emit(load(8, R1, R6, area + offset), store(8, R6, self.var(place), R1))
         g.emit(store_imm(8, R6, self.var(CALLED), 0), store_imm(8, R6, self.var(UNKNOWN), 0))

@@ -40,8 +40,9 @@ from ...bpf.insn import (
 )
 from ...data import walked as w
 from .functions import Function
+from .reading import READ_KERNEL, read
 
-_LOOKUP, _UPDATE, _KTIME, _CURRENT_TASK, _READ_USER, _READ_KERNEL, _OUTPUT, _LOOP = 1, 2, 5, 35, 112, 113, 130, 181
+_LOOKUP, _UPDATE, _KTIME, _CURRENT_TASK, _READ_USER, _OUTPUT, _LOOP = 1, 2, 5, 35, 112, 130, 181
 BPF_LOOP = (5, 17)
 THREADS = 2048  # steps on the way to the thread
 _PATIENCE = 100_000_000  # ns that an answer may take before the tracer is asked again
@@ -58,8 +59,9 @@ WALK_SIZE = RECORD + RECORD_MOST
 
 
 class Places:
-    """processes, sent, ring, parts, tables: indexes of maps, the last two None where there are none; area: offset of WALK_SIZE bytes in the state block; mm, exec_id, tls: offsets of
-    these in the kernel's task, tls None where threads are known by their number; loops: whether there is bpf_loop(); maps: link.Maps."""
+    """processes, sent, ring, parts, tables: indexes of maps, the last two None where there are none; area: offset of WALK_SIZE bytes in
+    the state block; mm, exec_id, tls: offsets of these in the kernel's task, tls None where threads are known by their number; loops:
+    whether there is bpf_loop(); maps: link.Maps."""
 
     __slots__ = ("area", "exec_id", "loops", "maps", "mm", "parts", "processes", "ring", "sent", "tables", "tls")
 
@@ -97,22 +99,17 @@ class Frames:
     def loops(self):
         return self._places.loops
 
-    def _kernel_word(self, g, task, offset):
-        """r0 = a word of the kernel's task."""
-        g.emit(mov(R3, task), alu_imm("add", R3, offset), store_imm(8, R10, -8, 0), mov(R1, R10), alu_imm("add", R1, -8), mov_imm(R2, 8),
-               call(_READ_KERNEL), load(8, R0, R10, -8))
-
     def _stamp(self, g, done):
         """r8 = what tells this address space from others that the process had; to `done`, r0 = 0, where it has none.  r9 = the process.  What
         is searched for is put at WANTED."""
         places = self._places
         g.emit(call(_CURRENT_TASK), mov(R7, R0))
-        self._kernel_word(g, R7, places.mm)
+        read(g, 8, R7, places.mm)
         g.emit(mov(R8, R0), jump_imm("jeq", R0, 0, done))
-        self._kernel_word(g, R7, places.exec_id)
+        read(g, 8, R7, places.exec_id)
         g.emit(alu_imm("lsh", R0, 48), alu("xor", R8, R0))
         if places.tls is not None:
-            self._kernel_word(g, R7, places.tls)
+            read(g, 8, R7, places.tls)
             g.emit(store(8, R6, self.var(WANTED), R0))
         places.maps.emit_pids(g)
         if places.tls is None:
@@ -158,7 +155,7 @@ class Walk(Frames):
         self._stamp(g, done)
         self._process(g, known, done)
         g.place(known)
-        g.emit(mov(R1, R6), alu_imm("add", R1, self.var(CONFIG)), mov_imm(R2, w.SIZE), mov(R3, R0), call(_READ_KERNEL))
+        g.emit(mov(R1, R6), alu_imm("add", R1, self.var(CONFIG)), mov_imm(R2, w.SIZE), mov(R3, R0), call(READ_KERNEL))
         self._make_room(g)
         self._innermost(g, calls)
         self._loop(g, calls, self._step, 2 * self._frames + 1)
@@ -176,7 +173,7 @@ class Walk(Frames):
         kept, enough = max(most // 2, 2), Label()
         if not self._alone and most > kept:
             g.emit(load(8, R1, R6, count), jump_imm("jle", R1, kept, enough), store_imm(8, R6, count, kept), mov(R1, R6),
-                   alu_imm("add", R1, frames + 8 * kept), mov_imm(R2, 8 * (most - kept)), mov_imm(R3, 0), call(_READ_KERNEL))
+                   alu_imm("add", R1, frames + 8 * kept), mov_imm(R2, 8 * (most - kept)), mov_imm(R3, 0), call(READ_KERNEL))
             g.place(enough)
 
     def _process(self, g, known, done):
