@@ -78,6 +78,16 @@ size_t pyusdt_many_waits(const struct pyusdt_many *many, uint32_t source)
     return pyusdt_replay_waits(many->sources[source].replay);
 }
 
+uint64_t pyusdt_many_kept(const struct pyusdt_many *many, uint32_t source)
+{
+    return pyusdt_replay_kept(many->sources[source].replay);
+}
+
+void pyusdt_many_finish(struct pyusdt_many *many, uint32_t source)
+{
+    pyusdt_replay_finish(many->sources[source].replay);
+}
+
 /* No overflow makes an old event a new one: who lies about its time has one at an end of all time. */
 static uint64_t shifted(uint64_t time, int64_t by)
 {

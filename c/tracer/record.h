@@ -108,6 +108,8 @@ int pyusdt_replay_open(int fd, struct pyusdt_replay **out, struct pyusdt_error *
 int pyusdt_replay_stream(struct pyusdt_replay **out);
 int pyusdt_replay_put(struct pyusdt_replay *replay, const void *data, size_t size); /* the next portion; 0, -ENOMEM */
 size_t pyusdt_replay_waits(const struct pyusdt_replay *replay);                     /* bytes that were not read yet */
+uint64_t pyusdt_replay_kept(const struct pyusdt_replay *replay); /* bytes of memory, about, that stay until it is closed */
+void pyusdt_replay_finish(struct pyusdt_replay *replay);         /* no portion comes any more, and what was not read is dropped */
 void pyusdt_replay_close(struct pyusdt_replay *replay);
 const struct pyusdt_record_header *pyusdt_replay_header(const struct pyusdt_replay *replay);
 uint64_t pyusdt_replay_end(const struct pyusdt_replay *replay);        /* when tracing ended */

@@ -43,6 +43,7 @@ struct pyusdt_replay {
     struct target *targets; /* those that the events so far can be of */
     uint32_t ntargets, all_targets;
     uint64_t nprobes; /* of them all */
+    uint64_t kept;    /* bytes of blocks that stay in memory until it is closed */
     /* the block that is next */
     struct pyusdt_block block;
     uint8_t *body;
@@ -139,6 +140,7 @@ static int take_table(struct pyusdt_replay *r)
     }
     r->tables[r->all_tables++] = table;
     r->ntables++;
+    r->kept += r->block.size;
     return 0;
 }
 
@@ -155,6 +157,7 @@ static int take_target(struct pyusdt_replay *r)
         if (make_room((void **)&r->targets, r->all_targets, sizeof *r->targets) != 0)
             return damaged(r, "no memory for a target");
         memset(&r->targets[r->all_targets++].places, 0, sizeof r->targets->places);
+        r->kept += sizeof *r->targets;
     }
     table = r->tables[block->table];
     target = &r->targets[block->target];
@@ -196,6 +199,7 @@ static int take_place(struct pyusdt_replay *r)
     snprintf(file, sizeof file, "%.*s", block->file, names + block->module + block->function);
     if (pyusdt_places_add(places, &(struct pyusdt_place_info){module, function, file, block->line}) != 0)
         return damaged(r, "more places than there can be");
+    r->kept += r->block.size;
     return 0;
 }
 
@@ -424,6 +428,7 @@ int pyusdt_replay_stream(struct pyusdt_replay **out)
     }
     r->fd = -1;
     r->streams = true;
+    r->kept = sizeof *r + BLOCK_MAX;
     *out = r;
     return 0;
 }
@@ -453,9 +458,23 @@ int pyusdt_replay_put(struct pyusdt_replay *r, const void *data, size_t size)
     return 0;
 }
 
+void pyusdt_replay_finish(struct pyusdt_replay *r)
+{
+    free(r->stream);
+    r->stream = NULL;
+    r->room = r->filled = r->at = 0;
+    r->over = true;
+    r->waiting = false;
+}
+
 size_t pyusdt_replay_waits(const struct pyusdt_replay *r)
 {
     return r->filled - r->at;
+}
+
+uint64_t pyusdt_replay_kept(const struct pyusdt_replay *r)
+{
+    return r->kept;
 }
 
 void pyusdt_replay_close(struct pyusdt_replay *r)

@@ -124,6 +124,14 @@ cdef class Many(Feed):
         """Bytes that were not read yet."""
         return pyusdt_many_waits(self.many, self.checked(source))
 
+    def kept(self, uint32_t source):
+        """Bytes of memory, about, that stay as long as this object: what it has told of probes and places."""
+        return pyusdt_many_kept(self.many, self.checked(source))
+
+    def finish(self, uint32_t source):
+        """No portion comes any more; what was not read is dropped."""
+        pyusdt_many_finish(self.many, self.checked(source))
+
     def next_time(self, uint32_t source):
         """The time (ns, by our clock) of the next event that has come, or None."""
         cdef uint64_t time

@@ -151,6 +151,8 @@ cdef extern from "tracer/many.h" nogil:
     int pyusdt_many_add(pyusdt_many *many, uint32_t host)
     int pyusdt_many_put(pyusdt_many *many, uint32_t source, const void *data, size_t size, int64_t shift)
     size_t pyusdt_many_waits(const pyusdt_many *many, uint32_t source)
+    uint64_t pyusdt_many_kept(const pyusdt_many *many, uint32_t source)
+    void pyusdt_many_finish(pyusdt_many *many, uint32_t source)
     bint pyusdt_many_next(pyusdt_many *many, uint32_t source, uint64_t *time)
     const char *pyusdt_many_damage(const pyusdt_many *many, uint32_t source)
     void pyusdt_many_choose(pyusdt_many *many, uint32_t source)

@@ -15,9 +15,10 @@ import pytest
 
 from pyusdt.dlang import sides as many
 from pyusdt.dlang.compile import Compiler
-from pyusdt.engine.remote import sides
+from pyusdt.engine.remote import central, sides
 from pyusdt.engine.remote.central import CentralEngine
 from pyusdt.engine.remote.host import RUNNING, Host
+from pyusdt.engine.remote.link import Broken
 from pyusdt.engine.remote.request import Request
 from pyusdt.options import Options
 
@@ -134,3 +135,26 @@ def test_events_of_a_time_to_come(recorded):
     world.engine._released()  # now it is first
     assert [host.state == RUNNING for host in world.hosts] == [True, False]
     assert "h1 is given up" in world.engine._texts[-1] and "of a time to come" in world.engine._texts[-1]
+
+
+def test_a_host_that_comes_back(recorded):
+    """What had come of it is run, and its memory given back; one that does so without end has none."""
+    world = World([0])
+    host, engine = world.hosts[0], world.engine
+    engine.take_events(host, recorded[:-100])
+    engine.began(host, True)
+    engine.take_events(host, recorded)
+    assert engine._many.waits(0) > 0
+    assert [n for _, n, *_ in world.rows()] == list(range(1, 2 * EVENTS))  # the last one of the first line was cut off
+    assert engine._many.waits(0) == engine._many.waits(1) == 0
+    with pytest.raises(Broken, match="come back too often"):
+        for _ in range(1000):
+            engine.began(host, True)
+    assert 50 < len(engine._sources) < 200
+
+
+def test_a_host_that_tells_of_too_much(recorded, monkeypatch):
+    world = World([0])
+    monkeypatch.setattr(central, "_KEPT", world.engine._many.kept(0) + 100)
+    with pytest.raises(Broken, match="more probes and places than there is room for"):
+        world.engine.take_events(world.hosts[0], recorded)

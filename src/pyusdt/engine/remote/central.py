@@ -2,8 +2,9 @@
 
 In: as RemoteEngine; of each host the recording of what it sees (docs/internals/recording-format.md), in portions.  Out: the records of
 the clauses, which ran on the events of all hosts in one order, with times of this machine.
-Always: an event waits until every host that traces has come past its time, or has said nothing for _LAG, at most _LONGEST from then; one whose interval overlaps that of
-an event of another host that was run before could have been the other way round: what its clauses record is marked, and it is counted.
+Always: an event waits until every host that traces has come past its time, or has said nothing for _LAG, at most _LONGEST from then.  One
+whose interval overlaps that of an event of another host that was run before could have been the other way round: what its clauses record
+is marked, and it is counted.
 A recording that is damaged costs its host alone.
 """
 
@@ -28,6 +29,7 @@ _LONGEST = 30 * 1_000_000_000  # ns that an event waits for hosts that are behin
 _FUTURE = 60 * 1_000_000_000  # ns: more than clocks can be unknown by
 _ALL = (1 << 63) - 1
 _AT_ONCE = 512 << 10  # bytes of records
+_KEPT = 256 << 20  # bytes of memory for what one host tells of its probes and places, in all of its recordings
 
 
 class CentralEngine(RemoteEngine):
@@ -44,6 +46,7 @@ class CentralEngine(RemoteEngine):
         self._consumer.set_wall(time.time_ns() - time.monotonic_ns())
         self._sources = []  # of each recording: (its host, the incarnation)
         self._of_host = {}  # host: number of its recording
+        self._kept = {}  # host: bytes of memory that its recordings before that one take
         self._due = []  # a heap: (time of its next event, number of a recording), once for each that has one
         self._ends = Ends()
         self._last = 0  # time of the event that was run last
@@ -64,6 +67,11 @@ class CentralEngine(RemoteEngine):
     # --- what hosts send ------------------------------------------------------------------------------------
     def began(self, host, is_back):
         super().began(host, is_back)
+        if (before := self._of_host.get(host)) is not None:
+            self._kept[host] = self._kept.get(host, 0) + self._many.kept(before)
+            self._check_kept(host, 0)
+            if self._many.next_time(before) is None:
+                self._many.finish(before)  # else when what has come of it was run
         self._of_host[host] = len(self._sources)
         self._sources.append(host)
         self._many.add(host.number + 1)
@@ -77,16 +85,20 @@ class CentralEngine(RemoteEngine):
         self._many.put(number, data, offset)
         if was_empty:
             self._push(number)
-        self._check(host, number)
-
-    def _check(self, host, number):
         if why := self._many.damage(number):
             raise Broken(f"its events can not be read: {why}")
+        self._check_kept(host, self._many.kept(number))
+
+    def _check_kept(self, host, now):
+        if self._kept.get(host, 0) + now > _KEPT:
+            raise Broken("it has told of more probes and places than there is room for, or has come back too often")
 
     def _push(self, number):
         when = self._many.next_time(number)
         if when is not None:
             heappush(self._due, (when, number))
+        elif self._of_host[self._sources[number]] != number:
+            self._many.finish(number)
 
     # --- running the clauses -----------------------------------------------------------------------------------
     def _released(self, until=None):

@@ -365,8 +365,8 @@ class RemoteEngine(EmbeddedEngine):
         said += self._silent()
         if self._ended and self._order.unsure > self._told_unsure:
             self._told_unsure = self._order.unsure
-            said.append(f"{self._order.unsure} time{'' if self._order.unsure == 1 else 's'} the order of two {self.what_is_ordered} of different hosts is not "
-                        "certain: their clocks are not known so well")
+            said.append(f"{self._order.unsure} time{'' if self._order.unsure == 1 else 's'} the order of two {self.what_is_ordered} of different "
+                        "hosts is not certain: their clocks are not known so well")
         return said
 
     def _silent(self):

@@ -32,8 +32,8 @@ _OFTEN, _SELDOM = 0.2, 1.0  # s of an epoch, where records wait for each other, 
 
 class Request:
     """names: of those that there is a line to; via: the words that start something on one, {host} in them; script: what each is sent;
-    behind: {name of a relay: the hosts behind it, or again such a dict}; forward: of who relays for another coordinator, the function that takes records
-    (relay.py)."""
+    behind: {name of a relay: the hosts behind it, or again such a dict}; forward: of who relays for another coordinator, the function that
+    takes records (relay.py)."""
 
     forward: Callable[[bytes, int, int], None] | None = None
 
@@ -89,8 +89,8 @@ def relayed(asked: Mapping[str, Any], forward: Callable[[bytes, int, int], None]
     behind, via = _checked(asked["hosts"], _LEVELS), [*map(str, asked["via"])]
     if len(leaves(behind)) > nodes.MOST or not via:
         raise nodes.NotHosts("too many hosts, or no way to them")
-    found = Request([*behind], via, {key: asked[key] for key in ("schema", "interval", "operands", "pids", "command", "width", "options", "requests")},
-                    behind if isinstance(behind, dict) else None)
+    script = {key: asked[key] for key in ("schema", "interval", "operands", "pids", "command", "width", "options", "requests")}
+    found = Request([*behind], via, script, behind if isinstance(behind, dict) else None)
     found.forward = forward
     return found
 
