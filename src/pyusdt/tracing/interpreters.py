@@ -15,7 +15,7 @@ from ..data.profile import Place, marked
 from ..stacks.code import Codes
 from ..stacks.process import NoPython, NoStacks, Python
 from .natives import Natives
-from .reader import Reader
+from .reader import Looks, Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 UNKNOWN = "?"
 _KEPT = 1 << 18  # texts
 _FIRST, _LONGEST = 0.01, 5.0  # seconds until a process that is no Python is looked at again
-_TOLD = 20  # lines
 _PROCESSES = 256  # that are held, a descriptor each
 _SETTLES = 10.0  # seconds that all that is open may take together: who makes one look slow can do so with each
 _ALIKE = 3  # functions that are told of one address
@@ -48,24 +47,21 @@ class _Process:
         return found if self.python.memory.is_its() else {}
 
 
-class Interpreters:
-    """by_id: threads are known by pthread_self() (walked.pack); natives: who knows the machine code.  Of the engine: answer() takes the map's values, hear() passes on what the
-    programs have said."""
+class Interpreters(Looks):
+    """by_id: threads are known by pthread_self() (walked.pack); natives: who knows the machine code.  Of the engine: answer() takes the
+    map's values, hear() passes on what the programs have said."""
 
     answer: Callable[[int, bytes], None]
     hear: Callable[[], None]
 
     def __init__(self, by_id: bool) -> None:
+        super().__init__()
         self._by_id = by_id
         self._processes: dict[int, _Process] = {}
         self._names: dict[tuple[int, int], str] = {}
         self._delays: dict[tuple[int, int], float] = {}
-        self._hostile: set[int] = set()
-        self._reader: Reader | None = None
-        self._told: set[str] = set()
         self._late = False  # what is open is waited for no more
         self.natives = Natives()
-        self.troubles: list[str] = []  # for the user, each once
 
     # --- from the engine --------------------------------------------------------------------------
 
@@ -105,30 +101,15 @@ class Interpreters:
         """What was named stays so; nothing is answered any more."""
         self.answer, self.hear = (lambda pid, value: None), (lambda: None)
         self.natives.close()
-        if self._reader:
-            self._reader.end()
-            self._reader = None
+        super().close()
 
     # --- the thread -------------------------------------------------------------------------------
-
-    def _put(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
-        if self._reader and self._reader.hangs:
-            self._leave(self._reader)
-        if pid not in self._hostile:
-            self._reader = self._reader or Reader(self._work)
-            self._reader.put(pid, work, *arguments)
 
     def _leave(self, reader: Reader) -> None:
         """Alone with the process that keeps it waiting."""
         self._hostile.add(reader.pid)
         self._tell(f"process {reader.pid}: its memory can not be read in time: its frames have no names")
         self._reader = None
-
-    def _tell(self, text: str) -> None:
-        """Any number of processes may be strange."""
-        if text not in self._told and len(self._told) < _TOLD:
-            self._told.add(text)
-            self.troubles.append(text)
 
     def _work(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
         try:

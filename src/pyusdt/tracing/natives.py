@@ -18,7 +18,7 @@ from ..engine import elf, mapped
 from ..stacks import table
 from ..stacks.native import mapped_code
 from ..stacks.process import moved
-from .reader import Reader
+from .reader import Looks, Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ _SETTLES = 3.0  # seconds that tracing begins later for tables
 _FIRST, _LONGEST = 20_000_000, 5_000_000_000  # ns until unknown code of a process is looked for again
 _WAITING = 4096  # files whose tables are not read yet
 _FILES = 1 << 14  # that are remembered
-_TOLD = 20  # lines
 _HOSTILE = 64  # processes that may make a reader wait: each costs a thread
 _FREQUENT = re.compile(r"(?:lib(?:c|python[\d.]*|pthread|beam)[-.].*|ld-.*)")  # what is in most stacks
 _Key = tuple[int, int, int, int]  # of a file: device, inode, size, time of change
@@ -48,7 +47,7 @@ class _Left(Exception):
     """The thread was left alone."""
 
 
-class Natives:
+class Natives(Looks):
     """room: for how many processes there is; of the engine: answer() takes the map's values, forget() takes one out, keep() takes a table."""
 
     room = 0
@@ -57,16 +56,14 @@ class Natives:
     keep: Callable[[bytes], int]
 
     def __init__(self) -> None:
+        super().__init__()
         self._files: dict[_Key, _Known | None] = {}  # None: it is waited for
         self._mapped: dict[tuple[str, int, str], _Key | None] = {}
         self._processes: OrderedDict[int, tuple[int, int, list[Any]]] = OrderedDict()  # pid: stamp, delay, parts
         self._waits: dict[_Key, set[int]] = {}
         self._heap: list[tuple[bool, bool, int, str, _Key]] = []
         self._rows = {True: 0, False: 0}  # strangers', root's
-        self._reader: Reader | None = None
-        self._hostile: set[int] = set()
         self._reads: str | None = None  # the file that is read
-        self.left_out: list[str] = []
 
     # --- from the engine --------------------------------------------------------------------------
 
@@ -85,33 +82,22 @@ class Natives:
         while self._reader and self._reader.open and not self._reader.hangs and time.monotonic() < until:
             time.sleep(0.002)
 
-    def close(self) -> None:
-        if self._reader:
-            self._reader.end()
-            self._reader = None
-
     # --- the thread -------------------------------------------------------------------------------
 
-    def _put(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
-        if self._reader and self._reader.hangs:
-            self._leave(self._reader)
-        if pid not in self._hostile and len(self._hostile) < _HOSTILE:
-            self._reader = self._reader or Reader(self._work)
-            self._reader.put(pid, work, *arguments)
+    def _is_read(self, pid: int) -> bool:
+        return super()._is_read(pid) and len(self._hostile) < _HOSTILE
 
     def _leave(self, reader: Reader) -> None:
         """Alone with what keeps it waiting; what else there is goes on."""
         if self._reads is None:
             self._hostile.add(reader.pid)
             self._tell(f"process {reader.pid}: where its code is can not be read in time")
+            if len(self._hostile) == _HOSTILE:
+                self.told.append(f"all code that was not known yet: {_HOSTILE} processes made their reader wait")
         else:
             self._tell(f"{self._reads}: it can not be read in time")
         self._reader, self._reads = Reader(self._work), None
         self._reader.put(0, self._next)
-
-    def _tell(self, text: str) -> None:
-        if text not in self.left_out and len(self.left_out) < _TOLD:
-            self.left_out.append(text)
 
     def _work(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
         try:

@@ -518,16 +518,13 @@ class KernelEngine(Engine):
         return self._refused_sites() + self._hopeless_sites() + self._unwalked()
 
     def _unwalked(self):
-        if not self.interpreters:
-            return []
-        troubles, self.interpreters.troubles = self.interpreters.troubles, []
-        return list(dict.fromkeys(troubles))
+        return self.interpreters.news() if self.interpreters else []
 
     def details(self):
         if not self.interpreters:
             return []
         by_pointers = [f"native stacks were followed by frame pointers alone: {self._no_tables}"] * bool(self._no_tables)
-        return by_pointers + [f"followed by frame pointers alone: {text}" for text in self.interpreters.natives.left_out]
+        return by_pointers + [f"followed by frame pointers alone: {text}" for text in self.interpreters.natives.told]
 
     @property
     def _no_tables(self):
