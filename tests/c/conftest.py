@@ -1,7 +1,7 @@
 """Every test program of the C core runs in child processes, with a run directory of its own.
 
 `--sanitize` (`make sanitize`) builds all of them with ASan and UBSan instead of plainly, and only with it the tests are run that are
-of a sanitizer themselves, those of TSan among them.
+of a sanitizer themselves, those of TSan and of libFuzzer's corpora among them.
 """
 
 import re
@@ -13,7 +13,7 @@ from ring_world import HERE, Build, World
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--sanitize"):
         return
-    left_out = [item for item in items if item.path.parent == HERE and re.search("[at]san|sanitizer", item.name)]
+    left_out = [item for item in items if item.path.parent == HERE and re.search("[at]san|sanitizer|^test_corpus", item.name)]
     config.hook.pytest_deselected(items=left_out)
     left = set(items) - set(left_out)
     items[:] = [item for item in items if item in left]

@@ -62,7 +62,7 @@ PyMODINIT_FUNC PyInit_hooks(void)
 COUNT = "python$target:__main__::function-entry, python$target:__main__::function-return { this->by = 1; @[probename, probefunc] = count(); }"
 
 
-@pytest.fixture(scope="module", params=["3.10", "3.11"])
+@pytest.fixture(scope="module", params=[pytest.param("3.10", marks=pytest.mark.long), "3.11"])
 def python(request) -> str:
     path = builds.find(request.param)
     if path is None:
