@@ -1,8 +1,8 @@
 """pyusdt profile: which functions a Python program spends its time in.
 
 In: a process id, or a command.  Out: a table, folded stacks, and the files that were asked for.
-Always: the process is not changed, and a thread that runs is stopped for moments alone, by --no-stop for none; Ctrl-C and the end of the process end the
-sampling, and what there is by then is shown.
+Always: the process is not changed; a thread that runs is stopped for moments alone, by --no-stop for none; Ctrl-C and the end of the
+process end the sampling, and what there is by then is shown.
 """
 
 from __future__ import annotations

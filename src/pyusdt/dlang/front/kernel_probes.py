@@ -1,4 +1,4 @@
-"""What D knows of the arguments of io and tcp, and with kernel_packets.py of ip and udp: their structs, with their translators from the kernel's own.
+"""What D knows of the arguments of io and tcp, and with kernel_packets.py of ip and udp: their structs, and translators from the kernel's.
 
 In: whether the running kernel has the structs (engine/kernel/structs.py).  Out: the text of a D library, as dtrace has it in io.d,
 net.d, ip.d and tcp.d; "" where it has not.

@@ -65,8 +65,8 @@ class Libraries:
 
 
 # What a program may name of kernel_probes.py and kernel_packets.py without a probe's args[].
-_NAMES = ("bufinfo", "devinfo", "fileinfo", "ipinfo", "ifinfo", "ipv4info", "ipv6info", "udpinfo", "udpsinfo", "tcpinfo", "tcpsinfo", "tcp_state_string",
-          "TCP_STATE_", "IPPROTO_", "TH_")
+_NAMES = ("bufinfo", "devinfo", "fileinfo", "ipinfo", "ifinfo", "ipv4info", "ipv6info", "udpinfo", "udpsinfo", "tcpinfo", "tcpsinfo",
+          "tcp_state_string", "TCP_STATE_", "IPPROTO_", "TH_")
 
 
 def _may_name_tasks(text):
