@@ -9,6 +9,7 @@ import json
 import random
 import sys
 import threading
+import time
 
 THREADS = int(sys.argv[1])
 RANDOM = random.Random(int(sys.argv[2]))
@@ -19,7 +20,8 @@ class Round:
 
     def __init__(self):
         self.standing = threading.Semaphore(0)
-        self.over = threading.Event()
+        self.over = threading.Lock()
+        self.over.acquire()
         self.go_on = threading.Semaphore(0)
 
 
@@ -31,8 +33,12 @@ def stand(steps):
         return further(steps)
     here = ROUND
     here.standing.release()
-    here.over.wait()
+    here.over.acquire()
+    here.over.release()
     return 0
+
+
+WAITS = stand.__code__.co_firstlineno + 5
 
 
 def plain(steps): return stand(steps)
@@ -118,9 +124,19 @@ def frames(frame):
         frame = frame.f_back
 
 
-def settled(found):
-    """Whether two looks, the first a moment ago, agree: who has just said that it stands still has a few steps to go."""
-    return found == {ident: list(frames(frame)) for ident, frame in sys._current_frames().items() if ident != MAIN}
+def stands(frame):
+    """Whether a thread, of which this is the innermost frame, has come to where it waits: nothing of its stack changes any more, even if it
+    has not got a processor yet to fall asleep."""
+    return frame.f_code is stand.__code__ and frame.f_lineno == WAITS
+
+
+def found():
+    """The stacks of all threads, when they stand still: who has just said that it does has a few steps to go."""
+    while True:
+        seen = {ident: frame for ident, frame in sys._current_frames().items() if ident != MAIN}
+        if all(stands(frame) for frame in seen.values()):
+            return {ident: list(frames(frame)) for ident, frame in seen.items()}
+        time.sleep(0.001)
 
 
 MAIN = threading.get_ident()
@@ -130,13 +146,9 @@ print("ready")
 for line in sys.stdin:
     for _ in range(THREADS):
         ROUND.standing.acquire()
-    told = None
-    while told is None or not settled(told):
-        threading.Event().wait(0.002)
-        told = {ident: list(frames(frame)) for ident, frame in sys._current_frames().items() if ident != MAIN}
-    print(json.dumps(told))
+    print(json.dumps(found()))
     sys.stdin.readline()
     before, ROUND = ROUND, Round()
-    before.over.set()
+    before.over.release()
     for _ in range(THREADS):
         before.go_on.release()
