@@ -3,10 +3,12 @@
 Always: both stacks are of the same wait for a line; no frame is left out but the interpreter's, in whose place Python's stand.
 """
 
+import contextlib
 import json
 import os
 import re
 import subprocess
+import time
 
 import pytest
 import stacks_harness as harness
@@ -30,20 +32,28 @@ def bare(tmp_path_factory):
     return compile_c(f"{DATA}/no_pointers.c", tmp_path_factory.mktemp("bare") / "bare", "-fomit-frame-pointer")
 
 
-def at_read(subject, line="", options=(), key="syscall::read:entry /pid == $target/ { ustack(120); exit(0); }"):
-    """The frames of the read in which it waits, once it has had a line."""
-    arguments = [*options, "-x", "engine=kernel", "--json", "-q", "-n", f"{ON} {key}", "-p", str(subject.pid)]
+@contextlib.contextmanager
+def tracing(subject, clause):
+    """Its messages from now on; it has begun."""
+    arguments = ["-x", "engine=kernel", "--json", "-q", "-n", f"{ON} {clause}", "-p", str(subject.pid)]
     tracer = subprocess.Popen([PYDTRACE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         while json.loads(tracer.stdout.readline()).get("values") != [-1]:
             pass
-        subject.say(line)
-        out, err = tracer.communicate(timeout=60)
+        yield map(json.loads, tracer.stdout)
+        tracer.terminate()
+        err = tracer.communicate(timeout=60)[1]
+        assert err == "", err
     finally:
         tracer.kill()
         tracer.communicate()
-    assert err == ""
-    return next(row["values"][0] for row in map(json.loads, out.splitlines()) if row["type"] == "record")
+
+
+def at_read(subject, line=""):
+    """The frames of the read in which it waits, once it has had a line."""
+    with tracing(subject, "syscall::read:entry /pid == $target/ { ustack(120); exit(0); }") as messages:
+        subject.say(line)
+        return next(row["values"][0] for row in messages if row["type"] == "record")
 
 
 def alike(ours, theirs):
@@ -58,7 +68,11 @@ def alike(ours, theirs):
 
 def compared(subject, folder, line=""):
     """The frames, which are gdb's."""
-    found = at_read(subject, line)
+    return are_gdb_s(at_read(subject, line), subject, folder)
+
+
+def are_gdb_s(found, subject, folder):
+    """The same frames, which are those of its only thread."""
     [theirs] = harness.by_gdb(subject.pid, folder).values()
     native = [frame for frame in found if "`" in frame]
     wanted = [frame for frame in theirs if not (frame[1] or "").startswith("_PyEval_EvalFrameDefault")]
@@ -77,6 +91,25 @@ def test_of_a_program_without_frame_pointers(bare, tmp_path):
         found = names(compared(subject, tmp_path))
     assert [name for name in found if name in ("waits", "handler", "large", "compares", "sorts", "main", "_start")] == [
         "waits", "handler", "large", "compares", "sorts", "main", "_start"]
+
+
+def test_of_a_library_that_is_loaded_later(tmp_path):
+    """The tracer knows nothing of it when it has begun; some lines later it does."""
+    harness.skip_without_gdb()
+    source, options = f"{DATA}/loads.c", ("-fomit-frame-pointer",)
+    program = compile_c(source, tmp_path / "loads", *options)
+    library = compile_c(source, tmp_path / "late.so", "-DLIBRARY", "-shared", "-fPIC", *options)
+    with harness.started([program, library]) as subject, \
+            tracing(subject, "syscall::read:entry /pid == $target && arg0 == 0/ { ustack(120); }") as messages:
+        for _ in range(200):
+            subject.say()
+            found = next(row["values"][0] for row in messages if row["type"] == "record")
+            if "main" in names(found) and "later" in names(found):
+                break
+            time.sleep(0.05)
+        are_gdb_s(found, subject, tmp_path)
+    assert [name for name in names(found) if name in ("waits", "later_inner", "later", "main", "_start")] == [
+        "waits", "later_inner", "later", "main", "_start"]
 
 
 @pytest.mark.parametrize("python", ["/usr/bin/python3"])

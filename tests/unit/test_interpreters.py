@@ -38,7 +38,7 @@ def named(monkeypatch):
 def test_names_are_waited_for(named):
     named.see(1, (WORD,))
     threading.Timer(0.1, _Slow.gate.set).start()
-    assert named.name(1, WORD) == "f1" and named.troubles == []
+    assert named.name(1, WORD) == "f1" and named.told == []
 
 
 def test_one_look_that_never_ends(named, monkeypatch):
@@ -46,7 +46,7 @@ def test_one_look_that_never_ends(named, monkeypatch):
     named.see(1, (WORD,))
     assert named.name(1, WORD) == interpreters.UNKNOWN
     named.see(2, (WORD,))
-    assert named.troubles == ["process 1: its memory can not be read in time: its frames have no names"]
+    assert named.told == ["process 1: its memory can not be read in time: its frames have no names"]
 
 
 def test_many_looks_that_are_slow(named, monkeypatch):
@@ -57,7 +57,7 @@ def test_many_looks_that_are_slow(named, monkeypatch):
     began = time.monotonic()
     assert {named.name(pid, WORD) for pid in range(100)} == {interpreters.UNKNOWN}
     assert time.monotonic() - began < 15, "100 times 0.2 s are 20"
-    assert len(named.troubles) == 1 and "shown as ?" in named.troubles[0]
+    assert len(named.told) == 1 and "shown as ?" in named.told[0]
     _Slow.gate.set()
     end = time.monotonic() + 60
     while named.name(99, WORD) != "f99":

@@ -133,3 +133,46 @@ def test_a_function_whose_rows_have_no_end(tmp_path):
         file.close()
     assert [rule & 7 for _, rule in unwound.ROW.iter_unpack(found.rows)] == [
         unwound.BY_SP, unwound.BY_SP, unwound.POINTER, unwound.BY_SP, unwound.BY_SP, unwound.POINTER]
+
+
+def test_an_index_without_an_end(tmp_path):
+    """Whatever is missing, it is a file without tables."""
+    for number, head in enumerate(("", "1, 0x1b, 3", "1, 0x1b, 3, 0x3b, 0, 0", "1, 0x1b, 3, 0x3b, 0, 0, 0, 0, 1, 0, 0, 0")):
+        (tmp_path / "cut.s").write_text(f'.section .eh_frame_hdr,"a"\n.byte {head}\n.section .eh_frame,"a"\n.long 0\n'
+                                        '.section .note.GNU-stack,"",@progbits\n')
+        path = str(tmp_path / f"cut{number}.so")
+        subprocess.run(["gcc", "-shared", "-nostdlib", "-Wl,--no-eh-frame-hdr", "-o", path, str(tmp_path / "cut.s")], check=True)
+        file = elf.File(path)
+        with pytest.raises(elf.BadFile, match="cut off" if head else "no tables|cut off"):
+            table.compiled(file)
+        file.close()
+
+
+def test_a_begin_by_an_expression_that_is_taken_back(tmp_path):
+    """As in libgcrypt: only the register is said anew, the distance is what it was before the expression; and a distance that is said
+    meanwhile does not end it."""
+    (tmp_path / "back.s").write_text("""
+        .globl back
+        back: .cfi_startproc
+        nop
+        .cfi_def_cfa %rbp, 24
+        nop
+        .cfi_escape 0x0f, 2, 0x77, 0
+        nop
+        .cfi_escape 0x0e, 32
+        nop
+        .cfi_def_cfa_register %rsp
+        nop
+        .cfi_endproc
+        .section .note.GNU-stack,"",@progbits
+    """)
+    path = str(tmp_path / "back.so")
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-o", path, str(tmp_path / "back.s")], check=True)
+    file = elf.File(path)
+    try:
+        [function] = cfi.Tables(file).functions()
+        table.compiled(file)
+    finally:
+        file.close()
+    assert [row.rules[cfi.CFA] for _, _, row in function] == [
+        (7, 8), (6, 24), (cfi.EXPRESSION, b"w\0"), (cfi.EXPRESSION, b"w\0"), (7, 32)]

@@ -152,11 +152,14 @@ class Tables:
         _, self._address, self._offset, self._size, _ = sections[".eh_frame"]
         _, self._index_address, offset, size, _ = sections[".eh_frame_hdr"]
         head = _Bytes(file.read(offset, min(size, 32)), self._index_address)
-        version, frames, count, table = (head.byte() for _ in range(4))
-        if version != 1 or count != 3 or table != 0x3B:
-            raise BadFile("the index of its tables is of an unknown form")
-        head.pointer(frames)
-        self._count, self._first = head.number("I"), offset + head.at
+        try:
+            version, frames, count, table = (head.byte() for _ in range(4))
+            if version != 1 or count != 3 or table != 0x3B:
+                raise BadFile("the index of its tables is of an unknown form")
+            head.pointer(frames)
+            self._count, self._first = head.number("I"), offset + head.at
+        except (IndexError, struct.error):
+            raise BadFile("the index of its tables is cut off") from None
         if self._first + self._count * _INDEX.size > offset + size:
             raise BadFile("the index of its tables is cut off")
 
@@ -256,6 +259,7 @@ class _Machine:
     def __init__(self, common, start):
         self._common, self._at = common, start
         self.rules, self.initial, self._kept = {}, {}, []
+        self._begin = None  # (register, distance): the last CFA that was said so, which an expression leaves as it is
 
     def steps(self, instructions):
         """Each (begin, end) of addresses for which the rules are as they are then; the last has no end."""
@@ -287,7 +291,18 @@ class _Machine:
             self.rules.pop(register, None)
 
     def _cfa(self, register, offset):
-        self.rules[CFA] = (register, offset)
+        self.rules[CFA] = self._begin = (register, offset)
+
+    def _said(self):
+        if self._begin is None:
+            raise BadFile("its tables change what they have not said")
+        return self._begin
+
+    def _distance(self, offset):
+        """Of the register's; unwinders leave an expression in its place."""
+        self._begin = (self._said()[0], offset)
+        if self.rules[CFA][0] is not EXPRESSION:
+            self.rules[CFA] = self._begin
 
     def _other(self, code, data):
         factor = self._common.data
@@ -308,16 +323,16 @@ class _Machine:
         elif code == 0x0A:
             if len(self._kept) == _STATES:
                 raise BadFile("its tables remember too much")
-            self._kept.append(dict(self.rules))
+            self._kept.append((dict(self.rules), self._begin))
         elif code == 0x0B:
-            self.rules = self._kept.pop()
+            self.rules, self._begin = self._kept.pop()
         elif code in (0x0C, 0x12):
             register = data.register()
             self._cfa(register, data.sleb() * factor if code == 0x12 else data.uleb())
         elif code == 0x0D:
-            self._cfa(data.register(), self.rules[CFA][1])
+            self._cfa(data.register(), self._said()[1])
         elif code in (0x0E, 0x13):
-            self._cfa(self.rules[CFA][0], data.sleb() * factor if code == 0x13 else data.uleb())
+            self._distance(data.sleb() * factor if code == 0x13 else data.uleb())
         elif code == 0x0F:
             self.rules[CFA] = (EXPRESSION, data.block())
         elif code in (0x10, 0x16):

@@ -51,6 +51,7 @@ class Interpreters(Looks):
     """by_id: threads are known by pthread_self() (walked.pack); natives: who knows the machine code.  Of the engine: answer() takes the
     map's values, hear() passes on what the programs have said."""
 
+    LEFT_OUT = "the memory of too many processes can not be read in time: frames of the others have no names"
     answer: Callable[[int, bytes], None]
     hear: Callable[[], None]
 
@@ -91,7 +92,7 @@ class Interpreters(Looks):
         reader, until = self._reader, time.monotonic() + _SETTLES
         while reader and reader.open and not self._late:
             if reader.hangs:
-                return self._leave(reader)
+                return self._abandon(reader)
             time.sleep(0.001)
             if time.monotonic() > until:
                 self._late = True

@@ -2,23 +2,26 @@
 
 In: process ids, paths of files.  Out: what the programs' maps say of them (data/unwound.py).
 Always: processes and files are read by a thread of its own, each file's tables once; what makes its reader wait is left alone; how many rows
-there are together is bounded, and strangers' files have at most half of them.  What is left out is walked by frame pointers, and can be told.
+and files there are together is bounded, strangers' have at most half of the rows, and each stranger half of what the others have left.  A
+file is its owner's, root's that of whoever runs it first.  What is left out is walked by frame pointers, and can be told.
 """
 
 from __future__ import annotations
 
+import errno
 import heapq
 import os
 import re
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict, namedtuple
 
 from ..data import unwound
+from ..data.files import open_regular
 from ..engine import elf, mapped
 from ..stacks import table
 from ..stacks.native import mapped_code
 from ..stacks.process import moved
-from .reader import Looks, Reader
+from .reader import ROOT, Looks, Reader, one, user_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +33,6 @@ _SETTLES = 3.0  # seconds that tracing begins later for tables
 _FIRST, _LONGEST = 20_000_000, 5_000_000_000  # ns until unknown code of a process is looked for again
 _WAITING = 4096  # files whose tables are not read yet
 _FILES = 1 << 14  # that are remembered
-_HOSTILE = 64  # processes that may make a reader wait: each costs a thread
 _FREQUENT = re.compile(r"(?:lib(?:c|python[\d.]*|pthread|beam)[-.].*|ld-.*)")  # what is in most stacks
 _Key = tuple[int, int, int, int]  # of a file: device, inode, size, time of change
 
@@ -43,13 +45,39 @@ class _Known:
         self.segments: list[tuple[int, int, int]] = found.segments if found else []
 
 
+class _File(namedtuple("_File", "strange rare order user owner path key")):
+    """One that is to be read; in the order in which they are.  order: a number that no other has; user: who pays for it; owner: whose it is."""
+
+    @property
+    def name(self) -> str:
+        return str(os.path.basename(self.path))
+
+
 class _Left(Exception):
     """The thread was left alone."""
+
+
+class _Over(_Left):
+    """Its user has no time left."""
+
+
+class _Shares:
+    """Of what is bounded: how much is taken, by user."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self.taken = most, Counter[int]()
+
+    def room(self, user: int) -> int:
+        """Root may take all; another as much as he leaves to those that come."""
+        left = self._most - self.taken.total()
+        return left if user == ROOT else (left + self.taken[user]) // 2 - self.taken[user]
 
 
 class Natives(Looks):
     """room: for how many processes there is; of the engine: answer() takes the map's values, forget() takes one out, keep() takes a table."""
 
+    LEFT_OUT = "code that was not known yet: what is read of processes and files takes too long"
+    SHARE = 0.5
     room = 0
     answer: Callable[[int, bytes], None]
     forget: Callable[[int], None]
@@ -61,9 +89,12 @@ class Natives(Looks):
         self._mapped: dict[tuple[str, int, str], _Key | None] = {}
         self._processes: OrderedDict[int, tuple[int, int, list[Any]]] = OrderedDict()  # pid: stamp, delay, parts
         self._waits: dict[_Key, set[int]] = {}
-        self._heap: list[tuple[bool, bool, int, str, _Key]] = []
-        self._rows = {True: 0, False: 0}  # strangers', root's
-        self._reads: str | None = None  # the file that is read
+        self._heap: list[_File] = []
+        self._order = 0
+        self._all_files, self._queued = _Shares(_FILES), _Shares(_WAITING)
+        self._rows, self._strangers_rows = 0, _Shares(_ROWS // 2)
+        self._reads: _File | None = None  # what is read
+        self._failed: set[tuple[str, _Key]] = set()  # paths that led to no file
 
     # --- from the engine --------------------------------------------------------------------------
 
@@ -84,34 +115,39 @@ class Natives(Looks):
 
     # --- the thread -------------------------------------------------------------------------------
 
-    def _is_read(self, pid: int) -> bool:
-        return super()._is_read(pid) and len(self._hostile) < _HOSTILE
-
     def _leave(self, reader: Reader) -> None:
         """Alone with what keeps it waiting; what else there is goes on."""
-        if self._reads is None:
+        file, self._reads, self._reader = self._reads, None, Reader(self._job)
+        if file is None:
             self._hostile.add(reader.pid)
             self._tell(f"process {reader.pid}: where its code is can not be read in time")
-            if len(self._hostile) == _HOSTILE:
-                self.told.append(f"all code that was not known yet: {_HOSTILE} processes made their reader wait")
         else:
-            self._tell(f"{self._reads}: it can not be read in time")
-        self._reader, self._reads = Reader(self._work), None
-        self._reader.put(0, self._next)
+            self._tell(f"{file.name}: it can not be read in time")
+            self._reader.put(ROOT, 0, self._done, file, None)
+        self._reader.put(ROOT, 0, self._next)
 
     def _work(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
         try:
-            self._beat()
             work(pid, *arguments)
         except (OSError, _Left):
             pass  # the process, the file or the engine's map is gone
 
     def _beat(self) -> None:
-        """It goes on.  Raises _Left where nobody waits for it any more."""
+        """It goes on.  Raises _Left where nobody waits for it any more, _Over where nobody may."""
         reader = self._reader
         if reader is None or not reader.is_here:
             raise _Left
-        reader.since = time.monotonic()
+        self._pay(reader)
+        if not self._may(reader.user):
+            raise _Over
+
+    def _pays(self, user: int) -> None:
+        """For what is done from now on.  Raises as _beat()."""
+        reader = self._reader
+        if reader is not None and reader.is_here:
+            self._pay(reader)
+            reader.user = user
+        self._beat()
 
     def _look(self, pid: int, stamp: int) -> None:
         parts = mapped_code(pid)
@@ -144,10 +180,12 @@ class Natives(Looks):
             self._beat()
             found = mapped.find(pid, mapping)
             self._beat()
+            key = self._await(pid, *found, mapping.name) if found else None
             if len(self._mapped) >= _FILES:
                 self._mapped.clear()
-            self._mapped[mapping.file] = self._await(pid, *found, mapping.name) if found else None
-        key = self._mapped[mapping.file]
+            if key is not None or not found:  # else it may be another time, or by another process
+                self._mapped[mapping.file] = key
+        key = self._mapped.get(mapping.file)
         if key is None:
             return None
         known = self._files.get(key)
@@ -159,16 +197,22 @@ class Natives(Looks):
         self._await(0, path, os.stat(path), os.path.basename(path))
 
     def _await(self, pid: int, path: str, status: os.stat_result, name: str) -> _Key | None:
-        """The key of a file, which is read by and by."""
-        key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+        """The key of a file, which is read by and by; None where it is not."""
+        key = _key(status)
         if key in self._files:
             return key
-        if len(self._heap) >= _WAITING or len(self._files) >= _FILES:
+        owner = one(status.st_uid)
+        user = owner if owner != ROOT else user_of(pid) if pid else ROOT
+        if (path, key) in self._failed or not self._may(user):
+            return None
+        if self._queued.room(user) <= 0 or self._all_files.room(user) <= 0:
             self._tell(f"{name}: there are too many files")
             return None
-        self._files[key], self._waits[key] = None, set()
-        strange = status.st_uid != 0
-        heapq.heappush(self._heap, (strange, not _FREQUENT.fullmatch(name), len(self._files), path, key))
+        self._files[key], self._waits[key] = None, {pid}
+        self._queued.taken[user] += 1
+        self._all_files.taken[user] += 1
+        self._order += 1
+        heapq.heappush(self._heap, _File(owner != ROOT, not _FREQUENT.fullmatch(name), self._order, user, owner, path, key))
         if len(self._heap) == 1:
             self._put(0, self._next)
         return key
@@ -177,39 +221,83 @@ class Natives(Looks):
         """Read one file, for all that wait for it, and the next after what was asked meanwhile."""
         if not self._heap:
             return
-        strange, _rare, _, path, key = heapq.heappop(self._heap)
+        file = heapq.heappop(self._heap)
+        self._queued.taken[file.user] -= 1
         if self._heap:
             self._put(0, self._next)
-        self._reads = os.path.basename(path)
-        known = self._read(path, key, strange)
-        self._beat()
-        self._reads, self._files[key] = None, known
-        waiting = self._waits.pop(key)
-        if known.number != unwound.NONE:
-            for pid in waiting:
-                if pid in self._processes:
-                    self._again(pid)
+        self._reads = file
+        try:
+            self._pays(file.user)
+            known = self._read(file)
+        except _Over:
+            known = None
+        self._done(0, file, known)
+
+    def _done(self, _: int, file: _File, known: _Known | None) -> None:
+        """What is known of a file; None: where it was found it can not be read, or not now: whoever else has it is asked."""
+        self._pays(ROOT)
+        self._reads, waiting = None, self._waits.pop(file.key)
+        if known is None:
+            self._forget(file)
+        else:
+            self._files[file.key] = known
+        if known is None or known.number != unwound.NONE:
+            for pid in waiting & self._processes.keys():
+                self._again(pid)
+
+    def _forget(self, file: _File) -> None:
+        del self._files[file.key]
+        self._all_files.taken[file.user] -= 1
+        self._mapped = {mapping: key for mapping, key in self._mapped.items() if key != file.key}
+        if len(self._failed) >= _FILES:
+            self._failed.clear()
+        if self._may(file.user):
+            self._failed.add((file.path, file.key))
 
     def _again(self, pid: int) -> None:
         """There is more known of a process."""
         try:
+            self._pays(user_of(pid))
             self._look(pid, self._processes[pid][0])
-        except OSError:
+        except (OSError, _Over):
             self._processes.pop(pid, None)
+        self._pays(ROOT)
 
-    def _read(self, path: str, key: _Key, strange: bool) -> _Known:
-        room = (_ROWS // 2 if strange else _ROWS - self._rows[True]) - self._rows[strange]
+    def _read(self, file: _File) -> _Known | None:
+        room = _ROWS - self._rows if file.owner == ROOT else self._strangers_rows.room(file.owner)
         try:
-            file = elf.File(path, key[1])
-            try:
-                found = table.compiled(file, min(room, unwound.ROWS), self._beat)
-            finally:
-                file.close()
-            number = self.keep(found.rows)
+            found = _table(file, min(room, unwound.ROWS), self._beat)
+        except OSError:
+            return None
         except elf.BadFile:
             return _Known()  # it has none, or is no program
-        except (OSError, table.Left) as error:
-            self._tell(f"{os.path.basename(path)}: {error}")
+        except table.Left as error:
+            self._tell(f"{file.name}: {error}")
             return _Known()
-        self._rows[strange] += len(found)
+        try:
+            number = self.keep(found.rows)
+        except OSError as error:
+            self._tell(f"{file.name}: {error}")
+            return _Known()
+        self._rows += len(found)
+        self._strangers_rows.taken[file.owner] += len(found) * (file.owner != ROOT)
         return _Known(number, found)
+
+
+def _key(status: os.stat_result) -> _Key:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _table(file: _File, most: int, beat: Callable[[], None]) -> table.Table:
+    """Of the very file that was found.  Raises OSError where it is not there, table.Left, elf.BadFile."""
+    fd = open_regular(file.path)
+    try:
+        if _key(os.fstat(fd)) != file.key:
+            raise FileNotFoundError(errno.ENOENT, "another file is in its place")
+        program = elf.File(f"/proc/self/fd/{fd}")
+        try:
+            return table.compiled(program, most, beat)
+        finally:
+            program.close()
+    finally:
+        os.close(fd)

@@ -1,7 +1,8 @@
 """A thread that reads what strangers may make slow: processes' memory, files.
 
 In: what is to be done, one after the other, each for a process.  Out: how much is open, whether it hangs; what is to be told.
-Always: nobody but the thread waits; who sees that it hangs leaves it alone with what it is at.
+Always: nobody but the thread waits; who sees that it hangs leaves it alone with what it is at.  A user's processes and files take so much
+time and so many threads, then they are read no more: what a user does harms his own.
 """
 
 from __future__ import annotations
@@ -17,6 +18,25 @@ if TYPE_CHECKING:
 
 PATIENCE = 2.0  # seconds that one look may take
 TOLD = 20  # lines
+ROOT = 0
+_GIVEN = 30.0  # seconds of the thread that a user has in the beginning
+_LEFT, _LEFT_BY_ROOT = 8, 64  # threads that may wait for a user's for ever
+_RANGE = 16  # bits: of the ids that a user may have for others (subuid)
+
+
+def user_of(pid: int) -> int:
+    """Who started a process, whatever it may do since and whoever may look at it; -1 where it is gone."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            line = next(line for line in file if line.startswith(b"Uid:"))
+    except (OSError, StopIteration):
+        return -1
+    return one(int(line.split()[1]))
+
+
+def one(uid: int) -> int:
+    """A user's number; a range of subordinate ids is one user."""
+    return uid if uid < 1 << _RANGE else uid >> _RANGE << _RANGE
 
 
 class Reader:
@@ -27,6 +47,7 @@ class Reader:
         self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.since: float | None = None
         self.pid = 0
+        self.user = ROOT  # who pays for it
         self.open = 0  # jobs that are not done
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, daemon=True, name="pyusdt-reader")
@@ -37,18 +58,18 @@ class Reader:
         """Whether it is its thread that asks."""
         return threading.current_thread() is self._thread
 
-    def put(self, pid: int, *job: Any) -> None:
+    def put(self, user: int, pid: int, *job: Any) -> None:
         with self._lock:
             self.open += 1
-        self._jobs.put((pid, *job))
+        self._jobs.put((user, pid, *job))
 
     def end(self) -> None:
         self._jobs.put(None)
 
     def _run(self) -> None:
         while job := self._jobs.get():
-            self.pid, self.since = job[0], time.monotonic()
-            self._work(*job)
+            self.user, self.pid, self.since = job[0], job[1], time.monotonic()
+            self._work(*job[1:])
             self.since = None
             with self._lock:
                 self.open -= 1
@@ -60,24 +81,55 @@ class Reader:
 
 
 class Looks:
-    """Work for a Reader, which is made when there is some.  told: what the user is to know, each once; any number of processes may be
-    strange.  Who inherits has _work(), which the thread calls, and _leave(), for what hangs."""
+    """Work for a Reader, which is made when there is some.  told: what is to be known, each once; any number of processes may be
+    strange.  Who inherits has _work(), which the thread calls, _leave(), for what hangs, LEFT_OUT, what is told of a user's, and SHARE, of
+    each second of the thread how much a user may have, root but."""
+
+    LEFT_OUT = ""
+    SHARE = 1.0
 
     def __init__(self) -> None:
         self._reader: Reader | None = None
         self._hostile: set[int] = set()  # processes that have made a reader wait
         self.told: list[str] = []
         self._given = 0
+        self._began = time.monotonic()
+        self._spent: dict[int, float] = {}  # by user: seconds
+        self._waiting: dict[int, int] = {}  # by user: threads that were left
 
     def _put(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
         if self._reader and self._reader.hangs:
-            self._leave(self._reader)
-        if self._is_read(pid):
-            self._reader = self._reader or Reader(self._work)
-            self._reader.put(pid, work, *arguments)
+            self._abandon(self._reader)
+        user = user_of(pid) if pid else ROOT
+        if pid not in self._hostile and self._may(user):
+            self._reader = self._reader or Reader(self._job)
+            self._reader.put(user, pid, work, *arguments)
 
-    def _is_read(self, pid: int) -> bool:
-        return pid not in self._hostile
+    def _abandon(self, reader: Reader) -> None:
+        """It hangs."""
+        self._waiting[reader.user] = self._waiting.get(reader.user, 0) + 1
+        self._leave(reader)
+
+    def _may(self, user: int) -> bool:
+        """Whether there is time left for a user."""
+        left = self._waiting.get(user, 0) < (_LEFT_BY_ROOT if user == ROOT else _LEFT)
+        in_time = user == ROOT or self._spent.get(user, 0.0) < _GIVEN + self.SHARE * (time.monotonic() - self._began)
+        if not (left and in_time):
+            self._tell(f"user {user}: {self.LEFT_OUT}")
+        return left and in_time
+
+    def _job(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
+        reader = self._reader
+        if reader is not None and reader.is_here and self._may(reader.user):
+            self._work(pid, work, *arguments)
+            self._pay(reader)
+
+    def _pay(self, reader: Reader) -> None:
+        """What was done since it began, or was paid for last."""
+        now = time.monotonic()
+        if reader is self._reader and reader.since is not None:
+            self._spent[reader.user] = self._spent.get(reader.user, 0.0) + now - reader.since
+            reader.since = now
 
     def _work(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
         raise NotImplementedError

@@ -1,0 +1,169 @@
+"""Where the code of processes is: what a user's processes and files do to whoever reads them is that user's trouble alone."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from pyusdt.data import unwound
+from pyusdt.stacks import table
+from pyusdt.tracing import natives, reader
+
+ROOT, BAD, GOOD = 0, 1000, 1001
+
+
+class World:
+    """Processes and files that are made up.  files: {path: (owner, inode)}; processes: {pid: (user, paths)}; what is in `hang` waits for the
+    gate, what is in `gone` is not there, and each file takes `slow` seconds."""
+
+    def __init__(self):
+        self.files, self.processes, self.hang, self.gone, self.slow = {}, {}, set(), set(), 0.0
+        self.gate, self.answers, self.read = threading.Event(), {}, []
+
+    def user_of(self, pid):
+        return self.processes[pid][0] if pid in self.processes else -1
+
+    def mapped_code(self, pid):
+        if pid in self.hang:
+            self.gate.wait(60)
+        return [(natives.mapped.Mapping(f"{number:x}000-{number + 1:x}000", "r-xp", "0", "8:1", str(self.files[path][1]), path), True)
+                for number, path in enumerate(self.processes[pid][1], 1)]
+
+    def find(self, pid, mapping):
+        owner, inode = self.files[mapping.path]
+        return mapping.path, os.stat_result((0o100755, inode, 8, 1, owner, 0, 100, 0, 0, 0))
+
+    def table(self, file, most, beat):
+        if file.path in self.hang:
+            self.gate.wait(60)
+        if file.path in self.gone:
+            raise FileNotFoundError(file.path)
+        if "slow" in file.path:
+            time.sleep(self.slow)
+        beat()
+        self.read.append(file.path)
+        return table.Table(0, unwound.ROW.pack(0, 0) * 10, [(0, 0, 1 << 30)])
+
+    def number(self, made, pid):
+        """Whether the tables of a process are there in the end; it is asked for again and again, as programs in the kernel do."""
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            made.ask(pid, 0)
+            time.sleep(0.01)
+            if pid in self.answers and all(part[3] != unwound.NONE for part in self.answers[pid]):
+                return True
+        return False
+
+
+@pytest.fixture
+def world(monkeypatch):
+    made = World()
+    monkeypatch.setattr(reader, "PATIENCE", 0.1)
+    for room in (reader, natives):
+        monkeypatch.setattr(room, "user_of", made.user_of)
+    monkeypatch.setattr(natives, "mapped_code", made.mapped_code)
+    monkeypatch.setattr(natives.mapped, "find", made.find)
+    monkeypatch.setattr(natives, "_table", made.table)
+    monkeypatch.setattr(natives, "moved", lambda known, mapping: 0)
+    monkeypatch.setattr(natives.unwound, "parts", lambda stamp, delay, found: found)
+    yield made
+    made.gate.set()
+
+
+@pytest.fixture
+def made(world):
+    found = natives.Natives()
+    found.room, found.answer = 1000, world.answers.__setitem__
+    found.forget, found.keep = (lambda pid: None), (lambda rows: 7)
+    yield found
+    found.close()
+
+
+def hung(made, pids):
+    """Ask for all of them, one after the other has made it wait."""
+    for pid in pids:
+        made.ask(pid, 0)
+        time.sleep(0.12)
+
+
+def test_processes_that_hang(world, made, monkeypatch):
+    """One user has more of them than there are threads for him: another's, and root's, are known all the same."""
+    monkeypatch.setattr(reader, "_LEFT", 3)
+    monkeypatch.setattr(reader, "_LEFT_BY_ROOT", 4)
+    world.files = {"/libc.so.6": (ROOT, 1), "/other": (GOOD, 2)}
+    world.processes = {pid: (BAD, ["/libc.so.6"]) for pid in range(100, 110)} | {1: (ROOT, ["/libc.so.6"]), 2: (GOOD, ["/other"])}
+    world.hang = set(range(100, 110))
+    hung(made, range(100, 110))
+    assert world.number(made, 1) and world.number(made, 2)
+    assert len([text for text in made.told if text.startswith("process ")]) == 3
+    assert [text for text in made.told if text.startswith("user ")] == [f"user {BAD}: {made.LEFT_OUT}"]
+
+
+def test_files_that_hang(world, made, monkeypatch):
+    monkeypatch.setattr(reader, "_LEFT", 3)
+    world.files = {f"/bad{number}": (BAD, 100 + number) for number in range(10)} | {"/libc.so.6": (ROOT, 1), "/other": (GOOD, 2)}
+    world.hang = {f"/bad{number}" for number in range(10)}
+    world.processes = {100: (BAD, sorted(world.hang)), 2: (GOOD, ["/other", "/libc.so.6"])}
+    made.ask(100, 0)
+    assert world.number(made, 2)
+    hung(made, [2] * 5)
+    assert len([text for text in made.told if text.startswith("bad")]) == 3
+    assert f"user {BAD}: {made.LEFT_OUT}" in made.told and not {text for text in made.told if str(GOOD) in text}
+
+
+@pytest.mark.parametrize("harm", ["hang", "gone"])
+def test_a_file_of_root_s_that_a_stranger_leads_to(world, made, harm):
+    """By a path of his own, which hangs, or ends with him: by another's path it is read."""
+    world.files = {"/proc/100/root/libc.so.6": (ROOT, 1), "/libc.so.6": (ROOT, 1)}
+    setattr(world, harm, {"/proc/100/root/libc.so.6"})
+    world.processes = {100: (BAD, ["/proc/100/root/libc.so.6"]), 2: (GOOD, ["/libc.so.6"])}
+    made.ask(100, 0)
+    assert world.number(made, 2) and world.read == ["/libc.so.6"]
+    assert world.number(made, 100), "he may have what others know"
+
+
+def test_files_that_are_slow(world, made, monkeypatch):
+    """Each is read in time, but there is no end to them; meanwhile everybody else's wait, and not for long."""
+    monkeypatch.setattr(reader, "_GIVEN", 0.5)
+    monkeypatch.setattr(made, "SHARE", 0.0, raising=False)
+    world.slow = 0.05
+    world.files = {f"/slow{number}": (BAD, 100 + number) for number in range(400)} | {"/other": (GOOD, 2)}
+    world.processes = {100: (BAD, sorted(world.files)[1:]), 2: (GOOD, ["/other"])}
+    made.ask(100, 0)
+    assert world.number(made, 2)
+    assert len(world.read) <= 12 and f"user {BAD}: {made.LEFT_OUT}" in made.told
+
+
+def test_what_is_bounded_is_shared():
+    """A user has half of what the others have left, root all."""
+    shares = natives._Shares(1000)
+    shares.taken[BAD] += shares.room(BAD)
+    assert shares.taken[BAD] == 500 and shares.room(BAD) == 0
+    shares.taken[GOOD] += shares.room(GOOD)
+    assert shares.taken[GOOD] == 250 and shares.room(1002) == 125 and shares.room(ROOT) == 250
+    shares.taken[BAD] -= 300
+    assert shares.room(GOOD) > 0
+
+
+def test_ids_that_a_user_has_for_others_are_one():
+    assert [reader.one(uid) for uid in (0, 1000, 65535, 131072, 131073, 196607)] == [0, 1000, 65535, 131072, 131072, 131072]
+
+
+def test_whose_a_process_is():
+    """Its real user, also where /proc says that it is root's, since nobody may look into it."""
+    pid = os.fork()
+    if not pid:
+        if os.getuid() == 0:
+            os.setresuid(1000, 0, 0)
+        time.sleep(60)
+        os._exit(0)
+    try:
+        until, wanted = time.monotonic() + 10, os.getuid() or 1000
+        while reader.user_of(pid) != wanted and time.monotonic() < until:
+            time.sleep(0.01)
+        assert reader.user_of(pid) == wanted
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+    assert reader.user_of(pid) == -1
