@@ -238,7 +238,8 @@ EVENTS = 8  # of a session
 
 
 @pytest.mark.long
-def test_hosts_lines_and_coordinators_are_killed_and_stopped_at_any_time(nodes, tmp_path):
+@pytest.mark.parametrize("mode", ["partial", "central"])
+def test_hosts_lines_and_coordinators_are_killed_and_stopped_at_any_time(nodes, tmp_path, mode):
     """PYUSDT_TEST_ROUNDS rounds, EVENTS in a session of five hosts, at random moments from its start on: SIGKILL of a host's session or of
     the line to it (two hosts), SIGSTOP of either for a while (two others), and at the end of each fourth session SIGKILL of the
     coordinator.  What the hosts count that are not killed is exact; of the others it is never more than they fired, what is lost is told,
@@ -248,17 +249,17 @@ def test_hosts_lines_and_coordinators_are_killed_and_stopped_at_any_time(nodes, 
         folder = tmp_path / str(number)
         folder.mkdir()
         try:
-            _session_of_kills(nodes, folder, random.Random(f"{seed} {number}"), number % 4 == 3, (seed, number))
+            _session_of_kills(nodes, folder, mode, random.Random(f"{seed} {number}"), number % 4 == 3, (seed, number))
         finally:
             _wake(nodes)
         print(f"{EVENTS * (number + 1)} rounds", file=sys.stderr)
 
 
-def _session_of_kills(nodes, folder, chosen, kills_coordinator, where):
+def _session_of_kills(nodes, folder, mode, chosen, kills_coordinator, where):
     shuffled = chosen.sample(nodes, 5)
     killed, stopped = shuffled[:2], shuffled[2:4]
     with loads(nodes, folder) as stop, contextlib.ExitStack() as woken:
-        words = options(nodes, *COUNT, "-Z")
+        words = options(nodes, *COUNT, "-Z", "-x", f"hostmode={mode}")
         words[words.index("--via") + 1] = slow(0, 100_000_000)
         session = Session(folder, *words)
         woken.callback(session.process.kill)

@@ -209,7 +209,7 @@ class Tracing:
         command = shlex.join(self._wanted["cmd"]) if "cmd" in self._wanted else None
         made = request.make(self._wanted["hosts"], self._wanted["via"], program, self._options, texts, [*map(str, self._arguments)],
                             self._wanted.get("pids", ()), command, self._wanted["relay"], self._wanted.get("width", 0))
-        connect = self._wanted.get("connect")  # another way than a command (dask.py)
+        connect = self._wanted.get("connect")  # another way than a command (_cluster.py)
         return connect(made) if connect else made
 
     # --- the block --------------------------------------------------------------------------------
