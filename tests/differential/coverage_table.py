@@ -8,7 +8,7 @@ import platform
 
 LEAST = 50  # what is demanded of each row
 _TITLES = {"operator": "Operators by the type of their operands", "action": "Actions", "aggregating": "Aggregating functions",
-           "subroutine": "Subroutines", "conversion": "Conversions of printf() and printa()"}
+           "subroutine": "Subroutines", "type": "Types and what a script is given", "conversion": "Conversions of printf() and printa()"}
 
 
 def rows(counts, kind):

@@ -7,6 +7,8 @@ of each: the real dtrace makes one eBPF program of all clauses of a probe, and t
 """
 
 from coverage_table import LEAST
+from random_types import DECLARATIONS as TYPE_DECLARATIONS
+from random_types import KEYS, Typed, declarations
 from random_values import EDGES, OURS, STRING_FUNCTIONS, TYPES, WORDS, Values, literal
 
 from pyusdt.data import types as t
@@ -56,7 +58,8 @@ URGENCY = 40
 # Kinds of clauses: how often they come where all is covered as well as another.
 KINDS = {"formatted": 8, "traced": 5, "assigned": 6, "array": 2, "thread": 1, "aggregated": 6, "speculated": 1, "pointed": 2,
          "predicated": 2, "faulting": 1, "told": 0.6, "network": 1, "named": 0.6, "read": 3, "stringed": 1, "printed": 0.6,
-         "dumped": 0.4, "related": 0.4}
+         "dumped": 0.4, "related": 0.4, "bits": 3, "records": 3, "named_types": 3, "enumerated": 1, "translated": 1, "inlined": 1,
+         "elements": 1}
 OF_STRINGS = {"stringed"}  # not in programs of numbers
 OF_EVENTS = {"read"}
 NOT_OF_STRINGS = {"aggregated"}  # long strings leave bytes where the real dtrace's aggregations begin
@@ -98,7 +101,7 @@ class Program:
         return "\n".join([self.head, *lines, self.tail, ""])
 
 
-class Generator:
+class Generator(Typed):
     """events: whether the clauses are of events, which have arguments; ours, numbers: see Values."""
 
     def __init__(self, random, counts, events=False, ours=False, numbers=False):
@@ -115,7 +118,7 @@ class Generator:
 
     def program(self, size):
         size_of_strings = "" if self.values.numbers else "#pragma D option strsize=64\n"
-        head = DECLARATIONS + size_of_strings + "\n".join([*self.declarations(), self.first()])
+        head = DECLARATIONS + TYPE_DECLARATIONS + size_of_strings + "\n".join([*self.declarations(), self.first()])
         clauses, covered = [], {}
         for self.number in range(1, size + 1):
             self.values.seen = covered[self.number] = set()
@@ -128,6 +131,7 @@ class Generator:
 
     def declarations(self):
         yield from (f"{type.name} {name};" for name, type in self.variables.items())
+        yield from declarations()
 
     def first(self):
         rng = self.random
@@ -324,7 +328,8 @@ class Generator:
         if name == "copyinto":
             values.count("subroutine", "alloca")
             pointer = f"this->c{self.number}"
-            return [self.line(f"{pointer} = (char *)alloca(16); copyinto(arg7, {rng.randint(1, 14)}, {pointer}); "
+            size = rng.randint(1, 14)  # behind it dtrace shows what lay there before
+            return [self.line(f"{pointer} = (char *)alloca(16); copyinto(arg7, {size}, {pointer}); {pointer}[{size}] = 0; "
                               f'printf("%s %d", stringof({pointer}), {pointer}[1]);')]
         if rng.random() < 0.5 or not values.ours:  # dtrace adds the address to what -> reads
             type = values.rarest_type("operator", ["*x"])
@@ -383,7 +388,7 @@ class Generator:
         rng, values = self.random, self.values
         function = values.rarest("aggregating", list(AGGREGATING))
         values.count("aggregating", function)
-        keys = [rng.choice(["i", "s", "n"]) for _ in range(rng.choice([0, 1, 1, 2]))]
+        keys = [rng.choice([*KEYS, "s", "s", "n", "n"]) for _ in range(rng.choice([0, 1, 1, 2, 3, 4]))]
         name = f"@g{self.number}"
         constants = rng.choice(CONSTANTS.get(function, [""]))
         body = ""
@@ -399,10 +404,10 @@ class Generator:
         return [self.line(body), self.line(self.modified(name, function) + self.printa(name, keys, function), probe="END")]
 
     def key(self, kind):
-        """A key of an aggregation: "i", an integer; "s", a string; "n", one of a few numbers."""
+        """A key of an aggregation: of KEYS, an integer of that type; "s", a string; "n", one of a few numbers."""
         if kind == "s":
             return self.values.string(1)
-        return f"(int){self.values.integer(1)[0]}" if kind == "i" else str(self.random.randrange(3))
+        return f"({KEYS[kind]}){self.values.integer(1)[0]}" if kind in KEYS else str(self.random.randrange(3))
 
     def modified(self, name, function):
         if self.random.random() < 0.45:
@@ -420,7 +425,7 @@ class Generator:
         scarce = any(self.values.counts[row] < LEAST for row in ROWS["aggregated"])
         if function.endswith(("quantize", "stddev", "avg")) or self.random.random() < 0.5 and not scarce:
             return f"printa({name});"
-        conversions = "".join({"i": "%d ", "s": "%s ", "n": "%x "}[key] for key in keys)
+        conversions = "".join({"s": "%s ", "n": "%x "}.get(key, "%d ") for key in keys)
         letter = self.values.rarest("conversion", [f"%@{letter}" for letter in VALUES])[-1]
         self.values.count("conversion", f"%@{letter}")
         return f'printa("<{conversions}%{self.random.choice(["", "", "8", "-12"])}@{letter}>", {name});'

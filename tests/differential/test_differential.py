@@ -11,6 +11,7 @@ from differential import KINDS, ORACLE, compare, covered, make, run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_clauses import Generator
+from random_types import ARGUMENTS
 
 from pyusdt.dlang.compile import compile_program
 from pyusdt.options import Options
@@ -29,7 +30,7 @@ def oracle():
 @given(st.randoms(use_true_random=False), st.sampled_from(sorted(KINDS)), st.booleans())
 def test_what_is_written_is_well_typed(rng, kind, ours):
     program = Generator(rng, collections.Counter(), kind == "events", ours, kind == "numbers").program(20)
-    compiled = compile_program(program.text(), "random.d", Options(), {"target": 1}, ["random.d"])
+    compiled = compile_program(program.text(), "random.d", Options(), {"target": 1}, ["random.d", *ARGUMENTS])
     assert len(compiled.clauses) == program.FIRST + len(program.clauses) + 1
 
 
