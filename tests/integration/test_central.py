@@ -44,14 +44,15 @@ pyusdt$target:::user_trace-i4s4 /arg2 > 0 && at[arg3] == arg2/ {
 }
 pyusdt$target:::user_trace-i4s4 {
     at[arg3] = arg2 + 1; from[arg3] = host; since[arg3] = timestamp; self->n++; @of_thread[host] = max(self->n);
+    task->n++; @of_task[host] = max(task->n);
 }
 END { printa("%s -> %s %@d\\n", @hops); printa("all %@d\\n", @all); printa("least %@d\\n", @least); printa("within %@d\\n", @within);
-    printa("thread of %s %@d\\n", @of_thread); printf("end .%s.\\n", host); }"""
+    printa("thread of %s %@d\\n", @of_thread); printa("task of %s %@d\\n", @of_task); printf("end .%s.\\n", host); }"""
 COUNT = 8
 
 
 def test_a_request_is_followed_over_hosts(nodes, tmp_path, pydtrace):
-    """By a tag, in arrays that are one for all hosts; a thread's variable is its own, though threads of all hosts have the same ids; times
+    """By a tag, in arrays that are one for all hosts; a thread's and a task's variables are its own, though those of all hosts have the same ids; times
     are the coordinator's."""
     program = tmp_path / "station.py"
     program.write_text(STATION)
@@ -65,6 +66,7 @@ def test_a_request_is_followed_over_hosts(nodes, tmp_path, pydtrace):
     assert sorted(line for line in lines if " -> " in line) == sorted(hops), done
     assert f"all {4 * COUNT}" in lines and f"within {5 * COUNT}" in lines and "end .." in lines, done
     assert sorted(line for line in lines if line.startswith("thread")) == sorted(f"thread of {node} {COUNT}" for node in nodes), done
+    assert sorted(line for line in lines if line.startswith("task")) == sorted(f"task of {node} {COUNT}" for node in nodes), done
     assert 50_000_000 < int(re.search(r"least (\d+)", done.stdout)[1]) < 60_000_000_000, done
 
 
@@ -135,7 +137,6 @@ def test_hosts_that_lie_spoil_only_their_own(pydtrace):
     ("user_trace-n1 { @[ppid] = count(); }", CENTRAL, "with -x hostmode=central, ppid can not be had"),
     ("user_trace-n1 { @[errno] = count(); }", CENTRAL, "with -x hostmode=central, errno can not be had"),
     ("profile-97 { @ = count(); }", CENTRAL, "with -x hostmode=central, profile-97 can not be had"),
-    ("user_trace-i4s4 { task->x = 1; }", CENTRAL, "with -x hostmode=central, task->x can not be had"),
     ("pyusdt$target:::a, pyusdt*:::b { @ = count(); }", CENTRAL, "probes of $target and of others can not be had together"),
     ('user_trace-n1 { host = "x"; }', CENTRAL, "host can not be assigned"),
     ('user_trace-n1 { system("x"); }', CENTRAL, "system() of what fires on the hosts can not be had"),

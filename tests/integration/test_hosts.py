@@ -94,9 +94,10 @@ def slow(milliseconds, rate):
     return (f"env -u PYUSDT_RUNDIR {sys.executable} {relay} {milliseconds} {rate} nsenter -a -t {{host}} {harness.PYDTRACE} --serve")
 
 
-def test_slow_lines(nodes, pydtrace, load):
+@pytest.mark.parametrize("mode", ["partial", "central"])
+def test_slow_lines(nodes, pydtrace, load, mode):
     """500 ms each way and 2 MB/s: nothing is missing at the end, and nobody is given up."""
-    words = options(nodes[:3], "-n", SUMS, "-n", 'tick-300ms { printa("so far %@d\\n", @n); }', "-c", load(5000))
+    words = options(nodes[:3], "-x", f"hostmode={mode}", "-n", SUMS, "-n", 'tick-300ms { printa("so far %@d\\n", @n); }', "-c", load(5000))
     words[words.index("--via") + 1] = slow(500, 2_000_000)
     done = pydtrace(*words, timeout=120)
     assert done.status == 0 and f"\nn {3 * 5000}\n" in "\n" + done.stdout, done

@@ -4,7 +4,7 @@ In: a Compiler with the option hostmode; who tells where a clause runs (engine/r
 Always: where its parts run at different places, which share nothing but aggregations, a global variable that is assigned is used on one
 side alone, and one that only the hosts use is each host's own because the option says so; hosts record, count, and do nothing to the
 coordinator but end the tracing and what their clauses say about aggregations.  Under hostmode=central all clauses run at the
-coordinator, so that variables are one; self-> has a thread of a host as key.
+coordinator, so that variables are one; self-> has a thread of a host as key, task-> a task of one.
 """
 
 from __future__ import annotations
@@ -82,11 +82,8 @@ def _check_central(items: list[ast.Node], sides: Sides, hosts: str) -> None:
 def _check_node(node: ast.Node, is_there: bool) -> None:
     if isinstance(node, ast.IntLit) and isinstance(node.value, _EachTarget):
         refuse("D_UNSUPPORTED", node.loc, "with -x hostmode=central, $target has a value in descriptions of probes alone")
-    elif isinstance(node, (ast.Var, ast.AssocRef)) and node.symbol.scope == "self":
+    elif isinstance(node, (ast.Var, ast.AssocRef)) and node.symbol.scope in ("self", "task"):
         node.symbol.by_host = True
-    elif isinstance(node, (ast.Var, ast.AssocRef)) and node.symbol.scope == "task":
-        refuse("D_UNSUPPORTED", node.loc, f"with -x hostmode=central, {node.symbol} can not be had",
-               "an array whose key begins with host is the same: state[host, pid, arg0]")
     elif isinstance(node, ast.Assign) and str(_global(node.target) or "") == _HOST:
         refuse("D_UNSUPPORTED", node.loc, "host can not be assigned")
     elif isinstance(node, ast.Call) and is_there:

@@ -28,7 +28,7 @@ class Variable:
     allocated: True where it was given a pointer into alloca()'s memory, False for one to elsewhere, None before.
     slot: set by layout: the byte offset in its home for a scalar ("this": in the state
     block; "global": in the globals map), the index of its map for self and associative.
-    by_host: of self->: threads of several hosts fire here (dlang/sides.py).
+    by_host: of self-> and task->: threads of several hosts fire here (dlang/sides.py).
     """
 
     __slots__ = ("scope", "name", "type", "keys", "loc", "known", "slot", "allocated", "by_host")

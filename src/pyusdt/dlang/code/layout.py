@@ -219,9 +219,8 @@ class Key:
 def dynamic_key_types(symbol):
     """The types of the key of a self-> variable or an associative array's element.  A self-> variable
     belongs to a thread: its key begins with pid and tid, together 8 bytes as the state block has them; the number of the host
-    follows where there are several."""
-    keys = list(symbol.keys or ())
-    return [*[t.UINT64] * (2 if symbol.by_host else 1), *keys] if symbol.scope == "self" else keys
+    follows where there are several, and is the first of a task's."""
+    return [*[t.UINT64] * ((symbol.scope == "self") + symbol.by_host), *(symbol.keys or ())]
 
 
 def _power_of_two(n):

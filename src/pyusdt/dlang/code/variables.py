@@ -41,12 +41,12 @@ def element_key(g, expr):
     if expr.__class__ is ast.Var and not symbol.by_host:
         return p.STATE_PID  # pid and tid, as they lie in the state block
     key = g.layout.key(dynamic_key_types(symbol), expr.loc)
-    if symbol.scope != "self":
-        return build_key(g, key, expr.keys)
-    off = build_key(g, key, expr.keys if expr.__class__ is ast.AssocRef else (), 2 if symbol.by_host else 1)
-    g.emit(load(8, R1, R6, p.STATE_PID), store(8, R6, off, R1))
+    of_thread = symbol.scope == "self"
+    off = build_key(g, key, expr.keys if expr.__class__ is ast.AssocRef else (), of_thread + symbol.by_host)
+    if of_thread:
+        g.emit(load(8, R1, R6, p.STATE_PID), store(8, R6, off, R1))
     if symbol.by_host:
-        g.emit(load(4, R1, R6, p.STATE_HOST), store(8, R6, off + 8, R1))
+        g.emit(load(4, R1, R6, p.STATE_HOST), store(8, R6, off + 8 * of_thread, R1))
     return off
 
 
