@@ -11,6 +11,7 @@ import os
 import sys
 import zlib
 
+import builds
 import harness
 import pytest
 
@@ -31,14 +32,15 @@ def wrong(rows: list[list]) -> list[list]:
 
 @pytest.fixture
 def traced(pydtrace):
-    def run(script: str, *arguments: object, options: tuple[str, ...] = (), program: str = "own_stacks.py", **more) -> harness.Run:
-        return pydtrace("-q", "-x", "engine=embedded", *options, "-n", script, "-c", harness.program(program, *arguments), **more)
+    def run(script: str, *arguments: object, options: tuple[str, ...] = (), python: str = sys.executable, **more) -> harness.Run:
+        program = harness.program("own_stacks.py", *arguments).replace(sys.executable, python, 1)
+        return pydtrace("-q", "-x", "engine=embedded", *options, "-n", script, "-c", program, **more)
 
     return run
 
 
-def compare(traced, events: int) -> None:
-    run = traced(TOLD, events, 12, options=("--json", "-x", "bufsize=64m"), timeout=30 + events // 500)
+def compare(traced, events: int, **more) -> None:
+    run = traced(TOLD, events, 12, options=("--json", "-x", "bufsize=64m"), timeout=30 + events // 500, **more)
     rows = records(run)
     assert "drop" not in run.stderr, run
     assert len(rows) >= events
@@ -50,8 +52,9 @@ def test_stacks(traced):
 
 
 @pytest.mark.long
-def test_many_stacks(traced):
-    compare(traced, 100_000)
+@pytest.mark.parametrize("version", harness.VERSIONS)
+def test_many_stacks(version, other, traced):
+    compare(traced, 100_000, python=other(version), env={**os.environ, "PYTHONPATH": builds.ROOM})
 
 
 def test_python_provider(traced):

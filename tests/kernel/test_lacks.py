@@ -4,6 +4,7 @@ The kernel here has it all, so what is asked of it is put aside in pydtrace itse
 """
 
 import errno
+import re
 import subprocess
 import sys
 
@@ -33,6 +34,19 @@ def test_stacks_are_native_without_types_of_the_kernel(tmp_path):
     assert "nested`innermost" in out and status == 0, (out, err)
     assert err == ("dtrace: stacks have no frames of Python: kernel engine: this kernel does not tell where a task has its parts (BTF): "
                    "/sys/none: No such file or directory; a kernel with CONFIG_DEBUG_INFO_BTF does\n")
+
+
+@pytest.mark.parametrize(("lack", "told"), [
+    ("from pyusdt.data import unwound; unwound.ROWS = 100", r"followed by frame pointers alone: libc\.so\.6: its tables have more than 100 rows\n"),
+    ("from pyusdt.engine.kernel import attach; attach.release = lambda: (5, 16)", "native stacks were followed by frame pointers alone: .*5.17")],
+    ids=["rows", "kernel"])
+def test_stacks_without_tables_are_told(lack, told):
+    """To whoever asks; they are there all the same."""
+    script = "syscall::clock_nanosleep:entry /pid == $target/ { ustack(); }"
+    out, err, status = pydtrace(lack, script, "-v", "-c", "sleep 0.3")
+    assert "`" in out and status == 0, (out, err)
+    assert re.search(told, err), err
+    assert "frame pointers" not in pydtrace(lack, script, "-c", "sleep 0.3")[1]
 
 
 @pytest.mark.parametrize("script", ["proc:::exit { trace(arg0); }", "BEGIN { trace(ppid); exit(0); }"])
