@@ -49,6 +49,16 @@ def test_one_look_that_never_ends(named, monkeypatch):
     assert named.told == ["process 1: its memory can not be read in time: its frames have no names"]
 
 
+def test_what_stands_behind_a_look_that_never_ends(named, monkeypatch):
+    """Names of others' functions, which were asked for while it hung."""
+    monkeypatch.setattr(reader, "PATIENCE", 0.1)
+    monkeypatch.setattr(_Slow, "texts", lambda self, words: (self.pid < 4 and self.gate.wait(60), dict.fromkeys(words, f"f{self.pid}"))[1])
+    for pid in range(1, 6):
+        named.see(pid, (WORD,))
+    assert [named.name(pid, WORD) for pid in (5, 4, 1)] == ["f5", "f4", interpreters.UNKNOWN]
+    assert len(named.told) == 3
+
+
 def test_many_looks_that_are_slow(named, monkeypatch):
     """Each ends in time, but there is no end to them; whoever asks waits once."""
     monkeypatch.setattr(interpreters, "_SETTLES", 0.2)

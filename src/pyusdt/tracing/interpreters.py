@@ -15,7 +15,7 @@ from ..data.profile import Place, marked
 from ..stacks.code import Codes
 from ..stacks.process import NoPython, NoStacks, Python
 from .natives import Natives
-from .reader import Looks, Reader
+from .reader import PATIENCE, Looks, Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,11 +88,12 @@ class Interpreters(Looks):
         return found
 
     def settle(self) -> None:
-        """Wait until what was said is done, or hangs, or takes too long."""
-        reader, until = self._reader, time.monotonic() + _SETTLES
-        while reader and reader.open and not self._late:
+        """Wait until what was said is done, or it takes too long."""
+        until = time.monotonic() + _SETTLES
+        while (reader := self._reader) and reader.open and not self._late:
             if reader.hangs:
-                return self._abandon(reader)
+                self._abandon(reader)
+                until += PATIENCE  # which a user can not take from others more often than he may have threads that hang
             time.sleep(0.001)
             if time.monotonic() > until:
                 self._late = True

@@ -7,6 +7,7 @@ time and so many threads, then they are read no more: what a user does harms his
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -66,6 +67,14 @@ class Reader:
     def end(self) -> None:
         self._jobs.put(None)
 
+    def rest(self) -> list[Any]:
+        """What it has not begun, which it does no more."""
+        found = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                found.append(self._jobs.get_nowait())
+        return [job for job in found if job]
+
     def _run(self) -> None:
         while job := self._jobs.get():
             self.user, self.pid, self.since = job[0], job[1], time.monotonic()
@@ -100,15 +109,20 @@ class Looks:
     def _put(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
         if self._reader and self._reader.hangs:
             self._abandon(self._reader)
-        user = user_of(pid) if pid else ROOT
+        self._give(user_of(pid) if pid else ROOT, pid, work, *arguments)
+
+    def _give(self, user: int, pid: int, *job: Any) -> None:
         if pid not in self._hostile and self._may(user):
             self._reader = self._reader or Reader(self._job)
-            self._reader.put(user, pid, work, *arguments)
+            self._reader.put(user, pid, *job)
 
     def _abandon(self, reader: Reader) -> None:
-        """It hangs."""
+        """It hangs.  What it was to do for others is done all the same."""
         self._waiting[reader.user] = self._waiting.get(reader.user, 0) + 1
+        rest = reader.rest()
         self._leave(reader)
+        for user, pid, *job in rest:
+            self._give(user, pid, *job)
 
     def _may(self, user: int) -> bool:
         """Whether there is time left for a user."""
