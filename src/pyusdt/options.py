@@ -285,11 +285,6 @@ def _refuse(reason: str) -> Parser:
     return parse
 
 
-def _per_cpu(text: str | None) -> Any:
-    _flag(text)
-    raise OptionError("not supported: an aggregation has one part, whichever CPU its events come from")
-
-
 PARSERS: dict[str, Parser] = {
     "aggrate": _any_rate, "cleanrate": _any_rate, "orderlag": _rate, "statusrate": _any_rate, "switchrate": _any_rate,
     "bufpolicy": _one_of("ring", "fill", "switch"), "bufresize": _one_of("auto", "manual"), "cpu": _count,
@@ -307,7 +302,7 @@ PARSERS: dict[str, Parser] = {
     "stackframes": _frames, "stackindent": _count, "ustackframes": _frames,
     "profilewall": _switch,
     "flowindent": _switch, "aggsortkey": _switch, "aggsortrev": _switch, "destructive": _switch, "quiet": _switch,
-    "agghist": _switch, "aggpack": _switch, "aggpercpu": _per_cpu, "aggzoom": _switch, "encoding": _one_of("ascii", "utf8"),
+    "agghist": _switch, "aggpack": _switch, "aggpercpu": _flag, "aggzoom": _switch, "encoding": _one_of("ascii", "utf8"),
     "quietresize": _switch, "rawbytes": _switch,
     "argref": _flag, "defaultargs": _flag, "empty": _flag, "errtags": _flag, "nolibs": _flag,
     "cpp": _flag, "cppargs": lambda text: _text(text).split(), "cpphdrs": _headers, "cpppath": _text, "stdc": _stdc,

@@ -176,6 +176,17 @@ def test_the_least_room_that_an_aggregation_needs(clause, least):
         assert sizes.complaint(compile_program("BEGIN { " + clause + " }", options=Options({"aggsize": aggsize}))) == said
 
 
+@pytest.mark.parametrize("clause, least", [
+    ("s[1] = 1;", 20), ("s[(char)1] = (char)1;", 14), ("s[(short)1, (short)2] = (short)1;", 18), ('s["x", 1, 2] = 1;', 44),
+    ('s[1] = "x";', 32), ("self->a[1] = 1;", 20), ("self->x = 1LL;", 8), ("self->c = (char)1;", 1), ('self->s = "x";', 16),
+    ("s[1] = 1; self->l = 1LL;", 20)])
+def test_the_least_room_that_a_variable_needs(clause, least):
+    """Asked of dtrace 2.0.7; the largest of several decides."""
+    for dynvarsize, said in ((least, None), (least - 1, "Enabling exceeds size of buffer")):
+        options = Options({"dynvarsize": dynvarsize, "strsize": 16})
+        assert sizes.complaint(compile_program("BEGIN { " + clause + " }", options=options)) == said
+
+
 @pytest.mark.parametrize("option, said", [
     ("bufsize=3", ["bufsize increased to 4096"]), ("bufsize=4096", []), ("bufsize=4097", ["bufsize increased to 8192"]),
     ("bufsize=12k", ["bufsize increased to 16384"]), ("aggsize=7", ["aggregation size lowered to 7 "]), ("aggsize=8", []),

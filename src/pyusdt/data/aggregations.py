@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     Show = Callable[[bytes], bytes]  # of a key's part
     Normal = Callable[[AggDef, bytes], int]  # what a key's value is divided by
+    Parts = Callable[[AggDef], list[tuple[int, dict[bytes, bytes]]]]
     Joined = list[tuple[AggDef, list[tuple[bytes, bytes]]]]
 
 _UNSIGNED = {1: "B", 2: "H", 4: "I", 8: "Q"}
@@ -53,20 +54,20 @@ class Row:
 
 
 def render(aggregations: Joined, strsize: int = 256, order: Order | None = None, normal: Normal | None = None,
-           symbols: Addresses | None = None, style: Style | None = None) -> bytes:
+           symbols: Addresses | None = None, style: Style | None = None, parts: Parts | None = None) -> bytes:
     """The text of all the given aggregations, one after the other.
 
     aggregations: list of (AggDef, list of (key, value)); those without entries print nothing.
     normal(AggDef, key) -> what its value is divided by; symbols: symbols.Symbols, for keys that are addresses;
-    style: packed.Style where one of its options is set.
+    style: packed.Style where one of its options is set; parts(AggDef) -> [(CPU, {key: value})] where each CPU's are shown.
     """
     order = order or Order()
     ordered = sorted(aggregations, key=lambda pair: pair[0].ident, reverse=order.reverse)
-    return b"".join(render_joined([pair], strsize, order, normal, symbols, style) for pair in ordered)
+    return b"".join(render_joined([pair], strsize, order, normal, symbols, style, parts) for pair in ordered)
 
 
 def render_joined(aggregations: Joined, strsize: int = 256, order: Order | None = None, normal: Normal | None = None,
-                  symbols: Addresses | None = None, style: Style | None = None) -> bytes:
+                  symbols: Addresses | None = None, style: Style | None = None, parts: Parts | None = None) -> bytes:
     """The text of aggregations with the same keys, a line for each key."""
     first = aggregations[0][0]
     printers = [_key_printer(data, strsize, symbols) for data in first.keys]
@@ -78,13 +79,22 @@ def render_joined(aggregations: Joined, strsize: int = 256, order: Order | None 
 
         printers = [column(data, show_key) for data, show_key in zip(first.keys, printers)]
         return table(first, found, printers, normal, style)
-    lines = []
+    lines, zoom = [], bool(style and style.zoom)
+    several = [parts(aggdef) if parts else [] for aggdef, _ in aggregations]
     for row in found:
         lines += [show_key(row.key) for show_key in printers]
-        lines += [show_value(aggdef, value, normal(aggdef, row.key), bool(style and style.zoom))
-                  for (aggdef, _), value in zip(aggregations, row.values)]
+        for (aggdef, _), value, each in zip(aggregations, row.values, several):
+            divisor = normal(aggdef, row.key)
+            lines.append(show_value(aggdef, value, divisor, zoom))
+            lines += [_show_part(aggdef, cpu, held.get(row.key), divisor, zoom) for cpu, held in each]
         lines.append(b"\n")
     return b"".join(lines)
+
+
+def _show_part(aggdef: AggDef, cpu: int, value: bytes | None, normal: int, zoom: bool) -> bytes:
+    """What one CPU has of a value, as an aggregation shows it that is empty where this CPU has nothing."""
+    decoded = aggdef.row.decode(value or bytes(8 * aggdef.row.words(aggdef.params)), aggdef.params)
+    return b"\n    [CPU %d]" % cpu + show_value(aggdef, decoded, normal, zoom)
 
 
 def show_value(aggdef: AggDef, decoded: Any, normal: int, zoom: bool = False) -> bytes:

@@ -170,10 +170,10 @@ class Program:
     """clauses: list of Clause; maps: list of MapDef (0 state, 1 globals, 2 output ring);
     aggregations: list of AggDef; options: {name: value} of its pragmas; this_area:
     (offset, size) in the state block that the engine zeroes before each firing; zeros: the same of what is never
-    written; strsize."""
+    written; strsize; variable_size: bytes that dtrace takes for the largest self-> variable or element of an array."""
 
     __slots__ = ("clauses", "maps", "aggregations", "options", "this_area", "zeros", "strsize", "uses", "speculates",
-                 "destructive", "arguments", "stacks", "host")
+                 "destructive", "arguments", "stacks", "host", "variable_size")
 
     def __init__(self) -> None:
         self.clauses: list[Clause] = []
@@ -182,6 +182,7 @@ class Program:
         self.options: dict[str, Any] = {}
         self.this_area = self.zeros = (STATE_EVENT_END, 0)
         self.strsize = 256
+        self.variable_size = 0
         self.speculates = False  # some clause has speculation(), speculate(), commit() or discard()
         self.destructive = False  # some clause has a destructive action
         self.arguments: list[str] = []  # the texts of $0, $1 …

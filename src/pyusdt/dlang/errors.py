@@ -203,7 +203,8 @@ class CompileError(Exception):
 
     tag: key of TAGS; loc: source.Location of the culprit; message: dtrace's, which may have
     several lines; hint: ours, or None; region: "action list" or "predicate" where dtrace
-    names it (only for command-line clauses, which have no line numbers there), else None;
+    names it (only for command-line clauses, which have no line numbers there), "" where it
+    does not, None until that is known;
     mark: offset whose line dtrace reports; where it is not given loc.mark, but for what dtrace
     does not refuse, the place itself.
     """

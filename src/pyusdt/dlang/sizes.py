@@ -4,11 +4,10 @@ In: a program.Program.  Out: dtrace's words for what has no room, or None; and f
 """
 
 from ..data import program as p
-from .code.layout import round_up
+from .code.layout import KEYS, keys_end
 
 _RECORD_HEAD = 56  # bytes that dtrace's own buffers spend on a record: sizes mean the same here as there
 _SCALAR_HEAD, _DISTRIBUTION_HEAD = 20, 12  # and on an aggregation of one key;
-_KEYS = 4  # where in it the keys begin, each at a multiple of its alignment, strings with a NUL more
 _NO_ROOM = "Enabling exceeds size of buffer"
 _TOO_BIG = "failed to create BPF map '{}': Too big"
 # Sizes from which on dtrace has no memory, or the kernel no map, for it.
@@ -53,20 +52,17 @@ def _aggregations(program, options):
 
 def _least(program, aggdef):
     """Bytes of one key and its value."""
-    end = _KEYS
-    for key in aggdef.keys:
-        end = end + key.size + 1 if key.type.is_string else round_up(end, key.type.align) + key.size
     head = _DISTRIBUTION_HEAD if aggdef.row.is_distribution else _SCALAR_HEAD
-    return head + program.maps[aggdef.map].value_size - 8 * aggdef.row.own_words + end - _KEYS
+    return head + program.maps[aggdef.map].value_size - 8 * aggdef.row.own_words + keys_end(aggdef.keys) - KEYS
 
 
 def _variables(program, options):
-    dynvarsize, elements = options.get("dynvarsize"), [each for each in program.maps if each.kind == "hash"]
-    if dynvarsize is None or not elements:
+    dynvarsize = options.get("dynvarsize")
+    if dynvarsize is None or not program.variable_size:
         return None
     if dynvarsize >= _VARIABLES:
         return _TOO_BIG.format("dvars")
-    return None if dynvarsize else _NO_ROOM
+    return _NO_ROOM if dynvarsize < program.variable_size else None
 
 
 def _scratch(program, options):

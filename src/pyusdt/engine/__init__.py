@@ -117,8 +117,12 @@ class Engine(Clock):
     has_places = True  # a fault's record says which instruction of which clause it was
     stands_still = False  # nothing is added to an aggregation but in poll(), end() and more()
     cpu: int | None = None  # the one that runs the clauses, where it is one
+    has_parts = False  # an aggregation has a part for each CPU
 
     def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
+        if options.get("aggpercpu") and not self.has_parts:
+            raise EngineError("-x aggpercpu needs -x engine=kernel: elsewhere an aggregation has one part, whichever CPU its events come "
+                              "from")
         self.program, self.options = program, options
         self.notes: list[str] = []  # what the user is to be told before tracing starts
         self.matched: list[tuple[Any, int]] = []  # (ast.ProbeDesc, number of probes), in the order of the source, after open()
@@ -188,6 +192,10 @@ class Engine(Clock):
 
     def items(self, map_index: int) -> list[tuple[bytes, bytes]]:
         """[(key, value)] of a map of the program, as bytes: an aggregation's data."""
+        raise NotImplementedError
+
+    def parts(self, map_index: int) -> list[tuple[int, list[tuple[bytes, bytes]]]]:
+        """[(CPU, items() of what fired there)], of each that is online, where the engine has_parts."""
         raise NotImplementedError
 
     def clear(self, map_index: int) -> None:

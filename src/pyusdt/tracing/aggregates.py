@@ -52,6 +52,13 @@ class Aggregates:
             found = [(b"", bytes(8 * aggdef.row.words(aggdef.params)))]
         return self._merged(aggdef, found) if aggdef.ident in self._grouped else found
 
+    def parts(self, aggdef: AggDef) -> list[tuple[int, dict[bytes, bytes]]]:
+        """[(CPU, {key: value})] as they are now, where -x aggpercpu asks for them, else []."""
+        if not self.options.get("aggpercpu"):
+            return []
+        grouped = aggdef.ident in self._grouped
+        return [(cpu, dict(self._merged(aggdef, found) if grouped else found)) for cpu, found in self.engine.parts(aggdef.map)]
+
     def _merged(self, aggdef: AggDef, entries: Entries) -> Entries:
         """The entries, those that print alike as one."""
         from ..data.values import pack, unpack
@@ -145,7 +152,7 @@ class Aggregates:
     def text(self, aggdefs: list[AggDef]) -> bytes:
         """What printa() without a format prints."""
         found = aggregations.render_joined(self.joined(aggdefs), self.program.strsize, self.order(), self.normal, self.symbols,
-                                           self.style())
+                                           self.style(), self.parts)
         return b"\n" + found
 
     def unprinted(self) -> list[AggDef]:
@@ -155,4 +162,5 @@ class Aggregates:
     def rest(self) -> bytes:
         """The text of all that was not printed yet."""
         found = [(aggdef, self.entries(aggdef)) for aggdef in self.unprinted()]
-        return aggregations.render(found, self.program.strsize, self.order(), self.normal, self.symbols, self.style())
+        return aggregations.render(found, self.program.strsize, self.order(), self.normal, self.symbols, self.style(),
+                                   self.parts)

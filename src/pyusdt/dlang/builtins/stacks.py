@@ -12,7 +12,7 @@ from ...data import types as t
 from ..code.emit import Place
 from ..code.integers import constant
 from ..code.stacks import KERNEL, LANGUAGE, USER, most_frames
-from ..errors import refuse
+from ..errors import CompileError, refuse
 from .action import Action
 
 # Where the frames begin in the part of the state block that an engine fills; their number (u64) is before them.
@@ -46,7 +46,8 @@ class Stack(_Shown):
         if call.args:
             frames = constant(call.args[0])
             if frames is None or not 0 < frames <= 0x7FFFFFFF:
-                refuse(self.tag, call.loc, f"{self.name}( ) argument #1 must be a non-zero positive integer constant")
+                message = f"{self.name}( ) argument #1 must be a non-zero positive integer constant"
+                raise CompileError(self.tag, call.loc, message, region="")
         call.strsz = options.get(*self.strsz) if self.strsz else 0
         if len(call.args) > 1:
             call.strsz = constant(call.args[1])

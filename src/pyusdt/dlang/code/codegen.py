@@ -42,6 +42,7 @@ def generate(unit, options=None):
         program.destructive |= any(is_destructive(node) for node in walk(clause))
     program.speculates = layout.speculates
     program.maps = layout.finish(unit.loc)
+    program.variable_size = layout.variable_size
     program.stacks = layout.stacks
     program.this_area = (p.STATE_PROGRAM, layout.this_end - p.STATE_PROGRAM)
     program.zeros = (layout.zeros, layout.zeros_size)

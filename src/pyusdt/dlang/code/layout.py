@@ -22,6 +22,8 @@ _SCRATCHSIZE = 256
 _BUFFER_MAX = 1 << 30  # as c/tracer bounds a ring (docs/internals/ring.md)
 _SPECULATIONS_MOST = 1024  # more would make the search for a free one too long
 _ENTRIES_MAX = 1 << 16  # more would only cost memory
+KEYS = 4  # where keys begin in dtrace's buffers;
+_KEYED = 8  # what an array's element takes there besides
 
 
 def round_up(n, to=8):
@@ -48,6 +50,7 @@ class Layout:
         self._speculations = None
         self._random = None
         self.tokens = None  # strtok()'s state: what it returns next, and its string
+        self.variable_size = 0  # of the largest self-> variable or element of an array, in dtrace's buffers
         self.nullable = set()  # string scalars to which 0 is assigned somewhere
         self.this_end = p.STATE_PROGRAM
         self.zeros_size = max(self.string_size, _ZEROS_MIN)
@@ -131,6 +134,9 @@ class Layout:
             value_size = round_up(self.size_of(symbol.type))
             self.zeros_size = max(self.zeros_size, value_size)
         key_size = self.key(dynamic_key_types(symbol), symbol.loc).size
+        keys = self.key(symbol.keys, symbol.loc).fields if symbol.keys else ()
+        stored = self.strsize if symbol.type.is_string else symbol.type.size
+        self.variable_size = max(self.variable_size, stored + (_KEYED + keys_end(keys) if keys else 0))
         symbol.slot = self._add_hash(str(symbol), "hash", key_size, value_size, self.sizes["dynvarsize"])
 
     def place_aggregation(self, symbol):
@@ -214,6 +220,14 @@ class Key:
                 for word in range(data.offset // 8, (data.offset + data.size) // 8):
                     covered[word] = 8
         self.padded = [8 * i for i, n in enumerate(covered) if n < 8]
+
+
+def keys_end(keys):
+    """Where the p.Data of a key end in dtrace's buffers: each at a multiple of its alignment, strings with a NUL more."""
+    end = KEYS
+    for key in keys:
+        end = end + key.size + 1 if key.type.is_string else round_up(end, key.type.align) + key.size
+    return end
 
 
 def dynamic_key_types(symbol):

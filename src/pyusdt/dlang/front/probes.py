@@ -103,9 +103,9 @@ def _no_function(probe):
     if is_address:
         return "D_PROC_OFF", f"there is no function {function}, or it has no instruction at {name}"
     if name not in ("", "entry", "return"):
-        return "D_PROC_NAME", f"a function's probes are entry, return and offsets in hexadecimal, not {name}"
+        return "D_PROC_NAME", f"'{name}' is an invalid probe name", "a function's probes are entry, return and offsets in hexadecimal"
     if probe.module == "a.out":
-        return "D_PROC_FUNC", f"the program has no function {function}", "nm lists those that a program has"
+        return "D_PROC_FUNC", f"failed to lookup '{function}' in module 'a.out'", "nm lists the functions that a program has"
     return None
 
 

@@ -11,7 +11,7 @@ other's type; conversions are where dtrace has them, in casts, assignments, keys
 from ...data import types as t
 from .. import ast, constants
 from ..builtins import prototypes, variables
-from ..errors import refuse, unsupported
+from ..errors import CompileError, refuse, unsupported
 from . import arguments, calls, declarations, float_rules, pointers, prelude, tasks, templates
 from .operands import (
     as_text,
@@ -106,7 +106,7 @@ def register(c, node):
     if key.value >> 63:
         refuse("D_REGS_IDX", node.loc, f"index {key.value - (1 << 64)} is out of range for array uregs")
     if key.value >= len(prelude.registers()):
-        refuse("D_UNKNOWN", node.loc, f"uregs[]: index out of bounds ({key.value})")
+        raise CompileError("D_UNKNOWN", node.loc, f"uregs[]: index out of bounds ({key.value})", region="")
     found = ast.Builtin(node.loc, variables.register(key.value))
     found.type = found.row.type
     return found

@@ -26,6 +26,7 @@ from .link import NAMES_SIZE, NO_PID, Event, Linker
 from .maps import KernelMaps
 from .match import Matcher
 from .probes import Finder, is_32_bit, name_files, which
+from .profile import online_cpus
 from .system import SystemSide
 from .walk import WALKED
 from .walks import Walks, task
@@ -37,6 +38,7 @@ _MORE_PROBES = 4096  # ids that files found later may take
 
 class KernelEngine(Engine):
     name = "kernel"
+    has_parts = True
 
     def __init__(self, program, options):
         super().__init__(program, options)
@@ -501,6 +503,9 @@ class KernelEngine(Engine):
 
     def items(self, map_index):
         return self.maps.items(map_index)
+
+    def parts(self, map_index):
+        return [(cpu, self.maps.items(map_index, cpu)) for cpu in online_cpus()]
 
     def clear(self, map_index):
         self.maps.clear(map_index)

@@ -168,15 +168,16 @@ class KernelMaps:
 
     # --- values -----------------------------------------------------------------------------
 
-    def items(self, index):
-        """[(key, value)] of an aggregation; of an array with one element (b"", value), if anything was put there."""
-        return self._halves.items(index, self._elements(index))
+    def items(self, index, cpu=None):
+        """[(key, value)] of an aggregation; of an array with one element (b"", value), if anything was put there; cpu: of what that
+        one put there, where a key's value may be zeros."""
+        return self._halves.items(index, self._elements(index, cpu))
 
-    def _elements(self, index):
+    def _elements(self, index, cpu=None):
         """The same of its map."""
         definition = self.program.maps[index]
         each = (definition.value_size + 7) & ~7
-        merge = _merge_of(self.program, index)
+        merge = _merge_of(self.program, index) if cpu is None else _part_of(cpu)
         if definition.kind == "percpu_array":
             raw = kernel.map_lookup(self.fds[index], bytes(4), each * self.cpus)
             value = merge(raw, definition.value_size, each)
@@ -236,6 +237,14 @@ def _preempt():
 
 
 # --- adding up what the CPUs have ---------------------------------------------------------------
+
+
+def _part_of(cpu):
+    """The same for what one CPU has."""
+    def part(raw, size, each):
+        return raw[cpu * each : cpu * each + size]
+
+    return part
 
 
 def _merge_of(program, index):
