@@ -15,14 +15,15 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src"))
 
-from pyusdt.data import merging, values
+from pyusdt.data import values
 from pyusdt.data.snapshot import pack_key
-from pyusdt.data.words import packed
+from pyusdt.data.words import unpacked
 from pyusdt.dlang.compile import compile_program
 from pyusdt.engine.embedded import EmbeddedEngine
 from pyusdt.engine.remote.engine import RemoteEngine
 from pyusdt.engine.remote.host import GONE, OPENED, Host
 from pyusdt.engine.remote.link import Broken, _parsed
+from pyusdt.engine.remote.merged import words_of
 from pyusdt.engine.remote.request import Request
 from pyusdt.options import Options
 from pyusdt.report.deltas import Lines
@@ -55,6 +56,11 @@ class Fed:
 
 def line(type, **what):
     return json.dumps({"type": type, **what}, separators=(",", ":")).encode()
+
+
+def dense(definition, words):
+    of_lines = words_of(definition.row, ())
+    return of_lines.dense(of_lines.check(words))
 
 
 def epoch_of(definition, number, keys, words):
@@ -100,7 +106,7 @@ class Coordinator:
         return time.process_time() - begun
 
     def check(self, keys, words):
-        read = merging.reader(self.definition.row, ())(words)
+        read = unpacked(dense(self.definition, words))
         found = [values.unpack(self.definition, value).words for _, value in self.engine.items(self.definition.map)]
         assert len(found) == keys
         assert all(each == tuple(self.whole * word for word in read) for each in found), (found[0], self.whole)
@@ -123,7 +129,7 @@ def of_a_host(function, words, keys, epochs):
     engine, (definition,) = EmbeddedEngine(program, {}), program.aggregations
     sink = Lines(Output(os.open(os.devnull, os.O_WRONLY), "nothing"), print, None)
     sink.begin(Info(program, {}, Actions(program, engine, sink, Options()), engine.probe, "simulated", clock=engine))
-    value, taken = packed(merging.reader(definition.row, ())(words)), []
+    value, taken = dense(definition, words), []
     for _ in range(epochs):
         for key in range(keys):
             engine._machines.vms[0].update(definition.map, pack_key(definition.keys, (f"/route/number/{key}",), None), value)

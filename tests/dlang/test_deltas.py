@@ -13,9 +13,11 @@ from machine import Machine
 
 from pyusdt.data import merging, wire
 from pyusdt.data.addresses import Addresses
+from pyusdt.data.words import unpacked
 from pyusdt.dlang.builtins import float_aggregations
 from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
 from pyusdt.dlang.compile import compile_program
+from pyusdt.engine.remote.merged import words_of
 from pyusdt.options import Options
 from pyusdt.tracing.aggregates import Aggregates
 from pyusdt.tracing.deltas import Deltas
@@ -71,9 +73,9 @@ def merged(lines):
     """{(name, key): words} of what all hosts sent."""
     several = {}
     for each, text in lines:
-        key_of, words_of = wire.reader(each.keys), merging.reader(each.row, each.params)
+        key_of, of_lines = wire.reader(each.keys), words_of(each.row, each.params)
         for key, words in json.loads(text):
-            several.setdefault((each, key_of(key)), []).append(words_of(words))
+            several.setdefault((each, key_of(key)), []).append(unpacked(of_lines.dense(of_lines.check(words))))
     return {(each.name, key): merging.together(each.row, words) for (each, key), words in several.items()}
 
 
@@ -113,13 +115,13 @@ def test_deviations_of_floats_merge_as_far_as_sums_do():
 @pytest.mark.parametrize("wrong", [None, 3, {}, [], [1], [1, 2, 3], [-1, 5], [1, 2**63], [1, "2"], [1, 2.0], [[1], 2]])
 def test_a_strangers_words_of_a_number(wrong):
     with pytest.raises(ValueError, match="2 words of 64 bits are wanted"):
-        merging.reader(AGGREGATIONS["sum"], ())(wrong)
+        words_of(AGGREGATIONS["sum"], ()).check(wrong)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, {}, [], [1, 5], [1, 127, 1], [1, -1, 1], [-1, 5, 1], [1, 5, 2**63], [1, 5, "1"], [1, 5.0, 1], ["1"]])
 def test_a_strangers_words_of_a_distribution(wrong):
     with pytest.raises(ValueError, match="1 words are wanted, and pairs of the number of a bucket and its count"):
-        merging.reader(AGGREGATIONS["quantize"], ())(wrong)
+        words_of(AGGREGATIONS["quantize"], ()).check(wrong)
 
 
 @pytest.mark.parametrize("wrong", [None, {}, [], ["a"], ["a", 1, 2], [1, 1], ["a", "1"], ["a", 128], ["a", -129], ["a", 1.0], ["a", True],

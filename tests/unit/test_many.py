@@ -54,7 +54,7 @@ class World:
         for host, shift in zip(self.hosts, shifts):
             now = time.monotonic_ns()
             host.offset.sample(now - error, now - error // 2 - shift, now + error)
-            self.engine.began(host, False)
+            self.engine.began(host)
             host.state = RUNNING
             host.until = 1 << 62
 
@@ -142,14 +142,14 @@ def test_a_host_that_comes_back(recorded):
     world = World([0])
     host, engine = world.hosts[0], world.engine
     engine.take_events(host, recorded[:-100])
-    engine.began(host, True)
+    engine.began(host)
     engine.take_events(host, recorded)
     assert engine._many.waits(0) > 0
     assert [n for _, n, *_ in world.rows()] == list(range(1, 2 * EVENTS))  # the last one of the first line was cut off
     assert engine._many.waits(0) == engine._many.waits(1) == 0
     with pytest.raises(Broken, match="come back too often"):
         for _ in range(1000):
-            engine.began(host, True)
+            engine.began(host)
     assert 50 < len(engine._sources) < 200
 
 

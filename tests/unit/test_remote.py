@@ -1,17 +1,23 @@
 """What many hosts are made one by: lists of names, clocks, the order of records, aggregations that grow by what strangers send."""
 
 import os
+import random
+import re
 import struct
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from pyusdt.data import program
-from pyusdt.data.merging import Merged
+from pyusdt.data.merging import together
 from pyusdt.data.program import AggDef
+from pyusdt.data.words import wrap
 from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
 from pyusdt.engine.remote.clocks import DRIFT, UNKNOWN, Offset
+from pyusdt.engine.remote.host import OPENED, Host
+from pyusdt.engine.remote.merged import Merged
 from pyusdt.engine.remote.nodes import MOST, NotHosts, hosts
 from pyusdt.engine.remote.order import Order
 from pyusdt.engine.remote.returns import Returns
@@ -159,6 +165,56 @@ def test_not_all_are_tried_at_once():
     assert not returns.due(100 * S)
 
 
+class Coordinator:
+    """What a host needs of it: which texts it made."""
+
+    program = SimpleNamespace(aggregations=[])
+
+    def __init__(self):
+        self.told = []
+
+    def behind(self, name):
+        return []
+
+    def began(self, host):
+        pass
+
+    def is_back(self, host):
+        self.told.append(host.missing)
+
+
+class Line:
+    """The other end of a link, with what it sends."""
+
+    def __init__(self, *lines):
+        self.lines = lines
+
+    def receive(self):
+        lines, self.lines = self.lines, ()
+        return lines
+
+    def said(self):
+        return []
+
+    def send(self, type, **what):
+        pass
+
+
+HELLO, EPOCH = {"type": "hello", "schema": 2, "aggregations": []}, {"type": "heartbeat", "epoch": 0, "time": 1}
+
+
+def test_a_host_is_back_when_its_probes_are_on():
+    """Its first epoch says so; one that is lost before has never been back, and what was lost begins where it was lost first."""
+    told = Coordinator()
+    host = Host("h", 0, told, None)
+    for lines, number in (((HELLO, EPOCH), 0), ((HELLO,), 0), ((HELLO,), 0), ((HELLO, EPOCH), 1)):
+        host.again(Line(*lines))
+        host.state = OPENED
+        host.take()
+        assert len(told.told) == number
+    assert re.fullmatch(r"what it has counted since \S+, the end of its epoch 0", told.told[0])
+
+
 @pytest.fixture
 def counts():
     """One without keys, of sum(); its room is of no account."""
@@ -174,6 +230,27 @@ def test_rows_of_several_hosts_add_up(counts):
     assert counts.items() == [(b"", bytes(16))]
     counts.add([[[], [1, 7]]], 0, lambda key: b"")
     assert counts.items() == [(b"", (1).to_bytes(8, "little") + (7).to_bytes(8, "little"))]
+
+
+@pytest.mark.parametrize(("name", "head"), [("quantize", 1), ("percentiles", 2)])
+def test_rows_of_distributions_add_up(name, head):
+    """As together() has it of all buckets, looks and all; one that a stranger names twice counts twice; counts wrap."""
+    row, chosen = AGGREGATIONS[name], random.Random(7)
+    size = row.words(())
+    merged, whole = Merged(AggDef("a", 1, row, (), [], 3), 1), []
+    for number in range(300):
+        heads = [chosen.randrange(1, 1000) for _ in range(head)]
+        pairs = [(chosen.randrange(size - head), chosen.choice((-3, 1, 5, 2**63 - 1))) for _ in range(chosen.randrange(5))] + [(9, 1), (9, 2)]
+        assert merged.add([[[], heads + [part for pair in pairs for part in pair]]], number, lambda key: b"") == 0
+        dense = [*heads, *[0] * (size - head)]
+        for bucket, count in pairs:
+            dense[head + bucket] = wrap(dense[head + bucket] + count)
+        whole = [together(row, [*whole, dense])]
+        if number % 97 == 0:
+            assert merged.items() == [(b"", struct.pack(f"={size}q", *whole[0]))]
+    assert merged.items() == [(b"", struct.pack(f"={size}q", *whole[0]))]
+    merged.clear()
+    assert merged.items() == [(b"", bytes(8 * size))]
 
 
 def test_no_host_takes_the_room_of_others():

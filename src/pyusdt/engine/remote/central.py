@@ -65,8 +65,8 @@ class CentralEngine(RemoteEngine):
         return found[0] if found else ""
 
     # --- what hosts send ------------------------------------------------------------------------------------
-    def began(self, host, is_back):
-        super().began(host, is_back)
+    def began(self, host):
+        super().began(host)
         if (before := self._of_host.get(host)) is not None:
             self._kept[host] = self._kept.get(host, 0) + self._many.kept(before)
             self._check_kept(host, 0)

@@ -17,7 +17,6 @@ from ...data import program as p
 from ...data import wire
 from ...data.faults import KINDS, drop_line
 from ...data.harmless import harmless
-from ...data.merging import Merged
 from ...data.names import Names
 from ...data.records import split
 from ...data.snapshot import pack_key
@@ -28,6 +27,7 @@ from . import sides
 from .clocks import UNKNOWN
 from .host import AWAY, GONE, OPENED, OVER, RUNNING, STARTING, Host
 from .link import Broken, Refused
+from .merged import Merged
 from .order import Order
 from .request import leaves
 from .returns import Returns
@@ -197,10 +197,12 @@ class RemoteEngine(EmbeddedEngine):
         if not self._returns.failed(host, time.monotonic_ns()):
             self._give_up(host, f"it does not come back: {'; '.join([why, *said[-1:]])}")
 
-    def began(self, host, is_back):
-        """It traces from now on."""
-        if is_back:
-            self._texts.append(f"{host.name} is back at {time.strftime('%H:%M:%S')}: lost is {host.missing}, up to now")
+    def is_back(self, host):
+        """It counts from now on."""
+        self._texts.append(f"{host.name} is back at {time.strftime('%H:%M:%S')}: lost is {host.missing}, up to now")
+
+    def began(self, host):
+        """It begins to trace."""
         if host.joins:
             self._pinged = self._next_ping = 0  # how its clock stands is to be known as well as the others'
             self._returns.is_back(host, time.monotonic_ns())

@@ -72,6 +72,7 @@ class Host:
         self._pending: list[tuple[Any, Any]] = []  # (definition, rows) of the epoch that is open
         self._rows = 0
         self.late = self.silent = False  # as the user was told
+        self._is_back = False  # until its first epoch says that its probes are on, which is told
 
     @property
     def missing(self) -> str:
@@ -126,10 +127,8 @@ class Host:
         known = self._engine.program.aggregations
         if [each["name"] for each in line["aggregations"]] != [each.name for each in known]:
             raise ValueError("it has other aggregations: is it another version of pyusdt?")
-        self._engine.began(self, self.began)
-        if self.began:
-            self._since = f"{time.strftime('%H:%M:%S')}, when it came back"
-        self.state, self.began = RUNNING, True
+        self._engine.began(self)
+        self._is_back, self.state, self.began = self.began, RUNNING, True
 
     def _pong(self, line: dict[str, Any]) -> None:
         sent = self._pings.pop(line["id"], None)
@@ -211,6 +210,9 @@ class Host:
         """An epoch is whole: it counts."""
         if _natural(line["epoch"]) != self.epoch:
             raise ValueError(f"of epoch {line['epoch']}, where {self.epoch} is open")
+        if self._is_back:
+            self._is_back = False
+            self._engine.is_back(self)
         pending, self._pending, self._rows = self._pending, [], 0
         for definition, rows in pending:
             self.drops["aggregation"] += self._engine.merge(definition, rows, self.number)
