@@ -37,7 +37,7 @@ def traced_as_one(erlang):
     lines = done.stdout.splitlines()
     assert done.status == 0 and lines[:2] == ["counts [200]", "hosts true"], done
     assert lines[2] == f"sum {3 * 20 * 55} avg 5.5 buckets [{{{{1,1}},60}},{{{{2,3}},120}},{{{{4,7}},240}},{{{{8,15}},180}}]", done
-    assert lines[3:9] == ["items 60", "joined true", "gone true", "ends [1]", "folder 1", "folder []"], done
-    for line, told in zip([line for line in lines[9:] if re.match("option|none of|erltrace: ", line)], ("it is visible, or a list of nodes", "it is visible, or a list of nodes", "it is visible, or a list of nodes",
+    assert lines[3:10] == ["items 60", "requests true", "joined true", "gone true", "ends [1]", "folder 1", "folder []"], done
+    for line, told in zip([line for line in lines[10:] if re.match("option|none of|erltrace: ", line)], ("it is visible, or a list of nodes", "it is visible, or a list of nodes", "it is visible, or a list of nodes",
                                       "options nodes and pids", "none of these nodes is there", "x can not be used by the hosts"), strict=True):
         assert told in line, done

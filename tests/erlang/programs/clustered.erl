@@ -1,7 +1,7 @@
-%% Three nodes, traced from one: erltrace:cluster/2.
+%% Three nodes, traced from one: erltrace:cluster/2; requests that go through all of them.
 -module(clustered).
 
--export([run/1, fire/1]).
+-export([run/1, fire/1, serve/1]).
 
 fire(Numbers) ->
     [dyntrace:p(Number) || Number <- Numbers],
@@ -17,6 +17,7 @@ run(_) ->
               erlang$target:::user_trace-i4s4 /arg2 == 7/ { printf(\"%s 7\", host); } END { @n[\"end\"] = count(); }",
     {ok, H} = erltrace:cluster(visible, Script),
     rounds(H, Nodes, 20),
+    requests(Nodes),
     {_, C} = Third = node_of(),
     Counts = until(H, C, #{}, fun() -> erpc:call(C, ?MODULE, fire, [[1]]) end, 500),
     io:format("joined ~p~n", [maps:get(atom_to_list(C), Counts) > 0]),
@@ -31,6 +32,47 @@ run(_) ->
     [stop(Each) || Each <- [First, Third]],
     wrong(),
     halt().
+
+%% Each request goes from a process of this node to one of each other: a session of all nodes counts its steps by its tag, which goes
+%% with the messages in a sequential trace token.
+requests(Nodes) ->
+    {ok, H} = erltrace:cluster(Nodes, "erlang$target:::user_trace-i4s4 /arg1/ { @[copyinstr(arg1), copyinstr(arg6), host] = count(); }"),
+    Servers = [spawn(Node, ?MODULE, serve, ["step " ++ atom_to_list(Node)]) || Node <- tl(Nodes)],
+    [request("request " ++ integer_to_list(N rem 3), Servers) || N <- lists:seq(1, 30)],
+    Wanted = [{["request " ++ [Digit], Step, atom_to_list(Node)], 10}
+              || Digit <- "012", {Step, Node} <- [{"begins", node()} | [{"step " ++ atom_to_list(Node), Node} || Node <- tl(Nodes)]]],
+    Found = steps(H, #{}, 10 * length(Wanted), 500),
+    io:format("requests ~p~n", [maps:to_list(Found) =:= lists:sort(Wanted) orelse Found]),
+    [exit(Server, kill) || Server <- Servers],
+    ok = erltrace:close(H).
+
+request(Tag, [First | Rest]) ->
+    pyusdt:put_tag(Tag),
+    pyusdt:spread_tag(true),
+    pyusdt:p("begins"),
+    First ! {request, Rest, self()},
+    receive done -> pyusdt:put_tag(undefined) end.
+
+serve(Step) ->
+    receive {request, Rest, From} ->
+        pyusdt:put_tag(pyusdt:get_tag_data()),
+        pyusdt:p(Step),
+        case Rest of
+            [] -> From ! done;
+            [Next | Others] -> Next ! {request, Others, From}
+        end,
+        pyusdt:put_tag(undefined)
+    end,
+    serve(Step).
+
+steps(_, Found, _, 0) -> Found;
+steps(H, Found, Wanted, Tries) ->
+    Rows = case erltrace:walk(H) of {ok, Given} -> Given; ok -> [] end,
+    More = lists:foldl(fun({count, Keys, N}, Sum) -> maps:update_with(Keys, fun(Old) -> Old + N end, N, Sum) end, Found, Rows),
+    case lists:sum(maps:values(More)) >= Wanted of
+        true -> More;
+        false -> timer:sleep(100), steps(H, More, Wanted, Tries - 1)
+    end.
 
 %% What all nodes have fired comes by walks, once, and no more.
 rounds(H, Nodes, Count) ->
