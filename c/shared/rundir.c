@@ -271,10 +271,14 @@ int pyusdt_starttime(uint32_t pid, uint64_t *starttime)
 bool pyusdt_alive(const struct pyusdt_identity *who)
 {
     struct pyusdt_os_process process;
+    int r;
 
     if (kill((pid_t)who->pid, 0) != 0 && errno == ESRCH)
         return false;
-    if (pyusdt_os_process(who->pid, &process) != 0)
+    r = pyusdt_os_process(who->pid, &process);
+    if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+        return true; /* no verdict: let it live */
+    if (r != 0)
         return !pyusdt_os_knows_processes(); /* kill()'s word is all there is */
     return (who->starttime == 0 || process.starttime == who->starttime) && !process.ended;
 }
