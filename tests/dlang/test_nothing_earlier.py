@@ -16,6 +16,7 @@ from pyusdt.options import Options
 
 sys.path.append(os.path.join(ROOT, "tests", "differential"))
 from random_clauses import Generator
+from random_types import ARGUMENTS
 
 # A line for each place that keeps something from one firing to the next, or looks as if it did.
 KINDS = {
@@ -57,8 +58,8 @@ def outcome(program, noise):
     return machine.records, maps
 
 
-def is_the_same(text):
-    program = compile_program(text, "script.d", Options(), {"target": 1}, ["script.d"])
+def is_the_same(text, *arguments):
+    program = compile_program(text, "script.d", Options(), {"target": 1}, ["script.d", *arguments])
     assert program.maps[p.MAP_STATE].value_size > program.this_area[0]
     assert outcome(program, True) == outcome(program, False)
 
@@ -78,4 +79,4 @@ def test_of_the_recorded_cases(path):
 def test_of_random_programs(kind):
     for seed in range(3):
         rng = random.Random(seed)
-        is_the_same(Generator(rng, collections.Counter(), kind == "events", True, kind == "numbers").program(30).text())
+        is_the_same(Generator(rng, collections.Counter(), kind == "events", True, kind == "numbers").program(30).text(), *ARGUMENTS)

@@ -84,6 +84,16 @@ def test_a_walk_by_tables(options, on_aarch64, tmp_path):
     program, server = str(tmp_path / "program"), str(tmp_path / "server")
     subprocess.run([COMPILER, "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", *options, "-static", "-Wl,--eh-frame-hdr",
                     SOURCE, "-o", program], check=True)
+    for run in range(5):  # a signature has seven bits and a key of each process's own: one of 128 is 0
+        names, why, address = walked(program, f"{server}{run}")
+        assert [name for name in names if name in CHAIN] == CHAIN and why is None, (names, why)
+        if not options or address >> 48:
+            break
+    assert bool(address >> 48) == bool(options), "leaf()'s address to return to is signed"
+
+
+def walked(program, server):
+    """(names of frames, why there are no more, where leaf() returns to) of the program, which stops there."""
     with subprocess.Popen([EMULATOR, "-cpu", "max", "-g", server, program]) as emulator:
         try:
             stopped = Debugged(server)
@@ -95,6 +105,4 @@ def test_a_walk_by_tables(options, on_aarch64, tmp_path):
             file.close()
         finally:
             emulator.kill()
-    names = [frame.name for frame in frames]
-    assert [name for name in names if name in CHAIN] == CHAIN and why is None, (names, why)
-    assert bool(registers[30] >> 48) == bool(options), "leaf()'s address to return to is signed"
+    return [frame.name for frame in frames], why, registers[30]

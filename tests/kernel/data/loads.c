@@ -36,8 +36,9 @@ int main(int argc, char **argv)
     fflush(stdout);
     void *library = waits() && argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
     int (*later)(int (*)(void)) = library ? (int (*)(int (*)(void)))dlsym(library, "later") : NULL;
-    for (int sum = 0; later; sum++)
+    if (!later)
+        return 1;
+    for (int sum = 0;; sum++)
         sum += later(waits);
-    return 1;
 }
 #endif
