@@ -285,6 +285,21 @@ def test_what_a_page_names_is_there(page):
         assert missing(page, file.read()) == []
 
 
+def headings(page: str) -> set[str]:
+    """What a link may name of a page behind its #, as GitHub makes it."""
+    with open(os.path.join(harness.ROOT, page)) as file:
+        found = [line.lstrip("#").strip().lower() for _, line in prose(file.read()) if re.match("#+ ", line)]
+    return {re.sub(r"[^\w -]", "", heading).replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_link_names_of_a_page_is_a_heading(page):
+    with open(os.path.join(harness.ROOT, page)) as file:
+        links = re.findall(r"\]\(([^)#\s:]*)#([^)]+)\)", file.read())
+    there = [(os.path.join(os.path.dirname(page), other) if other else page, heading) for other, heading in links]
+    assert [(other, heading) for other, heading in there if heading not in headings(other)] == []
+
+
 def test_every_page_is_in_the_index():
     with open(os.path.join(harness.ROOT, "docs", "README.md")) as file:
         links = re.findall(r"\]\(([^)#\s]+)", file.read())
