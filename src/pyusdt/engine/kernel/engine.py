@@ -505,7 +505,7 @@ class KernelEngine(Engine):
         return self.maps.items(map_index)
 
     def parts(self, map_index):
-        return [(cpu, self.maps.items(map_index, cpu)) for cpu in online_cpus()]
+        return self.maps.parts(map_index, online_cpus())
 
     def clear(self, map_index):
         self.maps.clear(map_index)

@@ -168,24 +168,32 @@ class KernelMaps:
 
     # --- values -----------------------------------------------------------------------------
 
-    def items(self, index, cpu=None):
-        """[(key, value)] of an aggregation; of an array with one element (b"", value), if anything was put there; cpu: of what that
-        one put there, where a key's value may be zeros."""
-        return self._halves.items(index, self._elements(index, cpu))
+    def items(self, index):
+        """[(key, value)] of an aggregation; of an array with one element (b"", value), if anything was put there."""
+        return self._halves.items(index, self._elements(index))
 
-    def _elements(self, index, cpu=None):
-        """The same of its map."""
+    def parts(self, index, cpus):
+        """[(cpu, items() of what that one put there)]; values of keys that others alone have are zeros."""
+        size, found = self.program.maps[index].value_size, self._raw(index)
+        return [(cpu, self._halves.items(index, [(key, raw[cpu * _apart(size) :][:size]) for key, raw in found])) for cpu in cpus]
+
+    def _elements(self, index):
+        """What items() gives, of its map."""
         definition = self.program.maps[index]
-        each = (definition.value_size + 7) & ~7
-        merge = _merge_of(self.program, index) if cpu is None else _part_of(cpu)
-        if definition.kind == "percpu_array":
-            raw = kernel.map_lookup(self.fds[index], bytes(4), each * self.cpus)
-            value = merge(raw, definition.value_size, each)
-            return [(b"", value)] if any(value[:8]) else []
         if not KINDS[definition.kind].per_cpu:
             return kernel.map_items(self.fds[index], definition.key_size, definition.value_size)
-        found = [item for part, size in self._parts(index) for item in kernel.map_items(self.fds[part], size, each * self.cpus)]
-        return [(key.ljust(definition.key_size, b"\0"), merge(raw, definition.value_size, each)) for key, raw in found]
+        merge, size = _merge_of(self.program, index), definition.value_size
+        found = [(key, merge(raw, size, _apart(size))) for key, raw in self._raw(index)]
+        return found if definition.kind != "percpu_array" else [(key, value) for key, value in found if any(value[:8])]
+
+    def _raw(self, index):
+        """[(key, the values of all CPUs)] of an aggregation."""
+        definition = self.program.maps[index]
+        size = _apart(definition.value_size) * self.cpus
+        if definition.kind == "percpu_array":
+            return [(b"", kernel.map_lookup(self.fds[index], bytes(4), size))]
+        found = [item for part, key_size in self._parts(index) for item in kernel.map_items(self.fds[part], key_size, size)]
+        return [(key.ljust(definition.key_size, b"\0"), raw) for key, raw in found]
 
     def _parts(self, index):
         """[(index, bytes of a key)] of the maps that an aggregation has."""
@@ -202,7 +210,7 @@ class KernelMaps:
     def clear(self, index):
         """Zero all values of an aggregation's map."""
         definition = self.program.maps[index]
-        zeros = bytes(((definition.value_size + 7) & ~7) * self.cpus)
+        zeros = bytes(_apart(definition.value_size) * self.cpus)
         keys = [bytes(4)] if definition.kind == "percpu_array" else [key for key, _ in self._elements(index)]
         for key in keys:
             kernel.map_update(*self._home(index, key), zeros)
@@ -239,12 +247,9 @@ def _preempt():
 # --- adding up what the CPUs have ---------------------------------------------------------------
 
 
-def _part_of(cpu):
-    """The same for what one CPU has."""
-    def part(raw, size, each):
-        return raw[cpu * each : cpu * each + size]
-
-    return part
+def _apart(size):
+    """The distance between two CPUs' values of that many bytes."""
+    return (size + 7) & ~7
 
 
 def _merge_of(program, index):
