@@ -277,7 +277,7 @@ bool pyusdt_alive(const struct pyusdt_identity *who)
         return false;
     r = pyusdt_os_process(who->pid, &process);
     if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
-        return true; /* no verdict: let it live */
+        return true; /* nothing can be said of it, so it counts as alive */
     if (r != 0)
         return !pyusdt_os_knows_processes(); /* kill()'s word is all there is */
     return (who->starttime == 0 || process.starttime == who->starttime) && !process.ended;

@@ -200,7 +200,7 @@ def _write(fd: int, text: bytes) -> None:
 
 async def start() -> str:
     """A tracer begins; its folder."""
-    folder = tempfile.mkdtemp(prefix="pyusdt-cluster-")  # nobody else may look into it
+    folder = tempfile.mkdtemp(prefix="pyusdt-tracer-")  # nobody else may look into it
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYUSDT_VM")}
     begun = subprocess.Popen([sys.executable, "-m", "pyusdt._cluster", folder], stdin=subprocess.DEVNULL,  # noqa: ASYNC220  (milliseconds)
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, env=environment)

@@ -1,6 +1,7 @@
 """Tables of frames for programs in the kernel: every row of the C library against the rules that it is made of."""
 
 import bisect
+import contextlib
 import ctypes
 import os
 import subprocess
@@ -27,6 +28,16 @@ def file(request):
     found = elf.File(path_of(request.param))
     yield found
     found.close()
+
+
+@contextlib.contextmanager
+def assembled(folder, text, *options):
+    """An elf.File of a library of these lines."""
+    source, library = folder / "made.s", folder / "made.so"
+    source.write_text(text + '\n.section .note.GNU-stack,"",@progbits\n')
+    subprocess.run(["gcc", "-shared", "-nostdlib", *options, "-o", str(library), str(source)], check=True)
+    with contextlib.closing(elf.File(str(library))) as file:
+        yield file
 
 
 def word(address):
@@ -103,7 +114,7 @@ def test_a_table_has_a_bound(file):
 
 def test_a_function_whose_rows_have_no_end(tmp_path):
     """Anybody's file may have one of a hundred million rows: it has none, and those beside it have theirs."""
-    (tmp_path / "many.s").write_text("""
+    with assembled(tmp_path, """
         .globl before, many, behind
         before: .cfi_startproc
         push %rax
@@ -121,37 +132,26 @@ def test_a_function_whose_rows_have_no_end(tmp_path):
         .cfi_adjust_cfa_offset 8
         ret
         .cfi_endproc
-        .section .note.GNU-stack,"",@progbits
-    """)
-    path = str(tmp_path / "many.so")
-    subprocess.run(["gcc", "-shared", "-nostdlib", "-o", path, str(tmp_path / "many.s")], check=True)
-    file = elf.File(path)
-    try:
+    """) as file:
         assert [len(function) for function in cfi.Tables(file).functions()] == [2, 0, 2]
         found = table.compiled(file)
-    finally:
-        file.close()
     assert [rule & 7 for _, rule in unwound.ROW.iter_unpack(found.rows)] == [
         unwound.BY_SP, unwound.BY_SP, unwound.POINTER, unwound.BY_SP, unwound.BY_SP, unwound.POINTER]
 
 
 def test_an_index_without_an_end(tmp_path):
     """Whatever is missing, it is a file without tables."""
-    for number, head in enumerate(("", "1, 0x1b, 3", "1, 0x1b, 3, 0x3b, 0, 0", "1, 0x1b, 3, 0x3b, 0, 0, 0, 0, 1, 0, 0, 0")):
-        (tmp_path / "cut.s").write_text(f'.section .eh_frame_hdr,"a"\n.byte {head}\n.section .eh_frame,"a"\n.long 0\n'
-                                        '.section .note.GNU-stack,"",@progbits\n')
-        path = str(tmp_path / f"cut{number}.so")
-        subprocess.run(["gcc", "-shared", "-nostdlib", "-Wl,--no-eh-frame-hdr", "-o", path, str(tmp_path / "cut.s")], check=True)
-        file = elf.File(path)
-        with pytest.raises(elf.BadFile, match="cut off" if head else "no tables|cut off"):
+    for head in ("", "1, 0x1b, 3", "1, 0x1b, 3, 0x3b, 0, 0", "1, 0x1b, 3, 0x3b, 0, 0, 0, 0, 1, 0, 0, 0"):
+        text = f'.section .eh_frame_hdr,"a"\n.byte {head}\n.section .eh_frame,"a"\n.long 0'
+        with assembled(tmp_path, text, "-Wl,--no-eh-frame-hdr") as file, \
+                pytest.raises(elf.BadFile, match="cut off" if head else "no tables|cut off"):
             table.compiled(file)
-        file.close()
 
 
 def test_a_begin_by_an_expression_that_is_taken_back(tmp_path):
     """As in libgcrypt: only the register is said anew, the distance is what it was before the expression; and a distance that is said
     meanwhile does not end it."""
-    (tmp_path / "back.s").write_text("""
+    with assembled(tmp_path, """
         .globl back
         back: .cfi_startproc
         nop
@@ -164,15 +164,8 @@ def test_a_begin_by_an_expression_that_is_taken_back(tmp_path):
         .cfi_def_cfa_register %rsp
         nop
         .cfi_endproc
-        .section .note.GNU-stack,"",@progbits
-    """)
-    path = str(tmp_path / "back.so")
-    subprocess.run(["gcc", "-shared", "-nostdlib", "-o", path, str(tmp_path / "back.s")], check=True)
-    file = elf.File(path)
-    try:
+    """) as file:
         [function] = cfi.Tables(file).functions()
         table.compiled(file)
-    finally:
-        file.close()
     assert [row.rules[cfi.CFA] for _, _, row in function] == [
         (7, 8), (6, 24), (cfi.EXPRESSION, b"w\0"), (cfi.EXPRESSION, b"w\0"), (7, 32)]

@@ -7,7 +7,7 @@ from ..data import program as p
 from .code.layout import KEYS, keys_end
 
 _RECORD_HEAD = 56  # bytes that dtrace's own buffers spend on a record: sizes mean the same here as there
-_SCALAR_HEAD, _DISTRIBUTION_HEAD = 20, 12  # and on an aggregation of one key;
+_SCALAR_HEAD, _DISTRIBUTION_HEAD = 20, 12  # and on an aggregation of one key
 _NO_ROOM = "Enabling exceeds size of buffer"
 _TOO_BIG = "failed to create BPF map '{}': Too big"
 # Sizes from which on dtrace has no memory, or the kernel no map, for it.

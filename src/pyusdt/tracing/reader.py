@@ -91,8 +91,8 @@ class Reader:
 
 class Looks:
     """Work for a Reader, which is made when there is some.  told: what is to be known, each once; any number of processes may be
-    strange.  Who inherits has _work(), which the thread calls, _leave(), for what hangs, LEFT_OUT, what is told of a user's, and SHARE, of
-    each second of the thread how much a user may have, root but."""
+    strange.  Who inherits has _work(), which the thread calls; _leave(), for what hangs; LEFT_OUT, what is told of a user who has no time
+    left; and SHARE, how much of each second of the thread a user other than root may have."""
 
     LEFT_OUT = ""
     SHARE = 1.0

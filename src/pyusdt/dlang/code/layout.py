@@ -22,8 +22,8 @@ _SCRATCHSIZE = 256
 _BUFFER_MAX = 1 << 30  # as c/tracer bounds a ring (docs/internals/ring.md)
 _SPECULATIONS_MOST = 1024  # more would make the search for a free one too long
 _ENTRIES_MAX = 1 << 16  # more would only cost memory
-KEYS = 4  # where keys begin in dtrace's buffers;
-_KEYED = 8  # what an array's element takes there besides
+KEYS = 4  # bytes before the keys in dtrace's buffers
+_KEYED = 8  # bytes that an array's element takes there beside its keys and its value
 
 
 def round_up(n, to=8):
@@ -133,11 +133,11 @@ class Layout:
         if symbol.type.is_string or symbol.type.is_record or symbol.type.is_array:
             value_size = round_up(self.size_of(symbol.type))
             self.zeros_size = max(self.zeros_size, value_size)
-        key_size = self.key(dynamic_key_types(symbol), symbol.loc).size
-        keys = self.key(symbol.keys, symbol.loc).fields if symbol.keys else ()
+        key = self.key(dynamic_key_types(symbol), symbol.loc)
+        keys = key.fields[-len(symbol.keys):] if symbol.keys else ()
         stored = self.strsize if symbol.type.is_string else symbol.type.size
         self.variable_size = max(self.variable_size, stored + (_KEYED + keys_end(keys) if keys else 0))
-        symbol.slot = self._add_hash(str(symbol), "hash", key_size, value_size, self.sizes["dynvarsize"])
+        symbol.slot = self._add_hash(str(symbol), "hash", key.size, value_size, self.sizes["dynvarsize"])
 
     def place_aggregation(self, symbol):
         """Give an aggregation its map; without keys it is one element, else a hash."""
