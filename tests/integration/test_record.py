@@ -10,6 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pyusdt.dlang.compile import Compiler
+from pyusdt.engine import Targets
+from pyusdt.engine.choice import open_engine
+from pyusdt.engine.ticks import OWED
+
 SCRIPT = """
     BEGIN { printf("begin %d %Y", timestamp, walltimestamp); }
     pyusdt$target:::user_trace-i4s4 /arg6/ { printf("%d %s %s", arg2, copyinstr(arg6), execname); @[probename] = quantize(arg2); }
@@ -162,6 +167,35 @@ def test_what_is_no_recording(recording, tmp_path, spoil, status, message):
     bad.write_bytes(spoil(recording[0].read_bytes()))
     got = replay(bad, "-Zq", "-n", COUNT)
     assert message in got.stderr and got.status == status, got
+
+
+@pytest.mark.parametrize("quiet, ticks, all_ticks", [(10, 1 + 10 + 1 + OWED + 1, 10**8), (3000, 2000, 2000)])
+def test_an_event_of_another_century(recording, tmp_path, monkeypatch, quiet, ticks, all_ticks):
+    """Where the times of a file say that nothing happened for long, its ticks have an end."""
+    data, at, last = bytearray(recording[0].read_bytes()), 128, None
+    while at < len(data):
+        kind, size = struct.unpack_from("=II", data, at)
+        if kind == 5:
+            del data[at:]
+        last, at = (at if kind == 3 else last), at + 8 + size
+    [begun] = struct.unpack_from("=Q", data, 16)
+    struct.pack_into("=Q", data, last + 8 + 8 + 8, begun + all_ticks * 10**10 + 10**9)
+    path = tmp_path / "late"
+    path.write_bytes(data)
+    monkeypatch.setattr("pyusdt.engine.replay._QUIET", quiet)
+    compiler = Compiler()
+    compiler.add('tick-10s { printf("tick"); }')
+    engine, _ = open_engine(compiler.finish(), {"replay": str(path)}, Targets())
+    engine.begin()
+    found = bytearray()
+    while not engine.finished:
+        found += engine.poll(0)
+    engine.end()
+    [size] = struct.unpack_from("=I", found)
+    assert len(found) == ticks * size
+    told = engine.warnings()
+    engine.close()
+    assert [int(text.split()[0].replace(",", "")) + ticks for text in told] == [all_ticks] * (ticks < all_ticks)
 
 
 CHILD = """

@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import os
 import subprocess
+import tracemalloc
 
 import pytest
 
@@ -133,10 +134,33 @@ def test_a_function_whose_rows_have_no_end(tmp_path):
         ret
         .cfi_endproc
     """) as file:
-        assert [len(function) for function in cfi.Tables(file).functions()] == [2, 0, 2]
+        assert [len(list(function)) for function in cfi.Tables(file).functions()] == [2, 0, 2]
         found = table.compiled(file)
     assert [rule & 7 for _, rule in unwound.ROW.iter_unpack(found.rows)] == [
         unwound.BY_SP, unwound.BY_SP, unwound.POINTER, unwound.BY_SP, unwound.BY_SP, unwound.POINTER]
+
+
+def test_rows_that_take_room(tmp_path):
+    """Anybody's file may have millions of different rows, each with a rule for every register: they are not kept, but for what they make."""
+    many = "\n.rept 12000\nnop\n.cfi_adjust_cfa_offset 1\n.endr\n"
+    with assembled(tmp_path, f"""
+        .globl one, two
+        one: .cfi_startproc
+        {"".join(f".cfi_escape 5, {register}, 1; " for register in range(32, 128))}
+        {many}
+        .cfi_endproc
+        two: .cfi_startproc
+        .cfi_def_cfa_offset 16001
+        {many}
+        .cfi_endproc
+    """) as file:
+        tracemalloc.start()
+        try:
+            found = table.compiled(file)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert len(found) > 5000 and most < 2 << 20, (len(found), most)
 
 
 def test_an_index_without_an_end(tmp_path):
@@ -165,7 +189,7 @@ def test_a_begin_by_an_expression_that_is_taken_back(tmp_path):
         nop
         .cfi_endproc
     """) as file:
-        [function] = cfi.Tables(file).functions()
+        [function] = map(list, cfi.Tables(file).functions())
         table.compiled(file)
     assert [row.rules[cfi.CFA] for _, _, row in function] == [
         (7, 8), (6, 24), (cfi.EXPRESSION, b"w\0"), (cfi.EXPRESSION, b"w\0"), (7, 32)]

@@ -2,7 +2,8 @@
 
 In: a compiled program and a file that --record made (docs/guide/recording.md).  Out: the records of the clauses, as if tracing went
 on.  Always: time is the recording's: BEGIN, ticks, END and the events have the times
-that they had or would have had; nothing is traced, and nothing in the file is trusted.
+that they had or would have had; nothing is traced, and nothing in the file is trusted: where its times say that nothing happened for
+years, not every tick of them is had.
 """
 
 import os
@@ -12,6 +13,7 @@ from . import BEGIN, END, EngineError
 from .embedded import BATCH, COMM, EmbeddedEngine
 from .ticks import Ticks
 
+_QUIET = 10_000_000  # ticks with nothing recorded between them: a week of tick-100ms, and more
 _STEPS = 1200  # looks at the whole, so that who shows it over time sees it in intervals
 
 
@@ -34,7 +36,7 @@ class ReplayEngine(EmbeddedEngine):
         self._about = self._replay.about()
         self._consumer.set_wall(self._about["wall"])
         self.span = self._about["begun"], self._about["end"]
-        self._at = self.span[0]
+        self._at, self._quiet = self.span[0], _QUIET
         self._step = max(1_000_000, (self.span[1] - self.span[0]) // _STEPS)
         if self._replay.damage:
             self.notes.append(f"{options['replay']} is read only in part: {self._replay.damage}")
@@ -66,9 +68,18 @@ class ReplayEngine(EmbeddedEngine):
         if not self._pending(until):
             self._at = max(self._at, until)
             if due and due[0] == until and not self.exiting:
-                self._fire(due[1], due[0])
-                self._ticks.fired(due[1], due[0])
+                self._replay_tick(*due, quiet=not n)
         return n
+
+    def _replay_tick(self, when, probe, quiet):
+        """quiet: nothing was recorded since the one before."""
+        self._fire(probe, when)
+        self._quiet -= quiet
+        if self._quiet >= 0:
+            self._ticks.fired(probe, when)
+        else:
+            following = self._replay.next_time()
+            self._left_out += self._ticks.made_up(probe, when, self._about["end"] if following is None else following)
 
     def _step_end(self):
         """A step behind where we are, or behind the next event, where that is later."""
@@ -107,7 +118,9 @@ class ReplayEngine(EmbeddedEngine):
         return due is None or due[0] > self._about["end"]
 
     def warnings(self):
-        return []
+        left_out = self._left_out if self._ended else 0
+        self._left_out -= left_out
+        return [f"{left_out:,} ticks left out: nothing was recorded for too long"] if left_out else []
 
     @property
     def _feed(self):

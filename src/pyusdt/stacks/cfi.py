@@ -178,9 +178,9 @@ class Tables:
         return Row(machine.rules, common.returns, common.signal, start)
 
     def functions(self):
-        """For each function, in the order of their addresses, its [(begin, end, Row)], addresses as linked, ascending: of each address in a
-        part what row() has of it.  Where there is nothing, what makes no sense, or too much for one function, no part is.  Raises BadFile where
-        the file has too much."""
+        """For each function, in the order of their addresses, its (begin, end, Row) one after the other, addresses as linked, ascending: of each
+        address in a part what row() has of it.  Where there is nothing, what makes no sense, or too much for one function, no part is.  Raises
+        BadFile where the file has too much."""
         _, _, offset, size, _ = self._file.sections[".eh_frame_hdr"]
         held, self._file = self._file, _Held(self._file, [(offset, size), (self._offset, self._size)])
         try:
@@ -192,8 +192,8 @@ class Tables:
             self._file = held
 
     def _parts(self, entry, first, last):
-        """Of the function of an entry, as far as it lies between two addresses."""
-        found = []
+        """Of the function of an entry, as far as it lies between two addresses.  One at a time: all rows of a function, each with a rule for
+        every register, are hundreds of megabytes."""
         try:
             common, start, size, instructions = self._function(entry)
             if len(instructions) + len(common.instructions) > _INSTRUCTIONS:
@@ -202,12 +202,11 @@ class Tables:
             for at, until in machine.steps(instructions):
                 begin, until = max(at, first), min(until, end)
                 if begin < until:
-                    found.append((begin, until, Row(dict(machine.rules), common.returns, common.signal, start)))
+                    yield begin, until, Row(dict(machine.rules), common.returns, common.signal, start)
                 if until >= end:
                     break
         except (BadFile, IndexError, KeyError, ValueError, struct.error):
             pass  # what stands before it is true
-        return found
 
     def _entry_of(self, address):
         """The address of the entry of the function that begins last before an address."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PATIENCE = 20.0  # seconds of a processor
+_RULES = 1 << 12  # different ones whose meaning is kept: the C library has 300
 _BP, _SP, _PC = 6, 7, 16
 _WORD = 8
 _RETURNS = (cfi.OFFSET, -_WORD)
@@ -60,6 +61,8 @@ def compiled(file: Any, most: int = unwound.ROWS, beat: Callable[[], None] = lam
             key = row.rules.get(cfi.CFA), row.rules.get(_BP), row.rules.get(row.returns, 0), row.returns, row.signal
             rule = known.get(key)
             if rule is None:
+                if len(known) == _RULES:  # a stranger's file may have millions
+                    known.clear()
                 rule = known[key] = rule_of(row)
             if rule != last:
                 words.extend((begin - base, rule))
