@@ -82,6 +82,21 @@ def test_counts_are_those_of_one_session(pydtrace):
     assert sorted(lines[11:]) == sorted(f"key {i} {host} 60" for i in range(5) for host in "abc"), done
 
 
+def test_stacks_have_the_names_of_their_hosts(pydtrace, tmp_path):
+    """As keys, in records and cut; an address that is none of a frame is not looked for in a process of this machine."""
+    program = tmp_path / "stacks.py"
+    program.write_text("import pyusdt\ndef inner(i):\n    pyusdt.p(i, 7)\ndef outer(i):\n    inner(i)\nfor i in range(20):\n    outer(i)\n")
+    script = f"""pyusdt$target:::user_trace-i4s4 {{ @[host, jstack()] = count(); @at[usym({id(print)}), umod({id(print)})] = count(); }}
+        pyusdt$target:::user_trace-i4s4 /arg2 == 3/ {{ ustack(2); printf("%a\\n", {id(print)}); }}
+        END {{ printa("%s %k %@d\\n", @); printa("%A %A %@d\\n", @at); }}"""
+    done = pydtrace("-q", *PATIENT, "--hosts", "a,b", *VIA, *CENTRAL, "-n", script, "-c", shlex.join([sys.executable, str(program)]), timeout=120)
+    frames = [f"inner ({program}:3)", f"outer ({program}:5)", f"<module> ({program}:7)"]
+    lines = [line.strip() for line in done.stdout.split("\n") if line.strip()]
+    plain = f"0x{id(print):x}"
+    assert done.status == 0 and sorted(lines[:6]) == sorted(2 * [*frames[:2], plain]), done
+    assert lines[6:] == ["a", *frames, "20", "b", *frames, "20", f"{plain} {plain} 20", f"{plain} {plain} 20"], done
+
+
 def test_a_host_is_killed(tmp_path):
     """It is told what is lost; it comes back as another incarnation; the others' events are all there, each once and in order."""
     program, end = tmp_path / "forever.py", tmp_path / "end"
@@ -133,7 +148,6 @@ def test_hosts_that_lie_spoil_only_their_own(pydtrace):
     ("user_trace-n1 { n++; trace(n); }", [], "with --hosts, n is assigned and read by the hosts: each its own, or one for all?"),
     ("user_trace-n1 { a[arg2] = 1; } user_trace-n2 /a[arg2]/ { @ = count(); }", [], "a is assigned and read by the hosts"),
     ("user_trace-n1 { @[$target] = count(); }", CENTRAL, "$target has a value in descriptions of probes alone"),
-    ("user_trace-n1 { @[ustack()] = count(); }", CENTRAL, "with -x hostmode=central, ustack(), jstack() and stack() can not be had"),
     ("user_trace-n1 { @[ppid] = count(); }", CENTRAL, "with -x hostmode=central, ppid can not be had"),
     ("user_trace-n1 { @[errno] = count(); }", CENTRAL, "with -x hostmode=central, errno can not be had"),
     ("profile-97 { @ = count(); }", CENTRAL, "with -x hostmode=central, profile-97 can not be had"),

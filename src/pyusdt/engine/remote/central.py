@@ -60,7 +60,6 @@ class CentralEngine(RemoteEngine):
         """What clauses ask for that events do not carry."""
         names = {"ppid": "ppid", "ancestors": "ancestors and pids of parents", "errno": "errno"}
         found = [said for use, said in names.items() if use in self.program.uses]
-        found += ["ustack(), jstack() and stack()"] * bool(self.program.stacks)
         found += [desc.name for desc in self.descriptions if desc.name.startswith("profile-")]
         return found[0] if found else ""
 
@@ -206,7 +205,12 @@ class CentralEngine(RemoteEngine):
         return super().more()
 
     def name_of(self, pid, address):
-        return None
+        """What is no frame of a language's stack stays a number: processes of the same ids here are others."""
+        return super().name_of(pid, address) or f"0x{address:x}"
+
+    @property
+    def _feed(self):
+        return self._many
 
     def _lost(self):
         return 0, self._late
