@@ -55,13 +55,13 @@ def dtrace_sites() -> "build_sites.Way | None":
 
 def flags() -> tuple[list[str], list[str]]:
     """Options of the compiler and of the linker."""
-    compile_args = ["-std=gnu11", "-fvisibility=hidden", "-Wall"]
+    compile_args = ["-std=gnu11", "-fvisibility=hidden", "-Wall", "-fno-omit-frame-pointer"]  # ustack() goes through it
     link_args = []
     if on("PYUSDT_DEBUG"):
         compile_args += ["-O0", "-g", "-UNDEBUG"]
     if os.environ.get("PYUSDT_SANITIZE"):
         option = "-fsanitize=" + os.environ["PYUSDT_SANITIZE"]
-        compile_args += [option, "-g", "-fno-omit-frame-pointer"]
+        compile_args += [option, "-g"]
         link_args += [option]
     if on("PYUSDT_COVERAGE"):
         compile_args += ["--coverage", "-O0", "-UNDEBUG"]

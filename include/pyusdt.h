@@ -70,6 +70,7 @@ struct pyusdt_args {
     uint32_t length[PYUSDT_MAX_ARGS];
     uint32_t missing; /* bit i: argument i was not filled in, as pyusdt_demand() did not name it. Who reads it, drops the event */
     uint32_t nframes; /* of the stack; 0: none was taken */
+    uint32_t natives; /* where nframes is not 0: the first of them that are native, which pyusdt_fire_with_stack() puts there */
     const uint64_t *frame; /* the innermost first, each as pyusdt_frame() makes it, or PYUSDT_FRAME_MORE as the last */
 };
 
@@ -232,7 +233,11 @@ struct pyusdt_rest pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t 
 typedef uint32_t pyusdt_stack_fn(uint64_t *frame, uint32_t most);
 extern pyusdt_stack_fn *pyusdt_stack_taker;
 
-/* As pyusdt_fire() (sessions ~0), or pyusdt_fire_at(), with the stack, after pyusdt_demand() has said PYUSDT_DEMAND_STACK. */
+/*
+ * As pyusdt_fire() (sessions ~0), or pyusdt_fire_at(), with the stack, after pyusdt_demand() has said PYUSDT_DEMAND_STACK: the frames
+ * of the language, those in args where nothing takes them, and where a session wants them native ones, by frame pointers
+ * (-fno-omit-frame-pointer), from the function that calls this one.
+ */
 void pyusdt_fire_with_stack(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args);
 
 /* One frame: the number of its function's place (pyusdt_place; 0: not known), and the line that it is at (0: not known). */
@@ -240,6 +245,21 @@ static inline uint64_t pyusdt_frame(uint32_t place, uint32_t line)
 {
     return (uint64_t)place << 32 | line;
 }
+
+/* In the lower half of a frame of a language: C called the interpreter for this one, whose frame lies behind it. */
+#define PYUSDT_FRAME_ENTRY (1u << 30)
+
+/* In the lower half: the place is a megabyte of a file of code, or of memory, and this the offset there. */
+#define PYUSDT_FRAME_CODE (1u << 31)
+
+static inline uint64_t pyusdt_code_frame(uint32_t place, uint32_t offset)
+{
+    return (uint64_t)place << 32 | PYUSDT_FRAME_CODE | offset;
+}
+
+/* Set once by a library that is nothing but pyusdt's: functions of the object that the core lies in are no frames where they are
+ * the innermost. */
+extern int pyusdt_native_inner;
 
 /* In the place of the frame behind the last that is wanted: there are more. */
 #define PYUSDT_FRAME_MORE UINT64_MAX

@@ -39,6 +39,7 @@ struct pyusdt_demand {
     uint8_t index[PYUSDT_MAX_ARGS];
     uint16_t bytes[PYUSDT_MAX_ARGS]; /* by argument */
     uint32_t frames;                 /* of the stack, where mask has PYUSDT_DEMAND_STACK */
+    bool natives;                    /* as many native ones, too */
 };
 
 /* A ring as its holder knows it: the shared words are copies for the tracer. */

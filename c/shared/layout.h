@@ -208,7 +208,7 @@ struct pyusdt_ring_event {
     uint16_t cpu;
     uint16_t args; /* which it has, PYUSDT_EVENT_ARGS, and PYUSDT_EVENT_CAPTURES of how many */
     /* uint64_t for each of the arguments that it has, in their order; then per capture, 4-aligned: struct pyusdt_ring_capture, its
-     * bytes, a NUL, 0 … 3 zeros. The last may be the stack: index PYUSDT_CAPTURE_STACK, its bytes are the frames (pyusdt_frame),
+     * bytes, a NUL, 0 … 3 zeros. The last may be the stack: index PYUSDT_CAPTURE_STACK, its bytes are the frames (pyusdt_frame, pyusdt_code_frame),
      * perhaps PYUSDT_FRAME_MORE behind them */
 };
 

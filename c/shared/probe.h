@@ -20,7 +20,7 @@ struct pyusdt_want {
     uint32_t args;                    /* bit i: argument i is read */
     uint16_t bytes[PYUSDT_MAX_ARGS];  /* of the string that argument i is; 0: only its address */
     uint32_t counts;                  /* 1: how often it fires at a place is all that is wanted */
-    uint32_t frames;                  /* of the stack; 0: it is not wanted */
+    uint32_t frames;                  /* of the stack; 0: it is not wanted; with PYUSDT_WANT_NATIVES as many native ones, too */
 };
 
 enum {
@@ -28,6 +28,8 @@ enum {
     PYUSDT_PLACES_OPEN,  /* it has places; module and function are "" */
     PYUSDT_PLACES_KNOWN, /* it is such a probe at one of them */
 };
+
+#define PYUSDT_WANT_NATIVES (1u << 31)
 
 struct pyusdt_probe_info {
     uint32_t index;

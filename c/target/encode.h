@@ -22,16 +22,29 @@ static inline uint32_t pyusdt_captured(const struct pyusdt_demand *demand, const
     return args->length[index] < demand->bytes[index] ? args->length[index] : demand->bytes[index];
 }
 
-/* Bytes of the stack that goes in: as many frames as are wanted, and the word that says that there are more. */
+/* How many native frames go in, and how many of the language, with the word that says that there are more. */
+struct pyusdt_stack_parts {
+    uint32_t natives, others;
+};
+
+static inline struct pyusdt_stack_parts pyusdt_stack_parts(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
+{
+    uint32_t others = args->nframes - args->natives, natives = demand->natives ? args->natives : 0;
+
+    return (struct pyusdt_stack_parts){natives < demand->frames ? natives : demand->frames,
+                                       others < demand->frames + 1 ? others : demand->frames + 1};
+}
+
 static inline uint32_t pyusdt_stack_captured(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
 {
-    return 8u * (args->nframes < demand->frames + 1 ? args->nframes : demand->frames + 1);
+    struct pyusdt_stack_parts parts = pyusdt_stack_parts(demand, args);
+    return 8u * (parts.natives + parts.others);
 }
 
 /* Whether the session has the stack of this event, too. */
 static inline bool pyusdt_has_stack(const struct pyusdt_demand *demand, uint32_t mask, const struct pyusdt_args *args)
 {
-    return (mask & PYUSDT_DEMAND_STACK) != 0 && demand->frames != 0 && args->nframes != 0;
+    return (mask & PYUSDT_DEMAND_STACK) != 0 && demand->frames != 0 && args->nframes != 0 && pyusdt_stack_captured(demand, args) != 0;
 }
 
 /* The longest that an event can be. */
@@ -42,7 +55,9 @@ static inline uint32_t pyusdt_event_most(const struct pyusdt_demand *demand)
     for (uint32_t i = 0; i < demand->ncaptures; i++)
         size += pyusdt_capture_size(demand->bytes[demand->index[i]]);
     if (demand->frames != 0)
-        size += pyusdt_capture_size(8u * (demand->frames + 1));
+        size += pyusdt_capture_size(PYUSDT_STACK_MAX < 8u * (demand->frames * (demand->natives ? 2 : 1) + 1)
+                                        ? PYUSDT_STACK_MAX
+                                        : 8u * (demand->frames * (demand->natives ? 2 : 1) + 1));
     return (size + 7) & ~7u;
 }
 
@@ -101,12 +116,20 @@ static inline void pyusdt_encode_values(uint8_t *to, uint32_t args, const uint64
 /* As many frames as the session wants, behind which one more word says that there are others. Returns what lies behind it. */
 static inline uint8_t *pyusdt_encode_stack(uint8_t *to, const struct pyusdt_demand *demand, const struct pyusdt_args *args)
 {
+    const struct pyusdt_stack_parts parts = pyusdt_stack_parts(demand, args);
+    const uint32_t natives = 8u * parts.natives, others = 8u * parts.others;
+    const struct pyusdt_ring_capture capture = {PYUSDT_CAPTURE_STACK, (uint16_t)(natives + others)};
     const uint64_t more = PYUSDT_FRAME_MORE;
-    uint8_t *end = pyusdt_encode_string(to, PYUSDT_CAPTURE_STACK, (const uint8_t *)args->frame, pyusdt_stack_captured(demand, args));
 
-    if (args->nframes > demand->frames)
-        memcpy(end - 4 - sizeof more, &more, sizeof more);
-    return end;
+    memcpy(to, &capture, sizeof capture);
+    to += sizeof capture;
+    memcpy(to, args->frame, natives);
+    memcpy(to + natives, args->frame + args->natives, others);
+    to += natives + others;
+    if (parts.others > demand->frames)
+        memcpy(to - sizeof more, &more, sizeof more);
+    memset(to, 0, 4);
+    return to + 4;
 }
 
 /* Writes an event where it belongs: all but its time. Returns its size. */

@@ -48,13 +48,13 @@ static int asked_for(uint64_t *ring)
     return 1;
 }
 
-/* Of each event's stack; 0: none. */
+/* Of each event's stack, native ones beside them; 0: none. */
 static uint32_t frames_asked_for(void)
 {
     const char *text = getenv("PYUSDT_FLIGHT_FRAMES");
     long frames = text ? atol(text) : 0;
 
-    return frames > 0 ? (uint32_t)(frames < PYUSDT_MAX_FRAMES ? frames : PYUSDT_MAX_FRAMES) : 0;
+    return frames > 0 ? (uint32_t)(frames < PYUSDT_MAX_FRAMES ? frames : PYUSDT_MAX_FRAMES) | PYUSDT_WANT_NATIVES : 0;
 }
 
 /* ---- the files of the dead ---- */

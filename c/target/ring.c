@@ -12,6 +12,7 @@
 
 #include "shared/core.h"
 #include "shared/os.h"
+#include "target/native.h"
 #include "target/count.h"
 #include "target/encode.h"
 
@@ -628,33 +629,64 @@ struct pyusdt_rest pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t 
 
 pyusdt_stack_fn *pyusdt_stack_taker;
 
-/* How many frames these sessions want; each gets as many as it wants itself. */
-static uint32_t frames_wanted(unsigned probe, uint64_t sessions)
+/* What these sessions want, each of which gets as much of it as it wants itself. */
+struct wish {
+    uint32_t frames;
+    bool natives;
+};
+
+static struct wish stack_wanted(unsigned probe, uint64_t sessions)
 {
     uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
-    uint32_t most = 0;
+    struct wish wish = {0, false};
 
     if (pyusdt_core.flight != NULL)
         word |= 1ull << PYUSDT_FLIGHT_SLOT;
     for (word &= sessions; word != 0; word &= word - 1) {
         const struct pyusdt_slot *slot = &pyusdt_core.slot[__builtin_ctzll(word)];
         const struct pyusdt_demand *demand = atomic_load_explicit(&slot->demand, memory_order_acquire);
-        if (demand != NULL && served_mask(slot, probe) & PYUSDT_DEMAND_STACK && demand[probe].frames > most)
-            most = demand[probe].frames;
+        if (demand == NULL || !(served_mask(slot, probe) & PYUSDT_DEMAND_STACK))
+            continue;
+        if (demand[probe].frames > wish.frames)
+            wish.frames = demand[probe].frames;
+        wish.natives |= demand[probe].natives;
     }
-    return most < PYUSDT_MAX_FRAMES ? most : PYUSDT_MAX_FRAMES;
+    if (wish.frames > PYUSDT_MAX_FRAMES)
+        wish.frames = PYUSDT_MAX_FRAMES;
+    return wish;
 }
 
-void pyusdt_fire_with_stack(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args)
+/* Both kinds together are at most PYUSDT_MAX_FRAMES, and the word that says that there are more. */
+static void take_stack(struct wish wish, const uintptr_t *from, uint64_t *frame, struct pyusdt_args *args)
+{
+    const uint32_t most = wish.frames < PYUSDT_MAX_FRAMES / 2 ? wish.frames : PYUSDT_MAX_FRAMES / 2;
+    const uint64_t *given = args->frame;
+    uint32_t others = args->nframes, room;
+    bool more = false;
+
+    args->natives = wish.natives ? pyusdt_native_take(from, frame, most, &more) : 0;
+    room = PYUSDT_MAX_FRAMES - args->natives;
+    room = wish.frames < room ? wish.frames : room;
+    if (pyusdt_stack_taker != NULL) {
+        others = pyusdt_stack_taker(frame + args->natives, room);
+    } else if (others != 0) {
+        others = others < room ? others : room;
+        memcpy(frame + args->natives, given, others * sizeof *frame);
+    }
+    args->frame = frame;
+    args->nframes = args->natives + others;
+}
+
+__attribute__((noinline)) void pyusdt_fire_with_stack(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args)
 {
     uint64_t frame[PYUSDT_MAX_FRAMES + 1];
     struct pyusdt_args with = *args;
-    uint32_t most = pyusdt_is_published(probe) ? frames_wanted(probe, sessions) : 0;
+    struct wish wish = pyusdt_is_published(probe) ? stack_wanted(probe, sessions) : (struct wish){0, false};
 
-    if (most != 0 && pyusdt_stack_taker != NULL) {
-        with.frame = frame;
-        with.nframes = pyusdt_stack_taker(frame, most);
-    }
+    if (wish.frames != 0)
+        take_stack(wish, __builtin_frame_address(0), frame, &with);
+    else
+        with.nframes = 0;
     if (place == 0 && sessions == ~0ull)
         pyusdt_fire(probe, &with);
     else

@@ -146,8 +146,10 @@ static void demand_begin(void *arg, const struct pyusdt_want *want)
 /* As many frames as any of its wants says. Returns what it adds to the mask. */
 static uint32_t demand_stack(struct pyusdt_demand *demand, uint32_t frames)
 {
-    if (frames == 0)
+    if ((frames & ~PYUSDT_WANT_NATIVES) == 0)
         return 0;
+    demand->natives |= (frames & PYUSDT_WANT_NATIVES) != 0;
+    frames &= ~PYUSDT_WANT_NATIVES;
     frames = frames < PYUSDT_MAX_FRAMES ? frames : PYUSDT_MAX_FRAMES;
     if (demand->frames < frames)
         demand->frames = frames;
@@ -201,6 +203,7 @@ static int make_demand(struct pyusdt_slot *slot, const struct session_file *file
         atomic_store_explicit(&build.demand[i].row, 0, memory_order_relaxed);
         build.demand[i].nargs = build.demand[i].ncaptures = 0;
         build.demand[i].frames = 0;
+        build.demand[i].natives = false;
         memset(build.demand[i].bytes, 0, sizeof build.demand[i].bytes);
     }
     slot->patterns.n = 0;

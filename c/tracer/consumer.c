@@ -111,11 +111,15 @@ static uint64_t event_time(void *arg)
 /* A frame of a process as the clauses see it: docs/internals/program.md, "Stacks". */
 static uint64_t frame_word(uint32_t target, uint64_t frame)
 {
-    uint64_t place = frame >> 32, line = frame & UINT32_MAX;
+    uint64_t place = frame >> 32, line = frame & ~(PYUSDT_FRAME_CODE | PYUSDT_FRAME_ENTRY) & UINT32_MAX, mark = PYUSDT_FRAME_MARK;
 
     place = place <= PYUSDT_MAX_PLACES ? place : 0;
     line = line < 1u << PYUSDT_FRAME_PLACE_SHIFT ? line : 0;
-    return (uint64_t)PYUSDT_FRAME_MARK << PYUSDT_FRAME_MARK_SHIFT | (uint64_t)target << PYUSDT_FRAME_TARGET_SHIFT |
+    if (frame & PYUSDT_FRAME_CODE)
+        mark = PYUSDT_FRAME_MARK_CODE;
+    else if (frame & PYUSDT_FRAME_ENTRY)
+        mark = PYUSDT_FRAME_MARK_FIRST;
+    return mark << PYUSDT_FRAME_MARK_SHIFT | (uint64_t)target << PYUSDT_FRAME_TARGET_SHIFT |
            place << PYUSDT_FRAME_PLACE_SHIFT | line;
 }
 
@@ -129,6 +133,43 @@ static void take_stack(struct pyusdt_consumer *c, const struct pyusdt_event *e)
         c->frame[i] = frame_word(e->target, frame);
     }
     c->cut += e->more;
+}
+
+static bool is_native(uint64_t word)
+{
+    return word >> PYUSDT_FRAME_MARK_SHIFT == PYUSDT_FRAME_MARK_CODE;
+}
+
+/* Of native frames and a language's half at least are for those of the language; the two innermost native ones stay always, as in
+ * the kernel engine. Where native ones are not wanted, frames of one place are one word, whoever called the interpreter for them. */
+static void fill_stack(struct pyusdt_consumer *c, const struct pyusdt_stack_area *area)
+{
+    uint64_t frame[PYUSDT_MAX_FRAMES];
+    uint32_t natives = 0, kept, others, n = 0;
+
+    while (natives < c->nframes && is_native(c->frame[natives]))
+        natives++;
+    others = c->nframes - natives;
+    if (natives == 0 && !area->language) {
+        pyusdt_state_fill_stack(c->state, area, c->frame, c->nframes);
+        return;
+    }
+    kept = area->language ? 0 : natives;
+    if (kept + others > area->frames && others > 0) {
+        uint32_t half = area->frames / 2 > 2 ? area->frames / 2 : 2, free = others < area->frames ? area->frames - others : 0;
+        kept = kept < half ? kept : free > half ? (kept < free ? kept : free) : half;
+    }
+    for (uint32_t i = 0; i < kept; i++)
+        frame[n++] = c->frame[i];
+    for (uint32_t i = natives; i < c->nframes; i++) {
+        uint64_t word = c->frame[i];
+        if (is_native(word))
+            continue;
+        if (area->language && word >> PYUSDT_FRAME_MARK_SHIFT == PYUSDT_FRAME_MARK_FIRST)
+            word ^= (uint64_t)(PYUSDT_FRAME_MARK ^ PYUSDT_FRAME_MARK_FIRST) << PYUSDT_FRAME_MARK_SHIFT;
+        frame[n++] = word;
+    }
+    pyusdt_state_fill_stack(c->state, area, frame, n);
 }
 
 void pyusdt_consumer_stack(struct pyusdt_consumer *c, const uint64_t *frames, uint32_t n)
@@ -150,7 +191,7 @@ static void fill_event(struct pyusdt_consumer *c, const struct pyusdt_event *e)
         s->wall = e->time + c->wall;
     for (int i = 0; i < PYUSDT_STACKS; i++)
         if (c->config.stack[i].offset)
-            pyusdt_state_fill_stack(s, &c->config.stack[i], c->frame, c->nframes);
+            fill_stack(c, &c->config.stack[i]);
     if (c->config.this_size)
         memset((uint8_t *)s + c->config.this_offset, 0, c->config.this_size);
 }

@@ -41,6 +41,7 @@ struct pyusdt_consumer_config {
     uint32_t this_offset, this_size;   /* part of the state block that is zeroed before each firing */
     struct pyusdt_stack_area {
         uint32_t offset, frames; /* in the state block: their number, u64, then as many u64; offset 0: none */
+        uint32_t language;       /* 1: without the native frames */
     } stack[PYUSDT_STACKS];      /* where an event's stack goes */
 };
 

@@ -260,6 +260,7 @@ static void instance_added(void)
 static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info)
 {
     (void)priv_data, (void)load_info;
+    pyusdt_native_inner = 1;
     pyusdt_atoms_load(env);
     if (!pyusdt_own_load(env) || !pyusdt_vm_load(env))
         return -1;

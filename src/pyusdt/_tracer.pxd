@@ -190,7 +190,7 @@ cdef extern from "tracer/consumer.h" nogil:
         PYUSDT_CLAUSE_PAUSES
         PYUSDT_STACKS
     struct pyusdt_stack_area:
-        uint32_t offset, frames
+        uint32_t offset, frames, language
     struct pyusdt_consumer_config:
         uint32_t clauses, uses, this_offset, this_size
         pyusdt_stack_area stack[2]

@@ -174,13 +174,13 @@ cdef class Session(Feed):
         self.close()
 
     def want(self, str provider, str module, str function, str name, dict demand, uint32_t pid=0, bint counts=False,
-             uint32_t frames=0):
+             uint32_t frames=0, bint natives=False):
         """Before start: probes that match are enabled, and of argument i demand[i] bytes of string are
         captured (0: the value only).  Arguments that demand does not have are not looked at.  counts: how
-        often they fire at a place is all that is wanted: Consumer.counts().  frames: of the stack."""
+        often they fire at a place is all that is wanted: Consumer.counts().  frames: of the stack; natives: of native ones as many."""
         cdef pyusdt_want want
         memset(&want, 0, sizeof(want))
-        want.pid, want.counts, want.frames = pid, counts, frames
+        want.pid, want.counts, want.frames = pid, counts, frames | (<uint32_t>natives << 31)
         put(want.provider, sizeof(want.provider), provider)
         put(want.module, sizeof(want.module), module)
         put(want.function, sizeof(want.function), function)
@@ -297,7 +297,8 @@ cdef class Formatter
 cdef class Consumer:
     """Runs a program's clauses on events.
 
-    clauses: how many; uses: set of "execname", "names", "wall"; this_area: (offset, size); stacks: (offset, frames) of each.
+    clauses: how many; uses: set of "execname", "names", "wall"; this_area: (offset, size); stacks: (offset, frames, whether it
+    is without native ones) of each.
     """
 
     cdef pyusdt_consumer *consumer
@@ -314,9 +315,9 @@ cdef class Consumer:
         config.uses = sum(bits[use] for use in uses)
         config.this_offset, config.this_size = this_area
         memset(config.stack, 0, sizeof(config.stack))
-        for i, (offset, frames) in enumerate(stacks):
+        for i, (offset, frames, language) in enumerate(stacks):
             assert i < PYUSDT_STACKS
-            config.stack[<int>i] = pyusdt_stack_area(offset, frames)
+            config.stack[<int>i] = pyusdt_stack_area(offset, frames, language)
         self.uses_ancestors = "ancestors" in uses
         self.vm = vm
         cdef int code = pyusdt_consumer_new(vm.vm, &config, &self.consumer, &err)

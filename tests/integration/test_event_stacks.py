@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import zlib
+from collections import Counter
 
 import builds
 import harness
@@ -68,16 +69,27 @@ def test_python_provider(traced):
 
 
 def test_shown_everywhere(traced, tmp_path):
-    """Text, keys, %k; a recording that another script reads."""
+    """Text, keys, %k, Parquet; a recording that another script reads."""
+    from pyarrow import parquet
+
     kept = str(tmp_path / "kept")
-    run = traced('pyusdt$target:::user_trace-i4s4 { printf("%k", ustack(1)); @[jstack(1)] = count(); }', 40, 1,
+    run = traced('pyusdt$target:::user_trace-i4s4 { printf("%k", ustack(4)); @[jstack(1)] = count(); }', 40, 1,
                  options=("--record", kept))
     assert run.status == 0, run
     assert run.stdout.count("fire (") >= 20, run
     again = harness.run([harness.PYDTRACE, "-q", "--json", "--replay", kept, "-n", TOLD.replace("$target", "*")])
     rows = records(again)
     assert len(rows) >= 40
-    assert all(row[2][0].startswith(("fire (", "generator (")) and len(row[2]) == 1 for row in rows), again
+    assert all(row[2][0].startswith(("fire (", "generator (")) and len(row[2]) <= 4 for row in rows), again
+
+    script = TOLD.replace("$target", "*") + " pyusdt*:::user_trace-i4s4 { @[jstack(1)] = count(); }"
+    run = harness.run([harness.PYDTRACE, "-q", "--parquet", str(tmp_path / "t.parquet"), "--replay", kept, "-n", script])
+    assert run.status == 0, run
+    tables = [parquet.read_table(path).to_pylist() for path in sorted(tmp_path.glob("t*.parquet"))]
+    (aggregated,) = (table for table in tables if "keys" in table[0])
+    (recorded,) = (table for table in tables if "keys" not in table[0])
+    assert [json.loads(row["jstack(120)"]) for row in recorded] == [row[2] for row in rows]
+    assert {tuple(json.loads(row["keys"][0])): row["value"] for row in aggregated} == Counter(tuple(row[2][:1]) for row in rows)
 
 
 def test_flight_recorder(tmp_path):

@@ -75,6 +75,8 @@ ADDRESS_GLOBALS = 0x0D7A0002  # in the globals map
 # --- frames of a language's stack, where native ones have their addresses --------
 # 11 bits FRAME_MARK, which no address has; 16 the target, 17 its place (of the function), 20 the line there (0: not known)
 FRAME_MARK = 0x2A5
+FRAME_MARK_FIRST = 0x2A4  # in its place: the interpreter was called by C for this frame
+FRAME_MARK_CODE = 0x2A7  # in its place: a native frame; the place is a megabyte of a file, or of memory, the line the offset there
 FRAME_TARGET_SHIFT, FRAME_PLACE_SHIFT = 37, 20
 FRAME_MARK_SHIFT = 53
 

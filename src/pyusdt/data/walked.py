@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import struct
 
+from . import program as p
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +62,12 @@ def no_python(stamp: int, until: int) -> bytes:
 
 
 def is_frame(word: int) -> bool:
-    return bool(word & MARK)
+    return bool(word & MARK) or word >> p.FRAME_MARK_SHIFT in (p.FRAME_MARK, p.FRAME_MARK_FIRST)
+
+
+def is_first(word: int) -> bool:
+    """Of a frame: C called the interpreter for it."""
+    return bool(word & FIRST) if word & MARK else word >> p.FRAME_MARK_SHIFT == p.FRAME_MARK_FIRST
 
 
 def reason(word: int) -> str | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..data.program import Program
+    from . import mapped
     from .command import Command
 
 DTRACE_PROBES = ("BEGIN", "END", "ERROR")  # of the provider dtrace, on every engine
@@ -232,6 +233,11 @@ class Engine(Clock):
 
     def name_of(self, pid: int, address: int) -> str | None:
         """What the engine itself calls an address of a stack or symbol of a process; None: the process's files tell it."""
+        return None
+
+    def code_of(self, address: int) -> tuple[mapped.Mapping | None, int] | None:
+        """What a word that stands for a native frame is: a file and the offset in it, or None and an address; None: it is no such
+        word."""
         return None
 
     def drops(self) -> dict[str, int]:

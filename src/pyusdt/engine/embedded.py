@@ -25,7 +25,7 @@ _OWN_NAMES = DTRACE_PROBES + ("tick-", "profile-")
 COMM = "pydtrace"
 EVERYTHING = 2**64 - 1
 _A_PART = 50  # frames, jstack()'s: who asks for fewer wants no whole stack
-_SHOWN = ("user", "language")  # the stacks that it has, both of the language's frames
+_SHOWN = ("user", "language")  # the stacks that it has
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what keeps a recording from being written
 _EVERY_ARGUMENT = dict.fromkeys(range(12), 1023)  # a demand for all that there is
 
@@ -58,7 +58,7 @@ class EmbeddedEngine(Engine):
             raise EngineError("curthread, curpsinfo, curlwpsinfo, execargs and uregs[] are the kernel's: they need -x engine=kernel")
         self._machines = Machines(program, self._how_many())
         filled = program.uses - {"errno", "kernel"}  # no system call is traced, so that it stays 0, and no memory of the kernel's is read
-        shown = [program.stacks[kind] for kind in _SHOWN if kind in program.stacks]
+        shown = [(*program.stacks[kind], kind == "language") for kind in _SHOWN if kind in program.stacks]
         self._all = [_tracer.Consumer(vm, len(program.clauses), filled, program.this_area, shown) for vm in self._machines.vms]
         self._consumer = self._all[0]  # who does all but what a crew shares
         for clause in program.clauses:
@@ -147,7 +147,7 @@ class EmbeddedEngine(Engine):
                 for desc in clause.probes:
                     if desc in foreign:
                         self._session.want(desc.provider, desc.module, desc.function, desc.name, demand or clause.demand,
-                                           counts=clause in self._counting, frames=self._frames(clause))
+                                           counts=clause in self._counting, frames=self._frames(clause), natives=self._natives(clause))
             known = self._known_probes()
             if self._pids and not any(row[1].startswith("python") for row in known):
                 self.lack = NoPyusdt.OF_PYTHON
@@ -166,9 +166,16 @@ class EmbeddedEngine(Engine):
 
     def _frames(self, clause):
         """How many frames of the stack a clause needs, or ERROR if it has a fault; 0: none."""
+        return max((self.program.stacks[kind][1] for kind in self._kinds(clause) if kind in _SHOWN), default=0)
+
+    def _natives(self, clause):
+        """Whether it needs native ones, too."""
+        return "user" in self._kinds(clause)
+
+    def _kinds(self, clause):
+        """Keys of Program.stacks."""
         errors = [each for each in self.program.clauses if any(desc.name == "ERROR" for desc in each.probes)]
-        kinds = clause.stacks.union(*(each.stacks for each in errors))
-        return max((self.program.stacks[kind][1] for kind in kinds if kind in _SHOWN), default=0)
+        return clause.stacks.union(*(each.stacks for each in errors))
 
     def _asks_for_python(self):
         return [desc for desc in self._descriptions() if is_of_python(desc)]
@@ -479,6 +486,9 @@ class EmbeddedEngine(Engine):
 
     def name_of(self, pid, address):
         return self._names.name(self._feed, address)
+
+    def code_of(self, address):
+        return self._names.code(self._feed, address)
 
     @property
     def _feed(self):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..data import program as p
 from ..data.profile import Place
+from .mapped import Mapping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Names:
     def __init__(self) -> None:
         self._known: dict[int, str] = {}
         self._words: dict[str, int] = {}
+        self._codes: dict[int, tuple[Mapping | None, int]] = {}
 
     def word(self, text: str) -> int:
         """The word of a frame that came as a text; that of an unknown one where there are too many."""
@@ -34,9 +36,20 @@ class Names:
             self._known[self._words[text]] = text
         return self._words.get(text, p.FRAME_MARK << p.FRAME_MARK_SHIFT)
 
+    def code(self, feed: Any, word: int) -> tuple[Mapping | None, int] | None:
+        """Of a native frame: its file and the offset there; None and an address where it is no file's; None: it is none."""
+        if word >> p.FRAME_MARK_SHIFT != p.FRAME_MARK_CODE:
+            return None
+        if word not in self._codes:
+            found = _code(feed, word)
+            if found is None or len(self._codes) >= 2 * _KEPT:
+                return found or (None, 0)
+            self._codes[word] = found
+        return self._codes[word]
+
     def name(self, feed: Any, word: int) -> str | None:
         """The text of a frame; None: it is an address.  feed: a _tracer.Feed, or None where that is closed."""
-        if word >> p.FRAME_MARK_SHIFT != p.FRAME_MARK:
+        if word >> p.FRAME_MARK_SHIFT not in (p.FRAME_MARK, p.FRAME_MARK_FIRST):
             return None
         if word not in self._known:
             found = _text(feed, word)
@@ -44,6 +57,22 @@ class Names:
                 return found
             self._known[word] = found
         return self._known[word]
+
+
+def _code(feed: Any, word: int) -> tuple[Mapping | None, int] | None:
+    target, place = word >> p.FRAME_TARGET_SHIFT & _TARGETS - 1, word >> p.FRAME_PLACE_SHIFT & _PLACES - 1
+    try:
+        _, identity, path, part = feed.place(target, place)
+    except (AttributeError, LookupError):
+        return None
+    offset = part << p.FRAME_PLACE_SHIFT | word & _LINES - 1
+    device, _, inode = identity.partition(" ")
+    if not identity:
+        return None, offset
+    try:
+        return Mapping("", "", "0", device, inode, path), offset
+    except ValueError:  # a process may say anything of itself
+        return None, 0
 
 
 def _text(feed: Any, word: int) -> str:

@@ -55,7 +55,7 @@ def mapping(line: str) -> Mapping | None:
 def find(pid: int, mapping: Mapping) -> tuple[str, os.stat_result] | None:
     """(a path that the file can be opened by, its os.stat()), or None.  pid: a process that has it mapped, or had."""
     itself = f"/proc/{pid}/map_files/{mapping.where}"
-    for path in (mapping.path, f"/proc/{pid}/root{mapping.path}", itself):
+    for path in (mapping.path, f"/proc/{pid}/root{mapping.path}", *([itself] if mapping.where else [])):
         try:
             status = os.stat(path)
         except OSError:

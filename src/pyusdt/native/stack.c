@@ -165,6 +165,20 @@ static PyThreadState *own_thread(void)
                                                                                                                            : NULL;
 }
 
+/* Whether C called the interpreter for it; from 3.12 on a frame of no function says so. */
+static int is_entry(const char *frame)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    (void)frame;
+    return 0;
+#elif PY_VERSION_HEX >= 0x030b0000
+    return frame[layout.frame_entry] != 0;
+#else
+    (void)frame;
+    return 1; /* always */
+#endif
+}
+
 static uint32_t take(uint64_t *words, uint32_t most)
 {
     PyThreadState *thread = own_thread();
@@ -173,13 +187,16 @@ static uint32_t take(uint64_t *words, uint32_t most)
     for (const char *frame = thread != NULL ? innermost(thread) : NULL; frame != NULL;
          frame = pointer_at(frame, layout.frame_previous)) {
         PyCodeObject *code = code_of(frame);
-        if (code == NULL)
+        if (code == NULL) {
+            if (n > 0)
+                words[n - 1] |= PYUSDT_FRAME_ENTRY; /* what C put there when it called the interpreter */
             continue;
+        }
         if (n == most) {
             words[n++] = PYUSDT_FRAME_MORE;
             break;
         }
-        words[n++] = frame_of(code, unit_of(frame, code));
+        words[n++] = frame_of(code, unit_of(frame, code)) | (is_entry(frame) ? PYUSDT_FRAME_ENTRY : 0);
     }
     return n;
 }
@@ -204,5 +221,6 @@ void pyusdt_stack_start(void)
     if (PyInterpreterState_Get() != PyInterpreterState_Main() || started || !learn_layout())
         return;
     started = 1;
+    pyusdt_native_inner = 1;
     pyusdt_stack_taker = take;
 }

@@ -35,7 +35,7 @@ class Actions:
 
     def __init__(self, program: Program, engine: Engine, sink: Sink, options: Options) -> None:
         self.program, self.engine, self.sink, self.options = program, engine, sink, options
-        self.symbols = Symbols(options, engine.maps_of, engine.name_of)
+        self.symbols = Symbols(options, engine.maps_of, engine.name_of, engine.code_of)
         self.aggregates = Aggregates(program, engine, options, self.symbols)
         self._texts: Texts | None = None
         self.status: int | None = None

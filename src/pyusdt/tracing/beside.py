@@ -33,7 +33,7 @@ def beside(native: Sequence[str], texts: Sequence[str], words: Sequence[int]) ->
     calls: list[tuple[list[str], int]] = [([], 0)]
     for text, word in zip(texts, words, strict=True):
         calls[-1][0].append(text)
-        if word & walked.FIRST:
+        if walked.is_first(word):
             calls.append(([], 0))
     real = itertools.takewhile(lambda text: not text.startswith("0x"), native)
     found = merged([_Native(text) for text in real], [call for call in calls if call[0]])

@@ -102,12 +102,15 @@ class _Process:
         """(Mapping, address as linked in that file), or None."""
         for low, high, offset, where in self.maps:
             if low <= address < high:
-                in_file = address - low + offset
-                for start, begin, size in self.table(where)[1]:
-                    if begin <= in_file < begin + size + 4096:
-                        return where, in_file - begin + start
-                return where, in_file
+                return self.linked(where, address - low + offset)
         return None
+
+    def linked(self, where: mapped.Mapping, in_file: int) -> tuple[mapped.Mapping, int]:
+        """(where, the address of what is there in the file)."""
+        for start, begin, size in self.table(where)[1]:
+            if begin <= in_file < begin + size + 4096:
+                return where, in_file - begin + start
+        return where, in_file
 
     def table(self, where: mapped.Mapping) -> tuple[_Table, Segments]:
         """Files are told apart as the kernel does: in another mount namespace another one may have the same path."""
@@ -123,13 +126,15 @@ FRAME_RESOLVERS = [PerfMaps]
 
 
 class Symbols(Addresses):
-    """options: noresolve, stackindent; maps_of: Engine.maps_of, for processes that have ended; name_of: Engine.name_of.
+    """options: noresolve, stackindent; maps_of: Engine.maps_of, for processes that have ended; name_of: Engine.name_of; code_of:
+    Engine.code_of.
     Process ids are the traced ones', 0 the kernel's."""
 
     def __init__(self, options: Mapping[str, Any] | None = None, maps_of: Callable[[int], Sequence[str]] = lambda pid: (),
-                 name_of: Callable[[int, int], str | None] = lambda pid, address: None) -> None:
+                 name_of: Callable[[int, int], str | None] = lambda pid, address: None,
+                 code_of: Callable[[int], tuple[mapped.Mapping | None, int] | None] = lambda address: None) -> None:
         super().__init__(options or {})
-        self._maps_of, self._name_of = maps_of, name_of
+        self._maps_of, self._name_of, self._code_of = maps_of, name_of, code_of
         self._resolvers = [make() for make in FRAME_RESOLVERS]
         self._files: Files = {}
         self._processes: dict[int, _Process] = {}
@@ -157,7 +162,13 @@ class Symbols(Addresses):
         beginning of the file."""
         if not pid:
             return self._find_kernel(address)
-        found = self._place(pid, address)
+        code = self._code_of(address)
+        if code is None:
+            found = self._place(pid, address)
+        elif code[0] is None:
+            return None, None, code[1]
+        else:
+            found = self._process(pid).linked(code[0], code[1])
         if found is None:
             return None, None, address
         where, linked = found
@@ -192,7 +203,7 @@ class Symbols(Addresses):
         if told := self._name_of(pid, address):
             return self._alike.setdefault((pid, told), address)
         _, name, distance = self.find(pid, address)
-        first = address - distance if name and naming.whole else address
+        first = address - distance if name and naming.whole and self._code_of(address) is None else address
         return self._alike.setdefault((pid, self._name(pid, address, naming)), first)
 
     # --- text -------------------------------------------------------------------------
@@ -211,11 +222,11 @@ class Symbols(Addresses):
             return told
         module, symbol, distance = self.find(pid, address)
         if module is None:
-            return self._resolved(pid, address) or f"0x{address:x}"
+            return self._resolved(pid, distance) or f"0x{distance:x}"
         if naming.module:
             return module
         if symbol is None:
-            return f"{module}:0x{distance:x}" if self.options.get("noresolve") else f"{module}`0x{address:x}"
+            return f"{module}:0x{distance:x}" if self.options.get("noresolve") else f"{module}`0x{distance if self._code_of(address) else address:x}"
         if naming.distance and distance:
             return f"{module}`{symbol}+0x{distance:x}"
         return f"{module}`{symbol}"

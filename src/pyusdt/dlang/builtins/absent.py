@@ -57,6 +57,7 @@ DECLARED = {
 # Names with a row whose meaning differs in an engine: (embedded, kernel).
 _READ_LATER = "reads what the event captured of it; another address is a fault"
 _LANGUAGES = "functions of Python and Erlang; the tracer's own stack where it fires the probe (BEGIN, tick-n)"
+_NATIVES = "native frames as far as frame pointers lead, and " + _LANGUAGES
 _NO_KERNEL_STACK = "no frames"
 _LATER = "when the record is printed, which is after the firing"
 NOTES = {
@@ -65,7 +66,8 @@ NOTES = {
     "progenyof": ("as it was when the process was first seen; 16 generations", "works; 16 generations"),
     "json": ("works", "no: no helper of the kernel reads JSON"),
     "term": (_READ_LATER, "no: no helper of the kernel reads terms"),
-    **dict.fromkeys(("ustack", "jstack", "ucaller", "ustackdepth"), (_LANGUAGES, "works")),
+    "jstack": (_LANGUAGES, "works"),
+    **dict.fromkeys(("ustack", "ucaller", "ustackdepth"), (_NATIVES, "works")),
     **dict.fromkeys(("stack", "caller", "stackdepth"), (_NO_KERNEL_STACK, "works")),
     "errno": ("0: no system call is traced", "works"),
     "execargs": ("no: the event does not carry it", "works"),
