@@ -35,7 +35,9 @@ def is_name(frame: native.NativeFrame, name: str | None) -> bool:
     """Whether gdb's name is of the same function; many have several."""
     if name is None or name.partition(".")[0] == frame.name.partition(".")[0]:  # of a part, or a copy, of the function
         return name is not None or frame.name.startswith("0x")
-    starts = [{file.symbol(each) for file in native.named(elf.File(frame.file))} - {None} for each in (frame.name, name)]
+    file = elf.File(frame.file)
+    debug = native.debug_file(file)
+    starts = [{each.symbol(wanted) for each in (file, *([elf.File(debug)] if debug else []))} - {None} for wanted in (frame.name, name)]
     return bool(starts[0] & starts[1])
 
 

@@ -13,13 +13,15 @@ import types
 import pytest
 
 from pyusdt.cli.link import empty_object
+from pyusdt.data import allowance
 from pyusdt.data import types as t
 from pyusdt.data.program import Data
 from pyusdt.dlang import sizes
 from pyusdt.dlang.compile import compile_program
+from pyusdt.engine import file_symbols, mapped
 from pyusdt.engine.elf import BadFile, File
 from pyusdt.tracing import perf_map as perf_map_module
-from pyusdt.tracing.symbols import Symbols, _table_of
+from pyusdt.tracing.symbols import Symbols
 
 ME = os.getpid()
 ADDRESS = ctypes.cast(ctypes.pythonapi.PyLong_FromLong, ctypes.c_void_p).value
@@ -139,9 +141,9 @@ def elf_file(path, texts, symbols, sections=4, link=2):
 
 def test_names_that_are_elsewhere_are_none(tmp_path):
     path = elf_file(tmp_path / "x.so", b"\0.symtab\0f\0", 1)
-    assert _table_of(path)[0].find(4096) == (4096, "f")
+    assert file_symbols.read(path).table.find(4096) == (4096, "f")
     path = elf_file(tmp_path / "y.so", b"\0.symtab\0f\0", 1, link=3)  # at the end of all addresses
-    assert _table_of(path)[0].find(4096) is None
+    assert file_symbols.read(path).table.find(4096) is None
 
 
 @pytest.mark.parametrize("length", [60_000, 10_000_000])
@@ -149,8 +151,9 @@ def test_names_that_are_parts_of_one_long_text_take_no_long(tmp_path, length):
     """20,000 names of 60 kB each are 1.2 GB; the file has 0.5 MB."""
     texts = b"\0.symtab\0" + b"A" * length + b"\0"
     started = time.process_time()
-    rows = _table_of(elf_file(tmp_path / "symbols", texts, 20_000))[0].rows
-    assert sum(len(name) for _, _, name in rows) < 5 << 20
+    table = file_symbols.read(elf_file(tmp_path / "symbols", texts, 20_000)).table
+    assert (len(table), table.size) == (20_000, 16 * 20_000 + len(texts))
+    assert table.find(4100) == (4100, "A" * 1024)
     with pytest.raises(BadFile):
         File(elf_file(tmp_path / "symbols", texts, 20_000)).functions()
     with pytest.raises(BadFile):
@@ -162,6 +165,7 @@ def test_names_that_are_parts_of_one_long_text_take_no_long(tmp_path, length):
 
 
 def library(path, function):
+    path.parent.mkdir(exist_ok=True)
     path.with_suffix(".c").write_text(f"int {function}(void) {{ return 1; }}")
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", path, path.with_suffix(".c")], check=True)
     return path
@@ -204,6 +208,85 @@ def test_a_container_s_file_names_nobody_else_s_functions(tmp_path):
         assert [symbols.name(hostile, second), symbols.name(pid, first)] == ["lib.so`second", "lib.so`first"]
 
 
+def told(path, offset, pid=2**22 + 5):
+    """The name of what is at an offset of a file that a process, or a recording, says it has mapped; pid: of that process."""
+    status = os.stat(path)
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
+    where = mapped.Mapping("", "", "0", device, str(status.st_ino), str(path)), offset
+    return Symbols(code_of=lambda address: where).name(pid, 0x1010)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
+def test_what_is_only_said_to_be_mapped_is_opened_where_everybody_may(tmp_path, monkeypatch):
+    """Root opens nothing because a process, or a recording, has named it, that its user could not."""
+    path = library(tmp_path / "lib.so", "first")
+    path.chmod(0o640)
+    opened = []
+    monkeypatch.setattr(os, "open", lambda path, flags, *more, real=os.open: opened.append(flags) or real(path, flags, *more))
+    start = File(path).functions()[0]
+    named = f"lib.so`{start[2]}"
+    with holding("first", sys.executable, "-c", LOADING, path) as (pid, _):
+        del opened[:]
+        assert told(path, start[0], os.getpid()) == told(path, start[0]) == f"lib.so`{start[0]:#x}"  # they have other files
+        assert opened == []
+        assert told(path, start[0], pid) == named  # the kernel says so
+    path = library(tmp_path / "other" / "lib.so", "first")
+    assert told(path, start[0]) == named
+    with pytest.raises(PermissionError):  # between the look and the opening it can become another
+        File(path, mode=0o002)
+
+
+def test_a_file_of_no_folder_is_nowhere(tmp_path, monkeypatch):
+    """A process's names begin with its root; others would lead to where the tracer is."""
+    path = library(tmp_path / "lib.so", "first")
+    monkeypatch.chdir(tmp_path)
+    status = os.stat(path)
+    assert mapped.find(ME, mapped.Mapping("", "", "0", "00:00", str(status.st_ino), "lib.so")) is None
+
+
+def test_tables_of_symbols_have_room_together(tmp_path, monkeypatch):
+    """What was not asked for longest goes, and is read again."""
+    monkeypatch.setattr(file_symbols, "_ROOM", 1 << 20)
+    files, time = file_symbols.Files(), allowance.Allowance(100.0, 1)
+    paths = [elf_file(tmp_path / f"x{i}.so", b"\0.symtab\0f\0", 10_000) for i in range(10)]
+    for path in [*paths, *paths]:
+        assert files.get(path, os.stat(path), time).table.find(4096) == (4096, "f")
+        assert files._taken <= 1 << 20
+    assert sum(files.known(os.stat(path)) is not None for path in paths) == (1 << 20) // (160_000 + 4096 + 12)
+    large = elf_file(tmp_path / "large.so", b"\0.symtab\0f\0", 40_000)
+    assert len(files.get(large, os.stat(large), time).table) == 0
+
+
+def test_what_a_user_makes_slow_is_read_now_and_then(monkeypatch):
+    """Maps with an address in no file are read again each time, those of another user for three seconds, then for a twentieth of the time."""
+    clock, readings = [0.0], []
+
+    def lines(pid):
+        readings.append(clock[0])
+        clock[0] += 0.5
+        return ["1000-2000 r-xp 00000000 00:00 7 /nowhere\n"]
+
+    monkeypatch.setattr(mapped, "lines", lines)
+    monkeypatch.setattr(allowance, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr("pyusdt.tracing.symbols.user_of", lambda pid: 4711)
+    symbols = Symbols()
+    for _ in range(1000):
+        assert symbols.name(7, 0x5000) == "0x5000"
+        clock[0] += 0.1
+    assert 7 <= len(readings) <= 20, readings
+
+
+def test_maps_of_many_processes_have_room_together(monkeypatch):
+    monkeypatch.setattr("pyusdt.tracing.symbols._MAPPED", 1 << 20)
+    text = "".join(f"{4096 * i:x}-{4096 * i + 4096:x} r-xp 00000000 00:00 7 /nowhere\n" for i in range(1, 4000))
+    monkeypatch.setattr(mapped, "lines", lambda pid: text.splitlines(keepends=True))
+    symbols = Symbols()
+    for pid in range(100):
+        assert symbols.name(pid + 1, 0x1010) == "nowhere`0x1010"
+    assert 1 <= len(symbols._processes) <= (1 << 20) // len(text)
+    assert symbols._mapped == len(symbols._processes) * len(text)
+
+
 def test_a_perf_map_is_read_within_bounds(perf_map, monkeypatch):
     path, names = perf_map
     with open(path, "w") as file:
@@ -223,7 +306,7 @@ def test_a_perf_map_that_grows_with_every_look_costs_little(perf_map, monkeypatc
         return [(0x1000, 0x1020, f"f{len(readings)}")]
 
     monkeypatch.setattr(perf_map_module, "_read", read)
-    monkeypatch.setattr(perf_map_module, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(allowance, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
     resolve = perf_map_module.PerfMaps()
     for _ in range(1000):
         with open(path, "ab") as file:

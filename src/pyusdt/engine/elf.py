@@ -10,6 +10,7 @@ import os
 import struct
 
 from ..data.files import open_regular
+from ..data.symbol_table import Table
 
 _HEADER = struct.Struct("=16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("=IIQQQQIIQQ")
@@ -18,8 +19,10 @@ _SYMBOL = struct.Struct("=IBBHQQ")
 _NOTE = struct.Struct("=III")
 _LOAD, _INTERPRETER = 1, 3  # program headers
 _STT_FUNC, _STT_IFUNC = 2, 10
-_SECTION_NAME = 1024  # bytes, at most
+_SECTION_NAME = 128  # bytes, at most
+_SECTIONS = 1024
 _PATH = 4096
+_SEGMENTS = 1024  # no kernel starts a program with more
 LARGEST = 128 << 20  # bytes of a section: five million symbols
 _NOTES = 16 << 20  # bytes of all notes, of which each becomes an object that is many times its size
 
@@ -46,12 +49,12 @@ def d_name(name):
 
 class File:
     """One ELF file, read lazily.  machine: ELF's number of the processor; shared: it has no fixed address; size: bytes.
-    inode: the number that it must have, or None for any."""
+    inode: the number that it must have, or None for any; mode: as open_regular()."""
 
     _fd = -1
 
-    def __init__(self, path, inode=None):
-        self._fd = open_regular(path)
+    def __init__(self, path, inode=None, mode=0):
+        self._fd = open_regular(path, mode=mode)
         self._sections = self._functions = None
         status = os.fstat(self._fd)
         if inode is not None and status.st_ino != inode:
@@ -93,6 +96,8 @@ class File:
             raise BadFile("not a 64-bit ELF file")
         if n and size != _SEGMENT.size or sections and section_size != _SECTION.size:
             raise BadFile("headers of an unknown size")
+        if n > _SEGMENTS or sections > _SECTIONS:
+            raise BadFile("it has too many segments or sections")
         self._count, self._names = sections, names
         self.shared = kind == 3
         rows = self._rows(_SEGMENT, segments, n) if n else []
@@ -158,12 +163,14 @@ class File:
 
     # --- symbols ---------------------------------------------------------------------
 
-    def symbols(self):
+    def symbols(self, most=LARGEST):
         """(name, info, other, section, address, size) of all symbols, name an offset in the bytes that hold the names, and
-        these: of .symtab, or of .dynsym where the file is stripped."""
+        these: of .symtab, or of .dynsym where the file is stripped.  most: bytes."""
         for table in (".symtab", ".dynsym"):
             if table in self.sections:
                 _, _, offset, size, link = self.sections[table]
+                if size > most:
+                    raise BadFile("its table of symbols is too large")
                 return _SYMBOL.iter_unpack(self.read(offset, size - size % _SYMBOL.size)), self._texts(link)
         return iter(()), b""
 
@@ -183,18 +190,10 @@ class File:
     def function(self, address):
         """The name of the function that an address as linked lies in, or ""."""
         if self._functions is None:
-            rows, self._function_names = self.symbols()
-            self._functions = sorted(
-                (row[4], row[5], row[0]) for row in rows if row[1] & 15 in (_STT_FUNC, _STT_IFUNC) and row[3])
-        low, high = 0, len(self._functions)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self._functions[middle][0] <= address else (low, middle)
-        if low:
-            start, size, name = self._functions[low - 1]
-            if address < start + max(size, 1):
-                return _text(self._function_names, name)
-        return ""
+            rows, texts = self.symbols()
+            self._functions = Table(((row[4], row[5], row[0]) for row in rows if row[1] & 15 in (_STT_FUNC, _STT_IFUNC) and row[3]), texts)
+        found = self._functions.find(address)
+        return found[1] if found else ""
 
     def symbol(self, name):
         """The address of a symbol of this name, or None."""

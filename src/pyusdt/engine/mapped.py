@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 _DELETED = " (deleted)"
+_MOST = 32 << 20  # bytes of a process's maps that are read: what it maps decides how many there are
 
 
 class Mapping:
@@ -43,7 +44,7 @@ def lines(pid: int) -> list[str]:
     """The lines of a process's /proc/PID/maps, which end where the kernel ends them: names may hold all that Python takes for an
     end but the newline.  Raises OSError."""
     with open(f"/proc/{pid}/maps", errors="surrogateescape", newline="\n") as file:
-        return file.readlines()
+        return file.readlines(_MOST)
 
 
 def mapping(line: str) -> Mapping | None:
@@ -55,7 +56,8 @@ def mapping(line: str) -> Mapping | None:
 def find(pid: int, mapping: Mapping) -> tuple[str, os.stat_result] | None:
     """(a path that the file can be opened by, its os.stat()), or None.  pid: a process that has it mapped, or had."""
     itself = f"/proc/{pid}/map_files/{mapping.where}"
-    for path in (mapping.path, f"/proc/{pid}/root{mapping.path}", *([itself] if mapping.where else [])):
+    paths = [mapping.path, f"/proc/{pid}/root{mapping.path}"] if mapping.path.startswith("/") else []
+    for path in [*paths, *([itself] if mapping.where else [])]:
         try:
             status = os.stat(path)
         except OSError:

@@ -10,15 +10,17 @@ import contextlib
 import os
 import struct
 
+from ..data.allowance import Allowance
 from ..engine import elf, mapped
+from ..engine.file_symbols import FILES
 from . import cfi
 from .process import moved
 
 MOST = 2000  # frames of a thread
 _FILES = 256  # that are open at once
-_ROWS = 1 << 16  # of a file, that are kept
+_ROWS = 1 << 16  # that are kept
+_NAMES = 30.0, 20  # seconds at once, and one of how many, to read the names of functions
 _BUILD_ID, _DEBUG = ".note.gnu.build-id", "/usr/lib/debug/.build-id"
-_SYMBOLS = 24 << 20  # bytes of a file's table: a million
 _WRONG = (OSError, elf.BadFile, IndexError, KeyError, ValueError, struct.error)
 
 if os.uname().machine == "aarch64":
@@ -42,16 +44,16 @@ class NativeFrame:
 
 
 class _Module:
-    """A file that is mapped."""
+    """A file that is mapped.  rows: of all modules; time: an Allowance for names."""
 
-    def __init__(self, pid, mapping):
+    def __init__(self, pid, mapping, rows, time):
         self.path = mapping.path
-        self._rows, self._names = {}, {}
+        self._rows, self._time = rows, time
         found = mapped.find(pid, mapping)
         self.file = elf.File(found[0], found[1].st_ino) if found else None
-        self._tables, self._named = None, []
+        self._tables, self._named = None, []  # (path, status) of what has names of its functions
         if self.file:
-            self._named = named(self.file)
+            self._named = [(path, os.stat(path)) for path in (self.file.path, debug_file(self.file)) if path]
             with contextlib.suppress(*_WRONG):  # it has none
                 self._tables = cfi.Tables(self.file)
 
@@ -59,11 +61,12 @@ class _Module:
         return moved(self.file, mapping) if self.file else mapping.start - mapping.offset
 
     def row(self, address):
-        if address not in self._rows:
+        key = self, address
+        if key not in self._rows:
             if len(self._rows) >= _ROWS:
                 self._rows.clear()
-            self._rows[address] = self._read(address)
-        return self._rows[address]
+            self._rows[key] = self._read(address)
+        return self._rows[key]
 
     def _read(self, address):
         try:
@@ -73,36 +76,26 @@ class _Module:
 
     def name(self, address):
         """Of the function, or where it has no name the address at which it begins, if that is known."""
-        if address not in self._names:
-            if len(self._names) >= _ROWS:
-                self._names.clear()
-            try:
-                name = next(filter(None, (each.function(address) for each in self._named)), "")
-            except elf.BadFile:
-                name = ""
-            row = self.row(address)
-            self._names[address] = name or f"{row.start if row else address:#x}"
-        return self._names[address]
+        for path, status in self._named:
+            file = FILES.get(path, status, self._time)
+            if file and (found := file.table.find(address)):
+                return found[1]
+        row = self.row(address)
+        return f"{row.start if row else address:#x}"
 
     def close(self):
-        for each in [self.file, *self._named]:
-            if each:
-                each.close()
+        if self.file:
+            self.file.close()
 
 
-def named(file):
-    """The files that have the names of a file's functions: itself, and what distributions keep for debuggers, where that is installed."""
-    found = [file]
+def debug_file(file):
+    """The path of what distributions keep for debuggers of a file, with the names of its functions; None: there is none."""
     with contextlib.suppress(*_WRONG):
         _, _, offset, size, _ = file.sections[_BUILD_ID]
         number = file.read(offset, min(size, 64))[16:].hex()
-        found.append(elf.File(f"{_DEBUG}/{number[:2]}/{number[2:]}.debug"))
-    return [each for each in found if _fits(each)]
-
-
-def _fits(file):
-    """Whether its symbols fit into memory."""
-    return all(file.sections[name][3] <= _SYMBOLS for name in (".symtab", ".dynsym") if name in file.sections)
+        path = f"{_DEBUG}/{number[:2]}/{number[2:]}.debug"
+        return path if os.path.exists(path) else None
+    return None
 
 
 def mapped_code(pid):
@@ -116,7 +109,7 @@ class Code:
     """The machine code that a process has mapped.  close() it."""
 
     def __init__(self, pid):
-        self._pid, self._modules = pid, {}
+        self._pid, self._modules, self._rows, self._time = pid, {}, {}, Allowance(*_NAMES)
         self.read_maps()
 
     def read_maps(self):
@@ -135,7 +128,7 @@ class Code:
             if len(self._modules) == _FILES:
                 self.close()
             try:
-                found = _Module(self._pid, mapping)
+                found = _Module(self._pid, mapping, self._rows, self._time)
             except _WRONG:
                 found = False
             self._modules[mapping.file] = found
@@ -146,6 +139,7 @@ class Code:
             if each:
                 each.close()
         self._modules.clear()
+        self._rows.clear()
 
     def look(self, pc, called):
         """(NativeFrame, cfi.Row or None, whether it has code at all); called: the address is one to return to, behind a call."""

@@ -13,9 +13,9 @@ from __future__ import annotations
 import io
 import os
 import re
-import time
 from bisect import bisect_right
 
+from ..data.allowance import Allowance
 from ..data.files import open_regular
 
 _LINE = re.compile(r"(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,16}) (.{1,1024})")
@@ -25,19 +25,17 @@ _AT_ONCE, _SHARE = 1.0, 20  # s
 
 
 class _Map:
-    """What was read of one process's file.  size: the file's then; due: when it may be read again; rows: [(start, end, name)]."""
+    """What was read of one process's file.  size: the file's then; rows: [(start, end, name)]."""
 
     def __init__(self) -> None:
-        self.size, self.due = 0, time.monotonic() - _AT_ONCE * _SHARE
+        self.size, self.time = 0, Allowance(_AT_ONCE, _SHARE)
         self.rows: list[tuple[int, int, str]] = []
         self.starts: list[int] = []
 
     def read(self, path: str, user: int, size: int) -> None:
-        begun = time.monotonic()
-        self.size, self.rows = size, _read(path, user)
-        self.starts = [row[0] for row in self.rows]
-        ended = time.monotonic()
-        self.due = max(self.due, ended - _AT_ONCE * _SHARE) + _SHARE * (ended - begun)
+        with self.time.spent():
+            self.size, self.rows = size, _read(path, user)
+            self.starts = [row[0] for row in self.rows]
 
 
 class PerfMaps:
@@ -53,7 +51,7 @@ class PerfMaps:
 
     def _current(self, pid: int) -> _Map:
         known = self._known.setdefault(pid, _Map())
-        if time.monotonic() >= known.due:
+        if known.time.left:
             inner, user = _who(pid)
             path = f"/proc/{pid}/root/tmp/perf-{inner}.map"
             try:

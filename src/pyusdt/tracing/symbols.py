@@ -8,116 +8,61 @@ address is printed.  A process's map is read again where an address lies in none
 
 from __future__ import annotations
 
+import os
+import stat
 from bisect import bisect_right
+from collections import OrderedDict
 
 from ..data import walked
 from ..data.addresses import Addresses, grouped
+from ..data.allowance import Allowance
 from ..data.harmless import harmless
+from ..data.symbol_table import Table
 from ..data.types import PLACE
 from ..engine import mapped
+from ..engine.file_symbols import FILES, NOTHING, Known
 from .beside import beside
 from .perf_map import PerfMaps
+from .reader import ROOT, one, user_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from ..data.program import Data
     from ..data.types import Naming
 
     Found = tuple[str | None, str | None, int]
-    Segments = list[tuple[int, int, int]]
-    Files = dict[tuple[str, int, str], tuple["_Table", Segments]]
 
-_NAMED = (1, 2, 10)  # ELF: data, functions, functions chosen at run time
-_NAME = 1 << 16  # bytes of one; a longer one is none
-_ROOM = 4  # times a file's size: so much its names may be together, many of which may be parts of one long text
 _TEXT = "tTwW"  # kinds of /proc/kallsyms
-
-
-class _Table:
-    """The symbols of one file or of the kernel, by address."""
-
-    __slots__ = ("starts", "rows")
-
-    def __init__(self, rows: Iterable[tuple[int, int, str]]) -> None:
-        """rows: (address, size, name)."""
-        self.rows = sorted(rows, key=lambda row: (row[0], row[1]))
-        self.starts = [row[0] for row in self.rows]
-
-    def find(self, address: int) -> tuple[int, str] | None:
-        """(start, name) of what the address lies in, or None."""
-        at = bisect_right(self.starts, address) - 1
-        if at < 0:
-            return None
-        start, size, name = self.rows[at]
-        return (start, name) if address < start + max(size, 1) else None
-
-
-_NOTHING = _Table(())
-
-
-def _table_of(path: str, inode: int | None = None) -> tuple[_Table, Segments]:
-    """The _Table of an ELF file's symbols, and its segments; inode: as elf.File."""
-    from ..engine.elf import BadFile, File
-
-    try:
-        file = File(path, inode)
-    except (BadFile, OSError):
-        return _NOTHING, []
-    try:
-        rows, names = file.symbols()
-        found, room = [], _ROOM * file.size
-        for name, info, _, section, address, size in rows:
-            if info & 15 in _NAMED and section and address and room > 0:
-                end = names.find(b"\0", name, name + _NAME)
-                room -= end - name if end >= 0 else _NAME
-                if end >= 0:
-                    found.append((address, size, names[name:end].decode("utf-8", "replace")))
-        return _Table(found), file.segments
-    except BadFile:
-        return _NOTHING, []
-    finally:
-        file.close()
+_OWN, _OTHERS, _SHARE = 30.0, 3.0, 20  # seconds at once and one of how many, to read what a user's processes and files say
+_MAPPED = 16 << 20  # bytes of the maps of all processes
+_FILES = 1 << 14  # of processes, that are remembered
+_TOLD = stat.S_IROTH if hasattr(os, "geteuid") and os.geteuid() == 0 else 0  # of the mode of a file that a process, or a recording, names
 
 
 class _Process:
     """The files that a process has mapped."""
 
-    def __init__(self, pid: int, files: Files, maps_of: Callable[[int], Sequence[str]]) -> None:
-        self.pid, self._files, self._maps_of = pid, files, maps_of
-        self.read()
+    def __init__(self, pid: int, lines: Sequence[str]) -> None:
+        self.pid, self.user = pid, user_of(pid)
+        self.put(lines)
 
-    def read(self) -> None:
-        """[(first address, end, offset in the file, Mapping)] ascending."""
-        try:
-            lines = mapped.lines(self.pid)
-        except OSError:
-            lines = []
-        found = map(mapped.mapping, lines or self._maps_of(self.pid))
-        self.maps = [(each.start, each.end, each.offset, each) for each in found if each]
+    def put(self, lines: Sequence[str]) -> None:
+        """What its maps say now."""
+        self.size = sum(map(len, lines))
+        self._maps = [each for each in map(mapped.mapping, lines) if each]
+        self._starts = [each.start for each in self._maps]
+        self._of_files = {(each.device, each.inode): each for each in self._maps}
 
-    def find(self, address: int) -> tuple[mapped.Mapping, int] | None:
-        """(Mapping, address as linked in that file), or None."""
-        for low, high, offset, where in self.maps:
-            if low <= address < high:
-                return self.linked(where, address - low + offset)
-        return None
+    def find(self, address: int) -> mapped.Mapping | None:
+        at = bisect_right(self._starts, address) - 1
+        return self._maps[at] if at >= 0 and address < self._maps[at].end else None
 
-    def linked(self, where: mapped.Mapping, in_file: int) -> tuple[mapped.Mapping, int]:
-        """(where, the address of what is there in the file)."""
-        for start, begin, size in self.table(where)[1]:
-            if begin <= in_file < begin + size + 4096:
-                return where, in_file - begin + start
-        return where, in_file
-
-    def table(self, where: mapped.Mapping) -> tuple[_Table, Segments]:
-        """Files are told apart as the kernel does: in another mount namespace another one may have the same path."""
-        if where.file not in self._files:
-            found = mapped.find(self.pid, where)
-            self._files[where.file] = _table_of(found[0], found[1].st_ino) if found else (_NOTHING, [])
-        return self._files[where.file]
+    def has(self, told: mapped.Mapping) -> mapped.Mapping | None:
+        """A mapping of the file that the process says it has, or None."""
+        return self._of_files.get((told.device, told.inode))
 
 
 # Who knows the names of code that lies in no file, that of a just-in-time compiler or an interpreter, say: makers of
@@ -136,25 +81,69 @@ class Symbols(Addresses):
         super().__init__(options or {})
         self._maps_of, self._name_of, self._code_of = maps_of, name_of, code_of
         self._resolvers = [make() for make in FRAME_RESOLVERS]
-        self._files: Files = {}
-        self._processes: dict[int, _Process] = {}
-        self._kernel: _Table | None = None
+        self._files: dict[tuple[bool, tuple[str, int, str]], Known] = {}
+        self._processes: OrderedDict[int, _Process] = OrderedDict()
+        self._mapped = 0  # bytes of all their maps
+        self._time: dict[int, Allowance] = {}  # by user
+        self._kernel: Table | None = None
         self._alike: dict[tuple[int, str], int] = {}  # (pid, name) -> the address that stands for it
 
     # --- finding ----------------------------------------------------------------------
     def _process(self, pid: int) -> _Process:
-        if pid not in self._processes:
-            self._processes[pid] = _Process(pid, self._files, self._maps_of)
-        return self._processes[pid]
+        found = self._processes.get(pid)
+        if found is None:
+            found = _Process(pid, self._lines(pid))
+            self._keep(found, 0)
+        self._processes.move_to_end(pid)
+        return found
 
-    def _place(self, pid: int, address: int) -> tuple[mapped.Mapping, int] | None:
+    def _lines(self, pid: int) -> Sequence[str]:
+        try:
+            found = mapped.lines(pid)
+        except OSError:
+            found = []
+        return found or self._maps_of(pid)
+
+    def _keep(self, process: _Process, before: int) -> None:
+        """before: the size that it had."""
+        self._processes[process.pid] = process
+        self._mapped += process.size - before
+        while self._mapped > _MAPPED and len(self._processes) > 1:
+            self._mapped -= self._processes.popitem(last=False)[1].size
+
+    def _allowance(self, user: int) -> Allowance:
+        if user not in self._time:
+            self._time[user] = Allowance(_OWN if user in (ROOT, one(os.getuid())) else _OTHERS, _SHARE)
+        return self._time[user]
+
+    def _place(self, pid: int, address: int) -> tuple[mapped.Mapping | None, int]:
+        """(Mapping, the offset in its file), or None and the address."""
         process = self._process(pid)
         found = process.find(address)
+        if found is None and (time := self._allowance(process.user)).left:
+            with time.spent():
+                lines, before = self._lines(pid), process.size
+                if lines:  # of one that has ended what was known stays
+                    process.put(lines)
+                    self._keep(process, before)
+                found = process.find(address)
+        return (found, address - found.start + found.offset) if found else (None, address)
+
+    def _known(self, pid: int, where: mapped.Mapping) -> Known:
+        """Of the file of a mapping.  Files are told apart as the kernel does: in another mount namespace another one may have the same
+        path."""
+        process = self._process(pid)
+        real = where if where.where else process.has(where)
+        key = real is None, (real or where).file
+        if key in self._files:
+            return self._files[key]
+        place = mapped.find(pid, real or where)
+        found = FILES.get(*place, self._allowance(process.user), 0 if real else _TOLD) if place else NOTHING
         if found is None:
-            kept = process.maps
-            process.read()
-            found = process.find(address)
-            process.maps = process.maps or kept  # of one that has ended what was known stays
+            return NOTHING
+        if len(self._files) >= _FILES:
+            self._files.clear()
+        self._files[key] = found
         return found
 
     def find(self, pid: int, address: int) -> Found:
@@ -162,22 +151,17 @@ class Symbols(Addresses):
         beginning of the file."""
         if not pid:
             return self._find_kernel(address)
-        code = self._code_of(address)
-        if code is None:
-            found = self._place(pid, address)
-        elif code[0] is None:
-            return None, None, code[1]
-        else:
-            found = self._process(pid).linked(code[0], code[1])
-        if found is None:
-            return None, None, address
-        where, linked = found
-        symbol = None if self.options.get("noresolve") else self._process(pid).table(where)[0].find(linked)
+        where, offset = self._code_of(address) or self._place(pid, address)
+        if where is None:
+            return None, None, offset
+        file = self._known(pid, where)
+        linked = _linked(file.segments, offset)
+        symbol = None if self.options.get("noresolve") else file.table.find(linked)
         return (where.name, None, linked) if symbol is None else (where.name, symbol[1], linked - symbol[0])
 
     def _find_kernel(self, address: int) -> Found:
         if self._kernel is None:
-            self._kernel = _Table(_kernel_symbols())
+            self._kernel = _kernel_symbols()
         found = self._kernel.find(address) if not self.options.get("noresolve") else None
         if found is None:
             return None, None, address
@@ -237,19 +221,28 @@ class Symbols(Addresses):
         return next((text for text in (resolve(pid, address) for resolve in self._resolvers) if text), None)
 
 
-def _kernel_symbols() -> list[tuple[int, int, str]]:
-    """Rows of /proc/kallsyms: a symbol reaches to the next; no rows where the kernel hides the addresses."""
-    found = []
+def _linked(segments: Sequence[tuple[int, int, int]], offset: int) -> int:
+    """The address of what is at an offset of a file."""
+    for start, begin, size in segments:
+        if begin <= offset < begin + size + 4096:
+            return offset - begin + start
+    return offset
+
+
+def _kernel_symbols() -> Table:
+    """Of /proc/kallsyms: a symbol reaches to the next; none where the kernel hides the addresses."""
+    found, texts = [], bytearray()
     try:
         with open("/proc/kallsyms") as file:
             for line in file:
                 address, kind, name, *module = line.split()
                 if kind in _TEXT:
-                    found.append((int(address, 16), name + "\t" + "".join(module).strip("[]")))
+                    found.append((int(address, 16), len(texts)))
+                    texts += f"{name}\t{''.join(module).strip('[]')}\0".encode()
     except (OSError, ValueError):
-        return []
+        return Table()
     found.sort()
     if not found or not found[-1][0]:
-        return []
+        return Table()
     ends = [row[0] for row in found[1:]] + [found[-1][0] + 4096]
-    return [(start, end - start, name) for (start, name), end in zip(found, ends)]
+    return Table(((start, end - start, name) for (start, name), end in zip(found, ends)), bytes(texts))

@@ -1,0 +1,33 @@
+"""Time for work that a stranger can make last as long as he likes.
+
+In: how many seconds at once, and one of how many after that.  Out: whether there is time left.  Always: who has waited has no more than the first
+seconds again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Allowance:
+    def __init__(self, at_once: float, share: int) -> None:
+        self._at_once, self._share = at_once, share
+        self._due = time.monotonic() - at_once * share  # when there is some left
+
+    @property
+    def left(self) -> bool:
+        return time.monotonic() >= self._due
+
+    @contextlib.contextmanager
+    def spent(self) -> Iterator[None]:
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            ended = time.monotonic()
+            self._due = max(self._due, ended - self._at_once * self._share) + self._share * (ended - begun)
