@@ -111,7 +111,8 @@ struct pyusdt_core {
     _Atomic uint64_t *words;
     _Atomic uint32_t nprobes; /* 0: not published */
     pthread_key_t key;
-    bool has_key;
+    bool has_key, has_native_key;
+    pthread_key_t native_key; /* native.c */
     uint32_t epoch; /* forks since the first ancestor: a thread's remembered tid is of one epoch */
     struct pyusdt_table table; /* a private copy */
     struct pyusdt_identity who;
@@ -144,6 +145,7 @@ void pyusdt_places_changed(void); /* what is wanted at places may be another */
 void pyusdt_place_name(char *to, size_t size, const char *from); /* cut to fit, on a character boundary */
 int pyusdt_places_allocate(int fd);                       /* a new file's pages for all there are */
 void pyusdt_places_show(struct pyusdt_ctl_header *file);  /* copies them there */
+uint32_t pyusdt_place_number(const char *module, const char *function, const char *file, uint32_t line); /* pyusdt_place(), under the lock */
 extern uint32_t pyusdt_places_count; /* of those that have a number, from 1 on */
 void pyusdt_place_names(uint32_t place, const char **module, const char **function); /* of one that is known; under the lock */
 

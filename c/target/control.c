@@ -336,6 +336,7 @@ static void prepare_once(void)
     }
     pyusdt_os_wipe_on_fork(family, sizeof(struct pyusdt_family)); /* else forked() is all that tells a child */
     pyusdt_core.has_key = pthread_key_create(&pyusdt_core.key, NULL) == 0;
+    pyusdt_core.has_native_key = pthread_key_create(&pyusdt_core.native_key, NULL) == 0;
     pyusdt_core.family = family;
     prepared = -pthread_atfork(NULL, NULL, forked);
 }

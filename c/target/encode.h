@@ -22,23 +22,34 @@ static inline uint32_t pyusdt_captured(const struct pyusdt_demand *demand, const
     return args->length[index] < demand->bytes[index] ? args->length[index] : demand->bytes[index];
 }
 
-/* How many native frames go in, and how many of the language, with the word that says that there are more. */
+/* How many native frames go in, and how many of the language, which begin at `first`; more: one more word says that there are others.
+ * Who fires with a stack of its own may have left `natives` as it was. */
 struct pyusdt_stack_parts {
-    uint32_t natives, others;
+    uint32_t natives, others, first;
+    bool more;
 };
 
 static inline struct pyusdt_stack_parts pyusdt_stack_parts(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
 {
-    uint32_t others = args->nframes - args->natives, natives = demand->natives ? args->natives : 0;
+    const uint32_t first = args->natives < args->nframes ? args->natives : args->nframes, others = args->nframes - first;
+    const bool cut = others == 1 && args->frame[first] == PYUSDT_FRAME_MORE; /* there are native ones alone */
+    struct pyusdt_stack_parts parts = {demand->natives ? first : 0, cut ? 0 : others, first, false};
 
-    return (struct pyusdt_stack_parts){natives < demand->frames ? natives : demand->frames,
-                                       others < demand->frames + 1 ? others : demand->frames + 1};
+    if (parts.others > demand->frames) {
+        parts.others = demand->frames;
+        parts.more = true;
+    }
+    if (parts.natives > demand->frames)
+        parts.natives = demand->frames;
+    if (parts.others == 0 && demand->natives && (cut || parts.natives < first))
+        parts.more = true;
+    return parts;
 }
 
 static inline uint32_t pyusdt_stack_captured(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
 {
     struct pyusdt_stack_parts parts = pyusdt_stack_parts(demand, args);
-    return 8u * (parts.natives + parts.others);
+    return 8u * (parts.natives + parts.others + parts.more);
 }
 
 /* Whether the session has the stack of this event, too. */
@@ -50,14 +61,13 @@ static inline bool pyusdt_has_stack(const struct pyusdt_demand *demand, uint32_t
 /* The longest that an event can be. */
 static inline uint32_t pyusdt_event_most(const struct pyusdt_demand *demand)
 {
+    const uint32_t stack = 8u * (demand->frames * (demand->natives ? 2 : 1) + 1);
     uint32_t size = (uint32_t)sizeof(struct pyusdt_ring_event) + demand->nargs * 8u;
 
     for (uint32_t i = 0; i < demand->ncaptures; i++)
         size += pyusdt_capture_size(demand->bytes[demand->index[i]]);
     if (demand->frames != 0)
-        size += pyusdt_capture_size(PYUSDT_STACK_MAX < 8u * (demand->frames * (demand->natives ? 2 : 1) + 1)
-                                        ? PYUSDT_STACK_MAX
-                                        : 8u * (demand->frames * (demand->natives ? 2 : 1) + 1));
+        size += pyusdt_capture_size(stack < PYUSDT_STACK_MAX ? stack : PYUSDT_STACK_MAX);
     return (size + 7) & ~7u;
 }
 
@@ -118,16 +128,18 @@ static inline uint8_t *pyusdt_encode_stack(uint8_t *to, const struct pyusdt_dema
 {
     const struct pyusdt_stack_parts parts = pyusdt_stack_parts(demand, args);
     const uint32_t natives = 8u * parts.natives, others = 8u * parts.others;
-    const struct pyusdt_ring_capture capture = {PYUSDT_CAPTURE_STACK, (uint16_t)(natives + others)};
+    const struct pyusdt_ring_capture capture = {PYUSDT_CAPTURE_STACK, (uint16_t)(natives + others + 8u * parts.more)};
     const uint64_t more = PYUSDT_FRAME_MORE;
 
     memcpy(to, &capture, sizeof capture);
     to += sizeof capture;
     memcpy(to, args->frame, natives);
-    memcpy(to + natives, args->frame + args->natives, others);
+    memcpy(to + natives, args->frame + parts.first, others);
     to += natives + others;
-    if (parts.others > demand->frames)
-        memcpy(to - sizeof more, &more, sizeof more);
+    if (parts.more) {
+        memcpy(to, &more, sizeof more);
+        to += sizeof more;
+    }
     memset(to, 0, 4);
     return to + 4;
 }

@@ -287,7 +287,6 @@ static void add_place(const struct names *names, uint32_t line)
     own.shown = own.strings;
 }
 
-/* Under the lock. */
 static uint32_t number_of(const struct names *names, uint32_t line)
 {
     uint32_t number;
@@ -304,18 +303,22 @@ static uint32_t number_of(const struct names *names, uint32_t line)
     return pyusdt_places_count;
 }
 
-uint32_t pyusdt_place(const char *module, const char *function, const char *file, uint32_t line)
+uint32_t pyusdt_place_number(const char *module, const char *function, const char *file, uint32_t line)
 {
     struct names names;
-    uint32_t number = 0;
 
-    if (!pyusdt_is_published(0))
-        return 0;
     pyusdt_place_name(names.module, sizeof names.module, module);
     pyusdt_place_name(names.function, sizeof names.function, function);
     pyusdt_place_name(names.file, sizeof names.file, file);
-    if (pyusdt_core_lock(true)) {
-        number = number_of(&names, line);
+    return number_of(&names, line);
+}
+
+uint32_t pyusdt_place(const char *module, const char *function, const char *file, uint32_t line)
+{
+    uint32_t number = 0;
+
+    if (pyusdt_is_published(0) && pyusdt_core_lock(true)) {
+        number = pyusdt_place_number(module, function, file, line);
         pyusdt_core_unlock();
     }
     return number;

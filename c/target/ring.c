@@ -673,6 +673,8 @@ static void take_stack(struct wish wish, const uintptr_t *from, uint64_t *frame,
         others = others < room ? others : room;
         memcpy(frame + args->natives, given, others * sizeof *frame);
     }
+    if (others == 0 && more)
+        frame[args->natives + others++] = PYUSDT_FRAME_MORE;
     args->frame = frame;
     args->nframes = args->natives + others;
 }

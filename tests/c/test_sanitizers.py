@@ -1,5 +1,8 @@
 """The same processes under the sanitizers: their verdict is the exit code, so check what ran and what it said."""
 
+import os
+import subprocess
+
 import pytest
 from ring_world import check
 
@@ -45,3 +48,15 @@ def test_publishing_at_once_under_tsan(world):
     child = world.start([world.build.program("publish_main", "tsan")])
     _, err = child.communicate(timeout=60)
     assert child.returncode == 0, err
+
+
+@pytest.mark.parametrize("variant, mode", [("asan", "broken"), ("asan", "odd"), ("asan", "deep"), ("tsan", "broken"), ("tsan", "threads")])
+def test_native_stacks_under_sanitizer(world, variant, mode):
+    """Taken for the flight recorder; test_native_stacks.py of tests/integration says what is in them."""
+    library = world.folder / "loaded.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", os.devnull, "-o", library], check=True)
+    child = world.start([world.build.program("stack_target", variant), "1000", mode, str(library)], PYUSDT_FLIGHT="64k", PYUSDT_FLIGHT_FRAMES="200")
+    out, err = child.communicate(timeout=120)
+    told = [line for line in err.splitlines() if "ASan doesn't fully support makecontext" not in line]
+    assert (child.returncode, told) == (0, [])
+    assert int(out.split()[1]) > 0

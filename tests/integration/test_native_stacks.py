@@ -81,6 +81,32 @@ def test_broken_chains(target):
     assert rows["deep"]["value"] >= 3
 
 
+def test_odd_stacks(target, tmp_path):
+    """Of coroutines, signal handlers, small threads, a forked child: all are there, and each begins where it is."""
+    library = tmp_path / "loaded.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", os.devnull, "-o", library], check=True)
+    script = FIRED + " { @fired[pid == $target] = count(); } " + FIRED + " { @[ustack(3)] = count(); }"
+    run = harness.run([harness.PYDTRACE, "-q", "-Z", "--json", "-x", "engine=embedded", "-x", "bufsize=64m", "-n", script, "-c",
+                       f"{target} 0 odd {library}"])
+    rows = rows_of(run)
+    (fired,) = [row["value"] for row in rows if row["name"] == "fired" and row["keys"] == [1]]
+    once = 100 * (10 + 10 + 1) + 100
+    assert fired == 2 * once + 20, run
+    stacks = {tuple(functions(row["keys"][0])): row["value"] for row in rows if row["name"] == "_"}
+    whole = sum(count for stack, count in stacks.items() if stack == tuple(CALLS[:3]))
+    assert whole >= 2 * 100 * (10 + 1 + 1) + 20
+    assert {stack[:2] for stack in stacks} == {tuple(CALLS[:2]), ("innermost", "fire_with_link")}
+
+
+def test_deep(target):
+    """What is cut is told, of one clause that wants more than there is room for, and of one that wants less."""
+    for frames, shown in ((200, 127), (100, 100)):
+        run = harness.run([harness.PYDTRACE, "-q", "-Z", "--json", "-x", "engine=embedded", "-n", FIRED + f" {{ @[ustack({frames})] = count(); }}",
+                           "-c", f"{target} 0 deep"])
+        assert [len(row["keys"][0]) for row in rows_of(run)] == [shown], run
+        assert "1 stack" in run.stderr, run
+
+
 def test_beside_python(pydtrace):
     """Native ones stand before Python's, of which none is missing, and jstack() is without."""
     program = "import pyusdt; f = lambda: pyusdt.p(1); f()"
