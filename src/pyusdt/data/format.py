@@ -100,6 +100,11 @@ def _exactly(size: int, signed: bool) -> Accepts:
     return lambda type: type.is_integer and type.size == size and type.signed == signed
 
 
+def _sized(size: int, signed: bool) -> Accepts:
+    """The same, and enumerations, which go with h, l and ll."""
+    return lambda type: type.is_integer and (type.is_enum or type.size == size and type.signed == signed)
+
+
 def _basic(*names: str) -> Accepts:
     """Types that are one of C's basic ones, under whatever name."""
     return lambda type: type.is_integer and type.base in names
@@ -141,9 +146,9 @@ for _prefix, _size, _type, _accepts_hex in (
     ("ll", 8, "long long", _hex_long_long),
 ):
     for _letter in "di":
-        _rows.append(ConversionRow(_prefix + _letter, "d", SIGNED, _exactly(_size, True), _type))
+        _rows.append(ConversionRow(_prefix + _letter, "d", SIGNED, _sized(_size, True), _type))
     for _letter in "ou":
-        _unsigned = _exactly(_size, False)
+        _unsigned = _sized(_size, False)
         _rows.append(ConversionRow(_prefix + _letter, _letter, UNSIGNED, _unsigned, "unsigned " + _type))
     for _letter in "xX":
         _rows.append(ConversionRow(_prefix + _letter, _letter, UNSIGNED, _accepts_hex, _type))

@@ -23,7 +23,8 @@ _DEPTH = 10  # levels of nesting; what is deeper is not shown
 
 
 def _raw(type: Any, storage: bytes) -> int:
-    return int.from_bytes(storage, sys.byteorder, signed=type.is_integer and type.signed)
+    """An enumeration's number is one of its enumerators', with its sign, as print() of dtrace has it."""
+    return int.from_bytes(storage, sys.byteorder, signed=type.is_integer and (type.signed or type.is_enum))
 
 
 def _integer(field: t.Field | None, type: Any, storage: bytes) -> int:

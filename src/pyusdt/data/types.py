@@ -76,13 +76,17 @@ class Array(Type):
 
 
 class Enum(Integer):
-    """values: {name: int} of its enumerators, None as long as only its tag is known."""
+    """values: {name: int} of its enumerators, None as long as only its tag is known.
+
+    As in dtrace, its values are unsigned where they are stored, loaded or printed (-7 is 4294967289), and enumerators
+    are registers with their sign."""
 
     __slots__ = ("values",)
     is_enum = True
 
     def __init__(self, tag: str | None) -> None:
-        super().__init__(f"enum {tag or ''}", 4, True)
+        super().__init__(f"enum {tag or ''}", 4, False)
+        self.rank = INT.rank
         self.values: dict[str, int] | None = None
 
 
@@ -373,7 +377,8 @@ PID_T, SIZE_T = TYPEDEFS["pid_t"], TYPEDEFS["size_t"]
 
 
 def promote(left: Any, right: Any) -> Any:
-    """The type of an operator's result.  As in dtrace, and unlike C, nothing is widened to int."""
+    """The type of an operator's result.  As in dtrace, and unlike C, nothing is widened to int but enumerations."""
+    left, right = (INT if type.is_enum else type for type in (left, right))
     return left if left.rank >= right.rank else right
 
 
@@ -414,7 +419,7 @@ def compatible(left: Any, right: Any) -> bool:
     if left.is_integer and right.is_integer:
         return left.rank == right.rank and left.is_enum == right.is_enum and (not left.is_enum or left.values is right.values)
     if left.is_pointer and right.is_pointer:
-        return compatible(left.to, right.to)
+        return left.to.is_enum or right.to.is_enum or compatible(left.to, right.to)  # as in dtrace
     if left.is_array and right.is_array:
         return left.count == right.count and compatible(left.to, right.to)
     if left.is_record and right.is_record:

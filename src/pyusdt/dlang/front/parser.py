@@ -244,7 +244,7 @@ class Parser:
             value = self.assignment()
             self.peek()
             loc = self.loc(start)
-            constants.check_division(loc, op, value)
+            constants.check_division(loc, op, self.folded(value))
             expr = ast.Assign(loc, op, expr, value)
         self.depth -= 1
         return expr
@@ -264,7 +264,7 @@ class Parser:
         self.depth -= 1
         self.peek()
         # as in dtrace, the branch that is not taken where the condition is constant, an inline one too, is of any type
-        return constants.ternary(self.loc(start), declarations.constant(self.names, cond), then, otherwise), False
+        return constants.ternary(self.loc(start), self.folded(cond), then, otherwise), False
 
     def binary(self, level):
         """Operators of at least `level`, by precedence climbing."""
@@ -282,8 +282,12 @@ class Parser:
             self.take()
             right, _ = self.binary(found + 1)
             self.peek()
-            left = constants.binary(self.loc(start), op, left, right)
+            left = constants.binary(self.loc(start), op, self.folded(left), self.folded(right))
             assignable = False
+
+    def folded(self, node):
+        """An operand: its value where it is the name of a constant, an inline one or an enumerator."""
+        return declarations.constant(self.names, node) if type(node) is ast.Ident else node
 
     def cast(self):
         """(node, False) for a cast, else a unary expression and True."""
@@ -297,6 +301,7 @@ class Parser:
         self.expect(")")
         self.enter()
         operand, _ = self.cast()
+        operand = self.folded(operand)
         self.depth -= 1
         self.peek()
         loc = self.loc(start)
@@ -324,7 +329,7 @@ class Parser:
             operand, _ = self.cast()
             self.depth -= 1
             self.peek()
-            return constants.unary(self.loc(start), op, operand)
+            return constants.unary(self.loc(start), op, self.folded(operand))
         if op in ("++", "--"):
             operand = self.after_prefix()
             return ast.IncDec(self.loc(start), op, operand, True)

@@ -174,9 +174,9 @@ def constant(names, node):
     """The IntLit that a constant expression is, or the node itself."""
     kind = type(node)
     if kind is ast.Ident:
-        inline = names.inlines.get(node.name)
-        if inline is not None and inline.keys is None and type(inline.value) is ast.IntLit:
-            return constants.literal(node.loc, inline.value.value, inline.type)
+        inline = names.inline(node.name, node.loc)
+        if inline is not None and inline.keys is None and inline.type.is_integer and type(inline.value) is ast.IntLit:
+            return constants.literal(node.loc, inline.value.value, inline.value.type)
     elif kind is ast.Unary:
         return constants.unary(node.loc, node.op, constant(names, node.operand))
     elif kind is ast.Binary:
@@ -338,7 +338,7 @@ def declare(names, node):
         message = f"array declaration requires array dimension or tuple signature: {name}"
         refuse("D_DECL_ARRNULL", loc, message)
     check_builtin(names, name, loc, scope)
-    if name in names.typedefs:
+    if name in names.typedefs or name in names.inlines and names.inlines[name].kind == "enumerator":
         refuse("D_DECL_IDRED", loc, f"typedef identifier redeclared: {name}")
     keys = None
     if node.keys is not None:

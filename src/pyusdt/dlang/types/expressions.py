@@ -278,7 +278,8 @@ def assign(c, node):
     need_writable(node, op, target, "as an operand")
     if type(target) in (ast.Var, ast.AssocRef):
         pointers.check_allocated(node, target.symbol, value)
-    node.value = convert(value, a)
+    if not (a.is_integer and b.is_integer):  # which only the store cuts: (c = 300) == 300, as in dtrace
+        node.value = convert(value, a)
     node.type = a
     return node
 
@@ -331,7 +332,7 @@ def ternary(c, node):
     a, b = then.type, otherwise.type
     if isinstance(a, t.Dynamic) or isinstance(b, t.Dynamic):
         refuse("D_OP_DYN", node.loc, "operator ?: operands cannot be of dynamic type")
-    if t.compatible(a, b):
+    if t.compatible(a, b) or a.is_integer and b.is_integer and a.is_enum != b.is_enum:
         node.type = a
     elif a.is_integer and b.is_integer:
         node.type = t.promote(a, b)

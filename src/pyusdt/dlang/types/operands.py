@@ -161,7 +161,9 @@ def pointers_fit(a, b, left=None):
         other = right if left.is_integer else left
         return not other.is_integer and referenced(other) is not None
     x, y = referenced(left), referenced(right)
-    return x is not None and y is not None and (x.is_void or y.is_void or t.compatible(x, y))
+    if x is None or y is None:
+        return False
+    return x.is_void or y.is_void or x.is_enum or y.is_enum or t.compatible(x, y)
 
 
 def has_size(type):

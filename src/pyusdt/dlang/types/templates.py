@@ -33,7 +33,7 @@ def expand(loc, inline, keys=()):
         found.type = inline.type
         return found
     if value.__class__ is ast.IntLit and inline.type.is_integer:
-        return constants.literal(loc, constants.convert(value.value, value.type, inline.type), inline.type)
+        return constants.literal(loc, value.value, value.type)  # as written, whatever the inline's type is; as in dtrace
     found = copied(value, dict(zip(inline.keys or (), keys)))
     found.loc = loc
     if found.type.is_string != inline.type.is_string and referenced(inline.type) is None:

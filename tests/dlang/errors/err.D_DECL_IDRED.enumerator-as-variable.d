@@ -1,0 +1,3 @@
+enum e { B = 3 };
+self int B;
+BEGIN { }

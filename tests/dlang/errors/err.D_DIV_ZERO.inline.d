@@ -1,0 +1,5 @@
+inline int Z = 0;
+BEGIN
+{
+	trace(1 / Z);
+}

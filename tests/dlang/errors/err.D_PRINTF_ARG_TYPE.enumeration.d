@@ -1,0 +1,5 @@
+enum e { B = 3 } g;
+BEGIN
+{
+	printf("%lx", g);
+}

@@ -1,0 +1,5 @@
+inline long L = 5;
+BEGIN
+{
+	printf("%ld", L);
+}
