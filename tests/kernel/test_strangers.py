@@ -4,6 +4,7 @@ import ctypes
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from kernel_harness import DATA, compile_c, start_pydtrace
 from pyusdt.data.files import open_regular
 from pyusdt.dlang.compile import compile_program
 from pyusdt.engine import Targets, elf
+from pyusdt.engine.kernel import probes
 from pyusdt.engine.kernel.engine import KernelEngine
 
 LOADING = "import ctypes, sys; library = ctypes.CDLL(sys.argv[1]); print('loaded', flush=True); sys.stdin.read()"
@@ -238,3 +240,34 @@ def test_a_file_that_says_that_it_is_huge(tmp_path, target):
     for look in (elf.File.notes, elf.File.functions):
         with pytest.raises(elf.BadFile, match="too large"):
             look(elf.File(str(path)))
+
+
+def notes_file(path, notes):
+    """An ELF file with that many probes, bad:::one, and one segment."""
+    note = struct.pack("=III8s", 8, 34, 3, b"stapsdt") + struct.pack("=QQQ", 0x1000, 0, 0) + b"bad\0one\0\0\0" + b"\0"
+    names, data = b"\0.note.stapsdt\0", note * notes
+    table = 4096 + len(data) + len(names)
+    head = struct.pack("=16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 64, table, 0, 64, 56, 1, 64, 3, 2)
+    segment = struct.pack("=IIQQQQQQ", 1, 5, 0, 0, 0, 4096, 4096, 4096)
+    rows = [(0,) * 10, (1, 7, 0, 0, 4096, len(data), 0, 0, 4, 0), (0, 3, 0, 0, 4096 + len(data), len(names), 0, 0, 1, 0)]
+    path.write_bytes((head + segment).ljust(4096, b"\0") + data + names + b"".join(struct.pack("=IIQQQQIIQQ", *row) for row in rows))
+    os.chown(path, 4711, 4711)
+    return path
+
+
+def test_a_user_s_files_have_room_together(tmp_path, target, monkeypatch):
+    """For their notes, and for descriptors: what is too much costs that user's probes, and is told; everybody else's are found."""
+    monkeypatch.setattr(probes, "_NOTES", 40_000)
+    monkeypatch.setattr(probes, "_descriptors", lambda: 64)
+    many = [notes_file(tmp_path / f"{number}.so", 1) for number in range(100)]
+    large = notes_file(tmp_path / "large.so", 1000)
+    told = []
+    finder = probes.Finder(told.append)
+    sites = [len(finder.add(str(path)).sites) for path in [large, *many]]
+    assert sites == [0, *[1] * 32, *[0] * 68]
+    assert len(told) == 1 and "user 4711" in told[0]
+    assert sum(file.elf is not None for file in finder.files.values()) == 32
+    assert finder.add(str(target)).sites  # root's
+    monkeypatch.setattr(probes, "_FILES", 10)
+    finder = probes.Finder(told.append)
+    assert [finder.add(str(path)) is not None for path in many] == [True] * 5 + [False] * 95

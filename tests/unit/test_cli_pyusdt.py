@@ -52,6 +52,13 @@ def test_a_misspelt_command(written, hint):
     assert run_.returncode == 2 and f"invalid choice: '{written}'" in run_.stderr and run_.stderr.endswith(hint or ")\n")
 
 
+@pytest.mark.parametrize(("written", "hint"), [(["dump", "-p", "1"], "\nhint: pyusdt dump PID: the id stands by itself\n"), (["top", "x\x1b"], ": x\\x1b\n")])
+def test_a_command_that_is_given_too_much(written, hint):
+    """The usage is that of the command."""
+    run_ = run("--color", "never", *written)
+    assert run_.returncode == 2 and run_.stderr.startswith(f"usage: pyusdt {written[0]} ") and run_.stderr.endswith(hint), run_
+
+
 def test_list_as_json():
     listed = run("list", "--json", MODULE)
     assert (listed.returncode, listed.stderr) == (0, "")

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from pyusdt.data import unwound
+from pyusdt.data.shares import Shares, one
 from pyusdt.stacks import table
 from pyusdt.tracing import natives, reader
 
@@ -137,7 +138,7 @@ def test_files_that_are_slow(world, made, monkeypatch):
 
 def test_what_is_bounded_is_shared():
     """A user has half of what the others have left, root all."""
-    shares = natives._Shares(1000)
+    shares = Shares(1000)
     shares.taken[BAD] += shares.room(BAD)
     assert shares.taken[BAD] == 500 and shares.room(BAD) == 0
     shares.taken[GOOD] += shares.room(GOOD)
@@ -147,7 +148,7 @@ def test_what_is_bounded_is_shared():
 
 
 def test_ids_that_a_user_has_for_others_are_one():
-    assert [reader.one(uid) for uid in (0, 1000, 65535, 131072, 131073, 196607)] == [0, 1000, 65535, 131072, 131072, 131072]
+    assert [one(uid) for uid in (0, 1000, 65535, 131072, 131073, 196607)] == [0, 1000, 65535, 131072, 131072, 131072]
 
 
 def test_whose_a_process_is():

@@ -375,7 +375,14 @@ COMMANDS = {
 
 
 class Parser(argparse.ArgumentParser):
-    """Says which command, or which script, a misspelt one may have been."""
+    """Says which command, or which script, a misspelt one may have been, and shows of a command that was given too much how it is used."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            message = f"unrecognized arguments: {harmless(' '.join(rest))}"
+            self.error(behind(message, f"{self.prog} PID: the id stands by itself" if {"-p", "--pid"} & {*rest} else None))
+        return found, rest
 
     def error(self, message: str) -> NoReturn:
         wrong = re.search("(COMMAND|NAME): invalid choice: '(.*?)'", message)

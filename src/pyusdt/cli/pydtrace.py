@@ -195,7 +195,7 @@ def show_probes(arguments: Arguments, targets: Targets) -> int:
     if arguments.requests:
         program = compile_requests(arguments, (*targets.named(), 0)[0]).program
         descriptions = [description for clause in program.clauses for description in clause.probes]
-    probes = [*OWN, *choice.list_probes(arguments.options, targets, descriptions)]
+    probes = [*OWN, *choice.list_probes(arguments.options, targets, descriptions, complain)]
     text, messages = listing.listing(descriptions, probes, glob, *[describer(arguments)] * bool(arguments.verbose))
     open_output(arguments.output).write(text.encode("utf-8", "surrogateescape"))
     for message, hint in messages:

@@ -162,16 +162,17 @@ def _embedded_or_dtrace(program, options, targets):
         raise EngineError(f"{why}, and {error}") from None
 
 
-def list_probes(options, targets, descriptions):
+def list_probes(options, targets, descriptions, tell=lambda text: None):
     """[(provider, module, function, name)]: what the engine that -x engine names could trace, or every engine that
-    may be used.  Raises EngineError, OSError."""
+    may be used.  tell(text): of what is left out.  Raises EngineError, OSError."""
     name, pids = options.get("engine"), targets.pids
     found = [] if name == "kernel" else _listed_embedded(targets, descriptions, may_fail=name != "embedded" and os.geteuid() == 0)
     if name == "kernel" or (name is None and os.geteuid() == 0):
         from .kernel import listing
 
         known = set(found)
-        found += [probe for probe in listing.known(pids, descriptions, options.get("file", ()), targets.command) if probe not in known]
+        there = listing.known(pids, descriptions, options.get("file", ()), targets.command, tell)
+        found += [probe for probe in there if probe not in known]
     return found
 
 

@@ -130,6 +130,11 @@ class File:
 
     # --- notes -----------------------------------------------------------------------
 
+    @property
+    def notes_size(self):
+        """Bytes of .note.stapsdt, as far as the file has them."""
+        return min(self.sections.get(".note.stapsdt", (0, 0, 0, 0))[3], self.size)
+
     def notes(self):
         """[Note] of .note.stapsdt, addresses corrected for prelinking."""
         section = self.sections.get(".note.stapsdt")

@@ -13,15 +13,16 @@ import heapq
 import os
 import re
 import time
-from collections import Counter, OrderedDict, namedtuple
+from collections import OrderedDict, namedtuple
 
 from ..data import unwound
 from ..data.files import open_regular
+from ..data.shares import ROOT, Shares, one
 from ..engine import elf, mapped
 from ..stacks import table
 from ..stacks.native import mapped_code
 from ..stacks.process import moved
-from .reader import ROOT, Looks, Reader, one, user_of
+from .reader import Looks, Reader, user_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,18 +62,6 @@ class _Over(_Left):
     """Its user has no time left."""
 
 
-class _Shares:
-    """Of what is bounded: how much is taken, by user."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self.taken = most, Counter[int]()
-
-    def room(self, user: int) -> int:
-        """Root may take all; another as much as he leaves to those that come."""
-        left = self._most - self.taken.total()
-        return left if user == ROOT else (left + self.taken[user]) // 2 - self.taken[user]
-
-
 class Natives(Looks):
     """room: for how many processes there is; of the engine: answer() takes the map's values, forget() takes one out, keep() takes a table."""
 
@@ -91,8 +80,8 @@ class Natives(Looks):
         self._waits: dict[_Key, set[int]] = {}
         self._heap: list[_File] = []
         self._order = 0
-        self._all_files, self._queued = _Shares(_FILES), _Shares(_WAITING)
-        self._rows, self._strangers_rows = 0, _Shares(_ROWS // 2)
+        self._all_files, self._queued = Shares(_FILES), Shares(_WAITING)
+        self._rows, self._strangers_rows = 0, Shares(_ROWS // 2)
         self._reads: _File | None = None  # what is read
         self._failed: set[tuple[str, _Key]] = set()  # paths that led to no file
 

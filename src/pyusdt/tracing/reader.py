@@ -12,6 +12,8 @@ import queue
 import threading
 import time
 
+from ..data.shares import ROOT, one
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,10 +21,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 2.0  # seconds that one look may take
 TOLD = 20  # lines
-ROOT = 0
 _GIVEN = 30.0  # seconds of the thread that a user has in the beginning
 _LEFT, _LEFT_BY_ROOT = 8, 64  # threads that may wait for a user's for ever
-_RANGE = 16  # bits: of the ids that a user may have for others (subuid)
 
 
 def user_of(pid: int) -> int:
@@ -33,11 +33,6 @@ def user_of(pid: int) -> int:
     except (OSError, StopIteration):
         return -1
     return one(int(line.split()[1]))
-
-
-def one(uid: int) -> int:
-    """A user's number; a range of subordinate ids is one user."""
-    return uid if uid < 1 << _RANGE else uid >> _RANGE << _RANGE
 
 
 class Reader:

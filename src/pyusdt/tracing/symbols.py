@@ -17,13 +17,14 @@ from ..data import walked
 from ..data.addresses import Addresses, grouped
 from ..data.allowance import Allowance
 from ..data.harmless import harmless
+from ..data.shares import ROOT, one
 from ..data.symbol_table import Table
 from ..data.types import PLACE
 from ..engine import mapped
 from ..engine.file_symbols import FILES, NOTHING, Known
 from .beside import beside
 from .perf_map import PerfMaps
-from .reader import ROOT, one, user_of
+from .reader import user_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

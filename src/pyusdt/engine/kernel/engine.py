@@ -44,7 +44,8 @@ class KernelEngine(Engine):
         super().__init__(program, options)
         self.maps = self._linker = self._ticks = self._command = self._hurry = None
         self.attacher = Attacher(options.get("attach"), options.get("nop5"))
-        self._finder = Finder()
+        self._left_files = []  # what was not told yet of files that are not looked at
+        self._finder = Finder(self._left_files.append)
         self.matcher = Matcher(program.clauses)
         self._system, self._system_idents = None, {}  # SystemSide, {names: id}
         self._own = {}  # id: Own, of the probes that are fired here
@@ -520,7 +521,9 @@ class KernelEngine(Engine):
         return self._finder.maps.get(pid, ())
 
     def warnings(self):
-        return self._refused_sites() + self._hopeless_sites() + self._unwalked()
+        left_files = self._left_files[:]
+        self._left_files.clear()
+        return left_files + self._refused_sites() + self._hopeless_sites() + self._unwalked()
 
     def _unwalked(self):
         return self.interpreters.news() if self.interpreters else []

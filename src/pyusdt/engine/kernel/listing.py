@@ -19,10 +19,10 @@ class Function(tuple):
     modules = ()
 
 
-def known(pids, descriptions=None, files=(), command=None):
-    """[(provider, module, function, name)]; files: of -x file; command: of -c, which has not started.  Raises EngineError where a process of `pids` or a file can
+def known(pids, descriptions=None, files=(), command=None, tell=lambda text: None):
+    """[(provider, module, function, name)]; files: of -x file; command: of -c, which has not started; tell: as Finder has it.  Raises EngineError where a process of `pids` or a file can
     not be looked at."""
-    finder = Finder()
+    finder = Finder(tell)
     try:
         for pid in pids:
             finder.process(pid)

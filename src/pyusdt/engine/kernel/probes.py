@@ -6,11 +6,16 @@ namespace's file of the same name is another file; what can not be read is passe
 """
 
 import os
+import resource
 
+from ...data.harmless import harmless
+from ...data.shares import Shares, one
 from .. import EngineError, elf, mapped
 from . import instructions, operands
 
 _COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
+_FILES, _NOTES = 1 << 16, 32 << 20  # of all processes; bytes of their files' notes
+_LINES = 1 << 12  # of a process's maps, that are kept
 
 
 class Site:
@@ -42,17 +47,32 @@ class TracedFile:
     """A file that is mapped by processes.  path: where it was found; elf: it itself, open as long as its sites are wanted, since
     what is at the path may be another file at any time; name: D's module; pids: set of those
     that have it mapped; main: it is a process's program; sites: list, empty where it is no ELF file or has no notes;
-    searched: its functions were looked at; asked: the user named it, so that processes to come count."""
+    searched: its functions were looked at; asked: the user named it, so that processes to come count; most: bytes of notes that are read, 0:
+    the file is not opened; noted: how many it has; left: they were not read."""
 
-    def __init__(self, path, name, inode):
+    def __init__(self, path, name, inode, most):
         self.path, self.name, self.pids = path, name, set()
         self.main = self.searched = self.asked = False
-        self.elf, self.sites = None, []
+        self._inode = inode
+        self.elf, self.sites, self.noted, self.left = None, [], 0, most <= 0
+        if not self.left:
+            self._look(most)
+
+    def _look(self, most):
         try:
-            self.elf = elf.File(path, inode)
-            self.sites = [Site(self, note) for note in self.elf.notes()]
+            file = elf.File(self.path, self._inode)
         except (OSError, elf.BadFile):
-            pass  # not ours to complain about: most files have no probes
+            return  # not ours to complain about: most files have no probes
+        try:
+            self.noted = file.notes_size
+            self.left = self.noted > most
+            self.sites = [Site(self, note) for note in file.notes()] if not self.left else []
+        except elf.BadFile:
+            pass
+        if self.sites:
+            self.elf = file
+        else:
+            file.close()
 
     @property
     def short_names(self):
@@ -70,20 +90,24 @@ class TracedFile:
     def add_functions(self, wanted):
         """Sites of the pid provider: for each function the names in wanted(function, its size, where its instructions are)."""
         self.searched = True
-        if self.elf is None:
-            return
-        arguments = operands.FUNCTION_ARGUMENTS.get(self.elf.machine)
-        if arguments is None:
-            return
+        if self.elf is None and not self.left:
+            try:
+                self.elf = elf.File(self.path, self._inode)
+            except (OSError, elf.BadFile):
+                return
+        arguments = operands.FUNCTION_ARGUMENTS.get(self.elf.machine) if self.elf else None
         try:
-            functions = self.elf.functions()
+            functions = self.elf.functions() if arguments else []
         except elf.BadFile:
-            return
+            functions = []
         for address, size, name in functions:
             for probe in wanted(name, size, lambda address=address, size=size: self._offsets(address, size)):
                 returns, is_place = probe == "return", probe not in ("entry", "return")
                 note = elf.Note("pid", probe, address + (int(probe, 16) if is_place else 0), 0, arguments[returns])
                 self.sites.append(Site(self, note, name, returns))
+        if self.elf and not self.sites:
+            self.elf.close()
+            self.elf = None
 
     def _offsets(self, address, size):
         """Where the instructions of a function begin."""
@@ -94,10 +118,12 @@ class TracedFile:
 
 class Finder:
     """Files by inode, found as processes are looked at.  files: {key: TracedFile}; maps: {pid: the lines of its maps
-    that tell of code}, as last seen."""
+    that tell of code}, as last seen; tell(text): of a user who has more files or probes than there is room for."""
 
-    def __init__(self):
+    def __init__(self, tell):
         self.files, self.maps = {}, {}
+        self._tell, self._told = tell, set()
+        self._known, self._open, self._notes = Shares(_FILES), Shares(_descriptors()), Shares(_NOTES)
         self._seen = {}  # what a line of maps says of a file: TracedFile or None
 
     def process(self, pid):
@@ -107,7 +133,7 @@ class Finder:
         program = os.readlink(f"/proc/{pid}/exe")
         lines = _code(pid)
         if lines and lines != _code("self"):  # a command that does not run yet is a copy of this process
-            self.maps[pid] = lines
+            self.maps[pid] = lines[:_LINES]
         for each in {line.file: line for line in map(mapped.mapping, lines)}.values():
             if each.file in self._seen:
                 file = self._seen[each.file]
@@ -121,12 +147,28 @@ class Finder:
         return changed
 
     def add(self, path, name=None, status=None):
-        """A file by its path; the TracedFile."""
+        """A file by its path; the TracedFile, None where there is no room for it."""
         status = status or os.stat(path)
-        key = (status.st_dev, status.st_ino)
-        if key not in self.files:
-            self.files[key] = TracedFile(path, name or os.path.basename(path), status.st_ino)
-        return self.files[key]
+        key, owner = (status.st_dev, status.st_ino), one(status.st_uid)
+        if key in self.files:
+            return self.files[key]
+        if self._known.room(owner) <= 0:
+            self._tell_of(owner, path)
+            return None
+        most = self._notes.room(owner) if self._open.room(owner) > 0 else 0
+        file = self.files[key] = TracedFile(path, name or os.path.basename(path), status.st_ino, most)
+        self._known.taken[owner] += 1
+        self._open.taken[owner] += bool(file.sites)
+        if not file.left:
+            self._notes.taken[owner] += file.noted
+        else:
+            self._tell_of(owner, path)
+        return file
+
+    def _tell_of(self, owner, path):
+        if owner not in self._told:
+            self._told.add(owner)
+            self._tell(f"there is no room for the probes of {harmless(path)}: user {owner} has too many files or probes (ulimit -n allows more files)")
 
     def command(self, argv, pid):
         """What a command that has not started yet will have mapped: its program, the libraries that this is
@@ -144,14 +186,16 @@ class Finder:
                     file = self.add(os.path.realpath(each))
                 except OSError:
                     continue
-                file.pids.add(pid)
-                file.main = file.main or each == path
+                if file:
+                    file.pids.add(pid)
+                    file.main = file.main or each == path
 
     def named(self, path, pids):
         """A file that the user named, which these processes (none: any) may map later.  Raises OSError."""
         file = self.add(os.path.realpath(path))
-        file.asked = True
-        file.pids.update(pids)
+        if file:
+            file.asked = True
+            file.pids.update(pids)
 
     def everything(self, but=()):
         """Look at all processes that may be looked at; pids that are `but` are not."""
@@ -165,6 +209,12 @@ class Finder:
     @property
     def sites(self):
         return [site for file in self.files.values() for site in file.sites]
+
+
+def _descriptors():
+    """How many files with probes may be open: half of what this process may open."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return most // 2 if most != resource.RLIM_INFINITY else _FILES
 
 
 def name_files(finder, paths, pids):

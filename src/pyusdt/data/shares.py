@@ -1,0 +1,29 @@
+"""Users, and what of a thing that is bounded each of them may have.
+
+In: uids.  Out: how much is left for one.  Always: root may have all; another half of what the others have left, so that what is a user's own
+harms that user alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+ROOT = 0
+_RANGE = 16  # bits: of the ids that a user may have for others (subuid)
+
+
+def one(uid: int) -> int:
+    """A user's number; a range of subordinate ids is one user."""
+    return uid if uid < 1 << _RANGE else uid >> _RANGE << _RANGE
+
+
+class Shares:
+    """taken: how much, by user."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self.taken = most, Counter[int]()
+
+    def room(self, user: int) -> int:
+        """Root may take all; another as much as he leaves to those that come."""
+        left = self._most - self.taken.total()
+        return left if user == ROOT else (left + self.taken[user]) // 2 - self.taken[user]
