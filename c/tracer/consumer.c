@@ -113,6 +113,8 @@ static uint64_t frame_word(uint32_t target, uint64_t frame)
 {
     uint64_t place = frame >> 32, line = frame & ~(PYUSDT_FRAME_CODE | PYUSDT_FRAME_ENTRY) & UINT32_MAX, mark = PYUSDT_FRAME_MARK;
 
+    if (target >= PYUSDT_FRAME_TARGETS)
+        target = place = 0; /* else it would be a frame of another process */
     place = place <= PYUSDT_MAX_PLACES ? place : 0;
     line = line < 1u << PYUSDT_FRAME_PLACE_SHIFT ? line : 0;
     if (frame & PYUSDT_FRAME_CODE)
@@ -126,11 +128,12 @@ static uint64_t frame_word(uint32_t target, uint64_t frame)
 static void take_stack(struct pyusdt_consumer *c, const struct pyusdt_event *e)
 {
     uint64_t frame;
+    uint32_t target = e->nframes > 0 && c->feed.kind->named ? c->feed.kind->named(c->feed.of, e->target) : e->target;
 
     c->nframes = e->nframes; /* 0 where no clause wants a stack, for then nobody has asked for one */
     for (uint32_t i = 0; i < c->nframes; i++) {
         memcpy(&frame, e->frames + 8 * i, sizeof frame);
-        c->frame[i] = frame_word(e->target, frame);
+        c->frame[i] = frame_word(target, frame);
     }
     c->cut += e->more;
 }

@@ -34,4 +34,4 @@ static void counts(void *of, pyusdt_event_fn *fn, void *arg)
     pyusdt_session_counts(of, fn, arg);
 }
 
-const struct pyusdt_feed_kind pyusdt_session_feed = {poll, target_info, probe_info, place_info, targets, counts};
+const struct pyusdt_feed_kind pyusdt_session_feed = {poll, target_info, probe_info, place_info, targets, counts, NULL};

@@ -5,9 +5,12 @@
 #ifndef PYUSDT_FEED_H
 #define PYUSDT_FEED_H
 
+#include "generated/program.h"
 #include "tracer/reader.h"
 
 #pragma GCC visibility push(hidden)
+
+#define PYUSDT_FRAME_TARGETS (1u << (PYUSDT_FRAME_MARK_SHIFT - PYUSDT_FRAME_TARGET_SHIFT))
 
 struct pyusdt_feed_kind {
     int (*poll)(void *of, uint64_t until_ns, int max_events, pyusdt_event_fn *fn, void *arg);
@@ -16,6 +19,9 @@ struct pyusdt_feed_kind {
     int (*place)(const void *of, uint32_t target, uint32_t place, struct pyusdt_place_info *info);
     uint32_t (*targets)(const void *of); /* how many are known */
     void (*counts)(void *of, pyusdt_event_fn *fn, void *arg); /* NULL: nothing is counted there */
+    /* The number that frames of the target have in words, which have room for PYUSDT_FRAME_TARGETS; another: such a frame has no name.
+     * NULL: its own. */
+    uint32_t (*named)(const void *of, uint32_t target);
 };
 
 struct pyusdt_feed {

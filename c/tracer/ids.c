@@ -8,7 +8,7 @@
 #include "tracer/state.h"
 
 enum { AT_PLACES = 1 << 20 };     /* ids of one target: more it does not get, whatever it says */
-enum { ALL_AT_PLACES = 1 << 22 };
+enum { ALL_AT_PLACES = 1 << 22 }; /* of all targets of a host */
 
 /* The ids of one probe at its places, by their numbers; 0: none yet. */
 struct place_ids {
@@ -121,9 +121,24 @@ static uint32_t id_of(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, ui
     return probe - of->count < of->nlater ? of->later[probe - of->count] : 0;
 }
 
-/* Where the id is kept; NULL: there is no memory, or the target has told of too many. */
+/* How many the targets of a host have; NULL: there is no memory. */
+static uint32_t *places_of(struct pyusdt_ids *ids, uint32_t host)
+{
+    if (host >= ids->nhosts) {
+        uint32_t *more = realloc(ids->nplaces, (host + 1) * sizeof *more);
+        if (!more)
+            return NULL;
+        memset(more + ids->nhosts, 0, (host + 1 - ids->nhosts) * sizeof *more);
+        ids->nplaces = more;
+        ids->nhosts = host + 1;
+    }
+    return &ids->nplaces[host];
+}
+
+/* Where the id is kept; NULL: there is no memory, or the target, or its host, has told of too many. */
 static uint32_t *place_id(struct pyusdt_ids *ids, uint32_t target, uint32_t probe, uint32_t place)
 {
+    uint32_t *all = places_of(ids, ids->who[target].host);
     struct pyusdt_target_ids *of = &ids->targets[target];
     if (probe >= of->nat) {
         struct place_ids *at = realloc(of->at, (probe + 1) * sizeof *at);
@@ -138,14 +153,14 @@ static uint32_t *place_id(struct pyusdt_ids *ids, uint32_t target, uint32_t prob
         uint32_t room = its->room ? its->room : 64;
         while (room <= place)
             room *= 2;
-        if (of->nplaces + room - its->room > AT_PLACES || ids->nplaces + room - its->room > ALL_AT_PLACES)
+        if (!all || of->nplaces + room - its->room > AT_PLACES || *all + room - its->room > ALL_AT_PLACES)
             return NULL;
         uint32_t *id = realloc(its->id, room * sizeof *id);
         if (!id)
             return NULL;
         memset(id + its->room, 0, (room - its->room) * sizeof *id);
         of->nplaces += room - its->room;
-        ids->nplaces += room - its->room;
+        *all += room - its->room;
         *its = (struct place_ids){id, room};
     }
     return &its->id[place];
@@ -194,4 +209,5 @@ void pyusdt_ids_free(struct pyusdt_ids *ids)
     }
     free(ids->targets);
     free(ids->who);
+    free(ids->nplaces);
 }

@@ -2,7 +2,7 @@
  *
  * In: a feed; a target's number there, a probe's in its table, a place's.  Out: the id that the registry gave to it, made when it
  * is first asked for; the process.
- * Always: a probe keeps its id; a target has ids for a bounded number of places, whatever it says.  Making one moves the
+ * Always: a probe keeps its id; a target has ids for a bounded number of places, and so have those of a host, whatever they say.  Making one moves the
  * registry's lists of clauses. */
 #ifndef PYUSDT_IDS_H
 #define PYUSDT_IDS_H
@@ -18,7 +18,8 @@ struct pyusdt_ids {
     uint32_t ntargets;
     struct pyusdt_target_ids *targets; /* by target's number */
     struct pyusdt_process *who;        /* likewise */
-    uint32_t nplaces;                  /* ids of probes at places, of all targets */
+    uint32_t *nplaces;                 /* ids of probes at places, by host (struct pyusdt_process) */
+    uint32_t nhosts;
 };
 
 /* Targets that are known already cost nothing.  Returns 0, or -errno. */

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define NAMELESS UINT32_MAX
 
 struct source {
     struct pyusdt_replay *replay;
@@ -18,8 +21,13 @@ struct pyusdt_many {
     uint32_t nsources, chosen;
     struct origin {
         uint32_t source, target;
+        uint32_t named; /* its number in words of frames, or NAMELESS */
     } *targets;
     uint32_t ntargets;
+    uint32_t *named; /* the targets that have such a number, by that */
+    uint32_t nnamed, share;
+    uint32_t *taken; /* by host: how many of its targets have one */
+    uint32_t nhosts;
     pyusdt_event_fn *fn; /* of the poll that goes on */
     void *arg;
     int failed;
@@ -38,10 +46,13 @@ static bool make_room(void **list, uint32_t n, size_t each)
     return more != NULL;
 }
 
-int pyusdt_many_new(struct pyusdt_many **out)
+int pyusdt_many_new(uint32_t share, struct pyusdt_many **out)
 {
     *out = calloc(1, sizeof **out);
-    return *out ? 0 : -ENOMEM;
+    if (!*out)
+        return -ENOMEM;
+    (*out)->share = share;
+    return 0;
 }
 
 void pyusdt_many_free(struct pyusdt_many *many)
@@ -54,6 +65,8 @@ void pyusdt_many_free(struct pyusdt_many *many)
     }
     free(many->sources);
     free(many->targets);
+    free(many->named);
+    free(many->taken);
     free(many);
 }
 
@@ -61,6 +74,14 @@ int pyusdt_many_add(struct pyusdt_many *many, uint32_t host)
 {
     struct source made = {.host = host};
 
+    if (host >= many->nhosts) {
+        uint32_t *more = realloc(many->taken, (host + 1) * sizeof *more);
+        if (!more)
+            return -ENOMEM;
+        memset(more + many->nhosts, 0, (host + 1 - many->nhosts) * sizeof *more);
+        many->taken = more;
+        many->nhosts = host + 1;
+    }
     if (!make_room((void **)&many->sources, many->nsources, sizeof *many->sources) || pyusdt_replay_stream(&made.replay) != 0)
         return -ENOMEM;
     many->sources[many->nsources] = made;
@@ -121,6 +142,11 @@ void pyusdt_many_choose(struct pyusdt_many *many, uint32_t source)
     many->chosen = source;
 }
 
+uint32_t pyusdt_many_home(const struct pyusdt_many *many, uint32_t source)
+{
+    return pyusdt_replay_header(many->sources[source].replay)->target;
+}
+
 uint64_t pyusdt_many_last(const struct pyusdt_many *many, uint32_t source)
 {
     return many->sources[source].last;
@@ -133,9 +159,15 @@ static bool number_targets(struct pyusdt_many *many, struct source *source, uint
 {
     while (source->nnumbers <= target) {
         if (!make_room((void **)&source->number, source->nnumbers, sizeof *source->number) ||
-            !make_room((void **)&many->targets, many->ntargets, sizeof *many->targets))
+            !make_room((void **)&many->targets, many->ntargets, sizeof *many->targets) ||
+            !make_room((void **)&many->named, many->nnamed, sizeof *many->named))
             return false;
-        many->targets[many->ntargets] = (struct origin){many->chosen, source->nnumbers};
+        bool has_name = many->taken[source->host] < many->share && many->nnamed < PYUSDT_FRAME_TARGETS;
+        many->targets[many->ntargets] = (struct origin){many->chosen, source->nnumbers, has_name ? many->nnamed : NAMELESS};
+        if (has_name) {
+            many->taken[source->host]++;
+            many->named[many->nnamed++] = many->ntargets;
+        }
         source->number[source->nnumbers++] = many->ntargets++;
     }
     return true;
@@ -211,4 +243,16 @@ static uint32_t targets(const void *of)
     return ((const struct pyusdt_many *)of)->ntargets;
 }
 
-const struct pyusdt_feed_kind pyusdt_many_feed = {poll, target_info, probe_info, place_info, targets, NULL};
+static uint32_t named(const void *of, uint32_t target)
+{
+    const struct pyusdt_many *many = of;
+
+    return target < many->ntargets ? many->targets[target].named : NAMELESS;
+}
+
+uint32_t pyusdt_many_target(const struct pyusdt_many *many, uint32_t named)
+{
+    return named < many->nnamed ? many->named[named] : NAMELESS;
+}
+
+const struct pyusdt_feed_kind pyusdt_many_feed = {poll, target_info, probe_info, place_info, targets, NULL, named};

@@ -116,6 +116,11 @@ bool pyusdt_places_get(const struct pyusdt_places *places, uint32_t number, stru
     return true;
 }
 
+size_t pyusdt_places_memory(const struct pyusdt_places *places)
+{
+    return places->room * sizeof *places->place + places->text_room;
+}
+
 void pyusdt_places_free(struct pyusdt_places *places)
 {
     free(places->place);

@@ -33,6 +33,7 @@ int pyusdt_places_add(struct pyusdt_places *places, const struct pyusdt_place_in
 /* Those of the shared table, as far as it says that they are whole. */
 int pyusdt_places_copy(struct pyusdt_places *places, const struct pyusdt_ctl_places *shared, uint32_t nplaces);
 bool pyusdt_places_get(const struct pyusdt_places *places, uint32_t number, struct pyusdt_place_info *info);
+size_t pyusdt_places_memory(const struct pyusdt_places *places); /* bytes */
 void pyusdt_places_free(struct pyusdt_places *places);
 
 #pragma GCC visibility pop

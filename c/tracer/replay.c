@@ -22,6 +22,7 @@
 #define TARGETS_MAX 65536u
 #define PROBES_MAX (1u << 22) /* of all targets: each gets an id, so that a small file could fill the memory */
 #define PROBES_OF_MANY (1u << 16) /* the same of a recording that comes in portions, which is one of many */
+#define OF_A_NAME 256u             /* bytes, about, that whoever tells probes apart keeps of one, or of one at a place */
 
 /* Tables and targets are private copies; a target that was told of again has its last table. */
 struct target {
@@ -43,7 +44,7 @@ struct pyusdt_replay {
     struct target *targets; /* those that the events so far can be of */
     uint32_t ntargets, all_targets;
     uint64_t nprobes; /* of them all */
-    uint64_t kept;    /* bytes of blocks that stay in memory until it is closed */
+    uint64_t kept;    /* bytes, about, that stay in memory until it is closed */
     /* the block that is next */
     struct pyusdt_block block;
     uint8_t *body;
@@ -168,6 +169,7 @@ static int take_target(struct pyusdt_replay *r)
     else
         r->nprobes -= target->table.nprobes;
     r->nprobes += table->nprobes;
+    r->kept += table->nprobes * (uint64_t)OF_A_NAME;
     if (r->nprobes > (r->streams ? PROBES_OF_MANY : PROBES_MAX))
         return damaged(r, "more probes than can be told apart");
     target->block = *block;
@@ -194,12 +196,13 @@ static int take_place(struct pyusdt_replay *r)
     places = &r->targets[block->target].places;
     if (block->number <= places->n)
         return 0;
+    r->kept += OF_A_NAME - pyusdt_places_memory(places);
     snprintf(module, sizeof module, "%.*s", block->module, names);
     snprintf(function, sizeof function, "%.*s", block->function, names + block->module);
     snprintf(file, sizeof file, "%.*s", block->file, names + block->module + block->function);
     if (pyusdt_places_add(places, &(struct pyusdt_place_info){module, function, file, block->line}) != 0)
         return damaged(r, "more places than there can be");
-    r->kept += r->block.size;
+    r->kept += pyusdt_places_memory(places);
     return 0;
 }
 
@@ -341,7 +344,7 @@ static uint32_t targets(const void *of)
     return ((const struct pyusdt_replay *)of)->ntargets;
 }
 
-const struct pyusdt_feed_kind pyusdt_replay_feed = {poll, target_info, probe_info, place_info, targets, NULL};
+const struct pyusdt_feed_kind pyusdt_replay_feed = {poll, target_info, probe_info, place_info, targets, NULL, NULL};
 
 /* ---- opening ---- */
 

@@ -86,14 +86,18 @@ cdef class Replay(Feed):
         return None if why is NULL else why.decode()
 
 
+FRAME_TARGETS = PYUSDT_FRAME_TARGETS
+
+
 cdef class Many(Feed):
-    """Recordings of many hosts, each of which comes in portions (c/tracer/many.h); a Consumer takes events of the one that was chosen."""
+    """Recordings of many hosts, each of which comes in portions (c/tracer/many.h); a Consumer takes events of the one that was chosen.
+    share: how many processes of one host have names for their frames."""
 
     cdef pyusdt_many *many
     cdef uint32_t sources
 
-    def __cinit__(self):
-        cdef int code = pyusdt_many_new(&self.many)
+    def __cinit__(self, uint32_t share):
+        cdef int code = pyusdt_many_new(share, &self.many)
         if code < 0:
             raise failure(code, NULL)
         self.feed = pyusdt_feed(&pyusdt_many_feed, self.many)
@@ -105,6 +109,10 @@ cdef class Many(Feed):
         if source >= self.sources:
             raise LookupError(f"no recording {source}")
         return source
+
+    def place(self, uint32_t target, uint32_t place):
+        """target: the number that it has in words of frames."""
+        return Feed.place(self, pyusdt_many_target(self.many, target), place)
 
     def add(self, uint32_t host):
         """One more recording, of host 1, 2, …; its number."""
@@ -131,6 +139,10 @@ cdef class Many(Feed):
     def finish(self, uint32_t source):
         """No portion comes any more; what was not read is dropped."""
         pyusdt_many_finish(self.many, self.checked(source))
+
+    def target(self, uint32_t source):
+        """The $target of there, or 0."""
+        return pyusdt_many_home(self.many, self.checked(source))
 
     def next_time(self, uint32_t source):
         """The time (ns, by our clock) of the next event that has come, or None."""

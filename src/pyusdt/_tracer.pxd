@@ -116,6 +116,7 @@ cdef extern from "tracer/feed.h" nogil:
         const pyusdt_feed_kind *kind
         void *of
     const pyusdt_feed_kind pyusdt_session_feed
+    int PYUSDT_FRAME_TARGETS
 
 
 cdef extern from "tracer/record.h" nogil:
@@ -146,7 +147,7 @@ cdef extern from "tracer/record.h" nogil:
 cdef extern from "tracer/many.h" nogil:
     struct pyusdt_many:
         pass
-    int pyusdt_many_new(pyusdt_many **out)
+    int pyusdt_many_new(uint32_t share, pyusdt_many **out)
     void pyusdt_many_free(pyusdt_many *many)
     int pyusdt_many_add(pyusdt_many *many, uint32_t host)
     int pyusdt_many_put(pyusdt_many *many, uint32_t source, const void *data, size_t size, int64_t shift)
@@ -156,6 +157,8 @@ cdef extern from "tracer/many.h" nogil:
     bint pyusdt_many_next(pyusdt_many *many, uint32_t source, uint64_t *time)
     const char *pyusdt_many_damage(const pyusdt_many *many, uint32_t source)
     void pyusdt_many_choose(pyusdt_many *many, uint32_t source)
+    uint32_t pyusdt_many_home(const pyusdt_many *many, uint32_t source)
+    uint32_t pyusdt_many_target(const pyusdt_many *many, uint32_t named)
     uint64_t pyusdt_many_last(const pyusdt_many *many, uint32_t source)
     const pyusdt_feed_kind pyusdt_many_feed
 
@@ -195,7 +198,7 @@ cdef extern from "tracer/consumer.h" nogil:
         uint32_t clauses, uses, this_offset, this_size
         pyusdt_stack_area stack[2]
     struct pyusdt_process:
-        uint32_t pid, ppid, uid, gid
+        uint32_t pid, ppid, uid, gid, host
         char comm[16]
     struct pyusdt_consumer:
         pass

@@ -376,17 +376,18 @@ cdef class Consumer:
         return pyusdt_registry_count(pyusdt_consumer_registry(self.consumer))
 
     def fire(self, uint32_t probe, uint64_t time, uint32_t pid, uint32_t tid, uint32_t uid, uint32_t gid,
-             uint32_t cpu, str comm, args=(), stack=()):
+             uint32_t cpu, str comm, args=(), stack=(), uint32_t host=0):
         """Run the clauses of a probe on an event that is made here (BEGIN, END, tick); time in ns; stack: frames, as the clauses
-        see them."""
+        see them; host: as Many.add() has it."""
         cdef pyusdt_process who
         cdef pyusdt_event event
         memset(&who, 0, sizeof(who))
         memset(&event, 0, sizeof(event))
-        who.pid, who.ppid, who.uid, who.gid = pid, os.getppid(), uid, gid
+        who.pid, who.ppid, who.uid, who.gid, who.host = pid, os.getppid(), uid, gid, host
         if self.uses_ancestors:
             pyusdt_find_ancestors(&who)
-        put(who.comm, sizeof(who.comm), comm[:15])
+        name = comm.encode("utf-8", "surrogateescape")[:15]
+        memcpy(who.comm, <const char *>name, len(name))
         event.time, event.tid, event.cpu = time, tid, cpu
         event.args = (1u << <int>len(args)) - 1
         for i, value in enumerate(args):

@@ -97,6 +97,30 @@ def test_stacks_have_the_names_of_their_hosts(pydtrace, tmp_path):
     assert lines[6:] == ["a", *frames, "20", "b", *frames, "20", f"{plain} {plain} 20", f"{plain} {plain} 20"], done
 
 
+def test_samples_of_the_hosts(pydtrace, tmp_path):
+    """profile-n is where the threads of each host's processes are, among its events: self-> is the thread's, $target the host's."""
+    program = tmp_path / "hot.py"
+    program.write_text("""import time, pyusdt
+def spin(until):
+    while time.monotonic() < until: pass
+def first(): spin(time.monotonic() + 1)
+def second(): spin(time.monotonic() + 1)
+for work in first, second:
+    pyusdt.p("at", work.__name__)
+    work()
+""")
+    script = """pyusdt$target:::user_trace-i4s4 { self->at = copyinstr(arg7); self->on = 1; }
+        profile-97 /self->on/ { @[host, self->at, jstack(2)] = count(); @others[host] = sum(pid != $target || execname == ""); }
+        BEGIN, END { printf("target %d\\n", $target); }
+        END { printa("%s in %s%k %@d\\n", @); printa("others of %s %@d\\n", @others); }"""
+    done = pydtrace("-q", *PATIENT, "--hosts", "a,b", *VIA, *CENTRAL, "-n", script, "-c", shlex.join([sys.executable, str(program)]), timeout=120)
+    assert done.status == 0 and "profile-n has no samples" not in done.stderr, done
+    assert done.stdout.count("target 0\n") == 2 and all(f"others of {host} 0\n" in done.stdout for host in "ab"), done
+    for host, (name, line) in itertools.product("ab", [("first", 4), ("second", 5)]):
+        found = re.search(rf"{host} in {name}\nspin \({program}:3\)\n{name} \({program}:{line}\)\n (\d+)", done.stdout)
+        assert found and int(found[1]) > 5, (host, name, done)
+
+
 def test_a_host_is_killed(tmp_path):
     """It is told what is lost; it comes back as another incarnation; the others' events are all there, each once and in order."""
     program, end = tmp_path / "forever.py", tmp_path / "end"
@@ -132,7 +156,7 @@ def test_a_host_is_killed(tmp_path):
 def test_hosts_that_lie_spoil_only_their_own(pydtrace):
     """What is no event, and what nobody has asked for."""
     lies = {"events-that-are-none": "its events can not be read: it is no recording", "events-no-text": "a line of type 'events' that is none",
-            "long-value": "of a clause that hosts do not have", "events-cut": "its events can not be read", "keys-without-end": "'_'"}
+            "samples-unasked": "nobody has asked for samples", "long-value": "of a clause that hosts do not have", "events-cut": "its events can not be read", "keys-without-end": "'_'"}
     script = """int n; BEGIN { printf("begin\\n"); } pyusdt*:::user_trace-i4s4, lie { n++; @[copyinstr(arg6)] = count(); printf("%s", ""); }
         END { printf("n %d\\n", n); printa("%s=%@d\\n", @); }"""
     via = shlex.join([sys.executable, HOSTILE, "{host}", "--serve"])
@@ -147,10 +171,10 @@ def test_hosts_that_lie_spoil_only_their_own(pydtrace):
 @pytest.mark.parametrize(("script", "more", "message"), [
     ("user_trace-n1 { n++; trace(n); }", [], "with --hosts, n is assigned and read by the hosts: each its own, or one for all?"),
     ("user_trace-n1 { a[arg2] = 1; } user_trace-n2 /a[arg2]/ { @ = count(); }", [], "a is assigned and read by the hosts"),
-    ("user_trace-n1 { @[$target] = count(); }", CENTRAL, "$target has a value in descriptions of probes alone"),
+    ("user_trace-n1 { @[$$target] = count(); }", CENTRAL, "$$target is not known when the script is compiled"),
+    ("user_trace-n1 { $target = 5; }", CENTRAL, "$target can not be assigned"),
     ("user_trace-n1 { @[ppid] = count(); }", CENTRAL, "with -x hostmode=central, ppid can not be had"),
     ("user_trace-n1 { @[errno] = count(); }", CENTRAL, "with -x hostmode=central, errno can not be had"),
-    ("profile-97 { @ = count(); }", CENTRAL, "with -x hostmode=central, profile-97 can not be had"),
     ("pyusdt$target:::a, pyusdt*:::b { @ = count(); }", CENTRAL, "probes of $target and of others can not be had together"),
     ('user_trace-n1 { host = "x"; }', CENTRAL, "host can not be assigned"),
     ('user_trace-n1 { system("x"); }', CENTRAL, "system() of what fires on the hosts can not be had"),

@@ -11,8 +11,11 @@ import sys
 import time
 from pathlib import Path
 
+import made_recordings as made
 import pytest
 
+from pyusdt import _tracer
+from pyusdt.data import program as p
 from pyusdt.dlang import sides as many
 from pyusdt.dlang.compile import Compiler
 from pyusdt.engine.remote import central, sides
@@ -41,10 +44,10 @@ def recorded(tmp_path_factory):
 class World:
     """A coordinator, whose hosts' clocks are shifted by so many ns, and known to `error`."""
 
-    def __init__(self, shifts, error=1000):
+    def __init__(self, shifts, error=1000, script=SCRIPT):
         compiler = Compiler(Options(hostmode="central"))
         many.declare(compiler, "", 9, "test")
-        compiler.add(SCRIPT)
+        compiler.add(script)
         names = [f"h{i}" for i in range(len(shifts))]
         self.program = many.finish(compiler, sides.of_clause, sides.THERE)
         self.engine = CentralEngine(self.program, {"hosts": Request(names, ["x"], {"pids": [], "command": None})})
@@ -58,16 +61,15 @@ class World:
             host.state = RUNNING
             host.until = 1 << 62
 
-    def rows(self):
-        """(host, n, number, timestamp, whether it is uncertain) of the records that come now."""
-        from pyusdt.data import program as p
+    def rows(self, clause=0):
+        """(host, n, number, timestamp, whether it is uncertain) of the records that come now; of another clause: what it records."""
         from pyusdt.data.records import split
         from pyusdt.data.snapshot import key_reader
         from pyusdt.data.wire import data_of
 
-        clause = self.program.clauses[0]
-        read = key_reader(data_of(clause), None)
-        return [(*read(record), bool(number & p.RECORD_UNSURE)) for record, number, *_ in split(self.engine._run(1 << 62))]
+        read = key_reader(data_of(self.program.clauses[clause]), None)
+        mark = (lambda number: ()) if clause else lambda number: (bool(number & p.RECORD_UNSURE),)
+        return [(*read(record), *mark(number)) for record, number, *_ in split(self.engine._run(1 << 62))]
 
 
 def test_portions_of_any_size(recorded):
@@ -158,3 +160,165 @@ def test_a_host_that_tells_of_too_much(recorded, monkeypatch):
     monkeypatch.setattr(central, "_KEPT", world.engine._many.kept(0) + 100)
     with pytest.raises(Broken, match="more probes and places than there is room for"):
         world.engine.take_events(world.hosts[0], recorded)
+
+
+# --- stacks, and samples ------------------------------------------------------------------------------------
+STACKS = """made*:::fired { @[host, jstack()] = count(); }"""
+
+
+def frames_of(world):
+    """{(host, texts of the frames): count} of the only aggregation."""
+    from pyusdt.data.words import unpacked
+    from pyusdt.tracing.symbols import Symbols
+
+    (aggregation,) = world.program.aggregations
+    host, stack = aggregation.keys
+    symbols = Symbols({}, name_of=world.engine.name_of, code_of=world.engine.code_of)
+    return {(key[host.offset : host.offset + host.size].split(b"\0")[0].decode(), *symbols.frames(key[stack.offset : stack.offset + stack.size])):
+            unpacked(value)[0] for key, value in world.engine.items(aggregation.map)}
+
+
+def send(world, host, *blocks):
+    world.engine.take_events(world.hosts[host], b"".join(blocks))
+
+
+def run(world):
+    return world.engine._run(1 << 62)
+
+
+def begun(world, host, processes=1, name="fired"):
+    send(world, host, made.HEADER, made.table(0, "made", name), *(made.target(i, 0, 100 + i) for i in range(processes)))
+
+
+def test_no_host_takes_the_names_of_others():
+    """Words of frames have room for 65,536 processes: who tells of more has frames without a name, and the others' keep theirs."""
+    world = World([0, 0], script=STACKS)
+    begun(world, 0, processes=65_536)
+    for number in (0, 65_535):
+        send(world, 0, made.place(number, 1, f"lie{number}"), made.event(number, 1, stack=[1 << 32 | 5, 1 << 32 | made.ENTRY | 6]))
+    run(world)
+    begun(world, 1, processes=3)
+    send(world, 1, *(made.place(i, 1, f"true{i}") for i in range(3)), *(made.event(i, 2, stack=[1 << 32 | made.ENTRY | 7]) for i in range(3)))
+    run(world)
+    assert frames_of(world) == {("h0", "lie0 (lie.py:5)", "lie0 (lie.py:6)"): 1, ("h0", "?", "?"): 1,
+                                **{("h1", f"true{i} (lie.py:7)"): 1 for i in range(3)}}
+    assert world.engine._many.place(_tracer.FRAME_TARGETS // 16, 1)[1] == "true0"  # behind the share of h0
+
+
+def test_frames_that_can_not_be():
+    """No places, files of the coordinator, names that command a terminal."""
+    world = World([0], script=STACKS.replace("jstack", "ustack"))
+    begun(world, 0)
+    send(world, 0, made.place(0, 1, "red\x1b[31m\n", "/etc/passwd"),
+         made.event(0, 1, stack=[0, 77 << 32 | 1, 1 << 32 | 0xFFFFF, 1 << 32 | made.CODE | 16, (1 << 64) - 1 & ~made.CODE]))
+    run(world)
+    ((_, *frames),) = frames_of(world)
+    assert frames[:3] == ["?", "?", "red\\x1b[31m\\n (/etc/passwd:1048575)"] and frames[3].startswith("0x") and frames[4] == "?", frames
+
+
+def test_frames_without_end():
+    """What is kept of their names is bounded, and all have theirs."""
+    world = World([0], script=STACKS)
+    begun(world, 0)
+    send(world, 0, made.place(0, 1, "f"))
+    texts = set()
+    for line in range(200_000):
+        texts.add(world.engine.name_of(0, p.FRAME_MARK << p.FRAME_MARK_SHIFT | 1 << p.FRAME_PLACE_SHIFT | line))
+        if line == 0:
+            send(world, 0, made.event(0, 1, stack=[1 << 32 | 1]))
+            run(world)
+    assert len(texts) == 200_000 and len(world.engine._names._known) <= 2 << 16
+
+
+def test_probes_at_places_without_end():
+    """What one host makes the coordinator tell apart leaves room for the others."""
+    world = World([0, 0], script="made*:::fired { @[host, probefunc] = count(); }")
+    begun(world, 0, processes=65_536)
+    send(world, 0, *(part for i in range(65_536) for part in (made.place(i, 1, "lie"), made.event(i, i, at=1))))
+    run(world)
+    begun(world, 1)
+    send(world, 1, made.place(0, 1, "true"), made.event(0, 70_000, at=1))
+    run(world)
+    (aggregation,) = world.program.aggregations
+    assert any(key.startswith(b"h1\0") and b"true\0" in key for key, _ in world.engine.items(aggregation.map))
+
+
+def test_what_places_take_is_counted():
+    """A host that has one place in each of many processes takes more than the bytes that it sends."""
+    world = World([0], script=STACKS)
+    begun(world, 0, processes=1000)
+    before = world.engine._many.kept(0)
+    send(world, 0, *(made.place(i, 1, "f") for i in range(1000)), made.event(0, 1))
+    run(world)
+    assert world.engine._many.kept(0) - before > 1000 * 1500
+
+
+SAMPLED = """made*:::fired { self->n++; n++; } profile-97 { printf("%s %d %d %d %s", host, n, self->n, arg1 != 0, execname); @[host, jstack()] = count(); }"""
+
+
+def sample(when, frames, tid=1, pid=100, name="profile-97", comm="python"):
+    return [name, when, pid, tid, 0, 0, comm, frames]
+
+
+def test_samples_among_events():
+    """In the order of their times; self-> is the thread's that both are of."""
+    world = World([0, 0], script=SAMPLED)
+    world.hosts[0].heard = world.hosts[1].heard = 1000
+    begun(world, 0)
+    send(world, 0, *(made.event(0, when) for when in (10, 20, 40)))
+    world.engine.take_samples(world.hosts[0], ["f (a.py:1)", "g (a.py:2)"], [sample(5, [0]), sample(30, [0, 1]), sample(5000, [])])
+    world.engine.take_samples(world.hosts[1], ["h (b.py:1)"], [sample(31, [0])])
+    assert world.rows(1) == [("h0", 0, 0, 1, "python"), ("h0", 2, 2, 1, "python"), ("h1", 2, 0, 1, "python"), ("h0", 3, 3, 0, "python")]
+    assert frames_of(world) == {("h0", "f (a.py:1)"): 1, ("h0", "f (a.py:1)", "g (a.py:2)"): 1, ("h0",): 1, ("h1", "h (b.py:1)"): 1}
+
+
+def test_a_host_without_samples_is_waited_for():
+    """Whether it has none or they are on their way is known when it has come so far."""
+    world = World([0, 0], error=0, script=SAMPLED)
+    for host in world.hosts:
+        host.heard = time.monotonic_ns() + SECOND
+        host.until = 0
+    begun(world, 0)
+    begun(world, 1)
+    now = time.monotonic_ns()
+    send(world, 0, made.event(0, now - 50))
+    send(world, 1, made.event(0, now - 40))
+    world.engine._released()
+    assert world.engine._last == 0  # of host 1's samples nothing is known
+    world.engine.take_samples(world.hosts[0], [], [sample(now - 45, [])])
+    world.hosts[0].until, world.hosts[1].until = now - 43, now - 42
+    world.engine._released()
+    assert world.engine._last == now - 45
+    world.hosts[0].until = world.hosts[1].until = now
+    world.engine._released()
+    assert world.engine._last == now - 40 and world.engine._lost() == (0, 0)
+
+
+@pytest.mark.parametrize(("names", "rows"), [
+    (["x" * 1025], []), ([5], []), (["f"] * 20_001, []), ([], [sample(1, [0])]), ([], [sample(1, [], name="profile-98")]), ([], [sample("1", [])]),
+    ([], [sample(1, [], tid=-1)]), ([], [sample(1, [], pid=1 << 32)]), ([], [sample(1, [], comm="x" * 100)]), ([], [sample(1, [], comm=5)]),
+    ([], [[]]), (5, []), ([], 5), (["f"], [sample(1, ["a"])])])
+def test_samples_that_are_none(names, rows):
+    """As host.py catches it: it costs the host."""
+    world = World([0], script=SAMPLED)
+    with pytest.raises((ValueError, TypeError, LookupError, AttributeError)):
+        world.engine.take_samples(world.hosts[0], names, rows)
+
+
+def test_samples_that_nobody_has_asked_for():
+    world = World([0], script=STACKS)
+    with pytest.raises(ValueError, match="nobody has asked for samples"):
+        world.engine.take_samples(world.hosts[0], [], [sample(1, [])])
+
+
+def test_names_of_samples_have_a_bound():
+    """Of all incarnations of a host together; another host has its own."""
+    world = World([0, 0], script=SAMPLED)
+    world.hosts[0].heard = world.hosts[1].heard = 1000
+    for incarnation in range(3):
+        world.engine.take_samples(world.hosts[0], [f"f{incarnation} {i}" for i in range(15_000)], [sample(1 + incarnation, [14_999])])
+        run(world)
+        world.engine.began(world.hosts[0])
+    world.engine.take_samples(world.hosts[1], ["true"], [sample(9, [0], comm="é" * 15)])
+    run(world)
+    assert frames_of(world) == {("h0", "f0 14999"): 1, ("h0", "?"): 2, ("h1", "true"): 1}

@@ -56,9 +56,9 @@ class _Shared(Output):
 
 
 class Served(Lines):
-    """Lines, and nothing on the standard error.  taken: gives the events that are to be sent, where these are."""
+    """Lines, and nothing on the standard error.  sender: an engine/sending.SendingEngine, where events are to be sent."""
 
-    taken: Callable[[], bytes] | None = None
+    sender: Any = None
 
     def __init__(self, output: Output) -> None:
         super().__init__(output, self.note, None)
@@ -75,9 +75,13 @@ class Served(Lines):
 
     def send(self) -> None:
         """The events that have come."""
-        data = self.taken() if self.taken else b""
+        if self.sender is None:
+            return
+        data = self.sender.taken()
         for at in range(0, len(data), _PORTION):
             self.say("events", data=base64.b64encode(data[at : at + _PORTION]).decode())
+        for names, rows in self.sender.taken_samples():
+            self.say("samples", names=names, rows=rows)
 
     def epoch(self, **more: int) -> None:
         self.send()
@@ -263,6 +267,6 @@ def _trace(driver: Driver, sink: Served, coordinator: Coordinator, interval: flo
     set_wall()
     driver.begin(sink)
     if engine.name == "sending":
-        sink.taken = engine.taken
+        sink.sender = engine
     epoch(0)  # the first one says that the probes are on
     driver.run(_POLL, between)

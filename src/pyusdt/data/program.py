@@ -175,7 +175,7 @@ class Program:
     written; strsize; variable_size: bytes that dtrace takes for the largest self-> variable or element of an array."""
 
     __slots__ = ("clauses", "maps", "aggregations", "options", "this_area", "zeros", "strsize", "uses", "speculates",
-                 "destructive", "arguments", "stacks", "host", "variable_size")
+                 "destructive", "arguments", "stacks", "host", "target", "variable_size")
 
     def __init__(self) -> None:
         self.clauses: list[Clause] = []
@@ -190,7 +190,9 @@ class Program:
         self.arguments: list[str] = []  # the texts of $0, $1 …
         # "user", "kernel" -> (offset in the state block, most frames): u64 their number, u64 each
         self.stacks: dict[str, tuple[int, int]] = {}
-        self.host: int | None = None  # where the variable `host` is in the globals map, if it is one that is read
+        # where the variables `host` and $target are in the globals map, if they are such, and are read
+        self.host: int | None = None
+        self.target: int | None = None
         self.uses: set[str] = set()  # parts of the state block that the clauses read: VariableRow.uses
 
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from .program import Clause, Data
 
-_NAME = 1024  # characters of a function's, with its module and offset
+NAMES = 20_000  # of functions, that one host tells of
+FRAMES = 256  # of a stack, as events have at most
+LONGEST = 1024  # characters of a function's name, with its module and offset
 _STACK = 16  # bytes before the frames
 
 
@@ -65,7 +67,7 @@ def _part(data: Data) -> Callable[[Any], Any]:
     if isinstance(data.type, t.Stack):
         return lambda value: _stack(value, (data.size - _STACK) // 8)
     if isinstance(data.type, t.Symbol):
-        return _name
+        return name
     if t.is_real(data.type):
         return _real
     if layout_of(data).endswith("s"):
@@ -97,16 +99,17 @@ def _raw(value: Any, most: int) -> bytes:
     return found
 
 
-def _name(value: Any) -> str:
-    if value.__class__ is not str or len(value) > _NAME:
-        raise ValueError(f"the name of a function is wanted, of at most {_NAME} characters")
+def name(value: Any) -> str:
+    """That of a function."""
+    if value.__class__ is not str or len(value) > LONGEST:
+        raise ValueError(f"the name of a function is wanted, of at most {LONGEST} characters")
     return str(value)
 
 
 def _stack(value: Any, most: int) -> tuple[str, ...]:
     if value.__class__ is not list or len(value) > most:
         raise ValueError(f"at most {most} frames are wanted")
-    return tuple(map(_name, value))
+    return tuple(map(name, value))
 
 
 def _real(value: Any) -> float:

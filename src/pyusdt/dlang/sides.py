@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from . import ast
 from .errors import refuse
+from .front.lexer import Variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,22 +23,12 @@ if TYPE_CHECKING:
     Sides = Callable[[list[ast.ProbeDesc]], frozenset[str]]
 
 CENTRAL = "central"
-_HOST = "host"
+_HOST, _TARGET = "host", "$target"
 _HINT = ("each side has its own memory: keep what belongs together in clauses of one side, in this-> or self-> variables, or in "
          "aggregations, which are merged; or -x hostmode=central: events are sent to the coordinator, where all clauses run "
          "(docs/guide/hosts.md)")
 _CHOICE = ("-x hostmode=partial: each host its own; -x hostmode=central: events are sent to the coordinator, where all clauses run; for "
            "what lasts no longer than a clause this-> does (docs/guide/hosts.md)")
-
-
-class _EachTarget(int):
-    """$target where the clauses of several hosts run: in a description it stands for all processes that these send of."""
-
-    def __str__(self) -> str:
-        return "*"
-
-    def __and__(self, _: int) -> _EachTarget:
-        return self
 
 
 def declare(compiler: Compiler, name: str, width: int, where: str) -> None:
@@ -48,8 +39,8 @@ def declare(compiler: Compiler, name: str, width: int, where: str) -> None:
         compiler.declare(f'inline string {_HOST} = "{name}";\n', where)
         compiler.names.inlines[_HOST].value.value = name.encode().ljust(width, b"\0")
     else:
-        compiler.declare(f"string {_HOST};\n", where)
-        compiler.macros["target"] = _EachTarget(0)
+        compiler.macros["target"] = Variable(_TARGET, "*")  # where the clauses of several hosts run
+        compiler.declare(f"string {_HOST}; int {_TARGET};\n", where)
 
 
 def finish(compiler: Compiler, sides: Sides, hosts: str) -> Any:
@@ -60,8 +51,7 @@ def finish(compiler: Compiler, sides: Sides, hosts: str) -> Any:
     else:
         _check(compiler.items, sides, hosts, mode is None)
     program = compiler.finish()
-    if _HOST in compiler.names.scopes["global"]:
-        program.host = compiler.names.scopes["global"][_HOST].slot
+    program.host, program.target = (getattr(compiler.names.scopes["global"].get(name), "slot", None) for name in (_HOST, _TARGET))
     return program
 
 
@@ -70,22 +60,25 @@ def _check_central(items: list[ast.Node], sides: Sides, hosts: str) -> None:
     mixed = set()
     for clause in (item for item in items if item.__class__ is ast.Clause):
         where = sides(clause.probes)  # type: ignore[attr-defined]
-        for probe in clause.probes if hosts in where else ():  # type: ignore[attr-defined]
+        for probe in filter(_names_processes, clause.probes if hosts in where else ()):  # type: ignore[attr-defined]
             mixed.add("$target" in probe.loc.source.text[probe.loc.start : probe.loc.end])
-            if len(mixed) > 1 and probe.name != "ERROR":
+            if len(mixed) > 1:
                 refuse("D_UNSUPPORTED", probe.loc, "with -x hostmode=central, probes of $target and of others can not be had together",
                        "which of a host's processes is its $target is known there alone")
         for node in _nodes(clause):
             _check_node(node, hosts in where)
 
 
+def _names_processes(probe: ast.ProbeDesc) -> bool:
+    """profile-n is of those that the others name."""
+    return probe.name != "ERROR" and not probe.name.startswith("profile-")
+
+
 def _check_node(node: ast.Node, is_there: bool) -> None:
-    if isinstance(node, ast.IntLit) and isinstance(node.value, _EachTarget):
-        refuse("D_UNSUPPORTED", node.loc, "with -x hostmode=central, $target has a value in descriptions of probes alone")
-    elif isinstance(node, (ast.Var, ast.AssocRef)) and node.symbol.scope in ("self", "task"):
+    if isinstance(node, (ast.Var, ast.AssocRef)) and node.symbol.scope in ("self", "task"):
         node.symbol.by_host = True
-    elif isinstance(node, ast.Assign) and str(_global(node.target) or "") == _HOST:
-        refuse("D_UNSUPPORTED", node.loc, "host can not be assigned")
+    elif isinstance(node, ast.Assign) and (name := str(_global(node.target) or "")) in (_HOST, _TARGET):
+        refuse("D_UNSUPPORTED", node.loc, f"{name} can not be assigned")
     elif isinstance(node, ast.Call) and is_there:
         _check_action(node)
 

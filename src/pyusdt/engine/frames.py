@@ -22,18 +22,22 @@ _SEEN = p.FRAME_MARK << p.FRAME_MARK_SHIFT | _PLACES - 1 << p.FRAME_PLACE_SHIFT 
 
 
 class Names:
-    """What was named stays so when the feed is closed, since keys of aggregations are printed after that."""
+    """What was named stays so when the feed is closed, since keys of aggregations are printed after that.  words: of how many texts
+    there may be words."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: int = _KEPT) -> None:
+        self._room = words
         self._known: dict[int, str] = {}
         self._words: dict[str, int] = {}
+        self._texts: dict[int, str] = {}  # of these
         self._codes: dict[int, tuple[Mapping | None, int]] = {}
 
     def word(self, text: str) -> int:
         """The word of a frame that came as a text; that of an unknown one where there are too many."""
-        if text not in self._words and len(self._words) < _KEPT:
-            self._words[text] = _SEEN | len(self._words)
-            self._known[self._words[text]] = text
+        number = len(self._words)
+        if text not in self._words and number < self._room:
+            self._words[text] = _SEEN | number // _LINES << p.FRAME_TARGET_SHIFT | number % _LINES
+            self._texts[self._words[text]] = text
         return self._words.get(text, p.FRAME_MARK << p.FRAME_MARK_SHIFT)
 
     def code(self, feed: Any, word: int) -> tuple[Mapping | None, int] | None:
@@ -51,6 +55,8 @@ class Names:
         """The text of a frame; None: it is an address.  feed: a _tracer.Feed, or None where that is closed."""
         if word >> p.FRAME_MARK_SHIFT not in (p.FRAME_MARK, p.FRAME_MARK_FIRST):
             return None
+        if word in self._texts:
+            return self._texts[word]
         if word not in self._known:
             found = _text(feed, word)
             if found == UNKNOWN or len(self._known) >= 2 * _KEPT:

@@ -1,7 +1,7 @@
 """The embedded engine of a host under -x hostmode=central: no clause runs, what fires is sent.
 
 In: a compiled program, which says what is traced and which arguments its clauses need; processes.  Out: a recording
-(docs/internals/recording-format.md), in portions, to whoever takes them.
+(docs/internals/recording-format.md), in portions, to whoever takes them, and so the samples of profile-n.
 Always: what is taken are whole blocks; what was lost on the way is counted in drops().
 """
 
@@ -9,11 +9,15 @@ import os
 import tempfile
 import time
 
+from ..data import wire
 from . import EngineError
 from .embedded import BATCH, EVERYTHING, EmbeddedEngine
+from .identity import comm
 
 _ORDERLAG = 100_000_000  # ns, the session's default: so long an unfinished firing is waited for
 _MARGIN = 10_000_000
+_PORTION = 512 << 10  # bytes, about, of a line of samples
+_UNKNOWN = "?"
 
 
 class SendingEngine(EmbeddedEngine):
@@ -22,6 +26,10 @@ class SendingEngine(EmbeddedEngine):
     name = "sending"
     come = 0
     _made = None  # the file of what was not taken yet
+
+    def __init__(self, program, options):
+        super().__init__(program, options)
+        self._rows, self._numbers = [], {}  # samples that were not taken yet; the number of each name that was told
 
     def _described(self, clause):
         return []
@@ -51,8 +59,46 @@ class SendingEngine(EmbeddedEngine):
         records = super().poll(timeout)
         looked = time.monotonic_ns()
         if self._ticks and self._deliver(EVERYTHING) < BATCH:
-            self.come = max(self.come, looked - (self.options.get("orderlag") or _ORDERLAG) - _MARGIN)
+            come, due = looked - (self.options.get("orderlag") or _ORDERLAG) - _MARGIN, self._ticks.next()
+            self.come = max(self.come, min(come, due[0]) if due else come)
         return records
+
+    def frame_word(self, text):
+        """Frames of samples are told by their names."""
+        return text[: wire.LONGEST]
+
+    def _sample(self, probe, when):
+        """At the time of the look, which may be late: it is among the events that the thread fired before and after it."""
+        name = self.probe(probe)[3]
+        for pid in self._living():
+            when = time.monotonic_ns()
+            found = self.sampler.look(pid)
+            who = pid, os.geteuid(), os.getegid(), comm(pid)
+            self._rows += [(name, when, who, tid, stack) for tid, stack in found]
+
+    def taken_samples(self):
+        """[(names that are new, samples)] since the last call, in portions."""
+        rows, self._rows = self._rows, []
+        made, names, found, size, told = [], [], [], 0, 0
+        for name, when, (pid, uid, gid, called), tid, stack in rows:
+            frames = [self._number(text, names) for text in stack]
+            found.append([name, when, pid, tid, uid, gid, called, frames])
+            size += 100 + 8 * len(frames) + sum(map(len, names[told:]))
+            told = len(names)
+            if size > _PORTION:
+                made.append((names, found))
+                names, found, size, told = [], [], 0, 0
+        return [*made, (names, found)] if found else made
+
+    def _number(self, text, new):
+        """new: the names that are told with it."""
+        if text not in self._numbers:
+            if len(self._numbers) >= wire.NAMES - 1:
+                text = _UNKNOWN
+            if text not in self._numbers:
+                self._numbers[text] = len(self._numbers)
+                new.append(text)
+        return self._numbers[text]
 
     def taken(self):
         """What has been recorded since the last call."""

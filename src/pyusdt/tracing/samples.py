@@ -13,6 +13,7 @@ import os
 import time
 
 from ..data.profile import Place, marked
+from ..engine.identity import alive
 from ..stacks import snapshot
 from ..stacks.code import Codes
 from ..stacks.process import NoStacks, Python
@@ -78,7 +79,7 @@ class Samples:
         self._processes.pop(pid, None)
         first = pid not in self._again
         self._again[pid] = time.monotonic() + _AGAIN
-        if os.path.exists(f"/proc/{pid}") and not first and why not in self._told:  # else it ends, or begins
+        if alive(pid) and not first and why not in self._told:  # else it ends, or begins
             self._told.add(why)
             self.troubles.append(f"profile-n has no samples: {why}")
 

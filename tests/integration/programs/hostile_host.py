@@ -71,6 +71,7 @@ LIES = {  # what the coordinator says of each
 
 SENT = {  # of who is asked for events
     "events-that-are-none": lambda: events(bytes(200)),
+    "samples-unasked": lambda: say("samples", names=[], rows=[]),
     "events-no-text": lambda: say("events", data="***"),
     "events-cut": lambda: events(HEADER + struct.pack("=IIQ", 99, 8, 0)),
 }

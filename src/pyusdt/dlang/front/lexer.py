@@ -62,8 +62,19 @@ class Token:
         self.kind, self.value, self.start, self.end = kind, value, start, end
 
 
+class Variable:
+    """A macro that has its value when the script runs.  name: of a variable, which no script can write; glob: what it is in a probe
+    description."""
+
+    def __init__(self, name, glob):
+        self.name, self.glob = name, glob
+
+    def __str__(self):
+        return self.glob
+
+
 class Lexer:
-    """macros: {name: int} of $target and its like; args: values of $0, $1 … as str;
+    """macros: {name: int, or a Variable} of $target and its like; args: values of $0, $1 … as str;
     default_args: missing arguments are 0 and "" (-x defaultargs); control(words, start, end):
     called for each control line, with its words."""
 
@@ -416,6 +427,10 @@ class Lexer:
         if value is None:
             hint = "the macro variables are " + ", ".join("$" + m for m in sorted(self.macros)) if self.macros else None
             self.error("D_MACRO_UNDEF", f"macro variable {text[start:pos]} is not defined", start, hint)
+        if isinstance(value, Variable):
+            if quoted:
+                self.error("D_UNSUPPORTED", f"{text[start:pos]} is not known when the script is compiled", start)
+            return Token(IDENT, value.name, start, pos)
         if quoted:
             return Token(STRING, str(value).encode(), start, pos)
         return Token(INT, (value & 0xFFFFFFFFFFFFFFFF, True, "", ""), start, pos)

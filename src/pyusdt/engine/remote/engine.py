@@ -20,7 +20,7 @@ from ...data.harmless import harmless
 from ...data.names import Names
 from ...data.records import split
 from ...data.snapshot import pack_key
-from .. import BEGIN, END, EngineError
+from .. import BEGIN, END, EngineError, frames
 from ..embedded import EmbeddedEngine
 from ..ticks import Ticks
 from . import sides
@@ -28,6 +28,7 @@ from .clocks import UNKNOWN
 from .host import AWAY, GONE, OPENED, OVER, RUNNING, STARTING, Host
 from .link import Broken, Refused
 from .merged import Merged
+from .nodes import MOST
 from .order import Order
 from .request import leaves
 from .returns import Returns
@@ -60,6 +61,7 @@ class RemoteEngine(EmbeddedEngine):
     def __init__(self, program, options):
         super().__init__(program, options)
         self._request = options["hosts"]
+        self._names = frames.Names(MOST * wire.NAMES)  # host.py has the bound of each
         self.cpu = None  # that of a loss is not told
         self.descriptions = self._descriptions()
         self.definitions = {each.name: each for each in program.aggregations}
@@ -278,6 +280,10 @@ class RemoteEngine(EmbeddedEngine):
     def take_events(self, host, data):
         """A portion of its recording.  ValueError."""
         raise ValueError("nobody has asked for events")
+
+    def take_samples(self, host, names, rows):
+        """Of profile-n, the same."""
+        raise ValueError("nobody has asked for samples")
 
     def keep(self, when, error, host, record):
         """host: the number of who made it, which may be behind a relay."""

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from .link import Link
 
 _PROBES = 10_000
-_NAMES = 20_000  # of functions
 _ROWS = 200_000  # of deltas of an epoch
 _ORIGINS = 2 * MOST**2  # numbers of hosts behind relays, of two levels: made of those of both
 _TEXTS = 200  # that it has told
@@ -186,13 +185,22 @@ class Host:
     def _events(self, line: dict[str, Any]) -> None:
         self._engine.take_events(self, base64.b64decode(line["data"], validate=True))
 
+    def _samples(self, line: dict[str, Any]) -> None:
+        self._engine.take_samples(self, line["names"], line["rows"])
+
     def _note_names(self, values: tuple[Any, ...]) -> None:
         """Names of functions stay: a host has not any number of them."""
         for value in values:
             if value.__class__ is tuple:
                 self._names.update(value)
-        if len(self._names) > _NAMES:
+        if len(self._names) > wire.NAMES:
             raise ValueError("too many names of functions")
+
+    def may_name(self, text: str) -> bool:
+        """There is room for one more name."""
+        if len(self._names) < wire.NAMES:
+            self._names.add(text)
+        return text in self._names
 
     # --- epochs ---------------------------------------------------------------------------------------
     def _delta(self, line: dict[str, Any]) -> None:
@@ -248,6 +256,6 @@ def _natural(value: Any) -> int:
 
 _DOES: dict[str, Any] = {
     "opened": Host._opened, "refused": Host._refused, "hello": Host._hello, "pong": Host._pong, "probe": Host._probe,
-    "record": Host._record, "fault": Host._fault, "events": Host._events, "delta": Host._delta, "heartbeat": Host._heartbeat, "drops": Host._drops,
+    "record": Host._record, "fault": Host._fault, "events": Host._events, "samples": Host._samples, "delta": Host._delta, "heartbeat": Host._heartbeat, "drops": Host._drops,
     "notice": Host._notice, "text": Host._text, "exit": Host._exit,
 }
