@@ -8,6 +8,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import installed
 import pytest
 
 from pyusdt.data import program
@@ -51,14 +52,29 @@ def test_what_is_no_list(text, message, alone):
 
 def test_cluster_shell_reads_the_list_where_it_is(monkeypatch):
     """A stand-in: the package is none of ours."""
-    from types import SimpleNamespace
-
-    made = SimpleNamespace(NodeSet=lambda text: ["x1", "x2"] if text == "@web" else 1 / 0, NodeSetException=ZeroDivisionError)
-    monkeypatch.setitem(__import__("sys").modules, "ClusterShell.NodeSet", made)
-    monkeypatch.setitem(__import__("sys").modules, "ClusterShell", SimpleNamespace(NodeSet=made))
+    made = SimpleNamespace(NodeSet=lambda text: ["x1", "x2"] if text == "@web" else 1 / 0)
+    monkeypatch.setitem(sys.modules, "ClusterShell.NodeSet", made)
+    monkeypatch.setitem(sys.modules, "ClusterShell", SimpleNamespace(NodeSet=made))
     assert hosts("@web") == ["x1", "x2"]
-    with pytest.raises(NotHosts):
+    with pytest.raises(NotHosts, match="@other: ClusterShell can not read it: division by zero"):
         hosts("@other")
+
+
+@pytest.mark.long
+def test_cluster_shell_itself(tmp_path):
+    """Lists, and groups out of its own file; what it can not read, for whatever reason, is a message."""
+    (tmp_path / "groups.conf").write_text('[Main]\ndefault: mine\n[mine]\nmap: [ $GROUP = web ] && echo "web[1-3]"\nlist: echo web\n')
+    folder = installed.folder_of(os.path.join(os.path.dirname(__file__), "clustershell_readers.txt"), depends=True)
+    ask = "import sys\nfrom pyusdt.engine.remote.nodes import NotHosts, hosts\ntry: print(*hosts(sys.argv[1]))\nexcept NotHosts as error: print(error)"
+
+    def said(text):
+        environment = {**os.environ, "PYTHONPATH": folder, "CLUSTERSHELL_CFGDIR": str(tmp_path)}
+        return subprocess.run([sys.executable, "-c", ask, text], capture_output=True, text=True, env=environment, check=True, timeout=60).stdout.strip()
+
+    assert said("web[1-3,7-9/2],db[01-03]!db02") == "db01 db03 web1 web2 web3 web7 web9"
+    assert said("@web,db1") == "db1 web1 web2 web3"
+    for text, why in (("a[", "missing bracket"), ("@none", "ClusterShell can not read it"), ("@other:web", "ClusterShell can not read it"), ("$(x)", "is no name")):
+        assert why in said(text), (text, said(text))
 
 
 def test_a_clock_is_known_to_half_the_way_there_and_back():

@@ -77,15 +77,15 @@ def _names(text: str) -> list[str]:
 def _of_cluster_shell(text: str) -> list[str] | None:
     """What ClusterShell reads; None where it is not installed."""
     try:
-        from ClusterShell.NodeSet import NodeSet, NodeSetException
+        from ClusterShell.NodeSet import NodeSet
     except ImportError:
         if "@" in text.partition("[")[0][:1]:
             raise NotHosts(f"{text}: groups need ClusterShell (pip install ClusterShell)") from None
         return None
     try:
         return list(NodeSet(text))
-    except NodeSetException as error:
-        raise NotHosts(str(error)) from None
+    except Exception as error:  # noqa: BLE001  (its exceptions have no class in common: of lists, of groups, of their files)
+        raise NotHosts(f"{text}: ClusterShell can not read it: {str(error) or type(error).__name__}") from None
 
 
 def _expanded(part: str) -> Iterator[str]:
