@@ -69,6 +69,12 @@ def test_refused(clause, tag):
     assert status == 1 and tag in err, err
 
 
+def test_a_pointer_kept_in_a_variable():
+    """What is read through it may be any argument's string, as far as the tracepoint has arguments: it has fewer than the twelve of a probe."""
+    out, err, status = pydtrace("-qn", "rawtp:sched::sched_process_exec { this->task = args[0]; trace(this->task->comm); exit(0); }", "-c", "/bin/true")
+    assert (err, status) == ("", 0) and out
+
+
 def test_an_address_that_is_none_is_a_fault():
     out, err, _ = pydtrace("-qn", 'BEGIN { trace(((struct task_struct *)8)->pid); } ERROR { printf("fault %d", arg4); } tick-100ms { exit(0); }')
     assert "invalid address (0x" in err and "fault 1" in out

@@ -73,3 +73,13 @@ def test_structs_of_the_kernel_are_as_large_as_dtrace_s():
     subprocess.run([ORACLE, "setup"], check=True)
     theirs = subprocess.run([ORACLE, "dtrace", "-q", "-n", script], capture_output=True, text=True, timeout=120, check=True)
     assert ours == (theirs.stdout, theirs.stderr, 0)
+
+
+@pytest.mark.parametrize("name, args", [("enqueue", "args[0]->pr_lwpid, args[1]->pr_pid, args[2]->cpu_id, args[3]"),
+                                        ("dequeue", "args[0]->pr_lwpid, args[1]->pr_pid, args[2]->cpu_id"), ("tick", "args[1]->pr_pid")])
+def test_probes_of_dtrace_alone_have_their_arguments(name, args):
+    """A script of them compiles as with dtrace, and is told that they are not here."""
+    clause = f"sched:::{name} {{ @[{args}] = count(); }}"
+    assert pydtrace("-Ze", "-n", clause)[2] == 0
+    _, err, status = pydtrace("-n", clause)
+    assert status == 1 and f"probe description sched:::{name} does not match any probes" in err

@@ -54,17 +54,25 @@ provider proc {
     probe signal__send(struct task_struct *T, int number) : (lwpsinfo_t *T, psinfo_t *T, int number);
     probe start();
 };
-provider sched {
+provider sched {%s
     probe off__cpu(struct task_struct *T) : (lwpsinfo_t *T, psinfo_t *T);
     probe on__cpu();
     probe surrender(struct task_struct *T) : (lwpsinfo_t *T, psinfo_t *T);
+    probe tick(struct task_struct *T) : (lwpsinfo_t *T, psinfo_t *T);
     probe wakeup(struct task_struct *T) : (lwpsinfo_t *T, psinfo_t *T);
 };
 """
 
 
-def library(kernel):
-    """kernel.offset(structure, member): in the running kernel's struct, None where it has none."""
+# Of dtrace's alone, which puts them on functions of the kernel: a script compiles and is told that the probes are not here.
+_QUEUES = """
+    probe dequeue(struct task_struct *T, processorid_t C) : (lwpsinfo_t *T, psinfo_t *T, cpuinfo_t *C);
+    probe enqueue(struct task_struct *T, processorid_t C, int how) : (lwpsinfo_t *T, psinfo_t *T, cpuinfo_t *C, int how);"""
+
+
+def library(kernel, queues):
+    """kernel.offset(structure, member): in the running kernel's struct, None where it has none.  queues: what names
+    cpuinfo_t is declared, too."""
     if any(kernel.offset(name, member) is None for name, members in _MEMBERS.items() for member in members):
         return ""
-    return _TRANSLATORS
+    return _TRANSLATORS % (_QUEUES if queues else "")

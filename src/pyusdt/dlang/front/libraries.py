@@ -26,9 +26,12 @@ class Libraries:
         """Read what a text may need, once a compilation.  source: of the text; names: resolve.Names."""
         if not self.folders_read:
             self.read_folders(source, options)
+        if not self.cpus_read and "cpuinfo_t" not in names.typedefs and _may_name_cpus(source.text):
+            self.cpus_read = True
+            self.declare(cpu_types.library(), "<cpu>")
         if not self.tasks_read and self.kernel is not None and _may_name_tasks(source.text):
             self.tasks_read = True
-            library = kernel_types.library(self.kernel)
+            library = kernel_types.library(self.kernel, self.cpus_read)
             if library:
                 self.declare(library, "<kernel>")
         if not self.probes_read and self.kernel is not None and _may_name_probes(source.text):
@@ -36,9 +39,6 @@ class Libraries:
             library = kernel_probes.library(self.kernel)
             if library:
                 self.declare(library, "<kernel>")
-        if not self.cpus_read and "cpuinfo_t" not in names.typedefs and _may_name_cpus(source.text):
-            self.cpus_read = True
-            self.declare(cpu_types.library(), "<cpu>")
 
     def read_folders(self, source, options):
         """What -L names."""
@@ -82,7 +82,7 @@ def _may_name_probes(text):
 
 def _may_name_cpus(text):
     """Whether a program may need what cpu_types.py declares."""
-    return any(name in text for name in ("curcpu", "cpuinfo_t", "chip", "lgrp", "pset"))
+    return any(name in text for name in ("curcpu", "cpuinfo_t", "chip", "lgrp", "pset", "queue"))
 
 
 def ordered(folders):

@@ -8,7 +8,7 @@ Source of the format: Linux Documentation/bpf/btf.rst.
 
 from ...data import types as t
 
-INT, POINTER, ARRAY, STRUCT, UNION, ENUM, FORWARD, TYPEDEF, PROTOTYPE, FLOAT, ENUM64 = 1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 19
+INT, POINTER, ARRAY, STRUCT, UNION, ENUM, FORWARD, TYPEDEF, FLOAT, ENUM64 = 1, 2, 3, 4, 5, 6, 7, 8, 16, 19
 _SAME = frozenset([9, 10, 11, 18])  # volatile, const, restrict, tags of types: as what they are put before
 _KINDS = {"struct": STRUCT, "union": UNION, "enum": ENUM}
 _SIGNED, _BOOL = 1, 4  # of an integer's encoding
@@ -43,16 +43,8 @@ class KernelTypes:
 
     def tracepoint(self, name):
         """[type] of what a raw tracepoint is given, or None where that is not known."""
-        ident = self._structs.find(TYPEDEF, f"btf_trace_{name}")
-        for kind in (TYPEDEF, POINTER):
-            row = ident and self._structs.row(ident)
-            if not row or row.kind != kind:
-                return None
-            ident = row.type
-        row = self._structs.row(ident)
-        if row.kind != PROTOTYPE:
-            return None
-        return [self._type(of) for _, of in self._structs.members(row, 2)[1:]]
+        found = self._structs.tracepoint(name)
+        return found and [self._type(of) for of in found]
 
     def _type(self, ident):
         found = self._known.get(ident)

@@ -81,6 +81,11 @@ class Kernel:
             self._calls = numbers(self.machine) if self.registers else {}
         return self._calls
 
+    def words(self, tracepoint):
+        """How many words a raw tracepoint is given; as many as any, where the kernel does not say."""
+        found = self._structs.tracepoint(tracepoint)
+        return _MOST_WORDS if found is None else len(found)
+
     def member(self, structure, name):
         """The offset of a member of one of the kernel's structs.  Raises EngineError."""
         key = structure, name
@@ -328,9 +333,18 @@ PROVIDERS = ("proc", "sched", "io", "ip", "tcp", "udp")  # of those below
 RAW = "rawtp"  # the provider of all tracepoints
 
 
-def tracepoint(kernel, module, name):
-    """The Fixed of any raw tracepoint; its arguments are its words."""
-    return Fixed(kernel, RAW, name, name, arguments={index: _word(index) for index in range(_MOST_WORDS)}, module=module)
+class Tracepoint(Fixed):
+    """Any raw tracepoint; its arguments are its words.  The kernel refuses a program that reads more than it has (EINVAL)."""
+
+    __slots__ = ()
+
+    def __init__(self, kernel, module, name):
+        super().__init__(kernel, RAW, name, name, module=module)
+
+    def emit_argument(self, g, index, offset):
+        if not self.arguments:
+            self.arguments = {each: _word(each) for each in range(self.kernel.words(self.tracepoint))}
+        super().emit_argument(g, index, offset)
 
 
 def fixed(kernel):

@@ -11,6 +11,7 @@ from ... import _tracer
 
 BTF = "/sys/kernel/btf/vmlinux"
 _ROW = struct.Struct("=III")
+_POINTER, _TYPEDEF, _PROTOTYPE = 2, 8, 13  # kinds of types
 _STRINGS = struct.Struct("=4xI8xI")  # of the header: its size; where the texts begin behind it
 
 # A type.  flag: of its kind; count: of members; size or type, one number: which it is the kind says; place: of what follows it.
@@ -56,6 +57,17 @@ class Structs:
             return _tracer.btf_enumerator(self.read(), name)
         except OSError:
             return None
+
+    def tracepoint(self, name):
+        """[id of the type] of what a raw tracepoint is given, or None where that is not known."""
+        ident = self.find(_TYPEDEF, f"btf_trace_{name}")
+        for kind in (_TYPEDEF, _POINTER):
+            row = ident and self.row(ident)
+            if not row or row.kind != kind:
+                return None
+            ident = row.type
+        row = self.row(ident)
+        return [of for _, of in self.members(row, 2)[1:]] if row.kind == _PROTOTYPE else None
 
     def row(self, ident):
         """The Row of a type that is known to be there."""

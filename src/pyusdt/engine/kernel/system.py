@@ -15,7 +15,7 @@ from . import errors
 from .clauses import demanded
 from .link import Event
 from .operands import Operand, Register
-from .raw import ENTRY, PROVIDERS, RAW, RETURN, TABLE_CALLS, Calls, Kernel, fixed, tracepoint
+from .raw import ENTRY, PROVIDERS, RAW, RETURN, TABLE_CALLS, Calls, Kernel, Tracepoint, fixed
 
 _FOLDERS = ("/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events")
 _MODULE = "vmlinux"
@@ -119,7 +119,7 @@ class SystemSide:
                 self.probes[probe.names] = probe
         if any(_tracer.glob(desc.provider, RAW) for desc in asked):
             for module, name in _tracepoints(asked):
-                probe = tracepoint(self.kernel, module, name)
+                probe = Tracepoint(self.kernel, module, name)
                 self.probes[probe.names] = probe
         self.probes = {names: probe for names, probe in self.probes.items() if any(_matches(desc, names) for desc in asked)}
 
