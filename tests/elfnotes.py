@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from pathlib import Path
 from typing import NamedTuple
 
 RTLD_DI_LINKMAP = 2  # of <dlfcn.h>
@@ -65,3 +66,15 @@ def load_bias(path: str) -> int:
     if dlinfo(loaded._handle, RTLD_DI_LINKMAP, ctypes.byref(link_map)):
         raise LookupError(f"{path} is not loaded")
     return ctypes.c_size_t.from_address(link_map.value).value  # its first field, l_addr
+
+
+def write(path: Path, notes: int) -> Path:
+    """An ELF file with that many probes, bad:::one, and one segment."""
+    note = struct.pack("=III8sQQQ12s", 8, 36, 3, b"stapsdt", 0x1000, 0, 0, b"bad\0one")
+    names, data = b"\0.note.stapsdt\0", note * notes
+    table = 4096 + len(data) + len(names)
+    head = struct.pack("=16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 64, table, 0, 64, 56, 1, 64, 3, 2)
+    segment = struct.pack("=IIQQQQQQ", 1, 5, 0, 0, 0, 4096, 4096, 4096)
+    rows = [(0,) * 10, (1, 7, 0, 0, 4096, len(data), 0, 0, 4, 0), (0, 3, 0, 0, 4096 + len(data), len(names), 0, 0, 1, 0)]
+    path.write_bytes((head + segment).ljust(4096, b"\0") + data + names + b"".join(struct.pack("=IIQQQQIIQQ", *row) for row in rows))
+    return path

@@ -4,11 +4,11 @@ import ctypes
 import os
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 from pathlib import Path
 
+import elfnotes
 import pytest
 from kernel_harness import DATA, compile_c, start_pydtrace
 
@@ -242,25 +242,14 @@ def test_a_file_that_says_that_it_is_huge(tmp_path, target):
             look(elf.File(str(path)))
 
 
-def notes_file(path, notes):
-    """An ELF file with that many probes, bad:::one, and one segment."""
-    note = struct.pack("=III8s", 8, 34, 3, b"stapsdt") + struct.pack("=QQQ", 0x1000, 0, 0) + b"bad\0one\0\0\0" + b"\0"
-    names, data = b"\0.note.stapsdt\0", note * notes
-    table = 4096 + len(data) + len(names)
-    head = struct.pack("=16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 64, table, 0, 64, 56, 1, 64, 3, 2)
-    segment = struct.pack("=IIQQQQQQ", 1, 5, 0, 0, 0, 4096, 4096, 4096)
-    rows = [(0,) * 10, (1, 7, 0, 0, 4096, len(data), 0, 0, 4, 0), (0, 3, 0, 0, 4096 + len(data), len(names), 0, 0, 1, 0)]
-    path.write_bytes((head + segment).ljust(4096, b"\0") + data + names + b"".join(struct.pack("=IIQQQQIIQQ", *row) for row in rows))
-    os.chown(path, 4711, 4711)
-    return path
-
-
 def test_a_user_s_files_have_room_together(tmp_path, target, monkeypatch):
     """For their notes, and for descriptors: what is too much costs that user's probes, and is told; everybody else's are found."""
     monkeypatch.setattr(probes, "_NOTES", 40_000)
     monkeypatch.setattr(probes, "_descriptors", lambda: 64)
-    many = [notes_file(tmp_path / f"{number}.so", 1) for number in range(100)]
-    large = notes_file(tmp_path / "large.so", 1000)
+    many = [elfnotes.write(tmp_path / f"{number}.so", 1) for number in range(100)]
+    large = elfnotes.write(tmp_path / "large.so", 1000)
+    for path in [large, *many]:
+        os.chown(path, 4711, 4711)
     told = []
     finder = probes.Finder(told.append)
     sites = [len(finder.add(str(path)).sites) for path in [large, *many]]

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+import elfnotes
 import pytest
 
 import pyusdt
@@ -176,6 +177,38 @@ def test_list_of_what_has_no_probes(tmp_path):
     subprocess.run(["objcopy", "--remove-section=.note.stapsdt", MODULE, str(bare)], check=True)
     listed = run("list", str(bare))
     assert (listed.returncode, listed.stdout, listed.stderr) == (1, "", f"pyusdt: no USDT probes in {bare}\n")
+
+
+MAPPING = """
+import mmap, os, sys
+kept = []
+for path in sys.argv[1:]:
+    with open(path, "rb") as file:
+        kept.append(mmap.mmap(file.fileno(), 4096, access=mmap.ACCESS_READ))
+print("mapped", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_process_with_more_probes_than_there_is_room_for(tmp_path, monkeypatch):
+    """A file that is mapped by many names is read once; of a process so many bytes of notes are read, and so many files; what is not is told."""
+    first = elfnotes.write(tmp_path / "first.so", 2)
+    names = [first, *(tmp_path / f"link{number}.so" for number in range(20))]
+    for name in names[1:]:
+        os.link(first, name)
+    large, last = elfnotes.write(tmp_path / "large.so", 10_000), elfnotes.write(tmp_path / "last.so", 1)
+    monkeypatch.setattr(found, "_NOTES", 500_000)
+    with subprocess.Popen([sys.executable, "-S", "-c", MAPPING, *names, large, last], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"mapped\n"
+        left = []
+        probes = [each for each in found.in_process(process.pid, left.append) if each.provider == "bad"]
+        listed = run("list", "-p", str(process.pid))
+        assert ([each.name for each in probes], left) == (["one"] * 3, ["large.so"])
+        assert {str(path) for path in (*names, large, last)} <= found.semaphores(process.pid)[1]
+        monkeypatch.setattr(found, "_FILES", 1)
+        assert len(left) == 1 and found.in_process(process.pid, left.append) is not None and len(left) == 2
+        process.stdin.close()
+    assert (listed.returncode, listed.stderr) == (0, "") and "bad" in listed.stdout
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")

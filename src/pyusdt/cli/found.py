@@ -18,12 +18,13 @@ from . import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from io import FileIO
     from typing import Any
 
 _KINDS = {signatures.INTEGER: "integer"}
 _EVERYWHERE = ("pyusdt", "erlang")  # the providers that every process with pyusdt has
+_FILES, _NOTES = 4096, 8 << 20  # of a process, that are looked into; bytes of all their notes
 
 
 class NotFound(Exception):
@@ -85,7 +86,8 @@ class _Mapped:
         return None
 
 
-def _mapped(pid: int) -> Iterable[_Mapped]:
+def _mapped(pid: int) -> list[_Mapped]:
+    """Each file once, by whatever names it is mapped."""
     try:
         parts = [part for part in map(mapped.mapping, mapped.lines(pid)) if part]
     except FileNotFoundError:
@@ -96,8 +98,8 @@ def _mapped(pid: int) -> Iterable[_Mapped]:
         raise NotFound(f"process {pid}: {error.strerror}") from None
     files: dict[Any, _Mapped] = {}
     for part in parts:
-        files.setdefault(part.file, _Mapped()).parts.append(part)
-    return files.values()
+        files.setdefault((part.device, part.inode), _Mapped()).parts.append(part)
+    return list(files.values())
 
 
 def _listeners(memory: FileIO | None, address: int | None) -> int | None:
@@ -119,37 +121,58 @@ def _memory(pid: int) -> FileIO | None:
         return None
 
 
-def _notes(pid: int, where: _Mapped) -> list[tuple[Any, int | None]]:
-    """The notes of a file that it has mapped, each with where its semaphore is in memory."""
+def _notes(pid: int, where: _Mapped, most: int) -> tuple[list[tuple[Any, int | None]], int]:
+    """(The notes of a file that it has mapped, each with where its semaphore is in memory; their bytes).  Of more bytes than `most` none are
+    read."""
     place = mapped.find(pid, where.parts[0])
     if place is None:
-        return []  # the file was deleted, and this user may not open it
+        return [], 0  # the file was deleted, and this user may not open it
     try:
         file = elf.File(place[0], place[1].st_ino)
     except (OSError, elf.BadFile):
-        return []
+        return [], 0
+    size = 0
     try:
-        offsets = [(note, file.offset(note.semaphore) if note.semaphore else None) for note in file.notes()]
-        return [(note, None if offset is None else where.address(offset)) for note, offset in offsets]
+        size = file.notes_size
+        offsets = [(note, file.offset(note.semaphore) if note.semaphore else None) for note in file.notes()] if size <= most else []
+        return [(note, None if offset is None else where.address(offset)) for note, offset in offsets], size
     except elf.BadFile:
-        return []
+        return [], size
     finally:
         file.close()
 
 
-def _sites(pid: int, where: _Mapped, memory: FileIO | None) -> list[Found]:
-    found = [(note, _listeners(memory, address)) for note, address in _notes(pid, where)]
+def _all_notes(pid: int, files: list[_Mapped], left: Callable[[str], None]) -> Iterator[tuple[_Mapped, list[tuple[Any, int | None]]]]:
+    """Of each file its notes, as far as there is room; left(file's name): of one for which there is none."""
+    most = _NOTES
+    for where in files[:_FILES]:
+        notes, size = _notes(pid, where, most)
+        if size > most:
+            left(where.parts[0].name)
+        else:
+            most -= size
+            yield where, notes
+    if len(files) > _FILES:
+        left(files[_FILES].parts[0].name)
+
+
+def _sites(where: _Mapped, notes: list[tuple[Any, int | None]], memory: FileIO | None) -> list[Found]:
+    found = [(note, _listeners(memory, address)) for note, address in notes]
     return [Found(note.provider, note.name, where.parts[0].name, note.arguments, "-" if count is None else str(count))
             for note, count in found]
+
+
+def _nobody(name: str) -> None:
+    """Is told."""
 
 
 def semaphores(pid: int) -> tuple[set[int], set[str]]:
     """Where the semaphores of a process's probes are in its memory, and the paths of all files that it has mapped; none where that
     can not be known."""
     with contextlib.suppress(NotFound):
-        files = list(_mapped(pid))
-        addresses = {address for where in files for _, address in _notes(pid, where) if address is not None}
-        return addresses, {where.parts[0].path for where in files}
+        files = _mapped(pid)
+        addresses = {address for _, notes in _all_notes(pid, files, _nobody) for _, address in notes if address is not None}
+        return addresses, {part.path for where in files for part in where.parts}
     return set(), set()
 
 
@@ -162,15 +185,17 @@ def raised(pid: int, addresses: Iterable[int]) -> int:
         return sum(bool(_listeners(memory, address)) for address in addresses)
 
 
-def in_process(pid: int) -> list[Found]:
-    """The USDT probes of a process, and the probes that only the embedded engine sees."""
-    found, files = [], _mapped(pid)
+def in_process(pid: int, left: Callable[[str], None] = _nobody) -> list[Found]:
+    """The USDT probes of a process, and the probes that only the embedded engine sees.  left(name): of a file that was not looked into, as
+    there are too many, or too many probes in them."""
+    found: list[Found] = []
+    files = _mapped(pid)
     with contextlib.ExitStack() as stack:
         memory = _memory(pid)
         if memory:
             stack.enter_context(memory)
-        for where in files:
-            found += _sites(pid, where, memory)
+        for where, notes in _all_notes(pid, files, left):
+            found += _sites(where, notes, memory)
     seen = {(each.provider, each.name) for each in found}
     try:
         own = list_probes(None, pid)

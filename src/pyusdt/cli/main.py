@@ -98,13 +98,17 @@ def finding_report(findings: list[Finding]) -> str:
 def list_command(options: Namespace) -> int:
     from . import found
 
+    left: list[str] = []
     try:
         if options.file is not None:
             probes = found.in_file(options.file)
         else:
-            probes = found.in_process(options.pid) if options.pid is not None else found.published()
+            probes = found.in_process(options.pid, left.append) if options.pid is not None else found.published()
     except found.NotFound as error:
         raise Failure(error) from None
+    if left:
+        others = f" and {len(left) - 1} more files" if len(left) > 1 else ""
+        print(f"{PROGRAM}: not listed: the probes of {harmless(left[0])}{others}: the process has more than there is room for", file=sys.stderr)
     if not probes:  # so a file or a process was named: without either, this process has probes
         raise Failure(f"no USDT probes in {options.file or f'process {options.pid}'}")
     if options.json:

@@ -16,8 +16,10 @@ import time
 from collections import defaultdict
 
 from .._tracer import list_probes, look
+from ..data.allowance import Allowance
 from ..data.harmless import harmless
 from ..engine.kernel import running
+from ..tracing.reader import user_of
 from . import processes
 from .found import raised, semaphores, without_places
 
@@ -44,6 +46,7 @@ _RUNS = "RUNS/s: how often programs of tracers ran in the kernel; a program that
 _LACK = "RUNS/s: the kernel counts for root alone how often programs run"
 _MOST_TRACES = 3  # places that a tracer's row names
 SORTS = ("KB/s", "LOST", "PID")
+_FILES = 3.0, 20  # seconds at once, and one of how many, for the files of a user's processes
 
 
 class Row:
@@ -111,6 +114,7 @@ class Looks:
     def __init__(self, counting: bool = False) -> None:
         self._before: dict[tuple[Who, int], tuple[int, int]] = {}
         self._sites: dict[tuple[Who, int], tuple[set[int], set[str]]] = {}
+        self._time: dict[int, Allowance] = {}  # by user
         self._counting = counting
         self._ran: dict[tuple[int, int], int] = {}  # (tracer, program): how often
         self._lost: dict[int, int | None] = {}  # by tracer
@@ -150,7 +154,7 @@ class Looks:
         for who, row in found.items():
             if who[1]:
                 continue
-            addresses, paths = self._sites[who, row.probes] = before.get((who, row.probes)) or semaphores(row.pid)
+            addresses, paths = self._sites[who, row.probes] = before.get((who, row.probes)) or self._semaphores(row.pid)
             told = 0
             for tracer in tracers:
                 if links := tracer.of(row.pid, paths):
@@ -160,6 +164,14 @@ class Looks:
                     if self._counting and alone:
                         row.runs = (row.runs or 0.0) + sum(alone)
             row.others = max(0, raised(row.pid, addresses) - told)
+
+    def _semaphores(self, pid: int) -> tuple[set[int], set[str]]:
+        """None where the files of its user's processes have taken too long already."""
+        time_left = self._time.setdefault(user_of(pid), Allowance(*_FILES))
+        if not time_left.left:
+            return set(), set()
+        with time_left.spent():
+            return semaphores(pid)
 
     def _rates(self, tracers: list[Any], seconds: float) -> dict[tuple[int, int], float]:
         """How often each (tracer, program) ran, a second."""
