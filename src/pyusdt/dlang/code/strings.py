@@ -285,8 +285,9 @@ def _compare_null(g, expr, op, label):
         element(g, expr)
         g.emit(jump_imm(_JUMPS[op], R0, 0, label))
         return
-    place = locate_or_null(g, expr) if _is_nullable_call(expr) else place_of(g, expr)
-    if place and (place.null or _is_nullable_call(expr)):
+    is_marked = _is_nullable_call(expr) or expr.__class__ in (ast.Ternary, ast.Comma) and may_be_null(g.layout, expr)
+    place = locate_or_null(g, expr) if is_marked else place_of(g, expr)
+    if place and (place.null or is_marked):
         _load_mark(g, place)
         g.emit(jump_imm(_JUMPS[op], R1, _NULL_MARK, label))
         return

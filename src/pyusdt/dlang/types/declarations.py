@@ -175,7 +175,7 @@ def constant(names, node):
     kind = type(node)
     if kind is ast.Ident:
         inline = names.inline(node.name, node.loc)
-        if inline is not None and inline.keys is None and inline.type.is_integer and type(inline.value) is ast.IntLit:
+        if inline is not None and inline.keys is None and type(inline.value) is ast.IntLit and not t.is_real(inline.type):
             return constants.literal(node.loc, inline.value.value, inline.value.type)
     elif kind is ast.Unary:
         return constants.unary(node.loc, node.op, constant(names, node.operand))

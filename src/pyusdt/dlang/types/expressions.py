@@ -23,6 +23,7 @@ from .operands import (
     has_size,
     incompatible,
     is_null_for,
+    is_zero,
     need_writable,
     pointers_fit,
     points,
@@ -262,6 +263,7 @@ def assign(c, node):
         symbol = target.symbol
         if not symbol.known:
             if symbol.type is None:
+                refuse_array(c, node, value)
                 symbol.type = value.type
             symbol.known = True
         target.type = symbol.type
@@ -339,11 +341,13 @@ def ternary(c, node):
     elif (a.is_string or b.is_string) and t.is_text(a) and t.is_text(b):
         node.then, node.otherwise = convert(then, t.STRING), convert(otherwise, t.STRING)
         node.type = t.STRING
-    elif is_null_for(then, b) or is_null_for(otherwise, a):
+    elif is_text_or_null(then, otherwise) or is_text_or_null(otherwise, then):
+        node.then, node.otherwise = (branch if is_zero(branch) or branch.type.is_string else as_text(branch.loc, branch)
+                                     for branch in (then, otherwise))
         node.type = t.STRING
     elif pointers_fit(then, otherwise):
         node.then, node.otherwise = decay(then), decay(otherwise)
-        node.type = (node.then if points(a) else node.otherwise).type
+        node.type = (node.then if points(a) or b.is_integer else node.otherwise).type
     else:
         refuse("D_OP_INCOMPAT", node.loc, "operator ?: operands must have compatible types")
     if calls.is_action(then) or calls.is_action(otherwise):
@@ -352,6 +356,24 @@ def ternary(c, node):
     if a.is_void:
         unsupported(node.loc, "?: of void expressions is")
     return node
+
+
+def refuse_array(c, node, value):
+    """dtrace calls what ?: makes of a string and 0 or a void pointer an array: no variable's first value."""
+    if type(value) is ast.Ternary and value.type.is_string:
+        for branch, other in ((value.then, value.otherwise), (value.otherwise, value.then)):
+            if is_zero(branch) or type(branch) is ast.Stringof and branch.operand.type.is_pointer and branch.operand.type.to.is_void:
+                is_array = type(other) is ast.Stringof and other.operand.type.is_array
+                size = other.operand.type.count if is_array else c.names.options.get("strsize", t.STRING_EXTENT)
+                message = f'operator = may not be applied to operand of type "char [{size}]"'
+                refuse("D_OP_ARRFUN", node.loc, message, "declare the variable: string name;")
+
+
+def is_text_or_null(text, other):
+    """Whether a ?: has a string and 0 or a void pointer, or an array of char and 0."""
+    if text.type.is_array:
+        return t.is_char(text.type.to) and is_zero(other)
+    return text.type.is_string and (is_zero(other) or other.type.is_pointer and other.type.to.is_void)
 
 
 def comma(c, node):

@@ -198,8 +198,8 @@ def allocated(node):
         return {node.row.allocates}
     if kind in (ast.Var, ast.AssocRef):
         return {node.symbol.allocated} - {None}
-    if kind is ast.Ternary:
-        return allocated(node.then) | allocated(node.otherwise)
+    if kind is ast.Ternary:  # where one leads to memory of alloca(), any other branch does not, NULL too
+        return (allocated(node.then) or {False}) | (allocated(node.otherwise) or {False})
     if kind is ast.Binary:
         return allocated(node.left if node.left.type.is_pointer else node.right)
     if kind in (ast.Cast, ast.IncDec):

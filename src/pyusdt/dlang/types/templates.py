@@ -32,7 +32,7 @@ def expand(loc, inline, keys=()):
         found = ast.ParamRef(loc, inline)
         found.type = inline.type
         return found
-    if value.__class__ is ast.IntLit and inline.type.is_integer:
+    if value.__class__ is ast.IntLit and not t.is_real(inline.type):
         return constants.literal(loc, value.value, value.type)  # as written, whatever the inline's type is; as in dtrace
     found = copied(value, dict(zip(inline.keys or (), keys)))
     found.loc = loc

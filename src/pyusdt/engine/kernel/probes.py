@@ -76,9 +76,10 @@ class TracedFile:
 
     @property
     def short_names(self):
-        """libc.so.6 is libc.so too, and a process's program is a.out."""
-        stem = self.name.partition(".so.")[0] + ".so" if ".so." in self.name else self.name
-        return (self.name, stem, "a.out") if self.main else (self.name, stem)
+        """libc.so.6 is libc.so and libc too, and a process's program is a.out; as in dtrace."""
+        parts = self.name.split(".")
+        names = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+        return (*names, "a.out") if self.main else tuple(names)
 
     def code(self, offset, size):
         """The bytes at an offset, b"" where there are not so many."""

@@ -1,0 +1,6 @@
+int c;
+int *p;
+BEGIN
+{
+	p = c ? alloca(4) : NULL;
+}

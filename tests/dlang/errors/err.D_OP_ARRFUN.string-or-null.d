@@ -1,0 +1,5 @@
+int c;
+BEGIN
+{
+	s = c ? "a" : NULL;
+}

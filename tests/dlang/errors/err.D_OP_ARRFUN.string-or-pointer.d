@@ -1,0 +1,6 @@
+int c;
+void *p;
+BEGIN
+{
+	s[1] = c ? p : "a";
+}

@@ -1,0 +1,6 @@
+struct s { int i; };
+inline struct s *P = 0;
+BEGIN
+{
+	trace(P->i);
+}
