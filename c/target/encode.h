@@ -46,7 +46,8 @@ static inline struct pyusdt_stack_parts pyusdt_stack_parts(const struct pyusdt_d
     return parts;
 }
 
-static inline uint32_t pyusdt_stack_captured(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
+/* Not part of what is made of an event without a stack. */
+static __attribute__((noinline, unused)) uint32_t pyusdt_stack_captured(const struct pyusdt_demand *demand, const struct pyusdt_args *args)
 {
     struct pyusdt_stack_parts parts = pyusdt_stack_parts(demand, args);
     return 8u * (parts.natives + parts.others + parts.more);
@@ -124,7 +125,7 @@ static inline void pyusdt_encode_values(uint8_t *to, uint32_t args, const uint64
 }
 
 /* As many frames as the session wants, behind which one more word says that there are others. Returns what lies behind it. */
-static inline uint8_t *pyusdt_encode_stack(uint8_t *to, const struct pyusdt_demand *demand, const struct pyusdt_args *args)
+static __attribute__((noinline, unused)) uint8_t *pyusdt_encode_stack(uint8_t *to, const struct pyusdt_demand *demand, const struct pyusdt_args *args)
 {
     const struct pyusdt_stack_parts parts = pyusdt_stack_parts(demand, args);
     const uint32_t natives = 8u * parts.natives, others = 8u * parts.others;
