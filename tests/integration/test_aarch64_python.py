@@ -29,6 +29,16 @@ with pyusdt.trace(script, os.getpid(), pid=os.getpid()) as t:
     assert pyusdt.p(17, "zw\u00f6lf") and own(-1, "text")
 print(os.uname().machine, [record.values for record in t])
 """
+STACKS = """
+import os, pyusdt
+def called():
+    return pyusdt.p(18)
+pyusdt.available()
+with pyusdt.trace("pyusdt$1:::user_trace-i4s4 { trace(ustack()); trace(jstack()); }", os.getpid(), pid=os.getpid()) as t:
+    called()
+for user, language in (record.values for record in t):
+    print(["`" in text for text in user], [text.partition(" ")[0] for text in language], user[-2:] == language)
+"""
 
 
 def download(folder: str) -> str:
@@ -59,7 +69,7 @@ def compile_extension(root: str, package: str, name: str, folders: list[str]) ->
     if name == "_core":
         core += glob.glob(f"{harness.ROOT}/src/pyusdt/native/*.c")
     includes = [f"-I{harness.ROOT}/{folder}" for folder in ("include", "c", "src/pyusdt")]
-    done = harness.run([COMPILER, "-shared", "-fPIC", "-std=gnu11", "-O2", "-fvisibility=hidden", "-DPYUSDT_REQUIRE_SITES=1",
+    done = harness.run([COMPILER, "-shared", "-fPIC", "-std=gnu11", "-O2", "-fvisibility=hidden", "-fno-omit-frame-pointer", "-DPYUSDT_REQUIRE_SITES=1",
                         *(["-DCYTHON_USE_MODULE_STATE=1"] if name == "_core" else []), *includes, "-isystem",
                         f"{root}/usr/include/{PYTHON}", "-isystem", f"{root}/usr/include",
                         f"{harness.ROOT}/build/cython/src/pyusdt/{name}.c", *core, "-o", path], timeout=300)
@@ -69,21 +79,22 @@ def compile_extension(root: str, package: str, name: str, folders: list[str]) ->
 
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory):
-    """(the extension, a command that fires, its environment)"""
+    """(the extension, a command that wants the name of a program, its environment)"""
     if lacking := harness.tools(EMULATOR, COMPILER, "apt-get", "dpkg-deb"):
         pytest.skip(f"no {lacking}")
     folder = str(tmp_path_factory.mktemp("aarch64"))
     root = download(f"{folder}/debian")
     package = f"{folder}/lib/pyusdt"
     shutil.copytree(f"{harness.ROOT}/src/pyusdt", package, ignore=harness.NOT_SOURCE)
-    compile_extension(root, package, "_tracer", ["tracer", "bpf", "format", "shared"])
+    compile_extension(root, package, "_tracer", ["tracer", "stacks", "bpf", "format", "shared"])
     extension = compile_extension(root, package, "_core", ["target", "shared"])
     for name in ("cache", "run"):
         os.mkdir(f"{folder}/{name}", 0o700)
-    with open(f"{folder}/lib/fires.py", "w") as file:  # beside the package, which it thus finds
-        file.write(FIRES)
+    for name, text in (("fires", FIRES), ("stacks", STACKS)):  # beside the package, which they thus find
+        with open(f"{folder}/lib/{name}.py", "w") as file:
+            file.write(text)
     environment = {**os.environ, "PYUSDT_CACHE": f"{folder}/cache", "PYUSDT_RUNDIR": f"{folder}/run"}
-    return extension, f"{EMULATOR} -L {root} {root}/usr/bin/{PYTHON} {folder}/lib/fires.py", environment
+    return extension, f"{EMULATOR} -L {root} {root}/usr/bin/{PYTHON} {folder}/lib/", environment
 
 
 def test_notes(emulated):
@@ -96,5 +107,14 @@ def test_notes(emulated):
 
 def test_fires(emulated):
     _, command, environment = emulated
-    fired = harness.run(command.split(), timeout=120, env=environment)
+    fired = harness.run(f"{command}fires.py".split(), timeout=120, env=environment)
     assert fired.stdout == "aarch64 [('tag', 17, 'zwölf'), (-1, 'text')]\n", fired
+
+
+def test_stacks(emulated):
+    """Debian's Python keeps no frame pointers: one native frame is there, the interpreter's that called pyusdt's function."""
+    _, command, environment = emulated
+    fired = harness.run(f"{command}stacks.py".split(), timeout=120, env=environment)
+    natives, _, rest = fired.stdout.partition("] ")
+    assert natives.startswith("[True") and natives.endswith("False, False"), fired
+    assert rest == "['called', '<module>'] True\n", fired

@@ -247,6 +247,23 @@ def test_words_of_tasks():
     assert dump.task_text(AsyncTask("a", [frame], None)) == "Task a: runs, or is about to\n    f (/f.py:3)\n"
 
 
+def test_a_blocked_loop():
+    """What a thread waits for in a task is told, but not the GIL; each task once."""
+    frame, other = Frame("pay", "/f.py", 3), Frame("tick", "/f.py", 9)
+    paying, again, ticking = AsyncTask("pay", [frame], None), AsyncTask("again", [frame], None), AsyncTask("tick", [other], "Future")
+
+    def told(call, letter="S", waiting=None, frames=(frame,)):
+        threads = [Made(frames, Task(tid, tid, "a", letter, call)) for tid in (7, 8)]
+        process = dump.Process(1, 13, waiting or {})
+        return [(thread.task.tid, task.name) for thread, task in dump.blocked(process, threads, [ticking, paying, again])]
+
+    assert told("recvfrom") == [(7, "pay"), (8, "again")]
+    assert told("futex") == told("recvfrom", "R") == told(None) == told("epoll_wait", frames=[other]) == []
+    assert told("futex", waiting={7: 9}) == [(7, "pay")]
+    said = dump.text(dump.Process(1, 13, {}), [Made([frame], Task(7, 7, "a", "S", "read"))], [paying])
+    assert "\nBlocked loop: task pay waits in read, so no other task of thread 7 has its turn\n" in said
+
+
 def test_words():
     task = Task(7, 7, "worker\x1b[2J", "S", "futex")
     frame = Frame("f\n", "/tmp/\x1b.py", None)

@@ -11,7 +11,7 @@ import fastjsonschema
 import pytest
 
 from pyusdt.data import profile as profiles
-from pyusdt.data.profile import Place, Profile, marked
+from pyusdt.data.profile import RAN, Place, Profile, marked
 from pyusdt.report import top
 from pyusdt.report.flame import TOP, WIDTH, flame
 from pyusdt.report.folded import folded
@@ -45,10 +45,21 @@ def test_table():
                                  " 10.0%  100.0%  main (/app.py)\n")
     assert top.table(profile, 1).endswith("leaf (/app.py)\n                … and 2 more\n")
     assert top.table(Profile(97, "all threads")) == ""
+    profile.missed = 1
+    assert top.remarks(profile) == "1 look was missed: the machine was busy\n"
     profile.counts.update(torn=2, left_out=1)
     profile.missed = 3
     said = top.remarks(profile)
     assert re.match(r"2 samples of stacks that moved too fast.*\n1 samples .* no room.*\n3 looks were missed", said)
+
+
+def test_where_no_thread_ran_it_says_what_to_ask():
+    profile = Profile(97, RAN)
+    profile.looks = 5
+    assert "no thread ran: pyusdt dump says where they wait, --wall counts those that wait, too\n" in top.text(profile)
+    waiting = Profile(97, "all threads")
+    waiting.looks = 5
+    assert "no thread ran" not in top.text(waiting)
 
 
 def test_names_obey_nobody():

@@ -132,11 +132,27 @@ def circle_text(threads: list[int]) -> str:
     return f"{first} waits for " + ", which waits for ".join([*others, first if others else "itself"])
 
 
+def blocked(process: Process, threads: list[Any], tasks: list[Any]) -> list[tuple[Any, Any]]:
+    """(thread, task): the thread waits in a system call for what the task does, which no event loop should.  The GIL is waited for, too
+    (futex), where nobody is to blame."""
+    found = []
+    for thread in threads:
+        if thread.task is None or thread.task.letter == "R" or not thread.task.call or (
+                thread.task.call == "futex" and thread.task.tid not in process.waiting):
+            continue
+        places = {(each.name, each.file, each.line) for each in thread.frames}
+        runs = (task for task in tasks if not task.awaits and task.frames and all(task is not other for _, other in found))
+        found += [(thread, task) for task in runs if (task.frames[0].name, task.frames[0].file, task.frames[0].line) in places][:1]
+    return found
+
+
 def text(process: Process, threads: list[Any], tasks: list[Any]) -> str:
     of_asyncio = f", {counted(len(tasks), 'task')} of asyncio" if tasks else ""
     what = "no CPython" if process.minor is None else f"CPython 3.{process.minor}"
     head = f"Process {process.pid}: {what}, {counted(len(threads), 'thread')}{of_asyncio}\n"
     told = [f"Dead lock: {circle_text(each)}\n" for each in circles(process.waiting)]
+    told += [f"Blocked loop: task {harmless(task.name)} waits in {thread.task.call}, so no other task of thread {thread.task.tid} has its turn\n"
+             for thread, task in blocked(process, threads, tasks)]
     parts = [*(thread_text(each, process.waiting) for each in threads), *map(task_text, tasks)]
     return head + "".join(told) + "".join("\n" + each for each in parts)
 
@@ -163,4 +179,6 @@ def as_json(process: Process, threads: list[Any], tasks: list[Any]) -> str:
     version = None if process.minor is None else f"3.{process.minor}"
     return json.dumps({"pid": process.pid, "python": version, "threads": [thread_object(each, process.waiting) for each in threads],
                        "dead_locks": circles(process.waiting),
+                       "blocked_loops": [{"thread": thread.task.tid, "task": task.name, "call": thread.task.call}
+                                         for thread, task in blocked(process, threads, tasks)],
                        "tasks": [task_object(each) for each in tasks]}) + "\n"

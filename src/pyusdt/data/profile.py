@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     Stack = tuple["Place", ...]
 
+RAN = "running threads"  # what a profile is of, in words
 ROOM = 1 << 22  # frames of all the different stacks together
 SHOWN = 1 << 28  # characters of them, as all outputs show them
 TEXT = 1 << 26  # characters of all the different places together

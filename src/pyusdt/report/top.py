@@ -6,6 +6,7 @@ In: a data.profile.Profile.  Out: text.  Always: what was missed, torn or left o
 from __future__ import annotations
 
 from ..data.harmless import harmless
+from ..data.profile import RAN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def remarks(profile: Profile) -> str:
     """What to know of them."""
     lines = [f"{profile.counts[kind]} {words}\n" for kind, words in _SAID.items() if profile.counts[kind]]
     if profile.missed:
-        lines.append(f"{profile.missed} looks were missed: the machine was busy\n")
+        lines.append(f"{profile.missed} {'look was' if profile.missed == 1 else 'looks were'} missed: the machine was busy\n")
+    if profile.looks and not profile.samples and profile.what == RAN:
+        lines.append("no thread ran: pyusdt dump says where they wait, --wall counts those that wait, too\n")
     return "".join(lines)
 
 

@@ -8,7 +8,7 @@ read of is the same at the next look, so that no freed one has the name of what 
 import os
 import time
 
-from ..data.profile import Place, marked
+from ..data.profile import RAN, Place, marked
 from ..engine.identity import alive
 from . import kernel_side, snapshot
 from .beside import NO_COPY, Native
@@ -19,7 +19,7 @@ from .process import NoStacks, Python
 from .whose import Whose
 
 RUNNING, GIL, ALL = "running", "gil", "all"
-WORDS = {RUNNING: "running threads", GIL: "threads that hold the GIL", ALL: "all threads"}
+WORDS = {RUNNING: RAN, GIL: "threads that hold the GIL", ALL: "all threads"}
 _TRIES = 32
 _RENEWED = 1.0  # seconds
 _BELIEVED = 1 << 16  # code objects
