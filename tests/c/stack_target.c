@@ -1,14 +1,16 @@
 /*
- * A C program that fires from functions which keep frame pointers: stack_target COUNT [broken | deep | odd LIBRARY | threads LIBRARY]
+ * A C program that fires from functions which keep frame pointers: stack_target COUNT [broken | deep | random | odd LIBRARY | threads LIBRARY]
  *
  *   broken   the chain of frame pointers leads anywhere: to itself, down, to memory that is not there, into data
  *   odd      on coroutines' stacks, which are given back then, on a signal handler's and on the smallest stack of a thread, in a forked
  *            child, while another thread loads and unloads a library
  *   deep     300 frames
+ *   random   COUNT times on each of two threads, in functions that call each other at random; the event's string says which they were
  *   threads  of three threads at once, while another one loads and unloads a library
  *
  * Prints how many firings were made.
  */
+#include <alloca.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -28,7 +30,8 @@
 #include "hook_kill.h"
 #endif
 
-static const struct pyusdt_probe_desc PROBES[] = {{"stacked", "stack_target", "innermost", "fired", 1, 0, 1, 0, NULL}};
+static const struct pyusdt_probe_desc PROBES[] = {{"stacked", "stack_target", "innermost", "fired", 1, 0, 1, 0, NULL},
+                                                   {"stacked", "stack_target", "at_random", "path", 1, 1, 1, 0, NULL}};
 
 static _Atomic long fired;
 
@@ -199,6 +202,61 @@ __attribute__((noinline)) static void deep(unsigned more)
     __asm__ volatile("" ::: "memory");
 }
 
+/* ---- at random ---- */
+
+#define DEEPEST 60
+
+static _Thread_local char path[DEEPEST + 1];
+static _Thread_local unsigned length, seed;
+
+static void go_on(void);
+
+/* The room that each takes on the stack differs from call to call. */
+#define FUNCTION(letter)                                       \
+    __attribute__((noinline)) static void function_##letter(void) \
+    {                                                          \
+        char *room = alloca(rand_r(&seed) % 3000 + 1);         \
+        path[length++] = #letter[0];                           \
+        go_on();                                               \
+        __asm__ volatile("" ::"r"(room) : "memory");           \
+        length--;                                              \
+    }
+FUNCTION(a)
+FUNCTION(b)
+FUNCTION(c)
+FUNCTION(d)
+
+__attribute__((noinline)) static void at_random(void)
+{
+    struct pyusdt_firing firing;
+
+    if (pyusdt_firing_begin(&firing, 1, 0)) {
+        path[length] = '\0';
+        pyusdt_firing_text(&firing, 0, path, length);
+        pyusdt_firing_fire(&firing);
+        fired++;
+    }
+    __asm__ volatile("" ::: "memory");
+}
+
+static void go_on(void)
+{
+    static void (*const functions[])(void) = {function_a, function_b, function_c, function_d};
+
+    if (length == DEEPEST || rand_r(&seed) % 16 == 0)
+        at_random();
+    else
+        functions[rand_r(&seed) % 4]();
+    __asm__ volatile("" ::: "memory");
+}
+
+static void *run_at_random(void *arg)
+{
+    for (long i = 0; i < *(long *)arg; i++)
+        function_a();
+    return NULL;
+}
+
 static void *run(void *arg)
 {
     for (long i = 0; i < *(long *)arg; i++)
@@ -231,14 +289,18 @@ int main(int argc, char **argv)
     long count = argc > 1 ? atol(argv[1]) : 1;
     pthread_t thread;
 
-    if (pyusdt_publish(PROBES, 1) < 0) {
+    if (pyusdt_publish(PROBES, 2) < 0) {
         fprintf(stderr, "it is not published\n");
         return 1;
     }
-    for (int i = 0; i < 10000 && !pyusdt_enabled_words[0]; i++)
+    for (int i = 0; i < 10000 && !pyusdt_enabled_words[0] && !pyusdt_enabled_words[1]; i++)
         usleep(1000);
     if (argc > 2 && strcmp(argv[2], "deep") == 0) {
         deep(300);
+    } else if (argc > 2 && strcmp(argv[2], "random") == 0) {
+        pthread_create(&thread, NULL, run_at_random, &count);
+        run_at_random(&count);
+        pthread_join(thread, NULL);
     } else if (argc > 3 && strcmp(argv[2], "threads") == 0) {
         fire_at_once(&count, argv[3]);
     } else if (argc > 3 && strcmp(argv[2], "odd") == 0) {

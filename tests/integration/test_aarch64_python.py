@@ -72,7 +72,7 @@ def compile_extension(root: str, package: str, name: str, folders: list[str]) ->
     done = harness.run([COMPILER, "-shared", "-fPIC", "-std=gnu11", "-O2", "-fvisibility=hidden", "-fno-omit-frame-pointer", "-DPYUSDT_REQUIRE_SITES=1",
                         *(["-DCYTHON_USE_MODULE_STATE=1"] if name == "_core" else []), *includes, "-isystem",
                         f"{root}/usr/include/{PYTHON}", "-isystem", f"{root}/usr/include",
-                        f"{harness.ROOT}/build/cython/src/pyusdt/{name}.c", *core, "-o", path], timeout=300)
+                        f"{harness.ROOT}/build/cython/src/pyusdt/{name}.c", *core, "-o", path], timeout=900)
     assert done.status == 0, done
     return path
 

@@ -107,6 +107,24 @@ def test_deep(target):
         assert "1 stack" in run.stderr, run
 
 
+@pytest.mark.parametrize("runs", [1, pytest.param(100, marks=pytest.mark.long)])
+def test_at_random(target, runs):
+    """Each stack beside what the program says of it: 1,000 a run, of two threads, up to 120 frames."""
+    script = "stacked*:::path { trace(copyinstr(arg0)); trace(ustack(127)); }"
+    for _ in range(runs):
+        run = harness.run([harness.PYDTRACE, "-q", "-Z", "--json", "-x", "engine=embedded", "-x", "bufsize=64m", "-n", script, "-c",
+                           f"{target} 500 random"])
+        rows = rows_of(run)
+        assert len(rows) == 1000
+        for path, stack in (row["values"] for row in rows):
+            expected = ["at_random", *(name for letter in reversed(path) for name in ("go_on", f"function_{letter}")), "run_at_random"]
+            assert functions(stack)[:len(expected)] == expected, row_text(path, stack)
+
+
+def row_text(path: str, stack: list[str]) -> str:
+    return f"{path}: {' '.join(stack)}"
+
+
 def test_beside_python(pydtrace):
     """Native ones stand before Python's, of which none is missing, and jstack() is without."""
     program = "import pyusdt; f = lambda: pyusdt.p(1); f()"
