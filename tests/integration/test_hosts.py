@@ -241,6 +241,8 @@ def test_a_host_that_is_stopped_for_a_while(nodes, tmp_path):
 
 
 EVENTS = 8  # of a session
+STACKS = ["-n", r"""pyusdt*:::user_trace-i4s4 { @stacks[host, jstack()] = count(); } profile-19 { @samples[host, jstack(1)] = count(); }
+    END { printa("stack of %s%k =%@d\n", @stacks); printa("sample of %s%k =%@d\n", @samples); }"""]
 
 
 @pytest.mark.long
@@ -249,7 +251,8 @@ def test_hosts_lines_and_coordinators_are_killed_and_stopped_at_any_time(nodes, 
     """PYUSDT_TEST_ROUNDS rounds, EVENTS in a session of five hosts, at random moments from its start on: SIGKILL of a host's session or of
     the line to it (two hosts), SIGSTOP of either for a while (two others), and at the end of each fourth session SIGKILL of the
     coordinator.  What the hosts count that are not killed is exact; of the others it is never more than they fired, what is lost is told,
-    and they count again; where the coordinator is killed no session is left."""
+    and they count again; where the coordinator is killed no session is left.  In central mode each event has its stack, with its name, and
+    there are samples."""
     rounds, seed = int(os.environ.get("PYUSDT_TEST_ROUNDS", "200")), int(os.environ.get("PYUSDT_TEST_SEED", "7"))
     for number in range(-(-rounds // EVENTS)):
         folder = tmp_path / str(number)
@@ -265,7 +268,7 @@ def _session_of_kills(nodes, folder, mode, chosen, kills_coordinator, where):
     shuffled = chosen.sample(nodes, 5)
     killed, stopped = shuffled[:2], shuffled[2:4]
     with loads(nodes, folder) as stop, contextlib.ExitStack() as woken:
-        words = options(nodes, *COUNT, "-Z", "-x", f"hostmode={mode}")
+        words = options(nodes, *COUNT, *(STACKS if mode == "central" else []), "-Z", "-x", f"hostmode={mode}")
         words[words.index("--via") + 1] = slow(0, 100_000_000)
         session = Session(folder, *words)
         woken.callback(session.process.kill)
@@ -295,6 +298,10 @@ def _session_of_kills(nodes, folder, mode, chosen, kills_coordinator, where):
         fired = stop()
         text, told = session.end(), session.err.read_text()
     ends = counted(text)
+    if mode == "central":
+        stacks = re.findall(r"stack of (\d+)\n<module> \(\S+/forever\.py:\d+\)\n =(\d+)\n", text)
+        assert sorted((int(node), int(count)) for node, count in stacks) == sorted((node, end[0]) for node, end in ends.items()), (where, text, told)
+        assert "sample of " in text and not re.search(r"\? =|0x", text), (where, text)
     for node in nodes:
         is_lost = re.search(rf"{node} is (lost|given up) at \d\d:\d\d:\d\d: ", told)
         count, first, last = ends.get(node, (0, 0, -1))
