@@ -24,6 +24,8 @@ import harness
 import pytest
 from many_hosts import BACK, COUNT, FOREVER, LOST, PATIENT, Session, counted, is_whole, options
 
+from pyusdt.engine.remote.request import release
+
 pytestmark = pytest.mark.own_processes
 HOSTILE = os.path.join(harness.PROGRAMS, "hostile_host.py")
 RETURNING = os.path.join(harness.PROGRAMS, "returning_host.py")
@@ -487,6 +489,12 @@ def test_what_a_host_allows(policy, tmp_path, load):
     assert policy("destructive: yes", "-w", *ANY).status == 0
 
 
+def test_what_can_not_be_written_down_does_not_run(policy, tmp_path, load):
+    """A full disk, say; /dev/full is one, as a link is not opened."""
+    done = policy("commands: yes\naudit: /dev/full", "-n", "user_trace-n1 { @ = count(); }", "-c", load(10))
+    assert done.status == 1 and "this run can not be written down in /dev/full, so it does not begin: No space left on device" in done.stderr, done
+
+
 def test_a_host_ends_it_when_its_time_is_over(policy):
     done = policy("time: 300ms", "-Z", "-n", "user_trace-i4s4 { @ = count(); } END { printf(\"over\"); }")
     assert (done.status, done.stdout.strip()) == (0, "over"), done
@@ -502,10 +510,19 @@ def test_a_policy_that_others_could_have_written(policy, tmp_path):
 
 def test_a_name_that_is_no_name_is_not_compiled():
     """A coordinator may be anybody who has a key: the name of the host becomes a text of D."""
-    request = {"type": "trace", "schema": 2, "host": 'a"; user_trace-n1 { x = 1; } inline string y = "', "requests": [], "operands": [],
+    request = {"type": "trace", "schema": 2, "release": release(), "host": 'a"; user_trace-n1 { x = 1; } inline string y = "', "requests": [], "operands": [],
                "pids": [], "command": None, "width": 9, "options": {}, "interval": 1}
     done = subprocess.run([harness.PYDTRACE, "--serve"], input=json.dumps(request) + "\n", capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1 and "is no name of a host" in json.loads(done.stdout)["why"], done
+
+
+@pytest.mark.parametrize(("more", "why"), [
+    ({"release": "9.9\x1b[m"}, r"this host has pyusdt \S+, the coordinator 9\.9\\x1b\[m: both need the same"), ({}, "the coordinator None: both need"),
+    ({"schema": 3, "release": "9.9"}, "serves requests of schema 2: the coordinator's is of another version")])
+def test_a_coordinator_of_another_version(more, why):
+    request = json.dumps({"type": "trace", "schema": 2, "host": "a", **more})
+    done = subprocess.run([harness.PYDTRACE, "--serve"], input=request + "\n", capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1 and re.search(why, json.loads(done.stdout)["why"]), done
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,8 @@ import harness
 import pytest
 from many_hosts import COUNT, FOREVER, PATIENT, Session, counted, is_whole, serving
 
+from pyusdt.engine.remote.request import release
+
 pytestmark = pytest.mark.own_processes
 VIA = f"env HOST={{host}} {harness.PYDTRACE} --serve"
 LOAD = "import pyusdt\nfor i in range(300): pyusdt.p(i % 7, i, 0, 0, 'key %d' % (i % 5))"
@@ -140,7 +142,7 @@ def test_what_can_not_be_had(words, message, pydtrace):
 def test_a_request_to_relay_that_is_none():
     """Whoever has a key may ask."""
     for hosts, via in ((["a;b"], ["x", "{host}"]), ([], ["x"]), (["a"], []), (["a"] * 20_000, ["x"]), (5, ["x"])):
-        request = {"type": "trace", "schema": 2, "host": "gw", "requests": [], "operands": [], "pids": [], "command": None, "width": 9, "options": {},
+        request = {"type": "trace", "schema": 2, "release": release(), "host": "gw", "requests": [], "operands": [], "pids": [], "command": None, "width": 9, "options": {},
                    "interval": 1, "hosts": hosts, "via": via, "wait": 10**9, "retry": 0}
         done = subprocess.run([harness.PYDTRACE, "--serve"], input=json.dumps(request) + "\n", capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 1 and json.loads(done.stdout)["type"] == "refused" and not done.stderr, done

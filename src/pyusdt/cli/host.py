@@ -16,15 +16,16 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from ..data.harmless import harmless
 from ..dlang.errors import CompileError
 from ..engine import Targets
 from ..engine.remote import nodes, sides
-from ..engine.remote.request import FORWARDED, relayed
+from ..engine.remote.request import FORWARDED, relayed, release
 from ..report.deltas import Lines
 from ..report.output import Output
 from ..tracing.driver import Driver
 from . import arguments as cli
-from .policy import Policy
+from .policy import Denied, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,7 +194,7 @@ def _pipes() -> tuple[BinaryIO, _Shared]:
 def _refuse(sink: Served, error: Exception, policy: Policy | None) -> int:
     why = error.summary() if isinstance(error, CompileError) else str(error) or type(error).__name__
     if policy:
-        with contextlib.suppress(OSError):  # then it is the error itself
+        with contextlib.suppress(Denied):  # then it is the error itself
             policy.audit(f"refused: {why}")
     sink.say("refused", why=why)
     return 1
@@ -207,6 +208,8 @@ def _read(file: BinaryIO) -> dict[str, Any]:
         raise NotServed("pydtrace --serve is started by pydtrace --hosts: it reads a request from its standard input") from None
     if not isinstance(request, dict) or request.get("type") != "trace" or request.get("schema") != 2:
         raise NotServed("this pydtrace serves requests of schema 2: the coordinator's is of another version")
+    if (theirs := str(request.get("release"))) != (ours := release()):
+        raise NotServed(f"this host has pyusdt {ours}, the coordinator {harmless(theirs[:40])}: both need the same, as both compile the script")
     return request
 
 

@@ -7,6 +7,7 @@ that is none, allows nothing; what was asked is in the audit, also where it was 
 
 from __future__ import annotations
 
+import errno
 import glob
 import hashlib
 import os
@@ -132,7 +133,7 @@ class Policy:
 
     # --- after --------------------------------------------------------------------------------------
     def audit(self, outcome: str) -> None:
-        """A line: when, who, what was asked, what came of it.  OSError: nothing may run that is not written down."""
+        """A line: when, who, what was asked, what came of it.  Denied: nothing may run that is not written down."""
         if self._audit is None:
             return
         line = f"pydtrace --serve: uid={os.getuid()} from={self._who} {harmless(self._asked)[:3 * _FIELD]} {harmless(outcome)[:_FIELD]}"
@@ -141,11 +142,16 @@ class Policy:
 
             syslog.syslog(syslog.LOG_NOTICE | syslog.LOG_AUTH, line)
             return
-        fd = os.open(self._audit, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        data = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} [{os.getpid()}] {line}\n".encode("utf-8", "replace")
         try:
-            os.write(fd, f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} [{os.getpid()}] {line}\n".encode("utf-8", "replace"))
-        finally:
-            os.close(fd)
+            fd = os.open(self._audit, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                if os.write(fd, data) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            finally:
+                os.close(fd)
+        except OSError as error:
+            raise Denied(f"this run can not be written down in {self._audit}, so it does not begin: {error.strerror}") from None
 
 
 def _text(path: str) -> str:

@@ -60,6 +60,16 @@ class Request:
         return f"{len(leaves(self.behind)) or len(self.names)} hosts{through}"
 
 
+def release() -> str:
+    """Of pyusdt, which both sides compile the script with; empty where it is not installed but found."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("pyusdt")
+    except PackageNotFoundError:
+        return ""
+
+
 def leaves(tree: Any) -> list[str]:
     """The hosts of {relay: the hosts behind it, or again such a dict}, or of a list of them."""
     return [name for each in tree.values() for name in leaves(each)] if isinstance(tree, dict) else tree
@@ -89,7 +99,7 @@ def relayed(asked: Mapping[str, Any], forward: Callable[[bytes, int, int], None]
     behind, via = _checked(asked["hosts"], _LEVELS), [*map(str, asked["via"])]
     if len(leaves(behind)) > nodes.MOST or not via:
         raise nodes.NotHosts("too many hosts, or no way to them")
-    script = {key: asked[key] for key in ("schema", "interval", "operands", "pids", "command", "width", "options", "requests")}
+    script = {key: asked[key] for key in ("schema", "release", "interval", "operands", "pids", "command", "width", "options", "requests")}
     found = Request([*behind], via, script, behind if isinstance(behind, dict) else None)
     found.forward = forward
     return found
@@ -119,8 +129,8 @@ def make(hosts: str, via: str | None, program: Program, options: Mapping[str, An
     if sends and (relay is not None or options.get("engine", "embedded") != "embedded"):
         raise nodes.NotHosts("-x hostmode=central can not be had with --relay, and only with -x engine=embedded")
     records = sends or any(clause.record_size and sides.THERE in sides.of_clause(clause.probes) for clause in program.clauses)
-    script = {"schema": 2, "interval": _OFTEN if records else _SELDOM, "operands": [*operands], "pids": [*pids], "command": command, "width": width or width_of(hosts),
-              "options": {name: options[name] for name in FORWARDED if name in options}, "requests": [*texts]}
+    script = {"schema": 2, "release": release(), "interval": _OFTEN if records else _SELDOM, "operands": [*operands], "pids": [*pids],
+              "command": command, "width": width or width_of(hosts), "options": {name: options[name] for name in FORWARDED if name in options}, "requests": [*texts]}
     names, words = nodes.hosts(hosts), words_of(via)
     if relay is None:
         return Request(names, words, script)
