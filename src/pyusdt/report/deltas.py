@@ -67,13 +67,13 @@ class Lines(OutputSink):
             record = buffer[at : at + size]
             self._name(probe)
             where = {"clause": clause & ~p.RECORD_FLAGS, "probe": probe, "time": when, "pid": pid, "tid": tid, "cpu": cpu,
-                     **self._beside}
+                     **({"uncertain": True} if clause & p.RECORD_UNSURE else {}), **self._beside}
             if clause & p.RECORD_FAULT:
                 kind, pc, value = _FAULT.unpack_from(record, p.FAULT_KIND)
                 self.say("fault", **where, kind=kind, pc=pc, value=value)
                 self._teller.tell(record)
             else:
-                self._record(self._clauses[clause], record, where)
+                self._record(self._clauses[clause & ~p.RECORD_FLAGS], record, where)
             at += size
         if self._interval and time.monotonic() >= self._due:
             self.epoch()
@@ -83,7 +83,7 @@ class Lines(OutputSink):
             self._probes.add(probe)
             self.say("probe", id=probe, names=wire.said(self._info.probe(probe)))
 
-    def _record(self, clause: _Reader, record: bytes, where: dict[str, int]) -> None:
+    def _record(self, clause: _Reader, record: bytes, where: dict[str, Any]) -> None:
         self.say("record", **where, values=wire.said(clause.read(record)), **clause.does)
         for action in clause.here:
             self._info.actions.act(action, record)

@@ -73,6 +73,7 @@ class Samples:
         except NoStacks as error:
             self._fail(pid, str(error))
             return []
+        self._again.pop(pid, None)
         return [(tid, [self._word(text) for text in texts]) for tid, texts in found]
 
     def _fail(self, pid: int, why: str) -> None:
