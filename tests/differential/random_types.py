@@ -59,6 +59,8 @@ class Typed:
         body = "".join(self.changed(f"bits.{member}", "=") for member in members)
         for member in members[:2]:
             op = rng.choice(["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++x", "--x", "x++", "x--"])
+            if member == "c" and "x" in op:  # dtrace writes the carry into the next member
+                op = "+="
             self.values.count("type", "bit-field " + op)
             body += self.changed(f"bits.{member}", op)
         shown = [f"bits.{member}" for member in members] + [f"(bits.{members[0]} {rng.choice('+-*&|^')} {self.values.integer(1)[0]})"]
@@ -94,6 +96,7 @@ class Typed:
         change = self.changed(name, op)
         if name.startswith("self->"):  # a constant 0 there makes dtrace delete the variable
             body = f"{name} = ({integer(2)[0]}) + (v0 - v0); "
+            change = change if "x" in op else change.replace(f" {op} ", f" {op} (v0 - v0) + ")
         shown = [name, f"({other}){integer(2)[0]}", f"(({type}){integer(1)[0]} {rng.choice(['<', '>', '==', '<=', '+', '-', '>>'])} "
                  + (f"(({other}){integer(1)[0]} & 15))")]
         return [self.line(f'{body}{change}printf("%d %d %d", {", ".join(shown)});')]
@@ -127,8 +130,11 @@ class Typed:
         """Elements by an index that is computed, and by pointers."""
         rng, integer = self.random, self.values.integer
         self.values.count("type", "array")
+        numbers, self.values.numbers = self.values.numbers, True  # of a subscript with strings dtrace loses the element
         at = f"({integer(2)[0]} & 3)"
+        self.values.numbers = numbers
         body = "".join(f"longs[{i}] = {rng.randrange(-1000, 1000)}; " for i in range(6))
+        lower, upper = sorted(rng.randrange(6) for _ in range(2))  # dtrace's difference is unsigned, not below 0
         return [self.line(f"{body}{self.changed(f'longs[{at}]', rng.choice(['=', '+=', '^=', '*=']))}"
                           f'printf("%d %d %d %d", longs[{at} + 1], *(longs + {rng.randrange(6)}), *(&longs[1] + {rng.randrange(5)}), '
-                          f"&longs[{rng.randrange(6)}] - &longs[{rng.randrange(6)}]);")]
+                          f"&longs[{upper}] - &longs[{lower}]);")]

@@ -177,8 +177,8 @@ class Values:
         if name == "strlen":
             args = self.string(depth)
         elif name in ("index", "rindex"):
-            self.choosing = self.ours  # the real dtrace does not search in what "?:" chose, or two subroutines made
-            args = f"{self.string(depth if self.ours else min(depth, 1))}, {self.string(0)}"
+            self.choosing = self.ours  # the real dtrace does not search in what "?:" chose, or a subroutine made
+            args = f"{self.string(depth if self.ours else 0)}, {self.string(0)}"
             self.choosing = True
             if self.random.random() < 0.03:  # the kernel refuses dtrace's code for many
                 args += f", {self.random.choice([0, 1, 3, 200])}"

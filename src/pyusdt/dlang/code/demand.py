@@ -58,7 +58,7 @@ def _read(node, strsize):
     """(argument, bytes) for each argument whose string the node may read."""
     if node.__class__ is ast.Call and node.row.reads:
         return _string_read(node.args[0], node.row.reads(node, strsize), strsize)
-    if node.__class__ is ast.Stringof and not node.operand.type.is_array:
+    if node.__class__ is ast.Stringof and not (node.operand.type.is_array or node.operand.type.is_string):
         return _string_read(node.operand, strsize, strsize)
     if node.__class__ is ast.Deref:
         return _string_read(node.operand, STRING_LIMIT, strsize)

@@ -349,8 +349,11 @@ def _string(g, expr, off, size):
 
 
 def _stringof(g, expr, off, size):
-    """An array of char, or what an address points to."""
+    """An array of char, what an address points to, or a string, which may not be NULL."""
     operand = expr.operand
+    if operand.type.is_string:
+        g.string(operand, off, size)
+        return
     if operand.type.is_array:
         spot, limit = reach(g, operand), min(operand.type.count + 1, g.layout.strsize)
     else:

@@ -53,6 +53,9 @@ def place_of(g, expr):
         return Place(False, expr.row.offset, expr.row.size)
     if cls is ast.Cast:
         return place_of(g, expr.operand)
+    if cls is ast.Stringof and expr.operand.type.is_string:
+        place = place_of(g, expr.operand)
+        return None if place is None or place.null else place
     return None
 
 

@@ -224,8 +224,8 @@ def check_allocated(node, symbol, value):
 def stringof(c, node):
     operand = c.operand(node.operand)
     kind = operand.type
-    if kind.is_string:
-        return operand
+    if kind.is_string:  # NULL is a fault: such a string is kept apart from its operand
+        return operand if operand.__class__ in (ast.StrLit, ast.Builtin) else typed(ast.Stringof(node.loc, operand), t.STRING)
     if not (t.is_scalar(kind) or kind.is_array):
         refuse("D_STRINGOF_TYPE", node.loc, f"cannot apply stringof to a value of type {kind}")
     return as_text(node.loc, operand)
