@@ -1,14 +1,21 @@
 #!/usr/bin/env python3
 """Scripts of the world, unchanged, under the real dtrace and under pydtrace: a table of what each does.  As root.
 
-    tests/conformance/world.py FOLDER [--load CMD] [--seconds N] [--markdown FILE] [--only WORD]
+    tests/conformance/world.py FOLDER [--load CMD] [--seconds N] [--of PATTERN] [--markdown FILE] [--only WORD]
 
 FOLDER: anything with D scripts in it, at any depth: *.d, files that begin with #!…dtrace, and shell scripts that call
 dtrace. Nothing of them is in this repository; docs/internals/scripts.md says what was looked at.
 
 In two steps. First each script is compiled by both (`-e`), with the pid of the load for $1 to $9 and $target. Those that
-both take are then run by both, at the same time, while the load runs (a script of $target starts its own), and end by
-Ctrl-C: what they printed is compared line by line, with numbers and blanks made alike, since times and pids differ.
+both take are then run by both, at the same time. When neither has anything left to do the load runs (a
+script of $target starts its own); then both are ended by Ctrl-C. What they printed is compared line by line, with numbers
+and blanks made alike, since times and pids differ. A script that shows all of a busy machine shows each what happened while
+it looked: --of says which lines are of the load, and those alone are compared, with their numbers.
+
+With --waiting the load is a program that runs before the tracers begin: it reads the FIFO of $WORLD_GO to its end before it
+does its work, and once more before it ends. Its pid is what the scripts are given, and -p. dtrace 2.0 finds the probes of
+such a process under its pid alone: a provider with a pattern, as `python*`, is read as `python$target` in both, in a copy of
+the script, where --targets says so.
 
 Always: both are started as /usr/sbin/dtrace in a mount namespace of the one command, in the oracle's chroot, since scripts
 name that path; so the scripts are not changed, nor is this machine.
@@ -38,7 +45,8 @@ ALONE = '''mkdir -p "{0}/real" && touch "{0}/real/dtrace" && mount --bind /usr/s
 mount --bind "$0" /usr/sbin/dtrace && exec "$@"'''
 COMPILING = 60  # seconds
 ENDING = 60  # seconds that a tracer has to end: taking away the probes of all system calls is slow
-SAME = 0.9  # the share of lines that both printed from which on the output is called the same
+STARTING = 40  # seconds that both have to begin
+RESTING = 0.1  # seconds of work in two from which on a tracer is taken to wait
 
 
 def scripts(folder: str) -> list[str]:
@@ -68,8 +76,8 @@ def is_script(path: str) -> bool:
     return shell and re.search(r"^\s*(/usr/s?bin/)?dtrace\s", text, re.MULTILINE) is not None
 
 
-def command_of(path: str, load: str, pid: int) -> list[str]:
-    """How the script is called."""
+def command_of(path: str, load: str, pid: int, grabbed: bool) -> list[str]:
+    """How the script is called.  grabbed: with the pid as its target."""
     text = text_of(path)
     first = text.split("\n", 1)[0]
     if first.startswith("#!") and "dtrace" in first:
@@ -79,7 +87,9 @@ def command_of(path: str, load: str, pid: int) -> list[str]:
         return ["bash", path, *(["-p", str(pid)] if "-p PID" in text else [])]
     else:
         command = ["/usr/sbin/dtrace", "-s", path]
-    if "$target" in text:
+    if grabbed:
+        command += ["-p", str(pid)]
+    elif "$target" in text:
         command += ["-c", load]
     words = [int(n) for n in re.findall(r"(?<!\$)\$\$?([1-9])\b", without_comments(text))]
     return command + [str(pid)] * max(words, default=0)
@@ -123,6 +133,19 @@ def finish(process: subprocess.Popen[str], seconds: float, number: int = signal.
     return process.wait()
 
 
+def cpu_seconds(process: subprocess.Popen[str]) -> float:
+    """What a command and all that it started have computed so far."""
+    ticks = 0
+    for name in os.listdir("/proc"):
+        try:
+            fields = text_of(f"/proc/{name}/stat").rpartition(")")[2].split() if name.isdigit() else []
+        except OSError:
+            continue  # it has ended
+        if fields and int(fields[3]) == process.pid:  # the session that it leads
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def lines_of(output: str) -> collections.Counter[str]:
     """The lines, with numbers, blanks and distributions' bars made alike."""
     found: collections.Counter[str] = collections.Counter()
@@ -152,40 +175,59 @@ class World:
 
     def row(self, path: str) -> tuple[str, str]:
         """(kind of outcome, why)"""
-        load = subprocess.Popen(shlex.split(self.options.load), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                stderr=subprocess.DEVNULL) if self.options.waiting else None
-        pid = load.pid if load else os.getpid()
-        try:
-            with tempfile.TemporaryDirectory(dir="/tmp", prefix="world-") as folder:
-                command = command_of(path, self.options.load, pid)
+        with tempfile.TemporaryDirectory(dir="/tmp", prefix="world-") as folder:
+            self.go = os.path.join(folder, "go")
+            os.mkfifo(self.go)
+            load = subprocess.Popen(shlex.split(self.options.load), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL, env={**os.environ, "WORLD_GO": self.go}) if self.options.waiting else None
+            try:
+                command = command_of(self.copy(path, folder), self.options.load, load.pid if load else os.getpid(), grabbed=bool(load))
                 statuses = self.both(path, folder, command, "-e", COMPILING)
                 if any(status for status, _ in statuses):
                     return refused(*statuses)
                 if not self.options.seconds:
                     return "compiled", ""
                 return self.compared(path, folder, command)
-        finally:
-            if load:
-                load.kill()
-                load.wait()
+            finally:
+                if load:
+                    load.kill()
+                    load.wait()
+
+    def copy(self, path: str, folder: str) -> str:
+        """The script, with the target's provider in the place of a pattern if that is wanted."""
+        if not self.options.targets:
+            return path
+        copied = os.path.join(folder, os.path.basename(path))
+        with open(copied, "w", encoding="latin-1") as file:
+            file.write(re.sub(rf"\b({self.options.targets})\*:", r"\1$target:", text_of(path)))
+        return copied
 
     def both(self, path: str, folder: str, command: list[str], flags: str, seconds: float) -> list[tuple[int, str]]:
         """[(exit status, output)] of dtrace and of pydtrace, run at the same time."""
         tracers = [Tracer(kind, folder, flags) for kind in ("dtrace", "pydtrace")]
         running = [tracer.start(command, self.binds, os.path.dirname(path)) for tracer in tracers]
         if flags != "-e":
-            self.let_it_work(seconds)
+            self.let_it_work(running)
             seconds = 0.1
         statuses = [finish(process, seconds, signal.SIGINT if flags != "-e" else signal.SIGTERM) for process in running]
         return [(status, tracer.output()) for status, tracer in zip(statuses, tracers)]
 
-    def let_it_work(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        time.sleep(seconds / 2)
-        while time.monotonic() < end:
-            subprocess.run(shlex.split(self.options.load), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, check=False, timeout=120)
-            time.sleep(0.2)
+    def let_it_work(self, running: list[subprocess.Popen[str]]) -> None:
+        """Wait until the tracers have begun, have the load run once, and let what it did be seen."""
+        until = time.monotonic() + STARTING
+        spent = [-1.0]
+        while time.monotonic() < until and not all(process.poll() is not None for process in running):
+            time.sleep(1)
+            spent = [*spent[-2:], sum(map(cpu_seconds, running))]
+            if spent[0] > 0 and spent[-1] - spent[0] < RESTING:
+                break
+        if self.options.waiting:
+            with open(self.go, "w"):
+                pass
+        else:
+            subprocess.run(shlex.split(self.options.load), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                           check=False, timeout=120)
+        time.sleep(self.options.seconds)
 
     def compared(self, path: str, folder: str, command: list[str]) -> tuple[str, str]:
         (status, theirs), (our_status, ours) = self.both(path, folder, command, "", self.options.seconds)
@@ -193,12 +235,18 @@ class World:
             for kind, text in (("dtrace", theirs), ("pydtrace", ours)):
                 with open(os.path.join(self.options.keep, f"{os.path.basename(path)}.{kind}"), "w", encoding="latin-1") as file:
                     file.write(text)
-        share = common(theirs, ours)
         if status != our_status:
             return "differ", f"exit status {our_status}, not {status}: {message(ours if our_status else theirs)}"
-        if not +lines_of(theirs):
+        if self.options.of:
+            left, right = (sorted(" ".join(line.split()) for line in text.split("\n") if re.search(self.options.of, line)) for text in (theirs, ours))
+            if left or right:
+                return ("same" if left == right else "runs"), f"of the load {len(left)} and {len(right)} lines, {len(set(left) & set(right))} the same"
+        one, other = lines_of(theirs), lines_of(ours)
+        if not +one and not +other:
             return "silent", "neither printed anything"
-        return ("same" if share >= SAME else "runs"), f"{share:.0%} of the lines"
+        if one == other:
+            return "same", f"{one.total()} lines"
+        return "runs", f"{one.total()} and {other.total()} lines, {common(theirs, ours):.0%} of their kinds in both"
 
 
 def refused(theirs: tuple[int, str], ours: tuple[int, str]) -> tuple[str, str]:
@@ -216,9 +264,11 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder")
     parser.add_argument("--load", default="sh -c 'ls / >/dev/null; sleep 0.1; cat /etc/passwd >/dev/null'", help="what the scripts trace")
-    parser.add_argument("--waiting", action="store_true", help="one load runs all the time; its pid is what the scripts are given")
-    parser.add_argument("--seconds", type=float, default=6, help="how long a script runs; 0: it is only compiled")
+    parser.add_argument("--waiting", action="store_true", help="the load runs before the tracers do, and waits for them")
+    parser.add_argument("--targets", help="a pattern of providers, such as python|ruby, that are the target's in a copy of the script")
+    parser.add_argument("--seconds", type=float, default=2, help="how long a script still runs after the load; 0: it is only compiled")
     parser.add_argument("--bind", action="append", default=[], help="a folder that the load needs, shown in the chroot")
+    parser.add_argument("--of", help="a pattern of the lines that are of the load, which alone are compared, with their numbers")
     parser.add_argument("--only", default="", help="only scripts whose path has this word")
     parser.add_argument("--keep", help="a folder for what both printed")
     parser.add_argument("--markdown", help="write the table to this file")

@@ -85,7 +85,7 @@ NEEDS = {option.name: option.needs for option in OURS}
         (["-X", "q"], "failed to set -X q: Invalid value for specified option"),
         (["--ready=1"], "--ready needs the number of an open file descriptor, from 3 on"),
         (["--ready=x"], "--ready needs the number of an open file descriptor, from 3 on"),
-        (["-32"], "-32 is not supported: 32-bit processes have no probes of ours"),
+        (["-32"], "-32 is not supported: a D whose long and pointers have 4 bytes is for 32-bit processes, which have no probes of ours"),
         (["--dump=foo"], "--dump needs one of ast, types, bpf"),
         *[([f"--metrics={bad}"], f"--metrics needs {NEEDS['metrics']}") for bad in ("x", "65536", "-1", ":9464", "[]:1", "localhost", "9464:")],
     ],

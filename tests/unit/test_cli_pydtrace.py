@@ -60,11 +60,29 @@ def test_version_is_ours_and_that_of_d():
         (["-l", "--replay", "x"], "-l lists what there is now, not what was recorded: it can not be used with --replay"),
         (["-o", "/proc/nonexistent/x", "-l"], "failed to open output file '/proc/nonexistent/x': No such file or directory"),
         (["-s", "/proc/nonexistent.d", "--dump=bpf"], "failed to open /proc/nonexistent.d: No such file or directory"),
-        (["-G"], "-G requires one or more scripts or enabling options"),
     ],
 )
 def test_failures_are_one_line_and_status_1(arguments, message):
     assert run(*arguments) == (1, "", f"dtrace: {message}\n")
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["-G"], "-G requires one or more scripts or enabling options"), (["-h"], "-h requires one or more scripts or enabling options"),
+    (["-h", "-n", "BEGIN"], "-h requires an output file if no scripts are specified"),
+])
+def test_what_h_and_g_lack_is_wrong_usage(arguments, message):
+    assert run(*arguments) == (2, "", f"dtrace: {message}\n")
+
+
+def test_names_that_dtrace_can_not_link(tmp_path):
+    """The words are dtrace's; tests/integration/test_linking.py has it beside them."""
+    for length in (53, 54, 63, 64):
+        (tmp_path / f"{length}.d").write_text(f"provider {'a' * length} {{ probe go(); }};\n")
+    assert run("-G", "-s", "53.d", cwd=tmp_path)[0] == run("-h", "-s", "63.d", cwd=tmp_path)[0] == 0
+    for words, what in ((["-s", "54.d"], "script 54"), (["-s", "54.d", "-o", "x.o"], "script 54.d"), (["-s", "53.d", "-s", "54.d"], "script 53")):
+        assert run("-G", *words, cwd=tmp_path) == (1, "", f"dtrace: failed to link {what}: USDT provider name may not exceed 53 characters: {'a' * 54}\n")
+    status, _, told = run("-h", "-s", "64.d", cwd=tmp_path)
+    assert status == 1 and told.startswith(f"dtrace: failed to compile script 64.d: line 1: provider name may not exceed 63 characters: {'a' * 64}\n")
 
 
 def test_a_script_without_its_option_is_told(tmp_path):

@@ -10,10 +10,15 @@ from __future__ import annotations
 import os
 import struct
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _HEADER = struct.Struct("=4sBBBB8xHHIQQQIHHHHHH")
 _SECTION = struct.Struct("=IIQQQQIIQQ")
 _MACHINES = {"x86_64": 62, "aarch64": 183}
 _NAMES = b"\0.note.GNU-stack\0.shstrtab\0"
+_LONGEST = 53  # of a provider's name; a name of a description has 63
 _RELOCATABLE, _PROGBITS, _STRTAB = 1, 1, 3
 
 ADVICE = "probes need no -G on Linux: the header that -h makes has them; an empty object was written"
@@ -22,6 +27,12 @@ ADVICE = "probes need no -G on Linux: the header that -h makes has them; an empt
 def default_path(scripts: list[str]) -> str:
     """The path of the object without -o: x.o for x.d, in the current folder."""
     return os.path.basename(scripts[-1]).removesuffix(".d") + ".o" if scripts else "d.out"
+
+
+def too_long(providers: Iterable[str]) -> str | None:
+    """Why the probes of one of the providers can not be linked, in dtrace's words, or None: a process's id is put behind the name."""
+    found = next((name for name in providers if len(name) > _LONGEST), None)
+    return found and f"USDT provider name may not exceed {_LONGEST} characters: {found}"
 
 
 def empty_object() -> bytes:

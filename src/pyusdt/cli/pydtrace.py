@@ -226,9 +226,9 @@ def write_headers(arguments: Arguments) -> int:
 
     scripts = [request.script for request in arguments.requests if request.script is not None]
     if not arguments.requests:
-        raise Failure("-h requires one or more scripts or enabling options")
+        raise cli.UsageError("-h requires one or more scripts or enabling options", usage=False)
     if not scripts and arguments.output is None:
-        raise Failure("-h requires an output file if no scripts are specified")
+        raise cli.UsageError("-h requires an output file if no scripts are specified", usage=False)
     path = arguments.output or default_path(scripts[-1])
     compiler = Compiler(arguments.options, default_macros(), kernel=Structs())
     add_requests(compiler, arguments)
@@ -236,29 +236,41 @@ def write_headers(arguments: Arguments) -> int:
         with open(path, "w", encoding="utf-8") as file:
             file.write(header(path, compiler.names.providers))
     except OSError as error:
-        raise Failure(f"failed to create header file '{path}': {error.strerror}") from None
+        raise Failure(f"failed to open header file '{path}': {error.strerror}") from None
     return 0
+
+
+def linked(arguments: Arguments) -> str:
+    """What dtrace calls the requests of -G in its messages: the first; a script loses its .d where that names the object."""
+    first = arguments.requests[0]
+    named = arguments.output and len(arguments.requests) == 1
+    return f"{first.what} {first.name if named or first.script is None else first.name.removesuffix('.d')}"
 
 
 def link(arguments: Arguments) -> int:
     """-G."""
-    from .link import ADVICE, default_path, empty_object
+    from .link import ADVICE, default_path, empty_object, too_long
 
     scripts = [request.script for request in arguments.requests if request.script is not None]
     if not arguments.requests:
-        raise Failure("-G requires one or more scripts or enabling options")
+        raise cli.UsageError("-G requires one or more scripts or enabling options", usage=False)
     path = arguments.output or default_path(scripts)
+    failed = f"failed to link {linked(arguments)}"
     if arguments.options.get("linktype") == "dof":
         if os.path.exists(path):
             os.unlink(path)
-        raise Failure(f"failed to link script {os.path.splitext(path)[0]}: link type 1 (DOF) no longer supported")
+        raise Failure(f"{failed}: link type 1 (DOF) no longer supported")
     arguments.operands = []  # they name the object files that dtrace would change
-    add_requests(Compiler(arguments.options, default_macros(), kernel=Structs()), arguments)
+    compiler = Compiler(arguments.options, default_macros(), kernel=Structs())
+    add_requests(compiler, arguments)
+    reason = too_long(compiler.names.providers)
+    if reason is not None:
+        raise Failure(f"{failed}: {reason}")
     try:
         with open(path, "wb") as file:
             file.write(empty_object())
     except OSError as error:
-        raise Failure(f"failed to open output file '{path}': {error.strerror}") from None
+        raise Failure(f"{failed}: failed to open {path}: {error.strerror}") from None
     if "_DTRACE_TESTING" not in os.environ:
         complain(ADVICE)
     return 0

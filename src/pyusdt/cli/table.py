@@ -39,7 +39,7 @@ _ANONYMOUS = "anonymous tracing is a kernel's"
 
 # getopt(3) takes the first character of a name; of -32 and -64 the second is its argument.
 DTRACE = (
-    Option("32", None, "generate 32-bit D programs and ELF files", refused="32-bit processes have no probes of ours"),
+    Option("32", None, "generate 32-bit D programs and ELF files", refused="a D whose long and pointers have 4 bytes is for 32-bit processes, which have no probes of ours"),
     Option("64", None, "generate 64-bit D programs and ELF files"),
     Option("a", refused=_ANONYMOUS),
     Option("A", refused=_ANONYMOUS),

@@ -123,8 +123,8 @@ def define_provider(names, node):
     name, loc = node.name, node.loc
     if "`" in name:
         refuse("D_PROV_BADNAME", loc, f"provider name may not contain scoping operator: {name}")
-    if len(name) >= 58:
-        refuse("D_PROV_BADNAME", loc, f"provider name may not exceed 57 characters: {name}")
+    if len(name) > 63:
+        refuse("D_PROV_BADNAME", loc, f"provider name may not exceed 63 characters: {name}")
     if name[-1].isdigit():
         refuse("D_PROV_BADNAME", loc, f"provider name may not end with a digit: {name}")
     probes = names.providers.setdefault(name, {})
