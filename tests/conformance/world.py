@@ -277,6 +277,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     options = arguments()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it, and so would the tracers
     subprocess.run([ORACLE, "setup"], check=True)
     folder, world, rows = os.path.abspath(options.folder), World(options), []
     for path in scripts(folder):

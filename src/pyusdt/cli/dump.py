@@ -135,7 +135,7 @@ def circle_text(threads: list[int]) -> str:
 def blocked(process: Process, threads: list[Any], tasks: list[Any]) -> list[tuple[Any, Any]]:
     """(thread, task): the thread waits in a system call for what the task does, which no event loop should.  The GIL is waited for, too
     (futex), where nobody is to blame."""
-    found = []
+    found: list[tuple[Any, Any]] = []
     for thread in threads:
         if thread.task is None or thread.task.letter == "R" or not thread.task.call or (
                 thread.task.call == "futex" and thread.task.tid not in process.waiting):
