@@ -12,7 +12,7 @@ import sys
 import harness
 import pytest
 
-from pyusdt.stacks.process import NoStacks
+from pyusdt.stacks.process import NoProcess, NoStacks
 from pyusdt.tracing import samples
 
 pytestmark = pytest.mark.own_processes
@@ -95,6 +95,18 @@ def test_no_stranger_is_read(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(NoStacks, match="another user's"):
         samples._refuse_strangers(os.getpid())
+
+
+def test_a_process_that_ends_is_no_trouble(monkeypatch):
+    """Its memory is gone before it is."""
+    def gone(pid, frames):
+        raise NoProcess(pid)
+
+    monkeypatch.setattr(samples, "_Process", gone)
+    monkeypatch.setattr(samples, "_AGAIN", 0.0)
+    looks = samples.Samples(None, 10, False)
+    assert [looks.look(os.getpid()) for _ in range(3)] == [[]] * 3
+    assert looks.troubles == []
 
 
 def test_why_there_are_none(pydtrace):

@@ -284,7 +284,7 @@ def test_maps_of_many_processes_have_room_together(monkeypatch):
     for pid in range(100):
         assert symbols.name(pid + 1, 0x1010) == "nowhere`0x1010"
     assert 1 <= len(symbols._processes) <= (1 << 20) // len(text)
-    assert symbols._mapped == len(symbols._processes) * len(text)
+    assert symbols._mapped == len(symbols._processes) * (1024 + len(text))
 
 
 def test_a_perf_map_is_read_within_bounds(perf_map, monkeypatch):
@@ -314,6 +314,30 @@ def test_a_perf_map_that_grows_with_every_look_costs_little(perf_map, monkeypatc
         resolve(int(path.removeprefix("/tmp/perf-").removesuffix(".map")), 0x1010)
         clock[0] += 0.1
     assert readings[0] == 0 and 5 <= len(readings) <= 16, readings
+
+
+def test_perf_maps_have_room_together(monkeypatch):
+    """Those of many processes, which one file can be by many names; what was not asked for longest is read again."""
+    monkeypatch.setattr(perf_map_module, "_read", lambda path, user: [(number, number + 1, path) for number in range(1000)])
+    monkeypatch.setattr(perf_map_module, "_ROOM", 1 << 20)
+    monkeypatch.setattr(allowance, "time", types.SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr(perf_map_module.os, "lstat", lambda path: types.SimpleNamespace(st_size=1000))
+    resolve = perf_map_module.PerfMaps()
+    for pid in [*range(10_000, 10_100)] * 2:
+        assert resolve(pid, 500) == f"/proc/{pid}/root/tmp/perf-{pid}.map"
+        assert 0 <= resolve._room == (1 << 20) - sum(known.room for known in resolve._known.values())
+    assert len(resolve._known) == (1 << 20) // 201_512, len(resolve._known)
+
+
+def test_names_that_stand_for_others_do_not_grow_for_ever(monkeypatch):
+    """Processes come and go; each has names of its own."""
+    monkeypatch.setattr("pyusdt.tracing.symbols._ALIKE", 100)
+    symbols = Symbols()
+    for pid in range(1000):
+        symbols.forget()
+        for address in (0x1010, 0x1020, 0x1010):
+            assert symbols.group(t.PLACE, 2**22 + pid, address) == address
+    assert len(symbols._alike) <= 102
 
 
 def test_a_name_is_no_line_of_its_own(tmp_path):

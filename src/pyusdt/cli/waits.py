@@ -17,7 +17,7 @@ from ..engine.identity import alive
 from ..engine.kernel.structs import Structs
 from ..options import Options
 from ..stacks.patience import watched
-from ..stacks.process import NoStacks
+from ..stacks.process import NoProcess, NoStacks
 from ..tracing.driver import Driver
 from ..tracing.waits import PER_SECOND, Waits, script
 from .interrupts import Interrupts
@@ -34,7 +34,7 @@ _INSTEAD = "--wall shows by samples where threads wait, and needs no root"
 def collect(options: Namespace) -> Profile:
     """Raises NoStacks; OSError where the command can not be started."""
     if options.pid is not None and not alive(options.pid):
-        raise NoStacks(f"no process {options.pid}")
+        raise NoProcess(options.pid)
     command = Command(options.command) if options.command else None
     targets = Targets((), command, only=True) if command else Targets((options.pid,), only=True)
     settings = Options()

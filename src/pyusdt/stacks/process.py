@@ -26,6 +26,13 @@ class NoStacks(Exception):
         super().__init__(harmless(message))
 
 
+class NoProcess(NoStacks):
+    """It has ended, or has never been."""
+
+    def __init__(self, pid):
+        super().__init__(f"no process {pid}")
+
+
 class NoPython(NoStacks):
     """There is no Python in the process."""
 
@@ -33,7 +40,7 @@ class NoPython(NoStacks):
 def refusal(pid, error):
     """NoStacks for an OSError of a process."""
     if error.errno in (errno.ESRCH, errno.ENOENT):
-        return NoStacks(f"no process {pid}")
+        return NoProcess(pid)
     if error.errno in (errno.EPERM, errno.EACCES):
         return NoStacks(f"process {pid}: no right to read its memory: {_forbidden()}")
     if error.errno == errno.ENOSYS:

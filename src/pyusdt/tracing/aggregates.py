@@ -50,7 +50,10 @@ class Aggregates:
         found = self.engine.items(aggdef.map)
         if not found and aggdef.ident in self._cleared:
             found = [(b"", bytes(8 * aggdef.row.words(aggdef.params)))]
-        return self._merged(aggdef, found) if aggdef.ident in self._grouped else found
+        if aggdef.ident not in self._grouped:
+            return found
+        self.symbols.forget()
+        return self._merged(aggdef, found)
 
     def parts(self, aggdef: AggDef) -> list[tuple[int, dict[bytes, bytes]]]:
         """[(CPU, {key: value})] as they are now, where -x aggpercpu asks for them, else []."""

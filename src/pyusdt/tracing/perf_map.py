@@ -1,9 +1,10 @@
 """Names of code that is made while a program runs: /tmp/perf-PID.map, as perf reads it.
 
 In: a process id, an address that lies in no file.  Out: the name, or None.
-Always: the file is read again where it has grown, for a second of work at once, then for a twentieth of the time, though it may
-grow with every look; a line that is none is passed over.  /tmp is everybody's: a file of another user than the process's, root and ours is none,
-nor is a link or what is no regular file; of one no more than 64 MiB, half a million names and a kilobyte of each are taken.
+Always: the file is read again where it has grown, those of a user for two seconds of work at once, then for a twentieth of the time,
+though they may grow with every look; a line that is none is passed over.  /tmp is everybody's: a file of another user than the
+process's, root and ours is none, nor is a link or what is no regular file; of one no more than 64 MiB, half a million names and a
+kilobyte of each are taken, and of all as many as there is room for.
 CPython writes such a file with -X perf (3.12), Erlang with +JPperf true (OTP 24), node with --perf-basic-prof.
 Source: Linux tools/perf/Documentation/jit-interface.txt.
 """
@@ -14,35 +15,40 @@ import io
 import os
 import re
 from bisect import bisect_right
+from collections import OrderedDict
 
 from ..data.allowance import Allowance
 from ..data.files import open_regular
+from ..data.shares import one
 
 _LINE = re.compile(r"(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,16}) (.{1,1024})")
 _LIMIT = 64 << 20  # bytes
 _ROWS = 1 << 19
-_AT_ONCE, _SHARE = 1.0, 20  # s
+_ROOM, _LEAST, _ROW = 256 << 20, 512, 200  # bytes of all maps, of one that has nothing, of a row without its name
+_AT_ONCE, _SHARE = 2.0, 20  # s, of each user's
 
 
 class _Map:
-    """What was read of one process's file.  size: the file's then; rows: [(start, end, name)]."""
+    """What was read of one process's file.  user: the process's; size: the file's then; rows: [(start, end, name)]; room: bytes that it takes."""
 
-    def __init__(self) -> None:
-        self.size, self.time = 0, Allowance(_AT_ONCE, _SHARE)
+    def __init__(self, user: int) -> None:
+        self.user, self.size, self.room = user, 0, _LEAST
         self.rows: list[tuple[int, int, str]] = []
         self.starts: list[int] = []
 
-    def read(self, path: str, user: int, size: int) -> None:
-        with self.time.spent():
-            self.size, self.rows = size, _read(path, user)
-            self.starts = [row[0] for row in self.rows]
+    def read(self, path: str, size: int) -> None:
+        self.size, self.rows = size, _read(path, self.user)
+        self.starts = [row[0] for row in self.rows]
+        self.room = _LEAST + min(size, _LIMIT) + _ROW * len(self.rows)
 
 
 class PerfMaps:
     """A frame resolver (tracing/symbols.py): called with a process id and an address."""
 
     def __init__(self) -> None:
-        self._known: dict[int, _Map] = {}  # by pid
+        self._known: OrderedDict[int, _Map] = OrderedDict()  # by pid, the one that was asked for last behind all others
+        self._room = _ROOM
+        self._time: dict[int, Allowance] = {}  # by user
 
     def __call__(self, pid: int, address: int) -> str | None:
         known = self._current(pid)
@@ -50,17 +56,31 @@ class PerfMaps:
         return known.rows[at][2] if at >= 0 and address < known.rows[at][1] else None
 
     def _current(self, pid: int) -> _Map:
-        known = self._known.setdefault(pid, _Map())
-        if known.time.left:
-            inner, user = _who(pid)
-            path = f"/proc/{pid}/root/tmp/perf-{inner}.map"
-            try:
-                size = os.lstat(path).st_size
-            except OSError:
-                size = 0  # it has ended: what was read stays
-            if size > known.size:
-                known.read(path, user, size)
+        known = self._known.get(pid)
+        if known is None:
+            known = self._known[pid] = _Map(_who(pid)[1])
+            self._room -= known.room
+        self._known.move_to_end(pid)
+        time = self._time.setdefault(one(known.user), Allowance(_AT_ONCE, _SHARE))
+        if time.left:
+            with time.spent():
+                self._look(pid, known)
+        while self._room < 0 and len(self._known) > 1:
+            self._room += self._known.popitem(last=False)[1].room
         return known
+
+    def _look(self, pid: int, known: _Map) -> None:
+        inner, user = _who(pid)
+        path = f"/proc/{pid}/root/tmp/perf-{inner}.map"
+        try:
+            size = os.lstat(path).st_size
+        except OSError:
+            return  # it has ended: what was read stays
+        if size > known.size:
+            known.user = user
+            self._room += known.room
+            known.read(path, size)
+            self._room -= known.room
 
 
 def _read(path: str, user: int) -> list[tuple[int, int, str]]:

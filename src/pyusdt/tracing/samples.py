@@ -16,7 +16,7 @@ from ..data.profile import Place, marked
 from ..engine.identity import alive
 from ..stacks import snapshot
 from ..stacks.code import Codes
-from ..stacks.process import NoStacks, Python
+from ..stacks.process import NoProcess, NoStacks, Python
 from ..stacks.sampler import Threads
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ class _Process:
         tasks = [(raw, self._threads.of(raw, len(raws) == 1)) for raw in raws]
         found = [(task.inner, self._texts(raw)) for raw, task in tasks if task and (everywhere or task.letter == "R")]
         if not self._python.memory.is_its():
-            raise NoStacks(f"process {self._python.pid} has ended")
+            raise NoProcess(self._python.pid)
         return found
 
     def _texts(self, raw: Any) -> list[str]:
@@ -71,16 +71,16 @@ class Samples:
                 self._processes[pid] = _Process(pid, self._frames)
             found = self._processes[pid].look(self._everywhere)
         except NoStacks as error:
-            self._fail(pid, str(error))
+            self._fail(pid, error)
             return []
         self._again.pop(pid, None)
         return [(tid, [self._word(text) for text in texts]) for tid, texts in found]
 
-    def _fail(self, pid: int, why: str) -> None:
+    def _fail(self, pid: int, error: NoStacks) -> None:
         self._processes.pop(pid, None)
-        first = pid not in self._again
+        first, why = pid not in self._again, str(error)
         self._again[pid] = time.monotonic() + _AGAIN
-        if alive(pid) and not first and why not in self._told:  # else it ends, or begins
+        if not isinstance(error, NoProcess) and alive(pid) and not first and why not in self._told:  # else it ends, or begins
             self._told.add(why)
             self.troubles.append(f"profile-n has no samples: {why}")
 
@@ -89,6 +89,6 @@ def _refuse_strangers(pid: int) -> None:
     try:
         owner = os.stat(f"/proc/{pid}").st_uid
     except OSError:
-        raise NoStacks(f"no process {pid}") from None
+        raise NoProcess(pid) from None
     if owner != os.geteuid():
         raise NoStacks(f"process {pid}: it is another user's, who could make the tracer wait for ever; use -x engine=kernel")

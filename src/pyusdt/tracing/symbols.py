@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 _TEXT = "tTwW"  # kinds of /proc/kallsyms
 _OWN, _OTHERS, _SHARE = 30.0, 3.0, 20  # seconds at once and one of how many, to read what a user's processes and files say
-_MAPPED = 16 << 20  # bytes of the maps of all processes
+_MAPPED, _PROCESS = 16 << 20, 1 << 10  # bytes of the maps of all processes; of one that has none
+_ALIKE = 1 << 18  # names of addresses that others stand for
 _FILES = 1 << 14  # of processes, that are remembered
 _TOLD = stat.S_IROTH if hasattr(os, "geteuid") and os.geteuid() == 0 else 0  # of the mode of a file that a process, or a recording, names
 
@@ -52,7 +53,7 @@ class _Process:
 
     def put(self, lines: Sequence[str]) -> None:
         """What its maps say now."""
-        self.size = sum(map(len, lines))
+        self.size = _PROCESS + sum(map(len, lines))
         self._maps = [each for each in map(mapped.mapping, lines) if each]
         self._starts = [each.start for each in self._maps]
         self._of_files = {(each.device, each.inode): each for each in self._maps}
@@ -181,6 +182,11 @@ class Symbols(Addresses):
             return found
 
         return lambda key: grouped(key, named, one)
+
+    def forget(self) -> None:
+        """Which addresses stand for others, where these are many: keys that were grouped before are other keys then."""
+        if len(self._alike) > _ALIKE:
+            self._alike.clear()
 
     def group(self, naming: Naming, pid: int, address: int) -> int:
         """The address that stands for all of a process that are printed by one name: in a function its beginning, as in dtrace,

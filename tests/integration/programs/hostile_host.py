@@ -47,7 +47,7 @@ LIES = {  # what the coordinator says of each
     "two-keys": ("a line of type 'heartbeat' that is none", lambda: delta([[["a", "b"], [1]]]) or say("heartbeat", epoch=1, time=1)),
     "other-function": ("of another function", lambda: delta([], function="sum")),
     "other-name": ("a line of type 'delta' that is none: 'secret'", lambda: delta([], name="secret")),
-    "no-json": ("a line that is no JSON, or too deep", lambda: print("Last login: Monday", flush=True)),
+    "no-json": (r"a line that is no JSON, or too deep: Last login: Mon\x1b[1mday", lambda: print("Last login: Mon\x1b[1mday", flush=True)),
     "no-object": ("a line that is no object with a type", lambda: print("[1]", flush=True)),
     "unknown-type": ("a line of type 'shutdown'", lambda: say("shutdown")),
     "no-type": ("a line that is no object with a type", lambda: print("{}", flush=True)),

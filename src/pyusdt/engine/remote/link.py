@@ -13,6 +13,8 @@ import json
 import os
 import subprocess
 
+from ...data.harmless import harmless
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +24,7 @@ LINE = 8 << 20  # bytes of a line
 _ROUND = 1 << 20  # bytes that are read at once, so that no host keeps the others waiting
 _UNSENT = 4 << 20  # bytes that a host has not taken
 _SAID = 8192  # bytes of a line of the standard error
+_SHOWN = 60  # bytes of a line that is none: a greeting of a shell's, say
 
 
 class Broken(Exception):
@@ -133,7 +136,8 @@ def _parsed(line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
-        raise Broken("a line that is no JSON, or too deep") from None
+        shown = harmless(line[:_SHOWN].decode("utf-8", "replace"))
+        raise Broken(f"a line that is no JSON, or too deep: {shown}{' …' * (len(line) > _SHOWN)}") from None
     if found.__class__ is not dict or found.get("type").__class__ is not str:
         raise Broken("a line that is no object with a type")
     return found  # type: ignore[no-any-return]
