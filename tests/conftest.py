@@ -48,8 +48,8 @@ def _mount_tracefs():
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes or hours; only `make test-long` runs it")
-    config.addinivalue_line("markers", "own_processes: traces processes of its own run directory, by the embedded engine; it"
-                            " minds no other tracer")
+    config.addinivalue_line("markers", "own_processes: traces processes of its own run directory, by the embedded engine, or none;"
+                            " it minds no other tracer")
     _mount_tracefs()
 
 

@@ -13,6 +13,8 @@ import pytest
 
 import pyusdt
 
+pytestmark = pytest.mark.own_processes
+
 PROGRAM = """
 from __future__ import annotations
 from typing import Annotated

@@ -23,6 +23,8 @@ from pyusdt.engine.elf import BadFile, File
 from pyusdt.tracing import perf_map as perf_map_module
 from pyusdt.tracing.symbols import Symbols
 
+pytestmark = pytest.mark.own_processes
+
 ME = os.getpid()
 ADDRESS = ctypes.cast(ctypes.pythonapi.PyLong_FromLong, ctypes.c_void_p).value
 

@@ -9,6 +9,8 @@ import pytest
 from pyusdt.engine import elf
 from pyusdt.stacks import cfi
 
+pytestmark = pytest.mark.own_processes
+
 _NAMED = {"rax": 0, "rdx": 1, "rcx": 2, "rbx": 3, "rsi": 4, "rdi": 5, "rbp": 6, "rsp": 7, "sp": 31}
 FILES = ["/usr/aarch64-linux-gnu/lib/libc.so.6", "/lib64/ld-linux-x86-64.so.2"]
 

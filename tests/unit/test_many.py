@@ -25,6 +25,8 @@ from pyusdt.engine.remote.link import Broken
 from pyusdt.engine.remote.request import Request
 from pyusdt.options import Options
 
+pytestmark = pytest.mark.own_processes
+
 EVENTS = 200
 SECOND = 10**9
 SCRIPT = """user_trace-i4s4 { n++; self->n++; @[host] = max(self->n); @sum = sum(arg3); printf("%s %d %d %d", host, n, arg3, timestamp); }"""

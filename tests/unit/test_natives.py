@@ -11,6 +11,8 @@ from pyusdt.data.shares import Shares, one
 from pyusdt.stacks import table
 from pyusdt.tracing import natives, reader
 
+pytestmark = pytest.mark.own_processes
+
 ROOT, BAD, GOOD = 0, 1000, 1001
 
 

@@ -23,6 +23,8 @@ from pyusdt.engine.remote.nodes import MOST, NotHosts, hosts
 from pyusdt.engine.remote.order import Order
 from pyusdt.engine.remote.returns import Returns
 
+pytestmark = pytest.mark.own_processes
+
 S = 1_000_000_000
 
 

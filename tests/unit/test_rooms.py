@@ -12,6 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.own_processes
+
 TOP = Path(__file__).resolve().parents[2]
 SOURCES = TOP / "src" / "pyusdt"
 

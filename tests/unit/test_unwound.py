@@ -13,7 +13,7 @@ from pyusdt.data import unwound
 from pyusdt.engine import elf
 from pyusdt.stacks import cfi, native, table
 
-pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="host: the rules are of x86-64")
+pytestmark = [pytest.mark.own_processes, pytest.mark.skipif(os.uname().machine != "x86_64", reason="host: the rules are of x86-64")]
 SP, BP, PC = 7, 6, 16
 BEGIN = {BP: 1 << 40, SP: 1 << 32, PC: 0}
 

@@ -16,6 +16,8 @@ from pyusdt.data.values import Number
 from pyusdt.dlang.builtins.aggregations import AGGREGATIONS
 from pyusdt.report import screen, told, view
 
+pytestmark = pytest.mark.own_processes
+
 
 def test_what_came_in_an_interval():
     made = watched({"a": {("x",): count(5)}}, {"a": {("x",): count(25)}}, {"a": {("x",): count(25), ("y",): count(1)}}, seconds=2.0)

@@ -372,7 +372,7 @@ TYPEDEFS = _read_typedefs(_typedefs)
 CHAR, SHORT, INT, LONG = BASIC["char"], BASIC["short"], BASIC["int"], BASIC["long"]
 UINT, ULONG = BASIC["unsigned int"], BASIC["unsigned long"]
 INT64, UINT64 = TYPEDEFS["int64_t"], TYPEDEFS["uint64_t"]
-INT32, UINT32 = TYPEDEFS["int32_t"], TYPEDEFS["uint32_t"]
+UINT32 = TYPEDEFS["uint32_t"]
 PID_T, SIZE_T = TYPEDEFS["pid_t"], TYPEDEFS["size_t"]
 
 
