@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import random
 import re
 import struct
 import subprocess
@@ -16,6 +17,7 @@ from pyusdt.cli.link import empty_object
 from pyusdt.data import allowance
 from pyusdt.data import types as t
 from pyusdt.data.program import Data
+from pyusdt.data.symbol_table import Table
 from pyusdt.dlang import sizes
 from pyusdt.dlang.compile import compile_program
 from pyusdt.engine import file_symbols, mapped
@@ -139,6 +141,21 @@ def elf_file(path, texts, symbols, sections=4, link=2):
     functions = b"".join(struct.pack("=IBBHQQ", 9 + i, 2, 0, 1, 4096 + i, 1) for i in range(symbols))
     path.write_bytes((header + functions + texts).ljust(table, b"\0") + b"".join(struct.pack("=IIQQQQIIQQ", *row) for row in rows))
     return str(path)
+
+
+def test_a_table_finds_what_lies_there():
+    """As looking at all of them does; of those that begin at one address the largest, and none behind the end of the last that begins before."""
+    chance = random.Random(4)
+    texts = b"\0" + b"".join(b"f%d\0" % number for number in range(50))
+    for _ in range(100):
+        rows = [(chance.choice((1 << 64, 100)) - 1 - chance.randrange(60), chance.choice((0, 1, 5, 1 << 40)), 1 + chance.randrange(len(texts)))
+                for _ in range(chance.randrange(12))]
+        table = Table(rows, texts)
+        for address in [row[0] + distance for row in rows for distance in (-1, 0, 1, 5)]:
+            before = [row for row in rows if row[0] <= address]
+            start, size, name = max(before, default=(0, 0, 0))
+            text = texts[name:].partition(b"\0")[0].decode()
+            assert table.find(address) == ((start, text) if before and address < start + max(min(size, (1 << 32) - 1), 1) and text else None)
 
 
 def test_names_that_are_elsewhere_are_none(tmp_path):
