@@ -151,6 +151,12 @@ def counting_in(world):
     return len(words) == 64 and any(word & (1 << TAG) - 1 for word in struct.unpack("<8Q", words))
 
 
+def has_mapped(pid, path):
+    """What a tracer could not open when it came is given up, and told."""
+    with open(f"/proc/{pid}/maps") as maps:
+        return str(path) in maps.read()
+
+
 def test_two_sessions_at_once(world):
     with tracing(world, "-qn", "vm*:::function-entry" + COUNT, "-Z") as one, \
             tracing(world, "-qn", "vm*:m1::function-entry { @[probemod, probefunc, probename] = count(); }", "-Z") as two:
@@ -190,7 +196,7 @@ def test_a_tracer_that_can_open_nothing(world):
     """It can not look whether its targets live, so it lets them."""
     world.start(target(world, 8, 10**9, "watch").split())
     with tracing(world, "-qn", "vm*:::function-entry" + COUNT) as tracer:
-        wait_until(lambda: counting_in(world))
+        wait_until(lambda: counting_in(world) and has_mapped(tracer.pid, area_file(world)))
         before, (soft, hard) = area_file(world), resource.prlimit(tracer.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(tracer.pid, resource.RLIMIT_NOFILE, (0, hard))
         time.sleep(0.5)
