@@ -107,7 +107,7 @@ def unmatched_probe(desc: Any, engine: str, kernel: str | None = None) -> str | 
     from .erlang_vm import not_offered
     from .kernel.raw import PROVIDERS, RAW
 
-    told: str | None = not_offered(desc)
+    told: str | None = not_offered(desc) or _of_newer_python(desc)
     if told:
         return told
     if desc.provider in _OTHERS:
@@ -120,6 +120,16 @@ def unmatched_probe(desc: Any, engine: str, kernel: str | None = None) -> str | 
     if engine == "embedded" and (function or desc.provider in ("syscall", RAW, *PROVIDERS) or desc.name.startswith("profile-")):
         return kernel or "such probes need the kernel engine: root has it, and -x engine=kernel asks for it"
     return None
+
+
+def _of_newer_python(desc: Any) -> str | None:
+    """For a probe of the provider python that not every version of CPython can have, and for one that it has where it is asked for."""
+    since = {name: since for name, since, _places in vm_probes()}
+    if not is_of_python(desc) or desc.module or desc.function:
+        return None
+    if since.get(desc.name, 0) > min(since.values()):
+        return f"CPython 3.{since[desc.name]} and later can have {desc.name}; docs/guide/python-vm.md lists what each version has"
+    return "a program has audit where it asked for it: pyusdt.vm.enable(audit=True), PYUSDT_VM=audit" if desc.name == "audit" else None
 
 
 def _absent_module(pid: int, module: str) -> str | None:
