@@ -214,14 +214,9 @@ uint32_t pyusdt_place(const char *module, const char *function, const char *file
 uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions);
 void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args);
 
-/* Sessions that are left, and what these want: 0: there are none. */
-struct pyusdt_rest {
-    uint64_t sessions;
-    uint32_t demand;
-};
-
-/* Both in one for those of these sessions whose demand is PYUSDT_DEMAND_FIRE alone. */
-struct pyusdt_rest pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t sessions);
+/* Both in one for those of these sessions whose demand is PYUSDT_DEMAND_FIRE alone. Leaves the others in *sessions, and returns what
+ * they want; 0: there are none. */
+uint32_t pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t *sessions);
 
 /* ---- stacks ---- */
 

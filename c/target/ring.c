@@ -188,7 +188,17 @@ struct held {
 
 static inline struct held held_ring(struct pyusdt_slot *slot, struct pyusdt_area *area, uint32_t k, uint32_t tid)
 {
-    return (struct held){slot, area, &area->line[k], &slot->ring[k], tid};
+    struct pyusdt_line *line = &area->line[k];
+    struct pyusdt_ring *ring = &slot->ring[k];
+
+    __asm__("" : "+r"(line), "+r"(ring)); /* one address of each: compilers else compute that of each field anew */
+    return (struct held){slot, area, line, ring, tid};
+}
+
+/* For what is rarely called with it: of one that is handed on as a whole the compiler keeps no part in a register. */
+static inline struct held held_again(const struct held *held)
+{
+    return (struct held){held->slot, held->area, held->line, held->ring, pyusdt_self_tid()};
 }
 
 static SLOW void drop(struct pyusdt_area *area, unsigned probe)
@@ -264,7 +274,7 @@ static inline uint64_t write_bare(const struct held *held, unsigned probe, uint3
     const uint32_t size = sizeof *event;
 
     if (PYUSDT_UNLIKELY(atomic_load_explicit(&demand->mask, memory_order_relaxed) != PYUSDT_DEMAND_FIRE))
-        return write_late(*held, probe, place);
+        return write_late(held_again(held), probe, place);
     if (PYUSDT_UNLIKELY(ring->head + size > ring->end) && !has_room_now(held->slot, ring, held->line, size))
         return 0;
     event = behind_head(held);
@@ -352,7 +362,7 @@ static inline __attribute__((always_inline)) void offer_served(unsigned number, 
     }
     time = bare ? write_bare(&held, probe, place) : write_event(&held, probe, place, args, false);
     if (PYUSDT_UNLIKELY(time == 0))
-        time = spill(held, number, probe, place, args);
+        time = spill(held_again(&held), number, probe, place, args);
     give(held.line);
     PYUSDT_HOOK(5);
     if (PYUSDT_UNLIKELY(time >= atomic_load_explicit(&slot->next_check, memory_order_relaxed)))
@@ -558,28 +568,22 @@ uint32_t pyusdt_demand_at(unsigned probe, uint64_t sessions)
 }
 
 /* An event without arguments; nobody is left. Not part of who counts, which has no use for the registers that this needs. */
-static __attribute__((noinline)) struct pyusdt_rest offer_bare(unsigned number, struct pyusdt_slot *slot, uint64_t wanted, unsigned probe,
-                                                               uint32_t place)
+static __attribute__((noinline)) uint32_t offer_bare(unsigned number, struct pyusdt_slot *slot, uint64_t wanted, unsigned probe,
+                                                     uint32_t place)
 {
     offer_served(number, slot, wanted, probe, place, &no_args, true);
-    return (struct pyusdt_rest){0, 0};
+    return 0;
 }
 
-/* For sessions of which not all are served. */
-static SLOW struct pyusdt_rest all_left(unsigned probe, uint64_t sessions)
-{
-    return (struct pyusdt_rest){sessions, demand_of_all(probe, sessions)};
-}
-
-static SLOW struct pyusdt_rest end_bare(enum pyusdt_counted counted, unsigned number, uint64_t wanted, unsigned probe, uint32_t place)
+static SLOW uint32_t end_bare(enum pyusdt_counted counted, unsigned number, uint64_t wanted, unsigned probe, uint32_t place)
 {
     if (end_count(counted, number, probe, place, wanted))
-        return (struct pyusdt_rest){0, 0};
+        return 0;
     return offer_bare(number, slot_at(number), wanted, probe, place);
 }
 
-/* To one session. What is left of it.  Whatever it calls it calls last, so the usual way keeps no registers. */
-static inline struct pyusdt_rest fire_bare(unsigned number, unsigned probe, uint32_t place)
+/* To one session. What is wanted by it, where it is left.  Whatever it calls it calls last, so the usual way keeps no registers. */
+static inline uint32_t fire_bare(unsigned number, unsigned probe, uint32_t place)
 {
     struct pyusdt_slot *slot = slot_at(number);
     uint64_t wanted = wanted_in(number);
@@ -588,40 +592,44 @@ static inline struct pyusdt_rest fire_bare(unsigned number, unsigned probe, uint
     uint32_t mask;
 
     if (!is_served(slot, wanted))
-        return all_left(probe, 1ull << number);
+        return demand_of_all(probe, 1ull << number);
     demand = served_demand(slot, probe);
     mask = atomic_load_explicit(&demand->mask, memory_order_relaxed);
     if (mask != PYUSDT_DEMAND_FIRE)
-        return (struct pyusdt_rest){1ull << number, mask};
+        return mask;
     counted = pyusdt_count_here(slot, demand, place, wanted);
     if (counted == PYUSDT_COUNT_DONE)
-        return (struct pyusdt_rest){0, 0};
+        return 0;
     if (PYUSDT_UNLIKELY(counted != PYUSDT_COUNT_NOT))
         return end_bare(counted, number, wanted, probe, place);
     return offer_bare(number, slot, wanted, probe, place);
 }
 
-static __attribute__((noinline)) struct pyusdt_rest fire_bare_to_many(uint64_t word, unsigned probe, uint32_t place)
+static __attribute__((noinline)) uint32_t fire_bare_to_many(uint64_t word, unsigned probe, uint32_t place, uint64_t *sessions)
 {
-    struct pyusdt_rest all = {0, 0};
+    uint32_t demand = 0;
 
+    *sessions = 0;
     for (; word != 0; word &= word - 1) {
-        struct pyusdt_rest rest = fire_bare((unsigned)__builtin_ctzll(word), probe, place);
-        all.sessions |= rest.sessions;
-        all.demand |= rest.demand;
+        unsigned number = (unsigned)__builtin_ctzll(word);
+        uint32_t left = fire_bare(number, probe, place);
+        if (left != 0)
+            *sessions |= 1ull << number;
+        demand |= left;
     }
-    return all;
+    return demand;
 }
 
-struct pyusdt_rest pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t sessions)
+uint32_t pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t *sessions)
 {
     uint64_t word;
 
     if (!is_ready(probe) || !pyusdt_place_is_known(place))
-        return all_left(probe, sessions);
-    word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions;
+        return demand_of_all(probe, *sessions); /* all are left */
+    word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & *sessions;
     if (PYUSDT_UNLIKELY(word == 0 || (word & (word - 1)) != 0))
-        return fire_bare_to_many(word, probe, place);
+        return fire_bare_to_many(word, probe, place, sessions);
+    *sessions = word;
     return fire_bare((unsigned)__builtin_ctzll(word), probe, place);
 }
 

@@ -81,17 +81,17 @@ static void fire(struct code *code, unsigned i, unsigned probe)
 {
     struct pyusdt_args args = {.value = {i}};
     uint64_t sessions = pyusdt_wanted(probe) ? ask(code, i, probe) : 0;
-    struct pyusdt_rest rest;
+    uint32_t demand;
     char function[512];
 
     if (sessions == 0)
         return;
-    rest = pyusdt_fire_bare_at(probe, code->place, sessions);
-    args.missing = ~rest.demand;
-    if (rest.demand != 0) {
+    demand = pyusdt_fire_bare_at(probe, code->place, &sessions);
+    args.missing = ~demand;
+    if (demand != 0) {
         args.value[1] = (uintptr_t)name(i, "f", function, sizeof function);
         args.length[1] = pyusdt_text_length(function, sizeof function);
-        pyusdt_fire_at(probe, code->place, rest.sessions, &args);
+        pyusdt_fire_at(probe, code->place, sessions, &args);
     }
     atomic_fetch_add(&fired[i], 1);
 }

@@ -126,16 +126,24 @@ static inline struct pyusdt_vm_entry **pyusdt_vm_bucket(const PyCodeObject *code
     return &pyusdt_vm_buckets[((uintptr_t)code >> 4) * 0x9e3779b97f4a7c15ull >> (64 - PYUSDT_VM_BUCKET_BITS)];
 }
 
+/* The same where it is the first of its bucket; else NULL. */
+static inline struct pyusdt_vm_place *pyusdt_vm_code_first(const PyCodeObject *code)
+{
+    struct pyusdt_vm_entry *entry = __atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE);
+
+    return __builtin_expect(entry != NULL && __atomic_load_n(&entry->code, __ATOMIC_ACQUIRE) == code, 1) ? &entry->place : NULL;
+}
+
 #endif
 
-/* The same, at once where it is the first of its bucket. */
+/* The place, at once where that can be. */
 static inline struct pyusdt_vm_place *pyusdt_vm_code_place(PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030c0000
-    struct pyusdt_vm_entry *entry = __atomic_load_n(pyusdt_vm_bucket(code), __ATOMIC_ACQUIRE);
+    struct pyusdt_vm_place *place = pyusdt_vm_code_first(code);
 
-    if (__builtin_expect(entry != NULL && __atomic_load_n(&entry->code, __ATOMIC_ACQUIRE) == code, 1))
-        return &entry->place;
+    if (place != NULL)
+        return place;
 #endif
     return pyusdt_vm_code_find(code);
 }
@@ -162,8 +170,21 @@ int pyusdt_vm_wants(struct pyusdt_pyvm_event *event);
 
 void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event);
 
-/* Both, of an event without an exception. at: as in the struct, where line is 0. 0: nobody wants it. */
-int pyusdt_vm_meet(enum pyusdt_pyvm_probe probe, PyCodeObject *code, PyObject *at, int line, uint64_t how);
+#if PY_VERSION_HEX >= 0x030c0000
+
+enum pyusdt_pyvm_line { PYUSDT_VM_LINE_FIRST, PYUSDT_VM_LINE_GIVEN, PYUSDT_VM_LINE_OF_OFFSET };
+
+/* A kind of event of sys.monitoring's, without an exception: of what probe, how the function was entered or left, and what its line is. */
+struct pyusdt_pyvm_kind {
+    enum pyusdt_pyvm_probe probe;
+    uint64_t how;
+    enum pyusdt_pyvm_line line; /* that of the function, or given by the second argument: itself, or as an instruction's offset */
+};
+
+/* Both, of such an event, whose arguments begin with the code. Returns a new reference: None, or where nobody wants it `nobody`. */
+PyObject *pyusdt_vm_meet(const struct pyusdt_pyvm_kind *kind, PyObject *const *args, PyObject *nobody);
+
+#endif
 
 /* Of an instruction, or a line, as sys.monitoring gives it. */
 int pyusdt_vm_offset(PyObject *offset);

@@ -23,33 +23,30 @@ void pyusdt_vm_code_thread(void)
 
 /* ---- callbacks: (code, offset, …) ---- */
 
-static PyObject *not_here(void)
-{
-    return Py_NewRef(disable);
-}
+/* Those without an exception. */
+enum kind { START, RESUME, THROW, RETURN, YIELD, UNWIND, LINE };
 
-static PyObject *entered(PyObject *const *args, int how)
-{
-    PyCodeObject *code = (PyCodeObject *)args[0];
-    int line = how == PYUSDT_VM_CALL ? code->co_firstlineno : 0;
+static const struct pyusdt_pyvm_kind kinds[] = {
+    [START] = {PYUSDT_VM_FUNCTION_ENTRY, PYUSDT_VM_CALL, PYUSDT_VM_LINE_FIRST},
+    [RESUME] = {PYUSDT_VM_FUNCTION_ENTRY, PYUSDT_VM_RESUME, PYUSDT_VM_LINE_OF_OFFSET},
+    [THROW] = {PYUSDT_VM_FUNCTION_ENTRY, PYUSDT_VM_THROW, PYUSDT_VM_LINE_OF_OFFSET},
+    [RETURN] = {PYUSDT_VM_FUNCTION_RETURN, PYUSDT_VM_RETURNED, PYUSDT_VM_LINE_OF_OFFSET},
+    [YIELD] = {PYUSDT_VM_FUNCTION_RETURN, PYUSDT_VM_YIELDED, PYUSDT_VM_LINE_OF_OFFSET},
+    [UNWIND] = {PYUSDT_VM_FUNCTION_RETURN, PYUSDT_VM_UNWOUND, PYUSDT_VM_LINE_OF_OFFSET},
+    [LINE] = {PYUSDT_VM_LINE, 0, PYUSDT_VM_LINE_GIVEN},
+};
 
-    if (!pyusdt_vm_meet(PYUSDT_VM_FUNCTION_ENTRY, code, args[1], line, (uint64_t)how) && how != PYUSDT_VM_THROW)
-        return not_here();
-    Py_RETURN_NONE;
-}
-
-static PyObject *left(PyObject *const *args, int how)
+/* Events of exceptions can not be switched off where they are. */
+static inline PyObject *met(PyObject *const *args, int kind)
 {
-    if (!pyusdt_vm_meet(PYUSDT_VM_FUNCTION_RETURN, (PyCodeObject *)args[0], args[1], 0, (uint64_t)how) && how != PYUSDT_VM_UNWOUND)
-        return not_here();
-    Py_RETURN_NONE;
+    return pyusdt_vm_meet(&kinds[kind], args, kind == THROW || kind == UNWIND ? Py_None : disable);
 }
 
 /* Functions of Cython that tell of themselves do so with an exception set, too: that which is thrown into a generator is, when it is
  * resumed.  With one set a callback can not succeed, so ours fails by this one, which goes on from there as it would have. */
 typedef PyObject *answering(PyObject *const *args, int which);
 
-static PyObject *answer_to_thrown(answering *answer, PyObject *const *args, int which)
+__attribute__((noinline, cold)) static PyObject *answer_to_thrown(answering *answer, PyObject *const *args, int which)
 {
     struct pyusdt_pending pending;
 
@@ -66,44 +63,37 @@ static inline PyObject *answer_to(answering *answer, PyObject *const *args, int 
 
 static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    return answer_to(entered, args, PYUSDT_VM_CALL);
+    return answer_to(met, args, START);
 }
 
 static PyObject *on_resume(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    return answer_to(entered, args, PYUSDT_VM_RESUME);
+    return answer_to(met, args, RESUME);
 }
 
 static PyObject *on_throw(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    return answer_to(entered, args, PYUSDT_VM_THROW);
+    return answer_to(met, args, THROW);
 }
 
 static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    return answer_to(left, args, PYUSDT_VM_RETURNED);
+    return answer_to(met, args, RETURN);
 }
 
 static PyObject *on_yield(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    return answer_to(left, args, PYUSDT_VM_YIELDED);
+    return answer_to(met, args, YIELD);
 }
 
 static PyObject *on_unwind(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    return answer_to(left, args, PYUSDT_VM_UNWOUND);
-}
-
-static PyObject *at_line(PyObject *const *args, int Py_UNUSED(which))
-{
-    if (!pyusdt_vm_meet(PYUSDT_VM_LINE, (PyCodeObject *)args[0], NULL, pyusdt_vm_offset(args[1]), 0)) /* it has the line itself */
-        return not_here();
-    Py_RETURN_NONE;
+    return answer_to(met, args, UNWIND);
 }
 
 static PyObject *on_line(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    return answer_to(at_line, args, 0);
+    return answer_to(met, args, LINE);
 }
 
 static PyObject *exception_event(PyObject *const *args, int probe)

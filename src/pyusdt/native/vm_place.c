@@ -268,12 +268,12 @@ static void offer(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, co
         pyusdt_fire_at(firing->probe, number, sessions, &firing->args);
 }
 
-/* Those who only want to know of it do from here on. Returns the others. */
-static inline struct pyusdt_rest tell(enum pyusdt_pyvm_probe probe, const struct pyusdt_vm_place *place, uint64_t sessions)
+/* Those who only want to know of it do from here on.  Leaves the others in *sessions, and returns what they want. */
+static inline uint32_t tell(enum pyusdt_pyvm_probe probe, const struct pyusdt_vm_place *place, uint64_t *sessions)
 {
     uint32_t number = place != NULL ? __atomic_load_n(&place->number, __ATOMIC_RELAXED) : 0;
 
-    return sessions != 0 ? pyusdt_fire_bare_at(pyusdt_vm_index(probe), number, sessions) : (struct pyusdt_rest){0, 0};
+    return *sessions != 0 ? pyusdt_fire_bare_at(pyusdt_vm_index(probe), number, sessions) : 0;
 }
 
 /* For these others, and for USDT tracers. 0: there are none. */
@@ -338,29 +338,63 @@ __attribute__((noinline)) static void fire_read(struct pyusdt_pyvm_event *event,
 
 void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event)
 {
-    struct pyusdt_rest rest = tell(event->probe, event->place, event->sessions);
+    uint32_t demand = tell(event->probe, event->place, &event->sessions);
 
-    event->sessions = rest.sessions;
-    if (rest.demand != 0 || pyusdt_vm_is_attached(event->probe))
-        fire_read(event, rest.demand);
+    if (demand != 0 || pyusdt_vm_is_attached(event->probe))
+        fire_read(event, demand);
 }
 
-int pyusdt_vm_meet(enum pyusdt_pyvm_probe probe, PyCodeObject *code, PyObject *at, int line, uint64_t how)
+#if PY_VERSION_HEX >= 0x030c0000
+
+/* Finds the place once more: what would be kept for this costs the many that do without. */
+__attribute__((noinline)) static void meet_read(const struct pyusdt_pyvm_kind *kind, PyObject *const *args, uint64_t sessions,
+                                                uint32_t demand)
 {
-    struct pyusdt_vm_place *place = pyusdt_vm_code_place(code);
-    uint64_t sessions;
-    struct pyusdt_rest rest;
+    struct pyusdt_pyvm_event event = {.probe = kind->probe, .code = (PyCodeObject *)args[0], .sessions = sessions,
+                                      .at = args[1], .how = kind->how};
 
-    if (!wants(place, code, probe, &sessions))
-        return 0;
-    rest = tell(probe, place, sessions);
-    if (rest.demand != 0 || pyusdt_vm_is_attached(probe)) {
-        struct pyusdt_pyvm_event event = {.probe = probe, .code = code, .place = place, .sessions = rest.sessions, .line = line,
-                                          .at = at, .how = how};
-        fire_read(&event, rest.demand);
-    }
-    return 1;
+    event.place = pyusdt_vm_code_place(event.code);
+    if (event.place == NULL)
+        return;
+    if (kind->line == PYUSDT_VM_LINE_FIRST)
+        event.line = event.code->co_firstlineno;
+    else if (kind->line == PYUSDT_VM_LINE_GIVEN)
+        event.line = pyusdt_vm_offset(event.at);
+    fire_read(&event, demand);
 }
+
+static inline PyObject *meet_at(const struct pyusdt_vm_place *place, const struct pyusdt_pyvm_kind *kind, PyObject *const *args,
+                                uint64_t sessions)
+{
+    uint32_t demand = tell(kind->probe, place, &sessions);
+
+    if (demand != 0 || pyusdt_vm_is_attached(kind->probe))
+        meet_read(kind, args, sessions, demand);
+    Py_RETURN_NONE;
+}
+
+/* What is not found at once. */
+__attribute__((noinline)) static PyObject *meet_again(const struct pyusdt_pyvm_kind *kind, PyObject *const *args, PyObject *nobody)
+{
+    struct pyusdt_vm_place *place = pyusdt_vm_code_find((PyCodeObject *)args[0]);
+    uint64_t sessions;
+
+    return wants(place, (PyCodeObject *)args[0], kind->probe, &sessions) ? meet_at(place, kind, args, sessions) : Py_NewRef(nobody);
+}
+
+PyObject *pyusdt_vm_meet(const struct pyusdt_pyvm_kind *kind, PyObject *const *args, PyObject *nobody)
+{
+    struct pyusdt_vm_place *place = pyusdt_vm_code_first((PyCodeObject *)args[0]);
+    uint64_t sessions;
+
+    if (__builtin_expect(place == NULL || !is_kept(place, kind->probe, &sessions), 0))
+        return meet_again(kind, args, nobody);
+    if (sessions == 0 && !is_offered(place, kind->probe))
+        return Py_NewRef(nobody);
+    return meet_at(place, kind, args, sessions);
+}
+
+#endif
 
 /* ---- functions of C ---- */
 
@@ -431,8 +465,7 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
     struct pyusdt_vm_place *place = method != NULL ? function_place(method) : NULL;
     uint64_t sessions = ~0ull; /* no room for one more place: the event is offered without one, which the core counts as a drop */
     const struct pyusdt_vm_texts *texts;
-    struct pyusdt_rest rest;
-    uint32_t number;
+    uint32_t number, demand;
     struct pyusdt_string file;
     struct pyusdt_text_source source;
     struct pyusdt_firing firing;
@@ -441,8 +474,8 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
         sessions = function_ask(place, callable, probe);
     if (method == NULL || (sessions == 0 && !pyusdt_vm_is_attached(probe)))
         return;
-    rest = tell(probe, place, sessions);
-    if (!begin(&firing, probe, rest.demand))
+    demand = tell(probe, place, &sessions);
+    if (!begin(&firing, probe, demand))
         return;
     texts = place != NULL ? __atomic_load_n(&place->texts, __ATOMIC_ACQUIRE) : NULL; /* NULL: there is no memory for more */
     number = place != NULL ? __atomic_load_n(&place->number, __ATOMIC_RELAXED) : 0;
@@ -457,7 +490,7 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
     set_number(&firing, 2, pyusdt_firing_reads(&firing, 2) ? line_of(caller, offset) : 0);
     set_number(&firing, 3, left);
     if (firing.demand != 0)
-        pyusdt_fire_at(firing.probe, number, rest.sessions, &firing.args);
+        pyusdt_fire_at(firing.probe, number, sessions, &firing.args);
     if (firing.attached)
         pyusdt_vm_hit(&firing, probe, texts != NULL ? texts->module.address : NULL);
     pyusdt_text_source_close(&source);
