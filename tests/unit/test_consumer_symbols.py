@@ -286,7 +286,7 @@ def test_what_a_user_makes_slow_is_read_now_and_then(monkeypatch):
         return ["1000-2000 r-xp 00000000 00:00 7 /nowhere\n"]
 
     monkeypatch.setattr(mapped, "lines", lines)
-    monkeypatch.setattr(allowance, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(allowance, "time", types.SimpleNamespace(monotonic=lambda: clock[0], thread_time=lambda: clock[0]))
     monkeypatch.setattr("pyusdt.tracing.symbols.user_of", lambda pid: 4711)
     symbols = Symbols()
     for _ in range(1000):
@@ -325,7 +325,7 @@ def test_a_perf_map_that_grows_with_every_look_costs_little(perf_map, monkeypatc
         return [(0x1000, 0x1020, f"f{len(readings)}")]
 
     monkeypatch.setattr(perf_map_module, "_read", read)
-    monkeypatch.setattr(allowance, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(allowance, "time", types.SimpleNamespace(monotonic=lambda: clock[0], thread_time=lambda: clock[0]))
     resolve = perf_map_module.PerfMaps()
     for _ in range(1000):
         with open(path, "ab") as file:
@@ -339,7 +339,7 @@ def test_perf_maps_have_room_together(monkeypatch):
     """Those of many processes, which one file can be by many names; what was not asked for longest is read again."""
     monkeypatch.setattr(perf_map_module, "_read", lambda path, user: [(number, number + 1, path) for number in range(1000)])
     monkeypatch.setattr(perf_map_module, "_ROOM", 1 << 20)
-    monkeypatch.setattr(allowance, "time", types.SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr(allowance, "time", types.SimpleNamespace(monotonic=lambda: 0.0, thread_time=lambda: 0.0))
     monkeypatch.setattr(perf_map_module.os, "lstat", lambda path: types.SimpleNamespace(st_size=1000))
     resolve = perf_map_module.PerfMaps()
     for pid in [*range(10_000, 10_100)] * 2:

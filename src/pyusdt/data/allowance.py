@@ -1,7 +1,8 @@
 """Time for work that a stranger can make last as long as he likes.
 
-In: how many seconds at once, and one of how many after that.  Out: whether there is time left.  Always: who has waited has no more than the first
-seconds again.
+In: how many seconds at once, and one of how many after that.  Out: whether there is time left.
+Always: who has waited has no more than the first seconds again.  What is spent is the thread's time on a processor, so that a machine that
+is busy with other things takes nobody's.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ class Allowance:
 
     @contextlib.contextmanager
     def spent(self) -> Iterator[None]:
-        begun = time.monotonic()
+        begun = time.thread_time()
         try:
             yield
         finally:
-            ended = time.monotonic()
-            self._due = max(self._due, ended - self._at_once * self._share) + self._share * (ended - begun)
+            earliest = time.monotonic() - self._at_once * self._share
+            self._due = max(self._due, earliest) + self._share * (time.thread_time() - begun)
