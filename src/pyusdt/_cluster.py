@@ -38,6 +38,7 @@ _WIDTH = 64  # characters of a host's name, at most
 _LOOK = 2.0  # s between two looks at which hosts there are
 _END = 5.0  # s that a tracer may take to be told that it is over; then it notices
 _START = 30.0  # s that a tracer may take to listen
+_SLOW = 120.0  # s that carriers which are there may take to start one; who waits for it may give up before
 
 
 class Cluster:
@@ -72,17 +73,19 @@ class Cluster:
         with self._lock:
             return list(self._found.get(host, ()))
 
-    def run(self, host: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a coroutine gives on any carrier of a host, which may go while it runs.  OSError: there has been none for long."""
-        why, deadline = "there is none", time.monotonic() + _AWAY
-        while time.monotonic() < deadline:
+    def run(self, host: str, function: Callable[..., Any], *arguments: Any, patience: float = _AWAY) -> Any:
+        """What a coroutine gives on any carrier of a host, which may go while it runs.  OSError: there has been none for long, or those that
+        are there have not answered for `patience` seconds."""
+        why, begun, longest = "there is none", time.monotonic(), _AWAY
+        while time.monotonic() - begun < longest:
             for carrier in self.of(host):
+                longest = patience
                 try:
                     return self.call(carrier, function, *arguments)
                 except Exception as error:  # noqa: BLE001  (of whatever kind the cluster has)
                     why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             time.sleep(_WAIT)
-        raise OSError(f"no {self.carrier} on {host} has answered for {_AWAY:g} s: {why}")
+        raise OSError(f"no {self.carrier} on {host} has answered for {time.monotonic() - begun:.0f} s: {why}")
 
 
 def trace(cluster: Cluster, script: str | os.PathLike[str], arguments: tuple[object, ...], buffer: int, options: Mapping[str, object]) -> Tracing:
@@ -157,7 +160,7 @@ def _carried(cluster: Cluster, host: str) -> Link:
 def _carry(cluster: Cluster, host: str, there: int, out: int, err: int) -> None:
     os.set_blocking(there, False)
     try:
-        folder = cluster.run(host, start)
+        folder = cluster.run(host, start, patience=_SLOW)
         sent_at = read_at = 0
         pending, over = b"", False
         while True:
