@@ -44,7 +44,6 @@ _DROPS = {  # kind: dtrace's tag, and its words where one and where several were
     "host": ("PYUSDTDROP_HOST", "loss of what a host had counted", "losses of what hosts had counted"),
 }
 KINDS = tuple(_DROPS)
-_ON_CPU = ("aggregation",)
 
 
 def _number(clause: int, clauses: Sequence[Clause], names: Sequence[str]) -> int:
@@ -135,5 +134,5 @@ def drop_line(kind: str, count: int, tags: bool = False, cpu: int | None = None)
     """The message of a loss.  kind: a key of Engine.drops(); tags: the droptags option; cpu: where that is known: a
     ring belongs to a process."""
     tag, one, several = _DROPS[kind]
-    where = f" on CPU {cpu}" if cpu is not None and kind in _ON_CPU else ""
+    where = f" on CPU {cpu}" if cpu is not None else ""
     return f"{f'[{tag}] ' if tags else ''}{count} {several if count > 1 else one}{where}"

@@ -3,16 +3,14 @@
 In: a program.Program.  Out: dtrace's words for what has no room, or None; and for sizes that it changes.
 """
 
-from ..data import program as p
+from ..data.buffers import FAULT_RECORD, record_room, ring_size
 from .code.layout import KEYS, keys_end
 
-_RECORD_HEAD = 56  # bytes that dtrace's own buffers spend on a record: sizes mean the same here as there
-_SCALAR_HEAD, _DISTRIBUTION_HEAD = 20, 12  # and on an aggregation of one key
+_SCALAR_HEAD, _DISTRIBUTION_HEAD = 20, 12  # bytes that dtrace's own buffers spend on an aggregation of one key
 _NO_ROOM = "Enabling exceeds size of buffer"
 _TOO_BIG = "failed to create BPF map '{}': Too big"
 # Sizes from which on dtrace has no memory, or the kernel no map, for it.
 _BUFFER, _AGGREGATIONS, _VARIABLES, _SCRATCH, _SPECULATIONS = 1 << 31, 1 << 40, 1 << 32, 1 << 32, (1 << 27) + 1
-_PAGE = 4096
 _LOWERED = {"aggsize": "aggregation", "specsize": "speculation", "dynvarsize": "dynamic variable"}
 
 
@@ -26,7 +24,7 @@ def changes(options):
     """dtrace's words for sizes that are not taken as they are: buffers are whole pages, twice as many again and again, and what
     has no room for a word is as large as asked."""
     bufsize = options.get("bufsize", 0)
-    pages = 1 << max(bufsize - 1, _PAGE - 1).bit_length()
+    pages = ring_size(bufsize)
     found = [f"bufsize increased to {pages}"] if bufsize and bufsize != pages else []
     return found + [f"{what} size lowered to {options[name]} " for name, what in _LOWERED.items() if 0 < options.get(name, 0) < 8]
 
@@ -35,8 +33,8 @@ def _records(program, options):
     bufsize = options.get("bufsize")
     if bufsize is None:
         return None
-    records = [clause.record_size and _RECORD_HEAD + _data_size(clause) for clause in program.clauses]
-    if "bufpolicy" not in options and max(records, default=0) > bufsize:
+    records = [record_room(clause, program.strsize) for clause in program.clauses if clause.record_size]
+    if "bufpolicy" not in options and max(records + [FAULT_RECORD]) > bufsize:
         return _NO_ROOM
     return "Memory allocation failure" if bufsize >= _BUFFER else None
 
@@ -77,9 +75,3 @@ def _speculations(_, options):
     if nspec == 0:
         return "failed to create BPF map 'specs': Invalid argument"
     return _TOO_BIG.format("specs") if nspec is not None and nspec >= _SPECULATIONS else None
-
-
-def _data_size(clause):
-    """Bytes that the record of a clause has behind its head."""
-    data = [each for action in clause.actions for each in action.data]
-    return max((each.offset + each.size - p.RECORD_DATA for each in data), default=0)

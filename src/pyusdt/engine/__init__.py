@@ -240,6 +240,10 @@ class Engine(Clock):
         word."""
         return None
 
+    def lost_on(self, kind: str) -> int | None:
+        """The CPU on which what drops() says of that kind was lost, where it was one.  A ring belongs to a process."""
+        return self.cpu if kind == "aggregation" else None
+
     def drops(self) -> dict[str, int]:
         """{kind: number of events or records lost} so far; kinds: "principal", "order"."""
         raise NotImplementedError

@@ -2,15 +2,19 @@
 
 In: an engine, opened; its records.  Out: the same engine, whose poll() and end() give the records that are to be seen
 now.  bufpolicy=ring: the last bufsize bytes of them, at the end.  bufpolicy=fill: the first bufsize bytes, at the end,
-which comes when the next record has no room.  switch, with a switchrate: every so often.
+which comes when the next record has no room.  switch, with a switchrate: every so often; with a bufsize: of what BEGIN
+or END records only as much as dtrace's buffer holds, which it reads before and behind them.
 Always: records are whole and in order; what exit() does happens when it is called, whenever its record is seen.
 Source: the DTrace guide, "Buffers and Buffering".
 """
 
 import struct
 import time
+from fnmatch import fnmatchcase
 
-from . import END
+from ..data import program as p
+from ..data.buffers import FAULT_RECORD, LOSS_RECORD, in_ring, record_room, ring_size
+from . import BEGIN, END
 
 _DEFAULT_SIZE = 4 << 20  # bytes, dtrace's
 _HEADER = struct.Struct("=III")  # size, clause, probe, at the beginning of a record
@@ -23,11 +27,22 @@ def with_policy(engine, program, options):
         return Ring(engine, options.get("bufsize") or _DEFAULT_SIZE)
     if policy == "fill":
         return Fill(engine, options.get("bufsize") or _DEFAULT_SIZE)
+    if "bufsize" in options and _may_overflow(program, ring_size(options["bufsize"])):
+        engine = Bounded(engine, program, ring_size(options["bufsize"]))
     # what reads an aggregation must see it as it was: those records do not wait
     waits = not any(action.args for clause in program.clauses for action in clause.actions)
     if waits and options.get("switchrate"):
         return Switch(engine, options.get("bufsize") or _DEFAULT_SIZE, options["switchrate"])
     return engine
+
+
+def _may_overflow(program, size):
+    """Whether all that the clauses of BEGIN or END record, a fault of each included, may have no room at once."""
+    for name in ("BEGIN", "END"):
+        clauses = [clause for clause in program.clauses if any(fnmatchcase(name, each.name or "*") for each in clause.probes)]
+        if sum(max(in_ring(record_room(clause, program.strsize)), FAULT_RECORD) for clause in clauses) >= size:
+            return True
+    return False
 
 
 class Waiting:
@@ -111,6 +126,55 @@ class Fill(UntilTheEnd):
     @property
     def exiting(self):
         return self._full or self._engine.exiting
+
+
+class Bounded(Waiting):
+    """bufpolicy=switch with a bufsize that is small for BEGIN or END."""
+
+    def __init__(self, engine, program, size):
+        super().__init__(engine, size)
+        self._rooms = [in_ring(record_room(clause, program.strsize)) for clause in program.clauses]
+        self._free = {BEGIN: size - 1, END: size - 1}
+        self._lost = 0
+        self._lost_on = None  # CPU
+        self._untold = False  # the ring tells of a loss in front of the next record
+
+    def poll(self, timeout):
+        self._keep(self._engine.poll(timeout))
+        return self._release()
+
+    def more(self):
+        self._keep(self._engine.more())
+        return self._release()
+
+    def lost_on(self, kind):
+        own = kind == "principal" and not self._engine.drops().get(kind)
+        return self._lost_on if own else self._engine.lost_on(kind)
+
+    def drops(self):
+        drops = dict(self._engine.drops())
+        return {**drops, "principal": drops.get("principal", 0) + self._lost}
+
+    def _keep(self, records):
+        at = 0
+        while at < len(records):
+            size, clause, probe = _HEADER.unpack_from(records, at)
+            if self._has_room(clause, probe):
+                self._held += records[at : at + size]
+            else:
+                self._lost += 1
+                self._lost_on = struct.unpack_from("=I", records, at + p.RECORD_CPU)[0]
+            at += size
+
+    def _has_room(self, clause, probe):
+        if probe not in self._free or clause & p.RECORD_SETTLED:
+            return True
+        room = FAULT_RECORD if clause & p.RECORD_FAULT else self._rooms[clause & ~p.RECORD_FLAGS]
+        told = room + LOSS_RECORD * self._untold
+        self._untold = told > self._free[probe]
+        if not self._untold:
+            self._free[probe] -= told
+        return not self._untold
 
 
 class Switch(Waiting):

@@ -260,4 +260,4 @@ class Driver:
             new = count - self._told.get(kind, 0)
             if new > 0:
                 self._told[kind] = count
-                self.sink.drop(kind, new, drop_line(kind, new, bool(self.options.get("droptags")), self.engine.cpu))
+                self.sink.drop(kind, new, drop_line(kind, new, bool(self.options.get("droptags")), self.engine.lost_on(kind)))

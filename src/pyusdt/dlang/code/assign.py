@@ -2,7 +2,7 @@
 
 In: Assign nodes, whose op is always "=" here.  Out: code.
 Always: assigning 0 or NULL to a self-> variable or an element deletes it.  A new element that finds no room is
-lost, and counted (DROP_DYNAMIC).  Where the value is a fault, the variable stays as it was.
+lost, and counted (DROP_DYNAMIC); as in dtrace the clause ends there, without a record.  Where the value is a fault, the variable stays as it was.
 """
 
 from ...bpf.code import Label
@@ -63,12 +63,13 @@ def _assign_dynamic(g, target, value):
 
 
 def _update(g, index, key):
-    """Set the element to the value at r3."""
+    """Set the element to the value at r3; without room the clause ends."""
     done = Label()
     g.emit(mov_imm(R4, 0))
     g.map_call("map_update_elem", index, key)
     g.emit(jump_imm("jeq", R0, 0, done))
     g.count_drop(p.DROP_DYNAMIC)
+    g.jump(g.end)
     g.place(done)
 
 

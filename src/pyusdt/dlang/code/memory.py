@@ -48,21 +48,20 @@ class Spot:
 
 
 # --- which object ------------------------------------------------------------------
-def reach(g, expr, lost=None):
-    """The Spot of an object.  lost: where to jump if it is an element that is to be written and finds no room; None
-    where it is only read."""
+def reach(g, expr, written=False):
+    """The Spot of an object.  written: an element that is not there yet is made; the clause ends where it finds no room."""
     cls = expr.__class__
     if cls is ast.MemberRef:
-        spot = reach(g, expr.base, lost)
+        spot = reach(g, expr.base, written)
         spot.off += expr.field.offset
         return spot
     if cls is ast.ElementRef:
-        return _element_of(g, expr, lost)
+        return _element_of(g, expr, written)
     if cls is ast.Deref:
         g.value(expr.operand)
         return Spot(R0, 0, True)
     if cls in (ast.Var, ast.AssocRef):
-        return _variable(g, expr, lost)
+        return _variable(g, expr, written)
     if cls is ast.Xlate:
         return _translation(g, expr)
     if cls is ast.Assign:
@@ -73,13 +72,13 @@ def reach(g, expr, lost=None):
             discard(g, part)
         return reach(g, expr.parts[-1])
     if cls is ast.Cast:
-        return reach(g, expr.operand, lost)
+        return reach(g, expr.operand, written)
     place = Place(False, g.alloc(t.extent(expr.type)), t.extent(expr.type))
     g.object(expr, place.off)
     return Spot(R6, place.off)
 
 
-def _variable(g, expr, lost):
+def _variable(g, expr, written):
     symbol = expr.symbol
     if not is_dynamic(expr):
         if symbol.scope == "this":
@@ -90,7 +89,7 @@ def _variable(g, expr, lost):
     found, key = Label(), element_key(g, expr)
     g.map_call("map_lookup_elem", symbol.slot, key)
     g.emit(jump_imm("jne", R0, 0, found))
-    if lost is None:
+    if not written:
         g.state_address(R0, g.layout.zeros)
     else:
         g.state_address(R3, g.layout.zeros)
@@ -99,23 +98,23 @@ def _variable(g, expr, lost):
         g.map_call("map_lookup_elem", symbol.slot, key)
         g.emit(jump_imm("jne", R0, 0, found))
         g.count_drop(p.DROP_DYNAMIC)
-        g.jump(lost)
+        g.jump(g.end)
     g.place(found)
     g.scratch = mark
     return Spot(R0, 0)
 
 
-def _element_of(g, expr, lost):
+def _element_of(g, expr, written):
     """An element of an array; a number outside of its bounds is a fault."""
     base, count, size = expr.base, _count(g, expr.base), t.extent(expr.type)
     index = constant(expr.index)
     if index is not None and 0 <= index < max(count, 1):
-        spot = _reach_character(g, base, constant=index) if base.type.is_string else reach(g, base, lost)
+        spot = _reach_character(g, base, constant=index) if base.type.is_string else reach(g, base, written)
         spot.off += index * size
         return spot
     g.value(expr.index)
     kept = g.push()
-    spot = _reach_character(g, base, kept) if base.type.is_string else reach(g, base, lost)
+    spot = _reach_character(g, base, kept) if base.type.is_string else reach(g, base, written)
     g.get(kept, R1)
     g.mark(expr.loc)
     if count or not spot.address:
@@ -421,21 +420,18 @@ def assign(g, expr):
     """target = value, where the target is an object in memory or the value a whole struct; a scalar's value is left
     in r0."""
     mark, target, value = g.scratch, expr.target, expr.value
-    lost = Label()
     if target.__class__ in NODES and t.in_register(target.type):
         g.value(value)
         kept = g.push()
-        _store_scalar(g, target, kept, lost)
-        g.place(lost)
+        _store_scalar(g, target, kept)
         g.pop(kept, R0)
     else:
-        _assign_bytes(g, target, value, lost)
-        g.place(lost)
+        _assign_bytes(g, target, value)
     g.scratch = mark
 
 
-def _store_scalar(g, target, kept, lost):
-    spot = reach(g, target, lost)
+def _store_scalar(g, target, kept):
+    spot = reach(g, target, True)
     field = target.field if target.__class__ is ast.MemberRef else None
     if field is not None and field.width is not None:
         base, off = pointer(g, spot, field.size, target.loc, True)
@@ -445,7 +441,7 @@ def _store_scalar(g, target, kept, lost):
         g.emit(store(target.type.size, base, off, g.use(kept, R1)))
 
 
-def _assign_bytes(g, target, value, lost):
+def _assign_bytes(g, target, value):
     """A struct, a union, or a string inside of one: made aside first, then copied."""
     size = t.extent(target.type)
     room = (size + 7) & ~7
@@ -460,7 +456,7 @@ def _assign_bytes(g, target, value, lost):
     else:
         g.zero(Place(False, aside, room))
         g.object(value, aside)
-    base, off = pointer(g, reach(g, target, lost), size, target.loc, True)
+    base, off = pointer(g, reach(g, target, True), size, target.loc, True)
     g.emit(mov(R1, base), alu_imm("add", R1, off), mov_imm(R2, size))
     g.state_address(R3, aside)
     g.helper("probe_read_kernel")

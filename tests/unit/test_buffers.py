@@ -1,0 +1,75 @@
+"""-x bufsize, dynvarsize: what BEGIN and END record has no more room than in dtrace's buffers, a store without room ends
+its clause, and both are counted."""
+
+import csv
+import os
+import subprocess
+import sys
+
+import pytest
+
+from pyusdt.bpf import verifier
+from pyusdt.dlang import sizes
+from pyusdt.dlang.compile import compile_program
+from pyusdt.options import Options
+
+CASES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "consumer")
+with open(os.path.join(CASES, "buffers.tsv"), encoding="utf-8") as table:
+    ROWS = list(csv.reader((line for line in table if not line.startswith("#")), delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def pydtrace(script, *options):
+    arguments = [each for option in options for each in ("-x", option)]
+    return subprocess.run([sys.executable, "-c", "from pyusdt.cli.pydtrace import main; main()", "-q", *arguments, "-n", script],
+                          capture_output=True, text=True, timeout=60, check=False)
+
+
+def drops(count):
+    return f"dtrace: {count} drop{'s' if count > 1 else ''} on CPU 0\n" if count else ""
+
+
+@pytest.mark.parametrize("body, clauses, options, shown, lost, status", ROWS)
+def test_begin_has_dtrace_s_room(body, clauses, options, shown, lost, status):
+    script = f"BEGIN {{ {body} }}\n" * int(clauses) + "BEGIN { exit(3); }"
+    done = pydtrace(script, "engine=embedded", *options.split())
+    assert (done.stdout.count("Q"), done.stderr, done.returncode) == (int(shown), drops(int(lost)), int(status))
+
+
+@pytest.mark.parametrize("engine", ["embedded", "kernel"])
+def test_end_has_room_of_its_own(engine):
+    """dtrace's drp.DTRACEDROP_PRINCIPAL.end.d, in short; BEGIN takes nothing of it."""
+    if engine == "kernel" and verifier.cannot():
+        pytest.skip(f"host: {verifier.cannot()}")
+    script = 'BEGIN { trace("B"); exit(0); }' + 'END { trace("Q"); trace("Q"); }' * 16
+    done = pydtrace(script, f"engine={engine}", "strsize=2k", "bufsize=64k")
+    assert (done.stdout.count("Q"), done.stdout.count("B"), done.returncode) == (30, 1, 0)
+    assert done.stderr.startswith("dtrace: 1 drop on CPU ")
+
+
+def test_faults_and_what_is_speculated_take_room():
+    """As of dtrace 2.0.7; the ninth drop is exit()'s."""
+    script = ('BEGIN { i = speculation(); } BEGIN { speculate(i); printf("S"); } BEGIN { commit(i); } BEGIN { trace(1 / (i - i)); }'
+              + 'BEGIN { printf("Q%d%d%d%d%d", 1LL, 1LL, 1LL, 1LL, 1LL); }' * 70 + "BEGIN { exit(3); }")
+    done = pydtrace(script, "engine=embedded", "bufsize=4096")
+    assert (done.stdout.count("S"), done.stdout.count("Q"), done.returncode) == (1, 62, 0)
+    assert "divide-by-zero" in done.stderr and done.stderr.endswith("dtrace: 9 drops on CPU 0\n")
+
+
+@pytest.mark.parametrize("clause, strsize, least", [
+    ("BEGIN { exit(0); }", 256, 64), ('BEGIN { printf("%d%d", 1LL, 1); exit(0); }', 256, 64), ('BEGIN { trace("x"); exit(0); }', 2048, 2076),
+    ('BEGIN { trace("x"); trace(1LL); exit(0); }', 2049, 2092)])
+def test_the_least_room_that_a_record_needs(clause, strsize, least):
+    """Asked of dtrace 2.0.7: a string takes strsize, however long it is; every program has room for a fault."""
+    for bufsize, said in ((least, None), (least - 1, "Enabling exceeds size of buffer")):
+        assert sizes.complaint(compile_program(clause, options=Options({"bufsize": bufsize, "strsize": strsize}))) == said
+
+
+@pytest.mark.parametrize("engine", ["embedded", "kernel"])
+def test_a_store_without_room_ends_its_clause(engine):
+    """As dtrace 2.0.7 prints it: a drop a failed store, and nothing of what such a clause would have printed."""
+    if engine == "kernel" and verifier.cannot():
+        pytest.skip(f"host: {verifier.cannot()}")
+    with open(os.path.join(CASES, "no-room.d"), encoding="utf-8") as file:
+        done = pydtrace(file.read(), f"engine={engine}")
+    assert (done.stdout, done.returncode) == ("2 1 0\n4 7 0\n0 8\n\n", 0)
+    assert done.stderr == "dtrace: 2 dynamic variable drops\n"
