@@ -178,6 +178,7 @@ class World:
         with tempfile.TemporaryDirectory(dir="/tmp", prefix="world-") as folder:
             self.go = os.path.join(folder, "go")
             os.mkfifo(self.go)
+            os.chmod(folder, 0o755)  # the load may be another user's
             load = subprocess.Popen(shlex.split(self.options.load), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                     stderr=subprocess.DEVNULL, env={**os.environ, "WORLD_GO": self.go}) if self.options.waiting else None
             try:

@@ -252,10 +252,12 @@ def declaration(parser):
         keys = None
         if steps and steps[0][0] == "[]" and type(steps[0][1]) is list:
             keys, steps = steps[0][1], steps[1:]
+        if parser.peek() == EOF:
+            parser.syntax_error()
+        node = ast.Declaration(loc, storage or "global", ast.TypeName(loc, words, steps), name, keys)
+        declarations.declare(parser.names, node)  # as in dtrace, it is looked at before what follows
         if parser.peek() not in (",", ";"):
             parser.syntax_error("a variable gets its value in a clause, such as BEGIN" if parser.peek() == "=" else None)
-        node = ast.Declaration(loc, storage or "global", ast.TypeName(loc, words, steps), name, keys)
-        declarations.declare(parser.names, node)
         found.append(node)
         if parser.take().kind == ";":
             return found
@@ -263,7 +265,7 @@ def declaration(parser):
 
 def inline(parser):
     start = parser.take().start
-    _, words = specifiers(parser, CLASSES)
+    storage, words = specifiers(parser, CLASSES)
     name, steps = declarator(parser)
     keys = None
     if steps and steps[0][0] == "[]" and type(steps[0][1]) is list:
@@ -275,6 +277,8 @@ def inline(parser):
     loc = parser.loc(start)
     parser.expect(";")
     parser.parameters = ()
+    if storage is not None:
+        parser.error("D_DECL_BADCLASS", loc, "specified storage class not appropriate for inline declaration")
     node = ast.Inline(loc, ast.TypeName(loc, words, steps), name, keys, value)
     definitions.define_inline(parser.names, node)
     return node

@@ -1,0 +1,2 @@
+static __inline__ int f(int x) { return x; }
+BEGIN { }

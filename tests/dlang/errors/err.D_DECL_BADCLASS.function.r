@@ -1,0 +1,5 @@
+dtrace: failed to compile script err.D_DECL_BADCLASS.function.d: [D_DECL_BADCLASS] line 1: specified storage class not appropriate in D
+err.D_DECL_BADCLASS.function.d:1:1: [D_DECL_BADCLASS]
+    static __inline__ int f(int x) { return x; }
+    ^^^^^^^^^^^^^^^^^
+hint: D has global, self and this variables
