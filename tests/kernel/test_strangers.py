@@ -242,6 +242,7 @@ def test_a_file_that_says_that_it_is_huge(tmp_path, target):
             look(elf.File(str(path)))
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
 def test_a_user_s_files_have_room_together(tmp_path, target, monkeypatch):
     """For their notes, and for descriptors: what is too much costs that user's probes, and is told; everybody else's are found."""
     monkeypatch.setattr(probes, "_NOTES", 40_000)
@@ -260,3 +261,21 @@ def test_a_user_s_files_have_room_together(tmp_path, target, monkeypatch):
     monkeypatch.setattr(probes, "_FILES", 10)
     finder = probes.Finder(told.append)
     assert [finder.add(str(path)) is not None for path in many] == [True] * 5 + [False] * 95
+
+
+def test_functions_of_processes_that_nobody_has_named(tmp_path, target, monkeypatch):
+    """Tables of symbols without end, in a file of a name that a script asks for, are left out, and told; of a named process they are not."""
+    def wanted_of(file, pids):
+        return lambda name, size, offsets: ["entry"] if name == "fire_plain" else []
+
+    size = elf.File(str(target)).symbols_size
+    monkeypatch.setattr(probes, "_SYMBOLS", 2 * size)
+    copies = [shutil.copy(target, tmp_path / f"copy{number}") for number in range(4)]
+    told = []
+    for pids, found in (((), 2), ((1,), 4)):
+        finder = probes.Finder(told.append)
+        monkeypatch.setattr(finder._symbols, "room", lambda owner, finder=finder: 2 * size - finder._symbols.taken.total())
+        files = [finder.add(str(path)) for path in copies]
+        finder.add_functions(wanted_of, pids)
+        assert [sum(site.note.provider == "pid" for site in file.sites) for file in files] == [1] * found + [0] * (4 - found)
+    assert len(told) == 1 and "copy2" in told[0]

@@ -19,6 +19,7 @@ _SYMBOL = struct.Struct("=IBBHQQ")
 _NOTE = struct.Struct("=III")
 _LOAD, _INTERPRETER = 1, 3  # program headers
 _STT_FUNC, _STT_IFUNC = 2, 10
+_TABLES = ".symtab", ".dynsym"
 _SECTION_NAME = 128  # bytes, at most
 _SECTIONS = 1024
 _PATH = 4096
@@ -171,13 +172,19 @@ class File:
     def symbols(self, most=LARGEST):
         """(name, info, other, section, address, size) of all symbols, name an offset in the bytes that hold the names, and
         these: of .symtab, or of .dynsym where the file is stripped.  most: bytes."""
-        for table in (".symtab", ".dynsym"):
+        for table in _TABLES:
             if table in self.sections:
                 _, _, offset, size, link = self.sections[table]
                 if size > most:
                     raise BadFile("its table of symbols is too large")
                 return _SYMBOL.iter_unpack(self.read(offset, size - size % _SYMBOL.size)), self._texts(link)
         return iter(()), b""
+
+    @property
+    def symbols_size(self):
+        """Bytes of the table that symbols() reads, as far as the file has them."""
+        table = next((self.sections[name] for name in _TABLES if name in self.sections), None)
+        return min(table[3], self.size) if table else 0
 
     def functions(self):
         """[(address, size, name)] of the functions that a probe can be put on, ascending."""

@@ -140,11 +140,7 @@ class KernelEngine(Engine):
 
     def _add_functions(self):
         """Sites of the pid provider in the files that were found since."""
-        for file in self._finder.files.values():
-            if not file.searched:
-                wanted = self.matcher.functions_of(file, self._pids)
-                if wanted:
-                    file.add_functions(wanted)
+        self._finder.add_functions(self.matcher.functions_of, self._pids)
 
     @property
     def _wants_names(self):

@@ -37,11 +37,7 @@ def known(pids, descriptions=None, files=(), command=None, tell=lambda text: Non
     found = []
     if descriptions:
         clause = p.Clause(0, descriptions, None)
-        matcher = Matcher([clause])
-        for file in finder.files.values():
-            wanted = matcher.functions_of(file, pids)
-            if wanted:
-                file.add_functions(wanted)
+        finder.add_functions(Matcher([clause]).functions_of, pids)
         found = list(SystemSide(descriptions).probes)
     return found + [_probe(site, pid) for site in finder.sites for pid in _pids(site.file, pids)]
 

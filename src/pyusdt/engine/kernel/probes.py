@@ -15,6 +15,7 @@ from . import instructions, operands
 
 _COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
 _FILES, _NOTES = 1 << 16, 32 << 20  # of all processes; bytes of their files' notes
+_SYMBOLS = 64 << 20  # bytes of the tables of symbols that are looked through for functions of processes that nobody has named
 _LINES = 1 << 12  # of a process's maps, that are kept
 
 
@@ -44,14 +45,14 @@ class Site:
 
 
 class TracedFile:
-    """A file that is mapped by processes.  path: where it was found; elf: it itself, open as long as its sites are wanted, since
+    """A file that is mapped by processes.  path: where it was found; owner: whose it is; elf: it itself, open as long as its sites are wanted, since
     what is at the path may be another file at any time; name: D's module; pids: set of those
     that have it mapped; main: it is a process's program; sites: list, empty where it is no ELF file or has no notes;
     searched: its functions were looked at; asked: the user named it, so that processes to come count; most: bytes of notes that are read, 0:
     the file is not opened; noted: how many it has; left: they were not read."""
 
-    def __init__(self, path, name, inode, most):
-        self.path, self.name, self.pids = path, name, set()
+    def __init__(self, path, name, inode, most, owner):
+        self.path, self.name, self.owner, self.pids = path, name, owner, set()
         self.main = self.searched = self.asked = False
         self._inode = inode
         self.elf, self.sites, self.noted, self.left = None, [], 0, most <= 0
@@ -88,17 +89,19 @@ class TracedFile:
         except elf.BadFile:
             return b""
 
-    def add_functions(self, wanted):
-        """Sites of the pid provider: for each function the names in wanted(function, its size, where its instructions are)."""
-        self.searched = True
+    def add_functions(self, wanted, most=elf.LARGEST):
+        """Sites of the pid provider: for each function the names in wanted(function, its size, where its instructions are).  most: bytes of
+        a table of symbols that is read; the bytes of the file's."""
+        self.searched, table = True, 0
         if self.elf is None and not self.left:
             try:
                 self.elf = elf.File(self.path, self._inode)
             except (OSError, elf.BadFile):
-                return
+                return 0
         arguments = operands.FUNCTION_ARGUMENTS.get(self.elf.machine) if self.elf else None
         try:
-            functions = self.elf.functions() if arguments else []
+            table = self.elf.symbols_size if arguments else 0
+            functions = self.elf.functions() if arguments and table <= most else []
         except elf.BadFile:
             functions = []
         for address, size, name in functions:
@@ -109,6 +112,7 @@ class TracedFile:
         if self.elf and not self.sites:
             self.elf.close()
             self.elf = None
+        return table
 
     def _offsets(self, address, size):
         """Where the instructions of a function begin."""
@@ -124,7 +128,8 @@ class Finder:
     def __init__(self, tell):
         self.files, self.maps = {}, {}
         self._tell, self._told = tell, set()
-        self._known, self._open, self._notes = Shares(_FILES), Shares(_descriptors()), Shares(_NOTES)
+        self._known, self._open = Shares(_FILES), Shares(_descriptors())
+        self._notes, self._symbols = Shares(_NOTES), Shares(_SYMBOLS)
         self._seen = {}  # what a line of maps says of a file: TracedFile or None
 
     def process(self, pid):
@@ -157,7 +162,7 @@ class Finder:
             self._tell_of(owner, path)
             return None
         most = self._notes.room(owner) if self._open.room(owner) > 0 else 0
-        file = self.files[key] = TracedFile(path, name or os.path.basename(path), status.st_ino, most)
+        file = self.files[key] = TracedFile(path, name or os.path.basename(path), status.st_ino, most, owner)
         self._known.taken[owner] += 1
         self._open.taken[owner] += bool(file.sites)
         if not file.left:
@@ -165,6 +170,19 @@ class Finder:
         else:
             self._tell_of(owner, path)
         return file
+
+    def add_functions(self, wanted_of, pids):
+        """To the files whose functions are not there yet: wanted_of(file, pids) as Matcher.functions_of().  Of processes that nobody has named
+        the tables of symbols have bounds."""
+        for file in self.files.values():
+            if file.searched or not (wanted := wanted_of(file, pids)):
+                continue
+            most = elf.LARGEST if pids or file.asked else self._symbols.room(file.owner)
+            size = file.add_functions(wanted, most)
+            if size > most:
+                self._tell_of(file.owner, file.path)
+            else:
+                self._symbols.taken[file.owner] += size
 
     def _tell_of(self, owner, path):
         if owner not in self._told:
