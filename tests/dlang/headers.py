@@ -3,7 +3,8 @@
     headers.py COUNT FOLDER     COUNT headers, or "all", in an order that is the same each time; FOLDER: for the scripts
 
 Out: a JSON array of [header, what dtrace said of it, what pydtrace said]: the first line of each, or "exit 0". Headers that
-gcc does not take by themselves are left out.
+gcc does not take by themselves are left out. The answers are kept in FOLDER/rows as they come: a run of the same folder goes on
+where one was ended.
 """
 
 import concurrent.futures
@@ -18,6 +19,7 @@ from pyusdt.cli.pydtrace import main
 INCLUDE = "/usr/include"
 EACH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "oracle", "each.c")
 OPTIONS = ["-e", "-C", "-s"]
+AT_ONCE = 50  # scripts that one dtrace is given
 
 
 def headers():
@@ -80,7 +82,23 @@ def sweep(count, folder):
     random.Random(1).shuffle(names)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         taken = [name for name, good in zip(names, pool.map(gcc_takes, names)) if good][:count]
-    scripts = {name: os.path.join(folder, name.replace("/", "%") + ".d") for name in taken}
+    kept = os.path.join(folder, "rows")
+    rows = {}
+    if os.path.exists(kept):
+        with open(kept, encoding="utf-8") as file:
+            rows = {row[0]: row for row in map(json.loads, file)}
+    left = [name for name in taken if name not in rows]
+    for at in range(0, len(left), AT_ONCE):
+        more = beside(left[at : at + AT_ONCE], folder)
+        rows.update((row[0], row) for row in more)
+        with open(kept, "a", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in more)
+    return [rows[name] for name in taken]
+
+
+def beside(names, folder):
+    """[[header, what dtrace said, what pydtrace said]]"""
+    scripts = {name: os.path.join(folder, name.replace("/", "%") + ".d") for name in names}
     for name, script in scripts.items():
         with open(script, "w", encoding="utf-8") as file:
             file.write(f"#include <{name}>\nBEGIN {{ exit(0); }}\n")

@@ -60,6 +60,11 @@ def test_listed_and_matched():
     assert "sched_process_exec" in out and "sched_process_fork" in out
 
 
+def test_listed_with_the_kernels_types():
+    out, _, _ = pydtrace("-lvn", "rawtp:sched::sched_process_exec")
+    assert out.split("Argument Types\n")[1].split("\n")[:3] == ["\t\targs[0]: struct task_struct *", "\t\targs[1]: pid_t", "\t\targs[2]: struct linux_binprm *"]
+
+
 @pytest.mark.parametrize(("clause", "tag"), [
     ("rawtp:sched::sched_no_such { }", "D_PDESC_ZERO"), ("rawtp:sched::sched_process_exec { trace(args[3]); }", "D_ARGS_IDX"),
     ("rawtp:sched::sched_process_exec { trace(args[0]->no_such); }", "D_TYPE_MEMBER"),

@@ -207,9 +207,11 @@ def describer(arguments: Arguments) -> Any:
     """A function that says of a listed probe what -v tells."""
     from ..dlang.ast import ProbeDesc
     from ..dlang.types.arguments import signature_of
+    from ..dlang.types.btf import KernelTypes
     from ..dlang.types.resolve import Names
 
     names = Names()
+    names.kernel = KernelTypes(Structs())  # of raw tracepoints
     names.options = arguments.options  # they decide what a float is
     names.told = signatures.told(arguments.options, arguments.pids)
 
