@@ -18,7 +18,7 @@ def test_a_cluster_whose_actors_are_killed_and_whose_nodes_come_and_go(tmp_path)
     """Each event once at each address that stays; records come live; a node that joins is seen, and told when it goes."""
     folder = installed.folder_of(os.path.join(HERE, "ray_readers.txt"), depends=True)
     done = subprocess.run([sys.executable, os.path.join(harness.PROGRAMS, "ray_cluster.py"), str(tmp_path / "fired")], capture_output=True, text=True,
-                          timeout=300, check=False, env={**os.environ, "PYTHONPATH": folder})
+                          timeout=900, check=False, env={**os.environ, "PYTHONPATH": folder})
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
     assert found["refused"] == "there is no cluster: ray.init() comes first"

@@ -12,6 +12,8 @@ import sys
 
 from dask_cluster import SCRIPT, until
 
+PATIENCE = 240  # s: of a busy machine, where Ray takes a minute for an actor
+
 
 def fire(task, path):
     import pyusdt
@@ -63,16 +65,16 @@ def main(path):
 
     with pyusdt.ray.trace(SCRIPT, hostwait="110s") as tracing:
         burst(30)
-        until(lambda: len(hosts()) == 2)
+        until(lambda: len(hosts()) == 2, PATIENCE)
         before, killed = hosts(), carriers()
         for pid, number in zip(killed, (signal.SIGTERM, signal.SIGKILL)):  # who ends by the first kills its children
             os.kill(pid, number)
         burst(30)
         joined = cluster.add_node(**node, node_ip_address="127.0.0.3")
-        until(lambda: burst(1) or "127.0.0.3" in hosts())
+        until(lambda: burst(1) or "127.0.0.3" in hosts(), PATIENCE)
         cluster.remove_node(joined)
         burst(30)
-        until(lambda: any("127.0.0.3 is lost" in fault for fault in tracing.faults), 120)
+        until(lambda: any("127.0.0.3 is lost" in fault for fault in tracing.faults), PATIENCE)
         live = len(records)
     records.extend(tracing.available())
     counted = {host: int(count) for (host,), count in tracing.aggregations["n"].items()}
