@@ -257,15 +257,40 @@ static int print_parts(const struct pyusdt_format_table *t, const struct pyusdt_
     return rc;
 }
 
-/* trace() of a string: as text where it prints, else as a dump of as many bytes as a string can have. */
-static int trace_string(struct pyusdt_formatter *f, const uint8_t *at, uint32_t size, struct pyusdt_text *text)
+/* The storage of a string that a record holds in fewer bytes than the longest one's has zeros behind it. */
+static int dump_string(struct pyusdt_formatter *f, const uint8_t *at, size_t size, struct pyusdt_text *text)
+{
+    size_t whole = f->table.head.strsize;
+
+    if (size >= whole)
+        return pyusdt_text_dump(text, at, whole);
+    uint8_t *storage = calloc(1, whole);
+    if (!storage)
+        return -ENOMEM;
+    memcpy(storage, at, size);
+    int rc = pyusdt_text_dump(text, storage, whole);
+    free(storage);
+    return rc;
+}
+
+static bool all_zeros(const uint8_t *at, size_t size)
+{
+    while (size && !at[size - 1])
+        size--;
+    return !size;
+}
+
+/* trace() of a string: as text where it prints, else as a dump of as many bytes as a string can have.  An array's bytes behind
+ * its NUL count, too, and one that has none stands in a column of its own whatever -q says; as in dtrace. */
+static int trace_string(struct pyusdt_formatter *f, const struct pyusdt_format_part *part, const uint8_t *at, struct pyusdt_text *text)
 {
     static const struct pyusdt_layout column = {.flags = PYUSDT_FLAG_LEFT, .width = 33};
-    size_t length = string_length(at, size);
+    size_t size = part->size, length = string_length(at, part->size);
+    bool is_text = pyusdt_text_printable(at, length) && (part->is_string || all_zeros(at + length, size - length));
 
-    if (f->flags & PYUSDT_FORMAT_RAWBYTES || !pyusdt_text_printable(at, length))
-        return pyusdt_text_dump(text, at, size < f->table.head.strsize ? size : f->table.head.strsize);
-    if (f->flags & PYUSDT_FORMAT_QUIET)
+    if (f->flags & PYUSDT_FORMAT_RAWBYTES || !is_text)
+        return part->is_string ? dump_string(f, at, size, text) : pyusdt_text_dump(text, at, size);
+    if (f->flags & PYUSDT_FORMAT_QUIET && (part->is_string || length < size))
         return pyusdt_text_append(text, at, length);
     int rc = pyusdt_text_append(text, "  ", 2);
     return rc ? rc : pyusdt_text_string(text, &column, (const char *)at, length);
@@ -279,7 +304,7 @@ static int trace_value(struct pyusdt_formatter *f, const struct pyusdt_format_pa
     struct pyusdt_layout layout = {.letter = 'd'};
 
     if (part->kind == PYUSDT_PART_STRING)
-        return trace_string(f, at, part->size, text);
+        return trace_string(f, part, at, text);
     if (f->flags & PYUSDT_FORMAT_RAWBYTES)
         return pyusdt_text_dump(text, at, part->size);
     if (!(f->flags & PYUSDT_FORMAT_QUIET)) {

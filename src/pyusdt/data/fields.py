@@ -47,7 +47,7 @@ def memory_field(memory: Any, most: Any = None) -> Field:
 
 def maker_of(type: Any, symbols: Any) -> Any:
     """What makes a value of what struct gives for a field of a type; None where that is the value."""
-    if type.is_string:
+    if type.is_string or type.is_array and t.is_text(type):
         return text_of
     if isinstance(type, t.Stack):
         return lambda storage: tuple(symbols.frames(storage))

@@ -14,7 +14,7 @@ _TRACEMEM_MOST = 16384  # bytes
 
 class Trace(Action):
     name, prototype, doc = "trace", "void(@)", "a value in its default format"
-    takes_text = is_value = any_value = True
+    is_value = any_value = True
     usage = 'trace() takes one value; printf("…", …) takes a format'
     prints = PRINTS_VALUE
 
