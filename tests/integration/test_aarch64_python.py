@@ -68,7 +68,7 @@ def compile_extension(root: str, package: str, name: str, folders: list[str]) ->
     core = [source for folder in folders for source in glob.glob(f"{harness.ROOT}/c/{folder}/*.c")]
     if name == "_core":
         core += glob.glob(f"{harness.ROOT}/src/pyusdt/native/*.c")
-    includes = [f"-I{harness.ROOT}/{folder}" for folder in ("include", "c", "src/pyusdt")]
+    includes = [f"-I{harness.ROOT}/{folder}" for folder in ("include", "c", "src/pyusdt", "src/pyusdt/include")]
     done = harness.run([COMPILER, "-shared", "-fPIC", "-std=gnu11", "-O2", "-fvisibility=hidden", "-fno-omit-frame-pointer", "-DPYUSDT_REQUIRE_SITES=1",
                         *(["-DCYTHON_USE_MODULE_STATE=1"] if name == "_core" else []), *includes, "-isystem",
                         f"{root}/usr/include/{PYTHON}", "-isystem", f"{root}/usr/include",
