@@ -37,7 +37,7 @@ pyusdt.available()
 with pyusdt.trace("pyusdt$1:::user_trace-i4s4 { trace(ustack()); trace(jstack()); }", os.getpid(), pid=os.getpid()) as t:
     called()
 for user, language in (record.values for record in t):
-    print(["`" in text for text in user], [text.partition(" ")[0] for text in language], user[-2:] == language)
+    print(["`" in text for text in user], [text.partition(" ")[0] for text in language])
 """
 
 
@@ -67,7 +67,7 @@ def compile_extension(root: str, package: str, name: str, folders: list[str]) ->
     path = f"{package}/{name}.cpython-311-aarch64-linux-gnu.so"
     core = [source for folder in folders for source in glob.glob(f"{harness.ROOT}/c/{folder}/*.c")]
     if name == "_core":
-        core += glob.glob(f"{harness.ROOT}/src/pyusdt/native/*.c")
+        core += [*glob.glob(f"{harness.ROOT}/src/pyusdt/native/*.c"), f"{harness.ROOT}/c/stacks/layout.c"]
     includes = [f"-I{harness.ROOT}/{folder}" for folder in ("include", "c", "src/pyusdt", "src/pyusdt/include")]
     done = harness.run([COMPILER, "-shared", "-fPIC", "-std=gnu11", "-O2", "-fvisibility=hidden", "-fno-omit-frame-pointer", "-DPYUSDT_REQUIRE_SITES=1",
                         *(["-DCYTHON_USE_MODULE_STATE=1"] if name == "_core" else []), *includes, "-isystem",
@@ -105,16 +105,26 @@ def test_notes(emulated):
     assert "AArch64" in shown and "Name: user_trace__n950" in shown
 
 
-def test_fires(emulated):
+def run_program(emulated, name: str) -> harness.Run:
+    """The emulator rounds a process's start time in /proc/self/stat up or down as it likes: where it differs from the kernel's, the tracer
+    takes the process for one that has ended, nothing is printed, and the next try may do."""
     _, command, environment = emulated
-    fired = harness.run(f"{command}fires.py".split(), timeout=120, env=environment)
+    for _ in range(20):
+        ran = harness.run(f"{command}{name}.py".split(), timeout=120, env=environment)
+        if ran.stdout:
+            break
+    return ran
+
+
+def test_fires(emulated):
+    fired = run_program(emulated, "fires")
     assert fired.stdout == "aarch64 [('tag', 17, 'zwölf'), (-1, 'text')]\n", fired
 
 
 def test_stacks(emulated):
-    """Debian's Python keeps no frame pointers: one native frame is there, the interpreter's that called pyusdt's function."""
-    _, command, environment = emulated
-    fired = harness.run(f"{command}stacks.py".split(), timeout=120, env=environment)
-    natives, _, rest = fired.stdout.partition("] ")
-    assert natives.startswith("[True") and natives.endswith("False, False"), fired
-    assert rest == "['called', '<module>'] True\n", fired
+    """Debian's Python keeps frame pointers on aarch64: Python's functions stand in the place of the interpreter's, native ones around them."""
+    fired = run_program(emulated, "stacks")
+    natives, _, language = fired.stdout.partition("] ")
+    assert language == "['called', '<module>']\n", fired
+    kinds = natives.strip("[").split(", ")
+    assert kinds[0] == kinds[-1] == "True" and kinds.count("False") == 2, fired
