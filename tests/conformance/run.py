@@ -40,6 +40,8 @@ NO_CARETS = "-fno-diagnostics-show-caret -fdiagnostics-color=never -fno-diagnost
 
 def prepare() -> None:
     """A copy of the suite, since tests write beside themselves."""
+    if not shutil.which("gawk"):
+        raise SystemExit("run.py: the suite's own filters need gawk, which is not installed: apt-get install gawk")
     subprocess.run([os.path.join(ROOT, "tests/oracle/oracle"), "setup"], check=True)
     if not os.path.exists(os.path.join(SUITE, "include")):
         shutil.copytree(os.path.join(LIBRARY, "testsuite"), SUITE, symlinks=True, dirs_exist_ok=True)
