@@ -74,7 +74,7 @@ def test_a_stack_is_a_line_for_each_frame_that_there_is():
 
 
 @pytest.mark.parametrize("options, text, fits", [
-    ({"bufsize": 59}, "BEGIN { exit(0); }", False), ({"bufsize": 60}, "BEGIN { exit(0); }", True),
+    ({"bufsize": 63}, "BEGIN { exit(0); }", False), ({"bufsize": 64}, "BEGIN { exit(0); }", True),
     ({"bufsize": 0}, "BEGIN { exit(0); }", False), ({"aggsize": 8}, "BEGIN { @ = count(); }", False),
     ({"aggsize": 28}, "BEGIN { @ = count(); }", True), ({"aggsize": 100 << 40}, "BEGIN { @ = count(); }", False),
 ])  # fmt: skip
