@@ -13,6 +13,7 @@ import pyusdt
 from pyusdt.dlang.compile import compile_program
 from pyusdt.dlang.errors import TAGS, CompileError
 from pyusdt.dlang.front.probes import unmatched
+from pyusdt.engine.unmatched import wider
 
 # Raised with arguments of the command line, or by who knows the probes: tested below.
 ELSEWHERE = {"D_MACRO_UNUSED", "D_MACRO_OFLOW", "D_PDESC_ZERO", "D_PROC_LIB", "D_PROC_NAME",
@@ -112,6 +113,13 @@ def test_a_probe_that_nothing_matches_is_told_with_its_line():
     error = unmatched(program.clauses[1].probes[0])
     message = "line 2: probe description pyusdt12::nosuch: does not match any probes"
     assert error.summary(errtags=True) == f"failed to compile script x.d: [D_PDESC_ZERO] {message}"
+
+
+@pytest.mark.parametrize("description", ["pid12::-:", "pid12::nosuch:", "pid12:libc:ma*:1c", "pid12:a.out:nosuch:entry"])
+def test_what_is_called_nearly_so_is_not_looked_for_among_all_instructions(description):
+    """Of all functions those would be hundreds of thousands, and most of a minute."""
+    wanted = compile_program(f"{description} {{ }}").clauses[0].probes[0]
+    assert [(each.function, each.name) for each in wider(wanted)] == [("", "entry"), (wanted.function, "")]
 
 
 def test_hints_name_what_was_meant():

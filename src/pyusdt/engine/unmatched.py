@@ -59,7 +59,10 @@ def wider(desc: Any) -> list[Any] | None:
     only for a description.  None: it is of any provider."""
     if not desc.provider:
         return None
-    return [type(desc)(desc.loc, desc.provider, desc.module, *parts) for parts in (("", desc.name), (desc.function, ""))]
+    name = desc.name
+    if desc.provider.startswith("pid") and name not in ("entry", "return"):
+        name = "entry"  # and not the instructions of all functions
+    return [type(desc)(desc.loc, desc.provider, desc.module, *parts) for parts in (("", name), (desc.function, ""))]
 
 
 def _parts(desc: Any) -> Parts:
