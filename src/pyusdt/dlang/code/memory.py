@@ -299,14 +299,17 @@ def _load_bits(g, base, off, field):
 
 
 def _store_bits(g, base, off, field, value):
-    """The bits of a bit-field are the lower ones of its bytes."""
-    mask = (1 << field.width) - 1
-    if field.width == 8 * field.size:
+    """The bits of a bit-field are the lower ones of its bytes, or above those of others in a struct of the kernel's."""
+    mask = (1 << field.width - field.shift) - 1
+    if field.width == 8 * field.size and not field.shift:
         g.emit(store(field.size, base, off, g.use(value, R1)))
         return
     g.get(value, R1)
-    g.emit(const(R2, mask), alu("and", R1, R2), load(field.size, R2, base, off))
-    g.emit(const(R3, ~mask & (1 << 8 * field.size) - 1), alu("and", R2, R3), alu("or", R2, R1))
+    g.emit(const(R2, mask), alu("and", R1, R2))
+    if field.shift:
+        g.emit(alu_imm("lsh", R1, field.shift))
+    g.emit(load(field.size, R2, base, off), const(R3, ~(mask << field.shift) & (1 << 8 * field.size) - 1))
+    g.emit(alu("and", R2, R3), alu("or", R2, R1))
     g.emit(store(field.size, base, off, R2))
 
 
