@@ -1,4 +1,5 @@
 /* See consumer.h. */
+#define _GNU_SOURCE
 #include "tracer/consumer.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <time.h>
 
 #include "generated/program.h"
+#include "shared/os.h"
 #include "tracer/captured.h"
 #include "tracer/crew.h"
 #include "tracer/ids.h"
@@ -265,16 +267,26 @@ static bool read_state(const struct pyusdt_consumer *c, const uint32_t *clauses,
     return false;
 }
 
+/* As in dtrace walltimestamp goes on from clause to clause, by what they take here; 0 where nobody would see it, and where
+ * the wall clock is not today's: what is replayed gives the same again and again. */
+static uint64_t wall_begins(const struct pyusdt_consumer *c, const struct met *met)
+{
+    return met->n > 1 && c->config.uses & PYUSDT_USES_WALL && !c->wall_is_set ? pyusdt_now() : 0;
+}
+
 /* The clauses of an event of the probe that was met: the state block is filled but for the event. */
 static void run_clauses(struct pyusdt_consumer *c, const struct met *met, const struct pyusdt_process *who,
                         const struct pyusdt_event *event)
 {
     bool exiting = c->exiting; /* END runs after exit(), too */
+    uint64_t begun = wall_begins(c, met);
     c->event = event;
     if (met->reads)
         fill_event(c, event);
     c->exiting = false;
     for (uint32_t i = 0; i < met->n && !c->exiting; i++) {
+        if (i > 0 && begun)
+            c->state->wall = event->time + c->wall + (pyusdt_now() - begun);
         run_clause(c, met->clauses[i]);
         if (c->failed)
             fire_error(c, met->id, who, event);

@@ -320,8 +320,10 @@ def test_a_run_directory_that_is_another_s_is_told():
         "uid 0: remove it, or set PYUSDT_RUNDIR to another one, for program and tracer\n"), done
 
 
-def test_walltimestamp_goes_on_from_clause_to_clause():
-    out, err, _ = pydtrace("-qn", "BEGIN { t = walltimestamp; } BEGIN { u = walltimestamp; } BEGIN { printf(\"%d %d %d\", t < u, u < walltimestamp, "
+@pytest.mark.parametrize("engine", ["kernel", "embedded"])
+def test_walltimestamp_goes_on_from_clause_to_clause(engine):
+    """As in dtrace."""
+    out, err, _ = pydtrace("-x", f"engine={engine}", "-qn", "BEGIN { t = walltimestamp; } BEGIN { u = walltimestamp; } BEGIN { printf(\"%d %d %d\", t < u, u < walltimestamp, "
                            "walltimestamp / 1000000000); exit(0); }")
     later, more, seconds = map(int, out.split())
     assert (later, more) == (1, 1) and abs(seconds - time.time()) < 60, err
