@@ -4,6 +4,7 @@ import os
 import struct
 
 import pytest
+from machine import Machine
 
 from pyusdt import _tracer
 from pyusdt.dlang.compile import Compiler
@@ -99,6 +100,13 @@ def test_bit_fields_share_their_bytes(types):
     fields = types.tagged("struct", "tcphdr").body.fields
     place = {name: (field.offset, field.shift, field.width - field.shift) for name, field in fields.items() if field.width is not None}
     assert place["doff"] == (12, 4, 4) and place["fin"] == (13, 0, 1) and place["syn"] == (13, 1, 1) and place["ack"] == (13, 4, 1)
+
+
+def test_a_bit_field_is_stored_beside_its_neighbours(structs):
+    program = compiled("struct iphdr h; BEGIN { h.ihl = 5; h.version = 4; h.ihl = 6; trace(h.ihl * 100 + h.version); exit(0); }", structs).finish()
+    machine = Machine(program)
+    machine.run_begin()
+    assert b"604" in machine.printed()[0]
 
 
 def test_what_a_raw_tracepoint_is_given(types):
