@@ -92,6 +92,14 @@ def test_an_event_of_a_process_does_not_show_the_frames_of_the_tracer():
     assert own == [2, 2]
 
 
+def test_names_for_which_there_was_no_time_are_told(monkeypatch):
+    monkeypatch.setattr("pyusdt.tracing.symbols._OWN", -1.0)
+    told = f"names of functions of user {os.getuid()}'s processes were not all read"
+    with pytest.warns(pyusdt.TraceWarning, match=told), traced('pyusdt$target:::user_trace-n7 { usym(arg2); }') as t:
+        assert pyusdt.pn(7, 16)
+    assert [rec.values[0] for rec in t] == ["0x10"]
+
+
 def test_floats_are_floats():
     sold = pyusdt.Provider("apifloats").probe("sold", str, float)
     with traced("""provider apifloats { probe sold(char *what, double price); };

@@ -293,6 +293,8 @@ def test_what_a_user_makes_slow_is_read_now_and_then(monkeypatch):
         assert symbols.name(7, 0x5000) == "0x5000"
         clock[0] += 0.1
     assert 7 <= len(readings) <= 20, readings
+    assert symbols.warnings() == ["names of functions of user 4711's processes were not all read: their files and maps take too long"]
+    assert symbols.warnings() == []
 
 
 def test_maps_of_many_processes_have_room_together(monkeypatch):

@@ -197,6 +197,8 @@ class Driver:
         self.sink.pause()
         if not self.hurry:
             self.sink.snapshot(self.actions.aggregates)
+            for text in self.actions.symbols.warnings():
+                self.sink.notice(text)
             self.sink.end(self.status or 0)
 
     def close(self) -> None:

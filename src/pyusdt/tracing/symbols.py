@@ -87,6 +87,7 @@ class Symbols(Addresses):
         self._processes: OrderedDict[int, _Process] = OrderedDict()
         self._mapped = 0  # bytes of all their maps
         self._time: dict[int, Allowance] = {}  # by user
+        self._late: set[int] = set()  # users for whose names there was no time left
         self._kernel: Table | None = None
         self._alike: dict[tuple[int, str], int] = {}  # (pid, name) -> the address that stands for it
 
@@ -113,6 +114,13 @@ class Symbols(Addresses):
         while self._mapped > _MAPPED and len(self._processes) > 1:
             self._mapped -= self._processes.popitem(last=False)[1].size
 
+    def warnings(self) -> list[str]:
+        """What could not be named for want of time, each told once."""
+        told = [f"names of functions of user {user}'s processes were not all read: their files and maps take too long"
+                for user in sorted(self._late)]
+        self._late.clear()
+        return told
+
     def _allowance(self, user: int) -> Allowance:
         if user not in self._time:
             self._time[user] = Allowance(_OWN if user in (ROOT, one(os.getuid())) else _OTHERS, _SHARE)
@@ -122,14 +130,22 @@ class Symbols(Addresses):
         """(Mapping, the offset in its file), or None and the address."""
         process = self._process(pid)
         found = process.find(address)
-        if found is None and (time := self._allowance(process.user)).left:
-            with time.spent():
-                lines, before = self._lines(pid), process.size
-                if lines:  # of one that has ended what was known stays
-                    process.put(lines)
-                    self._keep(process, before)
-                found = process.find(address)
+        if found is None:
+            found = self._find_anew(process, address)
         return (found, address - found.start + found.offset) if found else (None, address)
+
+    def _find_anew(self, process: _Process, address: int) -> mapped.Mapping | None:
+        """By what its maps say now."""
+        time = self._allowance(process.user)
+        if not time.left:
+            self._late.add(process.user)
+            return None
+        with time.spent():
+            lines, before = self._lines(process.pid), process.size
+            if lines:  # of one that has ended what was known stays
+                process.put(lines)
+                self._keep(process, before)
+            return process.find(address)
 
     def _known(self, pid: int, where: mapped.Mapping) -> Known:
         """Of the file of a mapping.  Files are told apart as the kernel does: in another mount namespace another one may have the same
@@ -142,6 +158,7 @@ class Symbols(Addresses):
         place = mapped.find(pid, real or where)
         found = FILES.get(*place, self._allowance(process.user), 0 if real else _TOLD) if place else NOTHING
         if found is None:
+            self._late.add(process.user)
             return NOTHING
         if len(self._files) >= _FILES:
             self._files.clear()
