@@ -2,7 +2,8 @@
  *
  * A frame is two words, the caller's frame and where the caller goes on; each frame lies above the one that it calls. They are read
  * where memory is known to be readable: of a thread's own stack, from some page on to its end, that stays so while the thread lives,
- * and is asked for once. Elsewhere (a coroutine's stack, a signal handler's) the kernel is asked of each page, just before it is read.
+ * and is asked for once. Elsewhere (a coroutine's stack, a signal handler's) the kernel is asked of each page from the innermost
+ * frame's on, just before it is read.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -86,21 +87,28 @@ static bool is_own(uintptr_t from, uintptr_t end, uintptr_t kind)
     return pthread_setspecific(pyusdt_core.native_key, (void *)(first | kind)) == 0 && from >= first;
 }
 
-static bool may_follow(uintptr_t from, uintptr_t to, uintptr_t end, bool own, uintptr_t *readable)
+/* *readable: the last page that is known to be; first: the page of the innermost frame. A stack that is not the thread's own goes on
+ * without a gap, so that a chain that is broken leads to no memory that another thread may give back meanwhile. */
+static bool may_follow(uintptr_t from, uintptr_t to, uintptr_t end, bool own, uintptr_t first, uintptr_t *readable)
 {
     if (to % 16 != 0 || to <= from || to - from > FARTHEST || to > end - 16)
         return false;
-    if (own || to / PAGE == *readable)
+    if (own)
         return true;
-    *readable = to / PAGE;
-    return is_readable(to & ~(PAGE - 1));
+    if (to / PAGE - first > ASKED)
+        return false;
+    for (; *readable < to / PAGE; ++*readable)
+        if (!is_readable((*readable + 1) * PAGE))
+            return false;
+    return true;
 }
 
 /* A frame is 16 bytes; it lies in one page. Its bytes may be anything, also another's redzone. */
 __attribute__((noinline, no_sanitize("address"))) uint32_t pyusdt_native_take(const uintptr_t *frame, uint64_t *words, uint32_t most,
                                                                               bool *more)
 {
-    uintptr_t readable = (uintptr_t)frame / PAGE, kind, end = end_of_stack((uintptr_t)frame, &kind), next;
+    const uintptr_t first = (uintptr_t)frame / PAGE;
+    uintptr_t readable = first, kind, end = end_of_stack((uintptr_t)frame, &kind), next;
     bool own = is_own((uintptr_t)frame, end, kind);
     uint64_t inner = pyusdt_native_inner ? pyusdt_code_word((uintptr_t)&pyusdt_native_take) >> 32 : 0;
     uint32_t n = 0;
@@ -119,7 +127,7 @@ __attribute__((noinline, no_sanitize("address"))) uint32_t pyusdt_native_take(co
             words[n++] = word;
         }
         next = frame[0];
-        if (!may_follow((uintptr_t)frame, next, end, own, &readable))
+        if (!may_follow((uintptr_t)frame, next, end, own, first, &readable))
             return n;
     }
 }
