@@ -100,7 +100,7 @@ def test_no_stranger_is_read(monkeypatch):
 def test_a_process_that_ends_is_no_trouble(monkeypatch):
     """Its memory is gone before it is."""
     def gone(pid, frames):
-        raise NoProcess(pid)
+        raise NoProcess.of(pid)
 
     monkeypatch.setattr(samples, "_Process", gone)
     monkeypatch.setattr(samples, "_AGAIN", 0.0)

@@ -34,7 +34,7 @@ _INSTEAD = "--wall shows by samples where threads wait, and needs no root"
 def collect(options: Namespace) -> Profile:
     """Raises NoStacks; OSError where the command can not be started."""
     if options.pid is not None and not alive(options.pid):
-        raise NoProcess(options.pid)
+        raise NoProcess.of(options.pid)
     command = Command(options.command) if options.command else None
     targets = Targets((), command, only=True) if command else Targets((options.pid,), only=True)
     settings = Options()

@@ -29,8 +29,9 @@ class NoStacks(Exception):
 class NoProcess(NoStacks):
     """It has ended, or has never been."""
 
-    def __init__(self, pid):
-        super().__init__(f"no process {pid}")
+    @classmethod
+    def of(cls, pid):
+        return cls(f"no process {pid}")
 
 
 class NoPython(NoStacks):
@@ -40,7 +41,7 @@ class NoPython(NoStacks):
 def refusal(pid, error):
     """NoStacks for an OSError of a process."""
     if error.errno in (errno.ESRCH, errno.ENOENT):
-        return NoProcess(pid)
+        return NoProcess.of(pid)
     if error.errno in (errno.EPERM, errno.EACCES):
         return NoStacks(f"process {pid}: no right to read its memory: {_forbidden()}")
     if error.errno == errno.ENOSYS:

@@ -41,7 +41,7 @@ class _Process:
         tasks = [(raw, self._threads.of(raw, len(raws) == 1)) for raw in raws]
         found = [(task.inner, self._texts(raw)) for raw, task in tasks if task and (everywhere or task.letter == "R")]
         if not self._python.memory.is_its():
-            raise NoProcess(self._python.pid)
+            raise NoProcess.of(self._python.pid)
         return found
 
     def _texts(self, raw: Any) -> list[str]:
@@ -89,6 +89,6 @@ def _refuse_strangers(pid: int) -> None:
     try:
         owner = os.stat(f"/proc/{pid}").st_uid
     except OSError:
-        raise NoProcess(pid) from None
+        raise NoProcess.of(pid) from None
     if owner != os.geteuid():
         raise NoStacks(f"process {pid}: it is another user's, who could make the tracer wait for ever; use -x engine=kernel")
