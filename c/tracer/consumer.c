@@ -162,7 +162,8 @@ static void fill_stack(struct pyusdt_consumer *c, const struct pyusdt_stack_area
     kept = area->language ? 0 : natives;
     if (kept + others > area->frames && others > 0) {
         uint32_t half = area->frames / 2 > 2 ? area->frames / 2 : 2, free = others < area->frames ? area->frames - others : 0;
-        kept = kept < half ? kept : free > half ? (kept < free ? kept : free) : half;
+        uint32_t most = free > half ? free : half;
+        kept = kept < most ? kept : most;
     }
     for (uint32_t i = 0; i < kept; i++)
         frame[n++] = c->frame[i];
