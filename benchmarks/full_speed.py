@@ -15,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 
+from subjects import PYDTRACE
+
 EVENTS = 10_000_000
 PYTHON = sys.executable
-PYDTRACE = os.path.join(os.path.dirname(PYTHON), "pydtrace")
 SCRIPT = "pyusdt$target:::user_trace-i4s4 { @[copyinstr(arg6)] = quantize(arg2); }"
 FIRES = """import pyusdt, sys, time
 while not pyusdt.probe("user_trace-i4s4"):

@@ -15,8 +15,9 @@ import subprocess
 import sys
 import tempfile
 
+from subjects import PYDTRACE
+
 PYTHON = sys.executable
-PYDTRACE = os.path.join(os.path.dirname(PYTHON), "pydtrace")
 PROBE = "pyusdt$target:::user_trace-i4s4"
 CLAUSES = {
     "@ = count()": "{ @ = count(); }",

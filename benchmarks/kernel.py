@@ -18,12 +18,13 @@ import tempfile
 import threading
 import time
 
+from subjects import PYDTRACE
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
 DTRACE = [ORACLE, "run", "dtrace", "-xsyslibdir=/opt/dlib"]  # as it is: the tests' ends sooner (tests/oracle/keep_types.c)
 PYTHON = sys.executable
-PYDTRACE = os.path.join(os.path.dirname(PYTHON), "pydtrace")
 MORE_PROBES = {"BPFTRACE_MAX_PROBES": "4000", "BPFTRACE_MAX_BPF_PROGS": "4000"}
 WORKER = os.path.join(HERE, "kernel_worker.py")
 

@@ -24,6 +24,9 @@ RINGS = 64 << 20  # of all rings that one thread fills, in bytes (docs/internals
 BUILD = os.path.join(ROOT, "build", "benchmarks")
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
 
+# Set, pydtrace would compile its modules at each start; who has installed it has them compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 def build(target: str, sources: list[str], *options: str) -> str:
     """Compile sources of benchmarks/ to build/benchmarks/target; returns its path."""

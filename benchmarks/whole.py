@@ -16,7 +16,8 @@ import tempfile
 import time
 
 from comparison import Comparison
-from kernel import DTRACE, ORACLE, OURS, PYDTRACE, PYTHON, ROOT
+from kernel import DTRACE, ORACLE, OURS, PYTHON, ROOT
+from subjects import PYDTRACE
 
 FIRES = """import pyusdt, time
 print("ready", flush=True)

@@ -23,6 +23,8 @@ atexit.register(shutil.rmtree, os.environ["PYUSDT_RUNDIR"], ignore_errors=True)
 
 # Set, a program would write each part of a line by itself into the pipe that it shares with its tracer.
 os.environ.pop("PYTHONUNBUFFERED", None)
+# Set, every pydtrace that the tests start would compile all its modules anew, which takes it three times as long as the rest.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and with them all that they start, as with dtrace.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
