@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sys
 import time
 
@@ -12,7 +13,7 @@ import pytest
 import stacks_harness as harness
 
 from pyusdt.cli import dump
-from pyusdt.stacks import snapshot
+from pyusdt.stacks import kernel_side, snapshot
 from pyusdt.stacks.code import Frame
 from pyusdt.stacks.kernel_side import Task
 from pyusdt.stacks.lines import line_of
@@ -260,8 +261,35 @@ def test_a_blocked_loop():
     assert told("recvfrom") == [(7, "pay"), (8, "again")]
     assert told("futex") == told("recvfrom", "R") == told(None) == told("epoll_wait", frames=[other]) == []
     assert told("futex", waiting={7: 9}) == [(7, "pay")]
+    assert told("recvfrom", "T") == []
     said = dump.text(dump.Process(1, 13, {}), [Made([frame], Task(7, 7, "a", "S", "read"))], [paying])
     assert "\nBlocked loop: task pay waits in read, so no other task of thread 7 has its turn\n" in said
+
+
+def test_what_was_stopped_does_not_wait():
+    """By Ctrl-Z, kill -STOP, a debugger, docker pause: it was said to wait in the system call that it happened to be in."""
+    with harness.running(sys.executable, "states.py") as subject:
+        settled(subject.pid)
+        os.kill(subject.pid, signal.SIGSTOP)
+        while kernel_side.letter(subject.pid, subject.pid) != "T":
+            pass
+        run = harness.pyusdt("dump", subject.pid)
+        threads = dumped(subject.pid)["threads"]
+    assert f"\nStopped by a signal: kill -CONT {subject.pid} lets it go on\n\nThread {subject.pid} (python): stopped, in read\n" in run.stdout
+    assert "waits in" not in run.stdout and {thread["state"] for thread in threads} == {"stopped"}
+
+
+def test_words_of_what_is_halted():
+    def said(*tasks):
+        return dump.text(dump.Process(1, 13, {}), [Made(task=task) for task in tasks], [])
+
+    for letter, where in (("D", "__refrigerator"), ("S", "do_freezer_trap"), ("S", "get_signal")):
+        frozen = Task(7, 7, "a", letter, "futex", where)
+        assert "\nFrozen with its cgroup (/proc/1/cgroup), as docker pause and systemctl freeze do\n\nThread 7 (a): frozen, in futex\n" in said(frozen)
+    debugged = Task(7, 7, "a", "t", "futex")
+    assert "\nStopped by a debugger: TracerPid in /proc/1/status says which process that is\n\nThread 7 (a): stopped by a debugger, in futex\n" in said(debugged)
+    assert "\nThread 7 (a): stopped by a debugger, in futex\n" in said(debugged, Task(8, 8, "b", "S", "read", "pipe_read"))
+    assert "TracerPid" not in said(debugged, Task(8, 8, "b", "S", "read", "pipe_read")) and "lets it go on" not in said()
 
 
 def test_words():

@@ -157,7 +157,7 @@ def test_room(monkeypatch):
 
 def test_more_names_than_there_is_room_for(monkeypatch):
     """Of a process that calls itself something else all the time."""
-    monkeypatch.setattr(profiles, "TEXT", 30)
+    monkeypatch.setattr(profiles, "TEXT", 30 + profiles.NAME)
     profile = Profile(100, "threads")
     places = [profile.place(Place((f"function {i}", "/f.py", None))) for i in range(5)]
     assert [place.function for place in places] == ["function 0", "function 1", *["[left out]"] * 3]
@@ -165,3 +165,23 @@ def test_more_names_than_there_is_room_for(monkeypatch):
     for place in places:
         profile.add("", (place,))
     assert profile.counts == {"left_out": 3} and profile.samples == 5
+
+
+def test_names_without_a_letter_take_room(monkeypatch):
+    """Of a process that says of each line that it is of another function without a name, in a file without one."""
+    monkeypatch.setattr(profiles, "TEXT", 10 * profiles.NAME)
+    profile = Profile(100, "threads")
+    kept = {profile.place(Place(("", "", line))) for line in range(1000)}
+    assert len(kept) == 12 and marked("left out") in kept
+
+
+def test_more_threads_and_stacks_than_there_is_room_for(monkeypatch):
+    """Of a process whose threads have another tag at each look: what stands for the samples that found no room grew with each of them."""
+    monkeypatch.setattr(profiles, "STACKS", 3)
+    monkeypatch.setattr(profiles, "TEXT", 2 * profiles.NAME)
+    profile = Profile(100, "threads")
+    for i in range(1000):
+        profile.add(f"tag {i}", (MAIN,))
+    left = (marked("left out"),)
+    assert profile.stacks == {**{(f"tag {i}", (MAIN,)): 1 for i in range(3)}, **{(f"tag {i}", left): 1 for i in (3, 4)}, ("[left out]", left): 995}
+    assert profile.counts == {"left_out": 997} and profile.samples == 1000

@@ -33,8 +33,11 @@ SAID = {
     "left out": "there was no room for more frames",
     "lost": "the stack could not be followed: it changed too fast, or its memory is damaged",
 }
-
-
+_GOES_ON = {
+    "stopped": " by a signal: kill -CONT {} lets it go on",
+    "stopped by a debugger": ": TracerPid in /proc/{}/status says which process that is",
+    "frozen": " with its cgroup (/proc/{}/cgroup), as docker pause and systemctl freeze do",
+}
 _OUTER = ("cut", "left out")  # said where the frames are that are not there
 
 
@@ -91,7 +94,7 @@ def doing(thread: Any, holder: int | None = None) -> str:
     """What a thread does, in words; holder: the thread that holds the lock it waits for."""
     said = [thread.task.state if thread.task else "state unknown"]
     if thread.task and thread.task.call and thread.task.letter != "R":
-        said = [f"waits in {thread.task.call}"]
+        said = [f"{thread.task.state}, in {thread.task.call}" if thread.task.halted else f"waits in {thread.task.call}"]
     if holder is not None:
         said = [f"waits for a lock that thread {holder} holds"]
     if thread.gil:
@@ -137,7 +140,7 @@ def blocked(process: Process, threads: list[Any], tasks: list[Any]) -> list[tupl
     (futex), where nobody is to blame."""
     found: list[tuple[Any, Any]] = []
     for thread in threads:
-        if thread.task is None or thread.task.letter == "R" or not thread.task.call or (
+        if thread.task is None or thread.task.letter == "R" or thread.task.halted or not thread.task.call or (
                 thread.task.call == "futex" and thread.task.tid not in process.waiting):
             continue
         places = {(each.name, each.file, each.line) for each in thread.frames}
@@ -146,11 +149,20 @@ def blocked(process: Process, threads: list[Any], tasks: list[Any]) -> list[tupl
     return found
 
 
+def halted(pid: int, threads: list[Any]) -> list[str]:
+    """What keeps the whole process from running, told in a line, and what lets it go on."""
+    tasks = [thread.task for thread in threads if thread.task]
+    if not all(task.halted for task in tasks):
+        return []
+    return [f"{state.capitalize()}{_GOES_ON[state].format(pid)}\n" for state in sorted({task.state for task in tasks})]
+
+
 def text(process: Process, threads: list[Any], tasks: list[Any]) -> str:
     of_asyncio = f", {counted(len(tasks), 'task')} of asyncio" if tasks else ""
     what = "no CPython" if process.minor is None else f"CPython 3.{process.minor}"
     head = f"Process {process.pid}: {what}, {counted(len(threads), 'thread')}{of_asyncio}\n"
-    told = [f"Dead lock: {circle_text(each)}\n" for each in circles(process.waiting)]
+    told = halted(process.pid, threads)
+    told += [f"Dead lock: {circle_text(each)}\n" for each in circles(process.waiting)]
     told += [f"Blocked loop: task {harmless(task.name)} waits in {thread.task.call}, so no other task of thread {thread.task.tid} has its turn\n"
              for thread, task in blocked(process, threads, tasks)]
     parts = [*(thread_text(each, process.waiting) for each in threads), *map(task_text, tasks)]

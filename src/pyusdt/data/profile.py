@@ -1,8 +1,9 @@
 """A profile: how often each stack was seen.
 
 In: stacks, samples that were wrong.  Out: counts of stacks, of functions alone (self) and with what they call (total).
-Always: every sample is counted, those that could not be read or found no room among them; no more is kept than ROOM frames, however
-many stacks a process shows, nor more than SHOWN characters of what an output writes of them.
+Always: every sample is counted, those that could not be read or found no room among them; no more is kept than ROOM frames of STACKS
+stacks, however many a process shows, nor more than SHOWN characters of what an output writes of them; names of threads (with what is told
+of them: tasks, tags) and of places have TEXT characters each.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 
 RAN = "running threads"  # what a profile is of, in words
 ROOM = 1 << 22  # frames of all the different stacks together
+STACKS = 1 << 19
 SHOWN = 1 << 28  # characters of them, as all outputs show them
-TEXT = 1 << 26  # characters of all the different places together
-
+TEXT = 1 << 26  # characters of all the different places together, and of all the different threads
+NAME = 64  # characters that a name counts as beside its own: one without any takes room, too
 
 _WITH_LINE = re.compile(r"(.*?) \((.*):(\d+)\)", re.DOTALL)
 
@@ -78,8 +80,9 @@ class Profile:
         self.looks = self.missed = 0
         self.stacks: Counter[tuple[str, Stack]] = Counter()
         self.counts: Counter[str] = Counter()
-        self._frames = self._shown = self._text = 0
+        self._frames = self._shown = self._text = self._said = 0
         self._full = False
+        self._threads: set[str] = set()
         self._places: dict[Place, Place] = {}
         self._sizes: dict[Place, int] = {}  # characters that each of them is shown with
 
@@ -90,18 +93,27 @@ class Profile:
             if self._text > TEXT:
                 self._full = True
                 return LEFT_OUT
-            self._text += len(place.text)
+            self._text += len(place.text) + NAME
             self._sizes[place] = len(harmless(place.text))
             known = self._places[place] = place
         return known
+
+    def _thread(self, thread: str) -> str:
+        """The same for what tells threads apart."""
+        if thread not in self._threads:
+            if self._said > TEXT:
+                return LEFT_OUT.function
+            self._said += len(thread) + NAME
+            self._threads.add(thread)
+        return thread
 
     def add(self, thread: str, stack: Stack, n: int = 1) -> None:
         key = thread, stack
         if key not in self.stacks:
             shown = len(thread) + sum(self._sizes.get(place, 1) for place in stack)
-            if self._frames + len(stack) > ROOM or self._shown + shown > SHOWN:
+            if len(self.stacks) >= STACKS or self._frames + len(stack) > ROOM or self._shown + shown > SHOWN:
                 self._full = True
-                key = thread, (LEFT_OUT,)
+                key = self._thread(thread), (LEFT_OUT,)
             else:
                 self._frames += len(stack)
                 self._shown += shown

@@ -9,20 +9,28 @@ from ..engine.kernel import syscalls
 
 _STATES = {"R": "running", "S": "sleeping", "D": "in the kernel", "T": "stopped", "t": "stopped by a debugger", "Z": "ended",
            "X": "ended", "I": "idle"}
+_FROZEN = "frozen"
+_FREEZERS = ("__refrigerator", "do_freezer_trap", "get_signal")  # where the kernel keeps those whose cgroup is frozen, by version of cgroups
 _MOST = 1 << 16  # threads
 
 
 class Task:
-    """inner: its id as its process knows it; state: words; call: the system call that it is in, or None."""
+    """inner: its id as its process knows it; state: words; call: the system call that it is in, or None; halted: it does nothing, whatever
+    comes, until somebody lets it go on."""
 
-    __slots__ = ("call", "inner", "letter", "name", "tid")
+    __slots__ = ("_frozen", "call", "inner", "letter", "name", "tid")
 
-    def __init__(self, tid, inner, name, letter, call):
+    def __init__(self, tid, inner, name, letter, call, where=""):
         self.tid, self.inner, self.name, self.letter, self.call = tid, inner, name, letter, call
+        self._frozen = letter in "SD" and where in _FREEZERS
 
     @property
     def state(self):
-        return _STATES.get(self.letter, "?")
+        return _FROZEN if self._frozen else _STATES.get(self.letter, "?")
+
+    @property
+    def halted(self):
+        return self._frozen or self.letter in "Tt"
 
 
 def ids(pid):
@@ -56,7 +64,8 @@ def _names():
 def _task(folder, tid, names):
     try:
         name, letter = _stat(_read(f"{folder}/stat"))
-        return Task(tid, _inner(_read(f"{folder}/status"), tid), name, letter, _call(folder, names))
+        where = _where(folder) if letter in "SD" else ""
+        return Task(tid, _inner(_read(f"{folder}/status"), tid), name, letter, _call(folder, names), where)
     except (OSError, LookupError, ValueError):
         return None
 
@@ -77,6 +86,14 @@ def _inner(status, tid):
         if line.startswith("NSpid:"):
             return int(line.split()[-1])
     return tid
+
+
+def _where(folder):
+    """The kernel's function that it waits in; "": that may not be known."""
+    try:
+        return _read(f"{folder}/wchan")
+    except OSError:
+        return ""
 
 
 def _call(folder, names):
