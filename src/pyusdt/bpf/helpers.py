@@ -26,6 +26,7 @@ ROWS = [
     Helper("map_update_elem", 2, ("map", "key", "value", "int"), WORKS, WORKS),
     Helper("map_delete_elem", 3, ("map", "key"), WORKS, WORKS),
     Helper("ktime_get_ns", 5, (), WORKS, WORKS),
+    Helper("probe_write_user", 36, ("user", "in", "size"), "D_UNSUPPORTED", WORKS),
     Helper("probe_read_user", 112, ("out", "size", "user"), FAULTS, WORKS),
     Helper("probe_read_kernel", 113, ("out", "size", "in"), WORKS, WORKS),
     Helper("probe_read_user_str", 114, ("out", "size", "user"), FAULTS, WORKS),

@@ -205,4 +205,5 @@ FLOAT_FROM_SIGNED, FLOAT_FROM_UNSIGNED, FLOAT_TO_SIGNED, FLOAT_WIDEN, FLOAT_NARR
 PRINTS_ITSELF, PRINTS_VALUE, PRINTS_FORMAT = range(3)
 
 KERNEL_USES = frozenset(("thread", "execargs", "registers"))  # of Program.uses what the kernel engine alone can fill
+WRITES = "writes"  # of Program.uses, which is no part of the state block: a clause writes into the process that fires
 MAP_STATE, MAP_GLOBALS, MAP_OUTPUT = 0, 1, 2

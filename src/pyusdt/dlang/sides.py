@@ -9,6 +9,7 @@ coordinator, so that variables are one; self-> has a thread of a host as key, ta
 
 from __future__ import annotations
 
+from ..data.program import WRITES
 from . import ast
 from .errors import refuse
 from .front.lexer import Variable
@@ -120,6 +121,8 @@ def _named(sides: frozenset[str]) -> str:
 def _check_action(call: ast.Call) -> None:
     """An action of the hosts that the coordinator would do for them, in a process or shell of its own."""
     row = call.row
+    if row.uses == WRITES:
+        refuse("D_UNSUPPORTED", call.loc, f"with --hosts, {row.name}() can not be had", "no other host is told to write into a process")
     done_here = row.is_action and row.records and not row.is_value and not row.ends
     if done_here and not any(arg.__class__ is ast.AggRef for arg in call.args):
         refuse("D_UNSUPPORTED", call.loc, f"with --hosts, {row.name}() of what fires on the hosts can not be had",

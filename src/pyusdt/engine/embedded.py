@@ -56,6 +56,9 @@ class EmbeddedEngine(Engine):
         self.cpu = options.get("cpu", 0)
         if program.uses & p.KERNEL_USES:
             raise EngineError("curthread, curpsinfo, curlwpsinfo, execargs and uregs[] are the kernel's: they need -x engine=kernel")
+        if p.WRITES in program.uses:
+            raise EngineError("copyout() and copyoutstr() write into a process while it fires, and the embedded engine reads an event after "
+                              "its firing: they need -x engine=kernel")
         self._machines = Machines(program, self._how_many())
         filled = program.uses - {"errno", "kernel"}  # no system call is traced, so that it stays 0, and no memory of the kernel's is read
         shown = [(*program.stacks[kind], kind == "language") for kind in _SHOWN if kind in program.stacks]

@@ -4,7 +4,6 @@ The reasons are hints of the compiler's, and docs/guide/language.md is made of a
 """
 
 _KERNEL_DATA = "it looks into the kernel's data, and the kernel is not traced"
-_TARGET = "the traced process is read, never written: tracing must not change what is traced"
 _REGISTERS = "the kernel's registers are not recorded; uregs[] has those of the thread in user mode"
 _NOBODY = 'dtrace 2.0 knows no more than the name: "not implemented"'
 
@@ -12,7 +11,6 @@ _NOBODY = 'dtrace 2.0 knows no more than the name: "not implemented"'
 ABSENT = {
     **dict.fromkeys(["mutex_owned", "mutex_owner", "mutex_type_adaptive", "mutex_type_spin", "rw_iswriter", "rw_read_held",
                      "rw_write_held", "d_path", "ddi_pathname", "msgdsize", "msgsize"], _KERNEL_DATA),
-    **dict.fromkeys(["copyout", "copyoutstr"], _TARGET),
     **dict.fromkeys(["pwd", "zonename", "vtimestamp"], _NOBODY),
     "regs": _REGISTERS,
     "pcap": "packets belong to the kernel",
@@ -21,8 +19,6 @@ ABSENT = {
 # The functions among them: (kind, prototype).
 FUNCTION, AGGREGATING, ACTION = "function", "aggregating function", "tracing function"
 PROTOTYPES = {
-    "copyout": (FUNCTION, "void(void *, uintptr_t, size_t)"),
-    "copyoutstr": (FUNCTION, "void(char *, uintptr_t, size_t)"),
     "d_path": (FUNCTION, "string(struct path *)"),
     "ddi_pathname": (FUNCTION, "string(void *, int64_t)"),
     "msgdsize": (FUNCTION, "size_t(mblk_t *)"),
@@ -59,9 +55,11 @@ _READ_LATER = "reads what the event captured of it; another address is a fault"
 _LANGUAGES = "functions of Python and Erlang; the tracer's own stack where it fires the probe (BEGIN, tick-n)"
 _NATIVES = "native frames as far as frame pointers lead, and " + _LANGUAGES
 _NO_KERNEL_STACK = "no frames"
+_WRITES = "works under `-w`, where the kernel has bpf_probe_write_user; in BEGIN, END and ticks every address is a fault"
 _LATER = "when the record is printed, which is after the firing"
 NOTES = {
     **dict.fromkeys(("copyin", "copyinto", "copyinstr"), (_READ_LATER, "works")),
+    **dict.fromkeys(("copyout", "copyoutstr"), ("no: an event is read after its firing", _WRITES)),
     "cleanpath": ("works", "no: no helper of the kernel cleans paths"),
     "progenyof": ("as it was when the process was first seen; 16 generations", "works; 16 generations"),
     "json": ("works", "no: no helper of the kernel reads JSON"),

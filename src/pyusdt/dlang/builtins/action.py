@@ -53,11 +53,7 @@ class Action:
 
     def follow(self, flow: Any, call: ast.Call) -> None:
         """Refuse a call after what is before it in the clause, and add it.  flow: types.flow.Flow."""
-        if self.destructive and flow.speculated:
-            refuse("D_ACT_SPEC", call.loc, "destructive actions may not follow speculate( )")
-        if self.records and flow.committed:
-            refuse("D_DREC_COMM", call.loc, "data-recording actions may not follow commit( )")
-        flow.data = flow.data or self.records
+        flow.act(call, self.records, self.destructive)
 
     # --- in code generation ------------------------------------------------------------------------
     first: int | None = 0  # what is recorded are the arguments from this one on, without aggregations; None: the call's own value

@@ -29,7 +29,7 @@ from ..errors import CompileError, refuse
 from .row import SubroutineRow
 
 
-def _make_heap(layout):
+def make_heap(layout):
     layout.use_heap(layout.scratchsize)
 
 
@@ -82,7 +82,7 @@ def emit_copyin(g, call, target):
     _allocate(g, call.loc)
     made = g.push()
     g.mark(call.loc)
-    _destination(g, made, size)
+    heap_part(g, made, size)
     g.get(address, R3)
     g.helper("probe_read_user")
     g.emit(jump_imm("jne", R0, 0, g.fault(p.FAULT_BADADDR, address)))
@@ -93,7 +93,7 @@ def emit_copyin(g, call, target):
     g.release(address)
 
 
-def _destination(g, offset, size):
+def heap_part(g, offset, size):
     """r1, r2 = the memory at an offset of the heap and the number of bytes; both have been checked, and are again, for
     the verifier."""
     layout = g.layout
@@ -105,7 +105,7 @@ def _destination(g, offset, size):
     g.emit(alu("add", R1, R6))
 
 
-def _checked(g, pointer, size):
+def checked(g, pointer, size):
     """r0 = the offset of a pointer into the heap, where `size` bytes have been handed out; else a fault."""
     layout = g.layout
     g.get(pointer, R0)
@@ -128,9 +128,9 @@ def emit_copyinto(g, call, target):
         temps.append(g.push())
     address, size, pointer = temps
     g.mark(call.loc)
-    _checked(g, pointer, size)
+    checked(g, pointer, size)
     offset = g.push()
-    _destination(g, offset, size)
+    heap_part(g, offset, size)
     g.get(address, R3)
     g.helper("probe_read_user")
     g.emit(jump_imm("jne", R0, 0, g.fault(p.FAULT_BADADDR, address)))
@@ -153,10 +153,10 @@ def emit_bcopy(g, call, target):
         temps.append(g.push())
     pointer, size = temps[-2:]
     g.mark(call.loc)
-    _checked(g, pointer, size)
+    checked(g, pointer, size)
     offset = g.push()
     if place:
-        _destination(g, offset, size)
+        heap_part(g, offset, size)
         g.emit(jump_imm("jgt", R2, place.size, g.fault(p.FAULT_BADSIZE, size)))
         _place_address(g, place)
         g.helper("probe_read_kernel")
@@ -177,7 +177,7 @@ def _place_address(g, place):
 def _copy_from(g, source, offset, size):
     """Copy from where a pointer points to: the traced process, the state block or the globals."""
     own, shared, copy, done = Label(), Label(), Label(), Label()
-    _destination(g, offset, size)
+    heap_part(g, offset, size)
     g.get(source, R3)
     g.emit(mov(R0, R3), alu_imm("rsh", R0, 32), jump_imm("jeq", R0, p.ADDRESS_STATE, own),
            jump_imm("jeq", R0, p.ADDRESS_GLOBALS, shared))
@@ -210,9 +210,9 @@ def _copy_from(g, source, offset, size):
 
 ROWS = [
     SubroutineRow("alloca", "void *(size_t)", emit_alloca, "that many bytes of memory, until the clause ends", allocates=True,
-                  place=_make_heap),
+                  place=make_heap),
     SubroutineRow("copyin", "void *(uintptr_t, size_t)", emit_copyin,
-                  "a copy of that many bytes at an address of the firing process", allocates=True, place=_make_heap),
+                  "a copy of that many bytes at an address of the firing process", allocates=True, place=make_heap),
     SubroutineRow("copyinto", "void(uintptr_t, size_t, void *)", emit_copyinto,
                   "copies bytes of the firing process to memory of alloca()", accept=_copies_to(3)),
     SubroutineRow("bcopy", "void(void *, void *, size_t)", emit_bcopy, "copies that many bytes to memory of alloca()",

@@ -45,7 +45,7 @@ def _own(g, expr):
     return own
 
 
-def _length(g, place):
+def string_length(g, place):
     """r0 = the length of the string there.  By way of the state block: the verifier would otherwise go
     through the rest of the program once for each length that there can be."""
     g.address(R1, place)
@@ -86,7 +86,7 @@ def _copy_part(g, source, target, shift=0):
 
 # --- numbers of strings -----------------------------------------------------------------
 def emit_strlen(g, call, target):
-    _length(g, locate(g, call.args[0]))
+    string_length(g, locate(g, call.args[0]))
 
 
 def _find(g, call, last):
@@ -100,7 +100,7 @@ def _find(g, call, last):
     else:
         g.emit(mov_imm(R0, g.layout.string_size if last else 0))
         kept = g.push()
-    _length(g, a)
+    string_length(g, a)
     limited, positive, inside, end = Label(), Label(), Label(), Label()
     # r3: the place from the third argument, r0: the length; r4: what an empty string is found at
     g.get(kept, R3)
@@ -179,9 +179,9 @@ def emit_strjoin(g, call, target):
         g.copy(a, target)
     else:
         copy_whole(g, a, target)
-    _length(g, b)
+    string_length(g, b)
     length = g.push()
-    _length(g, target)
+    string_length(g, target)
     _bound(g, R0, g.layout.strsize - 1)
     fits = Label()
     g.get(length, R2)
@@ -197,7 +197,7 @@ def emit_strjoin(g, call, target):
 
 def copy_whole(g, source, target):
     """Copy a string into a smaller place."""
-    _length(g, source)
+    string_length(g, source)
     _copy_part(g, source, target)
 
 
@@ -210,7 +210,7 @@ def emit_substr(g, call, target):
     else:
         g.emit(mov_imm(R0, g.layout.strsize))
     count = g.push()
-    _length(g, source)
+    string_length(g, source)
     g.emit(mov(R1, R0))
     g.get(index, R2)
     g.get(count, R3)

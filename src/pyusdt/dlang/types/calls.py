@@ -113,6 +113,8 @@ def type_call(c, node, used=False):
     if row.takes_text:
         node.args = [as_text(a.loc, a) if a.type.is_array and t.is_char(a.type.to) else a for a in node.args]
     row.typed(c, node)
+    if kind == prototypes.FUNCTION:
+        c.destructive |= row.destructive
     if kind != prototypes.FUNCTION and not used and not row.is_operand:
         c.misplaced.append(node)
     return node

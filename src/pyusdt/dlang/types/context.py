@@ -25,15 +25,15 @@ _LITERALS: dict[type[ast.Expr], t.Type] = {ast.StrLit: t.STRING, ast.FloatLit: t
 class Typing:
     """probes: of the clause that is typed, list of ast.ProbeDesc; misplaced: calls of actions and aggregating functions
     that were met inside expressions: they are errors, but only after the whole clause is typed; takes_floats: a variable of a
-    floating-point type may be read, since it is an argument of printf() itself."""
+    floating-point type may be read, since it is an argument of printf() itself; destructive: a function of that kind was called."""
 
-    __slots__ = ("names", "rules", "probes", "misplaced", "takes_floats")
+    __slots__ = ("names", "rules", "probes", "misplaced", "takes_floats", "destructive")
 
     def __init__(self, names: Names, rules: dict[type[ast.Expr], Callable[..., Any]],
                  probes: Sequence[ast.ProbeDesc] = ()) -> None:
         self.names, self.rules, self.probes = names, rules, probes
         self.misplaced: list[ast.Call] = []
-        self.takes_floats = False
+        self.takes_floats = self.destructive = False
 
     def value(self, node: Any) -> Any:
         """Type an expression that is read."""

@@ -263,6 +263,8 @@ def assign(c, node):
         symbol = target.symbol
         if not symbol.known:
             if symbol.type is None:
+                if value.type.is_void:
+                    incompatible(node, value.type, op, value.type)
                 refuse_array(c, node, value)
                 symbol.type = value.type
             symbol.known = True

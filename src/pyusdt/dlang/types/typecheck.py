@@ -11,6 +11,7 @@ checked after the whole clause is typed.
 from ...data import types as t
 from .. import ast, floats
 from ..builtins import prototypes
+from ..code.demand import walk
 from ..errors import CompileError, refuse
 from . import check_aggregations
 from .calls import type_call
@@ -113,7 +114,15 @@ def finished(c, flow, statement):
     elif isinstance(expr.type, t.Dynamic):
         hint = "use a member of what is translated, or assign the whole"
         refuse("D_CG_DYN", expr.loc, "expression cannot evaluate to result of dynamic type", hint)
+    follow_functions(c, flow, expr)
     return statement
+
+
+def follow_functions(c, flow, expr):
+    """Add the destructive functions that an expression calls: what an action may not follow, they may not."""
+    for node in walk(expr) if c.destructive else ():
+        if type(node) is ast.Call and prototypes.FUNCTIONS[node.name][0] == prototypes.FUNCTION and node.row.destructive:
+            flow.act(node, True, True)
 
 
 def aggregation_statement(c, flow, statement, assign):
@@ -123,6 +132,7 @@ def aggregation_statement(c, flow, statement, assign):
         hint = "aggregate a number; a string can be a key: @[s] = count()" if args[0].type.is_string else None
         refuse("D_AGG_SCALAR", call.loc, f"{call.name}( ) argument #1 must be of scalar type", hint)
     flow.aggregation(statement)
+    follow_functions(c, flow, assign)
     for key in assign.target.keys:
         if type(key) is ast.Call and key.row.as_key:
             key.row = key.row.as_key(key, c.names.options)

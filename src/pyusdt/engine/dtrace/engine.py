@@ -96,6 +96,7 @@ class DtraceEngine(Engine):
         argv = [*dtrace, "-q", "-xargref", "-xswitchrate=20hz", "-xaggrate=20hz"]
         argv += [f"-x{name}={self.options[name]}" for name in _HANDED_ON if name in self.options]
         argv += ["-xrawbytes"] * shows_bytes(self.program) + ["-xnoresolve"] * bool(self.options.get("noresolve"))
+        argv += ["-w"] * (p.WRITES in self.program.uses and bool(self.options.get("destructive")))  # the rest is done here
         if self.options.get("zdefs") or self._command:  # the command has its probes only when it runs
             argv.append("-Z")
         for pid in self._pids:

@@ -4,7 +4,8 @@ In: compiled clauses.  Out: names of parts, arguments' numbers, yes or no.
 Always: read from the instructions, so that a firing pays for what they do, whatever they were made of.
 """
 
-from ...bpf.insn import R1, R6, alu_imm, load, mov, store_imm
+from ...bpf.helpers import HELPERS
+from ...bpf.insn import R1, R6, alu_imm, call, load, mov, store_imm
 from ...data import program as p
 
 _FIELDS = [
@@ -14,6 +15,7 @@ _FIELDS = [
 ]  # fmt: skip
 NOW = {"time", "cpu", "pid"}  # the parts that can be found out at any moment of a firing
 _ADD = alu_imm("add", R1, 0).opcode
+_WRITE = call(HELPERS["probe_write_user"].number)
 _LOADS = {load(size, R1, R1, 0).opcode for size in (1, 2, 4, 8)}
 
 
@@ -59,6 +61,11 @@ def reported(code):
 
 def may_fault(code):
     return p.FAULT_RECORD_SIZE in reported(code)
+
+
+def writes(code):
+    """The places where a clause writes into the process that fires."""
+    return [at for at, insn in enumerate(code) if insn == _WRITE]
 
 
 def exits(clause):

@@ -18,7 +18,7 @@ from ...data import program as p
 from .. import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
 from ..elf import BadFile
 from ..ticks import Ticks, period, profile_period
-from . import btf, errors, operands, unwind
+from . import btf, errors, operands, unwind, writing
 from .attach import SITE, Attacher, Own, Place, release
 from .clauses import demanded
 from .hurry import Hurry
@@ -68,6 +68,8 @@ class KernelEngine(Engine):
         self._command = targets.command
         self._pids = (targets.command.pid,) if targets.command else targets.pids
         errors.refuse_own_helpers(self.program)
+        if self.options.get("destructive"):  # without, the program is refused anyway, in other words
+            writing.check(self.program)
         self._add_own_probes()
         if self._profiles and self.options.get("profilewall"):
             raise EngineError("-x profilewall: profile-n of the kernel engine fires where a CPU runs, and no thread that waits has one: "

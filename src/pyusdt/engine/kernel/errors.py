@@ -17,6 +17,7 @@ CAPABILITIES = {"CAP_BPF": 39, "CAP_PERFMON": 38, "CAP_SYS_ADMIN": 21}
 _STEPS = {
     "map": ("make a map", ("CAP_BPF",)),
     "load": ("load a program", ("CAP_BPF", "CAP_PERFMON")),
+    "write": ("write into a process", ("CAP_SYS_ADMIN",)),
     "multi": ("attach to a probe", ("CAP_PERFMON",)),
     "perf": ("attach to a probe", ("CAP_SYS_ADMIN",)),
     "raw": ("attach to the tracepoint", ("CAP_PERFMON",)),

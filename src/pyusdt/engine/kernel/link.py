@@ -45,7 +45,7 @@ from ...bpf.insn import (
 )
 from ...data import program as p
 from .. import ERROR
-from . import early, inline, operands, pack, process, registers, stacks, unwind, walk
+from . import early, inline, operands, pack, process, registers, stacks, unwind, walk, writing
 from .clauses import NOW, Reading, demanded, exits, may_fault, reported
 from .functions import Function, Library
 from .profile import emit_arguments
@@ -123,6 +123,7 @@ class Linker:
         self._unwinds = unwind.unwinds(maps.walk, program.stacks) if maps.walk else {}
         self._kernel_reads = False  # in the last link: pointers may lead into the kernel
         self._late = set()  # in the last link: parts of the event that the routines that report fill in
+        self._own = False  # in the last link: the tracer fires the probe, in itself
 
     @property
     def has_loops(self):
@@ -139,7 +140,7 @@ class Linker:
         calls = []  # (instruction, clause, Function, or None for the ERROR probe)
         self._fill(g, event, clauses, self.errors if faulting else (), calls)
         self.places, self._kernel_reads = [], bool(event.raw and event.raw.kernel_reads) or bool(self.program.uses & {"thread", "kernel"})
-        self.steps = set()
+        self.steps, self._own = set(), event.own
         run = self._call if apart or len(clauses) > 1 else self._insert
         for number, clause in enumerate(clauses):
             if clause in faulting:
@@ -224,7 +225,7 @@ class Linker:
             if packs is not None:
                 calls = [*calls, (packs, self._library.known(pack.function(which)))]
             clause = inline.Clause(code, calls, self.maps.sized, self.program.zeros[0])
-            code, calls = clause.insns, clause.calls
+            code, calls = writing.guard(clause.insns, clause.calls, self._own, self._library, self.maps)
         return _reading_any(code) if self._kernel_reads else code, calls
 
     def _error(self):

@@ -1,0 +1,1 @@
+BEGIN { x = copyoutstr("abc", 0x1000, 4); }

@@ -1,0 +1,1 @@
+BEGIN { copyout(arg0, 0x1000, 4); }
