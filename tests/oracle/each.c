@@ -1,7 +1,7 @@
 /*
  * Preloaded into the real dtrace: a script that begins with the line "each" is a list of scripts, a path a line, each of which is
- * compiled in a process of its own as if it alone had been named.  So dtrace reads the kernel's types once, which takes most of
- * the time of a short script.
+ * compiled in a process of its own as if it alone had been named.  So dtrace reads the kernel's types and its own library once, which
+ * takes most of the time of a short script.
  *
  *   LD_PRELOAD=each.so dtrace -e -C -s LIST
  *
@@ -16,19 +16,32 @@
 
 typedef void *compile(void *tracer, FILE *script, unsigned flags, int argc, char *const argv[]);
 
+// dtrace does so when the first script is compiled: with one that declares nothing, before there are others.
+static void read_library(compile *real, void *tracer, unsigned flags, int argc, char *const argv[])
+{
+    FILE *script = tmpfile();
+
+    if (script == NULL || fputs("BEGIN { exit(0); }\n", script) < 0)
+        exit(3);
+    rewind(script);
+    if (real(tracer, script, flags, argc, argv) == NULL)
+        exit(3);
+    fclose(script);
+}
+
 void *dtrace_program_fcompile(void *tracer, FILE *list, unsigned flags, int argc, char *const argv[])
 {
     compile *real = (compile *)dlsym(RTLD_NEXT, "dtrace_program_fcompile");
     static char text[1 << 20];
-    char *path, *rest = text;
+    char *path, *rest = text, first[6] = "";
 
-    text[fread(text, 1, sizeof text - 1, list)] = 0;
-    path = strsep(&rest, "\n");
-    if (strcmp(path, "each") != 0 || rest == NULL) { // dtrace's own library, say
+    if (fgets(first, sizeof first, list) == NULL || strcmp(first, "each\n") != 0) { // dtrace's own library, say
         rewind(list);
         return real(tracer, list, flags, argc, argv);
     }
+    text[fread(text, 1, sizeof text - 1, list)] = 0;
     unsetenv("LD_PRELOAD"); // what dtrace starts is not preloaded
+    read_library(real, tracer, flags, argc, argv);
     while ((path = strsep(&rest, "\n")) != NULL && *path != 0) {
         int status;
         pid_t child;

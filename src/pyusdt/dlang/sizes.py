@@ -20,12 +20,14 @@ def complaint(program):
     return next((words for words in found if words), None)
 
 
-def changes(options):
+def changes(options, compared=False):
     """dtrace's words for sizes that are not taken as they are: buffers are whole pages, twice as many again and again, and what
-    has no room for a word is as large as asked."""
+    has no room for a word is as large as asked, of which dtrace says nothing where its own suite compares what is said."""
     bufsize = options.get("bufsize", 0)
     pages = ring_size(bufsize)
     found = [f"bufsize increased to {pages}"] if bufsize and bufsize != pages else []
+    if compared:
+        return found
     return found + [f"{what} size lowered to {options[name]} " for name, what in _LOWERED.items() if 0 < options.get(name, 0) < 8]
 
 

@@ -10,6 +10,7 @@ Who uses it has the time: run() traces until it is over, step() as long as the c
 
 from __future__ import annotations
 
+import os
 import time
 
 from ..data.faults import drop_line
@@ -124,7 +125,7 @@ class Driver:
         if sink.formatter and not self._held:
             engine.print_by(sink.formatter)
         if engine.name != "dtrace":  # which says it by itself
-            for text in sizes.changes(self.program.options):
+            for text in sizes.changes(self.program.options, "_DTRACE_TESTING" in os.environ):
                 sink.notice(text)
         self._say_what_no_node_has(sink)
         if engine.samples:

@@ -23,6 +23,7 @@ _OFFSET = re.compile(r"offset:(\d+);")
 _MOST = 6  # arguments of a system call
 _ARGUMENTS, _RESULT = 16, 16  # offsets in a perf event's context: after its header and the number
 _PREFIXES = {"sys_enter_": ENTRY, "sys_exit_": RETURN}
+_MADE = re.compile(r"\w+:([^/\s]+)/(\S+)")  # a line of dynamic_events
 
 
 class SystemCall:
@@ -76,11 +77,21 @@ def _events():
         return [tuple(line.strip().split(":")[:2]) for line in file]
 
 
+def _made():
+    """{(module, name)} of the events that tracers made at places in code."""
+    try:
+        with open(os.path.join(os.path.dirname(folder()), "dynamic_events"), encoding="ascii") as file:
+            return {match.groups() for match in map(_MADE.match, file) if match}
+    except FileNotFoundError:  # Linux before 5.0, or without such events
+        return set()
+
+
 def _tracepoints(asked):
     """[(module, name)] of the raw tracepoints; of those that can not be listed what is named in full.  A system call has
-    none of its own."""
+    none of its own, nor has an event that a tracer made (perf probe's; the real dtrace's BEGIN and END)."""
     try:
-        return [each for each in _events() if each[0] != "syscalls"]
+        made = _made()
+        return [each for each in _events() if each[0] != "syscalls" and each not in made]
     except OSError:
         return [(desc.module, desc.name) for desc in asked if desc.provider == RAW and not any(char in "*?[" for char in desc.module + desc.name)]
 
