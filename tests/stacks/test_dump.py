@@ -286,6 +286,7 @@ def test_words_of_what_is_halted():
     for letter, where in (("D", "__refrigerator"), ("S", "do_freezer_trap"), ("S", "get_signal")):
         frozen = Task(7, 7, "a", letter, "futex", where)
         assert "\nFrozen with its cgroup (/proc/1/cgroup), as docker pause and systemctl freeze do\n\nThread 7 (a): frozen, in futex\n" in said(frozen)
+        assert "\nFrozen with" in said(frozen, Task(8, 8, "b", "D", "clock_nanosleep", "hrtimer_nanosleep"))
     debugged = Task(7, 7, "a", "t", "futex")
     assert "\nStopped by a debugger: TracerPid in /proc/1/status says which process that is\n\nThread 7 (a): stopped by a debugger, in futex\n" in said(debugged)
     assert "\nThread 7 (a): stopped by a debugger, in futex\n" in said(debugged, Task(8, 8, "b", "S", "read", "pipe_read"))

@@ -14,6 +14,7 @@ from .._tracer import Memory
 from ..data.harmless import harmless
 from ..stacks import beside, snapshot
 from ..stacks.code import Codes
+from ..stacks.kernel_side import FROZEN
 from ..stacks.locks import Locks, circles
 from ..stacks.native import NativeFrame
 from ..stacks.patience import watched
@@ -36,7 +37,7 @@ SAID = {
 _GOES_ON = {
     "stopped": " by a signal: kill -CONT {} lets it go on",
     "stopped by a debugger": ": TracerPid in /proc/{}/status says which process that is",
-    "frozen": " with its cgroup (/proc/{}/cgroup), as docker pause and systemctl freeze do",
+    FROZEN: " with its cgroup (/proc/{}/cgroup), as docker pause and systemctl freeze do",
 }
 _OUTER = ("cut", "left out")  # said where the frames are that are not there
 
@@ -150,11 +151,13 @@ def blocked(process: Process, threads: list[Any], tasks: list[Any]) -> list[tupl
 
 
 def halted(pid: int, threads: list[Any]) -> list[str]:
-    """What keeps the whole process from running, told in a line, and what lets it go on."""
+    """What keeps the whole process from running, told in a line, and what lets it go on.  Of a frozen one some threads stay where they
+    wait (cgroups' first version)."""
     tasks = [thread.task for thread in threads if thread.task]
-    if not all(task.halted for task in tasks):
+    states = {task.state for task in tasks if task.halted}
+    if FROZEN not in states and not all(task.halted for task in tasks):
         return []
-    return [f"{state.capitalize()}{_GOES_ON[state].format(pid)}\n" for state in sorted({task.state for task in tasks})]
+    return [f"{state.capitalize()}{_GOES_ON[state].format(pid)}\n" for state in sorted(states)]
 
 
 def text(process: Process, threads: list[Any], tasks: list[Any]) -> str:

@@ -9,7 +9,7 @@ from ..engine.kernel import syscalls
 
 _STATES = {"R": "running", "S": "sleeping", "D": "in the kernel", "T": "stopped", "t": "stopped by a debugger", "Z": "ended",
            "X": "ended", "I": "idle"}
-_FROZEN = "frozen"
+FROZEN = "frozen"
 _FREEZERS = ("__refrigerator", "do_freezer_trap", "get_signal")  # where the kernel keeps those whose cgroup is frozen, by version of cgroups
 _MOST = 1 << 16  # threads
 
@@ -26,7 +26,7 @@ class Task:
 
     @property
     def state(self):
-        return _FROZEN if self._frozen else _STATES.get(self.letter, "?")
+        return FROZEN if self._frozen else _STATES.get(self.letter, "?")
 
     @property
     def halted(self):
