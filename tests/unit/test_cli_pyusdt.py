@@ -7,14 +7,16 @@ import re
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import elfnotes
 import pytest
 
 import pyusdt
-from pyusdt.cli import doctor, found, main, processes
+from pyusdt.cli import doctor, found, listeners, main, processes, top
 from pyusdt.cli.doctor import Finding
 from pyusdt.cli.found import Found
+from pyusdt.cli.listeners import Listeners
 
 pytestmark = pytest.mark.own_processes
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
@@ -209,6 +211,42 @@ def test_a_process_with_more_probes_than_there_is_room_for(tmp_path, monkeypatch
         assert len(left) == 1 and found.in_process(process.pid, left.append) is not None and len(left) == 2
         process.stdin.close()
     assert (listed.returncode, listed.stderr) == (0, "") and "bad" in listed.stdout
+
+
+NOBODY_PROVIDES = """
+import ctypes, mmap, struct, sys, pyusdt
+libc = ctypes.CDLL(None, use_errno=True)
+fd = libc.syscall(int(sys.argv[1]), 0)
+page = mmap.mmap(-1, 4096)
+address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+api, register = ctypes.create_string_buffer(struct.pack("=3Q", 0xAA, 0, 0)), ctypes.create_string_buffer(struct.pack("=4Q", address, 4096, 1, 0))
+is_there = fd >= 0 and libc.ioctl(fd, 0xC018AA3F, api) == 0 and libc.ioctl(fd, 0xC020AA00, register) == 0
+print(address if is_there else 0, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_semaphores_that_nobody_provides(monkeypatch, capfd):
+    """In memory of a file system that does not answer, say, that a process puts there between two calls: list, doctor and top of root's waited
+    for ever, and Ctrl-C did not end them."""
+    number = {"x86_64": 323, "aarch64": 282}.get(os.uname().machine, 0)
+    with subprocess.Popen([sys.executable, "-c", NOBODY_PROVIDES, str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        address = int(process.stdout.readline())
+        if not address:
+            process.stdin.close()
+            pytest.skip("host: no userfaultfd")
+        monkeypatch.setattr(found._Mapped, "address", lambda self, offset: address)
+        monkeypatch.setattr(found, "LISTENERS", asked := Listeners())
+        monkeypatch.setattr(listeners, "LISTENERS", asked)
+        monkeypatch.setattr(top, "LISTENERS", asked)
+        monkeypatch.setattr(listeners, "PATIENCE", 0.2)
+        assert main.list_command(SimpleNamespace(file=None, pid=process.pid, json=False, all=False)) == 0
+        said = capfd.readouterr()
+        why = f"process {process.pid} does not let its memory be read: who listens to its probes is not known"
+        assert said.err == f"pyusdt: {why}\n" and re.search(r"^pyusdt +user_trace-i4s4 +- ", said.out, re.MULTILINE)
+        assert found.raised(process.pid, {address}) == 0 and asked.of(os.getpid(), []) == {} and asked.told == [why]
+        assert why in top.foot([])
+        process.stdin.close()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")

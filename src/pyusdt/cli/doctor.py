@@ -279,11 +279,14 @@ def _process_embedded(pid: int) -> Finding:
 
 def _process_sites(pid: int) -> Finding:
     from . import found
+    from .listeners import LISTENERS
 
     try:
         probes = [each for each in found.in_process(pid) if each.state != "-"]
     except found.NotFound as error:
         return Finding("USDT probes", False, str(error), "pyusdt list FILE shows those of a program or a library")
+    if told := LISTENERS.news():
+        return Finding("USDT probes", False, "; ".join(told), "its memory is not to be had at once: a file system that does not answer")
     if not probes:
         return Finding("USDT probes", None, "none with a semaphore that can be read",
                        "pyusdt list -p shows those without one; ask as root for those of another's memory")

@@ -15,11 +15,11 @@ from .._tracer import AT_PLACE, list_probes
 from ..data.harmless import harmless
 from ..engine import elf, mapped, signatures
 from . import processes
+from .listeners import LISTENERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from io import FileIO
     from typing import Any
 
 _KINDS = {signatures.INTEGER: "integer"}
@@ -102,25 +102,6 @@ def _mapped(pid: int) -> list[_Mapped]:
     return list(files.values())
 
 
-def _listeners(memory: FileIO | None, address: int | None) -> int | None:
-    """How many tracers the semaphore there counts; None: that can not be known."""
-    if memory is None or address is None:
-        return None
-    try:
-        memory.seek(address)
-        return int.from_bytes(memory.read(2), "little")
-    except (OSError, ValueError):
-        return None
-
-
-def _memory(pid: int) -> FileIO | None:
-    """None: this user may not look at it."""
-    try:
-        return open(f"/proc/{pid}/mem", "rb", buffering=0)
-    except OSError:
-        return None
-
-
 def _notes(pid: int, where: _Mapped, most: int) -> tuple[list[tuple[Any, int | None]], int]:
     """(The notes of a file that it has mapped, each with where its semaphore is in memory; their bytes).  Of more bytes than `most` none are
     read."""
@@ -156,10 +137,10 @@ def _all_notes(pid: int, files: list[_Mapped], left: Callable[[str], None]) -> I
         left(files[_FILES].parts[0].name)
 
 
-def _sites(where: _Mapped, notes: list[tuple[Any, int | None]], memory: FileIO | None) -> list[Found]:
-    found = [(note, _listeners(memory, address)) for note, address in notes]
-    return [Found(note.provider, note.name, where.parts[0].name, note.arguments, "-" if count is None else str(count))
-            for note, count in found]
+def _sites(pid: int, where: _Mapped, notes: list[tuple[Any, int | None]]) -> list[Found]:
+    counts = LISTENERS.of(pid, [address for _, address in notes if address is not None])
+    return [Found(note.provider, note.name, where.parts[0].name, note.arguments, "-" if address is None else str(counts.get(address, "-")))
+            for note, address in notes]
 
 
 def _nobody(name: str) -> None:
@@ -178,11 +159,7 @@ def semaphores(pid: int) -> tuple[set[int], set[str]]:
 
 def raised(pid: int, addresses: Iterable[int]) -> int:
     """How many of these semaphores count a tracer."""
-    memory = _memory(pid)
-    if memory is None:
-        return 0
-    with memory:
-        return sum(bool(_listeners(memory, address)) for address in addresses)
+    return sum(map(bool, LISTENERS.of(pid, addresses).values()))
 
 
 def in_process(pid: int, left: Callable[[str], None] = _nobody) -> list[Found]:
@@ -190,12 +167,8 @@ def in_process(pid: int, left: Callable[[str], None] = _nobody) -> list[Found]:
     there are too many, or too many probes in them."""
     found: list[Found] = []
     files = _mapped(pid)
-    with contextlib.ExitStack() as stack:
-        memory = _memory(pid)
-        if memory:
-            stack.enter_context(memory)
-        for where, notes in _all_notes(pid, files, left):
-            found += _sites(where, notes, memory)
+    for where, notes in _all_notes(pid, files, left):
+        found += _sites(pid, where, notes)
     seen = {(each.provider, each.name) for each in found}
     try:
         own = list_probes(None, pid)

@@ -97,6 +97,7 @@ def finding_report(findings: list[Finding]) -> str:
 
 def list_command(options: Namespace) -> int:
     from . import found
+    from .listeners import LISTENERS
 
     left: list[str] = []
     try:
@@ -109,6 +110,8 @@ def list_command(options: Namespace) -> int:
     if left:
         others = f" and {len(left) - 1} more files" if len(left) > 1 else ""
         print(f"{PROGRAM}: not listed: the probes of {harmless(left[0])}{others}: the process has more than there is room for", file=sys.stderr)
+    for line in LISTENERS.news():
+        print(f"{PROGRAM}: {harmless(line)}", file=sys.stderr)
     if not probes:  # so a file or a process was named: without either, this process has probes
         raise Failure(f"no USDT probes in {options.file or f'process {options.pid}'}")
     if options.json:

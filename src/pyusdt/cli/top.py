@@ -22,6 +22,7 @@ from ..engine.kernel import running
 from ..tracing.reader import user_of
 from . import processes
 from .found import raised, semaphores, without_places
+from .listeners import LISTENERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def ordered(rows: list[Row], by: str) -> list[Row]:
 def foot(rows: list[Row], kernel: Sequence[KernelRow] = (), counting: bool = False) -> list[str]:
     """What the tables can not tell: lines; none where they tell all."""
     told = [] if rows else [_NOBODY]
-    return told + [_RUNS if counting else _LACK] * bool(kernel) + [_UNCOUNTED] * any(row.others for row in rows)
+    return told + [_RUNS if counting else _LACK] * bool(kernel) + [_UNCOUNTED] * any(row.others for row in rows) + LISTENERS.told
 
 
 class NoScreen(Exception):
