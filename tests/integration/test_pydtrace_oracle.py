@@ -15,6 +15,8 @@ SCRIPTS = {
     "wrong-option.d": "#pragma D option bogus=5\nBEGIN { exit(0); }\n",
     "faults.d": 'int x; BEGIN { trace(1/x); printf("no"); } BEGIN { trace("0123456789abc"); }\n'
     'BEGIN { @["0123456789abc"] = count(); exit(0); }\n',
+    "array-keys.d": "char a[5], b[8];\nBEGIN { a[0] = 9; a[1] = 'A'; @[a, b] = count(); a[3] = 200; b[7] = 1; @[a, b] = count(); exit(0); }\n"
+    'END { printa("%s|%8s|%@d\\n", @); printa("%S %S\\n", @); printa("%@d\\n", @); }\n',
     "no-probe.d": "BEGIN { }\nnosuch*:a:b:c,\nBEGIN\n/1/\n{ }\n",
 }
 COMMAND_LINES = [
@@ -28,6 +30,7 @@ COMMAND_LINES = [
     ["-s", "/proc/nonexistent.d"],
     ["-s", "options.d", "-n", "END"],
     ["-s", "wrong-option.d"],
+    ["-qs", "array-keys.d"],
     ["-s", "no-probe.d", "-e", "-xerrtags"],
     ["-o", "/proc/nonexistent/x", "-n", "BEGIN{trace(1); exit(0)}"],
     ["-x", "foo", "-n", "BEGIN"],

@@ -140,7 +140,7 @@ def _ranker(aggdefs: list[AggDef], order: Order) -> Callable[[Row], Any]:
 def _key_reader(data: Data) -> Callable[[bytes], Any]:
     """A function that gives a key's part in a form that sorts as dtrace sorts it."""
     offset, size = data.offset, data.size
-    if data.type.is_string or data.type.is_record:
+    if data.type.is_string or size not in _UNSIGNED:
         return lambda key: key[offset : offset + size]
     unpack = struct.Struct("=" + _UNSIGNED[size]).unpack_from
     return lambda key: unpack(key, offset)[0]
@@ -152,8 +152,8 @@ def _key_printer(data: Data, strsize: int, symbols: Any) -> Show:
         return lambda key: show_string(key[offset : offset + size], strsize + 1)
     if isinstance(data.type, (t.Stack, t.Symbol)):
         return lambda key: symbols.show(data, key)
-    if data.type.is_record:
-        return lambda key: dump(key[offset : offset + size])
+    if size not in _KEY_FORMATS:
+        return lambda key: _show_bytes(key[offset : offset + size])
     code, layout = _KEY_FORMATS[size]
     unpack = struct.Struct("=" + code).unpack_from
     return lambda key: layout % unpack(key, offset)
@@ -163,6 +163,18 @@ def show_string(storage: bytes, dump_size: int) -> bytes:
     """A string key in its column, or as a dump where it holds what does not print.  dump_size:
     how many bytes of it dtrace dumps."""
     text = storage.split(b"\0", 1)[0]
-    if all(32 <= byte <= 126 or 7 <= byte <= 13 for byte in text):
-        return b"  %-50b" % text
-    return dump(storage[:dump_size])
+    return _column(text) if _prints(text) else dump(storage[:dump_size])
+
+
+def _show_bytes(storage: bytes) -> bytes:
+    """A struct or an array that has not the size of an integer: as a string where it could be one, whatever its type is."""
+    text = storage.rstrip(b"\0")
+    return _column(text) if _prints(text) else dump(storage)
+
+
+def _column(text: bytes) -> bytes:
+    return b"  %-50b" % text
+
+
+def _prints(text: bytes) -> bool:
+    return all(32 <= byte <= 126 or 7 <= byte <= 13 for byte in text)

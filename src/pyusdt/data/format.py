@@ -85,7 +85,7 @@ def _stack(type: Any) -> bool:
 
 
 def _string(type: Any) -> Any:
-    return type.is_string
+    return type.is_string or type.is_array and t.is_text(type)  # an array: as the key that printa() prints
 
 
 def _time(type: Any) -> Any:

@@ -48,7 +48,7 @@ class _Builder:
         flags = width = precision = 0
         if conversion:
             flags, width, precision = conversion.flags, conversion.width, conversion.precision
-        head = kind, ord(letter), flags, data.type.is_string
+        head = kind, ord(letter), flags, data.type.is_string or data.type.is_array and kind == f.ESCAPED
         self.parts.append(_PART.pack(*head, data.offset, data.size, width, precision, *stars))
 
     def clause(self, clause: Any) -> None:

@@ -39,7 +39,7 @@ def type_keys(c, node, symbol, name):
     if type(symbol.keys) is not list:
         kind = "aggregation" if type(node) is ast.AggRef else "associative array"
         for number, key in enumerate(keys, 1):
-            if not (t.is_scalar(key.type) or key.type.is_string or key.type.is_record):
+            if not (t.is_scalar(key.type) or key.type.is_string or key.type.is_record or key.type.is_array):
                 if type(key) is ast.Call and not key.type.is_void:
                     unsupported(key.loc, f"{key.name}() as a key is")
                 message = f"{key.type} expression may not be used as {kind} index: key #{number}"
