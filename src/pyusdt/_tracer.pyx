@@ -55,10 +55,9 @@ cdef class VM:
     cdef tuple sizes
 
     def __cinit__(self, maps):
-        cdef pyusdt_map_def defs[256]
         cdef pyusdt_error err
-        if len(maps) > 256:
-            raise ValueError("at most 256 maps")
+        room = bytearray(max(1, len(maps)) * sizeof(pyusdt_map_def))
+        cdef pyusdt_map_def *defs = <pyusdt_map_def *><char *>room
         for i, (kind, key, value, entries) in enumerate(maps):
             defs[i] = pyusdt_map_def(kind, key, value, entries)
         self.sizes = tuple((m[1], m[2]) for m in maps)

@@ -10,6 +10,8 @@ real dtrace, is taken out and told, and the others are compared.
 
 import argparse
 import collections
+import concurrent.futures
+import functools
 import json
 import os
 import random
@@ -21,6 +23,7 @@ import tempfile
 import threading
 import time
 
+import random_clauses
 from random_clauses import Generator, probe_of
 from random_types import ARGUMENTS
 
@@ -64,7 +67,7 @@ class Output:
         self.faults = [(int(index), message) for index, message in
                        re.findall(r"error in dt_clause_(\d+) for .*?: (.*?)(?: at BPF pc \d+)?$", stderr, re.MULTILINE)]
         log = re.findall(r"(?m)^BPF: (?!processed|stack depth|verification time)(.*)$", stderr)
-        failed = re.search(FAILED, stderr)
+        failed = re.search(FAILED, re.sub(r"(failed to compile script) \S+:", r"\1:", stderr))
         silence = None if self.shown else f"nothing but: {stderr[-500:]}"
         self.refusal = LATE if status == -signal.SIGKILL else failed[1] if failed else silence
         if self.refusal and log:
@@ -95,7 +98,7 @@ class Target:
             self.process.communicate()
 
 
-def run(engine, program, numbers):
+def run(program, numbers, engine):
     """The Output of a program's clauses."""
     target = Target(program, numbers)
     with tempfile.NamedTemporaryFile("w", suffix=".d", dir="/tmp") as file, \
@@ -132,29 +135,30 @@ class Difference:
 
 
 def accepted(program, engines):
-    """(numbers that every engine runs, their Outputs, Differences): clauses that one refuses are taken out."""
+    """(numbers that every engine runs, their Outputs, Differences): clauses that are refused are taken out, and are no
+    difference where all say the same of them."""
     numbers, refused = {number for number, _ in program.clauses}, []
-    outputs, todo = {}, list(engines)
-    while todo:
-        engine = todo[0]
-        output = run(engine, program, numbers)
-        if output.refusal is None:
-            outputs[engine] = output
-            todo.pop(0)
-            continue
+    while True:
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:  # the real dtrace waits for half of its time
+            outputs = dict(zip(engines, pool.map(functools.partial(run, program, frozenset(numbers)), engines)))
+        engine, output = next(((engine, output) for engine, output in outputs.items() if output.refusal), (None, None))
+        if engine is None:
+            return numbers, outputs, refused
         if output.refusal == LATE:  # a busy machine: nothing is known of the program
             return set(), {}, []
-        if "BPF program load" in output.refusal and engine == "dtrace":  # the kernel refuses the real dtrace's own code
+        # The kernel refuses the real dtrace's own code, or an assertion of its own fails.
+        if engine == "dtrace" and re.search("BPF program load|Assertion", output.refusal):
             print(f"halved: {output.refusal}", file=sys.stderr, flush=True)
-            numbers -= set(sorted(numbers)[len(numbers) // 2 :])
-            outputs, todo = {}, list(engines)
+            its = sorted(number for number in numbers if f"{program.probe(number)}'" in output.refusal) or sorted(numbers)
+            numbers -= set(its[len(its) // 2 :])
             continue
+        agreed = len({each.refusal for each in outputs.values()}) == 1
         for number in blamed(program, numbers, output):
-            refused.append(Difference(engine, number, f"refused: {output.refusal}", source_of(program, number)))
+            found = Difference(engine, number, f"refused: {output.refusal}", source_of(program, number))
+            if not agreed:
+                refused.append(found)
             numbers.discard(number)
-        print(refused[-1], file=sys.stderr, flush=True)
-        outputs, todo = {}, list(engines)  # the others run what is left
-    return numbers, outputs, refused
+        print("by all, " * agreed + str(found), file=sys.stderr, flush=True)
 
 
 def blamed(program, numbers, output):
@@ -162,8 +166,7 @@ def blamed(program, numbers, output):
     lines = [number for number, _ in program.clauses if number in numbers]
     if output.line is not None:
         return [lines[output.line - 1 - program.head.count("\n") - 1]]
-    probe = re.search(r"user_trace-n(\d+)'", output.refusal)
-    return [number for number in numbers if probe is None or probe_of(number) == int(probe[1])]
+    return [number for number in numbers if f"{program.probe(number)}'" in output.refusal] or list(numbers)
 
 
 def source_of(program, number):
@@ -200,11 +203,18 @@ def compare(program, engines, reference="dtrace"):
     return numbers, found
 
 
-KINDS = {"numbers": 120, "strings": 40, "events": 60}  # clauses that the real dtrace can have of a kind
+KINDS = {"numbers": 200, "strings": 70, "events": 40}  # clauses that the real dtrace can have of a kind
 
 
-def make(seed, counts, kind, size=None, ours=False):
-    return Generator(random.Random(seed), counts, kind == "events", ours, kind == "numbers").program(size or KINDS[kind])
+def kind_of(seed):
+    """Mostly numbers: strings and events take the kernel's verifier its time."""
+    return {2: "strings", 4: "events", 7: "strings"}.get(seed % 10, "numbers")
+
+
+def make(seed, counts, kind, size=None, ours=False, kernel=False, only=()):
+    without = ["cleanpath"] if kernel else []  # no helper of the kernel cleans paths
+    generator = Generator(random.Random(seed), counts, kind == "events", ours, kind == "numbers", without, only)
+    return generator.program(size or KINDS[kind])
 
 
 def covered(program, numbers):
@@ -244,6 +254,7 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--size", type=int, help="clauses of a program")
     parser.add_argument("--kind", choices=KINDS, help="only programs of this kind")
+    parser.add_argument("--only", nargs="+", default=(), choices=random_clauses.KINDS, help="only clauses of these kinds")
     parser.add_argument("--kernel", action="store_true", help="through the kernel engine, too")
     parser.add_argument("--reference", choices=["dtrace", "embedded"], default="dtrace",
                         help="embedded: compare the kernel engine with it")
@@ -261,8 +272,9 @@ def main():
     so_far = Run(options.state, options.seed)
     while so_far.compared < options.clauses:
         begun, seed = time.monotonic(), so_far.seed
-        kind = options.kind or ("numbers", "numbers", "strings", "numbers", "events")[seed % 5]
-        program = make(seed, collections.Counter(so_far.counts), kind, options.size, options.reference != "dtrace")
+        kind = options.kind or kind_of(seed)
+        program = make(seed, collections.Counter(so_far.counts), kind, options.size, options.reference != "dtrace",
+                       "kernel" in engines, options.only)
         numbers, found = compare(program, engines, options.reference)
         so_far.add(program, numbers, len(found))
         for difference in found:

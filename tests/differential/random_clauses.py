@@ -2,11 +2,13 @@
 
 In: a random.Random and a Counter.  Out: Program: its head, then one line a clause.  Always: what a clause shows begins
 with `#N|`, so that differences have a place; a clause reads only variables that the first clause has set, and its
-own.  The clauses are BEGIN's; or, where there are events, of the probes that fires.py fires one after the other, a few
+own.  The clauses are BEGIN's and END's; or, where there are events, of the probes that fires.py fires one after the other, a few
 of each: the real dtrace makes one eBPF program of all clauses of a probe, and the kernel takes no large ones.
 """
 
 from coverage_table import LEAST
+from random_mixed import DECLARATIONS as MIXED_DECLARATIONS
+from random_mixed import SORTS, Mixed
 from random_types import DECLARATIONS as TYPE_DECLARATIONS
 from random_types import KEYS, Typed, declarations
 from random_values import EDGES, OURS, STRING_FUNCTIONS, TYPES, WORDS, Values, literal
@@ -59,10 +61,11 @@ URGENCY = 40
 KINDS = {"formatted": 8, "traced": 5, "assigned": 6, "array": 2, "thread": 1, "aggregated": 6, "speculated": 1, "pointed": 2,
          "predicated": 2, "faulting": 1, "told": 0.6, "network": 1, "named": 0.6, "read": 3, "stringed": 1, "printed": 0.6,
          "dumped": 0.4, "related": 0.4, "bits": 3, "records": 3, "named_types": 3, "enumerated": 1, "translated": 1, "inlined": 1,
-         "elements": 1}
+         "elements": 1, "constants": 3, "characters": 2, "letters": 3, "nulls": 2, "ways": 4, "wide_bits": 3, "together": 2,
+         "increments": 1}
 OF_STRINGS = {"stringed"}  # not in programs of numbers
 OF_EVENTS = {"read"}
-NOT_OF_STRINGS = {"aggregated"}  # long strings leave bytes where the real dtrace's aggregations begin
+NOT_OF_STRINGS = {"aggregated", "together", "increments"}  # long strings leave bytes where the real dtrace's aggregations begin
 # Rows of the table of coverage that only clauses of a kind give, or those of it give for certain.
 ROWS = {
     "formatted": [("conversion", name, "") for name in CONVERSIONS if name != "A"],
@@ -89,45 +92,55 @@ def probe_of(number):
 class Program:
     """head: declarations and the first clauses, FIRST in number; clauses: [(number, line)], of which a number may have
     several; tail: the line that ends it; events: whether fires.py has to run; covered: {number: keys of the Counter},
-    0 for the tail."""
+    0 for the tail; probes: {number: the probe of its first clause}."""
 
     FIRST = 2
 
-    def __init__(self, head, clauses, tail, events, covered):
-        self.head, self.clauses, self.tail, self.events, self.covered = head, clauses, tail, events, covered
+    def __init__(self, head, clauses, tail, events, covered, probes):
+        self.head, self.clauses, self.tail = head, clauses, tail
+        self.events, self.covered, self.probes = events, covered, probes
+
+    def probe(self, number):
+        """As a refusal names it."""
+        return self.probes[number].rpartition(":")[2]
 
     def text(self, numbers=None):
         lines = [line for number, line in self.clauses if numbers is None or number in numbers]
         return "\n".join([self.head, *lines, self.tail, ""])
 
 
-class Generator(Typed):
-    """events: whether the clauses are of events, which have arguments; ours, numbers: see Values."""
+class Generator(Typed, Mixed):
+    """events: whether the clauses are of events, which have arguments; ours, numbers, without: see Values;
+    only: kinds of clauses, or all."""
 
-    def __init__(self, random, counts, events=False, ours=False, numbers=False):
+    def __init__(self, random, counts, events=False, ours=False, numbers=False, without=(), only=()):
         self.random, self.counts, self.events = random, counts, events
-        self.number = 0
+        self.number, self.only = 0, only
         self.variables = {f"v{i}": type for i, type in enumerate(TYPES + TYPES)}
         known = {**self.variables, **{f"arg{i}": t.INT64 for i in range(2, 6)}} if events else self.variables
         addresses = [f"arg{i}" for i in range(6, 10)] if events else []
-        self.values = Values(random, counts, known, [f"s{i}" for i in range(5)], addresses, ours, numbers)
+        self.values = Values(random, counts, known, [f"s{i}" for i in range(5)], addresses, ours, numbers, without)
 
     @property
     def probe(self):
-        return f"pyusdt$target:::user_trace-n{probe_of(self.number)}" if self.events else "BEGIN"
+        if self.events:
+            return f"pyusdt$target:::user_trace-n{probe_of(self.number)}"
+        return "BEGIN" if self.number <= self.half else "END"
 
     def program(self, size):
         size_of_strings = "" if self.values.numbers else "#pragma D option strsize=64\n"
-        head = DECLARATIONS + TYPE_DECLARATIONS + size_of_strings + "\n".join([*self.declarations(), self.first()])
-        clauses, covered = [], {}
+        sort = f"#pragma D option {self.random.choice(SORTS)}\n" if self.random.random() < 0.4 else ""
+        head = DECLARATIONS + TYPE_DECLARATIONS + MIXED_DECLARATIONS + size_of_strings + sort + "\n".join([*self.declarations(), self.first()])
+        clauses, covered, probes, self.half = [], {}, {}, (size + 1) // 2
         for self.number in range(1, size + 1):
             self.values.seen = covered[self.number] = set()
+            probes[self.number] = self.probe
             clauses += [(self.number, line) for line in self.clause()]
         status = self.random.randrange(256)
         self.values.seen = covered[0] = set()
         self.values.count("action", "exit")
         end = "END" if self.events else "BEGIN"
-        return Program(head, clauses, f"{end} {{ exit({status}); }}", self.events, covered)
+        return Program(head, clauses, f"{end} {{ exit({status}); }}", self.events, covered, probes)
 
     def declarations(self):
         yield from (f"{type.name} {name};" for name, type in self.variables.items())
@@ -151,7 +164,10 @@ class Generator(Typed):
     def clause(self):
         """The lines of one number."""
         without = (OF_STRINGS if self.values.numbers else NOT_OF_STRINGS) | (set() if self.events else OF_EVENTS)
-        kinds = {kind: weight * (1 + URGENCY * self.scarcity(kind)) for kind, weight in KINDS.items() if kind not in without}
+        if self.probe == "END":  # dtrace does not print what is committed there
+            without = without | {"speculated"}
+        kinds = {kind: weight * (1 + URGENCY * self.scarcity(kind)) for kind, weight in KINDS.items()
+                 if kind not in without and (not self.only or kind in self.only)}
         kind = self.random.choices(list(kinds), list(kinds.values()))[0]
         return getattr(self, kind)()
 

@@ -50,15 +50,15 @@ def literal(value):
 class Values:
     """variables: {name: type} of integers; strings: names of string variables; addresses: texts of expressions that
     are addresses of strings in the traced process; ours: whether what dtrace 2.0.7 does not have may come;
-    numbers: no functions of strings, whose loops take the kernel's verifier its time."""
+    numbers: no functions of strings, whose loops take the kernel's verifier its time; without: functions of strings that do not come."""
 
-    def __init__(self, random, counts, variables, strings, addresses, ours=False, numbers=False):
+    def __init__(self, random, counts, variables, strings, addresses, ours=False, numbers=False, without=()):
         self.random, self.counts, self.ours, self.numbers = random, counts, ours, numbers
         self.variables, self.strings, self.addresses = variables, strings, addresses
         self.nullable = True  # whether a string may be NULL
         self.choosing = True  # whether "?:" may choose a string
         self.seen = set()  # keys of counts that the clause at hand has
-        self.string_functions = [name for name in STRING_FUNCTIONS if ours or name not in OURS]
+        self.string_functions = [name for name in STRING_FUNCTIONS if (ours or name not in OURS) and name not in without]
         if not addresses:
             self.string_functions.remove("copyinstr")
         self.number_functions = [name for name in NUMBER_FUNCTIONS

@@ -111,7 +111,7 @@ def test_an_element_may_be_the_key_of_another_and_its_own_value():
 def test_assigning_0_gives_room_back_and_want_of_room_is_counted():
     x = variable("global", "x", t.LONG, [t.LONG])
     machine = Machine(compiled(clause([do(assign(var(x, builtin("arg0")), builtin("arg1"))), trace(var(x, builtin("arg0")))]),
-                               dynvarsize=64))  # room for 4
+                               dynvarsize=128))  # room for 4
     for i in range(4):
         assert machine.fire(args=[i, 5]) == [(0, [5])]
     assert machine.drops() == (0, 0, 0)

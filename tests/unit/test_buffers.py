@@ -73,3 +73,34 @@ def test_a_store_without_room_ends_its_clause(engine):
         done = pydtrace(file.read(), f"engine={engine}")
     assert (done.stdout, done.returncode) == ("2 1 0\n4 7 0\n0 8\n\n", 0)
     assert done.stderr == "dtrace: 2 dynamic variable drops\n"
+
+
+@pytest.mark.parametrize("engine", ["embedded", "kernel"])
+@pytest.mark.parametrize("body, room, printed, lost", [
+    ("self->a = 1; ; self->b = 1; ; self->c = 1; ; self->d = 1; ; trace(self->a + self->b + self->c + self->d);", 8, "2", 2),
+    ("self->a = 1; ; self->b = 1; ; self->c = 1; ; self->d = 1; ; trace(self->a + self->b + self->c + self->d);", 15, "3", 1),
+    ("a[1] = 1; ; a[2] = 1; ; self->x = 1; ; self->x = 0; ; a[3] = 1; ; trace(a[1] + a[2] + a[3]);", 32, "1", 3),
+    ("self->a = 1; ; self->b = 1; ; self->a = 0; ; self->a = 0; ; self->c = 2; ; self->d = 1; ; trace(self->b + self->c);", 8, "3", 1),
+    ("self->a = 1; ; self->a = 5; ; self->b = 1; ; self->a++; ; self->s = (string)\"x\"; ; trace(self->a + self->b);", 512, "7", 1)])
+def test_all_variables_share_the_room_that_is_asked_for(engine, body, room, printed, lost):
+    """As dtrace 2.0.7 prints it; an element that is there is set, one that is deleted gives its room back, once."""
+    if engine == "kernel" and verifier.cannot():
+        pytest.skip(f"host: {verifier.cannot()}")
+    done = pydtrace("".join(f"BEGIN {{ {part} }}" for part in body.split(" ; ")) + "BEGIN { exit(0); }", f"engine={engine}", f"dynvarsize={room}")
+    assert (done.stdout.strip(), done.returncode) == (printed, 0)
+    assert done.stderr.removesuffix("\n") == f"dtrace: {lost} dynamic variable drop{'s' * (lost > 1)}"
+
+
+def test_what_nobody_bounded_has_room_of_its_own():
+    """Without -x dynvarsize each variable has as much as dtrace gives all of them, and stores cost nothing more."""
+    whole = compile_program("BEGIN { self->a = 1; b[1] = 2; }")
+    bounded = compile_program("BEGIN { self->a = 1; b[1] = 2; }", options=Options({"dynvarsize": 1 << 20}))
+    assert {each.entries for each in whole.maps if each.kind == "hash"} == {1 << 16}
+    assert {each.entries for each in bounded.maps if each.kind == "hash"} == {(1 << 20) // 20}
+    assert len(whole.clauses[0].code) < len(bounded.clauses[0].code)
+
+
+def test_a_script_may_have_hundreds_of_aggregations():
+    script = "BEGIN { " + "".join(f"@a{i} = sum({i}); " for i in range(270)) + 'exit(0); } END { printa("%@d", @a269); }'
+    done = pydtrace(script, "engine=embedded")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("269\n")

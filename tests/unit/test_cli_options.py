@@ -179,10 +179,11 @@ def test_the_least_room_that_an_aggregation_needs(clause, least):
 @pytest.mark.parametrize("clause, least", [
     ("s[1] = 1;", 20), ("s[(char)1] = (char)1;", 14), ("s[(short)1, (short)2] = (short)1;", 18), ('s["x", 1, 2] = 1;', 44),
     ('s[1] = "x";', 32), ("self->a[1] = 1;", 20), ("self->x = 1LL;", 8), ("self->c = (char)1;", 1), ('self->s = "x";', 16),
-    ("s[1] = 1; self->l = 1LL;", 20)])
+    ("s[1] = 1; self->l = 1LL;", 24), ("self->x = 1; @ = count();", 16), ("self->x = 1; @[(char)1] = count();", 17),
+    ("self->x = 1; @[1, 2] = count();", 24), ('self->s = "x"; @ = count();', 28), ("@[1] = count();", 0)])
 def test_the_least_room_that_a_variable_needs(clause, least):
-    """Asked of dtrace 2.0.7; the largest of several decides."""
-    for dynvarsize, said in ((least, None), (least - 1, "Enabling exceeds size of buffer")):
+    """Asked of dtrace 2.0.7; the largest variable of several decides, and the largest key, of aggregations, too."""
+    for dynvarsize, said in ((least, None), (least - 1, "Enabling exceeds size of buffer"))[: 1 + bool(least)]:
         options = Options({"dynvarsize": dynvarsize, "strsize": 16})
         assert sizes.complaint(compile_program("BEGIN { " + clause + " }", options=options)) == said
 

@@ -6,14 +6,14 @@ lost, and counted (DROP_DYNAMIC); as in dtrace the clause ends there, without a 
 """
 
 from ...bpf.code import Label
-from ...bpf.insn import R0, R1, R3, R4, R6, ja, jump_imm, ld_map_value, mov_imm, store
+from ...bpf.insn import R0, R1, R3, R6, ja, jump_imm, ld_map_value, mov_imm, store
 from ...data import program as p
 from .. import ast
 from . import memory
 from .emit import Place
 from .integers import constant
 from .strings import jump_if_null, locate_or_null, may_be_null, set_null
-from .variables import element_key, is_dynamic, scalar_place
+from .variables import element_key, is_dynamic, put, remove, scalar_place
 
 
 def _assign(g, expr):
@@ -25,7 +25,7 @@ def _assign(g, expr):
     mark = g.scratch
     if is_dynamic(target):
         if constant(value) == 0:
-            g.map_call("map_delete_elem", target.symbol.slot, element_key(g, target))
+            remove(g, target.symbol.slot, element_key(g, target))
             g.emit(mov_imm(R0, 0))
         elif target.type.is_string:
             _assign_dynamic_string(g, target, value)
@@ -53,24 +53,12 @@ def _assign_dynamic(g, target, value):
     g.get(kept, R1)
     g.narrow(R1, symbol.type)
     g.emit(jump_imm("jeq", R1, 0, delete), store(8, R6, cell, R1))
-    g.state_address(R3, cell)
-    _update(g, symbol.slot, key)
+    put(g, symbol.slot, key, lambda: g.state_address(R3, cell))
     g.emit(ja(end))
     g.place(delete)
-    g.map_call("map_delete_elem", symbol.slot, key)
+    remove(g, symbol.slot, key)
     g.place(end)
     g.pop(kept, R0)
-
-
-def _update(g, index, key):
-    """Set the element to the value at r3; without room the clause ends."""
-    done = Label()
-    g.emit(mov_imm(R4, 0))
-    g.map_call("map_update_elem", index, key)
-    g.emit(jump_imm("jeq", R0, 0, done))
-    g.count_drop(p.DROP_DYNAMIC)
-    g.jump(g.end)
-    g.place(done)
 
 
 def _assign_string(g, target, value):
@@ -96,12 +84,11 @@ def _assign_dynamic_string(g, target, value):
     key = element_key(g, target)
     if nullable:
         jump_if_null(g, source, delete)
-    g.address(R3, source)
-    _update(g, target.symbol.slot, key)
+    put(g, target.symbol.slot, key, lambda: g.address(R3, source))
     if nullable:
         g.emit(ja(end))
         g.place(delete)
-        g.map_call("map_delete_elem", target.symbol.slot, key)
+        remove(g, target.symbol.slot, key)
         g.place(end)
 
 

@@ -50,7 +50,10 @@ class Layout:
         self._speculations = None
         self._random = None
         self.tokens = None  # strtok()'s state: what it returns next, and its string
-        self.variable_size = 0  # of the largest self-> variable or element of an array, in dtrace's buffers
+        self._room = options.get("dynvarsize")  # what all dynamic variables share, if the user says how much
+        self._dynamic = []  # indexes of the maps of self-> variables and arrays
+        self._value_size = self._tuple_size = 0  # of the largest of them, and of the largest key, in dtrace's buffers
+        self.elements = self.used = None  # how many elements they have together, and where the globals count them; see _share()
         self.nullable = set()  # string scalars to which 0 is assigned somewhere
         self.this_end = p.STATE_PROGRAM
         self.zeros_size = max(self.string_size, _ZEROS_MIN)
@@ -134,15 +137,17 @@ class Layout:
             value_size = round_up(self.size_of(symbol.type))
             self.zeros_size = max(self.zeros_size, value_size)
         key = self.key(dynamic_key_types(symbol), symbol.loc)
-        keys = key.fields[-len(symbol.keys):] if symbol.keys else ()
-        stored = self.strsize if symbol.type.is_string else symbol.type.size
-        self.variable_size = max(self.variable_size, stored + (_KEYED + keys_end(keys) if keys else 0))
+        if symbol.keys:
+            self._tuple_size = max(self._tuple_size, keys_end(key.fields[-len(symbol.keys):]))
+        self._value_size = max(self._value_size, self.strsize if symbol.type.is_string else symbol.type.size)
         symbol.slot = self._add_hash(str(symbol), "hash", key.size, value_size, self.sizes["dynvarsize"])
+        self._dynamic.append(symbol.slot)
 
     def place_aggregation(self, symbol):
         """Give an aggregation its map; without keys it is one element, else a hash."""
         value_size = 8 * symbol.row.stored(symbol.params)
         self.zeros_size = max(self.zeros_size, value_size)
+        self._tuple_size = max(self._tuple_size, keys_end(self.key(symbol.keys or (), symbol.loc).fields))
         name = "@" + symbol.name
         if key := self.aggregation_key(symbol):
             least = 2 if symbol.row.halved else 1
@@ -155,8 +160,27 @@ class Layout:
         types = [*(symbol.keys or ()), *[t.UINT64] * symbol.row.halved]
         return self.key(types, symbol.loc) if types else None
 
+    @property
+    def variable_size(self):
+        """Bytes that dtrace takes for each self-> variable and element of an array: as for the largest, and where anything has
+        keys, also for the largest of those; 0 where there is none."""
+        return self._value_size + (_KEYED + self._tuple_size if self._value_size and self._tuple_size else 0)
+
+    def _share(self):
+        """A dynvarsize that the user asked for is the room of all dynamic variables: they are counted where they are several."""
+        if not self._dynamic or self._room is None:
+            return
+        elements = max(1, min(_ENTRIES_MAX, self._room // self.variable_size))
+        for index in self._dynamic:
+            self.maps[index].entries = elements
+        if len(self._dynamic) > 1:
+            globals_map = self.maps[p.MAP_GLOBALS]
+            self.elements, self.used = elements, round_up(globals_map.value_size)
+            globals_map.value_size = self.used + 8
+
     def seal(self):
-        """All this-> variables and aggregations are placed: fix where zeros and scratch begin."""
+        """All variables and aggregations are placed: fix where zeros and scratch begin."""
+        self._share()
         end = round_up(self.this_end)
         for kind, (_, frames) in self.stacks.items():
             self.stacks[kind] = end, frames

@@ -13,7 +13,6 @@ from ...bpf.insn import (
     R1,
     R2,
     R3,
-    R4,
     R6,
     alu,
     alu_imm,
@@ -32,7 +31,7 @@ from .. import ast
 from .emit import Place
 from .integers import constant, discard, store_field
 from .strings import fault_if_null, locate_or_null, may_be_null
-from .variables import element_key, is_dynamic
+from .variables import element_key, is_dynamic, put, remove
 
 NODES = (ast.Deref, ast.MemberRef, ast.ElementRef)
 
@@ -92,13 +91,10 @@ def _variable(g, expr, written):
     if not written:
         g.state_address(R0, g.layout.zeros)
     else:
-        g.state_address(R3, g.layout.zeros)
-        g.emit(mov_imm(R4, 0))
-        g.map_call("map_update_elem", symbol.slot, key)
+        put(g, symbol.slot, key, lambda: g.state_address(R3, g.layout.zeros))
         g.map_call("map_lookup_elem", symbol.slot, key)
         g.emit(jump_imm("jne", R0, 0, found))
-        g.count_drop(p.DROP_DYNAMIC)
-        g.jump(g.end)
+        g.jump(g.end)  # another CPU deleted it meanwhile
     g.place(found)
     g.scratch = mark
     return Spot(R0, 0)
@@ -450,7 +446,7 @@ def _assign_bytes(g, target, value):
     room = (size + 7) & ~7
     aside = g.alloc(max(room, g.layout.string_size if target.type.is_string else 0))
     if is_dynamic(target) and constant(value) == 0:
-        g.map_call("map_delete_elem", target.symbol.slot, element_key(g, target))
+        remove(g, target.symbol.slot, element_key(g, target))
         g.emit(mov_imm(R0, 0))
         return
     if target.type.is_string:

@@ -1,17 +1,19 @@
 """Variables: where they are, the keys of their maps, and reading integers.
 
-In: Var and AssocRef nodes whose symbols layout has placed.  Out: code.  Assigning: assign.py.
+In: Var and AssocRef nodes whose symbols layout has placed.  Out: code.  Assigning scalars: assign.py.
 Always: this-> variables lie in the state block, global scalars in the globals map; self-> variables
 and associative arrays are hash maps, whose missing elements are 0.
 """
 
 from ...bpf.code import Label
-from ...bpf.insn import R0, R1, R6, jump_imm, load, store
+from ...bpf.insn import R0, R1, R2, R4, R6, atomic, jump_imm, ld_map_value, load, mov_imm, store
 from ...data import program as p
 from .. import ast
 from .emit import Place
 from .integers import load_into, store_field
 from .layout import dynamic_key_types
+
+_ANY, _NOEXIST, _EXIST = range(3)  # map_update_elem's flags
 
 
 def is_dynamic(expr):
@@ -55,6 +57,48 @@ def element(g, expr):
     mark = g.scratch
     g.map_call("map_lookup_elem", expr.symbol.slot, element_key(g, expr))
     g.scratch = mark
+
+
+# --- elements -----------------------------------------------------------------------
+def put(g, index, key, value):
+    """Set an element to what lies at the address that value() puts into r3.  A new one that finds no room is counted as a drop, and
+    the clause ends, as in dtrace."""
+    done, full = Label(), Label()
+
+    def update(flags):
+        value()
+        g.emit(mov_imm(R4, flags))
+        g.map_call("map_update_elem", index, key)
+        g.emit(jump_imm("jeq", R0, 0, done))
+
+    if g.layout.used is None:
+        update(_ANY)
+    else:
+        update(_EXIST)
+        _count(g, 1)
+        g.emit(jump_imm("jge", R2, g.layout.elements, full))
+        update(_NOEXIST)
+        g.place(full)
+        _count(g, -1)
+        update(_EXIST)  # another CPU made it meanwhile
+    g.count_drop(p.DROP_DYNAMIC)
+    g.jump(g.end)
+    g.place(done)
+
+
+def remove(g, index, key):
+    """Delete an element, if it is there."""
+    missing = Label()
+    g.map_call("map_delete_elem", index, key)
+    if g.layout.used is not None:
+        g.emit(jump_imm("jne", R0, 0, missing))
+        _count(g, -1)
+        g.place(missing)
+
+
+def _count(g, change):
+    """Count an element of the room that all share; r2 = how many there were."""
+    g.emit(ld_map_value(R1, p.MAP_GLOBALS, g.layout.used), mov_imm(R2, change), atomic("atomic_fetch_add", R1, 0, R2))
 
 
 # --- reading -------------------------------------------------------------------------
