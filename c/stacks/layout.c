@@ -20,20 +20,20 @@ const char *const pyusdt_python_names[PYUSDT_PYTHON_NUMBERS] = {
 static const struct pyusdt_python_layout known[] = {
     {.minor = 9, .runtime_interpreters = 32, .runtime_gil = 352, .interp_next = 0, .interp_threads = 8,
      .interp_modules = 856, .gil_locked = 16, .gil_holder = 8, .thread_next = 8, .thread_interp = 16, .thread_id = 176,
-     .thread_frame = 24, .frame_previous = 24, .frame_code = 32, .frame_instr = 104, .frame_top = 72, .code_filename = 104,
+     .thread_dict = 152, .thread_frame = 24, .frame_previous = 24, .frame_code = 32, .frame_instr = 104, .frame_top = 72, .code_filename = 104,
      .code_name = 112, .code_firstlineno = 40, .code_linetable = 120, .task_coro = 152, .generator_frame = 16, OLD_OBJECTS, OLD_TEXTS},
     {.minor = 10, .runtime_interpreters = 32, .runtime_gil = 352, .interp_next = 0, .interp_threads = 8,
      .interp_modules = 856, .gil_locked = 16, .gil_holder = 8, .thread_next = 8, .thread_interp = 16, .thread_id = 176,
-     .thread_frame = 24, .frame_previous = 24, .frame_code = 32, .frame_instr = 96, .frame_top = 80, .frame_values = 64,
+     .thread_dict = 152, .thread_frame = 24, .frame_previous = 24, .frame_code = 32, .frame_instr = 96, .frame_top = 80, .frame_values = 64,
      .code_filename = 104, .code_name = 112, .code_firstlineno = 40, .code_linetable = 120, .task_coro = 160, .generator_frame = 16, OLD_OBJECTS, OLD_TEXTS},
     {.minor = 11, .runtime_interpreters = 40, .runtime_gil = 360, .interp_next = 0, .interp_threads = 16,
      .interp_modules = 888, .gil_locked = 16, .gil_holder = 8, .thread_next = 8, .thread_interp = 16, .thread_id = 152,
-     .thread_native = 160, .thread_cframe = 56, .cframe_frame = 8, .frame_previous = 48, .frame_code = 32, .frame_instr = 56,
+     .thread_native = 160, .thread_dict = 128, .thread_cframe = 56, .cframe_frame = 8, .frame_previous = 48, .frame_code = 32, .frame_instr = 56,
      .frame_entry = 68, .frame_owner = 69, .frame_locals = 72, .frame_top = 64, .code_filename = 112, .code_name = 120, .code_qualname = 128,
      .code_firstlineno = 72, .code_linetable = 136, .code_instructions = 184, .task_coro = 136, .generator_frame = 80, OLD_OBJECTS, OLD_TEXTS},
     {.minor = 12, .runtime_interpreters = 40, .interp_next = 0, .interp_threads = 72, .interp_modules = 944,
      .interp_gil = 384, .gil_locked = 16, .gil_holder = 8, .thread_next = 8, .thread_interp = 16, .thread_id = 136,
-     .thread_native = 144, .thread_cframe = 56, .cframe_frame = 0, .frame_previous = 8, .frame_code = 0, .frame_instr = 56,
+     .thread_native = 144, .thread_dict = 112, .thread_cframe = 56, .cframe_frame = 0, .frame_previous = 8, .frame_code = 0, .frame_instr = 56,
      .frame_owner = 70, .frame_locals = 72, .frame_top = 64, .code_filename = 112, .code_name = 120, .code_qualname = 128,
      .code_firstlineno = 68, .code_linetable = 136, .code_instructions = 192, .task_coro = 136, .generator_frame = 72, OLD_OBJECTS,
      .unicode_ascii_data = 40, .unicode_data = 56},
@@ -116,6 +116,7 @@ static void fill_objects(struct pyusdt_python_layout *layout)
         layout->generator_frame = head + 56;
         layout->frame_top = 64;
         layout->task_coro = head + 104;
+        layout->thread_loop = 304;
     }
 }
 

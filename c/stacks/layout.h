@@ -24,6 +24,8 @@
     FIELD(thread_interp) \
     FIELD(thread_id)            /* pthread_self() */ \
     FIELD(thread_native)        /* gettid(), from 3.11 */ \
+    FIELD(thread_dict)          /* up to 3.12, in which asyncio keeps the loop that runs */ \
+    FIELD(thread_loop)          /* 3.13: the loop; from 3.14 on its module tells it */ \
     FIELD(thread_frame)         /* pointer to the innermost frame; or, where there is a cframe, what is at: */ \
     FIELD(thread_cframe) \
     FIELD(cframe_frame) \

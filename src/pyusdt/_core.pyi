@@ -1,7 +1,7 @@
 # Made by c/generate.py from include/user_trace.d; do not edit. Its other source is src/pyusdt/_core.pyi.in.
 """Types of the C extension that the package and pyusdt.tags build on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from types import GenericAlias
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, final
@@ -970,6 +970,7 @@ ProbeName: TypeAlias = Literal[
 ]
 
 tag_variable: ContextVar[bytes | None]
+task_numbers: Mapping[int, tuple[bytes, object]]  # of asyncio tasks, by their addresses
 
 @final
 class Probe(Generic[Unpack[_Values]]):

@@ -51,10 +51,15 @@ cdef extern from "tracer/reader.h" nogil:
         uint16_t bytes[PYUSDT_MAX_ARGS]
         uint32_t counts
         uint32_t frames
+    struct pyusdt_capture:
+        uint64_t address
+        uint32_t length, index
+        const char *data
     struct pyusdt_event:
         uint64_t time
         uint32_t target, probe, tid, cpu, args, ncaptures
         uint64_t arg[PYUSDT_MAX_ARGS]
+        pyusdt_capture capture[PYUSDT_MAX_ARGS]
     struct pyusdt_target_info:
         uint32_t pid, uid, gid, nprobes, rings, wanted
         int alive, visible

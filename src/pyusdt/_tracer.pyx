@@ -376,8 +376,8 @@ cdef class Consumer:
 
     def fire(self, uint32_t probe, uint64_t time, uint32_t pid, uint32_t tid, uint32_t uid, uint32_t gid,
              uint32_t cpu, str comm, args=(), stack=(), uint32_t host=0):
-        """Run the clauses of a probe on an event that is made here (BEGIN, END, tick); time in ns; stack: frames, as the clauses
-        see them; host: as Many.add() has it."""
+        """Run the clauses of a probe on an event that is made here (BEGIN, END, tick); time in ns; args: numbers, and bytes that are the
+        address of a text; stack: frames, as the clauses see them; host: as Many.add() has it."""
         cdef pyusdt_process who
         cdef pyusdt_event event
         memset(&who, 0, sizeof(who))
@@ -390,7 +390,13 @@ cdef class Consumer:
         event.time, event.tid, event.cpu = time, tid, cpu
         event.args = (1u << <int>len(args)) - 1
         for i, value in enumerate(args):
-            event.arg[<int>i] = <uint64_t>(value & 0xFFFFFFFFFFFFFFFF)
+            if isinstance(value, bytes):
+                event.arg[<int>i] = <uint64_t><size_t><const char *>value
+                event.capture[event.ncaptures].address, event.capture[event.ncaptures].data = event.arg[<int>i], <const char *>value
+                event.capture[event.ncaptures].length, event.capture[event.ncaptures].index = <uint32_t>len(value), <uint32_t>i
+                event.ncaptures += 1
+            else:
+                event.arg[<int>i] = <uint64_t>(value & 0xFFFFFFFFFFFFFFFF)
         frames = struct.pack(f"={len(stack)}Q", *stack)
         pyusdt_consumer_stack(self.consumer, <const uint64_t *><const char *>frames, <uint32_t>len(stack))
         pyusdt_consumer_fire(self.consumer, probe, &who, &event)

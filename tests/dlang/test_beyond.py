@@ -28,7 +28,13 @@ def test_a_task_of_the_programs_own_is_meant_where_there_is_one():
     assert [map.kind for map in program.maps[3:]] == []
 
 
-@pytest.mark.parametrize("probe", ["BEGIN", "pyusdt*:::", "pyusdt*:::user_trace-*", "pyusdt*:::user_trace-s1", f"{N1},BEGIN"])
+def test_a_sample_tells_its_task_in_another_argument():
+    machine = Machine(compiled(f"{N1} {{ task->n = arg2; }} profile-97 {{ trace(task->n); }}"))
+    machine.fire([0], args=[b"<1.2.a>", 0, 5])
+    assert [machine.fire([1], args=[b"<1.2.a>", 0, proc])[0][1] for proc in (b"<1.2.a>", b"<1.2.0.a>")] == [[5], [0]]
+
+
+@pytest.mark.parametrize("probe", [f"{N1},profile-97", "tick-97", "BEGIN", "pyusdt*:::", "pyusdt*:::user_trace-*", "pyusdt*:::user_trace-s1", f"{N1},BEGIN"])
 def test_probes_that_do_not_tell_their_task_are_refused(probe):
     with pytest.raises(CompileError) as error:
         compiled(f"{probe} {{ task->x = 1; }}")

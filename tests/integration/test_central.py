@@ -98,7 +98,8 @@ def test_stacks_have_the_names_of_their_hosts(pydtrace, tmp_path):
 
 
 def test_samples_of_the_hosts(pydtrace, tmp_path):
-    """profile-n is where the threads of each host's processes are, among its events: self-> is the thread's, $target the host's."""
+    """profile-n is where the threads of each host's processes are, among its events: self-> is the thread's, task-> who works there, $target the
+    host's."""
     program = tmp_path / "hot.py"
     program.write_text("""import time, pyusdt
 def spin(until):
@@ -109,15 +110,15 @@ for work in first, second:
     pyusdt.p("at", work.__name__)
     work()
 """)
-    script = """pyusdt$target:::user_trace-i4s4 { self->at = copyinstr(arg7); self->on = 1; }
-        profile-97 /self->on/ { @[host, self->at, jstack(2)] = count(); @others[host] = sum(pid != $target || execname == ""); }
+    script = """pyusdt$target:::user_trace-i4s4 { task->at = self->at = copyinstr(arg7); self->on = 1; }
+        profile-97 /self->on/ { @[host, self->at, task->at, jstack(2)] = count(); @others[host] = sum(pid != $target || execname == ""); }
         BEGIN, END { printf("target %d\\n", $target); }
-        END { printa("%s in %s%k %@d\\n", @); printa("others of %s %@d\\n", @others); }"""
+        END { printa("%s in %s, %s%k %@d\\n", @); printa("others of %s %@d\\n", @others); }"""
     done = pydtrace("-q", *PATIENT, "--hosts", "a,b", *VIA, *CENTRAL, "-n", script, "-c", shlex.join([sys.executable, str(program)]), timeout=120)
     assert done.status == 0 and "profile-n has no samples" not in done.stderr, done
     assert done.stdout.count("target 0\n") == 2 and all(f"others of {host} 0\n" in done.stdout for host in "ab"), done
     for host, (name, line) in itertools.product("ab", [("first", 4), ("second", 5)]):
-        found = re.search(rf"{host} in {name}\nspin \({program}:3\)\n{name} \({program}:{line}\)\n (\d+)", done.stdout)
+        found = re.search(rf"{host} in {name}, {name}\nspin \({program}:3\)\n{name} \({program}:{line}\)\n (\d+)", done.stdout)
         assert found and int(found[1]) > 5, (host, name, done)
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 
+import builds
 import harness
 import pytest
 
@@ -16,6 +18,7 @@ from pyusdt.stacks.process import NoProcess, NoStacks
 from pyusdt.tracing import samples
 
 pytestmark = pytest.mark.own_processes
+LONG_TOO = "3.10", "3.12", "3.13", "3.15", "without the GIL"
 HOT = os.path.join(harness.ROOT, "examples", "hot.py")
 REQUESTS = os.path.join(harness.ROOT, "examples", "two_routes.py")
 ONLY_REPORTS = """pyusdt$target:::user_trace-i4s4 /copyinstr(arg6) == "begin"/ { self->path = copyinstr(arg7); }
@@ -99,14 +102,14 @@ def test_no_stranger_is_read(monkeypatch):
 
 def test_a_process_that_ends_is_no_trouble(monkeypatch):
     """Its memory is gone before it is."""
-    def gone(pid, frames):
+    def gone(pid, frames, tasks):
         raise NoProcess.of(pid)
 
     monkeypatch.setattr(samples, "_Process", gone)
     monkeypatch.setattr(samples, "_AGAIN", 0.0)
     looks = samples.Samples(None, 10, False)
-    assert [looks.look(os.getpid()) for _ in range(3)] == [[]] * 3
-    assert looks.troubles == []
+    assert [looks.look(os.getpid()) for _ in range(3)] == [(0, [])] * 3
+    assert looks.warnings(ended=True) == []
 
 
 def test_why_there_are_none(pydtrace):
@@ -123,3 +126,23 @@ def test_not_in_a_replay(pydtrace, tmp_path):
     run = pydtrace("-q", "--replay", kept, "-n", "profile-97 { @ = count(); }")
     assert run.status == 1, run
     assert "profile-97" in run.stderr, run
+
+
+OF_TASKS = """pyusdt$target:::user_trace-i4s4 /copyinstr(arg6) == "begin"/ { task->route = copyinstr(arg7) == "/list" ? 1 : 2; }
+              pyusdt$target:::user_trace-i4s4 /copyinstr(arg6) == "end"/ { task->route = 0; }
+              profile-499 { @[task->route, jstack(30)] = count(); }"""
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.14", *(pytest.param(each, marks=pytest.mark.long) for each in LONG_TOO)])
+def test_while_a_request_of_a_task_runs(version, other):
+    """Many tasks share a thread; each sample has the variables of the task that runs there, and of no other."""
+    command = f"{other(version)} {os.path.join(harness.PROGRAMS, 'answering_tasks.py')} 2"
+    run = harness.run([*builds.pydtrace(), "-q", "--json", "-n", OF_TASKS, "-c", command], env={**os.environ, "PYTHONPATH": builds.ROOM}, timeout=90)
+    found = [Counter(), Counter(), Counter()]
+    for row in map(json.loads, run.stdout.splitlines()):
+        if row["type"] == "aggregation":
+            route, stack = row["keys"]
+            found[route].update({name: row["value"] for name in functions(stack) if name.startswith("of_")})
+    assert run.status == 0, run
+    assert set(found[1]) == {"of_list"} and set(found[2]) == {"of_report"}, found
+    assert found[0]["of_part"] > 0, found  # those tasks have fired nothing

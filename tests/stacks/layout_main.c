@@ -47,6 +47,11 @@ static void show_thread(void)
     SHOW(thread_next, Thread, next);
     SHOW(thread_interp, Thread, interp);
     SHOW(thread_id, Thread, thread_id);
+#if PY_VERSION_HEX < 0x030d0000
+    SHOW(thread_dict, Thread, dict);
+#elif PY_VERSION_HEX < 0x030e0000
+    SHOW(thread_loop, _PyThreadStateImpl, asyncio_running_loop);
+#endif
 #if PY_VERSION_HEX >= 0x030d0000
     SHOW(thread_frame, Thread, current_frame);
 #elif PY_VERSION_HEX >= 0x030b0000

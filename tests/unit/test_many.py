@@ -274,6 +274,18 @@ def test_samples_among_events():
     assert frames_of(world) == {("h0", "f (a.py:1)"): 1, ("h0", "f (a.py:1)", "g (a.py:2)"): 1, ("h0",): 1, ("h1", "h (b.py:1)"): 1}
 
 
+def test_a_sample_says_who_works_there():
+    """It may be anything that a host says; one that says nothing is nobody's."""
+    world = World([0], script="""profile-97 { printf("%s", arg2 ? copyinstr(arg2) : "nobody"); }""")
+    world.hosts[0].heard = 1000
+    begun(world, 0)
+    rows = [[*sample(when, []), who] for when, who in ((5, "<1.2.3.Task-1>"), (6, "\ud800"), (7, ""))]
+    world.engine.take_samples(world.hosts[0], [], [*rows, sample(8, [])])
+    assert [row[0] for row in world.rows(0)] == ["<1.2.3.Task-1>", "?", "nobody", "nobody"]
+    with pytest.raises(ValueError):
+        world.engine.take_samples(world.hosts[0], [], [[*sample(9, []), "x" * 2000]])
+
+
 def test_a_host_without_samples_is_waited_for():
     """Whether it has none or they are on their way is known when it has come so far."""
     world = World([0, 0], error=0, script=SAMPLED)

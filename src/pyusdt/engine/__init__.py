@@ -222,6 +222,7 @@ class Engine(Clock):
     samples = False  # it has profile-n by reading processes from outside, with
     sampler: Any = None  # a tracing.samples.Samples, which is given to it
     frames_wanted = 0  # of these stacks
+    procs_wanted = False  # and who works there
 
     def frame_word(self, text: str) -> int:
         """A frame of theirs, as the clauses see it."""

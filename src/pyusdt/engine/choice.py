@@ -10,6 +10,7 @@ import os
 import sys
 
 from .. import _tracer
+from ..data import program as p
 from . import OWN_PROVIDERS, EngineError, NoPyusdt, TooLarge, gone
 from .awaited import note_awaited
 from .policy import with_policy
@@ -125,9 +126,11 @@ def _better_in_kernel(program, options, targets):
     named = targets.pids or targets.command
     if not named and _wants_own(program):
         return None
-    elsewhere = options.get("profilewall") or (named and _wants_languages_alone(program))
+    elsewhere = options.get("profilewall") or p.SAMPLED_TASK in program.uses or (named and _wants_languages_alone(program))
     if any(desc.name.startswith("profile-") for desc in descriptions) and not elsewhere:
         return "profile-n fires on every CPU there"
+    if p.SAMPLED_TASK in program.uses:
+        return None
     own = ("BEGIN", "END", "ERROR", "tick-")
     if any(not clause.stacks <= _LANGUAGES and not all(desc.name.startswith(own) for desc in clause.probes) for clause in program.clauses):
         return "it records stacks"

@@ -13,9 +13,10 @@ import time
 from .. import _tracer
 from ..data import program as p
 from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, frames, gone, own_stack
-from .identity import alive, comm
+from .identity import alive
 from .machines import Machines
 from .python import await_python, is_of_python
+from .taken import Taken
 from .ticks import Ticks, period, profile_period
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
@@ -52,7 +53,7 @@ class EmbeddedEngine(Engine):
         self._left_out = 0  # ticks
         self._said = {"troubles": 0, "again": 0, "corrupt": 0, "cut": 0, "left_out": 0, "left_out_at": 0.0}  # of what warnings() tells
         self._pace = _tracer.Pace()
-        self._names = frames.Names()
+        self._names, self._taken = frames.Names(), Taken()
         self.cpu = options.get("cpu", 0)
         if program.uses & p.KERNEL_USES:
             raise EngineError("curthread, curpsinfo, curlwpsinfo, execargs and uregs[] are the kernel's: they need -x engine=kernel")
@@ -60,7 +61,7 @@ class EmbeddedEngine(Engine):
             raise EngineError("copyout() and copyoutstr() write into a process while it fires, and the embedded engine reads an event after "
                               "its firing: they need -x engine=kernel")
         self._machines = Machines(program, self._how_many())
-        filled = program.uses - {"errno", "kernel"}  # no system call is traced, so that it stays 0, and no memory of the kernel's is read
+        filled = program.uses - {"errno", "kernel", p.SAMPLED_TASK}  # no system call is traced, so that it stays 0, and no memory of the kernel's is read
         shown = [(*program.stacks[kind], kind == "language") for kind in _SHOWN if kind in program.stacks]
         self._all = [_tracer.Consumer(vm, len(program.clauses), filled, program.this_area, shown) for vm in self._machines.vms]
         self._consumer = self._all[0]  # who does all but what a crew shares
@@ -308,12 +309,10 @@ class EmbeddedEngine(Engine):
         ended = time.monotonic()
         self._counts_at = ended + max(_COUNTS_EVERY, 10 * (ended - begun))
 
-    def _sample(self, probe, when):
+    def _sample(self, probe):
         """profile-n: each running thread of each traced process that is a Python; arg1: where it is."""
         for pid in self._living():
-            for tid, stack in self.sampler.look(pid) if not self.exiting else ():
-                self._consumer.fire(probe, when, pid, tid, os.geteuid(), os.getegid(), self.cpu, comm(pid),
-                                    args=(0, stack[0] if stack else 0), stack=stack)
+            self._taken.take(self.sampler, probe, pid, self._ends_at or EVERYTHING)
 
     def _living(self):
         """The processes that are traced, a command without pyusdt among them."""
@@ -329,6 +328,12 @@ class EmbeddedEngine(Engine):
     def frames_wanted(self):
         """The most of any stack of the program; 0: it has none."""
         return max((self.program.stacks[kind][1] for kind in _SHOWN if kind in self.program.stacks), default=0)
+
+    @property
+    def procs_wanted(self):
+        """Some clause reads who works where a sample is taken."""
+        return any(clause.demand.get(p.SAMPLED_PROC) for clause in self.program.clauses
+                   if any(desc.name.startswith("profile-") for desc in clause.probes))
 
     def _fire(self, probe, when):
         pid = os.getpid()
@@ -352,7 +357,7 @@ class EmbeddedEngine(Engine):
 
     def _watch(self, deadline):
         """Run the clauses on what comes, until the next tick is due, which it gives, or there is something for the caller."""
-        due = self._ticks.next()
+        due = self._due()
         until = due[0] if due else EVERYTHING
         try:
             reached = self._consumer.watch(self._session, self._pace, until, BATCH, deadline)
@@ -360,19 +365,26 @@ class EmbeddedEngine(Engine):
             raise self._why(error) from None
         return due if reached else None
 
+    def _due(self):
+        """(time, probe) of what is next, a tick or a sample that was taken, whose probe is None; None: neither."""
+        return self._taken.next(self._ticks.next())
+
     def _tick(self, when, probe):
         """All events before it were seen, none after it."""
-        self._take_counts()
         if probe in self._sampled:
-            self._sample(probe, when)
+            self._sample(probe)
         else:
+            self._take_counts()
+            if probe is None:
+                self._taken.fire(self._consumer, self.cpu)
+                return
             self._fire(probe, when)
         self._left_out += self._ticks.made_up(probe, when, self._ends_at or time.monotonic_ns())
 
     def _has_more(self, when):
         """Of a session that is stopped: run the clauses on a batch of its events, of those up to the next tick, and that tick.
         Was there something, of events and of ticks up to `when`?"""
-        due = self._ticks.next()
+        due = self._due()
         n = self._deliver(due[0] if due else EVERYTHING)
         if due and time.monotonic_ns() >= due[0] and n < BATCH and not self.exiting:
             self._tick(*due)
@@ -384,8 +396,7 @@ class EmbeddedEngine(Engine):
         said = self._lacking + troubles[self._said["troubles"]:] + self._cut()
         self._lacking = []
         if self.sampler:
-            said += self.sampler.troubles
-            self.sampler.troubles = []
+            said += self.sampler.warnings(self._ended)
         rings = stats["corrupt"] - self._said["corrupt"]
         if rings:
             said.append(f"{rings} ring{'' if rings == 1 else 's'} given up: not what pyusdt writes, or no longer there")
@@ -433,6 +444,8 @@ class EmbeddedEngine(Engine):
             if records := self._consumer.take_records():
                 return records
         self._ended = True
+        while self._taken and not self.exiting:  # of a session that is kept
+            self._taken.fire(self._consumer, self.cpu)
         if self._ticks:
             self._take_counts()
         self._fire(END, self._ends_at)

@@ -67,23 +67,22 @@ class SendingEngine(EmbeddedEngine):
         """Frames of samples are told by their names."""
         return text[: wire.LONGEST]
 
-    def _sample(self, probe, when):
+    def _sample(self, probe):
         """At the time of the look, which may be late: it is among the events that the thread fired before and after it."""
         name = self.probe(probe)[3]
         for pid in self._living():
-            when = time.monotonic_ns()
-            found = self.sampler.look(pid)
+            when, found = self.sampler.look(pid)
             who = pid, os.geteuid(), os.getegid(), comm(pid)
-            self._rows += [(name, when, who, tid, stack) for tid, stack in found]
+            self._rows += [(name, when, who, *each) for each in found]
 
     def taken_samples(self):
         """[(names that are new, samples)] since the last call, in portions."""
         rows, self._rows = self._rows, []
         made, names, found, size, told = [], [], [], 0, 0
-        for name, when, (pid, uid, gid, called), tid, stack in rows:
+        for name, when, (pid, uid, gid, called), tid, stack, proc in rows:
             frames = [self._number(text, names) for text in stack]
-            found.append([name, when, pid, tid, uid, gid, called, frames])
-            size += 100 + 8 * len(frames) + sum(map(len, names[told:]))
+            found.append([name, when, pid, tid, uid, gid, called, frames, proc.decode()])
+            size += 100 + len(proc) + 8 * len(frames) + sum(map(len, names[told:]))
             told = len(names)
             if size > _PORTION:
                 made.append((names, found))

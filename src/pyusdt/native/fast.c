@@ -229,7 +229,7 @@ int pyusdt_fast_add(PyObject *module)
 {
     PyTypeObject *type = pyusdt_context_type();
     struct pyusdt_context *context = type != NULL ? pyusdt_context_new(type) : NULL;
-    PyObject *public_name = PyUnicode_InternFromString("pyusdt");
+    PyObject *public_name = PyUnicode_InternFromString("pyusdt"), *numbers;
     int result = -1;
 
     Py_XDECREF(type); /* the context has its own */
@@ -239,10 +239,11 @@ int pyusdt_fast_add(PyObject *module)
     context->wrapped_type = pyusdt_wrapped_type();
     if (context->probe_type == NULL || context->wrapped_type == NULL)
         goto out;
+    numbers = PyDictProxy_New(context->task_numbers); /* for who reads them from outside; nobody writes by it */
     Py_INCREF(context->probe_type);
     Py_INCREF(context->tag_variable);
-    if (add(module, "Probe", (PyObject *)context->probe_type) < 0 ||
-        add(module, "tag_variable", context->tag_variable) < 0)
+    if (numbers == NULL || add(module, "Probe", (PyObject *)context->probe_type) < 0 ||
+        add(module, "tag_variable", context->tag_variable) < 0 || add(module, "task_numbers", numbers) < 0)
         goto out;
     result = add_callables(module, (PyObject *)context, public_name);
 out:

@@ -56,6 +56,14 @@ def letter(pid, tid):
         return None
 
 
+def inner(pid):
+    """The id that a process has for itself."""
+    try:
+        return _inner(_read(f"/proc/{pid}/status"), pid)
+    except (OSError, ValueError):
+        return pid
+
+
 def _names():
     """{number: name} of this processor's system calls."""
     return {number: name for name, number in syscalls.numbers(os.uname().machine).items()}

@@ -8,6 +8,11 @@ import struct
 
 MOST = 1 << 16
 _NAME = 64  # bytes of a type's name
+_BITS = 40  # of the greatest dict that is believed
+_PROBES, _EMPTY = 64, -1
+_BASE = 232  # bytes from a type's name to what it is derived from
+_DEEPEST = 16  # types
+_HASHED = 14  # from 3.14 on a tuple keeps its hash
 
 
 class Objects:
@@ -20,34 +25,90 @@ class Objects:
 
     def type_name(self, address):
         """As C has it: "_asyncio.Task"."""
-        name = self.word(self.word(address + self._layout["object_type"]) + self._layout["type_name"])
-        data = b""
+        return self._text(self.word(address + self._layout["object_type"]))
+
+    def _text(self, kind):
+        """The name of a type."""
+        name, data = self.word(kind + self._layout["type_name"]), b""
         while b"\0" not in data and len(data) < _NAME:  # no further than there is memory
             data += self._memory.read(name + len(data), 8 - (name + len(data)) % 8)
         return data.split(b"\0")[0].decode("utf-8", "replace")
+
+    def is_a(self, address, name):
+        """Whether its type, or one that this is derived from, is called so."""
+        kind = self.word(address + self._layout["object_type"])
+        for _ in range(_DEEPEST):
+            if not kind or self._text(kind) == name:
+                return bool(kind)
+            kind = self.word(kind + self._layout["type_name"] + _BASE)
+        return False
 
     def number(self, address, size):
         """A signed integer."""
         return int.from_bytes(self._memory.read(address, size), "little", signed=True)
 
+    def referred(self, reference):
+        """What a weak reference leads to."""
+        return self.word(reference + self._layout["weakref_object"])
+
+    def pair(self, address):
+        """What a tuple begins with, twice."""
+        begin = self._head + (16 if self._layout["minor"] >= _HASHED else 8)
+        return struct.unpack("=QQ", self._memory.read(address + begin, 16))
+
     # --- dicts ------------------------------------------------------------------------
 
     def items(self, address):
         """[(key, value)] of a dict that is no instance's."""
-        keys = self.word(address + self._layout["dict_keys"])
-        start, count, with_hash = self._entries(keys)
+        start, indexes, _, count, with_hash = self._table(address)
         size = 24 if with_hash else 16
-        data = self._memory.read(start, min(count, MOST) * size)
+        data = self._memory.read(start + indexes, min(count, MOST) * size)
         return [row[-2:] for row in struct.iter_unpack("=QQQ" if with_hash else "=QQ", data) if row[-1]]
 
-    def _entries(self, keys):
-        """(address, how many, whether they have hashes) of what a dict's table holds."""
+    def row(self, address, key):
+        """(its keys' address, the row's, the value) of an object that is a key of a dict, itself; LookupError."""
+        keys = self.word(address + self._layout["dict_keys"])
+        start, indexes, _, count, with_hash = self._table(address)
+        size, rows = 24 if with_hash else 16, start + indexes
+        data = self._memory.read(rows, min(count, MOST) * size)
+        for at, words in enumerate(struct.iter_unpack("=QQQ" if with_hash else "=QQ", data)):
+            if words[-2] == key and words[-1]:
+                return keys, rows + (at + 1) * size - 16, words[-1]
+        raise LookupError(key)
+
+    def size(self, address):
+        """How many keys a dict has."""
+        return self.word(address + self._head)
+
+    def numbered(self, address, number):
+        """The value that a dict has for a number (from 0 to 2**61 - 2, which are their own hashes), looked for as a dict does; 0: none."""
+        start, indexes, size, count, with_hash = self._table(address)
+        width, at, perturb = indexes // size, number, number
+        if not with_hash:
+            return 0  # all its keys are texts
+        for _ in range(_PROBES):
+            at &= size - 1
+            index = self.number(start + at * width, width)
+            if index == _EMPTY:
+                return 0
+            if 0 <= index < count:
+                found, _, value = struct.unpack("=QQQ", self._memory.read(start + indexes + 24 * index, 24))
+                if found == number:
+                    return value
+            perturb >>= 5
+            at = 5 * at + perturb + 1
+        raise LookupError(number)
+
+    def _table(self, address):
+        """(where its indexes begin, bytes of all, how many, how many entries follow them, whether these have hashes) of a dict."""
+        keys = self.word(address + self._layout["dict_keys"])
         if self._layout["minor"] >= 11:
-            _, index_bytes, kind = self._memory.read(keys + 8, 3)
-            return keys + 32 + (1 << min(index_bytes, 40)), self.word(keys + 24), kind == 0
-        size = self.word(keys + 8)
+            head = self._memory.read(keys, 32)
+            bits, index_bits = (min(each, _BITS) for each in head[8:10])
+            return keys + 32, 1 << max(bits, index_bits), 1 << bits, int.from_bytes(head[24:], "little"), head[10] == 0
+        size = 1 << min(self.word(keys + 8).bit_length() - 1, _BITS) if self.word(keys + 8) else 1
         each = 1 if size <= 0xFF else 2 if size <= 0xFFFF else 4
-        return keys + 40 + size % (1 << 40) * each, self.word(keys + 32), True
+        return keys + 40, size * each, size, self.word(keys + 32), True
 
     def get(self, address, name):
         """The value of a text key of a dict."""

@@ -100,13 +100,17 @@ class Python:
         self.pid = pid
         try:
             self.memory = _tracer.Memory(pid)
-            self.maps = [each for each in map(mapped.mapping, mapped.lines(pid)) if each]
+            self.look_at_maps()
         except OSError as error:
             raise refusal(pid, error) from None
         file, self.runtime, version = self._find()
         self.layout = self._layout(file, version)
         if begun:
             self.check()
+
+    def look_at_maps(self):
+        """What the process has mapped now.  Raises OSError."""
+        self.maps = [each for each in map(mapped.mapping, mapped.lines(self.pid)) if each]
 
     def check(self):
         """Raises NoStacks where the process is not the one any more, or its interpreter is not there (yet)."""

@@ -6,22 +6,37 @@ looked at is left out or ends where it makes no sense; a chain is at most DEEPES
 
 import itertools
 import struct
+import time
 from contextlib import closing
 
 from ..engine import elf, mapped
+from .modules import Modules
 from .objects import Objects
 from .process import moved
 
 DEEPEST = 1000
 _MOST = 10_000  # tasks of an interpreter
 _FRAMES = 1 << 18  # of all tasks
+_AGAIN = 1.0  # seconds, where a module does not tell what it should
+_KEPT = 64  # values of a thread
+_BY_THREAD, _BY_LOOP = ("_asyncio", "current_task"), ("asyncio.tasks", "_current_tasks")  # what is there once asyncio is
+_RUNNING, _HOLDER = "__asyncio_running_event_loop__", "_RunningLoopHolder"
 _OWN_LIST = 14  # from 3.14 on a thread has a list of its tasks, and _asyncio tells where
 _SECTION = ".AsyncioDebug"
 _STATE_10 = 108  # f_state in a frame of 3.10
 _STATE_BEFORE = 5  # bytes that gi_frame_state is before gi_iframe, from 3.11 on
 _EXECUTING_15 = 4  # FRAME_EXECUTING, which is 0 in the versions before
 _BY_FRAME = ("coroutine", "generator", "async_generator")
+ERRORS = OSError, LookupError, ValueError, struct.error, elf.BadFile  # what reading a process that runs on raises
 _THROUGH = ("coroutine_wrapper", "async_generator_asend", "async_generator_athrow", "_asyncio.FutureIter", "FutureIter")
+
+
+def or_none(function, *arguments):
+    """What it gives, or None where it raises ERRORS."""
+    try:
+        return function(*arguments)
+    except ERRORS:
+        return None
 
 
 class AsyncTask:
@@ -39,7 +54,9 @@ class Tasks:
         self._python, self._codes, self._layout = python, codes, python.layout
         self._objects = Objects(python, codes)
         self._left = _FRAMES
-        self._of_thread = None
+        self._modules = Modules(python, codes)
+        self._of_thread, self._next = None, 0.0  # where a thread has its loop; when that is looked for next
+        self._rows = {}  # {thread: where running() has found its task}
         self.word = python.word
 
     def all(self, threads):
@@ -48,25 +65,71 @@ class Tasks:
         for interpreter in dict.fromkeys(thread.interpreter for thread in threads if thread.interpreter):
             try:
                 addresses = self._addresses(interpreter, [each.address for each in threads if each.interpreter == interpreter])
-            except (OSError, LookupError, ValueError, elf.BadFile, struct.error):
+            except ERRORS:
                 continue  # it has no asyncio, or is about to load it
             found += [task for task in map(self._task, addresses[:_MOST]) if task]
         return found
 
-    @property
-    def own_list(self):
-        """A thread knows which task it runs."""
-        return self._layout["minor"] >= _OWN_LIST
-
     def running(self, thread, interpreter):
-        """Addresses of the tasks that run in a thread; before 3.14 in any of an interpreter's.  Raises OSError, LookupError, elf.BadFile."""
-        if self.own_list:
-            if self._of_thread is None:
-                self._of_thread = self._words()[11]
-            task = self.word(thread + self._of_thread)
-            return [task] if task else []
-        module = self._objects.get(self.word(interpreter + self._layout["interp_modules"]), "asyncio.tasks")
-        return [task for _, task in self._objects.items(self._objects.module_member(module, "_current_tasks"))][:_MOST]
+        """The address of the task that runs in a thread, 0: none.  Raises ERRORS."""
+        own_list = self._layout["minor"] >= _OWN_LIST
+        if len(self._rows) >= _MOST:
+            self._rows.clear()
+        current = self._modules.member(interpreter, *(_BY_THREAD if own_list else _BY_LOOP))
+        if not current:
+            return 0
+        if own_list:
+            self._of_thread = self._of_thread or self._find_of_thread()
+            return self._of_own_list(thread)
+        loop = self._loop(thread)
+        try:
+            keys, row, task = self._objects.row(current, loop) if loop else (0, 0, 0)
+        except LookupError:
+            return 0
+        if task:
+            self._rows[thread] = current, keys, row, loop
+        return task
+
+    def runs_still(self, thread, interpreter, task):
+        """Whether running() would give the same again.  It takes few looks at the process: what is read meanwhile is of this task."""
+        if self._of_thread:
+            return self._of_own_list(thread) == task
+        if not task or thread not in self._rows:
+            return self.running(thread, interpreter) == task
+        current, keys, row, loop = self._rows[thread]
+        found = struct.unpack("=QQ", self._python.memory.read(row, 16))
+        return found == (loop, task) and self.word(current + self._layout["dict_keys"]) == keys
+
+    def _of_own_list(self, thread):
+        loop, task = struct.unpack("=QQ", self._python.memory.read(thread + self._of_thread, 16))
+        return task if loop else 0
+
+    def _loop(self, thread):
+        """The loop that runs in a thread, as asyncio keeps it before 3.14; 0: none."""
+        if self._layout["thread_loop"]:
+            return self.word(thread + self._layout["thread_loop"])
+        kept = self.word(thread + self._layout["thread_dict"])
+        found = self._objects.items(kept)[:_KEPT] if kept else []
+        loop = next((value for key, value in found if self._is_text(key, _RUNNING)), 0)
+        if loop and self._objects.type_name(loop).endswith(_HOLDER):  # up to 3.12.0
+            return self.word(loop + self._layout["object_type"] + 8)
+        return loop
+
+    def _is_text(self, address, text):
+        try:
+            return self._codes.text(address) == text
+        except ValueError:
+            return False
+
+    def _find_of_thread(self):
+        """Where a thread has its loop, and its task behind it, from 3.14 on."""
+        if time.monotonic() < self._next:
+            raise LookupError("not found a moment ago")
+        self._next = time.monotonic() + _AGAIN
+        loop, task = self._words()[10:12]
+        if task != loop + 8:
+            raise LookupError("a thread of another shape")
+        return loop
 
     def name(self, address):
         """Raises OSError, ValueError."""
@@ -93,7 +156,7 @@ class Tasks:
     def _referred(self, reference):
         """What a weak reference leads to, if it is a task of C."""
         try:
-            task = self.word(reference + self._layout["weakref_object"])
+            task = self._objects.referred(reference)
             return task if self._objects.type_name(task) == "_asyncio.Task" else None
         except OSError:
             return None
@@ -121,7 +184,9 @@ class Tasks:
 
     def _told_at(self):
         """Of the module's own file, or the interpreter's, where it is built in."""
-        for each in [each for each in self._python.maps if each.name.startswith("_asyncio.")][:1] + self._python.candidates():
+        if not self._own_file():
+            self._python.look_at_maps()  # it may have been loaded since
+        for each in self._own_file() + self._python.candidates():
             found = mapped.find(self._python.pid, each)
             if not found:
                 continue
@@ -129,6 +194,9 @@ class Tasks:
                 if _SECTION in file.sections:
                     return file.sections[_SECTION][1] + moved(file, each)
         raise LookupError("no _asyncio")
+
+    def _own_file(self):
+        return [each for each in self._python.maps if each.name.startswith("_asyncio.")][:1]
 
     # --- one task ---------------------------------------------------------------------
 
@@ -143,11 +211,10 @@ class Tasks:
 
     def _name(self, address):
         """A text; from 3.13 on a number until somebody asks for it."""
-        try:
+        if self._objects.type_name(address) != "int":
             return self._codes.text(address)
-        except ValueError:
-            digit = int.from_bytes(self._python.memory.read(address + self._layout["object_type"] + 16, 4), "little")
-            return f"Task-{digit}"
+        digit = int.from_bytes(self._python.memory.read(address + self._layout["object_type"] + 16, 4), "little")
+        return f"Task-{digit}"
 
     def _chain(self, at):
         """([Frame] from the task's own coroutine on, what the last awaits)."""

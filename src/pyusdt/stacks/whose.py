@@ -9,16 +9,15 @@ import re
 import struct
 import time
 
-from ..engine import elf
+from .modules import Modules
 from .objects import Objects
-from .tasks import Tasks
+from .tasks import Tasks, or_none
 
 UNKNOWN = "?"
 _NODES = 256
-_AGAIN = 0.1  # seconds, where a module or a context is not there yet
+_AGAIN = 0.1  # seconds, where a context is not there yet
 _THREAD = 512  # bytes of a thread's state in which its context is
 _DEFAULT = re.compile(r"Task-\d+")
-_ERRORS = OSError, LookupError, ValueError, struct.error, elf.BadFile
 
 
 class Whose:
@@ -43,14 +42,7 @@ class Whose:
         return [reader.name(raw, *each) for reader, each in zip(self._readers, zip(before, now, strict=True), strict=True)]
 
     def _seen(self, thread, interpreter):
-        return [_or_none(reader.seen, thread, interpreter) for reader in self._readers]
-
-
-def _or_none(function, *arguments):
-    try:
-        return function(*arguments)
-    except _ERRORS:
-        return None
+        return [or_none(reader.seen, thread, interpreter) for reader in self._readers]
 
 
 class _Running:
@@ -60,17 +52,16 @@ class _Running:
         self._tasks, self._codes = Tasks(python, codes), codes
 
     def seen(self, thread, interpreter):
-        """Tasks that run; before 3.14 those of all threads."""
+        """The task that runs in a thread, or 0."""
         return self._tasks.running(thread, interpreter)
 
     def name(self, raw, before, now):
-        if before is None or now is None:
+        if not now and not before:
             return "no task"
         codes = {code & ~1 for code, _ in struct.iter_unpack("=QQ", raw.stack)}
-        found = [each for each in now if each in before and _or_none(self._tasks.code, each) in codes]
-        if len(found) == 1:
-            return "task " + (_or_none(self._named, found[0]) or UNKNOWN)
-        return f"task {UNKNOWN}" if found or self._tasks.own_list and (before or now) else "no task"
+        if before != now or or_none(self._tasks.code, now) not in codes:
+            return f"task {UNKNOWN}"
+        return "task " + (or_none(self._named, now) or UNKNOWN)
 
     def _named(self, task):
         """What it was called; its coroutine's function where nobody gave it a name."""
@@ -82,13 +73,12 @@ class _Tags:
     def __init__(self, python, codes):
         self._python, self._codes, self._objects = python, codes, Objects(python, codes)
         self._head = python.layout["object_type"] + 8  # bytes that every object begins with
-        self._variable = self._context = 0
-        self._next = {}
+        self._modules, self._context, self._next = Modules(python, codes), 0, 0.0
 
     def seen(self, thread, interpreter):
         """The object that a thread's context has for the variable, or 0."""
-        variable = self._variable = self._variable or self._now_and_then(self._find_variable, interpreter)
-        at = self._context = self._context or self._now_and_then(self._find_context, thread)
+        variable = self._modules.member(interpreter, "pyusdt._core", "tag_variable")
+        at = self._context = self._context or (self._now_and_then(thread) if variable else 0)
         context = self._python.word(thread + at) if variable and at else 0
         if not context or not self._is_context(context):
             return 0
@@ -97,22 +87,18 @@ class _Tags:
     def name(self, _, before, now):
         if before != now or now is None:
             return f"tag {UNKNOWN}"
-        return "no tag" if not now else "tag " + (_or_none(self._text, now) or UNKNOWN)
+        return "no tag" if not now else "tag " + (or_none(self._text, now) or UNKNOWN)
 
     def _text(self, address):
         return self._codes.bytes(address).decode("utf-8", "replace")[:1000]
 
-    def _now_and_then(self, function, argument):
+    def _now_and_then(self, thread):
         """What a search finds, or 0: it costs, and may find nothing for long."""
         now = time.monotonic()
-        if now < self._next.get(function.__name__, 0):
+        if now < self._next:
             return 0
-        self._next[function.__name__] = now + _AGAIN
-        return _or_none(function, argument) or 0
-
-    def _find_variable(self, interpreter):
-        modules = self._python.word(interpreter + self._python.layout["interp_modules"])
-        return self._objects.module_member(self._objects.get(modules, "pyusdt._core"), "tag_variable")
+        self._next = now + _AGAIN
+        return or_none(self._find_context, thread) or 0
 
     def _find_context(self, thread):
         """Where a thread has its context: no version tells it."""
@@ -120,7 +106,7 @@ class _Tags:
         return next((8 * at for at, word in enumerate(words) if word % 8 == 0 and word >> 12 and self._is_context(word)), 0)
 
     def _is_context(self, address):
-        return (_or_none(self._objects.type_name, address) or "").endswith("Context")
+        return (or_none(self._objects.type_name, address) or "").endswith("Context")
 
     def _value(self, root, variable):
         """What the variable has in a context's tree (Python/hamt.c); 0: nothing, or None."""

@@ -131,7 +131,8 @@ class Driver:
         if engine.samples:
             from .samples import Samples
 
-            engine.sampler = Samples(engine.frame_word, engine.frames_wanted, bool(self.options.get("profilewall")))
+            engine.sampler = Samples(engine.frame_word, engine.frames_wanted, bool(self.options.get("profilewall")),
+                                     engine.procs_wanted)
         if engine.walks:
             from .interpreters import Interpreters
 

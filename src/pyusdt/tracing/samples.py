@@ -1,7 +1,7 @@
 """What profile-n sees on the embedded engine: the Python stacks of a process's threads, read from outside.
 
-In: process ids, how many frames are wanted.  Out: for each thread that runs (or of all, with -x profilewall) its id and the words of
-its stack (engine/frames.py).
+In: process ids, how many frames are wanted.  Out: for each thread that runs (or of all, with -x profilewall) its id, the words of
+its stack (engine/frames.py), and who works there, where that is wanted (stacks/proc.py).
 Always: nothing is done in the process, which is neither stopped nor signalled; names are read at each look anew, so those of code that
 was freed are right or absent; why a process can not be read is said once; a process of another user is not read, since it could make
 the reader wait for ever.
@@ -16,6 +16,7 @@ from ..data.profile import Place, marked
 from ..engine.identity import alive
 from ..stacks import snapshot
 from ..stacks.code import Codes
+from ..stacks.proc import Proc
 from ..stacks.process import NoProcess, NoStacks, Python
 from ..stacks.sampler import Threads
 
@@ -28,18 +29,31 @@ _AGAIN = 0.2  # seconds until a process that is no Python yet is looked at again
 
 
 class _Process:
-    def __init__(self, pid: int, frames: int) -> None:
+    def __init__(self, pid: int, frames: int, tasks: bool) -> None:
         self._python = Python(pid)
         self._codes = Codes(self._python)
         self._walker = self._python.walker(max(1, frames), _TRIES)
         self._threads = Threads(self._python)
+        self._proc = Proc(self._python, self._codes) if tasks else None
+        self.when = 0
 
-    def look(self, everywhere: bool) -> list[tuple[int, list[str]]]:
-        """[(thread id as the process knows it, texts of its frames)].  Raises NoStacks."""
+    @property
+    def unknown(self) -> int:
+        return self._proc.unknown if self._proc else 0
+
+    def look(self, everywhere: bool) -> list[tuple[int, list[str], bytes]]:
+        """[(thread id as the process knows it, texts of its frames, who works there)]; `when` is the moment.  Raises NoStacks."""
         self._codes.renew()
+        if self._proc:
+            self._proc.look()
         raws = snapshot.raws(self._walker, self._python.pid)
+        self.when = time.monotonic_ns()
+        if self._proc:
+            self._proc.looked(raws)
         tasks = [(raw, self._threads.of(raw, len(raws) == 1)) for raw in raws]
-        found = [(task.inner, self._texts(raw)) for raw, task in tasks if task and (everywhere or task.letter == "R")]
+        tasks = [(raw, task) for raw, task in tasks if task and (everywhere or task.letter == "R")]
+        procs = [self._proc.text(raw, task.inner) if self._proc else b"" for raw, task in tasks]
+        found = [(task.inner, self._texts(raw), proc) for (raw, task), proc in zip(tasks, procs)]
         if not self._python.memory.is_its():
             raise NoProcess.of(self._python.pid)
         return found
@@ -52,29 +66,42 @@ class _Process:
 
 
 class Samples:
-    """word: frames.Names.word; frames: of a stack; everywhere: threads that wait count, too."""
+    """word: frames.Names.word; frames: of a stack; everywhere: threads that wait count, too; tasks: who works in each is wanted."""
 
-    def __init__(self, word: Any, frames: int, everywhere: bool) -> None:
-        self._word, self._frames, self._everywhere = word, frames, everywhere
+    def __init__(self, word: Any, frames: int, everywhere: bool, tasks: bool = False) -> None:
+        self._word, self._frames, self._everywhere, self._tasks = word, frames, everywhere, tasks
+        self._looked = self._unknown = 0
         self._processes: dict[int, _Process] = {}
         self._again: dict[int, float] = {}  # when those are looked at next that can not be read
         self._told: set[str] = set()
         self.troubles: list[str] = []  # for the user, each once
 
-    def look(self, pid: int) -> list[tuple[int, list[int]]]:
-        """[(thread id, words of its stack, the innermost frame first)] of a process, now."""
+    def look(self, pid: int) -> tuple[int, list[tuple[int, list[int], bytes]]]:
+        """(when, [(thread id, words of its stack, the innermost frame first, who works there)]) of a process, now (ns)."""
         if self._again.get(pid, 0) > time.monotonic():
-            return []
+            return 0, []
         try:
             if pid not in self._processes:
                 _refuse_strangers(pid)
-                self._processes[pid] = _Process(pid, self._frames)
-            found = self._processes[pid].look(self._everywhere)
+                self._processes[pid] = _Process(pid, self._frames, self._tasks)
+            process = self._processes[pid]
+            before = process.unknown
+            found = process.look(self._everywhere)
         except NoStacks as error:
             self._fail(pid, error)
-            return []
+            return 0, []
         self._again.pop(pid, None)
-        return [(tid, [self._word(text) for text in texts]) for tid, texts in found]
+        self._looked += len(found)
+        self._unknown += process.unknown - before
+        return process.when, [(tid, [self._word(text) for text in texts], proc) for tid, texts, proc in found]
+
+    def warnings(self, ended: bool) -> list[str]:
+        """What the user is to be told since the last call."""
+        said, self.troubles = self.troubles, []
+        if ended and self._unknown:
+            said.append(f"of {self._unknown} of {self._looked} samples it could not be told which asyncio task ran")
+            self._unknown = 0
+        return said
 
     def _fail(self, pid: int, error: NoStacks) -> None:
         self._processes.pop(pid, None)

@@ -6,6 +6,7 @@ Always: too much rather than too little.  A string that is read at an address th
 the arguments in plain sight (a variable may hold one) may be any of the arguments' strings.
 """
 
+from ...data.program import SAMPLED_TASK
 from ...data.types import is_kernels
 from .. import ast
 
@@ -40,6 +41,8 @@ def demand_of(clause, strsize):
     for node in walk(clause):
         if node.__class__ is ast.Deref and is_kernels(node.type):
             uses.add("kernel")
+        if node.__class__ is ast.AssocRef and node.symbol.scope == "task" and clause.probes[0].name.startswith("profile-"):
+            uses.add(SAMPLED_TASK)
         if node.__class__ is ast.Builtin:
             if node.row.uses:
                 uses.add(node.row.uses)

@@ -2,16 +2,17 @@
 
 In: Select nodes whose base is the name `task`, where the program defines nothing of that name: D itself would refuse
 them.  Out: AssocRef nodes: the variable is an associative array whose first keys are the process's id and `proc`, the
-first argument of the probes that have one.
-Always: no probe without `proc` is let through, since its first argument would be taken for it.
+first argument of the probes that have one, and another of profile-n.
+Always: no probe without `proc` is let through, since another argument would be taken for it.
 """
 
+from ...data.program import SAMPLED_PROC
 from .. import ast
 from ..errors import refuse
 from . import calls
 
 SCOPE = "task"
-_WITH_PROC = ("user_trace-i4s4", "user_trace-n")  # how the names of the probes begin whose arg0 is `proc`
+_WITH_PROC = {"user_trace-i4s4": 0, "user_trace-n": 0, "profile-": SAMPLED_PROC}  # how the names of probes begin: which argument is `proc`
 
 
 def is_task(c, node):
@@ -24,12 +25,11 @@ def is_task(c, node):
 def task_variable(c, node, keys=(), read=False):
     """The AssocRef of `task->x`, or of `task->x[keys]`."""
     symbol = c.names.scopes[SCOPE].get(node.name) or c.names.create(SCOPE, node.name, node.loc)
-    for probe in c.probes:
-        if not probe.name.startswith(_WITH_PROC):
-            hint = "user_trace-i4s4 and user_trace-n… do; elsewhere use self->, or an array with a key of your own"
-            message = f"{symbol}: not every probe of this clause tells who fired it"
-            refuse("D_UNSUPPORTED", node.loc, message, hint)
-    found = ast.AssocRef(node.loc, symbol, [ast.Ident(node.loc, "pid"), proc(node.loc), *keys])
+    which = {_argument(probe.name) for probe in c.probes}
+    if None in which or len(which) > 1:
+        hint = "user_trace-i4s4 and user_trace-n… do, or else profile-n; elsewhere use self->, or an array with a key of your own"
+        refuse("D_UNSUPPORTED", node.loc, f"{symbol}: not every probe of this clause tells who fired it", hint)
+    found = ast.AssocRef(node.loc, symbol, [ast.Ident(node.loc, "pid"), proc(node.loc, *which), *keys])
     if symbol.keys is None:
         symbol.keys = ()
     if read:
@@ -39,5 +39,10 @@ def task_variable(c, node, keys=(), read=False):
     return found
 
 
-def proc(loc):
-    return ast.Call(loc, ast.Ident(loc, "copyinstr"), None, [ast.Ident(loc, "arg0")])
+def _argument(name):
+    """Of the probes of a name the number of the one that is `proc`, or None."""
+    return next((argument for begin, argument in _WITH_PROC.items() if name.startswith(begin)), None)
+
+
+def proc(loc, argument=0):
+    return ast.Call(loc, ast.Ident(loc, "copyinstr"), None, [ast.Ident(loc, f"arg{argument}")])

@@ -74,6 +74,8 @@ class KernelEngine(Engine):
         if self._profiles and self.options.get("profilewall"):
             raise EngineError("-x profilewall: profile-n of the kernel engine fires where a CPU runs, and no thread that waits has one: "
                               "-x engine=embedded has those, and sched:::off-cpu and on-cpu tell when and how long each waits")
+        if p.SAMPLED_TASK in self.program.uses:
+            raise EngineError("task-> of profile-n: the kernel engine does not know which asyncio task runs: -x engine=embedded does")
         try:
             self._refuse_32_bit()
             if targets.command:
