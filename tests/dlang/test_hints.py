@@ -100,6 +100,8 @@ def test_the_hint_names_the_way_out(text, hint):
     ("erlang*:::copy-struct { }", "embedded", "no Erlang node has"), ("erlang$target:::gc_major-end { }", "embedded", "pyusdt_vm:enable()"),
     ("python*:::alloc { }", "embedded", "CPython 3.13 and later"), ("python$target:::exception-handled { }", "embedded", "CPython 3.12 and later"),
     ("python$target:::audit { }", "embedded", "pyusdt.vm.enable(audit=True)"), ("python*:::line { }", "embedded", None),
+    ("http*:::request-done { }", "embedded", "`pyusdt run COMMAND`"), ("db$target:::query-* { }", "kernel", "`pyusdt run COMMAND`"),
+    ("http*:::nosuch { }", "embedded", None), ("erlang*:::message-send { }", "embedded", "after pyusdt_vm:disable()"),
     ("pidgin*:::message { }", "embedded", None), ("shop$target:::sold { }", "replay", None),
 ])
 def test_the_hint_for_a_probe_that_is_not_there(text, engine, hint):

@@ -46,11 +46,11 @@ def test_table():
     assert top.table(profile, 1).endswith("leaf (/app.py)\n                … and 2 more\n")
     assert top.table(Profile(97, "all threads")) == ""
     profile.missed = 1
-    assert top.remarks(profile) == "1 look was missed: the machine was busy\n"
+    assert top.remarks(profile) == "1 look was missed: the machine was busy, or the look before took too long\n"
     profile.counts.update(torn=2, left_out=1)
     profile.missed = 3
     said = top.remarks(profile)
-    assert re.match(r"2 samples of stacks that moved too fast.*\n1 samples .* no room.*\n3 looks were missed", said)
+    assert re.match(r"2 samples of stacks that moved too fast.*\n1 sample of .* no room.*\n3 looks were missed", said)
 
 
 def test_where_no_thread_ran_it_says_what_to_ask():

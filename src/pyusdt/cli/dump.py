@@ -39,6 +39,7 @@ _GOES_ON = {
     "stopped by a debugger": ": TracerPid in /proc/{}/status says which process that is",
     FROZEN: " with its cgroup (/proc/{}/cgroup), as docker pause and systemctl freeze do",
 }
+_OTHERS = "--native shows the threads of any process, and erltrace:dump() in an Erlang node its processes"
 _OUTER = ("cut", "left out")  # said where the frames are that are not there
 
 
@@ -52,9 +53,9 @@ def look(pid: int, frames: int, native: bool = False, stop: bool = True) -> tupl
     with watched(f"pyusdt: process {pid} does not let its memory be read: gave up"):
         try:
             python = Python(pid)
-        except NoPython:
+        except NoPython as error:
             if not native:
-                raise
+                raise NoPython(f"{error}; {_OTHERS}") from None
             return Process(pid, None, {}), _native_threads(pid), []
         codes = Codes(python)
         walker = python.walker(frames, _TRIES, native)

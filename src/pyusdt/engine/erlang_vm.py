@@ -50,5 +50,5 @@ def not_offered(desc: Any) -> str | None:
         return told
     if desc.provider.rstrip("0123456789*") == _PROVIDER and desc.name.startswith(_OFFERED):
         return ("a node offers the emulator's own probes after pyusdt_vm:enable(), on OTP before 25.3 all of them only after "
-                "pyusdt_vm:enable(#{unsafe => true}): docs/guide/erlang-vm.md")
+                "pyusdt_vm:enable(#{unsafe => true}), where it offers some already after pyusdt_vm:disable(): docs/guide/erlang-vm.md")
     return None

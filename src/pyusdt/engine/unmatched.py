@@ -12,6 +12,7 @@ from .._core import vm_probes
 from .._tracer import glob
 from ..data.harmless import harmless
 from ..data.meant import nearest
+from ..data.ready_made import TABLE
 from .python import is_of_python
 
 TYPE_CHECKING = False
@@ -110,7 +111,7 @@ def unmatched_probe(desc: Any, engine: str, kernel: str | None = None) -> str | 
     from .erlang_vm import not_offered
     from .kernel.raw import PROVIDERS, RAW
 
-    told: str | None = not_offered(desc) or _of_newer_python(desc)
+    told: str | None = not_offered(desc) or _of_newer_python(desc) or _of_framework(desc)
     if told:
         return told
     if desc.provider in _OTHERS:
@@ -133,6 +134,15 @@ def _of_newer_python(desc: Any) -> str | None:
     if since.get(desc.name, 0) > min(since.values()):
         return f"CPython 3.{since[desc.name]} and later can have {desc.name}; docs/guide/python-vm.md lists what each version has"
     return "a program has audit where it asked for it: pyusdt.vm.enable(audit=True), PYUSDT_VM=audit" if desc.name == "audit" else None
+
+
+def _of_framework(desc: Any) -> str | None:
+    """For a probe that frameworks have, and only in programs that were started for it."""
+    provider = desc.provider.rstrip("0123456789*")
+    if not any(glob(desc.name, name) for name in TABLE.get(provider, ())):
+        return None
+    return ("probes of frameworks are in a Python program that `pyusdt run COMMAND` starts (docs/guide/frameworks.md); -Z accepts those to "
+            "come; what runs without them, `pyusdt profile PID` looks into")
 
 
 def _absent_module(pid: int, module: str) -> str | None:

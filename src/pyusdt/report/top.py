@@ -32,9 +32,10 @@ def head(profile: Profile) -> str:
 
 def remarks(profile: Profile) -> str:
     """What to know of them."""
-    lines = [f"{profile.counts[kind]} {words}\n" for kind, words in _SAID.items() if profile.counts[kind]]
+    lines = [f"{n} {words if n > 1 else words.replace('samples', 'sample').replace('events were', 'event was')}\n"
+             for kind, words in _SAID.items() if (n := profile.counts[kind])]
     if profile.missed:
-        lines.append(f"{profile.missed} {'look was' if profile.missed == 1 else 'looks were'} missed: the machine was busy\n")
+        lines.append(f"{profile.missed} {'look was' if profile.missed == 1 else 'looks were'} missed: the machine was busy, or the look before took too long\n")
     if profile.looks and not profile.samples and profile.what == RAN:
         lines.append("no thread ran: pyusdt dump says where they wait, --wall counts those that wait, too\n")
     return "".join(lines)
