@@ -219,6 +219,7 @@ def parameter_list(parser):
         name, steps = declarator(parser, abstract=True)
         loc = parser.loc(start)
         found.append(ast.Parameter(loc, ast.TypeName(loc, words, steps), name))
+        declarations.base_type(parser.names, found[-1].type_name)  # as in dtrace, it is looked at before what follows
         parser.bound(found)
         if not parser.accept(","):
             return found

@@ -84,6 +84,8 @@ def base_type(names, node):
         check_words(node.loc, name, attributes)
     if name is not None and type(name) is not str:
         return name.type
+    if node.words and name is None and not attributes:
+        refuse("D_UNKNOWN", node.loc, "failed to resolve type : Unknown type name", f"no type that is known stands behind {node.words[-1]}")
     return named_type(names, node.loc, name, attributes)
 
 

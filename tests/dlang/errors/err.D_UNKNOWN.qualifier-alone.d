@@ -1,0 +1,3 @@
+const route;
+
+BEGIN { exit(0); }
