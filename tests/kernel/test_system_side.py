@@ -14,6 +14,7 @@ from pyusdt.engine import Targets
 from pyusdt.engine.kernel import system
 from pyusdt.engine.kernel.engine import KernelEngine
 from pyusdt.engine.kernel.raw import PROVIDERS, Kernel, fixed
+from pyusdt.engine.kernel.structs import BTF
 from pyusdt.engine.kernel.syscalls import numbers
 
 pytestmark = pytest.mark.usefixtures("bpf")
@@ -110,6 +111,26 @@ def test_arguments_beside_what_else_is_asked_of_the_thread():
     out, err, _ = pydtrace("-qn", 'syscall::exit_group:entry /pid == $target/ { printf("%d %d %s %d", arg0, ppid > 0, execargs, progenyof($pid)); }',
                            "-x", "engine=kernel", "-c", "sh -c 'exit 7'")
     assert out.strip() == "7 1 sh -c exit 7 1", err
+
+
+@pytest.mark.skipif(not os.path.exists(BTF), reason="host: the kernel has no type information")
+def test_arguments_have_the_types_of_the_kernels_words():
+    """As in dtrace: an int of 32 bits that is negative, what has no sign, an address."""
+    script = ("syscall::openat:entry /pid == $target/ { @[args[0], sizeof(args[0]), sizeof(args[1]), args[1] == (char *)arg1] = count(); } "
+              "syscall::openat:return /pid == $target/ { @r[args[0] == arg0] = count(); }")
+    lines = printed(script, "cat /dev/null")
+    rows = {tuple(line.split()[:-1]) for line in lines if line.strip()}
+    assert rows == {("-100", "4", "8", "1"), ("1",)}
+
+
+@pytest.mark.skipif(not os.path.exists(BTF), reason="host: the kernel has no type information")
+@pytest.mark.parametrize(("probe", "index", "there"), [
+    ("syscall::write:entry", 2, True), ("syscall::write:entry", 3, False), ("write:entry", 3, False), ("syscall::getpid:entry", 0, False),
+    ("syscall::write:return", 0, True), ("syscall::write:return", 1, False), ("syscall::w*:entry", 3, True)])
+def test_a_system_call_has_as_many_arguments_as_the_kernel_says(probe, index, there):
+    """A pattern's are numbers, as many as any probe has."""
+    _, err, status = pydtrace("-xerrtags", "-en", f"{probe} {{ trace(args[{index}]); }}")
+    assert (status == 0, f"[D_ARGS_IDX] in action list: index {index} is out of range" in err) == (there, not there), err
 
 
 def test_all_system_calls_at_once(functions):

@@ -164,11 +164,21 @@ def signature_of(names, probe):
     if probe.provider == "rawtp" and names.kernel:
         types = names.kernel.tracepoint(name)
         return types and Signature([("", type) for type in types])
+    if probe.provider in ("", "syscall") and names.kernel and (found := _of_call(names.kernel, probe)) is not None:
+        return found
     if name in ("user_trace-s1", "user_trace__s1"):
         return Signature(_MESSAGE)
     if name.startswith(("user_trace-", "user_trace__")):
         return Signature(_TRACE)
     return told_signature(names, probe)
+
+
+def _of_call(kernel, probe):
+    """The Signature of one side of a system call, or None; what a pattern stands for has no types of its own."""
+    if probe.name == "return" and (probe.provider or kernel.system_call(probe.function) is not None):
+        return Signature([("", t.LONG)])
+    types = kernel.system_call(probe.function) if probe.name == "entry" else None
+    return None if types is None else Signature([("", type) for type in types])
 
 
 def told_signature(names, probe):

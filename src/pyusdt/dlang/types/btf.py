@@ -46,6 +46,29 @@ class KernelTypes:
         found = self._structs.tracepoint(name)
         return found and [self._type(of) for of in found]
 
+    def system_call(self, name):
+        """[type] of a system call's arguments, or None where that is not known."""
+        found = self._structs.system_call(name)
+        return found and [self._spoken(words) for words in found]
+
+    def _spoken(self, text):
+        """The type that C's words for it mean; of what has no meaning here, a number or an address."""
+        words = [word for word in text.replace("*", " * ").split() if word not in ("const", "volatile", "restrict")]
+        pointers = words.count("*")
+        words = words[: len(words) - pointers]
+        if words == ["unsigned"]:
+            found = t.typedef("unsigned", t.UINT)
+        elif words[0] in _KINDS:
+            found = self.tagged(*words[:2])
+        else:
+            name = " ".join(words)
+            ident = None if name in t.BASIC or name in t.TYPEDEFS else self._structs.find(TYPEDEF, name)
+            found = t.BASIC.get(name) or t.TYPEDEFS.get(name) or ident and self._type(ident)
+        found = found or (t.VOID if pointers else t.INT64)
+        for _ in range(pointers):
+            found = t.Pointer(found)
+        return found
+
     def _type(self, ident):
         found = self._known.get(ident)
         if found is None:

@@ -89,6 +89,8 @@ def argument_hint(name, what, param, arg):
         return "its first use decided the types of its keys"
     if name.startswith("copyinstr") and arg.type.is_string:
         return "it is a string already"
+    if name.startswith("copyinstr") and arg.type.is_pointer:
+        return "an address in a process is a number: write arg1 for args[1], or put (uintptr_t) before it"
     if t.is_text(param) and arg.type.is_integer:
         return "copyinstr(arg) makes a string of an argument that is an address"
     return None

@@ -8,6 +8,7 @@ import struct
 from collections import namedtuple
 
 from ... import _tracer
+from . import tracefs
 
 BTF = "/sys/kernel/btf/vmlinux"
 _ROW = struct.Struct("=III")
@@ -68,6 +69,11 @@ class Structs:
             ident = row.type
         row = self.row(ident)
         return [of for _, of in self.members(row, 2)[1:]] if row.kind == _PROTOTYPE else None
+
+    @staticmethod
+    def system_call(name):
+        """[C's words for the type] of its arguments, or None where that is not known."""
+        return tracefs.arguments(name)
 
     def row(self, ident):
         """The Row of a type that is known to be there."""

@@ -6,24 +6,18 @@ system calls are asked for, each set of clauses has one program at the entry to 
 Source of the arguments: the DTrace guide, and the real dtrace: at a return arg0 and arg1 are the result.
 """
 
-import os
-import re
-
 from ... import _tracer
 from ...bpf import kernel
-from . import errors
+from . import errors, tracefs
 from .clauses import demanded
 from .link import Event
 from .operands import Operand, Register
 from .raw import ENTRY, PROVIDERS, RAW, RETURN, TABLE_CALLS, Calls, Kernel, Tracepoint, fixed
 
-_FOLDERS = ("/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events")
 _MODULE = "vmlinux"
-_OFFSET = re.compile(r"offset:(\d+);")
 _MOST = 6  # arguments of a system call
 _ARGUMENTS, _RESULT = 16, 16  # offsets in a perf event's context: after its header and the number
 _PREFIXES = {"sys_enter_": ENTRY, "sys_exit_": RETURN}
-_MADE = re.compile(r"\w+:([^/\s]+)/(\S+)")  # a line of dynamic_events
 
 
 class SystemCall:
@@ -35,15 +29,11 @@ class SystemCall:
     def __init__(self, names, event, number):
         self.names, self.event, self.number = names, event, number
 
-    def _read(self, name):
-        with open(os.path.join(folder(), self.event, name)) as file:
-            return file.read()
-
     @property
     def count(self):
         """How many arguments it has."""
         try:
-            there = set(map(int, _OFFSET.findall(self._read("format"))))
+            there = tracefs.parameters(self.event)
         except OSError:
             return _MOST
         return sum(_ARGUMENTS + 8 * index in there for index in range(_MOST))
@@ -58,11 +48,7 @@ class SystemCall:
     @property
     def tracepoint(self):
         """The kernel's number of it."""
-        return int(self._read("id"))
-
-
-def folder():
-    return next((path for path in _FOLDERS if os.path.isdir(os.path.join(path, "sched"))), _FOLDERS[0])
+        return int(tracefs.read(self.event, "id"))
 
 
 def _memory(offset):
@@ -71,27 +57,12 @@ def _memory(offset):
     return operand
 
 
-def _events():
-    """[(module, name)] of the kernel's tracepoints, in its order.  Raises OSError where nobody may look."""
-    with open(os.path.join(os.path.dirname(folder()), "available_events"), encoding="ascii") as file:
-        return [tuple(line.strip().split(":")[:2]) for line in file]
-
-
-def _made():
-    """{(module, name)} of the events that tracers made at places in code."""
-    try:
-        with open(os.path.join(os.path.dirname(folder()), "dynamic_events"), encoding="ascii") as file:
-            return {match.groups() for match in map(_MADE.match, file) if match}
-    except FileNotFoundError:  # Linux before 5.0, or without such events
-        return set()
-
-
 def _tracepoints(asked):
     """[(module, name)] of the raw tracepoints; of those that can not be listed what is named in full.  A system call has
     none of its own, nor has an event that a tracer made (perf probe's; the real dtrace's BEGIN and END)."""
     try:
-        made = _made()
-        return [each for each in _events() if each[0] != "syscalls" and each not in made]
+        made = tracefs.made()
+        return [each for each in tracefs.events() if each[0] != tracefs.CALLS and each not in made]
     except OSError:
         return [(desc.module, desc.name) for desc in asked if desc.provider == RAW and not any(char in "*?[" for char in desc.module + desc.name)]
 
@@ -100,10 +71,10 @@ def _calls(known):
     """[(name, side, the tracepoint's folder)] of the system calls of this kernel, in its order, which is dtrace's.
     known: {name: number}"""
     try:
-        events = [name for module, name in _events() if module == "syscalls"]
+        events = [name for module, name in tracefs.events() if module == tracefs.CALLS]
     except OSError:  # who may not look there may trace what we know
         return [(name, side, "") for name in sorted(known) for side in (RETURN, ENTRY)]
-    return [(event.removeprefix(prefix), side, f"syscalls/{event}") for event in events
+    return [(event.removeprefix(prefix), side, f"{tracefs.CALLS}/{event}") for event in events
             for prefix, side in _PREFIXES.items() if event.startswith(prefix)]
 
 
