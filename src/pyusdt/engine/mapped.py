@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _DELETED = " (deleted)"
 _MOST = 32 << 20  # bytes of a process's maps that are read: what it maps decides how many there are
 
@@ -53,14 +57,17 @@ def mapping(line: str) -> Mapping | None:
     return Mapping(*fields) if len(fields) == 6 and fields[4] != "0" else None
 
 
-def find(pid: int, mapping: Mapping) -> tuple[str, os.stat_result] | None:
-    """(a path that the file can be opened by, its os.stat()), or None.  pid: a process that has it mapped, or had."""
+def find(pid: int, mapping: Mapping, may: Callable[[str, int], bool] = lambda path, pid: True) -> tuple[str, os.stat_result] | None:
+    """(a path that the file can be opened by, its os.stat()), or None.  pid: a process that has it mapped, or had; may(path, pid): whether a
+    path is looked at (reachable.py)."""
     itself = f"/proc/{pid}/map_files/{mapping.where}"
     paths = [mapping.path, f"/proc/{pid}/root{mapping.path}"] if mapping.path.startswith("/") else []
     for path in [*paths, *([itself] if mapping.where else [])]:
         try:
-            status = os.stat(path)
+            status = os.stat(path) if may(path, pid) else None
         except OSError:
+            continue
+        if status is None:
             continue
         if path == itself or status.st_ino == mapping.inode:
             return path, status

@@ -20,6 +20,7 @@ from collections import OrderedDict
 from ..data.allowance import Allowance
 from ..data.files import open_regular
 from ..data.shares import one
+from ..engine.reachable import REACHABLE
 
 _LINE = re.compile(r"(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,16}) (.{1,1024})")
 _LIMIT = 64 << 20  # bytes
@@ -43,35 +44,44 @@ class _Map:
 
 
 class PerfMaps:
-    """A frame resolver (tracing/symbols.py): called with a process id and an address."""
+    """A frame resolver (tracing/symbols.py): called with a process id and an address.  late: users for whose names there was no time left."""
 
     def __init__(self) -> None:
+        self.late: set[int] = set()
         self._known: OrderedDict[int, _Map] = OrderedDict()  # by pid, the one that was asked for last behind all others
         self._room = _ROOM
         self._time: dict[int, Allowance] = {}  # by user
 
     def __call__(self, pid: int, address: int) -> str | None:
-        known = self._current(pid)
+        known, is_late = self._current(pid)
         at = bisect_right(known.starts, address) - 1
-        return known.rows[at][2] if at >= 0 and address < known.rows[at][1] else None
+        if at >= 0 and address < known.rows[at][1]:
+            return known.rows[at][2]
+        if is_late:
+            self.late.add(one(known.user))
+        return None
 
-    def _current(self, pid: int) -> _Map:
+    def _current(self, pid: int) -> tuple[_Map, bool]:
+        """(what was read of its file, whether there was no time to look whether it has grown)."""
         known = self._known.get(pid)
         if known is None:
             known = self._known[pid] = _Map(_who(pid)[1])
             self._room -= known.room
         self._known.move_to_end(pid)
         time = self._time.setdefault(one(known.user), Allowance(_AT_ONCE, _SHARE))
-        if time.left:
+        is_late = not time.left
+        if not is_late:
             with time.spent():
                 self._look(pid, known)
         while self._room < 0 and len(self._known) > 1:
             self._room += self._known.popitem(last=False)[1].room
-        return known
+        return known, is_late
 
     def _look(self, pid: int, known: _Map) -> None:
         inner, user = _who(pid)
         path = f"/proc/{pid}/root/tmp/perf-{inner}.map"
+        if not REACHABLE(path, pid):
+            return
         try:
             size = os.lstat(path).st_size
         except OSError:

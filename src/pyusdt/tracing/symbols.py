@@ -22,6 +22,7 @@ from ..data.symbol_table import Table
 from ..data.types import PLACE
 from ..engine import mapped
 from ..engine.file_symbols import FILES, NOTHING, Known
+from ..engine.reachable import REACHABLE
 from .beside import beside
 from .perf_map import PerfMaps
 from .reader import user_of
@@ -68,7 +69,7 @@ class _Process:
 
 
 # Who knows the names of code that lies in no file, that of a just-in-time compiler or an interpreter, say: makers of
-# f(pid, address) -> text or None.  The first that knows an address names it.
+# f(pid, address) -> text or None.  The first that knows an address names it.  `late` of one are users for whose names it had no time.
 FRAME_RESOLVERS = [PerfMaps]
 
 
@@ -116,9 +117,13 @@ class Symbols(Addresses):
 
     def warnings(self) -> list[str]:
         """What could not be named for want of time, each told once."""
+        for resolver in self._resolvers:
+            self._late |= getattr(resolver, "late", set())
         told = [f"names of functions of user {user}'s processes were not all read: their files and maps take too long"
                 for user in sorted(self._late)]
-        self._late.clear()
+        for late in (self._late, *(getattr(each, "late", set()) for each in self._resolvers)):
+            late.clear()
+        told += REACHABLE.news()
         return told
 
     def _allowance(self, user: int) -> Allowance:
@@ -155,7 +160,7 @@ class Symbols(Addresses):
         key = real is None, (real or where).file
         if key in self._files:
             return self._files[key]
-        place = mapped.find(pid, real or where)
+        place = mapped.find(pid, real or where, REACHABLE)
         found = FILES.get(*place, self._allowance(process.user), 0 if real else _TOLD) if place else NOTHING
         if found is None:
             self._late.add(process.user)

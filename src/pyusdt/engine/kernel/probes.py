@@ -11,6 +11,7 @@ import resource
 from ...data.harmless import harmless
 from ...data.shares import Shares, one
 from .. import EngineError, elf, mapped
+from ..reachable import REACHABLE
 from . import instructions, operands
 
 _COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
@@ -144,7 +145,7 @@ class Finder:
             if each.file in self._seen:
                 file = self._seen[each.file]
             else:
-                found = mapped.find(pid, each)
+                found = mapped.find(pid, each, REACHABLE)
                 file = self._seen[each.file] = self.add(found[0], each.name, found[1]) if found else None
             if file is not None and pid not in file.pids:
                 file.pids.add(pid)

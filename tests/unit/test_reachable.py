@@ -1,0 +1,109 @@
+"""Paths on a file system that does not answer: root's tracer goes on without what lies there, and says so.
+
+The file system is FUSE's, mounted with nobody behind it: each look at it waits in the kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import time
+
+import pytest
+
+from pyusdt.engine import mapped, reachable
+from pyusdt.engine.reachable import Reachable
+from pyusdt.tracing.perf_map import PerfMaps
+from pyusdt.tracing.symbols import Symbols
+
+ME = os.getpid()
+DETACHED = 2
+
+
+@contextlib.contextmanager
+def silent(folder):
+    """Until the block ends nobody answers for what is in the folder."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    try:
+        fd = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+    except OSError as error:
+        pytest.skip(f"host: no FUSE: {error}")
+    try:
+        how = f"fd={fd},rootmode=40000,user_id=0,group_id=0,allow_other"
+        if libc.mount(b"silent", os.fsencode(folder), b"fuse.silent", 0, how.encode()) != 0:
+            pytest.skip(f"host: FUSE is not mounted: {os.strerror(ctypes.get_errno())}")
+        yield
+    finally:
+        libc.umount2(os.fsencode(folder), DETACHED)
+        os.close(fd)
+
+
+@pytest.fixture
+def asks(monkeypatch):
+    """A Reachable, as if this were a new tracer; with little patience."""
+    if os.geteuid() != 0:
+        pytest.skip("host: not root")
+    made = Reachable()
+    monkeypatch.setattr(reachable, "PATIENCE", 0.5)
+    monkeypatch.setattr(reachable, "_AGAIN", 0.0)
+    for module in ("pyusdt.tracing.symbols", "pyusdt.tracing.perf_map"):
+        monkeypatch.setattr(f"{module}.REACHABLE", made)
+    return made
+
+
+def test_what_does_not_answer_is_left(asks, tmp_path):
+    """And what lies beside it is looked at as before."""
+    there, other = tmp_path / "there", tmp_path / "other"
+    there.mkdir()
+    other.write_text("x")
+    with silent(there):
+        began = time.monotonic()
+        assert not asks(f"{there}/lib.so", ME)
+        assert asks(str(other), ME) and asks(str(tmp_path / "missing"), ME)
+        assert not asks(f"{there}/other.so", ME)  # nobody is asked again in that folder
+        assert time.monotonic() - began < 10
+        assert asks.news() == [f"{there}/lib.so: its file system does not answer: nothing is looked up there"]
+        assert asks.news() == []
+    assert asks._helper is not None
+
+
+def test_there_is_an_end_to_helpers(asks, tmp_path, monkeypatch):
+    monkeypatch.setattr(reachable, "_MOST", 2)
+    with contextlib.ExitStack() as mounted:
+        for name in "abc":
+            (tmp_path / name).mkdir()
+            mounted.enter_context(silent(tmp_path / name))
+        assert [asks(f"{tmp_path}/{name}/x", ME) for name in "abc"] == [False] * 3
+        assert len(asks.news()) == 3 and asks.news() == []
+
+
+def test_names_of_such_files_are_addresses(asks, tmp_path):
+    """A mapping's path, and the folder of perf's maps."""
+    where = tmp_path / "there"
+    where.mkdir()
+    with silent(where):
+        mapping = mapped.Mapping("", "r-xp", "0", "00:99", "7", f"{where}/lib.so")
+        symbols = Symbols(code_of=lambda address: (mapping, 64))
+        began = time.monotonic()
+        assert symbols.name(ME, 0x40) == "lib.so`0x40"
+        assert time.monotonic() - began < 10
+        assert [each.startswith(f"{where}/lib.so: ") for each in symbols.warnings()] == [True]
+
+
+def test_nobody_is_asked_where_all_answer(asks, monkeypatch):
+    monkeypatch.setattr(reachable, "_mounted", lambda pid: iter(["ext4", "proc", "tmpfs"]))
+    assert asks("/nowhere", ME) and asks._helper is None
+    monkeypatch.setattr(reachable, "_mounted", lambda pid: iter(["ext4", "nfs4"]))
+    assert asks("/nowhere", ME) and asks._helper is not None
+
+
+def test_names_that_perf_maps_have_no_time_for_are_told(monkeypatch):
+    monkeypatch.setattr("pyusdt.tracing.perf_map._AT_ONCE", -1.0)
+    monkeypatch.setattr("pyusdt.tracing.symbols.FRAME_RESOLVERS", [PerfMaps])
+    monkeypatch.setattr(mapped, "lines", lambda pid: [])
+    symbols = Symbols()
+    assert symbols.name(ME, 0x5000) == "0x5000"
+    [told] = symbols.warnings()
+    assert told.startswith(f"names of functions of user {os.getuid()}'s processes were not all read")
+    assert symbols.warnings() == []
