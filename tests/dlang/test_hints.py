@@ -30,6 +30,8 @@ MISTAKES = [
     ("BEGIN { trace(arg12); }", "arg0 … arg9"),
     ("BEGIN { trace(timestmap); }", "did you mean timestamp?"),
     ("BEGIN { @a[pid] = arg0; }", "count(), sum(x), quantize(x)"),
+    ("profile-99 { @[kstack] = count(); }", "stack()"), ("profile-99 { @[kstack(5)] = count(); }", "stack()"),
+    ("BEGIN { trace(elapsed); }", "timestamp"),
     ("BEGIN { @a[pid]++; }", "@name = count()"),
     ("BEGIN { count(); }", "@name = count("),
     ("BEGIN { a = count(); }", "begins with @"),
@@ -102,6 +104,8 @@ def test_the_hint_names_the_way_out(text, hint):
     ("python$target:::audit { }", "embedded", "pyusdt.vm.enable(audit=True)"), ("python*:::line { }", "embedded", None),
     ("http*:::request-done { }", "embedded", "`pyusdt run COMMAND`"), ("db$target:::query-* { }", "kernel", "`pyusdt run COMMAND`"),
     ("http*:::nosuch { }", "embedded", None), ("erlang*:::message-send { }", "embedded", "after pyusdt_vm:disable()"),
+    ("interval:s:1 { }", "kernel", "tick-1s"), ("profile:hz:99 { }", "embedded", "profile-99"), ("kprobe:vfs_read { }", "kernel", "rawtp:::"),
+    ("tracepoint:syscalls:sys_enter_openat { }", "kernel", "syscall::openat:entry"), ("usdt:x:y { }", "embedded", "pyusdt list FILE"),
     ("pidgin*:::message { }", "embedded", None), ("shop$target:::sold { }", "replay", None),
 ])
 def test_the_hint_for_a_probe_that_is_not_there(text, engine, hint):

@@ -23,6 +23,18 @@ if TYPE_CHECKING:
     Parts = tuple[str, str, str, str]  # provider, module, function, name: of a probe, or of a description
 
 _OTHERS = ("cpc", "fbt", "lockstat", "rawfbt", "sdt")  # dtrace's providers, not ours
+_FUNCTIONS = "pid$target:libc.so.6:malloc:entry and return are functions of a process of -p or -c"
+_SITES = "USDT probes are provider:::name: pyusdt list FILE names those of a file"
+_KERNELS = "functions of the kernel are no probes here; its tracepoints are rawtp:::, system calls syscall::read:entry (docs/guide/kernel.md)"
+_OF_BPFTRACE = {  # how bpftrace's descriptions begin
+    "tracepoint": "system calls are syscall::openat:entry and return, other tracepoints of the kernel rawtp:sched::sched_switch",
+    "rawtracepoint": "tracepoints of the kernel are rawtp:sched::sched_switch",
+    **dict.fromkeys(("kprobe", "kretprobe", "fentry", "fexit", "kfunc", "kretfunc"), _KERNELS),
+    **dict.fromkeys(("uprobe", "uretprobe"), _FUNCTIONS),
+    "usdt": _SITES,
+    "interval": "it is tick-1s, tick-100ms",
+    "profile": "it is profile-99",
+}
 _PROVIDER, _FUNCTION, _NAME = 0, 2, 3
 _TIMER = re.compile(r"(tick|profile)_?(\d+[a-z]*)")  # nearly the name of one
 
@@ -111,7 +123,8 @@ def unmatched_probe(desc: Any, engine: str, kernel: str | None = None) -> str | 
     from .erlang_vm import not_offered
     from .kernel.raw import PROVIDERS, RAW
 
-    told: str | None = not_offered(desc) or _of_newer_python(desc) or _of_framework(desc)
+    told: str | None = (not_offered(desc) or _of_newer_python(desc) or _of_framework(desc)
+                        or _OF_BPFTRACE.get(desc.provider or desc.module or desc.function))
     if told:
         return told
     if desc.provider in _OTHERS:
