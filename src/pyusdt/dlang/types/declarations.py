@@ -25,8 +25,8 @@ def own(name):
 # --- types -------------------------------------------------------------------------------
 def is_type(names, name):
     name = own(name)
-    if name in names.mentioned or name in names.scopes["global"]:
-        return False
+    if name in names.mentioned or name in names.scopes["global"] or name in names.inlines:
+        return False  # a variable, an inline or an enumerator is meant first
     return name in names.typedefs or name in prototypes.OTHER_TYPES or names.kernels(name) is not None
 
 

@@ -62,8 +62,8 @@ class Names:
         self.pragmas = []
 
     def is_known(self, name):
-        """True if a word can only be a variable or a function."""
-        return self.is_builtin(name) or name in self.scopes["global"] or name in self.mentioned
+        """True if a word can only be a variable, a constant or a function."""
+        return self.is_builtin(name) or name in self.scopes["global"] or name in self.inlines or name in self.mentioned
 
     # --- names in clauses ---------------------------------------------------------
 

@@ -1,0 +1,2 @@
+inline int q = 5;
+BEGIN { trace(5 q 3); }

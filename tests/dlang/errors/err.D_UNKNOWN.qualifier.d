@@ -1,0 +1,2 @@
+int f(int x[restrict 3]);
+BEGIN { exit(0); }
