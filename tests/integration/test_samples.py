@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 from collections import Counter
 
@@ -138,11 +139,30 @@ def test_while_a_request_of_a_task_runs(version, other):
     """Many tasks share a thread; each sample has the variables of the task that runs there, and of no other."""
     command = f"{other(version)} {os.path.join(harness.PROGRAMS, 'answering_tasks.py')} 2"
     run = harness.run([*builds.pydtrace(), "-q", "--json", "-n", OF_TASKS, "-c", command], env={**os.environ, "PYTHONPATH": builds.ROOM}, timeout=90)
-    found = [Counter(), Counter(), Counter()]
+    found = by_route(run)
+    assert set(found[1]) == {"of_list"} and set(found[2]) == {"of_report"}, found
+    assert found[0]["of_part"] > 0, found  # those tasks have fired nothing
+
+
+@pytest.mark.long
+def test_while_a_request_to_aiohttp_runs(pydtrace):
+    """Connections are kept, so that a task answers many requests, of both routes in turn."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    run = pydtrace("-q", "--json", "-n", OF_TASKS, "-c", harness.program("answering_aiohttp.py", 20, port), timeout=120)
+    found = by_route(run)
+    wrong, right = found[1]["of_report"] + found[2]["of_list"], found[1]["of_list"] + found[2]["of_report"]
+    print(f"{right} samples of the right route, {wrong} of the other, {found[0]}: {run.stderr}")
+    assert right > 100 and wrong * 100 <= right, (found, run)  # a request may end between the look at its stack and its time
+
+
+def by_route(run: harness.Run) -> list[Counter[str]]:
+    """{function: samples} of no route, /list, /report."""
+    assert run.status == 0, run
+    found: list[Counter[str]] = [Counter(), Counter(), Counter()]
     for row in map(json.loads, run.stdout.splitlines()):
         if row["type"] == "aggregation":
             route, stack = row["keys"]
             found[route].update({name: row["value"] for name in functions(stack) if name.startswith("of_")})
-    assert run.status == 0, run
-    assert set(found[1]) == {"of_list"} and set(found[2]) == {"of_report"}, found
-    assert found[0]["of_part"] > 0, found  # those tasks have fired nothing
+    return found

@@ -16,6 +16,7 @@ LONGEST = 1000  # characters
 LARGEST = 1 << 20  # bytes
 _KEPT = 1 << 16  # code objects
 _TABLES = 1 << 26  # bytes of their tables
+_LINES = 1 << 18  # that were looked up in them
 _TEXTS = 1 << 25  # characters of names and files that are read between two renew()
 _KINDS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
 
@@ -38,7 +39,9 @@ class Frame:
 
 
 class _Code:
-    __slots__ = ("begin", "file", "first", "name", "same", "size", "table")
+    """lines: {offset: line} of those that were looked up in its table, which takes long."""
+
+    __slots__ = ("begin", "file", "first", "lines", "name", "same", "size", "table")
 
 
 _FREED = "?"
@@ -55,7 +58,7 @@ class Codes:
 
     def __init__(self, python):
         self._memory, self._layout = python.memory, python.layout
-        self._known, self._tables = {}, 0
+        self._known, self._tables, self._lines = {}, 0, 0
         self._frames, self._texts = {}, 0
         layout = self._layout
         self._name = layout["code_qualname"] or layout["code_name"]
@@ -98,7 +101,13 @@ class Codes:
             offset = instr - code.begin
             if not -2 <= offset < code.size:
                 return None
-        return line_of(minor, code.table, code.first, offset)
+        line = code.lines.get(offset, ...)
+        if line is ...:
+            line = line_of(minor, code.table, code.first, offset)
+            if self._lines < _LINES:
+                self._lines += 1
+                code.lines[offset] = line
+        return line
 
     def _code(self, address):
         try:
@@ -118,9 +127,9 @@ class Codes:
         self._frames.clear()
 
     def _keep(self, address, code):
-        if len(self._known) == _KEPT or self._tables > _TABLES:
+        if len(self._known) == _KEPT or self._tables > _TABLES or self._lines >= _LINES:
             self._known.clear()
-            self._tables = 0
+            self._tables = self._lines = 0
         self._known[address] = code
         self._tables += len(code.table) if code else 0
 
@@ -133,6 +142,7 @@ class Codes:
             code.table = self.bytes(same[2])
         except (OSError, ValueError):
             return None
+        code.lines = {}
         code.first = struct.unpack_from("=i", record, layout["code_firstlineno"])[0]
         code.begin = address + layout["code_instructions"]
         code.size = 2 * min(word_of(record, layout["bytes_size"]), LARGEST)
