@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from pyusdt.stacks import code, snapshot
 from pyusdt.stacks.code import Codes
 from pyusdt.stacks.process import NoStacks, Python
 from pyusdt.stacks.sampler import ALL, Options, Process
+from pyusdt.tracing import samples
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,18 @@ def test_a_profile_of_nonsense(hostile, how, options, said):
         run = harness.pyusdt("profile", "--wall", "-d", "1", *options, subject.pid)
         assert subject.process.poll() is None
     assert (run.returncode, run.stderr) == (0, "") and said in run.stdout, run
+
+
+@pytest.mark.parametrize("how", ["wild", "circle", "texts", "long"])
+def test_who_works_in_nonsense(hostile, how):
+    """Nobody, or it can not be told; and soon."""
+    with harness.started([hostile, how]) as subject:
+        process = samples._Process(subject.pid, 10, True)
+        began = time.monotonic()
+        found = [row for _ in range(3) for row in process.look(True)]
+        assert time.monotonic() - began < 30
+        assert all(re.fullmatch(rf"<{subject.pid}\.\d+(\.\?)?>".encode(), proc) for _, _, proc in found), found
+        assert process.unknown == sum(proc.endswith(b"?>") for _, _, proc in found)
 
 
 def test_long_lists(hostile):

@@ -58,11 +58,11 @@ class Objects:
 
     # --- dicts ------------------------------------------------------------------------
 
-    def items(self, address):
-        """[(key, value)] of a dict that is no instance's."""
+    def items(self, address, most=MOST):
+        """[(key, value)] of a dict that is no instance's, of the first so many."""
         start, indexes, _, count, with_hash = self._table(address)
         size = 24 if with_hash else 16
-        data = self._memory.read(start + indexes, min(count, MOST) * size)
+        data = self._memory.read(start + indexes, min(count, most) * size)
         return [row[-2:] for row in struct.iter_unpack("=QQQ" if with_hash else "=QQ", data) if row[-1]]
 
     def row(self, address, key):

@@ -3,8 +3,10 @@
 In: a process.Python, its Codes; raws as the walker gives them.  Out: texts.
 Always: a task has a number from its first firing on; before, 0 stands there, which no task has.  A task is believed where the thread ran it
 before its stack was read and after that, else ? stands there: the process runs on meanwhile.  What a process says has to fit together: a
-number is a task's if its weak reference says so.
+number is a task's if its weak reference says so; and no more time is spent on all threads of a look than _LOOK, after which ? stands there.
 """
+
+import time
 
 from . import kernel_side
 from .modules import Modules
@@ -15,6 +17,7 @@ _UNKNOWN = ".?"
 _NO_NUMBER = "0"
 _LONGEST = 1023  # bytes of such a text, as c/shared/limits.h has it
 _DIGITS = 20
+_LOOK = 0.1  # seconds
 
 
 class Proc:
@@ -27,15 +30,18 @@ class Proc:
         self._pid = kernel_side.inner(python.pid)
         self._threads = {}  # {thread: interpreter} of the last look
         self._seen = {}  # {thread: (its task, the text of that)} of this one
+        self._until = 0.0  # when a look has to be over
         self.unknown = 0
 
     def look(self):
         """Stacks are about to be read.  The slow part first: the less time between the tasks and the stacks, the fewer have changed."""
-        seen = {thread: self._task(thread, interpreter) for thread, interpreter in self._threads.items()}
+        self._until = time.monotonic() + _LOOK
+        seen = {thread: self._task(thread, interpreter) for thread, interpreter in self._threads.items() if time.monotonic() < self._until}
         self._seen = {thread: found for thread, found in seen.items() if self._runs_still(thread, self._threads[thread], found[0])}
 
     def looked(self, raws):
         """They were read."""
+        self._until = time.monotonic() + _LOOK
         before, self._threads = self._threads, {raw.thread: raw.interpreter for raw in raws}
         self._seen.update((thread, (0, "")) for thread in self._threads if thread not in before)  # a new one is believed without a task
         self._seen = {thread: self._seen[thread] for thread, interpreter in self._threads.items()
@@ -58,7 +64,8 @@ class Proc:
         return task, or_none(self._text, interpreter, task) if task else ""
 
     def _runs_still(self, thread, interpreter, task):
-        return task is not None and bool(or_none(self._tasks.runs_still, thread, interpreter, task))
+        in_time = task is not None and time.monotonic() < self._until
+        return in_time and bool(or_none(self._tasks.runs_still, thread, interpreter, task))
 
     def _text(self, interpreter, task):
         """Raises tasks.ERRORS."""

@@ -18,7 +18,7 @@ DEEPEST = 1000
 _MOST = 10_000  # tasks of an interpreter
 _FRAMES = 1 << 18  # of all tasks
 _AGAIN = 1.0  # seconds, where a module does not tell what it should
-_KEPT = 64  # values of a thread
+_KEPT = 4096  # values of a thread
 _BY_THREAD, _BY_LOOP = ("_asyncio", "current_task"), ("asyncio.tasks", "_current_tasks")  # what is there once asyncio is
 _RUNNING, _HOLDER = "__asyncio_running_event_loop__", "_RunningLoopHolder"
 _OWN_LIST = 14  # from 3.14 on a thread has a list of its tasks, and _asyncio tells where
@@ -57,6 +57,7 @@ class Tasks:
         self._modules = Modules(python, codes)
         self._of_thread, self._next = None, 0.0  # where a thread has its loop; when that is looked for next
         self._rows = {}  # {thread: where running() has found its task}
+        self._keys = {}  # {interpreter: the text under which a thread has its loop, up to 3.12}
         self.word = python.word
 
     def all(self, threads):
@@ -73,15 +74,16 @@ class Tasks:
     def running(self, thread, interpreter):
         """The address of the task that runs in a thread, 0: none.  Raises ERRORS."""
         own_list = self._layout["minor"] >= _OWN_LIST
-        if len(self._rows) >= _MOST:
+        if len(self._rows) >= _MOST or len(self._keys) >= _MOST:
             self._rows.clear()
+            self._keys.clear()
         current = self._modules.member(interpreter, *(_BY_THREAD if own_list else _BY_LOOP))
         if not current:
             return 0
         if own_list:
             self._of_thread = self._of_thread or self._find_of_thread()
             return self._of_own_list(thread)
-        loop = self._loop(thread)
+        loop = self._loop(thread, interpreter)
         try:
             keys, row, task = self._objects.row(current, loop) if loop else (0, 0, 0)
         except LookupError:
@@ -104,13 +106,18 @@ class Tasks:
         loop, task = struct.unpack("=QQ", self._python.memory.read(thread + self._of_thread, 16))
         return task if loop else 0
 
-    def _loop(self, thread):
+    def _loop(self, thread, interpreter):
         """The loop that runs in a thread, as asyncio keeps it before 3.14; 0: none."""
         if self._layout["thread_loop"]:
             return self.word(thread + self._layout["thread_loop"])
         kept = self.word(thread + self._layout["thread_dict"])
-        found = self._objects.items(kept)[:_KEPT] if kept else []
-        loop = next((value for key, value in found if self._is_text(key, _RUNNING)), 0)
+        found = dict(self._objects.items(kept, _KEPT)) if kept else {}
+        if interpreter not in self._keys:
+            key = next((key for key in found if self._is_text(key, _RUNNING)), None)
+            if key is None:
+                return 0
+            self._keys[interpreter] = key  # asyncio has no other
+        loop = found.get(self._keys[interpreter], 0)
         if loop and self._objects.type_name(loop).endswith(_HOLDER):  # up to 3.12.0
             return self.word(loop + self._layout["object_type"] + 8)
         return loop
