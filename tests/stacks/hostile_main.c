@@ -8,6 +8,7 @@
  *   many     100,000 code objects, each with a table of lines of 1 MiB
  *   waits    the frame lies in memory that somebody would have to provide, and nobody does (userfaultfd)
  *   unnamed  so does the code object
+ *   withheld so does all that a Python tells first
  * It calls getppid() for each line that it reads, and ends when there are no more.
  * But for told, it is a 3.12 by its layout (c/stacks/layout.c). */
 #define _GNU_SOURCE
@@ -26,7 +27,7 @@
 enum { INTERPRETERS = 40, THREADS = 72, NEXT = 8, INTERP = 16, CFRAME = 56, ID = 136, MODULES = 944, FRAMES = 3000, STACKS = 100, DEEP = 1000 };
 
 const uint64_t Py_Version = 0x030c01f0;
-uint64_t _PyRuntime[1024];
+uint64_t _PyRuntime[1024] __attribute__((aligned(4096)));
 static uint64_t interp[512], cframe[FRAMES], code[64], text[1024], lines[1 << 16];
 static uint64_t threads[FRAMES][64], frames[FRAMES][32];
 
@@ -104,17 +105,18 @@ static void build_many(void)
     }
 }
 
-/* *word leads to memory that is not there. */
-static int wait_forever(uint64_t *word)
+/* *word leads to memory that is not there; or a page of ours is not. */
+static int wait_forever(uint64_t *word, void *page)
 {
-    void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(page, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (page ? MAP_FIXED : 0), -1, 0);
     struct uffdio_api api = {.api = UFFD_API};
     struct uffdio_register range = {{at(memory), 4096}, UFFDIO_REGISTER_MODE_MISSING, 0};
     int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 
     if (fd < 0 || ioctl(fd, UFFDIO_API, &api) != 0 || ioctl(fd, UFFDIO_REGISTER, &range) != 0)
         return -1;
-    *word = at(memory);
+    if (word)
+        *word = at(memory);
     return 0;
 }
 
@@ -146,7 +148,9 @@ int main(int argc, char **argv)
         build_many();
     }
     bool waits = strcmp(how, "waits") == 0, unnamed = strcmp(how, "unnamed") == 0;
-    puts((waits || unnamed) && wait_forever(waits ? &cframe[0] : &frames[0][0]) != 0 ? "no userfaultfd" : "ready");
+    bool withheld = strcmp(how, "withheld") == 0;
+    bool lacks = (waits || unnamed) && wait_forever(waits ? &cframe[0] : &frames[0][0], NULL) != 0;
+    puts(lacks || (withheld && wait_forever(NULL, _PyRuntime) != 0) ? "no userfaultfd" : "ready");
     fflush(stdout);
     while (getchar() == '\n')
         getppid();

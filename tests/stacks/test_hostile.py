@@ -148,12 +148,13 @@ def test_more_tables_and_names_than_there_is_room_for(hostile, monkeypatch):
         assert {frame.name for frame in raws[3].frames(codes)} == {"\0" * 5}
 
 
-def test_memory_that_nobody_provides(hostile):
+@pytest.mark.parametrize(("command", "what"), [("dump", "waits"), ("attach", "withheld")])
+def test_memory_that_nobody_provides(hostile, command, what):
     """The read of it waits in the kernel for ever; the command says so and ends."""
-    with harness.started([hostile, "waits"]) as subject:
+    with harness.started([hostile, what]) as subject:
         if subject.said != "ready":
             pytest.skip("host: no userfaultfd")
-        run = harness.pyusdt("dump", subject.pid)
+        run = harness.pyusdt(command, subject.pid)
     assert run.returncode == 1 and run.stdout == ""
     assert run.stderr == f"pyusdt: process {subject.pid} does not let its memory be read: gave up\n"
 

@@ -27,10 +27,12 @@ class NotAttached(Exception):
 
 def _minor(pid: int) -> int:
     """Of the version 3.x of a process.  NotAttached where it is no CPython, or may not be looked at."""
+    from ..stacks.patience import watched
     from ..stacks.process import NoStacks, Python
 
     try:
-        return int(Python(pid).layout["minor"])
+        with watched(f"pyusdt: process {pid} does not let its memory be read: gave up"):
+            return int(Python(pid).layout["minor"])
     except NoStacks as error:
         raise NotAttached(str(error)) from None
 
