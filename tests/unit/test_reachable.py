@@ -78,6 +78,20 @@ def test_there_is_an_end_to_helpers(asks, tmp_path, monkeypatch):
         assert len(asks.news()) == 3 and asks.news() == []
 
 
+def test_without_a_helper_the_tracer_looks_itself(asks, monkeypatch):
+    """One that was killed is made anew, and where none can be nothing fails."""
+    monkeypatch.setattr(reachable, "_mounted", lambda pid: iter(["nfs4"]))
+    assert asks("/nowhere", ME)
+    asks._helper.kill()
+    asks._helper.wait()
+    assert asks("/nowhere", ME) and asks("/nowhere", ME) and asks._helper is not None
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    asks._helper.kill()
+    asks._helper.wait()
+    assert asks("/nowhere", ME) and asks("/nowhere", ME) and asks._helper is None
+    assert asks.news() == []
+
+
 def test_names_of_such_files_are_addresses(asks, tmp_path):
     """A mapping's path, and the folder of perf's maps."""
     where = tmp_path / "there"

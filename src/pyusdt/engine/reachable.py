@@ -91,17 +91,22 @@ class Reachable:
         return any(path.startswith(os.path.dirname(each) + "/") for each in self._hung)
 
     def _ask(self, path: str) -> bool:
-        helper = self._helper = self._helper or _started()
-        assert helper.stdin and helper.stdout
+        """Where there can be no helper the tracer looks itself, as it does where all answer."""
         try:
+            helper = self._helper = self._helper or _started()
+            assert helper.stdin and helper.stdout
             helper.stdin.write(os.fsencode(path) + b"\0")
-            if select.select([helper.stdout], [], [], PATIENCE)[0] and helper.stdout.read(1):
+            if not select.select([helper.stdout], [], [], PATIENCE)[0]:
+                self._leave(helper)
+                self._hung.append(path)
+                return False
+            if helper.stdout.read(1):
                 return True
         except OSError:
             pass
-        self._leave(helper)
-        self._hung.append(path)
-        return False
+        if self._helper:  # it has ended
+            self._leave(self._helper)
+        return True
 
     def _leave(self, helper: subprocess.Popen[bytes]) -> None:
         """It may never end."""
