@@ -132,7 +132,16 @@ def test_hints_name_what_was_meant():
                                               ("pid12:libc:-:800", "D_PROC_LIB"), ("pid12:a.out:-:800", "D_PDESC_ZERO"),
                                               ("pid12:libc:puts:entry", "D_PDESC_ZERO"), ("pid0:::entry", "D_PROC_BADPID"),
                                               ("pid12:a.out:ma*:nosuch", "D_PDESC_ZERO"), ("pid12:a.out:nosuch:entry", "D_PROC_FUNC"),
-                                              ("pid12:a.out:main:beginning", "D_PROC_NAME"), ("pid12::_exit:100", "D_PROC_OFF")])
+                                              ("pid12:a.out:main:beginning", "D_PROC_NAME"), ("pid12::_exit:100", "D_PDESC_ZERO")])
 def test_a_pid_probe_that_is_not_there_says_what_is_wrong(description, tag):
     program = compile_program(f"{description} {{ }}")
     assert unmatched(program.clauses[0].probes[0]).tag == tag
+
+
+@pytest.mark.parametrize("module, size, tag, told", [
+    ("a.out", 16, "D_PROC_OFF", "offset 0x10 outside of function 'go'"), ("libc.so", 17, "D_PROC_OFF", "no instruction of function 'go'"),
+    ("a.out", None, "D_PROC_FUNC", "failed to lookup 'go' in module 'a.out'"), ("libc.so", None, "D_PDESC_ZERO", "match any probes")])
+def test_an_offset_that_is_none_is_told_by_the_function(module, size, tag, told):
+    probe = compile_program(f"pid12:{module}:go:0x10 {{ }}").clauses[0].probes[0]
+    error = unmatched(probe, None, {probe: size} if size else {})
+    assert error.tag == tag and told in error.message

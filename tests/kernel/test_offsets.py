@@ -80,7 +80,7 @@ def test_one_offset_and_what_is_none(worker):
     inside = 1 + next(address - rows[0][0] for address, code in rows if len(code) > 1)
     out, _, _ = pydtrace("-qn", "pid$target:a.out:w?rk:0 { trace(arg0); }", "-c", f"{worker} 7")
     assert out.split() == ["7"]
-    for name, why in ((f"{inside:x}", "D_PROC_OFF"), ("fffff", "D_PROC_OFF"), ("00", "D_PROC_OFF"), ("entri", "D_PROC_NAME")):
+    for name, why in ((f"{inside:x}", "begins at offset"), ("0xFFfff", "[D_PROC_OFF] offset 0xfffff outside of function 'work'\n"), ("00", "D_PROC_OFF"), ("entri", "D_PROC_NAME")):
         _, err, status = pydtrace("-xerrtags", "-qn", f"pid$target:a.out:work:{name}", "-c", f"{worker} 7")
         assert status == 1 and why in err, err
 

@@ -128,6 +128,7 @@ class Engine(Clock):
         self.notes: list[str] = []  # what the user is to be told before tracing starts
         self.matched: list[tuple[Any, int]] = []  # (ast.ProbeDesc, number of probes), in the order of the source, after open()
         self.lack: str | None = None  # why pyusdt's own probes match none, where that is known
+        self.function_sizes: dict[Any, int] | None = None  # {description of the pid provider: bytes of its function}; None: nobody looked
         self.kernel: str | None = None  # why the kernel engine, which was asked for more probes, has none
         self.folded: list[Any] = []  # those that run once for many events of a probe
         self.counted: list[Any] = []  # the program.Clauses that traced processes count by themselves, without events

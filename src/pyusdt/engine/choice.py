@@ -105,6 +105,7 @@ def _chosen(program, options, targets):
         engine.notes.append(f"the kernel engine traces, since the embedded one can not: {failed}")
     if embedded and why != better and not _knows_more(engine, embedded, targets):
         engine.close()
+        embedded.function_sizes = engine.function_sizes
         return embedded, "the kernel's engine knows no more of the probes"
     if embedded:
         embedded.close()

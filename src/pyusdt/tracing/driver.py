@@ -80,7 +80,7 @@ class Driver:
             return
         for description, count in self.engine.matched:
             if count == 0 and description not in self.engine.awaited:
-                raise unmatched(description, self._hint(description) or self._listed)
+                raise unmatched(description, self._hint(description) or self._listed, self.engine.function_sizes)
 
     def _hint(self, description: Any) -> str | None:
         """What is called nearly so, or why there is no such probe."""

@@ -6,7 +6,7 @@ from ...data.program import PRINTS_VALUE
 from .. import ast
 from ..code.integers import constant
 from ..code.memory import store_object
-from ..errors import refuse
+from ..errors import CompileError, refuse
 from .action import Action
 
 _TRACEMEM_MOST = 16384  # bytes
@@ -77,7 +77,7 @@ class Print(Action):
         arg = call.args[0]
         if not arg.type.is_pointer:
             message = "print( ) argument #1 is incompatible with prototype:\n\tprototype: void *\n"
-            refuse("D_PROTO_ARG", call.loc, message + f"\t argument: {arg.type}")
+            raise CompileError("D_PROTO_ARG", call.loc, message + f"\t argument: {arg.type}", region="action list")
         if not t.extent(arg.type.to) and not arg.type.to.is_string:
             message = f"print( ) argument #1 reference has type '{arg.type.to}' with size 0; cannot print( ) it."
             refuse("D_PRINT_SIZE", call.loc, message)

@@ -32,7 +32,7 @@ def starts_type(parser):
 # --- specifiers ---------------------------------------------------------------
 def specifiers(parser, classes=()):
     """(storage class or None, words) of a declaration; at least one is there."""
-    start, storage, words, named = parser.here(), None, [], False
+    storage, words, named = None, [], False
     while True:
         kind = parser.peek()
         token = parser.token
@@ -56,8 +56,6 @@ def specifiers(parser, classes=()):
             break
     if storage is None and not words:
         parser.syntax_error()
-    if words and all(word in QUALIFIERS for word in words):
-        parser.error("D_UNKNOWN", parser.loc(start), "failed to resolve type : Unknown type name")
     return storage, words
 
 

@@ -74,19 +74,22 @@ def _without_target(probe):
     return None
 
 
-def unmatched(probe, hint=None):
-    """The error for a ProbeDesc that no probe matches; who knows the probes raises it."""
+def unmatched(probe, hint=None, sizes=None):
+    """The error for a ProbeDesc that no probe matches; who knows the probes raises it.  sizes: {ProbeDesc: bytes of the function that it
+    names}, None where nobody looked for functions."""
     hint = _without_target(probe) or hint
     if probe.provider.startswith("pid") and probe.provider[3:].isdigit():
-        found = _no_function(probe)
+        found = _no_function(probe, sizes)
         if found is not None:
             tag, *told = found
             return CompileError(tag, probe.loc, *told)
+        if probe.module and not probe.function:
+            probe = ast.ProbeDesc(probe.loc, probe.provider, probe.module, "*", probe.name)  # as dtrace says it
     message = f"probe description {probe} does not match any probes"
     return CompileError("D_PDESC_ZERO", probe.loc, message, hint)
 
 
-def _no_function(probe):
+def _no_function(probe, sizes):
     """(tag, message[, hint]) of what is wrong with a description of the pid provider, or None where nothing more can be said."""
     function, name = probe.function, probe.name
     is_address = all(char in "0123456789abcdefABCDEFxX" for char in name or "-")
@@ -100,9 +103,14 @@ def _no_function(probe):
         return "D_PROC_BADPID", "no process has the id 0", _without_target(probe)
     if any(char in "*?[" for char in function + name) or not function:
         return None
-    if is_address:
-        return "D_PROC_OFF", f"there is no function {function}, or it has no instruction at {name}"
-    if name not in ("", "entry", "return"):
+    if is_address and sizes is None:
+        return None
+    if is_address and probe in sizes:
+        place = int(name, 16)
+        if place >= sizes[probe]:
+            return "D_PROC_OFF", f"offset 0x{place:x} outside of function '{function}'"
+        return "D_PROC_OFF", f"no instruction of function '{function}' begins at offset {name}"
+    if not is_address and name not in ("", "entry", "return"):
         return "D_PROC_NAME", f"'{name}' is an invalid probe name", "a function's probes are entry, return and offsets in hexadecimal"
     if probe.module == "a.out":
         return "D_PROC_FUNC", f"failed to lookup '{function}' in module 'a.out'", "nm lists the functions that a program has"

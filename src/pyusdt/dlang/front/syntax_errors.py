@@ -14,8 +14,10 @@ _MAY_GO_ON = frozenset("-=+*/%&|^<>!")  # operators that are the beginning of ot
 def refuse_token(parser, hint=None):
     """Refuse the next token."""
     parser.peek()
-    token = parser.token
+    token, loc = parser.token, parser.at(parser.token)
     if token.kind == EOF:
+        if parser.last is not None and parser.last.kind in ("->", "."):  # dtrace's lexer counts no lines there
+            loc.mark = parser.last.end
         near = "end-of-input" if _looked_behind(parser, parser.last) or _ends_in_operator(parser) else "end of input"
         if hint is None and parser.lexer.opened["{"] > 0:
             hint = "a { is not closed"
@@ -25,7 +27,7 @@ def refuse_token(parser, hint=None):
     else:
         near = f'"{_near(parser, token)}"'
         hint = hints.syntax(token.kind, token.value) or _hint(parser, token) or hint
-    refuse("D_SYNTAX", parser.at(token), f"syntax error near {near}", hint)
+    refuse("D_SYNTAX", loc, f"syntax error near {near}", hint)
 
 
 def _hint(parser, token):

@@ -47,6 +47,7 @@ class KernelEngine(Engine):
         self._left_files = []  # what was not told yet of files that are not looked at
         self._finder = Finder(self._left_files.append)
         self.matcher = Matcher(program.clauses)
+        self.function_sizes = self.matcher.function_sizes
         self._system, self._system_idents = None, {}  # SystemSide, {names: id}
         self._own = {}  # id: Own, of the probes that are fired here
         self._programs = {}  # what makes it different: descriptor

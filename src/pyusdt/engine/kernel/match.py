@@ -18,6 +18,7 @@ class Matcher:
         self._descriptions = [(clause.index, desc) for clause in clauses for desc in clause.probes]
         self._providers = {}
         self._sites = {}
+        self.function_sizes = {}  # {description: bytes of the function that it names}
 
     @staticmethod
     def is_named(desc, probe):
@@ -43,6 +44,8 @@ class Matcher:
             for desc in asked:
                 if _tracer.glob(desc.function, function) if size else desc.function == function:
                     places = offsets() if may_be_offset(desc.name) else ()
+                    if desc.function == function:
+                        self.function_sizes[desc] = size
                     names = ("entry", "return", *(f"{offset:x}" for offset in places))
                     found.update(dict.fromkeys(name for name in names if _tracer.glob(desc.name, name)))
             return found

@@ -1,2 +1,0 @@
-int f(int x[restrict 3]);
-BEGIN { exit(0); }
