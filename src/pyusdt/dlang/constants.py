@@ -36,9 +36,10 @@ def literal(loc, value, type):
 
 
 def integer(loc, parsed):
-    """The IntLit of an integer token: (value, decimal, suffix, sign).  C99 6.4.4.1."""
+    """The IntLit of an integer token: (value, decimal, suffix, sign).  C99 6.4.4.1, and as dtrace has it with U:
+    0x1ffffffffU is a long, 0x1ffffffffu an unsigned one."""
     value, decimal, suffix, sign = parsed
-    first = suffix.count("u") + 2 * suffix.count("l")
+    first = suffix.lower().count("u") + 2 * suffix.lower().count("l")
     step = 2 if decimal or suffix.startswith("u") else 1
     for type, limit in _candidates[first::step]:
         if value <= limit:

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import time
+from collections import defaultdict
 
 from .. import _tracer
 from ..data import program as p
@@ -161,10 +162,11 @@ class EmbeddedEngine(Engine):
             name, lasts, _ = self.options["keep"]
             self.notes.append(f"session '{name}' goes on from where it was left" if self._session.resumed else
                               f"session '{name}' stays for {lasts / 1e9:g} s when pydtrace ends, unless by exit()")
-        self.matched = [(desc, self._count(desc, known)) for desc in self._descriptions()]
+        self.matched = self._counted(known)
         unknown = {desc for desc, count in self.matched if count == 0}
+        places = [row for row in known if row[7] == _tracer.HAS_PLACES]
         self.counted = [clause for clause in self._counting
-                        if any(desc in unknown or self._with_places(desc, known) for desc in clause.probes)]
+                        if any(desc in unknown or self._with_places(desc, places) for desc in clause.probes)]
         if self._session.resumed:  # whose probes were accepted when it began
             self.awaited = [desc for desc, count in self.matched if count == 0]
 
@@ -209,18 +211,24 @@ class EmbeddedEngine(Engine):
             known += self._brought
         return known
 
-    def _count(self, desc, known):
-        """How many probes a description stands for: one that has places, which are not known before it fires, is one."""
+    def _counted(self, known):
+        """[(description, how many probes it stands for)]: one that has places, which are not known before it fires, is one."""
+        places = [row for row in known if row[7] == _tracer.HAS_PLACES]
+        by_name, counts = defaultdict(list), {}  # other processes may have a million probes, and a script hundreds of BEGINs
         own = [self._consumer.probe(i + 1) for i in range(self._consumer.probes())]
-        own += [row[1:5] for row in known if not row[7]]
-        parts = (desc.provider, desc.module, desc.function, desc.name)
-        return sum(all(map(_tracer.glob, parts, probe)) for probe in own) + self._with_places(desc, known)
+        for probe in own + [row[1:5] for row in known if not row[7]]:
+            by_name[probe[3]].append(probe)
+        for desc in self._descriptions():
+            parts = (desc.provider, desc.module, desc.function, desc.name)
+            if parts not in counts:
+                probes = [probe for name, found in by_name.items() if _tracer.glob(desc.name, name) for probe in found]
+                counts[parts] = sum(all(map(_tracer.glob, parts, probe)) for probe in probes) + self._with_places(desc, places)
+        return [(desc, counts[desc.provider, desc.module, desc.function, desc.name]) for desc in self._descriptions()]
 
     @staticmethod
-    def _with_places(desc, known):
-        """How many of the probes that it stands for have places."""
-        opened = [row for row in known if row[7] == _tracer.HAS_PLACES]
-        return sum(_tracer.glob(desc.provider, row[1]) and _tracer.glob(desc.name, row[4]) for row in opened)
+    def _with_places(desc, places):
+        """How many of the probes that it stands for have places.  places: the rows that do."""
+        return sum(_tracer.glob(desc.provider, row[1]) and _tracer.glob(desc.name, row[4]) for row in places)
 
     def _explain(self, error):
         """What the user needs to know of an OSError of the core."""

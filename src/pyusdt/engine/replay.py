@@ -43,7 +43,7 @@ class ReplayEngine(EmbeddedEngine):
 
     def open(self, targets):
         known = self._replay.probes()
-        self.matched = [(desc, self._count(desc, known)) for desc in self._descriptions()]
+        self.matched = self._counted(known)
 
     def begin(self):
         begun = self._about["begun"]

@@ -302,7 +302,7 @@ class Lexer:
         for letters in ("uU", "lL", "lL"):
             if pos < size and text[pos] in letters:
                 pos += 1
-        suffix = text[begin:pos].lower()
+        suffix = text[begin:pos]
         self.pos = pos
         if self.mode == EXPR and pos < size and text[pos] in IDENT_REST and self.scoped_number(pos):
             return Token(IDENT, text[start : self.pos], start, self.pos)
@@ -462,8 +462,8 @@ class Lexer:
         sign = value[0] if value[:1] in ("+", "-") and value else ""
         body = value[len(sign) :]
         digits = body.rstrip("uUlL")
-        suffix = body[len(digits) :].lower()
-        if not digits or digits[0] not in DIGITS or suffix not in ("", "u", "l", "ul", "ll", "ull"):
+        suffix = body[len(digits) :]
+        if not digits or digits[0] not in DIGITS or suffix.lower() not in ("", "u", "l", "ul", "ll", "ull"):
             return None
         octal = digits[0] == "0" and digits[:2] not in ("0x", "0X")
         allowed, number = (HEX, digits[2:]) if digits[:2] in ("0x", "0X") else (DIGITS, digits)
