@@ -18,7 +18,7 @@ from .identity import alive
 from .machines import Machines
 from .python import await_python, is_of_python
 from .taken import Taken
-from .ticks import Ticks, period, profile_period
+from .ticks import LeftOut, Ticks, period, profile_period
 
 _BUFSIZE = 4 << 20  # bytes of one ring, as of one of dtrace's buffers
 BATCH = 16384  # events between two looks at the clock and at exit()
@@ -51,8 +51,8 @@ class EmbeddedEngine(Engine):
         self._awaited = None  # the pid of a process that is to come
         self._brought = []  # what a command will have that does not know of us
         self._lacking = []  # that there was nobody to trace
-        self._left_out = 0  # ticks
-        self._said = {"troubles": 0, "again": 0, "corrupt": 0, "cut": 0, "left_out": 0, "left_out_at": 0.0}  # of what warnings() tells
+        self._left_out = LeftOut()
+        self._said = {"troubles": 0, "again": 0, "corrupt": 0, "cut": 0}  # of what warnings() tells
         self._pace = _tracer.Pace()
         self._names, self._taken = frames.Names(), Taken()
         self.cpu = options.get("cpu", 0)
@@ -387,7 +387,7 @@ class EmbeddedEngine(Engine):
                 self._taken.fire(self._consumer, self.cpu)
                 return
             self._fire(probe, when)
-        self._left_out += self._ticks.made_up(probe, when, self._ends_at or time.monotonic_ns())
+        self._left_out.count += self._ticks.made_up(probe, when, self._ends_at or time.monotonic_ns())
 
     def _has_more(self, when):
         """Of a session that is stopped: run the clauses on a batch of its events, of those up to the next tick, and that tick.
@@ -412,17 +412,9 @@ class EmbeddedEngine(Engine):
         if again:
             said.append(f"{again} event{'' if again == 1 else 's'} may have been shown before: "
                         "pydtrace was killed when it had read them")
-        said += self._owed()
+        said += self._left_out.told(self._ended)
         self._said |= {"troubles": len(troubles), "again": stats["again"], "corrupt": stats["corrupt"], "cut": self._stacks_cut}
         return said
-
-    def _owed(self):
-        """Of ticks that were left out, once a second: there is no end to them."""
-        now, ticks = time.monotonic(), self._left_out - self._said["left_out"]
-        if not ticks or (now < self._said["left_out_at"] + 1 and not self._ended):
-            return []
-        self._said |= {"left_out": self._left_out, "left_out_at": now}
-        return [f"{ticks} tick{'' if ticks == 1 else 's'} left out: their clauses take longer than there is time between them"]
 
     @property
     def _stacks_cut(self):

@@ -79,7 +79,7 @@ class ReplayEngine(EmbeddedEngine):
             self._ticks.fired(probe, when)
         else:
             following = self._replay.next_time()
-            self._left_out += self._ticks.made_up(probe, when, self._about["end"] if following is None else following)
+            self._left_out.count += self._ticks.made_up(probe, when, self._about["end"] if following is None else following)
 
     def _step_end(self):
         """A step behind where we are, or behind the next event, where that is later."""
@@ -118,8 +118,8 @@ class ReplayEngine(EmbeddedEngine):
         return due is None or due[0] > self._about["end"]
 
     def warnings(self):
-        left_out = self._left_out if self._ended else 0
-        self._left_out -= left_out
+        left_out = self._left_out.count if self._ended else 0
+        self._left_out.count -= left_out
         return [f"{left_out:,} ticks left out: nothing was recorded for too long"] if left_out else []
 
     @property

@@ -8,6 +8,7 @@ Source: the DTrace guide, "profile Provider".
 from __future__ import annotations
 
 import re
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,9 +46,25 @@ def profile_period(name: str) -> int | None:
     return period("tick-" + name.removeprefix("profile-")) if name.startswith("profile-") else None
 
 
+class LeftOut:
+    """count: ticks that were owed, and left out as too many."""
+
+    def __init__(self) -> None:
+        self.count = self._told = 0
+        self._told_at = 0.0
+
+    def told(self, ended: bool) -> list[str]:
+        """Words of those that came, once a second, since there is no end to them; and when it has ended."""
+        now, ticks = time.monotonic(), self.count - self._told
+        if not ticks or (now < self._told_at + 1 and not ended):
+            return []
+        self._told, self._told_at = self.count, now
+        return [f"{ticks} tick{'' if ticks == 1 else 's'} left out: their clauses take longer than there is time between them"]
+
+
 class Ticks:
-    """Several tick probes: {probe id: period in ns}.  A tracer that was late skips ticks, as dtrace does, whose timer interrupts do
-    not queue; or it makes up for them, up to OWED of each, where each has its place among the events."""
+    """Several tick probes: {probe id: period in ns}.  A tracer that was late makes up for what it missed, up to OWED of each, since
+    dtrace's timers interrupt whatever runs; or it skips that."""
 
     def __init__(self, periods: Mapping[int, int], now: int) -> None:
         self._due = {probe: [now + each, each] for probe, each in periods.items()}
@@ -56,12 +73,18 @@ class Ticks:
         """(time, probe id) of the one that is due first, or None."""
         return min((due[0], probe) for probe, due in self._due.items()) if self._due else None
 
+    def missed(self, probe: int, now: int) -> bool:
+        """Is it late by a period, or more?"""
+        due, each = self._due[probe]
+        return now - due >= each
+
     def fired(self, probe: int, now: int) -> None:
         due = self._due[probe]
         due[0] += due[1] * max(1, (now - due[0]) // due[1] + 1)
 
     def made_up(self, probe: int, when: int, now: int) -> int:
-        """It fired for a time that is over; the next is the one after that.  Returns how many were left out, as too many were owed."""
+        """It fired for a time that may be over; the next is the one after that.  Returns how many were left out, as too many were
+        owed."""
         self.fired(probe, when)
         due = self._due[probe]
         left_out = max(0, (now - due[0]) // due[1] - OWED)

@@ -150,9 +150,9 @@ class Own:
     def __init__(self, insns, map_fds, types=None):
         self.fd = kernel.load(insns, map_fds, kernel.RAW_TRACEPOINT, types=types)
 
-    def fire(self, ident, arguments=()):
-        """Run it now, in this process; `ident` is its probe's."""
-        kernel.prog_test_run(self.fd, struct.pack("=9Q", ident, *(list(arguments) + [0] * 8)[:8]))
+    def fire(self, ident, when=0):
+        """Run it now, in this process; `ident` is its probe's; when: its timestamp, 0 for the time that it is."""
+        kernel.prog_test_run(self.fd, struct.pack("=9Q", ident, *[0] * 7, when))
 
     def close(self):
         os.close(self.fd)

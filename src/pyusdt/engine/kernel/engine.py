@@ -17,7 +17,7 @@ from ...bpf import kernel
 from ...data import program as p
 from .. import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
 from ..elf import BadFile
-from ..ticks import Ticks, period, profile_period
+from ..ticks import LeftOut, Ticks, period, profile_period
 from . import btf, errors, operands, unwind, writing
 from .attach import SITE, Attacher, Own, Place, release
 from .clauses import demanded
@@ -59,6 +59,7 @@ class KernelEngine(Engine):
         self._pids, self._held = (), {}  # {pid: a descriptor of the process that had it when it was looked at}
         self._poller = select.poll()
         self._probes = [None]  # by id: (provider, module, function, name), or the Site
+        self._left_out = LeftOut()
         self._periods, self._profiles = {}, {}  # {name: (id, ns)} of ticks, {id: ns} of profile-n
         # the maps of a process that soon ends are wanted for the names in its stacks
         self._rescan_every, self._rescan_due = _RESCAN_NOW if program.stacks else _RESCAN_FIRST, 0.0
@@ -371,9 +372,9 @@ class KernelEngine(Engine):
         if self.maps.places.walk.tables:
             self.interpreters.natives.ask(pid, 0)
 
-    def _fire(self, ident):
+    def _fire(self, ident, when=0):
         if ident in self._own:
-            self._own[ident].fire(ident)
+            self._own[ident].fire(ident, when)
 
     def _set_wall(self):
         self.maps.set_wall(time.time_ns() - time.monotonic_ns())
@@ -420,14 +421,15 @@ class KernelEngine(Engine):
         os.close(fd)
 
     def _fire_ticks(self):
-        """Fire the ticks that are due, each once; when the next one is (s), or None."""
+        """Fire the ticks that are due, each once; when the next one is (s), or None.  What this process slept through, since it had no
+        processor, fires with the time at which it was due: dtrace's timers interrupt whatever runs."""
         for _ in self._periods:
             due = self._ticks.next() if self._ticks and not self.exiting else None
             now = time.monotonic_ns()
             if due is None or due[0] > now:
                 return due and due[0] / 1e9
-            self._fire(due[1])
-            self._ticks.fired(due[1], now)
+            self._fire(due[1], due[0] if self._ticks.missed(due[1], now) else 0)
+            self._left_out.count += self._ticks.made_up(due[1], due[0], now)
             if self._reads_aggregations:
                 break  # what it prints is printed before the next one fires
         return time.monotonic() if self._periods else None
@@ -524,7 +526,7 @@ class KernelEngine(Engine):
     def warnings(self):
         left_files = self._left_files[:]
         self._left_files.clear()
-        return left_files + self._refused_sites() + self._hopeless_sites() + self._unwalked()
+        return left_files + self._refused_sites() + self._hopeless_sites() + self._unwalked() + self._left_out.told(self.exiting)
 
     def _unwalked(self):
         return self.interpreters.news() if self.interpreters else []

@@ -96,6 +96,9 @@ class Maps:
                call(_NS_PID_TGID), load(8, R0, R10, _PIDS))
 
 
+_WHEN = 64  # in the context of a probe that the engine fires itself: the timestamp, or 0
+
+
 class Event:
     """What differs between the programs of one clause set.  own: fired by the engine, which puts the probe's id into
     the context, else by a site, whose cookie it is; arguments: {index: (Operand, symbol's distance)}; pid: the only
@@ -370,13 +373,18 @@ class Linker:
         if "wall" in reads:
             reads.add("time")
         another = event.raw is not None and event.raw.subject is not None  # what is filled in is not of the running task
-        self._late = set() if another else (late - reads) & NOW
+        self._late = set() if another or event.own else (late - reads) & NOW
         return reads | late - self._late
 
     def _now(self, g, names):
         """The parts of the event, of `names`, that are so while the firing lasts."""
         if "time" in names:
-            g.emit(call(_KTIME), store(8, R7, p.STATE_TIME, R0))
+            now = Label()
+            g.emit(call(_KTIME))
+            if self._own:
+                g.emit(load(8, R1, R6, _WHEN), jump_imm("jeq", R1, 0, now), mov(R0, R1))
+            g.place(now)
+            g.emit(store(8, R7, p.STATE_TIME, R0))
         if "cpu" in names:
             g.emit(call(_CPU), store(4, R7, p.STATE_CPU, R0))
         if "pid" in names:
