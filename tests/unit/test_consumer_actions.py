@@ -78,6 +78,18 @@ def test_setopt_says_what_it_can_not_set():
     assert 'couldn\'t set option "bufsize" to "1m": Operation illegal when tracing is active' in done.stderr
 
 
+def test_setopt_sets_what_dtrace_sets_while_it_traces():
+    """Asked of dtrace 2.0.7, one by one."""
+    fixed = ["bpflog", "bpflogsize", "bufpolicy", "bufresize", "cleanrate", "cpu", "jstackframes", "jstackstrsize", "lockmem",
+             "maxframes", "noresolve", "pcapsize", "scratchsize", "stackframes", "statusrate", "ustackframes"]
+    values = {"bufpolicy": "fill", "bufresize": "auto", "cleanrate": "10hz", "statusrate": "10hz"}
+    free = ["aggrate", "aggsortrev", "quiet", "stackindent", "switchrate"]
+    script = "".join(f'BEGIN {{ setopt("{name}", "{values.get(name, "1")}"); }}' for name in fixed + free)
+    done = pydtrace("-qn", script + "BEGIN { exit(0); }")
+    refused = [line.split('"')[1] for line in done.stderr.splitlines() if line.endswith("Operation illegal when tracing is active")]
+    assert refused == fixed
+
+
 def test_a_speculation_that_is_too_long_drops():
     script = 'BEGIN { i = speculation(); } BEGIN { speculate(i); printf("%d", i); } ' \
              'BEGIN { speculate(i); trace(1); } BEGIN { commit(i); } BEGIN { exit(0); }'

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from .sink import Sink
     from .texts import Texts
 
-_NOT_WHILE_TRACING = ("aggsize", "bufsize", "dynvarsize", "specsize", "strsize", "nspec", "destructive")
+_NOT_WHILE_TRACING = frozenset([
+    "aggsize", "bpflog", "bpflogsize", "bufpolicy", "bufresize", "bufsize", "cleanrate", "cpu", "destructive", "dynvarsize",
+    "jstackframes", "jstackstrsize", "lockmem", "maxframes", "noresolve", "nspec", "pcapsize", "scratchsize", "specsize",
+    "stackframes", "statusrate", "strsize", "ustackframes"])
 
 
 class Actions:
