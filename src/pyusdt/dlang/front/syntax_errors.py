@@ -3,11 +3,14 @@
 In: a parser.Parser before the token that can not stand where it is.  Out: the error, with what dtrace shows near it, and a hint.
 """
 
+import re
+
 from .. import hints
 from ..builtins import prototypes
 from ..errors import printable, refuse
 from .lexer import EOF, IDENT, INT, SPACE, STRING
 
+_OF_BPFTRACE = re.compile(r"(?:^|[\s,;}])(?:u|ur|usdt|uprobe|uretprobe):/[^\s{]*$")  # a description with a path, up to the token
 _MAY_GO_ON = frozenset("-=+*/%&|^<>!")  # operators that are the beginning of others
 
 
@@ -32,6 +35,8 @@ def refuse_token(parser, hint=None):
 
 def _hint(parser, token):
     """A hint that what stands before the token gives."""
+    if _OF_BPFTRACE.search(parser.source.text[: token.start]):
+        return "no path stands in a description: a function is pid$target:libc.so.6:malloc:entry, a USDT probe provider$target:::name, of -p or -c"
     if token.kind == ";" and parser.items and parser.lexer.opened["{"] == 0:
         return "there is no ; after a clause"
     if token.kind == "{" and parser.lexer.opened["{"] > 1:  # it is counted already
