@@ -3,14 +3,12 @@
 In: a parser.Parser before the token that can not stand where it is.  Out: the error, with what dtrace shows near it, and a hint.
 """
 
-import re
-
 from .. import hints
 from ..builtins import prototypes
 from ..errors import printable, refuse
 from .lexer import EOF, IDENT, INT, SPACE, STRING
 
-_OF_BPFTRACE = re.compile(r"(?:^|[\s,;}])(?:u|ur|usdt|uprobe|uretprobe):/[^\s{]*$")  # a description with a path, up to the token
+_OF_BPFTRACE = ("u:/", "ur:/", "usdt:/", "uprobe:/", "uretprobe:/")  # how descriptions with a path begin
 _MAY_GO_ON = frozenset("-=+*/%&|^<>!")  # operators that are the beginning of others
 
 
@@ -35,7 +33,8 @@ def refuse_token(parser, hint=None):
 
 def _hint(parser, token):
     """A hint that what stands before the token gives."""
-    if _OF_BPFTRACE.search(parser.source.text[: token.start]):
+    before = parser.source.text[: token.start].split()
+    if before and before[-1].startswith(_OF_BPFTRACE):
         return "no path stands in a description: a function is pid$target:libc.so.6:malloc:entry, a USDT probe provider$target:::name, of -p or -c"
     if token.kind == ";" and parser.items and parser.lexer.opened["{"] == 0:
         return "there is no ; after a clause"

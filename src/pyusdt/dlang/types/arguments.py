@@ -175,9 +175,10 @@ def signature_of(names, probe):
 
 def _of_call(kernel, probe):
     """The Signature of one side of a system call, or None; what a pattern stands for has no types of its own."""
-    if probe.name == "return" and (probe.provider or kernel.system_call(probe.function) is not None):
+    side = probe.name
+    if side == "return" and (probe.provider or kernel.system_call(probe.function) is not None):
         return Signature([("", t.LONG)])
-    types = kernel.system_call(probe.function) if probe.name == "entry" else None
+    types = kernel.system_call(probe.function) if side == "entry" else None
     return None if types is None else Signature([("", type) for type in types])
 
 
