@@ -39,6 +39,7 @@ COMMAND_LINES = [
     ["-ln", "nosuch:::"],
     ["-V"],
     ["-lV"],
+    ["-vn", "BEGIN{exit(0)} syscall::read:entry,sched:::on-cpu{}"],
     ["-y"],
     ["-n"],
     ["-x", "strsize=10", "-s", "faults.d"],

@@ -124,6 +124,13 @@ def test_the_embedded_engine_has_no_registers():
         assert done.returncode == 1 and "uregs[] are the kernel's" in done.stderr
 
 
+@pytest.mark.usefixtures("bpf")
+def test_functions_are_as_stable_as_in_dtrace(worker):
+    out, _, status = pydtrace("-lvn", "pid$target:a.out:work:entry", "-c", worker)
+    words = [line.split(":")[1].strip() for line in out.splitlines() if line.startswith("\t\t") and ":" in line]
+    assert status == 0 and words == ["Private", "Private", "Unknown"] * 2, out
+
+
 def test_offsets_are_looked_for_only_where_they_are_asked_for():
     """Reading a library's instructions takes a second."""
     from pyusdt.dlang.compile import compile_program
@@ -137,6 +144,6 @@ def test_offsets_are_looked_for_only_where_they_are_asked_for():
 
     looked = []
     assert wanted("pid7:a.out:work:entry") == ["entry"] and wanted("pid7:a.out:*:return") == ["return"] and not looked
-    assert wanted("pid7:a.out:work:") == ["entry", "return", "0", "4", "10"] and wanted("pid7:a.out:w*:1?") == ["10"]
+    assert wanted("pid7:a.out:work:") == ["return", "entry", "0", "4", "10"] and wanted("pid7:a.out:w*:1?") == ["10"]
     assert wanted("pid7:a.out:other:4") == [] and wanted("pid7:a.out:work:04") == [] and len(looked) == 3
     assert wanted("pid7:a.out:w*:entry", 0) == [] == wanted("pid7:a.out::entry", 0) and wanted("pid7:a.out:work:entry", 0) == ["entry"]

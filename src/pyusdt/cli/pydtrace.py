@@ -308,7 +308,9 @@ def trace(arguments: Arguments) -> int:
         driver.check_matches()
         for note in engine.notes:
             complain(harmless(note))
-        if arguments.verbose:
+        output = open_output(arguments.output)
+        report_requests(arguments, compiled, engine, output)
+        if arguments.verbose:  # behind what dtrace says
             complain(f"engine: {engine.name} ({driver.reason})")
             for what, clauses in (("counted in the traced processes, without events", engine.counted),
                                   ("run once for many events of a probe", engine.folded)):
@@ -316,8 +318,6 @@ def trace(arguments: Arguments) -> int:
                     complain(f"{what}: {', '.join(f'clause {clause.index + 1}' for clause in clauses)}")
             if "workers" in arguments.options:
                 complain(f"consumers: {engine.consumers}")
-        output = open_output(arguments.output)
-        report_requests(arguments, compiled, engine, output)
         status = run(arguments, driver, output) if arguments.execute else 0
         if arguments.verbose:
             for text in engine.details():

@@ -11,18 +11,30 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-_LEVELS = ("Unstable", "Evolving", "Stable")  # ascending
-_CLASSES = ("ISA", "Common")
+_LEVELS = ("Private", "Unstable", "Evolving", "Stable")  # ascending
+_CLASSES = ("Unknown", "ISA", "Common")
 _OWN = ("Unstable", "Common")  # BEGIN, tick-1s …, and descriptions that match no probe: level of name and data, class
 _USER = ("Evolving", "ISA")  # probes of user processes
+_CALLS = ("Private", "ISA")  # the arguments of system calls and of the kernel's tracepoints
+_NOBODYS = ("Private", "Unknown")  # functions, and the descriptions of all probes in the kernel
+_IN_KERNEL = frozenset(("syscall", "rawtp", "sdt", "proc", "sched", "io", "ip", "tcp", "udp", "lockstat"))
 _STATEMENTS = ("Stable", "Common")
 _OWN_NAMES = ("BEGIN", "END", "ERROR", "tick-", "profile-")
 
 
 def _attributes(description: Any, count: int) -> tuple[str, str]:
+    """Those of the arguments, by which dtrace judges a request."""
     if count == 0 or description.provider in ("dtrace", "profile"):
         return _OWN
+    if description.provider in ("syscall", "rawtp", "sdt"):
+        return _CALLS
+    if _is_pid(description.provider):
+        return _NOBODYS
     return _OWN if description.name.startswith(_OWN_NAMES) else _USER
+
+
+def _is_pid(provider: str) -> bool:
+    return provider.startswith("pid") and provider[3:].isdigit()
 
 
 def _block(title: str, level: str, dependency: str) -> str:
@@ -47,7 +59,8 @@ def report(what: str, name: str, matched: Sequence[tuple[Any, int]]) -> str:
 def probe_report(description: Any, signature: Any) -> str:
     """What -lv says of one probe.  signature: dlang.types.arguments.Signature, None where nothing is known of its arguments."""
     level, dependency = _attributes(description, 1) if not description.name.startswith(_OWN_NAMES) else _STATEMENTS
-    text = _block("Probe Description Attributes", level, dependency) + _block("Argument Attributes", level, dependency)
+    described = _NOBODYS if description.provider in _IN_KERNEL or _is_pid(description.provider) else (level, dependency)
+    text = _block("Probe Description Attributes", *described) + _block("Argument Attributes", level, dependency)
     types = [] if signature is None else signature.outputs
     lines = [f"args[{number}]: {type}{f' (arg.{name})' if name else ''}" for number, (name, type) in enumerate(types)]
     return text + "\n\tArgument Types\n" + "".join(f"\t\t{line}\n" for line in lines or ["None"]) + "\n"

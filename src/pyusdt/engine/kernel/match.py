@@ -46,7 +46,7 @@ class Matcher:
                     places = offsets() if may_be_offset(desc.name) else ()
                     if desc.function == function:
                         self.function_sizes[desc] = size
-                    names = ("entry", "return", *(f"{offset:x}" for offset in places))
+                    names = ("return", "entry", *(f"{offset:x}" for offset in places))
                     found.update(dict.fromkeys(name for name in names if _tracer.glob(desc.name, name)))
             return found
 
