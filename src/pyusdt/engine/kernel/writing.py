@@ -69,11 +69,7 @@ def _guarded(maps: Any) -> list[Any]:
 
 def check(program: Any) -> None:
     """Raise EngineError where a clause is to write into a process and the kernel has no such helper for this process."""
-    if WRITES not in program.uses:
-        return
-    elsewhere = {clause for clause in program.clauses if not all(desc.name.startswith((*_OWN, "ERROR")) for desc in clause.probes)}
-    there = [clause for clause in program.clauses if clause in elsewhere or elsewhere and any(desc.name == "ERROR" for desc in clause.probes)]
-    if not any(writes(clause.code) for clause in there):
+    if WRITES not in program.uses or not any(writes(clause.code) for clause in _elsewhere(program.clauses)):
         return
     try:
         os.close(kernel.prog_load([store_imm(8, R10, -8, 0), mov_imm(R1, 0), mov(R2, R10), alu_imm("add", R2, -8), mov_imm(R3, 8), _WRITE,
@@ -81,6 +77,12 @@ def check(program: Any) -> None:
     except OSError as error:
         raise EngineError(f"could not enable tracing: copyout() and copyoutstr() need the kernel's helper bpf_probe_write_user, which it "
                           f"does not give: {_why(error)}") from None
+
+
+def _elsewhere(clauses: list[Any]) -> list[Any]:
+    """The clauses that may fire in another process than the tracer; ERROR does where such a clause has a fault."""
+    found = [clause for clause in clauses if not all(desc.name.startswith((*_OWN, "ERROR")) for desc in clause.probes)]
+    return found + [clause for clause in clauses if found and any(desc.name == "ERROR" for desc in clause.probes)]
 
 
 def _why(error: OSError) -> str:
