@@ -59,6 +59,11 @@ def test_destructive_actions_need_w():
     assert pydtrace("-wqn", script).stdout == "ran\n\n"
 
 
+def test_the_shell_is_called_as_system_calls_it():
+    """So a command that is not there is told as under dtrace: "sh: 1: audioplay: not found"."""
+    assert pydtrace("-wqn", 'BEGIN { system("echo $0"); exit(0); }').stdout == "sh\n\n"
+
+
 def test_what_system_runs_ignores_no_signal_that_python_ignores_for_itself():
     done = pydtrace("-wqn", 'BEGIN { system("grep SigIgn /proc/self/status"); exit(0); }')
     ignored = int(done.stdout.split()[1], 16)

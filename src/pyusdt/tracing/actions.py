@@ -60,7 +60,7 @@ class Actions:
         """The output of the command goes where ours goes by default, as with dtrace."""
         import subprocess  # with it, and not with os.system(), the command ignores no signal that Python does
 
-        subprocess.run(text, shell=True, check=False)
+        subprocess.run(["sh", "-c", text], executable="/bin/sh", check=False)  # as system(3) calls it, in its messages, too
 
     def reopen(self, path: bytes, record: bytes) -> None:
         try:
