@@ -332,7 +332,7 @@ PARSERS: dict[str, Parser] = {
 _REFUSED = {
     "there is nothing to link": "dofstashpath late xlate",
     "types are not read as CTF, nor written so": "ctfpath ctypes dtypes",
-    "the kernel is not traced": "grabanon modpath procfspath",
+    "the kernel that is traced is the one that runs, and tells of itself": "grabanon modpath procfspath",
     "it is for dtrace's own developers": "lazyload",
 }  # fmt: skip
 for _reason, _names in _REFUSED.items():

@@ -53,6 +53,14 @@ def test_the_objects_link_and_have_the_probes(program, folder):
     assert ".note.GNU-stack" in sections
 
 
+@pytest.mark.parametrize("words, said", [
+    (["-h"], "dtrace: failed to open header file '': No such file or directory\n"),
+    (["-G"], "dtrace: failed to link script shop.d: failed to open : No such file or directory\n")])
+def test_an_output_without_a_name(words, said, folder):
+    """It was as if none had been asked for."""
+    assert pydtrace(folder, *words, "-s", "shop.d", "-o", "") == (1, said)
+
+
 @pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_dtrace_and_pydtrace_see_them(program, folder):
@@ -69,6 +77,7 @@ def test_dtrace_and_pydtrace_see_them(program, folder):
     ["-G", "-s", "53.d"], ["-G", "-s", "54.d"], ["-G", "-s", "54.d", "-o", "x.o"], ["-G", "-s", "53.d", "-s", "54.d"],
     ["-G", "-s", "shop.d", "-o", "/nonexistent/x.o"], ["-h", "-s", "shop.d", "-o", "/nonexistent/x.h"],
     ["-G", "-xlinktype=dof", "-s", "shop.d"], ["-G", "-xldpath=ld", "-s", "shop.d"], ["-xldpath", "-G", "-s", "shop.d"],
+    ["-h", "-s", "shop.d", "-o", ""], ["-G", "-s", "shop.d", "-o", ""],
     ["-G", "-xlinkmode=static", "-s", "shop.d"], ["-G"], ["-h"], ["-h", "-n", "BEGIN"], ["-h", "-G", "-s", "shop.d"],
 ], ids=" ".join)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

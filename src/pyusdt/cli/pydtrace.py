@@ -231,7 +231,7 @@ def write_headers(arguments: Arguments) -> int:
         raise cli.UsageError("-h requires one or more scripts or enabling options", usage=False)
     if not scripts and arguments.output is None:
         raise cli.UsageError("-h requires an output file if no scripts are specified", usage=False)
-    path = arguments.output or default_path(scripts[-1])
+    path = default_path(scripts[-1]) if arguments.output is None else arguments.output
     compiler = Compiler(arguments.options, default_macros(), kernel=Structs())
     add_requests(compiler, arguments)
     try:
@@ -245,7 +245,7 @@ def write_headers(arguments: Arguments) -> int:
 def linked(arguments: Arguments) -> str:
     """What dtrace calls the requests of -G in its messages: the first; a script loses its .d where that names the object."""
     first = arguments.requests[0]
-    named = arguments.output and len(arguments.requests) == 1
+    named = arguments.output is not None and len(arguments.requests) == 1
     return f"{first.what} {first.name if named or first.script is None else first.name.removesuffix('.d')}"
 
 
@@ -256,7 +256,7 @@ def link(arguments: Arguments) -> int:
     scripts = [request.script for request in arguments.requests if request.script is not None]
     if not arguments.requests:
         raise cli.UsageError("-G requires one or more scripts or enabling options", usage=False)
-    path = arguments.output or default_path(scripts)
+    path = default_path(scripts) if arguments.output is None else arguments.output
     failed = f"failed to link {linked(arguments)}"
     if arguments.options.get("linktype") == "dof":
         if os.path.exists(path):
