@@ -294,6 +294,30 @@ def test_doctor_finds_no_fault_here():
     assert all(each.text and (each.good or each.advice) for each in findings.values())
 
 
+DAMAGED = """
+import os, pyusdt, sys
+[control] = [name for name in os.listdir(sys.argv[1]) if name.startswith(f"{os.getpid()}-")]
+with open(os.path.join(sys.argv[1], control), "r+b") as file:
+    file.write(b"x" * 4096)
+print(flush=True)
+input()
+"""
+
+
+def test_doctor_says_that_a_control_file_is_damaged(tmp_path):
+    tmp_path.chmod(0o700)
+    with subprocess.Popen([sys.executable, "-c", DAMAGED, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}) as process:
+        process.stdout.readline()
+        done = run("doctor", "-p", str(process.pid), PYUSDT_RUNDIR=str(tmp_path))
+        traced = subprocess.run([os.path.join(os.path.dirname(PYUSDT), "pydtrace"), "-x", "engine=embedded", "-p", str(process.pid), "-n", "pyusdt$target:::user_trace-s1"],
+                                env={**os.environ, "PYUSDT_RUNDIR": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False)
+        process.stdin.close()
+    assert f"hint: what process {process.pid} says of its probes is damaged, or of another version: pyusdt doctor -p" in traced.stderr
+    assert (done.returncode, traced.returncode) == (1, 1)
+    assert f"NO  embedded engine  what the process says in {tmp_path} of its probes is damaged, or of another version\n" in done.stdout
+
+
 def test_doctor_says_what_is_wrong(tmp_path):
     tmp_path.chmod(0o755)
     done = run("doctor", PYUSDT_RUNDIR=str(tmp_path), PYUSDT_CACHE="/proc/none")

@@ -264,10 +264,13 @@ def process(pid: int) -> list[Finding]:
 
 
 def _process_embedded(pid: int) -> Finding:
-    from .._tracer import find_rundir
+    from .._tracer import find_rundir, list_probes
 
     try:
         folder = find_rundir(pid)
+        if not list_probes(None, pid):
+            return Finding("embedded engine", False, f"what the process says in {folder} of its probes is damaged, or of another version",
+                           "start the program again; whoever runs it can write there")
     except PermissionError as error:
         return Finding("embedded engine", False, error.strerror or str(error),
                        "a container or a security module keeps it from this user: trace from outside, or as root")

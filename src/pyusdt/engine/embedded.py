@@ -154,7 +154,9 @@ class EmbeddedEngine(Engine):
                         self._session.want(desc.provider, desc.module, desc.function, desc.name, demand or clause.demand,
                                            counts=clause in self._counting, frames=self._frames(clause), natives=self._natives(clause))
             known = self._known_probes()
-            if self._pids and not any(row[1].startswith("python") for row in known):
+            if self._pids and not known:
+                self.lack = f"what process {self._pids[0]} says of its probes is damaged, or of another version: pyusdt doctor -p"
+            elif self._pids and not any(row[1].startswith("python") for row in known):
                 self.lack = NoPyusdt.OF_PYTHON
         except OSError as error:
             raise self._explain(error) from None
