@@ -5,6 +5,7 @@ maps that nobody may empty, of which differences are sent.
 """
 
 import json
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -129,3 +130,15 @@ def test_a_strangers_words_of_a_distribution(wrong):
 def test_a_strangers_keys(programs, wrong):
     with pytest.raises(ValueError):
         wire.reader(programs[True].aggregations[0].keys)(wrong)
+
+
+def test_keys_of_arrays_stay_apart():
+    """Text where that is all, else all the bytes; and back again."""
+    from pyusdt.data import snapshot
+
+    fields = compile_program("char a[5]; BEGIN { @[a, 3] = count(); }").aggregations[0].keys
+    read = snapshot.key_reader(fields, None)
+    for begin, value in ((b"ab\0\0\0", "ab"), (b"ab\0\0c", b"ab\0\0c"), (b"abcde", "abcde"), (b"\xff\0\0\0\0", b"\xff"), (b"\0" * 5, "")):
+        packed = begin.ljust(fields[1].offset, b"\0") + (3).to_bytes(4, sys.byteorder)
+        packed = packed.ljust(-(-len(packed) // 8) * 8, b"\0")
+        assert read(packed) == (value, 3) and snapshot.pack_key(fields, (value, 3), None) == packed

@@ -56,6 +56,16 @@ def maker_of(type: Any, symbols: Any) -> Any:
     return None
 
 
+def key_maker_of(type: Any, symbols: Any) -> Any:
+    """As maker_of, for a key: no two keys become one value, so an array of char with bytes behind its NUL is all of them."""
+    return _whole_text if type.is_array and t.is_text(type) else maker_of(type, symbols)
+
+
+def _whole_text(storage: bytes) -> str | bytes:
+    text = storage.rstrip(b"\0")
+    return storage if 0 in text else text_of(text)
+
+
 def layout_of(data: Any) -> str:
     """struct's code for a field."""
     if t.is_real(data.type):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import types as t
 from . import values
 from .buckets import MergeError
-from .fields import layout_of, maker_of
+from .fields import key_maker_of, layout_of
 from .names import Names
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _plain(value: Any) -> Any:
 
 def key_reader(fields: Any, symbols: Any) -> Any:
     """A function from a key's bytes to its tuple."""
-    parts = [(data.offset, struct.Struct("=" + layout_of(data)), maker_of(data.type, symbols)) for data in fields]
+    parts = [(data.offset, struct.Struct("=" + layout_of(data)), key_maker_of(data.type, symbols)) for data in fields]
 
     def read(key: bytes) -> Key:
         found = [(layout.unpack_from(key, offset)[0], make) for offset, layout, make in parts]
