@@ -203,7 +203,7 @@ def compare(program, engines, reference="dtrace"):
     return numbers, found
 
 
-KINDS = {"numbers": 200, "strings": 70, "events": 40}  # clauses that the real dtrace can have of a kind
+KINDS = {"numbers": 200, "strings": 40, "events": 40}  # clauses that the real dtrace can have of a kind
 
 
 def kind_of(seed):
@@ -260,7 +260,7 @@ def arguments():
                         help="embedded: compare the kernel engine with it")
     parser.add_argument("--keep", help="write the programs that differ to this folder: they depend on what was covered before")
     parser.add_argument("--state", help="a file: go on from where a run with it was stopped")
-    parser.add_argument("--coverage", help="write a table of what was compared to this file")
+    parser.add_argument("--coverage", help="write a table of what was compared to this file, and a row to runs.tsv")
     return parser.parse_args()
 
 
@@ -285,10 +285,12 @@ def main():
         print(f"seed {seed}, {kind}: {len(numbers)} clauses, {len(found)} differences, {time.monotonic() - begun:.0f} s; "
               f"{so_far.compared} so far", flush=True)
     if options.coverage:
-        from coverage_table import table
+        from coverage_table import keep, table
 
+        seeds = range(so_far.first, so_far.seed)
+        keep(so_far.compared, so_far.differences, engines, seeds)
         with open(options.coverage, "w", encoding="utf-8") as file:
-            file.write(table(so_far.counts, so_far.compared, so_far.differences, engines, range(so_far.first, so_far.seed)))
+            file.write(table(so_far.counts, so_far.compared, so_far.differences, engines, seeds))
     return 1 if so_far.differences else 0
 
 

@@ -104,7 +104,8 @@ class Mixed:
     def together(self):
         """Aggregations of the same keys, printed in one."""
         rng, values = self.random, self.values
-        functions = [rng.choice(["count", "sum", "min", "max"]) for _ in range(rng.randint(2, 3))]
+        # By the first one dtrace chooses how all are printed: behind a count() it has -1 as 18446744073709551615.
+        functions = [rng.choice(["sum", "min", "max"]), *(rng.choice(["count", "sum", "min", "max"]) for _ in range(rng.randint(1, 2)))]
         keys = rng.randint(1, 2)
         values.count("type", f"{len(functions)} aggregations printed together")
         names = [f"@h{self.number}{letter}" for letter, _ in zip("abc", functions)]

@@ -77,7 +77,16 @@ def conversion(node, xlate, name):
         return None
     found = copied(value, {translator.symbol: xlate.operand})
     found.loc = node.loc
-    return convert(found, translator.to.body.fields[name].type)
+    return _as_member(convert(found, translator.to.body.fields[name].type), translator.to.body.fields[name].type)
+
+
+def _as_member(value, type):
+    """An integer has the member's type, whatever it was made of: `long l = i * 3` is not cut to an int where it is printed."""
+    if not (type.is_integer and value.type.is_integer) or value.type.size == type.size:
+        return value
+    found = ast.Cast(value.loc, value, None)
+    found.type = type
+    return found
 
 
 def translated_member(c, node, xlate):
