@@ -138,12 +138,12 @@ class Linker:
         clauses = [self.program.clauses[index] for index in indexes]
         faulting = [clause for clause in clauses if self.errors and may_fault(clause.code)]
         g = Code()
+        self.steps, self._own = set(), event.own
         out, left = Label("out"), Label("left")
         self._enter(g, event, clauses, left)
         calls = []  # (instruction, clause, Function, or None for the ERROR probe)
         self._fill(g, event, clauses, self.errors if faulting else (), calls)
         self.places, self._kernel_reads = [], bool(event.raw and event.raw.kernel_reads) or bool(self.program.uses & {"thread", "kernel"})
-        self.steps, self._own = set(), event.own
         run = self._call if apart or len(clauses) > 1 else self._insert
         for number, clause in enumerate(clauses):
             if clause in faulting:
