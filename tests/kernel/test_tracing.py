@@ -307,6 +307,20 @@ def test_string_functions_of_string_functions(tmp_path):
     assert out == "4 NAMEx /usr/libAME\n", err
 
 
+def test_string_functions_in_keys_of_distributions(tmp_path):
+    """It gave up, since it went through the loop over the string for each bucket that quantize()'s value may be in."""
+    program = tmp_path / "asks.py"
+    program.write_text("import ctypes\nfor name in (b'/usr/lib/A', b'/B', b'/opt/A'):\n    ctypes.CDLL(None).getenv(name)\n")
+    script = """pid$target:libc.so:getenv:entry /substr(copyinstr(arg0), 0, 1) == "/"/ {
+        this->name = copyinstr(arg0);
+        @b[basename(copyinstr(arg0)), copyinstr(arg0)] = quantize(strlen(this->name));
+        @d[dirname(copyinstr(arg0)), toupper(basename(this->name))] = llquantize(strlen(this->name), 10, 0, 3, 10);
+        self->n[strlen(this->name)] = 1; }
+        END { printa("%s %s\\n", @b); printa("%s %s\\n", @d); }"""
+    out, err, _ = pydtrace("-qn", script, "-c", f"{sys.executable} {program}")
+    assert sorted(out.split("\n")) == sorted(["A /opt/A", "A /usr/lib/A", "B /B", "/ B", "/opt A", "/usr/lib A", "", ""]), (out, err)
+
+
 def test_a_run_directory_that_is_another_s_is_told():
     """Who makes it before root's first process keeps the embedded engine from root, but not in silence."""
     if os.geteuid() != 0 or not shutil.which("unshare"):

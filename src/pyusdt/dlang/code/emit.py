@@ -158,8 +158,14 @@ class Emitter:
             self._stack -= 8
             self.emit(store(8, R10, temp.home, R0))
         else:
-            temp = Temp(0, self.alloc(8))
-            self.emit(store(8, R6, temp.state, R0))
+            temp = self.push_unknown()
+        return temp
+
+    def push_unknown(self):
+        """Keep r0 in the state block, where the verifier does not know what it is: it would otherwise go through the rest of the
+        program once for each number that it found r0 to be on one way or another."""
+        temp = Temp(0, self.alloc(8))
+        self.emit(store(8, R6, temp.state, R0))
         return temp
 
     def use(self, temp, reg):

@@ -11,6 +11,7 @@ from ...bpf.insn import R0, R1, R3, R4, R6, alu_imm, exit_, jump_imm, mov, mov_i
 from ...data import program as p
 from ...data import types as t
 from .. import ast
+from .demand import walk
 from .integers import discard
 from .layout import round_up
 from .strings import natural_size
@@ -83,12 +84,13 @@ def _statement(g, statement, call, record, actions):
 def _aggregate(g, statement):
     """Find the value of the key, or make it from zeros, and update it."""
     symbol, row = statement.agg.symbol, statement.row
+    computed = row.prepare and _has_calls(statement.agg.keys or ())
     temps = []
     for number, arg in enumerate(statement.args):
         g.value(arg)
         if number == 0 and row.prepare:
             row.prepare(g, symbol.params)
-        temps.append(g.push())
+        temps.append(g.push_unknown() if computed else g.push())
     done = Label()
     if key := g.layout.aggregation_key(symbol):
         _find_or_make(g, statement.agg, key, temps[0] if row.halved else None, done)
@@ -99,6 +101,11 @@ def _aggregate(g, statement):
     g.place(done)
     for temp in reversed(temps):
         g.release(temp)
+
+
+def _has_calls(keys):
+    """Whether functions of strings, which are loops, make the keys; copyinstr() is a helper's."""
+    return any(node.__class__ is ast.Call and not node.row.keeps_length for key in keys for node in walk(key))
 
 
 def _find_or_make(g, agg, layout, value, lost):
