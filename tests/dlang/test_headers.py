@@ -12,6 +12,8 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
+# Taken here alone: an included file of musl's uses a type of the kernel's that none declares (docs/guide/language.md).
+ALONE = {"x86_64-linux-musl/sys/sendfile.h"}
 
 
 def swept(count, include, folder):
@@ -38,4 +40,4 @@ def test_headers_that_gcc_takes(include, tmp_path):
     print(told(rows))
     assert len(rows) > 500
     print(*(row for row in rows if row[1] != row[2]), sep="\n")  # refused by both, some in other words
-    assert [row for row in rows if (row[1] == "exit 0") != (row[2] == "exit 0")] == []
+    assert [row for row in rows if (row[1] == "exit 0") != (row[2] == "exit 0") and row[0] not in ALONE] == []
