@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import installed
 import pytest
 
-from pyusdt.data import program
+from pyusdt.data import program, records
 from pyusdt.data.merging import together
 from pyusdt.data.program import AggDef
 from pyusdt.data.words import wrap
@@ -130,6 +130,16 @@ def test_an_order_that_is_not_certain_is_marked_and_counted():
     assert list(marked) == [time for time, _, _ in times]
     assert {time for time, clause in marked.items() if clause == 3 | program.RECORD_UNSURE} == {210, 300, 301, 380, 396, 399}
     assert {*marked.values()} == {3, 3 | program.RECORD_UNSURE} and order.unsure == 6
+
+
+def test_a_record_that_is_marked_is_of_its_clause():
+    """Alerts and exemplars know records by that: they passed over those whose order was not certain."""
+    order = Order(patience=S)
+    for time, host in ((100, 0), (101, 1)):
+        order.add(time, 5, host, struct.pack("=IIIIQII", 32, 3, 7, 0, time, 40 + host, 50), 0)
+    split = list(records.split(marked := order.release(1000, 0)))
+    assert order.unsure == 1 and marked[36:40] == struct.pack("=I", 3 | program.RECORD_UNSURE)
+    assert [found for _, *found in split] == [[3, 7, 40, 50], [3, 7, 41, 50]]
 
 
 def test_the_latest_of_each_other_host_counts():

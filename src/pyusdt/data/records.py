@@ -98,11 +98,12 @@ class UncertainRecord(Record):
 
 
 def split(buffer: bytes) -> Iterator[tuple[bytes, int, int, int, int]]:
-    """(record, clause, probe, pid, tid) for each of a buffer's; of a fault's the clause has a flag."""
+    """(record, clause, probe, pid, tid) for each of a buffer's; of a fault's the clause has a flag, of one whose order is not certain
+    it has none."""
     at = 0
     while at < len(buffer):
         size, clause, probe, _, _, pid, tid = _HEADER.unpack_from(buffer, at)
-        yield buffer[at : at + size], clause, probe, pid, tid
+        yield buffer[at : at + size], clause & ~p.RECORD_UNSURE, probe, pid, tid
         at += size
 
 
