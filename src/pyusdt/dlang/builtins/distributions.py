@@ -322,7 +322,7 @@ class LogLinear(Distribution):
             labels[-1] = b">= " + labels[-1]
         if first <= middle <= last:
             least = edges[0]
-            name = b"< %d" if first == middle else b"> -%d" if last == middle else b"abs() < %d"
+            name = b"< %d" if first == middle else b"abs() < %d"
             labels[middle - first] = b"0" if least == 1 else name % least
         return d.table(decoded, labels, first, last, normal, zoom)
 
