@@ -70,8 +70,9 @@ class World:
         from pyusdt.data.wire import data_of
 
         read = key_reader(data_of(self.program.clauses[clause]), None)
-        mark = (lambda number: ()) if clause else lambda number: (bool(number & p.RECORD_UNSURE),)
-        return [(*read(record), *mark(number)) for record, number, *_ in split(self.engine._run(1 << 62))]
+        place = slice(p.RECORD_CLAUSE, p.RECORD_CLAUSE + 4)
+        mark = (lambda _: ()) if clause else lambda record: (bool(int.from_bytes(record[place], sys.byteorder) & p.RECORD_UNSURE),)
+        return [(*read(record), *mark(record)) for record, *_ in split(self.engine._run(1 << 62))]
 
 
 def test_portions_of_any_size(recorded):
