@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import signal
 import time
 
 import pytest
@@ -66,6 +67,25 @@ def test_what_does_not_answer_is_left(asks, tmp_path):
         assert asks.news() == [f"{there}/lib.so: its file system does not answer: nothing is looked up there"]
         assert asks.news() == []
     assert asks._helper is not None
+
+
+def test_a_root_of_its_own(asks, tmp_path):
+    """A process in a chroot, in our mount namespace: its paths are not ours, and it does not see on what file system its root lies."""
+    (tmp_path / "there").mkdir()
+    with silent(tmp_path / "there"):
+        child = os.fork()
+        if not child:
+            os.chroot(tmp_path)
+            signal.pause()
+        try:
+            while reachable._view("self") == reachable._view(str(child)):
+                time.sleep(0.01)
+            assert not asks(f"/proc/{child}/root/there/lib.so", child)
+            assert "" in reachable._mounted(str(child)) and "" not in reachable._mounted("self")
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    assert reachable._mounted(str(child)) == [""]
 
 
 def test_there_is_an_end_to_helpers(asks, tmp_path, monkeypatch):

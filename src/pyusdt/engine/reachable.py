@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PATIENCE = 2.0  # seconds that a look may take
 _MOST = 8  # helpers that may hang; after that no path is looked at where a look could hang
 _AGAIN = 1.0  # seconds until mounts are read again
-_SPACES = 1000  # mount namespaces that are remembered
+_VIEWS = 1000  # that are remembered
 _ANSWERING = frozenset((  # file systems of this machine alone
     "bcachefs", "binfmt_misc", "bpf", "btrfs", "cgroup", "cgroup2", "configfs", "cramfs", "debugfs", "devpts", "devtmpfs", "efivarfs",
     "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "hugetlbfs", "iso9660", "jfs", "mqueue", "ntfs3", "nsfs", "overlay", "proc", "pstore",
@@ -59,12 +59,12 @@ class Reachable:
         self._helper: subprocess.Popen[bytes] | None = None
         self._hung: list[str] = []  # paths
         self._told = 0
-        self._mounts: dict[str, tuple[float, bool]] = {}  # by mount namespace: when they were read, whether all answer
+        self._mounts: dict[tuple[str, str], tuple[float, bool]] = {}  # by view: when they were read, whether all answer
 
     def __call__(self, path: str, pid: int) -> bool:
         if os.geteuid() != 0 or (self._all_answer("self") and self._all_answer(str(pid))):
             return True
-        if _space("self") == _space(str(pid)):
+        if _view("self") == _view(str(pid)):
             path = path.removeprefix(f"/proc/{pid}/root")
         with self._lock:
             return len(self._hung) < _MOST and not self._is_below_hung(path) and self._ask(path)
@@ -77,13 +77,13 @@ class Reachable:
         return [*said, f"{_MOST} file systems did not answer: no other is asked"] if found and len(self._hung) == _MOST else said
 
     def _all_answer(self, pid: str) -> bool:
-        space = _space(pid)
-        if space is None:
+        view = _view(pid)
+        if view is None:
             return pid != "self"  # it has ended: nothing leads through it
-        when, found = self._mounts.get(space, (0.0, False))
+        when, found = self._mounts.get(view, (0.0, False))
         if time.monotonic() - when > _AGAIN:
             found = all(each in _ANSWERING for each in _mounted(pid))
-            self._mounts = {**(self._mounts if len(self._mounts) < _SPACES else {}), space: (time.monotonic(), found)}
+            self._mounts = {**(self._mounts if len(self._mounts) < _VIEWS else {}), view: (time.monotonic(), found)}
         return found
 
     def _is_below_hung(self, path: str) -> bool:
@@ -126,21 +126,23 @@ def _started() -> subprocess.Popen[bytes]:
                             bufsize=0, start_new_session=True)
 
 
-def _space(pid: str) -> str | None:
-    """A process's mount namespace."""
+def _view(pid: str) -> tuple[str, str] | None:
+    """A process's mount namespace and its root in it: by what it sees files."""
     try:
-        return os.readlink(f"/proc/{pid}/ns/mnt")
+        return os.readlink(f"/proc/{pid}/ns/mnt"), os.readlink(f"/proc/{pid}/root")
     except OSError:
         return None
 
 
 def _mounted(pid: str) -> list[str]:
-    """The kinds of the file systems that a process has."""
+    """The kinds of the file systems that a process sees; "" for one that it does not: that of a root that is no mount (chroot), or all."""
     try:
         with open(f"/proc/{pid}/mountinfo", "rb") as file:
-            return [line.partition(b" - ")[2].split(b" ")[0].decode("ascii", "replace") for line in file]
+            lines = [line.split(b" ") for line in file]
     except OSError:
-        return []
+        return [""]
+    kinds = [line[line.index(b"-") + 1].decode("ascii", "replace") for line in lines]
+    return kinds if any(line[4] == b"/" for line in lines) else [*kinds, ""]
 
 
 REACHABLE = Reachable()
