@@ -242,10 +242,10 @@ def test_tasks_of_one_name_are_told_apart(tracer):
 
 def test_nothing_is_kept_of_tasks_that_have_ended(tracer):
     def numbered():
-        """The dictionaries of numbers that have any: {address: (number, weak reference)}"""
+        """The dictionaries of numbers that have any: {address: (number, weak reference, name)}"""
         found = [each for each in gc.get_objects() if type(each) is dict and each]
         return [each for each in found if all(
-            type(value) is tuple and len(value) == 2 and type(value[1]) is weakref.ref and type(value[1]()) is asyncio.Task
+            type(value) is tuple and len(value) == 3 and type(value[1]) is weakref.ref and type(value[1]()) is asyncio.Task
             for value in each.values())]
 
     async def fire():
@@ -261,6 +261,44 @@ def test_nothing_is_kept_of_tasks_that_have_ended(tracer):
         found = asyncio.run(main())
         gc.collect()
     assert len(events) == 101 and found == {}
+
+
+def test_greenlets_are_told_apart(tracer):
+    """By numbers: raw greenlets have no name, gevent's have an attribute of that name.  A thread's first greenlet is the thread."""
+    greenlet = pytest.importorskip("greenlet", reason="requirements-dev.txt has it")
+
+    class Named(greenlet.greenlet):
+        name = "job"
+
+    def work(n):
+        for _ in range(2):
+            pyusdt.p(n)
+            greenlet.getcurrent().parent.switch()
+
+    with tracer.attached("user_trace__i4s4") as events:
+        waiting = [kind(work) for kind in (greenlet.greenlet, Named) * 50]
+        for turn in range(2):
+            for n, each in enumerate(waiting):
+                each.switch(*() if turn else (n,))
+        pyusdt.p(-1)
+    me = f"<{os.getpid()}.{threading.get_native_id()}"
+    assert len(events) == 201 and events[-1].who == f"{me}>".encode()
+    assert {unnumbered(event.who) for event in events[:-1:2]} == {f"{me}>".encode()}
+    assert {unnumbered(event.who) for event in events[1:-1:2]} == {f"{me}.job>".encode()}
+    whose = {}
+    for event in events[:-1]:
+        whose.setdefault(event.who, []).append(event.values[0])
+    assert sorted(whose.values()) == [[n, n] for n in range(100)]
+
+
+def test_a_task_within_a_greenlet_is_the_task(fired):
+    greenlet = pytest.importorskip("greenlet", reason="requirements-dev.txt has it")
+
+    async def main():
+        asyncio.current_task().set_name("task")
+        return greenlet.greenlet(pyusdt.p).switch()
+
+    assert unnumbered(fired(lambda: asyncio.run(main())).who) == f"<{os.getpid()}.{threading.get_native_id()}.task>".encode()
 
 
 def report(queue=None):

@@ -13,6 +13,7 @@ static int context_traverse(struct pyusdt_context *self, visitproc visit, void *
     Py_VISIT(self->wrapped_type);
     Py_VISIT(self->get_running_loop);
     Py_VISIT(self->current_task);
+    Py_VISIT(self->current_greenlet);
     Py_VISIT(self->task_numbers);
     return 0;
 }
@@ -25,9 +26,11 @@ static int context_clear(struct pyusdt_context *self)
     Py_CLEAR(self->wrapped_type);
     Py_CLEAR(self->get_running_loop);
     Py_CLEAR(self->current_task);
+    Py_CLEAR(self->current_greenlet);
     Py_CLEAR(self->events_name);
     Py_CLEAR(self->tasks_name);
     Py_CLEAR(self->get_name);
+    Py_CLEAR(self->greenlet_name);
     Py_CLEAR(self->task_numbers);
     return 0;
 }
@@ -71,9 +74,10 @@ struct pyusdt_context *pyusdt_context_new(PyTypeObject *type)
     self->events_name = PyUnicode_InternFromString("asyncio.events");
     self->tasks_name = PyUnicode_InternFromString("asyncio.tasks");
     self->get_name = PyUnicode_InternFromString("get_name");
+    self->greenlet_name = PyUnicode_InternFromString("greenlet");
     self->task_numbers = PyDict_New();
     if (self->tag_variable == NULL || self->modules == NULL || self->events_name == NULL || self->tasks_name == NULL ||
-        self->get_name == NULL || self->task_numbers == NULL)
+        self->get_name == NULL || self->greenlet_name == NULL || self->task_numbers == NULL)
         Py_CLEAR(self);
     return self;
 }
@@ -122,22 +126,21 @@ static int set_once(PyObject **place, PyObject *module_name, const char *attribu
     return 1;
 }
 
-/* Are asyncio's functions at hand?  While they are not, only a change in the number of loaded modules makes it worth
- * looking again: looking costs a fifth of an event.  current_task is set last: who sees it sees the other, too. */
-static int find_asyncio(struct pyusdt_context *context)
+/* Looks for the functions of asyncio and greenlet.  While a module is missing, only a change in the number of loaded modules makes
+ * it worth looking again: a look costs a fifth of an event.  current_task is set last: who sees it sees the other, too. */
+static void find_modules(struct pyusdt_context *context)
 {
     Py_ssize_t loaded;
 
-    if (known(&context->current_task) != NULL)
-        return 1;
-    if (context->modules == NULL)
-        return 0; /* the interpreter is being taken down */
+    if ((known(&context->current_task) != NULL && known(&context->current_greenlet) != NULL) || context->modules == NULL)
+        return; /* all are known, or the interpreter is being taken down */
     loaded = PyDict_GET_SIZE(context->modules);
     if (__atomic_load_n(&context->modules_seen, __ATOMIC_RELAXED) == loaded)
-        return 0;
+        return;
     __atomic_store_n(&context->modules_seen, loaded, __ATOMIC_RELAXED);
-    return set_once(&context->get_running_loop, context->events_name, "_get_running_loop") &&
-           set_once(&context->current_task, context->tasks_name, "current_task");
+    if (set_once(&context->get_running_loop, context->events_name, "_get_running_loop"))
+        set_once(&context->current_task, context->tasks_name, "current_task");
+    set_once(&context->current_greenlet, context->greenlet_name, "getcurrent");
 }
 
 /* The running task, or NULL; an exception may be pending. */
@@ -153,18 +156,24 @@ static PyObject *running_task(struct pyusdt_context *context)
     return task;
 }
 
+/* A task within a greenlet is the task: SQLAlchemy's asyncio extension runs one so. */
 void pyusdt_context_task(struct pyusdt_context *context, struct pyusdt_task *task)
 {
     PyObject *running = NULL;
 
-    if (find_asyncio(context) && context->task_numbers != NULL)
+    find_modules(context);
+    if (context->task_numbers != NULL && known(&context->current_task) != NULL)
         running = running_task(context);
     if (running != NULL) {
         task->number = pyusdt_task_number(context, running);
         if (task->number != NULL)
             task->name = PyObject_CallMethodNoArgs(running, context->get_name);
-        Py_DECREF(running);
+    } else if (context->task_numbers != NULL && known(&context->current_greenlet) != NULL && !PyErr_Occurred()) {
+        running = PyObject_CallNoArgs(context->current_greenlet);
+        if (running != NULL)
+            pyusdt_greenlet_number(context, running, task);
     }
+    Py_XDECREF(running);
     if (PyErr_Occurred())
         pyusdt_swallow_exception();
 }

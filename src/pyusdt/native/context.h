@@ -1,8 +1,8 @@
-/* What an event tells besides its caller's arguments: the tag and the asyncio task, of one interpreter.
+/* What an event tells besides its caller's arguments: the tag and the asyncio task or greenlet, of one interpreter.
  *
  * In:      the context variable that tags.py keeps the tag in.
  * Out:     strong references to the tag (bytes), and to the task's number and name, or NULL where there is none.
- * Always:  no exception is left pending; asyncio is looked for among the loaded modules, never imported. */
+ * Always:  no exception is left pending; asyncio and greenlet are looked for among the loaded modules, never imported. */
 #ifndef PYUSDT_NATIVE_CONTEXT_H
 #define PYUSDT_NATIVE_CONTEXT_H
 
@@ -16,16 +16,17 @@ struct pyusdt_context {
     PyTypeObject *wrapped_type; /* what Probe.wrap() makes */
     PyObject *get_running_loop; /* of asyncio, once it is loaded; else NULL, as the next */
     PyObject *current_task;
+    PyObject *current_greenlet; /* greenlet.getcurrent, once it is loaded; else NULL */
     PyObject *modules;          /* the dict of loaded modules, the same as long as the interpreter lives */
-    Py_ssize_t modules_seen;    /* how many modules were loaded when asyncio was not among them */
-    PyObject *events_name, *tasks_name, *get_name; /* interned */
+    Py_ssize_t modules_seen;    /* how many modules were loaded when asyncio or greenlet was not among them */
+    PyObject *events_name, *tasks_name, *get_name, *greenlet_name; /* interned */
     PyObject *task_numbers;     /* dict: tasks.c */
 };
 
-/* The asyncio task that fires; both NULL: there is none. */
+/* The asyncio task or the greenlet that fires; both NULL: the thread itself does. */
 struct pyusdt_task {
     PyObject *number; /* bytes: digits */
-    PyObject *name;   /* what its get_name() gave, or NULL */
+    PyObject *name;   /* what its get_name() gave, or a greenlet's `name`; or NULL */
 };
 
 /* The type of contexts; new reference, or NULL with an exception. */

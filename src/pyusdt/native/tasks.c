@@ -1,4 +1,4 @@
-/* The numbers of asyncio tasks: see native/tasks.h.
+/* The numbers of asyncio tasks and greenlets: see native/tasks.h.
  *
  * They stand in a dictionary by the tasks' addresses, each beside a weak reference, whose callback takes both out before the
  * address can be another task's.  A dictionary by weak references would need a new one for each look, which costs thrice as
@@ -40,17 +40,27 @@ static PyObject *reference_of(PyObject *numbers, PyObject *address, PyObject *ta
     return reference;
 }
 
-static PyObject *add(PyObject *numbers, PyObject *address, PyObject *task)
+/* name: or NULL.  New reference to the entry: (number, weak reference, name or None). */
+static PyObject *add(PyObject *numbers, PyObject *address, PyObject *task, PyObject *name)
 {
     PyObject *number = PyBytes_FromFormat("%zu", (size_t)next_number());
     PyObject *reference = number != NULL ? reference_of(numbers, address, task) : NULL;
-    PyObject *entry = reference != NULL ? PyTuple_Pack(2, number, reference) : NULL;
+    PyObject *entry = reference != NULL ? PyTuple_Pack(3, number, reference, name != NULL ? name : Py_None) : NULL;
 
     if (entry == NULL || PyDict_SetItem(numbers, address, entry) < 0)
-        Py_CLEAR(number);
+        Py_CLEAR(entry);
+    Py_XDECREF(number);
     Py_XDECREF(reference);
-    Py_XDECREF(entry);
-    return number;
+    return entry;
+}
+
+/* New reference to the entry, or NULL: there is none, perhaps with an exception. */
+static PyObject *find(PyObject *numbers, PyObject *address)
+{
+    PyObject *entry = PyDict_GetItemWithError(numbers, address);
+
+    Py_XINCREF(entry);
+    return entry;
 }
 
 PyObject *pyusdt_task_number(struct pyusdt_context *context, PyObject *task)
@@ -59,11 +69,62 @@ PyObject *pyusdt_task_number(struct pyusdt_context *context, PyObject *task)
 
     if (address == NULL)
         return NULL;
-    entry = PyDict_GetItemWithError(context->task_numbers, address);
+    entry = find(context->task_numbers, address);
+    if (entry == NULL && !PyErr_Occurred())
+        entry = add(context->task_numbers, address, task, NULL);
     if (entry != NULL)
         Py_INCREF(number = PyTuple_GET_ITEM(entry, 0));
-    else if (!PyErr_Occurred())
-        number = add(context->task_numbers, address, task);
+    Py_XDECREF(entry);
     Py_DECREF(address);
     return number;
+}
+
+/* The first greenlet of a thread has no parent. */
+static int is_first(PyObject *greenlet)
+{
+    PyObject *parent = PyObject_GetAttrString(greenlet, "parent");
+    int first = parent == Py_None;
+
+    Py_XDECREF(parent);
+    return first;
+}
+
+/* gevent's greenlets have a name, others none. */
+static PyObject *name_of(PyObject *greenlet)
+{
+    PyObject *name = PyObject_GetAttrString(greenlet, "name");
+
+    if (name == NULL)
+        PyErr_Clear();
+    return name;
+}
+
+/* The name is asked for once: it costs more than the event, with an exception where there is none. */
+static PyObject *add_greenlet(PyObject *numbers, PyObject *address, PyObject *greenlet)
+{
+    PyObject *name, *entry;
+
+    if (is_first(greenlet) || PyErr_Occurred())
+        return NULL;
+    name = name_of(greenlet);
+    entry = add(numbers, address, greenlet, name);
+    Py_XDECREF(name);
+    return entry;
+}
+
+void pyusdt_greenlet_number(struct pyusdt_context *context, PyObject *greenlet, struct pyusdt_task *task)
+{
+    PyObject *address = PyLong_FromVoidPtr(greenlet), *entry;
+
+    if (address == NULL)
+        return;
+    entry = find(context->task_numbers, address);
+    if (entry == NULL && !PyErr_Occurred())
+        entry = add_greenlet(context->task_numbers, address, greenlet);
+    if (entry != NULL) {
+        Py_INCREF(task->number = PyTuple_GET_ITEM(entry, 0));
+        Py_INCREF(task->name = PyTuple_GET_ITEM(entry, 2));
+        Py_DECREF(entry);
+    }
+    Py_DECREF(address);
 }
