@@ -51,7 +51,7 @@ int pyusdt_python_layout(uint32_t minor, struct pyusdt_python_layout *out)
 
 /* ---- what the interpreter tells ---- */
 
-enum { COOKIE, VERSION, GIL_RUNTIME_13 = 15, GIL_RUNTIME_14 = 16 };
+enum { COOKIE, VERSION, GIL_RUNTIME_13 = 15, GIL_RUNTIME_14 = 16, DEBUGGER_14 = 90, DEBUGGER_15 = 106 };
 
 /* Which word of _Py_DebugOffsets has a field's offset, in 3.13, 3.14, 3.15; 0: that version does not tell. */
 static const struct told {
@@ -62,6 +62,7 @@ static const struct told {
     TOLD(runtime_interpreters, 5, 5, 5),
     TOLD(interp_next, 8, 8, 8),
     TOLD(interp_threads, 9, 9, 9),
+    TOLD(interp_main, 0, 10, 10),
     TOLD(interp_modules, 11, 12, 12),
     TOLD(interp_gil, 14, 15, 15),
     TOLD(gil_locked, 17, 18, 18), /* here within the interpreter; from_lock() mends it */
@@ -71,6 +72,8 @@ static const struct told {
     TOLD(thread_frame, 23, 26, 26),
     TOLD(thread_id, 24, 27, 30),
     TOLD(thread_native, 25, 28, 31),
+    TOLD(thread_pending, 0, 92, 108), /* here within the part that thread_script is in, too; from_thread() mends both */
+    TOLD(thread_script, 0, 93, 109),
     TOLD(frame_previous, 29, 32, 40),
     TOLD(frame_code, 30, 33, 41),
     TOLD(frame_instr, 31, 34, 42),
@@ -130,6 +133,17 @@ static int from_lock(struct pyusdt_python_layout *layout, uint64_t lock)
     return 0;
 }
 
+static int from_thread(struct pyusdt_python_layout *layout, const uint64_t *words)
+{
+    uint64_t part = layout->minor < 14 ? 0 : words[layout->minor == 14 ? DEBUGGER_14 : DEBUGGER_15];
+
+    if (part >= PYUSDT_PYTHON_FARTHEST)
+        return -ERANGE;
+    layout->thread_pending += (uint32_t)part;
+    layout->thread_script += (uint32_t)part;
+    return 0;
+}
+
 int pyusdt_python_layout_told(const uint64_t *words, struct pyusdt_python_layout *out)
 {
     uint32_t which;
@@ -148,5 +162,5 @@ int pyusdt_python_layout_told(const uint64_t *words, struct pyusdt_python_layout
         *field_of(out, told[i].field) = (uint32_t)value;
     }
     fill_objects(out);
-    return from_lock(out, words[which ? GIL_RUNTIME_14 : GIL_RUNTIME_13]);
+    return from_thread(out, words) != 0 ? -ERANGE : from_lock(out, words[which ? GIL_RUNTIME_14 : GIL_RUNTIME_13]);
 }

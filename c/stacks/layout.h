@@ -16,6 +16,7 @@
     FIELD(runtime_gil)          /* the lock itself, up to 3.11 */ \
     FIELD(interp_next) \
     FIELD(interp_threads) \
+    FIELD(interp_main)          /* pointer to the main thread, from 3.14 */ \
     FIELD(interp_modules)       /* sys.modules */ \
     FIELD(interp_gil)           /* pointer to the lock, from 3.12 */ \
     FIELD(gil_locked) \
@@ -28,6 +29,8 @@
     FIELD(thread_loop)          /* 3.13: the loop; from 3.14 on its module tells it */ \
     FIELD(thread_frame)         /* pointer to the innermost frame; or, where there is a cframe, what is at: */ \
     FIELD(thread_cframe) \
+    FIELD(thread_pending)       /* sys.remote_exec(), from 3.14: an int, 1 if the thread has to run a script */ \
+    FIELD(thread_script)        /* the path of the script, from 3.14 */ \
     FIELD(cframe_frame) \
     FIELD(frame_previous) \
     FIELD(frame_code) \

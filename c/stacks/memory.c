@@ -53,6 +53,14 @@ int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory, const struc
     return got < 0 ? (errno == EINVAL ? -EFAULT : -errno) : got; /* EINVAL: so wild that the sizes overflow */
 }
 
+int pyusdt_memory_write(const struct pyusdt_memory *memory, uint64_t address, const void *from, size_t size)
+{
+    struct iovec here = {(void *)(uintptr_t)from, size}, there = {(void *)(uintptr_t)address, size};
+    ssize_t written = process_vm_writev(memory->pid, &here, 1, &there, 1, 0);
+
+    return written < 0 ? -errno : written == (ssize_t)size ? 0 : -EFAULT;
+}
+
 #else /* other systems have another way each; none is written yet */
 
 int pyusdt_memory_open(pid_t pid, struct pyusdt_memory *memory)
@@ -77,6 +85,15 @@ int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory, const struc
     (void)memory;
     (void)parts;
     (void)n;
+    return -ENOSYS;
+}
+
+int pyusdt_memory_write(const struct pyusdt_memory *memory, uint64_t address, const void *from, size_t size)
+{
+    (void)memory;
+    (void)address;
+    (void)from;
+    (void)size;
     return -ENOSYS;
 }
 

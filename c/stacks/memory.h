@@ -1,4 +1,4 @@
-/* The memory of another process, read without stopping it.
+/* The memory of another process, read (in one case written) without stopping it.
  *
  * In: a process id.  Out: bytes.  Always: an address that is not there is -EFAULT, whatever the process says is at it; what was
  * read before pyusdt_memory_is_its() said true came from the process that had the id when it was opened, and from no other.
@@ -39,6 +39,9 @@ int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory, const struc
 
 /* 0 if all of it could be read. */
 int pyusdt_memory_read(const struct pyusdt_memory *memory, uint64_t address, void *to, size_t size);
+
+/* 0 if all of it could be written; only to take back what a debugger has written there. */
+int pyusdt_memory_write(const struct pyusdt_memory *memory, uint64_t address, const void *from, size_t size);
 
 #pragma GCC visibility pop
 

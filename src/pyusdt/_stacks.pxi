@@ -11,6 +11,7 @@ cdef extern from "stacks/memory.h" nogil:
     void pyusdt_memory_close(pyusdt_memory *memory)
     bint pyusdt_memory_is_its(const pyusdt_memory *memory)
     int pyusdt_memory_read(const pyusdt_memory *memory, uint64_t address, void *to, size_t size)
+    int pyusdt_memory_write(const pyusdt_memory *memory, uint64_t address, const void *source, size_t size)
 
 
 cdef extern from "stacks/layout.h" nogil:
@@ -120,6 +121,13 @@ cdef class Memory:
             return buffer[:size]
         finally:
             free(buffer)
+
+    def write(self, address, bytes data):
+        """Only to take back what a debugger has written there (stacks/pending.py).  OSError where not all of it could be."""
+        cdef uint64_t where = address & 0xFFFFFFFFFFFFFFFF
+        cdef int code = pyusdt_memory_write(&self.memory, where, <const char *>data, len(data))
+        if code < 0:
+            raise failure(code, NULL)
 
 
 def stop(Memory memory, pid_t tid, is_child):

@@ -240,6 +240,69 @@ def test_attach(other, program, version):
         assert process.poll() is None
 
 
+IN_C = """
+import sys, time
+print('ready', flush=True)
+time.sleep({0})  # goes on sleeping in C, whatever interrupts it
+for _ in range(10): time.sleep(0.01)
+print('pyusdt' in sys.modules, flush=True)
+for _ in range(1000): time.sleep(0.01)
+"""
+ATTACH = f"import sys; sys.path.insert(0, {builds.ROOM!r}); from pyusdt.cli import attach; attach.PATIENCE = {{}}; attach.attach(int(sys.argv[1]))"
+GIVEN = f"import sys; sys.path.insert(0, {builds.ROOM!r}); from pyusdt.vm.attach_file import make_attach_file; print(make_attach_file())"
+
+
+def test_attach_to_a_process_that_stays_in_c(other, program):
+    """It is asked no longer when the tracer has gone, and the name that it was given is free for nobody."""
+    python = other("3.14")
+    name = harness.run([python, "-c", GIVEN]).stdout.strip()
+    with knowing_nothing(python, program(IN_C.format(2.5))) as process:
+        before = os.stat(name)
+        run = harness.run([python, "-c", ATTACH.format(0.3), str(process.pid)])
+        assert run.status == 1 and "will not run it: it waits in code that is not Python's" in run.stderr, run
+        assert os.path.samestat(os.stat(name), before)
+        assert process.stdout.readline() == "False\n"
+        again = harness.run([python, "-c", ATTACH.format(5), str(process.pid)])
+        assert (again.status, again.stderr) == (0, "") and process.poll() is None, again
+
+
+def test_attach_by_a_tracer_that_is_killed(other, program):
+    """What the process runs then is what the tracer has asked it to."""
+    python = other("3.14")
+    with knowing_nothing(python, program(IN_C.format(2.5))) as process:
+        script = ATTACH.format(60).replace("attach.attach", "attach._wait = lambda _: print(flush=True) or sys.stdin.read(); attach.attach")
+        with subprocess.Popen([python, "-c", script, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as tracer:
+            assert tracer.stdout.readline() == b"\n"
+            tracer.kill()
+        assert process.stdout.readline() == "True\n"
+        assert process.poll() is None
+
+
+@pytest.mark.parametrize("package", ["pyusdt/__init__.py", "pyusdt.py", "pyusdt/other.py"])
+def test_attach_imports_nothing_from_the_current_folder(other, tmp_path, package):
+    """`python -c` searches it; whoever may write there would run code in the process."""
+    python = other("3.14")
+    (tmp_path / package).parent.mkdir(exist_ok=True)
+    (tmp_path / package).write_text("print('a stranger runs', flush=True)")
+    with harness.running([python, "-c", PAUSES + "\n"], cwd=tmp_path) as process:
+        assert process.stdout.readline() == "ready\n"
+        run = harness.run([python, "-c", ATTACH.format(5), str(process.pid)])
+        assert (run.status, run.stderr) == (0, ""), run
+        process.kill()
+        assert process.stdout.read() == ""
+
+
+def test_attach_where_other_files_have_our_names(other, program, root):
+    """A stranger in that namespace could have made them."""
+    python = other("3.14")
+    inside = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /run && exec "$@"', "sh", python, program(PAUSES)]
+    with harness.running(inside) as process:
+        assert process.stdout.readline() == "ready\n"
+        run = harness.run([python, "-c", ATTACH.format(5), str(process.pid)])
+        assert run.status == 1 and "does not see the file /run/pyusdt/attach-" in run.stderr, run
+        assert process.poll() is None
+
+
 def test_attach_from_another_version(other, program):
     """It is said which pyusdt can."""
     python = other("3.14" if MINOR != 14 else "3.15")

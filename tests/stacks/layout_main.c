@@ -31,6 +31,9 @@ static void show_interpreter(void)
 #else
     SHOW(interp_threads, Interpreter, tstate_head);
 #endif
+#if PY_VERSION_HEX >= 0x030e0000
+    SHOW(interp_main, Interpreter, threads.main);
+#endif
 #if PY_VERSION_HEX >= 0x030c0000
     SHOW(interp_modules, Interpreter, imports.modules);
     SHOW(interp_gil, Interpreter, ceval.gil);
@@ -62,6 +65,10 @@ static void show_thread(void)
 #endif
 #if PY_VERSION_HEX >= 0x030b0000
     SHOW(thread_native, Thread, native_thread_id);
+#endif
+#if PY_VERSION_HEX >= 0x030e0000
+    SHOW(thread_pending, Thread, remote_debugger_support.debugger_pending_call);
+    SHOW(thread_script, Thread, remote_debugger_support.debugger_script_path);
 #endif
 }
 

@@ -9,11 +9,19 @@ import os
 import sys
 
 
+def is_of_environment(spec):
+    """Not what lies in the current folder and is found only because `python -c` searches there: anybody may have put it there."""
+    if spec is None or not spec.origin or not spec.submodule_search_locations:
+        return False
+    place = os.path.dirname(os.path.dirname(os.path.abspath(spec.origin)))
+    return place in sys.path or place not in [os.path.abspath(each) for each in sys.path]
+
+
 def load():
     """The pyusdt of this environment; where it has none, the one that this file is part of."""
     from importlib import util
 
-    if "pyusdt" in sys.modules or util.find_spec("pyusdt") is not None:
+    if "pyusdt" in sys.modules or is_of_environment(util.find_spec("pyusdt")):
         return
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     spec = util.spec_from_file_location("pyusdt", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder])
