@@ -1,7 +1,7 @@
 """What dask.py and ray.py share: one script on all hosts of a cluster that runs Python for whoever asks, one answer.
 
 In: a Cluster, which knows its hosts and runs a coroutine on one; a script.  Out: an api.Tracing.
-Always: one tracer a host, a process of its own (`python -m pyusdt._cluster FOLDER`, which starts pydtrace --serve): nothing runs in the
+Always: one tracer a host, a process of its own (main(), which starts pydtrace --serve): nothing runs in the
 cluster's own processes but a coroutine that carries bytes to it, whichever carrier of that host is there.  A carrier that goes takes nothing
 along; what was carried once is not carried again, since both sides count bytes.  A tracer that nobody asks for _IDLE seconds ends.
 """
@@ -14,11 +14,12 @@ import os
 import shutil
 import struct
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from typing import TYPE_CHECKING, Any
+
+from .data.own_python import own_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -205,8 +206,9 @@ async def start() -> str:
     """A tracer begins; its folder."""
     folder = tempfile.mkdtemp(prefix="pyusdt-tracer-")  # nobody else may look into it
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYUSDT_VM")}
-    begun = subprocess.Popen([sys.executable, "-m", "pyusdt._cluster", folder], stdin=subprocess.DEVNULL,  # noqa: ASYNC220  (milliseconds)
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, env=environment)
+    command = own_python("from pyusdt._cluster import main; sys.exit(main(sys.argv[1:]))", folder)
+    begun = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,  # noqa: ASYNC220  (milliseconds)
+                             stderr=subprocess.DEVNULL, start_new_session=True, env=environment)
     deadline = time.monotonic() + _START
     while begun.poll() is None or not os.path.exists(os.path.join(folder, "socket")):
         if time.monotonic() > deadline:
@@ -287,8 +289,8 @@ class _Tracer:
 
 
 async def _serve(folder: str) -> None:
-    command = os.path.join(os.path.dirname(sys.executable), "pydtrace")
-    process = await asyncio.create_subprocess_exec(command, "--serve", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = own_python("from pyusdt.cli.pydtrace import main; main()", "--serve")
+    process = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     tracer = _Tracer(process)
     tasks = [asyncio.ensure_future(tracer.read()), asyncio.ensure_future(tracer.listen())]
     path = os.path.join(folder, "socket")
@@ -317,6 +319,3 @@ def main(arguments: Sequence[str]) -> int:
         shutil.rmtree(folder, ignore_errors=True)
     return 0
 
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -77,6 +77,18 @@ def is_alive(pid):
     return False
 
 
+def test_nothing_is_imported_from_the_current_folder(folder, tmp_path, monkeypatch):
+    """Whoever can write there would run code in the tracers."""
+    (tmp_path / "current").mkdir()
+    for name in ("ctypes", "os", "pyusdt", "signal"):
+        (tmp_path / "current" / f"{name}.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'a').write(__file__)")
+    monkeypatch.chdir(tmp_path / "current")
+    put(folder, "a.d", 'BEGIN { printf("traced\\n"); exit(0); }')
+    with served(folder) as found:
+        found.wait("^a: traced$")
+    assert not (tmp_path / "imported").exists()
+
+
 def test_each_for_itself(folder):
     """A bad script is started again, later each time; one that has ended is not; another one goes on."""
     put(folder, "good.d", TICKS.format("tick"))

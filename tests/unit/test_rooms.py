@@ -35,7 +35,7 @@ PYTHON = {
     "tracing": ("_tracer", "data", "dlang", "engine", "options", "stacks"),
     "report": ("_tracer", "data", "engine", "tracing"),
     "api": ("_core", "data", "dlang", "engine", "options", "report", "tracing"),
-    "_cluster": ("api", "engine"),
+    "_cluster": ("api", "data", "engine"),
     "dask": ("_cluster", "api"),
     "ray": ("_cluster", "api"),
     "erlang": ("_core", "_tracer", "data", "dlang", "engine", "options", "report", "tracing"),

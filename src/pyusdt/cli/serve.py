@@ -24,6 +24,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..data.harmless import harmless
+from ..data.own_python import own_python
 from .believed import is_ours
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ _PATIENCE = 20.0  # s for a script's END and for what its receivers are still to
 _LINE = 8192  # bytes of a line, at the most
 _COSTLY = 4  # pydtrace's exit status where -x maxcpu has ended it
 _PROGRAM = """import ctypes, os, signal, sys
-sys.path[:] = [*filter(None, sys.path)]
 if sys.platform == "linux":
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
     if os.getppid() != int(sys.argv.pop(1)):
@@ -71,8 +71,8 @@ class Script:
     def start(self, folder: str, memory: int, cpu: int) -> None:
         """NotServed where its options can not be read; OSError."""
         words = _options(os.path.join(folder, self.name + ".args"))
-        command = [sys.executable, "-c", _PROGRAM, str(os.getpid()), "-q", "-Z", "-x", f"maxcpu={cpu}", *words,
-                   "-s", os.path.join(folder, self.name + ".d")]
+        command = own_python(_PROGRAM, str(os.getpid()), "-q", "-Z", "-x", f"maxcpu={cpu}", *words,
+                             "-s", os.path.join(folder, self.name + ".d"))
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         with contextlib.suppress(OSError, AttributeError):  # it has ended; there are no limits of others here
             resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (memory, memory))

@@ -15,7 +15,6 @@ import queue
 import shlex
 import shutil
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -25,6 +24,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from ..data.frames import plain
+from ..data.own_python import own_python
 from .answers import MOST, Answer
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ class _Refused(_Undelivered):
 class Dump:
     """The stacks of a process, looked at once, by whoever first needs them."""
 
-    _PROGRAM = "import sys; sys.path[:] = [*filter(None, sys.path)]; from pyusdt.cli.main import main; main()"
-
     def __init__(self, pid: int) -> None:
         self._pid, self._lock = pid, threading.Lock()
         self._text: str | None = None
@@ -67,7 +65,7 @@ class Dump:
             return self._text
 
     def _look(self) -> str:
-        command = [sys.executable, "-c", self._PROGRAM, "dump", str(self._pid)]
+        command = own_python("from pyusdt.cli.main import main; main()", "dump", str(self._pid))
         try:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False)
         except (OSError, subprocess.TimeoutExpired):

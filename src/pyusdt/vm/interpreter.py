@@ -19,10 +19,10 @@ _NAME = re.compile(r"python(\d+(\.\d+)?t?)?$")
 _DEAF, _WITH_VALUE, _LAST = "IES", "WX", "cm"  # letters of Python's options; behind the last ones stands the program
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PATIENCE = 10  # s
-# sys.path[0] is the folder that we are in, and is not the program's
+# "" is the folder that we are in, and is not the program's; sys is built in: nothing is imported before
 _QUESTION = """
 import sys
-del sys.path[0]
+sys.path = [each for each in sys.path if each]
 print('%d %d %s' % (sys.version_info[0], sys.version_info[1], getattr(sys, 'pypy_version_info', None) is None))
 from importlib import machinery, util
 print(machinery.EXTENSION_SUFFIXES[0])
