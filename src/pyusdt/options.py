@@ -363,6 +363,18 @@ class Options(dict[str, "Any"]):
             value = self.get(name, []) + value
         self[name] = value
 
+    def receive(self, name: str, value: Any) -> None:
+        """Set an option to a value that another process says that it has read; OptionError where no text reads so."""
+        texts = [None, "on", "off"] if isinstance(value, bool) else [str(value), None]
+        for text in texts:
+            try:
+                if (found := PARSERS[name](text)) == value and type(found) is type(value):
+                    self[name] = value
+                    return
+            except (OptionError, KeyError):
+                continue
+        raise OptionError(f"option {name} can not have the value {str(value)[:40]}")
+
     def read_environment(self, environ: Mapping[str, str], prefix: str = "DTRACE_OPT_") -> None:
         """Set options from variables such as DTRACE_OPT_QUIET; as in dtrace, those that can not be set are ignored."""
         for variable, text in environ.items():

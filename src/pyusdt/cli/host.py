@@ -25,6 +25,7 @@ from ..report.deltas import Lines
 from ..report.output import Output
 from ..tracing.driver import Driver
 from . import arguments as cli
+from .deadline import Deadline
 from .policy import Denied, Policy
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ _POLL = 0.05  # s
 _REQUEST = 4 << 20  # bytes of a line
 _UNACKNOWLEDGED = 8  # epochs
 _PORTION = 512 << 10  # bytes of events, of a line
+_NO_MEMORY = "the memory that this host's policy gives is used up"
 
 
 class NotServed(Exception):
@@ -145,9 +147,10 @@ def serve(path: str | None, targets_of: Callable[[Arguments], Targets], compiled
     file, output = _pipes()
     sink = Served(output)
     coordinator = Coordinator(file, sink)
-    policy = None
+    policy = deadline = None
     try:
         policy = Policy(path)
+        deadline = Deadline(policy.left, lambda: _refuse(sink, NotServed("the time that this host's policy gives is over"), policy))
         request = _read(file)
         arguments = _arguments(request)
         if "hosts" in request:
@@ -157,17 +160,24 @@ def serve(path: str | None, targets_of: Callable[[Arguments], Targets], compiled
         if arguments.options.get("hostmode") == "central":
             policy.check_events()
             arguments.options["send"] = True
-        driver = Driver(arguments.options, Targets() if "hosts" in request else policy.targets(targets_of(arguments)))
+        with policy.no_memory_bound():
+            found = Targets() if "hosts" in request else targets_of(arguments)
+        deadline.command = found.command
+        driver = Driver(arguments.options, found if "hosts" in request else policy.targets(found))
     except Exception as error:  # noqa: BLE001  (whatever it is, the coordinator is told)
+        if deadline and deadline.command:
+            deadline.command.stop()
         return _refuse(sink, error, policy)
     coordinator.start()
     try:
         try:
-            program = compiled(arguments, (*driver.targets.named(), 0)[0]).program
-            policy.bound(arguments.options, program)
+            asked = dict(arguments.options)
+            program = compiled(arguments, (*found.named(), 0)[0]).program
+            policy.bound(arguments.options, program, asked)
             policy.audit("allowed")
             _open(driver, program, sink)
             hide()
+            deadline.begun = True
         except Exception as error:  # noqa: BLE001
             return _refuse(sink, error, policy)
         if not coordinator.going.wait(policy.left) or coordinator.gone:
@@ -175,7 +185,13 @@ def serve(path: str | None, targets_of: Callable[[Arguments], Targets], compiled
         if coordinator.stopping:  # exit() in BEGIN
             sink.end(0)
             return 0
-        _trace(driver, sink, coordinator, request["interval"], policy)
+        try:
+            _trace(driver, sink, coordinator, request["interval"], policy)
+        except Exception as error:
+            if not policy.is_out_of_memory(error):
+                raise
+            sink.note(_NO_MEMORY)
+            return 1
         return driver.status or 0
     finally:
         driver.close()
@@ -193,6 +209,8 @@ def _pipes() -> tuple[BinaryIO, _Shared]:
 
 def _refuse(sink: Served, error: Exception, policy: Policy | None) -> int:
     why = error.summary() if isinstance(error, CompileError) else str(error) or type(error).__name__
+    if policy and policy.is_out_of_memory(error):
+        why = _NO_MEMORY
     if policy:
         with contextlib.suppress(Denied):  # then it is the error itself
             policy.audit(f"refused: {why}")
@@ -223,7 +241,9 @@ def _arguments(request: dict[str, Any]) -> Arguments:
     arguments.operands = [str(each) for each in request["operands"]]
     arguments.pids = [int(pid) for pid in request["pids"]]
     arguments.commands = [request["command"]] if request["command"] else []
-    arguments.options.update({key: value for key, value in request["options"].items() if key in FORWARDED})
+    for key, value in request["options"].items():
+        if key in FORWARDED:
+            arguments.options.receive(key, value)
     arguments.options["zdefs"] = True
     return arguments
 

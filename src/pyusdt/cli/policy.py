@@ -7,6 +7,7 @@ that is none, allows nothing; what was asked is in the audit, also where it was 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import glob
 import hashlib
@@ -20,11 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..data.harmless import harmless
 from ..engine import Targets
-from ..engine.identity import comm
+from ..engine.identity import comm, ticks
+from ..engine.remote.request import FORWARDED
 from ..options import OptionError, Options
 from .believed import is_ours
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..data.program import Program
     from .arguments import Arguments
 
@@ -33,6 +37,8 @@ _SWITCHES = ("commands", "destructive")  # yes or no
 _LISTS = ("scripts", "options", "processes", "relay")  # any, or words
 _AMOUNTS = {"maxcpu": "maxcpu", "memory": "bufsize", "time": "switchrate"}  # read as these -x options are
 _FIELD = 300  # characters in the audit
+# Options that decide what a host does; the others that a script may set are for who shows it.
+_HEEDED = frozenset((*FORWARDED, "bufpolicy", "core", "debug", "disasm", "file", "libdir", "lockmem", "maxcpu", "switchrate", "syslibdir", "tree"))
 
 
 class Denied(Exception):
@@ -46,6 +52,8 @@ class Policy:
         self.said: dict[str, Any] = {"scripts": [_ANY], "options": [_ANY], "processes": [_ANY], "relay": [_ANY], "commands": True, "destructive": True}
         self._audit: str | None = None
         self._ends: float | None = None
+        self._own_script = False  # it is the text of one of the policy's files
+        self._limit = resource.getrlimit(resource.RLIMIT_DATA)
         self._who = os.environ.get("SSH_CONNECTION", "").split(" ")[0] or "-"
         self._asked = "-"
         if path is not None:
@@ -53,6 +61,7 @@ class Policy:
             self._audit = "syslog"
             for number, line in enumerate(_text(path).splitlines(), 1):
                 self._read(f"{path}:{number}", line.partition("#")[0].strip())
+            self._begin()
 
     def _read(self, where: str, line: str) -> None:
         key, _, value = (part.strip() for part in line.partition(":"))
@@ -69,21 +78,35 @@ class Policy:
         else:
             raise Denied(f"{where}: a line that pydtrace --serve does not know, so nothing is allowed: {harmless(line)}")
 
+    def _begin(self) -> None:
+        """From now on the run is bounded: reading the request and compiling count."""
+        self._ends = time.monotonic() + self.said["time"] / 1e9 if "time" in self.said else None
+        if "memory" in self.said:
+            resource.setrlimit(resource.RLIMIT_DATA, (self.said["memory"], self._limit[1]))
+
+    @contextlib.contextmanager
+    def no_memory_bound(self) -> Iterator[None]:
+        """For what is started here and is not pydtrace itself: a command inherits the limit of the moment."""
+        bound = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, self._limit)
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, bound)
+
     # --- before -----------------------------------------------------------------------------------
     def check(self, arguments: Arguments, options: dict[str, Any]) -> None:
         """The request, before it is compiled or anything is started.  options: as they were sent."""
         texts = [os.fsencode(each.text or "") for each in arguments.requests]
         self._asked = (f"script={hashlib.sha256(b'|'.join(texts)).hexdigest()[:16]} pids={arguments.pids or '-'} "
                        f"command={arguments.commands or '-'} options={sorted(options) or '-'}")
-        if _ANY not in self.said["scripts"] and not all(map(self._is_allowed, texts)):
+        self._own_script = _ANY not in self.said["scripts"]
+        if self._own_script and not all(map(self._is_allowed, texts)):
             raise Denied("this host's policy does not allow that script: only those of its own files")
         if _ANY not in self.said["options"] and (others := sorted(options.keys() - {*self.said["options"]})):
             raise Denied(f"this host's policy does not allow -x {', '.join(map(harmless, others))}")
         if arguments.commands and not self.said["commands"]:
             raise Denied("this host's policy does not allow -c")
-        for pid in arguments.pids:
-            if not self._may_trace(pid):
-                raise Denied(f"this host's policy does not allow process {pid}")
 
     def check_relay(self, via: list[str]) -> None:
         """What would be started to reach other hosts."""
@@ -103,33 +126,47 @@ class Policy:
                     return True
         return False
 
-    def _may_trace(self, pid: int) -> bool:
-        names = self.said["processes"]
-        return _ANY in names or any(fnmatchcase(comm(pid), name) for name in names)
+    def _may_trace(self, pid: int) -> int | None:
+        """When the process began; None where it may not be traced."""
+        began, names = ticks(pid), self.said["processes"]
+        is_allowed = pid != os.getpid() and any(fnmatchcase(comm(pid), name) for name in names)
+        return began if is_allowed and began == ticks(pid) else None
 
     def targets(self, found: Targets) -> Targets:
         """What may be traced of that: where processes are named, those that run now, and no others."""
-        if _ANY in self.said["processes"] or found.command:
+        if _ANY in self.said["processes"]:
             return found
-        pids = found.pids or [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and self._may_trace(int(pid))]
-        if not pids:
+        if found.command:  # which may be started, so that it may be traced
+            return Targets((), found.command, allowed={found.command.pid: ticks(found.command.pid) or 0})
+        pids = found.pids or [int(pid) for pid in os.listdir("/proc") if pid.isdigit()]
+        allowed = {pid: began for pid in pids if (began := self._may_trace(pid)) is not None}
+        for pid in found.pids:
+            if pid not in allowed:
+                raise Denied(f"this host's policy does not allow process {pid}")
+        if not allowed:
             raise Denied("no process runs that this host's policy allows")
-        return Targets(pids, only=True)
+        return Targets(allowed, allowed=allowed)
 
-    def bound(self, options: Options, program: Program) -> None:
-        """What the script says by itself is known now; from here on it is bounded."""
+    def bound(self, options: Options, program: Program, asked: dict[str, Any]) -> None:
+        """What the script says by itself is known now.  asked: the options before it was compiled."""
         if (program.destructive or options.get("destructive")) and not self.said["destructive"]:
             raise Denied("this host's policy does not allow destructive actions")
-        if "maxcpu" in self.said:
-            options["maxcpu"] = self.said["maxcpu"]
-        if "memory" in self.said:
-            resource.setrlimit(resource.RLIMIT_DATA, (self.said["memory"],) * 2)
-        self._ends = time.monotonic() + self.said["time"] / 1e9 if "time" in self.said else None
+        allowed, by_script = self.said["options"], {name for name in _HEEDED & options.keys() if options[name] != asked.get(name)}
+        if _ANY not in allowed and not self._own_script and (others := sorted(by_script.difference(allowed))):
+            raise Denied(f"this host's policy does not allow the script's #pragma D option {', '.join(others)}")
+        options.update({name: self.said[name] for name in ("maxcpu", "memory") if name in self.said})
+        options["programstime"] = "maxcpu" in self.said
+        if options.get("engine") == "dtrace" and (bounds := sorted(self.said.keys() & {"maxcpu", "memory"})):
+            raise Denied(f"this host's policy bounds {' and '.join(bounds)}, and can not do so for dtrace(1): -x engine=embedded and kernel can")
 
     @property
     def left(self) -> float | None:
         """Seconds; None: without end."""
         return self._ends and max(0.0, self._ends - time.monotonic())
+
+    def is_out_of_memory(self, error: Exception) -> bool:
+        """Whether an error is that the memory bound was reached: the interpreter itself has several for it."""
+        return "memory" in self.said and (isinstance(error, (MemoryError, SystemError)) or "start new thread" in str(error))
 
     # --- after --------------------------------------------------------------------------------------
     def audit(self, outcome: str) -> None:

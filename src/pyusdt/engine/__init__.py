@@ -18,6 +18,7 @@ from __future__ import annotations
 from ..data.clock import Clock
 from ..data.harmless import harmless
 from .identity import alive, was_there
+from .identity import ticks as begun_at  # a module of this package is called ticks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ class TooLarge(EngineError):
     """The script's data need more memory than there may be; no other engine is tried."""
 
 
+class NotAllowed(EngineError):
+    """A policy does not allow what the script reads; no other engine is tried."""
+
+
 def gone(pids: Sequence[int]) -> NoSuchProcess:
     """The error for processes of which one is not there: it names the first."""
     return NoSuchProcess(next((pid for pid in pids if not alive(pid)), pids[0]))
@@ -93,12 +98,21 @@ class NoPyusdt(EngineError):
 class Targets:
     """What to trace.  pids: processes that run; command: engine.command.Command that waits for go(), or
     None; neither: every process of the user, those to come as well.  only: no other process is traced; else the
-    probe descriptions tell: pyusdt$target is one process, pyusdt* all, forked children and strangers as well."""
+    probe descriptions tell: pyusdt$target is one process, pyusdt* all, forked children and strangers as well.
+    allowed: {pid: when it began, as identity.ticks() says} of these processes where a policy bounds what is read: no
+    probe fires in another process, whatever its provider, and nothing but their own memory is read; None: no policy."""
 
-    __slots__ = ("pids", "command", "only")
+    __slots__ = ("pids", "command", "only", "allowed")
 
-    def __init__(self, pids: Iterable[int] = (), command: Command | None = None, only: bool = False) -> None:
-        self.pids, self.command, self.only = tuple(pids), command, only
+    def __init__(self, pids: Iterable[int] = (), command: Command | None = None, only: bool = False,
+                 allowed: Mapping[int, int] | None = None) -> None:
+        self.pids, self.command, self.only, self.allowed = tuple(pids), command, only or allowed is not None, allowed
+
+    def check_identity(self) -> None:
+        """Raise NotAllowed where another process has the id of an allowed one now."""
+        for pid, began in (self.allowed or {}).items():
+            if begun_at(pid) not in (began, None):
+                raise NotAllowed(f"process {pid}, which a policy allows, has ended, and another process has its id")
 
     def named(self) -> tuple[int, ...]:
         """The pids of the processes that were named."""
@@ -219,6 +233,10 @@ class Engine(Clock):
     def details(self) -> list[str]:
         """What -v tells at the end of a tracing: texts, one line each."""
         return []
+
+    def programs_time(self) -> float:
+        """Seconds that programs of this engine have taken in traced processes, where the option programstime wants that counted."""
+        return 0.0
 
     samples = False  # it has profile-n by reading processes from outside, with
     sampler: Any = None  # a tracing.samples.Samples, which is given to it

@@ -11,7 +11,7 @@ import sys
 
 from .. import _tracer
 from ..data import program as p
-from . import OWN_PROVIDERS, EngineError, NoPyusdt, TooLarge, gone
+from . import OWN_PROVIDERS, EngineError, NoPyusdt, NotAllowed, TooLarge, gone
 from .awaited import note_awaited
 from .policy import with_policy
 from .python import await_python, is_of_python
@@ -82,7 +82,7 @@ def _chosen(program, options, targets):
         engine = _embedded(program, options)
         _opened(engine, targets)
     except EngineError as error:
-        if os.geteuid() != 0 or isinstance(error, TooLarge):
+        if os.geteuid() != 0 or isinstance(error, (TooLarge, NotAllowed)):
             raise
         embedded, why, better, failed = None, error.why, None, engine and error
         lack = str(error) if isinstance(error, NoPyusdt) else None
@@ -97,6 +97,9 @@ def _chosen(program, options, targets):
         engine = _opened(_kernel(program, options), targets)
     except EngineError as error:
         if embedded is None:
+            raise
+        if isinstance(error, NotAllowed):
+            embedded.close()
             raise
         embedded.kernel = f"such probes need another engine, which can not be used: {error}"
         return embedded, "the kernel can not be used"

@@ -13,7 +13,19 @@ from collections import defaultdict
 
 from .. import _tracer
 from ..data import program as p
-from . import BEGIN, DTRACE_PROBES, END, Engine, EngineError, NoPyusdt, frames, gone, own_stack
+from . import (
+    BEGIN,
+    DTRACE_PROBES,
+    END,
+    Engine,
+    EngineError,
+    NoPyusdt,
+    Targets,
+    TooLarge,
+    frames,
+    gone,
+    own_stack,
+)
 from .identity import alive
 from .machines import Machines
 from .python import await_python, is_of_python
@@ -46,7 +58,7 @@ class EmbeddedEngine(Engine):
         super().__init__(program, options)
         self._session = self._crew = self._command = self._ticks = self._recorder = None
         self._ends_at, self._ended = 0, False  # when end() came; whether END has fired
-        self._pids = ()
+        self._pids, self._targets = (), Targets()
         self._everyone = False  # processes that were not named may join
         self._awaited = None  # the pid of a process that is to come
         self._brought = []  # what a command will have that does not know of us
@@ -130,7 +142,7 @@ class EmbeddedEngine(Engine):
     # --- finding ---------------------------------------------------------------------------------
 
     def open(self, targets):
-        self._pids, self._command = targets.pids, targets.command
+        self._pids, self._command, self._targets = self._those_with_pyusdt(targets), targets.command, targets
         self._bring_in()
         if self._asks_for_python():
             await_python(self._pids)
@@ -142,7 +154,7 @@ class EmbeddedEngine(Engine):
             not targets.only and not all(targets.are_all_of(desc.provider) for desc in foreign)))
         try:
             home = self._pids[0] if self._pids and not self._everyone else 0
-            bufsize = self.options.get("bufsize") or _BUFSIZE
+            bufsize = self._bufsize()
             self._session = _tracer.Session(None, bufsize, self.options.get("orderlag", 0), wait, self.options.get("keep"),
                                             home)
             if len(self._all) > 1:
@@ -171,6 +183,23 @@ class EmbeddedEngine(Engine):
                         if any(desc in unknown or self._with_places(desc, places) for desc in clause.probes)]
         if self._session.resumed:  # whose probes were accepted when it began
             self.awaited = [desc for desc, count in self.matched if count == 0]
+
+    def _bufsize(self):
+        """Bytes of one ring, which are the traced process's."""
+        bufsize, most = self.options.get("bufsize") or _BUFSIZE, self.options.get("memory")
+        if most is not None and "bufsize" in self.options and bufsize > most:
+            raise TooLarge(f"-x bufsize={bufsize}: a ring may take {most} bytes here")
+        return bufsize
+
+    @staticmethod
+    def _those_with_pyusdt(targets):
+        """The processes that were named; of those that a policy allows only the ones that have it, if any has."""
+        found = []
+        for pid in targets.pids if targets.allowed is not None else ():
+            with contextlib.suppress(OSError):
+                _tracer.list_probes(None, pid)
+                found.append(pid)
+        return tuple(found) or targets.pids
 
     def _frames(self, clause):
         """How many frames of the stack a clause needs, or ERROR if it has a fault; 0: none."""
@@ -265,6 +294,7 @@ class EmbeddedEngine(Engine):
             self._session.start()
             for pid in self._pids:
                 self._session.attach(pid)
+            self._targets.check_identity()
         except OSError as error:
             raise self._explain(error) from None
         self._ticks = Ticks(dict(self._periods.values()), begun)
@@ -347,7 +377,7 @@ class EmbeddedEngine(Engine):
 
     def _fire(self, probe, when):
         pid = os.getpid()
-        stack = own_stack.frames(self.frames_wanted)
+        stack = own_stack.frames(self.frames_wanted) if self._targets.allowed is None else ()
         self._consumer.fire(probe, when, pid, pid, os.getuid(), os.getgid(), self.cpu or 0, COMM, stack=stack)
 
     def poll(self, timeout):

@@ -16,7 +16,7 @@ import tempfile
 import time
 
 from ...data import program as p
-from .. import Engine, EngineError, gone
+from .. import Engine, EngineError, NotAllowed, gone
 from ..identity import alive
 from .frames import Frames
 from .items import Drop, Fault
@@ -81,6 +81,8 @@ class DtraceEngine(Engine):
 
     def open(self, targets):
         """What matches only dtrace knows: it is asked in begin()."""
+        if targets.allowed is not None:  # a clause of dtrace's may read any memory of the kernel's
+            raise NotAllowed("a policy allows some processes alone, and dtrace(1) can not be kept to those: -x engine=embedded and kernel can")
         self._pids, self._command = targets.pids, targets.command
         if not all(map(alive, self._pids)):
             raise gone(self._pids)

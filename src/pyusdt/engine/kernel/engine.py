@@ -18,7 +18,7 @@ from ...data import program as p
 from .. import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
 from ..elf import BadFile
 from ..ticks import LeftOut, Ticks, period, profile_period
-from . import btf, errors, operands, unwind, writing
+from . import allowed, btf, errors, operands, unwind, writing
 from .attach import SITE, Attacher, Own, Place, release
 from .clauses import demanded
 from .hurry import Hurry
@@ -27,6 +27,7 @@ from .maps import KernelMaps
 from .match import Matcher
 from .probes import Finder, is_32_bit, name_files, which
 from .profile import online_cpus
+from .running import Statistics, run_time
 from .system import SystemSide
 from .walk import WALKED
 from .walks import Walks, task
@@ -54,6 +55,7 @@ class KernelEngine(Engine):
         self._attached = set()  # (site's id, pid or None)
         self._given_up = []  # why sites are not traced, as far as it was not told yet
         self._walks = None  # Walks, once tracing begins
+        self._statistics = None  # Statistics, where what the programs take is bounded
         self._begun = self._busy = False
         self._reads_aggregations = any(action.args for clause in program.clauses for action in clause.actions)
         self._pids, self._held = (), {}  # {pid: a descriptor of the process that had it when it was looked at}
@@ -94,9 +96,11 @@ class KernelEngine(Engine):
         name_files(self._finder, self.options.get("file", ()), self._pids)
         self._add_functions()
         self._add_system_side()
+        if targets.allowed is not None:
+            allowed.check(self.program, self._system.probes)
         self.matched = self._count()
         self.maps = KernelMaps(self.program, len(self._probes) + _MORE_PROBES if self._wants_names else 0,
-                               self._system.wants_table, self._task())
+                               self._system.wants_table, self._task(), targets.allowed, self.options.get("memory"))
         self._poller.register(self.maps.fds[p.MAP_OUTPUT], select.POLLIN)
         self._hurry = Hurry(self.program.maps[p.MAP_OUTPUT].entries)
         self._linker = Linker(self.program, self.maps.places, self.matcher.clauses_named(self._probes[ERROR]))
@@ -349,6 +353,10 @@ class KernelEngine(Engine):
             self._learn()
             self.interpreters.settle()
             self.interpreters.natives.settle()
+        if self.options.get("programstime"):
+            self._statistics = Statistics()
+            if self._statistics.lack:
+                raise EngineError(f"kernel engine: what its programs take can not be bounded: {self._statistics.lack}")
         self.maps.active = True
         self._begun = True
         self._set_wall()
@@ -477,7 +485,9 @@ class KernelEngine(Engine):
             os.close(fd)
         for fd in self._held.values():
             os.close(fd)
-        self._own, self._programs, self._held, self._walks = {}, {}, {}, None
+        if self._statistics:
+            self._statistics.close()
+        self._own, self._programs, self._held, self._walks, self._statistics = {}, {}, {}, None, None
         if self.maps:
             self.maps.close()
             self.maps = None
@@ -530,6 +540,9 @@ class KernelEngine(Engine):
 
     def _unwalked(self):
         return self.interpreters.news() if self.interpreters else []
+
+    def programs_time(self):
+        return sum(map(run_time, self._programs.values())) / 1e9 if self._statistics else 0.0
 
     def details(self):
         if not self.interpreters:

@@ -45,7 +45,7 @@ from ...bpf.insn import (
 )
 from ...data import program as p
 from .. import ERROR
-from . import early, inline, operands, pack, process, registers, stacks, unwind, walk, writing
+from . import allowed, early, inline, operands, pack, process, registers, stacks, unwind, walk, writing
 from .clauses import NOW, Reading, demanded, exits, may_fault, reported
 from .functions import Function, Library
 from .profile import emit_arguments
@@ -75,15 +75,15 @@ _CALL, _EXIT = call(0).opcode, exit_()
 
 class Maps:
     """Where the engine put what the compiler knows nothing of: indexes of maps (syscalls: raw.py's table; sized: {map:
-    sized.Sized}).  busy: offset of the busy word in a state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None; namespace: (device, inode) of the
+    sized.Sized}; allowed: of the processes that a policy allows, None without one).  busy: offset of the busy word in a state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None; namespace: (device, inode) of the
     pid namespace whose numbers a program uses, or None for the machine's; walk: walk.Places, or None."""
 
-    __slots__ = ("control", "names", "syscalls", "sized", "busy", "preempt", "namespace", "walk")
+    __slots__ = ("allowed", "control", "names", "syscalls", "sized", "busy", "preempt", "namespace", "walk")
 
     def __init__(self, first, busy, preempt, namespace=None):
         """first: index of the first map that is not the program's."""
         self.control, self.names, self.syscalls = first, first + 1, first + 2
-        self.sized, self.walk = {}, None
+        self.sized, self.walk, self.allowed = {}, None, None
         self.busy, self.preempt, self.namespace = busy, preempt, namespace
 
     def emit_pids(self, g):
@@ -129,6 +129,11 @@ class Linker:
         self._own = False  # in the last link: the tracer fires the probe, in itself
 
     @property
+    def _reads_nothing(self):
+        """The tracer fires the probe in itself, which a policy does not allow to read."""
+        return self._own and self.maps.allowed is not None
+
+    @property
     def has_loops(self):
         """Whether the kernel itself calls what its loops call."""
         return self.maps.walk is not None and self.maps.walk.loops
@@ -143,7 +148,8 @@ class Linker:
         self._enter(g, event, clauses, left)
         calls = []  # (instruction, clause, Function, or None for the ERROR probe)
         self._fill(g, event, clauses, self.errors if faulting else (), calls)
-        self.places, self._kernel_reads = [], bool(event.raw and event.raw.kernel_reads) or bool(self.program.uses & {"thread", "kernel"})
+        reads_kernel = bool(event.raw and event.raw.kernel_reads) or bool(self.program.uses & {"thread", "kernel"})
+        self.places, self._kernel_reads = [], reads_kernel and self.maps.allowed is None
         run = self._call if apart or len(clauses) > 1 else self._insert
         for number, clause in enumerate(clauses):
             if clause in faulting:
@@ -229,6 +235,8 @@ class Linker:
                 calls = [*calls, (packs, self._library.known(pack.function(which)))]
             clause = inline.Clause(code, calls, self.maps.sized, self.program.zeros[0])
             code, calls = writing.guard(clause.insns, clause.calls, self._own, self._library, self.maps)
+        if self._reads_nothing:
+            return allowed.reading_nothing(code), calls
         return _reading_any(code) if self._kernel_reads else code, calls
 
     def _error(self):
@@ -288,6 +296,8 @@ class Linker:
             if event.pid:
                 g.emit(jump_imm("jne", R0, event.pid, left))
             g.emit(*[jump_imm("jeq", R0, pid, left) for pid in event.never])
+        if self.maps.allowed is not None and not event.own:
+            allowed.emit(g, self.maps, left)
         if event.raw:
             g.emit(mov_imm(R8, 0))
             event.raw.enter(g, self.maps, left)
@@ -357,7 +367,10 @@ class Linker:
         if "registers" in wanted:
             registers.emit(g, *self.program.stacks["registers"])
         walks, unwinds = ({}, {}) if event.own or another else (self._walks, self._unwinds)
-        stacks.emit(g, self.program.stacks, wanted - {"registers"}, walks, unwinds, calls)
+        if self._reads_nothing:
+            g.emit(*[store_imm(8, R7, self.program.stacks[whose][0], 0) for whose in wanted - {"registers"}])
+        else:
+            stacks.emit(g, self.program.stacks, wanted - {"registers"}, walks, unwinds, calls)
         self._process(g, event)
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)
@@ -414,7 +427,7 @@ class Linker:
         if "thread" in uses:
             process.emit_thread(g, emit_task)
         if "execargs" in uses:
-            process.emit_arguments(g, process.emit_nobody if another else emit_task)
+            process.emit_arguments(g, process.emit_nobody if another or self._reads_nothing else emit_task)
 
     @staticmethod
     def _ident(g, event):

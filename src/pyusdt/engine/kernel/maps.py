@@ -14,7 +14,8 @@ from ...bpf.maps import KINDS
 from ...data import program as p
 from ...data.halves import Halves
 from ...data.words import added, packed, unpacked
-from . import errors, pack, shared, sized, unwind, walk, walks
+from .. import TooLarge
+from . import allowed, errors, pack, shared, sized, unwind, walk, walks
 from .attach import ON_DEMAND, release
 from .link import CONTROL_ACTIVE, CONTROL_LOST, CONTROL_WALL, CONTROL_ZEROS, LEVELS, NAMES_VALUE, Maps
 from .raw import TABLE_SIZE
@@ -53,9 +54,10 @@ class Array:
 class KernelMaps:
     """All maps of a program.  fds: by index in Program.maps, then the engine's own; places: link.Maps."""
 
-    def __init__(self, program, probes, with_syscalls=False, task=None):
+    def __init__(self, program, probes, with_syscalls=False, task=None, allowed_pids=None, most=None):
         """probes: bound on probe ids, for the names; 0 where no clause wants them; with_syscalls: system calls are
-        traced; task: walks.task(), where interpreters' stacks are walked."""
+        traced; task: walks.task(), where interpreters' stacks are walked; allowed_pids: Targets.allowed;
+        most: bytes that all may take, None: no bound.  Raises EngineError."""
         self.program, self._arrays, self.fds = program, [], []
         self._behind = None  # see shared()
         self._halves = Halves(program)
@@ -69,6 +71,9 @@ class KernelMaps:
             definitions.append(p.MapDef("syscalls", "array", 4, TABLE_SIZE, 1))
         else:
             self.places.syscalls = None
+        if allowed_pids is not None:
+            self.places.allowed = len(definitions)
+            definitions.append(allowed.definition(len(allowed_pids)))
         self.state_size = definitions[p.MAP_STATE].value_size + 8
         if task:
             tables = not unwind.cannot(os.uname().machine, release())
@@ -76,10 +81,13 @@ class KernelMaps:
             self.state_size += walk.WALK_SIZE + unwind.UNWIND_SIZE * tables
             definitions += [*walks.MAPS, *walks.tables() * tables]
         found = sized.find(program, len(definitions), shared.MOST) if release() >= ON_DEMAND else []
+        _check_room([*definitions, *(smaller for each in found for smaller in each.definitions(definitions[each.whole]))], self.cpus, most)
         self._sized = self.places.sized = {each.whole: each for each in found}
         try:
             for index, definition in enumerate(definitions):
                 self.fds.append(self._make(index, definition))
+            if allowed_pids is not None:
+                allowed.put(self.fds[self.places.allowed], allowed_pids)
             for each in found:
                 for smaller in each.definitions(definitions[each.whole]):
                     self.fds.append(kernel.map_create(smaller, kernel.NO_PREALLOC))
@@ -225,6 +233,22 @@ class KernelMaps:
                 kernel.map_delete(*self._home(index, key))
             except FileNotFoundError:
                 continue
+
+
+def _check_room(definitions, cpus, most):
+    """Raise TooLarge where they may come to take more than that."""
+    size = sum(_room(definition, cpus) for definition in definitions)
+    if most is not None and size > most:
+        raise TooLarge(f"the script's data may take {size >> 20} MiB of the kernel's memory, and {most >> 20} MiB are allowed: smaller "
+                       "-x aggsize, bufsize, dynvarsize, strsize and specsize help")
+
+
+def _room(definition, cpus):
+    """Bytes of the keys and values that a map may come to have."""
+    if definition.kind == "ringbuf":
+        return definition.entries
+    values = cpus if definition.kind in KINDS and KINDS[definition.kind].per_cpu else 1
+    return definition.entries * (_apart(definition.key_size) + _apart(definition.value_size) * values)
 
 
 def _namespace():

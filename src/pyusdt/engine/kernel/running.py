@@ -132,6 +132,11 @@ def _told(path):
     return told, rest
 
 
+def run_time(fd):
+    """ns that a program of this process has taken while Statistics were kept."""
+    return int(_told(f"/proc/self/fdinfo/{fd}")[0].get("run_time_ns", 0))
+
+
 class Statistics:
     """Has the kernel count how often programs run, until it is closed.  lack: why it does not, or ""."""
 

@@ -25,6 +25,7 @@ class SystemCall:
     events, "" where nobody may look there; number: the call's, or None where only the kernel knows it."""
 
     __slots__ = ("names", "event", "number")
+    is_of_who_runs = True  # it tells of the running process alone, and of its memory
 
     def __init__(self, names, event, number):
         self.names, self.event, self.number = names, event, number
