@@ -1,4 +1,5 @@
-# What the tracer's binding sees of the C core: c/bpf/bpf.h, c/tracer/reader.h, c/tracer/registry.h, c/tracer/consumer.h.
+# What the tracer's binding sees of the C core: c/bpf/bpf.h, c/tracer/reader.h, c/tracer/registry.h, c/tracer/consumer.h
+# and smaller ones.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from posix.types cimport pid_t
@@ -252,3 +253,11 @@ cdef extern from "tracer/pace.h" nogil:
     uint64_t pyusdt_pace_next(pyusdt_pace *pace, int n, uint64_t now, bint crowded)
     int pyusdt_consumer_look(pyusdt_consumer *c, pyusdt_session *session, pyusdt_pace *pace, uint64_t until, int max,
                              uint64_t deadline)
+
+
+cdef extern from "tracer/gated.h" nogil:
+    struct pyusdt_gate:
+        int child[2]
+        int parent[2]
+        bint dies_alone
+    pid_t pyusdt_gated_fork(char *const *argv, const pyusdt_gate *gate)

@@ -34,7 +34,7 @@ PYTHON = {
     "stacks": ("_tracer", "data", "engine"),
     "tracing": ("_tracer", "data", "dlang", "engine", "options", "stacks"),
     "report": ("_tracer", "data", "engine", "tracing"),
-    "api": ("_core", "data", "dlang", "engine", "options", "report", "tracing"),
+    "api": ("_core", "_tracer", "data", "dlang", "engine", "options", "report", "tracing"),
     "_cluster": ("api", "data", "engine"),
     "dask": ("_cluster", "api"),
     "ray": ("_cluster", "api"),

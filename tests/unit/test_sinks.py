@@ -248,12 +248,11 @@ def test_the_api_s_queue(program):
     noted, news = [], []
     queue = Queue(2, noted.append)
     queue.listener = lambda: news.append(1)
-    assert queue.has_room(0, lambda: False)
+    assert queue.has_room(0)
     feed(program, queue)
-    assert not queue.has_room(0, lambda: False) and queue.has_room(0, lambda: True)
-    first, second = queue.take(), queue.take(wait=False)
-    assert [(rec.probe.name, rec.values) for rec in first + second] == [("name", ("me", 5)), ("name", (7,))]
-    assert len(news) == 2 and queue.has_room(0, lambda: False) and queue.take(wait=False) is None
+    assert not queue.has_room(0)
+    assert [(rec.probe.name, rec.values) for rec in queue.take()] == [("name", ("me", 5)), ("name", (7,))]
+    assert len(news) == 2 and queue.has_room(0) and queue.take() == []
     assert list(queue.printed) == ["<clear>"]
     assert noted == [WRONG, "beware"]
     assert queue.final == {program.aggregations[0].map: [(struct.pack("=q", 1), struct.pack("=q", 4))]}

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from .tracing import Tracing, trace
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from ..data.records import Record
 
 
@@ -46,23 +48,24 @@ class AsyncTracing:
             return
         await asyncio.to_thread(self._tracing.__exit__, None, None, None)
 
-    async def __aexit__(self, *exception: object) -> None:
-        # shielded: a cancelled task still leaves the probes off
-        await asyncio.shield(asyncio.to_thread(self._tracing.__exit__, *exception))
+    def __aexit__(self, *exception: object) -> Awaitable[None]:
+        # no coroutine, which might never begin; shielded: a cancelled task still leaves the probes off
+        self._tracing._running.stopping = True
+        return asyncio.shield(asyncio.to_thread(self._tracing.__exit__, *exception))
 
     def __aiter__(self) -> AsyncTracing:
         return self
 
     async def __anext__(self) -> Record:
         tracing = self._tracing
+        waiting = tracing._running.queue.waiting
         while True:
             self._news.clear()
             finished = tracing.finished
-            if not tracing._ready:
-                tracing._ready.extend(tracing.available())
-            if tracing._ready:
-                return tracing._ready.popleft()
+            if waiting:
+                return waiting.popleft()
             if finished:
+                tracing._has_more()  # raises what ended it
                 raise StopAsyncIteration
             await self._news.wait()
 

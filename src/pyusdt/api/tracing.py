@@ -36,9 +36,26 @@ from .queue import Pump, Queue
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from typing_extensions import Self
+
     from ..data.program import AggDef
     from ..data.records import Record
     from ..report.prometheus import Collector, Snapshot
+
+    class Block:
+        """What _tracer's says of itself to type checkers."""
+
+        _pump: Pump | None
+
+        def __enter__(self) -> Self: ...
+
+        def __exit__(self, *exception: object) -> None: ...
+
+        def __iter__(self) -> Self: ...
+
+        def __next__(self) -> Record: ...
+else:
+    from .._tracer import Block
 
 __all__ = ["Aggregations", "CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"]
 
@@ -49,6 +66,26 @@ _UNNAMED = "_"  # how D calls the aggregation @
 
 class TraceWarning(UserWarning):
     """Something was lost or failed while tracing; the tracing goes on."""
+
+
+class Notes:
+    """What a tracing has to say: kept, and the first of each kind warned of.  Apart from the Tracing, which has to be free to go while
+    its thread runs."""
+
+    def __init__(self) -> None:
+        self.faults: deque[str] = deque(maxlen=_FAULTS)
+        self._warned: set[str] = set()
+
+    def fault(self, text: str) -> None:
+        """A run-time error of the script, or what became of a host; called in the thread that traces."""
+        self.faults.append(text)
+        self.warn("faults", text)
+
+    def warn(self, kind: str, text: str) -> None:
+        """Once for each kind: the counters tell the rest."""
+        if kind not in self._warned:
+            self._warned.add(kind)
+            warnings.warn(text, TraceWarning, stacklevel=5)
 
 
 class Aggregations(Mapping[str, Aggregation]):
@@ -154,7 +191,7 @@ def _targets(pid: int | Iterable[int] | None, cmd: str | Iterable[str] | None, e
     return {"pids": pids}
 
 
-class Tracing:
+class Tracing(Block):
     """One tracing session; made by trace() and watch().  A context manager, and an iterator over its records."""
 
     def __init__(self, script: str | os.PathLike[str], arguments: tuple[object, ...], targets: dict[str, Any],
@@ -171,12 +208,9 @@ class Tracing:
         except OptionError as error:
             raise ValueError(f"{name if engine == 'auto' else 'engine'}: {error}") from None
         self._script, self._arguments, self._wanted, self._buffer = script, arguments, targets, buffer
-        self._pump: Pump | None = None
-        self._command: Any = None
-        self._ready: deque[Record] = deque()
         self._listener: Callable[[], None] | None = None
-        self._warned: set[str] = set()
-        self.faults: deque[str] = deque(maxlen=_FAULTS)
+        self._notes = Notes()
+        self.faults = self._notes.faults
         self._hosts = "hosts" in targets
         self._compile(0)  # errors are told where the script is
 
@@ -214,34 +248,30 @@ class Tracing:
 
     # --- the block --------------------------------------------------------------------------------
 
-    def __enter__(self) -> Tracing:  # noqa: PYI034
-        if self._pump:
-            raise RuntimeError("a tracing can be entered once")
-        driver = Driver(self._options, self._make_targets(), _LISTED, "; destructive=True allows them")
-        queue = Queue(self._buffer, self._note)
+    def _enter(self) -> None:
+        queue = Queue(self._buffer, self._notes.fault)
         queue.listener = self._listener
-        try:
-            driver.open(self._compile((driver.targets.named() or (0,))[0]))
-            driver.check_matches()
-            for note in driver.engine.notes if self._hosts else ():
-                self._note(note)
-            driver.begin(queue)
-        except BaseException:
-            driver.close()
-            raise
-        self._pump, self._owner = Pump(driver, queue), os.getpid()
-        self._pump.start()
-        return self
+        self._pump = Pump(self._make_driver, self._open_driver, queue)
+        self._pump.begin()
 
-    def __exit__(self, *exception: object) -> None:
-        if self._pump and self._owner != os.getpid():
+    def _leave(self, exception: object) -> None:
+        pump = self._pump
+        if not pump or not pump.is_mine():
             return  # a forked child leaves its copy of the block: the tracing goes on
-        pump = self._running
         pump.stop()
-        pump.driver.close()
-        self._warn_of_drops()
-        if pump.queue.error and exception[0] is None:
-            raise pump.queue.error
+        if pump.begun:
+            self._warn_of_drops()
+            if pump.queue.error and exception is None:
+                raise pump.queue.error
+
+    def _make_driver(self) -> Driver:
+        return Driver(self._options, self._make_targets(), _LISTED, "; destructive=True allows them")
+
+    def _open_driver(self, driver: Driver) -> None:
+        driver.open(self._compile((driver.targets.named() or (0,))[0]))
+        driver.check_matches()
+        for note in driver.engine.notes if self._hosts else ():
+            self._notes.fault(note)
 
     def _make_targets(self) -> Targets:
         if self._hosts:
@@ -255,79 +285,61 @@ class Tracing:
             return Targets(self._wanted["pids"], only=True)
         from ..engine.command import Command
 
-        self._command = Command(self._wanted["cmd"])
-        return Targets((), self._command, only=True)
-
-    def _note(self, text: str) -> None:
-        """A run-time error of the script, or what became of a host; called in the thread that traces."""
-        self.faults.append(text)
-        self._warn("faults", text)
-
-    def _warn(self, kind: str, text: str) -> None:
-        """Once for each kind: the counters tell the rest."""
-        if kind not in self._warned:
-            self._warned.add(kind)
-            warnings.warn(text, TraceWarning, stacklevel=4)
+        return Targets((), Command(self._wanted["cmd"], dies_alone=False), only=True)
 
     def _warn_of_drops(self) -> None:
         for kind, count in self.drops.items():
             if count:
-                self._warn(kind, f"{count} lost so far ({kind}): take records faster, or ask for less or more bufsize")
+                self._notes.warn(kind, f"{count} lost so far ({kind}): take records faster, or ask for less or more bufsize")
 
     # --- what it gives ----------------------------------------------------------------------------
 
     @property
     def _running(self) -> Pump:
-        if not self._pump:
+        pump = self._pump
+        if not pump or not pump.begun:
             raise RuntimeError("tracing has not begun: enter the `with` block first")
-        if self._owner != os.getpid():  # the thread that knows the rest is there
-            raise RuntimeError(f"the tracing belongs to process {self._owner}, which began it")
-        return self._pump
+        if not pump.is_mine():  # the thread that knows the rest is there
+            raise RuntimeError(f"the tracing belongs to process {pump.owner}, which began it")
+        return pump
 
-    def __iter__(self) -> Tracing:
-        return self
-
-    def __next__(self) -> Record:
-        """The next record; waits for it.  Ends with exit(), with the targets, and after the block."""
-        while not self._ready:
-            batch = self._running.queue.take()
-            if batch is None:
-                self._warn_of_drops()
-                raise StopIteration
-            self._ready.extend(batch)
-        return self._ready.popleft()
+    def _has_more(self) -> bool:
+        found = self._running.queue.has_more()
+        if not found:
+            self._warn_of_drops()
+        return found
 
     def available(self) -> list[Record]:
         """The records that are there now, maybe none."""
-        found = list(self._ready)
-        self._ready.clear()
-        while batch := self._running.queue.take(wait=False):
-            found += batch
-        return found
+        return self._running.queue.take()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until tracing is over: exit(), the command's or the targets' end.  False after `timeout` seconds."""
-        return self._running.queue.over.wait(timeout)
+        return self._running.queue.wait(timeout)
 
     @property
     def finished(self) -> bool:
         """Tracing is over; records may be left to read."""
-        return self._running.queue.over.is_set()
+        return self._running.queue.over
 
     @property
     def aggregations(self) -> Aggregations:
         """Live snapshots by name."""
-        pump = self._running
-        return Aggregations(pump.driver.program, pump.aggregation)
+        return Aggregations(self._running.driver.program, self._aggregation)
+
+    def _aggregation(self, definition: AggDef) -> Aggregation:
+        """Not the pump's own method: whoever has the aggregations keeps the tracing."""
+        return self._running.aggregation(definition)
 
     def __repr__(self) -> str:
         """What is traced, by what, and how it stands."""
-        if not self._pump or self._owner != os.getpid():
-            return f"<pyusdt.Tracing of {self._of()}: {'not begun' if not self._pump else 'of another process'}>"
+        pump = self._pump
+        if not pump or not pump.begun or not pump.is_mine():
+            return f"<pyusdt.Tracing of {self._of()}: {'of another process' if pump and pump.begun else 'not begun'}>"
         state = "over" if self.finished else "running"
         lost = sum(self.drops.values())
         names = ", ".join(f"@{each}" for each in self.aggregations) or "none"
-        return (f"<pyusdt.Tracing of {self._of()} by the {self.engine} engine: {state}, {len(self._ready) + self._pump.queue.waiting} records "
+        return (f"<pyusdt.Tracing of {self._of()} by the {self.engine} engine: {state}, {len(pump.queue.waiting)} records "
                 f"to take, aggregations: {names}, {lost} lost>")
 
     def _of(self) -> str:
@@ -364,7 +376,7 @@ class Tracing:
         """A widget for a notebook: the page of `pydtrace --web`, which goes on while cells run.  Needs anywidget."""
         from ..report.widget import live
 
-        return live(self._running, interval)
+        return live(self._running, interval, self)
 
     def prometheus(self, *lines: str) -> Collector:
         """The aggregations for a registry of prometheus_client: `REGISTRY.register(t.prometheus())`.  lines: what they are called
@@ -390,6 +402,7 @@ class Tracing:
 
         def look() -> Snapshot:
             nonlocal last
+            pump = self._running  # whoever has the collector keeps the tracing
             found: Snapshot | None = pump.ask(lambda: book.look(driver.drops(), driver.errors))
             if found is None and (last is None or pump.ended):
                 found = book.look(pump.drops(), driver.errors, pump.at_the_end)
@@ -417,7 +430,8 @@ class Tracing:
     @property
     def returncode(self) -> int | None:
         """The exit status of cmd as subprocess gives it, None while it runs or where there is none."""
-        status = self._command.status if self._command else None
+        command = self._pump.driver.targets.command if self._pump and self._pump.begun else None
+        status = command.status if command else None
         return None if status is None else os.waitstatus_to_exitcode(status)
 
     @property

@@ -2,22 +2,23 @@
 
 In: the command line.  Out: a process that exists, so that its pid can be named in the session and in
 the script ($target), but runs the command only after go().  Always: if the tracer dies before go(), the
-child ends without having run anything.  An engine may start the command in another way: hand_over().
+child ends without having run anything.  Nothing of Python runs in the child (c/tracer/gated.h).  An engine may start the command in
+another way: hand_over().
 """
 
 import os
 import signal
 import time
 
+from .. import _tracer
 from .identity import alive, send, ticks
-
-_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)  # by Python, for itself: what it starts would inherit that
 
 
 class Command:
-    """argv: list of str; pid: the child's process id, which the command keeps."""
+    """argv: list of str; pid: the child's process id, which the command keeps.  dies_alone: it runs on where the thread that made it is
+    gone without a word, killed."""
 
-    def __init__(self, argv):
+    def __init__(self, argv, dies_alone=True):
         self.argv = argv
         self.environment = {}  # variables that it gets besides ours
         self._started_by_other = False
@@ -25,11 +26,11 @@ class Command:
         self.status = None  # wait status, once it has ended
         gate_read, self._gate = os.pipe()
         self._failure, failure_write = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            self._child(gate_read, failure_write)
-        os.close(gate_read)
-        os.close(failure_write)
+        try:
+            self.pid = _tracer.fork_gated([*map(os.fsencode, argv)], (gate_read, failure_write), (self._gate, self._failure), dies_alone)
+        finally:
+            os.close(gate_read)
+            os.close(failure_write)
 
     def hand_over(self):
         """Somebody else starts the command: go() will do nothing.  What it ends with is not known then; its pid is, once
@@ -45,24 +46,6 @@ class Command:
         """What somebody else has started has this id."""
         if pid != self.pid:
             self.pid, self._began = pid, ticks(pid)
-
-    def _child(self, gate, failure):
-        """Waits for go(), which sends what is to be added to the environment, then becomes the command; tells the errno if that
-        fails."""
-        try:
-            os.close(self._gate)
-            for number in (signal.SIGINT, signal.SIGTERM, *_IGNORED):
-                signal.signal(number, signal.SIG_DFL)
-            with os.fdopen(gate, "rb") as told:
-                size = told.read(4)  # none: the tracer is dead
-                if size:
-                    variables = told.read(int.from_bytes(size, "little")).split(b"\0")
-                    os.environb.update(zip(variables[:-1:2], variables[1::2], strict=True))
-                    os.execvp(self.argv[0], self.argv)
-        except OSError as error:
-            os.write(failure, str(error.errno).encode())
-        finally:
-            os._exit(127)
 
     def go(self):
         """Let the command run.  Raises OSError if it can not be started."""
@@ -100,8 +83,9 @@ class Command:
     def stop(self, patience=0.5):
         """End it: SIGTERM, then after `patience` seconds SIGKILL; nothing if it has ended."""
         if self._gate >= 0:
-            os.close(self._gate)  # never started: it ends by itself
+            os.close(self._gate)  # never started: it ends by itself, unless another child has this end of the gate as well
             self._gate = -1
+            self._kill(signal.SIGKILL)
             self.wait()
             return
         if self.poll():

@@ -42,16 +42,17 @@ class _Look:
 class Feeder(threading.Thread):
     """Tells a widget of each interval: say(state)."""
 
-    def __init__(self, running: Any, interval: float, say: Callable[[str], None]) -> None:
+    def __init__(self, running: Any, interval: float, tracing: object, say: Callable[[str], None]) -> None:
         super().__init__(name="pyusdt-live", daemon=True)
         self._running, self._interval, self._say = running, interval, say
+        self._tracing = tracing  # which ends when nobody has it
         self.over = threading.Event()
 
     def run(self) -> None:
         view, look, last, ended = View(told.PAST), _Look(self._running), time.monotonic(), False
         while not ended and not self.over.is_set():
             self.over.wait(self._interval)
-            ended = self._running.queue.over.is_set()
+            ended = self._running.queue.over
             now = time.monotonic()
             view.drops = {kind: count for kind, count in self._running.drops().items() if count}
             view.update(look, now - last)  # type: ignore[arg-type]
@@ -60,8 +61,8 @@ class Feeder(threading.Thread):
             self._say(told.packed("whole", {**whole, "ended": ended}))
 
 
-def live(running: Any, interval: float) -> Any:
-    """The widget.  ImportError without anywidget."""
+def live(running: Any, interval: float, tracing: object) -> Any:
+    """The widget, which keeps the tracing.  ImportError without anywidget."""
     try:
         import anywidget
         import traitlets
@@ -79,6 +80,6 @@ def live(running: Any, interval: float) -> Any:
             super().close()
 
     made = Live()
-    feeder = Feeder(running, interval, lambda state: setattr(made, "state", state))
+    feeder = Feeder(running, interval, tracing, lambda state: setattr(made, "state", state))
     feeder.start()
     return made
