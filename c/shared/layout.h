@@ -8,6 +8,7 @@
 #define PYUSDT_LAYOUT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,7 +20,7 @@
 #define PYUSDT_SESSION_MAGIC 0x3165737375737970ull /* "pysusse1" */
 #define PYUSDT_AREA_MAGIC 0x3161726175737970ull    /* "pysuara1" */
 #define PYUSDT_FLIGHT_MAGIC 0x31746c6673757970ull  /* "pyusflt1" */
-#define PYUSDT_LAYOUT_VERSION 6
+#define PYUSDT_LAYOUT_VERSION 7
 
 /* The parts of a control file that pyusdt makes: as long as they can become. What is not used is a hole in the file. */
 #define PYUSDT_STRINGS_MAX (1u << 20)
@@ -56,6 +57,7 @@ struct pyusdt_ctl_header { /* T */
     _Atomic uint32_t bell;    /* both: another number after what is wanted has changed; T's watcher waits on it (a futex) */
     uint32_t places;          /* offset of struct pyusdt_ctl_places; 0: there are none */
     _Atomic uint32_t nplaces; /* how many of them are whole: stored last */
+    uint32_t ancestors[PYUSDT_CTL_ANCESTORS]; /* its parent, that one's, and so on, as T's pid namespace knows them; zeros behind them */
 };
 
 struct pyusdt_ctl_place { /* T; module, function, file: offsets into strings */
@@ -64,6 +66,14 @@ struct pyusdt_ctl_place { /* T; module, function, file: offsets into strings */
     uint32_t file;
     uint32_t line;
 };
+
+static inline bool pyusdt_is_ancestor(const uint32_t ancestors[PYUSDT_CTL_ANCESTORS], uint32_t pid)
+{
+    for (unsigned i = 0; i < PYUSDT_CTL_ANCESTORS && ancestors[i] != 0; i++)
+        if (ancestors[i] == pid)
+            return true;
+    return false;
+}
 
 /* Where the probes of `places` have fired: place n is place[n - 1], and never changes. */
 struct pyusdt_ctl_places { /* T */
@@ -114,6 +124,7 @@ enum { PYUSDT_SESSION_MAKING = 0, PYUSDT_SESSION_STARTED = 1 };
 enum {
     PYUSDT_SESSION_ALL = 1,     /* every process may join, else those of pids */
     PYUSDT_SESSION_BARRIER = 2, /* its tracer makes the barriers for threads that are alone (docs/internals/ring.md, "Rings") */
+    PYUSDT_SESSION_CHILDREN = 4, /* with those of pids their descendants, by struct pyusdt_ctl_header's ancestors */
 };
 
 struct pyusdt_session_header { /* S */

@@ -131,6 +131,7 @@ bool pyusdt_os_has_more_rights(void);
 
 struct pyusdt_os_process {
     uint64_t starttime; /* in a unit of the system's own; with the pid it names a process for good */
+    uint32_t parent;
     bool ended;         /* a zombie: it has run its last instruction */
 };
 

@@ -116,7 +116,7 @@ static const char *field_of(const char *at, int wanted)
     return at ? at + 1 : "";
 }
 
-/* Fields 3, 20 and 22: state, threads, start. The first thread of a process is a zombie, too, when it has ended before others. */
+/* Fields 3, 4, 20 and 22: state, parent, threads, start. The first thread of a process is a zombie, too, when it has ended before others. */
 int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process)
 {
     char path[32] = "/proc/self/stat", text[1024];
@@ -124,7 +124,7 @@ int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process)
     ssize_t n;
     int fd;
 
-    *process = (struct pyusdt_os_process){0, false};
+    *process = (struct pyusdt_os_process){0, 0, false};
     if (pid != 0)
         snprintf(path, sizeof path, "/proc/%u/stat", pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -138,6 +138,7 @@ int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process)
     name = strrchr(text, ')'); /* the name in parentheses may hold anything */
     state = field_of(name, 3);
     process->ended = *state == 'X' || (*state == 'Z' && strtoul(field_of(name, 20), NULL, 10) <= 1);
+    process->parent = (uint32_t)strtoul(field_of(name, 4), NULL, 10);
     process->starttime = strtoull(field_of(name, 22), NULL, 10);
     return 0;
 }

@@ -72,13 +72,14 @@ int pyusdt_os_process(uint32_t pid, struct pyusdt_os_process *process)
     struct kinfo_proc found;
     size_t size = sizeof found;
 
-    *process = (struct pyusdt_os_process){0, false};
+    *process = (struct pyusdt_os_process){0, 0, false};
     if (sysctl(name, 4, &found, &size, NULL, 0) != 0)
         return -errno;
     if (size == 0)
         return -ESRCH;
     process->starttime = (uint64_t)found.kp_proc.p_starttime.tv_sec * 1000000u +
                          (uint64_t)found.kp_proc.p_starttime.tv_usec;
+    process->parent = (uint32_t)found.kp_eproc.e_ppid;
     process->ended = found.kp_proc.p_stat == SZOMB;
     return 0;
 }

@@ -15,6 +15,7 @@
 #include "shared/core.h"
 #include "shared/guard.h"
 #include "shared/os.h"
+#include "target/ancestry.h"
 
 #define INSTANCES_MAX 64
 #define SWEEP_MAX 64
@@ -86,6 +87,7 @@ void pyusdt_ctl_fill(struct pyusdt_ctl_header *ctl)
     ctl->words = PYUSDT_CTL_WORDS;
     ctl->descs = PYUSDT_CTL_DESCS;
     ctl->strings = PYUSDT_CTL_STRINGS;
+    pyusdt_ancestry_show(ctl->ancestors);
     pyusdt_own_table_show(ctl);
     pyusdt_places_show(ctl);
     atomic_store(&ctl->state, PYUSDT_CTL_LIVE);
@@ -226,6 +228,7 @@ static void forked(void)
     atomic_store(&pyusdt_core.family->alive, 0); /* where the kernel does not wipe */
     atomic_store(&pyusdt_core.family->lock, 0);
     pyusdt_core.epoch++;
+    pyusdt_ancestry_fork();
     if (n != 0)
         enable_all(n);
     pyusdt_watch_forked();

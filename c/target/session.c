@@ -98,7 +98,8 @@ static bool invites_us(const struct pyusdt_session_header *header)
     if (header->flags & PYUSDT_SESSION_ALL)
         return true;
     for (unsigned i = 0; i < PYUSDT_PIDS_MAX; i++)
-        if (header->pids[i] == pyusdt_core.who.pid)
+        if (header->pids[i] == pyusdt_core.who.pid ||
+            (header->flags & PYUSDT_SESSION_CHILDREN && pyusdt_is_ancestor(pyusdt_core.ctl->ancestors, header->pids[i])))
             return true;
     return false;
 }

@@ -220,11 +220,12 @@ static void write_start(struct flight *f, uint64_t begun)
 {
     struct pyusdt_record_header header = {.begun = begun, .wall = f->info.wall, .target = f->header.pid,
                                           .pid = f->header.pid, .uid = f->info.uid, .gid = f->header.gid};
-    struct pyusdt_target_block target = {0, 0, f->header.pid, f->header.pid, f->info.uid, f->header.gid, ""};
+    struct pyusdt_target_block target = {0, 0, f->header.pid, f->header.pid, f->info.uid, f->header.gid, "", {0}};
     struct pyusdt_place_info place;
 
     memcpy(header.host, f->info.host, sizeof header.host - 1);
     memcpy(target.comm, f->header.comm, sizeof target.comm - 1);
+    memcpy(target.ancestors, f->header.ancestors, sizeof target.ancestors);
     pyusdt_record_header(&f->out, header);
     pyusdt_record_table(&f->out, 0, &f->table);
     pyusdt_record_block(&f->out, PYUSDT_BLOCK_TARGET, &target, sizeof target);

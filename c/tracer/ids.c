@@ -25,6 +25,8 @@ struct pyusdt_target_ids {
     uint32_t nat, nplaces; /* how many of these; how many ids there are in them */
 };
 
+_Static_assert(PYUSDT_CTL_ANCESTORS == PYUSDT_ANCESTORS, "a process says as many as clauses see");
+
 /* --- targets ------------------------------------------------------------------------------------------ */
 
 /* One probe of a target: its id, or -errno. */
@@ -62,10 +64,15 @@ static int add_later(struct pyusdt_ids *ids, const struct pyusdt_feed *feed, uin
 static void find_who(struct pyusdt_process *who, const struct pyusdt_target_info *info, uint32_t uses)
 {
     *who = (struct pyusdt_process){.pid = info->pid, .uid = info->uid, .gid = info->gid, .host = info->host};
-    if (uses & PYUSDT_USES_PPID)
-        who->ppid = pyusdt_find_parent(who->pid);
-    if (uses & PYUSDT_USES_ANCESTORS)
-        pyusdt_find_ancestors(who);
+    if (info->ancestors[0] != 0) {
+        memcpy(who->ancestors, info->ancestors, sizeof who->ancestors);
+        who->ppid = who->ancestors[0];
+    } else if (info->alive && info->visible) {
+        if (uses & PYUSDT_USES_PPID)
+            who->ppid = pyusdt_find_parent(who->pid);
+        if (uses & PYUSDT_USES_ANCESTORS)
+            pyusdt_find_ancestors(who);
+    }
     memcpy(who->comm, info->comm, strnlen(info->comm, sizeof who->comm - 1));
 }
 

@@ -36,8 +36,23 @@ struct listing {
     bool stop;
 };
 
+/* Bit s: the tracer of the session in slot s lives. */
+static uint64_t live_sessions(const struct pyusdt_target *target)
+{
+    const struct pyusdt_ctl_slot *slots = target->slot - target->base->header.slot;
+    uint64_t live = 0;
+
+    for (uint32_t i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
+        uint64_t wanted = atomic_load(&slots[i].wanted);
+        if (wanted != 0 && pyusdt_session_alive(target->base->in.dir, i, wanted))
+            live |= 1ull << i;
+    }
+    return live;
+}
+
 static bool list_target(struct listing *listing, struct pyusdt_target *target)
 {
+    uint64_t live = live_sessions(target);
     struct pyusdt_table table = target->table->table;
     struct pyusdt_target_info info;
     struct pyusdt_probe_info probe;
@@ -45,10 +60,15 @@ static bool list_target(struct listing *listing, struct pyusdt_target *target)
     table.pid = target->pid;
     pyusdt_target_info(target, &info);
     pyusdt_target_learn_places(target, 1);
-    for (uint32_t i = 0; i < table.nprobes; i++)
-        if (pyusdt_table_probe(&table, i, &probe) == 0 && (listing->fn(listing->arg, &info, &probe) != 0 ||
-            pyusdt_places_list(&target->known_places, &info, &probe, listing->fn, listing->arg) != 0))
+    for (uint32_t i = 0; i < table.nprobes; i++) {
+        if (pyusdt_table_probe(&table, i, &probe) != 0)
+            continue;
+        if (i < target->room)
+            probe.sessions = (uint32_t)__builtin_popcountll(atomic_load(&target->words[i]) & live);
+        if (listing->fn(listing->arg, &info, &probe) != 0 ||
+            pyusdt_places_list(&target->known_places, &info, &probe, listing->fn, listing->arg) != 0)
             return true;
+    }
     return false;
 }
 

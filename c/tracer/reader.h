@@ -38,6 +38,7 @@ struct pyusdt_session_config {
     uint64_t orderlag_ns; /* how long delivery waits for a producer that is inside a firing; 100 ms */
     const char *comm;     /* only processes of this name join; any */
     pid_t home;           /* where no directory is named: a process whose run directory it is opened in; the user's own */
+    bool children;       /* processes that are named by pid join with their descendants */
     /* A session that goes on when its tracer ends, until a tracer opens one of the same name for the same probes: */
     const char *keep;    /* its name; "": none */
     uint64_t keep_ns;    /* for how long */
@@ -79,6 +80,7 @@ struct pyusdt_target_info {
     int alive;       /* 0: dead, and everything that it had published has been delivered */
     int visible;     /* 0: the tracer has no pid for it, which is in another pid namespace: pid is what it has there */
     uint32_t host;   /* of many.h: where it is, 1, 2, …; 0: here */
+    uint32_t ancestors[PYUSDT_CTL_ANCESTORS]; /* as it says itself, where its pids mean something to the tracer; else zeros */
     char comm[16];
 };
 

@@ -15,7 +15,8 @@
 #pragma GCC visibility push(hidden)
 
 #define PYUSDT_RECORD_MAGIC 0x3152746473757970ull /* "pyusdtR1", read as bytes */
-#define PYUSDT_RECORD_VERSION 3
+#define PYUSDT_RECORD_VERSION 4
+#define PYUSDT_RECORD_OLDEST 3 /* that is read */
 #define PYUSDT_RECORD_ORDER 0x01020304u /* what it reads as tells the byte order of the writer */
 
 struct pyusdt_record_header {
@@ -61,6 +62,7 @@ struct pyusdt_target_block { /* a target that is new, or has another table now *
     uint32_t uid;
     uint32_t gid;
     char comm[16];
+    uint32_t ancestors[PYUSDT_CTL_ANCESTORS]; /* not in version 3 */
 };
 
 struct pyusdt_place_block { /* a place in a target's code; the three names follow, without NULs */

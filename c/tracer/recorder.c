@@ -35,12 +35,14 @@ static void put_table(struct pyusdt_recorder *r, const struct pyusdt_table_copy 
 static void put_target(struct pyusdt_recorder *r, uint32_t index)
 {
     const struct pyusdt_target *target = r->session->targets[index];
-    struct pyusdt_target_block block = {index, 0, target->pid, target->who.pid, target->uid, target->gid, ""};
+    struct pyusdt_target_block block = {index, 0, target->pid, target->who.pid, target->uid, target->gid, "", {0}};
 
     if (r->table_size != target->table->size || memcmp(r->table, target->table->bytes, r->table_size) != 0)
         put_table(r, target->table);
     block.table = r->ntables - 1;
     memcpy(block.comm, target->comm, sizeof block.comm);
+    if (target->ancestors_known)
+        memcpy(block.ancestors, target->ancestors, sizeof block.ancestors);
     pyusdt_record_block(&r->file, PYUSDT_BLOCK_TARGET, &block, sizeof block);
     r->told[index].nprobes = target->table->table.nprobes;
 }

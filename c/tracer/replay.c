@@ -148,10 +148,11 @@ static int take_table(struct pyusdt_replay *r)
 static int take_target(struct pyusdt_replay *r)
 {
     const struct pyusdt_target_block *block = (const void *)r->body;
+    size_t size = r->header.version == 3 ? offsetof(struct pyusdt_target_block, ancestors) : sizeof *block;
     const struct pyusdt_table *table;
     struct target *target;
 
-    if (r->block.size != sizeof *block || block->target > r->ntargets || block->target >= TARGETS_MAX ||
+    if (r->block.size != size || block->target > r->ntargets || block->target >= TARGETS_MAX ||
         block->table >= r->ntables)
         return damaged(r, "a target out of order");
     if (block->target == r->all_targets) {
@@ -172,7 +173,8 @@ static int take_target(struct pyusdt_replay *r)
     r->kept += table->nprobes * (uint64_t)OF_A_NAME;
     if (r->nprobes > (r->streams ? PROBES_OF_MANY : PROBES_MAX))
         return damaged(r, "more probes than can be told apart");
-    target->block = *block;
+    memset(&target->block, 0, sizeof target->block);
+    memcpy(&target->block, block, size);
     target->block.comm[sizeof target->block.comm - 1] = '\0';
     target->table = *table;
     target->table.pid = block->pid;
@@ -323,6 +325,7 @@ static int target_info(const void *of, uint32_t number, struct pyusdt_target_inf
                                         .gid = target->block.gid,
                                         .nprobes = target->table.nprobes,
                                         .visible = 1};
+    memcpy(info->ancestors, target->block.ancestors, sizeof info->ancestors);
     memcpy(info->comm, target->block.comm, sizeof info->comm);
     return 0;
 }
@@ -390,7 +393,7 @@ static int read_header(struct pyusdt_replay *r, struct pyusdt_error *error)
     }
     if (r->header.magic != PYUSDT_RECORD_MAGIC)
         return pyusdt_error_set(error, -EBADMSG, "not a recording of pydtrace");
-    if (r->header.version != PYUSDT_RECORD_VERSION || r->header.order != PYUSDT_RECORD_ORDER)
+    if (r->header.version < PYUSDT_RECORD_OLDEST || r->header.version > PYUSDT_RECORD_VERSION || r->header.order != PYUSDT_RECORD_ORDER)
         return pyusdt_error_set(error, -EPROTONOSUPPORT, "a recording of another version or byte order");
     return 0;
 }

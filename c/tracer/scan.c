@@ -49,7 +49,19 @@ static bool may_join(const struct pyusdt_session *session, const struct pyusdt_b
             *host = session->pids[i].host;
             return true;
         }
-    return session->header.flags & PYUSDT_SESSION_ALL;
+    return session->header.flags & (PYUSDT_SESSION_ALL | PYUSDT_SESSION_CHILDREN);
+}
+
+/* Where only processes that were named join, and their descendants: one of these, by what its control file says. */
+static bool is_meant(const struct pyusdt_session *session, const struct pyusdt_base *base, const struct pyusdt_target *target)
+{
+    if (session->header.flags & PYUSDT_SESSION_ALL || !(session->header.flags & PYUSDT_SESSION_CHILDREN))
+        return true;
+    for (unsigned i = 0; i < session->npids; i++)
+        if ((!session->pids[i].base || session->pids[i].base == base) &&
+            (session->pids[i].pid == target->who.pid || pyusdt_is_ancestor(target->ancestors, session->pids[i].pid)))
+            return true;
+    return false;
 }
 
 static int add_target(struct pyusdt_session *session, struct pyusdt_target *target)
@@ -118,7 +130,7 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
     target = pyusdt_target_open(session, base, text, &name->who, host, NULL);
     if (!target)
         return 0; /* not ready, or not ours to read */
-    if (is_lie(base, target)) {
+    if (!is_meant(session, base, target) || is_lie(base, target)) {
         pyusdt_target_free(target);
         return 0;
     }

@@ -63,6 +63,8 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     target->changes = header.changes;
     target->places = pyusdt_places_shared(target->ctl, &header, size);
     find_pid(target, header.pidns);
+    memcpy(target->ancestors, header.ancestors, sizeof target->ancestors);
+    target->ancestors_known = header.pidns == pyusdt_os_pidns();
     return 0;
 }
 
@@ -455,5 +457,7 @@ void pyusdt_target_info(const struct pyusdt_target *target, struct pyusdt_target
                                         .wanted = target->wanted,
                                         .alive = target->life != PYUSDT_FINISHED,
                                         .visible = target->visible};
+    if (target->ancestors_known)
+        memcpy(info->ancestors, target->ancestors, sizeof info->ancestors);
     memcpy(info->comm, target->comm, sizeof info->comm);
 }

@@ -106,6 +106,7 @@ static void configure(struct pyusdt_session *session, const struct pyusdt_sessio
     if (header->max_rings > PYUSDT_RINGS_MAX)
         header->max_rings = PYUSDT_RINGS_MAX;
     header->want_size = sizeof(struct pyusdt_want);
+    header->flags = config && config->children ? PYUSDT_SESSION_CHILDREN : 0;
     session->orderlag = config && config->orderlag_ns ? config->orderlag_ns : ORDERLAG_DEFAULT_NS;
     session->begun = pyusdt_now();
     session->processors = (uint32_t)(processors > 0 ? processors : 1);

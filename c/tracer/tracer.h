@@ -82,6 +82,8 @@ struct pyusdt_target {
     uint32_t pid;               /* in the tracer's */
     bool visible;               /* the tracer's pid namespace has a pid for it */
     uint32_t uid, gid;
+    uint32_t ancestors[PYUSDT_CTL_ANCESTORS]; /* in its own pid namespace, */
+    bool ancestors_known;       /* which is the tracer's */
     char comm[16];
     struct pyusdt_ctl_header *ctl; /* shared; NULL when finished */
     uint32_t ctl_size;

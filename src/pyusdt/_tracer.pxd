@@ -39,6 +39,7 @@ cdef extern from "tracer/reader.h" nogil:
         uint64_t orderlag_ns
         const char *comm
         pid_t home
+        bint children
         const char *keep
         uint64_t keep_ns
         uint64_t keep_bytes
@@ -66,7 +67,7 @@ cdef extern from "tracer/reader.h" nogil:
         int alive, visible
         char comm[16]
     struct pyusdt_probe_info:
-        uint32_t index, nargs, strings, places
+        uint32_t index, nargs, strings, places, sessions
         char provider[64]
         char module[64]
         char function[128]

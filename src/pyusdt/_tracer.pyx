@@ -124,7 +124,7 @@ cdef str elsewhere(bint visible, const char *comm):
 
 cdef int collect(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept with gil:
     (<list>arg).append((target.pid, text(probe.provider), text(probe.module), text(probe.function),
-                        text(probe.name), probe.nargs, probe.strings, probe.places, text(probe.signature),
+                        text(probe.name), probe.nargs, probe.strings, probe.places, text(probe.signature), probe.sessions,
                         elsewhere(target.visible, target.comm)))
     return 0
 
@@ -146,18 +146,19 @@ cdef class Session(Feed):
     """One consumer's tracing of processes, through the run directory `rundir`, or that of process `home` (the user's own).
 
     bufsize: bytes of one ring; orderlag: ns that an unfinished firing is waited for; 0: the defaults.  comm: only
-    processes of this name join.  keep: (name, ns, bytes) of a session that goes on without its tracer.
+    processes of this name join.  children: processes that are named join with their descendants.  keep: (name, ns, bytes) of a session that goes on without its tracer.
     """
 
     cdef pyusdt_session *session
 
-    def __cinit__(self, rundir=None, uint64_t bufsize=0, uint64_t orderlag=0, comm="", keep=None, pid_t home=0):
+    def __cinit__(self, rundir=None, uint64_t bufsize=0, uint64_t orderlag=0, comm="", keep=None, pid_t home=0, bint children=False):
         cdef pyusdt_session_config config
         cdef pyusdt_error err
         memset(&config, 0, sizeof(config))
         config.bufsize = bufsize
         config.orderlag_ns = orderlag
         config.home = home
+        config.children = children
         encoded = os.fsencode(comm), os.fsencode(keep[0] if keep else "")
         config.comm, config.keep = encoded[0], encoded[1]
         if keep:
@@ -502,7 +503,7 @@ cdef class Crew:
 def list_probes(rundir=None, pid_t pid=0, bint beside=False):
     """The probes of the live processes of a run directory, or of one process (beside: and of those in the same directory): a
     list of (pid, provider, module, function, name, number of arguments, bits of those that are strings, 1: it has places, 2: it is
-    at one of them, which stand behind it, its arguments as it says itself: engine/signatures.py, "" or, where the pid is that of another
+    at one of them, which stand behind it, its arguments as it says itself: engine/signatures.py, how many sessions listen to it, "" or, where the pid is that of another
     pid namespace and means nothing here, what the process calls itself)"""
     cdef pyusdt_error err
     out = []

@@ -312,6 +312,8 @@ PARSERS: dict[str, Parser] = {
     # site's nop5; files that it looks into, whether a process has them mapped or not
     "pyusdt": _flag, "engine": _choice("embedded", "kernel", "dtrace"), "attach": _choice("multi", "perf"), "nop5": _switch,
     "file": _several,
+    # the provider of $target stands for those of its descendants, too (docs/guide/pydtrace.md)
+    "children": _flag,
     # the provider python goes into what the command of -c starts, too (docs/guide/python-vm.md)
     "pychildren": _flag,
     # what --metrics calls them: a line of the mapping, a file of such; what it asks of whom, and answers with (docs/guide/metrics.md)

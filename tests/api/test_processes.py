@@ -90,7 +90,7 @@ def test_a_forked_child_traces_itself():
         pyusdt.p(1)
         assert in_child(child) == "[3]"
         pyusdt.p(2)
-    assert [rec[0] for rec in t] == [1, 2]
+    assert [rec[0] for rec in t] == [1, 3, 2]
 
 
 def test_a_forked_child_leaves_the_tracing_alone():

@@ -53,7 +53,7 @@ def event_line(body, targets, tables, places):
 
 def lines(data):
     magic, version, order, *_ = HEADER.unpack_from(data)
-    assert (magic.to_bytes(8, "little"), version, order) == (b"pyusdtR1", 3, 0x01020304)
+    assert (magic.to_bytes(8, "little"), version, order) == (b"pyusdtR1", 4, 0x01020304)
     tables, targets, places, found, at = [], {}, {}, [], HEADER.size
     while True:
         kind, size = struct.unpack_from("<II", data, at)

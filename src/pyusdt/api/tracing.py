@@ -282,10 +282,10 @@ class Tracing(Block):
                     raise gone([pid])
                 if pid == os.getpid():
                     publish_forked()
-            return Targets(self._wanted["pids"], only=True)
+            return Targets(self._wanted["pids"], only=True, children=True)
         from ..engine.command import Command
 
-        return Targets((), Command(self._wanted["cmd"], dies_alone=False), only=True)
+        return Targets((), Command(self._wanted["cmd"], dies_alone=False), only=True, children=True)
 
     def _warn_of_drops(self) -> None:
         for kind, count in self.drops.items():

@@ -36,7 +36,7 @@ class NotFound(Exception):
 
 class Found:
     """One probe, or a row of them.  provider, name: D's; module: the file's name; arguments: the operands of its note, or the
-    types in its process's control file, with the names that are known; state: how many tracers its semaphore counts, "-" if unknown; pid, process: the id and the
+    types in its process's control file, with the names that are known; state: how many tracers listen, by its semaphore and its process's control file, "-" if unknown; pid, process: the id and the
     name of the process, None and "" for the probes of a file."""
 
     __slots__ = ("arguments", "module", "name", "pid", "process", "provider", "state")
@@ -177,6 +177,8 @@ def in_process(pid: int, left: Callable[[str], None] = _nobody) -> list[Found]:
     told = {(each.provider.removesuffix(str(pid)), each.name): each for each in map(_told, without_places(own))}
     for each in found:
         named = told.get((each.provider, each.name))
+        if named:
+            each.state = str(int(named.state) + (0 if each.state == "-" else int(each.state)))
         if named and ":" in named.arguments and each.provider not in _EVERYWHERE:  # what they are called, not where they lie
             each.arguments = named.arguments
     found += [each for key, each in told.items() if key not in seen]
@@ -195,9 +197,9 @@ def without_places(rows: Sequence[Any]) -> list[Any]:
 
 def _told(row: Sequence[Any]) -> Found:
     """The probe of a row of the process's control file."""
-    pid, provider, module, _function, name, *_ = row
+    pid, provider, module, _function, name, *_, sessions, elsewhere = row
     arguments = [f"{called}:{_KINDS.get(type, type)}" if called else _KINDS.get(type, type) for called, type in signatures.of(row)]
-    return Found(provider, name, module, " ".join(arguments), pid=pid, process=_process(pid, row[9]))
+    return Found(provider, name, module, " ".join(arguments), str(sessions), pid, _process(pid, elsewhere))
 
 
 def published() -> list[Found]:

@@ -100,13 +100,15 @@ class Targets:
     None; neither: every process of the user, those to come as well.  only: no other process is traced; else the
     probe descriptions tell: pyusdt$target is one process, pyusdt* all, forked children and strangers as well.
     allowed: {pid: when it began, as identity.ticks() says} of these processes where a policy bounds what is read: no
-    probe fires in another process, whatever its provider, and nothing but their own memory is read; None: no policy."""
+    probe fires in another process, whatever its provider, and nothing but their own memory is read; None: no policy.
+    children: with `only`, the descendants of those that were named are traced, too."""
 
-    __slots__ = ("pids", "command", "only", "allowed")
+    __slots__ = ("allowed", "children", "command", "only", "pids")
 
     def __init__(self, pids: Iterable[int] = (), command: Command | None = None, only: bool = False,
-                 allowed: Mapping[int, int] | None = None) -> None:
+                 allowed: Mapping[int, int] | None = None, children: bool = False) -> None:
         self.pids, self.command, self.only, self.allowed = tuple(pids), command, only or allowed is not None, allowed
+        self.children = children
 
     def check_identity(self) -> None:
         """Raise NotAllowed where another process has the id of an allowed one now."""
@@ -117,6 +119,10 @@ class Targets:
     def named(self) -> tuple[int, ...]:
         """The pids of the processes that were named."""
         return (*self.pids, self.command.pid) if self.command else self.pids
+
+    def are_everyone(self, providers: Iterable[str]) -> bool:
+        """Whether processes that nobody named are traced: none was named, or one of the providers stands for others' as well."""
+        return not self.named() or (not self.only and not all(map(self.are_all_of, providers)))
 
     def are_all_of(self, provider: str) -> bool:
         """Whether no other process can have a provider that matches: it ends with the pid of one of these."""

@@ -15,6 +15,7 @@ from . import OWN_PROVIDERS, EngineError, NoPyusdt, NotAllowed, TooLarge, gone
 from .awaited import note_awaited
 from .policy import with_policy
 from .python import await_python, is_of_python
+from .scope import add_children
 
 
 def _embedded(program, options):
@@ -41,6 +42,7 @@ ENGINES = {"embedded": _embedded, "kernel": _kernel, "dtrace": _dtrace}
 
 def open_engine(program, options, targets):
     """(engine, reason); raises EngineError."""
+    targets = add_children(program, options, targets)
     engine, reason = _chosen(program, options, targets)
     note_awaited(engine, targets)
     return with_policy(engine, program, options), reason

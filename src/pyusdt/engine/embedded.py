@@ -150,13 +150,12 @@ class EmbeddedEngine(Engine):
         wait = self.options.get("wait", "")
         if isinstance(wait, int):
             self._awaited, wait = wait, ""
-        self._everyone = self._awaited is None and (not targets.named() or (
-            not targets.only and not all(targets.are_all_of(desc.provider) for desc in foreign)))
+        self._everyone = self._awaited is None and targets.are_everyone(desc.provider for desc in foreign)
         try:
             home = self._pids[0] if self._pids and not self._everyone else 0
             bufsize = self._bufsize()
             self._session = _tracer.Session(None, bufsize, self.options.get("orderlag", 0), wait, self.options.get("keep"),
-                                            home)
+                                            home, targets.children)
             if len(self._all) > 1:
                 self._crew = _tracer.Crew(self._session, self._all)
             demand = _EVERY_ARGUMENT if "record" in self.options else None  # for the scripts to come
@@ -223,7 +222,7 @@ class EmbeddedEngine(Engine):
         if self._command and wanted:
             from ..vm.into import into_command
 
-            self._brought, self.lack = into_command(self._command, wanted, children="pychildren" in self.options)
+            self._brought, self.lack = into_command(self._command, wanted, children=bool({"children", "pychildren"} & self.options.keys()))
 
     def _known_probes(self):
         """Rows of list_probes() of the processes that are traced, and of those that a kept session still knows; for a command

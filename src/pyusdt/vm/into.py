@@ -35,7 +35,7 @@ def rows(pid: int, minor: int, *, audit: bool) -> list[tuple[Any, ...]]:
     """The probes that CPython 3.minor can have, as _tracer.list_probes() has them, for a process that does not have them yet."""
     from pyusdt._tracer import HAS_PLACES
 
-    return [(pid, f"python{pid}", "", "", name, 0, 0, HAS_PLACES if places else 0, "", "")
+    return [(pid, f"python{pid}", "", "", name, 0, 0, HAS_PLACES if places else 0, "", 0, "")
             for name, since, places in vm_probes() if since <= minor and (audit or name != "audit")]
 
 

@@ -61,7 +61,7 @@ NOTES = {
     **dict.fromkeys(("copyin", "copyinto", "copyinstr"), (_READ_LATER, "works")),
     **dict.fromkeys(("copyout", "copyoutstr"), ("no: an event is read after its firing", _WRITES)),
     "cleanpath": ("works", "no: no helper of the kernel cleans paths"),
-    "progenyof": ("as it was when the process was first seen; 16 generations", "works; 16 generations"),
+    "progenyof": ("as it was when the process registered; 16 generations", "works; 16 generations"),
     "json": ("works", "no: no helper of the kernel reads JSON"),
     "term": (_READ_LATER, "no: no helper of the kernel reads terms"),
     "jstack": (_LANGUAGES, "works"),
@@ -69,7 +69,7 @@ NOTES = {
     **dict.fromkeys(("stack", "caller", "stackdepth"), (_NO_KERNEL_STACK, "works")),
     "errno": ("0: no system call is traced", "works"),
     "execargs": ("no: the event does not carry it", "works"),
-    "ppid": ("as it was when the process was first seen", "works"),
+    "ppid": ("as it was when the process registered", "works"),
     **dict.fromkeys(("raise", "stop"), (_LATER, _LATER)),
     **dict.fromkeys(("uid", "gid", "execname"), ("as it was when the process was first seen", "works")),
 }

@@ -17,10 +17,12 @@ from ...bpf import kernel
 from ...data import program as p
 from .. import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
 from ..elf import BadFile
+from ..scope import of_processes
 from ..ticks import LeftOut, Ticks, period, profile_period
 from . import allowed, btf, errors, operands, unwind, writing
 from .attach import SITE, Attacher, Own, Place, release
 from .clauses import demanded
+from .family import Family
 from .hurry import Hurry
 from .link import NAMES_SIZE, NO_PID, Event, Linker
 from .maps import KernelMaps
@@ -58,6 +60,9 @@ class KernelEngine(Engine):
         self._statistics = None  # Statistics, where what the programs take is bounded
         self._begun = self._busy = False
         self._reads_aggregations = any(action.args for clause in program.clauses for action in clause.actions)
+        self._within = ()  # the processes that are traced; (): that is not told by their ids
+        self._everyone, self._family = False, None  # all that may be looked at; a Family, where descendants are followed
+        self._everyone_due = 0.0
         self._pids, self._held = (), {}  # {pid: a descriptor of the process that had it when it was looked at}
         self._poller = select.poll()
         self._probes = [None]  # by id: (provider, module, function, name), or the Site
@@ -71,6 +76,8 @@ class KernelEngine(Engine):
     def open(self, targets):
         self._command = targets.command
         self._pids = (targets.command.pid,) if targets.command else targets.pids
+        self._everyone = targets.are_everyone(desc.provider for desc in of_processes(self.program))
+        self._within = () if self._everyone or targets.children else self._pids
         errors.refuse_own_helpers(self.program)
         if self.options.get("destructive"):  # without, the program is refused anyway, in other words
             writing.check(self.program)
@@ -89,7 +96,9 @@ class KernelEngine(Engine):
                     self._held[pid] = os.pidfd_open(pid)
                     self._poller.register(self._held[pid], select.POLLIN)
                     self._finder.process(pid)
-            else:
+            if targets.children or (targets.named() and "children" in self.options):
+                self._family = Family(self._pids, "children" in self.options)
+            if self._everyone:
                 self._finder.everything(but=(os.getpid(),))
         except OSError as error:
             raise errors.unreachable(error, self._pids) from None
@@ -100,8 +109,11 @@ class KernelEngine(Engine):
             allowed.check(self.program, self._system.probes)
         self.matched = self._count()
         self.maps = KernelMaps(self.program, len(self._probes) + _MORE_PROBES if self._wants_names else 0,
-                               self._system.wants_table, self._task(), targets.allowed, self.options.get("memory"))
+                               self._system.wants_table, self._task(), targets.allowed, self.options.get("memory"),
+                               None if self._everyone else self._family)
         self._poller.register(self.maps.fds[p.MAP_OUTPUT], select.POLLIN)
+        if self._family:
+            self._poller.register(self._family.wake, select.POLLIN)
         self._hurry = Hurry(self.program.maps[p.MAP_OUTPUT].entries)
         self._linker = Linker(self.program, self.maps.places, self.matcher.clauses_named(self._probes[ERROR]))
         self._load_own()
@@ -150,7 +162,7 @@ class KernelEngine(Engine):
 
     def _add_functions(self):
         """Sites of the pid provider in the files that were found since."""
-        self._finder.add_functions(self.matcher.functions_of, self._pids)
+        self._finder.add_functions(self.matcher.functions_of, self._pids if self._family and not self._everyone else self._within)
 
     @property
     def _wants_names(self):
@@ -159,7 +171,7 @@ class KernelEngine(Engine):
     def _count(self):
         """[(description, how many probes it stands for)], one for each process that has it."""
         own = [probe for probe in self._probes[1:] if isinstance(probe, tuple)]
-        counts = self.matcher.count(self._finder.sites, self._pids)
+        counts = self.matcher.count(self._finder.sites, self._within)
         return [(desc, counts[id(desc)] + sum(self.matcher.is_named(desc, probe) for probe in own))
                 for clause in self.program.clauses for desc in clause.probes]
 
@@ -242,7 +254,7 @@ class KernelEngine(Engine):
         self._add_functions()
         groups = {}
         for site in self._finder.sites:
-            for pid, clauses, never in self.matcher.plan(site, self._pids):
+            for pid, clauses, never in self.matcher.plan(site, self._within):
                 if (id(site), pid) in self._attached:
                     continue
                 self._attached.add((id(site), pid))
@@ -275,10 +287,11 @@ class KernelEngine(Engine):
         counter = file.elf.offset(note.semaphore) or 0 if note.semaphore else 0
         wanted = demanded([self.program.clauses[index] for index in clauses])
         arguments = self._arguments(site, wanted, note.address + shift)
-        if not self._pids:
+        if not self._within:
             never = (os.getpid(), *never)
         filtered = pid is None or self.attacher.filters_pids
-        return Place(offset + shift, counter, site.ident), Event(False, arguments, None if filtered else pid, never)
+        family = pid is None and self.maps.places.family is not None
+        return Place(offset + shift, counter, site.ident), Event(False, arguments, None if filtered else pid, never, family=family)
 
     def _arguments(self, site, wanted, address):
         """{index: (Operand, distance of its symbol)} of the arguments that are wanted and there."""
@@ -311,7 +324,7 @@ class KernelEngine(Engine):
     def _key(event):
         """What two sites must have in common for one program to serve them."""
         arguments = tuple((index, operand.text, distance) for index, (operand, distance) in event.arguments.items())
-        return arguments, event.pid, event.never
+        return arguments, event.pid, event.family, event.never
 
     def _attach(self, clauses, shared, event, file, places, pid, returns):
         key = (clauses, shared)
@@ -334,7 +347,7 @@ class KernelEngine(Engine):
     def _give_up(self, error):
         """What is wrong with a file ends the tracing of processes that were named; of all processes, any of which may have made
         the file so, it is told, and costs the others nothing."""
-        if self._pids:
+        if self._pids and not self._everyone:
             raise error
         self._given_up.append(str(error))
 
@@ -363,6 +376,8 @@ class KernelEngine(Engine):
         self._fire(BEGIN)
         if self.exiting:
             return
+        if self._family:
+            self._family.begin()
         self._attach_new()
         self._system.attach(self, self._system_idents)
         self._attach_profiles()
@@ -401,6 +416,8 @@ class KernelEngine(Engine):
             self._hurry.found(len(records))
             if records or self.exiting or now >= deadline:
                 return records
+            if self._family and self._family.changed():
+                self._look_at_family()
             self._rescan(now)
             until = min(deadline, self._rescan_due or deadline, due or deadline)
             for fd, _ in self._poller.poll(max(0.0, until - now) * 1000 + 0.5):
@@ -449,22 +466,39 @@ class KernelEngine(Engine):
         self._rescan_due = now + self._rescan_every
         self._rescan_every = min(self._rescan_every * 2, _RESCAN_LAST if self._pids else _RESCAN_ALL)
         found = []
-        if self._pids:
-            for pid in self._pids:
-                try:
-                    found += self._finder.process(pid)
-                except OSError:
-                    continue  # it has ended
-        else:
+        for pid in self._family.members() if self._family else self._pids:
+            try:
+                found += self._finder.process(pid)
+            except OSError:
+                continue  # it has ended
+        if self._everyone and now >= self._everyone_due:
+            self._everyone_due = now + max(self._rescan_every, _RESCAN_ALL if self._pids else 0.0)
             before = len(self._finder.files)
             self._finder.everything(but=(os.getpid(),))
-            found = list(self._finder.files)[before:]
+            found += list(self._finder.files)[before:]
         if found:
             self._attach_new()
             for pid in self._pids if self._walks else ():
                 self._ask(pid)  # it has become another program, or has loaded an interpreter
 
+    def _look_at_family(self):
+        """Members have become other programs, whose probes are to be there before they go on."""
+        held = [pid for pid, is_held in self._family.members().items() if is_held]
+        for pid in held:
+            try:
+                self._finder.program(pid)
+            except OSError:
+                continue  # it has been killed
+        try:
+            self._attach_new()
+        finally:
+            for pid in held:
+                self._family.release(pid)
+        self._rescan_every, self._rescan_due = _RESCAN_FIRST, 0.0
+
     def end(self):
+        if self._family:
+            self._family.end()
         self.maps.active = False
         self.attacher.close()
         self._hear()
@@ -488,6 +522,9 @@ class KernelEngine(Engine):
         if self._statistics:
             self._statistics.close()
         self._own, self._programs, self._held, self._walks, self._statistics = {}, {}, {}, None, None
+        if self._family:
+            self._family.close()
+            self._family = None
         if self.maps:
             self.maps.close()
             self.maps = None
@@ -508,7 +545,7 @@ class KernelEngine(Engine):
         probe = self._probes[ident]
         if isinstance(probe, tuple):
             return probe
-        pids = sorted(probe.file.pids & set(self._pids) if self._pids else probe.file.pids)
+        pids = sorted(probe.file.pids & set(self._within) if self._within else probe.file.pids)
         return self._names_of(probe, pids[0] if len(pids) == 1 else "")
 
     @staticmethod

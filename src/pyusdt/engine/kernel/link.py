@@ -76,14 +76,15 @@ _CALL, _EXIT = call(0).opcode, exit_()
 class Maps:
     """Where the engine put what the compiler knows nothing of: indexes of maps (syscalls: raw.py's table; sized: {map:
     sized.Sized}; allowed: of the processes that a policy allows, None without one).  busy: offset of the busy word in a state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None; namespace: (device, inode) of the
-    pid namespace whose numbers a program uses, or None for the machine's; walk: walk.Places, or None."""
+    pid namespace whose numbers a program uses, or None for the machine's; walk: walk.Places, or None; family: that
+    of a family.Family, or None."""
 
-    __slots__ = ("allowed", "control", "names", "syscalls", "sized", "busy", "preempt", "namespace", "walk")
+    __slots__ = ("allowed", "control", "names", "syscalls", "sized", "busy", "preempt", "namespace", "walk", "family")
 
     def __init__(self, first, busy, preempt, namespace=None):
         """first: index of the first map that is not the program's."""
         self.control, self.names, self.syscalls = first, first + 1, first + 2
-        self.sized, self.walk, self.allowed = {}, None, None
+        self.sized, self.walk, self.allowed, self.family = {}, None, None, None
         self.busy, self.preempt, self.namespace = busy, preempt, namespace
 
     def emit_pids(self, g):
@@ -102,12 +103,13 @@ _WHEN = 64  # in the context of a probe that the engine fires itself: the timest
 class Event:
     """What differs between the programs of one clause set.  own: fired by the engine, which puts the probe's id into
     the context, else by a site, whose cookie it is; arguments: {index: (Operand, symbol's distance)}; pid: the only
-    process to run for, or None; never: processes not to run for; always: runs after exit() too; profile: the
+    process to run for, or None; family: it runs for the processes of a family.Family alone; never: processes not to run for; always: runs after exit() too; profile: the
     processor's name, where a timer fires it; raw: raw.Fixed or Calls, where a raw tracepoint does."""
 
-    __slots__ = ("own", "arguments", "pid", "never", "always", "profile", "raw")
+    __slots__ = ("own", "arguments", "pid", "family", "never", "always", "profile", "raw")
 
-    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False, profile=None, raw=None):
+    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False, profile=None, raw=None, family=False):
+        self.family = family
         self.own, self.arguments, self.pid = own, dict(arguments), pid
         self.never, self.always, self.profile, self.raw = tuple(never), always, profile, raw
 
@@ -290,9 +292,12 @@ class Linker:
         g.emit(mov(R6, R1))
         if not event.always:
             g.emit(ld_map_value(R1, self.maps.control, CONTROL_ACTIVE), load(8, R1, R1, 0), jump_imm("jeq", R1, 0, left))
-        if event.pid or event.never:
+        if event.pid or event.never or event.family:
             self.maps.emit_pids(g)
             g.emit(alu_imm("rsh", R0, 32))
+            if event.family:
+                g.emit(store(4, R10, -8, R0), ld_map(R1, self.maps.family), mov(R2, R10), alu_imm("add", R2, -8), call(_LOOKUP),
+                       jump_imm("jeq", R0, 0, left))
             if event.pid:
                 g.emit(jump_imm("jne", R0, event.pid, left))
             g.emit(*[jump_imm("jeq", R0, pid, left) for pid in event.never])

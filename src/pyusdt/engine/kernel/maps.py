@@ -54,10 +54,11 @@ class Array:
 class KernelMaps:
     """All maps of a program.  fds: by index in Program.maps, then the engine's own; places: link.Maps."""
 
-    def __init__(self, program, probes, with_syscalls=False, task=None, allowed_pids=None, most=None):
+    def __init__(self, program, probes, with_syscalls=False, task=None, allowed_pids=None, most=None, family=None):
         """probes: bound on probe ids, for the names; 0 where no clause wants them; with_syscalls: system calls are
         traced; task: walks.task(), where interpreters' stacks are walked; allowed_pids: Targets.allowed;
-        most: bytes that all may take, None: no bound.  Raises EngineError."""
+        most: bytes that all may take, None: no bound; family: a family.Family, or None.  Raises
+        EngineError."""
         self.program, self._arrays, self.fds = program, [], []
         self._behind = None  # see shared()
         self._halves = Halves(program)
@@ -91,6 +92,9 @@ class KernelMaps:
             for each in found:
                 for smaller in each.definitions(definitions[each.whole]):
                     self.fds.append(kernel.map_create(smaller, kernel.NO_PREALLOC))
+            if family:
+                self.places.family = len(self.fds)
+                self.fds.append(os.dup(family.fd))
             self.ring = _tracer.KernelRing(self.fds[p.MAP_OUTPUT], definitions[p.MAP_OUTPUT].entries,
                                            pack.cuts(program))
         except OSError as error:

@@ -199,8 +199,18 @@ class Finder:
             if interpreter is None:
                 break
             path = interpreter
-        paths = [path, *_libraries(path), _own_module()]
-        for each in paths:
+        self._program(path, pid, [*_libraries(path), _own_module()])
+
+    def program(self, pid):
+        """Look at a process that is about to run its program's first instruction.  Raises OSError."""
+        self.process(pid)
+        path = os.readlink(f"/proc/{pid}/exe")
+        if _is_trusted(path, f"/proc/{pid}/exe"):
+            self._program(path, pid, _libraries(path))
+
+    def _program(self, path, pid, libraries):
+        """Add a program and its libraries, which are those of a process."""
+        for each in (path, *libraries):
             if each:
                 try:
                     file = self.add(os.path.realpath(each))
@@ -302,6 +312,17 @@ def _libraries(path):
         return []
     words = os.fsdecode(_output([loader, "--list", path])).split()
     return [loader, *[word for word in words if word.startswith("/")]]
+
+
+def _is_trusted(path, running):
+    """Whether a program's loader may be run to name its libraries: the program that runs is the one at the path, and only root or the
+    tracer's own user can have written it."""
+    try:
+        there, status = os.stat(path), os.stat(running)
+    except OSError:
+        return False
+    same = (there.st_dev, there.st_ino) == (status.st_dev, status.st_ino)
+    return same and there.st_uid in (0, os.geteuid()) and not there.st_mode & 0o022
 
 
 def _output(argv):

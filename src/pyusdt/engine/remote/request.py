@@ -23,7 +23,7 @@ VIA = "ssh -T {host}"
 _COMMAND = ("pydtrace", "--serve")
 # What decides how a script is compiled, or how a host traces; the rest is for who shows it.
 FORWARDED = ("aggsize", "bufsize", "dynvarsize", "specsize", "strsize", "nspec", "stackframes", "ustackframes", "jstackframes", "maxframes",
-             "printsize", "pyusdt", "engine", "orderlag", "workers", "profilewall", "pychildren", "argref", "defaultargs", "encoding", "knodefs",
+             "printsize", "pyusdt", "engine", "orderlag", "workers", "profilewall", "children", "pychildren", "argref", "defaultargs", "encoding", "knodefs",
              "unodefs", "nolibs", "empty", "destructive", "nop5", "attach", "cpu", "version", "scratchsize", "jstackstrsize", "hostmode")
 NOT_THERE = ("replay", "record", "keep", "wait", "cpp", "cppargs", "libdir", "file")  # options: the files are not on the hosts
 _LEVELS = 3  # of relays

@@ -1,0 +1,212 @@
+"""The processes that were named and their descendants, as the kernel tells of forks; and holding what becomes an unknown program.
+
+In: process ids.  Out: a map {process id: Member} in the kernel; the processes that wait for the tracer's look at their new program.
+Always: a forked child is in the map before it runs.  A process that becomes a program which was not looked at yet stops before its first
+instruction (SIGSTOP) and goes on when the tracer has looked; if the tracer ends before that, a guard process lets it go on.
+"""
+
+import contextlib
+import mmap
+import os
+import signal
+import struct
+
+from ...bpf import kernel
+from ...bpf.code import Code, Label
+from ...bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R6,
+    R7,
+    R8,
+    R10,
+    alu_imm,
+    call,
+    exit_,
+    jump,
+    jump_imm,
+    ld_map,
+    load,
+    mov,
+    mov_imm,
+    store,
+    store_imm,
+)
+from ...data import program as p
+from .. import EngineError
+from . import errors
+from .raw import Kernel
+from .reading import read
+
+_MOST = 1 << 16  # processes
+_FILES = 1 << 14  # programs that were looked at
+_RING = 4096  # bytes: only what wakes the tracer up
+_LOOKUP, _UPDATE, _DELETE, _OUTPUT, _SEND_SIGNAL = 1, 2, 3, 130, 109
+_MEMBER = struct.Struct("=IIQ")  # it is held; the device and the inode of its program, as the kernel has them
+_FILE = struct.Struct("=QQ")
+_KEY, _VALUE = -24, -48  # where in the frame; read() uses the word above
+
+
+class Family:
+    """pids: the processes that were named.  hold: whether a process that becomes an unknown program waits for look().  fd: of the map; wake: a
+    descriptor to poll."""
+
+    def __init__(self, pids, hold):
+        self._raw, self._hold, self._links, self._guard = Kernel(), hold, [], None
+        try:
+            self.fd = kernel.map_create(p.MapDef("family", "hash", 4, _MEMBER.size, _MOST), kernel.NO_PREALLOC)
+            self._files = kernel.map_create(p.MapDef("programs", "hash", _FILE.size, 4, _FILES), kernel.NO_PREALLOC)
+            self.wake = kernel.map_create(p.MapDef("changes", "ringbuf", 0, 0, _RING))
+        except OSError as error:
+            raise errors.failed("map", error) from None
+        self._read = mmap.mmap(self.wake, mmap.PAGESIZE)
+        self._written = mmap.mmap(self.wake, mmap.PAGESIZE, prot=mmap.PROT_READ, offset=mmap.PAGESIZE)
+        for pid in pids:
+            kernel.map_update(self.fd, struct.pack("=I", pid), bytes(_MEMBER.size))
+
+    def begin(self):
+        """From now on the kernel tells of forks, and of processes that become other programs."""
+        if self._hold:
+            self._guard = _start_guard(self.fd)
+        for tracepoint, code in (("sched_process_fork", self._fork), ("sched_process_exit", self._exit), ("sched_process_exec", self._exec)):
+            g = Code()
+            g.emit(mov(R6, R1))
+            left = Label()
+            code(g, left)
+            g.place(left)
+            g.emit(mov_imm(R0, 0), exit_())
+            try:
+                program = kernel.load(g.finish(), (self.fd, self._files, self.wake), kernel.RAW_TRACEPOINT)
+                try:
+                    self._links.append(kernel.raw_tracepoint(program, tracepoint))
+                finally:
+                    os.close(program)
+            except kernel.Refused as error:
+                raise EngineError(f"kernel engine: -x children: {error}") from None
+            except OSError as error:
+                raise errors.failed("raw", error, tracepoint) from None
+
+    def _fork(self, g, left):
+        """The child of a member is one.  (Threads have their process's id.)"""
+        g.emit(load(8, R7, R6, 0))
+        read(g, 4, R7, self._raw.member("task_struct", "tgid"))
+        g.emit(store(4, R10, _KEY, R0), mov(R8, R0))
+        self._find(g, left)
+        g.emit(load(8, R7, R6, 8))
+        read(g, 4, R7, self._raw.member("task_struct", "tgid"))
+        g.emit(jump("jeq", R0, R8, left), store(4, R10, _KEY, R0), *[store_imm(8, R10, _VALUE + i, 0) for i in (0, 8)])
+        self._put(g)
+
+    def _exit(self, g, left):
+        """A process that has ended is none: its id can become another's."""
+        from .raw import _is_last_thread
+
+        _is_last_thread(g, self._raw, left)
+        g.emit(load(8, R7, R6, 0))
+        read(g, 4, R7, self._raw.member("task_struct", "tgid"))
+        g.emit(store(4, R10, _KEY, R0), ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), call(_DELETE))
+
+    def _exec(self, g, left):
+        """A member has become another program: which, and whether it waits."""
+        member = self._raw.member
+        g.emit(load(8, R7, R6, 0))
+        read(g, 4, R7, member("task_struct", "tgid"))
+        g.emit(store(4, R10, _KEY, R0))
+        self._find(g, left)
+        g.emit(load(8, R7, R6, 16))  # struct linux_binprm
+        read(g, 8, R7, member("linux_binprm", "file"))
+        read(g, 8, R0, member("file", "f_inode"))
+        g.emit(mov(R8, R0))
+        read(g, 8, R8, member("inode", "i_ino"))
+        g.emit(store(8, R10, _VALUE + 8, R0))
+        read(g, 8, R8, member("inode", "i_sb"))
+        read(g, 4, R0, member("super_block", "s_dev"))
+        g.emit(store(4, R10, _VALUE + 4, R0), store_imm(4, R10, _VALUE, 0))
+        if self._hold:
+            known, file = Label(), _VALUE - 16
+            g.emit(store(8, R10, file, R0), load(8, R1, R10, _VALUE + 8), store(8, R10, file + 8, R1), ld_map(R1, 1), mov(R2, R10),
+                   alu_imm("add", R2, file), call(_LOOKUP), jump_imm("jne", R0, 0, known), store_imm(4, R10, _VALUE, 1),
+                   mov_imm(R1, signal.SIGSTOP), call(_SEND_SIGNAL), jump_imm("jeq", R0, 0, known), store_imm(4, R10, _VALUE, 0))
+            g.place(known)
+        self._put(g)
+        g.emit(ld_map(R1, 2), mov(R2, R10), alu_imm("add", R2, _KEY), mov_imm(R3, 4), mov_imm(R4, 0), call(_OUTPUT))
+
+    @staticmethod
+    def _find(g, left):
+        """To `left` where the process whose id is at _KEY is no member."""
+        g.emit(ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), call(_LOOKUP), jump_imm("jeq", R0, 0, left))
+
+    @staticmethod
+    def _put(g):
+        g.emit(ld_map(R1, 0), mov(R2, R10), alu_imm("add", R2, _KEY), mov(R3, R10), alu_imm("add", R3, _VALUE), mov_imm(R4, 0), call(_UPDATE))
+
+    def changed(self):
+        """Whether a member has become another program since this was asked last."""
+        written = self._written[:8]
+        changed = written != self._read[:8]
+        self._read[:8] = written
+        return changed
+
+    def members(self):
+        """{process id: it waits for release()}."""
+        return {int.from_bytes(key, "little"): bool(_MEMBER.unpack(value)[0]) for key, value in kernel.map_items(self.fd, 4, _MEMBER.size)}
+
+    def release(self, pid):
+        """The program of this process is known now: it goes on, and whoever becomes the same program does not wait."""
+        key = struct.pack("=I", pid)
+        try:
+            _, device, inode = _MEMBER.unpack(kernel.map_lookup(self.fd, key, _MEMBER.size))
+            kernel.map_update(self._files, _FILE.pack(device, inode), struct.pack("=I", 1))
+            kernel.map_update(self.fd, key, _MEMBER.pack(0, device, inode))
+        except FileNotFoundError:
+            return  # it has been killed
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGCONT)
+
+    def end(self):
+        """Nobody waits any more, and nobody joins."""
+        kernel.close_all(self._links)
+        self._links = []
+        for pid, held in self.members().items():
+            if held:
+                self.release(pid)
+        if self._guard is not None:
+            gate, pid = self._guard
+            os.close(gate)
+            os.waitpid(pid, 0)
+            self._guard = None
+
+    def close(self):
+        self.end()
+        self._read.close()
+        self._written.close()
+        kernel.close_all([self.fd, self._files, self.wake])
+
+
+def _start_guard(members):
+    """(gate, process id): a process that lets those who wait go on when the gate is closed, as it is if the tracer dies."""
+    reading, gate = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(reading)
+        return gate, pid
+    try:
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        kept = sorted((0, 1, 2, reading, members))
+        for low, high in zip(kept, [*kept[1:], 1 << 20]):
+            os.closerange(low + 1, high)
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(null, stream)
+        os.read(reading, 1)
+        for key, value in kernel.map_items(members, 4, _MEMBER.size):
+            if _MEMBER.unpack(value)[0]:
+                with contextlib.suppress(OSError):
+                    os.kill(int.from_bytes(key, "little"), signal.SIGCONT)
+    finally:
+        os._exit(0)
