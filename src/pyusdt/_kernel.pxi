@@ -117,3 +117,79 @@ def kernel_trial(int fd, size_t size):
 def kernel_trial_ended(int child):
     """Whether that process has ended; asked until it has, so that it does not stay."""
     return bool(pyusdt_kernel_trial_ended(child))
+
+
+cdef extern from "tracer/instructions.h" nogil:
+    int PYUSDT_EXIT_RETURN, PYUSDT_EXIT_JUMP, PYUSDT_EXIT_POINTER, PYUSDT_EXIT_TABLE, PYUSDT_EXIT_UNCLEAR, PYUSDT_ALWAYS
+
+    ctypedef struct pyusdt_exit "struct pyusdt_exit":
+        uint64_t target
+        uint32_t offset
+        int depth
+        uint8_t kind, condition, entry
+
+    ctypedef struct pyusdt_range "struct pyusdt_range":
+        uint64_t address, size
+
+    size_t pyusdt_instructions(int machine, const uint8_t *code, size_t size, uint32_t *offsets, size_t room)
+    int64_t pyusdt_exits(int machine, const uint8_t *code, size_t size, uint64_t address, int depth, int whole, pyusdt_exit *exits,
+                         size_t room)
+    size_t pyusdt_entered(int machine, const uint8_t *code, size_t size, uint64_t address, const pyusdt_range *functions, size_t count,
+                          pyusdt_range *found, size_t room)
+
+
+EXIT_RETURN, EXIT_JUMP, EXIT_POINTER, EXIT_TABLE, EXIT_UNCLEAR = (
+    PYUSDT_EXIT_RETURN, PYUSDT_EXIT_JUMP, PYUSDT_EXIT_POINTER, PYUSDT_EXIT_TABLE, PYUSDT_EXIT_UNCLEAR)
+EXIT_ALWAYS = PYUSDT_ALWAYS
+
+
+def instruction_offsets(bytes code, int machine):
+    """Where the instructions begin, as array("I")'s bytes."""
+    cdef const uint8_t *data = code
+    cdef size_t count, size = len(code)
+    cdef bytes offsets = bytes(4 * size)
+    cdef uint32_t *found = <uint32_t *><char *>offsets
+    with nogil:
+        count = pyusdt_instructions(machine, data, size, found, size)
+    return offsets[: 4 * count]
+
+
+def function_exits(bytes code, int machine, uint64_t address, int depth=0, bint whole=True):
+    """[(offset, kind, condition, target, bytes of a table's entries, depth)] as struct pyusdt_exit has them; None where an instruction is
+    not known."""
+    cdef pyusdt_exit few[64]
+    cdef pyusdt_exit *exits = few
+    cdef const uint8_t *data = code
+    cdef int64_t count
+    cdef size_t size = len(code), room = 64
+    cdef bytes more = b""
+    while True:
+        with nogil:
+            count = pyusdt_exits(machine, data, size, address, depth, whole, exits, room)
+        if count == -12:
+            raise MemoryError
+        if count < 0:
+            return None
+        if <size_t>count <= room:
+            break
+        more, room = bytes(count * sizeof(pyusdt_exit)), count
+        exits = <pyusdt_exit *><char *>more
+    return [(exits[i].offset, exits[i].kind, exits[i].condition, exits[i].target, exits[i].entry, exits[i].depth) for i in range(count)]
+
+
+def entered_functions(bytes code, int machine, uint64_t address, bytes functions):
+    """[(address inside of a function, number of the function that jumps there)]; functions: (address, size) of each, 8 bytes a number,
+    ascending."""
+    cdef const uint8_t *data = code
+    cdef const pyusdt_range *ranges = <const pyusdt_range *><const char *>functions
+    cdef size_t count = len(functions) // sizeof(pyusdt_range), found, room = 1024, size = len(code)
+    cdef bytes places
+    cdef pyusdt_range *into
+    while True:
+        places = bytes(room * sizeof(pyusdt_range))
+        into = <pyusdt_range *><char *>places
+        with nogil:
+            found = pyusdt_entered(machine, data, size, address, ranges, count, into, room)
+        if found <= room:
+            return [(into[i].address, into[i].size) for i in range(found)]
+        room = found

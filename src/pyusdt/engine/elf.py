@@ -8,6 +8,8 @@ larger than LARGEST, however large a file with holes says that it is.  It is rea
 
 import os
 import struct
+from array import array
+from bisect import bisect_right
 
 from ..data.files import open_regular
 from ..data.symbol_table import Table
@@ -23,6 +25,7 @@ _TABLES = ".symtab", ".dynsym"
 _SECTION_NAME = 128  # bytes, at most
 _SECTIONS = 1024
 _PATH = 4096
+_INDEX_HEAD = 12  # bytes of .eh_frame_hdr before its rows
 _SEGMENTS = 1024  # no kernel starts a program with more
 LARGEST = 128 << 20  # bytes of a section: five million symbols
 _NOTES = 16 << 20  # bytes of all notes, of which each becomes an object that is many times its size
@@ -56,7 +59,7 @@ class File:
 
     def __init__(self, path, inode=None, mode=0):
         self._fd = open_regular(path, mode=mode)
-        self._sections = self._functions = None
+        self._sections = self._functions = self._frames = None
         status = os.fstat(self._fd)
         if inode is not None and status.st_ino != inode:
             raise BadFile("another file is in its place")
@@ -206,6 +209,31 @@ class File:
             self._functions = Table(((row[4], row[5], row[0]) for row in rows if row[1] & 15 in (_STT_FUNC, _STT_IFUNC) and row[3]), texts)
         found = self._functions.find(address)
         return found[1] if found else ""
+
+    def frame(self, address):
+        """(begin, end) of the code with this address that one entry of the tables of frames (.eh_frame) is about, or None; None, too, where
+        the file has no index of them, or not the usual one."""
+        if self._frames is None:
+            self._frames = self._frame_index()
+        starts, entries = self._frames
+        at = bisect_right(starts, address) - 1
+        if at < 0:
+            return None
+        base = self.sections[".eh_frame"][1]
+        where = entries[at] - base + self.sections[".eh_frame"][2]
+        start, size = struct.unpack("=iI", self.read(where + 8, 8))  # behind its length and its kind
+        end = starts[at] + size
+        return (starts[at], end) if entries[at] + 8 + start == starts[at] and address < end else None
+
+    def _frame_index(self):
+        """What .eh_frame_hdr says: where code begins, ascending, and where the entry of each is."""
+        _, address, offset, size, _ = self.sections.get(".eh_frame_hdr", (0, 0, 0, 0, 0))
+        head = self.read(offset, size) if size >= _INDEX_HEAD and ".eh_frame" in self.sections else b""
+        if head[:4] != b"\x01\x1b\x03\x3b":  # numbers of 4 bytes; pairs of them from the beginning on, sorted
+            return array("q"), array("q")
+        [count] = struct.unpack_from("=I", head, 8)
+        rows = memoryview(head)[12 : 12 + 8 * min(count, (size - 12) // 8)].cast("i")
+        return array("q", [address + each for each in rows[::2]]), array("q", [address + each for each in rows[1::2]])
 
     def symbol(self, name):
         """The address of a symbol of this name, or None."""

@@ -12,6 +12,7 @@ import os
 import select
 import struct
 import time
+from functools import partial
 
 from ...bpf import kernel
 from ...data import program as p
@@ -29,6 +30,7 @@ from .maps import KernelMaps
 from .match import Matcher
 from .probes import Finder, is_32_bit, name_files, which
 from .profile import online_cpus
+from .return_probes import URETPROBE, ReturnProbes
 from .running import Statistics, run_time
 from .system import SystemSide
 from .walk import WALKED
@@ -36,6 +38,7 @@ from .walks import Walks, task
 
 _SETTLE = 0.001  # s between two looks at a ring that is being filled
 _RESCAN_NOW, _RESCAN_FIRST, _RESCAN_LAST, _RESCAN_ALL = 0.0005, 0.005, 0.5, 2.0  # s between two looks for files that were mapped since
+_VALUE = 1  # of a return probe's arguments, what the function returns
 _MORE_PROBES = 4096  # ids that files found later may take
 
 
@@ -51,6 +54,7 @@ class KernelEngine(Engine):
         self._finder = Finder(self._left_files.append)
         self.matcher = Matcher(program.clauses)
         self.function_sizes = self.matcher.function_sizes
+        self._return_probes = ReturnProbes(self._finder, self.matcher)
         self._system, self._system_idents = None, {}  # SystemSide, {names: id}
         self._own = {}  # id: Own, of the probes that are fired here
         self._programs = {}  # what makes it different: descriptor
@@ -108,9 +112,9 @@ class KernelEngine(Engine):
         if targets.allowed is not None:
             allowed.check(self.program, self._system.probes)
         self.matched = self._count()
-        self.maps = KernelMaps(self.program, len(self._probes) + _MORE_PROBES if self._wants_names else 0,
+        self.maps = KernelMaps(self.program, len(self._probes) + len(self._finder.sites) + _MORE_PROBES if self._wants_names else 0,
                                self._system.wants_table, self._task(), targets.allowed, self.options.get("memory"),
-                               None if self._everyone else self._family)
+                               None if self._everyone else self._family, self.matcher.asks_for_returns())
         self._poller.register(self.maps.fds[p.MAP_OUTPUT], select.POLLIN)
         if self._family:
             self._poller.register(self._family.wake, select.POLLIN)
@@ -263,35 +267,51 @@ class KernelEngine(Engine):
                     self._probes.append(site)
                     self.put_names(site.ident)
                 try:
-                    place, event = self._place(site, clauses, pid, never)
+                    found = self._places(site, clauses, pid, never)
                 except EngineError as error:
                     self._give_up(error)
                     continue
-                key = (clauses, self._key(event), site.file, pid, site.returns)
-                groups.setdefault(key, (event, []))[1].append(place)
-        total, done = sum(len(places) for _, places in groups.values()), 0
+                for level, place, event in found:
+                    groups.setdefault((level, clauses, self._key(event), site.file, pid), (event, []))[1].append(place)
+        total, done, order = sum(len(places) for _, places in groups.values()), 0, sorted(groups, key=lambda key: key[0])
         # of probes at one place the kernel runs first what was attached last
-        for (clauses, shared, file, pid, returns), (event, places) in reversed(groups.items()):
+        for key in order[::-1]:
+            level, clauses, shared, file, pid = key
+            event, places = groups[key]
             self.attaching(done, total)
-            self._attach(clauses, shared, event, file, places[::-1], pid, returns)
+            self._attach(clauses, shared, event, file, places[::-1], pid, level == URETPROBE)
             done += len(places)
         self.attaching(total, total)
 
-    def _place(self, site, clauses, pid, never):
-        """(Place, Event) of a site."""
+    def _places(self, site, clauses, pid, never):
+        """[(level, Place, Event)] of a site; level: of probes at one place those of a lower one fire first."""
         file, note = site.file, site.note
-        offset = file.elf.offset(note.address)
-        if offset is None:
-            raise EngineError(f"{file.name}:{site.function}:{note.name} lies outside of its file")
-        shift = self.attacher.shift(file.code(offset, len(SITE)))
-        counter = file.elf.offset(note.semaphore) or 0 if note.semaphore else 0
         wanted = demanded([self.program.clauses[index] for index in clauses])
-        arguments = self._arguments(site, wanted, note.address + shift)
+        filtered = None if pid is None or self.attacher.filters_pids else pid
         if not self._within:
             never = (os.getpid(), *never)
-        filtered = pid is None or self.attacher.filters_pids
-        family = pid is None and self.maps.places.family is not None
-        return Place(offset + shift, counter, site.ident), Event(False, arguments, None if filtered else pid, never, family=family)
+        event = partial(Event, False, pid=filtered, never=never, family=pid is None and self.maps.places.family is not None)
+        offset = self._offset(site, note.address)
+        if site.size is not None:
+            arguments = self._arguments(site, wanted, note.address)
+            points = self._return_probes.points(site, _VALUE in wanted)
+            if points is None:
+                return [(URETPROBE, Place(offset, 0, site.ident), event(arguments=arguments))]
+            without = {index: each for index, each in arguments.items() if index != _VALUE}
+            return [(1 + point.level, Place(self._offset(site, point.address), 0, site.ident),
+                     event(arguments=arguments if point.has_value else without, leaves=(point.does, point.condition)))
+                    for point in points]
+        shift = self.attacher.shift(file.code(offset, len(SITE)))
+        counter = file.elf.offset(note.semaphore) or 0 if note.semaphore else 0
+        arguments = self._arguments(site, wanted, note.address + shift)
+        return [(0, Place(offset + shift, counter, site.ident), event(arguments=arguments))]
+
+    @staticmethod
+    def _offset(site, address):
+        offset = site.file.elf.offset(address)
+        if offset is None:
+            raise EngineError(f"{site.file.name}:{site.function}:{site.note.name} lies outside of its file")
+        return offset
 
     def _arguments(self, site, wanted, address):
         """{index: (Operand, distance of its symbol)} of the arguments that are wanted and there."""
@@ -324,7 +344,7 @@ class KernelEngine(Engine):
     def _key(event):
         """What two sites must have in common for one program to serve them."""
         arguments = tuple((index, operand.text, distance) for index, (operand, distance) in event.arguments.items())
-        return arguments, event.pid, event.family, event.never
+        return arguments, event.pid, event.family, event.never, event.leaves
 
     def _attach(self, clauses, shared, event, file, places, pid, returns):
         key = (clauses, shared)
@@ -573,7 +593,7 @@ class KernelEngine(Engine):
     def warnings(self):
         left_files = self._left_files[:]
         self._left_files.clear()
-        return left_files + self._refused_sites() + self._hopeless_sites() + self._unwalked() + self._left_out.told(self.exiting)
+        return left_files + self._refused_sites() + self._hopeless_sites() + self._return_probes.warnings() + self._unwalked() + self._left_out.told(self.exiting)
 
     def _unwalked(self):
         return self.interpreters.news() if self.interpreters else []
@@ -582,10 +602,11 @@ class KernelEngine(Engine):
         return sum(map(run_time, self._programs.values())) / 1e9 if self._statistics else 0.0
 
     def details(self):
+        of_returns = self._return_probes.details()
         if not self.interpreters:
-            return []
+            return of_returns
         by_pointers = [f"native stacks were followed by frame pointers alone: {self._no_tables}"] * bool(self._no_tables)
-        return by_pointers + [f"followed by frame pointers alone: {text}" for text in self.interpreters.natives.told]
+        return of_returns + by_pointers + [f"followed by frame pointers alone: {text}" for text in self.interpreters.natives.told]
 
     @property
     def _no_tables(self):

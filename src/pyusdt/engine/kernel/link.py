@@ -45,7 +45,20 @@ from ...bpf.insn import (
 )
 from ...data import program as p
 from .. import ERROR
-from . import allowed, early, inline, operands, pack, process, registers, stacks, unwind, walk, writing
+from . import (
+    allowed,
+    early,
+    inline,
+    leaving,
+    operands,
+    pack,
+    process,
+    registers,
+    stacks,
+    unwind,
+    walk,
+    writing,
+)
 from .clauses import NOW, Reading, demanded, exits, may_fault, reported
 from .functions import Function, Library
 from .profile import emit_arguments
@@ -75,16 +88,16 @@ _CALL, _EXIT = call(0).opcode, exit_()
 
 class Maps:
     """Where the engine put what the compiler knows nothing of: indexes of maps (syscalls: raw.py's table; sized: {map:
-    sized.Sized}; allowed: of the processes that a policy allows, None without one).  busy: offset of the busy word in a state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None; namespace: (device, inode) of the
+    sized.Sized}; allowed: of the processes that a policy allows, None without one; leaving: leaving.MAP).  busy: offset of the busy word in a state block; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None; namespace: (device, inode) of the
     pid namespace whose numbers a program uses, or None for the machine's; walk: walk.Places, or None; family: that
     of a family.Family, or None."""
 
-    __slots__ = ("allowed", "control", "names", "syscalls", "sized", "busy", "preempt", "namespace", "walk", "family")
+    __slots__ = ("allowed", "control", "names", "syscalls", "sized", "busy", "preempt", "namespace", "walk", "family", "leaving")
 
     def __init__(self, first, busy, preempt, namespace=None):
         """first: index of the first map that is not the program's."""
         self.control, self.names, self.syscalls = first, first + 1, first + 2
-        self.sized, self.walk, self.allowed, self.family = {}, None, None, None
+        self.sized, self.walk, self.allowed, self.family, self.leaving = {}, None, None, None, None
         self.busy, self.preempt, self.namespace = busy, preempt, namespace
 
     def emit_pids(self, g):
@@ -104,12 +117,13 @@ class Event:
     """What differs between the programs of one clause set.  own: fired by the engine, which puts the probe's id into
     the context, else by a site, whose cookie it is; arguments: {index: (Operand, symbol's distance)}; pid: the only
     process to run for, or None; family: it runs for the processes of a family.Family alone; never: processes not to run for; always: runs after exit() too; profile: the
-    processor's name, where a timer fires it; raw: raw.Fixed or Calls, where a raw tracepoint does."""
+    processor's name, where a timer fires it; raw: raw.Fixed or Calls, where a raw tracepoint does; leaves: (does, condition) of
+    a returns.Point, where a function ends."""
 
-    __slots__ = ("own", "arguments", "pid", "family", "never", "always", "profile", "raw")
+    __slots__ = ("own", "arguments", "pid", "family", "never", "always", "profile", "raw", "leaves")
 
-    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False, profile=None, raw=None, family=False):
-        self.family = family
+    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False, profile=None, raw=None, family=False, leaves=None):
+        self.family, self.leaves = family, leaves
         self.own, self.arguments, self.pid = own, dict(arguments), pid
         self.never, self.always, self.profile, self.raw = tuple(never), always, profile, raw
 
@@ -148,6 +162,11 @@ class Linker:
         self.steps, self._own = set(), event.own
         out, left = Label("out"), Label("left")
         self._enter(g, event, clauses, left)
+        if event.leaves and event.leaves[0] == leaving.MARK:
+            g.place(left)
+            g.emit(mov_imm(R0, 0), exit_())
+            self.places = []
+            return g.finish()
         calls = []  # (instruction, clause, Function, or None for the ERROR probe)
         self._fill(g, event, clauses, self.errors if faulting else (), calls)
         reads_kernel = bool(event.raw and event.raw.kernel_reads) or bool(self.program.uses & {"thread", "kernel"})
@@ -307,6 +326,10 @@ class Linker:
             g.emit(mov_imm(R8, 0))
             event.raw.enter(g, self.maps, left)
             g.emit(store(8, R10, _RAW, R8))
+        if event.leaves:
+            leaving.emit(g, event.leaves, self.maps.leaving, left, self._count_lost)
+            if event.leaves[0] == leaving.MARK:
+                return
         if not event.own:
             is_site, another = not event.raw and not event.profile, event.raw and event.raw.subject
             early.emit(g, [clause.code for clause in clauses], _FRAME, event.arguments if is_site else None,
@@ -375,7 +398,7 @@ class Linker:
         if self._reads_nothing:
             g.emit(*[store_imm(8, R7, self.program.stacks[whose][0], 0) for whose in wanted - {"registers"}])
         else:
-            stacks.emit(g, self.program.stacks, wanted - {"registers"}, walks, unwinds, calls)
+            stacks.emit(g, self.program.stacks, wanted - {"registers"}, walks, unwinds, calls, event.leaves is not None)
         self._process(g, event)
         self._arguments(g, event, demanded(clauses))
         self._zero_this(g)

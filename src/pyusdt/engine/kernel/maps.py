@@ -15,7 +15,7 @@ from ...data import program as p
 from ...data.halves import Halves
 from ...data.words import added, packed, unpacked
 from .. import TooLarge
-from . import allowed, errors, pack, shared, sized, unwind, walk, walks
+from . import allowed, errors, leaving, pack, shared, sized, unwind, walk, walks
 from .attach import ON_DEMAND, release
 from .link import CONTROL_ACTIVE, CONTROL_LOST, CONTROL_WALL, CONTROL_ZEROS, LEVELS, NAMES_VALUE, Maps
 from .raw import TABLE_SIZE
@@ -54,11 +54,12 @@ class Array:
 class KernelMaps:
     """All maps of a program.  fds: by index in Program.maps, then the engine's own; places: link.Maps."""
 
-    def __init__(self, program, probes, with_syscalls=False, task=None, allowed_pids=None, most=None, family=None):
+    def __init__(self, program, probes, with_syscalls=False, task=None, allowed_pids=None, most=None, family=None,
+                 with_returns=False):
         """probes: bound on probe ids, for the names; 0 where no clause wants them; with_syscalls: system calls are
         traced; task: walks.task(), where interpreters' stacks are walked; allowed_pids: Targets.allowed;
-        most: bytes that all may take, None: no bound; family: a family.Family, or None.  Raises
-        EngineError."""
+        most: bytes that all may take, None: no bound; family: a family.Family, or None; with_returns: returns of
+        functions are traced.  Raises EngineError."""
         self.program, self._arrays, self.fds = program, [], []
         self._behind = None  # see shared()
         self._halves = Halves(program)
@@ -81,6 +82,9 @@ class KernelMaps:
             self.places.walk = walk.Places(len(definitions), self.state_size, task, release() >= walk.BPF_LOOP, tables, self.places)
             self.state_size += walk.WALK_SIZE + unwind.UNWIND_SIZE * tables
             definitions += [*walks.MAPS, *walks.tables() * tables]
+        if with_returns:
+            self.places.leaving = len(definitions)
+            definitions.append(leaving.MAP)
         found = sized.find(program, len(definitions), shared.MOST) if release() >= ON_DEMAND else []
         _check_room([*definitions, *(smaller for each in found for smaller in each.definitions(definitions[each.whole]))], self.cpus, most)
         self._sized = self.places.sized = {each.whole: each for each in found}

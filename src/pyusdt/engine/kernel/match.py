@@ -6,6 +6,7 @@ ends in the process id, so clauses may match in one process and not in another.
 """
 
 from ... import _tracer
+from .returns import is_part
 
 _NEVER_PIDS = ("4194305", "7538620")  # no Linux has such pids: what matches both matches any
 _HEX, _GLOB = frozenset("0123456789abcdef"), frozenset("*?[")
@@ -46,7 +47,8 @@ class Matcher:
                     places = offsets() if may_be_offset(desc.name) else ()
                     if desc.function == function:
                         self.function_sizes[desc] = size
-                    names = ("return", "entry", *(f"{offset:x}" for offset in places))
+                    first = ("return", "entry") if desc.function == function or not is_part(function) else ("entry",)
+                    names = (*first, *(f"{offset:x}" for offset in places))
                     found.update(dict.fromkeys(name for name in names if _tracer.glob(desc.name, name)))
             return found
 
@@ -88,6 +90,13 @@ class Matcher:
         if general:
             plans.append((None, general, tuple(pid for pid, _, _ in special)))
         return plans
+
+    def is_asked_alone(self, site):
+        """Whether a description names the function of a site, and no other."""
+        return any(desc.function == site.function for _, desc in self._of(site))
+
+    def asks_for_returns(self):
+        return any(names_functions(desc.provider) and _tracer.glob(desc.name, "return") for _, desc in self._descriptions)
 
     def count(self, sites, pids):
         """{id of a description: how many probes of processes it stands for}"""

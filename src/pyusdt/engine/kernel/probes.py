@@ -13,6 +13,7 @@ from ...data.shares import Shares, one
 from .. import EngineError, elf, mapped
 from ..reachable import REACHABLE
 from . import instructions, operands
+from .returns import Returns
 
 _COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
 _FILES, _NOTES = 1 << 16, 32 << 20  # of all processes; bytes of their files' notes
@@ -21,19 +22,23 @@ _LINES = 1 << 12  # of a process's maps, that are kept
 
 
 class Site:
-    """A probe's place.  file: TracedFile; note: elf.Note, for functions one that is made up; returns: the probe is
-    where the function returns to; ident: the probe's id, once it is matched."""
+    """A probe's place.  file: TracedFile; note: elf.Note, for functions one that is made up; size: of the function whose
+    returns the probe stands for, else None; ident: the probe's id, once it is matched."""
 
-    __slots__ = ("file", "note", "returns", "ident", "_function")
+    __slots__ = ("file", "note", "size", "ident", "_function")
 
-    def __init__(self, file, note, function=None, returns=False):
-        self.file, self.note, self.returns = file, note, returns
+    def __init__(self, file, note, function=None, size=None):
+        self.file, self.note, self.size = file, note, size
         self.ident, self._function = 0, function
 
     @property
     def modules(self):
         """What D may call the file.  The pid provider knows short names as well."""
         return self.file.short_names if self.note.provider == "pid" else (self.file.name,)
+
+    def return_points(self):
+        """[returns.Point].  Raises returns.NotFound."""
+        return self.file.returns.points(self.note.address, self.size, self.function)
 
     @property
     def function(self):
@@ -57,6 +62,7 @@ class TracedFile:
         self.main = self.searched = self.asked = False
         self._inode = inode
         self.elf, self.sites, self.noted, self.left = None, [], 0, most <= 0
+        self._returns = None
         if not self.left:
             self._look(most)
 
@@ -82,6 +88,12 @@ class TracedFile:
         parts = self.name.split(".")
         names = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
         return (*names, "a.out") if self.main else tuple(names)
+
+    @property
+    def returns(self):
+        if self._returns is None:
+            self._returns = Returns(self.elf)
+        return self._returns
 
     def code(self, offset, size):
         """The bytes at an offset, b"" where there are not so many."""
@@ -109,7 +121,7 @@ class TracedFile:
             for probe in wanted(name, size, lambda address=address, size=size: self._offsets(address, size)):
                 returns, is_place = probe == "return", probe not in ("entry", "return")
                 note = elf.Note("pid", probe, address + (int(probe, 16) if is_place else 0), 0, arguments[returns])
-                self.sites.append(Site(self, note, name, returns))
+                self.sites.append(Site(self, note, name, size if returns else None))
         if self.elf and not self.sites:
             self.elf.close()
             self.elf = None
@@ -235,6 +247,10 @@ class Finder:
                     self.process(int(entry))
                 except OSError:
                     continue
+
+    def beside(self, file):
+        """The names of all files that processes have mapped which have this one mapped."""
+        return {each.name for each in self.files.values() if each is file or not each.pids.isdisjoint(file.pids)}
 
     @property
     def sites(self):

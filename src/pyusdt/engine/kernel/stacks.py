@@ -7,20 +7,41 @@ Always: what the kernel can not record is a stack without frames.
 from __future__ import annotations
 
 from ...bpf.code import Label
-from ...bpf.insn import R0, R1, R2, R3, R4, R6, R7, alu_imm, call, call_sub, ja, jump_imm, mov, mov_imm, store
+from ...bpf.insn import (
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R6,
+    R7,
+    alu_imm,
+    call,
+    call_sub,
+    ja,
+    jump_imm,
+    load,
+    mov,
+    mov_imm,
+    store,
+    store_imm,
+)
+from .leaving import SP_OF_CONTEXT
+from .unwind import RETURNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-_GET_STACK, _READ_KERNEL, _USER_STACK = 67, 113, 1 << 8
+_GET_STACK, _READ_KERNEL, _READ_USER, _USER_STACK = 67, 113, 112, 1 << 8
 
 
 def emit(g: Any, stacks: Mapping[str, tuple[int, int]], wanted: Iterable[str], walks: Mapping[str, Any], unwinds: Mapping[str, Any],
-         calls: list[tuple[int, Any]]) -> None:
+         calls: list[tuple[int, Any]], returned: bool = False) -> None:
     """The stacks `wanted` (keys of `stacks`) of what is running; r6 is the context, r7 the state block.  walks: {whose: walk.Walk};
-    unwinds: {whose: unwind.Unwind}; calls: of the program's, as Linker has them."""
+    unwinds: {whose: unwind.Unwind}; calls: of the program's, as Linker has them; returned: the function is at its end, with
+    nothing on the stack, so that the first frame is its caller's."""
     for whose in sorted(wanted):
         offset, frames = stacks[whose]
         alone, walked = whose == "language" and whose in walks, Label()
@@ -28,12 +49,12 @@ def emit(g: Any, stacks: Mapping[str, tuple[int, int]], wanted: Iterable[str], w
             # what can not be read is zeros, all of them: a key has the room behind the last frame, too
             g.emit(mov(R1, R7), alu_imm("add", R1, offset), mov_imm(R2, 8 + 8 * frames), mov_imm(R3, 0), call(_READ_KERNEL))
         else:
-            _native(g, whose, offset, frames, unwinds, calls)
+            _native(g, whose, offset, frames, unwinds, calls, returned)
         if whose in walks:
             _call(g, walks[whose].function, calls)
         if alone:
             g.emit(jump_imm("jne", R0, 0, walked))
-            _native(g, whose, offset, frames, unwinds, calls)
+            _native(g, whose, offset, frames, unwinds, calls, returned)
             g.place(walked)
 
 
@@ -43,9 +64,10 @@ def _call(g: Any, which: Any, calls: list[tuple[int, Any]]) -> None:
     g.emit(call_sub(0))
 
 
-def _native(g: Any, whose: str, offset: int, frames: int, unwinds: Mapping[str, Any], calls: list[tuple[int, Any]]) -> None:
+def _native(g: Any, whose: str, offset: int, frames: int, unwinds: Mapping[str, Any], calls: list[tuple[int, Any]], returned: bool) -> None:
     some, done, walked = Label(), Label(), Label()
     if whose in unwinds:
+        g.emit(store_imm(8, R7, unwinds[whose].var(RETURNED), int(returned)))
         _call(g, unwinds[whose].function, calls)
         g.emit(jump_imm("jne", R0, 0, walked))
     g.emit(mov(R1, R6), mov(R2, R7), alu_imm("add", R2, offset + 8), mov_imm(R3, 8 * frames),
@@ -54,4 +76,7 @@ def _native(g: Any, whose: str, offset: int, frames: int, unwinds: Mapping[str, 
     g.emit(alu_imm("rsh", R0, 3))
     g.place(done)
     g.emit(store(8, R7, offset, R0))
+    if returned and whose != "kernel":
+        g.emit(jump_imm("jeq", R0, 0, walked), mov(R1, R7), alu_imm("add", R1, offset + 8), mov_imm(R2, 8), load(8, R3, R6, SP_OF_CONTEXT),
+               call(_READ_USER))
     g.place(walked)

@@ -54,8 +54,8 @@ _PATIENCE = 50_000_000  # ns that an answer may take before the tracer is asked 
 _FACTOR = 0x5851F42D4C957F2D
 _PART_STEPS, _ROW_STEPS = u.MOST.bit_length(), u.ROWS.bit_length()
 # Behind what a walk of an interpreter's has; a frame as it is on the stack, BP and PC, is read into these at once.
-BP, PC, SP, CALLED, LOW, HIGH, UNKNOWN = range(walk.WALK_SIZE, walk.WALK_SIZE + 56, 8)
-UNWIND_SIZE = 56
+BP, PC, SP, CALLED, LOW, HIGH, UNKNOWN, RETURNED = range(walk.WALK_SIZE, walk.WALK_SIZE + 64, 8)
+UNWIND_SIZE = 64
 _CONTEXT = -24  # on the stack: the state block, what the map has of the process
 _KEY, _SENT = -16, -40
 
@@ -73,7 +73,8 @@ def unwinds(places: Any, stacks: Mapping[str, tuple[int, int]]) -> dict[str, Unw
 
 
 class Unwind(walk.Frames):
-    """The function of one: r1 is the state block; r0 = 1, or 0 where the process is not known."""
+    """The function of one: r1 is the state block, with RETURNED: whether the thread is at the end of a function, so that the stack is its
+    caller's; r0 = 1, or 0 where the process is not known."""
 
     def __init__(self, places: Any, offset: int, frames: int) -> None:
         super().__init__(places, offset, frames)
@@ -117,6 +118,11 @@ class Unwind(walk.Frames):
         for place, offset in ((PC, _PC), (SP, _SP), (BP, _BP)):
             g.emit(load(8, R1, R6, area + offset), store(8, R6, self.var(place), R1))
         g.emit(store_imm(8, R6, self.var(CALLED), 0), store_imm(8, R6, self.var(UNKNOWN), 0))
+        stays = Label()
+        g.emit(load(8, R1, R6, self.var(RETURNED)), jump_imm("jeq", R1, 0, stays), load(8, R1, R6, self.var(SP)), mov(R3, R1),
+               alu_imm("add", R1, 8), store(8, R6, self.var(SP), R1), mov(R1, R6), alu_imm("add", R1, self.var(PC)), mov_imm(R2, 8),
+               call(_READ_USER), store_imm(8, R6, self.var(CALLED), 1), jump_imm("jne", R0, 0, none))
+        g.place(stays)
 
     def _ask_now_and_then(self, g: Any) -> None:
         """Where the code of process r9, stamp r8, is, unless that was asked less than r7 ns ago."""
