@@ -60,6 +60,7 @@ else:
 __all__ = ["Aggregations", "CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"]
 
 _LISTED = "`pydtrace -l` lists what there is; zdefs=True accepts probes to come"
+_PATIENCE = 2.0  # s that a command may take to end
 _FAULTS = 1000  # texts that are kept
 _UNNAMED = "_"  # how D calls the aggregation @
 
@@ -265,7 +266,9 @@ class Tracing(Block):
                 raise pump.queue.error
 
     def _make_driver(self) -> Driver:
-        return Driver(self._options, self._make_targets(), _LISTED, "; destructive=True allows them")
+        driver = Driver(self._options, self._make_targets(), _LISTED, "; destructive=True allows them")
+        driver.patience = _PATIENCE
+        return driver
 
     def _open_driver(self, driver: Driver) -> None:
         driver.open(self._compile((driver.targets.named() or (0,))[0]))

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import time
 
 from ..data.profile import Profile
-from ..engine.command import Command
+from ..engine import Targets
 from ..report.aside import Aside
 from ..stacks.patience import watched
 from ..stacks.process import NoStacks
 from ..stacks.sampler import WORDS, Options, Sampler
-from .interrupts import SIGNALS
+from .interrupts import Interrupts, command_that_waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable
     from typing import Any
+
+    from ..engine.command import Command
 
 _RETRY = 0.02  # seconds between looks at what is no Python yet
 _CHILDREN = 0.25  # and for processes that were started
@@ -54,6 +55,16 @@ class Clock:
         return time.monotonic() - self.began
 
 
+class Sampling:
+    """What signals say (interrupts.py)."""
+
+    shown, patience = False, None
+
+    def __init__(self, command: Command | None) -> None:
+        self.targets = Targets((), command)
+        self.stopping = self.interrupted = self.hurry = False
+
+
 class Now:
     """What is due every so often."""
 
@@ -75,7 +86,7 @@ def progress(profile: Profile, clock: Clock) -> None:
 
 
 def sample(sampler: Any, profile: Profile, clock: Clock, options: Namespace, ended: Callable[[], bool]) -> None:
-    """Until the time is over, nothing is left to sample, or Ctrl-C.  ended(): the command has ended."""
+    """Until the time is over, nothing is left to sample, or ended(): the command has, or Ctrl-C was typed."""
     retry, look_for_children, tell = Now(_RETRY), Now(_CHILDREN), Now(_PROGRESS)
     shows = sys.stderr.isatty()
     while not ended() and (options.duration is None or clock.seconds < options.duration):
@@ -102,32 +113,43 @@ def collect(options: Namespace) -> Profile:
         from .waits import collect as waits
 
         return waits(options)
-    which = _which(options)
-    profile = Profile(options.rate, WORDS[which])
-    command = Command(options.command) if options.command else None
+    profile = Profile(options.rate, WORDS[_which(options)])
+    command = command_that_waits(options.command)
+    sampling = Sampling(command)
+    with Interrupts(sampling):
+        try:
+            why_none = _collect(options, profile, sampling)
+        finally:
+            if command:
+                command.stop(sampling)
+    if not profile.looks:
+        raise why_none or NoStacks(f"process {command.pid if command else options.pid} has ended, and no Python was seen in it")
+    return profile
+
+
+def _collect(options: Namespace, profile: Profile, sampling: Sampling) -> NoStacks | None:
+    """Fills the profile; why nothing was seen."""
+    command = sampling.targets.command
     pid = command.pid if command else options.pid
-    for number in SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
+
+    def ended() -> bool:
+        return sampling.stopping or (command is not None and command.poll())
+
     with watched(f"pyusdt: process {pid} does not let its memory be read: gave up") as beat:
-        sampler = Sampler(profile, Options(which, options.lines, options.threads, options.frames, options.native,
+        sampler = Sampler(profile, Options(_which(options), options.lines, options.threads, options.frames, options.native,
                                            not options.no_stop, options.tasks, options.tags), beat, command.pid if command else None)
         try:
             if command:
+                command.watch_group()
                 command.go()
             sampler.add(pid)
             clock = Clock(options.rate, profile)
-            sample(sampler, profile, clock, options, command.poll if command else lambda: False)
-        except KeyboardInterrupt:
-            pass
+            sample(sampler, profile, clock, options, ended)
+            profile.seconds = clock.seconds
         finally:
             sampler.close()
-            if command:
-                command.stop()
-    profile.seconds = clock.seconds
-    if not profile.looks:
-        raise sampler.why_none or NoStacks(f"process {pid} has ended, and no Python was seen in it")
-    return profile
+    why_none: NoStacks | None = sampler.why_none
+    return why_none
 
 
 # --- output --------------------------------------------------------------------------------

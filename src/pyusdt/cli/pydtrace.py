@@ -93,7 +93,9 @@ def make_targets(arguments: Arguments) -> Targets:
     check_command(words[0])
     from ..engine.command import Command
 
-    return Targets((), Command(words))
+    command = Command(words)
+    command.say = complain
+    return Targets((), command)
 
 
 def attach_all(pids: list[int]) -> None:

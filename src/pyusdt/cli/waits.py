@@ -12,7 +12,6 @@ import time
 from ..data.profile import Profile
 from ..dlang.compile import Compiler, default_macros
 from ..engine import EngineError, Targets
-from ..engine.command import Command
 from ..engine.identity import alive
 from ..engine.kernel.structs import Structs
 from ..options import Options
@@ -20,7 +19,7 @@ from ..stacks.patience import watched
 from ..stacks.process import NoProcess, NoStacks
 from ..tracing.driver import Driver
 from ..tracing.waits import PER_SECOND, Waits, script
-from .interrupts import Interrupts
+from .interrupts import Interrupts, command_that_waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def collect(options: Namespace) -> Profile:
     """Raises NoStacks; OSError where the command can not be started."""
     if options.pid is not None and not alive(options.pid):
         raise NoProcess.of(options.pid)
-    command = Command(options.command) if options.command else None
+    command = command_that_waits(options.command)
     targets = Targets((), command, only=True) if command else Targets((options.pid,), only=True)
     settings = Options()
     settings.set("engine", "kernel")

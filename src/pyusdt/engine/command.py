@@ -4,6 +4,7 @@ In: the command line.  Out: a process that exists, so that its pid can be named 
 the script ($target), but runs the command only after go().  Always: if the tracer dies before go(), the
 child ends without having run anything.  Nothing of Python runs in the child (c/tracer/gated.h).  An engine may start the command in
 another way: hand_over().
+A command that runs when the tracing ends gets one signal, once: what the terminal has sent it already is not sent again.
 """
 
 import os
@@ -11,7 +12,19 @@ import signal
 import time
 
 from .. import _tracer
-from .identity import alive, send, ticks
+from .group_witness import GroupWitness
+from .identity import alive, comm, send, ticks
+
+_LONGEST = 10.0  # s that a command may take to end where nobody is there who could interrupt again
+_HURRIED = 0.5  # s from SIGTERM to SIGKILL where the user is in a hurry
+_SILENT = 0.5  # s until the user is told what is waited for
+
+
+class Nobody:
+    """A user who does not interrupt."""
+
+    interrupted = hurry = False
+    patience = None
 
 
 class Command:
@@ -24,6 +37,8 @@ class Command:
         self._started_by_other = False
         self._began = None
         self.status = None  # wait status, once it has ended
+        self.say = lambda text: None  # how the user is told
+        self._witness = None
         gate_read, self._gate = os.pipe()
         self._failure, failure_write = os.pipe()
         try:
@@ -80,24 +95,70 @@ class Command:
             if not os.WIFSTOPPED(status):
                 self.status = status
 
-    def stop(self, patience=0.5):
-        """End it: SIGTERM, then after `patience` seconds SIGKILL; nothing if it has ended."""
+    def watch_group(self):
+        """To be called before go(): stop() then knows whether the command has got the signal that has ended the tracing."""
+        try:
+            self._witness = GroupWitness()
+        except OSError:  # the command is then sent a signal in any case
+            self._witness = None
+
+    def stop(self, user=None):
+        """End it, and return when it has ended; nothing if it has.
+
+        It is sent SIGTERM, unless it has got the signal that has ended the tracing.  Then it may take user.patience s to end.  None: as
+        long as it needs where a signal has ended the tracing (user.interrupted), else _LONGEST.  Where the user interrupts again
+        (user.hurry; KeyboardInterrupt), or for the first time while this waits, it is killed _HURRIED after a SIGTERM."""
         if self._gate >= 0:
             os.close(self._gate)  # never started: it ends by itself, unless another child has this end of the gate as well
             self._gate = -1
             self._kill(signal.SIGKILL)
             self.wait()
-            return
+        try:
+            if not self.poll():
+                self._end(user or Nobody)
+        finally:
+            if self._witness:
+                self._witness.close()
+                self._witness = None
+
+    def _end(self, user):
+        interrupted = user.interrupted
+        told = self._has_got_a_signal(interrupted)
+        if not told:
+            self._kill(signal.SIGTERM)
+        seconds = _LONGEST if user.patience is None and not interrupted else user.patience
+        try:
+            self._await_end(seconds, lambda: user.hurry or user.interrupted != interrupted)
+        except KeyboardInterrupt:
+            pass
         if self.poll():
             return
-        self._kill(signal.SIGTERM)
-        deadline = time.monotonic() + patience
-        while not self.poll() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        if told:
+            self._kill(signal.SIGTERM)
+        self._await_end(_HURRIED, lambda: False)
         if not self.poll():
             self._kill(signal.SIGKILL)
             if not self._started_by_other:
                 self.wait()
+
+    def _has_got_a_signal(self, interrupted):
+        """One that has left our process group has got nothing that was sent to the group."""
+        try:
+            return bool(self._witness and os.getpgid(self.pid) == os.getpgrp() and self._witness.was_signalled(interrupted))
+        except OSError:
+            return False
+
+    def _await_end(self, seconds, hurried):
+        began, silent = time.monotonic(), True
+        while not self.poll() and not hurried():
+            passed = time.monotonic() - began
+            if seconds is not None and passed > seconds:
+                return
+            if silent and passed > _SILENT and seconds != _HURRIED:
+                silent = False
+                at_most = "" if seconds is None else f" {seconds:g} s at most"
+                self.say(f"waiting{at_most} for process {self.pid} ({comm(self.pid) or self.argv[0]}) to end; Ctrl-C ends it at once")
+            time.sleep(0.01)
 
     def _kill(self, number):
         try:

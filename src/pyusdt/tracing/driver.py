@@ -41,8 +41,9 @@ class Driver:
     """One tracing.  targets: what is traced; its command waits until BEGIN has fired.  listed: what tells a user of this
     caller which probes there are; allowed: how he allows destructive actions.
 
-    stopping: True ends it as exit() does; hurry: True as well where nothing more is to be shown.  Any thread may set these two,
-    and a signal's handler.
+    stopping: True ends it as exit() does; interrupted: a signal has done that, after which the command may take as long as it needs
+    to end; hurry: True as well where nothing more is to be shown, and nothing to be waited for.  Any thread may set these three, and a
+    signal's handler.
     """
 
     engine: Engine
@@ -59,7 +60,9 @@ class Driver:
         self._told: dict[str, int] = {}  # kind of loss -> how many the sink was told of
         self._longest = options.get("switchrate", _SWITCH_RATE) / 1e9  # s
         self._cost: Cost | None = None
-        self.stopping = self.hurry = False
+        self.stopping = self.hurry = self.interrupted = False
+        self.patience: float | None = None  # s that the command may take to end; None: engine.command decides
+        self.shown = False  # all that it has to show was shown
         self.costly = False  # it has ended because of what it costs
 
     # --- before -----------------------------------------------------------------------------------
@@ -137,6 +140,8 @@ class Driver:
             from .interpreters import Interpreters
 
             engine.interpreters = Interpreters(engine.knows_threads)
+        if self.targets.command:
+            self.targets.command.watch_group()  # before there are probes, which would see it start
         engine.begin()
         if self.options.get("destructive"):
             sink.notice("allowing destructive actions", error=False)
@@ -202,6 +207,7 @@ class Driver:
             for text in self.actions.symbols.warnings():
                 self.sink.notice(text)
             self.sink.end(self.status or 0)
+        self.shown = True
 
     def close(self) -> None:
         """Undo everything; may be called at any time, twice."""
@@ -209,7 +215,7 @@ class Driver:
             self.finish()
         finally:
             if self.targets.command:
-                self.targets.command.stop()
+                self.targets.command.stop(self)
 
     def finish(self) -> None:
         """Close the sink and the engine; the command runs on."""
