@@ -4,7 +4,7 @@
              {'request-done', [{route, string}, {status, int}, {bytes, int}, {duration, int}, {method, string}, {path, string}, {traceparent, string}]}],
     db => [{'query-start', [{statement, string}]},
            {'query-done', [{statement, string}, {rows, int}, {duration, int}, {error, string}]}],
-    task => [{'start', [{name, string}, {id, string}]},
+    task => [{'start', [{name, string}, {id, string}, {arguments, string}]},
              {'done', [{name, string}, {state, string}, {duration, int}, {id, string}]}],
     log => [{'record', [{level, int}, {logger, string}, {message, string}]}],
     telemetry => [{'event', [{name, string}, {measurements, term}, {metadata, term}]}]

@@ -163,7 +163,7 @@ asked(#{total_time := Time}) -> nanoseconds(Time).
 task(start, Key, Name, _, _) ->
     (pyusdt_names:is_wanted(task, start) orelse pyusdt_names:is_wanted(task, done)) andalso begin
         put(Key, traced),
-        pyusdt_names:fire(task, start, [Name, <<>>])
+        pyusdt_names:fire(task, start, [Name, <<>>, <<>>])
     end;
 task(What, Key, Name, #{duration := Duration}, IsDone) ->
     erase(Key) =:= traced andalso

@@ -19,9 +19,9 @@ END { printa("started %@d\\n", @started); printa("bytes %@d\\n", @bytes); printa
 """
 # route, status -> requests of each kind; the routes as the framework writes them
 ANSWERS = {
-    "django": {("item/<int:number>", 200), ("stream", 200), ("bad", 500), ("", 404)},
+    "django": {("/", 200), ("item/<int:number>", 200), ("stream", 200), ("bad", 500), ("", 404)},
     "flask": {("/item/<int:number>", 200), ("/bad", 503), ("", 404)},
-    "starlette": {("/item/{number}", 200), ("/bad", 503), ("", 404), ("/inner/{number}", 200)},
+    "starlette": {("/item/{number}", 200), ("/bad", 503), ("", 404), ("/mounted/inner/{number}", 200)},
 }
 
 
@@ -30,6 +30,11 @@ def trace(script: str, command: str, **surroundings: str) -> harness.Run:
                       env={**os.environ, **surroundings})
     assert run.status == 0, run
     return run
+
+
+# by the routers, mounts and applications that lead there
+ANSWERS["fastapi"] = {(route, 200) for route in (
+    "/api/v1/item/{number}", "/api/v2/in/item/{number}", "/top", "/sub/{tenant}/item/{number}", "/star/inner/{number}", "/files")}
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -77,6 +82,35 @@ def test_queries_of_psycopg2():
             "select 1 as of_the_server []": -1}
     assert sorted(filter(None, run.stdout.split("\n"))) == sorted(
         ["started 18", *(f"{query} {rows} 3" for query, rows in many.items()), *(f"{query} {rows} 1" for query, rows in once.items())]), run
+
+
+def test_queries_of_psycopg2_of_a_program_that_knows_nothing():
+    """Connections and cursors of the program's own classes, too."""
+    pytest.importorskip("psycopg2", reason="host: no psycopg2 for this CPython")
+    with postgres.server(5436) as (_, environment):
+        run = trace(QUERIES, harness.program("hooks_psycopg2_alone.py", 3), PYUSDT_INSTRUMENT="psycopg2", **environment)
+    assert sorted(filter(None, run.stdout.split("\n"))) == sorted(
+        ["started 20", "select 2 [] 1 6", "select nothing [UndefinedColumn] -1 6", "select 3 as three [] 1 6", "select 1 as of_the_server [] -1 2"]), run
+
+
+def test_queries_of_asyncpg():
+    """Rows where a list or the server's words have them; a prepared statement has its text; a pool has queries of its own beside."""
+    pytest.importorskip("asyncpg", reason="host: no asyncpg for this CPython")
+    with postgres.server(5437) as (_, environment):
+        run = trace(QUERIES, harness.program("hooks_asyncpg.py", 3), PYUSDT_INSTRUMENT="asyncpg", **environment)
+    assert set(run.stdout.split("\n")) >= {
+        "create temporary table item (number integer) [] -1 1", "insert into item values ($1) [] -1 1", "select number from item [] 3 3",
+        "select 3 + $1::integer [] -1 3", "update item set number = 0 [] 3 3", "select 4 [] 1 3", "select nothing [UndefinedColumnError] -1 3"}, run
+
+
+RECORDS = """log*:::record { @[(int)arg0, copyinstr(arg1), copyinstr(arg2)] = count(); } END { printa("%d [%s] %s %@d\\n", @); }"""
+
+
+def test_records_of_loguru_and_structlog():
+    """Once for each record, whatever the number of handlers; what nobody is given is no record."""
+    run = trace(RECORDS, harness.program("hooks_logs.py", REQUESTS), PYUSDT_INSTRUMENT="logging,loguru,structlog")
+    assert sorted(filter(None, run.stdout.split("\n"))) == sorted(
+        [f"20 [__main__] loguru 0 {REQUESTS}", f"30 [shop] structlog {REQUESTS}", f"40 [standard] event='by logging' {REQUESTS}"]), run
 
 
 def test_only_what_is_asked_for():

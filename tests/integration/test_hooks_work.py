@@ -43,6 +43,7 @@ def test_commands_of_a_cluster_of_redis():
     assert asked == sorted([*(f"{line} {COUNT}" for line in each), f"PIPELINE [] -1 [] {2 * COUNT}"]), lines
 
 
+ARGUMENTS = """task*:::start { @arguments[copyinstr(arg2)] = count(); } END { printa("of %s %@d\\n", @arguments); }"""
 TASKS = """task*:::start { @started[copyinstr(arg0)] = count(); }
 task*:::done /arg2 > 0 && copyinstr(arg3) != ""/ { @[copyinstr(arg0), copyinstr(arg1)] = count(); }
 END { printa("start %s %@d\\n", @started); printa("%s %s %@d\\n", @); }"""
@@ -50,8 +51,9 @@ END { printa("start %s %@d\\n", @started); printa("%s %s %@d\\n", @); }"""
 
 def test_jobs_of_rq():
     with redis_server.server() as socket:
-        lines = trace(TASKS, "hooks_rq.py", socket, 6, part="rq")
-    assert lines == ["hooks_rq.order FAILURE 2", "hooks_rq.order SUCCESS 4", "start hooks_rq.order 6"]
+        lines = trace(TASKS + ARGUMENTS, "hooks_rq.py", socket, 6, part="rq")
+    assert lines == ["hooks_rq.order FAILURE 2", "hooks_rq.order SUCCESS 4",
+                     *(f"of hooks_rq.order({number}) 1" for number in range(6)), "start hooks_rq.order 6"]
 
 
 POOLS = """pool*:::call-start /arg1 > 0/ { @started[copyinstr(arg0)] = count(); }
@@ -90,6 +92,17 @@ def test_slow_callbacks():
     lines = trace(LOOP, "hooks_loop.py", part="asyncio")
     assert {"slow main", "slow time.sleep", "all main 4", "all time.sleep 1"} <= set(lines), lines
     assert not [line for line in lines if line.startswith("wrong")], lines
+
+
+def test_slow_callbacks_of_requests():
+    """They have the name of the application's function and its route, whatever wraps them."""
+    lines = trace(LOOP, "hooks_slow_route.py", part="asyncio,starlette")
+    assert "slow __main__.lazy /api/item/{number}" in lines, lines
+
+
+def test_calls_of_anyio():
+    assert trace(POOLS, "hooks_anyio.py", COUNT, part="pools") == [
+        f"__main__.order [ZeroDivisionError] {COUNT}", f"__main__.order [] {COUNT}", f"start __main__.order {2 * COUNT}"]
 
 
 @pytest.mark.parametrize("line", ["pools.py 2", "loop.py"])

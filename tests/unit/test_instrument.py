@@ -303,6 +303,17 @@ def test_the_table(provider):
     assert [each.name for each in made] == list(names.TABLE[provider]) and not any(made)
 
 
+def test_arguments_of_tasks():
+    """As their sender has written them; no repr() runs, and what is no text is none."""
+    from types import SimpleNamespace
+
+    from pyusdt.instrument import celery as own_celery
+
+    sent = SimpleNamespace(argsrepr="(1,)", kwargsrepr="{'number': 2}", args=(Hostile(),))
+    assert own_celery._arguments(sent) == "(1,) {'number': 2}"
+    assert own_celery._arguments(SimpleNamespace(argsrepr=Hostile())) == ""
+
+
 def test_tasks(monkeypatch, kind):
     import celery
 

@@ -28,7 +28,7 @@ TABLE: dict[str, dict[str, dict[str, type]]] = {
         "command-done": {"command": str, "key": str, "hit": int, "duration": int, "error": str},
     },
     "task": {  # what a queue of tasks has its workers do
-        "start": {"name": str, "id": str},
+        "start": {"name": str, "id": str, "arguments": str},
         "done": {"name": str, "state": str, "duration": int, "id": str},
     },
     "pool": {  # calls of functions by workers of the same program

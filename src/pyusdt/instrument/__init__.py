@@ -23,8 +23,12 @@ _HOOKS = {
     "flask.app": ("flask", "see_requests"),
     "flask.signals": ("flask", "see_routes"),
     "starlette.applications": ("starlette", "see_requests"),
+    "starlette.routing": ("starlette", "see_mounts"),
     "sqlalchemy.engine": ("sqlalchemy", "see_queries"),
     "psycopg": ("psycopg", "see_queries"),
+    "psycopg2": ("psycopg2", "see_queries"),
+    "asyncpg.connection": ("asyncpg", "see_queries"),
+    "asyncpg.prepared_stmt": ("asyncpg", "see_prepared_queries"),
     "redis.client": ("redis", "see_commands"),
     "redis.asyncio.client": ("redis", "see_async_commands"),
     "redis.cluster": ("redis", "see_commands_of_clusters"),
@@ -34,6 +38,7 @@ _HOOKS = {
     "concurrent.futures.thread": ("pools", "see_threads"),
     "concurrent.futures.process": ("pools", "see_processes"),
     "multiprocessing.pool": ("pools", "see_pools"),
+    "anyio.to_thread": ("pools", "see_threads_of_anyio"),
     "multiprocessing.process": ("multiprocessing", "see_processes"),
     "asyncio.events": ("asyncio", "see_callbacks"),
     "requests.sessions": ("requests", "see_requests"),
@@ -44,6 +49,8 @@ _HOOKS = {
     "grpc.aio": ("grpc", "see_calls_of_aio"),
     "opentelemetry.sdk.trace": ("otel", "see_spans"),
     "logging": ("logging", "see_records"),
+    "loguru._handler": ("loguru", "see_records"),
+    "structlog._base": ("structlog", "see_records"),
 }
 PARTS = tuple(dict.fromkeys(part for part, _ in _HOOKS.values()))
 _ALIASES = {"fastapi": "starlette"}

@@ -10,13 +10,17 @@ from time import perf_counter_ns
 from typing import Any
 
 from .core import function_name, harmless, wrap_method
+from .http import current_scope, route_of
 from .names import probes
 
 _done, _slow = probes("loop")
 
 
-def _name(callback: Any) -> str:
-    """Of a step of a task the name of its coroutine."""
+def _name(handle: Any, callback: Any) -> str:
+    """Of a step of a task the name of its coroutine; where that serves a request, the application's function and its route."""
+    scope = handle._context.get(current_scope) if current_scope in handle._context else None
+    if scope is not None and scope.get("endpoint") is not None:
+        return f"{function_name(scope['endpoint'])} {route_of(scope)}".rstrip()
     coroutine = getattr(getattr(callback, "__self__", None), "get_coro", None)
     return getattr(coroutine(), "__qualname__", "") if coroutine is not None else function_name(callback)
 
@@ -25,7 +29,7 @@ def _name(callback: Any) -> str:
 def _note(handle: Any, callback: Any, took: int) -> None:
     slow = took > handle._loop.slow_callback_duration * 1e9
     if _done or (_slow and slow):
-        name = _name(callback)
+        name = _name(handle, callback)
         _done(name, took)
         if slow:
             _slow(name, took)

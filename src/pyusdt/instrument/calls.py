@@ -2,7 +2,7 @@
 
 In:      begin(*arguments, **named) with what the method is called with: an object whose done(result, error) is called at the end,
          or None where this call is not traced.
-Out:     around(begin), around_async(begin): for wrap_method().
+Out:     around(begin), around_async(begin), before(note): for wrap_method().
 Always:  results and exceptions go through unchanged.  begin() and done() must be harmless (core.py).
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["around", "around_async"]
+__all__ = ["around", "around_async", "before"]
 
 
 def around(begin: Callable[..., Any]) -> Callable[[Any], Any]:
@@ -50,6 +50,19 @@ def around_async(begin: Callable[..., Any]) -> Callable[[Any], Any]:
                 raise
             traced.done(result)
             return result
+
+        return called
+
+    return around_method
+
+
+def before(note: Callable[..., Any]) -> Callable[[Any], Any]:
+    """note() is called with what the method is called with, before it."""
+
+    def around_method(method: Any) -> Any:
+        def called(*arguments: Any, **named: Any) -> Any:
+            note(*arguments, **named)
+            return method(*arguments, **named)
 
         return called
 

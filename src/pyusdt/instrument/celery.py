@@ -1,6 +1,7 @@
 """Celery: task, by the signals that a worker sends before and after each task.
 
 In: celery.signals, when it has been imported.  Out: task:::start and task:::done.
+The arguments are the text that the sender of the task has put into its message (argsrepr, kwargsrepr): no repr() runs here.
 """
 
 from __future__ import annotations
@@ -15,10 +16,16 @@ _start, _done = probes("task")
 _running: dict[str, int] = {}  # when each traced task of this process began, by its id
 
 
+def _arguments(request: Any) -> str:
+    """"(1, 'a') {'n': 2}": as the sender has written them, "" without."""
+    texts = (getattr(request, name, None) for name in ("argsrepr", "kwargsrepr"))  # a task that is called in place has none
+    return " ".join(text for text in texts if isinstance(text, str))
+
+
 @harmless
 def _note_start(task_id: str = "", task: Any = None, **_more: Any) -> None:
     if _start or _done:
-        _start(task.name, task_id)
+        _start(task.name, task_id, _arguments(task.request))
         _running[task_id] = perf_counter_ns()
 
 

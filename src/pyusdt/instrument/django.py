@@ -25,8 +25,8 @@ def see_asgi(handlers: Any) -> None:
 
 @harmless
 def _note_route(request: Any, match: Any) -> None:
-    """A request of ASGI has its scope, one of WSGI its environ as META."""
-    set_route(getattr(request, "scope", None) or request.META, match.route)
+    """A request of ASGI has its scope, one of WSGI its environ as META.  path("") is "/": "" is a request without a route."""
+    set_route(getattr(request, "scope", None) or request.META, match.route or "/")
 
 
 def see_routes(handlers: Any) -> None:

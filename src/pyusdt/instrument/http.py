@@ -9,6 +9,7 @@ Always:  requests, answers and exceptions go through unchanged.  A request fires
 from __future__ import annotations
 
 import re
+from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import Any
 
@@ -17,10 +18,13 @@ from pyusdt.tags import tag
 from .core import harmless
 from .names import probes
 
-__all__ = ["ASGI", "WSGI", "Request", "around_asgi", "around_wsgi", "is_traced", "set_route"]
+__all__ = ["ASGI", "WSGI", "Request", "add_mount", "around_asgi", "around_wsgi", "current_scope", "is_traced", "route_of", "set_route"]
 
 _start, _done = probes("http")
+_callback_done, _slow_callback = probes("loop")  # they name the request whose callback is slow
+current_scope: ContextVar[Any] = ContextVar("pyusdt.scope")  # of the request for which an ASGI application works
 _KEY = "pyusdt.request"  # in the environ or scope of a request that is seen
+_MOUNTS = "pyusdt.mounts"  # in such a scope: the application that was chosen last, and the paths of all that lead to it
 _TRACEPARENT = re.compile("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")  # what each version of it begins with
 
 
@@ -71,6 +75,13 @@ def set_route(place: dict[str, Any], route: Any) -> None:
     """The framework has chosen; place: the environ or scope of the request."""
     if (request := place.get(_KEY)) is not None:
         request.route = str(route)
+
+
+@harmless
+def add_mount(scope: dict[str, Any], mount: Any) -> None:
+    """The framework has chosen an application that is mounted, below those that were chosen before."""
+    if _KEY in scope or scope is current_scope.get(None):
+        scope[_MOUNTS] = (mount, scope.get(_MOUNTS, (None, ""))[1] + str(mount.path))
 
 
 # --- WSGI ----------------------------------------------------------------------------------
@@ -220,15 +231,27 @@ def _note_end(request: Request, scope: dict[str, Any], message: dict[str, Any]) 
 
 @harmless
 def _take_route(request: Request, scope: dict[str, Any]) -> None:
-    """Starlette and FastAPI leave what they have chosen in the scope."""
-    if not request.route and (route := scope.get("route")) is not None:
-        request.route = str(route.path)
+    """Takes the route that Starlette or FastAPI has left in the scope, below the mounts that lead to it."""
+    if not request.route:
+        request.route = route_of(scope)
+
+
+def route_of(scope: dict[str, Any]) -> str:
+    """The route that Starlette or FastAPI has left in the scope, below the mounts that lead to it; or ""."""
+    mount, mounted = scope.get(_MOUNTS, (None, ""))
+    route, path = scope.get("route"), ""
+    if route is not None and route is not mount:
+        context = scope.get("fastapi", {}).get("effective_route_context")  # FastAPI keeps a router's prefix there
+        path = str((context if getattr(context, "original_route", None) is route else route).path)
+    return mounted + path
 
 
 def around_asgi(call: Any) -> Any:
     """call(application, scope, receive, send), a coroutine function, with the probes around it."""
 
     async def called(self: Any, scope: dict[str, Any], receive: Any, send: Any) -> Any:
+        if _slow_callback or _callback_done:
+            current_scope.set(scope)
         request = _seen_in_scope(scope) if _start or _done else None
         if request is None:
             return await call(self, scope, receive, send)

@@ -1,6 +1,6 @@
-"""concurrent.futures and multiprocessing.pool: pool, around each function that is handed over to a worker.
+"""concurrent.futures, multiprocessing.pool and anyio: pool, around each function that is handed over to a worker.
 
-In:      concurrent.futures.thread, .process and multiprocessing.pool, when they have been imported.
+In:      concurrent.futures.thread, .process, multiprocessing.pool and anyio.to_thread, when they have been imported.
 Out:     pool:::call-start and call-done, in the thread or process that calls the function.
 Always:  what is handed over can be pickled where the function can; results and exceptions go through unchanged.  While nobody traces, the
          function itself is handed over: what was handed over then fires nothing.
@@ -8,6 +8,7 @@ Always:  what is handed over can be pickled where the function can; results and 
 
 from __future__ import annotations
 
+from functools import update_wrapper
 from time import perf_counter_ns
 from typing import Any
 
@@ -89,3 +90,15 @@ def see_processes(process: Any) -> None:
 def see_pools(pool: Any) -> None:
     for name in _HANDS_OVER:
         wrap_method(pool.Pool, name, _handing_over)
+
+
+def see_threads_of_anyio(to_thread: Any) -> None:
+    """run_sync(function, …), by which Starlette and FastAPI call what is no coroutine function."""
+    run_sync = to_thread.run_sync
+
+    async def handing_over(function: Any, *arguments: Any, **named: Any) -> Any:
+        if _start or _done:
+            function = _HandedOver(function, perf_counter_ns())
+        return await run_sync(function, *arguments, **named)
+
+    to_thread.run_sync = update_wrapper(handing_over, run_sync)

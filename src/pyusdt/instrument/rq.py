@@ -1,6 +1,7 @@
 """RQ: task, around Job.perform(), since its callbacks belong to each job.
 
 In: rq.job, when it has been imported.  Out: task:::start and task:::done, in the process that does the job.
+The arguments are the job's description, by default the text of the call that its sender has put into the queue.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class _Job:
 
     def __init__(self, job: Any) -> None:
         self.name, self.id = str(job.func_name), str(job.id)
-        _start(self.name, self.id)
+        _start(self.name, self.id, job.description if isinstance(job.description, str) else "")
         self.began = perf_counter_ns()
 
     @harmless

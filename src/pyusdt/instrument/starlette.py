@@ -1,6 +1,6 @@
 """Starlette and FastAPI: http, by a wrapper of Starlette.__call__; an application mounted in another does not fire again.
 
-In: starlette.applications, when it has been imported.  Out: http:::request-start and request-done.
+In: starlette.applications and starlette.routing, when they have been imported.  Out: http:::request-start and request-done.
 """
 
 from __future__ import annotations
@@ -8,8 +8,20 @@ from __future__ import annotations
 from typing import Any
 
 from .core import wrap_method
-from .http import around_asgi
+from .http import add_mount, around_asgi
 
 
 def see_requests(applications: Any) -> None:
     wrap_method(applications.Starlette, "__call__", around_asgi)
+
+
+def see_mounts(routing: Any) -> None:
+    """A route's path begins where its application is mounted."""
+    def around(handle: Any) -> Any:
+        async def handling(self: Any, scope: Any, receive: Any, send: Any) -> Any:
+            add_mount(scope, self)
+            return await handle(self, scope, receive, send)
+
+        return handling
+
+    wrap_method(routing.Mount, "handle", around)

@@ -24,6 +24,10 @@ def item(_request, number):
         return HttpResponse(f"item {cursor.fetchone()[0]}")
 
 
+def front(_request):
+    return HttpResponse("front")
+
+
 def stream(_request):
     return StreamingHttpResponse(iter([b"one", b"two"]))
 
@@ -33,7 +37,7 @@ def bad(_request):
         cursor.execute("select nothing")
 
 
-urlpatterns = [path("item/<int:number>", item), path("stream", stream), path("bad", bad)]
+urlpatterns = [path("", front), path("item/<int:number>", item), path("stream", stream), path("bad", bad)]
 application = WSGIHandler()
 asgi = ASGIHandler()
 
@@ -53,6 +57,7 @@ def main(requests):
         assert ask(f"/item/{number}") == ("200 OK", b"item %d" % number)
         assert ask("/stream") == ("200 OK", b"onetwo")
         assert ask("/bad")[0] == "500 Internal Server Error"
+        assert ask("/") == ("200 OK", b"front")
         assert ask("/nowhere")[0] == "404 Not Found"
 
 

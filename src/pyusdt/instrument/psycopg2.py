@@ -1,0 +1,51 @@
+"""psycopg2: db, by cursors and connections of classes of ours, since its own are written in C.
+
+In: psycopg2, when it has been imported.  Out: db:::query-start and query-done.
+Always: a program that asks for a class of cursors or connections gets one derived from it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, update_wrapper
+from typing import Any
+
+from . import dbapi
+from .core import harmless
+
+_kept = lru_cache(maxsize=256)  # of classes: programs have few
+
+
+@_kept
+def _cursors(kind: type) -> Any:
+    return dbapi.cursor(kind)
+
+
+@_kept
+def _connections(kind: type, cursors: type) -> Any:
+    """A class of connections like this one, all of whose cursors fire."""
+
+    def cursor(self: Any, name: Any = None, cursor_factory: Any = None, *arguments: Any, **named: Any) -> Any:
+        return kind.cursor(self, name, _traced(cursor_factory or self.cursor_factory or cursors), *arguments, **named)  # type: ignore[attr-defined]
+
+    return type(kind.__name__, (kind,), {"cursor": cursor})
+
+
+def _traced(factory: Any) -> Any:
+    """A function that makes cursors is left as it is."""
+    return _cursors(factory) if isinstance(factory, type) else factory
+
+
+@harmless
+def _factory(asked: Any, extensions: Any) -> Any:
+    kind = asked or extensions.connection
+    return _connections(kind, extensions.cursor) if isinstance(kind, type) else kind
+
+
+def see_queries(psycopg2: Any) -> None:
+    connect = psycopg2.connect
+
+    def connecting(dsn: Any = None, connection_factory: Any = None, *arguments: Any, **named: Any) -> Any:
+        factory = _factory(connection_factory, psycopg2.extensions) or connection_factory
+        return connect(dsn, factory, *arguments, **named)
+
+    psycopg2.connect = update_wrapper(connecting, connect)
