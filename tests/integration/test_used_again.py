@@ -97,3 +97,49 @@ def test_who_has_the_id_of_a_named_process_now_is_not_traced(tmp_path):
     done = subprocess.run(["unshare", "-pfm", "--mount-proc", "--kill-child", sys.executable, tmp_path / "world.py"],
                           capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "False 0 True\n"), done
+
+
+# The stacks of --alert and -x alertstacks are read later than the event: by then the process may have ended, before or while they are.
+DUMPED = """
+import os, subprocess, sys, time
+from pyusdt.engine.identity import ask, ticks
+from pyusdt.report.receivers import Dump
+waits = [sys.executable, "-c", "def secret(): print(flush=True); input()\\nsecret()"]
+
+def start():
+    process = subprocess.Popen(waits, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process.stdout.readline()
+    return process, ticks(process.pid)
+
+def end(process):
+    process.communicate()
+    time.sleep(0.05)
+    with open("/proc/sys/kernel/ns_last_pid", "w") as file:
+        file.write(str(process.pid - 1))
+
+first, began = start()
+print("secret (" in Dump(first.pid, began).text())
+print(Dump(first.pid, None).text())
+end(first)
+second, _ = start()
+assert second.pid == first.pid
+print(Dump(first.pid, began).text())
+
+def replaced():
+    global second
+    end(second)
+    second, _ = start()
+    return "secret of another"
+
+print(ask(second.pid, ticks(second.pid), replaced))
+second.kill()
+"""
+
+
+def test_stacks_are_of_the_process_that_fired(tmp_path):
+    (tmp_path / "dumped.py").write_text(DUMPED)
+    done = subprocess.run(["unshare", "-pfm", "--mount-proc", "--kill-child", sys.executable, tmp_path / "dumped.py"], capture_output=True,
+                          text=True, timeout=120, check=False)
+    assert done.returncode == 0, done
+    first, *others, asked = done.stdout.splitlines()
+    assert (first, asked) == ("True", "None") and all("has ended: its stacks could not be read" in line for line in others), done

@@ -13,6 +13,7 @@ import pytest
 import pyusdt
 from pyusdt import _cluster
 from pyusdt.data.own_python import own_python
+from pyusdt.engine.identity import ticks
 from pyusdt.report.receivers import Dump
 from pyusdt.vm import interpreter
 
@@ -62,7 +63,7 @@ def test_what_this_process_could_import(stranger, tmp_path, monkeypatch):
 
 
 def test_a_dump(stranger, environment):
-    assert "pytest" in Dump(os.getpid()).text()
+    assert "pytest" in Dump(os.getpid(), ticks(os.getpid())).text()
 
 
 def test_the_question_to_another_interpreter(stranger):

@@ -7,14 +7,16 @@ the process while it is looked at.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import select
 import signal
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 def alive(pid: int) -> bool:
@@ -60,14 +62,36 @@ def was_there(pid: int, when: int) -> bool:
 
 def send(pid: int, number: int, is_it: Callable[[], bool]) -> None:
     """Signal the process that has this id now, if is_it() says that it is the one that is meant.  Raises OSError."""
-    fd = _hold(pid)
-    try:
+    with _held(pid) as fd:
         if not is_it():
             raise ProcessLookupError("it is none that is traced")
         if fd is None:
             os.kill(pid, number)
         else:
             signal.pidfd_send_signal(fd, number)
+
+
+def ask(pid: int, began: int | None, question: Callable[[], str]) -> str | None:
+    """The answer of a question about the process that has this id and began at that time (ticks()); None: it has ended, and the answer
+    may be about another."""
+    try:
+        with _held(pid) as fd:
+            if began is None or ticks(pid) != began:
+                return None
+            answer = question()
+            ended = select.poll()
+            if fd is not None:
+                ended.register(fd, select.POLLIN)
+            return answer if ticks(pid) == began and not ended.poll(0) else None
+    except OSError:
+        return None
+
+
+@contextlib.contextmanager
+def _held(pid: int) -> Iterator[int | None]:
+    fd = _hold(pid)
+    try:
+        yield fd
     finally:
         if fd is not None:
             os.close(fd)

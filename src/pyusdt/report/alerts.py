@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import os
 import platform
+import struct
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from ..data import program as p
 from ..data.floats import of_json
 from ..data.records import Decoder, Probe, split
 from ..engine import EngineError
+from ..engine.identity import ticks
 from ..tracing.sink import Sink
 from ..tracing.totals import shown as as_label
 from .json import shown
@@ -125,12 +128,12 @@ class Alerts(Sink):
         alert.seen, alert.last = time.monotonic(), time.time()
         if not alert.due:  # those after it change nothing but the count
             alert.note = {"values": values, "probe": str(Probe(*self._info.probe(probe))), "pid": who[0], "tid": who[1]}
-            self._begin(alert)
+            self._begin(alert, struct.unpack_from("=Q", raw, p.RECORD_TIME)[0])
 
-    def _begin(self, alert: _Alert) -> None:
+    def _begin(self, alert: _Alert, when: int) -> None:
         if not self._bucket.take(alert.seen):
             return  # its next record tries again
-        alert.note["evidence"] = self._evidence(alert.note["pid"])
+        alert.note["evidence"] = self._evidence(alert.note["pid"], when)
         for receiver in self._receivers[alert.name]:
             self._tell(alert, "firing", receiver)
 
@@ -155,13 +158,14 @@ class Alerts(Sink):
                       "count": alert.count, "began": round(alert.first, 3), "last": round(alert.last, 3),
                       "sent": round(time.time(), 3), **alert.note})
 
-    def _evidence(self, pid: int) -> dict[str, Any]:
+    def _evidence(self, pid: int, when: int) -> dict[str, Any]:
         records = [found.to_dict() for raw in self._recent for found in self._decoder.decode(raw)]
         for each in records:
             each["values"] = of_json(each["values"])
         evidence: dict[str, Any] = {"records": records, "aggregations": self._aggregations()}
         if self._info.options.get("alertstacks") and pid not in (0, os.getpid()):  # ticks fire in the tracer
-            evidence["stacks"] = Dump(pid)
+            began = ticks(pid)
+            evidence["stacks"] = Dump(pid, began if self._info.fired(pid, when) else None)
         return evidence
 
     def _aggregations(self) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data.frames import plain
 from ..data.own_python import own_python
+from ..engine.identity import ask
 from .answers import MOST, Answer
 
 if TYPE_CHECKING:
@@ -51,17 +52,18 @@ class _Refused(_Undelivered):
 
 
 class Dump:
-    """The stacks of a process, looked at once, by whoever first needs them."""
+    """The stacks of a process, looked at once, by whoever first needs them.  began: when the process began, as identity.ticks() has it: of
+    another that has its id by then nothing is shown; None: the process has ended."""
 
-    def __init__(self, pid: int) -> None:
-        self._pid, self._lock = pid, threading.Lock()
+    def __init__(self, pid: int, began: int | None) -> None:
+        self._pid, self._began, self._lock = pid, began, threading.Lock()
         self._text: str | None = None
 
     def text(self) -> str:
         """As `pyusdt dump` prints them, or why there are none."""
         with self._lock:
             if self._text is None:
-                self._text = self._look()
+                self._text = ask(self._pid, self._began, self._look) or f"process {self._pid} has ended: its stacks could not be read"
             return self._text
 
     def _look(self) -> str:

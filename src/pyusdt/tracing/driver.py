@@ -123,7 +123,7 @@ class Driver:
         self._sink = self.sink = sink
         engine = self.engine
         self._info = Info(self.program, self.options, self.actions, engine.probe, engine.name, self.reason, engine.has_places,
-                          engine)
+                          engine, engine.fired)
         sink.begin(self._info)
         if sink.formatter and not self._held:
             engine.print_by(sink.formatter)

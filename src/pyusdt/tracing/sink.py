@@ -21,6 +21,7 @@ import errno
 
 from ..data.clock import Clock
 from ..data.faults import Teller
+from ..engine.identity import was_there
 
 TYPE_CHECKING = False  # typing itself is not needed to trace, and takes time
 if TYPE_CHECKING:
@@ -49,16 +50,17 @@ class Info:
     """What a sink is told when the tracing begins.  clock: the time that the tracing is at.
 
     program; options: {name: value}; actions: what does the actions that are not data; probe: (provider, module, function, name)
-    of a probe's id; engine: its name, reason: why it is that one; has_places: as the engine's (engine.Engine).
+    of a probe's id; engine: its name, reason: why it is that one; has_places, fired: as the engine's (engine.Engine).
     """
 
-    __slots__ = ("actions", "clock", "engine", "has_places", "options", "probe", "program", "reason", "_teller")
+    __slots__ = ("actions", "clock", "engine", "fired", "has_places", "options", "probe", "program", "reason", "_teller")
 
     def __init__(self, program: Program, options: Mapping[str, Any], actions: Acting, probe: Callable[[int], tuple[str, ...]],
-                 engine: str = "", reason: str = "", has_places: bool = False, clock: Clock | None = None) -> None:
+                 engine: str = "", reason: str = "", has_places: bool = False, clock: Clock | None = None,
+                 fired: Callable[[int, int], bool] = was_there) -> None:
         self.program, self.options, self.actions, self.probe = program, options, actions, probe
         self.engine, self.reason, self.has_places = engine, reason, has_places
-        self.clock = clock or Clock()
+        self.clock, self.fired = clock or Clock(), fired
         self._teller: Teller | None = None
 
     def teller(self, say: Callable[[str, int], None]) -> Teller:
