@@ -9,16 +9,15 @@ its threads are stopped.
 
 from __future__ import annotations
 
-import _thread
 import atexit
 import os
-import queue
 import sys
 import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from ..data.real_threads import Empty, SimpleQueue, get_item, is_patched, sleep_really, start_thread
 from ..data.records import Decoder
 from ..tracing.sink import Sink
 from .wake import LOOK, Wake
@@ -96,7 +95,7 @@ class Queue(Sink):
     def has_room(self, seconds: float) -> bool:
         """Whether more records can come; waits a moment for room."""
         if len(self.waiting) >= self._limit:
-            time.sleep(seconds)
+            sleep_really(seconds)
         return len(self.waiting) < self._limit
 
     # --- for the reader ---------------------------------------------------------------------------
@@ -164,7 +163,7 @@ class Pump(threading.Thread):
         self.stopping = self.begun = self.closed = False
         self._changed = Wake()  # begun or closed
         self._opening = False
-        self._requests: queue.SimpleQueue[tuple[Callable[[], Any], queue.SimpleQueue[Any]]] = queue.SimpleQueue()
+        self._requests: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[Any]]] = SimpleQueue()
         self._last_drops: dict[str, int] = {}
 
     # --- the thread -------------------------------------------------------------------------------
@@ -172,7 +171,10 @@ class Pump(threading.Thread):
     def _launch(self) -> None:
         """In a thread of its own, since start() waits for the new thread with a Condition (wake.py)."""
         try:
-            self.start()
+            if is_patched():
+                self.run()  # Thread.start() would make a greenlet of it
+            else:
+                self.start()
         except RuntimeError as error:  # no more threads
             self.queue.finish(error)
             self._close()
@@ -220,7 +222,7 @@ class Pump(threading.Thread):
         """It runs as long as the block does, also after exit()."""
         command = self.driver.targets.command
         while self.begun and command and not (self.stopping or command.poll()):
-            time.sleep(_POLL)
+            sleep_really(_POLL)
         self.driver.close()
 
     def _close(self) -> None:
@@ -244,7 +246,7 @@ class Pump(threading.Thread):
         while True:
             try:
                 function, answer = self._requests.get_nowait()
-            except queue.Empty:
+            except Empty:
                 return
             try:
                 answer.put(None if self.queue.over else function())
@@ -259,7 +261,7 @@ class Pump(threading.Thread):
             self.closed = True
             raise RuntimeError("the interpreter ends: no tracing can begin")
         try:
-            _thread.start_new_thread(self._launch, ())
+            start_thread(self._launch)
         except RuntimeError:
             self.closed = True
             raise
@@ -309,12 +311,12 @@ class Pump(threading.Thread):
         """What a function of the engine gives in the thread; None after the end."""
         if self.queue.over:
             return None
-        answer: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        answer: SimpleQueue[Any] = SimpleQueue()
         self._requests.put((function, answer))
         while True:
             try:
-                return answer.get(timeout=LOOK)
-            except queue.Empty:
+                return get_item(answer, LOOK)
+            except Empty:
                 if self.queue.over:  # it ended between our look and our request
                     self._answer()
                 elif sys.is_finalizing():

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core import publish_forked
 from ..data.argument_names import USER_TRACE
+from ..data.real_threads import is_patched
 from ..data.snapshot import Aggregation
 from ..dlang import sides as many
 from ..dlang.compile import Compiler, default_macros
@@ -60,6 +61,7 @@ else:
 __all__ = ["Aggregations", "CompileError", "EngineError", "TraceWarning", "Tracing", "trace", "watch"]
 
 _LISTED = "`pydtrace -l` lists what there is; zdefs=True accepts probes to come"
+_PATCHED = "gevent or eventlet has patched the files, pipes and processes of this program"
 _PATIENCE = 2.0  # s that a command may take to end
 _FAULTS = 1000  # texts that are kept
 _UNNAMED = "_"  # how D calls the aggregation @
@@ -272,6 +274,8 @@ class Tracing(Block):
 
     def _open_driver(self, driver: Driver) -> None:
         driver.open(self._compile((driver.targets.named() or (0,))[0]))
+        if is_patched() and driver.engine.name != "embedded":
+            raise EngineError(f"the {driver.engine.name} engine: {_PATCHED}: trace it with pydtrace, or ask for probes of pyusdt only")
         driver.check_matches()
         for note in driver.engine.notes if self._hosts else ():
             self._notes.fault(note)
@@ -286,6 +290,8 @@ class Tracing(Block):
                 if pid == os.getpid():
                     publish_forked()
             return Targets(self._wanted["pids"], only=True, children=True)
+        if is_patched():
+            raise EngineError(f"cmd: {_PATCHED}: start the command with subprocess, and give pid=")
         from ..engine.command import Command
 
         return Targets((), Command(self._wanted["cmd"], dies_alone=False), only=True, children=True)

@@ -7,7 +7,7 @@ the waiter, who looks again, the time that it had given.
 
 from __future__ import annotations
 
-import queue
+from ..data.real_threads import Empty, SimpleQueue, get_item
 
 LOOK = 0.5  # seconds that anybody waits at a time
 
@@ -16,7 +16,7 @@ class Wake:
     """Wakes one of those that wait, who looks whether what it waits for is there, and wakes the next where that is there for all."""
 
     def __init__(self) -> None:
-        self._tokens: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._tokens: SimpleQueue[None] = SimpleQueue()
 
     def set(self) -> None:
         if self._tokens.empty():
@@ -24,6 +24,6 @@ class Wake:
 
     def wait(self, seconds: float = LOOK) -> None:
         try:
-            self._tokens.get(timeout=max(seconds, 0.0))
-        except queue.Empty:
+            get_item(self._tokens, seconds)
+        except Empty:
             pass

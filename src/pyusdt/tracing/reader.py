@@ -8,10 +8,9 @@ time and so many threads, then they are read no more: what a user does harms his
 from __future__ import annotations
 
 import contextlib
-import queue
-import threading
 import time
 
+from ..data.real_threads import Empty, SimpleQueue, make_lock, start_thread, thread_id
 from ..data.shares import ROOT, one
 
 TYPE_CHECKING = False
@@ -40,19 +39,19 @@ class Reader:
 
     def __init__(self, work: Callable[..., None]) -> None:
         self._work = work
-        self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._jobs: SimpleQueue[Any] = SimpleQueue()
         self.since: float | None = None
         self.pid = 0
         self.user = ROOT  # who pays for it
         self.open = 0  # jobs that are not done
-        self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._run, daemon=True, name="pyusdt-reader")
-        self._thread.start()
+        self._lock = make_lock()
+        self._thread = 0  # until it runs
+        start_thread(self._run)
 
     @property
     def is_here(self) -> bool:
         """Whether it is its thread that asks."""
-        return threading.current_thread() is self._thread
+        return thread_id() == self._thread
 
     def put(self, user: int, pid: int, *job: Any) -> None:
         with self._lock:
@@ -65,12 +64,13 @@ class Reader:
     def rest(self) -> list[Any]:
         """What it has not begun, which it does no more."""
         found = []
-        with contextlib.suppress(queue.Empty):
+        with contextlib.suppress(Empty):
             while True:
                 found.append(self._jobs.get_nowait())
         return [job for job in found if job]
 
     def _run(self) -> None:
+        self._thread = thread_id()
         while job := self._jobs.get():
             self.user, self.pid, self.since = job[0], job[1], time.monotonic()
             self._work(*job[1:])
