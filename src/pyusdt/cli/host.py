@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _POLL = 0.05  # s
 _REQUEST = 4 << 20  # bytes of a line
 _UNACKNOWLEDGED = 8  # epochs
+_WHY = 4096  # characters: dtrace's words have the whole script in them
 _PORTION = 512 << 10  # bytes of events, of a line
 _NO_MEMORY = "the memory that this host's policy gives is used up"
 
@@ -214,7 +215,7 @@ def _refuse(sink: Served, error: Exception, policy: Policy | None) -> int:
     if policy:
         with contextlib.suppress(Denied):  # then it is the error itself
             policy.audit(f"refused: {why}")
-    sink.say("refused", why=why)
+    sink.say("refused", why=why if len(why) <= _WHY else f"{why[: _WHY // 2]} … {why[-_WHY // 2 :]}")
     return 1
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .front.source import Location
+    from .limits import Budget
 
 DUMPS = ("ast", "types", "bpf")
 _DUMPED = {"ast": "parse", "types": "lower"}
@@ -33,14 +34,19 @@ _FRAMES = 4000
 class DeepRecursion:
     """Room for the compiler's recursion, whatever the stack of the caller is."""
 
-    __slots__ = ("limit",)
+    __slots__ = ("budget", "limit")
+
+    def __init__(self, budget: Budget | None = None) -> None:
+        self.budget = budget
 
     def __enter__(self) -> None:
         self.limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(self.limit, _FRAMES))
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         sys.setrecursionlimit(self.limit)
+        if kind is RecursionError and self.budget and self.budget.place:
+            raise self.budget.too_deep() from None
 
 
 def default_macros(target: int = 0) -> dict[str, int]:
@@ -102,7 +108,7 @@ class Compiler:
             "libraries": self.libraries,
         }
         shown = self.show_tree if "tree" in self.options and library is None else None
-        with DeepRecursion():
+        with DeepRecursion(self.names.budget):
             tree: ast.Unit = front_end().upto(upto).run(values, shown)
         return tree
 
@@ -123,7 +129,7 @@ class Compiler:
 
     def finish(self) -> Any:
         """The program.Program of all texts."""
-        with DeepRecursion():
+        with DeepRecursion(self.names.budget):
             return back_end().run({"unit": ast.Unit(self.last, self.items), "options": self.options})
 
 

@@ -280,8 +280,14 @@ class PreprocessError(Exception):
     """The preprocessor could not do its work; the message is dtrace's, after the script's name."""
 
 
+_SHOWN = 2000  # characters of a line
+
+
 def underlined(text: str, column: int, length: int) -> list[str]:
-    """A source line and the line under it that marks `length` characters from `column`."""
+    """A source line and the line under it that marks `length` characters from `column`; of a line without end the part around it."""
+    if len(text) > _SHOWN:
+        first = max(0, min(column - _SHOWN // 2, len(text) - _SHOWN))
+        text, column = text[first : first + _SHOWN], column - first
     length = max(1, min(length, len(text) - column))
     before, marked = printable(text[:column]), printable(text[column : column + length])
     blank = "".join("\t" if c == "\t" else " " for c in before)

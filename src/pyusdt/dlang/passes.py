@@ -7,6 +7,8 @@ is called with the values that it needs, by name, and with nothing else.
 
 from __future__ import annotations
 
+from .limits import MOST_BYTES
+
 TYPE_CHECKING = False  # of typing, which the compiler does not import
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -94,6 +96,12 @@ def preprocess(text: str | bytes, name: str | None, options: Any, library: str |
 
 def declare(source: Source, names: Names, options: Any, library: str | None, libraries: Libraries) -> Names:
     """What libraries declare is there before the text is read."""
+    source.budget = names.budget
+    if len(source.text) > MOST_BYTES:
+        from .errors import unsupported
+        from .front.source import Location
+
+        unsupported(Location(source, 0, 0, 0), f"a text of {len(source.text)} bytes, more than {MOST_BYTES}, is")
     if library is None:
         libraries.read_for(source, names, options)
     return names

@@ -7,6 +7,7 @@ the traced process loses is counted in drops().
 
 import contextlib
 import errno
+import functools
 import os
 import time
 from collections import defaultdict
@@ -38,6 +39,7 @@ _COUNTS_EVERY = 0.1  # s between two looks at what traced processes have counted
 _OWN_NAMES = DTRACE_PROBES + ("tick-", "profile-")
 COMM = "pydtrace"
 EVERYTHING = 2**64 - 1
+_GLOB = set("*?[\\")  # a name without these is no pattern
 _A_PART = 50  # frames, jstack()'s: who asks for fewer wants no whole stack
 _SHOWN = ("user", "language")  # the stacks that it has
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what keeps a recording from being written
@@ -161,7 +163,7 @@ class EmbeddedEngine(Engine):
             demand = _EVERY_ARGUMENT if "record" in self.options else None  # for the scripts to come
             for clause in self.program.clauses:
                 for desc in clause.probes:
-                    if desc in foreign:
+                    if not is_own(desc):
                         self._session.want(desc.provider, desc.module, desc.function, desc.name, demand or clause.demand,
                                            counts=clause in self._counting, frames=self._frames(clause), natives=self._natives(clause))
             known = self._known_probes()
@@ -210,8 +212,12 @@ class EmbeddedEngine(Engine):
 
     def _kinds(self, clause):
         """Keys of Program.stacks."""
+        return clause.stacks | self._error_stacks
+
+    @functools.cached_property
+    def _error_stacks(self):
         errors = [each for each in self.program.clauses if any(desc.name == "ERROR" for desc in each.probes)]
-        return clause.stacks.union(*(each.stacks for each in errors))
+        return set().union(*(each.stacks for each in errors))
 
     def _asks_for_python(self):
         return [desc for desc in self._descriptions() if is_of_python(desc)]
@@ -251,7 +257,8 @@ class EmbeddedEngine(Engine):
         for desc in self._descriptions():
             parts = (desc.provider, desc.module, desc.function, desc.name)
             if parts not in counts:
-                probes = [probe for name, found in by_name.items() if _tracer.glob(desc.name, name) for probe in found]
+                names = [name for name in by_name if _tracer.glob(desc.name, name)] if _GLOB & {*desc.name} or not desc.name else [desc.name]
+                probes = [probe for name in names for probe in by_name.get(name, ())]
                 counts[parts] = sum(all(map(_tracer.glob, parts, probe)) for probe in probes) + self._with_places(desc, places)
         return [(desc, counts[desc.provider, desc.module, desc.function, desc.name]) for desc in self._descriptions()]
 

@@ -31,12 +31,15 @@ def generate(unit, options=None):
             layout.need_stack(stacks.wanted(node, program.options))
     program.aggregations = place_symbols(clauses, layout)
     for index, clause in enumerate(clauses):
+        budget = clause.loc.source.budget
+        budget.place = clause.loc
         out = p.Clause(index, clause.probes, clause.loc)
         out.demand, uses = demand_of(clause, program.strsize)
         out.stacks = {found[0] for node in walk(clause) if (found := stacks.wanted(node, program.options))}
         program.uses |= uses
         _clause(layout, clause, out)
         out.counting = _counting(layout, clause, out)
+        budget.take_code(clause.loc, len(out.code) + len(out.counting or ()))
         out.in_order = why_in_order(clause, out)
         program.clauses.append(out)
         program.destructive |= any(is_destructive(node) for node in walk(clause))

@@ -40,6 +40,7 @@ from ...bpf.insn import (
 )
 from ...data import program as p
 from ..errors import CompileError
+from ..limits import MOST_CODE
 from .layout import STATE_LIMIT
 
 _NUMBER = {name: helper.number for name, helper in HELPERS.items()}
@@ -313,6 +314,8 @@ class Emitter:
     def mark(self, loc):
         """What follows was made for `loc`."""
         lines, here = self.clause.lines, len(self.code.insns)
+        if here > MOST_CODE:
+            raise CompileError("D_UNSUPPORTED", loc, f"clause is too large: more than {MOST_CODE} instructions", "divide it into several clauses")
         if lines and lines[-1][0] == here:
             lines.pop()
         lines.append((here, loc))

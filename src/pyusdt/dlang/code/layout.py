@@ -13,6 +13,7 @@ State block: the event | fault record | this-> variables | zeros | the running c
 from ...data import program as p
 from ...data import types as t
 from ..errors import CompileError
+from ..limits import MOST_GLOBALS
 
 STATE_LIMIT = 32768  # the kernel's bound on a per-CPU value
 KEY_LIMIT = 8192  # leaves room in the state block; Linux 5.15's maps take 512, there only the embedded engine has more
@@ -108,6 +109,9 @@ class Layout:
         offset = round_up(globals_map.value_size, self.align_of(symbol.type))
         symbol.slot = offset
         globals_map.value_size = offset + self.size_of(symbol.type)
+        if globals_map.value_size > MOST_GLOBALS:
+            raise CompileError("D_UNSUPPORTED", symbol.loc, f"the program's variables take {globals_map.value_size} bytes, more than "
+                               f"{MOST_GLOBALS}")
 
     @property
     def speculates(self):
@@ -136,6 +140,8 @@ class Layout:
         if symbol.type.is_string or symbol.type.is_record or symbol.type.is_array:
             value_size = round_up(self.size_of(symbol.type))
             self.zeros_size = max(self.zeros_size, value_size)
+        if value_size > MOST_GLOBALS:
+            raise CompileError("D_UNSUPPORTED", symbol.loc, f"an element of {symbol} takes {value_size} bytes, more than {MOST_GLOBALS}")
         key = self.key(dynamic_key_types(symbol), symbol.loc)
         if symbol.keys:
             self._tuple_size = max(self._tuple_size, keys_end(key.fields[-len(symbol.keys):]))

@@ -169,6 +169,7 @@ def stars(parser):
     count = 0
     while parser.accept("*"):
         count += 1
+        _bound_levels(parser, count)
         while parser.peek() in QUALIFIERS:
             parser.take()
     return count
@@ -180,6 +181,11 @@ def _nested(parser):
     while text[pos : pos + 1].isspace():
         pos += 1
     return text[pos : pos + 1] in ("*", "(", "[")
+
+
+def _bound_levels(parser, levels):
+    if levels > 64:
+        parser.syntax_error("a declaration of more than 64 levels is not supported")
 
 
 def suffixes(parser):
@@ -201,8 +207,7 @@ def suffixes(parser):
             steps.append(("()", parameters))
         else:
             return steps
-        if len(steps) > 64:
-            parser.syntax_error("a declaration of more than 64 levels is not supported")
+        _bound_levels(parser, len(steps))
 
 
 def parameter_list(parser):

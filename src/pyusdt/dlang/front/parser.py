@@ -10,6 +10,7 @@ line that dtrace's messages name, is how far the text has been read when the nod
 from ...data import types as t
 from .. import ast, constants, hints
 from ..errors import CompileError
+from ..limits import MOST_TOKENS
 from ..types import declarations
 from . import parse_types
 from .lexer import AGG, CLAUSE, EOF, EXPR, FLOAT, IDENT, INT, PSPEC, SPACE, STRING, Lexer
@@ -39,7 +40,7 @@ class Parser:
 
     def __init__(self, source, names, control, macros=None, args=(), default_args=False, probe_level="name"):
         self.source, self.names = source, names
-        self.control, self.probe_level = control, probe_level
+        self.control, self.probe_level, self.budget = control, probe_level, names.budget
         self.lexer = Lexer(source, macros or {}, args, default_args, self._control)
         self.lexer.floats = lambda: "pyusdt" in names.options
         self.token = None  # the token that has been looked at and not taken
@@ -70,6 +71,9 @@ class Parser:
             token = self.lexer.next()
         self.token = None
         self.before, self.last, self.last_end = self.last, token, token.end
+        self.budget.tokens += 1
+        if self.budget.tokens > MOST_TOKENS:
+            self.budget.refuse_token(self.at(token))
         return token
 
     def accept(self, kind):
@@ -125,6 +129,7 @@ class Parser:
             kind = self.peek()
             if kind == EOF:
                 break
+            self.budget.place = self.at(self.token)
             if kind == PSPEC and self.type_begins(self.token):
                 self.token.kind = IDENT
                 kind = IDENT
@@ -195,6 +200,7 @@ class Parser:
     def probe_description(self):
         token = self.take()
         loc = self.at(token)
+        self.budget.take_description(loc)
         if token.kind == INT:
             return by_number(token.value[0], loc, self.names.probes, self.probe_level)
         return describe(token.value, loc, self.lexer, self.probe_level)

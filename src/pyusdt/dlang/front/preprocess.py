@@ -5,33 +5,77 @@ Always: cpp reads /dev/stdin, which is how its markers tell the script itself fr
 its messages go to our own standard error.
 """
 
+import contextlib
+import os
 import platform
+import select
 
 from ... import debug
 from ..errors import PreprocessError
+from ..limits import MOST_BYTES
 
 _ALWAYS = ("-D__linux", "-D__unix", "-D__SVR4", "-D__SUNW_D=1", "-U__GNUC__", "-D__SUNW_D_64")
 _VERSION = "-D__SUNW_D_VERSION=0x02000000"
 _STDC = {"a": "-std=c99", "c": "-std=c99", "t": "-std=c99", "s": "-traditional-cpp"}
 
 
+_PATIENCE = 20  # s
+_MEMORY = 1 << 30  # bytes of address space
+
+
 def preprocess(text, options):
     """The preprocessed text of a script."""
-    from subprocess import PIPE, run
-
     program = options.get("cpppath", "cpp")
     words = [*_ALWAYS, f"-D__{platform.system()}", *options.get("cppargs", ()), _VERSION]
     words.append(_STDC[options.get("stdc") or "a"])
     debug.say("preprocessor: %s %s", program, " ".join(words))
     try:
-        done = run([program, *words, "/dev/stdin"], input=without_interpreter(text), stdout=PIPE, check=False)
+        status, out = _run([program, *words, "/dev/stdin"], without_interpreter(text))
     except FileNotFoundError:
         raise PreprocessError("Preprocessor not found") from None
     except OSError:
         raise PreprocessError("Failed to exec preprocessor") from None
-    if done.returncode:
+    if len(out) > MOST_BYTES:
+        raise PreprocessError(f"Preprocessor made more than {MOST_BYTES} bytes of it, which is all that a program may have")
+    if status is None:
+        raise PreprocessError(f"Preprocessor did not end within {_PATIENCE} s")
+    if status:
         raise PreprocessError("Preprocessor failed to process input program")
-    return done.stdout
+    return out
+
+
+def _run(command, text):
+    """(status, what it printed), as far as that is wanted: it is ended when that is more than a program may have, or, with the status None, when
+    it takes too long."""
+    import tempfile
+    import time
+    from subprocess import PIPE, Popen
+
+    end, out = time.monotonic() + _PATIENCE, bytearray()
+    with tempfile.TemporaryFile() as file:
+        file.write(text)
+        file.seek(0)
+        with Popen(command, stdin=file, stdout=PIPE) as process:
+            _bound(process.pid)
+            try:
+                poller = select.poll()
+                poller.register(process.stdout, select.POLLIN)
+                while len(out) <= MOST_BYTES and poller.poll(max(0.0, end - time.monotonic()) * 1000):
+                    data = os.read(process.stdout.fileno(), 1 << 16)
+                    if not data:
+                        return process.wait(), bytes(out)
+                    out += data
+                return None, bytes(out)
+            finally:
+                process.kill()
+
+
+def _bound(pid):
+    """What macros become may take all memory before anything is printed."""
+    import resource
+
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # not Linux; it has ended; it has less already
+        resource.prlimit(pid, resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
 
 def without_interpreter(text):

@@ -9,15 +9,17 @@ by the lexer, change what lines are called and nothing else.
 
 from bisect import bisect_right
 
+from ..limits import Budget
+
 
 class Source:
     """A text to compile.
 
     text: one character a byte; name: the file's name, None for a command-line clause;
-    what: how messages call it ("script" or "probe specifier").
+    what: how messages call it ("script" or "probe specifier"); budget: limits.Budget of the program.
     """
 
-    __slots__ = ("text", "name", "what", "_starts", "_markers", "_marked", "_depth")
+    __slots__ = ("text", "name", "what", "budget", "_starts", "_markers", "_marked", "_depth")
 
     def __init__(self, text, name=None):
         if isinstance(text, str):
@@ -25,6 +27,7 @@ class Source:
         self.text = text.decode("latin-1")
         self.name = name
         self.what = "probe specifier" if name is None else "script"
+        self.budget = Budget()
         self._starts = None  # offset of the first character of each line, when first asked
         self._markers = []  # (the number of the line after the marker, file or None, how many files deep it is included)
         self._marked = []  # of each of them the physical line index

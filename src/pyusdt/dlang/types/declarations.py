@@ -291,7 +291,7 @@ def add_enumerator(names, enum, loc, name, value):
         message = f"D scoping operator may not be used in an enumerator name ({name})"
         refuse("D_DECL_SCOPE", loc, message)
     if value is None:
-        number = list(enum.values.values())[-1] + 1 if enum.values else 0
+        number = enum.values[next(reversed(enum.values))] + 1 if enum.values else 0
     elif type(value) is ast.Ident and value.name in enum.values:
         number = enum.values[value.name]
     else:

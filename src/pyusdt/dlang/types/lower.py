@@ -21,6 +21,7 @@ def lower(unit):
     lowerer = Lowerer()
     for item in unit.items:
         if type(item) is ast.Clause:
+            item.loc.source.budget.place = item.loc
             if item.predicate is not None:
                 item.predicate = lowerer.expr(item.predicate)
             for statement in item.body or ():

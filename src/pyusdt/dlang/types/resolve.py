@@ -11,6 +11,7 @@ from .. import ast, constants, hints
 from ..builtins import VARIABLES, prototypes
 from ..builtins.absent import ABSENT
 from ..errors import CompileError, refuse, unsupported
+from ..limits import Budget
 from ..symbols import Aggregation, Variable, kind_of
 from . import prelude
 
@@ -42,6 +43,7 @@ class Names:
         self.parameters = {}  # name -> symbols.Inline, of the template that is being typed
         self.scopes = {"global": {}, "self": {}, "task": {}, "this": {}}
         self.aggregations = {}
+        self.budget = Budget()
         self.mentioned = set()  # names that stood where only a variable can
 
     def kernels(self, name):

@@ -9,18 +9,19 @@ from ..errors import refuse
 from .operands import convert, decay, fits, referenced
 
 
-def copied(node, arguments):
-    """A copy of a typed expression with `arguments` ({Parameter symbol: node}) for its parameters."""
+def copied(node, arguments, loc, level=0):
+    """A copy of a typed expression with `arguments` ({Parameter symbol: node}) for its parameters.  loc: where it is used."""
     if node.__class__ is ast.ParamRef and node.symbol in arguments:
-        return copied(arguments[node.symbol], {})
+        return copied(arguments[node.symbol], {}, loc, level)
+    loc.source.budget.take_copy(loc, level)
     found = object.__new__(node.__class__)
     for cls in node.__class__.__mro__:
         for slot in cls.__dict__.get("__slots__", ()):
             value = getattr(node, slot, None)
             if isinstance(value, ast.Node):
-                value = copied(value, arguments)
+                value = copied(value, arguments, loc, level + 1)
             elif value.__class__ is list:
-                value = [copied(item, arguments) if isinstance(item, ast.Node) else item for item in value]
+                value = [copied(item, arguments, loc, level + 1) if isinstance(item, ast.Node) else item for item in value]
             setattr(found, slot, value)
     return found
 
@@ -34,7 +35,7 @@ def expand(loc, inline, keys=()):
         return found
     if value.__class__ is ast.IntLit and not t.is_real(inline.type):
         return constants.literal(loc, value.value, value.type)  # as written, whatever the inline's type is; as in dtrace
-    found = copied(value, dict(zip(inline.keys or (), keys)))
+    found = copied(value, dict(zip(inline.keys or (), keys)), loc)
     found.loc = loc
     if found.type.is_string != inline.type.is_string and referenced(inline.type) is None:
         found = convert(found, inline.type)
@@ -75,7 +76,7 @@ def conversion(node, xlate, name):
     value = translator.members.get(name)
     if value is None:
         return None
-    found = copied(value, {translator.symbol: xlate.operand})
+    found = copied(value, {translator.symbol: xlate.operand}, node.loc)
     found.loc = node.loc
     return _as_member(convert(found, translator.to.body.fields[name].type), translator.to.body.fields[name].type)
 

@@ -27,6 +27,7 @@ def check(unit, names):
     """Type all clauses of a program; returns the unit."""
     for item in unit.items:
         if type(item) is ast.Clause:
+            names.budget.place = item.loc
             check_clause(Typing(names, RULES, item.probes), item)
     return unit
 
