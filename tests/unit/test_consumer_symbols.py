@@ -62,7 +62,24 @@ def test_stacks_that_print_alike_are_one_key(monkeypatch):
 
     assert key(ME, ADDRESS, 0x11) == key(ME, ADDRESS, 0x12) != key(ME, ADDRESS + 1, 0x12)
     assert key(ME, ADDRESS, 0x11) != key(ME, ADDRESS, 0x21)
-    assert key(ME, 0x11, 0x12) != key(ME + 1, 0x11, 0x12)  # as in dtrace
+    assert key(ME, 0x11, 0x12) != key(ME + 1, 0x11, 0x12)  # whose names are others
+
+
+def test_stacks_of_several_processes_that_print_alike_are_one_key(monkeypatch):
+    monkeypatch.setattr("pyusdt.tracing.symbols.FRAME_RESOLVERS", [lambda: lambda pid, address: f"py::{address & ~0xf:x}"])
+    stack, symbol = t.Stack(2), t.Symbol(True, t.PLACE)
+    symbols = Symbols()
+
+    def key(pid, *frames):
+        return symbols.grouping([Data(stack, 8, stack.size)])(struct.pack("=QIIII2Q", 7, len(frames), 1, pid, 0, *frames, *[0] * (2 - len(frames))))
+
+    def name(pid, address):
+        return symbols.grouping([Data(symbol, 0, 16)])(struct.pack("=QQ", pid, address))
+
+    first = key(2**22 + 1, 0x11, 0x22)
+    assert first == key(2**22 + 2, 0x12, 0x22) == key(2**22 + 1, 0x11, 0x22) != key(2**22 + 2, 0x12)
+    assert key(2**22 + 3) == key(2**22 + 4)  # both are empty
+    assert name(2**22 + 1, 0x31) == name(2**22 + 2, 0x32) != name(2**22 + 2, 0x41)
 
 
 def test_a_stack_is_a_line_for_each_frame_that_there_is():

@@ -37,6 +37,20 @@ def grouped(key: bytes, named: Iterable[Data], group: Callable[[t.Naming, int, i
     return bytes(made)
 
 
+def stood_for(key: bytes, named: Iterable[Data], stand: Callable[[t.Naming, int, tuple[int, ...], bytes], bytes]) -> bytes:
+    """A key with what stand(types.Naming, process, addresses, the bytes of these) gives in the place of the bytes of each of its Data that
+    are Stacks or Symbols: as many."""
+    made = bytearray(key)
+    for data in named:
+        storage = key[data.offset : data.offset + data.size]
+        if isinstance(data.type, t.Stack):
+            made[data.offset : data.offset + data.size] = stand(t.PLACE, *_frames_of(storage), storage)
+        else:
+            pid, address = struct.unpack_from("=QQ", storage)
+            made[data.offset : data.offset + data.size] = stand(data.type.naming, pid, (address,), storage)
+    return bytes(made)
+
+
 def _frames_of(storage: bytes) -> tuple[int, tuple[int, ...]]:
     """(process, addresses) of a types.Stack, the innermost first; process 0: the kernel."""
     depth, is_user, pid, _ = struct.unpack_from("=IIII", storage)

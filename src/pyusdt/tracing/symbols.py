@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 
 from ..data import walked
-from ..data.addresses import Addresses, grouped
+from ..data.addresses import Addresses, grouped, stood_for
 from ..data.allowance import Allowance
 from ..data.harmless import harmless
 from ..data.shares import ROOT, one
@@ -91,6 +91,7 @@ class Symbols(Addresses):
         self._late: set[int] = set()  # users for whose names there was no time left
         self._kernel: Table | None = None
         self._alike: dict[tuple[int, str], int] = {}  # (pid, name) -> the address that stands for it
+        self._one: dict[tuple[int, Naming, tuple[str, ...]], bytes] = {}  # (size, …, names) -> the bytes that stand for them, of all processes
 
     # --- finding ----------------------------------------------------------------------
     def _process(self, pid: int) -> _Process:
@@ -193,9 +194,10 @@ class Symbols(Addresses):
         return module or "vmlinux", name, address - found[0]
 
     def grouping(self, named: Sequence[Data]) -> Callable[[bytes], bytes]:
-        """A function from a key of an aggregation to the one that stands for all keys of its process that print alike;
+        """A function from a key of an aggregation to the one that stands for all keys that print alike, of whatever process;
         named: the key's Data that are Stacks or Symbols.  It is for one look: what a process maps may change."""
         known: dict[tuple[Naming, int, int], int] = {}
+        texts: dict[tuple[Naming, int, int], str] = {}
 
         def one(naming: Naming, pid: int, address: int) -> int:
             found = known.get((naming, pid, address))
@@ -203,12 +205,23 @@ class Symbols(Addresses):
                 found = known[naming, pid, address] = self.group(naming, pid, address)
             return found
 
-        return lambda key: grouped(key, named, one)
+        def text(naming: Naming, pid: int, address: int) -> str:
+            found = texts.get((naming, pid, address))
+            if found is None:
+                found = texts[naming, pid, address] = self._name(pid, address, naming)
+            return found
+
+        def stand(naming: Naming, pid: int, addresses: Sequence[int], storage: bytes) -> bytes:
+            names = tuple([text(naming, pid, address) for address in addresses])
+            return self._one.setdefault((len(storage), naming, names), storage)
+
+        return lambda key: stood_for(grouped(key, named, one), named, stand)
 
     def forget(self) -> None:
         """Which addresses stand for others, where these are many: keys that were grouped before are other keys then."""
-        if len(self._alike) > _ALIKE:
+        if len(self._alike) > _ALIKE or len(self._one) > _ALIKE:
             self._alike.clear()
+            self._one.clear()
 
     def group(self, naming: Naming, pid: int, address: int) -> int:
         """The address that stands for all of a process that are printed by one name: in a function its beginning, as in dtrace,
