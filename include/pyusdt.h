@@ -13,6 +13,7 @@
  *   pyusdt_provider_define              probes that are described at run time
  *   pyusdt_watch_start / _stop          be told that somebody traces, or does no longer
  *   pyusdt_place_wanted … _fire_at      probes whose module and function are open: one probe, many places in the code
+ *   pyusdt_remark_set                   why a probe does not fire here, for who traces it
  *   pyusdt_stack_taker, pyusdt_frame    the stack of the language that fires, where a session wants it
  *   pyusdt_flight                       where the last events are kept, for when the process is dead
  *   pyusdt_glob, pyusdt_probe_name, pyusdt_note_name    names, as DTrace treats them
@@ -27,6 +28,7 @@
 #ifndef PYUSDT_H
 #define PYUSDT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -156,6 +158,7 @@ struct pyusdt_watch {
     void *arg;
     unsigned first, n;                     /* the probes that are watched, by index: what embedded sessions want of them; */
     const struct pyusdt_probe_site *sites; /* and n sites, in whose place first does not count: USDT tracers, too. Or NULL */
+    int (*must_look)(void); /* on that thread: whether `changed` is to be called now, whatever anybody wants; every 200 ms. Or NULL */
     /* the core's: */
     struct pyusdt_watch *next;
     uint64_t seen;
@@ -204,6 +207,12 @@ static inline uint32_t pyusdt_places_generation(void)
 uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *function);
 
 /*
+ * Whether a session asks for a place whose module or function is nearly called so: MODULE:FUNCTION as it asked, in `asked`. Of a place
+ * that nobody wants; some microseconds.
+ */
+bool pyusdt_place_is_near(unsigned probe, const char *module, const char *function, char *asked, size_t size);
+
+/*
  * The number of a place, by which its events name it: the same for the same names, of this process and of its forked children.
  * file may be "". 0: there is no room for one more, or not now; what is fired there is counted as dropped.
  */
@@ -217,6 +226,17 @@ void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const str
 /* Both in one for those of these sessions whose demand is PYUSDT_DEMAND_FIRE alone. Leaves the others in *sessions, and returns what
  * they want; 0: there are none. */
 uint32_t pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t *sessions);
+
+/* ---- remarks: what a process says of its probes to those who trace them ---- */
+
+#define PYUSDT_REMARKS 5
+
+/*
+ * Tells tracers that want one of these probes `text`, for a person: why this process does not fire them, or not always; hint: only
+ * if they have seen none of them fire.  which: below PYUSDT_REMARKS; text: NULL takes it back.  names: with blanks between them.
+ * Texts stay for the life of the process, so a caller has few of them.  -ENOSPC, -EAGAIN: there is no room, or not now.
+ */
+int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text, int hint);
 
 /* ---- stacks ---- */
 

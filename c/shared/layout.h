@@ -20,7 +20,7 @@
 #define PYUSDT_SESSION_MAGIC 0x3165737375737970ull /* "pysusse1" */
 #define PYUSDT_AREA_MAGIC 0x3161726175737970ull    /* "pysuara1" */
 #define PYUSDT_FLIGHT_MAGIC 0x31746c6673757970ull  /* "pyusflt1" */
-#define PYUSDT_LAYOUT_VERSION 7
+#define PYUSDT_LAYOUT_VERSION 8
 
 /* The parts of a control file that pyusdt makes: as long as they can become. What is not used is a hole in the file. */
 #define PYUSDT_STRINGS_MAX (1u << 20)
@@ -58,7 +58,16 @@ struct pyusdt_ctl_header { /* T */
     uint32_t places;          /* offset of struct pyusdt_ctl_places; 0: there are none */
     _Atomic uint32_t nplaces; /* how many of them are whole: stored last */
     uint32_t ancestors[PYUSDT_CTL_ANCESTORS]; /* its parent, that one's, and so on, as T's pid namespace knows them; zeros behind them */
+    _Atomic uint32_t remarks[PYUSDT_REMARKS]; /* what the process says of its probes: each the number of a place that is a remark; 0: none */
 };
+
+/*
+ * A remark is kept as a place: module is the provider, function the names of probes with blanks between them, file the text for a
+ * person, and line one of PYUSDT_REMARK_….  No event comes from it.
+ */
+#define PYUSDT_REMARK_LACK UINT32_MAX       /* these probes do not fire here, or not always */
+#define PYUSDT_REMARK_HINT (UINT32_MAX - 1) /* what helps a tracer that has seen none of them fire */
+#define PYUSDT_IS_REMARK(line) ((line) >= PYUSDT_REMARK_HINT)
 
 struct pyusdt_ctl_place { /* T; module, function, file: offsets into strings */
     uint32_t module;

@@ -7,6 +7,7 @@
  * a session that can not be served (whose loss is counted).
  */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -107,4 +108,67 @@ uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *fun
         pyusdt_core_unlock();
     }
     return pyusdt_core.flight ? sessions | 1ull << PYUSDT_FLIGHT_SLOT : sessions;
+}
+
+/* ---- a name that was meant ---- */
+
+#define NEAR_MAX 40 /* characters of names that are compared */
+
+static uint32_t smallest(uint32_t a, uint32_t b, uint32_t c)
+{
+    a = a < b ? a : b;
+    return a < c ? a : c;
+}
+
+/* How many characters are to be put in, taken out or changed (Levenshtein). Of names of NEAR_MAX characters at most. */
+static uint32_t distance(const char *one, uint32_t n, const char *other, uint32_t m)
+{
+    uint32_t row[NEAR_MAX + 1];
+
+    for (uint32_t k = 0; k <= m; k++)
+        row[k] = k;
+    for (uint32_t i = 1; i <= n; i++) {
+        uint32_t before = row[0];
+        row[0] = i;
+        for (uint32_t k = 1; k <= m; k++) {
+            uint32_t here = row[k];
+            row[k] = smallest(row[k] + 1, row[k - 1] + 1, before + (one[i - 1] != other[k - 1]));
+            before = here;
+        }
+    }
+    return row[m];
+}
+
+/* Whether the name is another than was asked for, and one that was meant: nearly the same, or the same within a class. */
+static bool is_near(const char *asked, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    size_t n = strlen(asked), m;
+
+    if (n < 3 || n > NEAR_MAX || asked[strcspn(asked, "*?[\\")] || strcmp(asked, name) == 0)
+        return false;
+    if (dot && !strchr(asked, '.'))
+        name = dot + 1;
+    m = strlen(name);
+    return m <= NEAR_MAX && n <= m + 2 && m <= n + 2 && distance(asked, (uint32_t)n, name, (uint32_t)m) <= (n < 5 ? 1u : 2u);
+}
+
+bool pyusdt_place_is_near(unsigned probe, const char *module, const char *function, char *asked, size_t size)
+{
+    bool found = false;
+
+    if (!pyusdt_core_lock(true))
+        return false;
+    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire); word != 0; word &= word - 1) {
+        const struct pyusdt_patterns *patterns = &pyusdt_core.slot[__builtin_ctzll(word)].patterns;
+        for (uint32_t i = 0; i < patterns->n && !found; i++) {
+            const struct pyusdt_pattern *pattern = &patterns->pattern[i];
+            found = pattern->probe == probe && ((pyusdt_glob(pattern->module, module) && is_near(pattern->function, function)) ||
+                                                (pyusdt_glob(pattern->function, function) && is_near(pattern->module, module)));
+            if (found)
+                snprintf(asked, size, "%s:%s", pattern->module, pattern->function);
+        }
+    }
+    pyusdt_core_unlock();
+    return found;
 }

@@ -53,6 +53,7 @@ static struct {
     uint32_t shown;                  /* of its strings, in the files */
     uint32_t places_room, strings_room; /* bytes of both whose pages the files have */
     struct index by_place, by_string;
+    uint32_t remarks[PYUSDT_REMARKS]; /* as the files have them */
 } own;
 
 static uint32_t mix(uint32_t hash, uint32_t word)
@@ -209,6 +210,8 @@ void pyusdt_places_show(struct pyusdt_ctl_header *file)
         memcpy(places_in(file)->strings, own.table->strings, own.strings);
     }
     atomic_store(&file->nplaces, pyusdt_places_count);
+    for (unsigned i = 0; i < PYUSDT_REMARKS; i++)
+        atomic_store(&file->remarks[i], own.remarks[i]);
 }
 
 /* The last place, and the strings that came with it. */
@@ -322,6 +325,24 @@ uint32_t pyusdt_place(const char *module, const char *function, const char *file
         pyusdt_core_unlock();
     }
     return number;
+}
+
+int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text, int hint)
+{
+    uint32_t number = 0;
+
+    if (which >= PYUSDT_REMARKS)
+        return -EINVAL;
+    if (text != NULL)
+        number = pyusdt_place(provider, names, text, hint ? PYUSDT_REMARK_HINT : PYUSDT_REMARK_LACK);
+    if (text != NULL && number == 0)
+        return -ENOSPC;
+    if (!pyusdt_is_published(0) || !pyusdt_core_lock(true))
+        return -EAGAIN;
+    own.remarks[which] = number;
+    atomic_store(&pyusdt_core.ctl->remarks[which], number);
+    pyusdt_core_unlock();
+    return 0;
 }
 
 void pyusdt_place_names(uint32_t place, const char **module, const char **function)

@@ -84,10 +84,11 @@ static void look(void)
     pthread_mutex_lock(&watcher.lock);
     for (struct pyusdt_watch *watch = watcher.first; watch && !is_stopped(); watch = watch->next) {
         uint64_t now = wanted_now(watch);
-        if (now == watch->seen)
+        if (now != watch->seen)
+            pyusdt_places_changed();
+        else if (!watch->must_look || !watch->must_look())
             continue;
         watch->seen = now;
-        pyusdt_places_changed();
         call(watch);
     }
     pthread_mutex_unlock(&watcher.lock);

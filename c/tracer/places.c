@@ -137,6 +137,8 @@ int pyusdt_places_list(const struct pyusdt_places *places, const struct pyusdt_t
 
     there.places = PYUSDT_PLACES_KNOWN;
     for (uint32_t i = 1; r == 0 && probe->places == PYUSDT_PLACES_OPEN && pyusdt_places_get(places, i, &place); i++) {
+        if (PYUSDT_IS_REMARK(place.line))
+            continue;
         snprintf(there.module, sizeof there.module, "%s", place.module);
         snprintf(there.function, sizeof there.function, "%s", place.function);
         r = fn(arg, target, &there);

@@ -195,6 +195,9 @@ void pyusdt_session_shown(struct pyusdt_session *session);
 /* The n-th message for the user about a process that is not traced; NULL: no more. */
 const char *pyusdt_session_told(const struct pyusdt_session *session, uint32_t n);
 
+/* The n-th hint that a process has for a session in which none of the probes fired that it wants; NULL: there are no more. */
+const char *pyusdt_session_hint(const struct pyusdt_session *session, uint32_t n);
+
 /* Whether the process that has this id now is one of the targets: ids are used again. */
 int pyusdt_session_has(const struct pyusdt_session *session, uint32_t pid);
 

@@ -263,6 +263,7 @@ void pyusdt_target_update(struct pyusdt_session *session, struct pyusdt_target *
     uint32_t rings;
 
     pyusdt_target_grow(session, target);
+    pyusdt_target_take_remarks(session, target);
     if (!target->area && !target->area_refused &&
         atomic_load(&target->slot->ready) == target->base->header.generation && map_area(target) != 0) {
         target->area_refused = true;

@@ -362,6 +362,8 @@ void pyusdt_session_free(struct pyusdt_session *session)
     }
     for (uint32_t i = 0; i < session->ntroubles; i++)
         free(session->trouble[i]);
+    for (uint32_t i = 0; i < session->nhints; i++)
+        free(session->hint[i]);
     pyusdt_containers_free(session->containers);
     free(session->targets);
     free(session->living);

@@ -94,6 +94,7 @@ struct pyusdt_target {
     struct pyusdt_table_copy *table;
     const struct pyusdt_ctl_places *places; /* shared; NULL: it has none */
     struct pyusdt_places known_places;      /* copies of those that events came from */
+    uint32_t remarks[PYUSDT_REMARKS];       /* those that were taken note of last */
     struct pyusdt_area *area; /* shared */
     size_t area_size;
     bool area_refused;
@@ -150,6 +151,8 @@ struct pyusdt_session {
     int64_t parents_mtime[PYUSDT_PARENTS]; /* of the directories in which users' run directories are */
     char *trouble[PYUSDT_TROUBLES_MAX]; /* messages for the user */
     uint32_t ntroubles;
+    char *hint[PYUSDT_TROUBLES_MAX]; /* and those that help where nothing fired: remarks.c */
+    uint32_t nhints;
 
     struct pyusdt_target **targets;
     uint32_t ntargets;
@@ -189,6 +192,9 @@ void pyusdt_bases_look(struct pyusdt_session *session, uint64_t now); /* for dir
 void pyusdt_base_follow(struct pyusdt_session *session, const struct pyusdt_base *base, uint32_t pid, uint32_t host);
 void pyusdt_base_failed(struct pyusdt_session *session, struct pyusdt_target *target); /* says why it has no rings */
 void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* remarks.c */
+void pyusdt_target_take_remarks(struct pyusdt_session *session, struct pyusdt_target *target);
 
 /* containers.c */
 void pyusdt_containers_look(struct pyusdt_session *session, uint64_t now);

@@ -4,6 +4,7 @@ cdef extern from "pyusdt.h" nogil:
     void pyusdt_unpublish()
     unsigned pyusdt_demand(unsigned probe)
     int pyusdt_flight(char *path, size_t size)
+    int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text, int hint)
 
 cdef extern from "native/fire.h":
     int pyusdt_set_strict(int on)

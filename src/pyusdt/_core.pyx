@@ -39,6 +39,18 @@ def flight() -> str | None:
     return os.fsdecode(<bytes>path) if code else None
 
 
+def remark(unsigned which, provider: str, names: str, text: str | None, bint hint=False) -> None:
+    """Tell tracers of these probes (names with blanks between them) why they do not fire here; None: they do.  Texts stay, so be few.
+
+    which: 0 to 2 are native/vm.c's, 3 the frameworks', 4 the programs' that this one starts.  hint: only those who saw nothing fire.
+    """
+    cdef const char *chars = NULL
+    said = b"" if text is None else text.encode("utf-8", "replace")
+    if text is not None:
+        chars = said
+    pyusdt_remark_set(which, provider.encode(), names.encode(), chars, hint)
+
+
 def strict(bint on=True) -> bool:
     """Check the types of a probe's arguments at every call, traced or not, and raise TypeError (for development).
 

@@ -264,6 +264,14 @@ cdef class Session(Feed):
             n += 1
         return said
 
+    def hints(self):
+        """What processes say that helps where none of the wanted probes fired: texts, all that there were."""
+        said, n = [], 0
+        while (text := pyusdt_session_hint(self.session, n)) != NULL:
+            said.append(text.decode("utf-8", "replace"))
+            n += 1
+        return said
+
     @property
     def resumed(self):
         """It is one that was left."""

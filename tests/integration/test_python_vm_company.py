@@ -281,8 +281,9 @@ def test_a_profiler_is_not_displaced(same, program):
     assert not BY_MONITORING or seen(run)["one"] == 10, run
 
 
-def test_a_debugger_is_not_displaced(same, program):
-    same(program("""
+def test_a_debugger_is_not_displaced(pydtrace, program):
+    """Before 3.12 there is room for one, and the tracer is told that it is the program's."""
+    path = program("""
         import sys
         lines = []
         def trace(frame, event, arg):
@@ -295,7 +296,11 @@ def test_a_debugger_is_not_displaced(same, program):
         two()
         sys.settrace(None)
         print(lines)
-    """))
+    """)
+    alone = harness.run([sys.executable, path])
+    run = pydtrace("-q", "-n", EVERYTHING, "-c", f"{sys.executable} {path}")
+    assert (alone.status, run.status) == (0, 0) and run.stdout.startswith(alone.stdout) and alone.stdout, (alone, run)
+    assert ("a debugger or coverage (sys.settrace) is at work" in run.stderr) == (not BY_MONITORING), run
 
 
 @pytest.mark.skipif(not BY_MONITORING, reason="host: CPython before 3.12 has no sys.monitoring")
@@ -320,7 +325,7 @@ def test_coverage_runs_beside(same, program):
 
 
 def troubled(program, script: str, first: str, last: str) -> str:
-    """What a program says last, when it has been traced with what can not be had; the program's standard error says the same once."""
+    """What a program says last, when it has been traced with what can not be had; the tracer says the same, and the program nothing."""
     path = program(textwrap.dedent(first) + textwrap.dedent("""
         import time, pyusdt.vm
         pyusdt.vm.enable()
@@ -334,8 +339,8 @@ def troubled(program, script: str, first: str, last: str) -> str:
         tracing = harness.start([harness.PYDTRACE, "-q", "-n", script, "-p", str(process.pid)])
         said = process.stdout.read()
         tracing.terminate()
-        harness.finish(tracing, 30)
-        assert process.stderr.read() == f"pyusdt: python: {said.splitlines()[-1]}\n", said
+        told = harness.finish(tracing, 30)
+        assert process.stderr.read() == "" and told.stderr.count(f"process {process.pid}: {said.splitlines()[-1]}\n") == 1, told
         return said
 
 
@@ -377,7 +382,7 @@ def test_a_loop_that_tells_nothing(program):
     """uvloop's: its module's name is all that counts."""
     program("", "uvloop.py")
     said = troubled(program, "python$target:::task-run { @ = count(); }", "import asyncio, uvloop", "")
-    assert said.startswith("uvloop's event loop tells nothing of its tasks"), said
+    assert said.startswith("uvloop is loaded, whose event loop tells nothing of its tasks"), said
 
 
 SYSTEM = "/usr/bin/python3.11"  # Debian 12's: with notes of a provider python
@@ -412,3 +417,54 @@ def test_the_programs_own_errors(same, program):
         except RuntimeError:
             print(traceback.format_exc())
     """))
+
+
+# --- stacks ------------------------------------------------------------------------------------
+
+CALLS = """
+    def main():
+        for _ in range(3):
+            sum([1])
+            try: int("x")
+            except ValueError: pass
+    main()
+    """
+
+
+@pytest.mark.parametrize("probe", ["sum:c-function-entry", "sum:c-function-return"])
+def test_the_stack_of_a_call_of_c(pydtrace, program, probe):
+    path = program(CALLS)
+    for script in ("{ @[jstack()] = count(); }", "{ jstack(); }"):
+        run = pydtrace("-q", "-n", f"python$target:builtins:{probe} {script}", "-c", f"{sys.executable} {path}")
+        assert (run.status, run.stderr) == (0, ""), run
+        found = [line.strip() for line in run.stdout.splitlines() if line.strip()]
+        once = [f"main ({path}:4)", f"<module> ({path}:7)"]
+        assert found == ([*once, "3"] if "count" in script else once * 3), run
+
+
+def test_native_stacks_for_root(root, pydtrace, program):
+    """The embedded engine has both the provider and such stacks: the kernel's, which would be better for these, has no such probes."""
+    run = pydtrace("-q", "-n", "python$target::main:function-entry { @[ustack(2)] = count(); }", "-c", f"{sys.executable} {program(CALLS)}")
+    assert (run.status, run.stderr) == (0, "") and "main (" in run.stdout, run
+
+
+WORKERS = """
+    import os
+    def work(): return 1
+    for n in range(3):
+        pid = os.fork()
+        if not pid:
+            for _ in range(n + 1): work()
+            os._exit(0)
+        os.waitpid(pid, 0)
+    """
+
+
+def test_the_same_stack_of_several_processes(pydtrace, program):
+    """One key, before anything is cut off or sorted, in the text as in JSON."""
+    path = program(WORKERS)
+    script = "python*:__main__:work:function-entry { @[jstack(1)] = count(); } END { trunc(@, 1); }"
+    run = pydtrace("-q", "-n", script, "-c", f"{sys.executable} {path}")
+    assert run.status == 0 and run.stdout.split() == ["work", f"({path}:3)", "6"], run
+    run = pydtrace("-q", "--json", "-n", "python*:__main__:work:function-entry { @[jstack(1)] = count(); }", "-c", f"{sys.executable} {path}")
+    assert run.stdout.count('"count"') <= 1 and "6" in run.stdout, run

@@ -170,12 +170,12 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("options", "calls"), [((), 0), (("-x", "pychildren"), 2)])
-def test_children_only_where_they_are_asked_for(pydtrace, program, options, calls):
+@pytest.mark.parametrize(("options", "provider", "calls"), [((), "python$target", 0), ((), "python*", 2), (("-x", "pychildren"), "python*", 2)])
+def test_children_only_where_they_are_asked_for(pydtrace, program, options, provider, calls):
     command = [sys.executable, program(PARENT)]
     untraced = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    run = pydtrace("-q", *options, "-n", "python*::inner:function-entry { @[probefunc] = count(); }", "-c", " ".join(command))
-    assert (run.status, run.stderr) == (0, "") and run.stdout.startswith(untraced), run
+    run = pydtrace("-q", *options, "-n", f"{provider}::inner:function-entry {{ @[probefunc] = count(); }}", "-c", " ".join(command))
+    assert run.status == 0 and (not calls or run.stderr == "") and run.stdout.startswith(untraced), run
     assert counted(run).get("inner", 0) == calls, run
 
 
@@ -322,3 +322,78 @@ def test_attach_before_3_14(pydtrace, program):
 def test_attach_needs_a_process(pydtrace):
     run = pydtrace("--attach", "-n", "BEGIN { exit(0); }")
     assert run.status == 1 and "--attach is for a process that runs: it needs -p" in run.stderr, run
+
+
+# --- what the interpreter does otherwise from a version on --------------------------------------
+
+ONE_LINE = """
+def short(n): return n + 1
+def two(): yield 1; yield 2
+def long(n):
+    return n + 1
+key = lambda n: n
+for n in range(3): short(n); long(n); key(n); list(two())
+"""
+
+
+@pytest.mark.parametrize("version", [version if version in SHORT else pytest.param(version, marks=pytest.mark.long) for version in harness.VERSIONS])
+def test_lines_of_functions_of_one_line(other, program, version):
+    script = 'python$target:__main__::line /probefunc != "<module>"/ { @[probefunc] = count(); }'
+    run = harness.run([*builds.pydtrace(), "-q", "-n", script, "-c", f"{other(version)} {program(ONE_LINE)}"])
+    lines = counted(run)
+    assert (run.status, run.stderr) == (0, "") and lines.pop("two") >= 3, run
+    assert lines == {"short": 3, "long": 3, "<lambda>": 3}, run
+
+
+NEIGHBOUR = """
+import sys, pyusdt.vm
+tools, seen = sys.monitoring, []
+def met(code, at):
+    seen.append((code.co_name, at))
+    return tools.DISABLE
+tools.use_tool_id(tools.COVERAGE_ID, "coverage")
+for event in (tools.events.LINE, tools.events.PY_START, tools.events.PY_RETURN):
+    tools.register_callback(tools.COVERAGE_ID, event, met if event != tools.events.PY_RETURN else lambda code, at, value: met(code, at))
+tools.set_events(tools.COVERAGE_ID, tools.events.LINE | tools.events.PY_START | tools.events.PY_RETURN)
+def inner():
+    return 1
+def outer():
+    return inner()
+def rest():
+    pass
+outer(), rest()
+pyusdt.vm.enable()
+seen.clear()
+print("ready", flush=True)
+for line in sys.stdin:
+    outer(), rest()
+    print([name for name, _ in seen if name in ("inner", "outer", "rest")], flush=True)
+"""
+
+
+@pytest.mark.parametrize("version", ["3.14", "3.15"])
+def test_what_a_neighbour_has_switched_off_stays_off(other, program, version):
+    """Whoever begins to trace, changes what he traces, or ends; and the tracer sees all that it asks for."""
+    command = [other(version), program(NEIGHBOUR)]
+    with harness.running(command, stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": builds.ROOM}) as process:
+        assert process.stdout.readline() == "ready\n"
+
+        def go() -> str:
+            process.stdin.write("\n")
+            process.stdin.flush()
+            return process.stdout.readline()
+
+        def traced(wanted: str, inside=lambda: None) -> dict[str, int]:
+            script = f"{wanted} {{ @[probefunc] = count(); }} tick-100ms {{ printf(\"on\\n\"); }}"
+            tracer = harness.start([*builds.pydtrace(), "-q", "-n", script, "-p", str(process.pid)])
+            assert tracer.stdout.readline() == "on\n" and tracer.stdout.readline() == "on\n" and go() == "[]\n"
+            inside()
+            tracer.terminate()
+            return counted(harness.finish(tracer, 60))
+
+        assert go() == "[]\n"
+        assert traced("python$target:__main__:outer:function-entry") == {"outer": 1}
+        assert go() == "[]\n"
+        both = traced("python$target:__main__:inner:function-return", lambda: traced("python$target:__main__:outer:function-entry"))
+        assert both == {"inner": 2}
+        assert traced("python$target:__main__:*er:function-entry") == {"inner": 1, "outer": 1}

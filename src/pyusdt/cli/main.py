@@ -194,6 +194,8 @@ def trace_command(options: Namespace) -> int:
         command = scripts.command_line(scripts.Script(options.name), options.others)
     except ValueError as error:
         raise Failure(error) from None
+    if misfit := scripts.misfit(options.name, options.others):
+        raise Failure(misfit)
     return pydtrace.main(command)
 
 

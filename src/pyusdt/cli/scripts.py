@@ -13,12 +13,19 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from ..data.installed_scripts import (
+    FOLDER,
+    PROVIDER,
+    fitting_scripts,
+    needed_probes,
+    script_names,
+    script_text,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "scripts")
 _OPTION = re.compile(r"^ \*     --([a-z][a-z-]*)=(\S+)  +(\S.*)$", re.MULTILINE)
-_PROVIDER = re.compile(r"(?<![\w$:])([a-z]\w*)\*:::")  # of a probe description
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _OTHERS = "Whatever else stands there is pydtrace's: -p PID, -c COMMAND, -o FILE, --json, --live, --web … (pydtrace --help)."
 
@@ -40,15 +47,14 @@ class Script:
 
     def __init__(self, name: str) -> None:
         self.name, self.path = name, os.path.join(FOLDER, f"{name}.d")
-        with open(self.path, encoding="utf-8") as file:
-            self.text = file.read()
+        self.text = script_text(name)
         comment = self.text.partition("*/")[0]
         self.question = comment.split("\n")[1].removeprefix(" * ")
         self.options = [Option(*found) for found in _OPTION.findall(comment)]
 
     def providers(self) -> list[str]:
         """Those of its probe descriptions."""
-        return list(dict.fromkeys(_PROVIDER.findall(self.text)))
+        return list(dict.fromkeys(PROVIDER.findall(self.text)))
 
     def renamed(self, provider: str | None, names: Mapping[str, str]) -> str:
         """The text for another provider, with other names of probes and arguments.  ValueError for what it does not name."""
@@ -56,7 +62,7 @@ class Script:
         if provider is not None:
             if len(mine) != 1:
                 raise ValueError(f"{self.name} is about several providers, {', '.join(mine)}: --provider can not stand for all of them")
-            text = _PROVIDER.sub(f"{provider}*:::", text)
+            text = PROVIDER.sub(f"{provider}*:::", text)
         named = re.compile(r"(?<=\*:::)[\w-]+|(?<=\barg\.)\w+")
         for old in names:
             if old not in named.findall(text):
@@ -66,12 +72,44 @@ class Script:
 
 def names() -> list[str]:
     """Of all scripts."""
-    return sorted(name[:-2] for name in os.listdir(FOLDER) if name.endswith(".d"))
+    return script_names()
 
 
 def table() -> list[list[str]]:
-    """A row for each script, below a heading: its name, its question."""
-    return [["SCRIPT", "QUESTION"], *([name, Script(name).question] for name in names())]
+    """A row for each script, below a heading: its name, the probes that it needs, its question."""
+    return [["SCRIPT", "PROBES", "QUESTION"], *([name, _probes(name), Script(name).question] for name in names())]
+
+
+def _probes(name: str) -> str:
+    """Those that it needs: each provider, and its probes."""
+    needed: dict[str, list[str]] = {}
+    for provider, probe in needed_probes(name):
+        needed.setdefault(provider, []).append(probe)
+    return "; ".join(f"{provider}:::{', '.join(probes)}" for provider, probes in needed.items()) or "any"
+
+
+def misfit(name: str, given: list[str]) -> str | None:
+    """Why the script sees nothing in a process that the command line names by -p, and which script does; None: it may see something.
+
+    given: what follows the script's name.  A process that has just begun may get its probes yet.
+    """
+    from ..engine.python import is_young
+    from ..engine.unseen import providers_of
+
+    needed = {provider for provider, _ in needed_probes(name)}
+    if not needed or {"--attach", "-Z", "--provider", "--name"} & {word.partition("=")[0] for word in given}:
+        return None
+    for pid in _pids(given):
+        has = providers_of([pid])
+        if has and not has & needed and not is_young(pid):
+            fitting = ", ".join(fitting_scripts(has - {"pyusdt"}) or fitting_scripts(has)) or "none of these scripts"
+            return f"process {pid} has none of the probes that {name} needs ({_probes(name)}): what it has is for {fitting}"
+    return None
+
+
+def _pids(given: list[str]) -> list[int]:
+    words = [word[2:] or after for word, after in zip(given, [*given[1:], ""], strict=True) if word.startswith("-p")]
+    return [int(word) for word in words if word.isdigit()]
 
 
 def _word(text: str) -> str:

@@ -112,6 +112,9 @@ def _chosen(program, options, targets):
         engine.close()
         embedded.function_sizes = engine.function_sizes
         return embedded, "the kernel's engine knows no more of the probes"
+    if embedded and _lacks_python(engine, embedded):
+        engine.close()
+        return embedded, "the kernel's engine does not know the provider python of this program"
     if embedded:
         embedded.close()
     return engine, why
@@ -152,6 +155,11 @@ def _knows_more(kernel, embedded, targets):
     named = targets.pids or targets.command
     return any(there and not here and (named or not desc.provider.startswith(OWN_PROVIDERS))
                for (desc, there), (_, here) in zip(kernel.matched, embedded.matched))
+
+
+def _lacks_python(kernel, embedded):
+    """Whether it has no probe for a description of the provider python that the embedded engine has some for."""
+    return any(here and not there and is_of_python(desc) for (desc, there), (_, here) in zip(kernel.matched, embedded.matched))
 
 
 def _embedded_or_dtrace(program, options, targets):

@@ -64,7 +64,9 @@ class EmbeddedEngine(Engine):
         self._everyone = False  # processes that were not named may join
         self._awaited = None  # the pid of a process that is to come
         self._brought = []  # what a command will have that does not know of us
-        self._lacking = []  # that there was nobody to trace
+        self._lacking = []  # that there was nobody to trace, or that nothing fired
+        self._not_brought = None  # why a command can not have what is asked for
+        self._providers = set()  # of those that are traced, without their process ids
         self._left_out = LeftOut()
         self._said = {"troubles": 0, "again": 0, "corrupt": 0, "cut": 0}  # of what warnings() tells
         self._pace = _tracer.Pace()
@@ -178,6 +180,8 @@ class EmbeddedEngine(Engine):
             self.notes.append(f"session '{name}' goes on from where it was left" if self._session.resumed else
                               f"session '{name}' stays for {lasts / 1e9:g} s when pydtrace ends, unless by exit()")
         self.matched = self._counted(known)
+        if self._not_brought and all(count for desc, count in self.matched if is_of_python(desc)):  # others have it, so nobody refuses
+            self.notes.append(f"{self._command.argv[0]}: {self._not_brought}")
         unknown = {desc for desc, count in self.matched if count == 0}
         places = [row for row in known if row[7] == _tracer.HAS_PLACES]
         self.counted = [clause for clause in self._counting
@@ -229,6 +233,7 @@ class EmbeddedEngine(Engine):
             from ..vm.into import into_command
 
             self._brought, self.lack = into_command(self._command, wanted, children=bool({"children", "pychildren"} & self.options.keys()))
+            self._not_brought = self.lack
 
     def _known_probes(self):
         """Rows of list_probes() of the processes that are traced, and of those that a kept session still knows; for a command
@@ -486,6 +491,7 @@ class EmbeddedEngine(Engine):
             self._taken.fire(self._consumer, self.cpu)
         if self._ticks:
             self._take_counts()
+        self._look_for_silence()
         self._fire(END, self._ends_at)
         self._stop_recording(self._ends_at)
         return self._consumer.take_records()
@@ -501,6 +507,19 @@ class EmbeddedEngine(Engine):
         wants = not all(map(is_own, self._descriptions()))
         if self._command and wants and self._session.stats()["targets"] == 0:
             self._lacking = [str(NoPyusdt(f"nothing of pyusdt was seen in {self._command.argv[0]}", self._asks_for_python()))]
+
+    def _look_for_silence(self):
+        """Nothing fired in those that were traced: what may be the reason."""
+        foreign = [desc for desc in self._descriptions() if not is_own(desc)]
+        if not self._session or self._is_kept or not foreign or self._session.stats()["delivered"] or self._lost()[0]:
+            return
+        from .unseen import explain_silence, providers_of
+
+        targets = [self._session.target(i) for i in range(self._session.stats()["targets"])]
+        troubles = self._session.troubles()
+        if not troubles:
+            self._lacking += explain_silence(foreign, [(pid, name) for pid, name, _, _ in targets], self._session.hints(),
+                                             providers_of([pid for pid, *_ in targets]))
 
     def close(self):
         with contextlib.suppress(EngineError):  # end() did not come so far: what it is over for is told already

@@ -41,6 +41,7 @@ _HOOKS = {
     "anyio.to_thread": ("pools", "see_threads_of_anyio"),
     "multiprocessing.process": ("multiprocessing", "see_processes"),
     "asyncio.events": ("asyncio", "see_callbacks"),
+    "uvloop": ("asyncio", "tell_of_foreign_loop"),
     "requests.sessions": ("requests", "see_requests"),
     "httpx": ("httpx", "see_requests"),
     "aiohttp.web_protocol": ("aiohttp", "see_server"),

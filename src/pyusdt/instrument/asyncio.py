@@ -1,13 +1,17 @@
 """asyncio: loop, around Handle._run(), which calls each callback of asyncio's own loops; uvloop's callbacks are its own.
 
 In: asyncio.events, when it has been imported.  Out: loop:::callback-done, and slow-callback for those that took longer than their loop's
-slow_callback_duration (0.1 s unless the program says otherwise), with asyncio's debug mode or without.
+slow_callback_duration (0.1 s unless the program says otherwise), with asyncio's debug mode or without.  A tracer of these is told where
+uvloop has been imported.
 """
 
 from __future__ import annotations
 
 from time import perf_counter_ns
 from typing import Any
+
+from pyusdt._core import remark
+from pyusdt.data.ready_made import TABLE
 
 from .core import function_name, harmless, wrap_method
 from .http import current_scope, route_of
@@ -50,3 +54,8 @@ def _around(run: Any) -> Any:
 
 def see_callbacks(events: Any) -> None:
     wrap_method(events.Handle, "_run", _around)
+
+
+def tell_of_foreign_loop(module: Any) -> None:
+    remark(3, "loop", " ".join(TABLE["loop"]),
+           f"{module.__name__} is loaded, whose event loop tells nothing of its callbacks: only those of asyncio's own loops are seen")

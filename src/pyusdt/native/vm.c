@@ -52,7 +52,7 @@ static char sites_path[4096];                            /* of their object; "":
 uint32_t pyusdt_vm_attached;
 
 /* Of the main interpreter. */
-static const char *trouble; /* what can not be had now, for a person; or NULL */
+static const char *lacks[PYUSDT_VM_LACK_PARTS]; /* what can not be had now, for a person; or NULL */
 static struct pyusdt_watch watch;
 static int enabled;  /* by the program, which forks may interrupt */
 static int watching;
@@ -171,23 +171,50 @@ static uint32_t wanted_now(void)
     return wanted;
 }
 
-/* With the GIL: what sessions want, and what USDT tracers do.  Trouble is said once, in the program's own standard error: the tracer
- * is another process. */
+const char pyusdt_vm_code_names[] =
+    "function-entry function-return line exception-raise exception-handled c-function-entry c-function-return";
+
+/* The names of these probes with blanks between them. */
+static void names_of(uint32_t set, char *names, size_t size)
+{
+    size_t used = 0;
+
+    names[0] = '\0';
+    for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
+        if ((set & PYUSDT_VM_BIT(probe)) != 0 && used < size)
+            used += (size_t)snprintf(names + used, size - used, "%s%s", used ? " " : "", probes[probe].name);
+}
+
+/* Sessions are told by the process's remarks.  USDT tracers have none: for them it stands in the program's own standard error, once. */
+void pyusdt_vm_lack(enum pyusdt_vm_part part, uint32_t set, const char *why)
+{
+    static uint32_t untold; /* parts whose remark could not be set */
+    char names[PYUSDT_PLACE_FUNCTION + 1];
+    int is_new = lacks[part] != why;
+
+    if (!is_new && (untold & 1u << part) == 0)
+        return;
+    lacks[part] = why;
+    names_of(set, names, sizeof names);
+    untold &= ~(1u << part);
+    if (pyusdt_remark_set(part, "python", names, why, 0) != 0)
+        untold |= 1u << part;
+    if (is_new && why != NULL && (pyusdt_vm_attached & set) != 0)
+        PySys_WriteStderr("pyusdt: python: %s\n", why);
+}
+
+/* With the GIL: what sessions want, and what USDT tracers do. */
 static void apply(uint32_t wanted, uint32_t attached)
 {
     static uint32_t generation;
     uint32_t now = pyusdt_places_generation();
-    const char *before = trouble, *others, *memory;
 
     __atomic_store_n(&pyusdt_vm_attached, attached, __ATOMIC_RELEASE);
     wanted |= attached;
-    others = pyusdt_vm_hooks_set(wanted);
-    memory = pyusdt_vm_memory_set(wanted);
-    trouble = pyusdt_vm_code_set(wanted & (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1), now != generation);
+    pyusdt_vm_hooks_set(wanted);
+    pyusdt_vm_memory_set(wanted);
+    pyusdt_vm_code_set(wanted & (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1), now != generation);
     generation = now;
-    trouble = trouble != NULL ? trouble : others != NULL ? others : memory;
-    if (trouble != NULL && trouble != before)
-        PySys_WriteStderr("pyusdt: python: %s\n", trouble);
 }
 
 /* On the watcher's thread. */
@@ -211,7 +238,7 @@ static int watch_start(void)
 
     if (watching)
         return 0;
-    watch = (struct pyusdt_watch){.changed = changed, .n = published, .sites = sites};
+    watch = (struct pyusdt_watch){.changed = changed, .n = published, .sites = sites, .must_look = pyusdt_vm_code_must_look};
     __atomic_store_n(&watching, 1, __ATOMIC_RELEASE);
     r = pyusdt_watch_start(&watch);
     if (r < 0)
@@ -269,6 +296,7 @@ static PyObject *vm_pause(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused)
 static PyObject *vm_end(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     enabled = 0; /* a fork in an exit function that runs after this one starts nothing again */
+    pyusdt_vm_code_end();
     watch_stop();
     Py_RETURN_NONE;
 }
@@ -295,7 +323,10 @@ static PyObject *vm_sites(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused)
 
 static PyObject *vm_trouble(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    return trouble != NULL ? PyUnicode_FromString(trouble) : PyUnicode_New(0, 0);
+    for (int part = 0; part < PYUSDT_VM_LACK_PARTS; part++)
+        if (lacks[part] != NULL)
+            return PyUnicode_FromString(lacks[part]);
+    return PyUnicode_New(0, 0);
 }
 
 /* vm_probes() */
@@ -325,6 +356,10 @@ static PyMethodDef callables[] = {
     {"vm_resume", vm_resume, METH_NOARGS, "vm_resume()\n--\n\nThe thread is there again, soon."},
     {"vm_stop", vm_stop, METH_NOARGS, "vm_stop()\n--\n\nNothing is watched, and nothing is set in the interpreter."},
     {"vm_sites", vm_sites, METH_NOARGS, "vm_sites()\n--\n\nThe path of the object with the USDT sites, or ''."},
+    {"vm_follow", pyusdt_vm_follow, METH_VARARGS,
+     "vm_follow(asked, folder, /)\n--\n\n"
+     "The provider goes on into programs that this one starts, or becomes.  asked: the value of PYUSDT_VM_INTO; folder: where the\n"
+     "sitecustomize is that reads it."},
     {"vm_trouble", vm_trouble, METH_NOARGS, "vm_trouble()\n--\n\nWhat is wanted and can not be had, or ''."},
     {"vm_probes", vm_probes, METH_NOARGS, "vm_probes()\n--\n\n[(name, minor version of CPython that has it first, whether it has places)]."},
     {NULL, NULL, 0, NULL},

@@ -16,6 +16,7 @@
  * vm_hooks.c    the collector, imports, threads, audit events
  * vm_tasks.c    asyncio's tasks
  * vm_memory.c   objects that begin and end
+ * vm_programs.c other programs that this one starts, or becomes
  */
 #ifndef PYUSDT_NATIVE_VM_H
 #define PYUSDT_NATIVE_VM_H
@@ -85,6 +86,15 @@ void pyusdt_vm_offer(const struct pyusdt_firing *firing, enum pyusdt_pyvm_probe 
 /* At the USDT site alone, where there is a tracer.  module: NULL, or the place's. */
 void pyusdt_vm_hit(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const char *module);
 
+/* The parts of the provider that may lack something, each at a place of its own among the process's remarks. */
+enum pyusdt_vm_part { PYUSDT_VM_LACK_CODE, PYUSDT_VM_LACK_TASKS, PYUSDT_VM_LACK_MEMORY, PYUSDT_VM_LACK_PARTS };
+
+#define PYUSDT_VM_HINT 4 /* the place of hints there */
+extern const char pyusdt_vm_code_names[] __attribute__((visibility("hidden"))); /* of the probes that have places, with blanks between them */
+
+/* Tells those who want one of these probes why it does not fire, or not always; why: a text that stays, NULL: it does. */
+void pyusdt_vm_lack(enum pyusdt_vm_part part, uint32_t probes, const char *why);
+
 /* ---- vm_code.c ---- */
 
 struct pyusdt_vm_text {
@@ -103,6 +113,7 @@ struct pyusdt_vm_place {
     uint64_t sessions[PYUSDT_VM_PLACE_PROBES];
     struct pyusdt_vm_texts *texts; /* one block of memory, freed with the place; NULL until somebody wants an event here */
     char keeping;                  /* a thread changes generation and sessions */
+    PyObject *module;              /* its name, from 3.12 on; a reference of the place's; NULL until somebody asks for an event here */
     void *stack;                   /* stack.c's: one block of memory, too */
 };
 
@@ -133,6 +144,19 @@ static inline struct pyusdt_vm_place *pyusdt_vm_code_first(const PyCodeObject *c
 
     return __builtin_expect(entry != NULL && __atomic_load_n(&entry->code, __ATOMIC_ACQUIRE) == code, 1) ? &entry->place : NULL;
 }
+
+#endif
+
+#if PY_VERSION_HEX >= 0x030c0000
+
+/* The place is in a module of that name, a str. */
+void pyusdt_vm_place_of_module(struct pyusdt_vm_place *place, PyObject *module);
+
+/* Calls with each code that has a place. */
+void pyusdt_vm_code_each(void (*fn)(void *arg, PyCodeObject *code, struct pyusdt_vm_place *place), void *arg);
+
+/* Whether some tracer wants a probe of this code, which somebody has asked for before. */
+int pyusdt_vm_asks_again(struct pyusdt_vm_place *place, PyCodeObject *code);
 
 #endif
 
@@ -206,9 +230,14 @@ void pyusdt_vm_function_names(PyObject *callable, PyObject **module, PyObject **
 
 /* ---- vm_monitor.c or vm_trace.c ---- */
 
-/* Sets what the wanted probes of code need, and nothing else; 0: nothing at all. refresh: patterns have changed. NULL, or why
- * some of it can not be had, for a person. */
-const char *pyusdt_vm_code_set(uint32_t wanted, int refresh);
+/* Sets what the wanted probes of code need, and nothing else; 0: nothing at all. refresh: patterns have changed. */
+void pyusdt_vm_code_set(uint32_t wanted, int refresh);
+
+/* Whether another tool may take what is set for them without telling us, so that it has to be looked for. Without the GIL. */
+int pyusdt_vm_code_must_look(void);
+
+/* The interpreter ends: has another tool taken it? */
+void pyusdt_vm_code_end(void);
 
 /* This thread, which has just started. (Before 3.12 only; else nothing.) */
 void pyusdt_vm_code_thread(void);
@@ -228,13 +257,18 @@ static inline int pyusdt_vm_is_generator(const PyCodeObject *code)
 
 /* ---- vm_hooks.c ---- */
 
-/* Puts hooks where the wanted probes need them, and takes the others out. Returns NULL, or what can not be had. */
-const char *pyusdt_vm_hooks_set(uint32_t wanted);
+/* Puts hooks where the wanted probes need them, and takes the others out. */
+void pyusdt_vm_hooks_set(uint32_t wanted);
 
 /* ---- vm_memory.c ---- */
 
-/* The interpreter tells of objects that begin and end, while one of the wanted probes needs it. Returns NULL, or why it does not. */
-const char *pyusdt_vm_memory_set(uint32_t wanted);
+/* The interpreter tells of objects that begin and end, while one of the wanted probes needs it. */
+void pyusdt_vm_memory_set(uint32_t wanted);
+
+/* ---- vm_programs.c ---- */
+
+/* vm_follow(asked, folder) */
+PyObject *pyusdt_vm_follow(PyObject *self, PyObject *args);
 
 /* ---- vm.c ---- */
 

@@ -28,6 +28,7 @@ static void forget(struct pyusdt_vm_entry *entry)
 {
     free(entry->place.texts);
     free(entry->place.stack);
+    Py_XDECREF(entry->place.module);
     memset(&entry->place, 0, sizeof entry->place);
     __atomic_store_n(&entry->code, NULL, __ATOMIC_RELEASE);
 }
@@ -59,6 +60,28 @@ static struct pyusdt_vm_entry *add(PyCodeObject *code)
     while (!__atomic_compare_exchange_n(bucket, &entry->next, entry, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         ;
     return entry;
+}
+
+void pyusdt_vm_place_of_module(struct pyusdt_vm_place *place, PyObject *module)
+{
+    PyObject *none = NULL;
+
+    if (module == NULL || !PyUnicode_Check(module) || __atomic_load_n(&place->module, __ATOMIC_ACQUIRE) != NULL)
+        return;
+    Py_INCREF(module);
+    if (!__atomic_compare_exchange_n(&place->module, &none, module, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        Py_DECREF(module);
+}
+
+/* With the GIL: no code goes meanwhile but by what fn does. */
+void pyusdt_vm_code_each(void (*fn)(void *arg, PyCodeObject *code, struct pyusdt_vm_place *place), void *arg)
+{
+    for (size_t i = 0; i < sizeof pyusdt_vm_buckets / sizeof pyusdt_vm_buckets[0]; i++)
+        for (struct pyusdt_vm_entry *entry = __atomic_load_n(&pyusdt_vm_buckets[i], __ATOMIC_ACQUIRE); entry != NULL; entry = entry->next) {
+            PyCodeObject *code = __atomic_load_n(&entry->code, __ATOMIC_ACQUIRE);
+            if (code != NULL)
+                fn(arg, code, &entry->place);
+        }
 }
 
 /* Who takes stacks does not start us before: most programs never need it. */

@@ -22,11 +22,10 @@ void pyusdt_vm_hook_set(struct pyusdt_vm_hook *hook, int wanted);
 
 /* ---- vm_tasks.c ---- */
 
-/* Puts hooks into asyncio where the wanted probes need them; where it is not loaded, once it is (pyusdt_vm_tasks_loaded). Returns
- * NULL, or what can not be had, for a person. */
-const char *pyusdt_vm_tasks_set(uint32_t wanted);
+/* Puts hooks into asyncio where the wanted probes need them; where it is not loaded, once it is (pyusdt_vm_tasks_loaded). */
+void pyusdt_vm_tasks_set(uint32_t wanted);
 
-/* Whether asyncio is waited for. */
+/* Whether asyncio, or an event loop that is not its own, is looked for. */
 int pyusdt_vm_tasks_await(void);
 
 /* A module has been imported: is it what is waited for? */

@@ -232,15 +232,13 @@ static void audit_set(int wanted)
 
 /* ---- all ---- */
 
-const char *pyusdt_vm_hooks_set(uint32_t wanted)
+void pyusdt_vm_hooks_set(uint32_t wanted)
 {
-    const char *trouble = pyusdt_vm_tasks_set(wanted);
-
+    pyusdt_vm_tasks_set(wanted);
     collector_set((wanted & GC_PROBES) != 0);
     pyusdt_vm_hook_set(&import_hook, (wanted & IMPORT_PROBES) != 0 || pyusdt_vm_tasks_await());
     /* before 3.12 a thread has to be told, when it begins, that its code is traced */
     pyusdt_vm_hook_set(&thread_hook, (wanted & THREAD_PROBES) != 0 ||
                                (PY_VERSION_HEX < 0x030c0000 && (wanted & (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1)) != 0));
     audit_set((wanted & PYUSDT_VM_BIT(PYUSDT_VM_AUDIT)) != 0);
-    return trouble;
 }

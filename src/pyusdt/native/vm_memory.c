@@ -40,23 +40,22 @@ static int tells(PyObject *object, PyRefTracerEvent event, void *Py_UNUSED(data)
     return 0;
 }
 
-const char *pyusdt_vm_memory_set(uint32_t wanted)
+void pyusdt_vm_memory_set(uint32_t wanted)
 {
     PyRefTracer there = PyRefTracer_GetTracer(NULL);
+    int other = there != NULL && there != tells;
 
     now_wanted = wanted & MEMORY_PROBES;
-    if (there != NULL && there != tells)
-        return now_wanted != 0 ? "another tool traces the interpreter's objects: there are no events of alloc and free" : NULL;
-    if ((there == tells) != (now_wanted != 0) && PyRefTracer_SetTracer(now_wanted != 0 ? tells : NULL, NULL) < 0)
+    pyusdt_vm_lack(PYUSDT_VM_LACK_MEMORY, MEMORY_PROBES,
+                   other && now_wanted != 0 ? "another tool traces the interpreter's objects: there are no events of alloc and free" : NULL);
+    if (!other && (there == tells) != (now_wanted != 0) && PyRefTracer_SetTracer(now_wanted != 0 ? tells : NULL, NULL) < 0)
         PyErr_Clear();
-    return NULL;
 }
 
 #else
 
-const char *pyusdt_vm_memory_set(uint32_t Py_UNUSED(wanted))
+void pyusdt_vm_memory_set(uint32_t Py_UNUSED(wanted))
 {
-    return NULL;
 }
 
 #endif

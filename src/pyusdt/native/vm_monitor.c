@@ -1,7 +1,8 @@
 /* Code's events by sys.monitoring, from CPython 3.12 on: see native/vm.h.
  *
- * Events are set for all code; a location that no session wants answers DISABLE and is not seen again until the patterns change
- * (restart_events).  What can not be disabled (unwinding, exceptions, calls) asks the place each time. */
+ * Events are set for all code; a location that no session wants answers DISABLE and is not seen again until the patterns change.
+ * sys.monitoring.restart_events() would undo that of every tool, so beside others our own locations alone are armed again
+ * (rearm_ours).  What can not be disabled (unwinding, exceptions, calls) asks the place each time. */
 #include "native/vm.h"
 
 #if PY_VERSION_HEX >= 0x030c0000
@@ -61,14 +62,31 @@ static inline PyObject *answer_to(answering *answer, PyObject *const *args, int 
     return __builtin_expect(PyErr_Occurred() != NULL, 0) ? answer_to_thrown(answer, args, which) : answer(args, which);
 }
 
+/* From 3.13 on the first line of a function fires only if it is not that of `def`, or PY_START (PY_RESUME) is on there, too: so it stays
+ * where a line is wanted. */
+#define LINE_NEEDS_START (PY_VERSION_HEX >= 0x030d0000)
+#define LINE_TOO (LINE_NEEDS_START ? PYUSDT_VM_BIT(PYUSDT_VM_LINE) : 0)
+
+static int wants_line(PyObject *code)
+{
+    struct pyusdt_pyvm_event event = {.probe = PYUSDT_VM_LINE, .code = (PyCodeObject *)code};
+
+    return LINE_NEEDS_START && (now_wanted & PYUSDT_VM_BIT(PYUSDT_VM_LINE)) != 0 && pyusdt_vm_wants(&event);
+}
+
+static PyObject *met_first(PyObject *const *args, int kind)
+{
+    return wants_line(args[0]) ? pyusdt_vm_meet(&kinds[kind], args, Py_None) : met(args, kind);
+}
+
 static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    return answer_to(met, args, START);
+    return answer_to(met_first, args, START);
 }
 
 static PyObject *on_resume(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
 {
-    return answer_to(met, args, RESUME);
+    return answer_to(met_first, args, RESUME);
 }
 
 static PyObject *on_throw(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n), PyObject *Py_UNUSED(names))
@@ -155,8 +173,8 @@ static const struct {
     vectorcallfunc function;
     int with_call; /* it is no event that can be set: it comes with CALL */
 } events[] = {
-    {"PY_START", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY), on_start, 0},
-    {"PY_RESUME", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY), on_resume, 0},
+    {"PY_START", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY) | LINE_TOO, on_start, 0},
+    {"PY_RESUME", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY) | LINE_TOO, on_resume, 0},
     {"PY_THROW", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY), on_throw, 0},
     {"PY_RETURN", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_RETURN), on_return, 0},
     {"PY_YIELD", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_RETURN), on_yield, 0},
@@ -309,6 +327,56 @@ static int set_events(uint32_t wanted)
     return told(PyObject_CallMethod(monitoring, "set_events", "il", tool, set));
 }
 
+/* Whether another tool has an id, and perhaps locations that it has disabled.  (Those above 5 are the interpreter's own.)  Without the
+ * GIL code may go while ours is looked through, so there all tools' are armed again. */
+static int has_company(void)
+{
+#ifdef Py_GIL_DISABLED
+    return 0;
+#endif
+    int found = 0;
+
+    for (int id = 0; id < 6 && !found; id++) {
+        PyObject *name = id != tool ? PyObject_CallMethod(monitoring, "get_tool", "i", id) : NULL;
+        found = name != NULL && name != Py_None;
+        Py_XDECREF(name);
+    }
+    PyErr_Clear();
+    return found;
+}
+
+/* Events of one code alone: setting them has its instructions looked at again, at once, for what all tools want of it now. */
+static int set_local(PyCodeObject *code, long set)
+{
+    return told(PyObject_CallMethod(monitoring, "set_local_events", "iOl", tool, (PyObject *)code, set));
+}
+
+/* While none of our events is set for all code: one that nobody uses comes and goes, and the code has none of ours any more, so what was
+ * disabled is armed when they are set again. */
+static void disarm(void *other, PyCodeObject *code, struct pyusdt_vm_place *place)
+{
+    Py_INCREF(code);
+    if (pyusdt_vm_asks_again(place, code) && (set_local(code, *(long *)other) < 0 || set_local(code, 0) < 0))
+        PyErr_Clear();
+    Py_DECREF(code);
+}
+
+/* Locations of ours in the code that somebody wants now; others' stay as they are. */
+static int rearm_ours(uint32_t wanted)
+{
+    long other = event_bit("JUMP");
+
+    if (other < 0 || told(PyObject_CallMethod(monitoring, "set_events", "ii", tool, 0)) < 0)
+        return -1;
+    pyusdt_vm_code_each(disarm, &other);
+    return set_events(wanted);
+}
+
+static int rearm(uint32_t wanted)
+{
+    return has_company() ? rearm_ours(wanted) : told(PyObject_CallMethod(monitoring, "restart_events", NULL));
+}
+
 static void give_back(void)
 {
     if (tool != 0 && (set_events(0) < 0 || told(PyObject_CallMethod(monitoring, "free_tool_id", "i", tool)) < 0))
@@ -316,7 +384,8 @@ static void give_back(void)
     tool = 0;
 }
 
-const char *pyusdt_vm_code_set(uint32_t wanted, int refresh)
+/* Returns why there are no events, or NULL. */
+static const char *set(uint32_t wanted, int refresh)
 {
     uint32_t before = now_wanted;
 
@@ -331,13 +400,26 @@ const char *pyusdt_vm_code_set(uint32_t wanted, int refresh)
         PyErr_Clear();
         return "sys.monitoring's tool ids 3 and 4 are taken by other tools: there are no events of functions, lines and exceptions";
     }
-    if ((wanted != before && set_events(wanted) < 0) ||
-        (refresh && told(PyObject_CallMethod(monitoring, "restart_events", NULL)) < 0)) {
+    if ((wanted != before && set_events(wanted) < 0) || (refresh && rearm(wanted) < 0)) {
         PyErr_Clear();
         give_back();
         return "sys.monitoring refused: there are no events of functions, lines and exceptions";
     }
     return NULL;
+}
+
+void pyusdt_vm_code_set(uint32_t wanted, int refresh)
+{
+    pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1, set(wanted, refresh));
+}
+
+int pyusdt_vm_code_must_look(void)
+{
+    return 0;
+}
+
+void pyusdt_vm_code_end(void)
+{
 }
 
 #else

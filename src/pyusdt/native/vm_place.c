@@ -13,6 +13,7 @@
 
 #include "native/convert.h"
 
+#define HINTS_MAX 3
 #define FUNCTION_TABLE 4096 /* functions of C that are remembered; more are looked up at each call */
 
 /* ---- names ---- */
@@ -159,6 +160,20 @@ static PyObject *running_module(void)
     return name;
 }
 
+/* A tracer that misspelt this one sees nothing fire: it is told then.  Few, since each is kept for the life of the process. */
+__attribute__((noinline)) static void hint_at(const struct names *names, enum pyusdt_pyvm_probe probe)
+{
+    static int hints;
+    char asked[128], text[PYUSDT_PLACE_FILE + 1];
+
+    if (__atomic_load_n(&hints, __ATOMIC_RELAXED) >= HINTS_MAX ||
+        !pyusdt_place_is_near(pyusdt_vm_index(probe), names->module.address, names->function.address, asked, sizeof asked))
+        return;
+    __atomic_fetch_add(&hints, 1, __ATOMIC_RELAXED);
+    snprintf(text, sizeof text, "has run %.80s:%.120s: is that what is meant by %s?", names->module.address, names->function.address, asked);
+    pyusdt_remark_set(PYUSDT_VM_HINT, "python", pyusdt_vm_code_names, text, 1);
+}
+
 __attribute__((noinline)) static uint64_t code_ask(struct pyusdt_vm_place *place, PyCodeObject *code, enum pyusdt_pyvm_probe probe)
 {
     struct names names;
@@ -166,9 +181,34 @@ __attribute__((noinline)) static uint64_t code_ask(struct pyusdt_vm_place *place
 
     names_set(&names, running_module(), qualified_name(code), code->co_filename);
     sessions = place_ask(place, &names, code->co_firstlineno, 0, PYUSDT_VM_CODE_PROBES, probe);
+    if (sessions == 0 && pyusdt_vm_index(probe) != 0)
+        hint_at(&names, probe);
+#if PY_VERSION_HEX >= 0x030c0000
+    pyusdt_vm_place_of_module(place, running_module());
+#endif
     names_close(&names);
     return sessions;
 }
+
+#if PY_VERSION_HEX >= 0x030c0000
+
+int pyusdt_vm_asks_again(struct pyusdt_vm_place *place, PyCodeObject *code)
+{
+    PyObject *module = __atomic_load_n(&place->module, __ATOMIC_ACQUIRE);
+    struct names names;
+    uint64_t sessions = 0;
+
+    if (module == NULL)
+        return 0; /* nobody has asked for it yet */
+    names_set(&names, module, qualified_name(code), code->co_filename);
+    for (unsigned probe = 0; probe < PYUSDT_VM_CODE_PROBES && sessions == 0; probe++)
+        if (pyusdt_vm_index(probe) != 0 && pyusdt_wanted(pyusdt_vm_index(probe)))
+            sessions = wanted_by_tracers(pyusdt_vm_index(probe), &names);
+    names_close(&names);
+    return sessions != 0;
+}
+
+#endif
 
 /* Whether some session wants it here, or a USDT tracer. */
 static inline int wants(struct pyusdt_vm_place *place, PyCodeObject *code, enum pyusdt_pyvm_probe probe, uint64_t *sessions)
@@ -253,19 +293,23 @@ static uint64_t line_of(PyCodeObject *code, int offset)
     return line > 0 ? (uint64_t)line : 0;
 }
 
-/* Offers an event whose arguments from arg3 on are set already. */
-static void offer(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const struct pyusdt_vm_place *place, uint64_t sessions)
+/* Offers an event whose arguments are all set. */
+static void offer_at(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, uint32_t number, const char *module, uint64_t sessions)
 {
-    uint32_t number = __atomic_load_n(&place->number, __ATOMIC_RELAXED);
-
     if (firing->attached)
-        pyusdt_vm_hit(firing, probe, place->texts->module.address);
+        pyusdt_vm_hit(firing, probe, module);
     if (firing->demand == 0)
         return;
     if (pyusdt_firing_wants_stack(firing))
         pyusdt_fire_with_stack(firing->probe, number, sessions, &firing->args);
     else
         pyusdt_fire_at(firing->probe, number, sessions, &firing->args);
+}
+
+/* The same at a place in code. */
+static void offer(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, const struct pyusdt_vm_place *place, uint64_t sessions)
+{
+    offer_at(firing, probe, __atomic_load_n(&place->number, __ATOMIC_RELAXED), place->texts->module.address, sessions);
 }
 
 /* Those who only want to know of it do from here on.  Leaves the others in *sessions, and returns what they want. */
@@ -489,9 +533,6 @@ void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCod
         pyusdt_firing_text(&firing, 1, NULL, 0);
     set_number(&firing, 2, pyusdt_firing_reads(&firing, 2) ? line_of(caller, offset) : 0);
     set_number(&firing, 3, left);
-    if (firing.demand != 0)
-        pyusdt_fire_at(firing.probe, number, sessions, &firing.args);
-    if (firing.attached)
-        pyusdt_vm_hit(&firing, probe, texts != NULL ? texts->module.address : NULL);
+    offer_at(&firing, probe, number, texts != NULL ? texts->module.address : NULL, sessions);
     pyusdt_text_source_close(&source);
 }

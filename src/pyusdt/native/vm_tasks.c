@@ -304,25 +304,33 @@ static int are_set(void)
            ((now_wanted & CREATE_PROBES) == 0 || create_hook.ours != NULL);
 }
 
+static int foreign_loop; /* uvloop is there */
+
 int pyusdt_vm_tasks_await(void)
 {
-    return !are_set();
+    return !are_set() || (now_wanted != 0 && !foreign_loop);
+}
+
+static void look_for_foreign_loop(void)
+{
+    foreign_loop = now_wanted != 0 && loaded("uvloop") != NULL;
+    pyusdt_vm_lack(PYUSDT_VM_LACK_TASKS, STEP_PROBES | CREATE_PROBES,
+                   foreign_loop ? "uvloop is loaded, whose event loop tells nothing of its tasks: only those of asyncio's own loops are seen"
+                                : NULL);
 }
 
 void pyusdt_vm_tasks_loaded(void)
 {
     find_type();
+    look_for_foreign_loop();
     if (now_wanted != 0 && task_type == NULL)
         return; /* asyncio is about to be loaded, and not all of it is there */
     pyusdt_vm_hook_set(&run_hook, (now_wanted & STEP_PROBES) != 0);
     pyusdt_vm_hook_set(&create_hook, (now_wanted & CREATE_PROBES) != 0);
 }
 
-const char *pyusdt_vm_tasks_set(uint32_t wanted)
+void pyusdt_vm_tasks_set(uint32_t wanted)
 {
     now_wanted = wanted & (STEP_PROBES | CREATE_PROBES);
     pyusdt_vm_tasks_loaded();
-    if (now_wanted != 0 && loaded("uvloop") != NULL)
-        return "uvloop's event loop tells nothing of its tasks: there are events of asyncio's own loops alone";
-    return NULL;
 }

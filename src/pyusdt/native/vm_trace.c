@@ -153,10 +153,26 @@ struct others { /* tools that have a function of theirs where ours should be */
     int profilers, tracers;
 };
 
+/* The ids of threads that have had functions of ours: where one is gone, another tool has come and gone since. */
+static struct {
+    uint64_t profiled, traced; /* and 1; 0: none */
+} had[64];
+
+static int has_lost(uint64_t *id_had, uint64_t id, int wanted, int is_empty)
+{
+    int lost = wanted && is_empty && *id_had == id + 1;
+
+    *id_had = wanted ? id + 1 : 0;
+    return lost;
+}
+
 static void thread_set(PyThreadState *thread, uint32_t wanted, struct others *others)
 {
     int profiles = (wanted & BY_PROFILE) != 0 && !by_frames, traces = (wanted & BY_TRACE) != 0;
+    uint64_t id = PyThreadState_GetID(thread);
 
+    others->profilers |= has_lost(&had[id % 64].profiled, id, profiles, thread->c_profilefunc == NULL);
+    others->tracers |= has_lost(&had[id % 64].traced, id, traces, thread->c_tracefunc == NULL);
     if (thread->c_profilefunc != NULL && thread->c_profilefunc != profile)
         others->profilers |= profiles;
     else if (profiles != (thread->c_profilefunc == profile) &&
@@ -200,7 +216,24 @@ void pyusdt_vm_by_profile(void)
     threads_set();
 }
 
-const char *pyusdt_vm_code_set(uint32_t wanted, int refresh)
+/* Both at once are one remark. */
+static void tell_of(const struct others *others)
+{
+    if (others->profilers && others->tracers)
+        pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, BY_PROFILE | BY_TRACE,
+                       "another profiler (sys.setprofile) and a debugger or coverage (sys.settrace) are at work: there are no events of "
+                       "functions, lines and exceptions in their threads");
+    else if (others->profilers)
+        pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, BY_PROFILE,
+                       "another profiler (sys.setprofile) is at work: there are no events of functions in its threads");
+    else
+        pyusdt_vm_lack(PYUSDT_VM_LACK_CODE, BY_TRACE,
+                       others->tracers ? "a debugger or coverage (sys.settrace) is at work: there are no events of lines and exceptions "
+                                         "in its threads"
+                                       : NULL);
+}
+
+void pyusdt_vm_code_set(uint32_t wanted, int refresh)
 {
     struct others others;
 
@@ -208,11 +241,27 @@ const char *pyusdt_vm_code_set(uint32_t wanted, int refresh)
     now_wanted = wanted;
     by_frames = pyusdt_vm_frames_set(can_use_frames(wanted));
     others = threads_set();
-    if (others.profilers)
-        return "another profiler (sys.setprofile) is at work: there are no events of functions in its threads";
-    if (others.tracers)
-        return "a debugger or coverage (sys.settrace) is at work: there are no events of lines and exceptions in its threads";
-    return NULL;
+    tell_of(&others);
+}
+
+static int are_profiled(void)
+{
+    return (now_wanted & BY_PROFILE) != 0 && !by_frames;
+}
+
+int pyusdt_vm_code_must_look(void)
+{
+    return (now_wanted & BY_TRACE) != 0 || are_profiled();
+}
+
+/* One that came and went between two looks has left the place empty. */
+void pyusdt_vm_code_end(void)
+{
+    const PyThreadState *thread = PyThreadState_Get();
+    struct others others = {are_profiled() && thread->c_profilefunc != profile, (now_wanted & BY_TRACE) != 0 && thread->c_tracefunc != trace};
+
+    if (others.profilers || others.tracers)
+        tell_of(&others);
 }
 
 #else

@@ -13,7 +13,17 @@ import os
 import sys
 import threading  # noqa: F401 - the probes of threads are in it, whoever imports it first
 
-from pyusdt._core import vm_end, vm_pause, vm_probes, vm_resume, vm_sites, vm_start, vm_stop, vm_trouble
+from pyusdt._core import (
+    vm_end,
+    vm_follow,
+    vm_pause,
+    vm_probes,
+    vm_resume,
+    vm_sites,
+    vm_start,
+    vm_stop,
+    vm_trouble,
+)
 
 __all__ = ["disable", "enable", "enable_as_asked", "probes", "sites", "trouble"]
 
@@ -52,6 +62,11 @@ def disable() -> None:
 def probes() -> list[str]:
     """The names of the probes that this version of CPython can have."""
     return [name for name, since, _places in vm_probes() if since <= sys.version_info[1]]
+
+
+def follow(asked: str, folder: str) -> None:
+    """The provider goes on into what this program becomes and, as asked for, into Pythons that it starts; for start/bring.py."""
+    vm_follow(asked, folder)
 
 
 def sites() -> str:

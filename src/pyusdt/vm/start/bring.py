@@ -38,12 +38,15 @@ def refuse(what):
                      % (what, sys.executable, sys.version_info[0], sys.version_info[1], sys.exc_info()[1]))
 
 
-def bring(audit):
+def bring(audit, asked="", folder=""):
+    """asked: the value of PYUSDT_VM_INTO, where the provider is to go on into what this program starts."""
     try:
         load()
-        from pyusdt.vm import enable
+        from pyusdt import vm
 
-        enable(audit=audit)
+        vm.enable(audit=audit)
+        if asked and hasattr(vm, "follow"):  # the environment's own pyusdt may be an older one
+            vm.follow(asked, folder)
     except Exception:  # noqa: BLE001 - the program runs, whatever is wrong with us
         refuse("the provider python")
 

@@ -43,7 +43,7 @@ def _bring(folder, asked):
     if options == "hooks":
         names["bring_hooks"]()
     else:
-        names["bring"](options == "audit")
+        names["bring"](options == "audit", asked, folder)
 
 
 _folder = os.path.dirname(os.path.abspath(__file__))
