@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import stat
 import time
 
 import pytest
@@ -141,3 +142,35 @@ def test_names_that_perf_maps_have_no_time_for_are_told(monkeypatch):
     [told] = symbols.warnings()
     assert told.startswith(f"names of functions of user {os.getuid()}'s processes were not all read")
     assert symbols.warnings() == []
+
+
+def test_the_helper_opens_what_it_has_looked_at(tmp_path, monkeypatch):
+    """Whoever has named the path puts a device in its place after the helper's first look."""
+    for name, target in (("path", "file"), ("other", "/dev/null")):
+        (tmp_path / name).symlink_to(target)
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "file").chmod(0o644)
+    path, read, other = str(tmp_path / "path"), [], [str(tmp_path / "other")]
+
+    def swapped(function):
+        def call(named, *arguments, **options):
+            found = function(named, *arguments, **options)
+            if named == path and other:
+                os.rename(other.pop(), path)
+            return found
+        return call
+
+    helper = {}
+    exec(reachable._PROGRAM.split("data = b")[0], helper)  # noqa: S102
+    monkeypatch.setattr(os, "stat", swapped(os.stat))
+    monkeypatch.setattr(os, "open", swapped(os.open))
+    monkeypatch.setattr(os, "pread", lambda fd, size, at, pread=os.pread: read.append((os.fstat(fd).st_mode, pread(fd, size, at))))
+    helper["look"](path)
+    assert [(stat.S_ISREG(mode), data) for mode, data in read] == [(True, b"x")]
+    helper["look"](path)
+    assert len(read) == 1  # the device is not opened
+
+
+def test_who_may_not_answer_is_asked():
+    """The list names those that do; a kind that nobody has thought of is asked."""
+    assert not {"autofs", "9p", "ceph", "cifs", "fuse", "fuseblk", "fuse.sshfs", "nfs", "nfs4", "virtiofs", ""} & reachable._ANSWERING

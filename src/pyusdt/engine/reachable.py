@@ -33,11 +33,15 @@ _ANSWERING = frozenset((  # file systems of this machine alone
 _PROGRAM = """
 import os, stat
 def look(path):
-    found = os.stat(path)
-    if stat.S_ISREG(found.st_mode) and found.st_mode & stat.S_IROTH:  # what is not everybody's root opens for nobody's word
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-        os.pread(fd, 4096, 0)
-        os.close(fd)
+    place = os.open(path, os.O_PATH | os.O_CLOEXEC)  # as data/files.py: what is opened is what was looked at, whatever has its name then
+    try:
+        found = os.fstat(place)
+        if stat.S_ISREG(found.st_mode) and found.st_mode & stat.S_IROTH:  # what is not everybody's root opens for nobody's word
+            fd = os.open("/proc/self/fd/%d" % place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+            os.pread(fd, 4096, 0)
+            os.close(fd)
+    finally:
+        os.close(place)
 data = b""
 while part := os.read(0, 65536):
     data += part
