@@ -14,6 +14,8 @@ import threading
 import harness
 import pytest
 
+from pyusdt.cli.believed import changeable_by_others
+
 pytestmark = pytest.mark.xdist_group("unattended")  # ticks, and processes that are named: nothing beside them is seen
 COMMAND = os.path.join(os.path.dirname(harness.PYDTRACE), "pyusdt")
 TICKS = 'tick-50ms {{ printf("{0} %d\\n", n++); }} END {{ printf("{0} says goodbye\\n"); }}'
@@ -155,6 +157,26 @@ def test_what_others_could_have_written(folder):
     assert shown.status == 1 and "can be written by others" in shown.stderr, shown
     shown = harness.run([COMMAND, "serve", str(folder / "none")])
     assert shown.status == 1 and "No such file" in shown.stderr, shown
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
+def test_a_folder_that_others_could_exchange(folder, tmp_path):
+    """A link of a stranger's, in a folder of a stranger's, or below one, leads to whatever root's folder he likes."""
+    put(folder, "one.d", TICKS.format("wrong"))
+    for name in ("theirs", "open", "ours"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "link").symlink_to(folder)
+    os.chown(tmp_path / "theirs", 65534, 65534)
+    (tmp_path / "open").chmod(0o777)
+    os.chown(tmp_path / "ours" / "link", 65534, 65534, follow_symlinks=False)
+    (tmp_path / "way").symlink_to("theirs/link")
+    for path, blamed in (("theirs/link", "theirs"), ("open/link", "open"), ("ours/link", "ours/link"), ("way", "theirs")):
+        shown = harness.run([COMMAND, "serve", str(tmp_path / path)])
+        assert shown.status == 1 and f"{tmp_path / blamed} can be written by others than root" in shown.stderr, shown
+    os.chown(tmp_path / "ours" / "link", 0, 0, follow_symlinks=False)
+    (tmp_path / "open").chmod(0o1777)
+    for path in ("ours/link", "open/link"):
+        assert changeable_by_others(str(tmp_path / path)) is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

@@ -24,7 +24,7 @@ from ..engine import Targets
 from ..engine.identity import comm, ticks
 from ..engine.remote.request import FORWARDED
 from ..options import OptionError, Options
-from .believed import is_ours
+from .believed import changeable_by_others, is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -193,6 +193,8 @@ class Policy:
 
 def _text(path: str) -> str:
     try:
+        if others := changeable_by_others(os.path.dirname(path)):
+            raise Denied(f"{others} can be written by others than root and the user of pydtrace --serve: chown and chmod go-w help")
         with open(path, encoding="utf-8") as file:
             found = os.fstat(file.fileno())
             if not (stat.S_ISREG(found.st_mode) and is_ours(found)):

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from ..data.harmless import harmless
 from ..data.own_python import own_python
-from .believed import is_ours
+from .believed import changeable_by_others, is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,7 +174,9 @@ class Supervisor:
     def _found(self) -> dict[str, Seen]:
         """{name: what its files are} of those that may be traced; of the others it is told why not."""
         try:
-            _check(self._folder, os.stat(self._folder))
+            os.stat(self._folder)  # one that is not there is said to be so, whoever could make it
+            if others := changeable_by_others(self._folder):
+                raise NotServed(_open_to_others(others))
             names = sorted(each[:-2] for each in os.listdir(self._folder) if each.endswith(".d") and not each.startswith("."))
         except OSError as error:
             raise NotServed(f"{self._folder}: {error.strerror}") from None
@@ -236,7 +238,11 @@ class Supervisor:
 def _check(path: str, found: os.stat_result) -> None:
     """NotServed where others could have written it."""
     if not is_ours(found):
-        raise NotServed(f"{path} can be written by others than root and the user of pyusdt serve: chown and chmod go-w help")
+        raise NotServed(_open_to_others(path))
+
+
+def _open_to_others(path: str) -> str:
+    return f"{path} can be written by others than root and the user of pyusdt serve: chown and chmod go-w help"
 
 
 def _seen(path: str) -> Seen:
