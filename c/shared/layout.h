@@ -20,7 +20,10 @@
 #define PYUSDT_SESSION_MAGIC 0x3165737375737970ull /* "pysusse1" */
 #define PYUSDT_AREA_MAGIC 0x3161726175737970ull    /* "pysuara1" */
 #define PYUSDT_FLIGHT_MAGIC 0x31746c6673757970ull  /* "pyusflt1" */
-#define PYUSDT_LAYOUT_VERSION 8
+#ifndef PYUSDT_LAYOUT_VERSION /* tests make another build */
+#define PYUSDT_LAYOUT_VERSION 9
+#endif
+#define PYUSDT_BUILD_SIZE 64 /* bytes of the text that says which build of pyusdt it is */
 
 /* The parts of a control file that pyusdt makes: as long as they can become. What is not used is a hole in the file. */
 #define PYUSDT_STRINGS_MAX (1u << 20)
@@ -57,9 +60,13 @@ struct pyusdt_ctl_header { /* T */
     _Atomic uint32_t bell;    /* both: another number after what is wanted has changed; T's watcher waits on it (a futex) */
     uint32_t places;          /* offset of struct pyusdt_ctl_places; 0: there are none */
     _Atomic uint32_t nplaces; /* how many of them are whole: stored last */
+    char build[PYUSDT_BUILD_SIZE]; /* of pyusdt. Magic, version and, from layout 9 on, this have their places in every layout */
     uint32_t ancestors[PYUSDT_CTL_ANCESTORS]; /* its parent, that one's, and so on, as T's pid namespace knows them; zeros behind them */
     _Atomic uint32_t remarks[PYUSDT_REMARKS]; /* what the process says of its probes: each the number of a place that is a remark; 0: none */
 };
+
+_Static_assert(offsetof(struct pyusdt_ctl_header, version) == 8 && offsetof(struct pyusdt_ctl_header, build) == 108,
+               "builds of other layouts look there");
 
 /*
  * A remark is kept as a place: module is the provider, function the names of probes with blanks between them, file the text for a

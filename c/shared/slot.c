@@ -29,6 +29,20 @@ static int open_or_make(int dir, const char *text)
     return fd == -ELOOP || fd == -EXDEV || fd == -EISDIR || (there && fd == -EACCES) ? -EWOULDBLOCK : fd;
 }
 
+static bool read_header(int fd, struct pyusdt_session_header *header)
+{
+    return pread(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header;
+}
+
+/* Its magic and version have these places in every layout. Whether it is kept, and which files are its own, only its layout knows. */
+static bool is_of_other_layout(int fd)
+{
+    struct { uint64_t magic; uint32_t version; } is;
+
+    return pread(fd, &is, sizeof is, 0) == (ssize_t)sizeof is && is.magic == PYUSDT_SESSION_MAGIC &&
+           is.version != PYUSDT_LAYOUT_VERSION;
+}
+
 int pyusdt_slot_claim(int dir, uint32_t slot)
 {
     char text[PYUSDT_NAME_SIZE];
@@ -42,7 +56,7 @@ int pyusdt_slot_claim(int dir, uint32_t slot)
     /* Locked, and still the file that has the name: the one that others will find locked. */
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &ours) != 0 ||
         fstatat(dir, text, &named, AT_SYMLINK_NOFOLLOW) != 0 || ours.st_ino != named.st_ino ||
-        ours.st_dev != named.st_dev || !S_ISREG(ours.st_mode) || ours.st_nlink != 1) {
+        ours.st_dev != named.st_dev || !S_ISREG(ours.st_mode) || ours.st_nlink != 1 || is_of_other_layout(fd)) {
         close(fd);
         return -EWOULDBLOCK;
     }
@@ -54,11 +68,6 @@ bool pyusdt_session_is_kept(const struct pyusdt_session_header *header)
     return header->magic == PYUSDT_SESSION_MAGIC && header->version == PYUSDT_LAYOUT_VERSION &&
            header->state == PYUSDT_SESSION_STARTED && header->keep_ns != 0 &&
            pyusdt_now() - header->seen < header->keep_ns;
-}
-
-static bool read_header(int fd, struct pyusdt_session_header *header)
-{
-    return pread(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header;
 }
 
 void pyusdt_slot_release(int dir, uint32_t slot, int fd)
@@ -84,7 +93,9 @@ bool pyusdt_session_alive(int dir, uint32_t slot, uint64_t generation)
     fd = pyusdt_file_open(dir, text, O_RDONLY, &size);
     if (fd < 0)
         return fd == -EMFILE || fd == -ENFILE; /* no verdict: let it live */
-    if (read_header(fd, &header) && header.generation == generation)
+    if (is_of_other_layout(fd))
+        alive = true; /* its files are touched by its layout only */
+    else if (read_header(fd, &header) && header.generation == generation)
         alive = flock(fd, LOCK_SH | LOCK_NB) != 0 /* closing fd gives back what we got */
                 || pyusdt_session_is_kept(&header);
     close(fd);

@@ -7,11 +7,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "generated/build.h"
 #include "shared/core.h"
 #include "shared/guard.h"
 #include "shared/os.h"
@@ -77,6 +79,7 @@ void pyusdt_ctl_fill(struct pyusdt_ctl_header *ctl)
 {
     pyusdt_os_program(ctl->comm, sizeof ctl->comm);
     ctl->version = PYUSDT_LAYOUT_VERSION;
+    snprintf(ctl->build, sizeof ctl->build, "%s", PYUSDT_BUILD);
     ctl->size = PYUSDT_CTL_SIZE;
     ctl->pid = pyusdt_core.who.pid;
     ctl->instance = pyusdt_core.who.instance;
@@ -133,8 +136,8 @@ static bool may_sweep(int fd)
 
     if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || header.magic == 0)
         return true; /* died while it made it */
-    if (header.pidns != pyusdt_os_pidns())
-        return false; /* dead only as far as we can see */
+    if (header.version != PYUSDT_LAYOUT_VERSION || header.pidns != pyusdt_os_pidns())
+        return false; /* another layout's to remove; dead only as far as we can see */
     for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         off_t at = (off_t)(header.slots + (uint64_t)i * sizeof slot);
         if (pread(fd, &slot, sizeof slot, at) != (ssize_t)sizeof slot || slot.ready != 0 ||

@@ -86,6 +86,8 @@ int pyusdt_ctl_copy(const struct pyusdt_target *target, const struct pyusdt_targ
 
         memcpy(header, target->ctl, sizeof *header);
         r = check_header(header, &target->who, target->ctl_size);
+        if (r == -EPROTONOSUPPORT)
+            return r; /* whose other fields are elsewhere */
         if (r == 0)
             r = copy_table(target->ctl, header, like, copy);
         atomic_thread_fence(memory_order_seq_cst);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tracer/build.h"
 #include "tracer/event.h"
 #include "shared/guard.h"
 #include "shared/os.h"
@@ -196,7 +197,12 @@ static int open_flight(struct flight *f)
     struct stat st;
     uint32_t rings;
 
-    if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size < PYUSDT_FLIGHT_RINGS)
+    if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return -EBADMSG;
+    if (pread(f->fd, &f->header, sizeof f->header, 0) == (ssize_t)sizeof f->header && f->header.magic == PYUSDT_FLIGHT_MAGIC &&
+        f->header.version != PYUSDT_LAYOUT_VERSION)
+        return -EPROTONOSUPPORT;
+    if ((uint64_t)st.st_size < PYUSDT_FLIGHT_RINGS)
         return -EBADMSG;
     f->size = (uint64_t)st.st_size;
     f->bytes = pyusdt_guard_map(NULL, PYUSDT_FLIGHT_RINGS, PROT_READ, f->fd);
@@ -204,7 +210,7 @@ static int open_flight(struct flight *f)
         return -ENOMEM;
     memcpy(&f->info, f->bytes + PYUSDT_CTL_SLOTS, sizeof f->info);
     if (f->info.order != PYUSDT_FLIGHT_ORDER)
-        return -EPROTONOSUPPORT;
+        return -EILSEQ;
     rings = atomic_load(&area_of(f)->rings);
     f->ring_size = area_of(f)->ring_size;
     if (f->ring_size < PYUSDT_RING_MIN || f->ring_size > PYUSDT_RING_MAX || (f->ring_size & (f->ring_size - 1)) != 0 ||
@@ -299,6 +305,7 @@ static void close_flight(struct flight *f)
 int pyusdt_flight_convert(int fd, struct pyusdt_error *error)
 {
     struct flight *f = calloc(1, sizeof *f);
+    struct pyusdt_ctl_header other;
     int r, out;
 
     if (!f) {
@@ -312,6 +319,7 @@ int pyusdt_flight_convert(int fd, struct pyusdt_error *error)
         r = write_whole(f);
     if (r == 0 && lseek(out, 0, SEEK_SET) != 0)
         r = -errno;
+    other = f->header;
     close_flight(f);
     if (r == 0)
         return out;
@@ -320,7 +328,9 @@ int pyusdt_flight_convert(int fd, struct pyusdt_error *error)
     if (r == -EBADMSG)
         return pyusdt_error_set(error, r, "not a flight recorder's file, or only a part of one");
     if (r == -EPROTONOSUPPORT)
-        return pyusdt_error_set(error, r, "a flight recorder's file of another version or byte order");
+        return pyusdt_build_differs("what wrote this flight recorder's file", &other, error);
+    if (r == -EILSEQ)
+        return pyusdt_error_set(error, r, "a flight recorder's file of another byte order");
     if (r == -EAGAIN)
         return pyusdt_error_set(error, r, "overwritten faster than it can be read: the process needs a larger PYUSDT_FLIGHT");
     return pyusdt_error_set(error, r, "can not read a flight recorder's file: %s", strerror(-r));

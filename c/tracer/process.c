@@ -32,6 +32,8 @@ struct listing {
     pyusdt_list_fn *fn;
     void *arg;
     uint32_t only, host; /* one process, in its namespace and in ours; 0: all */
+    pyusdt_other_fn *other; /* is told of those that have another build */
+    struct pyusdt_error why; /* likewise, of the last */
     int seen;
     bool stop;
 };
@@ -81,14 +83,19 @@ static int list_one(void *arg, const char *text, const struct pyusdt_name *name)
 {
     struct listing *listing = arg;
     struct pyusdt_target *target;
+    struct pyusdt_error error;
     bool stop = false;
 
     if (name->kind != PYUSDT_FILE_CTL || (listing->only != 0 && name->who.pid != listing->only))
         return 0;
-    target = pyusdt_target_open(listing->session, &listing->base, text, &name->who, listing->host, NULL);
+    target = pyusdt_target_open(listing->session, &listing->base, text, &name->who, listing->host, &error);
     if (target && lives(target)) {
         listing->seen++;
         stop = list_target(listing, target);
+    } else if (!target && error.code == -EPROTONOSUPPORT && pyusdt_alive(&name->who)) {
+        listing->why = error;
+        if (listing->other)
+            listing->other(listing->arg, name->who.pid, error.message);
     }
     pyusdt_target_free(target);
     listing->stop |= stop;
@@ -120,6 +127,8 @@ static int list_process(struct listing *listing, pid_t pid, bool beside, struct 
     }
     r = list_directory(listing, &found.in);
     close(found.in.dir);
+    if (r == 0 && !beside && listing->seen == 0 && listing->why.code != 0)
+        r = pyusdt_error_set(error, listing->why.code, "%s", listing->why.message);
     return r;
 }
 
@@ -134,6 +143,25 @@ int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, 
     r = pid ? list_process(&listing, pid, beside, error) : pyusdt_directories_each(rundir, list_directory, &listing, error);
     free(listing.session);
     return r < 0 ? r : listing.seen;
+}
+
+static int list_nothing(void *arg, const struct pyusdt_target_info *target, const struct pyusdt_probe_info *probe)
+{
+    (void)arg, (void)target, (void)probe;
+    return 0;
+}
+
+int pyusdt_list_others(pyusdt_other_fn *fn, void *arg, struct pyusdt_error *error)
+{
+    struct listing listing = {.fn = list_nothing, .arg = arg, .other = fn};
+    int r;
+
+    listing.session = calloc(1, sizeof *listing.session);
+    if (!listing.session)
+        return pyusdt_error_set(error, -ENOMEM, "no memory");
+    r = pyusdt_directories_each(NULL, list_directory, &listing, error);
+    free(listing.session);
+    return r;
 }
 
 /* ---- what a kept session has ---- */

@@ -94,6 +94,7 @@ struct pyusdt_session_stats {
     uint32_t targets;      /* indices handed out */
     uint32_t alive;
     uint32_t slot;
+    uint32_t others; /* processes with another build of pyusdt that were told of (pyusdt_session_told()) */
 };
 
 struct pyusdt_session;
@@ -217,6 +218,9 @@ int pyusdt_places_list(const struct pyusdt_places *places, const struct pyusdt_t
                        pyusdt_list_fn *fn, void *arg); /* a probe that has places at each of those that are known */
 int pyusdt_list(const char *rundir, pid_t pid, bool beside, pyusdt_list_fn *fn, void *arg, struct pyusdt_error *error);
 /* The probes of the processes that joined a kept session and have ended since; before it is started. 0 or -errno */
+/* Processes with another build of pyusdt, one that this does not understand: the sentence that says so, each. 0 or -errno. */
+typedef void pyusdt_other_fn(void *arg, uint32_t pid, const char *sentence);
+int pyusdt_list_others(pyusdt_other_fn *fn, void *arg, struct pyusdt_error *error);
 int pyusdt_session_list_dead(struct pyusdt_session *session, pyusdt_list_fn *fn, void *arg);
 
 /* A process that runs and a session that traces it: what its rings and counters say, which are the process's to write. */

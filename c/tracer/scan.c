@@ -14,6 +14,8 @@
 #include "tracer/process.h"
 #include "tracer/tracer.h"
 
+#define OTHERS_TOLD 4
+
 /* The chain of the living that a process belongs to. */
 static struct pyusdt_target **chain_of(struct pyusdt_session *session, const struct pyusdt_identity *who)
 {
@@ -112,11 +114,28 @@ static bool is_lie(const struct pyusdt_base *base, const struct pyusdt_target *t
     return uid >= 0 && uid != base->in.uid;
 }
 
+/* Of the first of them each, since there may be thousands. */
+static void tell_other_build(struct pyusdt_session *session, const struct pyusdt_base *base, const struct pyusdt_identity *who,
+                             const struct pyusdt_error *error)
+{
+    const uint32_t told = session->ntroubles;
+    const int64_t uid = base->in.uid != geteuid() ? pyusdt_process_uid(who->pid) : -1;
+
+    if (!pyusdt_alive(who) || (uid >= 0 && uid != base->in.uid))
+        return;
+    if (session->others < OTHERS_TOLD)
+        pyusdt_session_trouble(session, "%s", error->message);
+    else
+        pyusdt_session_trouble(session, "more processes have other builds of pyusdt: pyusdt doctor names them");
+    session->others += session->ntroubles > told;
+}
+
 static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
 {
     struct pyusdt_session *session = ((struct scan *)arg)->session;
     struct pyusdt_base *base = ((struct scan *)arg)->base;
     struct pyusdt_target *target;
+    struct pyusdt_error error;
     bool joined;
     uint32_t host;
 
@@ -127,9 +146,12 @@ static int scan_one(void *arg, const char *text, const struct pyusdt_name *name)
         pyusdt_session_trouble(session, "not all processes of uid %u are traced: there are too many", base->in.uid);
         return 0;
     }
-    target = pyusdt_target_open(session, base, text, &name->who, host, NULL);
-    if (!target)
-        return 0; /* not ready, or not ours to read */
+    target = pyusdt_target_open(session, base, text, &name->who, host, &error);
+    if (!target) { /* not ready, or not ours to read */
+        if (error.code == -EPROTONOSUPPORT && session->nwants > 0 && !session->stopped)
+            tell_other_build(session, base, &name->who, &error);
+        return 0;
+    }
     if (!is_meant(session, base, target) || is_lie(base, target)) {
         pyusdt_target_free(target);
         return 0;

@@ -39,6 +39,7 @@ static bool is_sane(const struct pyusdt_ctl_header *header, uint64_t size)
 struct sweep {
     int dir;
     uint32_t ours;
+    bool others; /* there are sessions of other layouts */
 };
 
 /* true: a living session wants something of the process. Area and rings go by their own names. */
@@ -80,6 +81,8 @@ static void sweep_ctl(const struct sweep *sweep, const char *text, const struct 
             keep = alive = true; /* its pid says nothing here */
         if (is_sane(&header, size))
             keep |= look_at_slots(sweep, ctl, &header, alive);
+        else if (header.magic == PYUSDT_CTL_MAGIC && header.version != PYUSDT_LAYOUT_VERSION)
+            keep |= sweep->others; /* a kept session may want its table */
         pyusdt_guard_unmap(ctl, size);
     }
     if (!keep)
@@ -109,8 +112,19 @@ static int sweep_one(void *arg, const char *text, const struct pyusdt_name *name
     return 0;
 }
 
+static int look_for_others(void *arg, const char *text, const struct pyusdt_name *name)
+{
+    struct sweep *sweep = arg;
+
+    (void)text;
+    /* no session has generation 0, so that none of this layout lives by it */
+    return name->kind == PYUSDT_FILE_SESSION && (sweep->others = pyusdt_session_alive(sweep->dir, name->slot, 0));
+}
+
 void pyusdt_sweep(int dir, uint32_t ours)
 {
-    struct sweep sweep = {dir, ours};
+    struct sweep sweep = {dir, ours, false};
+
+    pyusdt_rundir_each(dir, look_for_others, &sweep);
     pyusdt_rundir_each(dir, sweep_one, &sweep);
 }

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 #include "shared/bell.h"
 #include "shared/guard.h"
 #include "shared/os.h"
+#include "tracer/build.h"
 #include "tracer/directories.h"
 #include "tracer/tracer.h"
 
@@ -32,10 +34,11 @@ static void find_pid(struct pyusdt_target *target, uint64_t pidns)
         target->pid = target->who.pid;
 }
 
-static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *target, const char *text)
+static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *target, const char *text, struct pyusdt_error *error)
 {
     struct pyusdt_ctl_header header;
     struct stat st;
+    char what[32];
     uint64_t size;
     int r, fd = pyusdt_file_open(target->base->in.dir, text, O_RDWR, &size);
 
@@ -51,6 +54,10 @@ static int map_ctl(const struct pyusdt_session *session, struct pyusdt_target *t
     if (r != 0)
         return r;
     r = pyusdt_ctl_copy(target, session->ntargets ? session->targets[session->ntargets - 1] : NULL, &header, &target->table);
+    if (r == -EPROTONOSUPPORT) {
+        snprintf(what, sizeof what, "process %u", target->pid ? target->pid : target->who.pid);
+        return pyusdt_build_differs(what, &header, error);
+    }
     if (r != 0)
         return r;
     target->uid = st.st_uid;
@@ -80,13 +87,13 @@ struct pyusdt_target *pyusdt_target_open(const struct pyusdt_session *session, s
         target->who = *who;
         target->pid = host;
         target->index = session->ntargets;
-        r = map_ctl(session, target, text);
+        r = map_ctl(session, target, text, error);
     }
     if (r == 0)
         return target;
     pyusdt_target_free(target);
-    pyusdt_error_set(error, r, "control file %s: %s", text,
-                     r == -EPROTONOSUPPORT ? "made by another version of pyusdt" : strerror(-r));
+    if (r != -EPROTONOSUPPORT)
+        pyusdt_error_set(error, r, "control file %s: %s", text, strerror(-r));
     return NULL;
 }
 

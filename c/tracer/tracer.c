@@ -304,7 +304,8 @@ void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_
                                            .corrupt = session->corrupt,
                                            .targets = session->ntargets,
                                            .alive = session->nliving,
-                                           .slot = session->base[0]->header.slot};
+                                           .slot = session->base[0]->header.slot,
+                                           .others = session->others};
     for (uint32_t i = 0; i < session->nshares; i++) {
         stats->delivered += session->share[i].delivered;
         stats->out_of_order += session->share[i].out_of_order;

@@ -153,6 +153,7 @@ struct pyusdt_session {
     uint32_t ntroubles;
     char *hint[PYUSDT_TROUBLES_MAX]; /* and those that help where nothing fired: remarks.c */
     uint32_t nhints;
+    uint32_t others; /* of these: about processes that have another build of pyusdt */
 
     struct pyusdt_target **targets;
     uint32_t ntargets;

@@ -83,7 +83,7 @@ cdef extern from "tracer/reader.h" nogil:
         PYUSDT_PLACES_KNOWN
     struct pyusdt_session_stats:
         uint64_t delivered, dropped, out_of_order, again, corrupt, bytes
-        uint32_t targets, alive, slot
+        uint32_t targets, alive, slot, others
     struct pyusdt_session:
         pass
     int pyusdt_session_open(const char *rundir, const pyusdt_session_config *config, pyusdt_session **session,
@@ -106,6 +106,8 @@ cdef extern from "tracer/reader.h" nogil:
     const char *pyusdt_session_hint(const pyusdt_session *session, uint32_t n)
     ctypedef int pyusdt_list_fn(void *arg, const pyusdt_target_info *target, const pyusdt_probe_info *probe) noexcept
     int pyusdt_list(const char *rundir, pid_t pid, bint beside, pyusdt_list_fn *fn, void *arg, pyusdt_error *error)
+    ctypedef void pyusdt_other_fn(void *arg, uint32_t pid, const char *sentence)
+    int pyusdt_list_others(pyusdt_other_fn *fn, void *arg, pyusdt_error *error)
     int pyusdt_session_list_dead(pyusdt_session *session, pyusdt_list_fn *fn, void *arg)
     struct pyusdt_looked:
         uint32_t pid, tracer, rings
@@ -263,3 +265,7 @@ cdef extern from "tracer/gated.h" nogil:
         int parent[2]
         bint dies_alone
     pid_t pyusdt_gated_fork(char *const *argv, const pyusdt_gate *gate)
+
+
+cdef extern from "tracer/build.h" nogil:
+    const char *pyusdt_build()

@@ -16,6 +16,7 @@ import os
 import struct
 
 
+BUILD = (<bytes>pyusdt_build()).decode()  # which one of pyusdt this is, for people
 SHORTEST_SLEEP, LONGEST_SLEEP = PYUSDT_PACE_SHORTEST, PYUSDT_PACE_LONGEST  # ns, between two looks at the rings
 HAS_PLACES, AT_PLACE = PYUSDT_PLACES_OPEN, PYUSDT_PLACES_KNOWN  # of the rows of list_probes()
 
@@ -233,11 +234,12 @@ cdef class Session(Feed):
 
     def stats(self):
         """Counters: delivered, dropped, out_of_order, again (events; the last: perhaps shown before by a kept session's
-        former tracer), corrupt (rings), bytes of rings, targets (all there were), alive."""
+        former tracer), corrupt (rings), bytes of rings, targets (all there were), alive, others (processes with another build of
+        pyusdt)."""
         cdef pyusdt_session_stats s
         pyusdt_session_stats_get(self.session, &s)
         return {"delivered": s.delivered, "dropped": s.dropped, "out_of_order": s.out_of_order,
-                "again": s.again, "corrupt": s.corrupt, "bytes": s.bytes, "targets": s.targets, "alive": s.alive}
+                "again": s.again, "corrupt": s.corrupt, "bytes": s.bytes, "targets": s.targets, "alive": s.alive, "others": s.others}
 
     def stop(self):
         """Probes off; what was fired before stays readable."""
@@ -518,6 +520,21 @@ def list_probes(rundir=None, pid_t pid=0, bint beside=False):
     path = os.fsencode(rundir) if rundir is not None else None
     cdef const char *where = NULL if path is None else <const char *>path
     cdef int code = pyusdt_list(where, pid, beside, collect, <void *>out, &err)
+    if code < 0:
+        raise failure(code, &err)
+    return out
+
+
+cdef void note_other(void *arg, uint32_t pid, const char *sentence) noexcept with gil:
+    (<list>arg).append((pid, text(sentence)))
+
+
+def other_builds():
+    """Processes with another build of pyusdt, one that this does not understand: a list of (pid as it knows it, the sentence that says
+    so)."""
+    cdef pyusdt_error err
+    out = []
+    cdef int code = pyusdt_list_others(note_other, <void *>out, &err)
     if code < 0:
         raise failure(code, &err)
     return out

@@ -15,7 +15,7 @@ ROOT = HERE.parent.parent
 CORE = ["shared/acting", "shared/rundir", "shared/slot", "shared/table", "shared/glob", "shared/guard", "shared/os_linux",
         "target/control", "target/session", "target/area", "target/ring", "target/native", "target/code", "target/own_table", "target/flight",
         "target/ancestry", "target/places", "target/patterns", "target/count", "target/watch", "target/text",
-        "tracer/tracer", "tracer/base", "tracer/keep", "tracer/target", "tracer/ctl", "tracer/scan", "tracer/sweep",
+        "tracer/tracer", "tracer/build", "tracer/base", "tracer/keep", "tracer/target", "tracer/ctl", "tracer/scan", "tracer/sweep",
         "tracer/reader", "tracer/process", "tracer/directories", "tracer/enter", "tracer/seen_linux", "tracer/elsewhere_linux", "tracer/containers", "tracer/find_linux", "tracer/find_portable", "tracer/kernel_cut",
         "tracer/replay", "tracer/flight", "tracer/record_file", "tracer/places", "tracer/counts", "tracer/shares"]
 FLAGS = ["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-pthread", "-fno-omit-frame-pointer"]
@@ -25,6 +25,7 @@ VARIANTS = {
     "walk": ["-DPYUSDT_TEST_HOOKS", "-DPYUSDT_NO_OPENAT2"],  # a kernel before 5.6
     "bell": ["-DPYUSDT_TEST_HOOKS", "-DPYUSDT_WATCH_MS=3600000"],  # a watcher that nothing but the bell wakes
     "portable": ["-DPYUSDT_FIND_PORTABLE"],
+    "layout": ["-DPYUSDT_LAYOUT_VERSION=99"],  # another build
     "asan": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DPYUSDT_TEST_HOOKS"],
     "tsan": ["-fsanitize=thread", "-Wno-tsan"],  # it knows no fences: ours are for two processes
 }

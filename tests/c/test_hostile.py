@@ -104,27 +104,27 @@ def test_scribbled_shared_memory(world, seed):
 
 def fields(**changes):
     """A control file's header (c/shared/layout.h) that is right but for the changes, with one probe."""
-    size = 192 + 64 * 64 + 8 + 36 + 32
-    header = {"magic": 0x316c746375737970, "version": 7, "size": size, "pid": os.getpid(), "instance": 0,
+    size = 320 + 64 * 64 + 8 + 36 + 32
+    header = {"magic": 0x316c746375737970, "version": 9, "size": size, "pid": os.getpid(), "instance": 0,
               "starttime": int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]),
-              "pidns": os.stat("/proc/self/ns/pid").st_ino, "state": 1, "nprobes": 1, "ndescs": 1, "slots": 192,
-              "words": 192 + 4096, "descs": 192 + 4096 + 8, "strings": 192 + 4096 + 44, "strings_size": 32, "gid": 0}
+              "pidns": os.stat("/proc/self/ns/pid").st_ino, "state": 1, "nprobes": 1, "ndescs": 1, "slots": 320,
+              "words": 320 + 4096, "descs": 320 + 4096 + 8, "strings": 320 + 4096 + 44, "strings_size": 32, "gid": 0}
     desc = {"provider": 1, "module": 3, "function": 5, "name": 7, "count": 1, "strings": 0, "nargs": 4, "family": 0, "signature": 0}
     strings = {"text": b"\0p\0m\0f\0user-i4\0".ljust(32, b"\0")}
     for key, value in changes.items():
         next(part for part in (header, desc, strings) if key in part)[key] = value
     values = list(header.values())
     packed = struct.pack("<QIIIIQQ", *values[:7]) + struct.pack("<9I", *values[7:]) + b"forged\0".ljust(16, b"\0")
-    body = packed.ljust(192, b"\0") + bytes(4096 + 8) + struct.pack("<9I", *desc.values()) + strings["text"]
+    body = packed.ljust(320, b"\0") + bytes(4096 + 8) + struct.pack("<9I", *desc.values()) + strings["text"]
     name = f"{header['pid']}-{header['starttime']}-{header['instance']}.ctl"
     return name, body
 
 
 FORGERIES = {
-    "nothing at all": {"magic": 0}, "another kind": {"magic": 7}, "another version": {"version": 8},
+    "nothing at all": {"magic": 0}, "another kind": {"magic": 7}, "another version": {"version": 10},
     "size": {"size": 1 << 31}, "pid": None, "no probes": {"nprobes": 0}, "many probes": {"nprobes": 1 << 31},
     "probes but no descs": {"ndescs": 0}, "many descs": {"ndescs": 1 << 30}, "slots out": {"slots": 1 << 30},
-    "slots odd": {"slots": 193}, "words out": {"words": 4_294_967_288}, "words odd": {"words": 4289},
+    "slots odd": {"slots": 321}, "words out": {"words": 4_294_967_288}, "words odd": {"words": 4417},
     "descs out": {"descs": 4_294_967_288}, "strings out": {"strings": 1 << 31},
     "strings size": {"strings_size": 1 << 31}, "no strings": {"strings_size": 0},
     "provider out": {"provider": 32}, "name out": {"name": 1 << 31}, "signature out": {"signature": 32}, "count": {"count": 2}, "no count": {"count": 0},

@@ -7,6 +7,7 @@ Finding as well; a Finding about something that does not work has an advice, unl
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import re
@@ -236,7 +237,17 @@ def here() -> list[Finding]:
     checks = [_module, _run_directory, _cache, _python_vm, _erlang_vm]
     checks += [_uprobes, _rights, _tracefs, _namespaces, _tools] if sys.platform == "linux" else []
     checks += [_sip] if sys.platform == "darwin" else []
-    return [Finding("python", True, version), *map(_careful, [*checks, _dtrace])]
+    return [Finding("python", True, version), *map(_careful, [*checks, _dtrace]), *_other_builds()]
+
+
+def _other_builds() -> list[Finding]:
+    """Of processes that this pyusdt can not trace."""
+    from .._tracer import other_builds
+
+    try:
+        return [Finding(f"process {pid}", False, text) for pid, text in other_builds()]
+    except OSError:  # of the run directory, which has a finding of its own
+        return []
 
 
 def _careful(check: Callable[[], Finding]) -> Finding:
@@ -269,12 +280,14 @@ def _process_embedded(pid: int) -> Finding:
     try:
         folder = find_rundir(pid)
         if not list_probes(None, pid):
-            return Finding("embedded engine", False, f"what the process says in {folder} of its probes is damaged, or of another version",
+            return Finding("embedded engine", False, f"what the process says in {folder} of its probes is damaged",
                            "start the program again; whoever runs it can write there")
     except PermissionError as error:
         return Finding("embedded engine", False, error.strerror or str(error),
                        "a container or a security module keeps it from this user: trace from outside, or as root")
     except OSError as error:
+        if error.errno == errno.EPROTONOSUPPORT:
+            return Finding("embedded engine", False, error.strerror or str(error))
         return Finding("embedded engine", False, error.strerror or str(error),
                        "its program must `import pyusdt` (or load the NIF), and have a run directory")
     return Finding("embedded engine", True, f"pydtrace -p {pid} works: {folder}")

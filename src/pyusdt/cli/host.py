@@ -228,7 +228,8 @@ def _read(file: BinaryIO) -> dict[str, Any]:
     if not isinstance(request, dict) or request.get("type") != "trace" or request.get("schema") != 2:
         raise NotServed("this pydtrace serves requests of schema 2: the coordinator's is of another version")
     if (theirs := str(request.get("release"))) != (ours := release()):
-        raise NotServed(f"this host has pyusdt {ours}, the coordinator {harmless(theirs[:40])}: both need the same, as both compile the script")
+        raise NotServed(f"the coordinator has pyusdt {harmless(theirs[:80])}, and this is pyusdt {ours}: they do not understand each other; "
+                        "install the same build for both")
     return request
 
 

@@ -61,6 +61,6 @@ def help_text() -> str:
 
 def versions() -> str:
     """What --version shows, of both commands."""
-    from importlib.metadata import version
+    from .._tracer import BUILD
 
-    return f"pyusdt {version('pyusdt')}, D {VERSION}\n"
+    return f"pyusdt {BUILD}, D {VERSION}\n"

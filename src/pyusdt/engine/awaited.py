@@ -7,7 +7,7 @@ refuses others, for which a misspelt name would be waited for as well, and so do
 
 from __future__ import annotations
 
-from .._tracer import glob
+from .._tracer import glob, other_builds
 from . import OWN_PROVIDERS
 
 TYPE_CHECKING = False
@@ -25,7 +25,8 @@ def note_awaited(engine: Engine, targets: Targets) -> None:
         return
     found = [desc for desc, count in engine.matched if count == 0 and desc not in engine.awaited and _is_of_all(desc)]
     if found and not engine.options.get("zdefs"):
-        engine.notes.append("no process has pyusdt in it yet: waiting for those to come (Ctrl-C ends)")
+        has = "this build of pyusdt" if other_builds() else "pyusdt"  # the session says which processes have another
+        engine.notes.append(f"no process has {has} in it yet: waiting for those to come (Ctrl-C ends)")
     engine.awaited += found
 
 

@@ -170,7 +170,7 @@ class EmbeddedEngine(Engine):
                                            counts=clause in self._counting, frames=self._frames(clause), natives=self._natives(clause))
             known = self._known_probes()
             if self._pids and not known:
-                self.lack = f"what process {self._pids[0]} says of its probes is damaged, or of another version: pyusdt doctor -p"
+                self.lack = f"what process {self._pids[0]} says of its probes is damaged: pyusdt doctor -p"
             elif self._pids and not any(row[1].startswith("python") for row in known):
                 self.lack = NoPyusdt.OF_PYTHON
         except OSError as error:
@@ -406,6 +406,21 @@ class EmbeddedEngine(Engine):
             if records or self.exiting or not tick or time.monotonic_ns() >= deadline:
                 return records
 
+    def catch_up(self, seconds):
+        until = time.monotonic_ns()
+        deadline = until + int(seconds * 1e9)
+        while self._ticks and not self.exiting and time.monotonic_ns() < deadline:
+            due = self._due()
+            if due and due[0] > until:
+                due = None
+            reached = self._consumer.watch(self._session, self._pace, due[0] if due else until, BATCH, deadline)
+            if reached and due:
+                self._tick(*due)
+            yield self._consumer.take_records()
+            if reached and not due:
+                self._take_counts()
+                return
+
     def _watch(self, deadline):
         """Run the clauses on what comes, until the next tick is due, which it gives, or there is something for the caller."""
         due = self._due()
@@ -505,7 +520,8 @@ class EmbeddedEngine(Engine):
         """A command that has no pyusdt in it matched, since that is known only when it runs.  (Nor do we see one that has it,
         fires nothing and ends before we look.)"""
         wants = not all(map(is_own, self._descriptions()))
-        if self._command and wants and self._session.stats()["targets"] == 0:
+        stats = self._session.stats()
+        if self._command and wants and stats["targets"] == 0 and not stats["others"]:
             self._lacking = [str(NoPyusdt(f"nothing of pyusdt was seen in {self._command.argv[0]}", self._asks_for_python()))]
 
     def _look_for_silence(self):

@@ -61,13 +61,10 @@ class Request:
 
 
 def release() -> str:
-    """Of pyusdt, which both sides compile the script with; empty where it is not installed but found."""
-    from importlib.metadata import PackageNotFoundError, version
+    """Which build of pyusdt it is, since both sides compile the script."""
+    from ..._tracer import BUILD
 
-    try:
-        return version("pyusdt")
-    except PackageNotFoundError:
-        return ""
+    return str(BUILD)
 
 
 def leaves(tree: Any) -> list[str]:
