@@ -5,23 +5,30 @@
             checkout()
         fired.expect("user_trace-i4s4", times=1, i1=200, s1="/checkout")
 
-A module of its own, so that pytest can load it without importing pyusdt.  Always: probes are off after the block.
+A module of its own, so that pytest can load it without importing pyusdt.  Always: probes are off after the block; an expectation that
+could not be checked (events were lost, a clause failed, there is no such probe or value) fails.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyusdt.api.tracing import Tracing
     from pyusdt.data.records import Record
 
 _EVERYTHING = ("user_trace-s1", "user_trace-i4s4", "user_trace-n*")
-_LAG = 2.0  # s that expect() waits for what was fired in the block it stands in
+_LAG = 2.0  # s that expect() waits for records of other processes and of threads
+_SHOWN = 20  # records in a message
+_LOSSES = ("principal", "dynamic", "speculation", "speculative")
+_ARGUMENT = re.compile(r"arg(\d+)")
 
 
 class Fired:
@@ -40,29 +47,97 @@ class Fired:
 
     @property
     def records(self) -> list[Record]:
-        """All records so far, in the order of time."""
+        """All records so far, in the order of time: of all that was fired before this call."""
+        self.tracing.flush()
+        return self._so_far()
+
+    def _so_far(self) -> list[Record]:
         self._records += self.tracing.available()
         return self._records
 
-    def matching(self, probe: str | None = None, **values: object) -> list[Record]:
-        """Those of the probe (its name) that have all these values."""
-        return [record for record in self.records if (probe is None or record.probe.name == probe)
-                and all(name in record.names and record[name] == value for name, value in values.items())]
+    def matching(self, probe: str | None = None, *, after: Record | Sequence[Record] | None = None, **values: object) -> list[Record]:
+        """Those of the probe (its name) that have all these values, and come after those of `after`.  LookupError for a probe or a value
+        that this tracing can not have."""
+        self._check_names(probe, values)
+        self.tracing.flush()
+        return self._matching(probe, after, values)
 
-    def expect(self, probe: str | None = None, *, times: int | None = None, **values: object) -> list[Record]:
-        """Fail unless such records are there: at least one, or exactly `times`.  Gives them."""
+    def _matching(self, probe: str | None, after: Record | Sequence[Record] | None, values: dict[str, object]) -> list[Record]:
+        records = self._so_far()
+        return [record for record in records[_behind(records, after):] if (probe is None or record.probe.name == probe)
+                and all(_has(record, name, value) for name, value in values.items())]
+
+    def expect(self, probe: str | None = None, *, times: int | None = None, timeout: float | None = None,
+               after: Record | Sequence[Record] | None = None, **values: object) -> list[Record]:
+        """Fail unless such records are there: at least one, or exactly `times`.  Gives them.
+
+        after: of a record, or of all that another expect() gave: only what fired later counts.  timeout: so many seconds more records may
+        come, from other threads and processes; with times=0, so long none may.  Without it, all that was fired before this call counts,
+        and what is expected may take two seconds to come.  LookupError for a probe or a value that this tracing can not have.
+        """
         __tracebackhide__ = True
-        deadline = time.monotonic() + _LAG
-        while len(found := self.matching(probe, **values)) < (1 if times is None else times):
+        self._check_names(probe, values)
+        wanted = 1 if times is None else times
+        waits_for_none = times == 0 and timeout is not None
+        deadline = time.monotonic() + (_LAG if timeout is None else timeout)
+        self.tracing.flush()
+        while len(found := self._matching(probe, after, values)) < wanted or (waits_for_none and not found):
             if self.tracing.finished or time.monotonic() > deadline:
                 break
             time.sleep(0.005)
-        if not found if times is None else len(found) != times:
-            wanted = " ".join([probe or "any probe", *(f"{name}={value!r}" for name, value in values.items())])
-            often = "at least once" if times is None else f"{times} times"
-            there = "".join(f"\n  {record!r}" for record in self.records) or " nothing"
-            pytest.fail(f"{wanted} should have fired {often}, did {len(found)} times; what fired:{there}")
+        found = self._matching(probe, after, values)  # it may have finished between the two looks
+        if wrong := self._wrong(found, times):
+            if self._lacks(found, times):
+                wrong += "; what fired:" + self._shown(probe)
+            values_wanted = (f"{name}={value!r}" for name, value in values.items())
+            pytest.fail(f"{' '.join([probe or 'any probe', *values_wanted])} should have fired "
+                        f"{'at least once' if times is None else f'{times} times'}{' after that' * (after is not None)}, {wrong}")
         return found
+
+    @staticmethod
+    def _lacks(found: list[Record], times: int | None) -> bool:
+        return not found if times is None else len(found) != times
+
+    def _wrong(self, found: list[Record], times: int | None) -> str:
+        """Why it is not as expected, or why nobody knows."""
+        if self._lacks(found, times):
+            return f"did {len(found)} times"
+        lost = {kind: count for kind, count in self.tracing.drops.items() if count and kind in _LOSSES}
+        if lost and not (found and times is None):
+            return f"did {len(found)} times, but records were lost: {lost}; give usdt() a larger buffer (bufsize='16m')"
+        if self.tracing.faults and not (found and times is None):
+            return f"did {len(found)} times, but clauses failed: {self.tracing.faults[0]}"
+        return ""
+
+    def _shown(self, probe: str | None) -> str:
+        """The records, of the probe first."""
+        records = sorted(self._so_far(), key=lambda record: probe is not None and record.probe.name != probe)
+        more = len(records) - _SHOWN
+        return "".join(f"\n  {record!r}" for record in records[:_SHOWN]) + (f"\n  and {more} more" if more > 0 else "") or " nothing"
+
+    def _check_names(self, probe: str | None, values: dict[str, object]) -> None:
+        probes, names = self.tracing.names(probe)
+        if probe is not None and not probes:
+            there = ", ".join(sorted(self.tracing.names()[0])[:_SHOWN])
+            raise LookupError(f"no probe {probe} is traced here; there are: {there}")
+        for name in values:
+            if name not in names and not _ARGUMENT.fullmatch(name):
+                raise LookupError(f"{probe or 'no probe'} has no value {name}; there are: {', '.join(dict.fromkeys(names)) or 'none'}")
+
+
+def _has(record: Record, name: str, value: object) -> bool:
+    if name in record.names:
+        return bool(record[name] == value)
+    number = _ARGUMENT.fullmatch(name)
+    return bool(number) and int(number[1]) < len(record) and record[int(number[1])] == value  # type: ignore[index]
+
+
+def _behind(records: list[Record], after: Record | Sequence[Record] | None) -> int:
+    """The place behind the last of these records."""
+    if after is None:
+        return 0
+    those = {id(after)} if hasattr(after, "probe") else {id(each) for each in after}
+    return max((place for place, record in enumerate(records, 1) if id(record) in those), default=0)
 
 
 class Usdt:
@@ -82,7 +157,7 @@ class Usdt:
 
 
 def _here(more: dict[str, Any]) -> dict[str, Any]:
-    return more if {"pid", "cmd", "all"} & more.keys() else {**more, "pid": os.getpid()}
+    return more if {"pid", "cmd", "all", "hosts"} & more.keys() else {**more, "pid": os.getpid()}
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ control file, no thread.  While no tracer listens a probe costs about as much as
 What is not a probe is imported when it is first used, so that an application which nobody traces starts as fast as it
 can: `tag`, `spread_tag` (tags.py), providers of your own (Provider, load; docs/guide/providers.md), the consumer API (trace,
 atrace, watch …; docs/guide/api.md).
+
+(PYTEST_DONT_REWRITE: pytest would do that to all packages of a distribution that brings a plugin, and warn of those that are imported.)
 """
 
 import os

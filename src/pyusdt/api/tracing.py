@@ -21,8 +21,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._core import publish_forked
+from .._tracer import glob
 from ..data.argument_names import USER_TRACE
 from ..data.real_threads import is_patched
+from ..data.records import record_layout
 from ..data.snapshot import Aggregation
 from ..dlang import sides as many
 from ..dlang.compile import Compiler, default_macros
@@ -32,6 +34,7 @@ from ..engine.identity import alive
 from ..engine.kernel.structs import Structs
 from ..engine.remote import request, sides
 from ..tracing.driver import Driver
+from . import watched
 from .queue import Pump, Queue
 
 if TYPE_CHECKING:
@@ -153,7 +156,8 @@ def watch(*probes: str, where: str | None = None, pid: int | Iterable[int] | Non
 
     probes: names, or provider:module:function:name, globs allowed; where: a D predicate.  The arguments of pyusdt's own
     probes are called proc, user_tag, i1 to i4 and s1 to s4 (message for user_trace-s1; an absent string is ""), those
-    of others arg0 to arg9.  Without pid, cmd or all: all.  The rest is as for trace().
+    of other probes of the processes `pid` as they were declared, those of probes that are to come arg0 to arg9.  Without pid, cmd or
+    all: all.  The rest is as for trace().
     """
     if not probes:
         raise TypeError("name a probe")
@@ -162,13 +166,16 @@ def watch(*probes: str, where: str | None = None, pid: int | Iterable[int] | Non
     if all:
         more.setdefault("zdefs", True)
     predicate = f" /{where}/" if where else ""
-    clauses = [f"{probe if ':' in probe else f'pyusdt*:::{probe}'}{predicate} {{ {_body(probe)} }}" for probe in probes]
-    return trace("\n".join(clauses), pid=pid, cmd=cmd, all=all, **more)
+    clauses = watched.clauses(probes, pid)
+    if any(each.is_typed for each in clauses):
+        more.setdefault("pyusdt", True)
+    text = "\n".join(f"{each.description}{predicate} {{ {each.body or _body(each.description)} }}" for each in clauses)
+    return trace(text, pid=pid, cmd=cmd, all=all, **more)
 
 
-def _body(probe: str) -> str:
-    """Actions that record all arguments of a probe."""
-    name = probe.rpartition(":")[2]
+def _body(description: str) -> str:
+    """Actions that record all arguments of a probe that tells nothing of them."""
+    name = description.rpartition(":")[2]
     if name == "user_trace-s1":
         return 'printf("message=%s", arg0 ? copyinstr(arg0) : "");'
     if not name.startswith("user_trace-"):
@@ -321,6 +328,33 @@ class Tracing(Block):
     def available(self) -> list[Record]:
         """The records that are there now, maybe none."""
         return self._running.queue.take()
+
+    def flush(self, timeout: float = 10.0) -> bool:
+        """Wait until all that was fired before this call is in the records and the aggregations.  False: after `timeout` seconds it was
+        not.  (On other engines than the embedded one: until nothing has come for a moment.)"""
+        pump = self._running
+        caught: bool | None = pump.ask(lambda: pump.driver.catch_up(timeout))
+        return self.finished if caught is None else caught  # when it is over, everything is there
+
+    def names(self, probe: str | None = None) -> tuple[set[str], list[str]]:
+        """The names of probes that are traced (of one process: those that it has), and of the values that their records have; of the one of
+        that name, if it is given."""
+        program = self._running.driver.program
+        told: tuple[int, ...] = self._wanted.get("pids") or ()
+        there = watched.known_names(told[0]) if len(told) == 1 else set()
+        probes: set[str] = set()
+        values: list[str] = []
+        for clause in program.clauses:
+            wanted = [description.name for description in clause.probes]
+            names = set(wanted) | {name for name in there if any(glob(each, name) for each in wanted)}
+            if probe is None:
+                probes |= names
+            elif probe in (names if there else wanted) or (not there and any(glob(each, probe) for each in wanted)):
+                probes.add(probe)
+            else:
+                continue
+            values += [name for name, _ in record_layout(clause)]
+        return probes, values
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until tracing is over: exit(), the command's or the targets' end.  False after `timeout` seconds."""

@@ -15,6 +15,8 @@ Records are bytes, laid out by data/program.py; formatting them is the consumer'
 
 from __future__ import annotations
 
+import time
+
 from ..data.clock import Clock
 from ..data.harmless import harmless
 from .identity import alive, was_there
@@ -22,7 +24,7 @@ from .identity import ticks as begun_at  # a module of this package is called ti
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ..data.program import Program
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 DTRACE_PROBES = ("BEGIN", "END", "ERROR")  # of the provider dtrace, on every engine
 BEGIN, END, ERROR = 1, 2, 3  # their ids
+_A_MOMENT = 0.05  # s in which what was fired has come
 OWN_PROVIDERS = ("pyusdt", "erlang")  # of the Python module and of the NIF; the process id follows
 
 
@@ -185,6 +188,16 @@ class Engine(Clock):
         """Wait at most `timeout` seconds for events, run the clauses on them, and give the records that
         came of it (bytes, maybe none)."""
         raise NotImplementedError
+
+    def catch_up(self, seconds: float) -> Iterator[bytes]:
+        """Records until all that was fired before this call has been seen, or so many seconds have passed.  (Where the engine can not
+        tell, until nothing has come for a moment.)"""
+        deadline = time.monotonic() + seconds
+        while not self.exiting and time.monotonic() < deadline:
+            records = self.poll(_A_MOMENT)
+            yield records
+            if not records:
+                return
 
     def end(self) -> bytes:
         """Disable the probes, run what was fired before, fire END; gives the records, the first of them where there are many."""

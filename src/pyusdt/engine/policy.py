@@ -58,6 +58,11 @@ class Waiting:
     def print_by(self, formatter):
         """They are records until they are seen, which bufsize counts, and which an action among them may change."""
 
+    def catch_up(self, seconds):
+        for records in self._engine.catch_up(seconds):
+            self._keep(records)
+            yield self._release()
+
     def end(self):
         self._keep(self._engine.end())
         return self._release()
@@ -77,6 +82,11 @@ class UntilTheEnd(Waiting):
     def poll(self, timeout):
         self._keep(self._engine.poll(timeout))
         return b""
+
+    def catch_up(self, seconds):
+        for records in self._engine.catch_up(seconds):
+            self._keep(records)
+            yield b""
 
     def end(self):
         records = self._engine.end()

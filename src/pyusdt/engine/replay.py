@@ -7,6 +7,7 @@ years, not every tick of them is had.
 """
 
 import os
+import time
 
 from .. import _tracer
 from . import BEGIN, END, EngineError
@@ -59,6 +60,12 @@ class ReplayEngine(EmbeddedEngine):
         if not self.finished:
             self._poll_once()
         return self._consumer.take_records()
+
+    def catch_up(self, seconds):
+        """All of the recording, since it was fired long ago."""
+        deadline = time.monotonic() + seconds
+        while not (self.finished or self.exiting) and time.monotonic() < deadline:
+            yield self.poll(0)
 
     def _poll_once(self):
         """Events of a step, up to the next tick, and the tick, unless that is later than the recording."""

@@ -193,6 +193,14 @@ class Driver:
             self.stopping = self.costly = True
             self.sink.notice(told)
 
+    def catch_up(self, seconds: float) -> bool:
+        """Feed the sink with all that was fired before this call.  False: not all of it came within so many seconds."""
+        deadline = time.monotonic() + seconds
+        for records in self.engine.catch_up(seconds):
+            self._take(records)
+        self._tell_drops()
+        return time.monotonic() < deadline
+
     def end(self) -> None:
         """Probes off, END, all that was recorded, the aggregations."""
         self._take(self.engine.end())
