@@ -66,7 +66,7 @@ class Command:
         """Let the command run.  Raises OSError if it can not be started."""
         if self._started_by_other:
             return
-        variables = b"".join(os.fsencode(each) + b"\0" for pair in self.environment.items() for each in pair)
+        variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in self.environment.items())
         os.write(self._gate, len(variables).to_bytes(4, "little") + variables)
         os.close(self._gate)
         self._gate = -1
