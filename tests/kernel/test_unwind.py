@@ -50,10 +50,14 @@ def tracing(subject, clause):
 
 
 def at_read(subject, line=""):
-    """The frames of the read in which it waits, once it has had a line."""
-    with tracing(subject, "syscall::read:entry /pid == $target/ { ustack(120); exit(0); }") as messages:
-        subject.say(line)
-        return next(row["values"][0] for row in messages if row["type"] == "record")
+    """The frames of the read in which it waits, once it has had a line.  Large tables are read once more where there was no time."""
+    for _ in range(10):
+        with tracing(subject, "syscall::read:entry /pid == $target/ { ustack(120); exit(0); }") as messages:
+            subject.say(line)
+            found = next(row["values"][0] for row in messages if row["type"] == "record")
+        if "[not looked at yet]" not in found:
+            break
+    return found
 
 
 def alike(ours, theirs):
@@ -81,7 +85,7 @@ def are_gdb_s(found, subject, folder):
 
 
 def names(frames):
-    return [re.split("[`+]", frame)[1] for frame in frames]
+    return [re.split("[`+]", frame)[1] for frame in frames if "`" in frame]
 
 
 def test_of_a_program_without_frame_pointers(bare, tmp_path):

@@ -131,7 +131,7 @@ def test_ustack_has_them_in_the_place_of_the_interpreter_s(python):
     """Half of the frames are for native ones, which there are more of before CPython 3.11; none of the interpreter's is left out."""
     found = told(python, "syscall", SYSCALL.replace("jstack", "ustack"))
     assert all("getpriority" in row[2][0] and not any("`_PyEval_EvalFrameDefault" in each for each in row[2]) for row in found)
-    assert wrong([[*row[:2], [each for each in row[2] if "`" not in each]] for row in found]) == []
+    assert wrong([[*row[:2], [each for each in row[2] if "`" not in each and each != "[not looked at yet]"]] for row in found]) == []
 
 
 # --- what is no Python, or hardly one -------------------------------------------------------------

@@ -54,7 +54,7 @@ class World:
         while time.monotonic() < until:
             made.ask(pid, 0)
             time.sleep(0.01)
-            if pid in self.answers and all(part[3] != unwound.NONE for part in self.answers[pid]):
+            if pid in self.answers and all(part[3] not in (unwound.NONE, unwound.LATER) for part in self.answers[pid]):
                 return True
         return False
 

@@ -36,6 +36,7 @@ PART_SIZE = _PART.size
 MOST = 512  # parts, a power of two
 VALUE_SIZE = PARTS + MOST * PART_SIZE
 NONE = 0  # the number of a table that is none
+LATER = (1 << 31) - 1  # of one that is not read yet
 
 
 def rule(kind: int, begin: int = 0, saved: int = 0) -> int:

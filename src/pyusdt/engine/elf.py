@@ -6,10 +6,12 @@ damaged file raises BadFile, never anything else, no loop is longer than the fil
 larger than LARGEST, however large a file with holes says that it is.  It is read, not mapped: whoever owns it may cut it meanwhile.
 """
 
+import mmap
 import os
 import struct
 from array import array
 from bisect import bisect_right
+from collections import namedtuple
 
 from ..data.files import open_regular
 from ..data.symbol_table import Table
@@ -35,6 +37,39 @@ class BadFile(Exception):
     """Not an ELF file that can be traced; the message says why."""
 
 
+class Segment(namedtuple("Segment", "address offset size flags")):
+    """A part of a file that is loaded.  address: as linked; size: bytes in the file; flags: EXECUTES, WRITES."""
+
+    __slots__ = ()
+
+
+EXECUTES, WRITES = 1, 2
+
+
+def linked(segments, access, offset):
+    """The address as linked of what is at an offset of a file that is mapped so, or None.  access: of the mapping, as maps have it ("r-xp"),
+    "" where it is not known.  A segment lies in the file as the linker likes: one page of the file may hold parts of several, each of which
+    is mapped with all of the page; what the page has besides belongs to the segment that it is mapped for."""
+    if "x" in access:
+        groups = [[each for each in segments if each.flags & EXECUTES]]
+    elif "w" in access:
+        groups = [[each for each in segments if each.flags & WRITES]]
+    elif access:  # read alone are some of those that are written until the program is linked, too
+        groups = [[each for each in segments if not each.flags & (EXECUTES | WRITES)], [each for each in segments if each.flags & WRITES]]
+    else:
+        groups = [[each for each in segments if each.flags & EXECUTES]]
+    for group in (*groups, [] if access else segments):
+        for each in group:
+            if each.offset <= offset < each.offset + each.size:
+                return each.address - each.offset + offset
+    for group in (*groups, segments) if access else ():
+        for each in group:
+            begin, end = each.offset & -mmap.PAGESIZE, each.offset + each.size + mmap.PAGESIZE - 1 & -mmap.PAGESIZE
+            if begin <= offset < end:
+                return each.address - each.offset + offset
+    return None
+
+
 class Note:
     """A USDT site.  provider, name: as D names them, the provider without a pid; address, semaphore: as
     linked, semaphore 0 where there is none; arguments: the operand string."""
@@ -52,7 +87,7 @@ def d_name(name):
 
 
 class File:
-    """One ELF file, read lazily.  machine: ELF's number of the processor; shared: it has no fixed address; size: bytes.
+    """One ELF file, read lazily.  machine: ELF's number of the processor; entry: where a program begins, as linked; shared: it has no fixed address; size: bytes.
     inode: the number that it must have, or None for any; mode: as open_regular()."""
 
     _fd = -1
@@ -94,7 +129,7 @@ class File:
         return list(shape.iter_unpack(self.read(offset, n * shape.size)))
 
     def _read_header(self):
-        [(ident, kind, self.machine, _, _, segments, self._table, _, _, size, n, section_size, sections, names)] = (
+        [(ident, kind, self.machine, _, self.entry, segments, self._table, _, _, size, n, section_size, sections, names)] = (
             self._rows(_HEADER, 0, 1))
         if ident[:5] != b"\x7fELF\x02":
             raise BadFile("not a 64-bit ELF file")
@@ -105,7 +140,7 @@ class File:
         self._count, self._names = sections, names
         self.shared = kind == 3
         rows = self._rows(_SEGMENT, segments, n) if n else []
-        self.segments = [(row[3], row[2], row[5]) for row in rows if row[0] == _LOAD]  # address, offset, file size
+        self.segments = [Segment(row[3], row[2], row[5], row[1]) for row in rows if row[0] == _LOAD]
         self.interpreter = next((_text(self.read(row[2], min(row[5], _PATH)), 0)
                                  for row in rows if row[0] == _INTERPRETER and row[5]),  # a file of symbols alone has nothing there
                                 None)
@@ -127,9 +162,9 @@ class File:
 
     def offset(self, address):
         """Where an address as linked lies in the file, or None."""
-        for start, offset, size in self.segments:
-            if start <= address < start + size:
-                return address - start + offset
+        for each in self.segments:
+            if each.address <= address < each.address + each.size:
+                return address - each.address + each.offset
         return None
 
     # --- notes -----------------------------------------------------------------------

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     import os
 
     from ..data.allowance import Allowance
+    from .elf import Segment
 
-    Segments = list[tuple[int, int, int]]
+    Segments = list[Segment]
 
 _ROOM = 256 << 20  # bytes of all
 _LEAST = 4096  # bytes that a file takes, whatever it has

@@ -3,7 +3,8 @@
 In: an engine.elf.File, an address as linked.  Out: a Row: where the caller's frame begins and which registers were saved where.
 Always: the file is believed in nothing: what makes no sense raises elf.BadFile or IndexError, every table is bounded, no loop is
 longer than its bytes.  Only tables with the index that linkers make (.eh_frame_hdr, sorted, 4 bytes each) are read, and of it what is
-needed: a row costs a search in the index and one entry, whatever the size of the file; all of them (functions()) one look at each.
+needed: a row costs a search in the index and one entry, whatever the size of the file; all of them (functions()) one look at each.  Static
+programs have no index: for them one is made, by a look at each entry.
 The formats: the Linux Standard Base's "Exception Frames", and DWARF 5, 6.4 (what is wanted) and 2.5 (expressions).
 """
 
@@ -14,6 +15,7 @@ from ..engine.elf import BadFile
 CFA = -1  # the place of the rule for where the caller's frame begins among those of registers
 OFFSET, VALUE, REGISTER, AT, EXPRESSION = "offset", "value", "register", "at", "expression"
 _ENTRY = 1 << 16  # bytes of one, at most
+_ENTRIES = 1 << 18  # of a file that has no index of them
 _INDEX = struct.Struct("=ii")
 _POINTERS = {0: "Q", 2: "H", 3: "I", 4: "Q", 10: "h", 11: "i", 12: "q"}
 _RELATIVE = 0x10
@@ -147,9 +149,13 @@ class Tables:
     def __init__(self, file):
         self._file, self._commons = file, {}
         sections = file.sections
-        if ".eh_frame" not in sections or ".eh_frame_hdr" not in sections:
+        if ".eh_frame" not in sections:
             raise BadFile("it has no tables of frames")
         _, self._address, self._offset, self._size, _ = sections[".eh_frame"]
+        self._made = None if ".eh_frame_hdr" in sections else self._index()
+        if self._made is not None:
+            self._count = len(self._made)
+            return
         _, self._index_address, offset, size, _ = sections[".eh_frame_hdr"]
         head = _Bytes(file.read(offset, min(size, 32)), self._index_address)
         try:
@@ -181,7 +187,7 @@ class Tables:
         """For each function, in the order of their addresses, its (begin, end, Row) one after the other, addresses as linked, ascending: of each
         address in a part what row() has of it.  Where there is nothing, what makes no sense, or too much for one function, no part is.  Raises
         BadFile where the file has too much."""
-        _, _, offset, size, _ = self._file.sections[".eh_frame_hdr"]
+        _, _, offset, size, _ = self._file.sections.get(".eh_frame_hdr", (0, 0, 0, 0, 0))
         held, self._file = self._file, _Held(self._file, [(offset, size), (self._offset, self._size)])
         try:
             following = self._indexed(0) if self._count else None
@@ -216,7 +222,30 @@ class Tables:
             low, high = (middle + 1, high) if self._indexed(middle)[0] <= address else (low, middle)
         return self._indexed(low - 1)[1] if low else None
 
+    def _index(self):
+        """[(where a function begins, the address of its entry)], ascending.  Raises BadFile."""
+        data, found, at = self._file.read(self._offset, self._size), [], 0
+        try:
+            while at + 8 <= len(data):
+                size, distance = struct.unpack_from("=II", data, at)
+                if size == 0 or size == 0xFFFFFFFF:  # the last one; one of more than 4 GiB
+                    break
+                if distance:
+                    entry = self._address + at
+                    common = self._common(entry, distance)
+                    found.append((_Bytes(data[at + 8 : at + 24], entry + 8).pointer(common.encoding), entry))
+                at += 4 + size
+                if len(found) > _ENTRIES:
+                    raise BadFile("it has too many tables of frames")
+        except (IndexError, struct.error):
+            raise BadFile("its tables are cut off") from None
+        if not found:
+            raise BadFile("it has no tables of frames")
+        return sorted(found)
+
     def _indexed(self, number):
+        if self._made is not None:
+            return self._made[number]
         start, entry = _INDEX.unpack(self._file.read(self._first + number * _INDEX.size, _INDEX.size))
         return self._index_address + start, self._index_address + entry
 

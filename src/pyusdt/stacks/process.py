@@ -209,10 +209,10 @@ class Python:
 
 def moved(file, mapping):
     """What is to be added to an address as linked."""
-    for address, offset, _ in file.segments:
-        if offset & ~4095 == mapping.offset:
-            return mapping.start - (address - offset + mapping.offset)
-    raise elf.BadFile("it is not mapped as it says")
+    address = elf.linked(file.segments, mapping.access, mapping.offset)
+    if address is None:
+        raise elf.BadFile("it is not mapped as it says")
+    return mapping.start - address
 
 
 def word_of(data, offset):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ..engine import elf
+
 _PATIENCE = 20.0  # seconds of a processor
 _RULES = 1 << 12  # different ones whose meaning is kept: the C library has 300
 _BP, _SP, _PC = 6, 7, 16
@@ -36,7 +38,7 @@ class Table:
 
     __slots__ = ("base", "rows", "segments")
 
-    def __init__(self, base: int, rows: bytes, segments: list[tuple[int, int, int]]) -> None:
+    def __init__(self, base: int, rows: bytes, segments: list[elf.Segment]) -> None:
         self.base, self.rows, self.segments = base, rows, segments
 
     def __len__(self) -> int:

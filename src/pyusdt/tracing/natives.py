@@ -22,6 +22,7 @@ from ..engine import elf, mapped
 from ..stacks import table
 from ..stacks.native import mapped_code
 from ..stacks.process import moved
+from .perf_map import note
 from .reader import Looks, Reader, user_of
 
 TYPE_CHECKING = False
@@ -43,7 +44,7 @@ class _Known:
 
     def __init__(self, number: int = unwound.NONE, found: table.Table | None = None) -> None:
         self.number, self.rows, self.base = number, len(found) if found else 0, found.base if found else 0
-        self.segments: list[tuple[int, int, int]] = found.segments if found else []
+        self.segments: list[elf.Segment] = found.segments if found else []
 
 
 class _File(namedtuple("_File", "strange rare order user owner path key")):
@@ -143,6 +144,8 @@ class Natives(Looks):
         before = self._processes.pop(pid, (stamp, 0, None))
         same = before[2] == [(each.where, each.file) for each, _ in parts] and before[0] == stamp
         delay = min(2 * before[1], _LONGEST) if same else _FIRST
+        if not all(of_file or mapping.path.startswith("[") for mapping, of_file in parts):
+            note(pid)  # names of what is made at run time
         found = [self._part(pid, mapping, of_file) for mapping, of_file in parts]
         if len(found) > unwound.MOST:
             self._tell(f"process {pid} has its code in more than {unwound.MOST} places")
@@ -156,6 +159,8 @@ class Natives(Looks):
         """A part of its code, with the table if there is one."""
         start, size = mapping.start, mapping.end - mapping.start
         known = self._known(pid, mapping) if of_file else None
+        if known is None and of_file and self._mapped.get(mapping.file) in self._waits:
+            return start, 0, size, unwound.LATER, 0
         if known is not None and known.number != unwound.NONE:
             try:
                 return start, known.base + moved(known, mapping), size, known.number, known.rows
@@ -230,9 +235,8 @@ class Natives(Looks):
             self._forget(file)
         else:
             self._files[file.key] = known
-        if known is None or known.number != unwound.NONE:
-            for pid in waiting & self._processes.keys():
-                self._again(pid)
+        for pid in waiting & self._processes.keys():
+            self._again(pid)
 
     def _forget(self, file: _File) -> None:
         del self._files[file.key]
@@ -258,8 +262,9 @@ class Natives(Looks):
             found = _table(file, min(room, unwound.ROWS), self._beat)
         except OSError:
             return None
-        except elf.BadFile:
-            return _Known()  # it has none, or is no program
+        except elf.BadFile as error:
+            self._tell(f"{file.name}: {error}")
+            return _Known()
         except table.Left as error:
             self._tell(f"{file.name}: {error}")
             return _Known()

@@ -5,6 +5,7 @@ Always: the file is read again where it has grown, those of a user for two secon
 though they may grow with every look; a line that is none is passed over.  /tmp is everybody's: a file of another user than the
 process's, root and ours is none, nor is a link or what is no regular file; of one no more than 64 MiB, half a million names and a
 kilobyte of each are taken, and of all as many as there is room for.
+Of a process that has ended the file is read, too, if the process was seen alive with code of this kind (note()) and the file is no older.
 CPython writes such a file with -X perf (3.12), Erlang with +JPperf true (OTP 24), node with --perf-basic-prof.
 Source: Linux tools/perf/Documentation/jit-interface.txt.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import time
 from bisect import bisect_right
 from collections import OrderedDict
 
@@ -26,7 +28,48 @@ _LINE = re.compile(r"(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,16}) (.{1,1024})
 _LIMIT = 64 << 20  # bytes
 _ROWS = 1 << 19
 _ROOM, _LEAST, _ROW = 256 << 20, 512, 200  # bytes of all maps, of one that has nothing, of a row without its name
+_MOST = 1 << 12  # processes that were seen alive
+_OLDER = 1.0  # s by which the times of files and of processes may differ
 _AT_ONCE, _SHARE = 2.0, 20  # s, of each user's
+
+
+class _Seen:
+    """A process that was seen alive.  path: of its file, in this process's file system, None where it has another; user."""
+
+    __slots__ = ("_begun", "path", "user")
+
+    def __init__(self, pid: int) -> None:
+        inner, self.user = _who(pid)
+        here, there = (os.stat(f"/proc/{each}/root/tmp") for each in ("self", pid))
+        same = (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+        self.path = f"/tmp/perf-{inner}.map" if same else None
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            ticks = int(file.read().rpartition(b")")[2].split()[19])
+        self._begun = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
+
+
+    @property
+    def size(self) -> int:
+        """Of the file, 0: it is not its."""
+        try:
+            status = os.lstat(self.path or "")
+        except OSError:
+            return 0
+        return status.st_size if status.st_mtime >= self._begun - _OLDER else 0
+
+
+_seen: OrderedDict[int, _Seen] = OrderedDict()  # by pid
+
+
+def note(pid: int) -> None:
+    """A process that runs has code that lies in no file."""
+    try:
+        _seen[pid] = _Seen(pid)
+    except (OSError, LookupError, ValueError):
+        return  # it has ended
+    _seen.move_to_end(pid)
+    if len(_seen) > _MOST:
+        _seen.popitem(last=False)
 
 
 class _Map:
@@ -84,8 +127,11 @@ class PerfMaps:
             return
         try:
             size = os.lstat(path).st_size
-        except OSError:
-            return  # it has ended: what was read stays
+        except OSError:  # it has ended, or has none
+            seen = _seen.get(pid)
+            if seen is None or seen.path is None:
+                return  # what was read stays
+            path, user, size = seen.path, seen.user, seen.size
         if size > known.size:
             known.user = user
             self._room += known.room

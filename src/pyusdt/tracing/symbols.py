@@ -20,7 +20,7 @@ from ..data.harmless import harmless
 from ..data.shares import ROOT, one
 from ..data.symbol_table import Table
 from ..data.types import PLACE
-from ..engine import mapped
+from ..engine import elf, mapped
 from ..engine.file_symbols import FILES, NOTHING, Known
 from ..engine.reachable import REACHABLE
 from .beside import beside
@@ -180,7 +180,8 @@ class Symbols(Addresses):
         if where is None:
             return None, None, offset
         file = self._known(pid, where)
-        linked = _linked(file.segments, offset)
+        linked = elf.linked(file.segments, where.access, offset)
+        linked = offset if linked is None else linked
         symbol = None if self.options.get("noresolve") else file.table.find(linked)
         return (where.name, None, linked) if symbol is None else (where.name, symbol[1], linked - symbol[0])
 
@@ -261,14 +262,6 @@ class Symbols(Addresses):
         if not pid or self.options.get("noresolve"):
             return None
         return next((text for text in (resolve(pid, address) for resolve in self._resolvers) if text), None)
-
-
-def _linked(segments: Sequence[tuple[int, int, int]], offset: int) -> int:
-    """The address of what is at an offset of a file."""
-    for start, begin, size in segments:
-        if begin <= offset < begin + size + 4096:
-            return offset - begin + start
-    return offset
 
 
 def _kernel_symbols() -> Table:

@@ -24,6 +24,7 @@ from . import allowed, btf, errors, operands, unwind, writing
 from .attach import SITE, Attacher, Own, Place, release
 from .clauses import demanded
 from .family import Family
+from .holding import Hold
 from .hurry import Hurry
 from .link import NAMES_SIZE, NO_PID, Event, Linker
 from .maps import KernelMaps
@@ -38,6 +39,7 @@ from .walks import Walks, task
 
 _SETTLE = 0.001  # s between two looks at a ring that is being filled
 _RESCAN_NOW, _RESCAN_FIRST, _RESCAN_LAST, _RESCAN_ALL = 0.0005, 0.005, 0.5, 2.0  # s between two looks for files that were mapped since
+_HELD = 0.002  # s between two looks at a command that is about to be held
 _VALUE = 1  # of a return probe's arguments, what the function returns
 _MORE_PROBES = 4096  # ids that files found later may take
 
@@ -60,7 +62,7 @@ class KernelEngine(Engine):
         self._programs = {}  # what makes it different: descriptor
         self._attached = set()  # (site's id, pid or None)
         self._given_up = []  # why sites are not traced, as far as it was not told yet
-        self._walks = None  # Walks, once tracing begins
+        self._walks = self._hold = None  # Walks, Hold, once tracing begins
         self._statistics = None  # Statistics, where what the programs take is bounded
         self._begun = self._busy = False
         self._reads_aggregations = any(action.args for clause in program.clauses for action in clause.actions)
@@ -399,9 +401,35 @@ class KernelEngine(Engine):
         if self._family:
             self._family.begin()
         self._attach_new()
+        if self._command and self.program.stacks and not self._family:  # which holds what it becomes
+            self._hold_command()
         self._system.attach(self, self._system_idents)
         self._attach_profiles()
         self._ticks = Ticks(dict(self._periods.values()), time.monotonic_ns())
+
+    def _hold_command(self):
+        """Until it is known where its code is."""
+        paths = [file.path for file in self._finder.files.values() if file.main and self._command.pid in file.pids]
+        try:
+            self._hold = Hold(self.attacher, paths[0], self._command.pid) if paths else None
+        except (OSError, BadFile, kernel.Refused):
+            pass  # its first stacks may be unknown, which they say
+
+    def _look_at_held(self):
+        """Whether the command is held, or may be yet."""
+        if self._hold is None or not self._hold.is_held():
+            return self._hold is not None and not self._hold.over
+        pid = self._command.pid
+        try:
+            if self._finder.process(pid):
+                self._attach_new()
+            if self._walks and self.maps.places.walk.tables:
+                self.interpreters.natives.ask(pid, 0)
+                self.interpreters.natives.settle()
+        except OSError:
+            pass  # it was killed
+        self._hold.let_go()
+        return False
 
     def _learn(self):
         """What the processes that were named are, and where their code is; of a command that has not started what is known of its files."""
@@ -429,6 +457,7 @@ class KernelEngine(Engine):
         self._set_wall()
         while True:
             due = self._fire_ticks()
+            holds = self._look_at_held()
             self._hear()
             records = self.maps.ring.take()
             now = time.monotonic()
@@ -439,7 +468,7 @@ class KernelEngine(Engine):
             if self._family and self._family.changed():
                 self._look_at_family()
             self._rescan(now)
-            until = min(deadline, self._rescan_due or deadline, due or deadline)
+            until = min(deadline, self._rescan_due or deadline, due or deadline, now + _HELD if holds else deadline)
             for fd, _ in self._poller.poll(max(0.0, until - now) * 1000 + 0.5):
                 for pid in [pid for pid, held in self._held.items() if held == fd]:
                     self._let_go(pid)
@@ -521,6 +550,8 @@ class KernelEngine(Engine):
             self._family.end()
         self.maps.active = False
         self.attacher.close()
+        if self._hold:
+            self._hold.let_go()
         self._hear()
         self._ticks = None
         records = list(iter(self.maps.ring.take, b""))
@@ -529,6 +560,9 @@ class KernelEngine(Engine):
 
     def close(self):
         self.attacher.close()
+        if self._hold:
+            self._hold.close()
+            self._hold = None
         if self._walks:
             self._walks.close()
         if self.interpreters:

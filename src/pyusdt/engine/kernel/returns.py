@@ -227,8 +227,8 @@ class Returns:
             for (start, size, _), (following, *_) in pairwise(rows):
                 if start < following < start + size:
                     self._shared |= {start, following}
-            for begin, offset, size in self._file.segments:
-                self._find_entered(begin, offset, size)
+            for each in self._file.segments:
+                self._find_entered(each.address, each.offset, each.size)
         return self._shared
 
     def _find_entered(self, begin: int, offset: int, size: int) -> None:

@@ -4,6 +4,8 @@ In: where processes have which table, and the tables (data/unwound.py, both by t
 mode with.  Out: the frames' addresses in the state block, as bpf_get_stack() has them; the tracer is asked for what is not known.
 Always: the process is read by bpf_probe_read_user() alone: what its stack and its files say leads nowhere but into itself; there are as many
 steps as there is room for frames, each with so many looks at a table; code that has no table is left by the chain of frame pointers.
+Where the code of a process, or its table, is not known yet the stack ends with a mark that says so, not with frames that may be none; what
+a frame pointer leads to is a frame only where code is known to be.
 """
 
 from __future__ import annotations
@@ -54,8 +56,9 @@ _PATIENCE = 50_000_000  # ns that an answer may take before the tracer is asked 
 _FACTOR = 0x5851F42D4C957F2D
 _PART_STEPS, _ROW_STEPS = u.MOST.bit_length(), u.ROWS.bit_length()
 # Behind what a walk of an interpreter's has; a frame as it is on the stack, BP and PC, is read into these at once.
-BP, PC, SP, CALLED, LOW, HIGH, UNKNOWN, RETURNED = range(walk.WALK_SIZE, walk.WALK_SIZE + 64, 8)
-UNWIND_SIZE = 64
+BP, PC, SP, CALLED, LOW, HIGH, UNKNOWN, RETURNED, BY_POINTER = range(walk.WALK_SIZE, walk.WALK_SIZE + 72, 8)
+UNWIND_SIZE = 72
+_FROM_UNKNOWN = 2  # BY_POINTER, else 1: the frame before is of code that is in no part, so that what is not known yet may be said
 _CONTEXT = -24  # on the stack: the state block, what the map has of the process
 _KEY, _SENT = -16, -40
 
@@ -84,7 +87,7 @@ class Unwind(walk.Frames):
     def _whole(self) -> tuple[Any, list[tuple[int, Any]]]:
         g, calls = Code(), []
         new, same, none, done, known = Label(), Label(), Label(), Label(), Label()
-        count, _, most = self.words
+        _, _, most = self.words
         g.emit(mov(R6, R1))
         self._stamp(g, none)
         g.emit(store(4, R10, _KEY, R9), ld_map(R1, self._places.parts), mov(R2, R10), alu_imm("add", R2, _KEY), call(_LOOKUP),
@@ -92,9 +95,8 @@ class Unwind(walk.Frames):
         g.place(same)
         g.emit(load(8, R1, R0, u.STAMP), jump("jne", R1, R8, new), mov(R7, R0))
         self._registers(g, none)
-        # what can not be read is zeros, all of them: a key has the room behind the last frame, too
-        g.emit(mov(R1, R6), alu_imm("add", R1, count), mov_imm(R2, 8 + 8 * most), mov_imm(R3, 0), call(READ_KERNEL),
-               store(8, R10, _CONTEXT, R6), store(8, R10, _CONTEXT + 8, R7), mov_imm(R1, most))
+        self._make_empty(g)
+        g.emit(store(8, R10, _CONTEXT, R6), store(8, R10, _CONTEXT + 8, R7), mov_imm(R1, most))
         calls.append((len(g.insns), self._step))
         g.emit(function(R2), mov(R3, R10), alu_imm("add", R3, _CONTEXT), mov_imm(R4, 0), call(_LOOP),
                load(8, R1, R6, self.var(UNKNOWN)), jump_imm("jeq", R1, 0, known), load(8, R7, R7, u.DELAY))
@@ -104,11 +106,35 @@ class Unwind(walk.Frames):
         g.place(new)
         g.emit(mov_imm(R7, _PATIENCE))
         self._ask_now_and_then(g)
+        self._registers(g, none)
+        self._make_empty(g)
+        g.emit(load(8, R1, R6, self.var(PC)))
+        walk.append(g, self.words)
+        self._mark(g)
+        g.emit(mov_imm(R0, 1), ja(done))
         g.place(none)
         g.emit(mov_imm(R0, 0))
         g.place(done)
         g.emit(exit_())
         return g.finish(), calls
+
+    def _make_empty(self, g: Any) -> None:
+        """The stack: what can not be read is zeros, all of them: a key has the room behind the last frame, too."""
+        count, _, most = self.words
+        g.emit(mov(R1, R6), alu_imm("add", R1, count), mov_imm(R2, 8 + 8 * most), mov_imm(R3, 0), call(READ_KERNEL))
+
+    def _mark(self, g: Any) -> None:
+        """Behind the last frame: what follows is not known yet."""
+        g.emit(*const(R1, w.MARK | w.UNSEEN))
+        walk.append(g, self.words)
+
+    def _take_back(self, g: Any) -> None:
+        """The last frame."""
+        count, frames, most = self.words
+        none = Label()
+        g.emit(load(8, R1, R6, count), jump_imm("jeq", R1, 0, none), jump_imm("jgt", R1, most, none), alu_imm("sub", R1, 1),
+               store(8, R6, count, R1), alu_imm("lsh", R1, 3), alu("add", R1, R6), store_imm(8, R1, frames, 0))
+        g.place(none)
 
     def _registers(self, g: Any, none: Label) -> None:
         """Of the thread in user mode; to `none` where it is a 32-bit program's."""
@@ -117,7 +143,7 @@ class Unwind(walk.Frames):
         g.emit(load(2, R1, R6, area + _MODE), jump_imm("jne", R1, _USER_64, none))
         for place, offset in ((PC, _PC), (SP, _SP), (BP, _BP)):
             g.emit(load(8, R1, R6, area + offset), store(8, R6, self.var(place), R1))
-        g.emit(store_imm(8, R6, self.var(CALLED), 0), store_imm(8, R6, self.var(UNKNOWN), 0))
+        g.emit(*[store_imm(8, R6, self.var(each), 0) for each in (CALLED, UNKNOWN, BY_POINTER)])
         stays = Label()
         g.emit(load(8, R1, R6, self.var(RETURNED)), jump_imm("jeq", R1, 0, stays), load(8, R1, R6, self.var(SP)), mov(R3, R1),
                alu_imm("add", R1, 8), store(8, R6, self.var(SP), R1), mov(R1, R6), alu_imm("add", R1, self.var(PC)), mov_imm(R2, 8),
@@ -141,16 +167,25 @@ class Unwind(walk.Frames):
     def _one(self) -> Any:
         """r2 leads to the state block, r6 from then on, and to what is known of the process, r7."""
         g = Code()
-        stop, unknown, by_pointer, further = Label(), Label(), Label(), Label()
+        stop, unknown, guessed, later, by_pointer, follow, further = (Label() for _ in range(7))
         g.emit(load(8, R6, R2, 0), load(8, R7, R2, 8), load(8, R1, R6, self.var(PC)), jump_imm("jeq", R1, 0, stop))
         walk.append(g, self.words)
         g.emit(load(8, R8, R6, self.var(PC)), load(8, R1, R6, self.var(CALLED)), alu("sub", R8, R1))
-        self._part(g, unknown, by_pointer)
+        self._part(g, unknown, later, by_pointer)
         self._row(g, by_pointer)
         self._by_table(g, by_pointer, further, stop)
         g.place(unknown)
-        g.emit(store_imm(8, R6, self.var(UNKNOWN), 1))
+        g.emit(store_imm(8, R6, self.var(UNKNOWN), 1), load(8, R1, R6, self.var(BY_POINTER)), jump_imm("jne", R1, 0, guessed),
+               store_imm(8, R6, self.var(BY_POINTER), _FROM_UNKNOWN), ja(follow))
+        g.place(guessed)
+        self._take_back(g)
+        g.emit(load(8, R1, R6, self.var(BY_POINTER)), jump_imm("jne", R1, _FROM_UNKNOWN, stop))
+        g.place(later)
+        self._mark(g)
+        g.emit(ja(stop))
         g.place(by_pointer)
+        g.emit(store_imm(8, R6, self.var(BY_POINTER), 1))
+        g.place(follow)
         g.emit(load(8, R8, R6, self.var(BP)), jump_imm("jeq", R8, 0, stop))
         self._read(g, BP, 16, R8, stop)
         g.emit(alu_imm("add", R8, 16), store(8, R6, self.var(SP), R8))
@@ -179,9 +214,9 @@ class Unwind(walk.Frames):
         g.emit(store(8, R6, self.var(HIGH), R3))
         g.place(following)
 
-    def _part(self, g: Any, unknown: Label, by_pointer: Label) -> None:
+    def _part(self, g: Any, unknown: Label, later: Label, by_pointer: Label) -> None:
         """Of address r8: r9 = the table, r8 = the address as it counts, HIGH = the number of its rows; to `unknown` where no part is, to
-        `by_pointer` where it has no table."""
+        `later` where its table is not read yet, to `by_pointer` where it has none."""
         found = Label()
         g.emit(store_imm(8, R6, self.var(LOW), 0), load(8, R1, R7, u.COUNT), store(8, R6, self.var(HIGH), R1))
         for _ in range(_PART_STEPS):
@@ -195,7 +230,7 @@ class Unwind(walk.Frames):
         g.emit(load(8, R1, R4, u.PARTS + u.START), mov(R2, R8), alu("sub", R2, R1), load(4, R1, R4, u.PARTS + u.SIZE),
                jump("jge", R2, R1, unknown), load(8, R1, R4, u.PARTS + u.BASE), alu("sub", R8, R1), load(4, R1, R4, u.PARTS + u.LENGTH),
                store(8, R6, self.var(HIGH), R1), store_imm(8, R6, self.var(LOW), 0), load(4, R1, R4, u.PARTS + u.TABLE),
-               jump_imm("jeq", R1, u.NONE, by_pointer), store(4, R10, -8, R1), ld_map(R1, self._places.tables), mov(R2, R10),
+               jump_imm("jeq", R1, u.NONE, by_pointer), jump_imm("jeq", R1, u.LATER, later), store(4, R10, -8, R1), ld_map(R1, self._places.tables), mov(R2, R10),
                alu_imm("add", R2, -8), call(_LOOKUP), jump_imm("jeq", R0, 0, by_pointer), mov(R9, R0))
 
     @staticmethod
@@ -242,10 +277,10 @@ class Unwind(walk.Frames):
                mov(R3, R8), alu("sub", R3, R9))
         self._read(g, BP, 8, R3, stop)
         g.place(same)
-        g.emit(store(8, R6, self.var(SP), R8), ja(further))
+        g.emit(store(8, R6, self.var(SP), R8), store_imm(8, R6, self.var(BY_POINTER), 0), ja(further))
         g.place(signal)
         g.emit(load(8, R8, R6, self.var(SP)))
         for place, offset in ((BP, u.SIGNAL_BP), (PC, u.SIGNAL_PC), (SP, u.SIGNAL_SP)):
             g.emit(mov(R3, R8), alu_imm("add", R3, offset))
             self._read(g, place, 8, R3, stop)
-        g.emit(store_imm(8, R6, self.var(CALLED), 0), mov_imm(R0, 0), exit_())
+        g.emit(store_imm(8, R6, self.var(CALLED), 0), store_imm(8, R6, self.var(BY_POINTER), 0), mov_imm(R0, 0), exit_())

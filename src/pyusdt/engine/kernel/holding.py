@@ -1,0 +1,70 @@
+"""A command (-c) is held where its program begins, its libraries mapped, until it is known where its code is: one that is over in
+milliseconds has no other time at which its stacks could be followed and named.
+
+In: an attach.Attacher, the program's path, the command's process.  Out: is_held(), let_go().
+Always: it is held once, by a stop signal that a program in the kernel sends at the first instruction; whoever holds it lets it go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+from ...bpf.code import Code, Label
+from ...bpf.insn import R0, R1, alu_imm, call, exit_, jump_imm, mov_imm
+from .. import elf
+from .attach import Place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_PID_TGID, _SEND_SIGNAL = 14, 109
+_LONGEST = 5.0  # s from the program's start to its first instruction, after which it is looked for less often
+
+
+class Hold:
+    """pid: as the machine's pid namespace has it.  Raises OSError, elf.BadFile, kernel.Refused where that can not be."""
+
+    def __init__(self, attacher: Any, path: str, pid: int) -> None:
+        self._pid, self._holds, self._program = pid, True, None
+        self._until = time.monotonic() + _LONGEST
+        g, left = Code(), Label()
+        g.emit(call(_PID_TGID), alu_imm("rsh", R0, 32), jump_imm("jne", R0, pid, left), mov_imm(R1, signal.SIGSTOP), call(_SEND_SIGNAL))
+        g.place(left)
+        g.emit(mov_imm(R0, 0), exit_())
+        file = elf.File(path)
+        try:
+            offset = file.offset(file.entry)
+            if offset is None:
+                raise elf.BadFile("its first instruction is not in the file")
+            self._program = attacher.load(g.finish(), [])
+            attacher.attach(self._program, file.path, [Place(offset, 0, 0)], pid if attacher.filters_pids else 0)
+        finally:
+            file.close()
+
+    @property
+    def over(self) -> bool:
+        """It is not waited for any more."""
+        return not self._holds or time.monotonic() > self._until
+
+    def is_held(self) -> bool:
+        """Whether it has stopped."""
+        with contextlib.suppress(ChildProcessError):
+            return self._holds and os.waitid(os.P_PID, self._pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+        return False
+
+    def let_go(self) -> None:
+        """Detach first, or when it is held: it would be held again.  What is sent and not delivered yet is taken back."""
+        if self._holds:
+            self._holds = False
+            with contextlib.suppress(OSError):
+                os.waitid(os.P_PID, self._pid, os.WSTOPPED | os.WNOHANG)
+                os.kill(self._pid, signal.SIGCONT)
+
+    def close(self) -> None:
+        self.let_go()
+        if self._program is not None:
+            os.close(self._program)
