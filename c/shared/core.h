@@ -188,6 +188,7 @@ bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have);
 bool pyusdt_ring_grow(struct pyusdt_slot *slot, struct pyusdt_ring *ring); /* more pages; by the ring's holder alone */
 
 /* flight.c: all of it under the lock */
+bool pyusdt_flight_is_wanted(void);
 int pyusdt_flight_start(int dir); /* publishing: where PYUSDT_FLIGHT asks for it */
 int pyusdt_flight_ring(int dir, uint32_t k); /* one more */
 void pyusdt_flight_grow(uint32_t first);     /* probes from `first` on are new */

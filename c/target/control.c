@@ -192,11 +192,11 @@ static int publish(void)
     struct sweep sweeping = {.budget = SWEEP_MAX};
     int dir, r = pyusdt_rundir(pyusdt_core.rundir, sizeof pyusdt_core.rundir, NULL);
 
-    if (r != 0)
-        return r;
-    dir = pyusdt_rundir_open(pyusdt_core.rundir, NULL);
-    if (dir < 0)
+    dir = r != 0 ? r : pyusdt_rundir_open(pyusdt_core.rundir, NULL);
+    if (dir < 0) {
+        pyusdt_core.flight_error = pyusdt_flight_is_wanted() ? dir : 0;
         return dir;
+    }
     sweeping.dir = dir;
     pyusdt_rundir_each(dir, sweep, &sweeping);
     r = map_file(dir);

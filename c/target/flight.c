@@ -257,6 +257,13 @@ static int resume(void)
     return 0;
 }
 
+bool pyusdt_flight_is_wanted(void)
+{
+    uint64_t ring_size;
+
+    return asked_for(&ring_size) != 0;
+}
+
 int pyusdt_flight_start(int dir)
 {
     uint64_t ring_size = 0;

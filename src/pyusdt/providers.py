@@ -71,12 +71,15 @@ def type_name(given: object) -> str:
 
 def annotated(hint: Any) -> object:
     """What an annotation stands for: Annotated[int, "uint16_t"] for what it is annotated with, str | None for str."""
-    from typing import get_args
+    import types
+    from typing import Union, get_args, get_origin
 
     if hasattr(hint, "__metadata__"):
         return hint.__metadata__[0]
+    if get_origin(hint) not in (Union, types.UnionType):
+        return hint
     others = [each for each in get_args(hint) if each is not type(None)]
-    return others[0] if len(others) == 1 else hint
+    return annotated(others[0]) if len(others) == 1 else hint
 
 
 class Provider:
@@ -149,13 +152,17 @@ class Provider:
             @shop.declare
             def order_placed(id: int, item: str | None, left: Annotated[int, "uint16_t"]) -> None: ...
 
-        TypeError where a parameter has no type that an argument can have.
+        TypeError where a parameter has no type that an argument can have, or is not given by its position: a probe has no *args, and no
+        keywords.
         """
+        from inspect import Parameter, signature
         from typing import get_type_hints
 
         types = get_type_hints(function, include_extras=True)
-        code = function.__code__
-        parameters = code.co_varnames[:code.co_argcount]
+        parameters = signature(function).parameters
+        for each in parameters.values():
+            if each.kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
+                raise TypeError(f"{function.__name__}: the parameter {each} is not given by its position, as a probe's arguments are")
         missing = [name for name in parameters if name not in types]
         if missing:
             raise TypeError(f"{function.__name__}: the parameter {missing[0]} needs a type: {missing[0]}: int")

@@ -67,6 +67,14 @@ _LISTED = "`pydtrace -l` lists what there is; zdefs=True accepts probes to come"
 _PATCHED = "gevent or eventlet has patched the files, pipes and processes of this program"
 _PATIENCE = 2.0  # s that a command may take to end
 _FAULTS = 1000  # texts that are kept
+_ADVICE = {  # by the kind of loss
+    "principal": "take records faster, or ask for less or more bufsize",
+    "order": "they came after younger ones; a larger orderlag waits longer",
+    "aggregation": "the aggregation has no room for more keys; ask for fewer or more aggsize",
+    "dynamic": "there is no room for more self-> variables and elements of arrays; assign 0 to those that are done, or ask for more dynvarsize",
+    "speculation": "there was no free speculation; commit or discard sooner, or ask for more nspec",
+    "speculative": "a speculation was full; ask for more specsize",
+}
 _UNNAMED = "_"  # how D calls the aggregation @
 
 
@@ -109,7 +117,7 @@ class Aggregations(Mapping[str, Aggregation]):
         return self._look(definition)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._definitions)
+        return ("" if name == _UNNAMED else name for name in self._definitions)
 
     def __len__(self) -> int:
         return len(self._definitions)
@@ -165,12 +173,17 @@ def watch(*probes: str, where: str | None = None, pid: int | Iterable[int] | Non
         all = True
     if all:
         more.setdefault("zdefs", True)
-    predicate = f" /{where}/" if where else ""
     clauses = watched.clauses(probes, pid)
     if any(each.is_typed for each in clauses):
         more.setdefault("pyusdt", True)
-    text = "\n".join(f"{each.description}{predicate} {{ {each.body or _body(each.description)} }}" for each in clauses)
+    text = "\n".join(f"{each.description}{_predicate(each.unless, where)} {{ {each.body or _body(each.description)} }}" for each in clauses)
     return trace(text, pid=pid, cmd=cmd, all=all, **more)
+
+
+def _predicate(unless: str, where: str | None) -> str:
+    conditions = [f"({where})"] if where and unless else [where] if where else []
+    conditions += [f'probename != "{unless}"'] if unless else []
+    return f" /{' && '.join(conditions)}/" if conditions else ""
 
 
 def _body(description: str) -> str:
@@ -217,6 +230,8 @@ class Tracing(Block):
                 self._options.set("engine", engine)
         except OptionError as error:
             raise ValueError(f"{name if engine == 'auto' else 'engine'}: {error}") from None
+        if buffer < 1:
+            raise ValueError(f"buffer is how many records may wait, at least 1: not {buffer}")
         self._script, self._arguments, self._wanted, self._buffer = script, arguments, targets, buffer
         self._listener: Callable[[], None] | None = None
         self._notes = Notes()
@@ -306,7 +321,7 @@ class Tracing(Block):
     def _warn_of_drops(self) -> None:
         for kind, count in self.drops.items():
             if count:
-                self._notes.warn(kind, f"{count} lost so far ({kind}): take records faster, or ask for less or more bufsize")
+                self._notes.warn(kind, f"{count} lost so far ({kind}): {_ADVICE.get(kind, _ADVICE['principal'])}")
 
     # --- what it gives ----------------------------------------------------------------------------
 

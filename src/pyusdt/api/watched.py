@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
+_MESSAGE = "user_trace-s1"
 _FLOATS = ("float", "double")
 
 
@@ -24,6 +25,7 @@ class Clause(NamedTuple):
     description: str
     body: str = ""
     is_typed: bool = False
+    unless: str = ""  # not this one of the probes, which has a clause of its own
 
 
 def clauses(probes: Sequence[str], pid: int | Iterable[int] | None) -> list[Clause]:
@@ -53,7 +55,7 @@ def _of(probe: str, rows: list[Any]) -> list[Clause]:
     named = [row for row in rows if glob(parts[-1], row[4])]
     if len(parts) == 1:
         if probe.startswith("user_trace-") or not named:
-            return [Clause(f"pyusdt*:::{probe}")]
+            return _own(f"pyusdt*:::{probe}", probe)
     elif len(parts) == 4:
         named = [row for row in named if all(map(glob, parts[:3], row[1:4]))]
     else:
@@ -62,8 +64,15 @@ def _of(probe: str, rows: list[Any]) -> list[Clause]:
     for row in named:
         told.setdefault((_provider(row), row[4]), []).append(signatures.of(row))
     if not told or any(len(set(each)) > 1 for each in told.values()):
-        return [Clause(probe if len(parts) > 1 else f"*:::{probe}")]
+        return _own(probe, parts[-1]) if len(parts) > 1 else [Clause(f"*:::{probe}")]
     return [_typed(f"{provider}[0-9]*:::{name}", each[0]) for (provider, name), each in told.items()]
+
+
+def _own(description: str, name: str) -> list[Clause]:
+    """user_trace-s1 has other arguments than the rest of them: a pattern for both is two clauses."""
+    if name != _MESSAGE and name.startswith("user_trace-") and glob(name, _MESSAGE):
+        return [Clause(f"{description[: len(description) - len(name)]}{_MESSAGE}"), Clause(description, unless=_MESSAGE)]
+    return [Clause(description)]
 
 
 def _typed(description: str, arguments: Any) -> Clause:

@@ -76,12 +76,18 @@ def layout_of(data: Any) -> str:
     return code if data.type.is_integer and data.type.signed else code.upper()
 
 
+_ROUNDING = 8  # a field's size is a multiple of that, and its last byte may be a NUL
+
+
 def text_of(storage: bytes) -> str | bytes:
     """The string in a field: str, or bytes where it is not UTF-8."""
     text = storage[: storage.index(0)] if 0 in storage else storage
     try:
         return text.decode()
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
+        # where the field was too short for all of it, it may have been cut inside a character
+        if len(text) >= len(storage) - _ROUNDING and error.end == len(text) and error.reason == "unexpected end of data":
+            return text[: error.start].decode()
         return text
 
 

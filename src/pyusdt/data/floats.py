@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_NOT_A_NUMBER = -(1 << 63)  # of what floats.ordered() makes
+_NOT_A_NUMBER = (-(1 << 63), (1 << 63) - 1)  # of what floats.ordered() makes, the second for max()
 _DOUBLE, _WORD = struct.Struct("=d"), struct.Struct("=q")
 
 
@@ -32,7 +32,7 @@ def of_storage(storage: bytes) -> float:
 
 def of_order(word: int) -> float:
     """The double of which floats.ordered() made this integer."""
-    if word == _NOT_A_NUMBER:
+    if word in _NOT_A_NUMBER:
         return nan
     return of_bits(word ^ (word >> 63) & 0x7FFFFFFFFFFFFFFF)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import program as p
@@ -37,23 +38,33 @@ class Probe(NamedTuple):
         return ":".join(self)
 
 
-class Record(tuple):  # type: ignore[type-arg]
+class Record(Sequence[Any]):
     """What one firing of a clause recorded.  `rec[0]`, `rec["arg2"]`, iteration and len() are about its values.
 
     probe: Probe; time: ns since the machine started (CLOCK_MONOTONIC); pid, tid, cpu: int; values: tuple; names: a
     name for each value: the word before `=` in printf's format (`"route=%s"`), else the argument's text.
     """
 
-    __slots__ = ()
+    __slots__ = ("_fields",)
     uncertain = False  # of pyusdt.trace(hosts=…): it may have been before records of other hosts that stand before it
 
-    probe: Probe = property(lambda self: tuple.__getitem__(self, 0))  # type: ignore[assignment]
-    time: int = property(lambda self: tuple.__getitem__(self, 1))  # type: ignore[assignment]
-    pid: int = property(lambda self: tuple.__getitem__(self, 2))  # type: ignore[assignment]
-    tid: int = property(lambda self: tuple.__getitem__(self, 3))  # type: ignore[assignment]
-    cpu: int = property(lambda self: tuple.__getitem__(self, 4))  # type: ignore[assignment]
-    values: tuple[Any, ...] = property(lambda self: tuple.__getitem__(self, 5))  # type: ignore[assignment]
-    names: tuple[str, ...] = property(lambda self: tuple.__getitem__(self, 6))  # type: ignore[assignment]
+    _fields: tuple[Probe, int, int, int, int, tuple[Any, ...], tuple[str, ...]]
+    probe: Probe = property(lambda self: self._fields[0])  # type: ignore[assignment]
+    time: int = property(lambda self: self._fields[1])  # type: ignore[assignment]
+    pid: int = property(lambda self: self._fields[2])  # type: ignore[assignment]
+    tid: int = property(lambda self: self._fields[3])  # type: ignore[assignment]
+    cpu: int = property(lambda self: self._fields[4])  # type: ignore[assignment]
+    values: tuple[Any, ...] = property(lambda self: self._fields[5])  # type: ignore[assignment]
+    names: tuple[str, ...] = property(lambda self: self._fields[6])  # type: ignore[assignment]
+
+    def __init__(self, *fields: Any) -> None:
+        _put(self, fields)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Record can not be changed")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a Record can not be changed")
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
@@ -72,12 +83,21 @@ class Record(tuple):  # type: ignore[type-arg]
     def __bool__(self) -> bool:
         return True
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return self._make, tuple(tuple.__iter__(self))
+    def __add__(self, other: tuple[Any, ...]) -> tuple[Any, ...]:
+        return self.values + tuple(other)
 
-    @classmethod
-    def _make(cls, *fields: Any) -> Record:
-        return tuple.__new__(cls, fields)
+    def __eq__(self, other: object) -> bool:
+        return self._fields == other._fields if isinstance(other, Record) else NotImplemented
+
+    def __lt__(self, other: Record) -> bool:
+        """Records are sorted by their time."""
+        return self.time < other.time if isinstance(other, Record) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.probe, self.time, self.tid, self.cpu))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._fields
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in zip(self.names, self.values))
@@ -88,6 +108,9 @@ class Record(tuple):  # type: ignore[type-arg]
         found = {"probe": self.probe._asdict(), "time": self.time, "pid": self.pid, "tid": self.tid, "cpu": self.cpu,
                  "names": list(self.names), "values": list(self.values)}
         return {**found, "uncertain": True} if self.uncertain else found
+
+
+_put: Any = Record._fields.__set__  # type: ignore[attr-defined]
 
 
 class UncertainRecord(Record):
@@ -124,7 +147,7 @@ class Decoder:
         """The Records of a buffer, in a list, or given to out.append() one by one, each before its actions are
         done; raises ValueError where the buffer is damaged."""
         out = [] if out is None else out
-        at, end, layouts, probes, new = 0, len(records), self._layouts, self._probes, tuple.__new__
+        at, end, layouts, probes, new, put = 0, len(records), self._layouts, self._probes, object.__new__, _put
         try:
             while at < end:
                 size, clause, probe, *_ = _HEADER.unpack_from(records, at)
@@ -144,7 +167,9 @@ class Decoder:
                     values[i] = make(values[i])
                 if layout.visible:
                     where = probes.get(probe) or self._probe(probe)
-                    out.append(new(kind, (where, time, pid, tid, cpu, tuple(values), layout.names)))
+                    record = new(kind)
+                    put(record, (where, time, pid, tid, cpu, tuple(values), layout.names))
+                    out.append(record)
                 for action in layout.actions:
                     self._act(action, records[at : at + size])
                 at += size

@@ -54,7 +54,7 @@ class Aggregation(Mapping[Key, values.Value]):
 
     @property
     def name(self) -> str:
-        return self._definition.name
+        return "" if self._definition.name == "_" else self._definition.name  # D's name for @
 
     @property
     def row(self) -> Any:
@@ -101,7 +101,7 @@ class Aggregation(Mapping[Key, values.Value]):
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON and the like."""
         rows = [{"keys": [_plain(part) for part in key], **value.to_dict()} for key, value in self.items()]
-        return {"aggregation": self.name, "function": self.function, "params": list(self.params), "rows": rows}
+        return {"aggregation": self._definition.name, "function": self.function, "params": list(self.params), "rows": rows}
 
     @property
     def key_types(self) -> list[Any]:

@@ -10,9 +10,11 @@ from math import inf, isnan, sqrt
 
 from ...bpf.insn import R0, R1, R2, R3, alu_imm, load, mov, mov_imm, store
 from ...data import program as p
+from ...data import types as t
 from ...data.floats import bits_of, of_bits, of_order, shown
 from ...data.words import unpacked
-from ..floats import ordered
+from .. import ast
+from ..floats import op, ordered
 from . import numbers
 from .aggregation import Aggregating
 
@@ -99,7 +101,7 @@ class Stddev(Real):
         g.helper("float_deviate")
 
     def number(self, words):
-        return sqrt(max(0.0, of_bits(words[2]) / words[0])) if words[0] else 0.0
+        return sqrt(_not_below_0(of_bits(words[2]) / words[0])) if words[0] else 0.0
 
     def mean(self, words):
         return of_bits(words[1])
@@ -115,7 +117,12 @@ class Stddev(Real):
         mean = (of_bits(new[1]) * new[0] - of_bits(old[1]) * old[0]) / n
         distance = mean - of_bits(old[1])
         squares = of_bits(new[2]) - of_bits(old[2]) - distance * distance * old[0] * n / new[0]
-        return [n, bits_of(mean), bits_of(max(0.0, squares))]
+        return [n, bits_of(mean), bits_of(_not_below_0(squares))]
+
+
+def _not_below_0(number):
+    """What is not a number stays that: max(0.0, nan) is 0.0."""
+    return 0.0 if number < 0 else number
 
 
 def _added(a, b):
@@ -128,6 +135,13 @@ def _together(a, b):
     mean = of_bits(a[1]) + distance * b[0] / n
     squares = of_bits(a[2]) + of_bits(b[2]) + distance * distance * a[0] * b[0] / n
     return [n, bits_of(mean), bits_of(squares)]
+
+
+def _ordered_nan_last(node):
+    """As ordered(), but what is not a number is the greatest: the order of the negative number, upside down."""
+    upside_down = ast.Unary(node.loc, "~", ordered(op(node.loc, "-", node)))
+    upside_down.type = t.INT64
+    return upside_down
 
 
 class Extreme(Real):
@@ -148,7 +162,10 @@ class Min(Extreme):
 
 
 class Max(Extreme):
+    """What is not a number is the greatest here, and the smallest for min(): both are nan where it came, as sum() and avg() are."""
+
     name, doc = "max.double", numbers.Max.doc
+    operand = staticmethod(_ordered_nan_last)
     keeps, choose, unbounded = numbers.Max.keeps, staticmethod(max), -inf
 
 
