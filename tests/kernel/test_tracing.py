@@ -94,11 +94,20 @@ def test_what_the_event_says_of_the_process(target, running):
 
 def test_a_process_that_is_not_the_target_is_not_seen(target, running):
     one, other = running(0), running(0)
-    tracer = start_pydtrace("-q", "-n", SEEN, "-p", one.pid, wait_for="ready")
+    tracer = start_pydtrace("-q", "-n", SEEN.replace("target*", "target$target"), "-p", one.pid, wait_for="ready")
     wait_until(lambda: _counter(one, target) > 0)
     fire(other, 3)
     fire(one, 5)
     assert counts_of(tracer) == {one.pid: 5, -one.pid: 5}
+
+
+def test_a_pattern_beside_a_process_stands_for_all(target, running):
+    one, other = running(0), running(0)
+    tracer = start_pydtrace("-q", "-n", SEEN, "-p", one.pid, wait_for="ready")
+    wait_until(lambda: _counter(one, target) > 0)
+    fire(other, 3)
+    fire(one, 5)
+    assert counts_of(tracer) == {one.pid: 5, -one.pid: 5, other.pid: 3, -other.pid: 3}
 
 
 def _counter(process, target):

@@ -30,7 +30,8 @@ INNER_MAP = 1 << 12  # an array behind another map may have any number of elemen
 _UPROBE_MULTI_RETURN = 1
 _UPROBE = 336  # a system call of x86-64
 _PERF_FLAG_CLOEXEC = 8
-_PERF_SOFTWARE, _PERF_TRACEPOINT, _PERF_CPU_CLOCK = 1, 2, 0  # two types, a config
+_PERF_SOFTWARE, _PERF_TRACEPOINT, _PERF_CPU_CLOCK, _PERF_DUMMY = 1, 2, 0, 9  # two types, two configs
+_PERF_MMAP, _PERF_WATERMARK = 1 << 8, 1 << 14  # flags
 MAP_FD_BY_ID, OBJECT_INFO, RAW_TRACEPOINT_OPEN, BTF_LOAD, LINK_FD_BY_ID, ENABLE_STATS = 14, 15, 17, 18, 30, 32
 _READ_ONLY = 8  # a flag of a map's descriptor
 _FUNC_INFO_SIZE = 8
@@ -309,9 +310,9 @@ def raw_tracepoint(prog_fd, name):
     return bpf(RAW_TRACEPOINT_OPEN, _buffer(struct.pack("=QI", _address(name), prog_fd)))
 
 
-def _perf_event(kind, config, config1=0, config2=0, period=0, flags=0, pid=-1, cpu=0):
+def _perf_event(kind, config, config1=0, config2=0, period=0, flags=0, pid=-1, cpu=0, wakeup=0):
     attributes = ctypes.create_string_buffer(struct.pack(
-        "=IIQQQQQIIQQ", kind, 112, config, period, 0, 0, flags, 0, 0, config1, config2), 112)
+        "=IIQQQQQIIQQ", kind, 112, config, period, 0, 0, flags, wakeup, 0, config1, config2), 112)
     return _call(_PERF_EVENT_OPEN, "perf_event_open(2)", attributes, ctypes.c_int(pid), ctypes.c_int(cpu),
                  ctypes.c_int(-1), ctypes.c_ulong(_PERF_FLAG_CLOEXEC))
 
@@ -324,6 +325,11 @@ def perf_tracepoint(number):
 def perf_clock(nanoseconds, cpu):
     """A perf event that fires at a period on one CPU."""
     return _perf_event(_PERF_SOFTWARE, _PERF_CPU_CLOCK, period=nanoseconds, cpu=cpu)
+
+
+def perf_mappings(cpu):
+    """A perf event whose ring has a record of each executable mapping that is made on one CPU; each wakes up who polls it."""
+    return _perf_event(_PERF_SOFTWARE, _PERF_DUMMY, flags=_PERF_MMAP | _PERF_WATERMARK, cpu=cpu, wakeup=1)
 
 
 def perf_uprobe(path, offset, counter, returns=False):

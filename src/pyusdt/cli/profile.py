@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..engine.command import Command
 
 _RETRY = 0.02  # seconds between looks at what is no Python yet
-_CHILDREN = 0.25  # and for processes that were started
+_SHARE = 0.1  # of the time, at most, for looks for processes that were started
 _PROGRESS = 0.5
 
 
@@ -65,6 +65,20 @@ class Sampling:
         self.stopping = self.interrupted = self.hurry = False
 
 
+class Share:
+    """What may take a share of the time, and is due whenever it has not."""
+
+    def __init__(self, share: float) -> None:
+        self._share, self._next = share, 0.0
+
+    def run(self, work: Callable[[], None]) -> None:
+        begun = time.monotonic()
+        if begun >= self._next:
+            work()
+            ended = time.monotonic()
+            self._next = ended + (ended - begun) / self._share
+
+
 class Now:
     """What is due every so often."""
 
@@ -87,13 +101,12 @@ def progress(profile: Profile, clock: Clock) -> None:
 
 def sample(sampler: Any, profile: Profile, clock: Clock, options: Namespace, ended: Callable[[], bool]) -> None:
     """Until the time is over, nothing is left to sample, or ended(): the command has, or Ctrl-C was typed."""
-    retry, look_for_children, tell = Now(_RETRY), Now(_CHILDREN), Now(_PROGRESS)
+    retry, look_for_children, tell = Now(_RETRY), Share(_SHARE), Now(_PROGRESS)
     shows = sys.stderr.isatty()
     while not ended() and (options.duration is None or clock.seconds < options.duration):
-        if options.subprocesses and look_for_children:
-            sampler.add_children()
-        if retry:
-            sampler.retry()
+        if options.subprocesses:
+            look_for_children.run(sampler.add_children)
+        sampler.retry(fresh=not retry)
         if not sampler.look() or (options.pid is not None and not sampler.has_any and not profile.looks):
             break
         if shows and tell:
@@ -172,12 +185,14 @@ def output(profile: Profile, options: Namespace) -> str:
     from ..report.flame import flame
     from ..report.folded import folded
     from ..report.speedscope import speedscope
-    from ..report.top import head, text
+    from ..report.top import head, text, unseen
 
     if options.speedscope:
         write(options.speedscope, json.dumps(speedscope(profile, title(options))))
     if options.svg:
         write(options.svg, flame(profile, f"{title(options)}: {head(profile)}".rstrip()))
+    if options.folded:
+        sys.stderr.write(unseen(profile))
     return folded(profile) if options.folded else text(profile)
 
 

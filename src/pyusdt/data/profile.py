@@ -69,7 +69,8 @@ LEFT_OUT = marked("left out")
 
 
 class Profile:
-    """hz: samples a second that were wanted; what: which threads, in words; seconds: how long it took.  stacks: {(thread, stack from
+    """hz: samples a second that were wanted; what: which threads, in words; seconds: how long it took; unseen: seconds of
+    processor time of children that ended before they were looked at.  stacks: {(thread, stack from
     the outermost frame on): samples}, thread "" where threads are not told apart.  looks: how often all threads were looked at;
     missed: how often there was no time to; exact: what is counted are no samples but microseconds, which were measured, and looks are how
     many times these came together from; counts: of samples that are moved, torn, cut, lost, and left_out for want of room."""
@@ -77,6 +78,7 @@ class Profile:
     def __init__(self, hz: int, what: str, exact: bool = False) -> None:
         self.hz, self.what, self.exact = hz, what, exact
         self.seconds = 0.0
+        self.unseen = 0.0
         self.looks = self.missed = 0
         self.stacks: Counter[tuple[str, Stack]] = Counter()
         self.counts: Counter[str] = Counter()

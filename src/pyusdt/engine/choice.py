@@ -13,6 +13,7 @@ from .. import _tracer
 from ..data import program as p
 from . import OWN_PROVIDERS, EngineError, NoPyusdt, NotAllowed, TooLarge, gone
 from .awaited import note_awaited
+from .kinds import KERNEL, OTHER, PYUSDT_TO_COME, REFUSED, TO_COME, engine_for, kind, loads_pyusdt
 from .policy import with_policy
 from .python import await_python, is_of_python
 from .scope import add_children
@@ -62,23 +63,36 @@ def _chosen(program, options, targets):
         from .sending import SendingEngine
 
         return _opened(SendingEngine(program, options), targets), "its events are sent"
-    for option in ("replay", "record", "keep", "wait"):
+    asked = [desc for clause in program.clauses for desc in clause.probes]
+    for option in ("replay", "record", "keep"):
         if option in options:
             if name not in (None, "embedded"):
                 raise EngineError(f"--{option} is not possible with the {name} engine")
+            if option != "replay":
+                _check_embedded(asked, option, options, targets)
             name = "embedded"
     if "replay" in options:
         from .replay import ReplayEngine
 
         return _opened(ReplayEngine(program, options), targets), "it is a replay"
-    if "file" in options:
+    if "file" in options or any(desc.module.startswith("/") for desc in asked):
         if name not in (None, "kernel"):
-            raise EngineError(f"-x file is not possible with the {name} engine")
+            what = "-x file" if "file" in options else "a module that is a file's path"
+            raise EngineError(f"{what} is not possible with the {name} engine")
         name = "kernel"
     if name:
         return _opened(ENGINES[name](program, options), targets), "as -x engine says"
     if not sys.platform.startswith("linux"):
         return _embedded_or_dtrace(program, options, targets)
+    awaits = bool(options.get("zdefs") or "wait" in options)
+    root, ours = os.geteuid() == 0, _has_pyusdt(targets, options)
+    later = {}  # {description: the engine for it where nobody has it yet}
+    if awaits:
+        later = {desc: engine_for(kind(desc), root, PYUSDT_TO_COME if ours else TO_COME) for desc in asked}
+        for desc in [desc for desc in asked if later[desc] == REFUSED]:
+            raise EngineError(f"{desc} can only be a probe of the kernel engine: root has it, and -x engine=kernel asks for it")
+        if "wait" in options and KERNEL not in later.values():
+            return _opened(_embedded(program, options), targets), "--wait, and pyusdt brings such probes"
     engine = None
     try:
         engine = _embedded(program, options)
@@ -108,6 +122,9 @@ def _chosen(program, options, targets):
     engine.lack = lack
     if failed and not lack and _wants_own(program):
         engine.notes.append(f"the kernel engine traces, since the embedded one can not: {failed}")
+    if embedded and any(not count and later.get(desc) == KERNEL for desc, count in embedded.matched):
+        embedded.close()
+        return engine, "nobody has such probes yet, and any program may come with them"
     if embedded and why != better and not _knows_more(engine, embedded, targets):
         engine.close()
         embedded.function_sizes = engine.function_sizes
@@ -118,6 +135,52 @@ def _chosen(program, options, targets):
     if embedded:
         embedded.close()
     return engine, why
+
+
+def _has_pyusdt(targets, options):
+    """Whether the processes that are named have pyusdt in them, or may load it: then providers that they make are the embedded engine's."""
+    if targets.command:
+        return loads_pyusdt(targets.command.argv)
+    waits = options.get("wait")
+    if isinstance(waits, str):
+        return loads_pyusdt([waits])
+    return any(_listable(pid) for pid in targets.pids)
+
+
+def _listable(pid):
+    """Whether a process has published probes of pyusdt's."""
+    try:
+        return bool(_tracer.list_probes(None, pid))
+    except OSError:
+        return False
+
+
+def _check_embedded(asked, option, options, targets):
+    """--record and --keep are the embedded engine's.  Raises EngineError for a description that it cannot have."""
+    for desc in asked:
+        if kind(desc) == KERNEL or (kind(desc) == OTHER and os.geteuid() == 0 and not _has_own(desc, targets) and _is_foreign(desc, options, targets)):
+            raise EngineError(f"--{option} keeps the events of the embedded engine, which has probes of processes with pyusdt in them; "
+                              f"{desc} is the kernel engine's (docs/guide/recording.md)")
+
+
+def _has_own(desc, targets):
+    """Whether a process with pyusdt has such a probe."""
+    try:
+        rows = [row for pid in targets.pids for row in _tracer.list_probes(None, pid)] if targets.pids else _tracer.list_probes()
+    except OSError:
+        return False
+    return any(_tracer.glob(desc.provider, row[1]) and _tracer.glob(desc.name, row[4]) for row in rows)
+
+
+def _is_foreign(desc, options, targets):
+    """Whether a file of a process has such a probe."""
+    from .kernel import listing
+
+    try:
+        found = listing.known(targets.pids, [desc], options.get("file", ()), targets.command)
+    except EngineError:
+        return False
+    return any(all(map(_tracer.glob, (desc.provider, desc.name), (probe[0], probe[3]))) for probe in found)
 
 
 def _wants_languages_alone(program):
@@ -186,9 +249,10 @@ def list_probes(options, targets, descriptions, tell=lambda text: None):
     found = [] if name == "kernel" else _listed_embedded(targets, descriptions, may_fail=name != "embedded" and os.geteuid() == 0)
     if name == "kernel" or (name is None and os.geteuid() == 0):
         from .kernel import listing
+        from .kernel.probes import files_of
 
         known = set(found)
-        there = listing.known(pids, descriptions, options.get("file", ()), targets.command, tell)
+        there = listing.known(pids, descriptions, files_of(options, descriptions), targets.command, tell)
         found += [probe for probe in there if probe not in known]
     return found
 

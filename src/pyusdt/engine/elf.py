@@ -21,7 +21,7 @@ _SECTION = struct.Struct("=IIQQQQIIQQ")
 _SEGMENT = struct.Struct("=IIQQQQQQ")
 _SYMBOL = struct.Struct("=IBBHQQ")
 _NOTE = struct.Struct("=III")
-_LOAD, _INTERPRETER = 1, 3  # program headers
+_LOAD, _INTERPRETER, _THREAD_LOCAL = 1, 3, 7  # program headers
 _STT_FUNC, _STT_IFUNC = 2, 10
 _TABLES = ".symtab", ".dynsym"
 _SECTION_NAME = 128  # bytes, at most
@@ -141,6 +141,9 @@ class File:
         self.shared = kind == 3
         rows = self._rows(_SEGMENT, segments, n) if n else []
         self.segments = [Segment(row[3], row[2], row[5], row[1]) for row in rows if row[0] == _LOAD]
+        thread_local = next(((row[6], row[7]) for row in rows if row[0] == _THREAD_LOCAL), (0, 1))  # size in memory, alignment
+        align = max(thread_local[1], 1)
+        self.thread_local = min(-(-thread_local[0] // align) * align, LARGEST)
         self.interpreter = next((_text(self.read(row[2], min(row[5], _PATH)), 0)
                                  for row in rows if row[0] == _INTERPRETER and row[5]),  # a file of symbols alone has nothing there
                                 None)

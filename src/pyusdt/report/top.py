@@ -24,10 +24,20 @@ _SAID = {
 }
 
 
+UNSEEN = 0.05  # seconds that are worth a remark
+
+
 def head(profile: Profile) -> str:
     if profile.exact:
         return f"{profile.amount(profile.samples)} of {profile.looks} {profile.what} in {profile.seconds:.1f} s\n"
     return f"{profile.amount(profile.samples)} of {profile.what} in {profile.seconds:.1f} s, {profile.looks} looks at {profile.hz} Hz\n"
+
+
+def unseen(profile: Profile) -> str:
+    """What to know of children."""
+    if profile.unseen < UNSEEN:
+        return ""
+    return f"{profile.unseen:.2f} s of processor time of child processes were not seen: these ended before they were looked at\n"
 
 
 def remarks(profile: Profile) -> str:
@@ -36,6 +46,7 @@ def remarks(profile: Profile) -> str:
              for kind, words in _SAID.items() if (n := profile.counts[kind])]
     if profile.missed:
         lines.append(f"{profile.missed} {'look was' if profile.missed == 1 else 'looks were'} missed: the machine was busy, or the look before took too long\n")
+    lines.append(unseen(profile))
     if profile.looks and not profile.samples and profile.what == RAN:
         lines.append("no thread ran: pyusdt dump says where they wait, --wall counts those that wait, too\n")
     return "".join(lines)

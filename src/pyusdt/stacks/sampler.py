@@ -23,6 +23,8 @@ WORDS = {RUNNING: RAN, GIL: "threads that hold the GIL", ALL: "all threads"}
 _TRIES = 32
 _RENEWED = 1.0  # seconds
 _BELIEVED = 1 << 16  # code objects
+_FRESH = 0.5  # seconds for which each look tries whether a process that was started is a Python by now
+_LOOK = 0.01  # seconds of a child that may lie between the last look at it and its end
 _REST = 20  # times as long as a look at the kernel's list of threads took there is none
 
 
@@ -229,6 +231,44 @@ def children(pid):
     return found
 
 
+class Unseen:
+    """The processor time of children that ended before they were seen: what their parents were told of them when they waited for them,
+    less what was seen of those that were.  seconds: of all."""
+
+    def __init__(self):
+        self.seconds = 0.0
+        self._ticks = os.sysconf("SC_CLK_TCK")
+        self._waited = {}  # {parent: time of the children that it has waited for}
+        self._used = {}  # {parent: {child that was seen: its time, and that of those which it has waited for}}
+
+    def look(self, pid, found):
+        """found: the children that a process has now."""
+        now = self._times(pid)
+        if now is None:
+            return
+        _, waited = now
+        used, before = self._used.setdefault(pid, {}), self._waited.setdefault(pid, waited)
+        ended = [child for child in used if child not in found]
+        seen = sum(used.pop(child) for child in ended)
+        if waited > before:
+            self.seconds += max(0.0, (waited - before - seen) / self._ticks - len(ended) * _LOOK)
+            self._waited[pid] = waited
+        for child in found:
+            times = self._times(child)
+            if times is not None:
+                used[child] = sum(times)
+
+    @staticmethod
+    def _times(pid):
+        """(processor time of a process, that of the children that it has waited for), in the system's ticks; None where it has ended."""
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                fields = file.read().rpartition(b") ")[2].split()
+            return int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
+        except (OSError, LookupError):
+            return None
+
+
 class Sampler:
     """All that are sampled together.  child: the process that this one has started; beat: called before each process is read;
     why_none: the last that was said of one that is no Python, or None."""
@@ -237,31 +277,36 @@ class Sampler:
         self._profile, self._options, self._beat = profile, options, beat
         self._child = child
         self._processes = {}
-        self._waiting = set()  # ids of those that are none yet: to be tried again
+        self._waiting = {}  # {id of one that is none yet, and is tried again: when it was seen first}
+        self._unseen = Unseen()
         self.why_none = None
 
     def add(self, pid):
         """A process that is one, or becomes one by and by."""
         if pid not in self._processes:
-            self._waiting.add(pid)
+            self._waiting.setdefault(pid, time.monotonic())
 
-    def retry(self):
-        """Look whether those that were no Python are one now."""
-        for pid in list(self._waiting):
+    def retry(self, fresh=False):
+        """Look whether those that were no Python are one now.  fresh: only those that were seen just now."""
+        since = time.monotonic() - _FRESH if fresh else 0
+        for pid in [pid for pid, seen in self._waiting.items() if seen >= since]:
             self._beat()
             try:
                 self._processes[pid] = Process(pid, self._profile, self._options, pid == self._child)
-                self._waiting.discard(pid)
+                del self._waiting[pid]
             except NoStacks as error:
                 self.why_none = error
                 if not alive(pid):
-                    self._waiting.discard(pid)
+                    del self._waiting[pid]
 
     def add_children(self):
-        """Those of all that are here, and theirs."""
+        """Those of all that are here, and theirs; what ended before a look is counted."""
         for pid in [*self._processes, *self._waiting]:
-            for child in children(pid):
+            found = children(pid)
+            self._unseen.look(pid, found)
+            for child in found:
                 self.add(child)
+        self._profile.unseen = self._unseen.seconds
 
     def look(self):
         """Whether any process is left, or may become one."""
@@ -272,7 +317,7 @@ class Sampler:
             except NoStacks:
                 self._processes.pop(pid).close()
                 if alive(pid):  # it may be another program by now
-                    self._waiting.add(pid)
+                    self.add(pid)
         self._profile.looks += bool(self._processes)
         return bool(self._processes or self._waiting)
 

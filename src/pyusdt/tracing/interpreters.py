@@ -7,13 +7,12 @@ said; names are read when a stack is first seen, and again while it is seen, so 
 
 from __future__ import annotations
 
-import os
 import time
 
 from ..data import walked
 from ..data.profile import Place, marked
 from ..stacks.code import Codes
-from ..stacks.process import NoPython, NoStacks, Python
+from ..stacks.process import NoProcess, NoPython, NoStacks, Python
 from .natives import Natives
 from .reader import PATIENCE, Looks, Reader
 
@@ -28,6 +27,15 @@ _FIRST, _LONGEST = 0.01, 5.0  # seconds until a process that is no Python is loo
 _PROCESSES = 256  # that are held, a descriptor each
 _SETTLES = 10.0  # seconds that all that is open may take together: who makes one look slow can do so with each
 _ALIKE = 3  # functions that are told of one address
+
+
+def _has_memory(pid: int) -> bool:
+    """Whether a process runs: one that is ending gives its memory back before it is a zombie."""
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as file:
+            return bool(file.read(1))
+    except OSError:
+        return False
 
 
 class _Process:
@@ -126,7 +134,7 @@ class Interpreters(Looks):
             python = self._hold(pid).python
             value = walked.pack(python.layout, python.runtime, stamp, self._by_id)
         except (NoStacks, walked.Misfit) as error:
-            if not isinstance(error, NoPython) and os.path.exists(f"/proc/{pid}"):
+            if not isinstance(error, (NoPython, NoProcess)) and _has_memory(pid):
                 self._tell(f"jstack(): {error or f'process {pid}: its Python tells what can not be'}")
             value = walked.no_python(stamp, time.monotonic_ns() + int(1e9 * self._delay(pid, stamp)))
         self.answer(pid, value)

@@ -112,7 +112,7 @@ def _as_key(call, options):
 
 def _copyinstr():
     return SubroutineRow("copyinstr", "string(uintptr_t, [size_t])", emit_copyinstr,
-                         "the NUL-terminated string at an address of the firing process", reads=_reads, keeps_length=True,
+                         "the NUL-terminated string at an address of the firing process; a second argument bounds its bytes, the NUL among them", reads=_reads, keeps_length=True,
                          as_key=_as_key)
 
 

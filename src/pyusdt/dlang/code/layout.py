@@ -22,7 +22,7 @@ _SIZES = {"dynvarsize": 1 << 20, "aggsize": 4 << 20, "bufsize": 4 << 20}  # dtra
 _SCRATCHSIZE = 256
 _BUFFER_MAX = 1 << 30  # as c/tracer bounds a ring (docs/internals/ring.md)
 _SPECULATIONS_MOST = 1024  # more would make the search for a free one too long
-_ENTRIES_MAX = 1 << 16  # more would only cost memory
+_ENTRIES_MAX = 1 << 26  # as many as a map of the kernel takes
 KEYS = 4  # bytes before the keys in dtrace's buffers
 _KEYED = 8  # bytes that an array's element takes there beside its keys and its value
 

@@ -7,6 +7,8 @@ Always: `pos` is how far the text has been read, as far as dtrace's own lexer wo
 read it, since that decides which line its messages name.
 """
 
+import re
+
 from ..errors import CompileError, printable
 from .source import Location
 
@@ -38,6 +40,7 @@ IDENT_REST = frozenset(_letters + _digits + "`")
 NAME_REST = frozenset(_letters + _digits)
 PSPEC_FIRST = frozenset(_letters + "-$:.?*\\[]!")
 PSPEC_REST = frozenset(_letters + _digits + "-$:.?*\\[]!`")
+MODULE_PATH = re.compile(r"/[^\s:{},\"]*(?=:[^\s:{},/\"]*:)")  # behind a provider's colon, with two more parts behind it
 
 PUNCTUATION = (
     "...", "<<=", ">>=",
@@ -186,6 +189,8 @@ class Lexer:
             pos, size = start + 1, len(text)
             while pos < size and text[pos] in PSPEC_REST:
                 pos += 1
+                if text[pos - 1] == ":" and text.find(":", start) == pos - 1 and (path := MODULE_PATH.match(text, pos)):
+                    pos = path.end()
             self.pos = pos
             word = text[start:pos]
             if word in CLAUSE_KEYWORDS:

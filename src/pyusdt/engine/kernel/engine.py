@@ -18,6 +18,7 @@ from ...bpf import kernel
 from ...data import program as p
 from .. import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
 from ..elf import BadFile
+from ..identity import alive, comm
 from ..scope import of_processes
 from ..ticks import LeftOut, Ticks, period, profile_period
 from . import allowed, btf, errors, operands, unwind, writing
@@ -29,7 +30,8 @@ from .hurry import Hurry
 from .link import NAMES_SIZE, NO_PID, Event, Linker
 from .maps import KernelMaps
 from .match import Matcher
-from .probes import Finder, is_32_bit, name_files, which
+from .new_code import NewCode
+from .probes import Finder, files_of, is_32_bit, name_files, which
 from .profile import online_cpus
 from .return_probes import URETPROBE, ReturnProbes
 from .running import Statistics, run_time
@@ -41,6 +43,7 @@ _SETTLE = 0.001  # s between two looks at a ring that is being filled
 _RESCAN_NOW, _RESCAN_FIRST, _RESCAN_LAST, _RESCAN_ALL = 0.0005, 0.005, 0.5, 2.0  # s between two looks for files that were mapped since
 _HELD = 0.002  # s between two looks at a command that is about to be held
 _VALUE = 1  # of a return probe's arguments, what the function returns
+_MAPPING, _REST = 4096, 4  # processes that wait for a look; how much longer than a look the pause behind it is
 _MORE_PROBES = 4096  # ids that files found later may take
 
 
@@ -67,8 +70,11 @@ class KernelEngine(Engine):
         self._begun = self._busy = False
         self._reads_aggregations = any(action.args for clause in program.clauses for action in clause.actions)
         self._within = ()  # the processes that are traced; (): that is not told by their ids
+        self._new_code = self._wait = None  # NewCode; what --wait names
+        self._waited = set()  # the processes of that name that were seen
         self._everyone, self._family = False, None  # all that may be looked at; a Family, where descendants are followed
-        self._everyone_due = 0.0
+        self._everyone_due = self._mapping_due = 0.0
+        self._mapping = set()  # processes that have mapped code, and were not looked at since; None: there are too many
         self._pids, self._held = (), {}  # {pid: a descriptor of the process that had it when it was looked at}
         self._poller = select.poll()
         self._probes = [None]  # by id: (provider, module, function, name), or the Site
@@ -82,6 +88,7 @@ class KernelEngine(Engine):
     def open(self, targets):
         self._command = targets.command
         self._pids = (targets.command.pid,) if targets.command else targets.pids
+        self._wait = self.options.get("wait")
         self._everyone = targets.are_everyone(desc.provider for desc in of_processes(self.program))
         self._within = () if self._everyone or targets.children else self._pids
         errors.refuse_own_helpers(self.program)
@@ -108,13 +115,14 @@ class KernelEngine(Engine):
                 self._finder.everything(but=(os.getpid(),))
         except OSError as error:
             raise errors.unreachable(error, self._pids) from None
-        name_files(self._finder, self.options.get("file", ()), self._pids)
+        name_files(self._finder, files_of(self.options, of_processes(self.program)), self._pids)
         self._add_functions()
         self._add_system_side()
         if targets.allowed is not None:
             allowed.check(self.program, self._system.probes)
         self.matched = self._count()
-        self.maps = KernelMaps(self.program, len(self._probes) + len(self._finder.sites) + _MORE_PROBES if self._wants_names else 0,
+        self._most_probes = len(self._probes) + self.matcher.how_many(self._finder.sites) + _MORE_PROBES
+        self.maps = KernelMaps(self.program, self._most_probes if self._wants_names else 0,
                                self._system.wants_table, self._task(), targets.allowed, self.options.get("memory"),
                                None if self._everyone else self._family, self.matcher.asks_for_returns())
         self._poller.register(self.maps.fds[p.MAP_OUTPUT], select.POLLIN)
@@ -264,6 +272,9 @@ class KernelEngine(Engine):
                 if (id(site), pid) in self._attached:
                     continue
                 self._attached.add((id(site), pid))
+                if not site.ident and self._wants_names and len(self._probes) > self._most_probes:
+                    self._give_up(EngineError(f"{site.file.name}:{site.function}:{site.note.name}: there is no room for more probes' names"))
+                    continue
                 if not site.ident:
                     site.ident = len(self._probes)
                     self._probes.append(site)
@@ -292,7 +303,8 @@ class KernelEngine(Engine):
         filtered = None if pid is None or self.attacher.filters_pids else pid
         if not self._within:
             never = (os.getpid(), *never)
-        event = partial(Event, False, pid=filtered, never=never, family=pid is None and self.maps.places.family is not None)
+        filtered, name = (self._wait, None) if isinstance(self._wait, int) else (filtered, self._wait)
+        event = partial(Event, False, pid=filtered, never=never, family=pid is None and self.maps.places.family is not None, comm=name)
         offset = self._offset(site, note.address)
         if site.size is not None:
             arguments = self._arguments(site, wanted, note.address)
@@ -338,6 +350,10 @@ class KernelEngine(Engine):
             raise operands.Unsupported(f"{operand.text}: the file's symbols: {error}") from None
         if found is None:
             raise operands.Unsupported(f"{operand.text}: the file has no symbol {operand.symbol}")
+        if operand.of_thread:
+            if site.file.elf.interpreter is None and site.file.elf.shared:
+                raise operands.Unsupported(f"{operand.text}: a library's thread-local memory may be anywhere")
+            return found - site.file.elf.thread_local  # a program's lies below the thread's pointer
         if not operand.relative and site.file.elf.shared:
             raise operands.Unsupported(f"{operand.text}: an address of a file that may be anywhere")
         return found - address if operand.relative else found
@@ -346,7 +362,7 @@ class KernelEngine(Engine):
     def _key(event):
         """What two sites must have in common for one program to serve them."""
         arguments = tuple((index, operand.text, distance) for index, (operand, distance) in event.arguments.items())
-        return arguments, event.pid, event.family, event.never, event.leaves
+        return arguments, event.pid, event.family, event.comm, event.never, event.leaves
 
     def _attach(self, clauses, shared, event, file, places, pid, returns):
         key = (clauses, shared)
@@ -400,6 +416,11 @@ class KernelEngine(Engine):
             return
         if self._family:
             self._family.begin()
+        if of_processes(self.program):
+            self._new_code = NewCode()
+            for fd in self._new_code.fds:
+                self._poller.register(fd, select.POLLIN)
+            self._look_at(self._family.members() if self._family else self._pids)  # what was mapped between the first look and now
         self._attach_new()
         if self._command and self.program.stacks and not self._family:  # which holds what it becomes
             self._hold_command()
@@ -467,6 +488,8 @@ class KernelEngine(Engine):
                 return records
             if self._family and self._family.changed():
                 self._look_at_family()
+            if self._new_code:
+                self._look_at_new_code(now)
             self._rescan(now)
             until = min(deadline, self._rescan_due or deadline, due or deadline, now + _HELD if holds else deadline)
             for fd, _ in self._poller.poll(max(0.0, until - now) * 1000 + 0.5):
@@ -487,6 +510,14 @@ class KernelEngine(Engine):
         poller = select.poll()
         poller.register(self._held[pid], select.POLLIN)
         return bool(poller.poll(0))
+
+    def _look_for_waited(self):
+        """Which processes are those that --wait means."""
+        if isinstance(self._wait, int):
+            self._waited |= {self._wait} if alive(self._wait) else set()
+        elif self._wait is not None:
+            pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+            self._waited = {pid for pid in self._waited if alive(pid)} | {pid for pid in pids if comm(pid) == self._wait} or self._waited
 
     def _let_go(self, pid):
         """It has ended, which is no reason to wake up again."""
@@ -525,6 +556,37 @@ class KernelEngine(Engine):
             before = len(self._finder.files)
             self._finder.everything(but=(os.getpid(),))
             found += list(self._finder.files)[before:]
+            self._look_for_waited()
+        if found:
+            self._attach_new()
+            for pid in self._pids if self._walks else ():
+                self._ask(pid)  # it has become another program, or has loaded an interpreter
+
+    def _look_at_new_code(self, now):
+        """At processes that have mapped code since, for no more than a part of the time."""
+        pids = self._new_code.take()
+        self._mapping = None if pids is None or self._mapping is None or len(self._mapping) > _MAPPING else self._mapping | pids
+        if now < self._mapping_due or self._mapping == set():
+            return
+        if self._mapping is None:
+            self._rescan_due = self._everyone_due = 0.0
+            self._rescan(now)
+        else:
+            self._look_at(self._mapping)
+            self._look_for_waited()
+        self._mapping, ended = set(), time.monotonic()
+        self._mapping_due = ended + _REST * (ended - now)
+
+    def _look_at(self, pids):
+        """Look for files that these processes have mapped since."""
+        if not self._everyone:
+            pids = set(pids).intersection(self._family.members() if self._family else self._pids)
+        found = []
+        for pid in pids:
+            try:
+                found += self._finder.process(pid) if pid != os.getpid() else ()
+            except OSError:
+                continue  # it has ended
         if found:
             self._attach_new()
             for pid in self._pids if self._walks else ():
@@ -579,6 +641,9 @@ class KernelEngine(Engine):
         if self._family:
             self._family.close()
             self._family = None
+        if self._new_code:
+            self._new_code.close()
+            self._new_code = None
         if self.maps:
             self.maps.close()
             self.maps = None
@@ -591,6 +656,8 @@ class KernelEngine(Engine):
     def finished(self):
         if self._command:
             return self._command.poll()
+        if self._wait is not None:
+            return bool(self._waited) and not any(map(alive, self._waited))
         return bool(self._pids) and not self._held
 
     # --- what the consumer asks ------------------------------------------------------------------------

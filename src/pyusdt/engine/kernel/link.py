@@ -116,14 +116,15 @@ _WHEN = 64  # in the context of a probe that the engine fires itself: the timest
 class Event:
     """What differs between the programs of one clause set.  own: fired by the engine, which puts the probe's id into
     the context, else by a site, whose cookie it is; arguments: {index: (Operand, symbol's distance)}; pid: the only
-    process to run for, or None; family: it runs for the processes of a family.Family alone; never: processes not to run for; always: runs after exit() too; profile: the
+    process to run for, or None; family: it runs for the processes of a family.Family alone; comm: for
+    those of this name alone; never: processes not to run for; always: runs after exit() too; profile: the
     processor's name, where a timer fires it; raw: raw.Fixed or Calls, where a raw tracepoint does; leaves: (does, condition) of
     a returns.Point, where a function ends."""
 
-    __slots__ = ("own", "arguments", "pid", "family", "never", "always", "profile", "raw", "leaves")
+    __slots__ = ("own", "arguments", "pid", "family", "comm", "never", "always", "profile", "raw", "leaves")
 
-    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False, profile=None, raw=None, family=False, leaves=None):
-        self.family, self.leaves = family, leaves
+    def __init__(self, own=False, arguments=(), pid=None, never=(), always=False, profile=None, raw=None, family=False, leaves=None, comm=None):
+        self.family, self.leaves, self.comm = family, leaves, comm
         self.own, self.arguments, self.pid = own, dict(arguments), pid
         self.never, self.always, self.profile, self.raw = tuple(never), always, profile, raw
 
@@ -320,6 +321,8 @@ class Linker:
             if event.pid:
                 g.emit(jump_imm("jne", R0, event.pid, left))
             g.emit(*[jump_imm("jeq", R0, pid, left) for pid in event.never])
+        if event.comm is not None:
+            process.emit_named(g, event.comm, left)
         if self.maps.allowed is not None and not event.own:
             allowed.emit(g, self.maps, left)
         if event.raw:

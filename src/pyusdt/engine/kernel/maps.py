@@ -115,7 +115,8 @@ class KernelMaps:
             return walks.empty_tables(d)
         # allocating all values of all CPUs takes long
         small = d.value_size <= sized.ON_DEMAND_MOST
-        many = small and d.kind == "percpu_hash" and d.entries * self.cpus > _MANY or d.name == walks.PARTS
+        values = d.entries * self.cpus if d.kind == "percpu_hash" else d.entries // 4  # a hash has its old room at once
+        many = small and d.kind in ("hash", "percpu_hash") and values > _MANY or d.name == walks.PARTS
         return kernel.map_create(d, kernel.NO_PREALLOC if many and release() >= ON_DEMAND else 0)
 
     def shared(self, insns):

@@ -35,7 +35,7 @@ class Matcher:
         offsets() are its instructions'; or None where nothing of the file is.  As in dtrace, patterns do not stand for functions of no
         size, which are the C library's at a program's begin and end, or assembly."""
         asked = [desc for _, desc in self._descriptions if names_functions(desc.provider)
-                 and any(_tracer.glob(desc.module, module) for module in file.short_names)
+                 and any(_tracer.glob(desc.module, module) for module in (*file.short_names, *file.asked_as))
                  and any(_tracer.glob(desc.provider, f"pid{pid}") for pid in (pids or _pids_of(file)))]
         if not asked:
             return None
@@ -70,6 +70,10 @@ class Matcher:
                 and any(_tracer.glob(desc.module, module) for module in site.modules)
                 and (desc.function in ("", "*") or _tracer.glob(desc.function, site.function))]
         return found
+
+    def how_many(self, sites):
+        """Of the sites, how many a description may stand for."""
+        return sum(bool(self._of(site)) for site in sites)
 
     def _clauses(self, site, pid):
         name = f"{site.note.provider}{pid}"

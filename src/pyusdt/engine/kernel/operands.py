@@ -9,7 +9,9 @@ import re
 
 from ...bpf.helpers import HELPERS
 from ...bpf.insn import R0, R1, R2, R3, alu, alu_imm, call, const, load, mov, mov_imm, store, store_imm
+from .reading import read
 
+_CURRENT_TASK = 35
 X86_64, AARCH64 = 62, 183  # ELF's numbers of processors
 
 
@@ -30,15 +32,16 @@ class Register:
 class Operand:
     """One argument.  size, signed: of its value; constant: an int, or None; register: a Register, or None; else
     it is the memory at base + (index << scale) + displacement, base and index each None or a Register, index_signed:
-    index is sign-extended; symbol: a name whose address is added, relative: to the instruction pointer's."""
+    index is sign-extended; symbol: a name whose address is added, relative: to the instruction pointer's; of_thread: to the running
+    thread's own memory; is_float: its bits are a floating-point number's."""
 
     __slots__ = ("text", "size", "signed", "constant", "register", "base", "index", "index_signed", "scale",
-                 "displacement", "symbol", "relative")
+                 "displacement", "symbol", "relative", "of_thread", "is_float")
 
     def __init__(self, text, size, signed):
         self.text, self.size, self.signed = text, size, signed
         self.constant = self.register = self.base = self.index = self.symbol = None
-        self.index_signed = self.relative = False
+        self.index_signed = self.relative = self.of_thread = self.is_float = False
         self.scale = self.displacement = 0
 
 
@@ -62,6 +65,7 @@ REGISTERS = {
 }
 REGISTERS[AARCH64].update(sp=Register(248, 8), wsp=Register(248, 4), fp=Register(232, 8), lr=Register(240, 8))
 _ZERO = ("xzr", "wzr")
+_OF_THREAD = "@tpoff"  # behind the name of a program's thread-local variable
 
 # Where a function's arguments are at its entry, and what arg0 and arg1 are where it returns: 0 and its value
 FUNCTION_ARGUMENTS = {
@@ -102,11 +106,10 @@ def parse(text, machine):
     size, signed, body = 8, True, text
     if match:
         size, signed, body = int(match[2]), match[1] == "-", text[match.end() :]
-        if match[3]:
-            raise Unsupported(f"{text} is a floating-point number")
         if size not in (1, 2, 4, 8):
             raise Unsupported(f"{text} has {size} bytes")
     operand = Operand(text, size, signed)
+    operand.is_float = bool(match and match[3])
     parser = {X86_64: _parse_x86_64, AARCH64: _parse_aarch64}.get(machine)
     if parser is None:
         raise Unsupported(f"operands of this processor (ELF machine {machine}) are not known")
@@ -118,6 +121,8 @@ def parse(text, machine):
 
 def _register(operand, name, registers):
     register = registers.get(name)
+    if register is None and operand.is_float:
+        raise Unsupported(f"{operand.text} is a floating-point number in a register that the kernel does not show")
     if register is None:
         raise Unsupported(f"{operand.text}: register {name} is not saved for tracers")
     return register
@@ -145,7 +150,11 @@ def _parse_x86_64(operand, body, registers):
     if body[:1] == "$":
         _constant(operand, body[1:])
         return
-    if body[:1] == "%":
+    if body.startswith("%fs:"):
+        operand.of_thread, body = True, body[4:].replace(_OF_THREAD, "")
+        if "@" in body:
+            raise Unsupported(f"{operand.text}: {body} is not known")
+    elif body[:1] == "%":
         if ":" in body:
             raise Unsupported(f"{operand.text} is relative to a segment")
         operand.register = _register(operand, body[1:], registers)
@@ -255,7 +264,15 @@ def _narrow(g, register, size, signed):
 def _address(g, operand, context, symbol_distance):
     """r3 = where the operand's memory is."""
     displacement = operand.displacement + (symbol_distance if operand.symbol else 0)
-    g.emit(const(R3, displacement))
+    if operand.of_thread:
+        from .raw import Kernel  # which imports this module's neighbours
+
+        members = Kernel()
+        g.emit(call(_CURRENT_TASK))
+        read(g, 8, R0, members.member("task_struct", "thread") + members.member("thread_struct", "fsbase"))
+        g.emit(mov(R3, R0), const(R1, displacement), alu("add", R3, R1))
+    else:
+        g.emit(const(R3, displacement))
     if operand.base:
         _load_register(g, operand.base, context, R1)
         _narrow(g, R1, operand.base.size, False)

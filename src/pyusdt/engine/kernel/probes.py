@@ -5,6 +5,7 @@ Always: files are told apart by inode, so one that many processes map is read on
 namespace's file of the same name is another file; what can not be read is passed over.
 """
 
+import glob
 import os
 import resource
 
@@ -34,7 +35,7 @@ class Site:
     @property
     def modules(self):
         """What D may call the file.  The pid provider knows short names as well."""
-        return self.file.short_names if self.note.provider == "pid" else (self.file.name,)
+        return (*(self.file.short_names if self.note.provider == "pid" else (self.file.name,)), *self.file.asked_as)
 
     def return_points(self):
         """[returns.Point].  Raises returns.NotFound."""
@@ -54,12 +55,13 @@ class TracedFile:
     """A file that is mapped by processes.  path: where it was found; owner: whose it is; elf: it itself, open as long as its sites are wanted, since
     what is at the path may be another file at any time; name: D's module; pids: set of those
     that have it mapped; main: it is a process's program; sites: list, empty where it is no ELF file or has no notes;
-    searched: its functions were looked at; asked: the user named it, so that processes to come count; most: bytes of notes that are read, 0:
+    searched: its functions were looked at; asked: the user named it, so that processes to come count, asked_as: by these paths; most: bytes of notes that are read, 0:
     the file is not opened; noted: how many it has; left: they were not read."""
 
     def __init__(self, path, name, inode, most, owner):
         self.path, self.name, self.owner, self.pids = path, name, owner, set()
         self.main = self.searched = self.asked = False
+        self.asked_as = ()
         self._inode = inode
         self.elf, self.sites, self.noted, self.left = None, [], 0, most <= 0
         self._returns = None
@@ -207,7 +209,7 @@ class Finder:
         linked with, and pyusdt's own module, which it may import."""
         path = which(argv[0])
         for _ in range(_COMMAND_DEPTH):
-            interpreter = _interpreter(path)
+            interpreter = script_interpreter(path)
             if interpreter is None:
                 break
             path = interpreter
@@ -237,6 +239,7 @@ class Finder:
         file = self.add(os.path.realpath(path))
         if file:
             file.asked = True
+            file.asked_as = (*file.asked_as, path)
             file.pids.update(pids)
 
     def everything(self, but=()):
@@ -264,12 +267,21 @@ def _descriptors():
 
 
 def name_files(finder, paths, pids):
-    """The files of -x file, for a Finder.  Raises EngineError."""
-    for path in paths:
-        try:
-            finder.named(path, pids)
-        except OSError as error:
-            raise EngineError(f"-x file={path}: {error.strerror}") from None
+    """The files of -x file, which may be patterns, for a Finder.  Raises EngineError."""
+    for pattern in paths:
+        found = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
+        if not found:
+            raise EngineError(f"-x file={pattern}: no file matches")
+        for path in found:
+            try:
+                finder.named(path, pids)
+            except OSError as error:
+                raise EngineError(f"-x file={path}: {error.strerror}") from None
+
+
+def files_of(options, descriptions):
+    """The paths that -x file names, and those that stand for a description's module."""
+    return (*options.get("file", ()), *dict.fromkeys(desc.module for desc in descriptions or () if desc.module.startswith("/")))
 
 
 def is_32_bit(path):
@@ -301,7 +313,7 @@ def which(name):
     return name
 
 
-def _interpreter(path):
+def script_interpreter(path):
     """The program that runs a script, or None where it is none."""
     try:
         with open(path, "rb") as file:

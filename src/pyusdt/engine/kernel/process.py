@@ -4,6 +4,9 @@ In: code for its task in r0 (the running one, or that which comes), where the ke
 Always: what can not be read is 0; behind the first process stands 0.
 """
 
+import os
+import sys
+
 from ...bpf.code import Label
 from ...bpf.insn import (
     R0,
@@ -16,6 +19,8 @@ from ...bpf.insn import (
     alu,
     alu_imm,
     call,
+    const,
+    jump,
     jump_imm,
     load,
     mov,
@@ -40,6 +45,19 @@ def emit_running(g):
 def emit_nobody(g):
     """Of another one than the running task the memory can not be read."""
     g.emit(mov_imm(R0, 0))
+
+
+def emit_named(g, name, left):
+    """To `left` where the running process, not its thread, is not called so."""
+    kernel = Kernel()
+    emit_running(g)
+    read(g, 8, R0, kernel.member("task_struct", "group_leader"))
+    g.emit(store(8, R10, _TASK, R0))
+    for at in (0, 8):
+        g.emit(load(8, R0, R10, _TASK))
+        read(g, 8, R0, kernel.member("task_struct", "comm") + at)
+        word = int.from_bytes(os.fsencode(name)[:15].ljust(16, b"\0")[at : at + 8], sys.byteorder)
+        g.emit(const(R1, word), jump("jne", R0, R1, left))
 
 
 def emit_parent(g, emit_task):

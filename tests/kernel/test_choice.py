@@ -1,0 +1,138 @@
+"""Which engine root gets where no engine is named: by what a description can be, whether there are such probes yet or not."""
+
+import os
+import re
+import subprocess
+import threading
+import time
+
+import pytest
+from kernel_harness import DATA, PYDTRACE, compile_c
+
+from pyusdt.dlang.compile import compile_program
+from pyusdt.engine import EngineError, Targets, choice
+
+pytestmark = pytest.mark.usefixtures("bpf")
+COUNT = "{ @ = count(); }"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return compile_c(os.path.join(DATA, "choice.c"), tmp_path_factory.mktemp("choice") / "choice-taker")
+
+
+def pydtrace(*arguments, timeout=40, **more):
+    done = subprocess.run([PYDTRACE, "-q", *arguments], check=False, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, **more)
+    return done.stdout, done.stderr, done.returncode
+
+
+def test_a_function_of_a_library_that_is_opened_later(tmp_path):
+    source = tmp_path / "common.c"
+    source.write_text("int common(int n) { return n + 1; }\n")
+    library = compile_c(source, tmp_path / "libcommon.so", "-shared", "-fPIC")
+    program = compile_c(os.path.join(DATA, "plugin.c"), tmp_path / "plugin", "-ldl")
+    out, err, status = pydtrace("-Z", "-n", f"pid$target:libcommon.so:common:entry {COUNT}", "-c", f"{program} {library}")
+    assert (err, status) == ("", 0) and int(out.split()[-1]) in (4, 5)
+
+
+def test_a_provider_that_nobody_has_yet(program):
+    """pydtrace says when it traces; the program starts then."""
+    reading, writing = os.pipe()
+    tracer = subprocess.Popen([PYDTRACE, "-Zq", f"--ready={writing}", "-n", f"choice*:::hit {COUNT} choice*:::hit /++n == 3/ {{ exit(0); }}"],
+                              stdout=subprocess.PIPE, text=True, pass_fds=[writing])
+    os.close(writing)
+    try:
+        assert os.read(reading, 1) == b"\n"
+        subprocess.run([program, "1"], check=True)
+        assert tracer.communicate(timeout=20)[0].split() == ["3"]
+    finally:
+        tracer.kill()
+        tracer.communicate()
+        os.close(reading)
+
+
+@pytest.mark.parametrize("by", ["name", "pid"])
+def test_wait(program, by):
+    other = subprocess.Popen([program], stdin=subprocess.PIPE)
+    meant = subprocess.Popen([program], stdin=subprocess.PIPE, executable=program)
+    reading, writing = os.pipe()
+    wait = "choice-taker" if by == "name" else str(meant.pid)
+    tracer = subprocess.Popen([PYDTRACE, "-q", f"--ready={writing}", "--wait", wait, "-n", f"choice*:::hit {COUNT}"], stdout=subprocess.PIPE,
+                              text=True, pass_fds=[writing])
+    os.close(writing)
+    try:
+        assert os.read(reading, 1) == b"\n"
+        time.sleep(0.1)
+        other.communicate(b"\n")
+        meant.communicate(b"\n")
+        assert tracer.communicate(timeout=20)[0].split() == ["6" if by == "name" else "3"]
+    finally:
+        for each in (tracer, other, meant):
+            each.kill()
+            each.communicate()
+        os.close(reading)
+
+
+def test_wait_leaves_other_names_out(program, tmp_path):
+    another = str(tmp_path / "another")
+    os.link(program, another)
+    reading, writing = os.pipe()
+    tracer = subprocess.Popen([PYDTRACE, "-q", f"--ready={writing}", "--wait", "choice-taker", "-n", f"choice*:::hit {COUNT}"],
+                              stdout=subprocess.PIPE, text=True, pass_fds=[writing])
+    os.close(writing)
+    try:
+        assert os.read(reading, 1) == b"\n"
+        runs = [threading.Thread(target=subprocess.run, args=([each, "1"],)) for each in (another, program)]
+        for each in runs:
+            each.start()
+        for each in runs:
+            each.join()
+        assert tracer.communicate(timeout=20)[0].split() == ["3"]
+    finally:
+        tracer.kill()
+        tracer.communicate()
+        os.close(reading)
+
+
+@pytest.mark.parametrize("option", ["record", "keep"])
+@pytest.mark.parametrize("described", ["choice*:::hit", "pid$target:a.out:main:entry", "syscall::read:entry"])
+def test_what_cannot_be_kept_is_refused_with_the_reason(program, tmp_path, option, described):
+    if option == "keep" and "$target" in described:
+        pytest.skip("--keep takes no -c")
+    process = subprocess.Popen([program], stdin=subprocess.PIPE)
+    try:
+        where = {"record": ["--record", str(tmp_path / "x.rec"), *(["-c", f"{program} 0"] if "$target" in described else [])],
+                 "keep": ["--keep", "nothing"]}[option]
+        out, err, status = pydtrace(*where, "-n", f"{described} {{ }}")
+        assert (out, status) == ("", 1) and f"--{option} keeps the events of the embedded engine" in err, err
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_files_by_a_pattern_and_as_a_module(program):
+    pattern = os.path.join(os.path.dirname(program), "choice-*")
+    listed = pydtrace("-l", "-x", f"file={pattern}", "-n", "choice*:::hit")[0]
+    assert re.search(r"choice +choice-taker +main +hit", listed)
+    for described in (f"choice$target:{program}::hit", f"pid$target:{program}:main:entry"):
+        assert pydtrace("-n", f"{described} {COUNT}", "-c", f"{program} 0")[0].split() in (["3"], ["1"])
+    assert "no file matches" in pydtrace("-l", "-x", f"file={pattern}x", "-n", "choice*:::hit")[1]
+
+
+def test_a_hint_names_the_file_in_path(program):
+    folders = os.pathsep.join([os.path.dirname(program), os.environ["PATH"]])
+    _, err, status = pydtrace("-n", f"choice*:::hit {COUNT}", env={**os.environ, "PATH": folders})
+    assert status == 1 and f"hint: -x file={program} has such probes" in err
+
+
+def test_arguments_of_threads_and_floating_point_numbers(program):
+    script = 'choice$target:::hit { printf("%d\\n", arg0); } choice$target:::price { printf("%x\\n", arg0); }'
+    out, err, status = pydtrace("-n", script, "-c", f"{program} 0")
+    bits = ["3ff8000000000000", "4004000000000000", "3ff8000000000000"]
+    assert (out.split(), err, status) == ([word for each in bits for word in ("35", each)], "", 0)
+
+
+def test_a_user_who_may_not_trace_functions_is_told(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(EngineError, match="can only be a probe of the kernel engine"):
+        choice.open_engine(compile_program("syscall::read:entry { }"), {"zdefs": True}, Targets())

@@ -1,0 +1,80 @@
+"""The one table of which engine a description is for: the code's, and the page's, row by row."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from pyusdt.engine import kinds
+from pyusdt.engine.kinds import (
+    EMBEDDED,
+    KERNEL,
+    NOBODY,
+    NOW,
+    OTHER,
+    OWN,
+    PYUSDT_TO_COME,
+    REFUSED,
+    TO_COME,
+    TRACER,
+)
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+COLUMNS = [NOW, TO_COME, PYUSDT_TO_COME, NOBODY]
+
+
+def kind(text: str) -> str:
+    provider, module, function, name = text.split(":")
+    return kinds.kind(SimpleNamespace(provider=provider, module=module, function=function, name=name))
+
+
+@pytest.mark.parametrize(("what", "descriptions"), [
+    (TRACER, [":::BEGIN", "dtrace:::END", ":::tick-1s", "profile:::profile-99"]),
+    (OWN, ["pyusdt*:::user_trace-i4s4", "pyusdt12:::user_trace-n1", "erlang*:::spawn", "python7:m:f:function-entry", "http*:::request-done",
+           "db9:::query-start"]),
+    (KERNEL, ["pid12:libc:malloc:entry", "pid*:a.out:main:return", "p*d12:::entry", "syscall::read:entry", "rawtp:sched::sched_switch",
+              "proc:::exec", "sched:::on-cpu", "io:::start", "tcp:::send", "ip:::send", "udp:::receive"]),
+    (OTHER, ["php*:::function-entry", "hotspot77:::gc-begin", "libstdcxx*:::throw", "shop5:::order-placed", "postgresql*:::query-start",
+             "pyvm*:::line"]),
+    (kinds.ANY, [":::user_trace-i4s4", "*:::throw", "::malloc:entry"])])
+def test_kinds(what, descriptions):
+    assert {text: kind(text) for text in descriptions} == dict.fromkeys(descriptions, what)
+
+
+def rows() -> list[list[str]]:
+    """The cells of the page's table."""
+    with open(os.path.join(ROOT, "docs/guide/pydtrace.md")) as file:
+        text = file.read().partition("## Which engine")[2].partition("\n- ")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")][2:]
+
+
+def test_the_page_and_the_code_have_one_table():
+    wanted, row = {}, {}
+    for cells in rows():
+        row = row if cells[0].startswith("the same") else {"what": OWN if "pyusdt*" in cells[0] else KERNEL if "syscall" in cells[0] else OTHER}
+        users = (True, False) if ";" not in cells[0] else (cells[0].endswith("root"),)
+        for root in users:
+            wanted |= {(row["what"], root, who): cell.partition(",")[0] for who, cell in zip(COLUMNS, cells[1:], strict=True)}
+    assert wanted == kinds.TABLE_OF_ENGINES
+    assert {EMBEDDED, KERNEL, REFUSED} == set(wanted.values())
+
+
+@pytest.mark.parametrize(("line", "loads"), [
+    ("python app.py", True), ("/usr/bin/python3.12 -m app", True), ("env X=1 python3 x.py", True), ("erl -noshell", True),
+    ("sh -c", False), ("java -jar x.jar", False), ("./dl", False), ("php x.php", False)])
+def test_commands_that_load_pyusdt(line, loads):
+    assert kinds.loads_pyusdt(line.split()) == loads
+
+
+def test_a_shell_line_with_a_python_in_it():
+    assert kinds.loads_pyusdt(["sh", "-c", "sleep 1; exec python3 app.py"])
+    assert not kinds.loads_pyusdt(["sh", "-c", "sleep 1; exec php app.php"])
+
+
+def test_a_script_of_python(tmp_path):
+    path = tmp_path / "tool"
+    path.write_text("#!/usr/bin/env python3\n")
+    path.chmod(0o755)
+    assert kinds.loads_pyusdt([str(path)])
