@@ -74,10 +74,12 @@ class Teller:
     """Tells a program's faults: of the same fault of the same clause the first few, and at the end how many more came.
 
     probe_name(id) -> (provider, module, function, name); say(text, count): count 0: one fault; else so many more of one;
-    places: the records say where in the source it was; count: how many there were.  DTrace's own suite compares, and gets dtrace's lines, all of them.
+    places: the records say where in the source it was; absent(pid, address): called where memory could not be read; count: how many there were.  DTrace's own suite compares, and gets dtrace's lines, all of them.
     """
 
-    def __init__(self, program: Program, probe_name: Names, say: Callable[[str, int], None], places: bool = True) -> None:
+    def __init__(self, program: Program, probe_name: Names, say: Callable[[str, int], None], places: bool = True,
+                 absent: Callable[[int, int], None] | None = None) -> None:
+        self._absent = absent
         self._clauses, self._probe_name, self._say, self._places = program.clauses, probe_name, say, places
         self._bare = "_DTRACE_TESTING" in os.environ
         self.count = 0
@@ -89,6 +91,8 @@ class Teller:
         kind, pc, value = _DATA.unpack_from(record, p.FAULT_KIND)
         line = fault_line(record, self._probe_name, self._clauses)
         self.count += 1
+        if self._absent and kind == p.FAULT_BADADDR and value:
+            self._absent(struct.unpack_from("=I", record, p.RECORD_PID)[0], value)
         seen, _ = self._seen.setdefault((clause, pc, kind), ([0], line))
         seen[0] += not self._bare
         if seen[0] > _FEW:

@@ -65,7 +65,12 @@ class Info:
 
     def teller(self, say: Callable[[str, int], None]) -> Teller:
         """What tells faults (data/faults.py), for a sink that finds them among the records: say is its fault()."""
-        self._teller = Teller(self.program, self.probe, say, self.has_places)
+        absent = None
+        if self.engine == "kernel":
+            from .absent_pages import AbsentPages
+
+            absent = AbsentPages().bring
+        self._teller = Teller(self.program, self.probe, say, self.has_places, absent)
         return self._teller
 
     @property
