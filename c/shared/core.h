@@ -4,7 +4,8 @@
  *
  * Locking: the hot path takes rings, never the lock. The lock is for the slow paths; who does not get it soon, counts
  * its event as lost and goes on. Slots' addresses, area mappings and demand tables stay for the life of the process,
- * so a thread that comes late finds memory, then sees that it is late.
+ * so a thread that comes late finds memory, then sees that it is late. Only who holds a ring touches its bytes, so a ring that
+ * nobody can hold any more is unmapped.
  */
 #ifndef PYUSDT_CORE_H
 #define PYUSDT_CORE_H
@@ -44,7 +45,7 @@ struct pyusdt_demand {
 
 /* A ring as its holder knows it: the shared words are copies for the tracer. */
 struct pyusdt_ring {
-    _Alignas(64) uint8_t *data; /* twice in a row; the reservation outlives the session */
+    _Alignas(64) uint8_t *data; /* twice in a row; NULL: the session is over */
     uint64_t head;
     uint64_t end;  /* where the head may go without a look at the tail, or for pages */
     uint64_t tail; /* as last seen, always within [head - size, head] */
@@ -70,12 +71,14 @@ struct pyusdt_patterns {
 /* What is done at a place for a session that counts. */
 enum { PYUSDT_HOW_UNKNOWN, PYUSDT_HOW_EVENTS, PYUSDT_HOW_COUNTED };
 
-/* The rows of struct pyusdt_counts in a session's area, and what is decided of their places. */
+/* The rows of struct pyusdt_counts in a session's area, and what is decided of their places. Rows and places that have no
+ * addresses or pages are sent as events. */
 struct pyusdt_counting {
     _Atomic uint8_t *how; /* [PYUSDT_COUNT_ROWS][PYUSDT_MAX_PLACES], PYUSDT_HOW_…; stays for the slot's next session */
     uint16_t probe[PYUSDT_COUNT_ROWS];
-    uint32_t rows;
-    uint32_t room; /* places whose words have pages */
+    uint32_t rows, mapped; /* how many there are, and how many the area has addresses for */
+    uint32_t paged, room;  /* rows and places whose words have pages */
+    bool wished;           /* the session wants counts */
 };
 
 /* A session slot. generation, then rings: who holds a ring and sees the generation may use all else. */
@@ -92,6 +95,7 @@ struct pyusdt_slot {
     uint64_t room;     /* bytes of rings that all processes of the session may have together; 0: any number */
     struct pyusdt_patterns patterns; /* of what it wants of probes with places; under the lock */
     struct pyusdt_counting counting; /* under the lock, but for `how` */
+    uint64_t area_reserved; /* bytes of the area's mapping, which stay for the slot's next session */
     uint64_t opened;   /* generation that area and ring files are of, until they are gone */
     _Atomic uint64_t refused;  /* generation that could not be served, */
     _Atomic uint64_t retry_at; /* and when to try it again */
@@ -102,6 +106,8 @@ struct pyusdt_slot {
 struct pyusdt_family {
     _Atomic uint32_t alive;
     _Atomic uint32_t lock; /* tid of the holder */
+    _Atomic uint64_t reborn_at; /* when a forked child may try again to publish itself */
+    _Atomic uint64_t granted; /* bytes of buffers that need no look at the limits (head_room.c) */
 };
 
 struct pyusdt_core {
@@ -120,6 +126,7 @@ struct pyusdt_core {
     uint32_t uid;      /* whose run directory that is */
     _Atomic uint64_t move_at; /* when to look next whether another would do */
     struct pyusdt_ctl_header *flight; /* the flight recorder's file; NULL: there is none */
+    int child_error;                  /* -errno: why this forked child is not published: control file and words are its parent's */
     int flight_error;                 /* -errno: it is wanted, and why it is not there */
     _Atomic uint64_t hurry_until;     /* no firing waits for the lock before */
     int cancel;                       /* whether the lock's holder may be cancelled when it has given it back */
@@ -135,6 +142,8 @@ void pyusdt_ctl_fill(struct pyusdt_ctl_header *ctl); /* all but the magic */
 bool pyusdt_core_lock(bool firing); /* firing: who has to go on soon */
 void pyusdt_core_unlock(void);
 void pyusdt_core_reborn(void); /* a forked child publishes itself */
+uint32_t pyusdt_child_demand(unsigned probe, uint64_t sessions); /* of one that could not: whether what it fires has to be counted, */
+void pyusdt_child_lost(unsigned probe, uint64_t sessions);       /* and that it fired */
 bool pyusdt_core_move(void);   /* so does a process that has become another user; false: it is where it was */
 
 /* text.c */
@@ -156,6 +165,7 @@ bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t prob
 /* count.c: under the lock; what counts is in count.h */
 void pyusdt_counts_begin(struct pyusdt_slot *slot);             /* a session is about to be served */
 uint8_t pyusdt_counts_row(struct pyusdt_slot *slot, uint32_t probe); /* one more, and 1; 0: there is no room */
+uint32_t pyusdt_counts_end_rows(struct pyusdt_slot *slot);      /* how many the area needs: there will be no more */
 void pyusdt_counts_show(struct pyusdt_slot *slot);              /* which there are, to its tracer */
 void pyusdt_counts_discard(struct pyusdt_slot *slot);           /* the session is dead: their memory back to the system */
 
@@ -179,11 +189,17 @@ void pyusdt_slot_lost(unsigned number, uint64_t wanted);    /* count an event th
 void pyusdt_sessions_check(void);                           /* undoes those whose tracers are dead, be they served or not */
 void pyusdt_demand_all(struct pyusdt_demand *demand, uint32_t first, uint32_t frames); /* everything of the probes from `first` on */
 
+/* head_room.c; 0 or -PYUSDT_KEEPS_… */
+int pyusdt_head_room_take(int dir, uint64_t bytes); /* may a buffer have so many bytes more? dir: the run directory, or -1 */
+int pyusdt_head_room_map(uint64_t bytes);           /* the same of addresses */
+void pyusdt_head_room_forget(void);                 /* the next one looks at the limits */
+
 /* area.c; 0, a descriptor or -errno */
 int pyusdt_core_rundir(void); /* opens the run directory that this process has published itself in */
 void pyusdt_area_name(unsigned number, uint64_t generation, enum pyusdt_file kind, uint32_t ring, char *text); /* of a file */
 int pyusdt_area_make(struct pyusdt_slot *slot, int dir, unsigned number, const struct pyusdt_session_header *header);
 int pyusdt_area_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t generation, uint32_t k); /* the k-th */
+void pyusdt_area_unmap_ring(struct pyusdt_ring *ring); /* which nobody holds, nor can take */
 bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have); /* a ring more */
 bool pyusdt_ring_grow(struct pyusdt_slot *slot, struct pyusdt_ring *ring); /* more pages; by the ring's holder alone */
 

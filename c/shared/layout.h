@@ -63,6 +63,7 @@ struct pyusdt_ctl_header { /* T */
     char build[PYUSDT_BUILD_SIZE]; /* of pyusdt. Magic, version and, from layout 9 on, this have their places in every layout */
     uint32_t ancestors[PYUSDT_CTL_ANCESTORS]; /* its parent, that one's, and so on, as T's pid namespace knows them; zeros behind them */
     _Atomic uint32_t remarks[PYUSDT_REMARKS]; /* what the process says of its probes: each the number of a place that is a remark; 0: none */
+    _Atomic uint32_t forked;  /* children by fork(), each of which counts in `failed` what it fires until it has published itself */
 };
 
 _Static_assert(offsetof(struct pyusdt_ctl_header, version) == 8 && offsetof(struct pyusdt_ctl_header, build) == 108,
@@ -117,6 +118,9 @@ enum {
 
 enum { PYUSDT_SLOT_NONE, PYUSDT_SLOT_READY, PYUSDT_SLOT_FAILED };
 
+/* In the place of an errno: which limit leaves the program no more than it may need itself (target/head_room.c). */
+enum { PYUSDT_KEEPS_FILE_SPACE = 4001, PYUSDT_KEEPS_MEMORY = 4002, PYUSDT_KEEPS_ADDRESSES = 4003 };
+
 /* The tag makes the count start anew with each session, without anybody's having to reset it. */
 #define PYUSDT_FAILED_BITS 40
 #define PYUSDT_FAILED_TAG(generation) ((generation) >> PYUSDT_FAILED_BITS << PYUSDT_FAILED_BITS)
@@ -129,8 +133,10 @@ struct pyusdt_ctl_slot {
     _Atomic int32_t error;   /* T: -errno of that attempt */
     _Atomic uint64_t failed; /* T: events lost because there is no area: PYUSDT_FAILED_TAG of `wanted`, and the count */
     _Atomic uint32_t pid;    /* S: the process's, where its tracer knows it by another than its own; else 0 */
+    _Atomic uint32_t children; /* both: 1: the session wants what the process's forked children fire, too */
+    _Atomic int32_t child_error; /* a forked child: -errno: why it could not publish itself; 0: all could */
     uint32_t unused;
-    uint64_t unused2[3];
+    uint64_t unused2[2];
 };
 
 /* ---- the session file, NN.session: made by S, read by T with pread only, flock()ed by S while it lives ---- */
@@ -190,7 +196,8 @@ struct pyusdt_area {
     _Atomic uint64_t drops[PYUSDT_MAX_PROBES]; /* events that found no room, or no free ring */
 };
 
-/* Behind the area, in its file: how often probes have fired at places. What is not used is a hole. */
+/* Behind the area, in its file: how often probes have fired at places; as many rows as the file's length has, some or none. What is
+ * not used is a hole. */
 struct pyusdt_counts { /* T, and S, who takes what is there: PYUSDT_COUNT_TAG of the session, and the number; 0: it is not counted */
     _Atomic uint64_t at[PYUSDT_COUNT_ROWS][PYUSDT_MAX_PLACES]; /* of place n: n - 1 */
 };
@@ -201,7 +208,8 @@ struct pyusdt_counts { /* T, and S, who takes what is there: PYUSDT_COUNT_TAG of
 #define PYUSDT_COUNT(word) ((word) & ((1ull << PYUSDT_COUNT_BITS) - 1))
 
 #define PYUSDT_AREA_COUNTS ((sizeof(struct pyusdt_area) + 4095ull) & ~4095ull)
-#define PYUSDT_AREA_SIZE (PYUSDT_AREA_COUNTS + sizeof(struct pyusdt_counts))
+#define PYUSDT_AREA_ROW (PYUSDT_MAX_PLACES * sizeof(uint64_t))
+#define PYUSDT_AREA_SIZE(rows) (PYUSDT_AREA_COUNTS + (rows) * PYUSDT_AREA_ROW)
 
 /*
  * ---- the flight recorder's file, <pid>-<starttime>-<instance>.flight: made by T, for itself ----

@@ -13,8 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #if defined(__linux__) || defined(__FreeBSD__)
 #include <sched.h>
@@ -165,6 +167,17 @@ struct pyusdt_os_self {
 bool pyusdt_os_act_as(uint32_t uid, uint32_t gid, struct pyusdt_os_self *self);
 void pyusdt_os_act_again(const struct pyusdt_os_self *self);
 
+/* ---- limits ---- */
+
+/* Calls fn with each limit on the memory of this process, until fn returns other than 0: those of its memory cgroups, from the
+ * innermost out, and the machine's. left: bytes until the limit; memory that the kernel can take back counts by half. Returns what
+ * fn did last. Where the system has no such limits, or does not tell them, fn is not called (macOS, FreeBSD). */
+typedef int pyusdt_os_limit_fn(void *arg, uint64_t limit, uint64_t left);
+int pyusdt_os_memory_limits(pyusdt_os_limit_fn *fn, void *arg);
+
+/* The same of the addresses of this process (RLIMIT_AS), of which there is one limit at most. */
+int pyusdt_os_address_limit(pyusdt_os_limit_fn *fn, void *arg);
+
 /* ---- memory and files ---- */
 
 /* From now on a forked or cloned child finds zeros in these pages. false: it finds what its parent had. */
@@ -175,6 +188,21 @@ void pyusdt_os_discard(void *at, size_t size);
 
 /* The same of a whole file, where the system can do it. */
 void pyusdt_os_discard_file(int fd, uint64_t size);
+
+/* 0, or -EFBIG: the process may not make a file of this length (RLIMIT_FSIZE). The system call would send it SIGXFSZ, which ends
+ * a program that does not expect it. */
+static inline int pyusdt_os_file_limit(uint64_t size)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur ? -EFBIG : 0;
+}
+
+/* The file's length from now on. 0 or -errno. */
+static inline int pyusdt_os_resize(int fd, uint64_t size)
+{
+    int r = pyusdt_os_file_limit(size);
+    return r != 0 ? r : ftruncate(fd, (off_t)size) == 0 ? 0 : -errno;
+}
 
 /* Every page of this part of the file now, and the file at least that long: 0, or -ENOSPC and the like. Where the file
  * system can not do it (ZFS), or the part lies within the file (macOS), a page that it lacks later is a SIGBUS, which

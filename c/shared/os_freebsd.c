@@ -123,9 +123,11 @@ void pyusdt_os_discard_file(int fd, uint64_t size)
 
 int pyusdt_os_allocate(int fd, uint64_t at, uint64_t size)
 {
+    int r = pyusdt_os_file_limit(at + size);
     struct stat st;
-    int r;
 
+    if (r != 0)
+        return r;
     do
         r = posix_fallocate(fd, (off_t)at, (off_t)size);
     while (r == EINTR);
@@ -141,6 +143,18 @@ int pyusdt_os_populate(void *at, uint64_t size)
     (void)at;
     (void)size;
     return -ENOTSUP;
+}
+
+int pyusdt_os_memory_limits(pyusdt_os_limit_fn *fn, void *arg)
+{
+    (void)fn, (void)arg;
+    return 0;
+}
+
+int pyusdt_os_address_limit(pyusdt_os_limit_fn *fn, void *arg)
+{
+    (void)fn, (void)arg;
+    return 0;
 }
 
 int pyusdt_os_each_name(int dir, int (*fn)(void *arg, const char *name), void *arg)

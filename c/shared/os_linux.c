@@ -232,8 +232,10 @@ void pyusdt_os_discard_file(int fd, uint64_t size)
 
 int pyusdt_os_allocate(int fd, uint64_t at, uint64_t size)
 {
-    int r;
+    int r = pyusdt_os_file_limit(at + size);
 
+    if (r != 0)
+        return r;
     do
         r = posix_fallocate(fd, (off_t)at, (off_t)size);
     while (r == EINTR);

@@ -126,6 +126,8 @@ int pyusdt_os_allocate(int fd, uint64_t at, uint64_t size)
         return -errno;
     if (at + size <= (uint64_t)st.st_size)
         return 0;
+    if (pyusdt_os_file_limit(at + size) != 0)
+        return -EFBIG;
     more.fst_length = (off_t)(at + size) - st.st_size;
     if (fcntl(fd, F_PREALLOCATE, &more) != 0 && errno != ENOTSUP && errno != EINVAL)
         return -errno;
@@ -137,6 +139,18 @@ int pyusdt_os_populate(void *at, uint64_t size)
     (void)at;
     (void)size;
     return -ENOTSUP;
+}
+
+int pyusdt_os_memory_limits(pyusdt_os_limit_fn *fn, void *arg)
+{
+    (void)fn, (void)arg;
+    return 0;
+}
+
+int pyusdt_os_address_limit(pyusdt_os_limit_fn *fn, void *arg)
+{
+    (void)fn, (void)arg;
+    return 0;
 }
 
 int pyusdt_os_each_name(int dir, int (*fn)(void *arg, const char *name), void *arg)

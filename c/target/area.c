@@ -23,31 +23,49 @@ void pyusdt_area_name(unsigned number, uint64_t generation, enum pyusdt_file kin
 /* As long as it will ever be, with the first of its pages: nobody waits for one who makes a large file. fd or -errno. */
 static int make_file(int dir, const char *text, uint64_t size, uint64_t pages)
 {
-    int fd = pyusdt_file_make(dir, text, pages), r;
+    int r = pyusdt_os_file_limit(size), fd = r != 0 ? r : pyusdt_file_make(dir, text, pages);
 
-    if (fd < 0 || ftruncate(fd, (off_t)size) == 0)
+    if (fd < 0 || (r = pyusdt_os_resize(fd, size)) == 0)
         return fd;
-    r = -errno;
     unlinkat(dir, text, 0);
     close(fd);
     return r;
 }
 
+/* Where the area of a file of this size goes: over the slot's last one, whose addresses late threads may still look at; or, if it is
+ * longer, to addresses of its own. */
+static int map_area(struct pyusdt_slot *slot, uint64_t size, int fd)
+{
+    struct pyusdt_area *at = size <= slot->area_reserved ? atomic_load(&slot->area) : NULL;
+    int r = at ? 0 : pyusdt_head_room_map(size);
+
+    if (r != 0)
+        return r;
+    at = pyusdt_guard_map(at, size, PROT_READ | PROT_WRITE, fd);
+    if (!at)
+        return -ENOMEM;
+    if (slot->area_reserved < size)
+        slot->area_reserved = size;
+    atomic_store(&slot->area, at);
+    return 0;
+}
+
 int pyusdt_area_make(struct pyusdt_slot *slot, int dir, unsigned number, const struct pyusdt_session_header *header)
 {
+    const uint64_t size = PYUSDT_AREA_SIZE(pyusdt_counts_end_rows(slot));
     char text[PYUSDT_NAME_SIZE];
-    struct pyusdt_area *area = atomic_load(&slot->area);
-    int fd;
+    struct pyusdt_area *area;
+    int r, fd;
 
     pyusdt_area_name(number, header->generation, PYUSDT_FILE_AREA, 0, text);
-    fd = make_file(dir, text, PYUSDT_AREA_SIZE, sizeof *area);
+    fd = make_file(dir, text, size, sizeof *area);
     if (fd < 0)
         return fd;
-    area = pyusdt_guard_map(area, PYUSDT_AREA_SIZE, PROT_READ | PROT_WRITE, fd);
+    r = map_area(slot, size, fd);
     close(fd);
-    if (!area)
-        return -ENOMEM;
-    atomic_store(&slot->area, area);
+    if (r != 0)
+        return r;
+    area = atomic_load(&slot->area);
     area->version = PYUSDT_LAYOUT_VERSION;
     area->nprobes = PYUSDT_MAX_PROBES;
     area->generation = header->generation;
@@ -58,30 +76,50 @@ int pyusdt_area_make(struct pyusdt_slot *slot, int dir, unsigned number, const s
     return 0;
 }
 
-int pyusdt_area_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t generation, uint32_t k)
+void pyusdt_area_unmap_ring(struct pyusdt_ring *ring)
 {
-    char text[PYUSDT_NAME_SIZE];
-    struct pyusdt_ring *ring = &slot->ring[k];
-    int fd;
+    if (ring->data)
+        pyusdt_guard_unmap(ring->data, ring->reserved);
+    ring->data = NULL;
+    ring->reserved = 0;
+}
+
+/* Whether there may be one more. The first pages of the first are so few that every program has room for them. */
+static int check_ring(const struct pyusdt_slot *slot, int dir, uint64_t generation, uint32_t k, uint64_t pages)
+{
+    int r = 0;
 
     if (slot->room && pyusdt_rundir_rings(dir, generation) + slot->size > slot->room)
         return -EDQUOT;
+    if (k > 0 || pages > PYUSDT_RING_START)
+        r = pyusdt_head_room_take(dir, pages);
+    return r != 0 ? r : pyusdt_head_room_map(2 * slot->size);
+}
+
+int pyusdt_area_ring(struct pyusdt_slot *slot, int dir, unsigned number, uint64_t generation, uint32_t k)
+{
+    const uint64_t pages = PYUSDT_OS_FILLS_HOLES ? PYUSDT_RING_START : slot->size;
+    char text[PYUSDT_NAME_SIZE];
+    struct pyusdt_ring *ring = &slot->ring[k];
+    int fd, r = check_ring(slot, dir, generation, k, pages);
+
+    if (r != 0)
+        return r;
     pyusdt_area_name(number, generation, PYUSDT_FILE_RING, k, text);
-    ring->usable = PYUSDT_OS_FILLS_HOLES ? PYUSDT_RING_START : slot->size;
-    fd = make_file(dir, text, slot->size, ring->usable);
+    fd = make_file(dir, text, slot->size, pages);
     if (fd < 0)
         return fd;
-    if (ring->data && ring->reserved != 2 * slot->size) {
-        pyusdt_guard_unmap(ring->data, ring->reserved);
-        ring->data = NULL;
-    }
-    ring->data = pyusdt_guard_map_twice(ring->data, slot->size, PROT_READ | PROT_WRITE, fd, 0);
+    pyusdt_area_unmap_ring(ring); /* of an attempt before */
+    ring->data = pyusdt_guard_map_twice(NULL, slot->size, PROT_READ | PROT_WRITE, fd, 0);
     close(fd);
-    ring->reserved = 2 * slot->size;
+    ring->reserved = ring->data ? 2 * slot->size : 0;
+    ring->usable = pages;
     /* A session that ends takes `wanted` back, then removes the files: either it sees ours, or we see that. */
     if (!ring->data || atomic_load(&pyusdt_ctl_slot(number)->wanted) != generation) {
+        r = ring->data ? -ECANCELED : -ENOMEM;
+        pyusdt_area_unmap_ring(ring);
         pyusdt_rundir_unlink(dir, text);
-        return ring->data ? -ECANCELED : -ENOMEM;
+        return r;
     }
     ring->head = ring->tail = ring->end = ring->retry_at = 0;
     PYUSDT_HOOK(23);
@@ -127,12 +165,12 @@ static int allocate_more(struct pyusdt_slot *slot, struct pyusdt_ring *ring, uin
 {
     char text[PYUSDT_NAME_SIZE];
     uint64_t size;
-    int dir = pyusdt_core_rundir(), fd, r;
+    int dir = pyusdt_core_rundir(), fd, r = pyusdt_head_room_take(dir, more);
 
     if (dir < 0)
-        return pyusdt_os_populate(ring->data + ring->usable, more);
+        return r != 0 ? r : pyusdt_os_populate(ring->data + ring->usable, more);
     pyusdt_area_name((unsigned)(slot - pyusdt_core.slot), slot->opened, PYUSDT_FILE_RING, (uint32_t)(ring - slot->ring), text);
-    fd = pyusdt_file_open(dir, text, O_RDWR, &size);
+    fd = r != 0 ? r : pyusdt_file_open(dir, text, O_RDWR, &size);
     r = fd < 0 ? fd : pyusdt_os_allocate(fd, ring->usable, more);
     if (fd >= 0)
         close(fd);

@@ -180,6 +180,10 @@ static bool is_there(int dir, const char *name, const struct pyusdt_elf *elf)
 
 static int write_all(int fd, const uint8_t *data, size_t size)
 {
+    int r = pyusdt_os_file_limit(size);
+
+    if (r != 0)
+        return r;
     while (size > 0) {
         ssize_t n = write(fd, data, size);
         if (n < 0 && errno == EINTR)

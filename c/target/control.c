@@ -113,7 +113,9 @@ static int make_file(int dir)
     }
     if (fd < 0)
         return fd;
-    r = ftruncate(fd, PYUSDT_CTL_SIZE) != 0 ? -errno : pyusdt_own_table_allocate(fd);
+    r = pyusdt_os_resize(fd, PYUSDT_CTL_SIZE);
+    if (r == 0)
+        r = pyusdt_own_table_allocate(fd);
     if (r == 0)
         r = pyusdt_places_allocate(fd);
     if (r == 0)
@@ -223,6 +225,13 @@ static int publish(void)
 
 /* ---- forks ---- */
 
+/* Runs in the parent, before fork(): it may have ended when the child comes to run. */
+static void note_fork(void)
+{
+    if (atomic_load(&pyusdt_core.nprobes) != 0)
+        atomic_fetch_add(&pyusdt_core.ctl->forked, 1);
+}
+
 /* Runs in the child of fork(). Cheap, since most children exec at once: publishing waits for the first firing. */
 static void forked(void)
 {
@@ -230,6 +239,7 @@ static void forked(void)
 
     atomic_store(&pyusdt_core.family->alive, 0); /* where the kernel does not wipe */
     atomic_store(&pyusdt_core.family->lock, 0);
+    atomic_store(&pyusdt_core.family->reborn_at, 0);
     pyusdt_core.epoch++;
     pyusdt_ancestry_fork();
     if (n != 0)
@@ -249,34 +259,75 @@ static void forget_parent(void)
         if (!demand)
             continue; /* never used */
         if (atomic_load(&slot->area))
-            pyusdt_guard_unmap(atomic_load(&slot->area), PYUSDT_AREA_SIZE);
+            pyusdt_guard_unmap(atomic_load(&slot->area), slot->area_reserved);
         for (unsigned k = 0; k < PYUSDT_RINGS_MAX; k++)
-            if (slot->ring[k].data)
-                pyusdt_guard_unmap(slot->ring[k].data, slot->ring[k].reserved);
+            pyusdt_area_unmap_ring(&slot->ring[k]);
         memset(slot, 0, sizeof *slot);
         slot->patterns = patterns; /* for their memory */
         slot->counting = counting; /* and what is to be forgotten in it */
         atomic_store(&slot->demand, demand);
     }
     pyusdt_flight_forget();
-    pyusdt_guard_unmap(pyusdt_core.ctl, PYUSDT_CTL_SIZE);
-    pyusdt_core.ctl = NULL;
+}
+
+/*
+ * Its control file takes the place of the parent's. Where there can be none (no descriptors, no room, a limit), the child goes by
+ * what is wanted of its parent, and counts there what it fires.
+ */
+static void publish_child(void)
+{
+    pyusdt_core.child_error = publish();
+    if (pyusdt_core.child_error == 0)
+        return;
+    atomic_store(&pyusdt_core.family->reborn_at, pyusdt_now() + PYUSDT_CHECK_NS);
+    __atomic_store_n(&pyusdt_enabled_words, (uint64_t *)(void *)pyusdt_core.words, __ATOMIC_RELEASE);
 }
 
 void pyusdt_core_reborn(void)
 {
-    if (!pyusdt_core_lock(false))
+    uint64_t again = atomic_load(&pyusdt_core.family->reborn_at);
+
+    if ((again != 0 && pyusdt_now() < again) || !pyusdt_core_lock(false))
         return;
     if (!atomic_load(&pyusdt_core.family->alive)) {
-        pyusdt_core.epoch++;
-        enable_all(atomic_load(&pyusdt_core.nprobes)); /* the child's other threads wait for us here */
-        forget_parent();
-        if (publish() != 0) {
-            atomic_store(&pyusdt_core.nprobes, 0);
-            __atomic_store_n(&pyusdt_enabled_words, no_words, __ATOMIC_RELEASE);
+        if (again == 0) {
+            pyusdt_core.epoch++;
+            enable_all(atomic_load(&pyusdt_core.nprobes)); /* the child's other threads wait for us here */
+            forget_parent();
         }
+        publish_child();
     }
     pyusdt_core_unlock();
+}
+
+/* Of these sessions one that wants the probe, of its parent and of its children: its slot; -1: none is left. */
+static int next_of_parents(unsigned probe, uint64_t *sessions)
+{
+    if (!pyusdt_core.family || probe >= atomic_load(&pyusdt_core.nprobes) || atomic_load(&pyusdt_core.family->alive) ||
+        pyusdt_core.child_error == 0)
+        return -1;
+    for (uint64_t word = atomic_load(&pyusdt_core.words[probe]) & *sessions; word != 0; word &= word - 1) {
+        int number = __builtin_ctzll(word);
+        const struct pyusdt_ctl_slot *slot = &pyusdt_core.slots[number];
+        *sessions &= ~(1ull << number);
+        if (number < PYUSDT_MAX_SESSIONS && atomic_load(&slot->wanted) != 0 && atomic_load(&slot->children) != 0)
+            return number;
+    }
+    return -1;
+}
+
+uint32_t pyusdt_child_demand(unsigned probe, uint64_t sessions)
+{
+    return next_of_parents(probe, &sessions) >= 0 ? PYUSDT_DEMAND_FIRE : 0;
+}
+
+void pyusdt_child_lost(unsigned probe, uint64_t sessions)
+{
+    for (int number; (number = next_of_parents(probe, &sessions)) >= 0;) {
+        struct pyusdt_ctl_slot *slot = &pyusdt_core.slots[number];
+        atomic_store(&slot->child_error, pyusdt_core.child_error);
+        pyusdt_slot_lost((unsigned)number, atomic_load(&slot->wanted));
+    }
 }
 
 /* ---- another user ---- */
@@ -344,7 +395,7 @@ static void prepare_once(void)
     pyusdt_core.has_key = pthread_key_create(&pyusdt_core.key, NULL) == 0;
     pyusdt_core.has_native_key = pthread_key_create(&pyusdt_core.native_key, NULL) == 0;
     pyusdt_core.family = family;
-    prepared = -pthread_atfork(NULL, NULL, forked);
+    prepared = -pthread_atfork(note_fork, NULL, forked);
 }
 
 /* Several interpreters, each with a GIL of its own, may load the extension at the same time. */
@@ -386,13 +437,21 @@ int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n)
     if (!pyusdt_core_lock(false))
         return -EBUSY;
     first = pyusdt_core.table.nprobes;
-    r = atomic_load(&pyusdt_core.nprobes) == 0 ? -ENOTCONN : pyusdt_own_table_grow(table, n);
+    r = -ENOTCONN;
+    if (atomic_load(&pyusdt_core.nprobes) != 0 && atomic_load(&pyusdt_core.family->alive))
+        r = pyusdt_own_table_grow(table, n);
     if (r == 0)
         atomic_store_explicit(&pyusdt_core.nprobes, pyusdt_core.table.nprobes, memory_order_release);
     if (r == 0 && pyusdt_core.flight)
         enable_all(pyusdt_core.table.nprobes);
     pyusdt_core_unlock();
     return r == 0 ? (int)first : r;
+}
+
+/* Whether a session has to look for what forked children count here. */
+static bool has_children(const struct pyusdt_ctl_slot *slot)
+{
+    return atomic_load(&slot->children) != 0 && atomic_load(&pyusdt_core.ctl->forked) != 0;
 }
 
 /* The mapping stays: other threads may be inside a firing. */
@@ -411,7 +470,7 @@ void pyusdt_unpublish(void)
         return; /* a forked child that fired nothing: the file is its parent's */
     for (unsigned i = 0; i < PYUSDT_MAX_SESSIONS; i++) {
         uint64_t wanted = atomic_load(&pyusdt_core.slots[i].wanted);
-        read |= wanted != 0 && (wanted == atomic_load(&pyusdt_core.slots[i].ready) ||
+        read |= wanted != 0 && (wanted == atomic_load(&pyusdt_core.slots[i].ready) || has_children(&pyusdt_core.slots[i]) ||
                                 PYUSDT_FAILED_TAG(atomic_load(&pyusdt_core.slots[i].failed)) == PYUSDT_FAILED_TAG(wanted));
     }
     atomic_store(&pyusdt_core.ctl->state, PYUSDT_CTL_EXITED);

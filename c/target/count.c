@@ -15,6 +15,7 @@
 #include "target/count.h"
 
 #define ROOM_START 512u /* places whose words have pages at first: a page of each row */
+#define ROWS_START 4u   /* that an area has at least, where its session counts: for probes that come later */
 
 /* ---- a session's rows ---- */
 
@@ -25,14 +26,27 @@ void pyusdt_counts_begin(struct pyusdt_slot *slot)
     for (uint32_t row = 0; row < counting->rows; row++)
         for (uint32_t place = 1; place <= counting->room; place++)
             atomic_store_explicit(pyusdt_count_how(counting, row, place), PYUSDT_HOW_UNKNOWN, memory_order_relaxed);
-    counting->rows = counting->room = 0;
+    counting->rows = counting->paged = counting->room = 0;
+    counting->mapped = PYUSDT_COUNT_ROWS;
+    counting->wished = false;
+}
+
+/* Before the area is made: afterwards there are no more of them. */
+uint32_t pyusdt_counts_end_rows(struct pyusdt_slot *slot)
+{
+    struct pyusdt_counting *counting = &slot->counting;
+
+    for (counting->mapped = counting->wished ? ROWS_START : 0; counting->mapped < counting->rows;)
+        counting->mapped *= 2;
+    return counting->mapped;
 }
 
 uint8_t pyusdt_counts_row(struct pyusdt_slot *slot, uint32_t probe)
 {
     struct pyusdt_counting *counting = &slot->counting;
 
-    if (!PYUSDT_OS_FILLS_HOLES || counting->rows == PYUSDT_COUNT_ROWS)
+    counting->wished = true;
+    if (!PYUSDT_OS_FILLS_HOLES || counting->rows == counting->mapped)
         return 0;
     if (!counting->how) {
         void *how = mmap(NULL, (size_t)PYUSDT_COUNT_ROWS * PYUSDT_MAX_PLACES, PROT_READ | PROT_WRITE,
@@ -51,7 +65,7 @@ void pyusdt_counts_show(struct pyusdt_slot *slot)
 
     for (uint32_t row = 0; row < slot->counting.rows; row++)
         area->counted_probe[row] = slot->counting.probe[row];
-    atomic_store(&area->counted, slot->counting.rows);
+    atomic_store(&area->counted, slot->counting.room ? slot->counting.paged : slot->counting.rows); /* its tracer touches no hole */
 }
 
 void pyusdt_counts_discard(struct pyusdt_slot *slot)
@@ -64,41 +78,57 @@ void pyusdt_counts_discard(struct pyusdt_slot *slot)
 
 /* ---- the decision ---- */
 
-/* Pages of all rows, from one number of places to another. 0 or -errno. */
-static int allocate(int fd, uint32_t rows, uint32_t from, uint32_t to)
+/* Pages of the words of some rows, from one number of places to another. 0 or -errno. */
+static int allocate(int fd, uint32_t row, uint32_t rows, uint32_t from, uint32_t to)
 {
     const uint64_t word = sizeof(uint64_t);
     int r = 0;
 
-    for (uint32_t row = 0; r == 0 && row < rows; row++)
-        r = pyusdt_os_allocate(fd, PYUSDT_AREA_COUNTS + (row * (uint64_t)PYUSDT_MAX_PLACES + from) * word, (to - from) * word);
+    for (; r == 0 && row < rows && from < to; row++)
+        r = pyusdt_os_allocate(fd, PYUSDT_AREA_SIZE(row) + from * word, (to - from) * word);
     return r;
+}
+
+/* Pages of all rows for so many places, in the area's file. Rows that came later have none of those that the others have. */
+static int allocate_in(int dir, int fd, const struct pyusdt_counting *counting, uint32_t room)
+{
+    uint64_t words = (uint64_t)(room - counting->room) * counting->rows + (uint64_t)counting->room * (counting->rows - counting->paged);
+    int r = pyusdt_head_room_take(dir, words * sizeof(uint64_t));
+
+    if (r == 0)
+        r = allocate(fd, counting->paged, counting->rows, 0, counting->room);
+    return r == 0 ? allocate(fd, 0, counting->rows, counting->room, room) : r;
 }
 
 /* By the area's name; a process that has become another user can not open it, and fires events from here on. */
 static bool make_room(struct pyusdt_slot *slot, unsigned number, uint32_t place)
 {
-    uint32_t room = slot->counting.room ? slot->counting.room : ROOM_START;
+    struct pyusdt_counting *counting = &slot->counting;
+    uint32_t room = counting->room ? counting->room : ROOM_START;
     char text[PYUSDT_NAME_SIZE];
     uint64_t size;
     int dir, fd, r = -EIO;
 
     while (room < place)
         room *= 2;
-    if (room == slot->counting.room)
+    if (room == counting->room && counting->paged == counting->rows)
         return true;
     dir = pyusdt_core_rundir();
     if (dir < 0)
         return false;
     pyusdt_area_name(number, slot->opened, PYUSDT_FILE_AREA, 0, text);
     fd = pyusdt_file_open(dir, text, O_RDWR, &size);
-    close(dir);
     if (fd >= 0) {
-        r = size == PYUSDT_AREA_SIZE ? allocate(fd, slot->counting.rows, slot->counting.room, room) : -EIO;
+        if (size == PYUSDT_AREA_SIZE(counting->mapped))
+            r = allocate_in(dir, fd, counting, room);
         close(fd);
     }
-    if (r == 0)
-        slot->counting.room = room;
+    close(dir);
+    if (r == 0) {
+        counting->room = room;
+        counting->paged = counting->rows;
+        pyusdt_counts_show(slot);
+    }
     return r == 0;
 }
 

@@ -197,8 +197,11 @@ int pyusdt_flight_ring(int dir, uint32_t k)
     struct pyusdt_slot *slot = &pyusdt_core.slot[PYUSDT_FLIGHT_SLOT];
     struct pyusdt_ring *ring = &slot->ring[k];
     uint64_t at = PYUSDT_FLIGHT_RINGS + k * slot->size;
-    int fd = open_file(dir, O_RDWR), r;
+    int fd, r = k > 0 ? pyusdt_head_room_take(dir, slot->size) : 0; /* the first is what the program's user asked for */
 
+    if (r == 0)
+        r = pyusdt_head_room_map(2 * slot->size);
+    fd = r != 0 ? r : open_file(dir, O_RDWR);
     if (fd < 0)
         return fd;
     r = pyusdt_os_allocate(fd, at, slot->size);
@@ -298,8 +301,7 @@ void pyusdt_flight_forget(void)
 
     pyusdt_core.flight = NULL;
     for (unsigned k = 0; k < PYUSDT_RINGS_MAX; k++)
-        if (slot->ring[k].data)
-            pyusdt_guard_unmap(slot->ring[k].data, slot->ring[k].reserved);
+        pyusdt_area_unmap_ring(&slot->ring[k]);
     memset(slot, 0, sizeof *slot);
     atomic_store(&slot->demand, demand);
     if (flight)

@@ -180,6 +180,15 @@ static uint32_t round_up(uint64_t size, uint64_t most)
     return (uint32_t)(room < most ? room : most);
 }
 
+static int check_head_room(uint32_t bytes)
+{
+    int dir = pyusdt_core_rundir(), r = pyusdt_head_room_take(dir, bytes);
+
+    if (dir >= 0)
+        close(dir);
+    return r;
+}
+
 /* In both files, for one more place and so many bytes of names. */
 static int make_file_room(uint32_t more)
 {
@@ -189,7 +198,9 @@ static int make_file_room(uint32_t more)
 
     if (places <= own.places_room && strings <= own.strings_room)
         return 0;
-    r = allocate_in(pyusdt_core.ctl, PYUSDT_FILE_CTL, places, strings);
+    r = check_head_room((places - own.places_room + strings - own.strings_room) * (pyusdt_core.flight ? 2u : 1u));
+    if (r == 0)
+        r = allocate_in(pyusdt_core.ctl, PYUSDT_FILE_CTL, places, strings);
     if (r == 0 && pyusdt_core.flight)
         r = allocate_in(pyusdt_core.flight, PYUSDT_FILE_FLIGHT, places, strings);
     if (r != 0)

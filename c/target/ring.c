@@ -425,8 +425,10 @@ static SLOW void record(unsigned probe, uint32_t place, const struct pyusdt_args
 
 void pyusdt_fire(unsigned probe, const struct pyusdt_args *args)
 {
-    if (!pyusdt_is_published(probe))
+    if (!pyusdt_is_published(probe)) {
+        pyusdt_child_lost(probe, ~0ull);
         return;
+    }
     for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire); word != 0;
          word &= word - 1)
         offer((unsigned)__builtin_ctzll(word), probe, 0, args);
@@ -483,8 +485,10 @@ void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions, const str
 {
     bool known = pyusdt_place_is_known(place), recorded = sessions >> PYUSDT_FLIGHT_SLOT & 1;
 
-    if (!pyusdt_is_published(probe))
+    if (!pyusdt_is_published(probe)) {
+        pyusdt_child_lost(probe, sessions);
         return;
+    }
     for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions; word != 0;
          word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);
@@ -512,14 +516,16 @@ static SLOW uint32_t demand_of_all(unsigned probe, uint64_t sessions)
     uint32_t mask = 0;
 
     if (!pyusdt_is_published(probe))
-        return 0;
+        return pyusdt_child_demand(probe, sessions);
     for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire) & sessions; word != 0;
          word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);
         struct pyusdt_slot *slot = &pyusdt_core.slot[number];
         uint64_t wanted = atomic_load_explicit(&pyusdt_ctl_slot(number)->wanted, memory_order_acquire);
-        if (wanted == 0)
+        if (wanted == 0) {
+            pyusdt_slot_open(number); /* which clears stray bits */
             continue;
+        }
         if (wanted == atomic_load_explicit(&slot->generation, memory_order_acquire) || pyusdt_slot_open(number))
             mask |= served_mask(slot, probe);
         else if (pyusdt_core_move())

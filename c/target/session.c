@@ -59,15 +59,13 @@ static bool session_file_unchanged(const struct session_file *file)
 }
 
 /* Calls fn for each probe that is wanted, and before those of each want, if not NULL, begin. 0 or -errno. */
-static int session_file_match(const struct session_file *file, pyusdt_match_fn *fn, void *arg,
-                              void (*begin)(void *arg, const struct pyusdt_want *want))
+static int session_file_match_as(uint32_t pid, const struct session_file *file, pyusdt_match_fn *fn, void *arg,
+                                 void (*begin)(void *arg, const struct pyusdt_want *want))
 {
     struct pyusdt_table table = pyusdt_core.table;
-    uint32_t known_as = atomic_load(&pyusdt_ctl_slot(file->slot)->pid);
     struct pyusdt_want want;
 
-    if (known_as != 0)
-        table.pid = known_as; /* what is wanted goes by the tracer's names */
+    table.pid = pid;
     for (uint32_t i = 0; i < file->header.nwants; i++) {
         off_t at = (off_t)(sizeof file->header + (uint64_t)i * sizeof want);
         if (pread(file->fd, &want, sizeof want, at) != (ssize_t)sizeof want)
@@ -79,6 +77,15 @@ static int session_file_match(const struct session_file *file, pyusdt_match_fn *
         pyusdt_table_match(&table, &want, fn, arg);
     }
     return session_file_unchanged(file) ? 0 : -EAGAIN;
+}
+
+/* The same of this process: what is wanted goes by the tracer's names. */
+static int session_file_match(const struct session_file *file, pyusdt_match_fn *fn, void *arg,
+                              void (*begin)(void *arg, const struct pyusdt_want *want))
+{
+    uint32_t known_as = atomic_load(&pyusdt_ctl_slot(file->slot)->pid);
+
+    return session_file_match_as(known_as != 0 ? known_as : pyusdt_core.table.pid, file, fn, arg, begin);
 }
 
 /* ---- joining: the enable words ---- */
@@ -104,6 +111,22 @@ static bool invites_us(const struct pyusdt_session_header *header)
     return false;
 }
 
+static int note_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
+{
+    (void)probe, (void)desc;
+    return *(uint32_t *)arg = 1;
+}
+
+/* Whether it wants what forked children fire: probes of processes of any number. */
+static uint32_t wants_children(const struct session_file *file)
+{
+    uint32_t wants = 0;
+
+    if (file->header.flags & (PYUSDT_SESSION_ALL | PYUSDT_SESSION_CHILDREN))
+        session_file_match_as(0, file, note_probe, &wants, NULL);
+    return wants;
+}
+
 static int join(void *arg, const char *text, const struct pyusdt_name *name)
 {
     int dir = *(const int *)arg;
@@ -118,6 +141,8 @@ static int join(void *arg, const char *text, const struct pyusdt_name *name)
     if (invites_us(&file.header) && pyusdt_session_alive(dir, number, file.header.generation) &&
         atomic_compare_exchange_strong(&pyusdt_ctl_slot(number)->wanted, &nobody, file.header.generation)) {
         PYUSDT_HOOK(20);
+        atomic_store(&pyusdt_ctl_slot(number)->child_error, 0);
+        atomic_store(&pyusdt_ctl_slot(number)->children, wants_children(&file));
         session_file_match(&file, enable_probe, &number, NULL);
     }
     close(file.fd);
@@ -271,9 +296,26 @@ static bool hold_rings(struct pyusdt_slot *slot)
     return held == n;
 }
 
+/* The rings' addresses back to the system, and, where nobody reads them any more, their memory. false: a thread is still inside
+ * one, and looks after it when it leaves. */
+static bool unmap_rings(struct pyusdt_slot *slot, bool discard)
+{
+    atomic_store(&slot->generation, 0);
+    if (!hold_rings(slot)) {
+        atomic_store(&slot->next_check, 0);
+        return false;
+    }
+    for (uint32_t k = 0; k < PYUSDT_RINGS_MAX; k++) {
+        if (discard && slot->ring[k].data) /* a forked child may have it mapped, too */
+            pyusdt_os_discard(slot->ring[k].data, slot->ring[k].reserved);
+        pyusdt_area_unmap_ring(&slot->ring[k]);
+    }
+    return true;
+}
+
 /*
- * The slot's last session is gone: its memory back to the system, its files removed. The address ranges stay, for the
- * next. false: a thread is still inside a ring; it is called again. Under the lock.
+ * The slot's last session is gone: its rings' memory and addresses back to the system, its files removed. The area's addresses
+ * stay, for the next. false: a thread is still inside a ring; it is called again. Under the lock.
  */
 static bool slot_close(struct pyusdt_slot *slot, int dir, unsigned number)
 {
@@ -282,13 +324,9 @@ static bool slot_close(struct pyusdt_slot *slot, int dir, unsigned number)
 
     if (slot->opened == 0)
         return true;
-    atomic_store(&slot->generation, 0);
-    if (!hold_rings(slot)) {
-        atomic_store(&slot->next_check, 0); /* who leaves the ring looks after it */
+    if (!unmap_rings(slot, true))
         return false;
-    }
     for (uint32_t k = 0; k < n; k++) {
-        pyusdt_os_discard(slot->ring[k].data, 2 * slot->size);
         pyusdt_area_name(number, slot->opened, PYUSDT_FILE_RING, k, text);
         pyusdt_rundir_unlink(dir, text);
     }
@@ -306,8 +344,7 @@ bool pyusdt_slot_leave(struct pyusdt_slot *slot)
 {
     if (slot->opened == 0)
         return true;
-    atomic_store(&slot->generation, 0);
-    if (!hold_rings(slot))
+    if (!unmap_rings(slot, false))
         return false;
     atomic_store(&slot->nrings, 0);
     slot->opened = 0;
@@ -351,10 +388,12 @@ void pyusdt_sessions_check(void)
         return;
     for (unsigned number = 0; number < PYUSDT_MAX_SESSIONS; number++) {
         uint64_t wanted = atomic_load(&pyusdt_ctl_slot(number)->wanted);
-        if (wanted == 0 || (dir < 0 && (dir = pyusdt_core_rundir()) < 0) || pyusdt_session_alive(dir, number, wanted))
+        uint64_t opened = pyusdt_core.slot[number].opened;
+        if ((wanted == 0 && opened == 0) || (dir < 0 && (dir = pyusdt_core_rundir()) < 0) ||
+            pyusdt_session_alive(dir, number, wanted != 0 ? wanted : opened))
             continue;
         slot_abandon(dir, number, wanted);
-        if (pyusdt_core.slot[number].opened == wanted)
+        if (wanted == 0 || opened == wanted)
             slot_close(&pyusdt_core.slot[number], dir, number);
     }
     if (dir >= 0)
@@ -379,6 +418,7 @@ static int open_session(struct pyusdt_slot *slot, int dir, unsigned number, uint
     slot->opened = wanted;
     slot->size = file.header.bufsize;
     slot->room = file.header.keep_bytes;
+    pyusdt_head_room_forget();
     slot->barrier =
         (file.header.flags & PYUSDT_SESSION_BARRIER) && pyusdt_os_alone() && pyusdt_os_barrier_join();
     atomic_store(&slot->max_rings, file.header.max_rings);
@@ -409,9 +449,13 @@ static int serve(struct pyusdt_slot *slot, unsigned number, uint64_t wanted)
 
     if (dir < 0)
         return dir;
-    if (wanted == 0)
-        r = slot_abandon(dir, number, 0); /* a stray bit: who set it found its session dead too late */
-    else
+    if (wanted == 0) {
+        r = slot_abandon(dir, number, 0); /* a stray bit: its session left it so that we come here, or found itself dead too late */
+        if (r == 0)
+            slot_close(slot, dir, number);
+        else
+            unmap_rings(slot, false); /* the session still reads them */
+    } else
         r = slot_close(slot, dir, number) ? open_session(slot, dir, number, wanted) : -EBUSY;
     close(dir);
     return r;

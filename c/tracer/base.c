@@ -25,6 +25,7 @@
 #define RETRY_NS 1000000000u /* how often a slot is tried for where all were taken */
 #define ERRNO_MAX 4095
 #define ADVICE_SIZE 384
+#define REASON_SIZE (ADVICE_SIZE + 128)
 
 /* ---- what the user is to be told ---- */
 
@@ -65,20 +66,58 @@ static const char *advise(int dir, char *text, size_t size)
     return text;
 }
 
+/* Why a process has not all of its buffers, and what can be done. */
+static void explain(int error, int dir, char *text, size_t size)
+{
+    char advice[ADVICE_SIZE];
+
+    switch (-error) {
+    case ENOSPC:
+        snprintf(text, size, "%s%s", strerror(ENOSPC), advise(dir, advice, sizeof advice));
+        break;
+    case PYUSDT_KEEPS_FILE_SPACE:
+        snprintf(text, size, "what is free of the file system is kept for the program%s", advise(dir, advice, sizeof advice));
+        break;
+    case PYUSDT_KEEPS_MEMORY:
+        snprintf(text, size, "what is free below the limit of its memory (its cgroup's, or the machine's) is kept for the program. "
+                 "Raise the limit, or let buffers be smaller (-b 64k)");
+        break;
+    case PYUSDT_KEEPS_ADDRESSES:
+        snprintf(text, size, "what is free below the limit of its address space (ulimit -v) is kept for the program. "
+                 "Raise the limit, or let buffers be smaller (-b 64k)");
+        break;
+    case EFBIG:
+        snprintf(text, size, "its limit for the size of a file (ulimit -f) is less than that of a buffer. "
+                 "Raise the limit, or let buffers be smaller (-b 64k)");
+        break;
+    default:
+        snprintf(text, size, "%s", strerror(-error));
+    }
+}
+
 /* The process could not do all that the session wants: of its events some are lost, and counted. */
 void pyusdt_base_failed(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     bool none = !target->area;
     int error = none ? atomic_load(&target->slot->error) : atomic_load(&target->area->error);
-    char advice[ADVICE_SIZE];
+    char reason[REASON_SIZE];
 
     if (target->failed_told || error >= 0 || error < -ERRNO_MAX ||
         (none && atomic_load(&target->slot->state) != PYUSDT_SLOT_FAILED) || pyusdt_target_dropped(session, target) == 0)
         return;
     target->failed_told = true;
-    pyusdt_session_trouble(session, "process %u can not make %s in %s: %s%s", target->pid,
-                           none ? "its buffers" : "larger buffers", target->base->in.path, strerror(-error),
-                           error == -ENOSPC ? advise(target->base->in.dir, advice, sizeof advice) : "");
+    explain(error, target->base->in.dir, reason, sizeof reason);
+    pyusdt_session_trouble(session, "process %u can not make %s in %s: %s", target->pid, none ? "its buffers" : "larger buffers",
+                           target->base->in.path, reason);
+}
+
+void pyusdt_base_child_failed(struct pyusdt_session *session, const struct pyusdt_target *target)
+{
+    int error = atomic_load(&target->slot->child_error);
+
+    if (error < 0 && error >= -ERRNO_MAX)
+        pyusdt_session_trouble(session, "what a process that %u has forked fires is lost: it can not make its control file: %s",
+                               target->pid, strerror(-error));
 }
 
 /* ---- the session file ---- */

@@ -57,7 +57,8 @@ static void take_word(struct pyusdt_session *session, struct pyusdt_target *targ
 
 static void take_all(struct pyusdt_session *session, struct pyusdt_target *target, pyusdt_event_fn *fn, void *arg)
 {
-    uint32_t rows = at_most(atomic_load(&target->area->counted), PYUSDT_COUNT_ROWS);
+    uint32_t mapped = (uint32_t)((target->area_size - PYUSDT_AREA_SIZE(0)) / PYUSDT_AREA_ROW);
+    uint32_t rows = at_most(atomic_load(&target->area->counted), mapped);
     uint32_t room = at_most(atomic_load(&target->area->countable), PYUSDT_MAX_PLACES);
 
     for (uint32_t row = 0; row < rows; row++) {

@@ -138,13 +138,35 @@ static void enable_wanted(const struct pyusdt_session *session, struct pyusdt_ta
         pyusdt_table_match(&table, &session->wants[i], enable_probe, &enable);
 }
 
+static int note_probe(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
+{
+    (void)probe, (void)desc;
+    return *(uint32_t *)arg = 1;
+}
+
+/* Whether the session wants what the process's forked children fire: probes of processes of any number. */
+static uint32_t wants_children(const struct pyusdt_session *session, const struct pyusdt_target *target)
+{
+    struct pyusdt_table table = target->table->table;
+    uint32_t wants = 0;
+
+    table.pid = 0;
+    if (!(session->header.flags & (PYUSDT_SESSION_ALL | PYUSDT_SESSION_CHILDREN)))
+        return 0;
+    for (uint32_t i = 0; wants == 0 && i < session->nwants; i++)
+        pyusdt_table_match(&table, &session->wants[i], note_probe, &wants);
+    return wants;
+}
+
 /* A process that has joined by itself is left alone but for bits that it may not have set yet. */
 void pyusdt_target_attach(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     struct pyusdt_bits bits = bits_of(target);
 
     atomic_store(&target->slot->pid, target->pid == target->who.pid ? 0 : target->pid); /* before it looks what is wanted */
+    atomic_store(&target->slot->children, wants_children(session, target));
     if (atomic_load(&target->slot->wanted) != target->base->header.generation) {
+        atomic_store(&target->slot->child_error, 0);
         pyusdt_bits_clear(&bits); /* the slot's former owner's */
         atomic_store(&target->slot->wanted, target->base->header.generation); /* before the bits that lead to it */
         PYUSDT_HOOK(30);
@@ -182,6 +204,26 @@ bool pyusdt_target_learn_places(struct pyusdt_target *target, uint32_t place)
     return place <= target->known_places.n;
 }
 
+/* Clears the bits of probes with places, and those of probes that are not known here. */
+static void clear_watched_bits(const struct pyusdt_target *target)
+{
+    const struct pyusdt_table *table = &target->table->table;
+    struct pyusdt_bits all = bits_of(target), part = all;
+
+    for (uint32_t i = 0, first = 0; i < table->ndescs; first += table->descs[i++].count) {
+        part.words = all.words + first;
+        part.nprobes = table->descs[i].kind == PYUSDT_DESC_PLACES ? table->descs[i].count : 0;
+        pyusdt_bits_clear(&part);
+    }
+    part.words = all.words + table->nprobes;
+    part.nprobes = all.nprobes - table->nprobes;
+    pyusdt_bits_clear(&part);
+}
+
+/*
+ * A process that has served the session has its buffers mapped. It keeps its bits, so that its next firing finds that nobody wants
+ * it, and gives the addresses back (session.c). A process whose probes have places has a watcher, which does that.
+ */
 void pyusdt_target_detach(struct pyusdt_target *target)
 {
     uint64_t generation = target->base->header.generation;
@@ -190,7 +232,10 @@ void pyusdt_target_detach(struct pyusdt_target *target)
     if (!target->ctl)
         return;
     bits = bits_of(target);
-    pyusdt_bits_clear(&bits);
+    if (target->life == PYUSDT_ALIVE && atomic_load(&target->slot->ready) == generation)
+        clear_watched_bits(target);
+    else
+        pyusdt_bits_clear(&bits);
     atomic_compare_exchange_strong(&target->slot->wanted, &generation, 0);
     pyusdt_bell_ring(target->ctl);
 }
@@ -207,9 +252,13 @@ static void file_name(const struct pyusdt_target *target, enum pyusdt_file kind,
     pyusdt_name_format(&name, text);
 }
 
+static bool is_area_size(uint64_t size)
+{
+    return size >= PYUSDT_AREA_SIZE(0) && size <= PYUSDT_AREA_SIZE(PYUSDT_COUNT_ROWS) && (size - PYUSDT_AREA_SIZE(0)) % PYUSDT_AREA_ROW == 0;
+}
+
 static int map_area(struct pyusdt_target *target)
 {
-    const size_t wanted = PYUSDT_AREA_SIZE;
     char text[PYUSDT_NAME_SIZE];
     struct pyusdt_area *area;
     uint64_t size;
@@ -219,18 +268,18 @@ static int map_area(struct pyusdt_target *target)
     fd = pyusdt_file_open(target->base->in.dir, text, O_RDWR, &size);
     if (fd < 0)
         return fd;
-    area = size == wanted ? pyusdt_guard_map(NULL, wanted, PROT_READ | PROT_WRITE, fd) : NULL;
+    area = is_area_size(size) ? pyusdt_guard_map(NULL, size, PROT_READ | PROT_WRITE, fd) : NULL;
     close(fd);
     if (!area)
         return -EINVAL;
     if (atomic_load(&area->magic) != PYUSDT_AREA_MAGIC || area->version != PYUSDT_LAYOUT_VERSION ||
         area->nprobes != PYUSDT_MAX_PROBES || area->generation != target->base->header.generation ||
         area->ring_size != target->base->header.bufsize) {
-        pyusdt_guard_unmap(area, wanted);
+        pyusdt_guard_unmap(area, size);
         return -EINVAL;
     }
     target->area = area;
-    target->area_size = wanted;
+    target->area_size = size;
     return 0;
 }
 
@@ -312,10 +361,10 @@ uint64_t pyusdt_target_most(const struct pyusdt_session *session, const struct p
 static uint64_t told_count(const struct pyusdt_target *target, uint64_t most)
 {
     uint64_t failed = atomic_load(&target->slot->failed), sum = 0, largest = 0;
-    uint32_t n = target->area ? target->table->table.nprobes : 0;
+    uint32_t n = target->area || target->drops ? target->table->table.nprobes : 0;
 
     for (uint32_t probe = 0; probe < n; probe++) {
-        uint64_t drops = atomic_load_explicit(&target->area->drops[probe], memory_order_relaxed);
+        uint64_t drops = pyusdt_target_drops(target, probe);
         largest = drops > largest ? drops : largest;
         sum += drops;
     }
@@ -335,6 +384,8 @@ uint64_t pyusdt_target_dropped(struct pyusdt_session *session, struct pyusdt_tar
         return target->dropped;
     most = pyusdt_target_most(session, target);
     told = told_count(target, most);
+    if (told > target->dropped && told <= most && atomic_load(&target->slot->child_error) != 0)
+        pyusdt_base_child_failed(session, target);
     if (told <= most && told >= target->dropped)
         return target->dropped = told;
     target->lies = true;
@@ -401,7 +452,7 @@ static void remove_files(struct pyusdt_target *target)
     }
 }
 
-static void unmap(struct pyusdt_target *target)
+static void unmap_buffers(struct pyusdt_target *target)
 {
     for (uint32_t k = 0; k < PYUSDT_RINGS_MAX; k++)
         if (target->source[k]) {
@@ -412,26 +463,46 @@ static void unmap(struct pyusdt_target *target)
         }
     if (target->area)
         pyusdt_guard_unmap(target->area, target->area_size);
+    target->area = NULL;
+}
+
+static void unmap(struct pyusdt_target *target)
+{
+    unmap_buffers(target);
     if (target->ctl)
         pyusdt_guard_unmap(target->ctl, target->ctl_size);
-    target->area = NULL;
     target->ctl = NULL;
     target->places = NULL;
 }
 
+/* It is dead, and a forked child of it that is not published counts in its control file: that stays mapped until the session ends. */
+static bool has_orphans(struct pyusdt_session *session, const struct pyusdt_target *target)
+{
+    return target->life == PYUSDT_DEAD && !session->stopped && session->norphaned < PYUSDT_ORPHANED_MAX &&
+           atomic_load(&target->slot->children) != 0 && atomic_load(&target->ctl->forked) != 0;
+}
+
 void pyusdt_target_finish(struct pyusdt_session *session, struct pyusdt_target *target)
 {
+    bool orphans;
+
     if (target->life == PYUSDT_FINISHED)
         return;
     keep_drops(session, target);
     target->base->nliving--;
     pyusdt_session_forget(session, target);
-    pyusdt_target_detach(target);
+    orphans = has_orphans(session, target);
+    session->norphaned += orphans;
+    if (!orphans)
+        pyusdt_target_detach(target);
     remove_files(target);
     for (uint32_t k = 0; k < target->rings; k++)
         if (target->source[k])
             pyusdt_source_forget(target->source[k]);
-    unmap(target);
+    if (orphans)
+        unmap_buffers(target);
+    else
+        unmap(target);
     target->life = PYUSDT_FINISHED;
 }
 

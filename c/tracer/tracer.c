@@ -331,8 +331,8 @@ void pyusdt_session_stop(struct pyusdt_session *session)
         if (session->base[i]->started)
             pyusdt_base_write(session->base[i]);
     }
-    for (uint32_t i = 0; i < session->nliving; i++)
-        pyusdt_target_detach(session->targets[session->living[i]]);
+    for (uint32_t i = 0; i < session->ntargets; i++)
+        pyusdt_target_detach(session->targets[i]); /* of the dead those whose children still count */
     pyusdt_session_scan(session, true); /* who has joined by himself since we last looked, and may have fired */
 }
 

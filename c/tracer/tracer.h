@@ -126,6 +126,8 @@ struct pyusdt_base {
     uint64_t retry_at; /* where fd is -1: when a slot is tried for again */
 };
 
+#define PYUSDT_ORPHANED_MAX 64
+
 struct pyusdt_session {
     struct pyusdt_base *base[PYUSDT_BASES_MAX]; /* the first is the one that it was opened with */
     uint32_t nbases;
@@ -134,6 +136,7 @@ struct pyusdt_session {
     uint64_t orderlag;
     uint64_t begun; /* when it was opened */
     uint32_t processors; /* of the machine */
+    uint32_t norphaned;  /* dead processes whose control files stay mapped, since forked children may count in them */
     uint32_t nwants;
     struct pyusdt_session *next; /* in the list of sessions that are open in this process */
     bool forked; /* the session is the parent's: this forked child only has a copy of its memory */
@@ -192,6 +195,7 @@ void pyusdt_base_close(struct pyusdt_base *base);
 void pyusdt_bases_look(struct pyusdt_session *session, uint64_t now); /* for directories of users that had none at the last look */
 void pyusdt_base_follow(struct pyusdt_session *session, const struct pyusdt_base *base, uint32_t pid, uint32_t host);
 void pyusdt_base_failed(struct pyusdt_session *session, struct pyusdt_target *target); /* says why it has no rings */
+void pyusdt_base_child_failed(struct pyusdt_session *session, const struct pyusdt_target *target); /* why a forked child has no control file */
 void pyusdt_session_trouble(struct pyusdt_session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* remarks.c */

@@ -170,7 +170,7 @@ void fuzz_forge(struct forged *forged, const struct operation *op, int dir, uint
     *forged = (struct forged){.made = true, .nprobes = 2 + op->field % 50};
     forged->ctl = make(dir, &name, SIZE);
     name.kind = PYUSDT_FILE_AREA;
-    forged->area = make(dir, &name, PYUSDT_AREA_SIZE);
+    forged->area = make(dir, &name, PYUSDT_AREA_SIZE(PYUSDT_COUNT_ROWS));
     name.kind = PYUSDT_FILE_RING;
     for (name.ring = 0; name.ring < FORGED_RINGS; name.ring++)
         forged->ring[name.ring] = make(dir, &name, op->flags & 4 ? 100 : RING);

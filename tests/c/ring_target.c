@@ -5,6 +5,8 @@
  *   until-off  after COUNT firings, goes on until the probe is off
  *   fork       a child does the same, in ACCOUNT.child
  *   rawfork    the same by a bare clone(), which no atfork handler sees
+ *   limit=WHAT the child of fork, rawfork or orphan first has no descriptors (nofile), may make no files (fsize), or map nothing (as)
+ *   lift       it fires COUNT times more when it has that limit no longer
  *   orphan     the process ends; a child, whose number it prints, does the same when it gets SIGUSR1
  *   cancel     the first of several threads has been cancelled when it fires, once, and ends after that
  *   leave      the first thread ends when it has started the others
@@ -24,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -162,6 +165,28 @@ static struct account *open_account(const char *path)
     return made;
 }
 
+static const char *limited;
+static int lifts;
+
+/* As a child that has, or has had, this limit. */
+static void run_limited(void)
+{
+    const struct { const char *name; __rlimit_resource_t resource; } limits[] = {{"nofile", RLIMIT_NOFILE}, {"fsize", RLIMIT_FSIZE}, {"as", RLIMIT_AS}};
+    struct rlimit before, none;
+
+    for (unsigned i = 0; limited && i < sizeof limits / sizeof *limits; i++)
+        if (strcmp(limited, limits[i].name) == 0) {
+            getrlimit(limits[i].resource, &before);
+            none = (struct rlimit){0, before.rlim_max};
+            setrlimit(limits[i].resource, &none);
+            run();
+            setrlimit(limits[i].resource, &before);
+            usleep(250000); /* it tries again five times a second */
+        }
+    if (!limited || lifts)
+        run();
+}
+
 static void run_in_child(const char *path)
 {
     char child_path[512];
@@ -172,7 +197,7 @@ static void run_in_child(const char *path)
     child = raw_forks ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
     if (child == 0) {
         account = open_account(child_path);
-        run();
+        run_limited();
         exit(0);
     }
     run();
@@ -197,7 +222,7 @@ static void run_orphan(void)
     fclose(stdout);
     alarm(60); /* should nobody come */
     sigwait(&usr1, &got);
-    run();
+    run_limited();
 }
 
 static void run_storm(void)
@@ -229,6 +254,9 @@ int main(int argc, char **argv)
         signals |= strcmp(argv[i], "signal") == 0;
         no_probes |= strcmp(argv[i], "no-probes") == 0;
         lingers |= strcmp(argv[i], "linger") == 0;
+        lifts |= strcmp(argv[i], "lift") == 0;
+        if (strncmp(argv[i], "limit=", 6) == 0)
+            limited = argv[i] + 6;
         if (strncmp(argv[i], "pace=", 5) == 0)
             pace = (unsigned)atoi(argv[i] + 5);
         if (strncmp(argv[i], "setuid=", 7) == 0)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-CORE = ["shared/acting", "shared/rundir", "shared/slot", "shared/table", "shared/glob", "shared/guard", "shared/os_linux",
-        "target/control", "target/session", "target/area", "target/ring", "target/native", "target/code", "target/own_table", "target/flight",
+CORE = ["shared/acting", "shared/rundir", "shared/slot", "shared/table", "shared/glob", "shared/guard", "shared/os_linux", "shared/limits_linux",
+        "target/control", "target/head_room", "target/session", "target/area", "target/ring", "target/native", "target/code", "target/own_table", "target/flight",
         "target/ancestry", "target/places", "target/patterns", "target/count", "target/watch", "target/text",
         "tracer/tracer", "tracer/build", "tracer/base", "tracer/keep", "tracer/target", "tracer/ctl", "tracer/scan", "tracer/sweep",
         "tracer/reader", "tracer/process", "tracer/directories", "tracer/enter", "tracer/seen_linux", "tracer/elsewhere_linux", "tracer/containers", "tracer/find_linux", "tracer/find_portable", "tracer/kernel_cut",

@@ -5,7 +5,8 @@
  * One line is one access to what both share. Ring and area are one file here, which holds the number of events.
  *
  * Checked: when the tracer is gone, it has delivered all that was fired for it; no file of its session is left; and a process
- * that goes on finds at its next firing that the probe is off. Each MUTANT_… breaks one rule, and must be found.
+ * that goes on finds at its next firing that the probe is off. A process that has made its file keeps its bit, so that this firing
+ * unmaps the file. Each MUTANT_… breaks one rule, and must be found.
  */
 #define OURS 1
 
@@ -49,7 +50,9 @@ inline fire()
 {
     if
     :: !word
-    :: word && wanted == 0 -> word = false /* a stray bit */
+    :: word && wanted == 0 -> /* a stray bit: the file is unmapped; whose flock it is, clears the bit */
+        served = false
+        atomic { if :: !locked -> word = false :: else fi }
     :: word && wanted != 0 ->
         if :: !served -> slot_open() :: else fi
         atomic { if :: served && wanted == OURS && alive && file -> events++; fired++ :: else fi }
@@ -88,7 +91,7 @@ active proctype killer()
 
 inline detach()
 {
-    word = false
+    if :: file -> skip :: else -> word = false fi
     atomic { if :: wanted == OURS -> wanted = 0 :: else fi }
 }
 
