@@ -57,6 +57,8 @@ def flags() -> tuple[list[str], list[str]]:
     """Options of the compiler and of the linker."""
     compile_args = ["-std=gnu11", "-fvisibility=hidden", "-Wall", "-fno-omit-frame-pointer"]  # ustack() goes through it
     link_args = []
+    if sys.platform == "linux":  # the first call of a function of libc's, as others', takes no stack for finding it: spare_stack.c
+        link_args += ["-Wl,-z,now"]
     if on("PYUSDT_DEBUG"):
         compile_args += ["-O0", "-g", "-UNDEBUG"]
     if os.environ.get("PYUSDT_SANITIZE"):

@@ -25,6 +25,9 @@
 #define PYUSDT_LOCK_TRIES 200        /* of 100 us: the longest that a slow path waits for another */
 #define PYUSDT_HURRY_NS 100000000ull /* for so long after that no firing waits */
 
+#define PYUSDT_SPARE_STACKS 8u   /* of 64 KiB; one is for who has the lock */
+#define PYUSDT_FRAME_BUFFERS 64u /* threads that take stacks at the same instant */
+
 #define PYUSDT_RING_CLOSED UINT32_MAX /* in the place of a holder's tid: the ring will not be given back */
 
 #define PYUSDT_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -107,6 +110,8 @@ struct pyusdt_family {
     _Atomic uint32_t alive;
     _Atomic uint32_t lock; /* tid of the holder */
     _Atomic uint64_t reborn_at; /* when a forked child may try again to publish itself */
+    _Atomic uint32_t spare_taken[PYUSDT_SPARE_STACKS]; /* 1: somebody stands on it (spare_stack.c) */
+    _Atomic uint32_t frames_taken[PYUSDT_FRAME_BUFFERS]; /* memory for stacks' frames: 1: a thread has it (ring.c) */
     _Atomic uint64_t granted; /* bytes of buffers that need no look at the limits (head_room.c) */
 };
 

@@ -21,7 +21,7 @@
 #define PYUSDT_AREA_MAGIC 0x3161726175737970ull    /* "pysuara1" */
 #define PYUSDT_FLIGHT_MAGIC 0x31746c6673757970ull  /* "pyusflt1" */
 #ifndef PYUSDT_LAYOUT_VERSION /* tests make another build */
-#define PYUSDT_LAYOUT_VERSION 9
+#define PYUSDT_LAYOUT_VERSION 10
 #endif
 #define PYUSDT_BUILD_SIZE 64 /* bytes of the text that says which build of pyusdt it is */
 

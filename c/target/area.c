@@ -12,6 +12,7 @@
 #include "shared/core.h"
 #include "shared/guard.h"
 #include "shared/os.h"
+#include "target/spare_stack.h"
 
 void pyusdt_area_name(unsigned number, uint64_t generation, enum pyusdt_file kind, uint32_t ring, char *text)
 {
@@ -133,18 +134,25 @@ int pyusdt_core_rundir(void)
     return pyusdt_rundir_open(pyusdt_core.rundir, NULL);
 }
 
-/* One more ring, unless another thread made one meanwhile. false: there will be none. */
-bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have)
+struct growing {
+    struct pyusdt_slot *slot;
+    unsigned number;
+    uint32_t have;
+    bool more;
+};
+
+static void make_ring(void *arg)
 {
-    uint64_t generation;
+    struct growing *growing = arg;
+    struct pyusdt_slot *slot = growing->slot;
+    uint64_t generation = atomic_load(&slot->generation);
+    unsigned number = growing->number;
+    uint32_t have = growing->have;
     int dir, r = -EAGAIN;
 
-    if (!pyusdt_core_lock(true))
-        return false;
-    generation = atomic_load(&slot->generation);
     if (generation == 0 || atomic_load(&slot->nrings) != have) {
-        pyusdt_core_unlock();
-        return generation != 0;
+        growing->more = generation != 0;
+        return;
     }
     dir = pyusdt_core_rundir();
     if (dir >= 0) {
@@ -156,8 +164,16 @@ bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have)
         atomic_store(&slot->max_rings, have); /* no room: those that there are must do */
     if (r != 0 && r != -EDQUOT) /* a kept session's own bound is no trouble */
         atomic_store(&atomic_load(&slot->area)->error, r);
-    pyusdt_core_unlock();
-    return r == 0;
+    growing->more = r == 0;
+}
+
+/* One more ring, unless another thread made one meanwhile. false: there will be none. */
+bool pyusdt_slot_grow(struct pyusdt_slot *slot, unsigned number, uint32_t have)
+{
+    struct growing growing = {slot, number, have, false};
+
+    pyusdt_spare_stack_call_locked(true, make_ring, &growing);
+    return growing.more;
 }
 
 /* By its name, or, in a process that has become another user, to whom that is closed, by its address. 0 or -errno. */
@@ -180,24 +196,42 @@ static int allocate_more(struct pyusdt_slot *slot, struct pyusdt_ring *ring, uin
     return r;
 }
 
+struct lengthening {
+    struct pyusdt_slot *slot;
+    struct pyusdt_ring *ring;
+    uint64_t more;
+    int r;
+};
+
+static void lengthen(void *arg)
+{
+    struct lengthening *lengthening = arg;
+
+    lengthening->r = allocate_more(lengthening->slot, lengthening->ring, lengthening->more);
+}
+
 /* Without the lock: who holds a ring keeps its session, the run directory and our name from being changed. */
 bool pyusdt_ring_grow(struct pyusdt_slot *slot, struct pyusdt_ring *ring)
 {
     uint64_t left = slot->size - ring->usable, now = pyusdt_now();
-    uint64_t more = ring->usable < PYUSDT_RING_STEP_MAX ? ring->usable : PYUSDT_RING_STEP_MAX;
-    int cancel, r;
+    uint64_t step = ring->usable < PYUSDT_RING_STEP_MAX ? ring->usable : PYUSDT_RING_STEP_MAX;
+    struct lengthening lengthening = {slot, ring, step < left ? step : left, 0};
+    bool called;
+    int cancel;
 
     if (left == 0 || now < ring->retry_at)
         return false;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    r = allocate_more(slot, ring, more < left ? more : left);
+    called = pyusdt_spare_stack_call(lengthen, &lengthening);
     pthread_setcancelstate(cancel, NULL);
     PYUSDT_HOOK(24);
-    if (r == 0) {
-        ring->usable += more < left ? more : left;
+    if (!called)
+        return false; /* as many threads as there are stacks make pages just now */
+    if (lengthening.r == 0) {
+        ring->usable += lengthening.more;
         return true;
     }
     ring->retry_at = now + PYUSDT_CHECK_NS;
-    atomic_store(&atomic_load(&slot->area)->error, r);
+    atomic_store(&atomic_load(&slot->area)->error, lengthening.r);
     return false;
 }

@@ -11,6 +11,7 @@
 #include "target/code.h"
 
 #include "shared/core.h"
+#include "target/spare_stack.h"
 
 #if defined(__linux__) && defined(__LP64__)
 #include <errno.h>
@@ -276,27 +277,35 @@ static void remember(_Atomic uint64_t *slots, uint64_t word)
     atomic_store_explicit(&slots[way < WAYS ? way : pyusdt_now() / 1024 % WAYS], word, memory_order_release);
 }
 
-static __attribute__((noinline, cold)) uint64_t find_word(uint64_t address, _Atomic uint64_t *slots)
-{
-    int error = errno, at;
-    uint64_t word = PYUSDT_NO_CODE;
+struct question {
+    uint64_t address, word;
+    _Atomic uint64_t *slots;
+};
 
-    if (is_none(address))
-        return word;
-    if (!pyusdt_core_lock(true)) {
-        errno = error;
-        return word;
-    }
-    at = ask(address);
+/* Under the lock. */
+static void find_out(void *arg)
+{
+    struct question *question = arg;
+    uint64_t address = question->address;
+    int at = ask(address);
+
     if (at >= 0) {
         uint64_t offset = origin[at].file != 0 ? address - load(&starts[at]) + origin[at].offset : address;
         uint32_t place = place_of(at, offset);
-        word = word_at(place, offset);
-        remember(slots, address / PAGE << 28 | (uint64_t)place << 8 | (offset / PAGE & 0xff));
+        question->word = word_at(place, offset);
+        remember(question->slots, address / PAGE << 28 | (uint64_t)place << 8 | (offset / PAGE & 0xff));
     }
-    pyusdt_core_unlock();
+}
+
+static __attribute__((noinline, cold)) uint64_t find_word(uint64_t address, _Atomic uint64_t *slots)
+{
+    struct question question = {address, PYUSDT_NO_CODE, slots};
+    int error = errno;
+
+    if (!is_none(address))
+        pyusdt_spare_stack_call_locked(true, find_out, &question);
     errno = error;
-    return word;
+    return question.word;
 }
 
 /* Nothing is mapped above 47 or 48 bits but for who asks for that. */

@@ -18,6 +18,7 @@
 #include "shared/guard.h"
 #include "shared/os.h"
 #include "target/ancestry.h"
+#include "target/spare_stack.h"
 
 #define INSTANCES_MAX 64
 #define SWEEP_MAX 64
@@ -283,21 +284,25 @@ static void publish_child(void)
     __atomic_store_n(&pyusdt_enabled_words, (uint64_t *)(void *)pyusdt_core.words, __ATOMIC_RELEASE);
 }
 
+static void be_reborn(void *first)
+{
+    if (atomic_load(&pyusdt_core.family->alive))
+        return;
+    if (*(bool *)first) {
+        pyusdt_core.epoch++;
+        enable_all(atomic_load(&pyusdt_core.nprobes)); /* the child's other threads wait for us here */
+        forget_parent();
+    }
+    publish_child();
+}
+
 void pyusdt_core_reborn(void)
 {
     uint64_t again = atomic_load(&pyusdt_core.family->reborn_at);
+    bool first = again == 0;
 
-    if ((again != 0 && pyusdt_now() < again) || !pyusdt_core_lock(false))
-        return;
-    if (!atomic_load(&pyusdt_core.family->alive)) {
-        if (again == 0) {
-            pyusdt_core.epoch++;
-            enable_all(atomic_load(&pyusdt_core.nprobes)); /* the child's other threads wait for us here */
-            forget_parent();
-        }
-        publish_child();
-    }
-    pyusdt_core_unlock();
+    if (first || pyusdt_now() >= again)
+        pyusdt_spare_stack_call_locked(false, be_reborn, &first);
 }
 
 /* Of these sessions one that wants the probe, of its parent and of its children: its slot; -1: none is left. */
@@ -364,18 +369,20 @@ static int move(void)
     return r;
 }
 
+static void move_where_needed(void *moved)
+{
+    if ((uint32_t)geteuid() != pyusdt_core.uid) {
+        pyusdt_core.move_at = pyusdt_now() + PYUSDT_CHECK_NS;
+        *(bool *)moved = move() == 0;
+    }
+}
+
 bool pyusdt_core_move(void)
 {
-    uint64_t now = pyusdt_now();
     bool moved = false;
 
-    if (now < pyusdt_core.move_at || (uint32_t)geteuid() == pyusdt_core.uid || !pyusdt_core_lock(true))
-        return false;
-    if ((uint32_t)geteuid() != pyusdt_core.uid) {
-        pyusdt_core.move_at = now + PYUSDT_CHECK_NS;
-        moved = move() == 0;
-    }
-    pyusdt_core_unlock();
+    if (pyusdt_now() >= pyusdt_core.move_at && (uint32_t)geteuid() != pyusdt_core.uid)
+        pyusdt_spare_stack_call_locked(true, move_where_needed, &moved);
     return moved;
 }
 
@@ -395,7 +402,9 @@ static void prepare_once(void)
     pyusdt_core.has_key = pthread_key_create(&pyusdt_core.key, NULL) == 0;
     pyusdt_core.has_native_key = pthread_key_create(&pyusdt_core.native_key, NULL) == 0;
     pyusdt_core.family = family;
-    prepared = -pthread_atfork(note_fork, NULL, forked);
+    prepared = pyusdt_spare_stacks_prepare();
+    if (prepared == 0)
+        prepared = -pthread_atfork(note_fork, NULL, forked);
 }
 
 /* Several interpreters, each with a GIL of its own, may load the extension at the same time. */

@@ -13,6 +13,7 @@
 
 #include "shared/os.h"
 #include "target/count.h"
+#include "target/spare_stack.h"
 
 #define ROOM_START 512u /* places whose words have pages at first: a page of each row */
 #define ROWS_START 4u   /* that an area has at least, where its session counts: for probes that come later */
@@ -147,15 +148,23 @@ static uint8_t decide(struct pyusdt_slot *slot, unsigned number, unsigned probe,
     return PYUSDT_HOW_COUNTED;
 }
 
-uint8_t pyusdt_count_find_out(unsigned number, unsigned probe, uint32_t place, uint64_t wanted)
-{
-    struct pyusdt_slot *slot = &pyusdt_core.slot[number];
-    uint8_t how = PYUSDT_HOW_EVENTS;
+struct question {
+    unsigned number, probe;
+    uint32_t place;
+    uint8_t how;
+    uint64_t wanted;
+};
 
-    if (!pyusdt_core_lock(true))
-        return how;
+static void find_out(void *arg)
+{
+    struct question *question = arg;
+    unsigned number = question->number, probe = question->probe;
+    struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+    uint32_t place = question->place;
+    uint8_t how = PYUSDT_HOW_EVENTS;
     uint32_t row = atomic_load(&atomic_load(&slot->demand)[probe].row);
-    if (atomic_load(&slot->generation) == wanted && row != 0) {
+
+    if (atomic_load(&slot->generation) == question->wanted && row != 0) {
         _Atomic uint8_t *kept = pyusdt_count_how(&slot->counting, row - 1, place);
         how = atomic_load(kept);
         if (how == PYUSDT_HOW_UNKNOWN) {
@@ -163,6 +172,13 @@ uint8_t pyusdt_count_find_out(unsigned number, unsigned probe, uint32_t place, u
             atomic_store_explicit(kept, how, memory_order_release);
         }
     }
-    pyusdt_core_unlock();
-    return how;
+    question->how = how;
+}
+
+uint8_t pyusdt_count_find_out(unsigned number, unsigned probe, uint32_t place, uint64_t wanted)
+{
+    struct question question = {number, probe, place, PYUSDT_HOW_EVENTS, wanted};
+
+    pyusdt_spare_stack_call_locked(true, find_out, &question);
+    return question.how;
 }

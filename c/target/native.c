@@ -40,6 +40,17 @@ static uintptr_t plain(uintptr_t address)
 #endif
 }
 
+/* Where the kernel has put the program's arguments. The C library looks through its whole list for that. */
+static uintptr_t arguments(void)
+{
+    static uintptr_t found;
+    uintptr_t at = __atomic_load_n(&found, __ATOMIC_RELAXED);
+
+    if (at == 0)
+        __atomic_store_n(&found, at = getauxval(AT_RANDOM), __ATOMIC_RELAXED);
+    return at;
+}
+
 /* Where a thread's stack ends: what is its own lies above. The first thread's ends where the kernel has put its arguments. */
 static uintptr_t end_of_stack(uintptr_t from, uintptr_t *kind)
 {
@@ -51,7 +62,7 @@ static uintptr_t end_of_stack(uintptr_t from, uintptr_t *kind)
     __asm__("mov %%fs:0, %0" : "=r"(own));
 #endif
     *kind = own > from ? 0 : KEPT_FIRST;
-    return own > from ? own : getauxval(AT_RANDOM);
+    return own > from ? own : arguments();
 }
 
 /* The kernel reads the mask before it finds that there is nothing to be done with it. */

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "shared/core.h"
+#include "target/spare_stack.h"
 
 #define PATTERNS_START 64u
 #define PATTERNS_MAX 65536u /* of one session: 17 MB */
@@ -93,21 +94,31 @@ static uint64_t wanted_by(uint64_t sessions, uint32_t probe, const char *module,
     return wanted;
 }
 
+struct question {
+    unsigned probe;
+    const char *module, *function;
+    uint64_t sessions;
+};
+
+static void find_out(void *arg)
+{
+    char module[PYUSDT_PLACE_MODULE + 1], function[PYUSDT_PLACE_FUNCTION + 1];
+    struct question *question = arg;
+
+    pyusdt_place_name(module, sizeof module, question->module);
+    pyusdt_place_name(function, sizeof function, question->function);
+    question->sessions = wanted_by(question->sessions, question->probe, module, function);
+}
+
 uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *function)
 {
-    char cut_module[PYUSDT_PLACE_MODULE + 1], cut_function[PYUSDT_PLACE_FUNCTION + 1];
-    uint64_t sessions;
+    struct question question = {probe, module, function, 0};
 
     if (pyusdt_demand_at(probe, ~0ull) == 0) /* sessions that are new are served now */
         return 0;
-    pyusdt_place_name(cut_module, sizeof cut_module, module);
-    pyusdt_place_name(cut_function, sizeof cut_function, function);
-    sessions = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
-    if (pyusdt_core_lock(true)) {
-        sessions = wanted_by(sessions, probe, cut_module, cut_function);
-        pyusdt_core_unlock();
-    }
-    return pyusdt_core.flight ? sessions | 1ull << PYUSDT_FLIGHT_SLOT : sessions;
+    question.sessions = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
+    pyusdt_spare_stack_call_locked(true, find_out, &question);
+    return pyusdt_core.flight ? question.sessions | 1ull << PYUSDT_FLIGHT_SLOT : question.sessions;
 }
 
 /* ---- a name that was meant ---- */

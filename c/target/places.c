@@ -17,6 +17,7 @@
 
 #include "shared/core.h"
 #include "shared/os.h"
+#include "target/spare_stack.h"
 
 #define STEP 65536u       /* bytes of pages that a file gets at once, for places and for their strings */
 #define INDEX_START 1024u /* entries of an index at first */
@@ -327,15 +328,25 @@ uint32_t pyusdt_place_number(const char *module, const char *function, const cha
     return number_of(&names, line);
 }
 
+struct question {
+    const char *module, *function, *file;
+    uint32_t line, number;
+};
+
+static void find_out(void *arg)
+{
+    struct question *question = arg;
+
+    question->number = pyusdt_place_number(question->module, question->function, question->file, question->line);
+}
+
 uint32_t pyusdt_place(const char *module, const char *function, const char *file, uint32_t line)
 {
-    uint32_t number = 0;
+    struct question question = {module, function, file, line, 0};
 
-    if (pyusdt_is_published(0) && pyusdt_core_lock(true)) {
-        number = pyusdt_place_number(module, function, file, line);
-        pyusdt_core_unlock();
-    }
-    return number;
+    if (pyusdt_is_published(0))
+        pyusdt_spare_stack_call_locked(true, find_out, &question);
+    return question.number;
 }
 
 int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text, int hint)

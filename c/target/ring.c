@@ -693,18 +693,43 @@ static void take_stack(struct wish wish, const uintptr_t *from, uint64_t *frame,
     args->nframes = args->natives + others;
 }
 
+/* Memory for frames: more of it than a small stack has. Each is the thread's whose firing has taken it. */
+static uint64_t frame_buffer[PYUSDT_FRAME_BUFFERS][PYUSDT_MAX_FRAMES + 1];
+
+/* Threads have stacks of their own, so they begin at buffers of their own. -1: as many threads are taking stacks just now. */
+static inline int take_frame_buffer(uintptr_t stack)
+{
+    for (uint32_t i = 0; i < PYUSDT_FRAME_BUFFERS; i++) {
+        uint32_t at = (uint32_t)((stack >> 16) + i) % PYUSDT_FRAME_BUFFERS, none = 0;
+        if (atomic_compare_exchange_strong_explicit(&pyusdt_core.family->frames_taken[at], &none, 1, memory_order_acquire,
+                                                    memory_order_relaxed))
+            return (int)at;
+    }
+    return -1;
+}
+
+static inline void give_frame_buffer(int at)
+{
+    atomic_store_explicit(&pyusdt_core.family->frames_taken[at], 0, memory_order_release);
+}
+
 __attribute__((noinline)) void pyusdt_fire_with_stack(unsigned probe, uint32_t place, uint64_t sessions, const struct pyusdt_args *args)
 {
-    uint64_t frame[PYUSDT_MAX_FRAMES + 1];
     struct pyusdt_args with = *args;
     struct wish wish = pyusdt_is_published(probe) ? stack_wanted(probe, sessions) : (struct wish){0, false};
+    const uintptr_t *here = __builtin_frame_address(0);
+    int at = wish.frames != 0 ? take_frame_buffer((uintptr_t)here) : -1;
 
-    if (wish.frames != 0)
-        take_stack(wish, __builtin_frame_address(0), frame, &with);
+    if (at >= 0)
+        take_stack(wish, here, frame_buffer[at], &with);
     else
         with.nframes = 0;
+    if (PYUSDT_UNLIKELY(at < 0 && wish.frames != 0))
+        with.missing |= PYUSDT_DEMAND_STACK; /* who wants the stack counts a drop */
     if (place == 0 && sessions == ~0ull)
         pyusdt_fire(probe, &with);
     else
         pyusdt_fire_at(probe, place, sessions, &with);
+    if (at >= 0)
+        give_frame_buffer(at);
 }

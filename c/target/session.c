@@ -13,6 +13,7 @@
 #include "shared/guard.h"
 #include "shared/os.h"
 #include "target/encode.h"
+#include "target/spare_stack.h"
 
 /* ---- reading a session file ---- */
 
@@ -358,25 +359,28 @@ static int slot_abandon(int dir, unsigned number, uint64_t generation)
     return pyusdt_bits_undo(&bits, dir, generation);
 }
 
-/* Called by producers when next_check is past. One of them does the work, the others go on. */
-void pyusdt_slot_check(unsigned number, uint64_t now)
+static void check(void *arg)
 {
-    struct pyusdt_slot *slot = &pyusdt_core.slot[number];
-    uint64_t due = atomic_load(&slot->next_check);
-    int dir;
+    struct pyusdt_slot *slot = arg;
+    unsigned number = (unsigned)(slot - pyusdt_core.slot);
+    int dir = pyusdt_core_rundir();
 
-    if (now < due || !atomic_compare_exchange_strong(&slot->next_check, &due, now + PYUSDT_CHECK_NS))
-        return;
-    if (!pyusdt_core_lock(true))
-        return;
-    dir = pyusdt_core_rundir();
     if (dir >= 0 && slot->opened != 0 && !pyusdt_session_alive(dir, number, slot->opened)) {
         slot_abandon(dir, number, slot->opened);
         slot_close(slot, dir, number);
     }
     if (dir >= 0)
         close(dir);
-    pyusdt_core_unlock();
+}
+
+/* Called by producers when next_check is past. One of them does the work, the others go on. */
+void pyusdt_slot_check(unsigned number, uint64_t now)
+{
+    struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+    uint64_t due = atomic_load(&slot->next_check);
+
+    if (now >= due && atomic_compare_exchange_strong(&slot->next_check, &due, now + PYUSDT_CHECK_NS))
+        pyusdt_spare_stack_call_locked(true, check, slot);
 }
 
 /* Where nobody fires, no producer finds that out. */
@@ -461,19 +465,20 @@ static int serve(struct pyusdt_slot *slot, unsigned number, uint64_t wanted)
     return r;
 }
 
-bool pyusdt_slot_open(unsigned number)
+struct opening {
+    unsigned number;
+    bool open;
+};
+
+static void open_slot(void *arg)
 {
+    struct opening *opening = arg;
+    unsigned number = opening->number;
     struct pyusdt_slot *slot = &pyusdt_core.slot[number];
     struct pyusdt_ctl_slot *shared = pyusdt_ctl_slot(number);
     uint64_t wanted = atomic_load(&shared->wanted), now = pyusdt_now();
-    bool open;
     int r;
 
-    if (wanted == atomic_load(&slot->refused) && now < atomic_load(&slot->retry_at))
-        return false;
-    if (!pyusdt_core_lock(true))
-        return false;
-    wanted = atomic_load(&shared->wanted);
     if (wanted == 0 || wanted != atomic_load(&slot->generation)) {
         r = serve(slot, number, wanted);
         if (r != 0 && wanted != 0) {
@@ -485,9 +490,18 @@ bool pyusdt_slot_open(unsigned number)
             atomic_store(&slot->retry_at, now + PYUSDT_CHECK_NS);
         }
     }
-    open = wanted != 0 && wanted == atomic_load(&slot->generation);
-    pyusdt_core_unlock();
-    return open;
+    opening->open = wanted != 0 && wanted == atomic_load(&slot->generation);
+}
+
+bool pyusdt_slot_open(unsigned number)
+{
+    const struct pyusdt_slot *slot = &pyusdt_core.slot[number];
+    struct opening opening = {number, false};
+
+    if (atomic_load(&pyusdt_ctl_slot(number)->wanted) == atomic_load(&slot->refused) && pyusdt_now() < atomic_load(&slot->retry_at))
+        return false;
+    pyusdt_spare_stack_call_locked(true, open_slot, &opening);
+    return opening.open;
 }
 
 void pyusdt_slot_lost(unsigned number, uint64_t wanted)

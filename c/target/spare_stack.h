@@ -1,0 +1,24 @@
+/*
+ * Spare stacks: what a firing does now and then (serving a session, looking for its tracer, making pages) needs more stack than a
+ * signal handler on a small alternate stack, or a coroutine, has left. It runs on a stack of this process's own.
+ */
+#ifndef PYUSDT_SPARE_STACK_H
+#define PYUSDT_SPARE_STACK_H
+
+#include "shared/core.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Reserves the stacks, once a process. 0 or -ENOMEM. */
+int pyusdt_spare_stacks_prepare(void);
+
+/* Calls fn(arg) on a spare stack; all signals but those of faults are blocked meanwhile. false: all stacks are taken, and it was not
+ * called. */
+bool pyusdt_spare_stack_call(void (*fn)(void *arg), void *arg);
+
+/* The same with the lock of the slow paths; whose holder always finds a stack. false: the lock is not to be had. */
+bool pyusdt_spare_stack_call_locked(bool firing, void (*fn)(void *arg), void *arg);
+
+#pragma GCC visibility pop
+
+#endif
