@@ -294,7 +294,7 @@ PARSERS: dict[str, Parser] = {
     "kdefs": _flag, "udefs": _flag, "tree": _stages, "disasm": lambda text: text or "1", "preallocate": _size,
     "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size,
     "printsize": _printsize, "strip": _flag,
-    "scratchsize": _size, "noresolve": _switch, "jstackframes": _frames, "jstackstrsize": _size,
+    "scratchsize": _size, "noresolve": _switch, "demangle": _switch, "jstackframes": _frames, "jstackstrsize": _size,
     "linknommap": lambda text: True, "useruid": _text, "sysslice": _text, "core": _flag, "debug": _flag,
     "debugassert": _one_of("mutexes"), "amin": _stability, "ldpath": _text,
     "aggsize": _size, "bufsize": _size, "dynvarsize": _size, "specsize": _size, "strsize": _strsize,

@@ -252,7 +252,8 @@ def list_probes(options, targets, descriptions, tell=lambda text: None):
         from .kernel.probes import files_of
 
         known = set(found)
-        there = listing.known(pids, descriptions, files_of(options, descriptions), targets.command, tell)
+        there = listing.known(pids, descriptions, files_of(options, descriptions), targets.command, tell,
+                              options.get("demangle", True))
         found += [probe for probe in there if probe not in known]
     return found
 

@@ -11,6 +11,7 @@ import os
 import struct
 
 from ..data.allowance import Allowance
+from ..data.demangle import demangled
 from ..engine import elf, mapped
 from ..engine.file_symbols import FILES
 from . import cfi
@@ -79,7 +80,7 @@ class _Module:
         for path, status in self._named:
             file = FILES.get(path, status, self._time)
             if file and (found := file.table.find(address)):
-                return found[1]
+                return demangled(found[1])
         row = self.row(address)
         return f"{row.start if row else address:#x}"
 

@@ -16,6 +16,7 @@ from collections import OrderedDict
 from ..data import walked
 from ..data.addresses import Addresses, grouped, stood_for
 from ..data.allowance import Allowance
+from ..data.demangle import demangled
 from ..data.harmless import harmless
 from ..data.shares import ROOT, one
 from ..data.symbol_table import Table
@@ -74,7 +75,7 @@ FRAME_RESOLVERS = [PerfMaps]
 
 
 class Symbols(Addresses):
-    """options: noresolve, stackindent; maps_of: Engine.maps_of, for processes that have ended; name_of: Engine.name_of; code_of:
+    """options: noresolve, demangle, stackindent; maps_of: Engine.maps_of, for processes that have ended; name_of: Engine.name_of; code_of:
     Engine.code_of.
     Process ids are the traced ones', 0 the kernel's."""
 
@@ -183,7 +184,9 @@ class Symbols(Addresses):
         linked = elf.linked(file.segments, where.access, offset)
         linked = offset if linked is None else linked
         symbol = None if self.options.get("noresolve") else file.table.find(linked)
-        return (where.name, None, linked) if symbol is None else (where.name, symbol[1], linked - symbol[0])
+        if symbol is None:
+            return where.name, None, linked
+        return where.name, demangled(symbol[1]) if self.options.get("demangle", True) else symbol[1], linked - symbol[0]
 
     def _find_kernel(self, address: int) -> Found:
         if self._kernel is None:

@@ -55,6 +55,11 @@ ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, '"': 34, 
 _OPENS = {")": "(", "]": "[", "}": "{"}
 
 
+QUALIFIERS = (" const", " volatile", " &&", " &")  # behind the parameters of a function of C++
+OPERATORS = frozenset("=!+-*/%&|^<>~")
+_CLOSES = {"(": ")", "<": ">", "{": "}"}
+
+
 class Token:
     """kind; value: the name, the bytes of a string, (value, decimal, suffix, sign) of an
     integer, "/" for a division or a predicate's end, else None; start, end: offsets."""
@@ -74,6 +79,22 @@ class Variable:
 
     def __str__(self):
         return self.glob
+
+
+def _closed(text, pos):
+    """Behind the bracket that closes the one at a place, on its line; -1: there is none."""
+    opened = []
+    for at in range(pos, len(text)):
+        c = text[at]
+        if c == "\n":
+            break
+        if c in _CLOSES:
+            opened.append(_CLOSES[c])
+        elif c == opened[-1] and not (c == ">" and text[at - 1] == "-"):
+            opened.pop()
+            if not opened:
+                return at + 1
+    return -1
 
 
 class Lexer:
@@ -191,7 +212,7 @@ class Lexer:
                 pos += 1
                 if text[pos - 1] == ":" and text.find(":", start) == pos - 1 and (path := MODULE_PATH.match(text, pos)):
                     pos = path.end()
-            self.pos = pos
+            self.pos = pos = self.written(start, pos)
             word = text[start:pos]
             if word in CLAUSE_KEYWORDS:
                 return Token(word, None, start, pos)
@@ -206,6 +227,30 @@ class Lexer:
             return Token(c, None, start, self.pos)
         hint = "there is no ; after a clause" if c == ";" else None
         return self.error("D_SYNTAX", f'syntax error near "{printable(c)}"', start, hint)
+
+    def written(self, start, pos):
+        """Where a probe description ends whose function is written as in C++, Rust or Go, with brackets: they stand behind provider and module,
+        and a name stands behind them.  start: where it begins; pos: where ends what every description may have."""
+        text, size, first, end = self.text, len(self.text), pos, -1
+        if text.count(":", start, pos) < 2:
+            return pos
+        while pos < size:
+            c = text[pos]
+            if text.endswith("operator", start, pos) and c in OPERATORS or text.startswith("operator()", pos - 8):
+                pos += 2 if c == "(" else 1
+                while text[pos : pos + 1] in OPERATORS:
+                    pos += 1
+            elif c in "(<":
+                pos = end = _closed(text, pos)
+                if end < 0:
+                    return first
+            elif c in PSPEC_REST or c == "~":
+                pos += 1
+            elif pos == end and (word := next((each for each in QUALIFIERS if text.startswith(each, pos)), None)):
+                pos = end = pos + len(word)
+            else:
+                break
+        return pos if ":" in text[max(end, first) : pos] else first
 
     def expr_token(self):
         text, start = self.text, self.pos

@@ -2,7 +2,7 @@
 
 In: the text of one, macro variables not yet replaced.  Out: ast.ProbeDesc.
 The parts are counted from the right: `a` is a name, `a:b` a function and a name; what is
-left out is "", and matches everything.
+left out is "", and matches everything.  A function of C++ or Rust may be written with its ::, if provider and module are there.
 """
 
 from .. import ast
@@ -20,6 +20,8 @@ def describe(text, loc, lexer, level="name"):
     if len(parts) > 1 and parts[0] == "":
         # As dtrace reads from the right, it never sees an empty first part.
         parts = parts[1:]
+    if len(parts) > last + 1 and last == 3 and "" in parts[3:-1]:  # C++, Rust: a::b
+        parts = [*parts[:2], ":".join(parts[2:-1]), parts[-1]]
     if len(parts) > last + 1:
         hint = "a probe description has at most four parts, provider:module:function:name"
         raise invalid(text, loc, "Overspecified probe description", hint)

@@ -56,7 +56,7 @@ class KernelEngine(Engine):
         self.maps = self._linker = self._ticks = self._command = self._hurry = None
         self.attacher = Attacher(options.get("attach"), options.get("nop5"))
         self._left_files = []  # what was not told yet of files that are not looked at
-        self._finder = Finder(self._left_files.append)
+        self._finder = Finder(self._left_files.append, options.get("demangle", True))
         self.matcher = Matcher(program.clauses)
         self.function_sizes = self.matcher.function_sizes
         self._return_probes = ReturnProbes(self._finder, self.matcher)
@@ -671,7 +671,7 @@ class KernelEngine(Engine):
 
     @staticmethod
     def _names_of(site, pid):
-        return f"{site.note.provider}{pid}", site.file.name, site.function, site.note.name
+        return f"{site.note.provider}{pid}", site.file.name, site.shown, site.note.name
 
     def items(self, map_index):
         return self.maps.items(map_index)

@@ -19,10 +19,10 @@ class Function(tuple):
     modules = ()
 
 
-def known(pids, descriptions=None, files=(), command=None, tell=lambda text: None):
-    """[(provider, module, function, name)]; files: of -x file; command: of -c, which has not started; tell: as Finder has it.  Raises EngineError where a process of `pids` or a file can
+def known(pids, descriptions=None, files=(), command=None, tell=lambda text: None, demangles=True):
+    """[(provider, module, function, name)]; files: of -x file; command: of -c, which has not started; tell, demangles: as Finder has them.  Raises EngineError where a process of `pids` or a file can
     not be looked at."""
-    finder = Finder(tell)
+    finder = Finder(tell, demangles)
     try:
         for pid in pids:
             finder.process(pid)
@@ -43,7 +43,7 @@ def known(pids, descriptions=None, files=(), command=None, tell=lambda text: Non
 
 
 def _probe(site, pid):
-    found = Function((f"{site.note.provider}{pid}", site.file.name, site.function, site.note.name))
+    found = Function((f"{site.note.provider}{pid}", site.file.name, site.shown, site.note.name))
     found.modules = site.modules
     return found
 

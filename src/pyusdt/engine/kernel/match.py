@@ -6,6 +6,7 @@ ends in the process id, so clauses may match in one process and not in another.
 """
 
 from ... import _tracer
+from ...data.demangle import demangled, is_written, may_be, without_parameters, without_value
 from .returns import is_part
 
 _NEVER_PIDS = ("4194305", "7538620")  # no Linux has such pids: what matches both matches any
@@ -43,9 +44,9 @@ class Matcher:
         def wanted(function, size, offsets):
             found = {}  # in the order of the descriptions, as dtrace fires those of one place
             for desc in asked:
-                if _tracer.glob(desc.function, function) if size else desc.function == function:
+                if names_function(desc.function, function) if size else desc.function == function:
                     places = offsets() if may_be_offset(desc.name) else ()
-                    if desc.function == function:
+                    if desc.function in (function, demangled(function)):
                         self.function_sizes[desc] = size
                     first = ("return", "entry") if desc.function == function or not is_part(function) else ("entry",)
                     names = (*first, *(f"{offset:x}" for offset in places))
@@ -68,7 +69,7 @@ class Matcher:
                 (index, desc) for index, desc in self._descriptions
                 if _tracer.glob(desc.name, site.note.name)
                 and any(_tracer.glob(desc.module, module) for module in site.modules)
-                and (desc.function in ("", "*") or _tracer.glob(desc.function, site.function))]
+                and (desc.function in ("", "*") or names_function(desc.function, site.function))]
         return found
 
     def how_many(self, sites):
@@ -97,7 +98,7 @@ class Matcher:
 
     def is_asked_alone(self, site):
         """Whether a description names the function of a site, and no other."""
-        return any(desc.function == site.function for _, desc in self._of(site))
+        return any(not _GLOB.intersection(desc.function) and desc.function for _, desc in self._of(site))
 
     def asks_for_returns(self):
         return any(names_functions(desc.provider) and _tracer.glob(desc.name, "return") for _, desc in self._descriptions)
@@ -118,6 +119,17 @@ class Matcher:
 def _pids_of(file):
     """A file that is named and not mapped is one of a process to come."""
     return file.pids or (_NEVER_PIDS[:1] if file.asked else ())
+
+
+def names_function(pattern, symbol):
+    """Whether a description's function stands for one: by its symbol, or as it is written in C++ or Rust, with its parameters or without."""
+    if _tracer.glob(pattern, symbol):
+        return True
+    if not is_written(pattern) or not may_be(pattern, symbol):
+        return False
+    text = demangled(symbol)
+    ways = text, without_value(text)
+    return any(_tracer.glob(pattern, way) or _tracer.glob(pattern, without_parameters(way)) for way in ways)
 
 
 def names_functions(provider):

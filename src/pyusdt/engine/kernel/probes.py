@@ -9,6 +9,7 @@ import glob
 import os
 import resource
 
+from ...data.demangle import demangled
 from ...data.harmless import harmless
 from ...data.shares import Shares, one
 from .. import EngineError, elf, mapped
@@ -37,6 +38,11 @@ class Site:
         """What D may call the file.  The pid provider knows short names as well."""
         return (*(self.file.short_names if self.note.provider == "pid" else (self.file.name,)), *self.file.asked_as)
 
+    @property
+    def shown(self):
+        """The function as it is shown."""
+        return demangled(self.function) if self.file.demangles else self.function
+
     def return_points(self):
         """[returns.Point].  Raises returns.NotFound."""
         return self.file.returns.points(self.note.address, self.size, self.function)
@@ -58,8 +64,8 @@ class TracedFile:
     searched: its functions were looked at; asked: the user named it, so that processes to come count, asked_as: by these paths; most: bytes of notes that are read, 0:
     the file is not opened; noted: how many it has; left: they were not read."""
 
-    def __init__(self, path, name, inode, most, owner):
-        self.path, self.name, self.owner, self.pids = path, name, owner, set()
+    def __init__(self, path, name, inode, most, owner, demangles=True):
+        self.path, self.name, self.owner, self.pids, self.demangles = path, name, owner, set(), demangles
         self.main = self.searched = self.asked = False
         self.asked_as = ()
         self._inode = inode
@@ -138,10 +144,10 @@ class TracedFile:
 
 class Finder:
     """Files by inode, found as processes are looked at.  files: {key: TracedFile}; maps: {pid: the lines of its maps
-    that tell of code}, as last seen; tell(text): of a user who has more files or probes than there is room for."""
+    that tell of code}, as last seen; demangles: functions of C++ and Rust are shown as they are written; tell(text): of a user who has more files or probes than there is room for."""
 
-    def __init__(self, tell):
-        self.files, self.maps = {}, {}
+    def __init__(self, tell, demangles=True):
+        self.files, self.maps, self._demangles = {}, {}, demangles
         self._tell, self._told = tell, set()
         self._known, self._open = Shares(_FILES), Shares(_descriptors())
         self._notes, self._symbols = Shares(_NOTES), Shares(_SYMBOLS)
@@ -177,7 +183,7 @@ class Finder:
             self._tell_of(owner, path)
             return None
         most = self._notes.room(owner) if self._open.room(owner) > 0 else 0
-        file = self.files[key] = TracedFile(path, name or os.path.basename(path), status.st_ino, most, owner)
+        file = self.files[key] = TracedFile(path, name or os.path.basename(path), status.st_ino, most, owner, self._demangles)
         self._known.taken[owner] += 1
         self._open.taken[owner] += bool(file.sites)
         if not file.left:

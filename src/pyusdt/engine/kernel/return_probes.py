@@ -73,7 +73,7 @@ class ReturnProbes:
 
 
 def _name(site: Any) -> str:
-    return f"{site.file.name}:{site.function}:return"
+    return f"{site.file.name}:{site.shown}:return"
 
 
 def _names(names: list[str]) -> str:
