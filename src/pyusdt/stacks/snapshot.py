@@ -93,7 +93,32 @@ def raws(walker, pid):
         end = at + _HEAD + 2 * words[at + _HEAD - 1]
         found.append(Raw(words[at : at + _HEAD], data[8 * (at + _HEAD) : 8 * end]))
         at = end
-    return found[::-1]
+    return _merge_interpreters(found[::-1])
+
+
+def _merge_interpreters(found):
+    """One Raw for each thread of the system: a thread that runs code of another interpreter has a PyThreadState in both.  The caller's frames
+    stand behind those of the interpreter that it has called.  found: begins with the main interpreter.
+
+    The called one is the one that holds its interpreter's lock, else the one that is not the main interpreter's, which is always the first
+    caller.  Where that leaves several, nobody knows the order, and they stay apart.  A state without frames runs nothing.
+    """
+    if len({raw.interpreter for raw in found}) < 2:
+        return found
+    by_thread = {}
+    for raw in found:
+        by_thread.setdefault(raw.ident or raw.thread, []).append(raw)
+    merged = []
+    for raws_of_thread in by_thread.values():
+        busy = [raw for raw in raws_of_thread if raw.stack] or raws_of_thread[:1]
+        inner = [raw for raw in busy if raw.gil] or [raw for raw in busy if raw.interpreter != found[0].interpreter]
+        if len(busy) == 2 and len(inner) == 1:
+            caller = next(raw for raw in busy if raw is not inner[0])
+            inner[0].stack += caller.stack
+            inner[0].flags |= caller.flags & ~_tracer.STACK_GIL
+            busy = inner
+        merged += busy
+    return merged
 
 
 def settled(python, walker, found):
