@@ -16,6 +16,7 @@ from ..data.harmless import harmless
 from ..data.meant import behind, meant
 from ..report.output import OutputError, show
 from . import colour, stack_options, streams
+from .host_limits import host_limit
 from .processes import process_id
 
 TYPE_CHECKING = False
@@ -436,6 +437,11 @@ def main() -> None:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         status = 1
     except BrokenPipeError:
+        status = 1
+    except Exception as error:
+        if not (limit := host_limit(error)):
+            raise
+        print(f"{PROGRAM}: {limit}", file=sys.stderr)
         status = 1
     sys.exit(status)
 

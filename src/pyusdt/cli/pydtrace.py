@@ -27,6 +27,7 @@ from . import arguments as cli
 from . import colour, formats, listing, ready, stability, streams
 from .arguments import Failure
 from .compiling import add_requests, compile_requests, show_dumps, text_of
+from .host_limits import host_limit
 from .interrupts import Interrupts
 from .progress import Progress
 from .usage import PROGRAM, VERSION, help_text, usage, versions
@@ -456,6 +457,6 @@ def main(argv: list[str] | None = None) -> NoReturn:
     except Exception as error:
         if "PYUSDT_DEBUG" in os.environ:
             raise
-        complain(f"bug in pydtrace: {type(error).__name__}: {error} (PYUSDT_DEBUG=1 shows where)")
+        complain(host_limit(error) or f"bug in pydtrace: {type(error).__name__}: {error} (PYUSDT_DEBUG=1 shows where)")
         status = 1
     sys.exit(status)

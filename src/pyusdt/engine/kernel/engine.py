@@ -15,6 +15,7 @@ import time
 from functools import partial
 
 from ...bpf import kernel
+from ...bpf.code import CodeError
 from ...data import program as p
 from .. import BEGIN, DTRACE_PROBES, END, ERROR, Engine, EngineError
 from ..elf import BadFile
@@ -207,7 +208,10 @@ class KernelEngine(Engine):
         raise errors.refused(refused, places)
 
     def _link(self, clauses, event, apart):
-        return self.maps.shared(self._linker.link(clauses, event, apart))
+        try:
+            return self.maps.shared(self._linker.link(clauses, event, apart))
+        except CodeError as error:
+            raise errors.too_large(error) from None
 
     def _load_linked(self, insns, loader, apart):
         """apart: where the functions begin that the verifier looks at by themselves."""

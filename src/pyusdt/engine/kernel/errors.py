@@ -85,6 +85,12 @@ def too_many_maps(most):
                        "the same sizes can share one.  Give their keys the same types, or divide the clauses between several pydtrace")
 
 
+def too_large(error):
+    """The EngineError for a bpf.code.CodeError of the clauses of a probe, linked."""
+    return EngineError(f"kernel engine: the clauses of a probe are too large for one program of the kernel's ({error}).  Divide them between "
+                       "several pydtrace")
+
+
 def refused(error, places):
     """The EngineError for a kernel.Refused of a linked program.  places: [(first instruction, program.Clause)]."""
     if error.error.errno == errno.EPERM:
