@@ -15,7 +15,7 @@ ROOT = HERE.parent.parent
 CORE = ["shared/acting", "shared/rundir", "shared/slot", "shared/table", "shared/glob", "shared/guard", "shared/os_linux", "shared/limits_linux",
         "target/control", "target/head_room", "target/spare_stack", "target/session", "target/area", "target/ring", "target/native", "target/code", "target/own_table", "target/flight",
         "target/ancestry", "target/places", "target/patterns", "target/count", "target/watch", "target/text",
-        "tracer/tracer", "tracer/build", "tracer/base", "tracer/keep", "tracer/target", "tracer/remarks", "tracer/ctl", "tracer/scan", "tracer/sweep",
+        "tracer/tracer", "tracer/build", "tracer/base", "tracer/keep", "tracer/target", "tracer/ctl", "tracer/scan", "tracer/sweep",
         "tracer/reader", "tracer/process", "tracer/directories", "tracer/enter", "tracer/seen_linux", "tracer/elsewhere_linux", "tracer/containers", "tracer/find_linux", "tracer/find_portable", "tracer/kernel_cut",
         "tracer/replay", "tracer/flight", "tracer/record_file", "tracer/places", "tracer/counts", "tracer/remarks", "tracer/shares"]
 FLAGS = ["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-pthread", "-fno-omit-frame-pointer"]
