@@ -110,3 +110,11 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 """
+
+
+def test_names_that_are_not_ascii(tmp_path):
+    path = tmp_path / "names.py"
+    path.write_text("def größe(): pass\nfor _ in range(3): größe()\n", encoding="utf-8")
+    shown = harness.run([harness.PYDTRACE, "-q", "-n", "python$target:__main__:größe:function-entry { @ = count(); }", "-c",
+                         f"{sys.executable} {path}"])
+    assert (shown.stdout.split(), shown.stderr) == (["3"], "")

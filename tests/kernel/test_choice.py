@@ -136,3 +136,15 @@ def test_a_user_who_may_not_trace_functions_is_told(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(EngineError, match="can only be a probe of the kernel engine"):
         choice.open_engine(compile_program("syscall::read:entry { }"), {"zdefs": True}, Targets())
+
+
+def test_types_of_the_arguments_of_foreign_probes(program):
+    out = pydtrace("-lv", "-x", "pyusdt", "-x", f"file={program}", "-n", "choice*:::hit, choice*:::price")[0]
+    assert re.findall(r"args\[\d\]: \w+", out) == ["args[0]: int32_t", "args[1]: int32_t", "args[0]: double"]
+    script = 'choice$target:::price { printf("%g\\n", args[0]); }'
+    assert pydtrace("-x", "pyusdt", "-n", script, "-c", f"{program} 0")[0].split() == ["1.5", "2.5", "1.5"]
+
+
+def test_an_argument_that_is_not_there_is_an_error(program):
+    _, err, status = pydtrace("-n", "choice$target:::hit { trace(args[2]); }", "-c", f"{program} 0")
+    assert status == 1 and "index 2 is out of range" in err and "it has 2 arguments" in err

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from pyusdt.data.profile import Profile
 from pyusdt.report.top import remarks
 from pyusdt.stacks.sampler import Unseen
@@ -48,3 +50,18 @@ def test_the_remark():
     assert "not seen" not in remarks(profile)
     profile.unseen = 0.5
     assert "0.50 s of processor time of child processes were not seen" in remarks(profile)
+
+
+@pytest.mark.parametrize(("code", "status"), [("raise SystemExit(7)", 7), ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 137), ("", 0)])
+def test_the_exit_status_of_the_program(code, status):
+    begin = "import time\nend = time.monotonic() + .3\nwhile time.monotonic() < end: pass\n"
+    done = subprocess.run([PYUSDT, "profile", "--", sys.executable, "-c", begin + code], check=False, capture_output=True, text=True, timeout=30)
+    assert done.returncode == status and "samples of" in done.stdout, done
+
+
+def test_a_duration_below_a_second():
+    done = subprocess.run([PYUSDT, "profile", "-d", "0.5", "--", sys.executable, "-c", "while True: pass"], check=False, capture_output=True,
+                          text=True, timeout=30)
+    assert done.returncode == 0 and re.search(r"in 0\.\d s", done.stdout), done
+    wrong = subprocess.run([PYUSDT, "profile", "-d", "-1", "1"], check=False, capture_output=True, text=True, timeout=30)
+    assert wrong.returncode == 2 and "a number of seconds up to 604800 is wanted" in wrong.stderr

@@ -33,7 +33,7 @@ def kind(text: str) -> str:
 @pytest.mark.parametrize(("what", "descriptions"), [
     (TRACER, [":::BEGIN", "dtrace:::END", ":::tick-1s", "profile:::profile-99"]),
     (OWN, ["pyusdt*:::user_trace-i4s4", "pyusdt12:::user_trace-n1", "erlang*:::spawn", "python7:m:f:function-entry", "http*:::request-done",
-           "db9:::query-start"]),
+           "db9:::query-start", "otel*:::span-end", "log*:::record"]),
     (KERNEL, ["pid12:libc:malloc:entry", "pid*:a.out:main:return", "p*d12:::entry", "syscall::read:entry", "rawtp:sched::sched_switch",
               "proc:::exec", "sched:::on-cpu", "io:::start", "tcp:::send", "ip:::send", "udp:::receive"]),
     (OTHER, ["php*:::function-entry", "hotspot77:::gc-begin", "libstdcxx*:::throw", "shop5:::order-placed", "postgresql*:::query-start",
@@ -78,3 +78,4 @@ def test_a_script_of_python(tmp_path):
     path.write_text("#!/usr/bin/env python3\n")
     path.chmod(0o755)
     assert kinds.loads_pyusdt([str(path)])
+    assert kinds.loads_pyusdt(["timeout", "5", str(path)])

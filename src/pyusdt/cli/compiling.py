@@ -76,7 +76,9 @@ def compile_requests(arguments: Arguments, target: int) -> Compiled:
         width = arguments.width if is_host else request.width_of(arguments.hosts)
         many.declare(compiler, arguments.hosts if is_host else "", width, "--hosts")
     unknown = arguments.hosts is not None or arguments.commands  # all hosts are to see the same types
-    compiler.names.told = signatures.nothing_told() if unknown else signatures.told(arguments.options, arguments.pids)
+    argv = arguments.commands[0].split() if arguments.commands and arguments.hosts is None else ()
+    compiler.names.told = (signatures.nothing_told(arguments.options, argv) if unknown
+                           else signatures.told(arguments.options, arguments.pids))
     sources = add_requests(compiler, arguments)
     program = compiler.finish() if arguments.hosts is None else many.finish(compiler, sides.of_clause, sides.THERE)
     if "disasm" in arguments.options:

@@ -152,12 +152,13 @@ def profile_command(options: Namespace) -> int:
         print(f"{PROGRAM} profile: error: {wrong}", file=sys.stderr)
         return 2
     try:
-        show(profile.output(profile.collect(options), options))
+        found = profile.collect(options)
+        show(profile.output(found, options))
     except NoStacks as error:
         raise Failure(error) from None
     except OSError as error:
         raise Failure(f"failed to run {options.command[0]}: {error.strerror}") from None
-    return 0
+    return found.status if found.status >= 0 else 128 - found.status
 
 
 def top_command(options: Namespace) -> int:

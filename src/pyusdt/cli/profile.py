@@ -132,6 +132,8 @@ def collect(options: Namespace) -> Profile:
     with Interrupts(sampling):
         try:
             why_none = _collect(options, profile, sampling)
+            if command and command.poll():
+                profile.status = os.waitstatus_to_exitcode(command.status)
         finally:
             if command:
                 command.stop(sampling)

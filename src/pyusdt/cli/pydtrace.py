@@ -212,14 +212,18 @@ def describer(arguments: Arguments) -> Any:
     from ..dlang.types.arguments import signature_of
     from ..dlang.types.btf import KernelTypes
     from ..dlang.types.resolve import Names
+    from ..engine.kinds import OTHER, kind
 
     names = Names()
     names.kernel = KernelTypes(Structs())  # of raw tracepoints
     names.options = arguments.options  # they decide what a float is
     names.told = signatures.told(arguments.options, arguments.pids)
 
+    told = names.told
+
     def described(probe: Any) -> str:
-        description = ProbeDesc(None, *probe)
+        description, types = ProbeDesc(None, *probe), getattr(probe, "types", None)
+        names.told = told if types is None else lambda description: told(description) if kind(description) != OTHER else [types]
         return stability.probe_report(description, signature_of(names, description))
 
     return described

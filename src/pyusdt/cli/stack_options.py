@@ -6,6 +6,7 @@ In: an argparse parser, and what the user wrote.  Out: options; an error that sa
 from __future__ import annotations
 
 import argparse
+import re
 
 from .processes import process_id
 
@@ -17,6 +18,8 @@ MOST_FRAMES = 16384  # PYUSDT_WALK_FRAMES of c/stacks/walk.h
 MOST_HZ = 1000
 MOST_SECONDS = 7 * 24 * 3600
 
+_SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?|\.\d{1,9}", re.ASCII)
+
 
 def number(most: int) -> Callable[[str], int]:
     """The type of an argument: from 1 to `most`."""
@@ -25,6 +28,17 @@ def number(most: int) -> Callable[[str], int]:
         if not (text.isascii() and text.isdecimal() and 0 < int(text) <= most):
             raise argparse.ArgumentTypeError(f"a number from 1 to {most} is wanted, not {text!r}")
         return int(text)
+
+    return check
+
+
+def seconds(most: int) -> Callable[[str], float]:
+    """The type of an argument: a time, at most that one."""
+
+    def check(text: str) -> float:
+        if not (_SECONDS.fullmatch(text) and 0 < float(text) <= most):
+            raise argparse.ArgumentTypeError(f"a number of seconds up to {most} is wanted, such as 10 or 0.5, not {text!r}")
+        return float(text)
 
     return check
 
@@ -45,7 +59,7 @@ def dump(parser: argparse.ArgumentParser) -> None:
 def profile(parser: argparse.ArgumentParser) -> None:
     parser.usage = "pyusdt profile [OPTIONS] (PID | -- COMMAND …)"
     parser.add_argument("pid", nargs="?", type=process_id, metavar="PID", help="a process with CPython 3.9 to 3.15 in it")
-    parser.add_argument("-d", "--duration", type=number(MOST_SECONDS), metavar="SECONDS", help="default: until Ctrl-C or its end")
+    parser.add_argument("-d", "--duration", type=seconds(MOST_SECONDS), metavar="SECONDS", help="default: until Ctrl-C or its end")
     parser.add_argument("-r", "--rate", type=number(MOST_HZ), default=97, metavar="HZ", help="looks a second; default: 97")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--wall", action="store_true", help="count threads that wait, too; default: those that run")

@@ -70,7 +70,7 @@ LEFT_OUT = marked("left out")
 
 class Profile:
     """hz: samples a second that were wanted; what: which threads, in words; seconds: how long it took; unseen: seconds of
-    processor time of children that ended before they were looked at.  stacks: {(thread, stack from
+    processor time of children that ended before they were looked at; status: of the program, negative: the signal that ended it.  stacks: {(thread, stack from
     the outermost frame on): samples}, thread "" where threads are not told apart.  looks: how often all threads were looked at;
     missed: how often there was no time to; exact: what is counted are no samples but microseconds, which were measured, and looks are how
     many times these came together from; counts: of samples that are moved, torn, cut, lost, and left_out for want of room."""
@@ -79,6 +79,7 @@ class Profile:
         self.hz, self.what, self.exact = hz, what, exact
         self.seconds = 0.0
         self.unseen = 0.0
+        self.status = 0
         self.looks = self.missed = 0
         self.stacks: Counter[tuple[str, Stack]] = Counter()
         self.counts: Counter[str] = Counter()

@@ -10,7 +10,7 @@ import os
 import re
 
 from .._tracer import glob
-from ..data.ready_made import TABLE
+from ..data.ready_made import ERLANG, TABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ OTHER = "other"  # USDT probes: a file's, which the kernel engine finds, or a pr
 ANY = "any"  # no provider is named, or a pattern for several of these
 
 _TIMED = ("BEGIN", "END", "ERROR", "tick-", "profile-")
-_OWN = ("pyusdt", "erlang", "python", *TABLE)
+_OWN = ("pyusdt", "erlang", "python", *TABLE, *ERLANG)
+_WORDS = 32  # of a command, that are looked at
 _PROGRAMS = re.compile(r"(python|pypy|erl|escript|elixir|iex|mix|rebar3|beam)[\d.]*(\.smp)?")  # that load pyusdt, or the NIF
 
 
@@ -46,14 +47,17 @@ def kind(desc: Any) -> str:
 
 
 def loads_pyusdt(argv: Sequence[str]) -> bool:
-    """Whether a command may load pyusdt, or the NIF: one of its words is a Python or an Erlang, or its program is a script of one."""
+    """Whether a command may load pyusdt, or the NIF: one of its first words is a Python or an Erlang, or a script of one."""
     from .kernel.probes import script_interpreter, which
 
-    words = [word for argument in argv for word in argument.split()]
-    if any(_PROGRAMS.fullmatch(os.path.basename(word.strip("'\""))) for word in words):
+    words = [word.strip("'\"") for argument in argv for word in argument.split()][:_WORDS]
+    if any(_is_ours(word) or word.endswith((".py", ".escript", ".exs")) for word in words):
         return True
-    interpreter = script_interpreter(which(argv[0]))
-    return interpreter is not None and _PROGRAMS.fullmatch(os.path.basename(interpreter)) is not None
+    return any(_is_ours(script_interpreter(which(word)) or "") for word in words if word and not word.startswith("-"))
+
+
+def _is_ours(program: str) -> bool:
+    return _PROGRAMS.fullmatch(os.path.basename(program)) is not None
 
 
 NOW, TO_COME, PYUSDT_TO_COME, NOBODY = "now", "to come", "pyusdt to come", "nobody"

@@ -8,11 +8,14 @@ what the core has checked (how many arguments there are, which are strings); wha
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 
 from .. import _tracer
 from ..data import argument_names, ready_made
 from . import EngineError
+from .kinds import OTHER, kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,10 +56,11 @@ def of(row: Sequence[Any]) -> Signature:
 
 class Told:
     """Called with a probe description: the signatures of the probes that it stands for now, None among them for those that tell
-    nothing.  rows: a function that gives list_probes()'s rows; it is asked once, when somebody wants to know."""
+    nothing.  rows: a function that gives list_probes()'s rows; it is asked once, when somebody wants to know; foreign: one that gives the
+    signatures of probes in files, for a description of which nothing else is known."""
 
-    def __init__(self, rows: Callable[[], Iterable[Sequence[Any]]]) -> None:
-        self._rows = rows
+    def __init__(self, rows: Callable[[], Iterable[Sequence[Any]]], foreign: Callable[[Any], list[Any]] | None = None) -> None:
+        self._rows, self._foreign = rows, foreign
         self._known: list[Sequence[Any]] | None = None
 
     def __call__(self, description: Any) -> list[Signature | None]:
@@ -67,7 +71,8 @@ class Told:
             self._known = [row for row in self._rows() if row[7] != _tracer.AT_PLACE]
         wanted = description.provider, description.name
         found = [row for row in self._known if all(map(_tracer.glob, wanted, (row[1], row[4])))]
-        return list(dict.fromkeys(read(row[8], row[5], row[6]) for row in found)) or _ready_made(provider, description.name)
+        told = list(dict.fromkeys(read(row[8], row[5], row[6]) for row in found)) or _ready_made(provider, description.name)
+        return told or (self._foreign(description) if self._foreign and kind(description) == OTHER else [])
 
 
 def _of_python(wanted: str) -> list[Signature | None]:
@@ -84,13 +89,26 @@ def _ready_made(provider: str, wanted: str) -> list[Signature | None]:
 
 
 def told(options: Any, pids: Sequence[int]) -> Told:
-    """What the processes of these ids, all, or those of a recording say."""
-    return Told(lambda: _rows(options, pids))
+    """What the processes of these ids, all, or those of a recording say; for root what their files say."""
+    return Told(lambda: _rows(options, pids), None if "replay" in options else _in_files(options, pids))
 
 
-def nothing_told() -> Told:
-    """Of a command that has not started, or of other hosts: what is the same everywhere is known."""
-    return Told(tuple)
+def nothing_told(options: Any = None, argv: Sequence[str] = ()) -> Told:
+    """Of a command that has not started, or of other hosts: what is the same everywhere is known; of the command what its files say."""
+    return Told(tuple, _in_files(options, (), argv) if argv else None)
+
+
+def _in_files(options: Any, pids: Sequence[int], argv: Sequence[str] = ()) -> Callable[[Any], list[Any]] | None:
+    """Told's `foreign`, for whom may trace such probes."""
+    if os.geteuid() != 0 or not sys.platform.startswith("linux") or options.get("engine") not in (None, "kernel"):
+        return None
+
+    def found(description: Any) -> list[Any]:
+        from .kernel.listing import signatures
+
+        return signatures(description, pids, options, argv)
+
+    return found
 
 
 def _rows(options: Any, pids: Sequence[int]) -> Iterable[Sequence[Any]]:

@@ -38,8 +38,9 @@ HEX = frozenset(_digits + "abcdefABCDEF")
 IDENT_FIRST = frozenset(_letters + "`")
 IDENT_REST = frozenset(_letters + _digits + "`")
 NAME_REST = frozenset(_letters + _digits)
-PSPEC_FIRST = frozenset(_letters + "-$:.?*\\[]!")
-PSPEC_REST = frozenset(_letters + _digits + "-$:.?*\\[]!`")
+_beyond_ascii = "".join(map(chr, range(0x80, 0x100)))  # bytes of names in UTF-8
+PSPEC_FIRST = frozenset(_letters + "-$:.?*\\[]!" + _beyond_ascii)
+PSPEC_REST = frozenset(_letters + _digits + "-$:.?*\\[]!`" + _beyond_ascii)
 MODULE_PATH = re.compile(r"/[^\s:{},\"]*(?=:[^\s:{},/\"]*:)")  # behind a provider's colon, with two more parts behind it
 
 PUNCTUATION = (

@@ -27,7 +27,8 @@ def describe(text, loc, lexer, level="name"):
         raise invalid(text, loc, "Overspecified probe description", hint)
     fields = [""] * 4
     for place, part in zip(range(last - len(parts) + 1, last + 1), parts):
-        fields[place] = expand(part, text, loc, lexer)
+        expanded = expand(part, text, loc, lexer)
+        fields[place] = expanded if expanded.isascii() else expanded.encode("latin-1", "replace").decode("utf-8", "replace")
     return ast.ProbeDesc(loc, *fields)
 
 

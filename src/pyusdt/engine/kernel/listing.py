@@ -6,17 +6,21 @@ Always: functions (the pid provider) and the kernel's own probes only where a de
 
 import os
 
+from ... import _tracer
 from ...data import program as p
+from .. import EngineError
+from . import operands
 from .errors import unreachable
 from .match import Matcher
-from .probes import Finder, name_files
+from .probes import Finder, files_of, name_files
 from .system import SystemSide
 
 
 class Function(tuple):
-    """A probe of a function, (provider, module, function, name).  modules: what else D may call its module, and this."""
+    """A probe of a function, (provider, module, function, name).  modules: what else D may call its module, and this;
+    types: as signatures() has them, None for a function's."""
 
-    modules = ()
+    modules, types = (), None
 
 
 def known(pids, descriptions=None, files=(), command=None, tell=lambda text: None, demangles=True):
@@ -42,9 +46,29 @@ def known(pids, descriptions=None, files=(), command=None, tell=lambda text: Non
     return found + [_probe(site, pid) for site in finder.sites for pid in _pids(site.file, pids)]
 
 
+def signatures(description, pids, options, argv=()):
+    """Of the USDT probes in files that a description stands for: tuples of (name "", type) of their arguments, as their notes say."""
+    finder = Finder(lambda text: None)
+    try:
+        for pid in pids:
+            finder.process(pid)
+        if argv:
+            finder.command(argv, 0)
+        elif not pids:
+            finder.everything(but=(os.getpid(),))
+        name_files(finder, files_of(options, [description]), ())
+    except (OSError, EngineError):
+        return []  # whoever opens the engine says why
+    stem = description.provider.rstrip("0123456789")
+    sites = [site for site in finder.sites if _tracer.glob(stem, site.note.provider) and _tracer.glob(description.name, site.note.name)]
+    return list(dict.fromkeys(tuple(("", type) for type in operands.types(site.note.arguments)) for site in sites))
+
+
 def _probe(site, pid):
     found = Function((f"{site.note.provider}{pid}", site.file.name, site.shown, site.note.name))
     found.modules = site.modules
+    if site.note.provider != "pid":
+        found.types = tuple(("", type) for type in operands.types(site.note.arguments))
     return found
 
 

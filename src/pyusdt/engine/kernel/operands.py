@@ -100,6 +100,17 @@ def split(text):
     return found
 
 
+def types(text):
+    """The types of a note's operands, in D's words: as their sizes and signs say."""
+    found = []
+    for each in split(text):
+        match = _PREFIX.match(each)
+        size, signed, is_float = (int(match[2]), match[1] == "-", bool(match[3])) if match else (8, True, False)
+        floats, known = {4: "float", 8: "double"}, size in (1, 2, 4, 8)
+        found.append(floats.get(size, "double") if is_float else f"{'' if signed else 'u'}int{8 * size if known else 64}_t")
+    return found
+
+
 def parse(text, machine):
     """The Operand of one operand's text."""
     match = _PREFIX.match(text)
